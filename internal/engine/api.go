@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// ErrNoLink says that no link is up that the request may use.
+var ErrNoLink = errors.New("no usable link is up")
+
+// Request is a client's GET that may become a transfer.
+type Request struct {
+	Target Target
+	Header http.Header // the client's end-to-end fields, Range and conditional fields included
+
+	// Links names the links that may carry the request, in order of preference; nil = every link.
+	Links []string
+
+	// Interim, if not nil, gets the interim answers (1xx) of the first attempt before Get returns.
+	Interim func(status int, h http.Header)
+}
+
+// Response is what the client would have seen without the proxy.
+type Response struct {
+	Status        int
+	Header        http.Header // as the origin sent it, hop-by-hop fields included; the caller may change it
+	ContentLength int64       // -1 if unknown
+	// Body must be closed. Its WriteTo sends every byte in order; an error after the first byte means that the answer must
+	// be made visibly incomplete (RFC 9112 section 8). Trailer is valid after io.EOF.
+	Body    Body
+	Trailer http.Header
+}
+
+// Body is the content of a Response.
+type Body interface {
+	io.ReadCloser
+	io.WriterTo
+}
+
+// LinkStatus is a link as observers see it.
+type LinkStatus struct {
+	Name    string
+	State   string        // "up", "suspect", "banned", "probing", "down"
+	Reason  string        // why it is in this state, "" when up
+	Goodput float64       // first-copy body bytes per second, all transfers
+	RTT     time.Duration // smoothed
+	Bytes   int64         // body bytes received since start
+	Waste   int64         // of these, second copies and bytes nobody wanted
+	Bans    int64
+}
+
+// Status is a snapshot of the engine for observers.
+type Status struct {
+	Links     []LinkStatus
+	Transfers []TransferStatus
+	Budget    int64 // bytes that may be held for reordering, all transfers
+	Granted   int64 // of these, granted to transfers
+	Held      int64 // of these, really in blocks now
+}
+
+// TransferStatus is one running transfer for observers.
+type TransferStatus struct {
+	ID         uint64
+	Size, Head int64 // Size -1 = unknown
+	Window     int64 // reorder window in bytes
+	Held       int64 // bytes received beyond Head
+	Started    time.Time
+}
+
+// EventKind says what an Event tells.
+type EventKind uint8
+
+// The kinds of events.
+const (
+	EventTransferStarted EventKind = iota // Transfer
+	EventTransferEnded                    // Transfer, Reason = result ("ok", "client_gone", "origin", "link", "local"), Bytes, Waste, Took
+	EventPassedThrough                    // Reason = why the GET did not become a transfer
+	EventDecision                         // Transfer, Link, Reason = the scheduler's
+	EventLinkState                        // Link, State, Reason
+	EventFailover                         // Transfer, Link = the link whose bytes another one takes over, Reason
+	EventReceived                         // Transfer, Link, Bytes, Waste = duplicates among them
+	EventAttemptEnded                     // Transfer, Link, Reason, Took
+)
+
+// Event is told to observers; they are never asked anything and must not block.
+type Event struct {
+	Kind     EventKind
+	At       time.Time
+	Transfer uint64
+	Link     string
+	State    string
+	Reason   string
+	Bytes    int64
+	Waste    int64
+	Took     time.Duration
+}
+
+// Observer listens to events.
+type Observer interface {
+	Observe(Event)
+}

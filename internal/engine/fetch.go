@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// Target names an object: where to connect and what to ask for there.
+type Target struct {
+	Scheme string // "http" or "https"
+	Host   string // authority as the client spelled it: the Host field
+	Addr   string // "host:port" to connect to, default port filled in
+	Path   string // path and query, byte for byte as the client sent them (RFC 9110 section 7.7)
+}
+
+// Opener opens connections to origins. Package origin implements it.
+type Opener interface {
+	// Open returns a connection to t's origin that leaves by link l and by no other, DNS included. It may be one that an
+	// earlier transfer released. A failure is an *AttemptError with Why Unreachable or Unbound.
+	Open(ctx context.Context, l link.Link, t Target) (Conn, error)
+}
+
+// Conn is an HTTP/1.1 connection to one origin over one link, owned by one transfer at a time. Requests may be
+// pipelined: several Send calls may precede their Next calls; answers come in the order of the requests.
+// Send and Next may run in different goroutines; neither is called concurrently with itself.
+type Conn interface {
+	// Send writes one request.
+	Send(Ask) error
+	// Next reads the head of the next answer, interim answers (1xx) handed to the Ask's Interim, and checks it against its
+	// Ask. The previous answer's body must have been read to io.EOF. A failure is an *AttemptError; when the answer is
+	// intact but not wanted (Refused, Changed, ...), the Reply is returned with it.
+	Next() (*Reply, error)
+	// Info tells how the connection came about.
+	Info() ConnInfo
+	// Release gives the connection back for later transfers if it is clean (every answer read to its end, kept alive by
+	// both sides), else closes it.
+	Release()
+	// Close ends the connection at once; a blocked Send, Next or body read returns an error.
+	Close()
+}
+
+// ConnInfo tells how a connection came about.
+type ConnInfo struct {
+	Reused bool          // an earlier transfer used it
+	RTT    time.Duration // time of the TCP handshake, 0 if unknown
+	Remote string        // address of the origin, for logs at debug level
+}
+
+// Ask is one GET.
+type Ask struct {
+	Target Target
+	Header http.Header // end-to-end fields of the client without Host, Range and If-Range; not changed by the Conn
+
+	// Range is the part asked for; the zero Range asks for the whole object without a Range field. An End of
+	// math.MaxInt64 asks for an open range ("bytes=a-").
+	Range   segment.Range
+	IfRange string // value of the If-Range field, "" for none
+
+	// Want is the version that the answer must belong to; nil for the first request of a transfer, whose answer is
+	// accepted as it comes.
+	Want *Identity
+
+	// Interim, if not nil, is called for every interim answer.
+	Interim func(status int, h http.Header)
+}
+
+// Reply is an answer whose body has not been read.
+type Reply struct {
+	*http.Response
+	Range segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
+	ID    Identity      // version that the answer belongs to
+	// Splice is nil if other answers may be joined to this one (RFC 9110 section 15.3.7.3), else the reason why not.
+	Splice error
+}
+
+// Identity is one version of an object: answers may be joined only if they agree in it.
+type Identity struct {
+	Total     int64  // size of the object in bytes, -1 if unknown
+	Validator string // If-Range value: strong entity tag with quotes, or a Last-Modified date that counts as strong
+	ETag      string
+	Modified  string // Last-Modified
+	Coding    string // Content-Encoding
+	Type      string // Content-Type
+}
+
+// AttemptError is the failure of one attempt.
+type AttemptError struct {
+	Op         string // "dial", "send", "head", "body", "check"
+	Link       string
+	Why        transfer.Why
+	RetryAfter time.Duration // for Busy, 0 if the origin named none
+	Err        error
+}
+
+func (e *AttemptError) Error() string {
+	return fmt.Sprintf("%s over %s: %v", e.Op, e.Link, e.Err)
+}
+
+func (e *AttemptError) Unwrap() error { return e.Err }
