@@ -1,0 +1,123 @@
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+)
+
+// Config is everything a user can set. The zero value is not valid: start from Default.
+type Config struct {
+	// Listen is the address of the proxy, "host:port"; the host is an IP address or "localhost".
+	Listen string `toml:"listen"`
+	// Admin is the address of the read-only HTTP pages: metrics and health. "" = none.
+	Admin string `toml:"admin"`
+	// AllowRemote permits Listen and Admin to be reachable from other machines. Everyone who reaches them can use the
+	// links.
+	AllowRemote bool `toml:"allow_remote"`
+
+	// Links names the links that may be used; empty = all that lead out. A named link is used even if it is of a kind
+	// that is skipped otherwise (tunnel, bridge, ...). The flag is --link: in TOML that key belongs to the tables.
+	Links []string `toml:"links"`
+
+	// Scheduler is the name of the algorithm that divides a transfer among links: see Schedulers.
+	Scheduler string `toml:"scheduler"`
+	// Alg3 chooses the variant of scheduler alg3: "guarded", or "literal" for the formulas as published.
+	Alg3 string `toml:"alg3"`
+	// Continuation says what a link that takes over a broken range fetches: "cursor" = what is missing, "restart" = all
+	// of it, as in the paper, for comparison.
+	Continuation string `toml:"continuation"`
+
+	// Threshold is the size from which an object is fetched over several links.
+	Threshold Bytes `toml:"threshold"`
+	// Budget bounds the bytes held for reordering by all transfers together.
+	Budget Bytes `toml:"budget"`
+	// TransferWindow bounds the bytes held for reordering by one transfer.
+	TransferWindow Bytes `toml:"transfer_window"`
+	// WaitForLink is how long a transfer waits when no link is left; 0 = it fails at once.
+	WaitForLink time.Duration `toml:"wait_for_link"`
+
+	// LogLevel is "debug", "info", "warn" or "error".
+	LogLevel string `toml:"log_level"`
+
+	// Link holds the [link.NAME] tables by name of the link.
+	Link map[string]Link `toml:"link"`
+}
+
+// Link is a [link.NAME] table.
+type Link struct {
+	// Enabled false keeps the link from being used; true uses it even if it is of a kind that is skipped otherwise. Unset
+	// leaves the choice to Tributary.
+	Enabled *bool `toml:"enabled"`
+	// DNS lists the servers that names are looked up at over this link, "address" or "address:port"; empty = those of the
+	// system.
+	DNS []string `toml:"dns"`
+	// Metered says that bytes on this link cost money. Unset = what the system says.
+	Metered *bool `toml:"metered"`
+}
+
+// Default returns the configuration of a user who sets nothing.
+func Default() Config {
+	return Config{
+		Listen:         "127.0.0.1:8080",
+		Admin:          "127.0.0.1:9091",
+		Scheduler:      "alg3",
+		Alg3:           "guarded",
+		Continuation:   "cursor",
+		Threshold:      256 << 10,
+		Budget:         64 << 20,
+		TransferWindow: 16 << 20,
+		WaitForLink:    time.Minute,
+		LogLevel:       "info",
+	}
+}
+
+// Schedulers returns the names that Scheduler may have.
+func Schedulers() []string { return []string{"alg3", "naive", "single"} }
+
+// Level returns LogLevel for package slog; Info if it is not valid.
+func (c Config) Level() slog.Level {
+	var l slog.Level
+	if l.UnmarshalText([]byte(c.LogLevel)) != nil {
+		return slog.LevelInfo
+	}
+	return l
+}
+
+// Named returns the links that the user named for use, by Links or by a table that enables them: kinds that are skipped
+// otherwise are not skipped for these.
+func (c Config) Named(name string) bool {
+	for _, l := range c.Links {
+		if l == name {
+			return true
+		}
+	}
+	e := c.Link[name].Enabled
+	return e != nil && *e
+}
+
+// Allows reports whether the link may be used as far as the configuration is concerned.
+func (c Config) Allows(name string) bool {
+	if e := c.Link[name].Enabled; e != nil && !*e {
+		return false
+	}
+	return len(c.Links) == 0 || c.Named(name)
+}
+
+// Servers returns DNS as addresses, port 53 filled in. Entries that are no address are left out; Validate names them.
+func (l Link) Servers() []netip.AddrPort {
+	var all []netip.AddrPort
+	for _, s := range l.DNS {
+		if a, err := parseServer(s); err == nil {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+func parseServer(s string) (netip.AddrPort, error) {
+	if a, err := netip.ParseAddr(s); err == nil {
+		return netip.AddrPortFrom(a, 53), nil
+	}
+	return netip.ParseAddrPort(s)
+}

@@ -1,0 +1,238 @@
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDefaultIsValid(t *testing.T) {
+	if err := Default().Validate(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestParse(t *testing.T) {
+	got, err := Parse(`
+listen = "127.0.0.1:3128"
+admin = ""
+links = ["wlan0", "wwan0"]
+scheduler = "naive"
+budget = "32MiB"
+transfer_window = 8388608
+threshold = "100 KB"
+wait_for_link = "90s"
+log_level = "debug"
+
+[link.wlan0]
+dns = ["1.1.1.1", "[2606:4700:4700::1111]:5353"]
+[link.wwan0]
+metered = true
+[link.eth0]
+enabled = false
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := got.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	yes, no := true, false
+	want := Default()
+	want.Listen, want.Admin = "127.0.0.1:3128", ""
+	want.Links = []string{"wlan0", "wwan0"}
+	want.Scheduler, want.LogLevel = "naive", "debug"
+	want.Budget, want.TransferWindow, want.Threshold = 32<<20, 8<<20, 100_000
+	want.WaitForLink = 90 * time.Second
+	want.Link = map[string]Link{
+		"wlan0": {DNS: []string{"1.1.1.1", "[2606:4700:4700::1111]:5353"}},
+		"wwan0": {Metered: &yes},
+		"eth0":  {Enabled: &no},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	servers := []netip.AddrPort{
+		netip.MustParseAddrPort("1.1.1.1:53"), netip.MustParseAddrPort("[2606:4700:4700::1111]:5353"),
+	}
+	if s := got.Link["wlan0"].Servers(); !reflect.DeepEqual(s, servers) {
+		t.Errorf("servers %v, want %v", s, servers)
+	}
+	if got.Level() != slog.LevelDebug {
+		t.Errorf("level %v", got.Level())
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"unknown key":          {"listn = \"x\"\n[link.wlan0]\ndsn = []", "unknown keys: listn, link.wlan0.dsn"},
+		"link for links":       {`link = ["wlan0"]`, "write links = [...]"},
+		"size":                 {`budget = "64 MiB or so"`, `"64 MiB or so" is no size`},
+		"size, negative":       {`budget = "-1MiB"`, "is no size"},
+		"size, overflow":       {`budget = "99999999999GiB"`, "is no size"},
+		"not TOML":             {`budget`, "line 1"},
+		"duration, no meaning": {`wait_for_link = "soon"`, "soon"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse(c.text)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestDefaultsAreCopies(t *testing.T) {
+	a, err := Parse("[link.wlan0]\nenabled = true\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Links = append(a.Links, "x")
+	if b := Default(); len(b.Link) != 0 || len(b.Links) != 0 {
+		t.Errorf("defaults changed: %+v", b)
+	}
+}
+
+func TestValidateNamesEverything(t *testing.T) {
+	no := false
+	c := Config{
+		Listen: ":8080", Admin: "proxy.example:x", Links: []string{"wlan0", "wlan0", "a/b", "off"},
+		Scheduler: "alg4", Alg3: "", Continuation: "rewind", LogLevel: "loud",
+		Threshold: -1, Budget: 1, TransferWindow: 2, WaitForLink: 60,
+		Link: map[string]Link{"off": {Enabled: &no, DNS: []string{"dns.example"}}},
+	}
+	err := c.Validate()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		`listen: "" is no IP address`, `admin: "x" is no port`, `admin: "proxy.example" is no IP`,
+		`"wlan0" is named twice`, `"a/b" is no interface name`, `[link.off] says enabled = false`, `"dns.example" is no IP`,
+		`scheduler: "alg4" is none of alg3, naive, single`, "alg3: ", "continuation: ", "log_level: ",
+		"threshold: ", "budget: ", "transfer_window: ", "write it with a unit",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("missing: %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(err)
+	}
+}
+
+func TestListen(t *testing.T) {
+	for _, c := range []struct {
+		addr   string
+		remote bool
+		ok     bool
+	}{
+		{"127.0.0.1:8080", false, true},
+		{"127.1.2.3:0", false, true},
+		{"[::1]:8080", false, true},
+		{"[::ffff:127.0.0.1]:8080", false, true},
+		{"localhost:8080", false, true},
+		{"192.0.2.1:8080", false, false},
+		{"192.0.2.1:8080", true, true},
+		{"0.0.0.0:8080", false, false},
+		{"[::]:8080", false, false},
+		{"[::]:8080", true, true},
+		{":8080", true, false}, // all addresses must be asked for by name
+		{"127.0.0.1", false, false},
+		{"127.0.0.1:http", false, false},
+		{"127.0.0.1:65536", false, false},
+	} {
+		t.Run("R187 "+c.addr, func(t *testing.T) {
+			cfg := Default()
+			cfg.Listen, cfg.AllowRemote = c.addr, c.remote
+			if err := cfg.Validate(); (err == nil) != c.ok {
+				t.Errorf("allow_remote = %v: error %v", c.remote, err)
+			}
+		})
+	}
+}
+
+func TestAllows(t *testing.T) {
+	yes, no := true, false
+	tables := map[string]Link{"tun0": {Enabled: &yes}, "eth0": {Enabled: &no}}
+	for _, c := range []struct {
+		links         []string
+		name          string
+		named, allows bool
+	}{
+		{nil, "wlan0", false, true},
+		{nil, "tun0", true, true},
+		{nil, "eth0", false, false},
+		{[]string{"wlan0"}, "wlan0", true, true},
+		{[]string{"wlan0"}, "wwan0", false, false},
+		{[]string{"wlan0"}, "tun0", true, true},
+	} {
+		cfg := Config{Links: c.links, Link: tables}
+		if n, a := cfg.Named(c.name), cfg.Allows(c.name); n != c.named || a != c.allows {
+			t.Errorf("links %v: %s is named %v, allowed %v, want %v, %v", c.links, c.name, n, a, c.named, c.allows)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	env := func(k string) string { return map[string]string{"XDG_CONFIG_HOME": dir}[k] }
+	c, err := Load("", env)
+	if err != nil || !reflect.DeepEqual(c, Default()) {
+		t.Fatalf("without a file: %+v, %v", c, err)
+	}
+	if _, err := Load(filepath.Join(dir, "none.toml"), env); err == nil {
+		t.Error("a file that was named and is missing is no error")
+	}
+
+	path := filepath.Join(dir, "tributary", "config.toml")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(`scheduler = "single"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = Load("", env); err != nil || c.Scheduler != "single" {
+		t.Errorf("the file at the default path: %+v, %v", c, err)
+	}
+	if err := os.WriteFile(path, []byte(`schedular = "single"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = Load("", env); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("error %v does not name %s", err, path)
+	}
+}
+
+func TestDefaultPath(t *testing.T) {
+	for _, c := range []struct{ xdg, home, want string }{
+		{"/x", "/home/u", "/x/tributary/config.toml"},
+		{"", "/home/u", "/home/u/.config/tributary/config.toml"},
+		{"relative", "/home/u", "/home/u/.config/tributary/config.toml"},
+		{"", "", ""},
+	} {
+		env := func(k string) string { return map[string]string{"XDG_CONFIG_HOME": c.xdg, "HOME": c.home}[k] }
+		if got := DefaultPath(env); got != c.want {
+			t.Errorf("XDG_CONFIG_HOME=%q HOME=%q: %q, want %q", c.xdg, c.home, got, c.want)
+		}
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for text, want := range map[string]Bytes{
+		"0": 0, "17": 17, "17B": 17, "1KB": 1000, "64MiB": 64 << 20, " 2 GiB ": 2 << 30, "3GB": 3e9,
+	} {
+		var b Bytes
+		if err := b.UnmarshalText([]byte(text)); err != nil || b != want {
+			t.Errorf("%q: %d, %v, want %d", text, b, err, want)
+		}
+	}
+	for b, want := range map[Bytes]string{0: "0B", 1: "1B", 1 << 10: "1KiB", 3 << 19: "1536KiB", 64 << 20: "64MiB", 1000: "1000B"} {
+		if got := b.String(); got != want {
+			t.Errorf("%d: %q, want %q", int64(b), got, want)
+		}
+	}
+}
