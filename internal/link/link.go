@@ -1,6 +1,9 @@
 package link
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Link is one usable way out of the device: an interface with addresses, DNS servers and a cost. It is a value; a
 // change of the interface makes a new one with the same Name.
@@ -12,4 +15,26 @@ type Link struct {
 	DNS     []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
 	Metered bool             // bytes cost money: no handshake without payload (DESIGN.md, promise 6)
 	Metric  int              // metric of its default route, lower is preferred by the system
+
+	// SourceRouted says that the link's default route is found only by packets that carry one of its addresses (an
+	// `ip rule from ADDR`): sockets are bound to the first of Addrs too.
+	SourceRouted bool
 }
+
+// Addr returns the first source address of a family (IPv6 if six) and whether there is one.
+func (l Link) Addr(six bool) (netip.Addr, bool) {
+	for _, a := range l.Addrs {
+		if a.Is6() == six {
+			return a, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// Equal reports whether both are the same link in the same state.
+func (l Link) Equal(o Link) bool {
+	return l.Name == o.Name && l.Index == o.Index && l.Kind == o.Kind && l.Metered == o.Metered &&
+		l.Metric == o.Metric && l.SourceRouted == o.SourceRouted && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.DNS, o.DNS)
+}
+
+func equalLinks(a, b []Link) bool { return slices.EqualFunc(a, b, Link.Equal) }

@@ -1,0 +1,33 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
+
+// Binder ties sockets to links.
+type Binder interface {
+	// Control returns what [net.Dialer.Control] calls on a new socket to make it use l and no other link. Its failure is a
+	// *BindError.
+	Control(l Link) func(network, address string, c syscall.RawConn) error
+}
+
+// BindError says that a socket could not be tied to a link. It has not been used over another one.
+type BindError struct {
+	Link string
+	Err  error
+}
+
+func (e *BindError) Error() string {
+	remedy := ""
+	switch {
+	case errors.Is(e.Err, syscall.EPERM):
+		remedy = "; grant the capability CAP_NET_RAW (setcap cap_net_raw+ep FILE) or use a kernel >= 5.7"
+	case errors.Is(e.Err, syscall.ENODEV):
+		remedy = "; the interface is gone"
+	}
+	return fmt.Sprintf("bind to %s: %v%s", e.Link, e.Err, remedy)
+}
+
+func (e *BindError) Unwrap() error { return e.Err }

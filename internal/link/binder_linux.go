@@ -1,0 +1,48 @@
+package link
+
+import (
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// userTimeout is how long sent bytes may stay unacknowledged before the kernel gives a connection up (TCP_USER_TIMEOUT,
+// RFC 5482): a vanished link ends a connection in half a minute, not in the quarter of an hour of tcp_retries2. Not less,
+// because a receiver that pauses counts too.
+const userTimeout = 30 * time.Second
+
+// Device binds sockets to the link's interface with SO_BINDTODEVICE: they send and receive there only. It needs no
+// privilege on kernels >= 5.7, CAP_NET_RAW before.
+type Device struct{}
+
+// Control implements [Binder].
+func (Device) Control(l Link) func(network, address string, c syscall.RawConn) error {
+	return func(_, _ string, c syscall.RawConn) error {
+		var err error
+		if e := c.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), l.Name) }); e != nil {
+			err = e
+		}
+		if err != nil {
+			return &BindError{Link: l.Name, Err: err}
+		}
+		return nil
+	}
+}
+
+// withTimeout adds TCP_USER_TIMEOUT to what a Binder does to a socket.
+func withTimeout(bind func(network, address string, c syscall.RawConn) error) func(network, address string, c syscall.RawConn) error {
+	return func(network, address string, c syscall.RawConn) error {
+		if err := bind(network, address, c); err != nil || !strings.HasPrefix(network, "tcp") {
+			return err
+		}
+		var err error
+		if e := c.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout.Milliseconds()))
+		}); e != nil {
+			err = e
+		}
+		return err
+	}
+}

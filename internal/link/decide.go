@@ -1,0 +1,228 @@
+package link
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Options says which interfaces become links, and what only the user can know about them.
+type Options struct {
+	// Names, if not empty, are the interfaces to use, whatever their kind, and no other is used.
+	Names []string
+	// DNS gives the servers of a link by its name; the others ask the servers of the system (see Resolver).
+	DNS map[string][]netip.AddrPort
+	// Metered overrides by name what is assumed otherwise: only cellular links are metered.
+	Metered map[string]bool
+}
+
+// Interface is what the kernel tells about one network interface, as plain data.
+type Interface struct {
+	Name  string
+	Index int
+	Up    bool   // administratively up (IFF_UP)
+	State string // operational state of RFC 2863: "up", "unknown", "dormant", "down", "lower-layer-down", ...
+	Type  string // device type of the driver (IFLA_INFO_KIND): "veth", "bridge", ...; "device" or "" if it names none
+	Encap string // link layer: "ether", "loopback", "ppp", "none", ...
+
+	// From sysfs.
+	Wireless, WWAN, Tun bool
+
+	// ParentReal says of a VLAN device that it sits on one that would count as a link by its kind.
+	ParentReal bool
+
+	Addrs  []Address
+	Routes []Route
+}
+
+// Address is one address of an interface.
+type Address struct {
+	netip.Addr
+	Unproven   bool // duplicate address detection is running or has failed (RFC 4862 section 5.4)
+	Deprecated bool // not to be used for new connections if there is another (RFC 4862 section 5.5.4)
+}
+
+// Route is a default route through an interface, in whatever routing table.
+type Route struct {
+	Six    bool
+	Metric int
+	// SourceOnly says that the route is not found for a packet that names the interface but no source address.
+	SourceOnly bool
+}
+
+// Candidate is an interface with the decision on it.
+type Candidate struct {
+	Link   Link // what is known of it; its Addrs are the usable ones
+	Use    bool
+	Reason string // why, for a person
+}
+
+// Kinds of links.
+const (
+	KindWiFi     = "wifi"
+	KindEthernet = "ethernet"
+	KindCellular = "cellular"
+	KindTunnel   = "tunnel"
+	KindPPP      = "ppp"
+	KindLoopback = "loopback"
+	KindBridge   = "bridge"
+	KindVLAN     = "vlan"
+	KindVirtual  = "virtual"
+)
+
+// kind returns what i is and, unless it counts as a link by its kind, what keeps it from being one.
+func (i Interface) kind() (kind, skip string) {
+	switch typ := i.Type; {
+	case i.Encap == "loopback":
+		return KindLoopback, "loopback"
+	case i.WWAN || typ == "wwan" || typ == "rmnet" || strings.HasPrefix(i.Name, "rmnet_data") || strings.HasPrefix(i.Name, "ccmni"):
+		return KindCellular, ""
+	case i.Wireless:
+		return KindWiFi, ""
+	case typ == "ppp" || i.Encap == "ppp":
+		return KindPPP, "a PPP device, which may be a modem or a VPN"
+	case i.Tun || tunnelType(typ):
+		return KindTunnel, "a tunnel or VPN"
+	case typ == "bridge" || typ == "openvswitch":
+		return KindBridge, "a bridge"
+	case typ == "vlan":
+		if i.ParentReal {
+			return KindVLAN, ""
+		}
+		return KindVLAN, "a VLAN on a virtual device"
+	case typ == "bond" || typ == "team":
+		return KindEthernet, ""
+	case typ == "" || typ == "device":
+		if i.Encap == "none" {
+			return KindTunnel, "a tunnel or VPN"
+		}
+		return KindEthernet, ""
+	default: // veth, dummy, ifb, macvlan, ipvlan, vrf, netkit, ...
+		return KindVirtual, "a virtual device (" + typ + ")"
+	}
+}
+
+func tunnelType(typ string) bool {
+	switch typ {
+	case "tuntap", "tun", "wireguard", "ipip", "sit", "gre", "gretap", "ip6gre", "ip6gretap", "ip6tnl", "vti", "vti6", "xfrm",
+		"geneve", "vxlan", "erspan", "ip6erspan", "gtp", "ovpn", "amt":
+		return true
+	}
+	return false
+}
+
+// decide says whether i is used as a link, and why (not).
+func decide(i Interface, o Options) Candidate {
+	kind, skip := i.kind()
+	c := Candidate{Link: Link{Name: i.Name, Index: i.Index, Kind: kind, DNS: o.DNS[i.Name], Metered: kind == KindCellular}}
+	if m, ok := o.Metered[i.Name]; ok {
+		c.Link.Metered = m
+	}
+	named := slices.Contains(o.Names, i.Name)
+	addrs := usable(i.Addrs)
+	c.Link.Addrs = addrs
+	switch {
+	case len(o.Names) > 0 && !named:
+		c.Reason = "not among the links that were named"
+	case skip != "" && !named:
+		c.Reason = fmt.Sprintf("%s; --link %s uses it all the same", skip, i.Name)
+	case !i.Up:
+		c.Reason = fmt.Sprintf("switched off; `ip link set %s up` switches it on", i.Name)
+	case i.State != "up" && i.State != "unknown":
+		c.Reason = "no carrier (state " + i.State + ")"
+	case len(addrs) == 0 && slices.ContainsFunc(i.Addrs, func(a Address) bool { return a.Unproven && global(a.Addr) }):
+		c.Reason = "its address is still being checked for duplicates"
+	case len(addrs) == 0:
+		c.Reason = "no global address"
+	default:
+		route(&c, i.Routes, named)
+	}
+	return c
+}
+
+// route decides on an interface that is up and has addresses.
+func route(c *Candidate, routes []Route, named bool) {
+	if len(routes) == 0 && named {
+		c.Use, c.Reason = true, "named; without a default route it reaches its own networks only"
+		return
+	}
+	// A family without a way out is not offered: its connection attempts could only fail (RFC 8305 section 7).
+	out := slices.DeleteFunc(slices.Clone(c.Link.Addrs), func(a netip.Addr) bool {
+		return !slices.ContainsFunc(routes, func(r Route) bool { return r.Six == a.Is6() })
+	})
+	if len(out) == 0 {
+		c.Reason = "no default route leads through it"
+		if len(routes) > 0 {
+			c.Reason = "its default route is of a family in which it has no global address"
+		}
+		return
+	}
+	c.Link.Addrs = out
+	best := slices.MinFunc(routes, func(a, b Route) int { return cmp.Compare(a.Metric, b.Metric) })
+	c.Link.Metric = best.Metric
+	for _, six := range []bool{false, true} {
+		of := slices.DeleteFunc(slices.Clone(routes), func(r Route) bool { return r.Six != six })
+		if len(of) > 0 && !slices.ContainsFunc(of, func(r Route) bool { return !r.SourceOnly }) {
+			c.Link.SourceRouted = true
+		}
+	}
+	c.Use, c.Reason = true, "up, with an address and a default route"
+	if named {
+		c.Reason = "named, up, with an address and a default route"
+	}
+}
+
+// usable returns the addresses that connections may come from, deprecated ones last.
+func usable(addrs []Address) []netip.Addr {
+	var fresh, old []netip.Addr
+	for _, a := range addrs {
+		switch {
+		case a.Unproven || !global(a.Addr):
+		case a.Deprecated:
+			old = append(old, a.Addr)
+		default:
+			fresh = append(fresh, a.Addr)
+		}
+	}
+	return append(fresh, old...)
+}
+
+// global reports whether a is of more than link scope. Private and unique local addresses are: routers translate them.
+func global(a netip.Addr) bool { return a.IsGlobalUnicast() }
+
+// candidates decides on every interface; those that are named and missing come last.
+func candidates(all []Interface, o Options) []Candidate {
+	var cs []Candidate
+	for _, i := range all {
+		cs = append(cs, decide(i, o))
+	}
+	slices.SortStableFunc(cs, func(a, b Candidate) int {
+		return cmp.Or(order(b.Use)-order(a.Use), cmp.Compare(a.Link.Metric, b.Link.Metric), cmp.Compare(a.Link.Name, b.Link.Name))
+	})
+	for _, name := range o.Names {
+		if !slices.ContainsFunc(cs, func(c Candidate) bool { return c.Link.Name == name }) {
+			cs = append(cs, Candidate{Link: Link{Name: name}, Reason: "no interface has this name"})
+		}
+	}
+	return cs
+}
+
+func order(use bool) int {
+	if use {
+		return 1
+	}
+	return 0
+}
+
+// links returns the interfaces that are used, the one that the system prefers first.
+func links(all []Interface, o Options) []Link {
+	ls := []Link{}
+	for _, c := range candidates(all, o) {
+		if c.Use {
+			ls = append(ls, c.Link)
+		}
+	}
+	return ls
+}

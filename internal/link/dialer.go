@@ -1,0 +1,114 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// Steps of a dial, for [DialError].
+const (
+	OpResolve = "resolve" // the name has no address, or no DNS server answered
+	OpBind    = "bind"    // the socket could not be tied to the link: nothing was sent
+	OpConnect = "connect" // no address accepted the connection, or the link has none of the right family
+	OpRefuse  = "refuse"  // the Allow hook refused every address: nothing was sent
+)
+
+// DialError is the failure of a dial over a link.
+type DialError struct {
+	Link string
+	Op   string
+	Err  error
+}
+
+func (e *DialError) Error() string {
+	if e.Op == OpBind { // says so itself
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("%s over %s: %v", e.Op, e.Link, e.Err)
+}
+
+func (e *DialError) Unwrap() error { return e.Err }
+
+// DefaultTimeout is the time for a dial, names included.
+const DefaultTimeout = 5 * time.Second
+
+// Dialer opens TCP connections that leave by one link, DNS included. Addresses are tried as RFC 8305 says: both families
+// are asked for at once, IPv6 and IPv4 alternate, the next attempt starts 250 ms after the last or when it has failed,
+// and the first handshake wins.
+type Dialer struct {
+	Binder   Binder
+	Resolver *Resolver
+	Timeout  time.Duration // 0 = DefaultTimeout
+	// Allow, if not nil, is asked before an address is dialed; its error keeps the address from being dialed and is found
+	// by errors.Is in what DialContext returns if no other address works.
+	Allow func(netip.AddrPort) error
+
+	connect func(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error) // instead of open, for tests
+}
+
+// DialContext connects over l. Network is "tcp", "tcp4" or "tcp6"; addr is "host:port" with a number as port. The
+// connection is a *net.TCPConn; an error is a *DialError.
+func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) (net.Conn, error) {
+	fail := func(op string, err error) (net.Conn, error) { return nil, &DialError{Link: l.Name, Op: op, Err: err} }
+	host, portText, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fail(OpResolve, err)
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return fail(OpResolve, &net.AddrError{Err: "port is not a number below 65536", Addr: addr})
+	}
+	families, err := d.families(l, network, host)
+	if err != nil {
+		return fail(OpConnect, err)
+	}
+	timeout := d.Timeout
+	if timeout == 0 {
+		timeout = DefaultTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no connection within %v: %w", timeout, context.DeadlineExceeded))
+	defer cancel()
+	r := race{dialer: d, link: l, host: host, port: uint16(port)}
+	c, err := r.run(ctx, families)
+	if err != nil {
+		op := r.op()
+		if _, ok := errors.AsType[*BindError](err); ok {
+			op = OpBind
+		}
+		return fail(op, err)
+	}
+	return c, nil
+}
+
+// families returns the families that network allows, l has an address for and host, if a literal, is of; IPv6 first.
+func (d *Dialer) families(l Link, network, host string) ([]family, error) {
+	if network != "tcp" && network != "tcp4" && network != "tcp6" {
+		return nil, net.UnknownNetworkError(network)
+	}
+	lit, isLit := literal(host)
+	var fs []family
+	for _, f := range []family{v6, v4} {
+		six := f == v6
+		_, has := l.Addr(six)
+		if has && (network == "tcp" || six == (network == "tcp6")) && (!isLit || six == lit.Is6()) {
+			fs = append(fs, f)
+		}
+	}
+	if len(fs) == 0 {
+		return nil, fmt.Errorf("%s has no address of the family of %s (%s)", l.Name, host, network)
+	}
+	return fs, nil
+}
+
+// open connects to one address over l.
+func (d *Dialer) open(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error) {
+	if d.connect != nil {
+		return d.connect(ctx, l, to)
+	}
+	return sockets(d.Binder, l, "tcp", to.Addr()).DialContext(ctx, "tcp", to.String())
+}

@@ -1,0 +1,27 @@
+// Package link finds the ways out of the device and opens sockets that use one of them and no other.
+//
+// A host with several links sends everything over the one that its routing table prefers; binding a socket to a source
+// address does not change that. So each socket is bound to the device itself, DNS sockets included, and a bind that
+// fails is an error on that link, never a reason to use another one (DESIGN.md, promise 5).
+//
+// Words: a [Link] is one usable way out, a value. A [Source] tells which links exist; [Netlink] asks the Linux kernel,
+// [Static] is told. A [Binder] ties a socket to a link; [Device] uses SO_BINDTODEVICE. A [Resolver] asks the DNS servers
+// of one link over that link. A [Dialer] puts the three together.
+//
+// Invariants:
+//
+//  1. Nothing else in Tributary lists interfaces. Kernel events only mean "look again"; the truth is a snapshot, and
+//     what changed is a pure comparison of two snapshots ([Diff]).
+//  2. A loss is reported at once, a gain after it has settled: a link is used late rather than half configured.
+//  3. No socket of a Dialer or Resolver is opened without its Binder. The one exception is the local DNS stub, and only
+//     if [Resolver.AllLinksAllowed].
+//  4. Search domains are never applied and the C library's resolver is never asked.
+//
+// Concurrency: Link is a value whose slices nobody changes; all other exported types are safe for concurrent use once
+// their fields are set. Every goroutine ends with the context or the call that started it. This package reads the clock.
+//
+// Sources: RFC 8305 (connection attempts), RFC 6724 section 5 (what a source address is good for), RFC 6761 section 6.3
+// (localhost), RFC 1035 section 4.2.1 (asking again), socket(7), rtnetlink(7), resolv.conf(5).
+//
+// It does not judge whether a link works: that is package health. It does not add routes, rules or addresses.
+package link

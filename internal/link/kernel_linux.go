@@ -1,0 +1,140 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// kernel asks rtnetlink for the state of all interfaces. It belongs to the network namespace that it was opened in.
+// Not safe for concurrent use.
+type kernel struct {
+	h *netlink.Handle
+}
+
+func openKernel() (*kernel, error) {
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("open a netlink socket: %w", err)
+	}
+	return &kernel{h}, nil
+}
+
+func (k *kernel) close() { k.h.Close() }
+
+// interfaces takes a snapshot. The kernel says when a table changed while it was read; then it is read again.
+func (k *kernel) interfaces() (all []Interface, err error) {
+	for range 5 {
+		if all, err = k.read(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list interfaces: %w", err)
+	}
+	return all, nil
+}
+
+func (k *kernel) read() ([]Interface, error) {
+	devs, err := k.h.LinkList()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Interface, 0, len(devs))
+	at := map[int]int{} // kernel index -> index in all
+	for _, d := range devs {
+		a := d.Attrs()
+		i := Interface{
+			Name: a.Name, Index: a.Index, Up: a.Flags&net.FlagUp != 0, State: a.OperState.String(), Type: d.Type(), Encap: a.EncapType,
+		}
+		sysfs(&i)
+		at[a.Index] = len(all)
+		all = append(all, i)
+	}
+	for _, d := range devs {
+		if p, ok := at[d.Attrs().ParentIndex]; ok && d.Type() == "vlan" {
+			_, skip := all[p].kind()
+			all[at[d.Attrs().Index]].ParentReal = skip == ""
+		}
+	}
+	if err := k.readAddrs(all, at); err != nil {
+		return nil, err
+	}
+	return all, k.readRoutes(all, at)
+}
+
+func (k *kernel) readAddrs(all []Interface, at map[int]int) error {
+	addrs, err := k.h.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return err
+	}
+	for _, a := range addrs {
+		i, ok := at[a.LinkIndex]
+		ip, valid := netip.AddrFromSlice(a.IP)
+		if !ok || !valid {
+			continue
+		}
+		tentative := a.Flags&unix.IFA_F_TENTATIVE != 0 && a.Flags&unix.IFA_F_OPTIMISTIC == 0
+		all[i].Addrs = append(all[i].Addrs, Address{
+			Addr:       ip.Unmap(),
+			Unproven:   tentative || a.Flags&unix.IFA_F_DADFAILED != 0,
+			Deprecated: a.Flags&unix.IFA_F_DEPRECATED != 0,
+		})
+	}
+	return nil
+}
+
+func (k *kernel) readRoutes(all []Interface, at map[int]int) error {
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		// Table 0 means every table; Dst nil means the default route.
+		routes, err := k.h.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC},
+			netlink.RT_FILTER_TABLE|netlink.RT_FILTER_DST)
+		if err != nil && !unsupported(err) {
+			return err
+		}
+		for _, r := range routes {
+			if r.Type != unix.RTN_UNICAST {
+				continue
+			}
+			hops := r.MultiPath
+			if len(hops) == 0 {
+				hops = []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Flags: r.Flags}}
+			}
+			for _, hop := range hops {
+				i, ok := at[hop.LinkIndex]
+				if !ok || hop.Flags&(unix.RTNH_F_DEAD|unix.RTNH_F_LINKDOWN) != 0 {
+					continue
+				}
+				all[i].Routes = append(all[i].Routes, Route{
+					Six: family == netlink.FAMILY_V6, Metric: r.Priority,
+					SourceOnly: r.Table != unix.RT_TABLE_MAIN && !k.found(family, hop.LinkIndex),
+				})
+			}
+		}
+	}
+	return nil
+}
+
+// found reports whether the kernel finds a way to the world for a packet that is bound to the interface but has no
+// source address yet. Nothing is sent; the destinations are public addresses that stand for any.
+func (k *kernel) found(family, index int) bool {
+	dst := net.IPv4(8, 8, 8, 8)
+	if family == netlink.FAMILY_V6 {
+		dst = net.ParseIP("2001:4860:4860::8888")
+	}
+	// Without FIBMatch the kernel assumes that anything is on-link where no route is found.
+	routes, err := k.h.RouteGetWithOptions(dst, &netlink.RouteGetOptions{OifIndex: index, FIBMatch: true})
+	return err == nil && len(routes) > 0
+}
+
+// unsupported reports whether the kernel lacks a whole address family.
+func unsupported(err error) bool {
+	return errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP)
+}
+
+func splitLines(s string) []string { return strings.Split(s, "\n") }

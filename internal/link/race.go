@@ -1,0 +1,216 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// Times of RFC 8305: section 5 (next attempt) and section 3 (how long the IPv6 answer is waited for once the IPv4 one
+// is there).
+const (
+	attemptDelay    = 250 * time.Millisecond
+	resolutionDelay = 50 * time.Millisecond
+)
+
+// race is one dial: addresses come in by family, attempts start one after the other. It is owned by run.
+type race struct {
+	dialer *Dialer
+	link   Link
+	host   string
+	port   uint16
+
+	lookups  int             // still running
+	running  int             // attempts
+	queue    [2][]netip.Addr // not tried yet, by family
+	turn     family          // whose address is next, if there is one
+	tried    int             // attempts started, ever
+	refused  int             // addresses that Allow refused
+	held     bool            // waiting resolutionDelay for IPv6
+	errs     []error         // of attempts and refusals
+	unsolved []error         // of lookups
+	names    chan named
+	results  chan outcome
+	timer    *time.Timer // of the next attempt
+}
+
+// named is the end of one lookup.
+type named struct {
+	family family
+	addrs  []netip.Addr
+	err    error
+}
+
+// outcome is the end of one attempt.
+type outcome struct {
+	conn net.Conn
+	err  error
+}
+
+// run returns the first connection. Whatever else it started is gone when it returns.
+func (r *race) run(ctx context.Context, families []family) (net.Conn, error) {
+	parent := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	r.names, r.results = make(chan named), make(chan outcome)
+	r.timer = time.NewTimer(attemptDelay)
+	r.timer.Stop()
+	defer r.timer.Stop()
+	r.turn = v6
+	for _, f := range families {
+		r.lookups++
+		go r.lookup(ctx, f)
+	}
+	won := r.events(ctx)
+	cancel()
+	r.drain()
+	if won != nil {
+		return won, nil
+	}
+	return nil, r.failure(parent)
+}
+
+func (r *race) lookup(ctx context.Context, f family) {
+	addrs, err := r.dialer.Resolver.lookup(ctx, r.link, f, r.host)
+	r.names <- named{f, addrs, err}
+}
+
+func (r *race) attempt(ctx context.Context, to netip.AddrPort) {
+	c, err := r.dialer.open(ctx, r.link, to)
+	r.results <- outcome{c, err}
+}
+
+// events handles what happens until a connection is there, nothing can happen any more or ctx has ended.
+func (r *race) events(ctx context.Context) net.Conn {
+	for r.lookups > 0 || r.running > 0 {
+		select {
+		case <-ctx.Done():
+			return nil
+		case n := <-r.names:
+			r.named(ctx, n)
+		case <-r.timer.C:
+			r.held = false
+			r.next(ctx)
+		case o := <-r.results:
+			r.running--
+			if o.err == nil {
+				return o.conn
+			}
+			r.errs = append(r.errs, o.err)
+			if !r.held {
+				r.next(ctx)
+			}
+		}
+	}
+	return nil
+}
+
+// named takes in the addresses of one family.
+func (r *race) named(ctx context.Context, n named) {
+	r.lookups--
+	r.queue[n.family] = n.addrs
+	if n.err != nil {
+		r.unsolved = append(r.unsolved, n.err)
+	}
+	switch {
+	case r.running > 0: // the timer of the running attempt decides
+	case n.family == v4 && r.lookups > 0 && len(n.addrs) > 0:
+		r.held = true
+		r.timer.Reset(resolutionDelay)
+	default:
+		r.held = false
+		r.next(ctx)
+	}
+}
+
+// next starts an attempt to the next address that Allow does not refuse, if there is any.
+func (r *race) next(ctx context.Context) {
+	r.timer.Stop()
+	for {
+		a, ok := r.pop()
+		if !ok {
+			return
+		}
+		to := netip.AddrPortFrom(a, r.port)
+		if allow := r.dialer.Allow; allow != nil {
+			if err := allow(to); err != nil {
+				r.refused++
+				r.errs = append(r.errs, err)
+				continue
+			}
+		}
+		r.tried++
+		r.running++
+		go r.attempt(ctx, to)
+		r.timer.Reset(attemptDelay)
+		return
+	}
+}
+
+// pop takes the next address, families in turn.
+func (r *race) pop() (netip.Addr, bool) {
+	f := r.turn
+	if len(r.queue[f]) == 0 {
+		f = 1 - f
+	}
+	if len(r.queue[f]) == 0 {
+		return netip.Addr{}, false
+	}
+	a := r.queue[f][0]
+	r.queue[f] = r.queue[f][1:]
+	r.turn = 1 - f
+	return a, true
+}
+
+// drain waits for what still runs and closes connections that come too late.
+func (r *race) drain() {
+	for r.lookups > 0 || r.running > 0 {
+		select {
+		case <-r.names:
+			r.lookups--
+		case o := <-r.results:
+			r.running--
+			if o.err == nil {
+				o.conn.Close()
+			}
+		}
+	}
+}
+
+// op says which step of the dial failed.
+func (r *race) op() string {
+	switch {
+	case r.tried > 0:
+		return OpConnect
+	case r.refused > 0:
+		return OpRefuse
+	default:
+		return OpResolve
+	}
+}
+
+// failure puts the errors together.
+func (r *race) failure(ctx context.Context) error {
+	errs := r.errs
+	if r.tried == 0 {
+		errs = append(errs, r.unsolved...)
+	}
+	if bind := firstError(errs...); bind != nil {
+		if _, ok := errors.AsType[*BindError](bind); ok {
+			return bind // the same for every address
+		}
+	}
+	if ctx.Err() != nil {
+		errs = append([]error{context.Cause(ctx)}, errs...)
+	}
+	if len(errs) == 0 {
+		return notFound(r.host)
+	}
+	err := errs[0]
+	for _, e := range errs[1:min(len(errs), 4)] {
+		err = fmt.Errorf("%w; %w", err, e)
+	}
+	return err
+}

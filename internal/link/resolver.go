@@ -1,0 +1,243 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	maxLookup = 10 * time.Second // one question, all servers
+	// headStart is what the server that answered last gets before the others are asked too.
+	headStart = 250 * time.Millisecond
+)
+
+// Resolver resolves names over a link: it asks the link's DNS servers over that link, over UDP and, where an answer is
+// too long, TCP. Servers are those of [Link.DNS], or else the ones of the first resolv.conf that lists any beyond loopback.
+// All are asked at once, the first answer wins and its server is asked first from then on; NXDOMAIN is an answer, SERVFAIL
+// is not. Answers are kept for 30 s, negative ones are not. /etc/hosts is honoured, search domains are not.
+type Resolver struct {
+	Binder Binder
+	// AllLinksAllowed permits asking a local stub resolver, which chooses its link itself, where no other server is known.
+	AllLinksAllowed bool
+
+	files []string // instead of systemFiles, for tests
+
+	mu    sync.Mutex
+	links map[string]*memory
+}
+
+// Lookup returns the addresses of host over l. Network is "ip4", "ip6", or "ip" for both, IPv6 first. An IP literal and
+// a localhost name (RFC 6761 section 6.3) is answered without a question. A name without addresses is a *net.DNSError
+// with IsNotFound; a socket that could not be bound to l a *BindError.
+func (r *Resolver) Lookup(ctx context.Context, l Link, network, host string) ([]netip.Addr, error) {
+	var families []family
+	switch network {
+	case "ip4":
+		families = []family{v4}
+	case "ip6":
+		families = []family{v6}
+	case "ip":
+		families = []family{v6, v4}
+	default:
+		return nil, fmt.Errorf("look up %s: unknown network %q", host, network)
+	}
+	got := make([][]netip.Addr, len(families))
+	errs := make([]error, len(families))
+	var wg sync.WaitGroup
+	for i, f := range families {
+		wg.Go(func() { got[i], errs[i] = r.lookup(ctx, l, f, host) })
+	}
+	wg.Wait()
+	addrs := slices.Concat(got...)
+	if len(addrs) > 0 {
+		return addrs, nil
+	}
+	if err := firstError(errs...); err != nil {
+		return nil, err
+	}
+	return nil, notFound(host)
+}
+
+// lookup returns the addresses of one family, none if the name exists without or does not exist.
+func (r *Resolver) lookup(ctx context.Context, l Link, f family, host string) ([]netip.Addr, error) {
+	if a, ok := literal(host); ok {
+		return only(f, a), nil
+	}
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if name == "" {
+		return nil, notFound(host)
+	}
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return only(f, netip.IPv6Loopback(), netip.AddrFrom4([4]byte{127, 0, 0, 1})), nil
+	}
+	m := r.memory(l)
+	return m.lookup(ctx, question{name, f}, func(ctx context.Context) ([]netip.Addr, error) {
+		return r.ask(ctx, l, m, f, name)
+	})
+}
+
+// memory returns what is known over l in its present state.
+func (r *Resolver) memory(l Link) *memory {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.links[l.Name]
+	if m == nil || m.link.Index != l.Index || !slices.Equal(m.link.Addrs, l.Addrs) || !slices.Equal(m.link.DNS, l.DNS) {
+		if r.links == nil || m == nil && len(r.links) >= maxLinks {
+			r.links = map[string]*memory{}
+		}
+		m = newMemory(l)
+		r.links[l.Name] = m
+	}
+	return m
+}
+
+// reply is the outcome of asking one server.
+type reply struct {
+	server netip.AddrPort
+	addrs  []netip.Addr
+	err    error
+}
+
+// ask asks the servers of l until one answers; all that it started is gone when it returns.
+func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, name string) ([]netip.Addr, error) {
+	servers, bound, err := r.servers(l)
+	if err != nil {
+		return nil, err
+	}
+	trusted := slices.Index(servers, m.server())
+	if trusted >= 0 {
+		servers[0], servers[trusted] = servers[trusted], servers[0]
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+
+	replies := make(chan reply, len(servers))
+	next := 0
+	start := func(n int) {
+		for ; next < n; next++ {
+			server := servers[next]
+			wg.Go(func() {
+				addrs, err := r.exchange(ctx, l, server, bound, f, name)
+				replies <- reply{server, addrs, err}
+			})
+		}
+	}
+	var others <-chan time.Time
+	if trusted >= 0 {
+		start(1)
+		t := time.NewTimer(headStart)
+		defer t.Stop()
+		others = t.C
+	} else {
+		start(len(servers))
+	}
+	var errs []error
+	for len(errs) < len(servers) {
+		select {
+		case <-others:
+			start(len(servers))
+		case a := <-replies:
+			if a.err == nil {
+				m.setServer(a.server)
+				return a.addrs, nil
+			}
+			errs = append(errs, a.err)
+			start(len(servers))
+		}
+	}
+	return nil, fmt.Errorf("look up %s over %s: %w", name, l.Name, firstError(errs...))
+}
+
+// exchange asks one server. An error means that it gave no answer.
+func (r *Resolver) exchange(ctx context.Context, l Link, server netip.AddrPort, bound bool, f family, name string) ([]netip.Addr, error) {
+	var mu sync.Mutex
+	var bind *BindError // net.Resolver keeps only the text of errors
+	res := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		c, err := r.dial(ctx, l, server, bound, network)
+		if b, ok := errors.AsType[*BindError](err); ok {
+			mu.Lock()
+			bind = b
+			mu.Unlock()
+		}
+		return c, err
+	}}
+	// The trailing dot makes the name absolute, so that search domains never apply.
+	addrs, err := res.LookupNetIP(ctx, f.network(), name+".")
+	for i := range addrs {
+		addrs[i] = addrs[i].Unmap()
+	}
+	if err == nil {
+		return addrs, nil
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if bind != nil {
+		return nil, bind
+	}
+	if d, ok := errors.AsType[*net.DNSError](err); ok && d.IsNotFound {
+		return nil, nil
+	}
+	// /etc/hosts knows the name, with addresses of the other family.
+	if _, ok := errors.AsType[*net.AddrError](err); ok {
+		return nil, nil
+	}
+	if d, ok := errors.AsType[*net.DNSError](err); ok {
+		d.Name, d.Server = name, server.String() // the name without the dot, the server that was really asked
+	}
+	return nil, err
+}
+
+// dial opens a socket to a DNS server.
+func (r *Resolver) dial(ctx context.Context, l Link, server netip.AddrPort, bound bool, network string) (net.Conn, error) {
+	network = network[:3] // "udp", "tcp"
+	d := &net.Dialer{}
+	if bound {
+		d = sockets(r.Binder, l, network, server.Addr())
+	}
+	c, err := d.DialContext(ctx, network, server.String())
+	if err != nil {
+		return nil, err
+	}
+	if u, ok := c.(*net.UDPConn); ok {
+		return newQuery(ctx, u), nil
+	}
+	closeOnCancel(ctx, c)
+	return c, nil
+}
+
+// firstError returns the most telling error: one of binding, else the first.
+func firstError(errs ...error) error {
+	var first error
+	for _, err := range errs {
+		if _, ok := errors.AsType[*BindError](err); ok {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func notFound(host string) error {
+	return &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// literal parses an IP address, with or without the brackets of a URL.
+func literal(host string) (netip.Addr, bool) {
+	a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	return a.Unmap(), err == nil
+}
+
+func only(f family, addrs ...netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(addrs, func(a netip.Addr) bool { return a.Is6() != (f == v6) })
+}

@@ -1,0 +1,115 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// systemFiles name the DNS servers of the system, best first: the first two list the servers behind a local stub.
+var systemFiles = []string{
+	"/run/systemd/resolve/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf", "/etc/resolv.conf",
+}
+
+const (
+	dnsPort    = 53
+	maxServers = 8       // asked at once
+	maxFile    = 1 << 16 // bytes read of a resolv.conf
+)
+
+// ErrNoServer says that no DNS server is known for a link.
+var ErrNoServer = errors.New("no DNS server is known")
+
+// servers returns whom to ask over l and whether that is to be done over l: a local stub is asked unbound.
+func (r *Resolver) servers(l Link) (servers []netip.AddrPort, bound bool, err error) {
+	if len(l.DNS) > 0 {
+		servers, err := reachable(l, l.DNS)
+		return servers, true, err
+	}
+	files := r.files
+	if files == nil {
+		files = systemFiles
+	}
+	var stubs []netip.AddrPort
+	for _, name := range files {
+		real, stub := readServers(name)
+		if len(real) > 0 {
+			servers, err := reachable(l, real)
+			return servers, true, err
+		}
+		stubs = append(stubs, stub...)
+	}
+	switch {
+	case len(stubs) == 0:
+		return nil, false, fmt.Errorf("%w for %s; set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, l.Name)
+	case !r.AllLinksAllowed:
+		return nil, false, fmt.Errorf("%w for %s: only the local resolver %v, which may ask over another link; "+
+			"set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, stubs[0].Addr(), l.Name)
+	}
+	return stubs[:min(len(stubs), maxServers)], false, nil
+}
+
+// reachable keeps the servers whose address family the link has, and completes link-local ones with the link as zone.
+func reachable(l Link, servers []netip.AddrPort) ([]netip.AddrPort, error) {
+	var ok []netip.AddrPort
+	for _, s := range servers {
+		a := s.Addr().Unmap()
+		if _, has := l.Addr(a.Is6()); !has && !a.IsLinkLocalUnicast() {
+			continue
+		}
+		if a.Is6() && a.IsLinkLocalUnicast() {
+			if z := a.Zone(); z != "" && z != l.Name && z != strconv.Itoa(l.Index) {
+				continue // a server of another link
+			}
+			a = a.WithZone(l.Name)
+		}
+		if p := netip.AddrPortFrom(a, s.Port()); !slices.Contains(ok, p) {
+			ok = append(ok, p)
+		}
+	}
+	if len(ok) == 0 {
+		return nil, fmt.Errorf("%w that %s can reach (%v are of another address family or link); "+
+			"set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, servers, l.Name)
+	}
+	return ok[:min(len(ok), maxServers)], nil
+}
+
+// readServers returns the name servers of a resolv.conf, loopback ones apart; none if it cannot be read.
+func readServers(name string) (real, stub []netip.AddrPort) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return nil, nil
+	}
+	return parseServers(string(b))
+}
+
+// parseServers reads the nameserver lines of resolv.conf(5).
+func parseServers(conf string) (real, stub []netip.AddrPort) {
+	for _, line := range strings.Split(conf, "\n") {
+		w := strings.Fields(line)
+		if len(w) < 2 || w[0] != "nameserver" {
+			continue
+		}
+		a, err := netip.ParseAddr(w[1])
+		if err != nil {
+			continue
+		}
+		p := netip.AddrPortFrom(a.Unmap(), dnsPort)
+		if p.Addr().IsLoopback() || p.Addr().IsUnspecified() {
+			stub = append(stub, p)
+		} else {
+			real = append(real, p)
+		}
+	}
+	return real, stub
+}

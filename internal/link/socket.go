@@ -1,0 +1,90 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+)
+
+// sockets returns what opens sockets of a network ("tcp", "udp") over l to an address.
+func sockets(b Binder, l Link, network string, to netip.Addr) *net.Dialer {
+	d := &net.Dialer{
+		Control: withTimeout(b.Control(l)),
+		// An idle connection over a link that vanished ends within half a minute.
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
+	}
+	if from, ok := l.Addr(to.Is6()); ok && l.SourceRouted {
+		src := netip.AddrPortFrom(from, 0)
+		d.LocalAddr = net.TCPAddrFromAddrPort(src)
+		if network == "udp" {
+			d.LocalAddr = net.UDPAddrFromAddrPort(src)
+		}
+	}
+	return d
+}
+
+// resend is when a DNS question is sent again over UDP, for the first time; then the time doubles (RFC 1035 section
+// 4.2.1 asks for patience; RFC 6298 section 2.1 has 1 s for a path that is not known).
+const resend = time.Second
+
+// query is a connected UDP socket with one outstanding question, which it repeats while no datagram comes: net.Resolver
+// waits five seconds for a lost one. A late answer to the first copy counts, since copies share socket and ID.
+type query struct {
+	*net.UDPConn
+	question []byte
+	deadline time.Time
+	wait     time.Duration
+	again    time.Time
+}
+
+// newQuery takes over c; it is closed when ctx is canceled, which net.Resolver does not do by itself.
+func newQuery(ctx context.Context, c *net.UDPConn) *query {
+	closeOnCancel(ctx, c)
+	return &query{UDPConn: c, wait: resend}
+}
+
+func (q *query) SetDeadline(t time.Time) error {
+	q.deadline = t
+	return q.UDPConn.SetDeadline(t)
+}
+
+func (q *query) Write(b []byte) (int, error) {
+	q.question = bytes.Clone(b)
+	q.again = time.Now().Add(q.wait)
+	return q.UDPConn.Write(b)
+}
+
+func (q *query) Read(b []byte) (int, error) {
+	for {
+		until := q.again
+		last := !q.deadline.IsZero() && q.deadline.Before(until)
+		if last {
+			until = q.deadline
+		}
+		if err := q.SetReadDeadline(until); err != nil {
+			return 0, err
+		}
+		n, err := q.UDPConn.Read(b)
+		if last || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		if _, err := q.UDPConn.Write(q.question); err != nil {
+			return 0, err
+		}
+		q.wait *= 2
+		q.again = time.Now().Add(q.wait)
+	}
+}
+
+// closeOnCancel closes c when ctx is canceled. Its deadline is left to the deadline of c, which makes a better error.
+func closeOnCancel(ctx context.Context, c net.Conn) {
+	context.AfterFunc(ctx, func() {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			c.Close()
+		}
+	})
+}
