@@ -10,7 +10,7 @@ const (
 	Reset                  // the connection broke in mid-body: re-queued, the prefix counts
 	Unanswered             // the connection ended before this request's head: re-queued; too early = no more pipelining
 	Stale                  // a reused connection closed before its first byte: re-queued, nobody's fault (RFC 9112 section 9.3.1)
-	Silent                 // gave no byte for so long that the connection was given up: re-queued
+	Silence                // gave no byte for so long that the connection was given up: re-queued
 	Unreachable            // no connection: dial, DNS or TLS failed: link banned, re-queued
 	Unbound                // the socket could not be bound to the link: link banned, said once
 	Refused                // an answer that is no part of the object (403, 404, 302, a login page, ...): the link leaves this transfer
@@ -49,7 +49,7 @@ func (w Why) Blame() Blame {
 	switch w {
 	case Complete, Canceled, Stale:
 		return Nobody
-	case Short, Reset, Unanswered, Silent, Unreachable:
+	case Short, Reset, Unanswered, Silence, Unreachable:
 		return Link
 	case Unbound:
 		return Local
@@ -61,7 +61,7 @@ func (w Why) Blame() Blame {
 // Retryable reports whether the same request on the same link may succeed at once.
 func (w Why) Retryable() bool {
 	switch w {
-	case Short, Reset, Unanswered, Stale, Silent, Unreachable:
+	case Short, Reset, Unanswered, Stale, Silence, Unreachable:
 		return true
 	}
 	return false

@@ -1,0 +1,249 @@
+package health
+
+import "time"
+
+// State is the state of a link.
+type State uint8
+
+// The states of a link. Down comes first: a link that was never seen is down.
+const (
+	Down State = iota
+	Up
+	Suspect
+	Banned
+	Probing
+)
+
+var stateNames = [...]string{"down", "up", "suspect", "banned", "probing"}
+
+func (s State) String() string { return stateNames[s] }
+
+// Cause says why a link left the state Up.
+type Cause uint8
+
+// The causes.
+const (
+	NoCause    Cause = iota
+	Gone             // the interface or its address went away
+	Silence          // no byte although some were due
+	DialFailed       // no connection to an origin that is reachable otherwise
+	BindFailed       // the socket could not be bound to the link
+	TooSlow          // under the static or the dynamic limit
+)
+
+var causeNames = [...]string{"", "gone", "silence", "dial_failed", "bind_failed", "too_slow"}
+
+func (c Cause) String() string { return causeNames[c] }
+
+const (
+	banAfter    = 3 * time.Second // of suspicion
+	firstProbe  = time.Second
+	lastProbe   = 30 * time.Second
+	lonelyProbe = time.Second // between probes while no link is up
+	forgiven    = time.Minute // of good behaviour make the next ban as short as the first
+)
+
+// Change is a change of a link's state.
+type Change struct {
+	Link  int8
+	State State
+	Cause Cause
+}
+
+type entry struct {
+	state   State
+	cause   Cause
+	since   time.Time     // of the present state
+	wait    time.Duration // before the next probe of a ban
+	probeAt time.Time
+	probing bool // a probe is under way (a lonely suspect is probed without changing state)
+	bans    int
+	speed   speed
+}
+
+// Board holds the state of every link. The zero value has none.
+type Board struct {
+	links   []entry
+	changes []Change
+}
+
+// Limits tells the slow-link check; rates in bytes per second.
+type Limits struct {
+	Static  float64 // a link under this rate is too slow: 100 kbit/s in the paper
+	Dynamic float64 // share of the mean rate of all links: 0.2 in the paper
+}
+
+// PaperLimits are the limits of Skjolden 2019 section 8.2.4.
+var PaperLimits = Limits{Static: 100e3 / 8, Dynamic: 0.2}
+
+// State returns the state of a link and why it is in it.
+func (b *Board) State(link int8) (State, Cause) {
+	if int(link) >= len(b.links) {
+		return Down, NoCause
+	}
+	e := &b.links[link]
+	return e.state, e.cause
+}
+
+// Bans returns how often a link was banned.
+func (b *Board) Bans(link int8) int { return b.links[link].bans }
+
+// Present tells that a link exists (its interface is up, with address and route) or no longer does. A link that comes
+// back is up at once.
+func (b *Board) Present(now time.Time, link int8, here bool) {
+	for int(link) >= len(b.links) {
+		b.links = append(b.links, entry{})
+	}
+	e := &b.links[link]
+	switch {
+	case !here && e.state != Down:
+		b.set(now, link, Down, Gone)
+	case here && e.state == Down:
+		e.wait = 0
+		b.set(now, link, Up, NoCause)
+	}
+}
+
+// Silent tells that a transfer waits in vain for bytes from a link.
+func (b *Board) Silent(now time.Time, link int8) {
+	if e := &b.links[link]; e.state == Up {
+		b.set(now, link, Suspect, Silence)
+	}
+}
+
+// Alive tells that a link delivered a byte.
+func (b *Board) Alive(now time.Time, link int8) {
+	e := &b.links[link]
+	switch {
+	case e.state == Suspect, e.state == Banned && e.cause == Silence, e.state == Probing && e.cause == Silence:
+		b.set(now, link, Up, NoCause)
+	}
+}
+
+// Failed tells that no connection could be made over a link although its origin is reachable otherwise, or that a socket
+// could not be bound to it.
+func (b *Board) Failed(now time.Time, link int8, c Cause) {
+	if e := &b.links[link]; e.state == Up || e.state == Suspect {
+		b.ban(now, link, c)
+	}
+}
+
+// Probed tells how a probe ended.
+func (b *Board) Probed(now time.Time, link int8, ok bool) {
+	e := &b.links[link]
+	e.probing = false
+	switch {
+	case e.state != Probing && e.state != Suspect:
+	case ok:
+		b.set(now, link, Up, NoCause)
+	case e.state == Probing:
+		e.wait = min(2*e.wait, lastProbe)
+		e.probeAt = now.Add(e.wait)
+		b.set(now, link, Banned, e.cause)
+	default:
+		e.probeAt = now.Add(lonelyProbe)
+	}
+}
+
+// Tick does what is due at now. It returns the links to probe, whose outcome the caller tells by Probed, and the next
+// deadline, zero if there is none. Without running transfers there is nobody to probe for: probe is then false, and bans
+// wait.
+func (b *Board) Tick(now time.Time, probe bool) (probes []int8, next time.Time) {
+	earliest := func(t time.Time) {
+		if next.IsZero() || t.Before(next) {
+			next = t
+		}
+	}
+	for i := range b.links {
+		e, link := &b.links[i], int8(i)
+		if e.state == Up && e.wait > 0 && now.Sub(e.since) >= forgiven {
+			e.wait = 0
+		}
+		if e.state == Suspect {
+			if at := e.since.Add(banAfter); now.Before(at) {
+				earliest(at)
+				continue
+			}
+			if b.others(link) {
+				b.ban(now, link, e.cause)
+			}
+		}
+		if e.state != Banned && e.state != Suspect || e.probing {
+			continue
+		}
+		at := e.probeAt
+		if !b.anyUp() { // nothing to lose: ask often
+			at = minTime(at, now.Add(lonelyProbe))
+			e.probeAt = at
+		}
+		switch {
+		case !probe:
+		case now.Before(at):
+			earliest(at)
+		default:
+			e.probing = true
+			if e.state == Banned {
+				b.set(now, link, Probing, e.cause)
+			}
+			probes = append(probes, link)
+		}
+	}
+	return probes, next
+}
+
+// Changes returns the changes since the last call, oldest first; valid until the next call of any method.
+func (b *Board) Changes() []Change {
+	c := b.changes
+	b.changes = b.changes[:0]
+	return c
+}
+
+func (b *Board) ban(now time.Time, link int8, c Cause) {
+	if !b.others(link) {
+		if b.links[link].state == Up { // the last link is only suspected
+			b.set(now, link, Suspect, c)
+		}
+		return
+	}
+	e := &b.links[link]
+	e.bans++
+	e.wait = max(firstProbe, min(2*e.wait, lastProbe))
+	e.probeAt = now.Add(e.wait)
+	b.set(now, link, Banned, c)
+}
+
+func (b *Board) set(now time.Time, link int8, s State, c Cause) {
+	e := &b.links[link]
+	e.state, e.cause, e.since = s, c, now
+	e.speed = speed{}
+	if s == Down || s == Up {
+		e.probing = false
+	}
+	b.changes = append(b.changes, Change{link, s, c})
+}
+
+// others reports whether a link other than this one could carry bytes: up, or a suspect that may recover.
+func (b *Board) others(link int8) bool {
+	for i := range b.links {
+		if s := b.links[i].state; int8(i) != link && (s == Up || s == Suspect) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *Board) anyUp() bool {
+	for i := range b.links {
+		if b.links[i].state == Up {
+			return true
+		}
+	}
+	return false
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

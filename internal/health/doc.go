@@ -1,0 +1,19 @@
+// Package health decides which links may be used. One Board serves all transfers; they tell it what they see.
+//
+//	             silent                  3 s of silence, dial or bind error, too slow
+//	   Up -----------------> Suspect ------------------------------------------> Banned
+//	   ^  <-----------------   |                                                  | wait: 1 s, doubling to 30 s
+//	   |        a byte         | (the last link stays a suspect                   v
+//	   |                       |  and is probed every second)                  Probing
+//	   +-----------------------+--------------------------------------------------+ connected
+//
+//	any state -- interface down, address gone --> Down -- it is back --> Up
+//
+// Suspicion is cheap: a suspect gets no new range, what it still delivers counts. A ban is undone by a probe: a TCP
+// connection to an origin of a running transfer. The last link is never banned (DESIGN.md, promise 4).
+//
+// The slow-link limits are those of Skjolden 2019 section 8.2.4 with the guards that it leaves out: warm-up, hysteresis,
+// and the last link exempt.
+//
+// It is pure: now is an argument, Tick returns the next deadline. Not safe for concurrent use.
+package health

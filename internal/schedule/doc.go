@@ -1,0 +1,13 @@
+// Package schedule holds the schedulers: each decides which link fetches which range next.
+//
+// A scheduler sees a View of one transfer and answers with one Decision; the machine of package transfer carries it out,
+// then asks again until the answer is Wait. It is asked after every event and at Decision.Until. The same calls give the
+// same answers: no clock (now is an argument), no randomness, no map order. Links are indices; where two are alike the
+// lower one wins.
+//
+// A scheduler needs to know nothing of connections, memory or failures: Link.CanAsk says whether a request can leave now,
+// View.Limit how far the reorder window reaches, and Rescue (common to all schedulers) asks again elsewhere for what a
+// silent link owes. A range may reach beyond Limit, it is then read only as the head moves on; it must begin below it.
+//
+// A new scheduler is one file and one line in the registry.
+package schedule

@@ -1,0 +1,51 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+const (
+	// rescueTime is the length of one second copy in time of the rescuer's goodput: short, since the silent link may speak
+	// again at any moment (recorded LTE links fall silent for 0.2 to 1 s), and a request cannot be taken back.
+	rescueTime = 100 * time.Millisecond
+	rescueMin  = 64 << 10
+)
+
+// Rescue returns the second copy to ask for, if a silent link owes bytes that come before everything else a link could
+// do now: owed is the first range, from the head on, that a silent attempt covers and nobody asked for twice. It belongs
+// to every scheduler: the machine asks it first.
+func Rescue(v *View, from *Attempt, owed segment.Range) (Decision, bool) {
+	if r, ok := v.firstFree(); ok && r.Start < owed.Start {
+		return Decision{}, false
+	}
+	if owed.Start >= v.Limit {
+		return Decision{}, false
+	}
+	for i := range v.Links {
+		l := &v.Links[i]
+		if int8(i) == from.Link || !l.Usable || !l.CanAsk || !l.Due() {
+			continue
+		}
+		n := max(rescueMin, int64(l.Rate*rescueTime.Seconds()))
+		r := segment.Range{Start: owed.Start, End: min(owed.End, owed.Start+n)}
+		if owed.End-r.End < rescueMin/2 {
+			r.End = owed.End
+		}
+		return Decision{Do: Fetch, Link: int8(i), Range: r, From: from.ID, Hedge: true, Why: Takeover}, true
+	}
+	return Decision{}, false
+}
+
+// lead is how long before the end of what a link was asked for its next request must leave, beyond one round trip.
+const lead = 50 * time.Millisecond
+
+// Due reports whether what was asked of the link will all have come within one round trip and 50 ms, so that the next
+// request must leave now if the link is not to fall idle.
+func (l *Link) Due() bool {
+	if l.Running == 0 {
+		return true
+	}
+	return l.Rate > 0 && float64(l.Asked) <= l.Rate*(l.RTT+lead).Seconds()
+}

@@ -1,0 +1,139 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// Scheduler decides for one transfer. It may keep state; it is not safe for concurrent use.
+type Scheduler interface {
+	// Next returns what to do next. v is valid during the call only.
+	Next(now time.Time, v *View) Decision
+}
+
+// View is what a scheduler sees of a transfer.
+type View struct {
+	Object   segment.Range // what the client gets; End is known
+	Head     int64         // next offset to be delivered in order
+	Limit    int64         // first offset beyond the reorder window: no range may begin there or later
+	Window   int64         // size of the reorder window in bytes
+	Free     []segment.Range
+	Attempts []Attempt // running, in the order in which they were asked
+	Links    []Link    // by index
+}
+
+// Attempt is one fetch of a range on one link.
+type Attempt struct {
+	ID      uint32
+	Link    int8
+	Hedge   bool          // a second copy of what another attempt fetches
+	Cut     bool          // its tail is being moved to another link
+	Headed  bool          // a valid head has come: bytes follow
+	Range   segment.Range // what is wanted of it
+	Cursor  int64         // next offset it will deliver
+	Asked   time.Time     // when the request was sent
+	Last    time.Time     // when the last byte came, zero before
+	Silent  bool          // bytes are overdue
+	Blocked bool          // it may not read on: the window is full
+}
+
+// Left returns the bytes it has still to deliver.
+func (a *Attempt) Left() int64 { return a.Range.End - a.Cursor }
+
+// Link is a link as a transfer sees it.
+type Link struct {
+	Usable  bool // new ranges may be asked of it
+	Suspect bool // bytes are overdue; it is not Usable then
+	CanAsk  bool // a request can leave now, on a connection that is open or that may be opened
+	Running int  // attempts on it
+	Asked   int64
+	Rate    float64       // goodput in bytes per second, 0 = unknown
+	Peak    float64       // its windowed maximum
+	RTT     time.Duration // round trip without load, 0 = unknown
+}
+
+// Verb is what to do.
+type Verb uint8
+
+// The verbs.
+const (
+	Wait  Verb = iota // nothing, until the next event or Until
+	Fetch             // ask Link for Range
+	Open              // open a connection on Link, so that it is warm when needed
+)
+
+// Reason says why a decision was made; metrics and tests read it.
+type Reason uint8
+
+// The reasons.
+const (
+	NothingToDo Reason = iota
+	First              // nothing is known of the link: a first range
+	Share              // the link's share of what is left
+	Floor              // the share was less than the link has in flight
+	Window             // cut down to the link's share of the reorder window
+	Rest               // what remained was not worth another request
+	Tail               // took the tail of a slower link's range
+	Oversize           // cut a range that is far longer than its link's share
+	Takeover           // second copy of what a silent link owes
+	WholeRange         // a fixed share, once
+	Warm               // a connection for later
+)
+
+var reasonNames = [...]string{
+	"nothing", "first", "share", "floor", "window", "rest", "tail", "oversize", "takeover", "whole", "warm",
+}
+
+func (r Reason) String() string { return reasonNames[r] }
+
+// Decision is a scheduler's answer.
+type Decision struct {
+	Do    Verb
+	Link  int8
+	Range segment.Range
+	From  uint32 // attempt whose tail (or, with Hedge, copy) Range is; 0 = Range is free
+	Hedge bool   // From goes on; the first copy of each byte counts
+	Until time.Time
+	Why   Reason
+}
+
+// wait is the answer of a scheduler with nothing to do.
+func wait(until time.Time) Decision { return Decision{Do: Wait, Until: until} }
+
+// firstFree returns the first free range that begins inside the window.
+func (v *View) firstFree() (segment.Range, bool) {
+	if len(v.Free) == 0 || v.Free[0].Start >= v.Limit {
+		return segment.Range{}, false
+	}
+	return v.Free[0], true
+}
+
+// free returns the number of bytes that nobody asked for.
+func (v *View) free() (n int64) {
+	for _, r := range v.Free {
+		n += r.Len()
+	}
+	return n
+}
+
+// best returns the usable link with the highest rate, or the first one while no rate is known; -1 if none is usable.
+func (v *View) best() int8 {
+	b := int8(-1)
+	for i := range v.Links {
+		if l := &v.Links[i]; l.Usable && (b < 0 || l.Rate > v.Links[b].Rate) {
+			b = int8(i)
+		}
+	}
+	return b
+}
+
+// newest returns the attempt on link that was asked last, nil if there is none.
+func (v *View) newest(link int8) *Attempt {
+	for i := len(v.Attempts) - 1; i >= 0; i-- {
+		if a := &v.Attempts[i]; a.Link == link {
+			return a
+		}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// Single fetches everything over one link in one range: the baseline that every other scheduler must beat
+// (Skjolden 2019 section 4.3.1). It stays with the link it began on and moves only when that link is lost. It knows
+// nothing, wins where a second link costs more than it brings, and never gains from one.
+type Single struct {
+	link int8
+	set  bool
+}
+
+// Next implements Scheduler.
+func (s *Single) Next(_ time.Time, v *View) Decision {
+	r, ok := v.firstFree()
+	if !ok {
+		return wait(time.Time{})
+	}
+	if !s.set && len(v.Attempts) > 0 { // stay where the first request went
+		s.link, s.set = v.Attempts[0].Link, true
+	}
+	if !s.set || !v.Links[s.link].Usable {
+		b := v.best()
+		if b < 0 {
+			return wait(time.Time{})
+		}
+		s.link, s.set = b, true
+	}
+	if !v.Links[s.link].CanAsk {
+		return wait(time.Time{})
+	}
+	return Decision{Do: Fetch, Link: s.link, Range: segment.Range{Start: r.Start, End: r.End}, Why: WholeRange}
+}

@@ -1,0 +1,79 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// tail gives link i, which is about to fall idle with nothing left to ask for, the tail of the range that will end last,
+// so that both links end together: the offload form of Nikravesh 2018 equation 6.1, with the guard that it leaves out
+// (a negative share means that moving costs more than it brings).
+func tail(v *View, i int8) (Decision, bool) {
+	fast := &v.Links[i]
+	if fast.Rate <= 0 {
+		return Decision{}, false
+	}
+	var from *Attempt
+	var moved, latest float64
+	for j := range v.Links {
+		slow := &v.Links[j]
+		if int8(j) == i || slow.Running == 0 || slow.Rate <= 0 {
+			continue
+		}
+		a := v.newest(int8(j))
+		if a == nil || a.Cut || a.Hedge || a.Range.End-a.Left() >= v.Limit {
+			continue
+		}
+		if end := float64(slow.Asked) / slow.Rate; end > latest {
+			latest, from = end, a
+			moved = Offload(slow.Asked, fast.Rate, slow.Rate, max(fast.RTT, seconds(float64(fast.Asked)/fast.Rate)))
+		}
+	}
+	if from == nil || moved < tailMin {
+		return Decision{}, false
+	}
+	n := min(int64(moved), from.Left())
+	if from.Left()-n < tailMin && !from.Headed {
+		n = from.Left() // nothing of it has come: take all of it
+	}
+	r := segment.Range{Start: from.Range.End - n, End: from.Range.End}
+	if r.Empty() || r.Start >= v.Limit {
+		return Decision{}, false
+	}
+	return Decision{Do: Fetch, Link: i, Range: r, From: from.ID, Why: Tail}, true
+}
+
+// Offload returns how many of the left bytes that the slow link still lacks the fast link should take over, so that both
+// end together, when its request takes delay to bear fruit; rates in bytes per second. It may be negative.
+func Offload(left int64, fast, slow float64, delay time.Duration) float64 {
+	return (float64(left)*fast - fast*slow*delay.Seconds()) / (fast + slow)
+}
+
+// oversize gives link i a range out of one that another link fetches and that reaches far beyond that link's share: the
+// client's own GET, asked for before anything was known. The cut lies far enough ahead for the other link to open a
+// connection for its next range, since the rest of such an answer can only be thrown away.
+func oversize(v *View, i int8, size func(*View, int8, int64) (int64, Reason)) (Decision, bool) {
+	for k := range v.Attempts {
+		a := &v.Attempts[k]
+		slow := &v.Links[a.Link]
+		if a.Link == i || a.Cut || a.Hedge || !a.Headed || a.Range.End <= v.Limit && a.Left() < 4*firstSize {
+			continue
+		}
+		own, _ := size(v, a.Link, a.Left())
+		if a.Left() < 4*own {
+			continue
+		}
+		ahead := max(firstSize, int64(slow.Rate*(3*slow.RTT+100*time.Millisecond).Seconds()))
+		n, _ := size(v, i, a.Left())
+		start := a.Cursor + ahead
+		r := segment.Range{Start: start, End: min(start+n, a.Range.End)}
+		if r.Empty() || r.Start >= v.Limit {
+			continue
+		}
+		return Decision{Do: Fetch, Link: i, Range: r, From: a.ID, Why: Oversize}, true
+	}
+	return Decision{}, false
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

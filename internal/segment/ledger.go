@@ -1,0 +1,156 @@
+package segment
+
+// Ledger accounts for the bytes of one object window [start, end): each is free, asked for, or received.
+//
+// Invariants, checked by Check:
+//  1. Every offset of [Head, end) is received, free, or covered by a running attempt (the caller tells which run).
+//  2. No offset is both free and received.
+//  3. Held() <= the reorder window if attempts read no further than Limit.
+type Ledger struct {
+	head, end int64
+	window    int64
+	got       Set // received, at or beyond head
+	free      Set // neither received nor asked for
+	hedged    Set // asked for a second time: never asked for a third time while both attempts run
+}
+
+// NewLedger returns the account of window w with every byte free. reorder is the reorder window in bytes.
+func NewLedger(w Range, reorder int64) *Ledger {
+	l := &Ledger{head: w.Start, end: w.End, window: reorder}
+	l.free.Add(w)
+	return l
+}
+
+// Head returns the next offset to be delivered in order.
+func (l *Ledger) Head() int64 { return l.head }
+
+// End returns the end of the object's window.
+func (l *Ledger) End() int64 { return l.end }
+
+// Resize sets the end once the size of the object is known; bytes that are new become free.
+func (l *Ledger) Resize(end int64) {
+	if end > l.end {
+		l.free.Add(Range{l.end, end})
+	} else {
+		l.free.Remove(Range{end, l.end})
+		l.got.Remove(Range{end, l.end})
+	}
+	l.end = end
+}
+
+// Window returns the reorder window in bytes.
+func (l *Ledger) Window() int64 { return l.window }
+
+// SetWindow changes the reorder window. Bytes held beyond a smaller one stay.
+func (l *Ledger) SetWindow(n int64) { l.window = n }
+
+// Limit returns the first offset that no attempt may read yet.
+func (l *Ledger) Limit() int64 { return min(l.head+l.window, l.end) }
+
+// Free returns what nobody asked for, ascending; valid until the next change.
+func (l *Ledger) Free() []Range { return l.free.Ranges() }
+
+// Held returns the bytes received and not delivered.
+func (l *Ledger) Held() int64 { return l.got.Len() }
+
+// Ready returns how many bytes at the head can be delivered now.
+func (l *Ledger) Ready() int64 {
+	if r := l.got.Ranges(); len(r) > 0 && r[0].Start == l.head {
+		return r[0].Len()
+	}
+	return 0
+}
+
+// Complete reports whether every byte was received.
+func (l *Ledger) Complete() bool { return l.head+l.Ready() == l.end }
+
+// Take marks r as asked for.
+func (l *Ledger) Take(r Range) { l.free.Remove(r) }
+
+// Receive accounts for received bytes and returns how many of them are first copies.
+func (l *Ledger) Receive(r Range) int64 {
+	r = r.Clip(Range{l.head, l.end})
+	l.free.Remove(r)
+	return l.got.Add(r)
+}
+
+// Deliver moves the head on by n bytes, which must be Ready.
+func (l *Ledger) Deliver(n int64) {
+	if n > l.Ready() {
+		panic("segment: delivered bytes that were not received")
+	}
+	l.got.Remove(Range{l.head, l.head + n})
+	l.head += n
+	l.hedged.Remove(Range{0, l.head})
+}
+
+// Release gives back what an attempt will not fetch: what of r is not received and not in covered, the ranges that other
+// attempts still fetch, becomes free.
+func (l *Ledger) Release(r Range, covered []Range) {
+	r = r.Clip(Range{l.head, l.end})
+	if r.Empty() {
+		return
+	}
+	l.free.Add(r)
+	for _, g := range l.got.Ranges() {
+		l.free.Remove(g.Clip(r))
+	}
+	for _, c := range covered {
+		l.free.Remove(c.Clip(r))
+	}
+	l.hedged.Remove(r)
+}
+
+// Restart gives back all of r, received bytes included, as the restart continuation of Skjolden 2019 section 8.2.4
+// does: they are fetched twice, and the second copies are waste. Invariant 2 does not hold from then on.
+func (l *Ledger) Restart(r Range, covered []Range) {
+	r = r.Clip(Range{l.head, l.end})
+	if r.Empty() {
+		return
+	}
+	l.free.Add(r)
+	for _, c := range covered {
+		l.free.Remove(c.Clip(r))
+	}
+}
+
+// Hedge marks r as asked for a second time.
+func (l *Ledger) Hedge(r Range) { l.hedged.Add(r) }
+
+// Hedgeable returns the first part of r that was neither received nor asked for twice.
+func (l *Ledger) Hedgeable(r Range) Range {
+	r = r.Clip(Range{l.head, l.end})
+	for {
+		g := l.got.Gap(r)
+		if g.Empty() {
+			return g
+		}
+		if h := l.hedged.Gap(g); !h.Empty() {
+			return h
+		}
+		r.Start = g.End
+	}
+}
+
+// Missing returns the first part of r that was not received.
+func (l *Ledger) Missing(r Range) Range { return l.got.Gap(r.Clip(Range{l.head, l.end})) }
+
+// Check returns the first offset of [Head, end) that is neither received, free nor in covered, and whether there is one;
+// it is the invariant that a finished transfer relies on (proxy-rules.md R106).
+func (l *Ledger) Check(covered []Range) (int64, bool) {
+	all := Set{}
+	for _, r := range l.got.Ranges() {
+		all.Add(r)
+	}
+	for _, r := range l.free.Ranges() {
+		if l.got.Overlap(r) > 0 {
+			return r.Start, false
+		}
+		all.Add(r)
+	}
+	for _, r := range covered {
+		all.Add(r)
+	}
+	g := all.Gap(Range{l.head, l.end})
+	return g.Start, g.Empty()
+}

@@ -1,0 +1,325 @@
+package transfer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// drainMax is what of an answer that is no longer wanted is read to its end rather than cut off by closing the connection,
+// unless the link moves more in one round trip.
+const drainMax = 64 << 10
+
+// attempt is one request.
+type attempt struct {
+	id     uint32
+	link   int8
+	conn   uint32
+	hedge  bool
+	headed bool
+	whole  bool          // the client's own GET, without a Range field
+	alone  bool          // asked on an open connection without other requests: its head times the response
+	from   uint32        // attempt whose tail it takes once headed; 0 = none
+	cut    bool          // another attempt is to take its tail
+	want   segment.Range // what is wanted of it
+	answer segment.Range // what the answer brings; before the head: what was asked for
+	cursor int64
+	credit int64 // it may read up to here
+	floor  int64 // credit that it had when the window shrank
+	asked  time.Time
+	last   time.Time
+}
+
+// conn is one connection.
+type conn struct {
+	id        uint32
+	link      int8
+	open      bool
+	reused    bool
+	doomed    bool     // no further requests: it closes with its present answer
+	answering bool     // bytes of an answer have come since something was asked on an idle connection
+	queue     []uint32 // attempts, in the order of their answers
+	answers   int
+	progress  time.Time // last byte, or since when a byte is due
+}
+
+func (m *Machine) attempt(id uint32) *attempt {
+	for i := range m.attempts {
+		if m.attempts[i].id == id {
+			return &m.attempts[i]
+		}
+	}
+	return nil
+}
+
+func (m *Machine) conn(id uint32) *conn {
+	for i := range m.conns {
+		if m.conns[i].id == id {
+			return &m.conns[i]
+		}
+	}
+	return nil
+}
+
+// openConn begins a connection over a link.
+func (m *Machine) openConn(now time.Time, link int8) *conn {
+	m.conns = append(m.conns, conn{id: m.id(), link: link, progress: now})
+	c := &m.conns[len(m.conns)-1]
+	m.act(Action{Kind: Open, Link: link, Conn: c.id})
+	return c
+}
+
+func (m *Machine) opened(now time.Time, e Event) {
+	c := m.conn(e.Conn)
+	if c == nil {
+		return
+	}
+	c.open, c.reused, c.progress = true, e.Reused, now
+	l := &m.links[c.link]
+	if !e.Reused {
+		l.connect.Add(e.RTT)
+	}
+	if len(c.queue) > 0 {
+		m.attempt(c.queue[0]).alone = true
+		m.attempt(c.queue[0]).asked = now
+	}
+}
+
+func (m *Machine) openFailed(now time.Time, e Event) {
+	c := m.conn(e.Conn)
+	if c == nil {
+		return
+	}
+	link := c.link
+	m.lastWhy, m.lastLink = e.Why, link
+	l := &m.links[link]
+	l.failures++
+	l.paused = now.Add(pauseAfterFailure)
+	m.dropConn(e.Conn)
+	switch {
+	case e.Why == Unbound:
+		m.act(Action{Kind: ReportFailed, Link: link, Cause: health.BindFailed})
+		l.excluded = !m.known
+	case !m.known: // nobody knows yet whether the origin is reachable at all: try the next link
+		l.excluded, l.unreached = true, !e.Refused
+	case !e.Refused:
+		m.act(Action{Kind: ReportFailed, Link: link, Cause: health.DialFailed})
+	}
+	if l.failures >= maxFailures && e.Refused {
+		l.excluded = true
+	}
+}
+
+// headed takes a valid head.
+func (m *Machine) headed(now time.Time, e Event) {
+	a := m.attempt(e.Attempt)
+	if a == nil {
+		return
+	}
+	c := m.conn(a.conn)
+	l := &m.links[a.link]
+	if a.alone {
+		l.response.Add(now.Sub(a.asked))
+	} else if c.answers > 0 && !e.Close {
+		l.pipelining = estimate.Works
+	}
+	m.progress(now, c)
+	a.headed = true
+	a.answer = e.Range
+	if !m.known {
+		m.learnSize(e)
+	}
+	if a.want.End > a.answer.End || a.whole { // less than asked for is legal (RFC 9110 section 15.3.7)
+		was := a.want
+		a.want.End = min(a.answer.End, m.led.End())
+		m.led.Release(segment.Range{Start: a.want.End, End: was.End}, m.cover(0))
+	}
+	if e.Close {
+		c.doomed = true
+		for len(c.queue) > 1 { // what was asked behind it stays unanswered
+			m.release(m.attempt(c.queue[1]))
+		}
+	}
+	if a.from != 0 {
+		m.takeTail(a)
+	}
+}
+
+// learnSize begins the work of the scheduler.
+func (m *Machine) learnSize(e Event) {
+	m.known = true
+	m.led.Resize(min(m.cfg.Window.End, e.Size))
+	for i := range m.attempts { // attempts that were made before the size was known
+		a := &m.attempts[i]
+		a.want.End = min(a.want.End, m.led.End())
+		m.led.Take(a.want)
+	}
+	for i := range m.links {
+		l := &m.links[i]
+		l.excluded = false
+		if l.unreached { // now that another link has reached the origin, it was the link's fault
+			m.act(Action{Kind: ReportFailed, Link: int8(i), Cause: health.DialFailed})
+		}
+	}
+	m.act(Action{Kind: Want, N: m.led.End() - m.led.Head()})
+}
+
+// takeTail ends the attempt whose tail b takes, now that b has shown a valid head, where b begins.
+func (m *Machine) takeTail(b *attempt) {
+	a := m.attempt(b.from)
+	b.from = 0
+	if a == nil {
+		return
+	}
+	a.cut = false
+	was := a.want.End
+	a.want.End = max(b.want.Start, a.cursor)
+	m.led.Release(segment.Range{Start: b.want.End, End: was}, m.cover(0))
+	m.settle(a)
+}
+
+func (m *Machine) read(now time.Time, e Event) {
+	a := m.attempt(e.Attempt)
+	if a == nil {
+		return
+	}
+	c, l := m.conn(a.conn), &m.links[a.link]
+	m.progress(now, c)
+	l.rate.Add(now, e.N)
+	l.failures = 0
+	if l.silent || l.state == health.Suspect {
+		l.silent = false
+		m.act(Action{Kind: ReportAlive, Link: a.link})
+	}
+	fresh := m.led.Receive(segment.Range{Start: a.cursor, End: a.cursor + e.N})
+	m.total += e.N
+	m.waste += e.N - fresh
+	a.cursor += e.N
+	a.last = now
+	if rest := (segment.Range{Start: a.cursor, End: a.want.End}); fresh < e.N && m.led.Missing(rest).Empty() {
+		a.want.End = a.cursor // others have brought the rest in the meantime
+	}
+	m.settle(a)
+}
+
+func (m *Machine) progress(now time.Time, c *conn) {
+	c.progress, c.answering = now, true
+}
+
+// settle decides what becomes of an attempt that has all that is wanted of it while its answer goes on: a short rest is
+// read and thrown away, else the connection is closed.
+func (m *Machine) settle(a *attempt) {
+	rest := a.answer.End - a.cursor
+	if a.cursor < a.want.End || !a.headed || rest <= 0 {
+		return
+	}
+	l := &m.links[a.link]
+	if float64(rest) <= max(drainMax, l.rate.Peak()*l.rtt().Seconds()) {
+		return
+	}
+	c := m.conn(a.conn)
+	m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})
+	m.dropConn(c.id)
+}
+
+// endedAttempt takes the end of an attempt.
+func (m *Machine) endedAttempt(now time.Time, e Event) {
+	a := m.attempt(e.Attempt)
+	if a == nil {
+		return
+	}
+	c, l := m.conn(a.conn), &m.links[a.link]
+	link := a.link
+	if e.Why == Complete {
+		c.answers++
+		m.progress(now, c)
+		c.answering = len(c.queue) > 1
+		m.release(a)
+		if c.doomed {
+			m.dropConn(c.id)
+		}
+		return
+	}
+	m.lastWhy, m.lastLink = e.Why, link
+	pipelined := c.answers > 0 && !a.alone && !c.doomed
+	switch e.Why {
+	case Refused, NoRange, Changed:
+		l.excluded = true
+	case BadRange:
+		if pipelined && l.pipelining == estimate.Untried {
+			l.pipelining = estimate.Broken // out of step: ask again, one at a time
+		} else {
+			l.excluded = true
+		}
+	case Busy:
+		l.maxConns = 1
+		l.paused = now.Add(max(e.RetryAfter, pauseAfterFailure))
+		l.failures++
+	case Stale:
+	default:
+		if pipelined && !a.headed && l.pipelining == estimate.Untried {
+			l.pipelining = estimate.Broken // closed early: what was asked behind an answer did not reach it
+			break
+		}
+		l.failures++
+		if l.failures > 1 {
+			l.paused = now.Add(time.Duration(l.failures) * 100 * time.Millisecond)
+		}
+	}
+	if l.failures >= maxFailures {
+		l.excluded = true
+	}
+	if !m.known {
+		l.excluded = l.excluded || e.Why != Stale
+	}
+	m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
+	m.dropConn(c.id)
+}
+
+// giveUp closes a connection that does not deliver.
+func (m *Machine) giveUp(now time.Time, id uint32, why Why) {
+	c := m.conn(id)
+	l := &m.links[c.link]
+	if c.open && len(c.queue) > 0 && l.pipelining == estimate.Untried && c.answers > 0 {
+		if a := m.attempt(c.queue[0]); !a.headed && !a.alone {
+			l.pipelining = estimate.Broken // it swallowed the second request
+		}
+	}
+	m.lastWhy, m.lastLink = why, c.link
+	m.act(Action{Kind: CloseConn, Conn: id, Link: c.link})
+	m.dropConn(id)
+}
+
+// dropConn forgets a connection and re-queues what its attempts still owe.
+func (m *Machine) dropConn(id uint32) {
+	c := m.conn(id)
+	if c == nil {
+		return
+	}
+	for len(c.queue) > 0 {
+		m.release(m.attempt(c.queue[0]))
+	}
+	i := slices.IndexFunc(m.conns, func(c conn) bool { return c.id == id })
+	m.conns = slices.Delete(m.conns, i, i+1)
+}
+
+// release forgets an attempt and frees what it still owes.
+func (m *Machine) release(a *attempt) {
+	id, owed := a.id, segment.Range{Start: a.cursor, End: a.want.End}
+	again := segment.Range{Start: a.want.Start, End: a.cursor}
+	if from := m.attempt(a.from); from != nil {
+		from.cut = false
+	}
+	if c := m.conn(a.conn); c != nil {
+		c.queue = slices.DeleteFunc(c.queue, func(q uint32) bool { return q == id })
+	}
+	i := slices.IndexFunc(m.attempts, func(a attempt) bool { return a.id == id })
+	m.attempts = slices.Delete(m.attempts, i, i+1)
+	m.led.Release(owed, m.cover(0))
+	if m.cfg.Restart && !owed.Empty() {
+		m.led.Restart(again, m.cover(0))
+	}
+}

@@ -1,0 +1,246 @@
+package transfer
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// decide asks the scheduler until it waits.
+func (m *Machine) decide(now time.Time) {
+	m.until = time.Time{}
+	if m.received {
+		return
+	}
+	if !m.known {
+		m.askFirst(now)
+		return
+	}
+	for range 4 * (len(m.links) + 1) {
+		v := m.look(now)
+		d, ok := m.rescue(v)
+		if !ok {
+			d = m.cfg.Scheduler.Next(now, v)
+		}
+		switch d.Do {
+		case schedule.Wait:
+			m.until = d.Until
+			return
+		case schedule.Open:
+			m.openConn(now, d.Link)
+		case schedule.Fetch:
+			m.fetch(now, d)
+		}
+	}
+}
+
+// askFirst sends the first request over the first link that can carry it, and a second copy over the next one while the
+// first is overdue: nothing is known yet, not even whether the link leads anywhere.
+func (m *Machine) askFirst(now time.Time) {
+	overdue := true
+	for i := range m.attempts {
+		overdue = overdue && m.links[m.attempts[i].link].silent
+	}
+	if !overdue {
+		return
+	}
+	if m.firstSent > 2*len(m.links)+2 {
+		if len(m.attempts) == 0 {
+			m.fail(m.lastWhy, m.lastLink)
+		}
+		return
+	}
+	for _, i := range m.cfg.Order {
+		if !m.links[i].usable(now) || m.running(i) > 0 {
+			continue
+		}
+		c := m.pick(i)
+		if c == nil {
+			if m.count(i) >= m.links[i].conns() {
+				continue
+			}
+			c = m.openConn(now, i)
+		}
+		r := segment.Range{Start: m.led.Head(), End: m.led.End()}
+		m.firstSent++
+		m.send(now, c, attempt{want: r, whole: m.cfg.First == 0, hedge: len(m.attempts) > 0})
+		break
+	}
+	if !m.started && len(m.attempts) > 0 && m.cfg.Warm {
+		for _, i := range m.cfg.Order {
+			if l := &m.links[i]; l.usable(now) && !l.metered && m.count(i) == 0 {
+				m.openConn(now, i)
+			}
+		}
+	}
+	m.started = m.started || len(m.attempts) > 0
+}
+
+// fetch carries out a scheduler's decision.
+func (m *Machine) fetch(now time.Time, d schedule.Decision) {
+	c := m.pick(d.Link)
+	if c == nil {
+		c = m.openConn(now, d.Link)
+	}
+	a := attempt{want: d.Range, hedge: d.Hedge}
+	if from := m.attempt(d.From); from != nil {
+		if d.Hedge {
+			m.led.Hedge(d.Range)
+			m.act(Action{Kind: TakenOver, Link: from.link})
+		} else {
+			from.cut, a.from = true, from.id
+		}
+	}
+	m.led.Take(d.Range)
+	m.send(now, c, a)
+	m.do[len(m.do)-1].Reason = d.Why
+}
+
+// send asks on a connection.
+func (m *Machine) send(now time.Time, c *conn, a attempt) {
+	a.id, a.link, a.conn = m.id(), c.link, c.id
+	a.answer, a.cursor, a.asked = a.want, a.want.Start, now
+	a.alone = c.open && len(c.queue) == 0
+	a.credit = min(a.want.End, max(m.led.Limit(), a.cursor))
+	if len(c.queue) == 0 {
+		c.progress, c.answering = now, false
+	}
+	c.queue = append(c.queue, a.id)
+	m.attempts = append(m.attempts, a)
+	kind := Fetch
+	if a.whole {
+		kind = FetchAll
+	}
+	m.act(Action{Kind: kind, Link: a.link, Conn: a.conn, Attempt: a.id, Range: a.want, UpTo: a.credit})
+}
+
+// pick returns the connection of a link that takes the next request, nil if a new one is needed. An idle one comes first;
+// a second request goes behind another only once an answer has begun to come.
+func (m *Machine) pick(link int8) *conn {
+	var best *conn
+	l := &m.links[link]
+	for i := range m.conns {
+		c := &m.conns[i]
+		if c.link != link || c.doomed || m.surplus(c) {
+			continue
+		}
+		if n := len(c.queue); n > 0 && (n >= l.depth() || !c.open || c.answers == 0 && !m.attempt(c.queue[0]).headed) {
+			continue
+		}
+		if best == nil || len(c.queue) < len(best.queue) {
+			best = c
+		}
+	}
+	return best
+}
+
+// surplus reports whether a connection will be closed because its answer is longer than what is wanted of it.
+func (m *Machine) surplus(c *conn) bool {
+	for _, id := range c.queue {
+		if a := m.attempt(id); a.headed && a.answer.End-a.want.End > drainMax {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Machine) count(link int8) (n int) {
+	for i := range m.conns {
+		if c := &m.conns[i]; c.link == link && !c.doomed && !m.surplus(c) {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *Machine) running(link int8) (n int) {
+	for i := range m.attempts {
+		if m.attempts[i].link == link {
+			n++
+		}
+	}
+	return n
+}
+
+// rescue asks elsewhere for what silent links owe, nearest to the head first.
+func (m *Machine) rescue(v *schedule.View) (schedule.Decision, bool) {
+	var owed segment.Range
+	var from *schedule.Attempt
+	for i := range v.Attempts {
+		a := &v.Attempts[i]
+		if !a.Silent {
+			continue
+		}
+		r := m.led.Hedgeable(segment.Range{Start: a.Cursor, End: a.Range.End})
+		if !r.Empty() && (from == nil || r.Start < owed.Start) {
+			owed, from = r, a
+		}
+	}
+	if from == nil {
+		return schedule.Decision{}, false
+	}
+	return schedule.Rescue(v, from, owed)
+}
+
+// look draws the scheduler's view.
+func (m *Machine) look(now time.Time) *schedule.View {
+	v := &m.view
+	v.Object = segment.Range{Start: m.cfg.Window.Start, End: m.led.End()}
+	v.Head, v.Limit, v.Window, v.Free = m.led.Head(), m.led.Limit(), m.led.Window(), m.led.Free()
+	v.Links = v.Links[:0]
+	for i := range m.links {
+		l := &m.links[i]
+		v.Links = append(v.Links, schedule.Link{
+			Usable:  l.usable(now),
+			Suspect: l.silent || l.state == health.Suspect,
+			CanAsk:  m.pick(int8(i)) != nil || m.count(int8(i)) < l.conns(),
+			Rate:    l.rate.PerSecond(now),
+			Peak:    l.rate.Peak(),
+			RTT:     l.rtt(),
+		})
+	}
+	v.Attempts = v.Attempts[:0]
+	for i := range m.attempts {
+		a := &m.attempts[i]
+		vl := &v.Links[a.link]
+		if left := a.answer.End - a.cursor; left > 0 {
+			vl.Asked += min(left, max(a.want.End-a.cursor, drainMax))
+		}
+		if a.cursor >= a.want.End {
+			continue
+		}
+		vl.Running++
+		v.Attempts = append(v.Attempts, schedule.Attempt{
+			ID: a.id, Link: a.link, Hedge: a.hedge, Cut: a.cut, Headed: a.headed, Range: a.want, Cursor: a.cursor,
+			Asked: a.asked, Last: a.last, Silent: vl.Suspect, Blocked: a.cursor >= a.credit,
+		})
+	}
+	return v
+}
+
+// credits lets attempts read on as the head moves. Small steps are saved up: each one wakes a reader.
+func (m *Machine) credits(now time.Time) {
+	limit := m.led.Limit()
+	for i := range m.attempts {
+		a := &m.attempts[i]
+		end := a.want.End
+		if a.headed && a.cursor >= a.want.End {
+			end = a.answer.End // the rest is read and thrown away
+		}
+		upTo := min(end, max(limit, a.floor))
+		if a.cursor >= a.want.End {
+			upTo = end
+		}
+		step := min(end-a.credit, max(m.led.Window()/8, 1))
+		if upTo <= a.credit || upTo-a.credit < step && a.cursor < a.credit {
+			continue
+		}
+		if a.cursor >= a.credit { // it waited for room: from now on its bytes are due
+			m.conn(a.conn).progress = now
+		}
+		a.credit, a.floor = upTo, upTo
+		m.act(Action{Kind: Credit, Link: a.link, Attempt: a.id, UpTo: upTo})
+	}
+}

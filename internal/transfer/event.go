@@ -1,0 +1,78 @@
+package transfer
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// EventKind says what happened.
+type EventKind uint8
+
+// The kinds of events, with the fields that each uses.
+const (
+	Tick       EventKind = iota // the deadline has come
+	LinkState                   // Link, State: what all transfers know of it
+	Opened                      // Conn, RTT (0 = unknown), Reused
+	OpenFailed                  // Conn, Why, Refused: the origin itself refused, the link is well
+	Headed                      // Attempt, Range of the body, Size of the object, Close: the connection ends with this answer
+	Read                        // Attempt, N
+	Ended                       // Attempt, Why, RetryAfter; unless Complete its connection is gone
+	ConnClosed                  // Conn: it ended while nothing was asked of it
+	Delivered                   // N bytes at the head went to the client
+	Granted                     // N = size of the reorder window from now on
+)
+
+// Event is one thing that happened.
+type Event struct {
+	Kind       EventKind
+	Link       int8
+	Conn       uint32
+	Attempt    uint32
+	State      health.State
+	Why        Why
+	Reused     bool
+	Close      bool
+	Refused    bool
+	N          int64
+	Size       int64
+	Range      segment.Range
+	RTT        time.Duration
+	RetryAfter time.Duration
+}
+
+// ActionKind says what to do.
+type ActionKind uint8
+
+// The kinds of actions, with the fields that each uses.
+const (
+	Open         ActionKind = iota // Link, Conn: dial, answer with Opened or OpenFailed
+	Fetch                          // Link, Conn, Attempt, Range, UpTo, Reason: ask on Conn, which may still be opening; read up to UpTo
+	FetchAll                       // as Fetch, without a Range field: the client's own GET
+	Credit                         // Attempt, UpTo: it may read up to there
+	CloseConn                      // Conn: close it; no event follows for it or its attempts
+	Keep                           // Conn: every byte asked of it was read; it may serve a later transfer. No event follows
+	Want                           // N: ask the budget for a reorder window of N bytes
+	ReportSilent                   // Link: bytes are overdue
+	ReportAlive                    // Link: it spoke again
+	ReportFailed                   // Link, Cause: no connection although the origin is reachable, or no binding
+	TakenOver                      // Link: bytes that it owes were asked for elsewhere
+	Done                           // everything was delivered
+	Fail                           // Why, Link: the transfer ends here
+)
+
+// Action is one thing to do.
+type Action struct {
+	Kind    ActionKind
+	Link    int8
+	Conn    uint32
+	Attempt uint32
+	Range   segment.Range
+	UpTo    int64
+	N       int64
+	Reason  schedule.Reason
+	Cause   health.Cause
+	Why     Why
+}

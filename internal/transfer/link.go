@@ -1,0 +1,186 @@
+package transfer
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/health"
+)
+
+const (
+	// suspectAfter is the silence that makes a link a suspect, beside four times the variation of its response time.
+	suspectAfter = 300 * time.Millisecond
+
+	// thinking is granted to an origin of which no response time is known.
+	thinking = 500 * time.Millisecond
+
+	// giveUpAfter is the silence after which a connection is given up: a fresh one may work where the old one waits for a
+	// retransmission (the RTO doubles with each one lost).
+	giveUpAfter = 3 * time.Second
+
+	pauseAfterFailure = time.Second
+
+	maxFailures = 6 // in a row without a byte: then the link leaves the transfer
+)
+
+// link is a link as one transfer sees it.
+type link struct {
+	allowed   bool // by policy
+	metered   bool
+	unreached bool // no connection while the size was unknown
+	excluded  bool // it does not serve this object (Refused, NoRange, Changed, ...)
+	state     health.State
+	silent    bool      // bytes are overdue
+	alarm     time.Time // when they will be, or when the connection is given up
+	paused    time.Time // no new requests before
+	busy      bool      // bytes are asked for and may be read
+	failures  int       // in a row, without a byte between
+
+	rate     estimate.Rate
+	connect  estimate.RTT // TCP handshakes
+	response estimate.RTT // requests on idle connections
+
+	pipelining estimate.Pipelining
+	maxConns   int8
+}
+
+func (l *link) init(c LinkConfig) {
+	l.metered = c.Metered
+	l.pipelining = c.Book.Pipelining
+	l.maxConns = c.Book.MaxConns
+	l.connect.Add(c.Book.RTT)
+	l.rate.Seed(c.Book.Rate)
+}
+
+// usable reports whether new ranges may be asked of the link.
+func (l *link) usable(now time.Time) bool {
+	return l.allowed && !l.excluded && l.state == health.Up && !l.silent && !now.Before(l.paused)
+}
+
+// rtt returns the round trip without load, 0 if unknown.
+func (l *link) rtt() time.Duration {
+	if r := l.connect.Least(); r > 0 {
+		return r
+	}
+	return l.response.Least()
+}
+
+// depth returns how many requests may be outstanding on one connection.
+func (l *link) depth() int {
+	switch l.pipelining {
+	case estimate.Works:
+		return 8
+	case estimate.Broken:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// conns returns how many connections the link may have: several only where one cannot be kept busy.
+func (l *link) conns() int {
+	n := 1
+	if l.pipelining == estimate.Broken {
+		n = 3
+	}
+	if l.maxConns > 0 {
+		n = min(n, int(l.maxConns))
+	}
+	return n
+}
+
+// linkState takes what all transfers know of a link.
+func (m *Machine) linkState(now time.Time, e Event) {
+	l := &m.links[e.Link]
+	was := l.state
+	l.state = e.State
+	switch e.State {
+	case health.Up:
+		if was == health.Up {
+			return
+		}
+		// A suspect that a probe has reached: what still waits on an old connection is asked for again on a fresh one.
+		if l.silent {
+			m.dropSilent(now, e.Link, suspectAfter)
+		}
+		l.silent, l.paused, l.failures = false, time.Time{}, 0
+	case health.Down, health.Banned:
+		for i := len(m.conns) - 1; i >= 0; i-- {
+			if c := &m.conns[i]; c.link == e.Link {
+				m.giveUp(now, c.id, Silence)
+			}
+		}
+		l.silent = false
+	}
+}
+
+// silence finds links whose bytes are overdue. A link is silent when none of its connections that should deliver does.
+func (m *Machine) silence(now time.Time) {
+	for i := range m.links {
+		l := &m.links[i]
+		l.alarm = time.Time{}
+		since, limit, waiting := m.waiting(now, int8(i))
+		if l.busy = waiting; !waiting {
+			l.rate.Idle()
+			continue
+		}
+		switch {
+		case now.Sub(since) < limit:
+			l.alarm = since.Add(limit)
+		case !l.silent:
+			l.silent = true
+			m.act(Action{Kind: ReportSilent, Link: int8(i)})
+			fallthrough
+		case now.Sub(since) < giveUpAfter:
+			l.alarm = since.Add(giveUpAfter)
+		default:
+			m.dropSilent(now, int8(i), giveUpAfter)
+			l.paused = now.Add(pauseAfterFailure)
+			l.silent = false
+			l.failures++
+		}
+	}
+}
+
+// waiting returns since when a link is expected to deliver, and how long that may take; false if nothing is expected.
+func (m *Machine) waiting(now time.Time, i int8) (since time.Time, limit time.Duration, ok bool) {
+	l := &m.links[i]
+	for j := range m.conns {
+		c := &m.conns[j]
+		if c.link != i || !m.expects(c) {
+			continue
+		}
+		w := suspectAfter + 4*l.response.Variation()
+		switch {
+		case !c.open:
+			w += thinking + l.rtt()
+		case c.answering: // bytes of a body, or of the next answer behind one
+		case l.response.Smoothed() > 0:
+			w += l.response.Smoothed()
+		default:
+			w += thinking + 2*l.rtt()
+		}
+		if !ok || c.progress.After(since) {
+			since, limit, ok = c.progress, w, true
+		}
+	}
+	return since, limit, ok
+}
+
+// expects reports whether a connection should deliver something: a handshake, a head, or bytes that may be read.
+func (m *Machine) expects(c *conn) bool {
+	if len(c.queue) == 0 {
+		return false
+	}
+	a := m.attempt(c.queue[0])
+	return !c.open || a == nil || !a.headed || a.cursor < a.credit
+}
+
+// dropSilent gives up the connections of a link that have waited for longer than d.
+func (m *Machine) dropSilent(now time.Time, i int8, d time.Duration) {
+	for j := len(m.conns) - 1; j >= 0; j-- {
+		if c := &m.conns[j]; c.link == i && m.expects(c) && now.Sub(c.progress) >= d {
+			m.giveUp(now, c.id, Silence)
+		}
+	}
+}

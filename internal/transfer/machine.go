@@ -1,0 +1,280 @@
+package transfer
+
+import (
+	"math"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// Unknown is the end of a window whose object has no known size yet.
+const Unknown = math.MaxInt64
+
+// Config says what to fetch and how.
+type Config struct {
+	Window    segment.Range // what the client wants; End = Unknown until the size is known
+	First     int64         // bytes asked for at first; 0 = the client's own GET, without a Range field (R77)
+	Scheduler schedule.Scheduler
+	Links     []LinkConfig
+	Order     []int8 // links in order of preference for the first request; all that the policy allows
+	Warm      bool   // connect over the unmetered links at once
+	Restart   bool   // restart continuation: what a lost attempt has fetched is fetched again (Skjolden 2019, 8.2.4)
+	Patience  time.Duration
+	Reorder   int64 // reorder window before the first Granted
+}
+
+// LinkConfig is what is known of a link beforehand.
+type LinkConfig struct {
+	Metered bool
+	Book    estimate.Entry
+}
+
+// Machine is one transfer. Make it with New.
+type Machine struct {
+	cfg      Config
+	led      *segment.Ledger
+	links    []link
+	conns    []conn
+	attempts []attempt
+	view     schedule.View
+	covered  []segment.Range
+	do       []Action
+
+	lastID    uint32 // of connections and attempts
+	known     bool   // size known: the scheduler decides
+	started   bool
+	received  bool // every byte came
+	ended     bool // Done or Fail was said
+	until     time.Time
+	stranded  time.Time // since when no link is usable; zero = one is
+	lastWhy   Why       // of the last failure, for Fail
+	lastLink  int8
+	firstSent int // requests sent before the size was known
+
+	total, waste int64
+}
+
+// New returns the machine of one transfer. Links are down until LinkState says otherwise.
+func New(cfg Config) *Machine {
+	w := cfg.Window
+	if cfg.First > 0 {
+		w.End = min(w.End, w.Start+cfg.First)
+	}
+	m := &Machine{cfg: cfg, led: segment.NewLedger(w, max(cfg.Reorder, 1)), links: make([]link, len(cfg.Links))}
+	for i := range m.links {
+		m.links[i].init(cfg.Links[i])
+	}
+	for _, i := range cfg.Order {
+		m.links[i].allowed = true
+	}
+	return m
+}
+
+// Handle takes one event and returns what to do, and when to call it again with a Tick if nothing happens before (zero:
+// never). The actions are valid until the next call.
+func (m *Machine) Handle(now time.Time, e Event) ([]Action, time.Time) {
+	m.do = m.do[:0]
+	if m.ended {
+		return nil, time.Time{}
+	}
+	switch e.Kind {
+	case LinkState:
+		m.linkState(now, e)
+	case Opened:
+		m.opened(now, e)
+	case OpenFailed:
+		m.openFailed(now, e)
+	case Headed:
+		m.headed(now, e)
+	case Read:
+		m.read(now, e)
+	case Ended:
+		m.endedAttempt(now, e)
+	case ConnClosed:
+		m.dropConn(e.Conn)
+	case Delivered:
+		m.led.Deliver(e.N)
+	case Granted:
+		m.led.SetWindow(e.N)
+	case Tick:
+	}
+	m.finish()
+	if !m.ended {
+		m.silence(now)
+		m.decide(now)
+		m.strand(now)
+	}
+	if m.ended {
+		return m.do, time.Time{}
+	}
+	m.credits(now)
+	return m.do, m.deadline(now)
+}
+
+// Size returns the end of the window, or Unknown.
+func (m *Machine) Size() int64 {
+	if !m.known {
+		return Unknown
+	}
+	return m.led.End()
+}
+
+// Head returns the next offset to be delivered.
+func (m *Machine) Head() int64 { return m.led.Head() }
+
+// Ready returns how many bytes at the head can be delivered.
+func (m *Machine) Ready() int64 { return m.led.Ready() }
+
+// Held returns the bytes that were received and not delivered.
+func (m *Machine) Held() int64 { return m.led.Held() }
+
+// Reorder returns the reorder window in bytes.
+func (m *Machine) Reorder() int64 { return m.led.Window() }
+
+// Received returns the body bytes received and how many of them were second copies.
+func (m *Machine) Received() (total, waste int64) { return m.total, m.waste }
+
+// Live reports whether an attempt's bytes are still wanted.
+func (m *Machine) Live(attempt uint32) bool { return m.attempt(attempt) != nil }
+
+// Rate returns the goodput of a link in this transfer in bytes per second and whether the link is busy.
+func (m *Machine) Rate(now time.Time, link int8) (float64, bool) {
+	l := &m.links[link]
+	return l.rate.PerSecond(now), l.busy
+}
+
+// Learned returns what this transfer learned of a link, for the Book.
+func (m *Machine) Learned(now time.Time, link int8) estimate.Entry {
+	l := &m.links[link]
+	return estimate.Entry{Rate: l.rate.PerSecond(now), Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.pipelining,
+		MaxConns: l.maxConns}
+}
+
+// Check returns false if an invariant is broken: for tests, the simulator, and the engine before it says Done.
+func (m *Machine) Check() bool {
+	_, ok := m.led.Check(m.cover(0))
+	for i := range m.attempts {
+		if a := &m.attempts[i]; a.credit > m.led.Limit() && a.credit > a.floor {
+			return false
+		}
+	}
+	return ok || m.cfg.Restart
+}
+
+func (m *Machine) id() uint32 { m.lastID++; return m.lastID }
+
+func (m *Machine) act(a Action) { m.do = append(m.do, a) }
+
+// finish says Done when the last byte was delivered, and gives connections back as soon as the last byte was received.
+func (m *Machine) finish() {
+	if !m.known || m.ended {
+		return
+	}
+	if !m.received && m.led.Complete() {
+		m.received = true
+		m.closeAll()
+	}
+	if m.received && m.led.Head() == m.led.End() {
+		m.ended = true
+		m.act(Action{Kind: Done})
+	}
+}
+
+// closeAll ends every connection; one that has been read to the end is kept for later transfers.
+func (m *Machine) closeAll() {
+	for i := range m.conns {
+		c := &m.conns[i]
+		kind := CloseConn
+		if c.open && !c.doomed && m.drained(c) {
+			kind = Keep
+		}
+		m.act(Action{Kind: kind, Conn: c.id, Link: c.link})
+	}
+	m.conns, m.attempts = m.conns[:0], m.attempts[:0]
+}
+
+// drained reports whether every answer on a connection was read to its end.
+func (m *Machine) drained(c *conn) bool {
+	for _, id := range c.queue {
+		if a := m.attempt(id); !a.headed || a.cursor < a.answer.End {
+			return false
+		}
+	}
+	return true
+}
+
+// AddLink makes room for a link that appeared while the transfer runs; it is down until LinkState says otherwise.
+func (m *Machine) AddLink(c LinkConfig, allowed bool) {
+	m.links = append(m.links, link{allowed: allowed})
+	m.links[len(m.links)-1].init(c)
+	if allowed {
+		m.cfg.Order = append(m.cfg.Order, int8(len(m.links)-1))
+	}
+}
+
+func (m *Machine) fail(why Why, link int8) {
+	m.closeAll()
+	m.ended = true
+	m.act(Action{Kind: Fail, Why: why, Link: link})
+}
+
+// strand ends the transfer when no link can serve it any more, and bounds the wait for one that may come back.
+func (m *Machine) strand(now time.Time) {
+	if m.received {
+		return
+	}
+	hope, usable := false, false
+	for i := range m.links {
+		l := &m.links[i]
+		hope = hope || l.allowed && !l.excluded
+		usable = usable || l.usable(now)
+	}
+	running := false
+	for i := range m.attempts {
+		running = running || !m.links[m.attempts[i].link].silent
+	}
+	switch {
+	case !hope && len(m.attempts) == 0:
+		m.fail(m.lastWhy, m.lastLink)
+	case usable || running:
+		m.stranded = time.Time{}
+	case m.stranded.IsZero():
+		m.stranded = now
+	case now.Sub(m.stranded) >= m.cfg.Patience:
+		m.fail(Silence, m.lastLink)
+	}
+}
+
+// deadline returns the earliest time at which something may have to be done without an event.
+func (m *Machine) deadline(now time.Time) time.Time {
+	next := m.until
+	earliest := func(t time.Time) {
+		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	for i := range m.links {
+		l := &m.links[i]
+		earliest(l.alarm)
+		if l.paused.After(now) {
+			earliest(l.paused)
+		}
+	}
+	if !m.stranded.IsZero() {
+		earliest(m.stranded.Add(m.cfg.Patience))
+	}
+	return next
+}
+
+// cover returns the ranges that running attempts still fetch, but for one attempt.
+func (m *Machine) cover(except uint32) []segment.Range {
+	m.covered = m.covered[:0]
+	for i := range m.attempts {
+		if a := &m.attempts[i]; a.id != except && a.cursor < a.want.End {
+			m.covered = append(m.covered, segment.Range{Start: a.cursor, End: a.want.End})
+		}
+	}
+	return m.covered
+}
