@@ -1,0 +1,130 @@
+package origin
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// Mismatch is an answer that is intact but not the one wanted.
+type Mismatch struct {
+	// Clause is the stable short name of the condition that does not hold: "status", "validator", "framing", "multipart",
+	// "content_range", "start", "end", "content_length", "total", "etag", "last_modified", "coding" or "type".
+	Clause     string
+	Why        transfer.Why
+	RetryAfter time.Duration // for Busy, 0 if the origin named none
+	Err        error
+}
+
+func (m *Mismatch) Error() string { return m.Clause + ": " + m.Err.Error() }
+
+func (m *Mismatch) Unwrap() error { return m.Err }
+
+func mismatch(clause string, why transfer.Why, format string, args ...any) *Mismatch {
+	return &Mismatch{Clause: clause, Why: why, Err: fmt.Errorf(format, args...)}
+}
+
+// Check holds an answer to a range of a known version (a.Want) against that version. If-Range alone proves nothing:
+// servers exist that ignore it and send a range of another version. Each condition of RFC 9110 sections 14.4 and 15.3.7
+// gives a Mismatch of its own; an end before the asked one is legal. now is used for a Retry-After date in an answer
+// without a Date.
+func Check(a *engine.Ask, h Head, now time.Time) Verdict {
+	v := Verdict{Range: segment.Range{End: h.Length}, ID: identity(h)}
+	if h.Status != http.StatusPartialContent {
+		v.Err = notPartial(a.Want, h, now)
+		return v
+	}
+	if h.Ambiguous {
+		v.Err = mismatch("framing", transfer.BadRange, "Content-Length and Transfer-Encoding contradict each other")
+		return v
+	}
+	c, err := partial(a.Range, h)
+	if err != nil {
+		v.Err = err
+		return v
+	}
+	if v.Err = differs(a.Want, h, c.Total); v.Err == nil {
+		v.Range, v.ID = c.Range, *a.Want
+	}
+	return v
+}
+
+// differs returns the first property in which a 206 of total bytes belongs to another version than want.
+func differs(want *engine.Identity, h Head, total int64) *Mismatch {
+	modified := h.Header.Get("Last-Modified")
+	switch {
+	case want.Validator == "":
+		return mismatch("validator", transfer.Changed, "the version wanted has no strong validator to compare")
+	case want.Total >= 0 && total < 0:
+		return mismatch("total", transfer.BadRange, "size not told, want %d", want.Total)
+	case want.Total >= 0 && total != want.Total:
+		return mismatch("total", transfer.Changed, "size %d, want %d", total, want.Total)
+	// RFC 9110 section 15.3.7 lets a 206 omit Last-Modified but no ETag that a 200 would have had.
+	case len(h.Header["Etag"]) > 1 || h.Header.Get("ETag") != want.ETag:
+		return mismatch("etag", transfer.Changed, "ETag %q, want %q", h.Header["Etag"], want.ETag)
+	case modified != want.Modified && (modified != "" && want.Modified != "" || want.ETag == ""):
+		return mismatch("last_modified", transfer.Changed, "Last-Modified %q, want %q", modified, want.Modified)
+	case coding(h.Header) != want.Coding:
+		return mismatch("coding", transfer.Changed, "Content-Encoding %q, want %q", coding(h.Header), want.Coding)
+	}
+	if t := h.Header.Get("Content-Type"); t != "" && want.Type != "" && !sameType(t, want.Type) {
+		return mismatch("type", transfer.Changed, "Content-Type %q, want %q", t, want.Type)
+	}
+	return nil
+}
+
+// notPartial says what an answer other than 206 means for a version whose first answer was fine.
+func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
+	switch h.Status {
+	case http.StatusOK:
+		const html = "text/html"
+		sameTag := len(h.Header["Etag"]) <= 1 && h.Header.Get("ETag") == want.ETag
+		sameDate := h.Header.Get("Last-Modified") == want.Modified
+		switch {
+		// A login page: no version of this object.
+		case mediaType(h.Header.Get("Content-Type")) == html && mediaType(want.Type) != html:
+			return mismatch("type", transfer.Refused, "a page of HTML in place of %q", want.Type)
+		case !sameTag:
+			return mismatch("etag", transfer.Changed, "200 with ETag %q, want %q", h.Header["Etag"], want.ETag)
+		case want.ETag == "" && !sameDate:
+			return mismatch("last_modified", transfer.Changed, "200 with another Last-Modified")
+		case h.Length >= 0 && want.Total >= 0 && h.Length != want.Total:
+			return mismatch("total", transfer.Changed, "200 with %d bytes, want %d", h.Length, want.Total)
+		case want.Validator == "":
+			return mismatch("validator", transfer.Changed, "200, and no strong validator to compare")
+		}
+		return mismatch("status", transfer.NoRange, "200: this node ignores Range")
+	case http.StatusRequestedRangeNotSatisfiable:
+		// With the size known the range lay within it: the object shrank. A guess made before is no sign of that.
+		if want.Total >= 0 {
+			return mismatch("status", transfer.Changed, "416 to a range within the object")
+		}
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		m := mismatch("status", transfer.Busy, "status %d", h.Status)
+		m.RetryAfter = retryAfter(h.Header, now)
+		return m
+	}
+	return mismatch("status", transfer.Refused, "status %d", h.Status)
+}
+
+// retryAfter reads Retry-After (RFC 9110 section 10.2.3), seconds or a date; 0 if there is none that can be read.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	s := h.Get("Retry-After")
+	if n, err := strconv.ParseUint(s, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	at, err := http.ParseTime(s)
+	if err != nil {
+		return 0
+	}
+	// The origin's own clock, if told, spares its difference to ours.
+	if sent, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = sent
+	}
+	return max(0, at.Sub(now))
+}

@@ -1,0 +1,297 @@
+package origin
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+var (
+	errClosed     = errors.New("the connection was closed by its owner")
+	errNotAsked   = errors.New("no request is outstanding")
+	errUnread     = errors.New("the previous answer was not read to its end")
+	errLast       = errors.New("the origin closes the connection before this request")
+	errIdle       = errors.New("the origin closed the connection or sent bytes that nobody asked for")
+	errBroken     = errors.New("an earlier failure left the connection in an unknown state")
+	errSwitched   = errors.New("the origin switches protocols though nobody asked it to")
+	errInterim    = fmt.Errorf("more than %d interim answers", MaxInterim)
+	errBadStatus  = errors.New("status code below 100")
+	errOutOfStep  = errors.New("what follows the previous answer is no answer")
+	errHeadBroken = errors.New("the connection ended within the head of the answer")
+)
+
+// conn implements engine.Conn for one transfer. Send and the reading side (Next and body reads) share what mu guards.
+type conn struct {
+	*stream
+	pool *Pool
+	info engine.ConnInfo
+
+	out []byte // the request being written; owned by Send
+
+	mu       sync.Mutex
+	queue    []pending // sent and not yet read to the end, in order
+	answers  int       // heads read for this owner
+	reading  bool      // the body of queue[0] has been handed out
+	last     bool      // no answer follows the present one
+	broken   bool      // no request may be sent any more
+	given    bool      // closed or released
+	surplus  bool      // bytes arrived that no request asked for
+	canceled bool      // closed by the owner
+}
+
+type pending struct {
+	ask       *engine.Ask
+	pipelined bool // sent before the answer to an earlier request was complete
+}
+
+func newConn(p *Pool, s *stream, reused bool) *conn {
+	return &conn{stream: s, pool: p, info: engine.ConnInfo{
+		Reused: reused, RTT: s.rtt, Remote: s.socket.RemoteAddr().String(),
+	}}
+}
+
+// Info implements engine.Conn.
+func (c *conn) Info() engine.ConnInfo { return c.info }
+
+// Send implements engine.Conn. A failure after which the origin cannot have acted on the request is Stale or Unanswered;
+// a request that must not be written is Refused.
+func (c *conn) Send(a engine.Ask) error {
+	out, err := appendRequest(c.out[:0], &a)
+	if err != nil {
+		return c.fail("send", transfer.Refused, err)
+	}
+	c.out = out
+	c.mu.Lock()
+	first := len(c.queue) == 0
+	used := c.answers > 0
+	c.mu.Unlock()
+	// Between two requests nothing may arrive. A connection that cannot be looked into is taken for fit here: what comes
+	// unasked fails the next head.
+	waits := false
+	if first && used {
+		waits, _ = waiting(c.socket)
+	}
+	c.mu.Lock()
+	switch {
+	case c.given:
+		err = errClosed
+	case c.last:
+		err = errLast
+	case c.broken:
+		err = errBroken
+	case waits || first && c.surplus:
+		c.broken, err = true, errIdle
+	default:
+		c.queue = append(c.queue, pending{ask: &a, pipelined: !first})
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return c.fail("send", c.unanswered(), err)
+	}
+	if _, err := c.conn.Write(out); err != nil {
+		c.mu.Lock()
+		c.broken = true
+		if n := len(c.queue); n > 0 && c.queue[n-1].ask == &a {
+			c.queue = c.queue[:n-1]
+		}
+		c.mu.Unlock()
+		return c.fail("send", c.unanswered(), err)
+	}
+	return nil
+}
+
+// unanswered returns the Why of a request that got no byte of an answer.
+func (c *conn) unanswered() transfer.Why {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.info.Reused && c.answers == 0 {
+		return transfer.Stale
+	}
+	return transfer.Unanswered
+}
+
+// fail makes the error of an attempt; whatever happens after the owner's Close is Canceled.
+func (c *conn) fail(op string, why transfer.Why, err error) *engine.AttemptError {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.canceled {
+		why, err = transfer.Canceled, errClosed
+	}
+	return &engine.AttemptError{Op: op, Link: c.key.link, Why: why, Err: err}
+}
+
+// Next implements engine.Conn. A malformed answer is Refused, but Unanswered if its request was pipelined: there the
+// server may merely have lost its step. Closing the Reply's Body before its end closes the connection.
+func (c *conn) Next() (*engine.Reply, error) {
+	var p pending
+	var err error
+	c.mu.Lock()
+	switch {
+	case c.given:
+		err = errClosed
+	case len(c.queue) == 0:
+		err = errNotAsked
+	case c.reading:
+		err = errUnread
+	case c.last:
+		err = errLast
+	default:
+		p = c.queue[0]
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return nil, c.fail("head", c.unanswered(), err)
+	}
+	resp, h, aerr := c.head(p)
+	if aerr != nil {
+		c.mu.Lock()
+		c.broken = true
+		c.mu.Unlock()
+		return nil, aerr
+	}
+	return c.reply(p.ask, resp, h)
+}
+
+// head reads heads up to the first final one.
+func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
+	bad := func(err error) *engine.AttemptError {
+		if p.pipelined {
+			return c.fail("head", transfer.Unanswered, fmt.Errorf("%w: %w", errOutOfStep, err))
+		}
+		return c.fail("head", transfer.Refused, err)
+	}
+	limit := maxHead
+	for interim := 0; ; interim++ {
+		c.wire.begin(c.br, limit)
+		resp, err := http.ReadResponse(c.br, nil)
+		got := len(c.wire.head) > 0
+		raw := c.wire.end(c.br)
+		switch {
+		case err == nil:
+		case c.wire.err != nil && !got && interim == 0:
+			return nil, Head{}, c.fail("head", c.unanswered(), c.wire.err)
+		case c.wire.err != nil:
+			return nil, Head{}, c.fail("head", transfer.Reset, fmt.Errorf("%w: %w", errHeadBroken, c.wire.err))
+		default:
+			return nil, Head{}, bad(err)
+		}
+		limit -= len(raw)
+		switch code := resp.StatusCode; {
+		case code < 100:
+			return nil, Head{}, bad(errBadStatus)
+		case code == http.StatusSwitchingProtocols:
+			return nil, Head{}, c.fail("head", transfer.Refused, errSwitched)
+		case code > 199:
+			return resp, judgeable(resp, raw), nil
+		case interim == MaxInterim:
+			return nil, Head{}, c.fail("head", transfer.Refused, errInterim)
+		}
+		if p.ask.Interim != nil {
+			p.ask.Interim(resp.StatusCode, resp.Header)
+		}
+	}
+}
+
+// judgeable puts back what net/http hides of a head and undoes what it adds.
+func judgeable(resp *http.Response, raw []byte) Head {
+	h := Head{
+		Status:  resp.StatusCode,
+		Header:  resp.Header,
+		Length:  resp.ContentLength,
+		HTTP10:  !resp.ProtoAtLeast(1, 1),
+		Trailer: len(resp.Trailer) > 0 || len(resp.Header["Trailer"]) > 0,
+	}
+	chunked := len(resp.TransferEncoding) > 0
+	h.Ambiguous = chunked && hasField(raw, "Content-Length") || h.HTTP10 && hasField(raw, "Transfer-Encoding")
+	if h.Ambiguous {
+		resp.Close = true // RFC 9112 section 6.1
+	}
+	if len(resp.Header["Pragma"]) > 0 && !hasField(raw, "Cache-Control") {
+		delete(resp.Header, "Cache-Control")
+	}
+	return h
+}
+
+// reply judges an answer and prepares its body.
+func (c *conn) reply(a *engine.Ask, resp *http.Response, h Head) (*engine.Reply, error) {
+	var v Verdict
+	if a.Want == nil {
+		v = Identify(a, h)
+	} else {
+		v = Check(a, h, time.Now())
+	}
+	b := &body{conn: c, src: resp.Body, left: -1}
+	// Only an accepted range bounds its body; whatever else comes is delimited by its framing alone.
+	if v.Err == nil && v.Range.End >= 0 {
+		b.left = v.Range.Len()
+	}
+	b.untilClose = resp.ContentLength < 0 && len(resp.TransferEncoding) == 0
+	resp.Body = b
+	c.mu.Lock()
+	c.answers++
+	c.reading = true
+	c.last = resp.Close
+	c.mu.Unlock()
+	if b.src == http.NoBody {
+		b.finish()
+	}
+	r := &engine.Reply{Response: resp, Range: v.Range, ID: v.ID, Splice: v.Splice}
+	if v.Err != nil {
+		e := c.fail("check", v.Err.Why, v.Err)
+		e.RetryAfter = v.Err.RetryAfter
+		return r, e
+	}
+	return r, nil
+}
+
+// answered ends the present answer: its body was read to the end.
+func (c *conn) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reading = false
+	c.queue[0] = pending{}
+	c.queue = c.queue[1:]
+	// RFC 9112 section 6.3: bytes beyond the body are no answer to a request that was not yet sent.
+	if len(c.queue) == 0 && c.br.Buffered() > 0 {
+		c.surplus = true
+	}
+}
+
+// Release implements engine.Conn.
+func (c *conn) Release() {
+	c.mu.Lock()
+	clean := !c.reading && !c.last && !c.broken && !c.surplus && len(c.queue) == 0
+	if c.given || !clean {
+		c.mu.Unlock()
+		c.Close()
+		return
+	}
+	c.given = true
+	c.mu.Unlock()
+	if c.usable() {
+		c.pool.put(c.stream)
+	} else {
+		c.socket.Close()
+	}
+}
+
+// Close implements engine.Conn. Below TLS no alert is sent: it could block.
+func (c *conn) Close() {
+	c.mu.Lock()
+	given := c.given
+	c.given = true
+	c.canceled = c.canceled || !given
+	c.mu.Unlock()
+	if !given {
+		c.socket.Close()
+	}
+}
+
+var _ engine.Conn = (*conn)(nil)
+var _ io.ReadCloser = (*body)(nil)

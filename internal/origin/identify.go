@@ -1,0 +1,228 @@
+package origin
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/origin/byterange"
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// Head is what the checks know of an answer.
+type Head struct {
+	Status    int
+	Header    http.Header
+	Length    int64 // bytes of the body that the framing announces, -1 if it does not
+	HTTP10    bool  // the answer is HTTP/1.0
+	Ambiguous bool  // framing that RFC 9112 section 6.1 calls faulty: both Content-Length and Transfer-Encoding, ...
+	Trailer   bool  // a trailer section is announced
+}
+
+// Verdict is what an answer is.
+type Verdict struct {
+	Range  segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
+	ID     engine.Identity
+	Splice error     // nil or a Reason; of first answers only
+	Err    *Mismatch // nil if the answer may be used
+}
+
+// strongAge is how much older than the answer a Last-Modified date must be to count as a strong validator. RFC 9110
+// section 8.8.2.2 asks for one second if both come from one clock, and names 60 seconds for clocks that may differ.
+const strongAge = 60 * time.Second
+
+// Identify judges the first answer of a transfer. Without a range in the Ask every answer is accepted as it comes, and
+// Splice says what may be made of it. With one, only a 200 or a 206 of that range is; everything else is a Mismatch.
+func Identify(a *engine.Ask, h Head) Verdict {
+	v := Verdict{Range: segment.Range{End: h.Length}, ID: identity(h)}
+	ranged := a.Range != segment.Range{}
+	v.Splice = unfit(h)
+	switch {
+	case h.Status == http.StatusOK:
+		v.ID.Total = h.Length
+		if v.Splice == nil && !acceptsRanges(h.Header) {
+			v.Splice = NoRanges
+		}
+	case h.Status == http.StatusPartialContent && ranged:
+		c, err := partial(a.Range, h)
+		if err != nil {
+			v.Splice, v.Err = NotObject, err
+			return v
+		}
+		v.Range, v.ID.Total = c.Range, c.Total
+	default:
+		v.Splice = NotObject
+		if ranged {
+			v.Err = mismatch("status", transfer.Refused, "status %d", h.Status)
+		}
+	}
+	if (v.Splice == nil || v.Splice == NoRanges) && v.ID.Total < 0 {
+		v.Splice = UnknownLength
+	}
+	return v
+}
+
+// unfit returns the first Reason that does not depend on the status, nil if there is none (RFC 9110 section 15.3.7.3).
+func unfit(h Head) error {
+	_, validator := strongValidator(h.Header)
+	switch {
+	case h.HTTP10:
+		return HTTP10
+	case h.Ambiguous:
+		return Framing
+	case isMultipart(h.Header):
+		return Multipart
+	case h.Trailer:
+		return Trailer
+	case hasToken(h.Header["Vary"], "*"):
+		return Vary
+	case coding(h.Header) != "":
+		return Coding
+	case h.Status == http.StatusOK && h.Length < 0:
+		return UnknownLength
+	case validator != nil:
+		return validator
+	}
+	return nil
+}
+
+// identity returns what h says of the version it belongs to; Total is left unknown.
+func identity(h Head) engine.Identity {
+	validator, _ := strongValidator(h.Header)
+	return engine.Identity{
+		Total:     -1,
+		Validator: validator,
+		ETag:      h.Header.Get("ETag"),
+		Modified:  h.Header.Get("Last-Modified"),
+		Coding:    coding(h.Header),
+		Type:      h.Header.Get("Content-Type"),
+	}
+}
+
+// strongValidator returns the value that If-Range may carry, or the Reason why there is none.
+func strongValidator(h http.Header) (string, error) {
+	if tags := h["Etag"]; len(tags) > 0 {
+		switch {
+		// RFC 9110 section 13.1.5: "A client MUST NOT generate an If-Range header field containing an HTTP-date [...] if
+		// it has an entity tag", a weak one included.
+		case strings.HasPrefix(tags[0], "W/"):
+			return "", WeakValidator
+		case len(tags) > 1 || !isStrongTag(tags[0]):
+			return "", NoValidator
+		}
+		return tags[0], nil
+	}
+	dates := h["Last-Modified"]
+	if len(dates) == 0 {
+		return "", NoValidator
+	}
+	modified, err := http.ParseTime(dates[0])
+	if err != nil || len(dates) > 1 {
+		return "", NoValidator
+	}
+	sent, err := http.ParseTime(h.Get("Date"))
+	if err != nil || sent.Sub(modified) < strongAge {
+		return "", WeakValidator
+	}
+	return dates[0], nil
+}
+
+// isStrongTag reports whether s is an opaque-tag of RFC 9110 section 8.8.3. The empty one is legal but tells no versions
+// apart.
+func isStrongTag(s string) bool {
+	if len(s) < 3 || s[0] != '"' || s[len(s)-1] != '"' {
+		return false
+	}
+	for i := 1; i < len(s)-1; i++ {
+		if c := s[i]; c <= ' ' || c == '"' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// coding returns the content codings without "identity", "" for none.
+func coding(h http.Header) string {
+	var all []string
+	for _, line := range h["Content-Encoding"] {
+		for c := range strings.SplitSeq(line, ",") {
+			if c = strings.ToLower(strings.TrimSpace(c)); c != "" && c != "identity" {
+				all = append(all, c)
+			}
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func acceptsRanges(h http.Header) bool { return hasToken(h["Accept-Ranges"], "bytes") }
+
+func isMultipart(h http.Header) bool {
+	return mediaType(h.Get("Content-Type")) == "multipart/byteranges"
+}
+
+// mediaType returns the type without its parameters, in lower case.
+func mediaType(s string) string {
+	s, _, _ = strings.Cut(s, ";")
+	return strings.ToLower(strings.TrimSpace(s))
+}
+
+// sameType reports whether two Content-Type values name one type with one set of parameters.
+func sameType(a, b string) bool {
+	if a == b {
+		return true
+	}
+	ta, pa, errA := mime.ParseMediaType(a)
+	tb, pb, errB := mime.ParseMediaType(b)
+	if errA != nil || errB != nil || ta != tb || len(pa) != len(pb) {
+		return false
+	}
+	for k, v := range pa {
+		if w, ok := pb[k]; !ok || !strings.EqualFold(v, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasToken reports whether a comma-separated list field holds the token, case-insensitively.
+func hasToken(lines []string, token string) bool {
+	for _, line := range lines {
+		for t := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(t), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// partial checks that h, a 206, answers the one range asked for. The total may be unknown (-1).
+func partial(asked segment.Range, h Head) (byterange.Content, *Mismatch) {
+	var none byterange.Content
+	// RFC 9110 section 15.3.7.2: "A server MUST NOT generate a multipart response to a request for a single range".
+	if isMultipart(h.Header) {
+		return none, mismatch("multipart", transfer.BadRange, "multipart answer to a single range")
+	}
+	fields := h.Header["Content-Range"]
+	if len(fields) != 1 {
+		return none, mismatch("content_range", transfer.BadRange, "206 with %d Content-Range fields", len(fields))
+	}
+	c, err := byterange.ParseContentRange(fields[0])
+	switch {
+	case err != nil:
+		return none, mismatch("content_range", transfer.BadRange, "%w", err)
+	case c.Range.Empty():
+		return none, mismatch("content_range", transfer.BadRange, "206 with the Content-Range of a 416")
+	case c.Range.Start != asked.Start:
+		return none, mismatch("start", transfer.BadRange, "starts at %d, asked for %d", c.Range.Start, asked.Start)
+	case c.Range.End > asked.End:
+		return none, mismatch("end", transfer.BadRange, "ends at %d, asked up to %d", c.Range.End, asked.End)
+	case h.Length >= 0 && h.Length != c.Range.Len():
+		return none, mismatch("content_length", transfer.BadRange, "%d bytes announced for a range of %d", h.Length,
+			c.Range.Len())
+	}
+	return c, nil
+}

@@ -1,0 +1,179 @@
+package origin
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// expectContinue is how long a request body waits for the origin's 100 before it is sent without (RFC 9110 section
+// 10.1.1 forbids to wait for ever). Longer than the second after which curl sends anyway.
+const expectContinue = 2 * time.Second
+
+// Plain is the pass-through client: a request goes over one link, bodies are streamed both ways, nothing is added to it,
+// no redirect is followed and no coding removed. It shares no connection with a Pool. A caller that traces
+// Got1xxResponse lifts the bound on interim answers with it and has to count them (MaxInterim).
+type Plain struct {
+	dial  Dial
+	tls   *tls.Config
+	links func() []link.Link
+
+	mu   sync.Mutex
+	ways map[string]*way // by name of the link
+}
+
+// way is the transport that one link owns.
+type way struct {
+	link atomic.Pointer[link.Link] // as it is now: addresses change, the name does not
+	http *http.Transport
+}
+
+var _ http.RoundTripper = (*Plain)(nil)
+
+// NewPlain returns a pass-through client that dials with dial and takes the links that links returns, best first. Roots
+// are as for New.
+func NewPlain(dial Dial, links func() []link.Link, roots *x509.CertPool) *Plain {
+	if dial == nil || links == nil {
+		panic("origin: NewPlain without a dial or links function")
+	}
+	return &Plain{
+		dial:  dial,
+		tls:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		links: links,
+		ways:  map[string]*way{},
+	}
+}
+
+// RoundTrip implements http.RoundTripper, see Do.
+func (p *Plain) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, _, err := p.Do(r)
+	return resp, err
+}
+
+// Do sends r over the best link that can connect and returns the link. Only a link that fails to connect is followed by
+// the next one: nothing was sent. It fails with engine.ErrNoLink, an *engine.AttemptError of the best link that failed to
+// connect, or what net/http says of the exchange.
+func (p *Plain) Do(r *http.Request) (*http.Response, link.Link, error) {
+	out := r.Clone(r.Context())
+	// net/http closes the body when a dial fails; the next link still needs it.
+	if r.Body != nil && r.Body != http.NoBody {
+		out.Body = keepOpen{r.Body}
+	}
+	if _, ok := out.Header["User-Agent"]; !ok {
+		out.Header.Set("User-Agent", "") // net/http then sends none
+	}
+	first := engine.ErrNoLink
+	for _, l := range p.links() {
+		resp, err := p.way(l).http.RoundTrip(out)
+		if err == nil {
+			// What of the request body is still being sent is closed by its end, or by the server that owns it.
+			return resp, l, nil
+		}
+		dial := (*engine.AttemptError)(nil)
+		if !errors.As(err, &dial) || r.Context().Err() != nil {
+			closeBody(r)
+			return nil, l, err
+		}
+		if first == engine.ErrNoLink {
+			first = dial
+		}
+	}
+	closeBody(r)
+	return nil, link.Link{}, first
+}
+
+// DialTunnel connects to addr over the best link that can, and returns the link. Errors are those of Do.
+func (p *Plain) DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error) {
+	first := engine.ErrNoLink
+	for _, l := range p.links() {
+		nc, err := p.dial(ctx, l, "tcp", addr)
+		if err == nil {
+			return nc, l, nil
+		}
+		if first == engine.ErrNoLink {
+			first = dialError(l, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, link.Link{}, first
+}
+
+// way returns the transport of l.
+func (p *Plain) way(l link.Link) *way {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.ways[l.Name]
+	if w == nil {
+		w = &way{}
+		w.http = &http.Transport{
+			Proxy: nil, // http_proxy may point at ourselves
+			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				l := *w.link.Load()
+				nc, err := p.dial(ctx, l, network, addr)
+				if err != nil {
+					return nil, dialError(l, err)
+				}
+				return nc, nil
+			},
+			TLSClientConfig:        p.tls.Clone(),
+			TLSHandshakeTimeout:    10 * time.Second,
+			DisableCompression:     true,
+			MaxIdleConnsPerHost:    maxIdlePerKey,
+			MaxIdleConns:           maxIdle,
+			IdleConnTimeout:        idleTimeout,
+			ResponseHeaderTimeout:  0, // long polls are legal
+			MaxResponseHeaderBytes: maxHead,
+			ExpectContinueTimeout:  expectContinue,
+			// Not nil: HTTP/1.1 only.
+			TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
+		}
+		p.ways[l.Name] = w
+	}
+	w.link.Store(&l)
+	return w
+}
+
+// DropLink closes the idle connections of the link of this name; later requests over it dial anew.
+func (p *Plain) DropLink(name string) {
+	p.mu.Lock()
+	w := p.ways[name]
+	delete(p.ways, name)
+	p.mu.Unlock()
+	if w != nil {
+		w.http.CloseIdleConnections()
+	}
+}
+
+// Close closes the idle connections; requests under way go on.
+func (p *Plain) Close() {
+	p.mu.Lock()
+	ways := p.ways
+	p.ways = map[string]*way{}
+	p.mu.Unlock()
+	for _, w := range ways {
+		w.http.CloseIdleConnections()
+	}
+}
+
+// keepOpen is a body that outlives a failed dial.
+type keepOpen struct{ io.Reader }
+
+func (keepOpen) Close() error { return nil }
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+}

@@ -1,0 +1,203 @@
+package origin
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// Bounds of the idle connections of a Pool.
+const (
+	maxIdlePerKey = 4  // per link and origin, as many as a transfer may use there
+	maxIdle       = 64 // in all
+	// idleTimeout is short: most servers close between 5 and 75 s, and a connection that the server is about to close
+	// costs the next transfer a round trip.
+	idleTimeout = 15 * time.Second
+)
+
+// Dial connects to addr over link l and no other, DNS included.
+type Dial func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error)
+
+// Pool opens connections to origins and keeps those that transfers give back. It implements engine.Opener.
+type Pool struct {
+	dial Dial
+	tls  *tls.Config
+
+	mu     sync.Mutex
+	idle   []*idle // in order of release
+	closed bool
+}
+
+var _ engine.Opener = (*Pool)(nil)
+
+// key says for whom a connection may be used.
+type key struct {
+	link, scheme, host, addr string
+}
+
+// idle is a connection that nobody uses. Its timer takes it out of the pool and closes it.
+type idle struct {
+	*stream
+	timer *time.Timer
+}
+
+// stream is a connection without the state of its present user.
+type stream struct {
+	key    key
+	socket net.Conn // as dialed
+	conn   net.Conn // what HTTP is spoken on: socket, or TLS on it
+	tail   *tail    // of TLS, else nil
+	wire   *wire
+	br     *bufio.Reader
+	rtt    time.Duration
+}
+
+// New returns a Pool that dials with dial. Certificates of https origins are verified against roots, nil for the
+// system's.
+func New(dial Dial, roots *x509.CertPool) *Pool {
+	if dial == nil {
+		panic("origin: New without a dial function")
+	}
+	return &Pool{dial: dial, tls: &tls.Config{
+		RootCAs:    roots,
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"http/1.1"},
+	}}
+}
+
+// Open implements engine.Opener. The TLS handshake, if any, is part of it.
+func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.Conn, error) {
+	k := key{l.Name, t.Scheme, t.Host, t.Addr}
+	if s := p.take(k); s != nil {
+		return newConn(p, s, true), nil
+	}
+	nc, err := p.dial(ctx, l, "tcp", t.Addr)
+	if err != nil {
+		return nil, dialError(l, err)
+	}
+	s := &stream{key: k, socket: nc, conn: nc, rtt: handshakeRTT(nc)}
+	if t.Scheme == "https" {
+		if err := s.secure(ctx, p.tls, t.Host); err != nil {
+			nc.Close()
+			return nil, dialError(l, err)
+		}
+	}
+	s.wire = &wire{conn: s.conn}
+	s.br = bufio.NewReaderSize(s.wire, bufferSize)
+	return newConn(p, s, false), nil
+}
+
+func (s *stream) secure(ctx context.Context, c *tls.Config, authority string) error {
+	c = c.Clone()
+	c.ServerName = (&url.URL{Host: authority}).Hostname()
+	s.tail = &tail{Conn: s.socket}
+	tc := tls.Client(s.tail, c)
+	s.conn = tc
+	return tc.HandshakeContext(ctx)
+}
+
+// usable reports whether a connection between two transfers may be kept: it is open and nothing has arrived on it.
+func (s *stream) usable() bool {
+	waits, err := waiting(s.socket)
+	return !waits && err == nil
+}
+
+// dialError says what a failure to connect means for the link.
+func dialError(l link.Link, err error) *engine.AttemptError {
+	why := transfer.Unreachable
+	if bind := (*link.BindError)(nil); errors.As(err, &bind) {
+		why = transfer.Unbound
+	}
+	return &engine.AttemptError{Op: "dial", Link: l.Name, Why: why, Err: err}
+}
+
+// take returns the connection for k that was released last and is still good, nil if there is none.
+func (p *Pool) take(k key) *stream {
+	for {
+		p.mu.Lock()
+		var found *idle
+		for i, c := range slices.Backward(p.idle) {
+			if c.key == k {
+				found = c
+				p.idle = slices.Delete(p.idle, i, i+1)
+				break
+			}
+		}
+		p.mu.Unlock()
+		if found == nil {
+			return nil
+		}
+		found.timer.Stop()
+		if found.usable() {
+			return found.stream
+		}
+		found.socket.Close()
+	}
+}
+
+// put keeps s for later transfers, in place of the one released first if there are too many.
+func (p *Pool) put(s *stream) {
+	c := &idle{stream: s}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		s.socket.Close()
+		return
+	}
+	same := 0
+	for _, o := range p.idle {
+		if o.key == s.key {
+			same++
+		}
+	}
+	if same >= maxIdlePerKey {
+		p.drop(func(o *idle) bool { return o.key == s.key }, 1)
+	} else if len(p.idle) >= maxIdle {
+		p.drop(func(*idle) bool { return true }, 1)
+	}
+	c.timer = time.AfterFunc(idleTimeout, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.drop(func(o *idle) bool { return o == c }, 1)
+	})
+	p.idle = append(p.idle, c)
+}
+
+// drop closes the first n connections that match. p.mu is held; closing the socket below TLS does not block.
+func (p *Pool) drop(match func(*idle) bool, n int) {
+	p.idle = slices.DeleteFunc(p.idle, func(c *idle) bool {
+		if n == 0 || !match(c) {
+			return false
+		}
+		n--
+		c.timer.Stop()
+		c.socket.Close()
+		return true
+	})
+}
+
+// DropLink closes the idle connections of the link of this name, for when it went down or changed its addresses.
+func (p *Pool) DropLink(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drop(func(c *idle) bool { return c.key.link == name }, maxIdle)
+}
+
+// Close closes the idle connections; those released later are closed at once.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.drop(func(*idle) bool { return true }, maxIdle)
+}

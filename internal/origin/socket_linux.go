@@ -1,0 +1,54 @@
+package origin
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// handshakeRTT returns the kernel's round trip time of a connection that has carried no data: the time from SYN to
+// SYN-ACK, 0 if unknown.
+func handshakeRTT(nc net.Conn) time.Duration {
+	var info *unix.TCPInfo
+	err := control(nc, func(fd int) (err error) {
+		info, err = unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		return err
+	})
+	if err != nil {
+		return 0
+	}
+	return time.Duration(info.Rtt) * time.Microsecond // tcpi_rtt
+}
+
+// waiting reports whether a byte, the end or an error waits in the socket. It does not block, and a read in another
+// goroutine does not block it. The error says that this connection cannot be looked into.
+func waiting(nc net.Conn) (bool, error) {
+	waits := true
+	err := control(nc, func(fd int) error {
+		var b [1]byte
+		_, _, err := unix.Recvfrom(fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		waits = !errors.Is(err, unix.EAGAIN)
+		return nil
+	})
+	return waits, err
+}
+
+// control calls f with the descriptor of nc.
+func control(nc net.Conn, f func(fd int) error) error {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	rc, err := sc.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	if err := rc.Control(func(fd uintptr) { inner = f(int(fd)) }); err != nil {
+		return err
+	}
+	return inner
+}
