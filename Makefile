@@ -1,0 +1,47 @@
+# `make` lists the targets: the text after ## is the help.
+
+GO      ?= go
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS := -X main.version=$(VERSION)
+TOOL    := $(GO) tool -modfile=tools/go.mod
+FUZZTIME ?= 30s
+SEEDS    ?= 1000
+
+# Tests of other programs' behaviour need these Debian packages: "command:package", "-:package" if it has no command.
+# `make test` as root installs what is missing.
+DEBIAN := nginx:nginx-light curl:curl ip:iproute2 wget:wget python3:python3 -:python3-requests gcc:gcc -:libc6-dev
+
+.PHONY: help build lab test lint fuzz sim bench demo clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-6s %s\n", $$1, $$2}' Makefile
+
+build: ## build bin/tributary
+	@mkdir -p bin
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tributary ./cmd/tributary
+
+lab: ## build bin/tributary-lab, the developers' tool (running it takes root)
+	@mkdir -p bin
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tributary-lab ./cmd/tributary-lab
+
+test: ## go vet and all tests; as root it installs the Debian packages they need and runs those in the lab too
+	@GO='$(GO)' DEBIAN='$(DEBIAN)' tools/test.sh
+
+lint: ## gofumpt, staticcheck, govulncheck
+	@GO='$(GO)' TOOL='$(TOOL)' tools/lint.sh
+
+fuzz: ## run every fuzz test for FUZZTIME (30s)
+	@GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh
+
+sim: ## the simulator's invariants, verbosely
+	$(GO) test -count=1 -v ./internal/sim
+
+bench: build lab ## side by side with the bundling limit in the lab (root)
+	bin/tributary-lab bench
+
+demo: build ## two emulated links, one download: under 60 s, no root, no network
+	bin/tributary demo
+
+clean: ## remove what the targets above made
+	rm -rf bin dist
+	find . -name '*.test' -o -name '*.prof' | xargs -r rm -f

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Runs every fuzz test for FUZZTIME. go test -fuzz takes one test of one package at a time.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+GO=${GO:-go}
+failed=0
+for package in $($GO list ./...); do
+	dir=$($GO list -f '{{.Dir}}' "$package")
+	for fuzz in $(grep -hos '^func Fuzz[A-Za-z0-9_]*' "$dir"/*_test.go | cut -d' ' -f2); do
+		echo "== $package $fuzz"
+		$GO test -run '^$' -fuzz "^$fuzz\$" -fuzztime "${FUZZTIME:-30s}" "$package" || failed=1
+	done
+done
+exit "$failed"

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# The linters of tools/go.mod. TOOL is the command that runs one: see the Makefile.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+GO=${GO:-go}
+TOOL=${TOOL:-$GO tool -modfile=tools/go.mod}
+failed=0
+
+echo '== gofumpt'
+unformatted=$($TOOL gofumpt -l .) || failed=1
+if [ -n "$unformatted" ]; then
+	printf '%s\nnot formatted: run  %s gofumpt -w .\n' "$unformatted" "$TOOL"
+	failed=1
+fi
+
+echo '== staticcheck'
+$TOOL staticcheck ./... || failed=1
+
+echo '== govulncheck'
+out=$($TOOL govulncheck ./... 2>&1)
+status=$?
+printf '%s\n' "$out"
+if [ "$status" != 0 ]; then
+	if grep -q 'fetching vulnerabilities' <<<"$out"; then
+		echo 'govulncheck could not reach its database (vuln.go.dev): NOT CHECKED. Run make lint again with a network.'
+	else
+		failed=1
+	fi
+fi
+exit "$failed"
