@@ -42,9 +42,9 @@ func Rescue(v *View, from *Attempt, owed segment.Range) (Decision, bool) {
 const lead = 50 * time.Millisecond
 
 // Due reports whether what was asked of the link will all have come within one round trip and 50 ms, so that the next
-// request must leave now if the link is not to fall idle.
+// request must leave now if the link is not to fall idle. A link that is blocked by the window can only help the head.
 func (l *Link) Due() bool {
-	if l.Running == 0 {
+	if l.Running == 0 || l.Blocked {
 		return true
 	}
 	return l.Rate > 0 && float64(l.Asked) <= l.Rate*(l.RTT+lead).Seconds()

@@ -46,6 +46,7 @@ type Link struct {
 	Usable  bool // new ranges may be asked of it
 	Suspect bool // bytes are overdue; it is not Usable then
 	CanAsk  bool // a request can leave now, on a connection that is open or that may be opened
+	Blocked bool // all that runs on it waits for the head to move on; CanAsk then means a further connection
 	Running int  // attempts on it
 	Asked   int64
 	Rate    float64       // goodput in bytes per second, 0 = unknown

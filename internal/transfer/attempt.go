@@ -28,7 +28,6 @@ type attempt struct {
 	answer segment.Range // what the answer brings; before the head: what was asked for
 	cursor int64
 	credit int64 // it may read up to here
-	floor  int64 // credit that it had when the window shrank
 	asked  time.Time
 	last   time.Time
 }

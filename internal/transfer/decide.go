@@ -56,7 +56,7 @@ func (m *Machine) askFirst(now time.Time) {
 		if !m.links[i].usable(now) || m.running(i) > 0 {
 			continue
 		}
-		c := m.pick(i)
+		c := m.pick(i, m.led.Head())
 		if c == nil {
 			if m.count(i) >= m.links[i].conns() {
 				continue
@@ -80,7 +80,7 @@ func (m *Machine) askFirst(now time.Time) {
 
 // fetch carries out a scheduler's decision.
 func (m *Machine) fetch(now time.Time, d schedule.Decision) {
-	c := m.pick(d.Link)
+	c := m.pick(d.Link, d.Range.Start)
 	if c == nil {
 		c = m.openConn(now, d.Link)
 	}
@@ -104,6 +104,7 @@ func (m *Machine) send(now time.Time, c *conn, a attempt) {
 	a.answer, a.cursor, a.asked = a.want, a.want.Start, now
 	a.alone = c.open && len(c.queue) == 0
 	a.credit = min(a.want.End, max(m.led.Limit(), a.cursor))
+	m.furthest = max(m.furthest, m.led.Limit())
 	if len(c.queue) == 0 {
 		c.progress, c.answering = now, false
 	}
@@ -116,14 +117,15 @@ func (m *Machine) send(now time.Time, c *conn, a attempt) {
 	m.act(Action{Kind: kind, Link: a.link, Conn: a.conn, Attempt: a.id, Range: a.want, UpTo: a.credit})
 }
 
-// pick returns the connection of a link that takes the next request, nil if a new one is needed. An idle one comes first;
-// a second request goes behind another only once an answer has begun to come.
-func (m *Machine) pick(link int8) *conn {
+// pick returns the connection of a link that takes a request for bytes from start on, nil if a new one is needed. An idle
+// one comes first. A second request goes behind another only once an answer has begun to come, and never behind one that
+// may have to wait for the very bytes it asks for.
+func (m *Machine) pick(link int8, start int64) *conn {
 	var best *conn
 	l := &m.links[link]
 	for i := range m.conns {
 		c := &m.conns[i]
-		if c.link != link || c.doomed || m.surplus(c) {
+		if c.link != link || c.doomed || m.surplus(c) || m.waitsFor(c, start) {
 			continue
 		}
 		if n := len(c.queue); n > 0 && (n >= l.depth() || !c.open || c.answers == 0 && !m.attempt(c.queue[0]).headed) {
@@ -134,6 +136,29 @@ func (m *Machine) pick(link int8) *conn {
 		}
 	}
 	return best
+}
+
+// waitsFor reports whether an attempt on c may be held up by the window until the bytes from start on are delivered.
+func (m *Machine) waitsFor(c *conn, start int64) bool {
+	for _, id := range c.queue {
+		if a := m.attempt(id); a.want.Start > start && a.want.End > m.led.Limit() {
+			return true
+		}
+	}
+	return false
+}
+
+// blocked reports whether attempts run on a link, and all of them wait for the head to move on.
+func (m *Machine) blocked(link int8) bool {
+	some := false
+	for i := range m.conns {
+		if c := &m.conns[i]; c.link == link && len(c.queue) > 0 {
+			if some = true; m.expects(c) {
+				return false
+			}
+		}
+	}
+	return some
 }
 
 // surplus reports whether a connection will be closed because its answer is longer than what is wanted of it.
@@ -195,11 +220,17 @@ func (m *Machine) look(now time.Time) *schedule.View {
 		v.Links = append(v.Links, schedule.Link{
 			Usable:  l.usable(now),
 			Suspect: l.silent || l.state == health.Suspect,
-			CanAsk:  m.pick(int8(i)) != nil || m.count(int8(i)) < l.conns(),
+			CanAsk:  m.pick(int8(i), m.led.End()) != nil || m.count(int8(i)) < l.conns(),
 			Rate:    l.rate.PerSecond(now),
 			Peak:    l.rate.Peak(),
 			RTT:     l.rtt(),
 		})
+	}
+	for i := range v.Links {
+		if vl := &v.Links[i]; m.blocked(int8(i)) {
+			vl.Blocked = true
+			vl.CanAsk = vl.CanAsk || m.count(int8(i)) <= m.links[i].conns()
+		}
 	}
 	v.Attempts = v.Attempts[:0]
 	for i := range m.attempts {
@@ -223,13 +254,14 @@ func (m *Machine) look(now time.Time) *schedule.View {
 // credits lets attempts read on as the head moves. Small steps are saved up: each one wakes a reader.
 func (m *Machine) credits(now time.Time) {
 	limit := m.led.Limit()
+	m.furthest = max(m.furthest, limit)
 	for i := range m.attempts {
 		a := &m.attempts[i]
 		end := a.want.End
 		if a.headed && a.cursor >= a.want.End {
 			end = a.answer.End // the rest is read and thrown away
 		}
-		upTo := min(end, max(limit, a.floor))
+		upTo := min(end, limit)
 		if a.cursor >= a.want.End {
 			upTo = end
 		}
@@ -240,7 +272,7 @@ func (m *Machine) credits(now time.Time) {
 		if a.cursor >= a.credit { // it waited for room: from now on its bytes are due
 			m.conn(a.conn).progress = now
 		}
-		a.credit, a.floor = upTo, upTo
+		a.credit = upTo
 		m.act(Action{Kind: Credit, Link: a.link, Attempt: a.id, UpTo: upTo})
 	}
 }

@@ -53,6 +53,7 @@ type Machine struct {
 	lastLink  int8
 	firstSent int // requests sent before the size was known
 
+	furthest     int64 // highest limit of the window so far: no credit lies beyond it
 	total, waste int64
 }
 
@@ -156,7 +157,7 @@ func (m *Machine) Learned(now time.Time, link int8) estimate.Entry {
 func (m *Machine) Check() bool {
 	_, ok := m.led.Check(m.cover(0))
 	for i := range m.attempts {
-		if a := &m.attempts[i]; a.credit > m.led.Limit() && a.credit > a.floor {
+		if a := &m.attempts[i]; a.credit > max(m.furthest, a.want.Start) && a.cursor < a.want.End {
 			return false
 		}
 	}

@@ -1,0 +1,328 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// Link describes a link.
+type Link struct {
+	Rate   float64       // bytes per second
+	RTT    time.Duration // without load
+	Ramp   time.Duration // time from a third of the rate to all of it, from the first byte on
+	Absent bool          // not there at the start
+	Events []LinkEvent
+}
+
+// What happens to a link.
+type What uint8
+
+// The things that happen to links.
+const (
+	Blackhole What = iota // bytes vanish, the interface stays up
+	Restore
+	Gone // the interface goes down
+	Back
+	SetRate
+)
+
+// LinkEvent is one thing that happens to a link.
+type LinkEvent struct {
+	At   time.Duration
+	What What
+	Rate float64
+}
+
+const (
+	step       = 16 << 10 // bytes move in steps
+	initialWnd = 14600    // initial congestion window (RFC 6928)
+	receiveBuf = 3 << 20  // what a receiver that does not read takes in
+	queueTime  = 100 * time.Millisecond
+	firstRTO   = 200 * time.Millisecond
+	synRTO     = time.Second
+)
+
+type simLink struct {
+	spec  Link
+	alive bool
+	busy  time.Duration // until when the queue is served
+	first time.Duration // of the ramp; 0 = nothing sent yet
+}
+
+// rate returns the present rate in bytes per second.
+func (l *simLink) rate(now time.Duration) float64 {
+	if l.spec.Ramp == 0 {
+		return l.spec.Rate
+	}
+	if l.first == 0 {
+		l.first = now + 1
+	}
+	return l.spec.Rate * min(1, 1./3+2./3*float64(now-l.first)/float64(l.spec.Ramp))
+}
+
+type simConn struct {
+	id       uint32
+	link     int8
+	open     bool
+	asks     []*ask // at the server, being answered in order
+	wnd      float64
+	inFlight int64 // sent, not acknowledged
+	unread   int64 // arrived, not read by the client
+	rto      time.Duration
+	stalled  bool // waits for a retransmission
+	answers  int
+	closing  bool
+}
+
+type ask struct {
+	id       uint32
+	conn     *simConn
+	r        segment.Range
+	whole    bool
+	sent     int64 // offset that the server will send next
+	arrived  int64
+	cursor   int64
+	credit   int64
+	headed   bool
+	breakAt  int64
+	closes   bool
+	received bool // by the server
+}
+
+func (w *world) linkEvent(i int8, e LinkEvent) {
+	l := w.links[i]
+	switch e.What {
+	case Blackhole:
+		l.alive = false
+	case Restore:
+		l.alive = true
+	case Gone:
+		l.alive = false
+		w.board.Present(w.at(w.now), i, false)
+	case Back:
+		l.alive = true
+		w.board.Present(w.at(w.now), i, true)
+	case SetRate:
+		l.spec.Rate = e.Rate
+	}
+	w.logf("link %d: event %d", i, e.What)
+	w.changes()
+}
+
+// open makes a connection; a lost handshake is sent again after 1 s, 2 s, ... for 5 s in all.
+func (w *world) open(id uint32, link int8) {
+	c := &simConn{id: id, link: link, wnd: initialWnd, rto: firstRTO}
+	w.conns[id] = c
+	began := w.now
+	var try func(wait time.Duration)
+	try = func(wait time.Duration) {
+		l := w.links[link]
+		w.after(l.spec.RTT, func() {
+			if w.conns[id] != c {
+				return
+			}
+			switch {
+			case l.alive:
+				c.open = true
+				w.handle(transfer.Event{Kind: transfer.Opened, Conn: id, RTT: l.spec.RTT})
+				w.serve(c)
+			case w.now-began > 5*time.Second:
+				delete(w.conns, id)
+				w.handle(transfer.Event{Kind: transfer.OpenFailed, Conn: id, Why: transfer.Unreachable})
+			default:
+				w.after(wait, func() {
+					if w.conns[id] == c {
+						try(2 * wait)
+					}
+				})
+			}
+		})
+	}
+	try(synRTO)
+}
+
+func (w *world) probe(link int8) {
+	l := w.links[link]
+	w.after(l.spec.RTT, func() {
+		if l.alive {
+			w.board.Probed(w.at(w.now), link, true)
+			w.changes()
+			return
+		}
+		w.after(2*time.Second, func() {
+			w.board.Probed(w.at(w.now), link, l.alive)
+			w.changes()
+		})
+	})
+}
+
+func (w *world) ask(a transfer.Action) {
+	c := w.conns[a.Conn]
+	k := &ask{id: a.Attempt, conn: c, r: a.Range, whole: a.Kind == transfer.FetchAll, credit: a.UpTo, breakAt: -1}
+	f := w.spec.Faults
+	k.r.End = min(k.r.End, w.spec.Size)
+	k.sent, k.arrived, k.cursor = k.r.Start, k.r.Start, k.r.Start
+	if f.Reset > 0 && w.rng.Float64() < f.Reset {
+		k.breakAt = k.r.Start + w.rng.Int64N(max(k.r.Len(), 1))
+	}
+	if f.Short > 0 && k.r.Len() > 2 && w.rng.Float64() < f.Short {
+		k.r.End = k.r.Start + 1 + w.rng.Int64N(k.r.Len()-1)
+	}
+	w.asks[a.Attempt] = k
+	c.asks = append(c.asks, k)
+	w.serve(c)
+}
+
+// serve lets the request of the oldest unanswered ask reach the server.
+func (w *world) serve(c *simConn) {
+	if !c.open {
+		return
+	}
+	for _, k := range c.asks {
+		if k.received {
+			continue
+		}
+		k.received = true
+		w.after(w.links[c.link].spec.RTT/2, func() {
+			if w.conns[c.id] != c {
+				return
+			}
+			f := w.spec.Faults
+			if f.NoPipeline && len(c.asks) > 0 && c.asks[0] != k {
+				c.closing = true // never answered: the server closes after the answer under way
+				return
+			}
+			if f.RefuseOn > 0 && c.link == f.RefuseOn && k.r.Start > 0 {
+				w.after(w.links[c.link].spec.RTT/2, func() { w.end(k, transfer.Refused) })
+				return
+			}
+			w.send(c)
+		})
+	}
+}
+
+// send puts the next step of a connection on its link.
+func (w *world) send(c *simConn) {
+	if c.stalled || w.conns[c.id] != c || len(c.asks) == 0 {
+		return
+	}
+	k := c.asks[0]
+	for _, o := range c.asks { // answers follow each other without a gap
+		k = o
+		if k.sent < k.r.End {
+			break
+		}
+	}
+	if !k.received || k.sent >= k.r.End {
+		return
+	}
+	n := min(step, k.r.End-k.sent)
+	l := w.links[c.link]
+	if float64(c.inFlight+n) > max(c.wnd, step) && c.inFlight > 0 || c.unread+c.inFlight+n > receiveBuf {
+		return
+	}
+	c.inFlight += n
+	k.sent += n
+	l.busy = max(l.busy, w.now) + time.Duration(float64(n)/l.rate(w.now)*float64(time.Second))
+	arrive := l.busy + l.spec.RTT/2 - w.now
+	w.after(arrive, func() { w.arrive(c, k, n) })
+	w.send(c)
+}
+
+// arrive brings a step to the client, or finds the link dead: then it is sent again after a timeout.
+func (w *world) arrive(c *simConn, k *ask, n int64) {
+	if w.conns[c.id] != c {
+		return
+	}
+	l := w.links[c.link]
+	if !l.alive {
+		c.stalled = true
+		wait := c.rto
+		c.rto = min(2*c.rto, 60*time.Second)
+		w.after(wait, func() { w.arrive(c, k, n) })
+		return
+	}
+	if c.stalled {
+		c.stalled, c.rto = false, firstRTO
+	}
+	if bdp := l.spec.Rate * (l.spec.RTT + queueTime).Seconds(); c.wnd < bdp {
+		c.wnd += float64(n)
+	}
+	c.unread += n
+	k.arrived += n
+	w.after(l.spec.RTT/2, func() { c.inFlight -= n; w.send(c) })
+	w.readOn(k)
+	w.send(c)
+}
+
+// readOn lets the client read what has arrived, in order and as far as its credit goes.
+func (w *world) readOn(k *ask) {
+	c := k.conn
+	if w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k {
+		return
+	}
+	if !k.headed {
+		if k.arrived == k.r.Start {
+			return
+		}
+		k.headed = true
+		c.answers++
+		closes := w.spec.Faults.CloseAfter > 0 && c.answers >= w.spec.Faults.CloseAfter
+		k.closes = closes
+		w.handle(transfer.Event{Kind: transfer.Headed, Attempt: k.id, Range: k.r, Size: w.spec.Size, Close: closes})
+		if w.conns[c.id] != c {
+			return
+		}
+	}
+	if k.breakAt >= 0 && k.arrived > k.breakAt {
+		if n := min(k.breakAt, k.credit) - k.cursor; n > 0 {
+			w.read(k, n)
+		}
+		w.end(k, transfer.Reset)
+		return
+	}
+	if n := min(k.arrived, k.credit) - k.cursor; n > 0 {
+		w.read(k, n)
+		w.send(c)
+	}
+	if k.cursor < k.r.End || w.conns[c.id] != c {
+		return
+	}
+	c.asks = c.asks[1:]
+	if k.closes {
+		delete(w.conns, c.id)
+	}
+	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Why: transfer.Complete})
+	if c.closing && w.conns[c.id] == c {
+		if len(c.asks) > 0 {
+			w.end(c.asks[0], transfer.Unanswered)
+		}
+		return
+	}
+	if w.conns[c.id] == c && len(c.asks) > 0 {
+		w.readOn(c.asks[0])
+	}
+}
+
+func (w *world) read(k *ask, n int64) {
+	k.conn.unread -= n
+	k.cursor += n
+	w.res.Bytes[k.conn.link] += n
+	w.res.Last[k.conn.link] = w.now
+	w.handle(transfer.Event{Kind: transfer.Read, Attempt: k.id, N: n})
+}
+
+// end breaks a connection.
+func (w *world) end(k *ask, why transfer.Why) {
+	if w.conns[k.conn.id] != k.conn {
+		return
+	}
+	delete(w.conns, k.conn.id)
+	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Why: why})
+}
+
+func (w *world) close(id uint32) {
+	delete(w.conns, id)
+}

@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
+)
+
+const mbit = 1e6 / 8
+
+func hs() []Link {
+	return []Link{
+		{Rate: 80 * mbit, RTT: 10 * time.Millisecond},
+		{Rate: 60 * mbit, RTT: 45 * time.Millisecond, Ramp: 2500 * time.Millisecond},
+	}
+}
+
+func TestTwoLinks(t *testing.T) {
+	for _, first := range []int64{256 << 10, 0} {
+		for _, s := range []string{"single", "naive", "alg3", "alg3-literal"} {
+			for _, links := range [][]Link{hs(), {{Rate: 8 * mbit, RTT: 10e6}, {Rate: 66 * mbit, RTT: 45e6, Ramp: 25e8}}} {
+				r, err := Run(Spec{Size: 50e6, Links: links, Scheduler: s, Window: 12 << 20, First: first})
+				t.Logf("%-12s first %6d: %v delta %v bytes %v waste %d held %d pause %v requests %d", s, first, r.Took.Round(time.Millisecond), r.Delta().Round(time.Millisecond), r.Bytes, r.Waste, r.MaxHeld, r.Pause.Round(time.Millisecond), r.Requests)
+				if err != nil {
+					t.Errorf("%s: %v", s, err)
+				}
+			}
+		}
+	}
+}
+
+// TestInvariants runs random transfers over random links that die and return; Run checks the invariants after each event.
+func TestInvariants(t *testing.T) {
+	for seed := uint64(0); seed < seeds(); seed++ {
+		s := random(seed)
+		if _, err := Run(s); err != nil {
+			t.Fatalf("seed %d, %s: %v\n%+v", seed, s.Scheduler, err, s)
+		}
+	}
+}
+
+// random draws a scenario. One link at least is there in the end, so that every transfer ends.
+func random(seed uint64) Spec {
+	r := rand.New(rand.NewPCG(seed, 1))
+	pick := func(v ...int64) int64 { return v[r.IntN(len(v))] }
+	s := Spec{
+		Size: 1 + r.Int64N(pick(1000, 1e6, 20e6)), Scheduler: schedule.Names()[r.IntN(len(schedule.Names()))], Seed: seed,
+		Window: pick(256<<10, 1<<20, 4<<20, 12<<20), First: pick(0, 16<<10, 256<<10), Restart: r.IntN(4) == 0,
+		Faults: Faults{Reset: 0.1 * float64(r.IntN(2)), Short: 0.2 * float64(r.IntN(2)), CloseAfter: r.IntN(3) * r.IntN(20),
+			NoPipeline: r.IntN(4) == 0, RefuseOn: int8(r.IntN(8) / 7)},
+	}
+	if r.IntN(4) == 0 {
+		s.Client = float64(100e3 + r.IntN(5e6))
+	}
+	for i := range 2 + r.IntN(2) {
+		l := Link{Rate: float64(1e5 + r.IntN(1e7)), RTT: time.Duration(1+r.IntN(150)) * time.Millisecond}
+		if r.IntN(3) == 0 {
+			l.Ramp = 2500 * time.Millisecond
+		}
+		at := time.Duration(0)
+		for range r.IntN(4) {
+			at += time.Duration(r.IntN(4000)) * time.Millisecond
+			off, on := Blackhole, Restore
+			if r.IntN(2) == 0 {
+				off, on = Gone, Back
+			}
+			l.Events = append(l.Events, LinkEvent{At: at, What: off})
+			at += time.Duration(r.IntN(6000)) * time.Millisecond
+			l.Events = append(l.Events, LinkEvent{At: at, What: on}, LinkEvent{At: at, What: SetRate, Rate: float64(1e4 + r.IntN(1e7))})
+		}
+		l.Absent = i > 0 && r.IntN(5) == 0
+		s.Links = append(s.Links, l)
+	}
+	return s
+}
+
+// seeds returns how many seeds to run: 1,000, or TRIBUTARY_SEEDS (make sim).
+func seeds() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("TRIBUTARY_SEEDS"), 10, 64); err == nil {
+		return n
+	}
+	return 1000
+}

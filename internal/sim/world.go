@@ -1,0 +1,305 @@
+package sim
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// Spec describes one run.
+type Spec struct {
+	Size      int64 // of the object in bytes
+	Links     []Link
+	Scheduler string
+	Window    int64   // reorder window in bytes
+	First     int64   // size of the first range, 0 = the client's own GET
+	Client    float64 // bytes per second that the client takes, 0 = as fast as they come
+	Restart   bool    // restart continuation
+	Faults    Faults
+	Seed      uint64
+	Log       func(at time.Duration, what string) // may be nil
+}
+
+// Faults are what the origin does wrong; each is a chance per answer.
+type Faults struct {
+	Reset      float64 // the connection breaks in mid-body
+	Short      float64 // the answer brings less than asked for, legally
+	CloseAfter int     // the server closes a connection after so many answers; 0 = never
+	NoPipeline bool    // it drops what is asked behind an unfinished answer and closes
+	RefuseOn   int8    // link on which every range but the first request is refused; 0 = none (link 0 is never refused)
+}
+
+// Result is what came out.
+type Result struct {
+	Took     time.Duration // until the last byte was delivered
+	Bytes    []int64       // received per link
+	Last     []time.Duration
+	Waste    int64
+	MaxHeld  int64
+	Pause    time.Duration // longest time without a byte at the client, from the first one on
+	Requests int
+	Bans     int
+}
+
+// Delta returns the link delta: the time between the last bytes of the first and of the last link to finish.
+func (r *Result) Delta() time.Duration {
+	lo, hi := time.Duration(0), time.Duration(0)
+	for i, t := range r.Last {
+		if r.Bytes[i] == 0 {
+			continue
+		}
+		if lo == 0 || t < lo {
+			lo = t
+		}
+		hi = max(hi, t)
+	}
+	return hi - lo
+}
+
+// maxTime bounds a run in virtual time.
+const maxTime = time.Hour
+
+type item struct {
+	at  time.Duration
+	seq uint64
+	do  func()
+}
+
+type queue []item
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(item)) }
+func (q *queue) Pop() any {
+	x := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return x
+}
+
+// world is one run.
+type world struct {
+	spec    Spec
+	rng     *rand.Rand
+	now     time.Duration
+	seq     uint64
+	events  queue
+	m       *transfer.Machine
+	board   health.Board
+	links   []*simLink
+	conns   map[uint32]*simConn
+	asks    map[uint32]*ask
+	res     Result
+	head    int64
+	writing bool
+	lastOut time.Duration
+	wake    time.Duration // of the machine's deadline
+	boardAt time.Duration
+	err     error
+	over    bool
+}
+
+var epoch = time.Unix(1_000_000_000, 0)
+
+func (w *world) at(d time.Duration) time.Time { return epoch.Add(d) }
+
+// Run runs one transfer.
+func Run(s Spec) (Result, error) {
+	sched, err := schedule.New(s.Scheduler)
+	if err != nil {
+		return Result{}, err
+	}
+	w := &world{spec: s, rng: rand.New(rand.NewPCG(s.Seed, 7)), conns: map[uint32]*simConn{}, asks: map[uint32]*ask{},
+		wake: -1, boardAt: -1, lastOut: -1}
+	cfg := transfer.Config{
+		Window: segment.Range{Start: 0, End: transfer.Unknown}, First: s.First, Scheduler: sched, Warm: true,
+		Restart: s.Restart, Patience: 5 * time.Minute, Reorder: max(s.First, 512<<10), Links: make([]transfer.LinkConfig, len(s.Links)),
+	}
+	for i := range s.Links {
+		cfg.Order = append(cfg.Order, int8(i))
+		w.links = append(w.links, &simLink{spec: s.Links[i], alive: true})
+	}
+	w.res.Bytes, w.res.Last = make([]int64, len(s.Links)), make([]time.Duration, len(s.Links))
+	w.m = transfer.New(cfg)
+	for i := range s.Links {
+		w.board.Present(w.at(0), int8(i), !s.Links[i].Absent)
+		for _, e := range s.Links[i].Events {
+			w.after(e.At, func() { w.linkEvent(int8(i), e) })
+		}
+	}
+	w.changes()
+	for len(w.events) > 0 && w.err == nil && !w.over {
+		e := heap.Pop(&w.events).(item)
+		w.now = e.at
+		if w.now > maxTime {
+			w.err = fmt.Errorf("not over after %v: head %d of %d", maxTime, w.head, s.Size)
+			break
+		}
+		e.do()
+		w.check()
+	}
+	if w.err == nil && !w.over {
+		w.err = fmt.Errorf("stuck at %v: head %d of %d", w.now, w.head, s.Size)
+	}
+	w.res.Took = w.now
+	_, w.res.Waste = w.m.Received()
+	for i := range s.Links {
+		w.res.Bans += w.board.Bans(int8(i))
+	}
+	return w.res, w.err
+}
+
+func (w *world) after(d time.Duration, do func()) {
+	w.seq++
+	heap.Push(&w.events, item{w.now + max(d, 0), w.seq, do})
+}
+
+func (w *world) logf(format string, args ...any) {
+	if w.spec.Log != nil {
+		w.spec.Log(w.now, fmt.Sprintf(format, args...))
+	}
+}
+
+// handle gives one event to the machine and carries out what it answers.
+func (w *world) handle(e transfer.Event) {
+	if w.over || w.err != nil {
+		return
+	}
+	do, next := w.m.Handle(w.at(w.now), e)
+	var say []transfer.Action
+	for _, a := range do { // the actions are valid until the next Handle
+		say = append(say, a)
+	}
+	if !next.IsZero() {
+		at := max(next.Sub(epoch), w.now+time.Microsecond)
+		w.wake = at
+		w.after(at-w.now, func() {
+			if w.wake == at {
+				w.wake = -1
+				w.handle(transfer.Event{Kind: transfer.Tick})
+			}
+		})
+	} else {
+		w.wake = -1
+	}
+	for _, a := range say {
+		w.carryOut(a)
+	}
+	w.changes()
+	w.write()
+}
+
+func (w *world) carryOut(a transfer.Action) {
+	switch a.Kind {
+	case transfer.Open:
+		w.logf("open %d on %d", a.Conn, a.Link)
+		w.open(a.Conn, a.Link)
+	case transfer.Fetch, transfer.FetchAll:
+		w.logf("fetch %d %v on conn %d link %d: %v", a.Attempt, a.Range, a.Conn, a.Link, a.Reason)
+		w.res.Requests++
+		w.ask(a)
+	case transfer.Credit:
+		if k := w.asks[a.Attempt]; k != nil {
+			k.credit = a.UpTo
+			w.readOn(k)
+		}
+	case transfer.CloseConn, transfer.Keep:
+		w.logf("close %d", a.Conn)
+		w.close(a.Conn)
+	case transfer.Want:
+		w.after(0, func() { w.handle(transfer.Event{Kind: transfer.Granted, N: w.spec.Window}) })
+	case transfer.ReportSilent:
+		w.logf("silent %d", a.Link)
+		w.board.Silent(w.at(w.now), a.Link)
+	case transfer.ReportAlive:
+		w.logf("alive %d", a.Link)
+		w.board.Alive(w.at(w.now), a.Link)
+	case transfer.ReportFailed:
+		w.board.Failed(w.at(w.now), a.Link, a.Cause)
+	case transfer.Done:
+		w.logf("done")
+		w.over = true
+		if w.head != w.spec.Size {
+			w.err = fmt.Errorf("done at %d of %d bytes", w.head, w.spec.Size)
+		}
+	case transfer.Fail:
+		w.err = fmt.Errorf("failed at %v: %v on link %d, head %d", w.now, a.Why, a.Link, w.head)
+	}
+}
+
+// changes tells the machine what changed on the board and probes the links that are due.
+func (w *world) changes() {
+	for _, c := range append([]health.Change(nil), w.board.Changes()...) {
+		w.logf("link %d %v %v", c.Link, c.State, c.Cause)
+		w.handle(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State})
+	}
+	probes, next := w.board.Tick(w.at(w.now), true)
+	for _, l := range probes {
+		w.probe(l)
+	}
+	if !next.IsZero() {
+		at := max(next.Sub(epoch), w.now+time.Microsecond)
+		if w.boardAt != at {
+			w.boardAt = at
+			w.after(at-w.now, func() {
+				if w.boardAt == at {
+					w.boardAt = -1
+					w.changes()
+				}
+			})
+		}
+	}
+	if len(probes) > 0 {
+		w.changes()
+	}
+}
+
+// write takes what is ready to the client.
+func (w *world) write() {
+	n := w.m.Ready()
+	if w.writing || n == 0 || w.over {
+		return
+	}
+	if c := w.spec.Client; c > 0 {
+		n = min(n, 64<<10)
+		w.writing = true
+		w.after(time.Duration(float64(n)/c*float64(time.Second)), func() { w.writing = false; w.delivered(n) })
+		return
+	}
+	w.writing = true
+	w.after(0, func() { w.writing = false; w.delivered(n) })
+}
+
+func (w *world) delivered(n int64) {
+	if w.lastOut >= 0 {
+		w.res.Pause = max(w.res.Pause, w.now-w.lastOut)
+	}
+	w.lastOut = w.now
+	w.head += n
+	w.handle(transfer.Event{Kind: transfer.Delivered, N: n})
+}
+
+// check holds the run to the invariants.
+func (w *world) check() {
+	if w.err != nil || w.over {
+		return
+	}
+	held := w.m.Held()
+	w.res.MaxHeld = max(w.res.MaxHeld, held)
+	switch {
+	case !w.m.Check():
+		w.err = fmt.Errorf("at %v: ranges do not partition the object, or credit beyond the window", w.now)
+	case held > max(w.spec.Window, max(w.spec.First, 512<<10)):
+		w.err = fmt.Errorf("at %v: %d bytes held, window %d", w.now, held, w.spec.Window)
+	case w.m.Head() != w.head:
+		w.err = fmt.Errorf("at %v: head %d, delivered %d", w.now, w.m.Head(), w.head)
+	}
+}
