@@ -48,7 +48,9 @@ type Dialer struct {
 	// by errors.Is in what DialContext returns if no other address works.
 	Allow func(netip.AddrPort) error
 
-	connect func(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error) // instead of open, for tests
+	// For tests, instead of sockets.
+	connect func(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error)
+	lookup  func(ctx context.Context, l Link, f family, host string) ([]netip.Addr, error)
 }
 
 // DialContext connects over l. Network is "tcp", "tcp4" or "tcp6"; addr is "host:port" with a number as port. The
@@ -111,4 +113,12 @@ func (d *Dialer) open(ctx context.Context, l Link, to netip.AddrPort) (net.Conn,
 		return d.connect(ctx, l, to)
 	}
 	return sockets(d.Binder, l, "tcp", to.Addr()).DialContext(ctx, "tcp", to.String())
+}
+
+// resolve returns the addresses of one family.
+func (d *Dialer) resolve(ctx context.Context, l Link, f family, host string) ([]netip.Addr, error) {
+	if d.lookup != nil {
+		return d.lookup(ctx, l, f, host)
+	}
+	return d.Resolver.lookup(ctx, l, f, host)
 }

@@ -30,6 +30,7 @@ type race struct {
 	tried    int             // attempts started, ever
 	refused  int             // addresses that Allow refused
 	held     bool            // waiting resolutionDelay for IPv6
+	armed    bool            // the timer runs
 	errs     []error         // of attempts and refusals
 	unsolved []error         // of lookups
 	names    chan named
@@ -73,7 +74,7 @@ func (r *race) run(ctx context.Context, families []family) (net.Conn, error) {
 }
 
 func (r *race) lookup(ctx context.Context, f family) {
-	addrs, err := r.dialer.Resolver.lookup(ctx, r.link, f, r.host)
+	addrs, err := r.dialer.resolve(ctx, r.link, f, r.host)
 	r.names <- named{f, addrs, err}
 }
 
@@ -91,7 +92,7 @@ func (r *race) events(ctx context.Context) net.Conn {
 		case n := <-r.names:
 			r.named(ctx, n)
 		case <-r.timer.C:
-			r.held = false
+			r.armed, r.held = false, false
 			r.next(ctx)
 		case o := <-r.results:
 			r.running--
@@ -115,10 +116,10 @@ func (r *race) named(ctx context.Context, n named) {
 		r.unsolved = append(r.unsolved, n.err)
 	}
 	switch {
-	case r.running > 0: // the timer of the running attempt decides
-	case n.family == v4 && r.lookups > 0 && len(n.addrs) > 0:
+	case r.running > 0 && r.armed: // the running attempt has its time
+	case r.running == 0 && n.family == v4 && r.lookups > 0 && len(n.addrs) > 0:
 		r.held = true
-		r.timer.Reset(resolutionDelay)
+		r.arm(resolutionDelay)
 	default:
 		r.held = false
 		r.next(ctx)
@@ -128,6 +129,7 @@ func (r *race) named(ctx context.Context, n named) {
 // next starts an attempt to the next address that Allow does not refuse, if there is any.
 func (r *race) next(ctx context.Context) {
 	r.timer.Stop()
+	r.armed = false
 	for {
 		a, ok := r.pop()
 		if !ok {
@@ -144,9 +146,14 @@ func (r *race) next(ctx context.Context) {
 		r.tried++
 		r.running++
 		go r.attempt(ctx, to)
-		r.timer.Reset(attemptDelay)
+		r.arm(attemptDelay)
 		return
 	}
+}
+
+func (r *race) arm(d time.Duration) {
+	r.timer.Reset(d)
+	r.armed = true
 }
 
 // pop takes the next address, families in turn.

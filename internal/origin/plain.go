@@ -65,30 +65,28 @@ func (p *Plain) RoundTrip(r *http.Request) (*http.Response, error) {
 // connect, or what net/http says of the exchange.
 func (p *Plain) Do(r *http.Request) (*http.Response, link.Link, error) {
 	out := r.Clone(r.Context())
-	// net/http closes the body when a dial fails; the next link still needs it.
-	if r.Body != nil && r.Body != http.NoBody {
-		out.Body = keepOpen{r.Body}
-	}
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header.Set("User-Agent", "") // net/http then sends none
 	}
 	first := engine.ErrNoLink
 	for _, l := range p.links() {
-		resp, err := p.way(l).http.RoundTrip(out)
-		if err == nil {
-			// What of the request body is still being sent is closed by its end, or by the server that owns it.
-			return resp, l, nil
+		lent := &lentBody{of: r.Body}
+		if r.Body != nil && r.Body != http.NoBody {
+			out.Body = lent
 		}
+		resp, err := p.way(l).http.RoundTrip(out)
 		dial := (*engine.AttemptError)(nil)
-		if !errors.As(err, &dial) || r.Context().Err() != nil {
-			closeBody(r)
-			return nil, l, err
+		if err == nil || !errors.As(err, &dial) || r.Context().Err() != nil {
+			lent.settle()
+			return resp, l, err
 		}
 		if first == engine.ErrNoLink {
 			first = dial
 		}
 	}
-	closeBody(r)
+	if r.Body != nil {
+		r.Body.Close()
+	}
 	return nil, link.Link{}, first
 }
 
@@ -167,13 +165,34 @@ func (p *Plain) Close() {
 	}
 }
 
-// keepOpen is a body that outlives a failed dial.
-type keepOpen struct{ io.Reader }
+// lentBody is a request body lent to one attempt: net/http closes it when a dial fails, but the next link still needs it.
+// Once the attempt is known to be the last one, a Close counts.
+type lentBody struct {
+	of io.ReadCloser
 
-func (keepOpen) Close() error { return nil }
+	mu              sync.Mutex
+	closed, settled bool
+}
 
-func closeBody(r *http.Request) {
-	if r.Body != nil {
-		r.Body.Close()
+func (b *lentBody) Read(p []byte) (int, error) { return b.of.Read(p) }
+
+func (b *lentBody) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	settled := b.settled
+	b.mu.Unlock()
+	if settled {
+		return b.of.Close()
+	}
+	return nil
+}
+
+func (b *lentBody) settle() {
+	b.mu.Lock()
+	b.settled = true
+	closed := b.closed
+	b.mu.Unlock()
+	if closed {
+		b.of.Close()
 	}
 }

@@ -47,7 +47,7 @@ func (s *Alg3) Next(now time.Time, v *View) Decision {
 // due reports whether link i should be asked for another range now.
 func (s *Alg3) due(v *View, i int8) bool {
 	l, a := &v.Links[i], v.newest(i)
-	if a == nil {
+	if a == nil || l.Blocked {
 		return true
 	}
 	if a.Cut {

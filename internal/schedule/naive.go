@@ -20,7 +20,7 @@ func (s *Naive) Next(_ time.Time, v *View) Decision {
 	}
 	for i := range v.Links {
 		l := &v.Links[i]
-		if !l.Usable || !l.CanAsk || l.Running > 0 {
+		if !l.Usable || !l.CanAsk || l.Running > 0 && !l.Blocked {
 			continue
 		}
 		for _, f := range v.Free {
