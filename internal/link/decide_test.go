@@ -1,0 +1,162 @@
+package link
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func addr(s string) Address { return Address{Addr: netip.MustParseAddr(s)} }
+
+// good is an Ethernet interface that is a link; each case spoils it.
+func good() Interface {
+	return Interface{
+		Name: "eth0", Index: 2, Up: true, State: "up", Type: "device", Encap: "ether",
+		Addrs:  []Address{addr("192.0.2.7"), addr("fe80::7"), addr("2001:db8::7")},
+		Routes: []Route{{Metric: 200}, {Six: true, Metric: 1024}},
+	}
+}
+
+func TestDecide(t *testing.T) {
+	typed := func(name, typ, encap string) func(*Interface) {
+		return func(i *Interface) { i.Name, i.Type, i.Encap = name, typ, encap }
+	}
+	tests := []struct {
+		name   string
+		change func(*Interface)
+		names  []string
+		use    bool
+		kind   string
+		reason string // part of it
+	}{
+		{"ethernet", func(*Interface) {}, nil, true, KindEthernet, "default route"},
+		{"state unknown", func(i *Interface) { i.State = "unknown" }, nil, true, KindEthernet, ""},
+		{"wifi", func(i *Interface) { i.Wireless = true }, nil, true, KindWiFi, ""},
+		{"modem without a link layer", func(i *Interface) { i.WWAN, i.Encap = true, "none" }, nil, true, KindCellular, ""},
+		{"modem of a phone", typed("rmnet_data0", "rmnet", "unknown519"), nil, true, KindCellular, ""},
+		{"bond", typed("bond0", "bond", "ether"), nil, true, KindEthernet, ""},
+		{"vlan on hardware", func(i *Interface) { i.Type, i.ParentReal = "vlan", true }, nil, true, KindVLAN, ""},
+		{"vlan on a veth", typed("v.7", "vlan", "ether"), nil, false, KindVLAN, "VLAN on a virtual device"},
+		{"loopback", typed("lo", "device", "loopback"), nil, false, KindLoopback, "loopback"},
+		{"tun", typed("tun0", "tuntap", "none"), nil, false, KindTunnel, "VPN"},
+		{"tap seen in sysfs only", func(i *Interface) { i.Tun = true }, nil, false, KindTunnel, "VPN"},
+		{"wireguard", typed("wg0", "wireguard", "none"), nil, false, KindTunnel, "--link wg0"},
+		{"VPN driver that names no type", typed("x0", "device", "none"), nil, false, KindTunnel, "VPN"},
+		{"ppp", typed("ppp0", "ppp", "ppp"), nil, false, KindPPP, "modem or a VPN"},
+		{"docker0", typed("docker0", "bridge", "ether"), nil, false, KindBridge, "bridge"},
+		{"veth", typed("veth1a2b", "veth", "ether"), nil, false, KindVirtual, "veth"},
+		{"dummy", typed("dummy0", "dummy", "ether"), nil, false, KindVirtual, "dummy"},
+		{"ifb", typed("ifb0", "ifb", "ether"), nil, false, KindVirtual, "ifb"},
+		{"macvlan", typed("mv0", "macvlan", "ether"), nil, false, KindVirtual, "macvlan"},
+
+		{"named tun", typed("tun0", "tuntap", "none"), []string{"tun0"}, true, KindTunnel, "named"},
+		{"named veth", typed("v0", "veth", "ether"), []string{"x", "v0"}, true, KindVirtual, "named"},
+		{"not named", func(*Interface) {}, []string{"wlan0"}, false, KindEthernet, "not among"},
+		{"named but down", func(i *Interface) { i.Up = false }, []string{"eth0"}, false, KindEthernet, "ip link set eth0 up"},
+		{"named without a route", func(i *Interface) { i.Routes = nil }, []string{"eth0"}, true, KindEthernet, "own networks"},
+
+		{"switched off", func(i *Interface) { i.Up, i.State = false, "down" }, nil, false, KindEthernet, "switched off"},
+		{"no carrier", func(i *Interface) { i.State = "down" }, nil, false, KindEthernet, "no carrier"},
+		{"not associated", func(i *Interface) { i.State = "dormant" }, nil, false, KindEthernet, "dormant"},
+		{"no address", func(i *Interface) { i.Addrs = nil }, nil, false, KindEthernet, "no global address"},
+		{"link-local only", func(i *Interface) { i.Addrs = []Address{addr("169.254.1.1"), addr("fe80::1")} }, nil, false, KindEthernet, "no global address"},
+		{
+			"address not proven yet", func(i *Interface) { i.Addrs = []Address{{Addr: netip.MustParseAddr("2001:db8::1"), Unproven: true}} },
+			nil, false, KindEthernet, "duplicates",
+		},
+		{"no default route", func(i *Interface) { i.Routes = nil }, nil, false, KindEthernet, "no default route"},
+		{
+			"default route of the other family",
+			func(i *Interface) { i.Addrs, i.Routes = []Address{addr("192.0.2.7")}, []Route{{Six: true}} },
+			nil, false, KindEthernet, "family",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			i := good()
+			tt.change(&i)
+			c := decide(i, Options{Names: tt.names})
+			if c.Use != tt.use || c.Link.Kind != tt.kind || !strings.Contains(c.Reason, tt.reason) || c.Reason == "" {
+				t.Errorf("got %v %s (%s), want %v %s (%s)", c.Use, c.Link.Kind, c.Reason, tt.use, tt.kind, tt.reason)
+			}
+			if c.Use && (len(c.Link.Addrs) == 0 || c.Link.Name != i.Name || c.Link.Index != i.Index) {
+				t.Errorf("used as %+v", c.Link)
+			}
+		})
+	}
+}
+
+func TestDecideFillsTheLink(t *testing.T) {
+	t.Run("lowest metric of the default routes", func(t *testing.T) {
+		i := good()
+		i.Routes = []Route{{Metric: 600}, {Metric: 100}, {Six: true, Metric: 1024}}
+		if got := decide(i, Options{}).Link.Metric; got != 100 {
+			t.Errorf("metric %d", got)
+		}
+	})
+	t.Run("R148 a family without a default route is left out", func(t *testing.T) {
+		i := good()
+		i.Routes = []Route{{Metric: 1}}
+		if got := decide(i, Options{}).Link.Addrs; !slices.Equal(got, []netip.Addr{netip.MustParseAddr("192.0.2.7")}) {
+			t.Errorf("addresses %v", got)
+		}
+	})
+	t.Run("deprecated addresses come last", func(t *testing.T) {
+		i := good()
+		i.Addrs = []Address{{Addr: netip.MustParseAddr("2001:db8::1"), Deprecated: true}, addr("2001:db8::2")}
+		if got := decide(i, Options{}).Link.Addrs[0]; got != netip.MustParseAddr("2001:db8::2") {
+			t.Errorf("first is %v", got)
+		}
+	})
+	t.Run("source routing, only if a family has no other way", func(t *testing.T) {
+		i := good()
+		i.Routes = []Route{{SourceOnly: true}, {}, {Six: true}}
+		if decide(i, Options{}).Link.SourceRouted {
+			t.Error("source routed although a plain route exists")
+		}
+		i.Routes = []Route{{SourceOnly: true}, {Six: true}}
+		if !decide(i, Options{}).Link.SourceRouted {
+			t.Error("not source routed")
+		}
+	})
+	t.Run("metered: cellular, unless told", func(t *testing.T) {
+		i := good()
+		i.WWAN = true
+		if !decide(i, Options{}).Link.Metered || decide(i, Options{Metered: map[string]bool{"eth0": false}}).Link.Metered {
+			t.Error("cellular")
+		}
+		if decide(good(), Options{}).Link.Metered || !decide(good(), Options{Metered: map[string]bool{"eth0": true}}).Link.Metered {
+			t.Error("ethernet")
+		}
+	})
+	t.Run("configured DNS servers", func(t *testing.T) {
+		dns := []netip.AddrPort{netip.MustParseAddrPort("192.0.2.53:53")}
+		if got := decide(good(), Options{DNS: map[string][]netip.AddrPort{"eth0": dns}}).Link.DNS; !slices.Equal(got, dns) {
+			t.Errorf("servers %v", got)
+		}
+	})
+}
+
+func TestCandidates(t *testing.T) {
+	lo, slow, fast := good(), good(), good()
+	lo.Name, lo.Encap = "lo", "loopback"
+	slow.Name, slow.Routes = "a", []Route{{Metric: 600}}
+	fast.Name, fast.Routes = "b", []Route{{Metric: 100}}
+	all := []Interface{lo, slow, fast}
+	names := func(o Options) (s []string) {
+		for _, c := range candidates(all, o) {
+			s = append(s, c.Link.Name)
+		}
+		return s
+	}
+	if got := names(Options{}); !slices.Equal(got, []string{"b", "a", "lo"}) {
+		t.Errorf("links first, the preferred one before: %v", got)
+	}
+	if got := names(Options{Names: []string{"a", "gone"}}); !slices.Equal(got, []string{"a", "b", "lo", "gone"}) {
+		t.Errorf("a missing name is listed: %v", got)
+	}
+	if got := links(all, Options{Names: []string{"a", "gone"}}); len(got) != 1 || got[0].Name != "a" {
+		t.Errorf("links %v", got)
+	}
+}

@@ -1,0 +1,398 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// recorder is a Binder that binds to nothing and notes what it was asked for.
+type recorder struct {
+	err error // of every bind
+
+	mu    sync.Mutex
+	calls []string // "link network address"
+}
+
+func (r *recorder) Control(l Link) func(network, address string, c syscall.RawConn) error {
+	return func(network, address string, _ syscall.RawConn) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.calls = append(r.calls, fmt.Sprintf("%s %s %s", l.Name, network, address))
+		if r.err != nil {
+			return &BindError{Link: l.Name, Err: r.err}
+		}
+		return nil
+	}
+}
+
+func (r *recorder) called() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.calls)
+}
+
+// asking returns a link on loopback that asks these servers.
+func asking(servers ...*dnsServer) Link {
+	l := lnk("fake0", 7, "127.0.0.1", "::1")
+	for _, s := range servers {
+		l.DNS = append(l.DNS, s.addr)
+	}
+	return l
+}
+
+const anyPort = "127.0.0.1:0"
+
+var (
+	one  = said{Addrs: ips("192.0.2.1", "2001:db8::1")}
+	two  = said{Addrs: ips("192.0.2.2")}
+	fail = said{RCode: dnsmessage.RCodeServerFailure}
+)
+
+func look(t *testing.T, r *Resolver, l Link, network, host string) []netip.Addr {
+	t.Helper()
+	addrs, err := r.Lookup(t.Context(), l, network, host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addrs
+}
+
+func TestLookup(t *testing.T) {
+	t.Run("R149 an absolute name, over a bound socket", func(t *testing.T) {
+		s, b := serveDNS(t, anyPort, always(one)), &recorder{}
+		got := look(t, &Resolver{Binder: b}, asking(s), "ip", "Origin")
+		if !slices.Equal(got, ips("2001:db8::1", "192.0.2.1")) {
+			t.Errorf("got %v", got)
+		}
+		for _, a := range s.asks() {
+			if a.Name != "origin." {
+				t.Errorf("asked for %s", a.Name)
+			}
+		}
+		if n := len(s.asks()); n != 2 {
+			t.Errorf("%d questions for two families", n)
+		}
+		for _, c := range b.called() {
+			if c != "fake0 udp4 "+s.addr.String() {
+				t.Errorf("bound %s", c)
+			}
+		}
+		if len(b.called()) != 2 {
+			t.Errorf("%d sockets bound for 2 questions", len(b.called()))
+		}
+	})
+	t.Run("IPv6 server", func(t *testing.T) {
+		s, b := serveDNS(t, "[::1]:0", always(one)), &recorder{}
+		if got := look(t, &Resolver{Binder: b}, asking(s), "ip4", "o.test"); !slices.Equal(got, ips("192.0.2.1")) {
+			t.Errorf("got %v", got)
+		}
+		if c := b.called(); len(c) != 1 || !strings.HasPrefix(c[0], "fake0 udp6 ") {
+			t.Errorf("bound %v", c)
+		}
+	})
+	t.Run("one family is asked for alone", func(t *testing.T) {
+		s := serveDNS(t, anyPort, always(one))
+		look(t, &Resolver{Binder: &recorder{}}, asking(s), "ip4", "o.test")
+		if got := s.asks(); !slices.Equal(got, []asked{{"o.test.", dnsmessage.TypeA, false}}) {
+			t.Errorf("asked %v", got)
+		}
+	})
+	t.Run("literals and localhost ask nobody", func(t *testing.T) {
+		s := serveDNS(t, anyPort, always(one))
+		r, l := &Resolver{Binder: &recorder{}}, asking(s)
+		for host, want := range map[string][]netip.Addr{
+			"192.0.2.9": ips("192.0.2.9"), "[2001:db8::9]": ips("2001:db8::9"), "::ffff:192.0.2.9": ips("192.0.2.9"),
+			"localhost": ips("::1", "127.0.0.1"), "a.LOCALHOST.": ips("::1", "127.0.0.1"),
+		} {
+			if got := look(t, r, l, "ip", host); !slices.Equal(got, want) {
+				t.Errorf("%s is %v", host, got)
+			}
+		}
+		if len(s.asks()) > 0 {
+			t.Errorf("asked %v", s.asks())
+		}
+	})
+	t.Run("first answer wins beside a dead server, and is remembered", func(t *testing.T) {
+		dead, live := serveDNS(t, anyPort, always(said{Drop: true})), serveDNS(t, anyPort, always(one))
+		r, l := &Resolver{Binder: &recorder{}}, asking(dead, live)
+		look(t, r, l, "ip4", "a.test")
+		before := len(dead.asks())
+		if before > 1 {
+			t.Errorf("dead server asked %d times", before)
+		}
+		for i := range 3 {
+			look(t, r, l, "ip4", fmt.Sprintf("%d.test", i))
+		}
+		if r.memory(l).server() != live.addr {
+			t.Errorf("remembers %v", r.memory(l).server())
+		}
+		if n := len(live.asks()); n != 4 {
+			t.Errorf("live server asked %d times", n)
+		}
+	})
+	t.Run("a remembered server that dies is replaced", func(t *testing.T) {
+		dying, other := serveDNS(t, anyPort, func(a asked) said {
+			if a.Name == "a.test." {
+				return one
+			}
+			return said{Drop: true}
+		}), serveDNS(t, anyPort, func(a asked) said {
+			if a.Name == "a.test." {
+				return said{Drop: true}
+			}
+			return two
+		})
+		r, l := &Resolver{Binder: &recorder{}}, asking(dying, other)
+		look(t, r, l, "ip4", "a.test")
+		if got := look(t, r, l, "ip4", "b.test"); !slices.Equal(got, ips("192.0.2.2")) {
+			t.Errorf("got %v", got)
+		}
+		if r.memory(l).server() != other.addr {
+			t.Errorf("remembers %v", r.memory(l).server())
+		}
+	})
+	t.Run("SERVFAIL and REFUSED wait for the others", func(t *testing.T) {
+		failed := make(chan struct{}, 100) // more than net.Resolver asks again
+		failing := func(say said) func(asked) said {
+			return func(asked) said { failed <- struct{}{}; return say }
+		}
+		bad := serveDNS(t, anyPort, failing(fail))
+		worse := serveDNS(t, anyPort, failing(said{RCode: dnsmessage.RCodeRefused}))
+		slow := serveDNS(t, anyPort, func(asked) said {
+			<-failed
+			<-failed
+			return two
+		})
+		if got := look(t, &Resolver{Binder: &recorder{}}, asking(bad, worse, slow), "ip4", "o.test"); !slices.Equal(got, ips("192.0.2.2")) {
+			t.Errorf("got %v", got)
+		}
+	})
+	t.Run("only failures", func(t *testing.T) {
+		bad := serveDNS(t, anyPort, always(fail))
+		_, err := (&Resolver{Binder: &recorder{}}).Lookup(t.Context(), asking(bad), "ip4", "o.test")
+		d, ok := errors.AsType[*net.DNSError](err)
+		if !ok || d.IsNotFound || !strings.Contains(err.Error(), "over fake0") || !strings.Contains(err.Error(), bad.addr.String()) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("NXDOMAIN is an answer and not kept", func(t *testing.T) {
+		nx, dead := serveDNS(t, anyPort, always(said{RCode: dnsmessage.RCodeNameError})), serveDNS(t, anyPort, always(said{Drop: true}))
+		r, l := &Resolver{Binder: &recorder{}}, asking(dead, nx)
+		for range 2 {
+			_, err := r.Lookup(t.Context(), l, "ip", "o.test")
+			if d, ok := errors.AsType[*net.DNSError](err); !ok || !d.IsNotFound || d.Name != "o.test" {
+				t.Errorf("error %v", err)
+			}
+		}
+		if n := len(nx.asks()); n != 4 {
+			t.Errorf("%d questions, want 2 families twice", n)
+		}
+	})
+	t.Run("truncated over UDP, whole over TCP", func(t *testing.T) {
+		b := &recorder{}
+		s := serveDNS(t, anyPort, func(a asked) said {
+			if a.TCP {
+				return two
+			}
+			return said{Truncated: true}
+		})
+		if got := look(t, &Resolver{Binder: b}, asking(s), "ip4", "o.test"); !slices.Equal(got, ips("192.0.2.2")) {
+			t.Errorf("got %v", got)
+		}
+		want := []string{"fake0 udp4 " + s.addr.String(), "fake0 tcp4 " + s.addr.String()}
+		if got := b.called(); !slices.Equal(got, want) {
+			t.Errorf("bound %v", got)
+		}
+	})
+	t.Run("R199 a bind that fails is told as such and sends nothing", func(t *testing.T) {
+		s := serveDNS(t, anyPort, always(one))
+		_, err := (&Resolver{Binder: &recorder{err: syscall.EPERM}}).Lookup(t.Context(), asking(s), "ip", "o.test")
+		if b, ok := errors.AsType[*BindError](err); !ok || b.Link != "fake0" || !errors.Is(err, syscall.EPERM) {
+			t.Errorf("error %v", err)
+		}
+		if len(s.asks()) > 0 {
+			t.Errorf("asked %v", s.asks())
+		}
+	})
+	t.Run("R198 no server known", func(t *testing.T) {
+		r := &Resolver{Binder: &recorder{}, files: files(t, "nameserver 127.0.0.53")}
+		if _, err := r.Lookup(t.Context(), asking(), "ip", "o.test"); !errors.Is(err, ErrNoServer) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("a caller that goes away does not wait", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := serveDNS(t, anyPort, func(asked) said {
+			cancel()
+			return said{Drop: true}
+		})
+		if _, err := (&Resolver{Binder: &recorder{}}).Lookup(ctx, asking(s), "ip4", "o.test"); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestLookupRemembers(t *testing.T) {
+	s := serveDNS(t, anyPort, always(two)) // IPv4 only
+	r, l := &Resolver{Binder: &recorder{}}, asking(s)
+	for range 3 {
+		look(t, r, l, "ip", "o.test")
+		look(t, r, l, "ip4", "O.test.")
+	}
+	if n := len(s.asks()); n != 2 {
+		t.Errorf("%d questions, want one for each family", n)
+	}
+	t.Run("not from one link to another", func(t *testing.T) {
+		other := l
+		other.Name = "fake1"
+		look(t, r, other, "ip4", "o.test")
+		if n := len(s.asks()); n != 3 {
+			t.Errorf("%d questions", n)
+		}
+	})
+	t.Run("not beyond a change of address", func(t *testing.T) {
+		moved := l
+		moved.Addrs = ips("127.0.0.9")
+		look(t, r, moved, "ip4", "o.test")
+		if n := len(s.asks()); n != 4 {
+			t.Errorf("%d questions", n)
+		}
+	})
+}
+
+func TestMemory(t *testing.T) {
+	q := question{"o.test", v4}
+	addrs := ips("192.0.2.1")
+	t.Run("an answer is kept for 30 s", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m, asks := newMemory(Link{}), 0
+			ask := func(context.Context) ([]netip.Addr, error) { asks++; return addrs, nil }
+			m.lookup(t.Context(), q, ask)
+			time.Sleep(keepAnswer - 1)
+			m.lookup(t.Context(), q, ask)
+			if asks != 1 {
+				t.Errorf("asked %d times", asks)
+			}
+			time.Sleep(1)
+			m.lookup(t.Context(), q, ask)
+			if asks != 2 {
+				t.Errorf("asked %d times", asks)
+			}
+		})
+	})
+	t.Run("errors and empty answers are not", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m, asks := newMemory(Link{}), 0
+			for _, err := range []error{nil, nil, errors.New("x"), errors.New("x")} {
+				m.lookup(t.Context(), q, func(context.Context) ([]netip.Addr, error) { asks++; return nil, err })
+			}
+			if asks != 4 {
+				t.Errorf("asked %d times", asks)
+			}
+		})
+	})
+	t.Run("equal questions are asked once", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m, asks, answer := newMemory(Link{}), 0, make(chan struct{})
+			var wg sync.WaitGroup
+			for range 10 {
+				wg.Go(func() {
+					got, err := m.lookup(t.Context(), q, func(context.Context) ([]netip.Addr, error) { asks++; <-answer; return addrs, nil })
+					if err != nil || !slices.Equal(got, addrs) {
+						t.Errorf("got %v, %v", got, err)
+					}
+				})
+			}
+			synctest.Wait()
+			close(answer)
+			wg.Wait()
+			if asks != 1 {
+				t.Errorf("asked %d times", asks)
+			}
+		})
+	})
+	t.Run("one caller leaves, the other gets the answer; the last one ends it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m, ended := newMemory(Link{}), false
+			ask := func(ctx context.Context) ([]netip.Addr, error) { <-ctx.Done(); ended = true; return nil, ctx.Err() }
+			first, leave := context.WithCancel(t.Context())
+			second, leave2 := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() { m.lookup(first, q, ask) })
+			synctest.Wait()
+			wg.Go(func() { m.lookup(second, q, ask) })
+			leave()
+			synctest.Wait()
+			if ended {
+				t.Error("ended with the first caller")
+			}
+			leave2()
+			wg.Wait()
+			if !ended || len(m.flights) > 0 {
+				t.Errorf("ended %v, %d flights", ended, len(m.flights))
+			}
+		})
+	})
+	t.Run("bounded", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemory(Link{})
+			for i := range maxNames + 10 {
+				m.put(question{fmt.Sprint(i), v4}, addrs, time.Now())
+				time.Sleep(time.Millisecond)
+			}
+			if _, ok := m.names["9"]; ok || len(m.names) != maxNames || m.names["10"] == nil {
+				t.Errorf("%d names", len(m.names))
+			}
+		})
+	})
+}
+
+func TestQueryIsRepeated(t *testing.T) {
+	server, err := net.ListenPacket("udp", anyPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	c, err := net.Dial("udp", server.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := newQuery(t.Context(), c.(*net.UDPConn))
+	defer q.Close()
+	q.wait = time.Millisecond
+	q.SetDeadline(time.Now().Add(time.Minute))
+	q.Write([]byte("question"))
+	go func() { // loses the first two datagrams
+		b := make([]byte, 100)
+		for range 2 {
+			server.ReadFrom(b)
+		}
+		n, from, _ := server.ReadFrom(b)
+		server.WriteTo(b[:n], from)
+	}()
+	b := make([]byte, 100)
+	if n, err := q.Read(b); err != nil || string(b[:n]) != "question" {
+		t.Errorf("read %q, %v", b[:n], err)
+	}
+	q.SetDeadline(time.Now())
+	if _, err := q.Read(b); !isTimeout(err) {
+		t.Errorf("past the deadline: %v", err)
+	}
+}
+
+func isTimeout(err error) bool {
+	n, ok := errors.AsType[net.Error](err)
+	return ok && n.Timeout()
+}

@@ -1,0 +1,75 @@
+package link
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func ports(ss ...string) (ps []netip.AddrPort) {
+	for _, s := range ss {
+		ps = append(ps, netip.MustParseAddrPort(s))
+	}
+	return ps
+}
+
+func TestServers(t *testing.T) {
+	both := lnk("eth0", 2, "192.0.2.7", "2001:db8::7")
+	four := lnk("eth0", 2, "192.0.2.7")
+	configured := four
+	configured.DNS = ports("192.0.2.53:5353")
+	const stub = "# local\nnameserver 127.0.0.53\noptions edns0\nsearch corp.example\n"
+	tests := []struct {
+		name  string
+		link  Link
+		files []string // contents; "-" = missing
+		all   bool
+		want  []netip.AddrPort
+		bound bool
+		err   string
+	}{
+		{"configuration wins", configured, []string{"nameserver 192.0.2.1"}, false, ports("192.0.2.53:5353"), true, ""},
+		{"first file with any", both, []string{"-", stub, "nameserver 192.0.2.1\nnameserver 192.0.2.2", "nameserver 192.0.2.3"}, false, ports("192.0.2.1:53", "192.0.2.2:53"), true, ""},
+		{"loopback servers are left out", both, []string{"nameserver ::1\nnameserver 2001:db8::53\nnameserver 0.0.0.0\n"}, false, ports("[2001:db8::53]:53"), true, ""},
+		{"comments and nonsense", both, []string{"; nameserver 192.0.2.8\nnameserver\nnameserver x\n nameserver\t192.0.2.1 # me\n"}, false, ports("192.0.2.1:53"), true, ""},
+		{"twice the same", both, []string{"nameserver 192.0.2.1\nnameserver ::ffff:192.0.2.1"}, false, ports("192.0.2.1:53"), true, ""},
+		{"R148 families without an address", four, []string{"nameserver 2001:db8::53\nnameserver 192.0.2.1"}, false, ports("192.0.2.1:53"), true, ""},
+		{"only the other family", four, []string{"nameserver 2001:db8::53"}, false, nil, true, "[link.eth0]"},
+		{"link-local servers of this link and of another", four, []string{"nameserver fe80::1%eth0\nnameserver fe80::2%wlan0\nnameserver fe80::3"}, false, ports("[fe80::1%eth0]:53", "[fe80::3%eth0]:53"), true, ""},
+		{"stub, every link allowed", four, []string{"-", stub}, true, ports("127.0.0.53:53"), false, ""},
+		{"R198 stub, not every link allowed", four, []string{stub}, false, nil, false, "dns = ["},
+		{"nothing", four, []string{"-", "search corp.example"}, true, nil, false, "[link.eth0]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &Resolver{AllLinksAllowed: tt.all, files: files(t, tt.files...)}
+			got, bound, err := r.servers(tt.link)
+			if !slices.Equal(got, tt.want) || bound != tt.bound {
+				t.Errorf("got %v, bound %v", got, bound)
+			}
+			if tt.err == "" && err != nil || tt.err != "" && (!errors.Is(err, ErrNoServer) || !strings.Contains(err.Error(), tt.err)) {
+				t.Errorf("error %v, want %q", err, tt.err)
+			}
+		})
+	}
+}
+
+// files writes files with these contents and returns their names; "-" is not written.
+func files(t *testing.T, contents ...string) []string {
+	t.Helper()
+	names := []string{} // not nil: nil stands for the files of the system
+	for i, c := range contents {
+		name := filepath.Join(t.TempDir(), string(rune('a'+i)))
+		if c != "-" {
+			if err := os.WriteFile(name, []byte(c), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		names = append(names, name)
+	}
+	return names
+}

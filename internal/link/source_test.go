@@ -1,0 +1,246 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func ips(ss ...string) (as []netip.Addr) {
+	for _, s := range ss {
+		as = append(as, netip.MustParseAddr(s))
+	}
+	return as
+}
+
+func lnk(name string, index int, addrs ...string) Link {
+	return Link{Name: name, Index: index, Addrs: ips(addrs...)}
+}
+
+func TestDiffAndLosses(t *testing.T) {
+	a, b := lnk("a", 1, "10.0.0.1", "2001:db8::1"), lnk("b", 2, "10.0.0.2")
+	less := lnk("a", 1, "10.0.0.1")
+	more := lnk("a", 1, "10.0.0.1", "2001:db8::1", "10.0.0.9")
+	other := lnk("a", 9, "10.0.0.1")
+	tests := []struct {
+		name                    string
+		before, now             []Link
+		added, removed, changed []Link
+		left                    []Link
+	}{
+		{"nothing", []Link{a, b}, []Link{a, b}, nil, nil, nil, []Link{a, b}},
+		{"first", nil, []Link{a}, []Link{a}, nil, nil, nil},
+		{"gone", []Link{a, b}, []Link{b}, nil, []Link{a}, nil, []Link{b}},
+		{"new", []Link{b}, []Link{a, b}, []Link{a}, nil, nil, []Link{b}},
+		{"address gone", []Link{a}, []Link{less}, nil, nil, []Link{less}, []Link{less}},
+		{"address new", []Link{a}, []Link{more}, nil, nil, []Link{more}, []Link{a}},
+		{"replaced by another interface", []Link{a}, []Link{other}, []Link{other}, []Link{a}, nil, nil},
+		{"renumbered", []Link{b}, []Link{lnk("b", 2, "10.0.0.3")}, nil, nil, []Link{lnk("b", 2, "10.0.0.3")}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := Diff(tt.before, tt.now)
+			if !equalLinks(c.Added, tt.added) || !equalLinks(c.Removed, tt.removed) || !equalLinks(c.Changed, tt.changed) {
+				t.Errorf("diff %+v", c)
+			}
+			if got := losses(tt.before, tt.now); !equalLinks(got, tt.left) {
+				t.Errorf("left %v, want %v", got, tt.left)
+			}
+		})
+	}
+	if len(a.Addrs) != 2 || a.Addrs[1] != netip.MustParseAddr("2001:db8::1") {
+		t.Error("losses changed its argument")
+	}
+}
+
+func TestStatic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		a, b := lnk("a", 1, "10.0.0.1"), lnk("b", 2, "10.0.0.2")
+		s := NewStatic(a)
+		one, _ := s.Watch(ctx)
+		two, _ := s.Watch(ctx)
+		for _, ch := range []<-chan []Link{one, two} {
+			if got := <-ch; !equalLinks(got, []Link{a}) {
+				t.Errorf("at once: %v", got)
+			}
+		}
+		s.Set(a) // no difference
+		synctest.Wait()
+		select {
+		case got := <-one:
+			t.Errorf("sent again: %v", got)
+		default:
+		}
+		s.Set(b)
+		s.Set(a, b)
+		synctest.Wait()
+		if got := <-one; !equalLinks(got, []Link{a, b}) {
+			t.Errorf("a slow receiver gets the last state: %v", got)
+		}
+		<-two
+		s.Set()
+		if got := <-two; len(got) != 0 {
+			t.Errorf("no links: %v", got)
+		}
+		cancel()
+		for range one {
+		}
+		for range two {
+		}
+	})
+	var empty Static
+	ctx, cancel := context.WithCancel(t.Context())
+	ch, _ := empty.Watch(ctx)
+	if got, ok := <-ch; !ok || len(got) != 0 {
+		t.Errorf("the empty list is sent too: %v %v", got, ok)
+	}
+	cancel()
+	for range ch {
+	}
+}
+
+// kernelFake is what look reads, and when it was read.
+type kernelFake struct {
+	mu    sync.Mutex
+	links []Link
+	err   error
+	looks int
+}
+
+func (k *kernelFake) look() ([]Link, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.looks++
+	return slices.Clone(k.links), k.err
+}
+
+func (k *kernelFake) set(err error, links ...Link) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.links, k.err = links, err
+}
+
+func (k *kernelFake) looked() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.looks
+}
+
+// inWatch runs f against a watch in virtual time.
+func inWatch(t *testing.T, first []Link, f func(k *kernelFake, h hints, next func() ([]Link, time.Duration))) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		k, h, out := &kernelFake{links: first}, newHints(), make(chan []Link)
+		done := make(chan struct{})
+		go func() {
+			watch(ctx, h, first, k.look, out)
+			close(done)
+		}()
+		if got := <-out; !equalLinks(got, first) {
+			t.Errorf("first %v", got)
+		}
+		f(k, h, func() ([]Link, time.Duration) {
+			start := time.Now()
+			select {
+			case ls := <-out:
+				return ls, time.Since(start)
+			case <-time.After(time.Minute):
+				return nil, time.Minute
+			}
+		})
+		cancel()
+		<-done
+	})
+}
+
+func TestWatch(t *testing.T) {
+	a, b := lnk("a", 1, "10.0.0.1"), lnk("b", 2, "10.0.0.2")
+	want := func(t *testing.T, ls []Link, took time.Duration, wantLinks []Link, wantTook time.Duration) {
+		t.Helper()
+		if !equalLinks(ls, wantLinks) || took != wantTook {
+			t.Errorf("got %v after %v, want %v after %v", ls, took, wantLinks, wantTook)
+		}
+	}
+	t.Run("a loss at once", func(t *testing.T) {
+		inWatch(t, []Link{a, b}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			k.set(nil, b)
+			give(h.lost)
+			ls, took := next()
+			want(t, ls, took, []Link{b}, 0)
+		})
+	})
+	t.Run("a gain when it has settled", func(t *testing.T) {
+		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			k.set(nil, a, b)
+			give(h.gained)
+			ls, took := next()
+			want(t, ls, took, []Link{a, b}, settle)
+		})
+	})
+	t.Run("both in one look: the loss is not kept back, the gain is", func(t *testing.T) {
+		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			k.set(nil, b)
+			give(h.lost)
+			ls, took := next()
+			want(t, ls, took, []Link{}, 0)
+			ls, took = next()
+			want(t, ls, took, []Link{b}, settle)
+		})
+	})
+	t.Run("a flap is a loss and a return", func(t *testing.T) {
+		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			k.set(nil)
+			give(h.lost)
+			ls, took := next()
+			want(t, ls, took, nil, 0)
+			k.set(nil, a)
+			give(h.gained)
+			ls, took = next()
+			want(t, ls, took, []Link{a}, settle)
+		})
+	})
+	t.Run("events without a difference send nothing", func(t *testing.T) {
+		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			give(h.lost)
+			give(h.gained)
+			ls, took := next()
+			want(t, ls, took, nil, time.Minute)
+		})
+	})
+	t.Run("a storm of gains is looked at ten times a second", func(t *testing.T) {
+		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			for range 1000 {
+				give(h.gained)
+				time.Sleep(time.Millisecond) // virtual
+			}
+			if n := k.looked(); n > 11 {
+				t.Errorf("looked %d times in a second", n)
+			}
+		})
+	})
+	t.Run("a look that fails is repeated", func(t *testing.T) {
+		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			k.set(errors.New("interrupted"))
+			give(h.lost)
+			synctest.Wait()
+			k.set(nil)
+			ls, took := next()
+			want(t, ls, took, nil, settle)
+		})
+	})
+	t.Run("without events it polls", func(t *testing.T) {
+		inWatch(t, []Link{a}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			close(h.dead)
+			time.Sleep(settle + time.Millisecond)
+			k.set(nil, a, b)
+			ls, took := next()
+			want(t, ls, took, []Link{a, b}, poll-time.Millisecond)
+		})
+	})
+}
