@@ -1,0 +1,102 @@
+package metrics
+
+import (
+	"net/http"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/tributary-http/tributary/internal/engine"
+)
+
+// Metrics counts events and serves the result. It has a registry of its own.
+type Metrics struct {
+	registry *prometheus.Registry
+	status   func() engine.Status
+
+	started     *counters
+	ended       *counters
+	passed      *counters
+	decisions   *counters
+	transitions *counters
+	failovers   *counters
+	received    *counters
+	waste       *counters
+	attempts    *counters
+	delivered   prometheus.Counter
+	duration    prometheus.Histogram
+}
+
+var _ engine.Observer = (*Metrics)(nil)
+
+// New returns metrics that read status at every scrape and every health check; it is called from any goroutine.
+func New(version string, status func() engine.Status) *Metrics {
+	r := prometheus.NewRegistry()
+	m := &Metrics{
+		registry: r,
+		status:   status,
+
+		started:     newCounters(r, "transfers_started_total", "Transfers started."),
+		ended:       newCounters(r, "transfers_total", "Transfers ended, by result.", "result"),
+		passed:      newCounters(r, "pass_through_total", "Requests that were passed through on one link, by reason.", "reason"),
+		decisions:   newCounters(r, "scheduler_decisions_total", "Decisions of the scheduler, by link and reason.", "link", "reason"),
+		transitions: newCounters(r, "link_transitions_total", "Changes of a link's state, by the new state.", "link", "state"),
+		failovers:   newCounters(r, "failovers_total", "Times that other links took over this link's bytes, by reason.", "link", "reason"),
+		received:    newCounters(r, "link_received_bytes_total", "Body bytes received, second copies included.", "link"),
+		waste:       newCounters(r, "link_waste_bytes_total", "Body bytes received that were second copies or not wanted.", "link"),
+		attempts:    newCounters(r, "attempts_total", "Attempts ended, by link and how.", "link", "reason"),
+
+		delivered: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tributary_transfer_bytes_total", Help: "Body bytes of ended transfers that clients got.",
+		}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "tributary_transfer_duration_seconds", Help: "Time from the start to the end of transfers.",
+			Buckets: []float64{0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000},
+		}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "tributary_build_info", Help: "1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+	})
+	build.Set(1)
+	r.MustRegister(m.delivered, m.duration, build, statusCollector(status),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Observe counts one event.
+func (m *Metrics) Observe(e engine.Event) {
+	switch e.Kind {
+	case engine.EventTransferStarted:
+		m.started.get(labels{}).Inc()
+	case engine.EventTransferEnded:
+		m.ended.get(labels{e.Reason}).Inc()
+		m.delivered.Add(float64(e.Bytes))
+		m.duration.Observe(e.Took.Seconds())
+	case engine.EventPassedThrough:
+		m.passed.get(labels{e.Reason}).Inc()
+	case engine.EventDecision:
+		m.decisions.get(labels{e.Link, e.Reason}).Inc()
+	case engine.EventLinkState:
+		m.transitions.get(labels{e.Link, e.State}).Inc()
+	case engine.EventFailover:
+		m.failovers.get(labels{e.Link, e.Reason}).Inc()
+	case engine.EventReceived:
+		m.received.get(labels{e.Link}).Add(float64(e.Bytes))
+		if e.Waste > 0 {
+			m.waste.get(labels{e.Link}).Add(float64(e.Waste))
+		}
+	case engine.EventAttemptEnded:
+		m.attempts.get(labels{e.Link, e.Reason}).Inc()
+	}
+}
+
+// Handler serves /metrics and /healthz to this machine and nothing else; see guard.
+func (m *Metrics) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/healthz", m.health)
+	return guard(mux)
+}

@@ -1,0 +1,262 @@
+package metrics
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+)
+
+// serve returns the address of a server for m.
+func serve(t *testing.T, m *Metrics) string {
+	t.Helper()
+	s := httptest.NewServer(m.Handler())
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+// ask returns status and body; host "" = the address itself.
+func ask(t *testing.T, method, addr, path, host string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, "http://"+addr+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = host
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func status(links ...engine.LinkStatus) func() engine.Status {
+	return func() engine.Status {
+		return engine.Status{
+			Links:  links,
+			Budget: 64 << 20, Granted: 32 << 20, Held: 3 << 20,
+			Transfers: []engine.TransferStatus{
+				{ID: 1, Window: 16 << 20, Held: 4 << 20, Started: time.Now().Add(-time.Minute)},
+				{ID: 2, Window: 16 << 20, Held: 8 << 20, Started: time.Now()},
+			},
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	m := New("v1.2.3", status(
+		engine.LinkStatus{Name: "wlan0", State: "up", Goodput: 1e6, RTT: 25 * time.Millisecond},
+		engine.LinkStatus{Name: "wwan0", State: "banned", Bans: 2},
+	))
+	for _, e := range []engine.Event{
+		{Kind: engine.EventTransferStarted},
+		{Kind: engine.EventReceived, Link: "wlan0", Bytes: 1000, Waste: 10},
+		{Kind: engine.EventReceived, Link: "wlan0", Bytes: 500},
+		{Kind: engine.EventDecision, Link: "wlan0", Reason: "head"},
+		{Kind: engine.EventFailover, Link: "wwan0", Reason: "suspect"},
+		{Kind: engine.EventLinkState, Link: "wwan0", State: "banned", Reason: "silent"},
+		{Kind: engine.EventAttemptEnded, Link: "wwan0", Reason: "silent"},
+		{Kind: engine.EventPassedThrough, Reason: "small"},
+		{Kind: engine.EventTransferEnded, Reason: "ok", Bytes: 1490, Took: time.Second},
+	} {
+		m.Observe(e)
+	}
+	code, body := ask(t, "GET", serve(t, m), "/metrics", "")
+	if code != http.StatusOK {
+		t.Fatalf("status %d: %s", code, body)
+	}
+	for _, want := range []string{
+		`tributary_transfers_started_total 1`,
+		`tributary_transfers_total{result="ok"} 1`,
+		`tributary_transfer_bytes_total 1490`,
+		`tributary_transfer_duration_seconds_sum 1`,
+		`tributary_pass_through_total{reason="small"} 1`,
+		`tributary_scheduler_decisions_total{link="wlan0",reason="head"} 1`,
+		`tributary_link_transitions_total{link="wwan0",state="banned"} 1`,
+		`tributary_failovers_total{link="wwan0",reason="suspect"} 1`,
+		`tributary_link_received_bytes_total{link="wlan0"} 1500`,
+		`tributary_link_waste_bytes_total{link="wlan0"} 10`,
+		`tributary_attempts_total{link="wwan0",reason="silent"} 1`,
+		`tributary_link_state{link="wlan0",state="up"} 1`,
+		`tributary_link_state{link="wlan0",state="banned"} 0`,
+		`tributary_link_state{link="wwan0",state="banned"} 1`,
+		`tributary_link_goodput_bytes_per_second{link="wlan0"} 1e+06`,
+		`tributary_link_rtt_seconds{link="wlan0"} 0.025`,
+		`tributary_link_bans_total{link="wwan0"} 2`,
+		`tributary_transfers_running 2`,
+		`tributary_budget_bytes 6.7108864e+07`,
+		`tributary_window_held_bytes 1.2582912e+07`,
+		`tributary_window_occupancy_ratio 0.5`,
+		`version="v1.2.3"`,
+		`go_goroutines`,
+		`process_start_time_seconds`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("missing: %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(body)
+	}
+}
+
+func TestObserveDoesNotAllocate(t *testing.T) {
+	m := New("", status())
+	events := []engine.Event{
+		{Kind: engine.EventReceived, Link: "wlan0", Bytes: 16 << 10, Waste: 1},
+		{Kind: engine.EventDecision, Link: "wlan0", Reason: "head"},
+		{Kind: engine.EventAttemptEnded, Link: "wlan0", Reason: "complete"},
+	}
+	observe := func() {
+		for _, e := range events {
+			m.Observe(e)
+		}
+	}
+	observe()
+	if n := testing.AllocsPerRun(100, observe); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestObserveConcurrently(t *testing.T) {
+	m := New("", status())
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for j := range 1000 {
+				m.Observe(engine.Event{Kind: engine.EventReceived, Link: fmt.Sprint("l", (i+j)%7), Bytes: 1})
+			}
+		})
+	}
+	wg.Wait()
+	_, body := ask(t, "GET", serve(t, m), "/metrics", "")
+	if total := sum(t, body, "tributary_link_received_bytes_total{"); total != 4000 {
+		t.Errorf("%v bytes in all, want 4000", total)
+	}
+}
+
+func TestSeriesAreBounded(t *testing.T) {
+	m := New("", status())
+	const events = maxSeries + 100
+	for i := range events {
+		m.Observe(engine.Event{Kind: engine.EventPassedThrough, Reason: fmt.Sprintf("reason%d", i)})
+	}
+	m.Observe(engine.Event{Kind: engine.EventPassedThrough, Reason: "not UTF-8: \xff"})
+	_, body := ask(t, "GET", serve(t, m), "/metrics", "")
+	if n := strings.Count(body, "\ntributary_pass_through_total{"); n != maxSeries+1 {
+		t.Errorf("%d series, want %d", n, maxSeries+1)
+	}
+	if total := sum(t, body, "tributary_pass_through_total{"); total != events+1 {
+		t.Errorf("%v counted, want %d", total, events+1)
+	}
+}
+
+func TestLabelsOfAnyBytes(t *testing.T) {
+	m := New("", status(engine.LinkStatus{Name: "w\xff", State: "up"}))
+	m.Observe(engine.Event{Kind: engine.EventReceived, Link: "w\xff", Bytes: 1})
+	code, body := ask(t, "GET", serve(t, m), "/metrics", "")
+	if code != http.StatusOK || !strings.Contains(body, `received_bytes_total{link="w?"} 1`) {
+		t.Errorf("status %d: %s", code, body)
+	}
+}
+
+// sum adds the values of the lines that start with prefix.
+func sum(t *testing.T, body, prefix string) (total float64) {
+	t.Helper()
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(line, prefix) {
+			var v float64
+			if _, err := fmt.Sscan(line[strings.LastIndexByte(line, ' '):], &v); err != nil {
+				t.Fatal(err)
+			}
+			total += v
+		}
+	}
+	return total
+}
+
+func TestGuard(t *testing.T) {
+	addr := serve(t, New("", status(engine.LinkStatus{Name: "wlan0", State: "up"})))
+	port := addr[strings.LastIndexByte(addr, ':')+1:]
+	for host, want := range map[string]int{
+		"127.0.0.1:" + port:    200,
+		"localhost:" + port:    200,
+		"LOCALHOST:" + port:    200,
+		"[::1]:" + port:        200,
+		"evil.example":         403,
+		"evil.example:" + port: 403,
+		"localhost.evil":       403,
+		"localhost:1":          403,
+		"127.0.0.1":            403,
+		"127.0.0.2:" + port:    403,
+	} {
+		t.Run("R180 Host "+host, func(t *testing.T) {
+			for _, path := range []string{"/metrics", "/healthz", "/none"} {
+				code, _ := ask(t, "GET", addr, path, host)
+				if want == 200 && path == "/none" {
+					if code != 404 {
+						t.Errorf("%s: %d, want 404", path, code)
+					}
+				} else if code != want {
+					t.Errorf("%s: %d, want %d", path, code, want)
+				}
+			}
+		})
+	}
+	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "PATCH"} {
+		t.Run("R181 "+method, func(t *testing.T) {
+			if code, _ := ask(t, method, addr, "/healthz", ""); code != http.StatusMethodNotAllowed {
+				t.Errorf("%d, want 405", code)
+			}
+		})
+	}
+	t.Run("R181 no CORS", func(t *testing.T) {
+		resp, err := http.Get("http://" + addr + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if v := resp.Header.Get("Access-Control-Allow-Origin"); v != "" {
+			t.Errorf("Access-Control-Allow-Origin: %s", v)
+		}
+	})
+}
+
+func TestHealth(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		links []engine.LinkStatus
+		code  int
+		body  string
+	}{
+		{"up", []engine.LinkStatus{{Name: "wlan0", State: "down"}, {Name: "wwan0", State: "up"}}, 200, "ok\n"},
+		{"suspect", []engine.LinkStatus{{Name: "wlan0", State: "suspect"}}, 200, "ok\n"},
+		{"none", nil, 503, "no link is up: none was found\n"},
+		{
+			"reasons",
+			[]engine.LinkStatus{
+				{Name: "wlan0", State: "banned", Reason: "silent"},
+				{Name: "wwan0", State: "down", Reason: "dial origin.example:80: refused"},
+			},
+			503, "no link is up: wlan0 is banned (silent), wwan0 is down\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, body := ask(t, "GET", serve(t, New("", status(c.links...))), "/healthz", "")
+			if code != c.code || body != c.body {
+				t.Errorf("%d %q, want %d %q", code, body, c.code, c.body)
+			}
+		})
+	}
+}
