@@ -1,0 +1,217 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"text/template"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// NginxOptions are the settings of an origin.
+type NginxOptions struct {
+	Port              int    // 0 = 80
+	KeepaliveRequests int    // requests after which nginx closes a connection, 0 = practically never
+	Directives        string // put into the location of the objects, such as "max_ranges 0;"
+	MPTCP             bool   // run by mptcpize, so that it accepts MPTCP
+}
+
+// Nginx is a running nginx in the server namespace that serves the lab's objects.
+type Nginx struct {
+	lab  *Lab
+	port int
+	root string
+	dir  string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has been waited for
+
+	mu      sync.Mutex
+	objects map[Bytes]Object
+}
+
+// Request is a line of nginx's access log.
+type Request struct {
+	Method     string
+	Status     int
+	Range      string // the Range field, "" if there was none
+	Client     string // address: tells the link
+	BytesSent  int64  // head and body
+	Connection int64  // serial number of the connection
+}
+
+// practicallyNever is more requests than any test makes on a connection; nginx's own default of 1000 is not.
+const practicallyNever = 1_000_000_000
+
+var nginxConf = template.Must(template.New("nginx.conf").Parse(`daemon off;
+user root;
+worker_processes 1;
+pid {{.Dir}}/pid;
+error_log {{.Dir}}/error.log;
+events { worker_connections 1024; }
+http {
+	log_format lab '$request_method\t$status\t$http_range\t$remote_addr\t$bytes_sent\t$connection';
+	access_log {{.Dir}}/access.log lab;
+	client_body_temp_path {{.Dir}}/body;
+	proxy_temp_path {{.Dir}}/proxy;
+	fastcgi_temp_path {{.Dir}}/fastcgi;
+	uwsgi_temp_path {{.Dir}}/uwsgi;
+	scgi_temp_path {{.Dir}}/scgi;
+	default_type application/octet-stream;
+	sendfile on;
+	etag on;
+	keepalive_timeout 75s;
+	keepalive_requests {{.Keepalive}};
+	server {
+		listen {{.Port}};
+		listen [::]:{{.Port}};
+		server_name _;
+		root {{.Root}};
+		location / { {{.Directives}} }
+	}
+}
+`))
+
+// StartNginx starts nginx with the scenario's objects and waits until it listens. It runs until Stop or the lab's Close.
+func (l *Lab) StartNginx(ctx context.Context, o NginxOptions) (*Nginx, error) {
+	n := &Nginx{lab: l, port: o.Port, root: filepath.Join(l.Dir, "objects"), objects: map[Bytes]Object{}}
+	n.done = make(chan struct{})
+	if n.port == 0 {
+		n.port = 80
+	}
+	if o.KeepaliveRequests == 0 {
+		o.KeepaliveRequests = practicallyNever
+	}
+	if err := n.start(ctx, o); err != nil {
+		return nil, fmt.Errorf("nginx: %w", err)
+	}
+	return n, nil
+}
+
+func (n *Nginx) start(ctx context.Context, o NginxOptions) error {
+	if err := os.MkdirAll(n.root, 0o755); err != nil {
+		return err
+	}
+	for _, size := range n.lab.Scenario.Objects {
+		if _, err := n.Object(size); err != nil {
+			return err
+		}
+	}
+	var err error
+	if n.dir, err = os.MkdirTemp(n.lab.Dir, "nginx"); err != nil {
+		return err
+	}
+	var conf bytes.Buffer
+	err = nginxConf.Execute(&conf, map[string]any{
+		"Dir": n.dir, "Root": n.root, "Port": n.port, "Keepalive": o.KeepaliveRequests, "Directives": o.Directives,
+	})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(n.dir, "nginx.conf")
+	if err := os.WriteFile(path, conf.Bytes(), 0o644); err != nil {
+		return err
+	}
+	args := []string{"nginx", "-p", n.dir, "-e", filepath.Join(n.dir, "error.log"), "-c", path}
+	if o.MPTCP {
+		args = append([]string{"mptcpize", "run"}, args...)
+	}
+	var said bytes.Buffer
+	n.cmd = n.lab.Server(context.Background(), args[0], args[1:]...)
+	n.cmd.Stderr = &said
+	if err := n.cmd.Start(); err != nil {
+		return err
+	}
+	n.lab.services.Go(func() {
+		_ = n.cmd.Wait() // it is killed: how it ends says nothing
+		close(n.done)
+	})
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	go func() { // an nginx that gives up at once is not waited for
+		select {
+		case <-n.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := n.lab.server.waitFor(ctx, fmt.Sprintf("%s:%d", OriginAddr, n.port)); err != nil {
+		n.Stop()
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
+	}
+	return nil
+}
+
+// Stop ends nginx at once; connections are reset or closed by the kernel.
+func (n *Nginx) Stop() {
+	select {
+	case <-n.done:
+	default:
+		_ = unix.Kill(-n.cmd.Process.Pid, unix.SIGKILL)
+		<-n.done
+	}
+}
+
+// Object returns the object of a size, made at the first call.
+func (n *Nginx) Object(size Bytes) (Object, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if o, ok := n.objects[size]; ok {
+		return o, nil
+	}
+	o, err := writeObject(n.root, size)
+	if err != nil {
+		return Object{}, err
+	}
+	o.URL = n.url(OriginAddr.String(), size)
+	n.objects[size] = o
+	return o, nil
+}
+
+// NamedURL returns the object's URL with the origin's name instead of its address; it needs StartDNS.
+func (n *Nginx) NamedURL(o Object) string { return n.url(OriginName, o.Size) }
+
+func (n *Nginx) url(host string, size Bytes) string {
+	if n.port != 80 {
+		host += ":" + strconv.Itoa(n.port)
+	}
+	return "http://" + host + "/" + size.String()
+}
+
+// Requests returns what nginx has logged: the requests whose answers have ended.
+func (n *Nginx) Requests() ([]Request, error) {
+	text, err := os.ReadFile(filepath.Join(n.dir, "access.log"))
+	if err != nil {
+		return nil, fmt.Errorf("nginx: %w", err)
+	}
+	var requests []Request
+	for line := range strings.Lines(string(text)) {
+		r, err := parseRequest(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			return nil, fmt.Errorf("nginx: access log: %q: %w", line, err)
+		}
+		requests = append(requests, r)
+	}
+	return requests, nil
+}
+
+func parseRequest(line string) (Request, error) {
+	f := strings.Split(line, "\t")
+	if len(f) != 6 {
+		return Request{}, errors.New("want 6 fields")
+	}
+	r := Request{Method: f[0], Range: strings.TrimPrefix(f[2], "-"), Client: f[3]}
+	var errs [3]error
+	r.Status, errs[0] = strconv.Atoi(f[1])
+	r.BytesSent, errs[1] = strconv.ParseInt(f[4], 10, 64)
+	r.Connection, errs[2] = strconv.ParseInt(f[5], 10, 64)
+	return r, errors.Join(errs[:]...)
+}
