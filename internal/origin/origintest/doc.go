@@ -1,0 +1,15 @@
+// Package origintest is an origin for tests that can lie.
+//
+// A Server answers GET and HEAD for one Object on two listeners ("nodes"), so that a test can let each of two links see a
+// node of its own. It speaks HTTP/1.1 by itself, byte for byte, with keep-alive and pipelining. Without faults it does
+// what RFC 9110 says: ranges, If-Range, If-None-Match, 416. A Fault changes the answer to one request; faults are applied
+// in the order given, and conditions (OnNode, OnSeq, AfterRequests, ...) wrap faults:
+//
+//	s := origintest.New(t, origintest.Object{Size: 1 << 20}, origintest.OnNode(1, origintest.Status(403)))
+//
+// The bytes of an object are a function of its seed and the offset, so any range can be checked without the rest. A new
+// version has other bytes: a wrong splice shows.
+//
+// Nothing here sleeps without being woken by Close. Close, which New registers as a cleanup, waits for every goroutine of
+// the server and fails the test if one is left.
+package origintest
