@@ -1,0 +1,77 @@
+package proxy
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// connect serves CONNECT (RFC 9110 section 9.3.6).
+func (x *exchange) connect() {
+	if x.upload != nil || len(x.r.TransferEncoding) > 0 {
+		x.refuse(badRequest("CONNECT has no content. Send what belongs to the tunnel after the answer."))
+		return
+	}
+	host, port, f := splitAuthority(x.r.RequestURI)
+	if f == nil && port == "" {
+		f = badRequest("CONNECT needs a host and a port, like example.com:443.")
+	}
+	if f != nil {
+		x.refuse(f)
+		return
+	}
+	addr := net.JoinHostPort(host, port)
+	switch {
+	case port == "25" || port == "465" || port == "587": // a tunnel there sends mail in the user's name (R139)
+		x.refuse(forbidden("Tunnels to mail submission ports are not allowed. Take the proxy out of the way for mail."))
+		return
+	case x.p.own(addr):
+		x.refuse(loop())
+		return
+	}
+	conn, l, err := x.p.Plain.DialTunnel(x.r.Context(), addr)
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	setKeepAlive(conn)
+	// Neither Content-Length nor Transfer-Encoding may be in it, which net/http would not promise.
+	x.tunnel([]byte("HTTP/1.1 200 Connection established\r\n\r\n"), conn, l.Name)
+}
+
+// tunnel sends head to the client, then copies both ways until the tunnel has ended. It takes origin over.
+func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string) {
+	t, ok := x.p.tunnels.add(origin, link)
+	if !ok {
+		_ = origin.Close()
+		x.refuse(unavailable("connection_limit_reached", 0, "Tributary is shutting down. Try again when it runs."))
+		return
+	}
+	defer x.p.tunnels.remove(t)
+	client, buffered, err := x.rc.Hijack()
+	if err != nil {
+		_ = origin.Close()
+		panic(http.ErrAbortHandler)
+	}
+	setKeepAlive(client)
+	// The client may have sent bytes of the tunnel right after its request (R71).
+	early := make([]byte, buffered.Reader.Buffered())
+	_, _ = io.ReadFull(buffered, early) // from memory
+	if _, err := client.Write(head); err != nil {
+		_ = origin.Close()
+		_ = client.Close()
+		return
+	}
+	ended := t.run(client, early, &x.p.buffers)
+	x.p.Log.Debug("tunnel ended", "link", link, "bytes", t.bytes.Load(), "reason", ended)
+}
+
+// keepAlive finds peers that vanished without a word; sooner would drain a phone's battery (R144).
+const keepAlive = 60 * time.Second
+
+func setKeepAlive(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive / 4, Count: 4})
+	}
+}

@@ -1,0 +1,265 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/policy"
+)
+
+// exchange is one request of a client and its answer. It belongs to the goroutine that serves the request; others reach it
+// through tell.
+type exchange struct {
+	p      *Proxy
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	r      *http.Request
+	upload *upload // the request's content, nil if there is none
+
+	interims  chan interim  // to the serving goroutine
+	settled   chan struct{} // closed when no interim answer is taken any more
+	count     int           // interim answers so far
+	continued bool          // a 100 went to the client
+}
+
+func newExchange(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{
+		p: p, w: w, rc: http.NewResponseController(w), r: r,
+		interims: make(chan interim), settled: make(chan struct{}),
+	}
+	if r.ContentLength != 0 {
+		x.upload = &upload{x: x, expect: r.ProtoAtLeast(1, 1) && hasToken(r.Header["Expect"], "100-continue")}
+	}
+	return x
+}
+
+// answer is what came from a Getter or Plain.
+type answer struct {
+	status  int
+	header  http.Header
+	length  int64 // -1 = unknown
+	body    io.ReadCloser
+	trailer func() http.Header // valid after the body's end
+}
+
+// forward serves a request in absolute-form.
+func (x *exchange) forward() {
+	target, f := parseTarget(x.r)
+	switch {
+	case f != nil:
+		x.refuse(f)
+		return
+	case x.p.own(target.Addr):
+		x.refuse(loop())
+		return
+	}
+	header := x.r.Header.Clone()
+	removeHopByHop(header)
+	if x.answerHere(header) {
+		return
+	}
+	offer := upgradeOffer(x.r)
+	fetch := func() (*answer, error) { return x.roundTrip(target, header, offer) }
+	if d := x.p.Policy.Decide(x.r); d.Transfer {
+		fetch = func() (*answer, error) { return x.get(target, header, d) }
+	} else if x.r.Method == http.MethodGet {
+		x.p.passed(d.Reason)
+	}
+	a, err := x.await(fetch)
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	defer a.body.Close()
+	if a.status == http.StatusSwitchingProtocols {
+		x.switchProtocols(a, offer)
+		return
+	}
+	x.reply(a)
+}
+
+// get fetches through the engine.
+func (x *exchange) get(t engine.Target, h http.Header, d policy.Decision) (*answer, error) {
+	resp, err := x.p.Getter.Get(x.r.Context(), &engine.Request{
+		Target: t, Header: h, Links: d.Links, StartRanged: d.StartRanged,
+		Interim: func(status int, h http.Header) { _ = x.tell(status, h) }, // too many are dropped
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &answer{resp.Status, resp.Header, resp.ContentLength, resp.Body, func() http.Header { return resp.Trailer }}, nil
+}
+
+// roundTrip passes the request through over one link. offer is the protocol to switch to, "" for none.
+func (x *exchange) roundTrip(t engine.Target, h http.Header, offer string) (*answer, error) {
+	var options []string
+	if hasToken(x.r.Header["Te"], "trailers") && x.r.ProtoAtLeast(1, 1) {
+		h.Set("Te", "trailers")
+		if t.Scheme == "http" { // HTTP/2, possible with https, has no Connection field
+			options = append(options, "TE")
+		}
+	}
+	if offer != "" {
+		h.Set("Upgrade", offer)
+		options = append(options, "Upgrade")
+	}
+	if options != nil {
+		h.Set("Connection", strings.Join(options, ", "))
+	}
+	if x.upload == nil || !x.upload.expect {
+		h.Del("Expect")
+	}
+	if _, ok := h["User-Agent"]; !ok {
+		h["User-Agent"] = nil // keeps net/http from adding its own (R27)
+	}
+	ctx := httptrace.WithClientTrace(x.r.Context(), &httptrace.ClientTrace{
+		Got1xxResponse: func(code int, h textproto.MIMEHeader) error { return x.tell(code, http.Header(h)) },
+	})
+	out := &http.Request{
+		Method: x.r.Method, URL: requestURL(t), Host: t.Host, Header: h,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if x.upload != nil {
+		out.Body, out.ContentLength = x.upload, x.r.ContentLength
+		if out.ContentLength < 0 {
+			out.TransferEncoding = []string{"chunked"}
+			out.Trailer = x.r.Trailer // filled when the content has been read
+			x.upload.cleanTrailer()
+		}
+	}
+	resp, err := x.p.Plain.RoundTrip(out.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &answer{resp.StatusCode, resp.Header, resp.ContentLength, resp.Body, func() http.Header { return resp.Trailer }}, nil
+}
+
+// maxInterim bounds the interim answers to one request; net/http lifts its own limits where they are forwarded (R36).
+const maxInterim = 32
+
+var (
+	errSettled      = errors.New("the final answer is there already")
+	errManyInterims = errors.New("the origin sends interim answers without end")
+)
+
+// interim is a 1xx answer on its way to the client.
+type interim struct {
+	status int
+	header http.Header
+	done   chan error
+}
+
+// tell sends an interim answer to the client. It is called from any goroutine while await runs and returns when the
+// answer is written.
+func (x *exchange) tell(status int, h http.Header) error {
+	i := interim{status, h, make(chan error, 1)}
+	select {
+	case x.interims <- i:
+		return <-i.done
+	case <-x.settled:
+		return errSettled
+	}
+}
+
+// await runs fetch in a goroutine of its own and writes interim answers until it returns. fetch ends early when the
+// client leaves: it works under the request's context.
+func (x *exchange) await(fetch func() (*answer, error)) (*answer, error) {
+	type result struct {
+		a   *answer
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		a, err := fetch()
+		done <- result{a, err}
+	}()
+	defer close(x.settled)
+	for {
+		select {
+		case i := <-x.interims:
+			i.done <- x.writeInterim(i.status, i.header)
+		case res := <-done:
+			return res.a, res.err
+		}
+	}
+}
+
+func (x *exchange) writeInterim(status int, h http.Header) error {
+	if x.count++; x.count > maxInterim {
+		return errManyInterims
+	}
+	switch {
+	case !x.r.ProtoAtLeast(1, 1): // must not see any (R54)
+		return nil
+	case status == http.StatusContinue:
+		if x.continued {
+			return nil
+		}
+		x.continued = true // WriteHeader also keeps the server from sending its own
+	}
+	h = h.Clone()
+	removeHopByHop(h)
+	setAll(x.w.Header(), h)
+	x.w.WriteHeader(status)
+	clear(x.w.Header())
+	return nil
+}
+
+// upload is the content of a request on its way to the origin. One goroutine at a time reads it.
+type upload struct {
+	x      *exchange
+	expect bool        // the client waits for a 100 before it sends
+	ended  atomic.Bool // read to its end
+	broken atomic.Bool // the client's side failed
+}
+
+// Read reads from the client. The first Read with expect means that the origin sent a 100, or is not going to: the client
+// gets a 100 if it had none, through the serving goroutine, or net/http would send one on its own (R56).
+func (u *upload) Read(p []byte) (int, error) {
+	if u.expect {
+		if err := u.x.tell(http.StatusContinue, nil); err != nil {
+			return 0, err
+		}
+		u.expect = false
+	}
+	n, err := u.x.r.Body.Read(p)
+	switch {
+	case err == io.EOF:
+		u.cleanTrailer()
+		u.ended.Store(true)
+	case err != nil:
+		u.broken.Store(true)
+	}
+	return n, err
+}
+
+// Close does nothing: the server closes the body it made.
+func (u *upload) Close() error { return nil }
+
+// cleanTrailer removes from the request's trailer what must not be forwarded.
+func (u *upload) cleanTrailer() {
+	for name := range u.x.r.Trailer {
+		if !trailerAllowed(name, u.x.r.Header["Connection"]) {
+			delete(u.x.r.Trailer, name)
+		}
+	}
+}
+
+// lingerTime is how long a client may go on sending content that nobody wants, so that it can read the answer before the
+// connection is closed (R67).
+const lingerTime = 500 * time.Millisecond
+
+// linger bounds the time that the server takes to drain what is left of the content, and ends a read of it by a
+// goroutine that outlives the exchange.
+func (x *exchange) linger() {
+	if x.upload != nil && !x.upload.ended.Load() {
+		_ = x.rc.SetReadDeadline(time.Now().Add(lingerTime)) // a connection without deadlines is no TCP connection
+	}
+}

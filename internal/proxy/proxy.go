@@ -1,0 +1,119 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/policy"
+)
+
+// Getter serves GETs that may become transfers. engine.Engine implements it.
+type Getter interface {
+	Get(context.Context, *engine.Request) (*engine.Response, error)
+}
+
+// Plain carries one request or one tunnel over one link.
+type Plain interface {
+	// RoundTrip sends the request as it is and returns the final answer, a 101 included, whose Body is then an
+	// io.ReadWriteCloser. It follows no redirect, adds no field and decodes no content coding. Interim answers are told to
+	// the Got1xxResponse hook of net/http/httptrace. A request with Expect keeps its body back until the origin's 100 or a
+	// short time has passed. The body may be read after RoundTrip returned, until the answer's body is closed.
+	RoundTrip(*http.Request) (*http.Response, error)
+	// DialTunnel connects to addr ("host:port") and tells the link that carries the connection.
+	DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error)
+}
+
+// Config is what a Proxy works with. Getter, Plain and Log must not be nil.
+type Config struct {
+	Getter   Getter
+	Plain    Plain
+	Policy   policy.Policy
+	Self     func(netip.AddrPort) bool // reports an own listener; nil = none is known
+	Observer engine.Observer           // may be nil
+	Log      *slog.Logger
+}
+
+// Proxy answers clients. It is an http.Handler for NewServer; behind a ServeMux, which cleans paths, it would not work.
+type Proxy struct {
+	Config
+	tunnels tunnels
+	buffers sync.Pool // of *[]byte, copyBuffer long
+}
+
+const copyBuffer = 32 << 10 // bytes
+
+// New returns a Proxy.
+func New(c Config) *Proxy {
+	if c.Getter == nil || c.Plain == nil || c.Log == nil {
+		panic("proxy: Config without Getter, Plain or Log")
+	}
+	p := &Proxy{Config: c}
+	p.tunnels.open = make(map[*tunnel]struct{})
+	p.buffers.New = func() any {
+		b := make([]byte, copyBuffer)
+		return &b
+	}
+	return p
+}
+
+// ServeHTTP serves one request of a client. For a tunnel it returns when the tunnel has ended.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := newExchange(p, w, r)
+	defer func() {
+		x.linger()
+		if e := recover(); e != nil {
+			if e != http.ErrAbortHandler {
+				p.Log.Error("request handler panicked, its connection is closed", "panic", e, "stack", string(debug.Stack()))
+			}
+			panic(http.ErrAbortHandler)
+		}
+	}()
+	if f := checkRequest(r); f != nil {
+		x.refuse(f)
+		return
+	}
+	switch {
+	case r.Method == http.MethodConnect:
+		x.connect()
+	case r.RequestURI[0] == '/':
+		x.help()
+	default:
+		x.forward()
+	}
+}
+
+// CloseLink resets both sides of every tunnel over the named link, so that clients reconnect at once instead of waiting
+// for a dead link (R145).
+func (p *Proxy) CloseLink(name string) { p.tunnels.cut(func(t *tunnel) bool { return t.link == name }) }
+
+// Shutdown takes no new tunnels, waits for the running ones until ctx ends, then resets the rest and waits for them to be
+// gone. It returns ctx's error if it had to reset tunnels. Other requests are http.Server.Shutdown's.
+func (p *Proxy) Shutdown(ctx context.Context) error {
+	gone := p.tunnels.close()
+	select {
+	case <-gone:
+		return nil
+	case <-ctx.Done():
+	}
+	p.tunnels.cut(func(*tunnel) bool { return true })
+	<-gone
+	return ctx.Err()
+}
+
+// Tunnels returns the number of open tunnels.
+func (p *Proxy) Tunnels() int { return p.tunnels.count() }
+
+// passed tells the observer that a GET did not become a transfer.
+func (p *Proxy) passed(reason policy.Reason) {
+	if p.Observer != nil {
+		p.Observer.Observe(engine.Event{Kind: engine.EventPassedThrough, At: time.Now(), Reason: string(reason)})
+	}
+}

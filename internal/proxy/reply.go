@@ -1,0 +1,130 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// reply sends an answer to the client as the origin gave it. It does not return if the answer breaks off.
+func (x *exchange) reply(a *answer) {
+	switch {
+	case a.status < 200 || a.status > 999: // net/http parses 099, and would panic writing it (R13)
+		x.refuse(badGateway("http_protocol_error", "The server's status code is not valid. Try again later."))
+		return
+	case a.status == http.StatusProxyAuthRequired: // a browser would answer with credentials meant for us (R35)
+		x.refuse(badGateway("http_protocol_error", "The server asks for proxy credentials, which only a proxy may do."))
+		return
+	}
+	nominated := a.header["Connection"]
+	h := a.header
+	removeHopByHop(h)
+	bodiless := x.r.Method == http.MethodHead || a.status == http.StatusNoContent || a.status == http.StatusNotModified
+	if a.length >= 0 && a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+		h.Set("Content-Length", strconv.FormatInt(a.length, 10))
+	}
+	if _, ok := h["Content-Type"]; !ok {
+		h["Content-Type"] = nil // keeps net/http from guessing one (R29)
+	}
+	if !x.r.ProtoAtLeast(1, 1) || x.upload != nil && !x.upload.ended.Load() {
+		h.Set("Connection", "close") // R59; content that is still to come cannot be told from a next request (R57)
+	}
+	trailers := x.r.ProtoAtLeast(1, 1) && hasToken(x.r.Header["Te"], "trailers") && a.length < 0 && !bodiless
+	if trailers {
+		for name := range a.trailer() {
+			if trailerAllowed(name, nominated) {
+				h.Add("Trailer", name)
+			}
+		}
+	}
+	setAll(x.w.Header(), h)
+	x.w.WriteHeader(a.status)
+	clear(x.w.Header()) // what is found there later is a trailer
+	out := &clientWriter{w: x.w, rc: x.rc}
+	err := out.flush()
+	if err == nil && !bodiless {
+		err = x.copyBody(out, a)
+	}
+	if err != nil {
+		x.p.Log.Debug("answer broke off", "status", a.status, "sent", out.sent, "client_gone", out.failed, "err", err)
+		x.abort(a.length < 0 && !x.r.ProtoAtLeast(1, 1))
+	}
+	if trailers {
+		for name, values := range a.trailer() {
+			if trailerAllowed(name, nominated) {
+				x.w.Header()[http.TrailerPrefix+name] = values
+			}
+		}
+	}
+	x.p.Log.Debug("answer sent", "method", x.r.Method, "status", a.status, "bytes", out.sent)
+}
+
+func (x *exchange) copyBody(out *clientWriter, a *answer) error {
+	buf := x.p.buffers.Get().(*[]byte)
+	defer x.p.buffers.Put(buf)
+	n, err := io.CopyBuffer(out, a.body, *buf) // by the body's WriteTo, if it has one
+	if err == nil && a.length >= 0 && n != a.length {
+		err = fmt.Errorf("%w: %d of %d bytes", io.ErrUnexpectedEOF, n, a.length)
+	}
+	return err
+}
+
+// abort makes the answer that is under way visibly incomplete and does not return (R49). A body that ends with the
+// connection is reset; with a length or chunks the missing rest shows, and closing keeps what was sent before.
+func (x *exchange) abort(reset bool) {
+	if reset {
+		if conn, _, err := x.rc.Hijack(); err == nil {
+			resetConn(conn)
+		}
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// resetConn closes c so that its peer sees a reset, if c is a TCP connection.
+func resetConn(c io.Closer) {
+	if l, ok := c.(interface{ SetLinger(int) error }); ok {
+		_ = l.SetLinger(0) // fails only if c is closed already
+	}
+	_ = c.Close()
+}
+
+const (
+	stallTime  = 5 * time.Minute // how long a client may take nothing; its memory could serve others
+	writePiece = 256 << 10       // bytes that must go within stallTime
+)
+
+// clientWriter writes an answer's body and flushes after each write: what the origin sends now the client gets now (R66).
+type clientWriter struct {
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	sent   int64
+	failed bool // writing failed: the client is gone
+}
+
+func (c *clientWriter) Write(p []byte) (int, error) {
+	total := 0
+	for len(p) > 0 {
+		piece := p[:min(len(p), writePiece)]
+		_ = c.rc.SetWriteDeadline(time.Now().Add(stallTime)) // the server clears it after the answer
+		n, err := c.w.Write(piece)
+		total += n
+		c.sent += int64(n)
+		if err != nil {
+			c.failed = true
+			return total, err
+		}
+		if err := c.flush(); err != nil {
+			return total, err
+		}
+		p = p[n:]
+	}
+	return total, nil
+}
+
+func (c *clientWriter) flush() error {
+	err := c.rc.Flush()
+	c.failed = c.failed || err != nil
+	return err
+}

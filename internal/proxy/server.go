@@ -1,0 +1,52 @@
+package proxy
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// Limits on what clients send (R12, R64, R189).
+const (
+	maxHeader  = 64 << 10 // bytes of request line and header section; beyond it net/http answers 431
+	maxTarget  = 16 << 10 // bytes of the request target
+	maxLines   = 200      // field lines
+	headerTime = 10 * time.Second
+	idleTime   = 120 * time.Second
+)
+
+// NewServer returns the server for p: HTTP/1 only, with limits on slow and large header sections and none on how long
+// a download takes. The caller listens, on literal loopback addresses unless told otherwise, and shuts it down; p.Shutdown
+// ends the tunnels, which the server does not know.
+func NewServer(p *Proxy) *http.Server {
+	s := &http.Server{
+		Handler:           p,
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug), // may quote requests
+		Protocols:         new(http.Protocols),
+	}
+	s.Protocols.SetHTTP1(true)
+	return s
+}
+
+// checkRequest refuses what no form of request may be.
+func checkRequest(r *http.Request) *failure {
+	lines := 0
+	for _, values := range r.Header {
+		lines += len(values)
+	}
+	switch {
+	case r.ProtoMajor != 1: // net/http lets the preface of HTTP/2 through
+		return &failure{http.StatusHTTPVersionNotSupported, "http_request_error", 0,
+			"This proxy speaks HTTP/1.1 to its clients. Switch HTTP/2 to proxies off in the client."}
+	case len(r.RequestURI) > maxTarget:
+		return &failure{http.StatusRequestURITooLong, "http_request_error", 0,
+			"The URL is longer than 16 KiB. Ask for a shorter one."}
+	case lines > maxLines:
+		return &failure{http.StatusRequestHeaderFieldsTooLarge, "http_request_error", 0,
+			"The request has more than 200 header lines. Send fewer."}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package proxy
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/tributary-http/tributary/internal/engine"
+)
+
+// parseTarget returns the target of a request in absolute-form. Path is taken from the bytes that the client sent, not
+// from the parsed URL (R6).
+func parseTarget(r *http.Request) (engine.Target, *failure) {
+	var port string
+	scheme := r.URL.Scheme
+	switch scheme {
+	case "http":
+		port = "80"
+	case "https":
+		port = "443"
+	default:
+		return engine.Target{}, badRequest("This proxy fetches http:// and https:// URLs only. Ask for one of these, " +
+			"or take the proxy out of the way for other schemes.")
+	}
+	rest, ok := strings.CutPrefix(r.RequestURI[len(scheme):], "://")
+	if !ok {
+		return engine.Target{}, badRequest("The URL names no host. Write it as http://host/path.")
+	}
+	authority, path := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, path = rest[:i], rest[i:]
+	}
+	if strings.Contains(path, "#") {
+		return engine.Target{}, badRequest("The URL has a fragment (#...), which is never sent. Leave it away, or write # as %23.")
+	}
+	host, given, f := splitAuthority(authority)
+	if f != nil {
+		return engine.Target{}, f
+	}
+	if given != "" {
+		port = given
+	}
+	switch {
+	case path == "" && r.Method == http.MethodOptions:
+		path = "*" // RFC 9112 section 3.2.4
+	case path == "" || path[0] == '?':
+		path = "/" + path // RFC 9112 section 3.2.1
+	}
+	return engine.Target{Scheme: scheme, Host: authority, Addr: net.JoinHostPort(host, port), Path: path}, nil
+}
+
+// splitAuthority splits "host[:port]" and refuses what is no such thing: userinfo (RFC 9110 section 4.2.4), zone
+// identifiers, ports out of range, and bytes that no host name has. port is "" if there is none.
+func splitAuthority(s string) (host, port string, f *failure) {
+	if strings.Contains(s, "@") {
+		return "", "", badRequest("The URL holds a user name or password (user@host). " +
+			"Give them to the client in another way, for example curl -u.")
+	}
+	if inner, ok := strings.CutPrefix(s, "["); ok {
+		host, port, ok = strings.Cut(inner, "]")
+		addr, err := netip.ParseAddr(host)
+		if !ok || err != nil || !addr.Is6() || addr.Zone() != "" {
+			return "", "", badRequest("The host in brackets is no IPv6 address. Write it like [2001:db8::1], without a zone.")
+		}
+		if port, ok = strings.CutPrefix(port, ":"); !ok && port != "" {
+			return "", "", badRequest("Only a port may follow the address in brackets.")
+		}
+	} else {
+		host, port, _ = strings.Cut(s, ":")
+		if host == "" || len(host) > 255 || strings.ContainsFunc(host, notInHost) {
+			return "", "", badRequest("The host name is empty, too long or has characters that no host name has. " +
+				"Write international names in their xn-- form.")
+		}
+	}
+	if port != "" {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
+			return "", "", badRequest("The port is no number from 1 to 65535.")
+		}
+		port = strconv.FormatUint(n, 10)
+	}
+	return host, port, nil
+}
+
+func notInHost(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_'
+}
+
+// requestURL returns a URL that net/http writes as t.Path, byte for byte.
+func requestURL(t engine.Target) *url.URL {
+	if strings.HasPrefix(t.Path, "//") {
+		// URL.RequestURI puts the scheme before an Opaque that begins so. As absolute-form, which every origin must accept
+		// (RFC 9112 section 3.2.2), the path keeps its bytes.
+		return &url.URL{Scheme: t.Scheme, Host: t.Host, Opaque: "//" + t.Host + t.Path}
+	}
+	return &url.URL{Scheme: t.Scheme, Host: t.Host, Opaque: t.Path}
+}
+
+// own reports whether addr ("host:port") is one of our own listeners, as far as it shows before names are resolved (R15).
+func (p *Proxy) own(addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	n, perr := strconv.ParseUint(port, 10, 16)
+	if p.Self == nil || err != nil || perr != nil {
+		return false
+	}
+	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	ip, err := netip.ParseAddr(name)
+	switch {
+	case name == "localhost" || strings.HasSuffix(name, ".localhost"):
+	case err == nil && ip.Unmap().IsUnspecified():
+	case err == nil:
+		return p.Self(netip.AddrPortFrom(ip.Unmap(), uint16(n)))
+	default:
+		return false
+	}
+	return p.Self(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(n))) ||
+		p.Self(netip.AddrPortFrom(netip.IPv6Loopback(), uint16(n)))
+}

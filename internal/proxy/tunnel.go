@@ -1,0 +1,208 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds on silence in both directions of a tunnel together; there is none on its age (R143, R144). A tunnel ends
+// between one and one and a quarter of the bound after its last byte.
+const (
+	tunnelIdle     = time.Hour
+	halfClosedIdle = 60 * time.Second // one side has said that it sends no more
+)
+
+// tunnel copies bytes between a client and an origin and looks at none. It belongs to one link for its life. The
+// goroutine in run owns both connections; two more copy.
+type tunnel struct {
+	origin io.ReadWriteCloser
+	link   string          // "" = not known
+	cut    context.Context // ends when the tunnel is to be reset
+	reset  context.CancelFunc
+	bytes  atomic.Int64 // copied, both directions; for TCP to TCP only up to the last look
+}
+
+// ended tells that one direction of a tunnel is over.
+type ended struct {
+	dst io.Closer
+	err error // nil = the source sends no more
+}
+
+// run copies until both directions are over and returns why the tunnel ended. early is what the client sent already.
+func (t *tunnel) run(client io.ReadWriteCloser, early []byte, buffers *sync.Pool) string {
+	over := make(chan ended, 2)
+	go t.copy(t.origin, client, early, buffers, over)
+	go t.copy(client, t.origin, nil, buffers, over)
+	abort := func() {
+		resetConn(client)
+		resetConn(t.origin)
+	}
+	bound, last, since := tunnelIdle, int64(0), time.Now()
+	ticker := time.NewTicker(bound / 4)
+	defer ticker.Stop()
+	reason, cut := "", t.cut.Done()
+	for running := 2; running > 0; {
+		select {
+		case e := <-over:
+			running--
+			switch {
+			case reason != "": // closed already, this is the echo
+			case e.err != nil:
+				reason = "broken"
+				abort()
+			case running > 0:
+				bound, since = halfClosedIdle, time.Now()
+				ticker.Reset(bound / 4)
+				if c, ok := e.dst.(interface{ CloseWrite() error }); !ok || c.CloseWrite() != nil {
+					reason = "closed" // the other side cannot be told otherwise
+					_ = client.Close()
+					_ = t.origin.Close()
+				}
+			}
+		case <-cut:
+			cut = nil
+			if reason == "" {
+				reason = "cut"
+				abort()
+			}
+		case now := <-ticker.C:
+			if n := t.bytes.Load(); n != last {
+				last, since = n, now
+			} else if reason == "" && now.Sub(since) >= bound {
+				reason = "idle"
+				_ = client.Close()
+				_ = t.origin.Close()
+			}
+			look(client)
+			look(t.origin)
+		}
+	}
+	_ = client.Close()
+	_ = t.origin.Close()
+	if reason == "" {
+		reason = "closed"
+	}
+	return reason
+}
+
+// copy copies one direction. TCP to TCP it hands both connections to the kernel (splice), which tells how much it moved
+// only when it stops: look makes it stop for a moment.
+func (t *tunnel) copy(dst, src io.ReadWriteCloser, early []byte, buffers *sync.Pool, over chan<- ended) {
+	err := t.copyAll(dst, src, early, buffers)
+	over <- ended{dst, err}
+}
+
+func (t *tunnel) copyAll(dst, src io.ReadWriteCloser, early []byte, buffers *sync.Pool) error {
+	if len(early) > 0 {
+		if _, err := dst.Write(early); err != nil {
+			return err
+		}
+		t.bytes.Add(int64(len(early)))
+	}
+	to, toTCP := dst.(*net.TCPConn)
+	from, fromTCP := src.(*net.TCPConn)
+	if !toTCP || !fromTCP {
+		buf := buffers.Get().(*[]byte)
+		defer buffers.Put(buf)
+		_, err := io.CopyBuffer(counter{dst, &t.bytes}, onlyReader{src}, *buf)
+		return err
+	}
+	for {
+		n, err := to.ReadFrom(from)
+		t.bytes.Add(n)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		_ = from.SetReadDeadline(time.Time{}) // fails only if closed, which the next read tells
+	}
+}
+
+// look makes the goroutine that reads from c say how much it has copied.
+func look(c io.ReadWriteCloser) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n *atomic.Int64
+}
+
+func (c counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// onlyReader hides the other methods of a reader.
+type onlyReader struct{ io.Reader }
+
+// tunnels knows the open tunnels. http.Server does not: it forgets hijacked connections.
+type tunnels struct {
+	mu      sync.Mutex
+	open    map[*tunnel]struct{}
+	closing bool
+	running sync.WaitGroup // Add only while not closing, so that Wait is safe afterwards
+}
+
+// add makes a tunnel to origin known; false if no more are taken.
+func (ts *tunnels) add(origin io.ReadWriteCloser, link string) (*tunnel, bool) {
+	t := &tunnel{origin: origin, link: link}
+	t.cut, t.reset = context.WithCancel(context.Background())
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.closing {
+		t.reset()
+		return nil, false
+	}
+	ts.open[t] = struct{}{}
+	ts.running.Add(1)
+	return t, true
+}
+
+// remove forgets a tunnel that has ended.
+func (ts *tunnels) remove(t *tunnel) {
+	t.reset()
+	ts.mu.Lock()
+	delete(ts.open, t)
+	ts.mu.Unlock()
+	ts.running.Done()
+}
+
+// cut resets the tunnels for which which holds.
+func (ts *tunnels) cut(which func(*tunnel) bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for t := range ts.open {
+		if which(t) {
+			t.reset()
+		}
+	}
+}
+
+// close takes no more tunnels; the channel is closed when all have ended.
+func (ts *tunnels) close() <-chan struct{} {
+	ts.mu.Lock()
+	ts.closing = true
+	ts.mu.Unlock()
+	gone := make(chan struct{})
+	go func() {
+		ts.running.Wait()
+		close(gone)
+	}()
+	return gone
+}
+
+func (ts *tunnels) count() int {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return len(ts.open)
+}
