@@ -76,7 +76,7 @@ func (l *Ledger) Receive(r Range) int64 {
 
 // Deliver moves the head on by n bytes, which must be Ready.
 func (l *Ledger) Deliver(n int64) {
-	if n > l.Ready() {
+	if n < 0 || n > l.Ready() {
 		panic("segment: delivered bytes that were not received")
 	}
 	l.got.Remove(Range{l.head, l.head + n})
