@@ -126,6 +126,8 @@ func decide(i Interface, o Options) Candidate {
 	switch {
 	case len(o.Names) > 0 && !named:
 		c.Reason = "not among the links that were named"
+	case kind == KindLoopback:
+		c.Reason = "loopback"
 	case skip != "" && !named:
 		c.Reason = fmt.Sprintf("%s; --link %s uses it all the same", skip, i.Name)
 	case !i.Up:

@@ -333,6 +333,7 @@ func TestMemory(t *testing.T) {
 			wg.Go(func() { m.lookup(first, q, ask) })
 			synctest.Wait()
 			wg.Go(func() { m.lookup(second, q, ask) })
+			synctest.Wait()
 			leave()
 			synctest.Wait()
 			if ended {

@@ -1,0 +1,299 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	origin4 = "203.0.113.10"
+	origin6 = "2001:db8:f::10"
+)
+
+// twoLinks joins this namespace to a far one by two links; the system prefers a0. Each end has a default route.
+func twoLinks(t *testing.T) *far {
+	t.Helper()
+	f := newFar(t)
+	noIPv6(t, f)
+	f.join(t, "a", "10.1.0.1/24", "10.1.0.2/24")
+	f.join(t, "b", "10.2.0.1/24", "10.2.0.2/24")
+	f.do(func() { addAddr(t, "lo", origin4+"/32") })
+	must(t, netlink.RouteAdd(defaultRoute(t, "a0", "10.1.0.2", 100, 0)))
+	must(t, netlink.RouteAdd(defaultRoute(t, "b0", "10.2.0.2", 200, 0)))
+	return f
+}
+
+// farDNS answers every A question in the far namespace with the origin, over TCP only.
+func farDNS(t *testing.T, f *far, at string) (s *dnsServer) {
+	t.Helper()
+	f.do(func() {
+		s = serveDNS(t, at, func(a asked) said {
+			if !a.TCP {
+				return said{Truncated: true}
+			}
+			return said{Addrs: ips(origin4, origin6)}
+		})
+	})
+	return s
+}
+
+// greeted dials over l and returns the source address that the origin saw.
+func greeted(t *testing.T, l Link, addr string) string {
+	t.Helper()
+	d := &Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}
+	c, err := d.DialContext(t.Context(), l, "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, ok := c.(*net.TCPConn); !ok {
+		t.Errorf("connection is a %T", c)
+	}
+	b, err := io.ReadAll(c)
+	must(t, err)
+	return string(b)
+}
+
+func TestDeviceChoosesTheLink(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	f := twoLinks(t)
+	f.greeter(t, origin4+":80")
+	dns := farDNS(t, f, origin4+":53")
+	ls := current(t, dns, "a0", "b0")
+
+	t.Run("R149 R198 R199 over b alone, DNS included", func(t *testing.T) {
+		if got := greeted(t, ls[1], "o.test:80"); got != "10.2.0.1" {
+			t.Errorf("came from %s", got)
+		}
+		if n := sent(t, "a0"); n != 0 {
+			t.Errorf("%d packets over a", n)
+		}
+		if n := len(dns.asks()); n != 2 {
+			t.Errorf("asked %v, want the question over UDP and again over TCP", dns.asks())
+		}
+	})
+	t.Run("over a alone", func(t *testing.T) {
+		before := sent(t, "b0")
+		if got := greeted(t, ls[0], "o.test:80"); got != "10.1.0.1" {
+			t.Errorf("came from %s", got)
+		}
+		if n := sent(t, "b0"); n != before {
+			t.Errorf("%d packets over b", n-before)
+		}
+	})
+	t.Run("R121 ten times each", func(t *testing.T) {
+		for range 10 {
+			for i, want := range []string{"10.1.0.1", "10.2.0.1"} {
+				if got := greeted(t, ls[i], origin4+":80"); got != want {
+					t.Errorf("came from %s", got)
+				}
+			}
+		}
+	})
+	t.Run("R199 a link that is down is no reason to use the other", func(t *testing.T) {
+		before := sent(t, "a0")
+		down(t, "b0")
+		_, err := (&Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}).DialContext(t.Context(), ls[1], "tcp", origin4+":80")
+		if de, ok := errors.AsType[*DialError](err); !ok || de.Op != OpConnect {
+			t.Errorf("error %v", err)
+		}
+		if n := sent(t, "a0"); n != before {
+			t.Errorf("%d packets over a", n-before)
+		}
+	})
+	t.Run("R199 an interface that is gone", func(t *testing.T) {
+		before := sent(t, "a0")
+		must(t, netlink.LinkDel(dev(t, "b0")))
+		for _, host := range []string{origin4, "other.test"} { // the socket to the origin, the one to the DNS server
+			_, err := (&Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}).DialContext(t.Context(), ls[1], "tcp", host+":80")
+			de, ok := errors.AsType[*DialError](err)
+			if !ok || de.Op != OpBind || !errors.Is(err, syscall.ENODEV) || !strings.Contains(err.Error(), "bind to b0") ||
+				!strings.Contains(err.Error(), "the interface is gone") {
+				t.Errorf("error %v", err)
+			}
+		}
+		if n := sent(t, "a0"); n != before {
+			t.Errorf("%d packets over a", n-before)
+		}
+	})
+}
+
+func TestDeviceIPv6(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	f := newFar(t)
+	f.join(t, "a", "2001:db8:a::1/64", "2001:db8:a::2/64")
+	f.join(t, "b", "2001:db8:b::1/64", "2001:db8:b::2/64")
+	f.do(func() { addAddr(t, "lo", origin6+"/128") })
+	must(t, netlink.RouteAdd(defaultRoute(t, "a0", "2001:db8:a::2", 100, 0)))
+	must(t, netlink.RouteAdd(defaultRoute(t, "b0", "2001:db8:b::2", 200, 0)))
+	f.greeter(t, "["+origin6+"]:80")
+	dns := farDNS(t, f, "["+origin6+"]:53")
+	for i, l := range current(t, dns, "a0", "b0") {
+		want := []string{"2001:db8:a::1", "2001:db8:b::1"}[i]
+		if got := greeted(t, l, "o.test:80"); got != want {
+			t.Errorf("over %s it came from %s", l.Name, got)
+		}
+		if l.Metric != 100*(i+1) {
+			t.Errorf("%s has metric %d", l.Name, l.Metric)
+		}
+	}
+	for _, a := range dns.asks() {
+		if a.Type != dnsmessage.TypeAAAA {
+			t.Errorf("R148 asked for %v", a)
+		}
+	}
+}
+
+// The second link's default route is in a table of its own that only its source address selects, as multi-homing guides do.
+func TestDeviceSourceRouted(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	f := newFar(t)
+	noIPv6(t, f)
+	f.join(t, "a", "10.1.0.1/24", "10.1.0.2/24")
+	f.join(t, "b", "10.2.0.1/24", "10.2.0.2/24")
+	f.do(func() { addAddr(t, "lo", origin4+"/32") })
+	must(t, netlink.RouteAdd(defaultRoute(t, "a0", "10.1.0.2", 100, 0)))
+	must(t, netlink.RouteAdd(defaultRoute(t, "b0", "10.2.0.2", 0, 42)))
+	f.greeter(t, origin4+":80")
+	dns := farDNS(t, f, origin4+":53")
+
+	rule := func(change func(*netlink.Rule)) *netlink.Rule {
+		r := netlink.NewRule()
+		r.Table, r.Priority = 42, 1000
+		change(r)
+		must(t, netlink.RuleAdd(r))
+		return r
+	}
+	bySource := rule(func(r *netlink.Rule) { r.Src = parseCIDR(t, "10.2.0.1/32").IPNet })
+	ls := current(t, dns, "a0", "b0")
+	if ls[0].SourceRouted || !ls[1].SourceRouted {
+		t.Errorf("source routed: a %v, b %v", ls[0].SourceRouted, ls[1].SourceRouted)
+	}
+	if got := greeted(t, ls[1], "o.test:80"); got != "10.2.0.1" {
+		t.Errorf("came from %s", got)
+	}
+	if n := sent(t, "a0"); n != 0 {
+		t.Errorf("%d packets over a", n)
+	}
+
+	// The same with a rule on the interface, as phones do: the device binding is enough.
+	must(t, netlink.RuleDel(bySource))
+	rule(func(r *netlink.Rule) { r.OifName = "b0" })
+	ls = current(t, dns, "a0", "b0")
+	if ls[1].SourceRouted {
+		t.Error("source routed although a rule on the interface exists")
+	}
+	if got := greeted(t, ls[1], "o.test:80"); got != "10.2.0.1" {
+		t.Errorf("came from %s", got)
+	}
+}
+
+// Search domains, the system's servers and /etc/hosts come from real files, mounted over those of the machine.
+func TestSystemFiles(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	f := twoLinks(t)
+	f.greeter(t, origin4+":80")
+	var dns *dnsServer
+	f.do(func() { dns = serveDNS(t, origin4+":53", always(said{RCode: dnsmessage.RCodeNameError})) })
+	over := func(name, content string) {
+		file := filepath.Join(t.TempDir(), "f")
+		must(t, os.WriteFile(file, []byte(content), 0o644))
+		must(t, unix.Mount(file, name, "", unix.MS_BIND, ""))
+	}
+	over("/etc/hosts", "127.0.0.1 localhost\n"+origin4+" here.test\n")
+	over("/etc/resolv.conf", "search corp.test\noptions ndots:3\nnameserver "+origin4+"\n")
+	ls := current(t, nil, "a0", "b0")
+	r := &Resolver{Binder: Device{}, files: []string{"/etc/resolv.conf"}}
+
+	t.Run("R149 no search domain", func(t *testing.T) {
+		if _, err := r.Lookup(t.Context(), ls[1], "ip4", "origin"); err == nil {
+			t.Error("found")
+		}
+		for _, a := range dns.asks() {
+			if a.Name != "origin." {
+				t.Errorf("asked for %s", a.Name)
+			}
+		}
+		if len(dns.asks()) == 0 || sent(t, "a0") != 0 {
+			t.Errorf("%d questions, %d packets over a", len(dns.asks()), sent(t, "a0"))
+		}
+	})
+	t.Run("hosts file", func(t *testing.T) {
+		before := len(dns.asks())
+		if got, err := r.Lookup(t.Context(), ls[1], "ip", "here.test"); err != nil || len(got) != 1 || got[0].String() != origin4 {
+			t.Errorf("got %v, %v", got, err)
+		}
+		if n := len(dns.asks()); n != before {
+			t.Errorf("asked %v", dns.asks()[before:])
+		}
+	})
+}
+
+// Without any capability binding works on kernels >= 5.7, but only as long as the socket is not bound yet.
+func TestDeviceUnprivileged(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	f := twoLinks(t)
+	_ = f
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked: the thread without capabilities ends here
+		if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &make([]unix.CapUserData, 2)[0]); err != nil {
+			t.Errorf("drop capabilities: %v", err)
+			return
+		}
+		control := Device{}.Control(Link{Name: "b0"})
+		lc := net.ListenConfig{Control: control}
+		c, err := lc.ListenPacket(context.Background(), "udp4", "10.2.0.1:0")
+		if err != nil {
+			t.Errorf("bind without privilege: %v", err)
+			return
+		}
+		defer c.Close()
+		raw, err := c.(*net.UDPConn).SyscallConn()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		err = Device{}.Control(Link{Name: "a0"})("udp4", "", raw)
+		if b, ok := errors.AsType[*BindError](err); !ok || b.Link != "a0" || !errors.Is(err, syscall.EPERM) || !strings.Contains(err.Error(), "CAP_NET_RAW") {
+			t.Errorf("error %v", err)
+		}
+	}()
+	<-done
+}
+
+func TestBindErrorText(t *testing.T) {
+	for err, want := range map[error]string{
+		syscall.EPERM: "bind to wlan0: operation not permitted; grant the capability CAP_NET_RAW (setcap cap_net_raw+ep FILE) " +
+			"or use a kernel >= 5.7",
+		syscall.ENODEV: "bind to wlan0: no such device; the interface is gone",
+		syscall.EBADF:  "bind to wlan0: bad file descriptor",
+	} {
+		if got := (&BindError{Link: "wlan0", Err: err}).Error(); got != want {
+			t.Errorf("got %q", got)
+		}
+	}
+}
