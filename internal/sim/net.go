@@ -287,8 +287,8 @@ func (w *world) readOn(k *ask) {
 		w.read(k, n)
 		w.send(c)
 	}
-	if k.cursor < k.r.End || w.conns[c.id] != c {
-		return
+	if k.cursor < k.r.End || w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k {
+		return // a credit that came out of the read may have taken it to its end
 	}
 	c.asks = c.asks[1:]
 	if k.closes {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 const mbit = 1e6 / 8
@@ -37,7 +39,11 @@ func TestTwoLinks(t *testing.T) {
 func TestInvariants(t *testing.T) {
 	for seed := uint64(0); seed < seeds(); seed++ {
 		s := random(seed)
-		if _, err := Run(s); err != nil {
+		_, err := Run(s)
+		if f := new(FailedError); errors.As(err, &f) && f.Head == 0 && f.Why.Blame() == transfer.Link {
+			continue // no link was alive when the first request was made: an error at once is right
+		}
+		if err != nil {
 			t.Fatalf("seed %d, %s: %v\n%+v", seed, s.Scheduler, err, s)
 		}
 	}

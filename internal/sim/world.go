@@ -47,6 +47,18 @@ type Result struct {
 	Bans     int
 }
 
+// FailedError says that the transfer gave up.
+type FailedError struct {
+	At   time.Duration
+	Why  transfer.Why
+	Link int8
+	Head int64
+}
+
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("failed at %v: %v on link %d, head %d", e.At, e.Why, e.Link, e.Head)
+}
+
 // Delta returns the link delta: the time between the last bytes of the first and of the last link to finish.
 func (r *Result) Delta() time.Duration {
 	lo, hi := time.Duration(0), time.Duration(0)
@@ -231,7 +243,7 @@ func (w *world) carryOut(a transfer.Action) {
 			w.err = fmt.Errorf("done at %d of %d bytes", w.head, w.spec.Size)
 		}
 	case transfer.Fail:
-		w.err = fmt.Errorf("failed at %v: %v on link %d, head %d", w.now, a.Why, a.Link, w.head)
+		w.err = &FailedError{At: w.now, Why: a.Why, Link: a.Link, Head: w.head}
 	}
 }
 

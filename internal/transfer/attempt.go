@@ -193,7 +193,7 @@ func (m *Machine) read(now time.Time, e Event) {
 		l.silent = false
 		m.act(Action{Kind: ReportAlive, Link: a.link})
 	}
-	fresh := m.led.Receive(segment.Range{Start: a.cursor, End: a.cursor + e.N})
+	fresh := m.led.Receive(segment.Range{Start: a.cursor, End: min(a.cursor+e.N, a.want.End)})
 	m.total += e.N
 	m.waste += e.N - fresh
 	a.cursor += e.N

@@ -31,7 +31,6 @@ type link struct {
 	excluded  bool // it does not serve this object (Refused, NoRange, Changed, ...)
 	state     health.State
 	silent    bool      // bytes are overdue
-	alarm     time.Time // when they will be, or when the connection is given up
 	paused    time.Time // no new requests before
 	busy      bool      // bytes are asked for and may be read
 	failures  int       // in a row, without a byte between
@@ -118,7 +117,6 @@ func (m *Machine) linkState(now time.Time, e Event) {
 func (m *Machine) silence(now time.Time) {
 	for i := range m.links {
 		l := &m.links[i]
-		l.alarm = time.Time{}
 		since, limit, waiting := m.waiting(now, int8(i))
 		if l.busy = waiting; !waiting {
 			l.rate.Idle()
@@ -126,13 +124,10 @@ func (m *Machine) silence(now time.Time) {
 		}
 		switch {
 		case now.Sub(since) < limit:
-			l.alarm = since.Add(limit)
-		case !l.silent:
+		case !l.silent && now.Sub(since) < giveUpAfter:
 			l.silent = true
 			m.act(Action{Kind: ReportSilent, Link: int8(i)})
-			fallthrough
 		case now.Sub(since) < giveUpAfter:
-			l.alarm = since.Add(giveUpAfter)
 		default:
 			m.dropSilent(now, int8(i), giveUpAfter)
 			l.paused = now.Add(pauseAfterFailure)
@@ -140,6 +135,18 @@ func (m *Machine) silence(now time.Time) {
 			l.failures++
 		}
 	}
+}
+
+// alarm returns when the bytes of a link will be overdue, or its connections given up; zero if nothing is expected of it.
+func (m *Machine) alarm(now time.Time, i int8) time.Time {
+	since, limit, waiting := m.waiting(now, i)
+	if !waiting {
+		return time.Time{}
+	}
+	if m.links[i].silent || now.Sub(since) >= limit {
+		limit = giveUpAfter
+	}
+	return since.Add(limit)
 }
 
 // waiting returns since when a link is expected to deliver, and how long that may take; false if nothing is expected.

@@ -137,8 +137,14 @@ func (m *Machine) Reorder() int64 { return m.led.Window() }
 // Received returns the body bytes received and how many of them were second copies.
 func (m *Machine) Received() (total, waste int64) { return m.total, m.waste }
 
-// Live reports whether an attempt's bytes are still wanted.
-func (m *Machine) Live(attempt uint32) bool { return m.attempt(attempt) != nil }
+// Wanted returns the offset up to which an attempt's bytes are wanted, 0 if it is forgotten: what it reads beyond is to be
+// thrown away.
+func (m *Machine) Wanted(attempt uint32) int64 {
+	if a := m.attempt(attempt); a != nil {
+		return a.want.End
+	}
+	return 0
+}
 
 // Rate returns the goodput of a link in this transfer in bytes per second and whether the link is busy.
 func (m *Machine) Rate(now time.Time, link int8) (float64, bool) {
@@ -237,7 +243,7 @@ func (m *Machine) strand(now time.Time) {
 		running = running || !m.links[m.attempts[i].link].silent
 	}
 	switch {
-	case !hope && len(m.attempts) == 0:
+	case !hope && len(m.attempts) == 0, !m.known && m.lastWhy != Complete && !usable && !running:
 		m.fail(m.lastWhy, m.lastLink)
 	case usable || running:
 		m.stranded = time.Time{}
@@ -258,7 +264,7 @@ func (m *Machine) deadline(now time.Time) time.Time {
 	}
 	for i := range m.links {
 		l := &m.links[i]
-		earliest(l.alarm)
+		earliest(m.alarm(now, int8(i)))
 		if l.paused.After(now) {
 			earliest(l.paused)
 		}
