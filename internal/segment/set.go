@@ -91,7 +91,7 @@ func (s *Set) Remove(r Range) int64 {
 // Overlap returns how many offsets of r are in s.
 func (s *Set) Overlap(r Range) (n int64) {
 	for i := s.after(r.Start); i < len(s.r) && s.r[i].Start < r.End; i++ {
-		n += s.r[i].Clip(r).Len()
+		n += max(0, s.r[i].Clip(r).Len()) // r may be inverted
 	}
 	return n
 }

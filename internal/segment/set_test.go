@@ -192,6 +192,9 @@ func TestSetModel(t *testing.T) {
 		for range 200 {
 			from := rnd.IntN(len(m))
 			r := segment.Range{Start: int64(from), End: int64(min(from+rnd.IntN(longest+1), len(m)))}
+			if rnd.IntN(20) == 0 {
+				r.Start, r.End = r.End, r.Start
+			}
 			against(t, &s, &m, rnd.IntN(4), r)
 		}
 	}
