@@ -151,3 +151,25 @@ func TestNetlinkList(t *testing.T) {
 		t.Logf("%-6s %-9s %v", c.Link.Name, c.Link.Kind, c.Reason)
 	}
 }
+
+// The interfaces of this machine can be listed and observed by anybody.
+func TestNetlinkHere(t *testing.T) {
+	n := &Netlink{}
+	cs, err := n.List()
+	must(t, err)
+	for _, c := range cs {
+		t.Logf("%-6s %-9s %v %v %v", c.Link.Name, c.Link.Kind, c.Use, c.Link.Addrs, c.Reason)
+		if c.Reason == "" || c.Use && len(c.Link.Addrs) == 0 {
+			t.Errorf("candidate %+v", c)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ch, err := n.Watch(ctx)
+	must(t, err)
+	if _, ok := <-ch; !ok {
+		t.Error("nothing sent at once")
+	}
+	cancel()
+	for range ch {
+	}
+}
