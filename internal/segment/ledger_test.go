@@ -157,6 +157,16 @@ func TestResize(t *testing.T) {
 	}
 }
 
+// An answer may bring more than was asked for at first: the bytes that come are no longer free.
+func TestReceiveFree(t *testing.T) {
+	l := segment.NewLedger(rng(0, 100), 1000)
+	l.Take(rng(0, 10))
+	if fresh := l.Receive(rng(0, 30)); fresh != 30 {
+		t.Errorf("%d first copies, want 30", fresh)
+	}
+	free(t, l, rng(30, 100))
+}
+
 func TestWindow(t *testing.T) {
 	l := segment.NewLedger(rng(0, 1000), 100)
 	l.Take(rng(0, 1000))
