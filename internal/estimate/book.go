@@ -1,6 +1,9 @@
 package estimate
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Origin names a server in the Book: scheme and authority.
 type Origin string
@@ -22,6 +25,7 @@ type Entry struct {
 	Pipelining Pipelining
 	MaxConns   int8 // connections the origin lately allowed, 0 = no limit seen
 	seen       time.Time
+	turn       uint64
 }
 
 // Visit is what was learned of an origin, whatever the link.
@@ -29,6 +33,7 @@ type Visit struct {
 	Large    bool // it lately served an object worth several links
 	NoRanges bool // it ignored Range or gave no validator: start with the client's own GET
 	seen     time.Time
+	turn     uint64
 }
 
 const (
@@ -45,6 +50,7 @@ type bookKey struct {
 type Book struct {
 	links   map[bookKey]Entry
 	origins map[Origin]Visit
+	turn    uint64 // of the last entry: what came first is forgotten first, also among entries of one moment
 }
 
 // NewBook returns an empty book.
@@ -63,10 +69,11 @@ func (b *Book) Link(now time.Time, link string, o Origin) Entry {
 
 // SetLink remembers e.
 func (b *Book) SetLink(now time.Time, link string, o Origin, e Entry) {
-	e.seen = now
+	b.turn++
+	e.seen, e.turn = now, b.turn
 	k := bookKey{link, o}
 	if _, ok := b.links[k]; !ok && len(b.links) >= bookSize {
-		evict(b.links, func(e Entry) time.Time { return e.seen })
+		evict(b.links, func(e Entry) uint64 { return e.turn })
 	}
 	b.links[k] = e
 }
@@ -82,20 +89,21 @@ func (b *Book) Origin(now time.Time, o Origin) (Visit, bool) {
 
 // SetOrigin remembers v.
 func (b *Book) SetOrigin(now time.Time, o Origin, v Visit) {
-	v.seen = now
+	b.turn++
+	v.seen, v.turn = now, b.turn
 	if _, ok := b.origins[o]; !ok && len(b.origins) >= bookSize {
-		evict(b.origins, func(v Visit) time.Time { return v.seen })
+		evict(b.origins, func(v Visit) uint64 { return v.turn })
 	}
 	b.origins[o] = v
 }
 
-// evict drops the entry that was seen longest ago.
-func evict[K comparable, V any](m map[K]V, seen func(V) time.Time) {
+// evict drops the entry that was remembered longest ago.
+func evict[K comparable, V any](m map[K]V, turn func(V) uint64) {
 	var oldest K
-	var at time.Time
+	first := uint64(math.MaxUint64)
 	for k, v := range m {
-		if t := seen(v); at.IsZero() || t.Before(at) {
-			oldest, at = k, t
+		if t := turn(v); t < first {
+			oldest, first = k, t
 		}
 	}
 	delete(m, oldest)
