@@ -67,7 +67,8 @@ func (r *Rate) PerSecond(now time.Time) float64 {
 	return r.bytes / busy
 }
 
-// Peak returns the highest rate of the last 10 to 20 s, 0 if nothing is known.
+// Peak returns the highest rate of the last 10 to 20 s, 0 if nothing is known. The age counts while bytes come: an idle
+// link keeps its peak.
 func (r *Rate) Peak() float64 { return max(r.peak, r.older) }
 
 // Seed gives a rate that an earlier transfer saw, used until this one has its own.

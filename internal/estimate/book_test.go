@@ -1,0 +1,87 @@
+package estimate_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+)
+
+func origin(i int) estimate.Origin { return estimate.Origin(fmt.Sprintf("http://o%d.example", i)) }
+
+func TestBook(t *testing.T) {
+	b := estimate.NewBook()
+	if e := b.Link(start, "wlan0", origin(1)); e != (estimate.Entry{}) {
+		t.Errorf("an empty book knows %+v", e)
+	}
+	if _, ok := b.Origin(start, origin(1)); ok {
+		t.Error("an empty book knows an origin")
+	}
+	b.SetLink(start, "wlan0", origin(1), estimate.Entry{Rate: mb, Peak: 2 * mb, RTT: 20 * ms, Pipelining: estimate.Works, MaxConns: 3})
+	b.SetLink(start, "wwan0", origin(1), estimate.Entry{Rate: 3 * mb})
+	b.SetOrigin(start, origin(1), estimate.Visit{Large: true})
+	e := b.Link(start, "wlan0", origin(1))
+	if e.Rate != mb || e.Peak != 2*mb || e.RTT != 20*ms || e.Pipelining != estimate.Works || e.MaxConns != 3 {
+		t.Errorf("got %+v", e)
+	}
+	if e := b.Link(start, "wwan0", origin(1)); e.Rate != 3*mb || e.Peak != 0 {
+		t.Errorf("the other link: %+v", e)
+	}
+	if e := b.Link(start, "wlan0", origin(2)); e.Rate != 0 {
+		t.Errorf("another origin: %+v", e)
+	}
+	if v, ok := b.Origin(start, origin(1)); !ok || !v.Large || v.NoRanges {
+		t.Errorf("got %+v, %v", v, ok)
+	}
+}
+
+func TestBookLifetime(t *testing.T) {
+	b := estimate.NewBook()
+	b.SetLink(start, "wlan0", origin(1), estimate.Entry{Rate: mb})
+	b.SetOrigin(start, origin(1), estimate.Visit{NoRanges: true})
+	known := func(after time.Duration) (link, o bool) {
+		_, o = b.Origin(start.Add(after), origin(1))
+		return b.Link(start.Add(after), "wlan0", origin(1)).Rate > 0, o
+	}
+	if l, o := known(10 * time.Minute); !l || !o {
+		t.Errorf("after 10 minutes: %v, %v", l, o)
+	}
+	if l, o := known(10*time.Minute + ms); l || o {
+		t.Errorf("after more than 10 minutes: %v, %v", l, o)
+	}
+	b.SetLink(start.Add(9*time.Minute), "wlan0", origin(1), estimate.Entry{Rate: mb})
+	b.SetOrigin(start.Add(9*time.Minute), origin(1), estimate.Visit{NoRanges: true})
+	if l, o := known(15 * time.Minute); !l || !o {
+		t.Errorf("6 minutes after it was renewed: %v, %v", l, o)
+	}
+}
+
+func TestBookBound(t *testing.T) {
+	const size, extra = 512, 100
+	for _, step := range []time.Duration{0, ms} { // at one moment too the order of entry decides
+		t.Run(step.String(), func(t *testing.T) {
+			b := estimate.NewBook()
+			now := start
+			write := func(i int) {
+				b.SetLink(now, "wlan0", origin(i), estimate.Entry{Rate: mb})
+				b.SetOrigin(now, origin(i), estimate.Visit{Large: true})
+				now = now.Add(step)
+			}
+			for i := range size {
+				write(i)
+			}
+			write(0) // renewed: now the youngest
+			for i := range extra {
+				write(size + i)
+			}
+			for i := range size + extra {
+				want := i == 0 || i > extra
+				_, o := b.Origin(now, origin(i))
+				if l := b.Link(now, "wlan0", origin(i)).Rate > 0; l != want || o != want {
+					t.Fatalf("entry %d of %d: link %v, origin %v, want %v", i, size+extra, l, o, want)
+				}
+			}
+		})
+	}
+}
