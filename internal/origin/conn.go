@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ var (
 	errSwitched   = errors.New("the origin switches protocols though nobody asked it to")
 	errInterim    = fmt.Errorf("more than %d interim answers", MaxInterim)
 	errBadStatus  = errors.New("status code below 100")
+	errFieldName  = errors.New("malformed name of a header field")
 	errOutOfStep  = errors.New("what follows the previous answer is no answer")
 	errHeadBroken = errors.New("the connection ended within the head of the answer")
 )
@@ -185,6 +187,8 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 		switch code := resp.StatusCode; {
 		case code < 100:
 			return nil, Head{}, bad(errBadStatus)
+		case !tokens(resp.Header):
+			return nil, Head{}, bad(errFieldName)
 		case code == http.StatusSwitchingProtocols:
 			return nil, Head{}, c.fail("head", transfer.Refused, errSwitched)
 		case code > 199:
@@ -196,6 +200,16 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 			p.ask.Interim(resp.StatusCode, resp.Header)
 		}
 	}
+}
+
+// tokens reports whether every field name is one; net/http lets a space before the colon pass (RFC 9112 section 5.1).
+func tokens(h http.Header) bool {
+	for name := range h {
+		if strings.ContainsFunc(name, notToken) {
+			return false
+		}
+	}
+	return true
 }
 
 // judgeable puts back what net/http hides of a head and undoes what it adds.

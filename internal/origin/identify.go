@@ -31,7 +31,7 @@ type Verdict struct {
 }
 
 // strongAge is how much older than the answer a Last-Modified date must be to count as a strong validator. RFC 9110
-// section 8.8.2.2 asks for one second if both come from one clock, and names 60 seconds for clocks that may differ.
+// section 8.8.2.2 asks for one second if both come from one clock; a minute, as in RFC 7232, bears clocks that differ.
 const strongAge = 60 * time.Second
 
 // Identify judges the first answer of a transfer. Without a range in the Ask every answer is accepted as it comes, and
@@ -106,8 +106,7 @@ func identity(h Head) engine.Identity {
 func strongValidator(h http.Header) (string, error) {
 	if tags := h["Etag"]; len(tags) > 0 {
 		switch {
-		// RFC 9110 section 13.1.5: "A client MUST NOT generate an If-Range header field containing an HTTP-date [...] if
-		// it has an entity tag", a weak one included.
+		// RFC 9110 section 13.1.5 allows a date in If-Range only without any entity tag: a weak one rules out both.
 		case strings.HasPrefix(tags[0], "W/"):
 			return "", WeakValidator
 		case len(tags) > 1 || !isStrongTag(tags[0]):

@@ -25,7 +25,7 @@ func TestR079_ParseRange(t *testing.T) {
 		// "A client can request the last N bytes (N > 0) of the selected representation using a suffix-range."
 		{"R79 suffix", "bytes=-500", byterange.Spec{First: -1, End: open, Suffix: 500}, true},
 		{"R79 empty suffix", "bytes=-0", byterange.Spec{}, false},
-		// "Range units ... range unit names are case-insensitive"
+		// "All range unit names are case-insensitive"
 		{"R79 case of the unit", "Bytes=1-2", byterange.Spec{First: 1, End: 3}, true},
 		// "An int-range is invalid if the last-pos value is present and less than first-pos."
 		{"R79 last before first", "bytes=5-2", byterange.Spec{}, false},
@@ -62,8 +62,8 @@ func TestResolve(t *testing.T) {
 		ok    bool
 	}{
 		{"bytes=0-9", 100, segment.Range{Start: 0, End: 10}, true},
-		// RFC 9110 section 14.1.2: "If the representation data has a content length less than or equal to last-pos ... the
-		// byte range is interpreted as the remainder of the representation".
+		// RFC 9110 section 14.1.2: "If the last-pos value is absent, or if the value is greater than or equal to the current
+		// length of the representation data, the byte range is interpreted as the remainder of the representation".
 		{"bytes=90-200", 100, segment.Range{Start: 90, End: 100}, true},
 		{"bytes=99-", 100, segment.Range{Start: 99, End: 100}, true},
 		{"bytes=100-", 100, segment.Range{}, false},

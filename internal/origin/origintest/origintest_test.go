@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/origin/origintest"
@@ -160,6 +161,7 @@ func TestPipelinedIsSeen(t *testing.T) {
 	}
 	fmt.Fprint(nc, get(""))
 	for len(s.Requests()) < 2 { // no event says that it has arrived
+		runtime.Gosched()
 	}
 	close(hold)
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
