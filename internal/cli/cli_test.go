@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tributary-http/tributary/internal/config"
+)
+
+// invoke runs the command line with serve in the place of the daemon.
+func invoke(t *testing.T, serve func(context.Context, config.Config, *slog.Logger) error, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{
+		version: "v9", stdout: &out, stderr: &errs, serve: serve,
+		getenv: func(string) string { return "" },
+	}
+	code = a.run(t.Context(), args)
+	return code, out.String(), errs.String()
+}
+
+func TestServeFlags(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.toml")
+	text := "scheduler = \"naive\"\nlisten = \"127.0.0.1:1111\"\n[link.wlan0]\nmetered = true\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fromFile, err := config.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(c config.Config, change func(*config.Config)) config.Config {
+		change(&c)
+		return c
+	}
+	for _, c := range []struct {
+		args string
+		want config.Config
+	}{
+		{"", config.Default()},
+		{"--listen 127.0.0.1:3128 --admin=", with(config.Default(), func(c *config.Config) { c.Listen, c.Admin = "127.0.0.1:3128", "" })},
+		{"--link wlan0 --link wwan0", with(config.Default(), func(c *config.Config) { c.Links = []string{"wlan0", "wwan0"} })},
+		{"--links wlan0,wwan0", with(config.Default(), func(c *config.Config) { c.Links = []string{"wlan0", "wwan0"} })},
+		{"--log_level debug --scheduler single", with(config.Default(), func(c *config.Config) { c.LogLevel, c.Scheduler = "debug", "single" })},
+		{"--config " + file, fromFile},
+		{"--scheduler alg3 --config " + file, with(fromFile, func(c *config.Config) { c.Scheduler = "alg3" })},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			var got config.Config
+			serve := func(_ context.Context, cfg config.Config, _ *slog.Logger) error {
+				got = cfg
+				return nil
+			}
+			code, _, stderr := invoke(t, serve, append([]string{"serve"}, strings.Fields(c.args)...)...)
+			if code != exitOK || !reflect.DeepEqual(got, c.want) {
+				t.Errorf("exit code %d, %s\ngot  %+v\nwant %+v", code, stderr, got, c.want)
+			}
+		})
+	}
+}
+
+func TestUsage(t *testing.T) {
+	never := func(context.Context, config.Config, *slog.Logger) error {
+		t.Error("served")
+		return nil
+	}
+	for _, c := range []struct{ args, want string }{
+		{"serv", `unknown command "serv"`},
+		{"serve now", `unknown command "now"`},
+		{"serve --lisen x", "unknown flag: --lisen"},
+		{"serve --listen 0.0.0.0:8080", "allow_remote = true"},
+		{"serve --scheduler best --log-level loud", "scheduler: "},
+		{"serve --scheduler best --log-level loud", "log_level: "},
+		{"serve --config /nowhere/c.toml", "/nowhere/c.toml"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			code, _, stderr := invoke(t, never, strings.Fields(c.args)...)
+			if code != exitUsage || !strings.Contains(stderr, c.want) || !strings.Contains(stderr, "--help") {
+				t.Errorf("exit code %d, want %d; %q, want %q", code, exitUsage, stderr, c.want)
+			}
+		})
+	}
+}
+
+func TestHelpHasExamples(t *testing.T) {
+	for _, command := range []string{"", "serve", "demo", "version"} {
+		code, stdout, _ := invoke(t, nil, append(strings.Fields(command), "--help")...)
+		if code != exitOK || !strings.Contains(stdout, "Examples:\n  tributary ") {
+			t.Errorf("%q --help: exit code %d\n%s", command, code, stdout)
+		}
+	}
+	t.Run("R74 lower-case variables", func(t *testing.T) {
+		_, stdout, _ := invoke(t, nil, "serve", "--help")
+		if !strings.Contains(stdout, "http_proxy=") || !strings.Contains(stdout, "no_proxy=localhost,127.0.0.0/8,::1") {
+			t.Error(stdout)
+		}
+	})
+}
+
+func TestVersion(t *testing.T) {
+	code, stdout, _ := invoke(t, nil, "version")
+	if code != exitOK || !strings.HasPrefix(stdout, "tributary v9 (go") {
+		t.Errorf("exit code %d, %q", code, stdout)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, exitOK},
+		{errors.New("no"), exitFailure},
+		{errKilled, exitFailure},
+		{fmt.Errorf("listen: %w", syscall.EADDRINUSE), exitPortInUse},
+		{fmt.Errorf("bind: %w", syscall.EPERM), exitPermission},
+		{fmt.Errorf("listen: %w", syscall.EACCES), exitPermission},
+		{usageError{syscall.EACCES}, exitUsage},
+	} {
+		if got := exitCode(c.err); got != c.want {
+			t.Errorf("%v: %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+// A port in use is explained: by whom, and what to change.
+func TestPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, flag := range []string{"--listen", "--admin"} {
+		serve := func(_ context.Context, c config.Config, _ *slog.Logger) error {
+			addr := c.Listen
+			if flag == "--admin" {
+				addr = c.Admin
+			}
+			_, err := net.Listen("tcp", addr)
+			return fmt.Errorf("start the proxy: %w", err)
+		}
+		code, _, stderr := invoke(t, serve, "serve", flag, l.Addr().String())
+		if code != exitPortInUse {
+			t.Errorf("exit code %d, want %d", code, exitPortInUse)
+		}
+		for _, want := range []string{fmt.Sprintf("process %d (", os.Getpid()), "another port with " + flag} {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("%q, want %q", stderr, want)
+			}
+		}
+	}
+}
+
+func TestSignals(t *testing.T) {
+	term := func() {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Run("first drains", func(t *testing.T) {
+		serve := func(ctx context.Context, _ config.Config, _ *slog.Logger) error {
+			term()
+			<-ctx.Done()
+			return nil
+		}
+		if code, _, stderr := invoke(t, serve, "serve"); code != exitOK || !strings.Contains(stderr, "draining") {
+			t.Errorf("exit code %d, %q", code, stderr)
+		}
+	})
+	t.Run("second kills", func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		serve := func(ctx context.Context, _ config.Config, _ *slog.Logger) error {
+			term()
+			<-ctx.Done()
+			term()
+			<-release
+			return nil
+		}
+		if code, _, stderr := invoke(t, serve, "serve"); code != exitFailure || !strings.Contains(stderr, "second signal") {
+			t.Errorf("exit code %d, %q", code, stderr)
+		}
+	})
+	t.Run("none", func(t *testing.T) {
+		failed := errors.New("failed")
+		err := untilSignaled(t.Context(), func(os.Signal) { t.Error("draining") }, func(context.Context) error { return failed })
+		if !errors.Is(err, failed) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestLogLevel(t *testing.T) {
+	serve := func(_ context.Context, _ config.Config, log *slog.Logger) error {
+		log.Info("told")
+		log.Debug("whispered")
+		return nil
+	}
+	_, stdout, stderr := invoke(t, serve, "serve")
+	if !strings.Contains(stderr, "told") || strings.Contains(stderr, "whispered") || stdout != "" {
+		t.Errorf("at info: stdout %q, stderr %q", stdout, stderr)
+	}
+	if _, _, stderr = invoke(t, serve, "serve", "--log-level", "debug"); !strings.Contains(stderr, "whispered") {
+		t.Errorf("at debug: %q", stderr)
+	}
+}

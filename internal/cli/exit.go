@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"syscall"
+
+	"github.com/tributary-http/tributary/internal/config"
+)
+
+// The exit codes. The README lists them.
+const (
+	exitOK         = 0
+	exitFailure    = 1 // anything not below; also a second SIGTERM or SIGINT
+	exitUsage      = 2 // a wrong flag, argument or configuration
+	exitPortInUse  = 3
+	exitPermission = 4
+)
+
+// exitCodes is the part of the help that tells them.
+const exitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 port in use, 4 no permission.`
+
+// usageError is an error in what the user typed or wrote into the file.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// exitCode returns the code for the error of a command.
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, syscall.EADDRINUSE):
+		return exitPortInUse
+	case errors.Is(err, fs.ErrPermission): // EACCES and EPERM are that
+		return exitPermission
+	}
+	return exitFailure
+}
+
+// explain adds to an error of serve what the user can do about it.
+func explain(err error, cfg config.Config) error {
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Op != "listen" {
+		return err
+	}
+	flag := "--listen"
+	if op.Addr != nil && sameAddr(op.Addr.String(), cfg.Admin) {
+		flag = "--admin"
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		who := "another process holds it (as root, tributary can say which)"
+		if addr, ok := op.Addr.(*net.TCPAddr); ok {
+			if h, ok := portHolder("/proc", addr.AddrPort()); ok {
+				who = fmt.Sprintf("process %d (%s) holds it", h.pid, h.name)
+			}
+		}
+		return fmt.Errorf("%w: %s; end it or choose another port with %s", err, who, flag)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: choose a port above 1023 with %s, or grant CAP_NET_BIND_SERVICE", err, flag)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%w: this machine has no such address; choose another with %s", err, flag)
+	}
+	return err
+}
+
+// sameAddr reports whether two spellings of a listen address mean the same.
+func sameAddr(a, b string) bool {
+	x, errX := net.ResolveTCPAddr("tcp", a)
+	y, errY := net.ResolveTCPAddr("tcp", b)
+	return errX == nil && errY == nil && x.Port == y.Port && x.IP.Equal(y.IP)
+}

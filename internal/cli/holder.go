@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// holder is a process that listens on a port.
+type holder struct {
+	pid  int
+	name string // as in /proc/PID/comm
+}
+
+// portHolder returns the process whose TCP listener keeps others from listening on addr. It finds the listener's inode
+// in net/tcp and net/tcp6 below proc (proc_net_tcp.rst in the kernel's documentation) and looks for the process that has
+// it open; other users' processes can be seen by root only.
+func portHolder(proc string, addr netip.AddrPort) (holder, bool) {
+	inodes := map[string]bool{}
+	for _, table := range []string{"tcp", "tcp6"} {
+		text, err := os.ReadFile(filepath.Join(proc, "net", table))
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if local, inode, ok := parseListener(line); ok && conflict(local, addr) {
+				inodes["socket:["+inode+"]"] = true
+			}
+		}
+	}
+	if len(inodes) == 0 {
+		return holder{}, false
+	}
+
+	entries, err := os.ReadDir(proc)
+	if err != nil {
+		return holder{}, false
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		fds, err := os.ReadDir(filepath.Join(proc, e.Name(), "fd"))
+		if err != nil {
+			continue // it ended, or is another user's
+		}
+		for _, fd := range fds {
+			target, err := os.Readlink(filepath.Join(proc, e.Name(), "fd", fd.Name()))
+			if err == nil && inodes[target] {
+				comm, _ := os.ReadFile(filepath.Join(proc, e.Name(), "comm")) // no name is still a pid
+				return holder{pid: pid, name: strings.TrimSpace(string(comm))}, true
+			}
+		}
+	}
+	return holder{}, false
+}
+
+// conflict reports whether a listener on one address keeps another from listening on the other.
+func conflict(a, b netip.AddrPort) bool {
+	x, y := a.Addr().Unmap(), b.Addr().Unmap()
+	return a.Port() == b.Port() && (x == y || x.IsUnspecified() || y.IsUnspecified())
+}
+
+// tcpListen is TCP_LISTEN of the kernel's net/tcp_states.h.
+const tcpListen = "0A"
+
+// parseListener reads a line of /proc/net/tcp or tcp6: local address and inode if it is a listener's.
+func parseListener(line string) (local netip.AddrPort, inode string, ok bool) {
+	f := strings.Fields(line)
+	if len(f) < 10 || f[3] != tcpListen {
+		return local, "", false
+	}
+	host, port, ok := strings.Cut(f[1], ":")
+	if !ok {
+		return local, "", false
+	}
+	ip, err := hex.DecodeString(host)
+	if err != nil || len(ip)%4 != 0 {
+		return local, "", false
+	}
+	for i := 0; i < len(ip); i += 4 { // each 32 bit word is printed in the order of the machine
+		binary.NativeEndian.PutUint32(ip[i:], binary.BigEndian.Uint32(ip[i:]))
+	}
+	addr, ok := netip.AddrFromSlice(ip)
+	if !ok {
+		return local, "", false
+	}
+	n, err := strconv.ParseUint(port, 16, 16)
+	if err != nil {
+		return local, "", false
+	}
+	return netip.AddrPortFrom(addr, uint16(n)), f[9], true
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/demo"
+)
+
+// app is one run of the command line.
+type app struct {
+	version        string
+	stdout, stderr io.Writer
+	getenv         func(string) string
+
+	// serve runs the proxy until ctx is cancelled, then drains. An error of listening is or wraps a *net.OpError.
+	serve func(ctx context.Context, cfg config.Config, log *slog.Logger) error
+	// proxy starts the proxy of the demo.
+	proxy demo.Proxy
+}
+
+// run parses args, runs the command, prints its error and returns the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	started := false
+	root := a.root(&started)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !started { // cobra's own complaint about flags, arguments, or an unknown command
+		err = usageError{err}
+	}
+	if err != nil {
+		fmt.Fprintln(a.stderr, "tributary:", err)
+		var usage usageError
+		if errors.As(err, &usage) {
+			fmt.Fprintln(a.stderr, "tributary: see tributary --help, or tributary COMMAND --help")
+		}
+	}
+	return exitCode(err)
+}
+
+// root returns the commands. started is set when one of them begins, so when everything typed was understood.
+func (a *app) root(started *bool) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tributary",
+		Short: "An HTTP proxy that runs one download over every network link",
+		Long: `Tributary is a local HTTP proxy. A large download through it runs over every network link of the machine at once
+(Wi-Fi, LTE, Ethernet, ...) and goes on when one of them dies.
+
+` + exitCodes,
+		Example: `  tributary serve
+  http_proxy=http://127.0.0.1:8080 curl -O http://deb.debian.org/debian/ls-lR.gz
+  tributary demo`,
+		SilenceUsage:     true,
+		SilenceErrors:    true,
+		PersistentPreRun: func(*cobra.Command, []string) { *started = true },
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetGlobalNormalizationFunc(normalize)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(a.serveCommand(), a.demoCommand(), a.versionCommand())
+	return root
+}
+
+// normalize lets every flag be written as its key in the configuration file.
+func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "links" {
+		name = "link"
+	}
+	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-http/tributary/internal/config"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	var flags serveFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the proxy",
+		Long: `Run the proxy until SIGTERM or SIGINT, at which it takes no new requests and finishes those that run; a second
+signal ends it at once.
+
+The links are found by themselves: interfaces that are up, have an address and a route that leads out. Tunnels,
+bridges and container devices are used only if named by --link.
+
+Settings come from --config FILE, by default $XDG_CONFIG_HOME/tributary/config.toml if it exists, and flags win over
+the file. What the file alone has are the [link.NAME] tables.
+
+` + exitCodes,
+		Example: `  tributary serve
+  tributary serve --link wlan0 --link wwan0
+  tributary serve --listen 127.0.0.1:3128 --admin 127.0.0.1:9092
+  tributary serve --config /etc/tributary.toml --log-level debug
+
+  # one command through it, without what is local
+  http_proxy=http://127.0.0.1:8080 no_proxy=localhost,127.0.0.0/8,::1 wget http://example.com/big.iso`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := flags.config(cmd, a.getenv)
+			if err != nil {
+				return usageError{err}
+			}
+			log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: cfg.Level()}))
+			draining := func(s os.Signal) {
+				log.Info("draining: a second signal ends at once", "signal", s.String())
+			}
+			return explain(untilSignaled(cmd.Context(), draining, func(ctx context.Context) error {
+				return a.serve(ctx, cfg, log)
+			}), cfg)
+		},
+	}
+	flags.register(c)
+	return c
+}
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	file, listen, admin, scheduler, logLevel string
+	links                                    []string
+}
+
+func (f *serveFlags) register(c *cobra.Command) {
+	d := config.Default()
+	c.Flags().StringVar(&f.file, "config", "", "read settings from `FILE`")
+	c.Flags().StringVar(&f.listen, "listen", d.Listen, "`ADDRESS` of the proxy")
+	c.Flags().StringVar(&f.admin, "admin", d.Admin, `ADDRESS of metrics and health, "" for none`)
+	c.Flags().StringSliceVar(&f.links, "link", nil, "use the link `NAME` and no other; repeatable")
+	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
+		"`NAME` of the algorithm that divides a download: "+strings.Join(config.Schedulers(), ", "))
+	c.Flags().StringVar(&f.logLevel, "log-level", d.LogLevel, "`LEVEL`: debug, info, warn, error")
+}
+
+// config returns the file's settings with the flags that were given on top.
+func (f *serveFlags) config(c *cobra.Command, getenv func(string) string) (config.Config, error) {
+	cfg, err := config.Load(f.file, getenv)
+	if err != nil {
+		return config.Config{}, err
+	}
+	given := c.Flags().Changed
+	if given("listen") {
+		cfg.Listen = f.listen
+	}
+	if given("admin") {
+		cfg.Admin = f.admin
+	}
+	if given("link") {
+		cfg.Links = f.links
+	}
+	if given("scheduler") {
+		cfg.Scheduler = f.scheduler
+	}
+	if given("log-level") {
+		cfg.LogLevel = f.logLevel
+	}
+	return cfg, cfg.Validate()
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// errKilled says that the user did not want to wait for the end of the transfers.
+var errKilled = errors.New("ended by a second signal; running transfers were cut off")
+
+// untilSignaled runs f and cancels its context at the first SIGTERM or SIGINT, at which f finishes what it has begun and
+// returns. At the second it returns errKilled at once: f may still run, so the process must end.
+func untilSignaled(ctx context.Context, draining func(os.Signal), f func(context.Context) error) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case s := <-signals:
+		draining(s)
+		cancel()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-signals:
+		return errKilled
+	}
+}
