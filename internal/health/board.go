@@ -89,7 +89,7 @@ func (b *Board) State(link int8) (State, Cause) {
 func (b *Board) Bans(link int8) int { return b.links[link].bans }
 
 // Present tells that a link exists (its interface is up, with address and route) or no longer does. A link that comes
-// back is up at once.
+// back is up at once; so are banned ones when the last other link goes away.
 func (b *Board) Present(now time.Time, link int8, here bool) {
 	for int(link) >= len(b.links) {
 		b.links = append(b.links, entry{})
@@ -98,6 +98,9 @@ func (b *Board) Present(now time.Time, link int8, here bool) {
 	switch {
 	case !here && e.state != Down:
 		b.set(now, link, Down, Gone)
+		if !b.others(link) {
+			b.pardon(now)
+		}
 	case here && e.state == Down:
 		e.wait = 0
 		b.set(now, link, Up, NoCause)
@@ -156,9 +159,6 @@ func (b *Board) Tick(now time.Time, probe bool) (probes []int8, next time.Time) 
 	}
 	for i := range b.links {
 		e, link := &b.links[i], int8(i)
-		if e.state == Up && e.wait > 0 && now.Sub(e.since) >= forgiven {
-			e.wait = 0
-		}
 		if e.state == Suspect {
 			if at := e.since.Add(banAfter); now.Before(at) {
 				earliest(at)
@@ -205,15 +205,27 @@ func (b *Board) ban(now time.Time, link int8, c Cause) {
 		}
 		return
 	}
+	b.set(now, link, Banned, c)
 	e := &b.links[link]
 	e.bans++
 	e.wait = max(firstProbe, min(2*e.wait, lastProbe))
 	e.probeAt = now.Add(e.wait)
-	b.set(now, link, Banned, c)
+}
+
+// pardon ends all bans: what is left is the last link.
+func (b *Board) pardon(now time.Time) {
+	for i := range b.links {
+		if s := b.links[i].state; s == Banned || s == Probing {
+			b.set(now, int8(i), Up, NoCause)
+		}
+	}
 }
 
 func (b *Board) set(now time.Time, link int8, s State, c Cause) {
 	e := &b.links[link]
+	if e.state == Up && now.Sub(e.since) >= forgiven {
+		e.wait = 0
+	}
 	e.state, e.cause, e.since = s, c, now
 	e.speed = speed{}
 	if s == Down || s == Up {

@@ -8,6 +8,7 @@
 //	   +-----------------------+--------------------------------------------------+ connected
 //
 //	any state -- interface down, address gone --> Down -- it is back --> Up
+//	Banned, Probing -- a byte after all, if silence was the cause; or the last other link goes down --> Up
 //
 // Suspicion is cheap: a suspect gets no new range, what it still delivers counts. A ban is undone by a probe: a TCP
 // connection to an origin of a running transfer. The last link is never banned (DESIGN.md, promise 4).
