@@ -1,0 +1,85 @@
+package health_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+)
+
+// TestRandom drives boards with random events and checks after each that not every link that is there is banned
+// (DESIGN.md promise 4), that no deadline is forgotten, and that the changes told add up to the states.
+func TestRandom(t *testing.T) {
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		n := 1 + rnd.IntN(4)
+		w := newWorld(t, int8(n))
+		told := make([]health.State, n)
+		probing := make([]bool, n) // a probe is out
+		for step := range 400 {
+			i := int8(rnd.IntN(n))
+			switch rnd.IntN(9) {
+			case 0:
+				w.b.Present(w.now, i, rnd.IntN(3) > 0)
+			case 1:
+				w.b.Silent(w.now, i)
+			case 2:
+				w.b.Alive(w.now, i)
+			case 3:
+				w.b.Failed(w.now, i, []health.Cause{health.DialFailed, health.BindFailed}[rnd.IntN(2)])
+			case 4:
+				if probing[i] {
+					probing[i] = false
+					w.b.Probed(w.now, i, rnd.IntN(3) == 0)
+				}
+			case 5:
+				r := []float64{10 * kbit, 60 * mbit}[rnd.IntN(2)]
+				for range 1 + rnd.IntN(100) {
+					w.now = w.now.Add(100 * ms)
+					for j := range int8(n) {
+						w.b.Rate(w.now, j, map[bool]float64{true: r, false: 20 * mbit}[i == j], health.PaperLimits)
+					}
+				}
+			default:
+				w.now = w.now.Add(time.Duration(rnd.IntN(2000)) * ms)
+			}
+			before := len(w.probes)
+			next := w.tick()
+			for _, p := range w.probes[before:] {
+				if s, _ := w.b.State(p.link); s != health.Probing && s != health.Suspect {
+					t.Fatalf("seed %d step %d: a probe of link %d, which is %v", seed, step, p.link, s)
+				}
+				probing[p.link] = true
+			}
+			for _, c := range w.b.Changes() {
+				if told[c.Link] == c.State && c.State != health.Suspect {
+					t.Fatalf("seed %d step %d: told twice: %v", seed, step, c)
+				}
+				told[c.Link] = c.State
+			}
+			present, banned := 0, 0
+			for j := range int8(n) {
+				s, c := w.b.State(j)
+				if s != told[j] {
+					t.Fatalf("seed %d step %d: link %d is %v, told %v", seed, step, j, s, told[j])
+				}
+				if (c == health.NoCause) != (s == health.Up) {
+					t.Fatalf("seed %d step %d: link %d is %v because %q", seed, step, j, s, c)
+				}
+				if s != health.Down {
+					present++
+				}
+				if s == health.Banned || s == health.Probing {
+					banned++
+				}
+				if (s == health.Banned || s == health.Suspect) && !probing[j] && next.IsZero() {
+					t.Fatalf("seed %d step %d: link %d is %v and nothing is due", seed, step, j, s)
+				}
+			}
+			if present > 0 && banned == present {
+				t.Fatalf("seed %d step %d: all %d links that are there are banned", seed, step, present)
+			}
+		}
+	}
+}
