@@ -68,6 +68,11 @@ func (p *Plain) Do(r *http.Request) (*http.Response, link.Link, error) {
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header.Set("User-Agent", "") // net/http then sends none
 	}
+	// A final answer in place of the 100 must not draw the body after it (RFC 9110 section 10.1.1); net/http holds it back
+	// only on a connection that is not used again.
+	if out.Header.Get("Expect") != "" {
+		out.Close = true
+	}
 	first := engine.ErrNoLink
 	for _, l := range p.links() {
 		lent := &lentBody{of: r.Body}
