@@ -15,14 +15,29 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/link"
 )
+
+var errNoProxy = errors.New("no proxy in this test")
+
+// noProxy is a demo.Proxy that cannot be started.
+func noProxy(
+	context.Context, []link.Link, func(context.Context, link.Link, string, string) (net.Conn, error),
+) (string, func(), error) {
+	return "", nil, errNoProxy
+}
+
+// noServe is a serve that fails.
+func noServe(context.Context, config.Config, *slog.Logger) error {
+	return errors.New("not served in this test")
+}
 
 // invoke runs the command line with serve in the place of the daemon.
 func invoke(t *testing.T, serve func(context.Context, config.Config, *slog.Logger) error, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app{
-		version: "v9", stdout: &out, stderr: &errs, serve: serve,
+		version: "v9", stdout: &out, stderr: &errs, serve: serve, proxy: noProxy,
 		getenv: func(string) string { return "" },
 	}
 	code = a.run(t.Context(), args)
@@ -94,13 +109,13 @@ func TestUsage(t *testing.T) {
 
 func TestHelpHasExamples(t *testing.T) {
 	for _, command := range []string{"", "serve", "demo", "version"} {
-		code, stdout, _ := invoke(t, nil, append(strings.Fields(command), "--help")...)
+		code, stdout, _ := invoke(t, noServe, append(strings.Fields(command), "--help")...)
 		if code != exitOK || !strings.Contains(stdout, "Examples:\n  tributary ") {
 			t.Errorf("%q --help: exit code %d\n%s", command, code, stdout)
 		}
 	}
 	t.Run("R74 lower-case variables", func(t *testing.T) {
-		_, stdout, _ := invoke(t, nil, "serve", "--help")
+		_, stdout, _ := invoke(t, noServe, "serve", "--help")
 		if !strings.Contains(stdout, "http_proxy=") || !strings.Contains(stdout, "no_proxy=localhost,127.0.0.0/8,::1") {
 			t.Error(stdout)
 		}
@@ -108,7 +123,7 @@ func TestHelpHasExamples(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	code, stdout, _ := invoke(t, nil, "version")
+	code, stdout, _ := invoke(t, noServe, "version")
 	if code != exitOK || !strings.HasPrefix(stdout, "tributary v9 (go") {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}

@@ -66,7 +66,13 @@ func (a *app) root(started *bool) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetGlobalNormalizationFunc(normalize)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.serveCommand(), a.demoCommand(), a.versionCommand())
+	root.AddCommand(a.versionCommand())
+	if a.serve != nil {
+		root.AddCommand(a.serveCommand())
+	}
+	if a.proxy != nil {
+		root.AddCommand(a.demoCommand())
+	}
 	return root
 }
 

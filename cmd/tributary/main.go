@@ -1,0 +1,13 @@
+// Command tributary is an HTTP proxy that runs one download over every network link: see tributary --help.
+package main
+
+import (
+	"os"
+
+	"github.com/tributary-http/tributary/internal/cli"
+)
+
+// version is stamped by the linker: see the Makefile.
+var version string
+
+func main() { os.Exit(cli.Main(os.Args[1:], version)) }

@@ -1,0 +1,280 @@
+package arch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/tributary-http/tributary"
+
+// file is a parsed Go file.
+type file struct {
+	name  string // relative to the module
+	lines int
+	set   *token.FileSet
+	*ast.File
+}
+
+func (f file) test() bool { return strings.HasSuffix(f.name, "_test.go") }
+
+// pkg is a folder's Go files, those for other systems included.
+type pkg struct {
+	path  string // relative to the module
+	files []file
+}
+
+// packages parses all packages of the module.
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd := exec.Command("go", "list", "-e", "-json=Dir,ImportPath", module+"/...")
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, &stderr)
+	}
+	var all []pkg
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var listed struct{ Dir, ImportPath string }
+		if err := d.Decode(&listed); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, parse(t, strings.TrimPrefix(listed.ImportPath, module+"/"), listed.Dir))
+	}
+	if len(all) < 10 {
+		t.Fatalf("go list found only %d packages", len(all))
+	}
+	return all
+}
+
+func parse(t *testing.T, name, dir string) pkg {
+	t.Helper()
+	sources, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pkg{path: name}
+	for _, s := range sources {
+		text, err := os.ReadFile(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, s, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.files = append(p.files, file{path.Join(name, filepath.Base(s)), bytes.Count(text, []byte("\n")), set, f})
+	}
+	return p
+}
+
+// within reports whether path is one of the roots or a folder below one.
+func within(p string, roots ...string) bool {
+	for _, r := range roots {
+		if r == "*" || p == r || strings.HasPrefix(p, r+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// ruleOf returns the rule of the package or of the nearest folder above that has one, and that folder.
+func ruleOf(p string) (rule, string, bool) {
+	for at := p; at != "."; at = path.Dir(at) {
+		if r, ok := rules[at]; ok {
+			return r, at, true
+		}
+	}
+	return rule{}, "", false
+}
+
+// violations returns what is wrong with one package, a line each.
+func violations(p pkg) (bad []string) {
+	complain := func(f file, at token.Pos, format string, args ...any) {
+		bad = append(bad, fmt.Sprintf("%s:%d: ", f.name, f.set.Position(at).Line)+fmt.Sprintf(format, args...))
+	}
+	r, root, known := ruleOf(p.path)
+	if !known {
+		bad = append(bad, p.path+": no rule: give it a place in DESIGN.md section 3 and a line in rules_test.go")
+	}
+	if slices.Contains(vague, path.Base(p.path)) {
+		bad = append(bad, p.path+": a package is named after what it provides; this name takes in everything")
+	}
+
+	comments := 0
+	for _, f := range p.files {
+		if f.lines > maxLines {
+			complain(f, f.Package, "%d lines, more than %d: one concept per file", f.lines, maxLines)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				complain(f, fn.Pos(), "func init: what runs at start is called by main, so that it can be read and tested")
+			}
+		}
+		if f.test() {
+			continue // tests may use everything
+		}
+		if f.Doc != nil {
+			comments++
+		}
+		imports := map[string]string{} // local name -> path
+		for _, spec := range f.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				complain(f, spec.Pos(), "%v", err)
+				continue
+			}
+			imports[localName(spec, imported)] = imported
+			if internal, ok := strings.CutPrefix(imported, module+"/"); ok && known &&
+				!within(internal, r.imports...) && !within(internal, root) {
+				complain(f, spec.Pos(), "%s must not know %s: dependencies point one way (DESIGN.md section 3)", p.path, internal)
+			}
+			for _, rs := range reserved {
+				if within(imported, rs.path) && !within(p.path, rs.only...) {
+					complain(f, spec.Pos(), "only %s may import %s: %s", strings.Join(rs.only, ", "), imported, rs.reason)
+				}
+			}
+			if r.pure && imported != "math/rand/v2" && within(imported, pureImports...) {
+				complain(f, spec.Pos(), "PURE package imports %s: %s", imported, pureReason)
+			}
+			if spec.Name != nil && spec.Name.Name == "." {
+				complain(f, spec.Pos(), "dot import: it hides from readers, and from this test, where a name comes from")
+			}
+		}
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			from, name, ok := selected(n)
+			if !ok {
+				return true
+			}
+			switch from = imports[from]; {
+			case r.pure && slices.Contains(pureCalls[from], name):
+				complain(f, n.Pos(), "PURE package uses %s.%s: %s", from, name, pureReason)
+			case r.pure && from == "math/rand/v2" && ast.IsExported(name) && isGlobalRand(name):
+				complain(f, n.Pos(), "PURE package uses the global source, rand.%s: the same seed must give the same run", name)
+			case from == "net" && slices.Contains(listing, name) && !within(p.path, mayList...):
+				complain(f, n.Pos(), "net.%s: only internal/link lists interfaces, a phone's host app takes its place", name)
+			}
+			return true
+		})
+	}
+	if comments != 1 && slices.ContainsFunc(p.files, func(f file) bool { return !f.test() }) {
+		bad = append(bad, fmt.Sprintf("%s: %d package comments, want exactly 1", p.path, comments))
+	}
+	return bad
+}
+
+// selected returns the parts of x.name.
+func selected(n ast.Node) (x, name string, ok bool) {
+	s, ok := n.(*ast.SelectorExpr)
+	if !ok {
+		return "", "", false
+	}
+	id, ok := s.X.(*ast.Ident)
+	if !ok {
+		return "", "", false
+	}
+	return id.Name, s.Sel.Name, true
+}
+
+// isGlobalRand reports whether a name of math/rand/v2 is a function that draws from the global source, not a type or a
+// constructor.
+func isGlobalRand(name string) bool {
+	return !slices.Contains(seeded, name) && !slices.Contains([]string{"Rand", "Source", "PCG", "ChaCha8", "Zipf"}, name)
+}
+
+// localName returns what the file calls an import.
+func localName(spec *ast.ImportSpec, imported string) string {
+	if spec.Name != nil {
+		return spec.Name.Name
+	}
+	if base := path.Base(imported); base != "v2" {
+		return base
+	}
+	return path.Base(path.Dir(imported))
+}
+
+func TestArchitecture(t *testing.T) {
+	all := packages(t)
+	exists := map[string]bool{}
+	for _, p := range all {
+		exists[p.path] = true
+		t.Run(p.path, func(t *testing.T) {
+			for _, v := range violations(p) {
+				t.Error(v)
+			}
+		})
+	}
+	t.Run("packages exist", func(t *testing.T) {
+		for _, name := range slices.Sorted(maps.Keys(rules)) {
+			if !exists[name] && !rules[name].later {
+				t.Errorf("%s has a rule and is gone: a rule about nothing guards nothing", name)
+			}
+		}
+	})
+}
+
+// The test sees what it is there to see.
+func TestViolationsAreSeen(t *testing.T) {
+	for _, c := range []struct{ name, path, source, want string }{
+		{"direction", "internal/engine", `import _ "` + module + `/internal/proxy"`, "must not know internal/proxy"},
+		{"direction from below", "internal/link/sub", `import _ "` + module + `/internal/engine"`, "must not know"},
+		{"unknown package", "internal/nowhere", ``, "no rule"},
+		{"vague name", "internal/link/util", ``, "takes in everything"},
+		{"prometheus", "internal/engine", `import _ "github.com/prometheus/client_golang/prometheus"`, "only internal/metrics"},
+		{"netlink", "internal/daemon", `import _ "github.com/vishvananda/netlink"`, "only internal/link"},
+		{"interfaces", "internal/proxy", "import \"net\"\nvar x, _ = net.Interfaces()", "lists interfaces"},
+		{"pure: net/http", "internal/segment", `import _ "net/http"`, "PURE package imports net/http"},
+		{"pure: log/slog", "internal/health", `import _ "log/slog"`, "PURE package imports"},
+		{"pure: sync/atomic", "internal/sim", `import _ "sync/atomic"`, "PURE package imports"},
+		{"pure: old rand", "internal/sim", `import _ "math/rand"`, "PURE package imports math/rand"},
+		{"pure: clock", "internal/estimate", "import \"time\"\nvar x = time.Now()", "uses time.Now"},
+		{"pure: clock by another name", "internal/estimate", "import clock \"time\"\nvar x = clock.Since", "uses time.Since"},
+		{"pure: global rand", "internal/schedule", "import \"math/rand/v2\"\nvar x = rand.IntN(3)", "rand.IntN"},
+		{"dot import", "internal/link", `import . "net"`, "dot import"},
+		{"init", "internal/link", `func init() {}`, "func init"},
+		{"long file", "internal/link", strings.Repeat("\n", maxLines), "lines, more than"},
+		{"fine", "internal/sim", "import (\n\"math/rand/v2\"\n\"time\"\n)\nvar x = rand.New(rand.NewPCG(1, 2))\nvar y time.Time", ""},
+		{"folder below may know the one above", "internal/link/sub", `import _ "` + module + `/internal/link"`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			source := "// Package x is a test.\npackage x\n" + c.source + "\n"
+			if err := os.WriteFile(filepath.Join(dir, "x.go"), []byte(source), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := strings.Join(violations(parse(t, c.path, dir)), "\n")
+			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	t.Run("package comments", func(t *testing.T) {
+		dir := t.TempDir()
+		for _, name := range []string{"a.go", "b.go"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("// Package x is told twice.\npackage x\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := violations(parse(t, "internal/link", dir)); len(got) != 1 || !strings.Contains(got[0], "2 package comments") {
+			t.Errorf("got %q", got)
+		}
+	})
+}

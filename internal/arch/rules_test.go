@@ -1,0 +1,99 @@
+package arch
+
+// rule is what a package may import of this module. A folder below it follows the same rule and may import it too.
+type rule struct {
+	imports []string // "*" = anything; folders below are included
+	pure    bool
+	later   bool // not written yet: may be missing
+}
+
+// rules has a line for every package. Dependencies point one way: cli -> daemon -> {proxy, metrics} -> {policy, engine}
+// -> transfer -> {schedule, segment, estimate, health}.
+var rules = map[string]rule{
+	"cmd/tributary":     {imports: []string{"internal/cli"}},
+	"cmd/tributary-lab": {imports: []string{"*"}, later: true}, // a developers' tool, never in a package
+
+	"internal/cli":    {imports: []string{"internal/config", "internal/daemon", "internal/demo", "internal/engine", "internal/link"}},
+	"internal/config": {},
+	"internal/demo":   {imports: []string{"internal/link"}},
+	"internal/daemon": {imports: []string{
+		"internal/config", "internal/demo", "internal/engine", "internal/estimate", "internal/health", "internal/link",
+		"internal/metrics", "internal/origin", "internal/policy", "internal/proxy", "internal/schedule", "internal/segment",
+		"internal/transfer",
+	}, later: true},
+	// transfer for the words in which engine.AttemptError says how an attempt ended.
+	"internal/proxy":   {imports: []string{"internal/engine", "internal/link", "internal/policy", "internal/transfer"}},
+	"internal/metrics": {imports: []string{"internal/engine"}},
+	"internal/policy":  {imports: []string{"internal/link", "internal/segment"}},
+	"internal/engine": {imports: []string{
+		"internal/estimate", "internal/health", "internal/link", "internal/schedule", "internal/segment", "internal/transfer",
+	}},
+	"internal/origin": {imports: []string{"internal/engine", "internal/link", "internal/segment", "internal/transfer"}},
+	"internal/link":   {},
+
+	"internal/transfer": {pure: true, imports: []string{
+		"internal/estimate", "internal/health", "internal/schedule", "internal/segment",
+	}},
+	"internal/schedule": {pure: true, imports: []string{"internal/estimate", "internal/health", "internal/segment"}},
+	"internal/estimate": {pure: true},
+	"internal/health":   {pure: true},
+	"internal/segment":  {pure: true},
+	"internal/sim": {pure: true, imports: []string{
+		"internal/estimate", "internal/health", "internal/schedule", "internal/segment", "internal/transfer",
+	}},
+
+	"internal/lab":  {imports: []string{"*"}}, // tests of the whole live there
+	"internal/arch": {},
+}
+
+const pureReason = "the state machine, the simulator and the tests drive the very same code: time comes in as an " +
+	"argument, deadlines go out as results, I/O and goroutines belong to the engine"
+
+// pureImports are what PURE packages must not import, with folders below.
+var pureImports = []string{
+	"net", "os", "context", "log", "sync", "syscall", "math/rand", "github.com/prometheus", "golang.org/x",
+}
+
+// pureCalls are the functions that read a clock or start a timer.
+var pureCalls = map[string][]string{
+	"time": {"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"},
+}
+
+// seeded are the functions of math/rand/v2 that do not use the global source.
+var seeded = []string{"New", "NewPCG", "NewChaCha8", "NewZipf"}
+
+// reserved are imports that few packages may have.
+var reserved = []struct {
+	path   string // with folders below
+	only   []string
+	reason string
+}{
+	{
+		"github.com/prometheus", []string{"internal/metrics"},
+		"the engine tells events to observers and knows none of them; another way to show them must not touch it",
+	},
+	{
+		"github.com/vishvananda", []string{"internal/link", "internal/lab", "cmd/tributary-lab"},
+		"what links exist is known in one place, where a host app on a phone takes the place of netlink",
+	},
+	{
+		"github.com/spf13", []string{"internal/cli", "cmd/tributary-lab"},
+		"flags end where the configuration begins",
+	},
+	{
+		"github.com/BurntSushi/toml", []string{"internal/config", "internal/lab", "cmd/tributary-lab"},
+		"the file's format is known to the configuration only",
+	},
+}
+
+// listing are the functions of package net that list interfaces.
+var listing = []string{"Interfaces", "InterfaceAddrs", "InterfaceByName", "InterfaceByIndex"}
+
+// mayList are the packages that may call them.
+var mayList = []string{"internal/link", "internal/lab", "cmd/tributary-lab"}
+
+// vague are names of packages that say nothing.
+var vague = []string{"util", "utils", "common", "types", "helpers", "helper", "misc", "base", "shared"}
+
+// maxLines is the most lines of a file: one concept each.
+const maxLines = 700

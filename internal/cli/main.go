@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+)
+
+// Main runs the command line args, without the program's name, and returns the exit code. After a second signal
+// something may still run: the caller must exit. version is what the build was stamped with, "" if nothing.
+func Main(args []string, version string) int {
+	if version == "" {
+		version = builtFrom()
+	}
+	a := &app{version: version, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	return a.run(context.Background(), args)
+}
+
+// builtFrom returns the module version that `go install` records, or "unknown".
+func builtFrom() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}

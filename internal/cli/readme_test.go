@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tributary-http/tributary/internal/config"
+)
+
+// What the README says about the command line is true.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := string(text)
+	t.Run("R74 lower-case variables", func(t *testing.T) {
+		for _, want := range []string{
+			"http_proxy=http://127.0.0.1:8080", "https_proxy=http://127.0.0.1:8080", "no_proxy=localhost,127.0.0.0/8,::1",
+		} {
+			if !strings.Contains(readme, want) {
+				t.Errorf("missing: %s", want)
+			}
+		}
+	})
+	t.Run("defaults", func(t *testing.T) {
+		_, rest, ok := strings.Cut(readme, "```toml\n")
+		block, _, closed := strings.Cut(rest, "```")
+		if !ok || !closed {
+			t.Fatal("no TOML block")
+		}
+		got, err := config.Parse(block)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := config.Default()
+		want.Links = []string{}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("the README says %+v\nthe defaults are %+v", got, want)
+		}
+		// The example of a table, commented out, is right too.
+		table := block[strings.Index(block, "# [link."):]
+		var example strings.Builder
+		for line := range strings.Lines(table) {
+			example.WriteString(strings.TrimPrefix(line, "# "))
+		}
+		if c, err := config.Parse(example.String()); err != nil || len(c.Link) != 1 {
+			t.Errorf("the example of a table: %+v, %v", c.Link, err)
+		}
+	})
+	t.Run("exit codes", func(t *testing.T) {
+		for code, what := range map[int]string{
+			exitOK: "done", exitFailure: "failure", exitUsage: "wrong usage", exitPortInUse: "port in use", exitPermission: "no permission",
+		} {
+			if row := fmt.Sprintf("| %d | %s", code, what); !strings.Contains(readme, row) {
+				t.Errorf("missing: %s", row)
+			}
+			if short := fmt.Sprintf("%d %s", code, what); !strings.Contains(exitCodes, short) {
+				t.Errorf("help lacks: %s", short)
+			}
+		}
+	})
+}
