@@ -18,7 +18,9 @@ func TestBook(t *testing.T) {
 	if _, ok := b.Origin(start, origin(1)); ok {
 		t.Error("an empty book knows an origin")
 	}
-	b.SetLink(start, "wlan0", origin(1), estimate.Entry{Rate: mb, Peak: 2 * mb, RTT: 20 * ms, Pipelining: estimate.Works, MaxConns: 3})
+	b.SetLink(start, "wlan0", origin(1), estimate.Entry{
+		Rate: mb, Peak: 2 * mb, RTT: 20 * ms, Pipelining: estimate.Works, MaxConns: 3,
+	})
 	b.SetLink(start, "wwan0", origin(1), estimate.Entry{Rate: 3 * mb})
 	b.SetOrigin(start, origin(1), estimate.Visit{Large: true})
 	e := b.Link(start, "wlan0", origin(1))

@@ -293,7 +293,9 @@ func TestForgivenWhenItComesBack(t *testing.T) {
 }
 
 func TestLastLinkIsProbedNotBanned(t *testing.T) {
-	fail := map[string]func(*world){"silence": (*world).silent, "dial failure": (*world).dial, "bind failure": (*world).bind}
+	fail := map[string]func(*world){
+		"silence": (*world).silent, "dial failure": (*world).dial, "bind failure": (*world).bind,
+	}
 	for name, f := range fail {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1)
@@ -362,7 +364,9 @@ func TestLastLinkIsProbedNotBanned(t *testing.T) {
 		w.b.Present(w.now, 2, false)
 		w.want(0, health.Up, health.NoCause)
 		w.want(1, health.Up, health.NoCause)
-		want := []health.Change{{Link: 2, State: health.Down, Cause: health.Gone}, {Link: 0, State: health.Up}, {Link: 1, State: health.Up}}
+		want := []health.Change{
+			{Link: 2, State: health.Down, Cause: health.Gone}, {Link: 0, State: health.Up}, {Link: 1, State: health.Up},
+		}
 		if got := w.b.Changes(); !slices.Equal(got, want) {
 			t.Errorf("changes %v, want %v", got, want)
 		}
@@ -396,6 +400,14 @@ func TestProbeOutcomeComesLate(t *testing.T) {
 			w.run((*world).dial, (*world).second, (*world).down, (*world).up)
 			w.b.Probed(w.now, 0, ok)
 			w.want(0, health.Up, health.NoCause)
+		})
+		t.Run("never, and the link was banned again", func(t *testing.T) {
+			w := newWorld(t, 2)
+			w.run((*world).dial, (*world).second, (*world).down, (*world).up, (*world).dial)
+			w.answer(ok)
+			if s, _ := w.b.State(0); (s == health.Up) != ok {
+				t.Errorf("after a second probe that ended %v the link is %v", ok, s)
+			}
 		})
 		t.Run("the lonely suspect was banned meanwhile", func(t *testing.T) {
 			w := newWorld(t, 1)
