@@ -53,6 +53,14 @@ func (l *Ledger) Free() []Range { return l.free.Ranges() }
 // Held returns the bytes received and not delivered.
 func (l *Ledger) Held() int64 { return l.got.Len() }
 
+// Last returns the end of the last byte received, or the head.
+func (l *Ledger) Last() int64 {
+	if r := l.got.Ranges(); len(r) > 0 {
+		return r[len(r)-1].End
+	}
+	return l.head
+}
+
 // Ready returns how many bytes at the head can be delivered now.
 func (l *Ledger) Ready() int64 {
 	if r := l.got.Ranges(); len(r) > 0 && r[0].Start == l.head {

@@ -146,10 +146,22 @@ func (m *Machine) Wanted(attempt uint32) int64 {
 	return 0
 }
 
-// Rate returns the goodput of a link in this transfer in bytes per second and whether the link is busy.
-func (m *Machine) Rate(now time.Time, link int8) (float64, bool) {
+// Committed returns how many bytes beyond the head are held or may still come: what the transfer cannot give back now.
+func (m *Machine) Committed() int64 {
+	last := m.led.Last()
+	for i := range m.attempts {
+		if a := &m.attempts[i]; a.cursor < a.want.End {
+			last = max(last, min(a.credit, a.want.End))
+		}
+	}
+	return max(0, last-m.led.Head())
+}
+
+// Link returns the goodput of a link in this transfer in bytes per second, its round-trip time (0 = unknown), and whether
+// it is kept busy.
+func (m *Machine) Link(now time.Time, link int8) (rate float64, rtt time.Duration, busy bool) {
 	l := &m.links[link]
-	return l.rate.PerSecond(now), l.busy
+	return l.rate.PerSecond(now), l.rtt(), l.busy
 }
 
 // Learned returns what this transfer learned of a link, for the Book.

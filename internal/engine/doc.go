@@ -1,0 +1,18 @@
+// Package engine runs transfers: it drives the state machine of package transfer with real connections.
+//
+// One loop goroutine owns a transfer and everything that can change in it. Per connection a lane has two goroutines: one
+// dials and sends, one reads answers in order; they tell the loop what happened and wait for credit, never for each other.
+// The writer is the goroutine that serves the client: it gets bytes in order and tells the loop how far it came. Bytes
+// live in blocks that whoever uses them holds references to.
+//
+//	           asks                 events                in order
+//	loop ---------------> lane ---------------> loop ---------------> writer --> client
+//	  ^  <-- credit ---->  |                      ^                      |
+//	  |                    v                      +----- delivered ------+
+//	fleet, budget        origin
+//
+// The fleet holds what all transfers know of the links (package health) and probes those that were banned; the budget
+// shares memory for reordering among transfers. Both tell a loop by its mailbox, which never blocks.
+//
+// The engine declares the interface through which it fetches (Opener, Conn); package origin implements it.
+package engine

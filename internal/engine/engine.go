@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/schedule"
+)
+
+// Config says how an Engine works. Opener, Dial and Log are required.
+type Config struct {
+	Opener Opener
+	// Dial connects over one link; probes use it.
+	Dial      func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error)
+	Log       *slog.Logger
+	Observers []Observer
+
+	Scheduler string // name in package schedule
+	Restart   bool   // restart continuation instead of cursor continuation, for comparison
+	Budget    int64  // bytes for reordering, all transfers
+	Window    int64  // bytes for reordering, one transfer at most
+	Threshold int64  // objects of no more than so many bytes are one request on one link
+	Patience  time.Duration
+	SlowLink  health.Limits
+
+	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
+	LinkDown func(name string)
+}
+
+// Engine serves GETs over all links.
+type Engine struct {
+	cfg    Config
+	fleet  *fleet
+	budget *Budget
+	blocks *blocks
+	lastID atomic.Uint64
+
+	mu   sync.Mutex
+	book *estimate.Book
+}
+
+// New returns an engine without links; Run must be running for links that were banned to come back.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Opener == nil || cfg.Dial == nil || cfg.Log == nil {
+		panic("engine: Config without Opener, Dial or Log")
+	}
+	if _, err := schedule.New(cfg.Scheduler); err != nil {
+		return nil, err
+	}
+	e := &Engine{cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: newBlocks(cfg.Budget), book: estimate.NewBook()}
+	e.fleet = &fleet{dial: cfg.Dial, limits: cfg.SlowLink, onDown: cfg.LinkDown, tell: e.observe, wake: make(chan struct{}, 1)}
+	return e, nil
+}
+
+// Run looks after the links until ctx ends.
+func (e *Engine) Run(ctx context.Context) { e.fleet.serve(ctx) }
+
+// SetLinks tells which links there are now; transfers that are running take note.
+func (e *Engine) SetLinks(links []link.Link) { e.fleet.setLinks(links) }
+
+// Ranked returns the links that pass-through requests may use, best first.
+func (e *Engine) Ranked() []link.Link { return e.fleet.ranked() }
+
+// Status describes the engine for observers.
+func (e *Engine) Status() Status {
+	s := Status{Links: e.fleet.status(), Budget: e.budget.Total(), Granted: e.budget.Granted(), Held: e.blocks.held()}
+	e.fleet.mu.Lock()
+	runs := slices.Clone(e.fleet.runs)
+	e.fleet.mu.Unlock()
+	for _, r := range runs {
+		if t := r.status.Load(); t != nil {
+			s.Transfers = append(s.Transfers, *t)
+		}
+	}
+	return s
+}
+
+// Get serves one GET. The answer is what the client would have seen over one link without the proxy; its body comes over
+// several where that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
+func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
+	ranged := req.StartRanged
+	for {
+		r, err := newRun(ctx, e, req, ranged)
+		if err != nil {
+			return nil, err
+		}
+		go r.loop()
+		select {
+		case s := <-r.started:
+			switch {
+			case s.again:
+				<-r.done
+				ranged = false
+				continue
+			case s.err != nil:
+				<-r.done
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				return nil, s.err
+			}
+			return s.resp, nil
+		case <-ctx.Done():
+			<-r.done
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// failure makes the error of a transfer that gave up.
+func failure(last error, why fmt.Stringer, link string) error {
+	if last == nil {
+		last = errors.New(why.String())
+	}
+	if a := new(AttemptError); errors.As(last, &a) {
+		return last
+	}
+	return &AttemptError{Op: "transfer", Link: link, Err: last}
+}
+
+func (e *Engine) observe(ev Event) {
+	for _, o := range e.cfg.Observers {
+		o.Observe(ev)
+	}
+}
+
+func (e *Engine) lookUp(link string, o estimate.Origin) estimate.Entry {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.book.Link(time.Now(), link, o)
+}
+
+// warm reports whether links should be connected before anything is known of the object (DESIGN.md, promise 6).
+func (e *Engine) warm(o estimate.Origin) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	v, known := e.book.Origin(time.Now(), o)
+	return !known || v.Large
+}
+
+func (e *Engine) learn(o estimate.Origin, v estimate.Visit, links map[string]estimate.Entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	if was, ok := e.book.Origin(now, o); ok && was.Large {
+		v.Large = true
+	}
+	e.book.SetOrigin(now, o, v)
+	for name, entry := range links {
+		e.book.SetLink(now, name, o, entry)
+	}
+}

@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// maxOutstanding bounds the requests on one connection: more than the machine ever pipelines.
+const maxOutstanding = 16
+
+// event is what a lane or the writer tells the loop.
+type event struct {
+	transfer.Event
+	lane  *lane
+	fetch *fetch
+	piece piece  // Read: the bytes, with a reference
+	reply *Reply // first answer: the loop answers by fetch.verdict
+	err   error
+}
+
+// verdict is what the loop makes of an answer that came before the version was known.
+type verdict uint8
+
+const (
+	read   verdict = iota // its body is part of the transfer
+	stream                // the client gets its body as it comes
+	drop                  // close the connection
+)
+
+// fetch is one attempt.
+type fetch struct {
+	id      uint32
+	ask     Ask
+	credit  atomic.Int64
+	more    chan struct{} // credit has grown
+	verdict chan verdict
+	asked   time.Time
+	link    int8
+}
+
+func (f *fetch) extend(upTo int64) {
+	f.credit.Store(upTo)
+	select {
+	case f.more <- struct{}{}:
+	default:
+	}
+}
+
+// lane is one connection with the goroutine that dials and sends, and the one that reads. The loop closes asks to end it.
+type lane struct {
+	r     *run
+	id    uint32
+	link  int8
+	asks  chan *fetch // from the loop
+	sent  chan *fetch // from the sender to the reader
+	ctx   context.Context
+	end   context.CancelFunc
+	keep  atomic.Bool // release the connection when all is read
+	alive sync.WaitGroup
+
+	mu   sync.Mutex
+	conn Conn
+}
+
+func newLane(r *run, id uint32, link int8) *lane {
+	l := &lane{r: r, id: id, link: link, asks: make(chan *fetch, maxOutstanding), sent: make(chan *fetch, maxOutstanding)}
+	l.ctx, l.end = context.WithCancel(r.ctx)
+	l.alive.Go(l.send)
+	return l
+}
+
+// close ends the lane at once; blocked calls return.
+func (l *lane) close() {
+	l.end()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		l.conn.Close()
+	}
+}
+
+// release ends the lane when what was asked for is read, and gives the connection back.
+func (l *lane) release() {
+	l.keep.Store(true)
+	close(l.asks)
+	// What is left is the end of a body that was read in full: it does not take long, or the connection is not worth it.
+	time.AfterFunc(time.Second, l.close)
+}
+
+// send dials, then sends what the loop asks for.
+func (l *lane) send() {
+	defer close(l.sent)
+	began := time.Now()
+	c, err := l.r.e.cfg.Opener.Open(l.ctx, l.r.e.fleet.at(l.link), l.r.target)
+	if err != nil {
+		why := transfer.Unreachable
+		if a := new(AttemptError); errors.As(err, &a) {
+			why = a.Why
+		}
+		l.r.tell(event{lane: l, err: err, Event: transfer.Event{
+			Kind: transfer.OpenFailed, Conn: l.id, Why: why, Refused: refusedByOrigin(err),
+		}})
+		return
+	}
+	l.mu.Lock()
+	l.conn = c
+	l.mu.Unlock()
+	if l.ctx.Err() != nil {
+		c.Close()
+		return
+	}
+	info := c.Info()
+	rtt := info.RTT
+	if rtt == 0 && !info.Reused {
+		rtt = time.Since(began)
+	}
+	l.r.tell(event{lane: l, Event: transfer.Event{Kind: transfer.Opened, Conn: l.id, RTT: rtt, Reused: info.Reused}})
+	l.alive.Go(func() { l.read(c) })
+	for {
+		select {
+		case f, ok := <-l.asks:
+			if !ok {
+				return
+			}
+			if err := c.Send(f.ask); err != nil {
+				l.ended(f, err)
+				return
+			}
+			l.sent <- f // never full: the machine pipelines less
+		case <-l.ctx.Done():
+			c.Close()
+			return
+		}
+	}
+}
+
+// read reads the answers in order.
+func (l *lane) read(c Conn) {
+	for f := range l.sent {
+		if !l.answer(c, f) {
+			return
+		}
+	}
+	if l.keep.Load() && l.ctx.Err() == nil {
+		c.Release()
+	} else {
+		c.Close()
+	}
+}
+
+// answer reads one answer; false means that the lane has come to its end.
+func (l *lane) answer(c Conn, f *fetch) bool {
+	reply, err := c.Next()
+	if f.ask.Want == nil && reply != nil { // the loop decides what is made of it
+		l.r.tell(event{lane: l, fetch: f, reply: reply, err: err})
+		select {
+		case v := <-f.verdict:
+			switch v {
+			case stream:
+				return false // the connection belongs to the response now
+			case drop:
+				c.Close()
+				return false
+			}
+		case <-l.ctx.Done():
+			c.Close()
+			return false
+		}
+	} else {
+		if err != nil {
+			c.Close()
+			l.ended(f, err)
+			return false
+		}
+		l.r.tell(event{lane: l, fetch: f, Event: transfer.Event{
+			Kind: transfer.Headed, Attempt: f.id, Range: reply.Range, Size: reply.ID.Total, Close: reply.Close,
+		}})
+	}
+	if err := l.body(f, reply.Body, reply.Range); err != nil {
+		c.Close()
+		l.ended(f, err)
+		return false
+	}
+	l.r.tell(event{lane: l, fetch: f, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Why: transfer.Complete}})
+	return true
+}
+
+// body reads the bytes of r, as far as the credit goes.
+func (l *lane) body(f *fetch, from io.Reader, r segment.Range) error {
+	var b *block
+	fill := 0
+	defer func() {
+		if b != nil {
+			b.free()
+		}
+	}()
+	for at := r.Start; ; {
+		limit := min(f.credit.Load(), r.End)
+		if at >= limit && at < r.End {
+			select {
+			case <-f.more:
+				continue
+			case <-l.ctx.Done():
+				return &AttemptError{Op: "body", Why: transfer.Canceled, Err: context.Canceled}
+			}
+		}
+		if b == nil || fill == blockSize {
+			if b != nil {
+				b.free()
+			}
+			b, fill = l.r.e.blocks.get(), 0
+		}
+		n, err := from.Read(b.data[fill:min(blockSize, int64(fill)+max(limit-at, 0))])
+		if n > 0 {
+			b.hold()
+			l.r.tell(event{lane: l, fetch: f, piece: piece{off: at, b: b, lo: fill, hi: fill + n},
+				Event: transfer.Event{Kind: transfer.Read, Attempt: f.id, N: int64(n)}})
+			at += int64(n)
+			fill += n
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// ended tells the loop that an attempt failed.
+func (l *lane) ended(f *fetch, err error) {
+	e := event{lane: l, fetch: f, err: err, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Why: transfer.Reset}}
+	if a := new(AttemptError); errors.As(err, &a) {
+		e.Why, e.RetryAfter = a.Why, a.RetryAfter
+	}
+	l.r.tell(e)
+}
+
+// refusedByOrigin reports whether an error shows that the origin was reached: it refused, or its name does not exist.
+func refusedByOrigin(err error) bool {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return true
+	}
+	dns, ok := errors.AsType[*net.DNSError](err)
+	return ok && dns.IsNotFound
+}
+
+// clone copies header fields, leaving out those named.
+func clone(h http.Header, without ...string) http.Header {
+	c := h.Clone()
+	for _, n := range without {
+		c.Del(n)
+	}
+	return c
+}
