@@ -5,7 +5,6 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -X main.version=$(VERSION)
 TOOL    := $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
-SEEDS    ?= 1000
 
 # Tests of other programs' behaviour need these Debian packages: "command:package", "-:package" if it has no command.
 # `make test` as root installs what is missing.

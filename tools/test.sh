@@ -19,19 +19,21 @@ missing() {
 
 # install_packages installs without questions and without starting a service (policy-rc.d, invoke-rc.d(8)).
 install_packages() {
-	local policy=/usr/sbin/policy-rc.d made='' log status=0
+	local policy=/usr/sbin/policy-rc.d made='' log package failed=''
 	log=$(mktemp)
 	if [ ! -e "$policy" ]; then
 		printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy" && made=yes
 	fi
 	export DEBIAN_FRONTEND=noninteractive
-	{ timeout 300 apt-get update -q && timeout 600 apt-get install -q -y --no-install-recommends "$@"; } \
-		>"$log" 2>&1 </dev/null || status=$?
+	timeout 300 apt-get update -q >"$log" 2>&1 </dev/null
+	for package in "$@"; do # one by one, so that one that is not to be had does not keep the others out
+		timeout 600 apt-get install -q -y --no-install-recommends "$package" >>"$log" 2>&1 </dev/null || failed+=" $package"
+	done
 	[ -n "$made" ] && rm -f "$policy"
-	if [ "$status" != 0 ]; then
-		say "apt-get could not install: $* (exit status $status). Its last lines:"
+	if [ -n "$failed" ]; then
+		say "apt-get could not install:$failed. Its last lines:"
 		tail -n 8 "$log" | sed 's/^/   /'
-		say 'The tests that need them are skipped. With a network: apt-get update && apt-get install '"$*"
+		say "The tests that need them are skipped. With a network: apt-get update && apt-get install$failed"
 	fi
 	rm -f "$log"
 }
