@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
 )
 
 // Config is everything a user can set. The zero value is not valid: start from Default.
@@ -61,7 +63,7 @@ func Default() Config {
 	return Config{
 		Listen:         "127.0.0.1:8080",
 		Admin:          "127.0.0.1:9091",
-		Scheduler:      "alg3",
+		Scheduler:      schedule.Default,
 		Alg3:           "guarded",
 		Continuation:   "cursor",
 		Threshold:      256 << 10,
@@ -73,7 +75,15 @@ func Default() Config {
 }
 
 // Schedulers returns the names that Scheduler may have.
-func Schedulers() []string { return []string{"alg3", "naive", "single"} }
+func Schedulers() []string { return schedule.Names() }
+
+// Algorithm returns the name of the scheduler to run (schedule.New): Scheduler, in the variant that Alg3 chooses.
+func (c Config) Algorithm() string {
+	if c.Scheduler == "alg3" && c.Alg3 == "literal" {
+		return "alg3-literal"
+	}
+	return c.Scheduler
+}
 
 // Level returns LogLevel for package slog; Info if it is not valid.
 func (c Config) Level() slog.Level {

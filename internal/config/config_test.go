@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
 )
 
 func TestDefaultIsValid(t *testing.T) {
@@ -113,7 +115,7 @@ func TestValidateNamesEverything(t *testing.T) {
 	for _, want := range []string{
 		`listen: "" is no IP address`, `admin: "x" is no port`, `admin: "proxy.example" is no IP`,
 		`"wlan0" is named twice`, `"a/b" is no interface name`, `[link.off] says enabled = false`, `"dns.example" is no IP`,
-		`scheduler: "alg4" is none of alg3, naive, single`, "alg3: ", "continuation: ", "log_level: ",
+		`scheduler: "alg4" is none of alg3, `, "alg3: ", "continuation: ", "log_level: ",
 		"threshold: ", "budget: ", "transfer_window: ", "write it with a unit",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -234,5 +236,25 @@ func TestBytes(t *testing.T) {
 		if got := b.String(); got != want {
 			t.Errorf("%d: %q, want %q", int64(b), got, want)
 		}
+	}
+}
+
+func TestAlgorithm(t *testing.T) {
+	for _, variant := range []string{"guarded", "literal"} {
+		for _, name := range Schedulers() {
+			c := Default()
+			c.Scheduler, c.Alg3 = name, variant
+			if err := c.Validate(); err != nil {
+				t.Error(err)
+			}
+			if _, err := schedule.New(c.Algorithm()); err != nil {
+				t.Errorf("%s, %s: %v", name, variant, err)
+			}
+		}
+	}
+	c := Default()
+	c.Alg3 = "literal"
+	if got := c.Algorithm(); got != "alg3-literal" {
+		t.Errorf("the literal variant is %q", got)
 	}
 }
