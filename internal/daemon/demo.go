@@ -1,0 +1,37 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// Start runs the proxy on a free port of loopback over the given links, connecting by dial; stop ends it and waits.
+func Start(ctx context.Context, links []link.Link, dial dialFunc) (proxyURL string, stop func(), err error) {
+	cfg := config.Default()
+	cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
+	return StartWith(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), link.NewStatic(links...), dial)
+}
+
+// StartWith is Start with a configuration, a log and links that may change.
+func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source, dial dialFunc) (string, func(), error) {
+	d := &Daemon{cfg: cfg, log: log, source: links}
+	if err := d.build(dial, "demo"); err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ready, ended := make(chan net.Addr, 1), make(chan error, 1)
+	go func() { ended <- d.serve(ctx, func(a net.Addr) { ready <- a }) }()
+	select {
+	case a := <-ready:
+		return "http://" + a.String(), func() { cancel(); <-ended }, nil
+	case err := <-ended:
+		cancel()
+		return "", nil, fmt.Errorf("start the proxy: %w", err)
+	}
+}

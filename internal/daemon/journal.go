@@ -1,0 +1,27 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/tributary-http/tributary/internal/engine"
+)
+
+// journal logs what changes the state of links; transfers log their own summary.
+type journal struct{ log *slog.Logger }
+
+func newJournal(log *slog.Logger) journal { return journal{log} }
+
+// Observe implements engine.Observer.
+func (j journal) Observe(e engine.Event) {
+	switch e.Kind {
+	case engine.EventLinkState:
+		level := slog.LevelInfo
+		if e.State == "suspect" || e.Reason == "silence" && e.State == "up" {
+			level = slog.LevelDebug // LTE falls silent all the time
+		}
+		j.log.Log(context.Background(), level, "link state", "link", e.Link, "state", e.State, "reason", e.Reason)
+	case engine.EventFailover:
+		j.log.Debug("bytes taken over", "link", e.Link, "transfer", e.Transfer)
+	}
+}

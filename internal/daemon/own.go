@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+)
+
+var errSelf = errors.New("the address is this proxy's own")
+
+// listeners knows the own listening addresses: a request to one of them would loop (proxy-rules.md R15, R182).
+type listeners struct {
+	mu  sync.Mutex
+	own []netip.AddrPort
+}
+
+func (l *listeners) add(a net.Addr) {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.own = append(l.own, t.AddrPort())
+}
+
+// has reports whether a connection to the address would end at an own listener.
+func (l *listeners) has(a netip.AddrPort) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	addr := a.Addr().Unmap()
+	for _, o := range l.own {
+		own := o.Addr().Unmap()
+		switch {
+		case o.Port() != a.Port():
+		case own == addr, addr.IsUnspecified(), addr.IsLoopback() && own.IsLoopback(), own.IsUnspecified() && local(addr):
+			return true
+		}
+	}
+	return false
+}
+
+// refuse is has in the form that the dialer asks for.
+func (l *listeners) refuse(a netip.AddrPort) error {
+	if l.has(a) {
+		return errSelf
+	}
+	return nil
+}
+
+// local reports whether an address is one of this machine's.
+func local(a netip.Addr) bool {
+	if a.IsLoopback() {
+		return true
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return true
+	}
+	for _, x := range all {
+		if n, ok := x.(*net.IPNet); ok {
+			if own, ok := netip.AddrFromSlice(n.IP); ok && own.Unmap() == a {
+				return true
+			}
+		}
+	}
+	return false
+}
