@@ -45,6 +45,7 @@ func newEmulator(client, server int, down, up Shape, seed uint64) (*emulator, er
 	}
 	e.down = newDirection(down, rand.New(rand.NewPCG(seed, 0)), &e.pool)
 	e.up = newDirection(up, rand.New(rand.NewPCG(seed, 1)), &e.pool)
+	addProcs(1)
 	go e.run()
 	return e, nil
 }
@@ -79,13 +80,28 @@ func (e *emulator) close() {
 	<-e.done
 }
 
+// procs guards the number of Ps (see package runtime), which belongs to the whole process: each emulator adds one.
+var procs sync.Mutex
+
+func addProcs(n int) {
+	procs.Lock()
+	defer procs.Unlock()
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
+}
+
+// maxWait bounds the sleep in ppoll: Go's scheduler interrupts it by a signal when it wants the thread to stop, but not
+// under GODEBUG=asyncpreemptoff=1.
+const maxWait = 20 * time.Millisecond
+
 // run is the emulator's loop: take what the devices have, hand over what is due, sleep until the next is due.
 //
-// Go's timers round up to a millisecond where nothing else wakes the poller, so the loop sleeps in ppoll on a thread of
-// its own, with real-time priority where it gets that: a packet that waits for the programs under test to leave the
-// processor would be measured as a slower link.
+// Go's timers round up to a millisecond where nothing else wakes the poller, and a thread that comes back from a system
+// call waits for the scheduler, whose other threads may have to wait for a busy processor: packets would be late, and
+// the link would measure slower than it is. So the loop keeps its P while it sleeps, which is why it adds one, and its
+// thread has real-time priority where it gets that.
 func (e *emulator) run() {
 	defer close(e.done)
+	defer addProcs(-1)
 	runtime.LockOSThread() // never unlocked: the thread's priority must not pass to other goroutines
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}, 0)
@@ -95,7 +111,6 @@ func (e *emulator) run() {
 		{Fd: int32(e.server), Events: unix.POLLIN},
 		{Fd: int32(e.wakeFd), Events: unix.POLLIN},
 	}
-	var timeout unix.Timespec
 	for !e.quit {
 		e.drain(e.client, e.up)
 		e.drain(e.server, e.down)
@@ -103,14 +118,11 @@ func (e *emulator) run() {
 		e.forward(e.client, e.down, now)
 		e.forward(e.server, e.up, now)
 
-		wait := &timeout
-		switch at, ok := e.next(); {
-		case !ok:
-			wait = nil
-		default:
-			timeout = unix.NsecToTimespec(int64(max(at-time.Since(e.began), 0)))
+		wait := maxWait
+		if at, ok := e.next(); ok {
+			wait = min(wait, max(at-time.Since(e.began), 0))
 		}
-		if _, err := unix.Ppoll(fds, wait, nil); err == nil && fds[2].Revents != 0 {
+		if errno := rawPoll(fds, wait); errno == 0 && fds[2].Revents != 0 {
 			e.answer()
 		}
 	}
@@ -131,8 +143,7 @@ func (e *emulator) answer() {
 	}
 }
 
-// drain takes every packet that a device's interface has sent. System calls on the devices never block, so they are made
-// without telling Go's scheduler, which would cost more than they do.
+// drain takes every packet that a device's interface has sent.
 func (e *emulator) drain(dev int, d *direction) {
 	for {
 		p := e.pool.get()

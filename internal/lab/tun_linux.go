@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,8 +26,18 @@ func openTUN(name string) (int, error) {
 	return fd, nil
 }
 
-// rawIO is read or write on a descriptor that never blocks.
+// rawIO is read or write on a descriptor that never blocks, without the detour through Go's scheduler, which would cost
+// more than the call.
 func rawIO(trap uintptr, fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall(trap, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
 	return int(n), errno
+}
+
+// rawPoll is ppoll without the detour through Go's scheduler: the calling goroutine keeps its P. EINTR is among the
+// errors.
+func rawPoll(fds []unix.PollFd, wait time.Duration) unix.Errno {
+	timeout := unix.NsecToTimespec(int64(wait))
+	_, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(fds))), uintptr(len(fds)),
+		uintptr(unsafe.Pointer(&timeout)), 0, 0, 0)
+	return errno
 }
