@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -180,6 +181,22 @@ func (l *Lab) LinkNames() []string {
 		names = append(names, link.Name)
 	}
 	return names
+}
+
+// ClientName is the name of the client namespace, for ip netns exec.
+func (l *Lab) ClientName() string { return l.client.name }
+
+// ServerName is the name of the server namespace.
+func (l *Lab) ServerName() string { return l.server.name }
+
+// CongestionControl is the TCP congestion control in use at the origin, "" if it cannot be read.
+func (l *Lab) CongestionControl() string {
+	var name []byte
+	_ = l.server.enter(func() (err error) {
+		name, err = os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
+		return err
+	})
+	return strings.TrimSpace(string(name))
 }
 
 // Client returns a command that runs in the client namespace, in a process group of its own. It is killed when ctx ends

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/lab"
+)
+
+// contender is a way to download an object over the lab's links.
+type contender struct {
+	name  string
+	mptcp bool // needs the origin that accepts MPTCP
+	// argv is the command; {url}, {out} and {links} are replaced
+	argv []string
+	// proxy, if not "", is the scheduler of a tributary that argv downloads through
+	proxy string
+	// ownTime: the command prints the seconds that its download took
+	ownTime bool
+}
+
+const (
+	proxyAddr = "127.0.0.1:18080" // in the client namespace, where nothing else listens
+	adminAddr = "127.0.0.1:19091"
+	mptcpPort = 8081
+)
+
+// curl downloads and prints its own time.
+func curl(args ...string) []string {
+	return append([]string{"curl", "-sS", "--fail", "-w", "%{time_total}", "-o", "{out}"}, args...)
+}
+
+func parseContenders(o benchOptions) ([]contender, error) {
+	var all []contender
+	for _, text := range o.contenders {
+		c, err := parseContender(text)
+		if err != nil {
+			return nil, err
+		}
+		if c.proxy != "" {
+			if _, err := os.Stat(o.binary); err != nil {
+				return nil, fmt.Errorf("contender %s: %w: make build, or name it with --binary", text, err)
+			}
+		} else if _, err := exec.LookPath(c.argv[0]); err != nil {
+			return nil, fmt.Errorf("contender %s: %w: install its Debian package", text, err)
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func parseContender(text string) (contender, error) {
+	if name, cmd, ok := strings.Cut(text, "="); ok {
+		if name == "" || strings.TrimSpace(cmd) == "" {
+			return contender{}, fmt.Errorf("contender %q: want NAME=CMD", text)
+		}
+		return contender{name: name, argv: []string{"sh", "-c", cmd}}, nil
+	}
+	kind, arg, _ := strings.Cut(text, ":")
+	switch {
+	case kind == "tributary" && arg != "":
+		return contender{name: text, proxy: arg, argv: curl("-x", "http://"+proxyAddr, "{url}"), ownTime: true}, nil
+	case kind == "single" && arg != "":
+		return contender{name: text, argv: curl("--interface", arg, "{url}"), ownTime: true}, nil
+	case text == "aria2-2" || text == "aria2-8":
+		n := strings.TrimPrefix(text, "aria2-")
+		return contender{name: text, argv: []string{
+			"aria2c", "--no-conf", "--quiet", "--disable-ipv6=true", "--async-dns=false", "--file-allocation=none",
+			"--allow-overwrite=true", "--multiple-interface={links}", "--split=" + n,
+			"--max-connection-per-server=" + n, "--min-split-size=1M", "--dir=/", "--out={out}", "{url}",
+		}}, nil
+	case text == "mptcp":
+		return contender{
+			name: text, mptcp: true, argv: append([]string{"mptcpize", "run"}, curl("{url}")...), ownTime: true,
+		}, nil
+	}
+	return contender{}, fmt.Errorf(
+		"contender %q: want tributary:SCHEDULER, single:LINK, aria2-2, aria2-8, mptcp or NAME=CMD", text)
+}
+
+// bed is a lab with what the contenders need.
+type bed struct {
+	lab      *lab.Lab
+	object   lab.Object
+	viaMPTCP lab.Object
+	options  benchOptions
+}
+
+func newBed(ctx context.Context, l *lab.Lab, size lab.Bytes, o benchOptions) (*bed, error) {
+	b := &bed{lab: l, options: o}
+	n, err := l.StartNginx(ctx, lab.NginxOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if b.object, err = n.Object(size); err != nil {
+		return nil, err
+	}
+	if _, err := l.StartDNS(); err != nil {
+		return nil, err
+	}
+	if l.Scenario.MPTCP {
+		m, err := l.StartNginx(ctx, lab.NginxOptions{Port: mptcpPort, MPTCP: true})
+		if err != nil {
+			return nil, err
+		}
+		if b.viaMPTCP, err = m.Object(size); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func (b *bed) limit(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.options.timeout)
+	defer cancel()
+	if err := b.lab.Fresh(ctx); err != nil {
+		return 0, err
+	}
+	return b.lab.Limit(ctx, b.object.URL, b.object.Size, b.lab.Links()...)
+}
+
+// measure lets a contender download the object and returns how long it took.
+func (b *bed) measure(ctx context.Context, c contender) (took time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, b.options.timeout)
+	defer cancel()
+	if c.proxy != "" {
+		stop, err := b.startTributary(ctx, c.proxy)
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	if err := b.lab.Fresh(ctx); err != nil {
+		return 0, err
+	}
+	object := b.object
+	if c.mptcp {
+		object = b.viaMPTCP
+	}
+	out := filepath.Join(b.lab.Dir, "out")
+	replace := strings.NewReplacer(
+		"{url}", object.URL, "{out}", out, "{links}", strings.Join(b.lab.LinkNames(), ","))
+	argv := make([]string, len(c.argv))
+	for i, arg := range c.argv {
+		argv[i] = replace.Replace(arg)
+	}
+	var printed, said bytes.Buffer
+	cmd := b.lab.Client(ctx, argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = &printed, &said
+
+	playing, stopEvents := context.WithCancel(ctx)
+	defer stopEvents()
+	played := make(chan error, 1)
+	began := time.Now()
+	if b.options.events {
+		go func() { played <- b.lab.PlayEvents(playing) }()
+	} else {
+		played <- nil
+	}
+	err = cmd.Run()
+	took = time.Since(began)
+	stopEvents()
+	if e := <-played; !errors.Is(e, context.Canceled) {
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return took, fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
+	}
+	if c.ownTime {
+		seconds, err := strconv.ParseFloat(strings.TrimSpace(printed.String()), 64)
+		if err != nil {
+			return took, fmt.Errorf("curl printed %q instead of its time", printed.String())
+		}
+		took = time.Duration(seconds * float64(time.Second))
+	}
+	return took, checkSum(out, object)
+}
+
+// startTributary starts the binary under test in the client namespace and waits until it listens. stop ends it and says
+// what it printed if it did not end well.
+func (b *bed) startTributary(ctx context.Context, scheduler string) (stop func() error, err error) {
+	args := []string{"serve", "--listen", proxyAddr, "--admin", adminAddr, "--scheduler", scheduler}
+	for _, name := range b.lab.LinkNames() {
+		args = append(args, "--link", name)
+	}
+	binary, err := filepath.Abs(b.options.binary)
+	if err != nil {
+		return nil, err
+	}
+	var said bytes.Buffer
+	cmd := b.lab.Client(ctx, binary, args...)
+	// its configuration and its control socket are those of this run, not the user's
+	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+b.lab.Dir, "XDG_CONFIG_HOME="+b.lab.Dir, "HOME="+b.lab.Dir)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	stop = func() error {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case err := <-ended:
+			if err != nil {
+				return fmt.Errorf("tributary: %w: %s", err, tail(said.String()))
+			}
+		case <-time.After(5 * time.Second):
+			_ = cmd.Cancel()
+			<-ended
+			return errors.New("tributary: it does not end on SIGTERM")
+		}
+		return nil
+	}
+	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := b.lab.WaitForClient(wait, proxyAddr); err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	return stop, nil
+}
+
+// tail returns the end of what a program said.
+func tail(s string) string {
+	s = strings.TrimSpace(s)
+	return s[max(0, len(s)-2000):]
+}
