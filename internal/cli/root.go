@@ -66,13 +66,7 @@ func (a *app) root(started *bool) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetGlobalNormalizationFunc(normalize)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.versionCommand())
-	if a.serve != nil {
-		root.AddCommand(a.serveCommand())
-	}
-	if a.proxy != nil {
-		root.AddCommand(a.demoCommand())
-	}
+	root.AddCommand(a.serveCommand(), a.demoCommand(), a.versionCommand())
 	return root
 }
 

@@ -57,14 +57,10 @@ func (d *Daemon) build(dial dialFunc, version string) error {
 	d.pool = origin.New(dial, nil)
 	// Metrics read the engine's status, and the engine tells metrics its events.
 	d.metrics = metrics.New(version, func() engine.Status { return d.engine.Status() })
-	name := d.cfg.Scheduler
-	if name == "alg3" && d.cfg.Alg3 == "literal" {
-		name = "alg3-literal"
-	}
 	var err error
 	d.engine, err = engine.New(engine.Config{
 		Opener: d.pool, Dial: dial, Log: d.log, Observers: []engine.Observer{d.metrics, newJournal(d.log)},
-		Scheduler: name, Restart: d.cfg.Continuation == "restart",
+		Scheduler: d.cfg.Algorithm(), Restart: d.cfg.Continuation == "restart",
 		Budget: int64(d.cfg.Budget), Window: int64(d.cfg.TransferWindow), Threshold: int64(d.cfg.Threshold),
 		Patience: d.cfg.WaitForLink, SlowLink: health.PaperLimits,
 		LinkDown: d.linkDown,

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+
+	"github.com/tributary-http/tributary/internal/link"
 )
 
 var errSelf = errors.New("the address is this proxy's own")
@@ -34,7 +36,7 @@ func (l *listeners) has(a netip.AddrPort) bool {
 		own := o.Addr().Unmap()
 		switch {
 		case o.Port() != a.Port():
-		case own == addr, addr.IsUnspecified(), addr.IsLoopback() && own.IsLoopback(), own.IsUnspecified() && local(addr):
+		case own == addr, addr.IsUnspecified(), addr.IsLoopback() && own.IsLoopback(), own.IsUnspecified() && link.Local(addr):
 			return true
 		}
 	}
@@ -47,23 +49,4 @@ func (l *listeners) refuse(a netip.AddrPort) error {
 		return errSelf
 	}
 	return nil
-}
-
-// local reports whether an address is one of this machine's.
-func local(a netip.Addr) bool {
-	if a.IsLoopback() {
-		return true
-	}
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return true
-	}
-	for _, x := range all {
-		if n, ok := x.(*net.IPNet); ok {
-			if own, ok := netip.AddrFromSlice(n.IP); ok && own.Unmap() == a {
-				return true
-			}
-		}
-	}
-	return false
 }

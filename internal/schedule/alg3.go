@@ -15,8 +15,8 @@ import (
 // slowly; it fails where throughput is misjudged, since its requests are long.
 //
 // By default it is guarded (sources.md section 2.1): sizes follow what is left, not the whole object; the floor is 2.5 x
-// BDP, because at 1 x BDP a trigger of 60 % leaves a gap of 0.6 RTT; a range is no longer than the link's share of a
-// quarter of the reorder window; a link that runs dry sooner asks sooner; and at the end the faster link takes the tail
+// BDP, because at 1 x BDP a trigger of 60 % leaves a gap of 0.6 RTT; a range is no longer than the link's share of an
+// eighth of the reorder window and 200 ms of its goodput; a link that runs dry sooner asks sooner; and at the end the faster link takes the tail
 // of the slower one (Nikravesh 2018, equation 6.1). Literal gives the formulas as printed, for comparison.
 type Alg3 struct {
 	Literal bool
@@ -24,12 +24,13 @@ type Alg3 struct {
 }
 
 const (
-	firstSize = 256 << 10 // first range of a link of which nothing is known
-	issueAt   = 0.6       // share of a range after which the next one is asked for
-	outstand  = 2         // requests on a link at a time, as the 60 % rule gives
-	bdpFloor  = 2.5       // floor of a range in BDP: 1 / (1 - issueAt)
-	windowDiv = 4         // a range takes at most its share of this part of the window: two per link and room to run ahead
-	tailMin   = 32 << 10  // a tail shorter than this stays where it is
+	firstSize = 256 << 10              // first range of a link of which nothing is known
+	issueAt   = 0.6                    // share of a range after which the next one is asked for
+	outstand  = 2                      // requests on a link at a time, as the 60 % rule gives
+	bdpFloor  = 2.5                    // floor of a range in BDP: 1 / (1 - issueAt)
+	windowDiv = 8                      // a range takes at most its share of this part of the window: two per link and room to run ahead
+	longest   = 200 * time.Millisecond // of the link's goodput in one range: what a link owes when it dies delays the client
+	tailMin   = 32 << 10               // a tail shorter than this stays where it is
 )
 
 // Next implements Scheduler.
@@ -67,11 +68,7 @@ func (s *Alg3) until(now time.Time, v *View) time.Time {
 	var at time.Time
 	for i := range v.Links {
 		l := &v.Links[i]
-		if !l.Usable || l.Running == 0 || l.Rate <= 0 || l.Due() {
-			continue
-		}
-		dry := time.Duration(float64(l.Asked)/l.Rate*float64(time.Second)) - l.RTT - lead
-		if t := now.Add(dry); at.IsZero() || t.Before(at) {
+		if t := l.dry(now); l.Usable && !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
 	}
@@ -129,8 +126,9 @@ func (s *Alg3) size(v *View, i int8, rem int64) (int64, Reason) {
 	}
 	size, why := p.Size()
 	// Unlike the paper's downloader a proxy holds what comes early in bounded memory.
-	if w := int64(float64(v.Window) / windowDiv * l.Rate / thr); size > w {
-		size, why = max(w, min(firstSize, v.Window/windowDiv)), Window
+	most := min(int64(float64(v.Window)/windowDiv*l.Rate/thr), max(int64(l.Rate*longest.Seconds()), p.floor()))
+	if size > most {
+		size, why = max(most, min(rescueMin, v.Window/windowDiv)), Window
 	}
 	return max(size, 1), why
 }
@@ -158,9 +156,11 @@ func (p Params) Share() int64 {
 // BDP is bw_x rtt_x.
 func (p Params) BDP() int64 { return int64(math.Round(p.Bandwidth * p.RTT.Seconds())) }
 
+func (p Params) floor() int64 { return int64(math.Round(p.Floor * float64(p.BDP()))) }
+
 // Size is Algorithm 3 with BDP difference padding.
 func (p Params) Size() (int64, Reason) {
-	size, floor := p.Share(), int64(math.Round(p.Floor*float64(p.BDP())))
+	size, floor := p.Share(), p.floor()
 	if size < floor {
 		return floor, Floor
 	}

@@ -15,17 +15,25 @@ const (
 
 // Rescue returns the second copy to ask for, if a silent link owes bytes that come before everything else a link could
 // do now: owed is the first range, from the head on, that a silent attempt covers and nobody asked for twice. It belongs
-// to every scheduler: the machine asks it first.
-func Rescue(v *View, from *Attempt, owed segment.Range) (Decision, bool) {
+// to every scheduler: the machine asks it first. While links that could help are busy the answer is Wait, so that they
+// are given nothing that can wait; false means that the scheduler decides.
+func Rescue(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision, bool) {
 	if r, ok := v.firstFree(); ok && r.Start < owed.Start {
 		return Decision{}, false
 	}
 	if owed.Start >= v.Limit {
 		return Decision{}, false
 	}
+	until, help := time.Time{}, false
 	for i := range v.Links {
 		l := &v.Links[i]
-		if int8(i) == from.Link || !l.Usable || !l.CanAsk || !l.Due() {
+		if int8(i) == from.Link || !l.Usable {
+			continue
+		}
+		if help = true; !l.CanAsk || !l.Due() {
+			if t := l.dry(now); !t.IsZero() && (until.IsZero() || t.Before(until)) {
+				until = t
+			}
 			continue
 		}
 		n := max(rescueMin, int64(l.Rate*rescueTime.Seconds()))
@@ -35,7 +43,7 @@ func Rescue(v *View, from *Attempt, owed segment.Range) (Decision, bool) {
 		}
 		return Decision{Do: Fetch, Link: int8(i), Range: r, From: from.ID, Hedge: true, Why: Takeover}, true
 	}
-	return Decision{}, false
+	return wait(until), help
 }
 
 // lead is how long before the end of what a link was asked for its next request must leave, beyond one round trip.
@@ -48,4 +56,12 @@ func (l *Link) Due() bool {
 		return true
 	}
 	return l.Rate > 0 && float64(l.Asked) <= l.Rate*(l.RTT+lead).Seconds()
+}
+
+// dry returns when the link becomes Due at its present rate, zero if that cannot be told.
+func (l *Link) dry(now time.Time) time.Time {
+	if l.Running == 0 || l.Rate <= 0 || l.Due() {
+		return time.Time{}
+	}
+	return now.Add(seconds(float64(l.Asked)/l.Rate) - l.RTT - lead)
 }

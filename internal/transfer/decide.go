@@ -20,7 +20,7 @@ func (m *Machine) decide(now time.Time) {
 	}
 	for range 4 * (len(m.links) + 1) {
 		v := m.look(now)
-		d, ok := m.rescue(v)
+		d, ok := m.rescue(now, v)
 		if !ok {
 			d = m.cfg.Scheduler.Next(now, v)
 		}
@@ -189,8 +189,8 @@ func (m *Machine) running(link int8) (n int) {
 	return n
 }
 
-// rescue asks elsewhere for what silent links owe, nearest to the head first.
-func (m *Machine) rescue(v *schedule.View) (schedule.Decision, bool) {
+// rescue asks elsewhere for what silent links owe, nearest to the head first; false = the scheduler may go on.
+func (m *Machine) rescue(now time.Time, v *schedule.View) (schedule.Decision, bool) {
 	var owed segment.Range
 	var from *schedule.Attempt
 	for i := range v.Attempts {
@@ -206,7 +206,7 @@ func (m *Machine) rescue(v *schedule.View) (schedule.Decision, bool) {
 	if from == nil {
 		return schedule.Decision{}, false
 	}
-	return schedule.Rescue(v, from, owed)
+	return schedule.Rescue(now, v, from, owed)
 }
 
 // look draws the scheduler's view.

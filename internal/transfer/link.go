@@ -174,13 +174,14 @@ func (m *Machine) waiting(now time.Time, i int8) (since time.Time, limit time.Du
 	return since, limit, ok
 }
 
-// expects reports whether a connection should deliver something: a handshake, a head, or bytes that may be read.
+// expects reports whether a connection should deliver something: a handshake, a head, bytes that may be read, or the end
+// of an answer.
 func (m *Machine) expects(c *conn) bool {
 	if len(c.queue) == 0 {
 		return false
 	}
 	a := m.attempt(c.queue[0])
-	return !c.open || a == nil || !a.headed || a.cursor < a.credit
+	return !c.open || !a.headed || a.cursor < a.credit || a.cursor >= a.answer.End
 }
 
 // dropSilent gives up the connections of a link that have waited for longer than d.
