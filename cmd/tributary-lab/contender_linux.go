@@ -157,6 +157,10 @@ func (b *bed) measure(ctx context.Context, c contender) (took time.Duration, err
 	cmd := b.lab.Client(ctx, argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = &printed, &said
 
+	before, err := b.carried()
+	if err != nil {
+		return 0, err
+	}
 	playing, stopEvents := context.WithCancel(ctx)
 	defer stopEvents()
 	played := make(chan error, 1)
@@ -182,7 +186,29 @@ func (b *bed) measure(ctx context.Context, c contender) (took time.Duration, err
 		}
 		took = time.Duration(seconds * float64(time.Second))
 	}
-	return took, checkSum(out, object)
+	if err := checkSum(out, object); err != nil || !c.mptcp {
+		return took, err
+	}
+	after, err := b.carried()
+	for i, link := range b.lab.Links() {
+		if err == nil && after[i] == before[i] {
+			err = fmt.Errorf("it used plain TCP or one path: %s carried nothing", link.Name)
+		}
+	}
+	return took, err
+}
+
+// carried returns how many bytes have gone down each link.
+func (b *bed) carried() ([]int64, error) {
+	var all []int64
+	for _, link := range b.lab.Links() {
+		down, _, err := link.Counters()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, down.Bytes)
+	}
+	return all, nil
 }
 
 // startTributary starts the binary under test in the client namespace and waits until it listens. stop ends it and says

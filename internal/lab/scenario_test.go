@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -199,4 +200,20 @@ func perSecond(tr *Trace, second uint32) int {
 		}
 	}
 	return n
+}
+
+func TestShippedTraceIsTheGeneratedOne(t *testing.T) {
+	shipped, err := LoadTrace("../../testdata/traces/lte-20.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := DefaultLTE(1)
+	c.Length, c.Mean = 30*time.Second, 20*Mbit
+	want, err := c.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(shipped.ms, want.ms) {
+		t.Error("write it anew: the command is in testdata/scenarios/drive.toml")
+	}
 }
