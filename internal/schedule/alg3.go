@@ -91,8 +91,8 @@ func (s *Alg3) fetch(v *View, i int8) (Decision, bool) {
 	}
 	n, why := s.size(v, i, v.free())
 	if room := v.Limit - r.Start; !s.Literal && n > room && room < r.Len() {
-		if room < n/4 {
-			return Decision{}, false // wait for room rather than ask for slivers
+		if room < n/4 && r.Start > v.Head {
+			return Decision{}, false // wait for room rather than ask for slivers; the head cannot wait
 		}
 		n, why = room, Window
 	}
