@@ -259,3 +259,34 @@ func TestAllFetched(t *testing.T) {
 		}
 	}
 }
+
+// TestNeverStuck: when nothing runs and the head is free, a link that can be asked is asked for it, however small the
+// window: nobody else would ever call.
+func TestNeverStuck(t *testing.T) {
+	for _, name := range schedule.Names() {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(3000) {
+				rnd := rand.New(rand.NewPCG(seed, 6))
+				v := randomView(rnd)
+				for i := range v.Links {
+					l := &v.Links[i]
+					l.Running, l.Asked, l.Blocked, l.CanAsk = 0, 0, false, true
+				}
+				v.Links[rnd.IntN(len(v.Links))].Usable = true
+				v.Attempts = nil
+				v.Window = int64(1 + rnd.IntN(1<<rnd.IntN(24)))
+				v.Limit = min(v.Head+v.Window, v.Object.End)
+				var free segment.Set
+				for _, f := range append(v.Free, rng(v.Head, min(v.Head+1+int64(rnd.IntN(1*mib)), v.Object.End))) {
+					free.Add(f)
+				}
+				v.Free = free.Ranges()
+				s, _ := make2(t, name)
+				d := s.Next(start, v)
+				if wrong := lawful(v, d); wrong != "" || d.Do != schedule.Fetch || d.Range.Start != v.Head {
+					t.Fatalf("seed %d: window %d, free %v, links %+v: %s %s", seed, v.Window, v.Free[0], v.Links, wrong, show(d))
+				}
+			}
+		})
+	}
+}
