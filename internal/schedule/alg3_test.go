@@ -73,6 +73,16 @@ func TestAlg3Literal(t *testing.T) {
 			}
 		}
 	})
+	t.Run("two at a time", func(t *testing.T) {
+		v := newView(250_000*kb, huge, link(1600*kb, 30_000*kb, 20*ms))
+		ask(v, 0, rng(0, 1_000_000), 500_000)
+		ask(v, 0, rng(1_000_000, 2_000_000), 1_900_000) // on a second connection
+		for _, literal := range []bool{true, false} {
+			if d := (&schedule.Alg3{Literal: literal}).Next(start, v); d.Do != schedule.Wait {
+				t.Errorf("literal %v: %s", literal, show(d))
+			}
+		}
+	})
 	t.Run("the last range is what is left", func(t *testing.T) {
 		v := newView(250_000*kb, huge, paperLinks()...)
 		take(v, rng(0, 248_000*kb))
@@ -153,8 +163,8 @@ func TestAlg3Sizes(t *testing.T) {
 		expect(t, first(v), fetch(0, rng(0, 100_000), schedule.Share))
 	})
 	t.Run("a rate above the peak is the capacity", func(t *testing.T) {
-		v := newView(400_000, huge, link(8*mb, 2*mb, 0), link(8*mb, 2*mb, 0))
-		expect(t, first(v), fetch(0, rng(0, 100_000), schedule.Share))
+		v := newView(360_000, huge, link(8*mb, 2*mb, 0), link(2*mb, 10*mb, 0))
+		expect(t, first(v), fetch(0, rng(0, 80_000), schedule.Share)) // P/n x 10/18 x 8/10
 	})
 }
 
