@@ -12,10 +12,10 @@
 //  4. Nothing is dialed for a request that is refused.
 //  5. No URL, field or key is logged above debug level; own answers repeat nothing of the request.
 //
-// One parser, that of net/http, reads what clients send. Where it is stricter than the rules (a bad escape in a path is
-// answered with 400 before the handler sees it) or adds something (Cache-Control: no-cache next to Pragma: no-cache, of
-// the same meaning; no Content-Type and Content-Length in a 304), that is accepted: a second parser in front of it would be
-// how request smuggling begins.
+// One parser, that of net/http, reads what clients send: a second one in front of it would be how request smuggling
+// begins. What net/http does of its own is accepted where it harms nobody: it answers a bad escape in a path with 400,
+// adds Cache-Control: no-cache next to Pragma: no-cache, which means the same, sends a 304 without Content-Type and
+// Content-Length, and hides what an origin nominates in a Connection field next to close.
 //
 // Concurrency: a Proxy is safe for concurrent use.
 package proxy

@@ -7,8 +7,6 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/policy"
@@ -25,6 +23,7 @@ type exchange struct {
 
 	interims  chan interim  // to the serving goroutine
 	settled   chan struct{} // closed when no interim answer is taken any more
+	over      chan struct{} // closed when the answer has been sent or given up
 	count     int           // interim answers so far
 	continued bool          // a 100 went to the client
 }
@@ -32,10 +31,11 @@ type exchange struct {
 func newExchange(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{
 		p: p, w: w, rc: http.NewResponseController(w), r: r,
-		interims: make(chan interim), settled: make(chan struct{}),
+		interims: make(chan interim), settled: make(chan struct{}), over: make(chan struct{}),
 	}
 	if r.ContentLength != 0 {
 		x.upload = &upload{x: x, expect: r.ProtoAtLeast(1, 1) && hasToken(r.Header["Expect"], "100-continue")}
+		x.upload.told = make(chan struct{}, 1)
 	}
 	return x
 }
@@ -102,9 +102,7 @@ func (x *exchange) roundTrip(t engine.Target, h http.Header, offer string) (*ans
 	var options []string
 	if hasToken(x.r.Header["Te"], "trailers") && x.r.ProtoAtLeast(1, 1) {
 		h.Set("Te", "trailers")
-		if t.Scheme == "http" { // HTTP/2, possible with https, has no Connection field
-			options = append(options, "TE")
-		}
+		options = append(options, "TE") // a MUST of RFC 9110 section 10.1.4
 	}
 	if offer != "" {
 		h.Set("Upgrade", offer)
@@ -119,9 +117,12 @@ func (x *exchange) roundTrip(t engine.Target, h http.Header, offer string) (*ans
 	if _, ok := h["User-Agent"]; !ok {
 		h["User-Agent"] = nil // keeps net/http from adding its own (R27)
 	}
-	ctx := httptrace.WithClientTrace(x.r.Context(), &httptrace.ClientTrace{
+	trace := &httptrace.ClientTrace{
 		Got1xxResponse: func(code int, h textproto.MIMEHeader) error { return x.tell(code, http.Header(h)) },
-	})
+	}
+	if x.upload != nil && x.upload.expect {
+		x.upload.follow(trace)
+	}
 	out := &http.Request{
 		Method: x.r.Method, URL: requestURL(t), Host: t.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -134,7 +135,7 @@ func (x *exchange) roundTrip(t engine.Target, h http.Header, offer string) (*ans
 			x.upload.cleanTrailer()
 		}
 	}
-	resp, err := x.p.Plain.RoundTrip(out.WithContext(ctx))
+	resp, err := x.p.Plain.RoundTrip(out.WithContext(httptrace.WithClientTrace(x.r.Context(), trace)))
 	if err != nil {
 		return nil, err
 	}
@@ -210,56 +211,4 @@ func (x *exchange) writeInterim(status int, h http.Header) error {
 	x.w.WriteHeader(status)
 	clear(x.w.Header())
 	return nil
-}
-
-// upload is the content of a request on its way to the origin. One goroutine at a time reads it.
-type upload struct {
-	x      *exchange
-	expect bool        // the client waits for a 100 before it sends
-	ended  atomic.Bool // read to its end
-	broken atomic.Bool // the client's side failed
-}
-
-// Read reads from the client. The first Read with expect means that the origin sent a 100, or is not going to: the client
-// gets a 100 if it had none, through the serving goroutine, or net/http would send one on its own (R56).
-func (u *upload) Read(p []byte) (int, error) {
-	if u.expect {
-		if err := u.x.tell(http.StatusContinue, nil); err != nil {
-			return 0, err
-		}
-		u.expect = false
-	}
-	n, err := u.x.r.Body.Read(p)
-	switch {
-	case err == io.EOF:
-		u.cleanTrailer()
-		u.ended.Store(true)
-	case err != nil:
-		u.broken.Store(true)
-	}
-	return n, err
-}
-
-// Close does nothing: the server closes the body it made.
-func (u *upload) Close() error { return nil }
-
-// cleanTrailer removes from the request's trailer what must not be forwarded.
-func (u *upload) cleanTrailer() {
-	for name := range u.x.r.Trailer {
-		if !trailerAllowed(name, u.x.r.Header["Connection"]) {
-			delete(u.x.r.Trailer, name)
-		}
-	}
-}
-
-// lingerTime is how long a client may go on sending content that nobody wants, so that it can read the answer before the
-// connection is closed (R67).
-const lingerTime = 500 * time.Millisecond
-
-// linger bounds the time that the server takes to drain what is left of the content, and ends a read of it by a
-// goroutine that outlives the exchange.
-func (x *exchange) linger() {
-	if x.upload != nil && !x.upload.ended.Load() {
-		_ = x.rc.SetReadDeadline(time.Now().Add(lingerTime)) // a connection without deadlines is no TCP connection
-	}
 }

@@ -22,10 +22,11 @@ type Getter interface {
 
 // Plain carries one request or one tunnel over one link.
 type Plain interface {
-	// RoundTrip sends the request as it is and returns the final answer, a 101 included, whose Body is then an
+	// RoundTrip sends the request over HTTP/1.1 as it is and returns the final answer, a 101 included, whose Body is then an
 	// io.ReadWriteCloser. It follows no redirect, adds no field and decodes no content coding. Interim answers are told to
 	// the Got1xxResponse hook of net/http/httptrace. A request with Expect keeps its body back until the origin's 100 or a
-	// short time has passed. The body may be read after RoundTrip returned, until the answer's body is closed.
+	// short time has passed. The body may be read after RoundTrip returned, until the answer's body is closed. The values of
+	// the request's Trailer are set when its body has been read.
 	RoundTrip(*http.Request) (*http.Response, error)
 	// DialTunnel connects to addr ("host:port") and tells the link that carries the connection.
 	DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error)
@@ -68,6 +69,7 @@ func New(c Config) *Proxy {
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := newExchange(p, w, r)
 	defer func() {
+		close(x.over)
 		x.linger()
 		if e := recover(); e != nil {
 			if e != http.ErrAbortHandler {

@@ -40,7 +40,7 @@ func checkRequest(r *http.Request) *failure {
 	switch {
 	case r.ProtoMajor != 1: // net/http lets the preface of HTTP/2 through
 		return &failure{http.StatusHTTPVersionNotSupported, "http_request_error", 0,
-			"This proxy speaks HTTP/1.1 to its clients. Switch HTTP/2 to proxies off in the client."}
+			"This proxy does not speak HTTP/2 to its clients. Tell the client to use HTTP/1.1 with proxies."}
 	case len(r.RequestURI) > maxTarget:
 		return &failure{http.StatusRequestURITooLong, "http_request_error", 0,
 			"The URL is longer than 16 KiB. Ask for a shorter one."}

@@ -1,0 +1,95 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"sync/atomic"
+	"time"
+)
+
+// upload is the content of a request on its way to the origin. One goroutine at a time reads it.
+type upload struct {
+	x      *exchange
+	ended  atomic.Bool // read to its end
+	broken atomic.Bool // the client's side failed
+
+	// A client that sent Expect holds its content back until it sees a 100.
+	expect  bool          // no 100 yet; changed by the reader only
+	pending atomic.Bool   // an answer of the origin has begun, and it is not known whether it is interim
+	told    chan struct{} // an interim answer was passed on; buffers one
+}
+
+// follow makes trace say what the origin answers to an Expect. net/http starts to read the content when a 100 came, when
+// it has waited long enough for one, and also when a final answer came instead; only in the last case nothing may be read.
+func (u *upload) follow(trace *httptrace.ClientTrace) {
+	pass := trace.Got1xxResponse
+	trace.GotFirstResponseByte = func() { u.pending.Store(true) }
+	trace.Got1xxResponse = func(code int, h textproto.MIMEHeader) error {
+		err := pass(code, h)
+		u.pending.Store(false)
+		select {
+		case u.told <- struct{}{}:
+		default:
+		}
+		return err
+	}
+}
+
+// Read reads from the client. With expect the client first gets a 100 if the origin's was not passed on, or net/http's
+// server would send one on its own (R56).
+func (u *upload) Read(p []byte) (int, error) {
+	if u.expect {
+		if err := u.proceed(); err != nil {
+			<-u.x.over // an error now would break the connection on which the answer is still coming
+			return 0, err
+		}
+		u.expect = false
+	}
+	n, err := u.x.r.Body.Read(p)
+	switch {
+	case err == io.EOF:
+		u.cleanTrailer()
+		u.ended.Store(true)
+	case err != nil:
+		u.broken.Store(true)
+	}
+	return n, err
+}
+
+// proceed returns nil when the client knows that it may send.
+func (u *upload) proceed() error {
+	for u.pending.Load() {
+		select {
+		case <-u.told:
+		case <-u.x.settled:
+			return errSettled
+		}
+	}
+	return u.x.tell(http.StatusContinue, nil)
+}
+
+// Close does nothing: the server closes the body it made.
+func (u *upload) Close() error { return nil }
+
+// cleanTrailer removes from the request's trailer what must not be forwarded.
+func (u *upload) cleanTrailer() {
+	for name := range u.x.r.Trailer {
+		if !trailerAllowed(name, u.x.r.Header["Connection"]) {
+			delete(u.x.r.Trailer, name)
+		}
+	}
+}
+
+// lingerTime is how long a client may go on sending content that nobody wants, so that it can read the answer before the
+// connection is closed (R67).
+const lingerTime = 500 * time.Millisecond
+
+// linger bounds the time that the server takes to drain what is left of the content, and ends a read of it by a
+// goroutine that outlives the exchange.
+func (x *exchange) linger() {
+	if x.upload != nil && !x.upload.ended.Load() {
+		_ = x.rc.SetReadDeadline(time.Now().Add(lingerTime)) // a connection without deadlines is no TCP connection
+	}
+}
