@@ -178,7 +178,7 @@ func TestPeakIgnoresTheFirstBurst(t *testing.T) {
 		now = now.Add(ms)
 		r.Add(now, 64<<10)
 	}
-	now = feed(&r, now, mb, 3*time.Second, 10*ms)
+	feed(&r, now, mb, 3*time.Second, 10*ms)
 	if r.Peak() > 10*mb {
 		t.Errorf("peak %g of a link at %g", r.Peak(), mb)
 	}

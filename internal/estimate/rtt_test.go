@@ -7,8 +7,8 @@ import (
 	"github.com/tributary-http/tributary/internal/estimate"
 )
 
-// RFC 6298 section 2: (2.2) the first sample R gives SRTT = R, RTTVAR = R/2; (2.3) a later R' gives RTTVAR = 3/4 RTTVAR +
-// 1/4 |SRTT - R'|, then SRTT = 7/8 SRTT + 1/8 R'. The RFC has no numbers; these follow from its formulas by hand.
+// RFC 6298 section 2: (2.2) the first sample R gives SRTT = R, RTTVAR = R/2; (2.3) a later R' gives RTTVAR = 3/4 RTTVAR
+// + 1/4 |SRTT - R'|, then SRTT = 7/8 SRTT + 1/8 R'. The RFC has no numbers; these follow from its formulas by hand.
 func TestRTT(t *testing.T) {
 	var r estimate.RTT
 	if r.Smoothed() != 0 || r.Variation() != 0 || r.Least() != 0 {

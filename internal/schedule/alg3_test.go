@@ -213,7 +213,7 @@ func TestAlg3Due(t *testing.T) {
 	})
 	t.Run("until it would run dry", func(t *testing.T) {
 		d := at(false, 10*mb, 5*mb)
-		if want := start.Add(5*time.Second - 200*ms); d.Do != schedule.Wait || (d.Until.Sub(want)).Abs() > time.Microsecond {
+		if want := start.Add(5*time.Second - 200*ms); d.Do != schedule.Wait || d.Until.Sub(want).Abs() > time.Microsecond {
 			t.Errorf("%s, want %v", show(d), want)
 		}
 		if d := at(true, 10*mb, 5*mb); !d.Until.IsZero() {
@@ -226,7 +226,7 @@ func TestAlg3Due(t *testing.T) {
 		ask(v, 1, rng(9*mb, 13*mb), 9*mb)
 		ask(v, 2, rng(13*mb, 14*mb), 13*mb)
 		d := (&schedule.Alg3{}).Next(start, v)
-		if want := start.Add(4*time.Second - 100*ms); d.Do != schedule.Wait || (d.Until.Sub(want)).Abs() > time.Microsecond {
+		if want := start.Add(4*time.Second - 100*ms); d.Do != schedule.Wait || d.Until.Sub(want).Abs() > time.Microsecond {
 			t.Errorf("%s, want %v", show(d), want)
 		}
 	})
@@ -253,7 +253,8 @@ func TestAlg3Due(t *testing.T) {
 }
 
 func TestAlg3Window(t *testing.T) {
-	// Two equal links share a window of 16 MiB, the head is stuck at 0. A range has n bytes, less than a quarter of that is a sliver.
+	// Two equal links share a window of 16 MiB, the head is stuck at 0. A range has n bytes, less than a quarter of that
+	// is a sliver.
 	const n = 16 * mib / schedule.WindowDiv / 2
 	full := func(asked int64) *schedule.View {
 		v := newView(250*mb, 16*mib, link(10*mb, 10*mb, 20*ms), link(10*mb, 10*mb, 20*ms))

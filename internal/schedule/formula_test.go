@@ -12,7 +12,9 @@ import (
 
 // a2 are the inputs of the examples of section 4.3.4: 250,000 KB over two links with 60,000 KBps together.
 func a2(thr, sum float64) schedule.Params {
-	return schedule.Params{N: 2, Payload: 250_000 * kb, SumBandwidth: 60_000 * kb, Throughput: thr * kb, SumThroughput: sum * kb}
+	return schedule.Params{
+		N: 2, Payload: 250_000 * kb, SumBandwidth: 60_000 * kb, Throughput: thr * kb, SumThroughput: sum * kb,
+	}
 }
 
 func TestAlgorithm2(t *testing.T) {

@@ -61,8 +61,9 @@ func TestRescue(t *testing.T) {
 	})
 	t.Run("no more than is owed, no less than all if little would be left", func(t *testing.T) {
 		yes(t, silent(), rng(1*mb, 1*mb+500), copyOf(1, rng(1*mb, 1*mb+500)))
-		yes(t, silent(), rng(1*mb, 1*mb+200_000+schedule.RescueMin/2-1), copyOf(1, rng(1*mb, 1*mb+200_000+schedule.RescueMin/2-1)))
-		yes(t, silent(), rng(1*mb, 1*mb+200_000+schedule.RescueMin/2), copyOf(1, rng(1*mb, 1*mb+200_000)))
+		const end, half = 1*mb + 200_000, schedule.RescueMin / 2
+		yes(t, silent(), rng(1*mb, end+half-1), copyOf(1, rng(1*mb, end+half-1)))
+		yes(t, silent(), rng(1*mb, end+half), copyOf(1, rng(1*mb, end)))
 	})
 	t.Run("what is nearest the head comes first", func(t *testing.T) {
 		v := silent()
