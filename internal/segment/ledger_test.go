@@ -131,6 +131,19 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
+func TestLast(t *testing.T) {
+	l := segment.NewLedger(rng(100, 200), 50)
+	if got := l.Last(); got != 100 {
+		t.Errorf("before the first byte %d", got)
+	}
+	l.Take(rng(100, 200))
+	l.Receive(rng(130, 140))
+	l.Receive(rng(100, 110))
+	if got := l.Last(); got != 140 {
+		t.Errorf("got %d, want the end of the last range held", got)
+	}
+}
+
 func panics(f func()) (did bool) {
 	defer func() { did = recover() != nil }()
 	f()
