@@ -1,0 +1,105 @@
+package proxy
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// end is the tunnel's end of an in-memory connection. Its peer sends nothing and can say so, as with TCP, if stop is set.
+type end struct {
+	net.Conn
+	stop chan struct{}
+}
+
+func (e *end) Read(p []byte) (int, error) {
+	if e.stop == nil {
+		return e.Conn.Read(p)
+	}
+	<-e.stop
+	return 0, io.EOF
+}
+
+func (e *end) CloseWrite() error { return nil }
+
+func TestTunnelTimes(t *testing.T) {
+	// open runs a tunnel and returns the far ends; the client sends nothing until stop is closed, if that is not nil.
+	open := func(stop chan struct{}) (client, origin net.Conn, reason <-chan string) {
+		c1, c2 := net.Pipe()
+		o1, o2 := net.Pipe()
+		ts := tunnels{open: map[*tunnel]struct{}{}}
+		tun, _ := ts.add(&end{Conn: o1}, "lo")
+		buffers := &sync.Pool{New: func() any { b := make([]byte, 1024); return &b }}
+		ch := make(chan string, 1)
+		go func() {
+			ch <- tun.run(&end{c1, stop}, nil, buffers)
+			ts.remove(tun)
+		}()
+		return c2, o2, ch
+	}
+	t.Run("R144 idle", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			_, _, reason := open(nil)
+			if r := <-reason; r != "idle" {
+				t.Errorf("ended: %s", r)
+			}
+			if took := time.Since(began); took < tunnelIdle || took > tunnelIdle*5/4 {
+				t.Errorf("ended after %v", took)
+			}
+		})
+	})
+	t.Run("R144 one-way trickle keeps it alive", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			client, origin, reason := open(nil)
+			go func() { _, _ = io.Copy(io.Discard, client) }()
+			for range 10 {
+				time.Sleep(tunnelIdle - time.Minute) // virtual
+				if _, err := origin.Write([]byte{1}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			client.Close()
+			origin.Close()
+			<-reason
+		})
+	})
+	t.Run("R143 half-closed is bounded", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			stop := make(chan struct{})
+			_, _, reason := open(stop)
+			time.Sleep(time.Minute)
+			close(stop)
+			began := time.Now()
+			if r := <-reason; r != "idle" {
+				t.Errorf("ended: %s", r)
+			}
+			if took := time.Since(began); took < halfClosedIdle || took > halfClosedIdle*5/4 {
+				t.Errorf("ended after %v", took)
+			}
+		})
+	})
+	t.Run("R143 half-closed, the reply takes long", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			stop := make(chan struct{})
+			client, origin, reason := open(stop)
+			close(stop)
+			go func() {
+				for range 10 {
+					time.Sleep(halfClosedIdle - time.Second)
+					_, _ = origin.Write([]byte{1})
+				}
+				origin.Close()
+			}()
+			if n, err := io.Copy(io.Discard, client); n != 10 || err != nil {
+				t.Errorf("client read %d bytes, %v", n, err)
+			}
+			if r := <-reason; r != "closed" {
+				t.Errorf("ended: %s", r)
+			}
+		})
+	})
+}
