@@ -1,8 +1,12 @@
 package proxy
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"io"
+	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -102,4 +106,68 @@ func TestTunnelTimes(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestTunnelLook looks at a busy TCP tunnel all the time: that must cost no byte, and every byte is counted.
+func TestTunnelLook(t *testing.T) {
+	pair := func() (near, far *net.TCPConn) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		a, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { a.Close(); b.Close() })
+		return a.(*net.TCPConn), b.(*net.TCPConn)
+	}
+	client, clientFar := pair()
+	origin, originFar := pair()
+	ts := tunnels{open: map[*tunnel]struct{}{}}
+	tun, _ := ts.add(origin, "lo")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tun.run(client, []byte("early"), &sync.Pool{New: func() any { return new([]byte) }})
+		ts.remove(tun)
+	}()
+	sum := func(r io.Reader) (h [sha256.Size]byte, n int64) {
+		d := sha256.New()
+		n, _ = io.Copy(d, r)
+		return [sha256.Size]byte(d.Sum(nil)), n
+	}
+	data := make([]byte, 8<<20)
+	_, _ = rand.NewChaCha8([32]byte{7}).Read(data)
+	go func() {
+		_, _ = clientFar.Write(data)
+		_ = clientFar.CloseWrite()
+	}()
+	stop := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				look(client)
+				look(origin)
+			}
+		}
+	}()
+	got, n := sum(originFar)
+	close(stop)
+	if want, _ := sum(io.MultiReader(strings.NewReader("early"), bytes.NewReader(data))); got != want {
+		t.Errorf("%d bytes came, not those that were sent", n)
+	}
+	originFar.Close()
+	<-done
+	if c := tun.bytes.Load(); c != n {
+		t.Errorf("counted %d bytes of %d", c, n)
+	}
 }
