@@ -19,6 +19,7 @@ const (
 	Trailers       Reason = "trailers"        // wants trailers, which segments cannot give
 	Nominated      Reason = "range_nominated" // Connection removes a field that decides which bytes are asked for
 	MultiRange     Reason = "multi_range"     // several ranges in one answer
+	SuffixRange    Reason = "suffix_range"    // the last n bytes: where they begin is known only from the answer
 	BadRange       Reason = "bad_range"       // another unit, bad syntax or beyond int64
 	AuthConnection Reason = "auth_connection" // NTLM, Negotiate: the credentials belong to one connection
 	AuthOnce       Reason = "auth_once"       // Digest, OAuth 1, ...: each request needs credentials of its own

@@ -49,7 +49,7 @@ func TestEligible(t *testing.T) {
 		{"R21 other nominated", get, []string{"Connection: x-a"}, policy.None},
 		{"R79 a-b", get, []string{"Range: bytes=0-0"}, policy.None},
 		{"R79 a-", get, []string{"Range: bytes=5-"}, policy.None},
-		{"R79 -n", get, []string{"Range: bytes=-500"}, policy.None},
+		{"R79 -n", get, []string{"Range: bytes=-500"}, policy.SuffixRange},
 		{"R79 -0", get, []string{"Range: bytes=-0"}, policy.BadRange},
 		{"R79 -", get, []string{"Range: bytes=-"}, policy.BadRange},
 		{"R79 5-2", get, []string{"Range: bytes=5-2"}, policy.BadRange},

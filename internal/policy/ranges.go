@@ -30,7 +30,9 @@ func rangeRefusal(lines []string) Reason {
 	switch {
 	case first == "" && (last == "" || strings.Trim(last, "0") == ""): // "-" and "-0": nothing can be served
 		return BadRange
-	case first != "" && last != "":
+	case first == "":
+		return SuffixRange
+	case last != "":
 		a, _ := strconv.ParseInt(first, 10, 64)
 		b, _ := strconv.ParseInt(last, 10, 64)
 		if b < a {

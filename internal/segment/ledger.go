@@ -90,6 +90,7 @@ func (l *Ledger) Deliver(n int64) {
 	l.got.Remove(Range{l.head, l.head + n})
 	l.head += n
 	l.hedged.Remove(Range{0, l.head})
+	l.free.Remove(Range{0, l.head}) // what Restart freed may have been received before
 }
 
 // Release gives back what an attempt will not fetch: what of r is not received and not in covered, the ranges that other
