@@ -130,17 +130,11 @@ func (l *Lab) addNamespaces() error {
 
 // writeResolvConf makes the lab's DNS server the only one that programs in the client namespace see.
 func (l *Lab) writeResolvConf() error {
-	if os.Mkdir(etcDir, 0o755) == nil {
-		l.closers = append(l.closers, func() error {
-			_ = os.Remove(etcDir) // fails, rightly, if another run uses it
-			return nil
-		})
-	}
 	dir := filepath.Join(etcDir, l.client.name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("resolv.conf: %w", err)
 	}
-	l.closers = append(l.closers, func() error { return os.RemoveAll(dir) })
+	l.closers = append(l.closers, func() error { return removeEtc(l.client.name) })
 	text := fmt.Sprintf("nameserver %s\noptions timeout:1 attempts:3\n", OriginAddr)
 	if err := os.WriteFile(filepath.Join(dir, "resolv.conf"), []byte(text), 0o644); err != nil {
 		return fmt.Errorf("resolv.conf: %w", err)

@@ -79,7 +79,14 @@ func (n *namespace) remove() error {
 
 func removeNamespace(name string) error {
 	killErr := killIn(name)
-	return errors.Join(killErr, command("ip", "netns", "del", name), os.RemoveAll(filepath.Join(etcDir, name)))
+	return errors.Join(killErr, command("ip", "netns", "del", name), removeEtc(name))
+}
+
+// removeEtc removes the files of a namespace, and their directory with the last.
+func removeEtc(name string) error {
+	err := os.RemoveAll(filepath.Join(etcDir, name))
+	_ = os.Remove(etcDir) // fails, rightly, if others use it
+	return err
 }
 
 // killIn kills every process in a namespace, by its number, and waits until they are gone.
