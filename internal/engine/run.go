@@ -204,7 +204,7 @@ func (r *run) loop() {
 		case <-timer.C:
 			next = r.handle(transfer.Event{Kind: transfer.Tick})
 		case <-r.ctx.Done():
-			r.finish(r.ctx.Err())
+			r.hungUp()
 		}
 		wait := time.Hour
 		if !next.IsZero() {
@@ -212,6 +212,19 @@ func (r *run) loop() {
 		}
 		timer.Reset(wait)
 	}
+}
+
+// hungUp ends a transfer whose client is gone. A client that has every byte closes at once, maybe before the loop hears
+// that they were delivered: that is success.
+func (r *run) hungUp() {
+	for len(r.events) > 0 && !r.over {
+		r.take(<-r.events)
+	}
+	if r.version != nil && r.given == r.m.Size() {
+		r.finish(nil)
+		return
+	}
+	r.finish(r.ctx.Err())
 }
 
 // takeMail takes what fleet and budget posted.
