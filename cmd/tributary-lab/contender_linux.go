@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/lab"
@@ -28,11 +27,7 @@ type contender struct {
 	ownTime bool
 }
 
-const (
-	proxyAddr = "127.0.0.1:18080" // in the client namespace, where nothing else listens
-	adminAddr = "127.0.0.1:19091"
-	mptcpPort = 8081
-)
+const mptcpPort = 8081
 
 // curl downloads and prints its own time.
 func curl(args ...string) []string {
@@ -68,7 +63,7 @@ func parseContender(text string) (contender, error) {
 	kind, arg, _ := strings.Cut(text, ":")
 	switch {
 	case kind == "tributary" && arg != "":
-		return contender{name: text, proxy: arg, argv: curl("-x", "http://"+proxyAddr, "{url}"), ownTime: true}, nil
+		return contender{name: text, proxy: arg, argv: curl("-x", "http://"+lab.ProxyAddr, "{url}"), ownTime: true}, nil
 	case kind == "single" && arg != "":
 		return contender{name: text, argv: curl("--interface", arg, "{url}"), ownTime: true}, nil
 	case text == "aria2-2" || text == "aria2-8":
@@ -133,11 +128,11 @@ func (b *bed) measure(ctx context.Context, c contender) (took time.Duration, err
 	ctx, cancel := context.WithTimeout(ctx, b.options.timeout)
 	defer cancel()
 	if c.proxy != "" {
-		stop, err := b.startTributary(ctx, c.proxy)
+		t, err := b.lab.StartTributary(ctx, lab.TributaryOptions{Binary: b.options.binary, Scheduler: c.proxy})
 		if err != nil {
 			return 0, err
 		}
-		defer func() { err = errors.Join(err, stop()) }()
+		defer func() { err = errors.Join(err, t.Stop()) }()
 	}
 	if err := b.lab.Fresh(ctx); err != nil {
 		return 0, err
@@ -209,53 +204,4 @@ func (b *bed) carried() ([]int64, error) {
 		all = append(all, down.Bytes)
 	}
 	return all, nil
-}
-
-// startTributary starts the binary under test in the client namespace and waits until it listens. stop ends it and says
-// what it printed if it did not end well.
-func (b *bed) startTributary(ctx context.Context, scheduler string) (stop func() error, err error) {
-	args := []string{"serve", "--listen", proxyAddr, "--admin", adminAddr, "--scheduler", scheduler}
-	for _, name := range b.lab.LinkNames() {
-		args = append(args, "--link", name)
-	}
-	binary, err := filepath.Abs(b.options.binary)
-	if err != nil {
-		return nil, err
-	}
-	var said bytes.Buffer
-	cmd := b.lab.Client(ctx, binary, args...)
-	// its configuration and its control socket are those of this run, not the user's
-	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+b.lab.Dir, "XDG_CONFIG_HOME="+b.lab.Dir, "HOME="+b.lab.Dir)
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	stop = func() error {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case err := <-ended:
-			if err != nil {
-				return fmt.Errorf("tributary: %w: %s", err, tail(said.String()))
-			}
-		case <-time.After(5 * time.Second):
-			_ = cmd.Cancel()
-			<-ended
-			return errors.New("tributary: it does not end on SIGTERM")
-		}
-		return nil
-	}
-	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if err := b.lab.WaitForClient(wait, proxyAddr); err != nil {
-		return nil, errors.Join(err, stop())
-	}
-	return stop, nil
-}
-
-// tail returns the end of what a program said.
-func tail(s string) string {
-	s = strings.TrimSpace(s)
-	return s[max(0, len(s)-2000):]
 }

@@ -8,13 +8,18 @@ import (
 
 // PlayEvents plays the scenario's events, counted from now, and returns after the last one or when ctx ends.
 func (l *Lab) PlayEvents(ctx context.Context) error {
-	began := time.Now()
+	return l.playEvents(ctx, time.Now(), func(Event) {})
+}
+
+// playEvents is PlayEvents counted from a moment that was; each event is told just before it happens.
+func (l *Lab) playEvents(ctx context.Context, began time.Time, tell func(Event)) error {
 	for _, e := range l.Scenario.Events {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Until(began.Add(e.At))):
 		}
+		tell(e)
 		if err := l.Apply(e); err != nil {
 			return fmt.Errorf("event at %s: %w", e.At, err)
 		}

@@ -220,6 +220,15 @@ func (l *Lab) InClient(f func() error) error { return l.client.enter(f) }
 // InServer is InClient for the server namespace.
 func (l *Lab) InServer(f func() error) error { return l.server.enter(f) }
 
+// DialContext dials in the client namespace, by whatever route.
+func (l *Lab) DialContext(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	err = l.InClient(func() error {
+		conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
+		return err
+	})
+	return conn, err
+}
+
 // waitFor waits until something in a namespace accepts TCP connections at addr.
 func (n *namespace) waitFor(ctx context.Context, addr string) error {
 	retry := time.NewTicker(5 * time.Millisecond)
