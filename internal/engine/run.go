@@ -96,7 +96,9 @@ func newRun(ctx context.Context, e *Engine, req *Request, ranged bool) (*run, er
 	usable := false
 	for i := range states {
 		l := links[i]
-		cfg.Links = append(cfg.Links, transfer.LinkConfig{Metered: l.Metered, Book: e.lookUp(l.Name, r.origin)})
+		cfg.Links = append(cfg.Links, transfer.LinkConfig{
+			State: states[i].State, Metered: l.Metered, Book: e.lookUp(l.Name, r.origin),
+		})
 		if r.allowed(l.Name) {
 			cfg.Order = append(cfg.Order, int8(i))
 			usable = usable || states[i].State != health.Down

@@ -137,6 +137,9 @@ func Run(s Spec) (Result, error) {
 	}
 	for i := range s.Links {
 		cfg.Order = append(cfg.Order, int8(i))
+		if !s.Links[i].Absent {
+			cfg.Links[i].State = health.Up
+		}
 		w.links = append(w.links, &simLink{spec: s.Links[i], alive: true})
 	}
 	w.res.Bytes, w.res.Last = make([]int64, len(s.Links)), make([]time.Duration, len(s.Links))

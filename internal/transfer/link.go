@@ -40,11 +40,12 @@ type link struct {
 	response estimate.RTT // requests on idle connections
 
 	pipelining estimate.Pipelining
+	worked     bool // pipelining seemed to work before it was doubted
 	maxConns   int8
 }
 
 func (l *link) init(c LinkConfig) {
-	l.metered = c.Metered
+	l.state, l.metered = c.State, c.Metered
 	l.pipelining = c.Book.Pipelining
 	l.maxConns = c.Book.MaxConns
 	l.connect.Add(c.Book.RTT)
@@ -74,6 +75,21 @@ func (l *link) depth() int {
 	default:
 		return 2
 	}
+}
+
+// doubt ends pipelining on the link for this transfer. A link on which it seemed to work is not remembered as broken: an
+// outage between two answers looks like a swallowed request, and a refusal like an answer to another one.
+func (l *link) doubt() {
+	l.worked = l.worked || l.pipelining == estimate.Works
+	l.pipelining = estimate.Broken
+}
+
+// remembered returns what later transfers should know of pipelining.
+func (l *link) remembered() estimate.Pipelining {
+	if l.pipelining == estimate.Broken && (l.worked || l.excluded) {
+		return estimate.Untried
+	}
+	return l.pipelining
 }
 
 // conns returns how many connections the link may have: several only where one cannot be kept busy.

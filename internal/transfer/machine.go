@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
 )
@@ -27,6 +28,7 @@ type Config struct {
 
 // LinkConfig is what is known of a link beforehand.
 type LinkConfig struct {
+	State   health.State // at the start, so that the first request goes out over the preferred one of all that are up
 	Metered bool
 	Book    estimate.Entry
 }
@@ -57,7 +59,7 @@ type Machine struct {
 	total, waste int64
 }
 
-// New returns the machine of one transfer. Links are down until LinkState says otherwise.
+// New returns the machine of one transfer. The first Handle, a Tick for example, begins it.
 func New(cfg Config) *Machine {
 	w := cfg.Window
 	if cfg.First > 0 {
@@ -167,7 +169,7 @@ func (m *Machine) Link(now time.Time, link int8) (rate float64, rtt time.Duratio
 // Learned returns what this transfer learned of a link, for the Book.
 func (m *Machine) Learned(now time.Time, link int8) estimate.Entry {
 	l := &m.links[link]
-	return estimate.Entry{Rate: l.rate.PerSecond(now), Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.pipelining,
+	return estimate.Entry{Rate: l.rate.PerSecond(now), Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(),
 		MaxConns: l.maxConns}
 }
 

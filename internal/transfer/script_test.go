@@ -1,0 +1,464 @@
+package transfer
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+const (
+	kB = 1 << 10
+	mB = 1 << 20
+	ms = time.Millisecond
+)
+
+// script drives a Machine in virtual time. What the machine wants is taken out of pending by the want functions, in any
+// order of kinds; quiet says that nothing but credits is left. After each event the invariants are checked:
+//
+//	s := start(t, Config{First: 64 * kB}, 2)  // two links, up; link 0 opens a connection and asks
+//	a := s.wantFetch(0, 0, 64*kB)
+//	s.opened(s.wantOpen(0), 20*ms)
+//	s.headed(a, 1*mB)
+//	s.read(a, 10*kB)
+//	s.advance(time.Second)                    // ticks as the machine asked for them
+//	s.wantReport(ReportSilent, 0)
+type script struct {
+	t       *testing.T
+	m       *Machine
+	sched   *steps
+	now     time.Time
+	next    time.Time // deadline of the machine
+	pending []Action
+	asked   map[uint32]*asked
+	queues  map[uint32][]*asked // by connection: its requests without the end of their answers
+	maxWnd  int64
+}
+
+// asked is a request as the origin and the reader see it.
+type asked struct {
+	id, conn uint32
+	link     int8
+	r        segment.Range // of the answer once headed
+	cursor   int64
+	credit   int64
+	headed   bool
+	reason   schedule.Reason
+}
+
+// steps is a scheduler that does what the test says: first the decisions of todo, each as soon as its link can ask; then,
+// if piece is not zero, any link that can ask gets the first free piece.
+type steps struct {
+	todo  []schedule.Decision
+	piece int64
+}
+
+func (s *steps) Next(_ time.Time, v *schedule.View) schedule.Decision {
+	if len(s.todo) > 0 {
+		d := s.todo[0]
+		if l := v.Links[d.Link]; !l.Usable || !l.CanAsk {
+			return schedule.Decision{}
+		}
+		s.todo = s.todo[1:]
+		return d
+	}
+	for i, l := range v.Links {
+		if s.piece > 0 && l.Usable && l.CanAsk && len(v.Free) > 0 && v.Free[0].Start < v.Limit {
+			f := v.Free[0]
+			return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: span(f.Start, min(f.End, f.Start+s.piece))}
+		}
+	}
+	return schedule.Decision{}
+}
+
+func span(start, end int64) segment.Range { return segment.Range{Start: start, End: end} }
+
+// start makes a machine with n links, all up.
+func start(t *testing.T, cfg Config, n int) *script {
+	t.Helper()
+	s := prepare(t, cfg, n)
+	for i := range n {
+		s.link(int8(i), health.Up)
+	}
+	return s
+}
+
+// prepare makes a machine with n links, down unless cfg says otherwise.
+func prepare(t *testing.T, cfg Config, n int) *script {
+	t.Helper()
+	s := &script{t: t, sched: &steps{}, now: time.Unix(1_000_000, 0), asked: map[uint32]*asked{}, queues: map[uint32][]*asked{}}
+	if cfg.Window == (segment.Range{}) {
+		cfg.Window.End = Unknown
+	}
+	if cfg.Scheduler == nil {
+		cfg.Scheduler = s.sched
+	}
+	cfg.Patience = max(cfg.Patience, 10*time.Second)
+	cfg.Reorder = max(cfg.Reorder, 16*mB)
+	s.maxWnd = cfg.Reorder
+	for i := range n {
+		if i >= len(cfg.Links) {
+			cfg.Links = append(cfg.Links, LinkConfig{})
+		}
+		cfg.Order = append(cfg.Order, int8(i))
+	}
+	s.m = New(cfg)
+	return s
+}
+
+// handle gives one event to the machine, takes down what it wants, and checks the invariants.
+func (s *script) handle(e Event) {
+	s.t.Helper()
+	do, next := s.m.Handle(s.now, e)
+	s.next = next
+	for _, a := range do {
+		s.note(a)
+	}
+	s.pending = append(s.pending, do...)
+	if !s.m.ended && !s.m.Check() {
+		s.t.Fatalf("after %+v: the ledger or a credit is broken", e)
+	}
+}
+
+// note keeps the account of requests and credits.
+func (s *script) note(a Action) {
+	s.t.Helper()
+	switch a.Kind {
+	case Fetch, FetchAll:
+		if a.Range.Empty() || a.Range.Start < 0 {
+			s.t.Fatalf("asks for %v", a.Range)
+		}
+		if s.m.known { // the first request may go out over every link
+			s.twice(a)
+		}
+		q := &asked{id: a.Attempt, conn: a.Conn, link: a.Link, r: a.Range, cursor: a.Range.Start, credit: a.UpTo, reason: a.Reason}
+		s.asked[a.Attempt] = q
+		s.queues[a.Conn] = append(s.queues[a.Conn], q)
+	case Credit:
+		q := s.asked[a.Attempt]
+		if q == nil {
+			s.t.Fatalf("credit for attempt %d, which has ended", a.Attempt)
+		}
+		if a.UpTo <= q.credit {
+			s.t.Fatalf("credit of attempt %d goes from %d to %d", a.Attempt, q.credit, a.UpTo)
+		}
+		if q.credit = a.UpTo; q.credit > q.r.End {
+			s.t.Fatalf("credit %d beyond the answer %v", q.credit, q.r)
+		}
+	case CloseConn, Keep:
+		s.forget(a.Conn)
+	}
+}
+
+// twice fails the test if a byte is asked for a third time while two attempts still fetch it.
+func (s *script) twice(a Action) {
+	s.t.Helper()
+	var once segment.Set
+	for _, q := range s.asked {
+		if s.m.attempt(q.id) == nil || q.id == a.Attempt {
+			continue
+		}
+		r := span(q.cursor, s.m.Wanted(q.id)).Clip(a.Range)
+		if r.Empty() {
+			continue
+		}
+		if once.Overlap(r) > 0 {
+			s.t.Fatalf("%v is asked for a third time (%v)", r, a.Reason)
+		}
+		once.Add(r)
+	}
+}
+
+func (s *script) forget(conn uint32) {
+	for _, q := range s.queues[conn] {
+		delete(s.asked, q.id)
+	}
+	delete(s.queues, conn)
+}
+
+// advance lets time pass: the machine gets a Tick whenever it asked for one.
+func (s *script) advance(d time.Duration) {
+	s.t.Helper()
+	end := s.now.Add(d)
+	for n := 0; !s.next.IsZero() && !s.next.After(end); n++ {
+		if n > 100 {
+			s.t.Fatalf("spins: after 100 ticks the next one is due at %v, now is %v", s.next, s.now)
+		}
+		if s.next.After(s.now) {
+			s.now = s.next
+		}
+		s.handle(Event{Kind: Tick})
+	}
+	s.now = end
+}
+
+func (s *script) tick() { s.t.Helper(); s.handle(Event{Kind: Tick}) }
+
+func (s *script) link(i int8, st health.State) {
+	s.t.Helper()
+	s.handle(Event{Kind: LinkState, Link: i, State: st})
+}
+
+func (s *script) opened(conn uint32, rtt time.Duration) {
+	s.t.Helper()
+	s.handle(Event{Kind: Opened, Conn: conn, RTT: rtt})
+}
+
+func (s *script) openFailed(conn uint32, why Why) {
+	s.t.Helper()
+	s.forget(conn)
+	s.handle(Event{Kind: OpenFailed, Conn: conn, Why: why})
+}
+
+// first checks that a is what its connection answers now.
+func (s *script) first(a *asked) {
+	s.t.Helper()
+	if q := s.queues[a.conn]; len(q) == 0 || q[0] != a {
+		s.t.Fatalf("attempt %d is not the one that its connection answers", a.id)
+	}
+}
+
+// headed brings the head of an answer as it was asked for, cut off at the end of the object.
+func (s *script) headed(a *asked, size int64) {
+	s.t.Helper()
+	s.head(a, Event{Size: size})
+}
+
+// head brings the head of an answer; a zero Range stands for the one asked for.
+func (s *script) head(a *asked, e Event) {
+	s.t.Helper()
+	s.first(a)
+	e.Kind, e.Attempt = Headed, a.id
+	if e.Range.Empty() {
+		e.Range = span(a.r.Start, min(a.r.End, e.Size))
+	}
+	a.r, a.headed = e.Range, true
+	a.credit = min(a.credit, a.r.End)
+	s.handle(e)
+}
+
+// read reads n bytes, for which there must be credit.
+func (s *script) read(a *asked, n int64) {
+	s.t.Helper()
+	s.first(a)
+	if !a.headed || a.cursor+n > min(a.credit, a.r.End) {
+		s.t.Fatalf("attempt %d cannot read %d bytes at %d: credit %d, answer %v", a.id, n, a.cursor, a.credit, a.r)
+	}
+	a.cursor += n
+	s.handle(Event{Kind: Read, Attempt: a.id, N: n})
+}
+
+// complete reads the rest of an answer and its end.
+func (s *script) complete(a *asked) {
+	s.t.Helper()
+	if a.cursor < a.r.End {
+		s.read(a, a.r.End-a.cursor)
+	}
+	if s.asked[a.id] == nil { // its connection was closed with the last byte
+		return
+	}
+	s.first(a)
+	s.queues[a.conn] = s.queues[a.conn][1:]
+	delete(s.asked, a.id)
+	s.handle(Event{Kind: Ended, Attempt: a.id, Why: Complete})
+}
+
+// answer brings a whole answer.
+func (s *script) answer(a *asked, size int64) {
+	s.t.Helper()
+	s.headed(a, size)
+	s.complete(a)
+}
+
+// ended breaks an attempt and with it its connection.
+func (s *script) ended(a *asked, why Why) {
+	s.t.Helper()
+	s.end(a, Event{Why: why})
+}
+
+func (s *script) end(a *asked, e Event) {
+	s.t.Helper()
+	s.forget(a.conn)
+	e.Kind, e.Attempt = Ended, a.id
+	s.handle(e)
+	s.drop(CloseConn)
+}
+
+// deliver takes everything that is ready to the client.
+func (s *script) deliver() {
+	s.t.Helper()
+	s.handle(Event{Kind: Delivered, N: s.m.Ready()})
+}
+
+// ask lets the scheduler ask link for a range.
+func (s *script) ask(link int8, from, to int64) {
+	s.t.Helper()
+	s.sched.todo = append(s.sched.todo, schedule.Decision{Do: schedule.Fetch, Link: link, Range: span(from, to)})
+	s.tick()
+}
+
+// take lets the scheduler give a tail of attempt a to another link.
+func (s *script) take(link int8, a *asked, from, to int64) {
+	s.t.Helper()
+	s.sched.todo = append(s.sched.todo, schedule.Decision{Do: schedule.Fetch, Link: link, Range: span(from, to), From: a.id,
+		Why: schedule.Tail})
+	s.tick()
+}
+
+// want takes the first pending action that matches.
+func (s *script) want(what string, ok func(Action) bool) Action {
+	s.t.Helper()
+	i := slices.IndexFunc(s.pending, ok)
+	if i < 0 {
+		s.t.Fatalf("want %s, have %s", what, s.show())
+	}
+	a := s.pending[i]
+	s.pending = slices.Delete(s.pending, i, i+1)
+	return a
+}
+
+func (s *script) wantOpen(link int8) uint32 {
+	s.t.Helper()
+	return s.want(fmt.Sprintf("Open on link %d", link), func(a Action) bool { return a.Kind == Open && a.Link == link }).Conn
+}
+
+func (s *script) wantFetch(link int8, from, to int64) *asked {
+	s.t.Helper()
+	a := s.want(fmt.Sprintf("Fetch of %v on link %d", span(from, to), link), func(a Action) bool {
+		return a.Kind == Fetch && a.Link == link && a.Range == span(from, to)
+	})
+	return s.find(a)
+}
+
+func (s *script) wantFetchAll(link int8) *asked {
+	s.t.Helper()
+	return s.find(s.want(fmt.Sprintf("FetchAll on link %d", link), func(a Action) bool {
+		return a.Kind == FetchAll && a.Link == link
+	}))
+}
+
+// find returns the request of an action, also if its connection was closed at once.
+func (s *script) find(a Action) *asked {
+	if q := s.asked[a.Attempt]; q != nil {
+		return q
+	}
+	return &asked{id: a.Attempt, conn: a.Conn, link: a.Link, r: a.Range}
+}
+
+func (s *script) wantCredit(a *asked, upTo int64) {
+	s.t.Helper()
+	if a.credit != upTo {
+		s.t.Fatalf("attempt %d may read up to %d, want %d", a.id, a.credit, upTo)
+	}
+}
+
+func (s *script) wantClose(conn uint32) {
+	s.t.Helper()
+	s.want(fmt.Sprintf("CloseConn %d", conn), func(a Action) bool { return a.Kind == CloseConn && a.Conn == conn })
+}
+
+func (s *script) wantKeep(conn uint32) {
+	s.t.Helper()
+	s.want(fmt.Sprintf("Keep %d", conn), func(a Action) bool { return a.Kind == Keep && a.Conn == conn })
+}
+
+// wantReport takes a report on a link: ReportSilent, ReportAlive, ReportFailed, TakenOver.
+func (s *script) wantReport(k ActionKind, link int8) Action {
+	s.t.Helper()
+	return s.want(fmt.Sprintf("report %d on link %d", k, link), func(a Action) bool { return a.Kind == k && a.Link == link })
+}
+
+func (s *script) wantDone() {
+	s.t.Helper()
+	s.want("Done", func(a Action) bool { return a.Kind == Done })
+}
+
+func (s *script) wantFail(why Why) {
+	s.t.Helper()
+	if a := s.want("Fail", func(a Action) bool { return a.Kind == Fail }); a.Why != why {
+		s.t.Fatalf("fails for %v, want %v", a.Why, why)
+	}
+	s.drop(CloseConn, Keep)
+	s.quiet()
+}
+
+// drop takes pending actions of some kinds.
+func (s *script) drop(kinds ...ActionKind) {
+	s.pending = slices.DeleteFunc(s.pending, func(a Action) bool { return slices.Contains(kinds, a.Kind) })
+}
+
+// quiet fails the test if anything is pending but credits and the wish for a window.
+func (s *script) quiet() {
+	s.t.Helper()
+	s.drop(Credit, Want)
+	if len(s.pending) > 0 {
+		s.t.Fatalf("want nothing more, have %s", s.show())
+	}
+}
+
+var kindNames = map[ActionKind]string{
+	Open: "Open", Fetch: "Fetch", FetchAll: "FetchAll", Credit: "Credit", CloseConn: "CloseConn", Keep: "Keep", Want: "Want",
+	ReportSilent: "ReportSilent", ReportAlive: "ReportAlive", ReportFailed: "ReportFailed", TakenOver: "TakenOver", Done: "Done",
+	Fail: "Fail",
+}
+
+func (s *script) show() string {
+	out := "nothing"
+	for i, a := range s.pending {
+		if i == 0 {
+			out = ""
+		}
+		out += fmt.Sprintf("%s{link %d conn %d attempt %d %v upTo %d why %v} ", kindNames[a.Kind], a.Link, a.Conn, a.Attempt, a.Range,
+			a.UpTo, a.Why)
+	}
+	return out
+}
+
+// free tells what nobody asked for.
+func (s *script) free() []segment.Range { return slices.Clone(s.m.led.Free()) }
+
+func (s *script) wantFree(want ...segment.Range) {
+	s.t.Helper()
+	if got := s.free(); !slices.Equal(got, want) {
+		s.t.Fatalf("free: %v, want %v", got, want)
+	}
+}
+
+func (s *script) wantWaste(n int64) {
+	s.t.Helper()
+	if _, w := s.m.Received(); w != n {
+		s.t.Fatalf("waste %d, want %d", w, n)
+	}
+}
+
+// running makes a transfer of size bytes over n links that has had its first answer, 64 KiB, over link 0; each link has an
+// open, idle connection. It returns the connections.
+func running(t *testing.T, cfg Config, n int, size int64) (*script, []uint32) {
+	t.Helper()
+	cfg.First, cfg.Warm = 64*kB, true
+	s := start(t, cfg, n)
+	a := s.wantFetch(0, 0, 64*kB)
+	conns := []uint32{s.wantOpen(0)}
+	s.opened(conns[0], 20*ms)
+	for i := 1; i < n; i++ {
+		conns = append(conns, 0)
+	}
+	s.advance(20 * ms)
+	s.answer(a, size)
+	s.deliver()
+	for i := 1; i < n; i++ {
+		s.ask(int8(i), 64*kB*int64(i), 64*kB*int64(i+1))
+		b := s.wantFetch(int8(i), 64*kB*int64(i), 64*kB*int64(i+1))
+		conns[i] = s.wantOpen(int8(i))
+		s.opened(conns[i], 20*ms)
+		s.advance(20 * ms)
+		s.answer(b, size)
+		s.deliver()
+	}
+	s.quiet()
+	return s, conns
+}

@@ -1,0 +1,264 @@
+package transfer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+)
+
+func TestStartWithRange(t *testing.T) {
+	s := start(t, Config{First: 64 * kB}, 1)
+	a := s.wantFetch(0, 0, 64*kB)
+	s.wantCredit(a, 64*kB)
+	c := s.wantOpen(0)
+	s.quiet()
+	if s.m.Size() != Unknown {
+		t.Fatalf("size %d before the first head", s.m.Size())
+	}
+	s.opened(c, 20*ms)
+	s.quiet()
+	s.headed(a, 1*mB)
+	if n := s.want("Want", func(a Action) bool { return a.Kind == Want }).N; n != 1*mB || s.m.Size() != 1*mB {
+		t.Errorf("wants a window of %d for an object of %d", n, s.m.Size())
+	}
+	s.wantFree(span(64*kB, 1*mB))
+	s.sched.piece = 2 * mB
+	s.tick()
+	b := s.wantFetch(0, 64*kB, 1*mB)
+	if b.conn != a.conn {
+		t.Error("asks on another connection")
+	}
+	s.complete(a)
+	s.answer(b, 1*mB)
+	s.wantKeep(c)
+	s.quiet() // nothing is done before the client has it
+	s.deliver()
+	s.wantDone()
+	s.wantWaste(0)
+}
+
+func TestStartWithOwnGET(t *testing.T) {
+	s := start(t, Config{Reorder: 16 * mB}, 1)
+	a := s.wantFetchAll(0)
+	s.opened(s.wantOpen(0), 20*ms)
+	s.headed(a, 40*mB)
+	s.wantFree()
+	s.wantCredit(a, 16*mB)
+	for s.m.Head() < 40*mB {
+		s.read(a, min(a.credit, a.r.End)-a.cursor)
+		s.deliver()
+	}
+	s.complete(a)
+	s.wantDone()
+}
+
+func TestStartInsideTheObject(t *testing.T) {
+	t.Run("a bounded window", func(t *testing.T) {
+		s := start(t, Config{Window: span(100*kB, 300*kB), First: 64 * kB}, 1)
+		a := s.wantFetch(0, 100*kB, 164*kB)
+		s.opened(s.wantOpen(0), 0)
+		s.headed(a, 1*mB)
+		s.wantFree(span(164*kB, 300*kB))
+	})
+	t.Run("an open window", func(t *testing.T) {
+		s := start(t, Config{Window: span(100*kB, Unknown)}, 1)
+		a := s.wantFetchAll(0)
+		s.opened(s.wantOpen(0), 0)
+		s.head(a, Event{Size: 1 * mB, Range: span(100*kB, 1*mB)})
+		s.complete(a)
+		s.deliver()
+		s.wantDone()
+	})
+	t.Run("an end beyond the object", func(t *testing.T) {
+		s := start(t, Config{Window: span(100*kB, 3*mB)}, 1)
+		a := s.wantFetchAll(0)
+		s.opened(s.wantOpen(0), 0)
+		s.head(a, Event{Size: 1 * mB, Range: span(100*kB, 1*mB)})
+		s.complete(a)
+		s.deliver()
+		s.wantDone()
+	})
+}
+
+func TestSmallObject(t *testing.T) {
+	s := start(t, Config{First: 64 * kB}, 1)
+	a := s.wantFetch(0, 0, 64*kB)
+	c := s.wantOpen(0)
+	s.opened(c, 0)
+	s.answer(a, 10)
+	s.wantKeep(c)
+	s.deliver()
+	s.wantDone()
+}
+
+func TestEmptyObject(t *testing.T) {
+	s := start(t, Config{}, 1)
+	a := s.wantFetchAll(0)
+	s.opened(s.wantOpen(0), 0)
+	s.headed(a, 0)
+	s.wantDone()
+}
+
+func TestFirstLink(t *testing.T) {
+	up := []LinkConfig{{State: health.Up}, {State: health.Up}, {State: health.Up, Metered: true}}
+	t.Run("the preferred one is asked", func(t *testing.T) {
+		s := prepare(t, Config{First: 64 * kB, Links: up[:2]}, 2)
+		s.m.cfg.Order = []int8{1, 0}
+		s.tick()
+		s.wantFetch(1, 0, 64*kB)
+		s.wantOpen(1)
+		s.quiet()
+	})
+	t.Run("unmetered ones connect at once", func(t *testing.T) {
+		s := prepare(t, Config{First: 64 * kB, Links: up, Warm: true}, 3)
+		s.tick()
+		s.wantFetch(0, 0, 64*kB)
+		s.wantOpen(0)
+		s.wantOpen(1)
+		s.quiet()
+	})
+	t.Run("one that the policy forbids is not asked", func(t *testing.T) {
+		s := prepare(t, Config{First: 64 * kB, Links: up[:2], Warm: true}, 2)
+		s.m.links[0].allowed, s.m.cfg.Order = false, []int8{1}
+		s.tick()
+		s.wantFetch(1, 0, 64*kB)
+		s.wantOpen(1)
+		s.quiet()
+	})
+}
+
+func TestNoAnswerFromTheFirstLink(t *testing.T) {
+	hedged := func(t *testing.T, first int64) (s *script, a, b *asked) {
+		s = start(t, Config{First: first}, 2)
+		if first > 0 {
+			a = s.wantFetch(0, 0, first)
+		} else {
+			a = s.wantFetchAll(0)
+		}
+		s.opened(s.wantOpen(0), 20*ms)
+		s.advance(time.Second)
+		s.wantReport(ReportSilent, 0)
+		if first > 0 {
+			b = s.wantFetch(1, 0, first)
+		} else {
+			b = s.wantFetchAll(1)
+		}
+		s.opened(s.wantOpen(1), 20*ms)
+		s.quiet()
+		return s, a, b
+	}
+	t.Run("R119 the second answers", func(t *testing.T) {
+		s, a, b := hedged(t, 64*kB)
+		s.headed(b, 1*mB)
+		s.complete(b)
+		s.wantFree(span(64*kB, 1*mB))
+		s.advance(3 * time.Second) // only now the first is given up
+		s.wantClose(a.conn)
+		s.quiet()
+	})
+	t.Run("R119 the first answers after all", func(t *testing.T) {
+		s, a, b := hedged(t, 64*kB)
+		s.headed(a, 1*mB)
+		s.complete(a)
+		s.wantReport(ReportAlive, 0)
+		s.quiet()
+		s.headed(b, 1*mB) // a bounded copy is read and thrown away
+		s.read(b, 10*kB)
+		s.wantWaste(10 * kB)
+	})
+}
+
+func TestNoLinkAnswers(t *testing.T) {
+	t.Run("no connection", func(t *testing.T) {
+		s := start(t, Config{First: 64 * kB}, 2)
+		s.wantFetch(0, 0, 64*kB)
+		s.openFailed(s.wantOpen(0), Unreachable)
+		s.wantFetch(1, 0, 64*kB)
+		c := s.wantOpen(1)
+		s.quiet() // nobody knows whether the origin is there at all: no report
+		s.openFailed(c, Unreachable)
+		s.wantFail(Unreachable)
+	})
+	t.Run("R105 an error page, then busy", func(t *testing.T) {
+		s := start(t, Config{}, 2)
+		a := s.wantFetchAll(0)
+		s.opened(s.wantOpen(0), 0)
+		s.ended(a, Refused)
+		b := s.wantFetchAll(1)
+		s.opened(s.wantOpen(1), 0)
+		s.ended(b, Busy)
+		s.wantFail(Busy)
+	})
+	t.Run("not even a binding", func(t *testing.T) {
+		s := start(t, Config{}, 1)
+		s.wantFetchAll(0)
+		s.openFailed(s.wantOpen(0), Unbound)
+		if a := s.wantReport(ReportFailed, 0); a.Cause != health.BindFailed {
+			t.Errorf("cause %v", a.Cause)
+		}
+		s.wantFail(Unbound)
+	})
+	t.Run("the only link goes away", func(t *testing.T) {
+		s := start(t, Config{}, 1)
+		s.wantFetchAll(0)
+		s.opened(s.wantOpen(0), 0)
+		s.link(0, health.Down)
+		s.wantFail(Silence)
+	})
+	t.Run("the fault was the link's", func(t *testing.T) {
+		s := start(t, Config{First: 64 * kB}, 2)
+		s.wantFetch(0, 0, 64*kB)
+		s.openFailed(s.wantOpen(0), Unreachable)
+		a := s.wantFetch(1, 0, 64*kB)
+		s.opened(s.wantOpen(1), 0)
+		s.headed(a, 1*mB)
+		if a := s.wantReport(ReportFailed, 0); a.Cause != health.DialFailed {
+			t.Errorf("cause %v", a.Cause)
+		}
+	})
+	t.Run("a link that was refused gets another chance with the known object", func(t *testing.T) {
+		s := start(t, Config{First: 64 * kB}, 2)
+		a := s.wantFetch(0, 0, 64*kB)
+		s.opened(s.wantOpen(0), 0)
+		s.ended(a, Refused)
+		b := s.wantFetch(1, 0, 64*kB)
+		s.opened(s.wantOpen(1), 0)
+		s.headed(b, 1*mB)
+		s.ask(0, 64*kB, 128*kB)
+		s.wantFetch(0, 64*kB, 128*kB)
+	})
+}
+
+func TestNoLinkIsUp(t *testing.T) {
+	t.Run("one comes", func(t *testing.T) {
+		s := prepare(t, Config{First: 64 * kB, Patience: 10 * time.Second}, 2)
+		s.tick()
+		s.advance(9 * time.Second)
+		s.quiet()
+		s.link(1, health.Up)
+		s.wantFetch(1, 0, 64*kB)
+	})
+	t.Run("none comes", func(t *testing.T) {
+		s := prepare(t, Config{First: 64 * kB, Patience: 10 * time.Second}, 2)
+		s.tick()
+		s.advance(10 * time.Second)
+		s.wantFail(Silence)
+	})
+}
+
+// TestStaleFirst: RFC 9112 section 9.3.1: a reused connection may turn out to be closed; the request is sent again.
+func TestStaleFirst(t *testing.T) {
+	s := start(t, Config{}, 1)
+	for range 4 { // as many as the pool keeps of a link and origin
+		a := s.wantFetchAll(0)
+		s.handle(Event{Kind: Opened, Conn: s.wantOpen(0), Reused: true})
+		s.ended(a, Stale)
+	}
+	a := s.wantFetchAll(0)
+	s.opened(s.wantOpen(0), 20*ms)
+	s.headed(a, 1*mB)
+	if f := s.m.links[0].failures; f != 0 {
+		t.Errorf("stale connections count as %d failures", f)
+	}
+}
