@@ -45,7 +45,9 @@ func (l *Ledger) Window() int64 { return l.window }
 func (l *Ledger) SetWindow(n int64) { l.window = n }
 
 // Limit returns the first offset that no attempt may read yet.
-func (l *Ledger) Limit() int64 { return min(l.head+l.window, l.end) }
+func (l *Ledger) Limit() int64 {
+	return l.head + max(0, min(l.window, l.end-l.head)) // head + window may be more than an int64 holds
+}
 
 // Free returns what nobody asked for, ascending; valid until the next change.
 func (l *Ledger) Free() []Range { return l.free.Ranges() }

@@ -129,6 +129,7 @@ func (m *Machine) headed(now time.Time, e Event) {
 	a.headed = true
 	a.answer = e.Range
 	if !m.known {
+		a.want.End = max(a.want.End, a.answer.End) // a 200 in place of the range: it may be all that this origin gives
 		m.learnSize(e)
 	}
 	if a.want.End > a.answer.End || a.whole { // less than asked for is legal (RFC 9110 section 15.3.7)
@@ -245,11 +246,9 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	m.lastWhy, m.lastLink = e.Why, link
 	pipelined := c.answers > 0 && !a.alone && !c.doomed
 	switch e.Why {
-	case Refused, NoRange, Changed:
-		l.excluded = true
-	case BadRange:
-		if pipelined && l.pipelining == estimate.Untried {
-			l.pipelining = estimate.Broken // out of step: ask again, one at a time
+	case Refused, NoRange, Changed, BadRange:
+		if pipelined && l.pipelining != estimate.Broken {
+			l.doubt() // out of step? ask again, one at a time
 		} else {
 			l.excluded = true
 		}
@@ -260,7 +259,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	case Stale:
 	default:
 		if pipelined && !a.headed && l.pipelining == estimate.Untried {
-			l.pipelining = estimate.Broken // closed early: what was asked behind an answer did not reach it
+			l.doubt() // closed early: what was asked behind an answer did not reach it
 			break
 		}
 		l.failures++
@@ -282,9 +281,9 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 func (m *Machine) giveUp(now time.Time, id uint32, why Why) {
 	c := m.conn(id)
 	l := &m.links[c.link]
-	if c.open && len(c.queue) > 0 && l.pipelining == estimate.Untried && c.answers > 0 {
+	if c.open && len(c.queue) > 0 && c.answers > 0 && (l.state == health.Up || l.state == health.Suspect) {
 		if a := m.attempt(c.queue[0]); !a.headed && !a.alone {
-			l.pipelining = estimate.Broken // it swallowed the second request
+			l.doubt() // it swallowed the second request
 		}
 	}
 	m.lastWhy, m.lastLink = why, c.link

@@ -62,8 +62,8 @@ type Machine struct {
 // New returns the machine of one transfer. The first Handle, a Tick for example, begins it.
 func New(cfg Config) *Machine {
 	w := cfg.Window
-	if cfg.First > 0 {
-		w.End = min(w.End, w.Start+cfg.First)
+	if cfg.First > 0 && cfg.First < w.Len() {
+		w.End = w.Start + cfg.First
 	}
 	m := &Machine{cfg: cfg, led: segment.NewLedger(w, max(cfg.Reorder, 1)), links: make([]link, len(cfg.Links))}
 	for i := range m.links {

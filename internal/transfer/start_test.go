@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -78,6 +79,10 @@ func TestStartInsideTheObject(t *testing.T) {
 		s.complete(a)
 		s.deliver()
 		s.wantDone()
+	})
+	t.Run("a start near the largest offset", func(t *testing.T) {
+		s := start(t, Config{Window: span(math.MaxInt64-10, Unknown), First: 64 * kB}, 1)
+		s.wantFetch(0, math.MaxInt64-10, math.MaxInt64)
 	})
 }
 
