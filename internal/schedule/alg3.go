@@ -127,8 +127,12 @@ func (s *Alg3) size(v *View, i int8, rem int64) (int64, Reason) {
 	size, why := p.Size()
 	// Unlike the paper's downloader a proxy holds what comes early in bounded memory.
 	most := min(int64(float64(v.Window)/windowDiv*l.Rate/thr), max(int64(l.Rate*longest.Seconds()), p.floor()))
-	if size > most {
+	least := min(tailMin, v.Window/windowDiv)
+	switch {
+	case size > most:
 		size, why = max(most, min(rescueMin, v.Window/windowDiv)), Window
+	case size < least: // short ranges lower the rate, and a lower rate would shorten them further
+		size, why = least, Floor
 	}
 	return max(size, 1), why
 }
