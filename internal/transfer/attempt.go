@@ -167,6 +167,18 @@ func (m *Machine) learnSize(e Event) {
 	m.act(Action{Kind: Want, N: m.led.End() - m.led.Head()})
 }
 
+// dropCopies closes the connections of the other attempts at the client's own GET, now that one has shown a valid head: each
+// would bring the whole object once more.
+func (m *Machine) dropCopies(but uint32) {
+	for i := len(m.attempts) - 1; i >= 0; i-- {
+		if a := &m.attempts[i]; a.whole && a.id != but {
+			c := m.conn(a.conn)
+			m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})
+			m.dropConn(c.id)
+		}
+	}
+}
+
 // takeTail ends the attempt whose tail b takes, now that b has shown a valid head, where b begins.
 func (m *Machine) takeTail(b *attempt) {
 	a := m.attempt(b.from)
