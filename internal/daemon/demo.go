@@ -20,18 +20,23 @@ func Start(ctx context.Context, links []link.Link, dial dialFunc) (proxyURL stri
 
 // StartWith is Start with a configuration, a log and links that may change.
 func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source, dial dialFunc) (string, func(), error) {
+	_, url, stop, err := start(ctx, cfg, log, links, dial)
+	return url, stop, err
+}
+
+func start(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source, dial dialFunc) (*Daemon, string, func(), error) {
 	d := &Daemon{cfg: cfg, log: log, source: links}
 	if err := d.build(dial, "demo"); err != nil {
-		return "", nil, err
+		return nil, "", nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ready, ended := make(chan net.Addr, 1), make(chan error, 1)
 	go func() { ended <- d.serve(ctx, func(a net.Addr) { ready <- a }) }()
 	select {
 	case a := <-ready:
-		return "http://" + a.String(), func() { cancel(); <-ended }, nil
+		return d, "http://" + a.String(), func() { cancel(); <-ended }, nil
 	case err := <-ended:
 		cancel()
-		return "", nil, fmt.Errorf("start the proxy: %w", err)
+		return nil, "", nil, fmt.Errorf("start the proxy: %w", err)
 	}
 }

@@ -1,0 +1,393 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/tributary-http/tributary/internal/origin/origintest"
+)
+
+// outcome is what a client of the proxy must see.
+type outcome uint8
+
+const (
+	same   outcome = iota // what it sees without the proxy: status, fields, bytes
+	right                 // the whole object, though the origin fails its clients
+	either                // as same, or a visible error after bytes that are right
+	broken                // a visible error after bytes that are right
+)
+
+// use says whether the second link must have carried bytes.
+type use uint8
+
+const (
+	any2  use = iota // it may
+	both             // it must
+	alone            // it must not have carried a byte that counts
+)
+
+// lie is an origin, a request, and what must come of it.
+type lie struct {
+	name   string // with the number of the rule that it proves
+	object Object // Size 0 stands for mid
+	empty  bool   // Size 0 is meant
+	faults []Fault
+	header http.Header // of the request
+	want   outcome
+	use    use
+	// offered is the outcome for a client that offers codings, so that the transfer starts with its own GET (R77); nil: the
+	// same.
+	offered *expect
+	check   func(t *testing.T, seen []Request)
+}
+
+type expect struct {
+	want outcome
+	use  use
+}
+
+func faults(f ...Fault) []Fault { return f }
+
+func second(f ...Fault) []Fault { return []Fault{OnNode(1, f...)} }
+
+func ranged(r *Request) bool { return r.Range != "" }
+
+func get(kv ...string) http.Header {
+	h := http.Header{}
+	for i := 0; i < len(kv); i += 2 {
+		h.Set(kv[i], kv[i+1])
+	}
+	return h
+}
+
+// perRequest adds a cookie of its own to each answer.
+func perRequest(x *Exchange) { Add("Set-Cookie", fmt.Sprintf("n=%d", x.N))(x) }
+
+// aligned answers with a range that begins at a multiple of n.
+func aligned(n int64) Fault {
+	return func(x *Exchange) {
+		var a int64
+		if _, err := fmt.Sscanf(x.Range, "bytes=%d-", &a); err == nil {
+			x.ShiftStart = -(a % n)
+		}
+	}
+}
+
+var lies = []lie{
+	// An honest origin.
+	{name: "R76 honest", use: both, check: honest},
+	{name: "R109 empty object", empty: true, use: alone},
+	{name: "R109 one byte", object: Object{Size: 1}, use: alone},
+	{name: "R86 threshold-1", object: Object{Size: threshold - 1}, use: alone, check: one},
+	{name: "R86 threshold", object: Object{Size: threshold}, use: alone, check: one},
+	{name: "R86 threshold+1", object: Object{Size: threshold + 1}},
+	{name: "R108 twice the threshold", object: Object{Size: 2 * threshold}},
+	{name: "R109 3 MB", object: Object{Size: 3e6}, use: both},
+	{name: "R111 cookie per answer", faults: faults(perRequest), use: both},
+	{name: "R84 Vary: Accept-Language", faults: faults(Set("Vary", "Accept-Language")), header: get("Accept-Language", "de", "Cookie", "a=b"),
+		use: both, check: sameFields},
+	{name: "R112 digest per message", faults: faults(If(ranged, Set("Content-Digest", "sha-256=:AAAA:"))), use: both},
+	{name: "R85 no-transform", faults: faults(Set("Cache-Control", "no-transform")), use: both},
+	{name: "R97 caps ranges", faults: faults(CapsRanges(50_001)), use: both},
+	{name: "R87 chunked 206", faults: faults(If(ranged, InChunks())), use: both},
+
+	// The client's own range and conditions.
+	{name: "R79 a-b", header: get("Range", "bytes=100001-900000"), use: both},
+	{name: "R79 a-", header: get("Range", "bytes=200003-"), use: both},
+	{name: "R79 0-", header: get("Range", "bytes=0-"), use: both},
+	{name: "R79 0-0", header: get("Range", "bytes=0-0"), use: alone, check: one},
+	{name: "R79 end beyond the object", header: get("Range", "bytes=100-99999999"), use: both},
+	{name: "R79 beyond the end", header: get("Range", "bytes=99999999-"), use: alone},
+	{name: "R79 suffix", header: get("Range", "bytes=-300001"), use: any2},
+	{name: "R79 several ranges", header: get("Range", "bytes=0-9,20-29"), use: alone, check: one},
+	{name: "R79 5-2", header: get("Range", "bytes=5-2"), use: alone, check: one},
+	{name: "R81 too many digits", header: get("Range", "bytes=0-99999999999999999999"), use: alone, check: one},
+	{name: "R80 If-Range matches", header: get("Range", "bytes=100-900000", "If-Range", `"v1"`), use: both},
+	{name: "R80 If-Range does not match", header: get("Range", "bytes=100-900000", "If-Range", `"v0"`)},
+	{name: "R78 If-None-Match matches", header: get("If-None-Match", `"v1"`), use: alone, check: one},
+	{name: "R78 If-None-Match does not match", header: get("If-None-Match", `"v0"`), use: both, check: conditions},
+
+	// No ranges, or not of everything.
+	{name: "R137 no ranges", faults: faults(NoRanges()), use: alone, check: one},
+	{name: "R137 Accept-Ranges: none", faults: faults(RangesNone()), use: alone, check: one},
+	{name: "R137 HTTP/1.0", faults: faults(HTTP10()), use: alone},
+	{name: "R102 ignores ranges that it announces", faults: faults(IgnoresRange()), use: alone},
+	{name: "R102 one node ignores ranges", faults: second(IgnoresRange()), use: alone},
+	{name: "R77 403 to ranged requests", faults: faults(If(ranged, Status(403))), use: alone},
+	{name: "R77 416 to ranged requests", faults: faults(If(ranged, Status(416))), use: alone},
+	{name: "R77 500 to ranged requests", faults: faults(If(ranged, Status(500))), use: alone},
+	{name: "R87 chunked", faults: faults(InChunks()), want: same, offered: &expect{same, alone}},
+	{name: "R87 until close", faults: faults(CloseDelimited()), want: same, offered: &expect{same, alone}},
+	{name: "R115 trailer", faults: faults(InChunks(), Set("Trailer", "X-Sum")), use: alone},
+	{name: "R84 Vary: *", faults: faults(Set("Vary", "*")), use: alone},
+	{name: "R93 gzip for who accepts it", faults: faults(Gzip()), use: both, offered: &expect{same, alone}},
+
+	// Validators.
+	{name: "R89 weak tag", faults: faults(WeakETag()), use: alone},
+	{name: "R87 no validator", faults: faults(NoValidator()), use: alone},
+	{name: "R90 Last-Modified = Date", faults: faults(LastModifiedOnly(0)), use: alone},
+	{name: "R90 Last-Modified 1 s before Date", faults: faults(LastModifiedOnly(time.Second)), use: alone},
+	{name: "R90 Last-Modified long before Date", faults: faults(LastModifiedOnly(time.Hour)), use: both},
+	{name: "R90 Last-Modified without Date", faults: faults(LastModifiedOnly(time.Hour), NoDate()), use: alone},
+	{name: "R100 206 without Last-Modified", faults: faults(LastModifiedOnly(time.Hour), OnNode(1, Del("Last-Modified"))), use: alone},
+	{name: "R100 206 without ETag", faults: second(Del("ETag")), use: alone},
+	{name: "R116 other tag on one link", faults: second(OtherETag(`"v1-node2"`)), use: alone},
+	{name: "R92 other version on one link", faults: second(NewVersion()), use: alone},
+	{name: "R204 other version on one link, If-Range ignored", faults: second(IgnoresIfRange(), NewVersion()), use: alone},
+	{name: "R92 smaller on one link", faults: second(Truncated(mid / 2)), use: alone},
+	{name: "R107 changes in mid-transfer", faults: faults(AfterBytes(mid/3, NewVersion())), want: broken, offered: &expect{either, any2}},
+	{name: "R204 changes in mid-transfer, If-Range ignored", faults: faults(AfterBytes(mid/3, IgnoresIfRange(), NewVersion())), want: broken,
+		offered: &expect{either, any2}},
+	{name: "R103 shrinks in mid-transfer", faults: faults(AfterBytes(mid/3, Truncated(mid/2))), want: broken, offered: &expect{either, any2}},
+	{name: "R107 changes after the first answer", faults: faults(AfterRequests(1, NewVersion())), want: broken, offered: &expect{same, alone}},
+
+	// Answers to a range that do not fit.
+	{name: "R96 wrong start on one link", faults: second(WrongStart(1)), use: alone},
+	{name: "R96 earlier start on one link", faults: second(WrongStart(-1)), use: alone},
+	{name: "R96 wrong start", faults: faults(If(ranged, WrongStart(7))), use: alone},
+	{name: "R97 ends beyond on one link", faults: second(EndsBeyond(1)), use: alone},
+	{name: "R97 aligns ranges", faults: faults(aligned(4096)), want: either},
+	{name: "R97 aligns ranges on one link", faults: second(aligned(1 << 30)), use: alone},
+	{name: "R96 wrong total on one link", faults: second(WrongTotal(mid + 1)), use: alone},
+	{name: "R96 no Content-Range on one link", faults: second(NoContentRange()), use: alone},
+	{name: "R96 no Content-Range", faults: faults(If(ranged, NoContentRange())), use: alone},
+	{name: "R98 unknown total on one link", faults: second(WrongTotal(-1)), use: alone},
+	{name: "R98 unknown total", faults: faults(If(ranged, WrongTotal(-1))), use: alone},
+	{name: "R99 last < first on one link", faults: second(ContentRange("bytes 5-4/10")), use: alone},
+	{name: "R99 nonsense on one link", faults: second(ContentRange("bytes a-b/c")), use: alone},
+	{name: "R104 multipart on one link", faults: second(Multipart()), use: alone},
+	{name: "R104 multipart", faults: faults(If(ranged, Multipart())), use: alone},
+	{name: "R114 html on one link", faults: second(Set("Content-Type", "text/html")), use: alone},
+	{name: "R93 coding on one link", faults: second(Set("Content-Encoding", "gzip")), use: alone},
+
+	// One link is not let in.
+	{name: "R105 401 on one link", faults: second(Status(401)), use: alone},
+	{name: "R105 403 on one link", faults: second(Status(403)), use: alone},
+	{name: "R105 404 on one link", faults: second(Status(404)), use: alone},
+	{name: "R105 410 on one link", faults: second(Status(410)), use: alone},
+	{name: "R105 451 on one link", faults: second(Status(451)), use: alone},
+	{name: "R105 500 on one link", faults: second(Status(500)), use: alone},
+	{name: "R105 511 on one link", faults: second(Status(511)), use: alone},
+	{name: "R105 429 on one link", faults: second(Busy(429, 3600)), use: alone},
+	{name: "R105 503 on one link", faults: second(Busy(503, 3600)), use: alone},
+	{name: "R117 302 on one link", faults: second(Redirect("http://portal.invalid/")), use: alone},
+	{name: "R105 login page on one link", faults: second(LoginPage()), use: alone},
+	{name: "R105 204 on one link", faults: second(func(x *Exchange) { x.Status = 204 }), use: alone},
+	{name: "R105 garbage on one link", faults: second(Garbage()), use: alone},
+	{name: "R118 403 on one link after a while", faults: second(AfterBytes(mid/2, Status(403)))},
+	{name: "R76 403", faults: faults(Status(403)), use: alone},
+	{name: "R76 404", faults: faults(Status(404)), use: alone},
+	{name: "R117 302", faults: faults(Redirect("http://elsewhere.invalid/")), use: alone, check: one},
+	{name: "R119 one-shot URL", faults: faults(OneShot()), want: either, offered: &expect{same, alone}},
+
+	// Bodies.
+	{name: "R101 short on one link", faults: second(ShortBody(1)), want: right, use: both},
+	{name: "R101 short by much on one link", faults: second(ShortBody(30_000)), want: right, use: both},
+	{name: "R101 the last bytes of every answer are missing", faults: faults(If(ranged, ShortBody(1000))), want: either},
+	{name: "R101 short first answer", faults: faults(UntilRequest(1, ShortBody(10_000))), want: right},
+	{name: "R101 surplus on one link", faults: second(SurplusBody(1)), want: right},
+	{name: "R101 surplus in chunks on one link", faults: second(If(ranged, InChunks(), SurplusBody(1))), want: right},
+	{name: "R101 surplus", faults: faults(If(ranged, SurplusBody(3))), want: either},
+	{name: "R106 reset in mid-body on one link", faults: second(ResetAfter(20_000)), want: right, use: both},
+	{name: "R106 reset before the body on one link", faults: second(ResetAfter(0)), want: right, use: alone},
+	{name: "R106 reset in mid-body", faults: faults(If(ranged, ResetAfter(50_000))), want: right},
+	{name: "R106 reset in mid-body of the first answer", faults: faults(UntilRequest(1, ResetAfter(30_000))), want: right},
+	{name: "R49 every answer is cut off", faults: faults(NoRanges(), ResetAfter(30_000)), want: broken},
+
+	// Connections.
+	{name: "R134 Connection: close", faults: faults(ConnectionClose()), use: both},
+	{name: "R136 closes after every answer", faults: faults(ClosesEarly()), use: both},
+	{name: "R136 closes after 3 answers", faults: faults(OnSeq(3, ClosesEarly())), use: both},
+	{name: "R136 announces the end after 3 answers", faults: faults(OnSeq(3, ConnectionClose())), use: both},
+	{name: "R135 pipelined requests get no answer", faults: faults(OnPipelined(Ignored())), use: both},
+	{name: "R135 closes after a pipelined request", faults: faults(OnPipelined(ClosesEarly())), use: both},
+	{name: "R135 resets at pipelined requests", faults: faults(OnPipelined(ResetAfter(0))), want: same, use: both},
+	{name: "R135 answers out of order", faults: faults(OnPipelined(OutOfOrder())), use: both},
+	{name: "R135 garbage for pipelined requests", faults: faults(OnPipelined(Garbage())), use: both},
+	{name: "R135 400 for pipelined requests", faults: faults(OnPipelined(Status(400))), use: both},
+	{name: "R135 wrong range for pipelined requests", faults: faults(OnPipelined(WrongStart(100))), use: both},
+	{name: "R135 whole object for pipelined requests", faults: faults(OnPipelined(IgnoresRange())), use: both},
+	{name: "R135 503 for pipelined requests", faults: faults(OnPipelined(Busy(503, 1))), use: both},
+	{name: "R120 resets the second connection of a node", faults: faults(If(func(r *Request) bool { return r.Conn > 2 }, ResetAfter(0))), want: same},
+	{name: "slow first byte", faults: faults(OnNode(0, SlowStart(200*time.Millisecond)))},
+	{name: "slow first byte on one link", faults: second(SlowStart(150 * time.Millisecond))},
+}
+
+// one proves that a single request was made.
+func one(t *testing.T, seen []Request) {
+	if len(seen) != 1 {
+		t.Errorf("%d requests, want 1", len(seen))
+	}
+}
+
+// honest proves what every request but the first carries (R94), and how many connections are made (R138).
+func honest(t *testing.T, seen []Request) {
+	conns := [2]map[int]bool{{}, {}}
+	for i, r := range seen {
+		conns[r.Node][r.Conn] = true
+		if i > 0 && (r.Header.Get("If-Range") != `"v1"` || r.Range == "") {
+			t.Errorf("R94: request %d has Range %q, If-Range %q", i+1, r.Range, r.Header.Get("If-Range"))
+		}
+		if enc := r.Header.Get("Accept-Encoding"); i > 0 && enc != "" && enc != "identity" {
+			t.Errorf("R84: request %d has Accept-Encoding %q", i+1, enc)
+		}
+	}
+	for node, c := range conns {
+		if len(c) > 2 {
+			t.Errorf("R138: %d connections to node %d", len(c), node)
+		}
+	}
+}
+
+// conditions proves that the client's conditions go out once (R78).
+func conditions(t *testing.T, seen []Request) {
+	for i, r := range seen {
+		if has := r.Header.Get("If-None-Match") != ""; has != (i == 0) {
+			t.Errorf("R78: request %d has If-None-Match: %v", i+1, has)
+		}
+	}
+}
+
+// sameFields proves that all requests of a transfer carry the client's fields.
+func sameFields(t *testing.T, seen []Request) {
+	for i, r := range seen {
+		if r.Header.Get("Accept-Language") != "de" || r.Header.Get("Cookie") != "a=b" || r.Header.Get("User-Agent") != seen[0].Header.Get("User-Agent") {
+			t.Errorf("R84: request %d has %v", i+1, r.Header)
+		}
+	}
+}
+
+// TestOrigins holds what a client sees through the proxy, over one link and over two, against what it sees without.
+func TestOrigins(t *testing.T) {
+	names := map[string]bool{}
+	for _, l := range lies {
+		if names[l.name] {
+			t.Fatalf("two rows are called %q", l.name)
+		}
+		names[l.name] = true
+		if l.object.Size == 0 && !l.empty {
+			l.object.Size = mid
+		}
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			var all sync.WaitGroup
+			for _, codings := range []string{"", "gzip, deflate"} {
+				h := l.header.Clone()
+				if h == nil {
+					h = http.Header{}
+				}
+				want := expect{l.want, l.use}
+				how := "started by a range"
+				if codings != "" {
+					how = "started by the client's GET"
+					h.Set("Accept-Encoding", codings)
+					if l.offered != nil {
+						want = *l.offered
+					}
+				}
+				direct := fetch(client(t, nil), New(t, l.object, l.faults...).URL(), h)
+				for _, links := range [][]string{{"wifi"}, {"wifi", "lte"}} {
+					// No fatal failures from here on: these are goroutines of their own.
+					s := New(t, l.object, append(slices.Clone(l.faults), RateLimit(paced))...)
+					r := newRig(t, s, settings(), links...)
+					all.Go(func() {
+						got := r.get(h)
+						what := fmt.Sprintf("%s, links %v", how, links)
+						l.compare(t, what, want.want, direct, got, s.Object())
+						if len(links) == 2 {
+							lte := r.carried("lte")
+							if want.use == both && lte == 0 || want.use == alone && lte > 0 {
+								t.Errorf("%s: the second link carried %d bytes", what, lte)
+							}
+							if l.check != nil {
+								l.check(t, s.Requests())
+							}
+						}
+						if t.Failed() {
+							for _, q := range s.Requests() {
+								t.Logf("%s: node %d conn %d seq %d pipelined %v %q If-Range %q sent %d", what, q.Node, q.Conn, q.Seq, q.Pipelined, q.Range,
+									q.Header.Get("If-Range"), q.Sent)
+							}
+						}
+					})
+				}
+			}
+			all.Wait()
+		})
+	}
+}
+
+// compare checks an answer against the direct one.
+func (l *lie) compare(t *testing.T, what string, want outcome, direct, got seen, o Object) {
+	if want == either {
+		switch {
+		case got.err != nil || got.status >= 500:
+			want = broken
+		case direct.err != nil:
+			want = right
+		default:
+			want = same
+		}
+	}
+	switch want {
+	case broken:
+		if got.err == nil && got.status < 500 {
+			t.Errorf("%s: no error: %v", what, got)
+		}
+		// With an answer of the proxy's own there are no bytes of the object.
+		if w := wrong(o, got.body, 0); w != "" && got.status < 500 {
+			t.Errorf("%s: %s", what, w)
+		}
+	case right:
+		if got.err != nil || got.status != http.StatusOK || int64(len(got.body)) != o.Size {
+			t.Errorf("%s: %v, want the object of %d bytes", what, got, o.Size)
+		}
+		if w := wrong(o, got.body, 0); w != "" {
+			t.Errorf("%s: %s", what, w)
+		}
+	case same:
+		if direct.err != nil {
+			t.Errorf("directly: %v", direct)
+		}
+		if got.err != nil || got.status != direct.status || !bytes.Equal(got.body, direct.body) {
+			t.Errorf("%s: %v, want %v", what, got, direct)
+		}
+		if d := differ(direct, got); d != "" {
+			t.Errorf("%s: %s", what, d)
+		}
+	}
+}
+
+// differ names the fields in which a proxied answer differs from the direct one, apart from those of the connection and
+// the framing, a Date that the origin left out (RFC 9110 section 6.6.1), and what net/http leaves out of a 304.
+func differ(direct, got seen) string {
+	var d []string
+	all := direct.header.Clone()
+	maps.Copy(all, got.header)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		was, is := direct.header[name], got.header[name]
+		switch name {
+		case "Connection", "Keep-Alive", "Content-Length", "Trailer":
+			continue
+		case "Date":
+			if was == nil {
+				continue
+			}
+		case "Content-Type":
+			if got.status == http.StatusNotModified {
+				continue
+			}
+		}
+		if !slices.Equal(was, is) {
+			d = append(d, fmt.Sprintf("%s: %q, directly %q", name, is, was))
+		}
+	}
+	return strings.Join(d, "; ")
+}

@@ -1,0 +1,425 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin/origintest"
+)
+
+// limit bounds every wait of these tests; nothing that works comes near it.
+const limit = 20 * time.Second
+
+const (
+	threshold = 64 << 10
+	mid       = 1<<20 + 12345 // size of most objects: some ranges per link, no multiple of anything
+	paced     = 5 << 20       // bytes per second of one connection: both links are needed for long enough
+)
+
+// path is the way that one link leads: to one node of the origin, with faults of its own. Its zero value but addr lets
+// everything through.
+type path struct {
+	name string
+
+	mu      sync.Mutex
+	addr    string // where every connection of this link ends
+	refused bool   // connections are refused
+	reset   bool   // connections are reset as soon as they are there
+	shut    chan struct{}
+	conns   map[*gated]bool
+	dials   int
+}
+
+func (p *path) set(change func(p *path)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p)
+}
+
+// silence lets nothing through in either direction until speak: connections stay open and new ones hang.
+func (p *path) silence() {
+	p.set(func(p *path) {
+		if p.shut == nil {
+			p.shut = make(chan struct{})
+		}
+	})
+}
+
+func (p *path) speak() {
+	p.set(func(p *path) {
+		if p.shut != nil {
+			close(p.shut)
+			p.shut = nil
+		}
+	})
+}
+
+// resetAll resets the connections that are open now.
+func (p *path) resetAll() {
+	p.set(func(p *path) {
+		for c := range p.conns {
+			_ = c.SetLinger(0) // a connection that is gone needs no reset
+			_ = c.TCPConn.Close()
+		}
+	})
+}
+
+func (p *path) dialed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dials
+}
+
+// pass waits until the path lets bytes through.
+func (p *path) pass(gone <-chan struct{}) error {
+	for {
+		p.mu.Lock()
+		shut := p.shut
+		p.mu.Unlock()
+		if shut == nil {
+			return nil
+		}
+		select {
+		case <-shut:
+		case <-gone:
+			return net.ErrClosed
+		}
+	}
+}
+
+func (p *path) dial(ctx context.Context, network string) (net.Conn, error) {
+	p.mu.Lock()
+	p.dials++
+	addr, refused, reset := p.addr, p.refused, p.reset
+	p.mu.Unlock()
+	if refused {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	}
+	if err := p.pass(ctx.Done()); err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ETIMEDOUT)}
+	}
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &gated{TCPConn: nc.(*net.TCPConn), p: p, gone: make(chan struct{})}
+	_ = c.SetReadBuffer(128 << 10) // so that what a slow client leaves unread stays small
+	if reset {
+		_ = c.SetLinger(0)
+		_ = c.TCPConn.Close()
+	}
+	p.mu.Lock()
+	p.conns[c] = true
+	p.mu.Unlock()
+	return c, nil
+}
+
+// gated is a connection over a path.
+type gated struct {
+	*net.TCPConn
+	p    *path
+	once sync.Once
+	gone chan struct{}
+}
+
+func (c *gated) Read(b []byte) (int, error) {
+	n, err := c.TCPConn.Read(b)
+	if perr := c.p.pass(c.gone); perr != nil {
+		return 0, perr
+	}
+	return n, err
+}
+
+func (c *gated) Write(b []byte) (int, error) {
+	if err := c.p.pass(c.gone); err != nil {
+		return 0, err
+	}
+	return c.TCPConn.Write(b)
+}
+
+func (c *gated) Close() error {
+	c.once.Do(func() {
+		close(c.gone)
+		c.p.mu.Lock()
+		delete(c.p.conns, c)
+		c.p.mu.Unlock()
+	})
+	return c.TCPConn.Close()
+}
+
+// Without these io.Copy would go around the gate.
+func (c *gated) ReadFrom(r io.Reader) (int64, error) { return io.Copy(struct{ io.Writer }{c}, r) }
+func (c *gated) WriteTo(w io.Writer) (int64, error)  { return io.Copy(w, struct{ io.Reader }{c}) }
+
+// rig is the real proxy over links that lead to the nodes of an origin.
+type rig struct {
+	t      testing.TB
+	server *origintest.Server
+	wifi   *path
+	lte    *path
+	source *link.Static
+	d      *Daemon
+	url    *url.URL
+	stop   func()
+}
+
+func named(names ...string) []link.Link {
+	var all []link.Link
+	for _, n := range names {
+		i := 1
+		if n != "wifi" {
+			i = 2
+		}
+		all = append(all, link.Link{Name: n, Metric: 100 * i, Addrs: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})}})
+	}
+	return all
+}
+
+func settings() config.Config {
+	cfg := config.Default()
+	cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
+	cfg.Threshold = threshold
+	return cfg
+}
+
+// newRig starts the proxy over the named links, "wifi" to node 0 and "lte" to node 1. Its end waits for everything.
+func newRig(t testing.TB, s *origintest.Server, cfg config.Config, names ...string) *rig {
+	t.Helper()
+	r := &rig{t: t, server: s, source: link.NewStatic(named(names...)...)}
+	r.wifi = &path{name: "wifi", addr: s.Addr(0), conns: map[*gated]bool{}}
+	r.lte = &path{name: "lte", addr: s.Addr(1), conns: map[*gated]bool{}}
+	dial := func(ctx context.Context, l link.Link, network, _ string) (net.Conn, error) {
+		if l.Name == "wifi" {
+			return r.wifi.dial(ctx, network)
+		}
+		return r.lte.dial(ctx, network)
+	}
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	if os.Getenv("TRIBUTARY_TEST_LOG") != "" {
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	d, u, stop, err := start(context.Background(), cfg, log, r.source, dial)
+	if err != nil {
+		t.Fatalf("start the proxy: %v", err)
+	}
+	r.d, r.stop = d, sync.OnceFunc(stop)
+	r.url, _ = url.Parse(u)
+	t.Cleanup(func() {
+		r.wifi.speak()
+		r.lte.speak()
+		within(t, "stop of the proxy", r.stop)
+	})
+	return r
+}
+
+// within runs f and fails the test with every goroutine's stack if it takes too long.
+func within(t testing.TB, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(limit):
+		t.Errorf("%s takes longer than %v:\n%s", what, limit, stacks())
+	}
+}
+
+func stacks() string {
+	b := make([]byte, 1<<20)
+	return string(b[:runtime.Stack(b, true)])
+}
+
+// until polls a condition.
+func until(t testing.TB, what string, within time.Duration, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(within); !ok(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not so after %v", what, within)
+		}
+	}
+}
+
+// carried returns the body bytes that came over a link.
+func (r *rig) carried(name string) int64 {
+	for _, l := range r.d.engine.Status().Links {
+		if l.Name == name {
+			return l.Bytes
+		}
+	}
+	return 0
+}
+
+func (r *rig) state(name string) string {
+	for _, l := range r.d.engine.Status().Links {
+		if l.Name == name {
+			return l.State
+		}
+	}
+	return ""
+}
+
+// seen is what a client saw of an answer.
+type seen struct {
+	status int
+	header http.Header
+	length int64
+	body   []byte
+	err    error // of the head or the body
+}
+
+func (s seen) String() string {
+	return fmt.Sprintf("%d, Content-Length %d, %d bytes, error %v", s.status, s.length, len(s.body), s.err)
+}
+
+// client returns a client that adds nothing and follows nothing; proxy nil = directly.
+func client(t testing.TB, proxy *url.URL) *http.Client {
+	tr := &http.Transport{DisableCompression: true}
+	if proxy != nil {
+		tr.Proxy = http.ProxyURL(proxy)
+	}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{
+		Transport: tr, Timeout: limit,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func request(ctx context.Context, u string, h http.Header) *http.Request {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	if err != nil {
+		panic(err) // the tests' own URLs
+	}
+	for k, v := range h {
+		req.Header[k] = v
+	}
+	return req
+}
+
+// fetch GETs u and reads all of it.
+func fetch(c *http.Client, u string, h http.Header) seen {
+	resp, err := c.Do(request(context.Background(), u, h))
+	if err != nil {
+		return seen{err: err}
+	}
+	defer resp.Body.Close()
+	s := seen{status: resp.StatusCode, header: resp.Header, length: resp.ContentLength}
+	s.body, s.err = io.ReadAll(resp.Body)
+	return s
+}
+
+func (r *rig) get(h http.Header) seen { return fetch(client(r.t, r.url), r.server.URL(), h) }
+
+// wrong returns what is wrong with bytes of an object that begin at offset off, "" if nothing is.
+func wrong(o origintest.Object, body []byte, off int64) string {
+	if i := o.Mismatch(body, off); i >= 0 {
+		return fmt.Sprintf("byte %d is not the object's", i)
+	}
+	return ""
+}
+
+// whole fails the test unless s is the whole object.
+func whole(t testing.TB, s seen, o origintest.Object) {
+	t.Helper()
+	switch {
+	case s.err != nil:
+		t.Errorf("%v", s)
+	case s.status != http.StatusOK || int64(len(s.body)) != o.Size:
+		t.Errorf("%v, want 200 with %d bytes", s, o.Size)
+	default:
+		if w := wrong(o, s.body, 0); w != "" {
+			t.Error(w)
+		}
+	}
+}
+
+// running returns the stacks of goroutines that run code of the product with one of the names in it.
+func running(names ...string) []string {
+	var all []string
+	for _, g := range strings.Split(stacks(), "\n\n") {
+		if strings.Contains(g, "_test.go") || strings.Contains(g, "/origintest") {
+			continue
+		}
+		for _, n := range names {
+			if strings.Contains(g, "tributary-http/tributary/internal/"+n) {
+				all = append(all, g)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// transfers are the names of what runs for one request and must end with it.
+var transfers = []string{"engine.(*run)", "engine.(*lane)", "proxy.(*exchange)", "origin.(*conn)"}
+
+// noneLeft waits until no goroutine of the product with one of the names is left.
+func noneLeft(t testing.TB, within time.Duration, names ...string) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	end := time.Now().Add(within)
+	for left := running(names...); len(left) > 0; left = running(names...) {
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines are left after %v:\n%s", len(left), within, strings.Join(left, "\n\n"))
+		}
+		<-tick.C
+	}
+}
+
+// stream is a download under way whose reader the test controls.
+type stream struct {
+	t      testing.TB
+	resp   *http.Response
+	cancel context.CancelFunc
+	got    bytes.Buffer
+}
+
+// open GETs the object through the proxy and returns when the head is there.
+func (r *rig) open(h http.Header) *stream {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	resp, err := client(r.t, r.url).Do(request(ctx, r.server.URL(), h))
+	if err != nil {
+		cancel()
+		r.t.Fatalf("no answer: %v", err)
+	}
+	s := &stream{t: r.t, resp: resp, cancel: cancel}
+	r.t.Cleanup(s.close)
+	return s
+}
+
+func (s *stream) close() { s.cancel(); s.resp.Body.Close() }
+
+// read reads n more bytes.
+func (s *stream) read(n int64) {
+	s.t.Helper()
+	if k, err := io.CopyN(&s.got, s.resp.Body, n); err != nil {
+		s.t.Fatalf("%d of %d more bytes, after %d: %v", k, n, s.got.Len(), err)
+	}
+}
+
+// rest reads to the end and compares.
+func (s *stream) rest(o origintest.Object) {
+	s.t.Helper()
+	_, err := io.Copy(&s.got, s.resp.Body)
+	whole(s.t, seen{status: s.resp.StatusCode, body: s.got.Bytes(), err: err}, o)
+}
