@@ -126,11 +126,15 @@ func (m *Machine) headed(now time.Time, e Event) {
 		l.pipelining = estimate.Works
 	}
 	m.progress(now, c)
+	m.alive(a.link)
 	a.headed = true
 	a.answer = e.Range
 	if !m.known {
 		a.want.End = max(a.want.End, a.answer.End) // a 200 in place of the range: it may be all that this origin gives
 		m.learnSize(e)
+		m.dropCopies(e.Attempt)
+		a = m.attempt(e.Attempt)
+		c = m.conn(a.conn)
 	}
 	if a.want.End > a.answer.End || a.whole { // less than asked for is legal (RFC 9110 section 15.3.7)
 		was := a.want
@@ -202,10 +206,7 @@ func (m *Machine) read(now time.Time, e Event) {
 	m.progress(now, c)
 	l.rate.Add(now, e.N)
 	l.failures = 0
-	if l.silent || l.state == health.Suspect {
-		l.silent = false
-		m.act(Action{Kind: ReportAlive, Link: a.link})
-	}
+	m.alive(a.link)
 	fresh := m.led.Receive(segment.Range{Start: a.cursor, End: min(a.cursor+e.N, a.want.End)})
 	m.total += e.N
 	m.waste += e.N - fresh
@@ -215,6 +216,15 @@ func (m *Machine) read(now time.Time, e Event) {
 		a.want.End = a.cursor // others have brought the rest in the meantime
 	}
 	m.settle(a)
+}
+
+// alive ends the suspicion of a link that speaks again. The board will say the same; until then nothing more of what the
+// link owes is asked for elsewhere.
+func (m *Machine) alive(link int8) {
+	if l := &m.links[link]; l.silent || l.state == health.Suspect {
+		l.silent, l.state = false, health.Up
+		m.act(Action{Kind: ReportAlive, Link: link})
+	}
 }
 
 func (m *Machine) progress(now time.Time, c *conn) {

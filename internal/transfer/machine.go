@@ -243,7 +243,7 @@ func (m *Machine) fail(why Why, link int8) {
 
 // strand ends the transfer when no link can serve it any more, and bounds the wait for one that may come back.
 func (m *Machine) strand(now time.Time) {
-	if m.received {
+	if m.received || m.ended {
 		return
 	}
 	hope, usable := false, false
@@ -257,7 +257,7 @@ func (m *Machine) strand(now time.Time) {
 		running = running || !m.links[m.attempts[i].link].silent
 	}
 	switch {
-	case !hope && len(m.attempts) == 0, !m.known && m.lastWhy != Complete && !usable && !running:
+	case !hope && len(m.attempts) == 0, !m.known && m.lastWhy != Complete && !usable && len(m.attempts) == 0:
 		m.fail(m.lastWhy, m.lastLink)
 	case usable || running:
 		m.stranded = time.Time{}

@@ -172,6 +172,37 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 		s.read(b, 10*kB)
 		s.wantWaste(10 * kB)
 	})
+	t.Run("the answers to both are the whole object", func(t *testing.T) {
+		s, a, b := hedged(t, 0)
+		s.headed(b, 100*mB)
+		s.wantClose(a.conn)
+		s.quiet()
+		s.read(b, 1*mB)
+		s.wantWaste(0)
+	})
+	t.Run("the first comes to life between", func(t *testing.T) {
+		s, a, b := hedged(t, 0)
+		s.headed(a, 100*mB)
+		s.wantClose(b.conn)
+		s.wantReport(ReportAlive, 0)
+		s.quiet() // nothing of it is asked for elsewhere
+		s.read(a, 1*mB)
+		s.wantWaste(0)
+	})
+	t.Run("R119 the second is refused, the first is waited for", func(t *testing.T) {
+		s, a, b := hedged(t, 0)
+		s.ended(b, Refused)
+		s.quiet()
+		s.headed(a, 1*mB)
+		s.wantFree()
+		s.wantReport(ReportAlive, 0)
+	})
+	t.Run("the second is refused and the first says nothing", func(t *testing.T) {
+		s, _, b := hedged(t, 0)
+		s.ended(b, Refused)
+		s.advance(3 * time.Second)
+		s.wantFail(Silence)
+	})
 }
 
 func TestNoLinkAnswers(t *testing.T) {
@@ -250,6 +281,17 @@ func TestNoLinkIsUp(t *testing.T) {
 		s.advance(10 * time.Second)
 		s.wantFail(Silence)
 	})
+}
+
+// TestFailOnce: a transfer fails once, however many reasons there are.
+func TestFailOnce(t *testing.T) {
+	s := start(t, Config{}, 1)
+	for _, why := range []Why{Stale, Stale, Stale, Stale, Reset} {
+		a := s.wantFetchAll(0)
+		s.handle(Event{Kind: Opened, Conn: s.wantOpen(0), Reused: true})
+		s.ended(a, why)
+	}
+	s.wantFail(Reset)
 }
 
 // TestStaleFirst: RFC 9112 section 9.3.1: a reused connection may turn out to be closed; the request is sent again.
