@@ -260,7 +260,8 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		m.progress(now, c)
 		c.answering = len(c.queue) > 1
 		m.release(a)
-		if c.doomed {
+		if c.doomed { // else its reader would wait for an answer that does not come
+			m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
 			m.dropConn(c.id)
 		}
 		return

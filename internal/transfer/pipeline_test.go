@@ -1,0 +1,215 @@
+package transfer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/health"
+)
+
+// TestPipeliningIsEarned: one request until the first head, two until a second answer came in step, then up to eight.
+func TestPipeliningIsEarned(t *testing.T) {
+	s := start(t, Config{First: 64 * kB}, 1)
+	s.sched.piece = 64 * kB
+	var q []*asked
+	more := func(n int) {
+		t.Helper()
+		s.tick()
+		for range n {
+			at := int64(64*kB) * int64(len(q))
+			q = append(q, s.wantFetch(0, at, at+64*kB))
+		}
+		s.quiet()
+	}
+	q = append(q, s.wantFetch(0, 0, 64*kB))
+	c := s.wantOpen(0)
+	more(0)
+	s.opened(c, 20*ms)
+	more(0)
+	s.headed(q[0], 10*mB)
+	more(1) // the first head came: one more
+	s.complete(q[0])
+	more(1)
+	s.headed(q[1], 10*mB) // the answer to a request that was sent before the one before was read: in step
+	more(6)
+	s.complete(q[1])
+	more(1)
+	for _, a := range q {
+		if a.conn != c {
+			t.Errorf("attempt %d runs on connection %d", a.id, a.conn)
+		}
+	}
+	if p := s.m.Learned(s.now, 0).Pipelining; p != estimate.Works {
+		t.Errorf("learned %v", p)
+	}
+}
+
+// TestPipeliningIsKnown: what an earlier transfer found out saves the second step, never the first.
+func TestPipeliningIsKnown(t *testing.T) {
+	for _, p := range []struct {
+		book  estimate.Pipelining
+		depth int
+	}{{estimate.Untried, 2}, {estimate.Works, 8}, {estimate.Broken, 1}} {
+		s := start(t, Config{First: 64 * kB, Links: []LinkConfig{{Book: estimate.Entry{Pipelining: p.book}}}}, 1)
+		a := s.wantFetch(0, 0, 64*kB)
+		c := s.wantOpen(0)
+		s.opened(c, 20*ms)
+		s.sched.piece = 64 * kB
+		s.tick()
+		s.quiet()
+		s.headed(a, 10*mB)
+		if n := len(s.queues[c]); n != p.depth {
+			t.Errorf("book says %v: %d requests on the connection, want %d", p.book, n, p.depth)
+		}
+	}
+}
+
+// behind makes a transfer whose connection has answered once, with two requests outstanding.
+func behind(t *testing.T) (s *script, a, b *asked) {
+	s = start(t, Config{First: 64 * kB}, 1)
+	f := s.wantFetch(0, 0, 64*kB)
+	s.opened(s.wantOpen(0), 20*ms)
+	s.headed(f, 1*mB)
+	s.ask(0, 64*kB, 128*kB)
+	a = s.wantFetch(0, 64*kB, 128*kB)
+	s.complete(f)
+	s.ask(0, 128*kB, 192*kB)
+	b = s.wantFetch(0, 128*kB, 192*kB)
+	s.quiet()
+	return s, a, b
+}
+
+// TestPipeliningIsBroken: then the link gets several connections with one request each, and what was asked is asked again
+// once.
+func TestPipeliningIsBroken(t *testing.T) {
+	fallsBack := func(t *testing.T, s *script) {
+		t.Helper()
+		s.wantFree(span(64*kB, 1*mB))
+		s.sched.piece = 64 * kB
+		s.tick()
+		var conns []uint32
+		for i := range int64(3) {
+			a := s.wantFetch(0, 64*kB*(i+1), 64*kB*(i+2))
+			conns = append(conns, s.wantOpen(0))
+			if a.conn != conns[i] {
+				t.Error("two requests on a connection")
+			}
+		}
+		s.quiet()
+		for _, c := range conns {
+			s.opened(c, 20*ms)
+		}
+		s.quiet()
+		a := s.queues[conns[0]][0]
+		s.headed(a, 1*mB)
+		s.quiet()
+		s.complete(a)
+		if b := s.wantFetch(0, 256*kB, 320*kB); b.conn != conns[0] {
+			t.Error("leaves a connection idle")
+		}
+		s.quiet()
+		s.wantWaste(0)
+		if p := s.m.Learned(s.now, 0).Pipelining; p != estimate.Broken {
+			t.Errorf("learned %v", p)
+		}
+	}
+	t.Run("closes after one answer", func(t *testing.T) {
+		s, a, _ := behind(t)
+		s.ended(a, Unanswered)
+		fallsBack(t, s)
+	})
+	t.Run("answers out of step", func(t *testing.T) {
+		s, a, _ := behind(t)
+		s.ended(a, BadRange)
+		fallsBack(t, s)
+	})
+	t.Run("swallows the second request", func(t *testing.T) {
+		s, a, _ := behind(t)
+		s.advance(3*time.Second + ms)
+		s.wantReport(ReportSilent, 0)
+		s.wantClose(a.conn)
+		s.quiet()
+		s.link(0, health.Suspect)
+		s.link(0, health.Up)
+		fallsBack(t, s)
+	})
+	t.Run("a request alone on its connection proves nothing", func(t *testing.T) {
+		s, conns := running(t, Config{}, 1, 1*mB)
+		s.ask(0, 64*kB, 128*kB)
+		a := s.wantFetch(0, 64*kB, 128*kB)
+		s.ended(a, Unanswered)
+		s.ask(0, 64*kB, 128*kB)
+		if b := s.wantFetch(0, 64*kB, 128*kB); b.conn == conns[0] {
+			t.Error("asks on a connection that is gone")
+		}
+		if p := s.m.Learned(s.now, 0).Pipelining; p != estimate.Untried {
+			t.Errorf("learned %v", p)
+		}
+	})
+	t.Run("an error page in place of a range excludes the link", func(t *testing.T) {
+		s, conns := running(t, Config{}, 2, 1*mB)
+		s.ask(0, 128*kB, 192*kB)
+		a := s.wantFetch(0, 128*kB, 192*kB)
+		if a.conn != conns[0] {
+			t.Error("leaves a connection idle")
+		}
+		s.ended(a, BadRange)
+		s.ask(0, 128*kB, 192*kB)
+		s.quiet()
+	})
+}
+
+// TestAnnouncedClose: RFC 9112 section 9.6: requests behind the answer that announces the close stay unanswered.
+func TestAnnouncedClose(t *testing.T) {
+	t.Run("what was asked behind is free at once", func(t *testing.T) {
+		s, a, b := behind(t)
+		s.head(a, Event{Size: 1 * mB, Close: true})
+		s.wantFree(span(128*kB, 1*mB))
+		if s.m.Wanted(b.id) != 0 {
+			t.Error("the request behind is still waited for")
+		}
+		if s.m.links[0].pipelining != estimate.Untried {
+			t.Error("a server that says when it closes is not broken")
+		}
+	})
+	t.Run("the answer itself is read to its end, and nothing more is asked on its connection", func(t *testing.T) {
+		s, a, _ := behind(t)
+		s.head(a, Event{Size: 1 * mB, Close: true})
+		s.sched.piece = 64 * kB
+		s.read(a, 10*kB)
+		b := s.wantFetch(0, 128*kB, 192*kB)
+		s.wantOpen(0)
+		if b.conn == a.conn {
+			t.Error("asks on a connection that closes")
+		}
+		s.queues[a.conn] = s.queues[a.conn][:1]
+		s.complete(a)
+		s.wantClose(a.conn) // or its reader would wait for ever
+		s.quiet()
+		s.wantWaste(0)
+	})
+	t.Run("a hundred times", func(t *testing.T) { // Apache's default is 100 requests on a connection
+		s, _ := running(t, Config{}, 1, 8*mB)
+		s.sched.piece = 64 * kB
+		s.tick()
+		for s.m.Head() < 8*mB {
+			for c, q := range s.queues {
+				if len(q) == 0 {
+					continue
+				}
+				s.handle(Event{Kind: Opened, Conn: c, RTT: 20 * ms})
+				s.head(q[0], Event{Size: 8 * mB, Close: true})
+				s.queues[c] = s.queues[c][:1]
+				s.complete(q[0])
+				s.deliver()
+				break
+			}
+			if n := len(s.m.conns); n > 2 {
+				t.Fatalf("%d connections", n)
+			}
+		}
+		s.wantDone()
+		s.wantWaste(0)
+	})
+}
