@@ -1,0 +1,242 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/tributary-http/tributary/internal/origin/origintest"
+)
+
+// released waits until nothing of any request is left in a proxy that goes on running.
+func released(t *testing.T, r *rig) {
+	t.Helper()
+	until(t, "memory, transfers and connections are released", time.Second, func() bool {
+		s := r.d.engine.Status()
+		return s.Granted == 0 && s.Held == 0 && len(s.Transfers) == 0
+	})
+	noneLeft(t, time.Second, transfers...)
+}
+
+// closed waits until no connection to the origin is open.
+func closed(t *testing.T, r *rig) {
+	t.Helper()
+	until(t, "connections to the origin are closed", time.Second, func() bool {
+		n := 0
+		for _, p := range []*path{r.wifi, r.lte} {
+			p.set(func(p *path) { n += len(p.conns) })
+		}
+		return n == 0
+	})
+}
+
+// TestClientLeaves lets clients disconnect: within a second nothing of their requests is left.
+func TestClientLeaves(t *testing.T) {
+	cases := []struct {
+		name   string
+		faults []Fault
+		window int64
+		read   int64 // bytes before it leaves; -1 = it leaves before the head
+		header http.Header
+	}{
+		{"in mid-transfer", []Fault{RateLimit(slow)}, 0, 300_000, nil},
+		{"in mid-transfer that began with its own GET", []Fault{RateLimit(slow)}, 0, 300_000, get("Accept-Encoding", "gzip")},
+		{"when the window is full", nil, 256 << 10, 100_000, nil},
+		{"right after the head", []Fault{RateLimit(slow)}, 0, 0, nil},
+		{"while the answer is passed through", []Fault{RateLimit(slow), NoRanges()}, 0, 100_000, nil},
+		{"before the head", []Fault{SlowStart(limit)}, 0, -1, nil},
+		{"while the answer stalls", []Fault{StallAfter(200_000, nil)}, 0, 150_000, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := New(t, Object{Size: 32 << 20}, c.faults...)
+			cfg := settings()
+			if c.window > 0 {
+				cfg.TransferWindow = 256 << 10
+			}
+			r := newRig(t, s, cfg, "wifi", "lte")
+			if c.read < 0 {
+				ctx, cancel := context.WithCancel(context.Background())
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					if resp, err := client(t, r.url).Do(request(ctx, s.URL(), c.header)); err == nil {
+						resp.Body.Close()
+						t.Error("an answer")
+					}
+				}()
+				until(t, "the origin has the request", limit, func() bool { return len(s.Requests()) > 0 })
+				cancel()
+				<-done
+			} else {
+				d := r.open(c.header)
+				d.read(c.read)
+				if c.window > 0 {
+					settled(t, s)
+				}
+				d.close()
+			}
+			released(t, r)
+			closed(t, r)
+		})
+	}
+}
+
+// settled waits until the origin has sent nothing for a while and returns what it sent.
+func settled(t *testing.T, s *Server) int64 {
+	t.Helper()
+	last, calm := int64(-1), 0
+	until(t, "the origin stops sending", limit, func() bool {
+		n := s.Sent(0) + s.Sent(1)
+		if calm++; n != last {
+			last, calm = n, 0
+		}
+		return calm > 100
+	})
+	return last
+}
+
+// TestSlowClient proves that a client that does not read stops the fetching (DESIGN.md, promise 3).
+func TestSlowClient(t *testing.T) {
+	const size, window = 128 << 20, 1 << 20
+	for _, codings := range []string{"", "gzip"} {
+		t.Run(fmt.Sprintf("codings %q", codings), func(t *testing.T) {
+			s := New(t, Object{Size: size})
+			cfg := settings()
+			cfg.TransferWindow = window
+			r := newRig(t, s, cfg, "wifi", "lte")
+			h := http.Header{}
+			if codings != "" {
+				h.Set("Accept-Encoding", codings)
+			}
+			d := r.open(h)
+			d.read(100_000)
+			// The window, and what the kernel holds: at most 4 MiB (tcp_wmem) to send on two connections and to the client, and
+			// 6 MiB (tcp_rmem) that the client has not read; on the links the receive buffers are small.
+			sent := settled(t, s)
+			if sent > window+22<<20 {
+				t.Errorf("the origin has sent %d bytes to a client that does not read", sent)
+			}
+			if st := r.d.engine.Status(); st.Held > window+512<<10 {
+				t.Errorf("%d bytes held with a window of %d", st.Held, window)
+			}
+			d.read(20 << 20)
+			if now := settled(t, s); now <= sent {
+				t.Errorf("nothing was fetched after the client went on")
+			}
+			if w := wrong(s.Object(), d.got.Bytes(), 0); w != "" {
+				t.Error(w)
+			}
+			d.close()
+			released(t, r)
+		})
+	}
+}
+
+// TestBudget runs many transfers in little memory: all end, and together they hold no more than the budget, beside the
+// block that each connection is filling.
+func TestBudget(t *testing.T) {
+	const clients, budget, blockSize = 20, 4 << 20, 32 << 10
+	s := New(t, Object{Size: 3 << 20}, RateLimit(1<<20))
+	cfg := settings()
+	cfg.Budget, cfg.TransferWindow = budget, 2<<20
+	r := newRig(t, s, cfg, "wifi", "lte")
+	var held, granted, most atomic.Int64
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for {
+			st := r.d.engine.Status()
+			held.Store(max(held.Load(), st.Held))
+			granted.Store(max(granted.Load(), st.Granted))
+			sum := int64(0)
+			for _, tr := range st.Transfers {
+				sum += tr.Held
+			}
+			most.Store(max(most.Load(), sum))
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() { whole(t, r.get(nil), s.Object()) })
+	}
+	all.Wait()
+	close(stop)
+	<-stopped
+	t.Logf("held %d in blocks, %d in bytes, granted %d", held.Load(), most.Load(), granted.Load())
+	if granted.Load() > budget {
+		t.Errorf("%d bytes granted of %d", granted.Load(), budget)
+	}
+	if most.Load() > budget {
+		t.Errorf("%d bytes held of %d", most.Load(), budget)
+	}
+	if held.Load() > budget+clients*2*2*blockSize {
+		t.Errorf("%d bytes in blocks of %d", held.Load(), budget)
+	}
+	released(t, r)
+}
+
+// TestManyRequestsOneConnection uses the connections of earlier transfers again.
+func TestManyRequestsOneConnection(t *testing.T) {
+	s := New(t, Object{Size: mid})
+	r := newRig(t, s, settings(), "wifi", "lte")
+	c := client(t, r.url)
+	for range 10 {
+		whole(t, fetch(c, s.URL(), nil), s.Object())
+		whole(t, fetch(c, s.URL(), get("Accept-Encoding", "gzip")), s.Object())
+	}
+	released(t, r)
+	if n := r.wifi.dialed() + r.lte.dialed(); n > 16 {
+		t.Errorf("%d connections for 20 downloads one after the other", n)
+	}
+}
+
+func TestLargeObject(t *testing.T) {
+	s := New(t, Object{Size: 20e6 + 7})
+	r := newRig(t, s, settings(), "wifi", "lte")
+	whole(t, r.get(nil), s.Object())
+	released(t, r)
+}
+
+// TestDrain cancels the proxy's context in mid-transfer: the transfer ends well, new clients are turned away, and
+// afterwards nothing is left.
+func TestDrain(t *testing.T) {
+	s := New(t, Object{Size: long / 2}, RateLimit(slow))
+	r := newRig(t, s, settings(), "wifi", "lte")
+	d := r.open(nil)
+	d.read(300_000)
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); r.stop() }()
+	until(t, "the proxy listens no more", limit, func() bool {
+		c, err := net.Dial("tcp", r.url.Host)
+		if err != nil {
+			return true
+		}
+		c.Close()
+		return false
+	})
+	before := r.carried("lte")
+	until(t, "the second link goes on", limit, func() bool { return r.carried("lte") > before })
+	select {
+	case <-stopped:
+		t.Fatal("the proxy has ended before its transfer")
+	default:
+	}
+	d.rest(s.Object())
+	_, _ = io.Copy(io.Discard, d.resp.Body)
+	within(t, "the end of the proxy", func() { <-stopped })
+	noneLeft(t, time.Second, "")
+}
