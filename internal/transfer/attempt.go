@@ -277,7 +277,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		}
 	case Busy:
 		l.maxConns = 1
-		l.paused = now.Add(max(e.RetryAfter, pauseAfterFailure))
+		l.resting = now.Add(max(e.RetryAfter, pauseAfterFailure))
 		l.failures++
 	case Stale:
 	default:

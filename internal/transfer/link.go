@@ -32,6 +32,7 @@ type link struct {
 	state     health.State
 	silent    bool      // bytes are overdue
 	paused    time.Time // no new requests before
+	resting   time.Time // nor before: the origin has asked for it (Retry-After)
 	busy      bool      // bytes are asked for and may be read
 	failures  int       // in a row, without a byte between
 
@@ -54,7 +55,8 @@ func (l *link) init(c LinkConfig) {
 
 // usable reports whether new ranges may be asked of the link.
 func (l *link) usable(now time.Time) bool {
-	return l.allowed && !l.excluded && l.state == health.Up && !l.silent && !now.Before(l.paused)
+	return l.allowed && !l.excluded && l.state == health.Up && !l.silent && !now.Before(l.paused) &&
+		!now.Before(l.resting)
 }
 
 // rtt returns the round trip without load, 0 if unknown.

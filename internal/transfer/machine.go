@@ -279,8 +279,10 @@ func (m *Machine) deadline(now time.Time) time.Time {
 	for i := range m.links {
 		l := &m.links[i]
 		earliest(m.alarm(now, int8(i)))
-		if l.paused.After(now) {
-			earliest(l.paused)
+		for _, t := range [...]time.Time{l.paused, l.resting} {
+			if t.After(now) {
+				earliest(t)
+			}
 		}
 	}
 	if !m.stranded.IsZero() {
