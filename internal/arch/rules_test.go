@@ -45,7 +45,8 @@ var rules = map[string]rule{
 		"internal/estimate", "internal/health", "internal/schedule", "internal/segment", "internal/transfer",
 	}},
 
-	"internal/lab":  {imports: []string{"*"}}, // tests of the whole live there
+	"internal/lab":  {imports: []string{"*"}},            // tests of the whole live there
+	"internal/e2e":  {imports: []string{"internal/lab"}}, // knows the product only as a program
 	"internal/arch": {},
 }
 

@@ -22,6 +22,7 @@ type NginxOptions struct {
 	Port              int    // 0 = 80
 	KeepaliveRequests int    // requests after which nginx closes a connection, 0 = practically never
 	Directives        string // put into the location of the objects, such as "max_ranges 0;"
+	HTTP              string // put into the http block, such as "limit_conn_zone $binary_remote_addr zone=a:1m;"
 	MPTCP             bool   // run by mptcpize, so that it accepts MPTCP
 }
 
@@ -70,6 +71,7 @@ http {
 	etag on;
 	keepalive_timeout 75s;
 	keepalive_requests {{.Keepalive}};
+	{{.HTTP}}
 	server {
 		listen {{.Port}};
 		listen [::]:{{.Port}};
@@ -112,6 +114,7 @@ func (n *Nginx) start(ctx context.Context, o NginxOptions) error {
 	var conf bytes.Buffer
 	err = nginxConf.Execute(&conf, map[string]any{
 		"Dir": n.dir, "Root": n.root, "Port": n.port, "Keepalive": o.KeepaliveRequests, "Directives": o.Directives,
+		"HTTP": o.HTTP,
 	})
 	if err != nil {
 		return err
@@ -159,6 +162,33 @@ func (n *Nginx) Stop() {
 		<-n.done
 	}
 }
+
+// KillWorkers kills the processes that serve connections; nginx replaces them at once.
+func (n *Nginx) KillWorkers() error {
+	pid := n.cmd.Process.Pid
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return fmt.Errorf("nginx: workers: %w", err)
+	}
+	for _, field := range strings.Fields(string(children)) {
+		if worker, err := strconv.Atoi(field); err == nil {
+			if err := unix.Kill(worker, unix.SIGKILL); err != nil {
+				return fmt.Errorf("nginx: worker %d: %w", worker, err)
+			}
+		}
+	}
+	return nil
+}
+
+// ResetConnections resets every connection that nginx has: the client gets a RST each (ss(8), -K).
+func (n *Nginx) ResetConnections() error {
+	return n.lab.server.enter(func() error {
+		return command("ss", "--kill", "--tcp", "state", "established", "sport", "=", strconv.Itoa(n.port))
+	})
+}
+
+// Root is the folder that nginx serves.
+func (n *Nginx) Root() string { return n.root }
 
 // Object returns the object of a size, made at the first call.
 func (n *Nginx) Object(size Bytes) (Object, error) {
