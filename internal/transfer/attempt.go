@@ -192,8 +192,8 @@ func (m *Machine) takeTail(b *attempt) {
 	}
 	a.cut = false
 	was := a.want.End
-	a.want.End = max(b.want.Start, a.cursor)
-	m.led.Release(segment.Range{Start: b.want.End, End: was}, m.cover(0))
+	a.want.End = min(was, max(b.want.Start, a.cursor)) // its answer may have turned out to be shorter
+	m.led.Release(segment.Range{Start: a.want.End, End: max(was, b.want.End)}, m.cover(0))
 	m.settle(a)
 }
 

@@ -86,8 +86,8 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) {
 	}
 	a := attempt{want: d.Range, hedge: d.Hedge}
 	if from := m.attempt(d.From); from != nil {
+		m.led.Hedge(d.Range) // two attempts fetch it now; a cut ends that with the head of the second one
 		if d.Hedge {
-			m.led.Hedge(d.Range)
 			m.act(Action{Kind: TakenOver, Link: from.link})
 		} else {
 			from.cut, a.from = true, from.id

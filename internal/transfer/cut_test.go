@@ -1,0 +1,192 @@
+package transfer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
+)
+
+// cut makes a transfer of 2 MiB over n links in which attempt a on link 0 has read 100 KiB of [n*64 KiB, 2 MiB), and b on
+// link 1 has been asked for its tail from 1 MiB on.
+func cut(t *testing.T, n int) (s *script, a, b *asked) {
+	s, _ = running(t, Config{}, n, 2*mB)
+	from := int64(n) * 64 * kB
+	s.ask(0, from, 2*mB)
+	a = s.wantFetch(0, from, 2*mB)
+	s.headed(a, 2*mB)
+	s.read(a, 100*kB)
+	s.take(1, a, 1*mB, 2*mB)
+	b = s.wantFetch(1, 1*mB, 2*mB)
+	s.quiet()
+	return s, a, b
+}
+
+// TestCutIsProvisional: R119: an attempt loses its tail only when the other one has shown a valid head.
+func TestCutIsProvisional(t *testing.T) {
+	t.Run("until the head", func(t *testing.T) {
+		s, a, b := cut(t, 2)
+		if w := s.m.Wanted(a.id); w != 2*mB {
+			t.Errorf("wanted up to %d before the other head", w)
+		}
+		s.headed(b, 2*mB)
+		if w := s.m.Wanted(a.id); w != 1*mB {
+			t.Errorf("wanted up to %d after the other head", w)
+		}
+		s.quiet()
+		s.complete(b)
+		s.read(a, 1*mB-a.cursor)
+		s.deliver()
+		s.wantDone()
+		s.wantWaste(0)
+	})
+	for _, why := range []Why{Refused, Reset, Changed} {
+		t.Run("dropped when the other attempt ends: "+why.String(), func(t *testing.T) {
+			s, a, b := cut(t, 3)
+			s.ended(b, why)
+			s.wantFree()
+			if w := s.m.Wanted(a.id); w != 2*mB {
+				t.Errorf("wanted up to %d", w)
+			}
+			s.take(2, a, 1*mB, 2*mB) // and may be tried again elsewhere
+			s.wantFetch(2, 1*mB, 2*mB)
+			s.complete(a)
+			s.wantWaste(0)
+			s.deliver()
+			s.wantDone()
+		})
+	}
+	t.Run("the first runs past the cut", func(t *testing.T) {
+		s, a, b := cut(t, 2)
+		s.read(a, 1*mB+32*kB-a.cursor)
+		s.headed(b, 2*mB)
+		s.complete(b)
+		s.wantWaste(32 * kB)
+		s.deliver()
+		s.wantDone()
+	})
+	t.Run("the first has brought all before the other head", func(t *testing.T) {
+		s, a, _ := cut(t, 2)
+		s.complete(a)
+		s.deliver()
+		s.wantDone()
+		s.wantWaste(0)
+	})
+	t.Run("the first fails", func(t *testing.T) {
+		s, a, b := cut(t, 2)
+		at := a.cursor
+		s.ended(a, Reset)
+		s.wantFree(span(at, 1*mB))
+		s.headed(b, 2*mB)
+		s.wantFree(span(at, 1*mB))
+		if w := s.m.Wanted(b.id); w != 2*mB {
+			t.Errorf("wanted up to %d", w)
+		}
+	})
+	t.Run("a part out of the middle", func(t *testing.T) {
+		s, conns := running(t, Config{}, 2, 2*mB)
+		s.ask(0, 128*kB, 2*mB)
+		a := s.wantFetch(0, 128*kB, 2*mB)
+		s.headed(a, 2*mB)
+		s.read(a, 1*kB)
+		s.take(1, a, 1*mB, 1*mB+64*kB)
+		b := s.wantFetch(1, 1*mB, 1*mB+64*kB)
+		s.headed(b, 2*mB)
+		s.wantFree(span(1*mB+64*kB, 2*mB)) // the rest belongs to nobody
+		if b.conn != conns[1] {
+			t.Error("leaves a connection idle")
+		}
+	})
+	t.Run("the answer of the first turns out shorter than the cut", func(t *testing.T) {
+		s, _ := running(t, Config{}, 2, 2*mB)
+		s.ask(0, 128*kB, 2*mB)
+		a := s.wantFetch(0, 128*kB, 2*mB)
+		s.take(1, a, 1*mB, 2*mB)
+		b := s.wantFetch(1, 1*mB, 2*mB)
+		s.head(a, Event{Size: 2 * mB, Range: span(128*kB, 256*kB)})
+		s.wantFree(span(256*kB, 1*mB))
+		s.headed(b, 2*mB)
+		s.wantFree(span(256*kB, 1*mB))
+		if w := s.m.Wanted(a.id); w != 256*kB {
+			t.Errorf("wanted up to %d of an answer that ends at %d", w, 256*kB)
+		}
+		s.complete(a)
+		s.wantFree(span(256*kB, 1*mB))
+	})
+	t.Run("what was not begun is taken whole", func(t *testing.T) {
+		s, _ := running(t, Config{}, 2, 2*mB)
+		s.ask(0, 128*kB, 2*mB)
+		a := s.wantFetch(0, 128*kB, 2*mB)
+		s.take(1, a, 128*kB, 2*mB)
+		b := s.wantFetch(1, 128*kB, 2*mB)
+		s.headed(b, 2*mB)
+		s.headed(a, 2*mB) // its answer comes after all, for nothing
+		s.drop(CloseConn)
+		s.complete(b)
+		s.deliver()
+		s.wantDone()
+	})
+}
+
+// TestSurplus: the rest of an answer that was cut is read and thrown away if it is short, else its connection is closed.
+func TestSurplus(t *testing.T) {
+	t.Run("short: drained, and the connection serves on", func(t *testing.T) {
+		s, _ := running(t, Config{}, 2, 512*kB)
+		s.ask(0, 128*kB, 512*kB)
+		a := s.wantFetch(0, 128*kB, 512*kB)
+		s.headed(a, 512*kB)
+		s.take(1, a, 480*kB, 512*kB)
+		b := s.wantFetch(1, 480*kB, 512*kB)
+		s.headed(b, 512*kB)
+		s.read(a, 352*kB)
+		s.wantCredit(a, 512*kB)
+		s.read(a, 30*kB) // not yet its end
+		s.wantWaste(30 * kB)
+		s.quiet()
+	})
+	t.Run("long: closed as soon as the last wanted byte is there", func(t *testing.T) {
+		s, a, b := cut(t, 2)
+		s.headed(b, 2*mB)
+		s.read(a, 1*mB-a.cursor-1)
+		s.quiet()
+		s.read(a, 1)
+		s.wantClose(a.conn)
+		s.quiet()
+		s.wantWaste(0)
+	})
+	t.Run("long: the next request goes on a new connection meanwhile", func(t *testing.T) {
+		s, a, b := cut(t, 2)
+		s.headed(b, 2*mB)
+		s.ended(b, Reset)
+		s.ask(0, 1*mB, 2*mB)
+		c := s.wantFetch(0, 1*mB, 2*mB)
+		if s.wantOpen(0) != c.conn || c.conn == a.conn {
+			t.Error("asks behind an answer that will be cut off")
+		}
+	})
+}
+
+// TestCutAndSilence: both copies of a tail count: it is not asked for a third time.
+func TestCutAndSilence(t *testing.T) {
+	s, a, b := cut(t, 3)
+	s.advance(400 * ms) // both fall silent
+	s.wantReport(ReportSilent, 0)
+	s.wantReport(ReportSilent, 1)
+	for s.m.led.Missing(span(a.cursor, 1*mB)) != (span(1*mB, 1*mB)) { // link 2 fetches what link 0 alone owes
+		q := s.last(2)
+		if q.reason != schedule.Takeover || q.r.End > 1*mB {
+			t.Fatalf("asks for %v: %v", q.r, q.reason)
+		}
+		s.headed(q, 2*mB)
+		s.complete(q)
+		s.advance(20 * ms)
+	}
+	s.drop(Fetch, TakenOver)
+	s.quiet()
+	s.headed(b, 2*mB) // from now on only b fetches the tail
+	s.wantReport(ReportAlive, 1)
+	s.advance(time.Second)
+	s.wantReport(ReportSilent, 1)
+	s.drop(TakenOver)
+	s.wantFetch(2, 1*mB, s.last(2).r.End)
+}
