@@ -1,0 +1,276 @@
+package transfer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+)
+
+// silent makes a transfer of 2 MiB over n links in which link 0 owes all but 100 KiB of a range of size bytes at the head,
+// and has fallen silent.
+func silent(t *testing.T, n int, size int64) (s *script, a *asked) {
+	s, _ = running(t, Config{}, n, 2*mB)
+	from := int64(n) * 64 * kB
+	s.ask(0, from, from+size)
+	a = s.wantFetch(0, from, from+size)
+	s.advance(20 * ms)
+	s.headed(a, 2*mB)
+	for range 10 { // slow enough for second copies of 64 KiB
+		s.advance(20 * ms)
+		s.read(a, 10*kB)
+	}
+	s.deliver()
+	s.quiet()
+	s.advance(s.limit(0) - 1)
+	s.quiet()
+	s.advance(1)
+	s.wantReport(ReportSilent, 0)
+	return s, a
+}
+
+// limit returns how long a link may be silent in mid-body.
+func (s *script) limit(link int8) time.Duration {
+	return suspectAfter + 4*s.m.links[link].response.Variation()
+}
+
+// TestSilenceAtTheHead: scheduling-notes.md section 4: what a silent link owes is asked for once more, in pieces, from the
+// head on, and never a third time.
+func TestSilenceAtTheHead(t *testing.T) {
+	t.Run("one copy per byte", func(t *testing.T) {
+		s, a := silent(t, 2, 300*kB)
+		var copied int64
+		for at := a.cursor; at < a.r.End; {
+			s.wantReport(TakenOver, 0)
+			b := s.last(1)
+			if b.r.Start != at {
+				t.Fatalf("asks for %v, not for the head %d", b.r, at)
+			}
+			s.wantFetch(1, b.r.Start, b.r.End)
+			s.quiet() // piece by piece: the silent link may speak again
+			s.advance(20 * ms)
+			s.answer(b, 2*mB)
+			s.deliver()
+			at = b.r.End
+			copied += b.r.Len()
+		}
+		s.quiet()
+		if copied != 200*kB || s.m.Head() != a.r.End {
+			t.Errorf("%d bytes copied, head %d", copied, s.m.Head())
+		}
+		s.wantWaste(0)
+	})
+	t.Run("no ping-pong when the second falls silent, too", func(t *testing.T) {
+		s, _ := silent(t, 3, 160*kB)
+		s.wantReport(TakenOver, 0)
+		b := s.last(1)
+		s.wantFetch(1, b.r.Start, b.r.End)
+		s.quiet() // it is one piece: nothing is left to copy
+		s.advance(500 * ms)
+		s.wantReport(ReportSilent, 1)
+		s.quiet() // link 2 could ask for it a third time
+	})
+	t.Run("a third link may ask when one of the two has ended", func(t *testing.T) {
+		s, a := silent(t, 3, 160*kB)
+		s.wantReport(TakenOver, 0)
+		b := s.last(1)
+		s.wantFetch(1, b.r.Start, b.r.End)
+		s.ended(b, Reset)
+		s.wantReport(TakenOver, 0)
+		c := s.last(1)
+		s.drop(Open)
+		s.wantFetch(1, a.cursor, c.r.End)
+		s.quiet()
+	})
+	t.Run("late bytes count", func(t *testing.T) {
+		s, a := silent(t, 2, 160*kB)
+		s.wantReport(TakenOver, 0)
+		b := s.last(1)
+		s.wantFetch(1, b.r.Start, b.r.End)
+		s.advance(20 * ms)
+		s.headed(b, 2*mB)
+		s.read(b, 20*kB)
+		s.wantWaste(0)
+		s.read(a, 30*kB) // 20 of it came from link 1
+		s.wantReport(ReportAlive, 0)
+		s.wantWaste(20 * kB)
+		s.read(a, 30*kB)
+		s.wantWaste(20 * kB)
+		if at := s.m.Head() + s.m.Ready(); at != a.cursor {
+			t.Errorf("can be delivered up to %d, read up to %d", at, a.cursor)
+		}
+	})
+	t.Run("the copy ends where the late bytes have come", func(t *testing.T) {
+		s, a := silent(t, 2, 160*kB)
+		b := s.last(1)
+		s.drop(Fetch, TakenOver)
+		s.advance(20 * ms)
+		s.headed(b, 2*mB)
+		s.read(b, 10*kB)
+		s.complete(a)
+		s.wantReport(ReportAlive, 0)
+		s.wantWaste(10 * kB)
+		if w := s.m.Wanted(b.id); w > b.cursor { // known after its next read only
+			s.read(b, 10*kB)
+		}
+		if w := s.m.Wanted(b.id); w != b.cursor {
+			t.Errorf("wanted up to %d", w)
+		}
+	})
+	t.Run("a suspect that speaks again is used again", func(t *testing.T) {
+		s, a := silent(t, 2, 160*kB)
+		s.drop(Fetch, TakenOver)
+		s.link(0, health.Suspect)
+		s.ask(0, 1*mB, 1*mB+1)
+		s.quiet()
+		s.read(a, 1)
+		s.wantReport(ReportAlive, 0)
+		s.link(0, health.Up)
+		s.wantFetch(0, 1*mB, 1*mB+1)
+		if len(s.queues[a.conn]) != 2 {
+			t.Error("its connection is not used on")
+		}
+	})
+	t.Run("what is free before it comes first", func(t *testing.T) {
+		s, _ := running(t, Config{}, 3, 2*mB)
+		s.ask(0, 256*kB, 512*kB)
+		a := s.wantFetch(0, 256*kB, 512*kB)
+		s.advance(400 * ms)
+		s.wantReport(ReportSilent, 0)
+		s.quiet() // [192 KiB, 256 KiB) is free, and it is the scheduler's to ask for it
+		s.ask(1, 192*kB, 256*kB)
+		s.wantFetch(1, 192*kB, 256*kB)
+		s.wantReport(TakenOver, 0)
+		if b := s.last(2); b.r.Start != a.cursor {
+			t.Errorf("asks for %v", b.r)
+		}
+	})
+	t.Run("what lies beyond the window is not copied", func(t *testing.T) {
+		s, _ := running(t, Config{Reorder: 256 * kB}, 2, 2*mB)
+		s.ask(0, 128*kB, 192*kB)
+		s.ask(1, 192*kB, 2*mB)
+		a, b := s.wantFetch(0, 128*kB, 192*kB), s.wantFetch(1, 192*kB, 2*mB)
+		s.answer(a, 2*mB)
+		s.headed(b, 2*mB)
+		s.advance(400 * ms)
+		s.wantReport(ReportSilent, 1)
+		for range 10 {
+			if q := s.last(0); q.r.Start >= s.m.led.Limit() {
+				t.Fatalf("asks for %v, the window ends at %d", q.r, s.m.led.Limit())
+			}
+			s.drop(Fetch, TakenOver)
+			q := s.last(0)
+			s.headed(q, 2*mB)
+			if q.credit < q.r.End {
+				break
+			}
+			s.complete(q)
+			if len(s.pending) == 0 {
+				break
+			}
+		}
+		s.wantWaste(0)
+	})
+}
+
+// TestGiveUp: after 3 s of silence a connection is closed, and a fresh one may work where the old one waits for a
+// retransmission.
+func TestGiveUp(t *testing.T) {
+	t.Run("the last link", func(t *testing.T) {
+		s, a := silent(t, 1, 200*kB)
+		at := a.cursor
+		s.sched.piece = 2 * mB
+		s.advance(giveUpAfter - s.limit(0) - 1)
+		s.quiet()
+		s.advance(1)
+		s.wantClose(a.conn)
+		s.wantFree(span(at, 2*mB))
+		s.quiet()
+		s.advance(pauseAfterFailure)
+		b := s.wantFetch(0, at, 2*mB)
+		if c := s.wantOpen(0); c == a.conn {
+			t.Error("asks on the connection that was given up")
+		}
+		s.opened(b.conn, 20*ms)
+		s.answer(b, 2*mB)
+		s.deliver()
+		s.wantDone()
+		s.wantWaste(0)
+	})
+	t.Run("a probe that connects is faster", func(t *testing.T) {
+		s, a := silent(t, 1, 200*kB)
+		at := a.cursor
+		s.sched.piece = 2 * mB
+		s.link(0, health.Suspect)
+		s.advance(time.Second)
+		s.quiet()
+		s.link(0, health.Up)
+		s.wantClose(a.conn)
+		s.wantFetch(0, at, 2*mB)
+		s.wantOpen(0)
+		s.quiet()
+	})
+	t.Run("the copies of what it owed go on", func(t *testing.T) {
+		s, a := silent(t, 2, 160*kB)
+		s.drop(TakenOver, Fetch)
+		b := s.last(1)
+		s.headed(b, 2*mB)
+		for range 30 { // link 1 is slow, not silent
+			s.advance(100 * ms)
+			s.read(b, 1*kB)
+		}
+		s.wantClose(a.conn)
+		s.wantFree(span(288*kB, 2*mB))
+		s.quiet()
+	})
+	t.Run("a head that comes late and a body that does not", func(t *testing.T) {
+		s, _ := running(t, Config{}, 1, 2*mB)
+		s.ask(0, 64*kB, 128*kB)
+		a := s.wantFetch(0, 64*kB, 128*kB)
+		s.advance(2500 * ms)
+		s.headed(a, 2*mB)
+		s.wantReport(ReportSilent, 0)
+		s.wantReport(ReportAlive, 0)
+		s.advance(20 * time.Second) // harness: the machine does not spin
+		s.wantClose(a.conn)
+	})
+	t.Run("a handshake that hangs", func(t *testing.T) {
+		s, _ := running(t, Config{}, 2, 2*mB)
+		s.m.dropConn(s.m.conns[0].id)
+		s.ask(0, 128*kB, 192*kB)
+		a := s.wantFetch(0, 128*kB, 192*kB)
+		s.wantOpen(0)
+		s.advance(s.limit(0) + thinking + 20*ms)
+		s.wantReport(ReportSilent, 0)
+		s.wantReport(TakenOver, 0)
+		s.wantFetch(1, 128*kB, 192*kB)
+		s.opened(a.conn, time.Second)
+		s.headed(a, 2*mB) // it came after all
+		s.wantReport(ReportAlive, 0)
+	})
+}
+
+// TestIdleIsNotSlow: scheduling-notes.md section 4: a goodput that decays while a link is idle disables the end game.
+func TestIdleIsNotSlow(t *testing.T) {
+	s, _ := running(t, Config{}, 1, 8*mB)
+	s.ask(0, 64*kB, 1*mB)
+	a := s.wantFetch(0, 64*kB, 1*mB)
+	s.headed(a, 8*mB)
+	for a.cursor < a.r.End {
+		s.advance(10 * ms)
+		s.read(a, 10*kB)
+	}
+	s.complete(a)
+	s.deliver()
+	was, _, _ := s.m.Link(s.now, 0)
+	s.advance(time.Minute)
+	if is, _, busy := s.m.Link(s.now, 0); is != was || busy || was < 900*kB {
+		t.Errorf("%.0f B/s after a minute without work, %.0f before; busy %v", is, was, busy)
+	}
+	s.ask(0, 1*mB, 2*mB)
+	s.tick()
+	s.advance(100 * ms)
+	if is, _, busy := s.m.Link(s.now, 0); is != was || !busy {
+		t.Errorf("%.0f B/s before the head of the next answer, %.0f before; busy %v", is, was, busy)
+	}
+}
