@@ -25,37 +25,43 @@ type Share struct {
 	b       *Budget
 	want    int64
 	granted int64
+	told    int64 // the window: what was granted as far as it is its share
 	tell    func(n int64)
 }
 
-// Join adds a transfer with the least grant. tell is called with every change of the grant, with the budget's lock held:
-// it must not block and not call back.
-func (b *Budget) Join(tell func(n int64)) *Share {
+// Join adds a transfer that asks for n bytes; it has the least grant at once. tell is called with the window
+// that this allows and with every change of it, with the budget's lock held: it must not block and not call back.
+func (b *Budget) Join(n int64, tell func(n int64)) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &Share{b: b, want: minGrant, granted: minGrant, tell: tell}
+	s := &Share{b: b, want: b.bound(n), granted: minGrant, tell: tell}
 	b.members = append(b.members, s)
 	b.level()
 	return s
 }
 
+// bound returns what a transfer that asks for n bytes may have at most.
+func (b *Budget) bound(n int64) int64 { return max(minGrant, min(n, b.most)) }
+
 // Want asks for n bytes.
 func (s *Share) Want(n int64) {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
-	s.want = max(minGrant, min(n, s.b.most))
+	s.want = s.b.bound(n)
 	s.b.level()
 }
 
 // Holds tells that the transfer holds or has promised no more than n bytes now: what it was granted beyond its share and
-// beyond n goes to others.
-func (s *Share) Holds(n int64) {
+// beyond n goes to others. It reports whether there is still something to give back.
+func (s *Share) Holds(n int64) bool {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
-	if fair := s.b.fair(s); s.granted > fair && n < s.granted {
+	fair := s.b.fair(s)
+	if s.granted > fair && n < s.granted {
 		s.granted = max(n, fair)
 		s.b.level()
 	}
+	return s.granted > fair
 }
 
 // Leave gives everything back.
@@ -104,14 +110,14 @@ func (b *Budget) level() {
 		free -= m.granted
 	}
 	for _, m := range b.members {
-		switch fair := b.fair(m); {
-		case m.granted > fair:
-			m.tell(fair)
-		case m.granted < fair && free > 0:
-			n := min(fair-m.granted, free)
+		fair := b.fair(m)
+		if n := min(fair-m.granted, free); n > 0 {
 			m.granted += n
 			free -= n
-			m.tell(m.granted)
+		}
+		if w := min(m.granted, fair); w != m.told {
+			m.told = w
+			m.tell(w)
 		}
 	}
 }

@@ -136,9 +136,13 @@ func (r *run) response(reply *Reply, end int64) *Response {
 	return out
 }
 
-// whole turns the 206 that our own range brought into the 200 that the client asked for.
+// whole turns the 206 that our own range brought into the 200 that the client asked for. A 206 need not repeat what it
+// shows, that the origin takes ranges (nginx leaves it out), but clients look for it in the 200 before they resume.
 func whole(out *Response) {
 	out.Status = http.StatusOK
+	if len(out.Header["Accept-Ranges"]) == 0 {
+		out.Header.Set("Accept-Ranges", "bytes")
+	}
 	out.Header.Del("Content-Range")
 	dropDigests(out.Header)
 }

@@ -49,7 +49,7 @@ type run struct {
 	// Owned by the loop.
 	m        *transfer.Machine
 	share    *Share
-	shrink   bool
+	shrink   bool // the share may have to give something back
 	links    int
 	slots    []*slot
 	interim  gate
@@ -61,6 +61,7 @@ type run struct {
 	writing  bool
 	began    time.Time
 	reported time.Time
+	news     bool // something happened since the last report
 	lastErr  error
 	over     bool
 	failed   error
@@ -210,8 +211,12 @@ func (r *run) loop() {
 		}
 		wait := time.Hour
 		if !next.IsZero() {
-			wait = max(time.Until(next), 200*time.Microsecond)
+			wait = time.Until(next)
 		}
+		if r.news { // observers see how a transfer is that has come to a standstill
+			wait = min(wait, time.Until(r.reported.Add(reportEvery)))
+		}
+		wait = max(wait, 200*time.Microsecond)
 		timer.Reset(wait)
 	}
 }
@@ -239,7 +244,7 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 			r.links++
 		}
 	case transfer.Granted:
-		r.shrink = e.N < r.m.Reorder()
+		r.shrink = true
 	}
 	return r.handle(e)
 }
@@ -301,8 +306,9 @@ func (r *run) handle(e transfer.Event) time.Time {
 		return time.Time{}
 	}
 	if r.shrink {
-		r.share.Holds(r.m.Committed())
+		r.shrink = r.share.Holds(max(r.m.Committed(), r.m.Reorder()))
 	}
+	r.news = r.news || e.Kind != transfer.Tick
 	if now.Sub(r.reported) >= reportEvery {
 		r.report(now)
 	}
@@ -347,8 +353,7 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.lanes[a.Conn].release()
 		r.retire(a.Conn)
 	case transfer.Want:
-		r.share = r.e.budget.Join(func(n int64) { r.post(transfer.Event{Kind: transfer.Granted, N: n}) })
-		r.share.Want(a.N)
+		r.share = r.e.budget.Join(a.N, func(n int64) { r.post(transfer.Event{Kind: transfer.Granted, N: n}) })
 	case transfer.ReportSilent:
 		r.e.fleet.silent(a.Link)
 	case transfer.ReportAlive:
@@ -390,7 +395,7 @@ func (r *run) pump() {
 
 // report tells the fleet how fast each busy link is, and observers how far the transfer is.
 func (r *run) report(now time.Time) {
-	r.reported = now
+	r.reported, r.news = now, false
 	for i := range int8(r.links) {
 		rate, rtt, busy := r.m.Link(now, i)
 		if busy && rate > 0 && r.version != nil {

@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+const mib = 1 << 20
+
+// member is a transfer that keeps to its window: it remembers what it was told.
+type member struct {
+	*Share
+	window int64
+	told   int
+}
+
+func (b *Budget) member(want int64) *member {
+	m := &member{}
+	m.Share = b.Join(want, func(n int64) { m.window = n; m.told++ })
+	return m
+}
+
+// settle lets everybody hold no more than its window until nothing changes.
+func settle(all ...*member) {
+	for range len(all) + 1 {
+		for _, m := range all {
+			m.Holds(m.window)
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	t.Run("it is told its first grant", func(t *testing.T) {
+		if m := NewBudget(mib, mib).member(0); m.window != minGrant {
+			t.Errorf("window %d", m.window)
+		}
+	})
+	t.Run("alone it gets what it wants, but no more than one may have", func(t *testing.T) {
+		b := NewBudget(64*mib, 16*mib)
+		m := b.member(5 * mib)
+		if m.window != 5*mib || b.Granted() != 5*mib {
+			t.Errorf("window %d, granted %d", m.window, b.Granted())
+		}
+		m.Want(100 * mib)
+		if m.window != 16*mib {
+			t.Errorf("window %d", m.window)
+		}
+	})
+	t.Run("a newcomer grows as the others give back", func(t *testing.T) {
+		b := NewBudget(4*mib, 4*mib)
+		first := b.member(4 * mib)
+		next := b.member(4 * mib)
+		if next.window != minGrant {
+			t.Errorf("the newcomer has %d before anything was given back", next.window)
+		}
+		if first.window != 2*mib {
+			t.Errorf("the first one is told %d", first.window)
+		}
+		first.Holds(3 * mib)
+		if next.window != mib || b.Granted() != 4*mib {
+			t.Errorf("the newcomer has %d, granted %d", next.window, b.Granted())
+		}
+		first.Holds(mib) // less than its share: it keeps its share
+		if next.window != 2*mib || first.window != 2*mib || b.Granted() != 4*mib {
+			t.Errorf("%d and %d, granted %d", first.window, next.window, b.Granted())
+		}
+		first.Leave()
+		if next.window != 4*mib {
+			t.Errorf("alone again it has %d", next.window)
+		}
+		next.Leave()
+		if b.Granted() != 0 {
+			t.Errorf("%d granted to nobody", b.Granted())
+		}
+	})
+	t.Run("who wants little leaves the rest to the others", func(t *testing.T) {
+		b := NewBudget(10*mib, 10*mib)
+		small, large, huge := b.member(mib), b.member(100*mib), b.member(100*mib)
+		settle(small, large, huge)
+		if small.window != mib || large.window != huge.window || large.window != 9*mib/2 {
+			t.Errorf("%d, %d, %d", small.window, large.window, huge.window)
+		}
+	})
+	t.Run("more members than least grants", func(t *testing.T) {
+		b := NewBudget(mib, mib)
+		var all []*member
+		for range 20 {
+			all = append(all, b.member(mib))
+		}
+		settle(all...)
+		for i, m := range all {
+			if m.window != minGrant {
+				t.Errorf("member %d has %d", i, m.window)
+			}
+		}
+	})
+}
+
+// TestBudgetRandom lets members come, want, hold and leave at random and checks after each step what must always hold.
+func TestBudgetRandom(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		total := mib + r.Int64N(16*mib)
+		b := NewBudget(total, 1+r.Int64N(2*total))
+		var all []*member
+		for step := range 200 {
+			before, joined := b.Granted(), false
+			switch k := r.IntN(10); {
+			case k < 2 || len(all) == 0:
+				all, joined = append(all, b.member(r.Int64N(2*total))), true
+			case k == 2:
+				i := r.IntN(len(all))
+				all[i].Leave()
+				all[i].Leave() // once is enough, twice does no harm
+				all = append(all[:i], all[i+1:]...)
+			case k < 6:
+				all[r.IntN(len(all))].Want(r.Int64N(2 * total))
+			default:
+				all[r.IntN(len(all))].Holds(r.Int64N(total))
+			}
+			sum := b.Granted()
+			if joined {
+				before += minGrant
+			}
+			if sum > max(total, before) {
+				t.Fatalf("seed %d step %d: %d granted of %d", seed, step, sum, total)
+			}
+			for i, m := range all {
+				if m.window > m.granted || m.granted < minGrant || m.granted > max(minGrant, b.most) {
+					t.Fatalf("seed %d step %d: member %d has %d of %d", seed, step, i, m.window, m.granted)
+				}
+			}
+		}
+		for _, m := range all {
+			m.Want(total)
+		}
+		settle(all...)
+		for i, m := range all {
+			even := max(minGrant, min(total/int64(len(all)), b.most))
+			if m.window != even || m.granted != even {
+				t.Fatalf("seed %d: member %d of %d has %d, told %d; an even share is %d", seed, i, len(all), m.granted, m.window, even)
+			}
+		}
+	}
+}

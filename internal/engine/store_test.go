@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// at is the byte of the model's object at an offset.
+func at(off int64) byte { return byte(off*131 + off>>8) }
+
+// lend returns a piece of n bytes from off on, lo bytes into a block of its own.
+func lend(p *blocks, off int64, lo, n int) piece {
+	b := p.get()
+	for i := range n {
+		b.data[lo+i] = at(off + int64(i))
+	}
+	return piece{off: off, b: b, lo: lo, hi: lo + n}
+}
+
+// returned fails the test unless every block came back exactly once.
+func returned(t *testing.T, p *blocks) {
+	t.Helper()
+	if n := p.lent.Load(); n != 0 {
+		t.Errorf("%d blocks are lent", n)
+	}
+	seen := map[*block]bool{}
+	for _, b := range p.idle {
+		if n := b.refs.Load(); n != 0 || seen[b] {
+			t.Errorf("an idle block has %d holders, twice idle: %v", n, seen[b])
+		}
+		seen[b] = true
+	}
+}
+
+// TestStoreAgainstModel adds random pieces, in blocks that some of them share, and holds what comes out against a plain
+// array.
+func TestStoreAgainstModel(t *testing.T) {
+	const size = 3000
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		p := newBlocks(1 << 20)
+		var s store
+		var have [size]bool
+		head := int64(0)
+		var shared *block // of a reader that fills it step by step
+		var sharedAt int64
+		fill := 0
+		for range 200 {
+			switch {
+			case r.IntN(3) == 0: // the next read of an attempt, into the block it is filling
+				if shared == nil || fill > blockSize-200 || r.IntN(10) == 0 {
+					if shared != nil {
+						shared.free()
+					}
+					shared, fill, sharedAt = p.get(), 0, r.Int64N(size)
+				}
+				n := int(min(int64(r.IntN(100)), size-sharedAt))
+				for i := range n {
+					shared.data[fill+i] = at(sharedAt + int64(i))
+				}
+				shared.hold()
+				s.add(piece{off: sharedAt, b: shared, lo: fill, hi: fill + n}, head)
+				for i := range int64(n) {
+					have[sharedAt+i] = true
+				}
+				fill, sharedAt = fill+n, sharedAt+int64(n)
+			case r.IntN(3) > 0:
+				off := r.Int64N(size)
+				n := int(min(r.Int64N(300), size-off))
+				s.add(lend(p, off, r.IntN(1000), n), head)
+				for i := range int64(n) {
+					have[off+i] = true
+				}
+			default:
+				most := 1 + r.Int64N(500)
+				got := s.take(nil, head, most)
+				taken := int64(0)
+				for _, q := range got {
+					if q.off != head {
+						t.Fatalf("seed %d: a piece at %d, the head is %d", seed, q.off, head)
+					}
+					if taken >= most {
+						t.Fatalf("seed %d: %d bytes are taken, %d asked for", seed, taken, most)
+					}
+					for i, c := range q.bytes() {
+						if !have[q.off+int64(i)] || c != at(q.off+int64(i)) {
+							t.Fatalf("seed %d: byte %d is wrong", seed, q.off+int64(i))
+						}
+					}
+					head, taken = q.end(), taken+q.end()-q.off
+					q.b.free()
+				}
+				if taken < most && head < size && have[head] {
+					t.Fatalf("seed %d: byte %d is there and was not taken", seed, head)
+				}
+			}
+			for i := 1; i < len(s.p); i++ {
+				if s.p[i].off < s.p[i-1].end() {
+					t.Fatalf("seed %d: pieces overlap at %d", seed, s.p[i].off)
+				}
+			}
+		}
+		if shared != nil {
+			shared.free()
+		}
+		s.clear()
+		returned(t, p)
+	}
+}
+
+func TestStore(t *testing.T) {
+	p := newBlocks(1 << 20)
+	collect := func(s *store, head int64) (b []byte) {
+		for _, q := range s.take(nil, head, 1<<20) {
+			b = append(b, q.bytes()...)
+			q.b.free()
+		}
+		return b
+	}
+	want := func(from, to int64) (b []byte) {
+		for ; from < to; from++ {
+			b = append(b, at(from))
+		}
+		return b
+	}
+	cases := []struct {
+		name  string
+		head  int64
+		parts [][2]int64
+		end   int64 // of what can be taken
+	}{
+		{"in order", 0, [][2]int64{{0, 10}, {10, 20}}, 20},
+		{"out of order", 0, [][2]int64{{10, 20}, {0, 10}}, 20},
+		{"a gap", 0, [][2]int64{{0, 10}, {11, 20}}, 10},
+		{"nothing at the head", 0, [][2]int64{{1, 20}}, 0},
+		{"twice", 0, [][2]int64{{0, 10}, {0, 10}, {0, 10}}, 10},
+		{"fills a gap and overlaps both sides", 0, [][2]int64{{0, 10}, {15, 30}, {5, 20}}, 30},
+		{"covers several", 0, [][2]int64{{2, 3}, {5, 6}, {8, 9}, {0, 12}}, 12},
+		{"reaches back before the head", 7, [][2]int64{{0, 10}}, 10},
+		{"lies before the head", 7, [][2]int64{{0, 7}}, 7},
+		{"empty", 0, [][2]int64{{0, 0}, {0, 5}}, 5},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var s store
+			for _, r := range c.parts {
+				s.add(lend(p, r[0], 3, int(r[1]-r[0])), c.head)
+			}
+			if got := collect(&s, c.head); !bytes.Equal(got, want(c.head, c.end)) {
+				t.Errorf("%d bytes, want %d", len(got), c.end-c.head)
+			}
+			s.clear()
+			returned(t, p)
+		})
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	p := newBlocks(2 * blockSize)
+	var all []*block
+	for range 5 {
+		all = append(all, p.get())
+	}
+	if n := p.held(); n != 5*blockSize {
+		t.Errorf("%d bytes are held", n)
+	}
+	all[0].hold()
+	for _, b := range all {
+		b.free()
+	}
+	if n := p.held(); n != blockSize {
+		t.Errorf("%d bytes are held by the one with a second holder", n)
+	}
+	all[0].free()
+	if n := len(p.idle); n != 2 {
+		t.Errorf("%d blocks are kept, want 2", n)
+	}
+	if b := p.get(); !slices.Contains(all, b) {
+		t.Error("a kept block is not used again")
+	} else {
+		b.free()
+	}
+	returned(t, p)
+}
