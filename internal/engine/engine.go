@@ -112,6 +112,9 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 			return s.resp, nil
 		case <-ctx.Done():
 			<-r.done
+			for batch := range r.out { // nobody takes it any more
+				freeAll(batch)
+			}
 			return nil, ctx.Err()
 		}
 	}

@@ -238,9 +238,7 @@ func (b *transferBody) Close() error {
 	for batch := range b.r.out {
 		b.rest = append(b.rest, batch...)
 	}
-	for _, p := range b.rest {
-		p.b.free()
-	}
+	freeAll(b.rest)
 	b.rest = nil
 	<-b.r.done
 	return nil

@@ -72,6 +72,12 @@ type piece struct {
 func (p piece) end() int64    { return p.off + int64(p.hi-p.lo) }
 func (p piece) bytes() []byte { return p.b.data[p.lo:p.hi] }
 
+func freeAll(all []piece) {
+	for _, p := range all {
+		p.b.free()
+	}
+}
+
 // store holds what came before its turn, each byte once. One goroutine owns it.
 type store struct {
 	p []piece // ascending, disjoint
@@ -130,8 +136,6 @@ func (s *store) take(out []piece, head, most int64) []piece {
 
 // clear frees everything.
 func (s *store) clear() {
-	for _, p := range s.p {
-		p.b.free()
-	}
+	freeAll(s.p)
 	s.p = nil
 }

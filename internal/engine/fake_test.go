@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin/byterange"
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// fakeOrigin is an Opener whose connections answer at once from memory. It stands in for package origin where a test
+// needs to do something at an exact moment.
+type fakeOrigin struct {
+	size   int64
+	onHead func() // called before each head is handed out
+}
+
+func (o *fakeOrigin) Open(ctx context.Context, _ link.Link, _ Target) (Conn, error) {
+	return &fakeConn{o: o, asks: make(chan Ask, 16), gone: make(chan struct{})}, ctx.Err()
+}
+
+type fakeConn struct {
+	o    *fakeOrigin
+	asks chan Ask
+	once sync.Once
+	gone chan struct{}
+}
+
+func (c *fakeConn) Send(a Ask) error { c.asks <- a; return nil }
+func (c *fakeConn) Info() ConnInfo   { return ConnInfo{RTT: 1e6} }
+func (c *fakeConn) Release()         { c.Close() }
+func (c *fakeConn) Close()           { c.once.Do(func() { close(c.gone) }) }
+
+func (c *fakeConn) Next() (*Reply, error) {
+	var a Ask
+	select {
+	case a = <-c.asks:
+	case <-c.gone:
+		return nil, &AttemptError{Op: "head", Why: transfer.Canceled, Err: net.ErrClosed}
+	}
+	if c.o.onHead != nil {
+		c.o.onHead()
+	}
+	r := segment.Range{End: c.o.size}
+	h := http.Header{"Etag": {`"v"`}, "Accept-Ranges": {"bytes"}, "Content-Type": {"a/b"}}
+	status := http.StatusOK
+	if !a.Range.Empty() {
+		status = http.StatusPartialContent
+		r = a.Range.Clip(r)
+		h.Set("Content-Range", byterange.Content{Range: r, Total: c.o.size}.String())
+	}
+	h.Set("Content-Length", strconv.FormatInt(r.Len(), 10))
+	b := make([]byte, r.Len())
+	for i := range b {
+		b[i] = at(r.Start + int64(i))
+	}
+	return &Reply{
+		Response: &http.Response{StatusCode: status, Header: h, ContentLength: r.Len(), Body: io.NopCloser(bytes.NewReader(b))},
+		Range:    r, ID: Identity{Total: c.o.size, Validator: `"v"`, ETag: `"v"`, Type: "a/b"},
+	}, nil
+}
+
+func newFakeEngine(t *testing.T, o *fakeOrigin) *Engine {
+	t.Helper()
+	e, err := New(Config{
+		Opener: o, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Budget: 8 * mib, Window: 4 * mib, Threshold: 64 << 10,
+		Dial: func(context.Context, link.Link, string, string) (net.Conn, error) { return nil, errors.New("not here") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.SetLinks([]link.Link{{Name: "a"}, {Name: "b"}})
+	return e
+}
+
+func fakeRequest(ranged bool) *Request {
+	return &Request{Target: Target{Scheme: "http", Host: "h", Addr: "h:80", Path: "/"}, Header: http.Header{}, StartRanged: ranged}
+}
+
+func nothingHeld(t *testing.T, e *Engine) {
+	t.Helper()
+	if s := e.Status(); s.Held != 0 || s.Granted != 0 || len(s.Transfers) != 0 {
+		t.Fatalf("held %d, granted %d, %d transfers", s.Held, s.Granted, len(s.Transfers))
+	}
+}
+
+func TestGet(t *testing.T) {
+	for _, ranged := range []bool{true, false} {
+		for _, size := range []int64{1, 64<<10 - 1, 64 << 10, 64<<10 + 1, 3*mib + 5} {
+			e := newFakeEngine(t, &fakeOrigin{size: size})
+			resp, err := e.Get(t.Context(), fakeRequest(ranged))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(struct{ io.Reader }{resp.Body}) // by Read, not by WriteTo
+			if err != nil || int64(len(got)) != size || resp.ContentLength != size || resp.Status != http.StatusOK {
+				t.Fatalf("size %d: %d bytes, length %d, status %d, %v", size, len(got), resp.ContentLength, resp.Status, err)
+			}
+			for i, c := range got {
+				if c != at(int64(i)) {
+					t.Fatalf("size %d: byte %d is wrong", size, i)
+				}
+			}
+			if err := resp.Body.Close(); err != nil {
+				t.Error(err)
+			}
+			nothingHeld(t, e)
+		}
+	}
+}
+
+// TestCanceledAtTheHead cancels a request at the moment of its first head: whatever was read in between is given back.
+func TestCanceledAtTheHead(t *testing.T) {
+	for range 300 {
+		ctx, cancel := context.WithCancel(t.Context())
+		e := newFakeEngine(t, &fakeOrigin{size: 3 * mib, onHead: cancel})
+		if resp, err := e.Get(ctx, fakeRequest(true)); err == nil {
+			resp.Body.Close()
+		}
+		nothingHeld(t, e)
+	}
+}
+
+func TestNoLink(t *testing.T) {
+	e := newFakeEngine(t, &fakeOrigin{size: 1})
+	req := fakeRequest(true)
+	req.Links = []string{"c"}
+	if _, err := e.Get(t.Context(), req); !errors.Is(err, ErrNoLink) {
+		t.Errorf("%v, want ErrNoLink", err)
+	}
+	e.SetLinks(nil)
+	if _, err := e.Get(t.Context(), fakeRequest(true)); !errors.Is(err, ErrNoLink) {
+		t.Errorf("%v, want ErrNoLink", err)
+	}
+	nothingHeld(t, e)
+}
