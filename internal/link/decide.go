@@ -48,6 +48,8 @@ type Address struct {
 type Route struct {
 	Six    bool
 	Metric int
+	// Own says that the route is not in the main table: its metric does not compare with those of other links.
+	Own bool
 	// SourceOnly says that the route is not found for a packet that names the interface but no source address.
 	SourceOnly bool
 }
@@ -146,6 +148,7 @@ func decide(i Interface, o Options) Candidate {
 
 // route decides on an interface that is up and has addresses.
 func route(c *Candidate, routes []Route, named bool) {
+	c.Link.Metric = Unranked
 	if len(routes) == 0 && named {
 		c.Use, c.Reason = true, "named; without a default route it reaches its own networks only"
 		return
@@ -162,8 +165,11 @@ func route(c *Candidate, routes []Route, named bool) {
 		return
 	}
 	c.Link.Addrs = out
-	best := slices.MinFunc(routes, func(a, b Route) int { return cmp.Compare(a.Metric, b.Metric) })
-	c.Link.Metric = best.Metric
+	for _, r := range routes {
+		if !r.Own {
+			c.Link.Metric = min(c.Link.Metric, r.Metric)
+		}
+	}
 	for _, six := range []bool{false, true} {
 		of := slices.DeleteFunc(slices.Clone(routes), func(r Route) bool { return r.Six != six })
 		if len(of) > 0 && !slices.ContainsFunc(of, func(r Route) bool { return !r.SourceOnly }) {

@@ -95,6 +95,21 @@ func TestDecideFillsTheLink(t *testing.T) {
 			t.Errorf("metric %d", got)
 		}
 	})
+	t.Run("metrics of a table of its own do not compare", func(t *testing.T) {
+		i := good()
+		i.Routes = []Route{{Metric: 600}, {Metric: 0, Own: true}, {Six: true, Metric: 1024}}
+		if got := decide(i, Options{}).Link.Metric; got != 600 {
+			t.Errorf("metric %d, want that of the main table", got)
+		}
+		i.Routes = []Route{{Metric: 0, Own: true}}
+		if got := decide(i, Options{}).Link.Metric; got != Unranked {
+			t.Errorf("metric %d of a link that the main table does not know, want the last place", got)
+		}
+		i.Routes = nil
+		if got := decide(i, Options{Names: []string{"eth0"}}).Link.Metric; got != Unranked {
+			t.Errorf("metric %d of a link without a default route, want the last place", got)
+		}
+	})
 	t.Run("R148 a family without a default route is left out", func(t *testing.T) {
 		i := good()
 		i.Routes = []Route{{Metric: 1}}

@@ -111,7 +111,7 @@ func (k *kernel) readRoutes(all []Interface, at map[int]int) error {
 					continue
 				}
 				all[i].Routes = append(all[i].Routes, Route{
-					Six: family == netlink.FAMILY_V6, Metric: r.Priority,
+					Six: family == netlink.FAMILY_V6, Metric: r.Priority, Own: r.Table != unix.RT_TABLE_MAIN,
 					SourceOnly: r.Table != unix.RT_TABLE_MAIN && !k.found(family, hop.LinkIndex),
 				})
 			}

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"math"
 	"net/netip"
 	"slices"
 )
@@ -14,12 +15,15 @@ type Link struct {
 	Addrs   []netip.Addr     // usable source addresses, both families
 	DNS     []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
 	Metered bool             // bytes cost money: no handshake without payload (DESIGN.md, promise 6)
-	Metric  int              // metric of its default route, lower is preferred by the system
+	Metric  int              // metric of its default route in the main table, lower is preferred by the system; or Unranked
 
 	// SourceRouted says that the link's default route is found only by packets that carry one of its addresses (an
 	// `ip rule from ADDR`): sockets are bound to the first of Addrs too.
 	SourceRouted bool
 }
+
+// Unranked is the Metric of a link that the system itself would not choose: without a default route in the main table.
+const Unranked = math.MaxInt32
 
 // Addr returns the first source address of a family (IPv6 if six) and whether there is one.
 func (l Link) Addr(six bool) (netip.Addr, bool) {
