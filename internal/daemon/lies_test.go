@@ -215,7 +215,6 @@ var lies = []lie{
 	{name: "R135 wrong range for pipelined requests", faults: faults(OnPipelined(WrongStart(100))), use: both},
 	{name: "R135 whole object for pipelined requests", faults: faults(OnPipelined(IgnoresRange())), use: both},
 	{name: "R135 503 for pipelined requests", faults: faults(OnPipelined(Busy(503, 1))), use: both},
-	{name: "R120 resets the second connection of a node", faults: faults(If(func(r *Request) bool { return r.Conn > 2 }, ResetAfter(0))), want: same},
 	{name: "slow first byte", faults: faults(OnNode(0, SlowStart(200*time.Millisecond)))},
 	{name: "slow first byte on one link", faults: second(SlowStart(150 * time.Millisecond))},
 }

@@ -72,6 +72,34 @@ func TestDeadLinks(t *testing.T) {
 	})
 }
 
+// TestConnectionLimit lets each node take one connection at a time, and close it after some answers.
+func TestConnectionLimit(t *testing.T) {
+	for _, codings := range []string{"", "gzip"} {
+		for _, breaks := range []bool{false, true} {
+			t.Run(fmt.Sprintf("R120 codings %q, breaks under pipelining: %v", codings, breaks), func(t *testing.T) {
+				t.Parallel()
+				faults := []Fault{RateLimit(paced), OnSeq(4, ConnectionClose())}
+				if breaks {
+					faults = append(faults, OnPipelined(ClosesEarly()))
+				}
+				s := New(t, Object{Size: mid}, faults...)
+				r := newRig(t, s, settings(), "wifi", "lte")
+				for _, p := range []*path{r.wifi, r.lte} {
+					p.set(func(p *path) { p.most = 1 })
+				}
+				h := http.Header{}
+				if codings != "" {
+					h.Set("Accept-Encoding", codings)
+				}
+				whole(t, r.get(h), s.Object())
+				if r.carried("lte") == 0 {
+					t.Error("the second link carried nothing")
+				}
+			})
+		}
+	}
+}
+
 // TestLinksInMidTransfer lets links fail and return while a download is running.
 func TestLinksInMidTransfer(t *testing.T) {
 	scenes := []struct {

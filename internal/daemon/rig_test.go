@@ -41,6 +41,7 @@ type path struct {
 	addr    string // where every connection of this link ends
 	refused bool   // connections are refused
 	reset   bool   // connections are reset as soon as they are there
+	most    int    // connections beyond so many at a time are reset; 0 = no limit
 	shut    chan struct{}
 	conns   map[*gated]bool
 	dials   int
@@ -106,7 +107,7 @@ func (p *path) pass(gone <-chan struct{}) error {
 func (p *path) dial(ctx context.Context, network string) (net.Conn, error) {
 	p.mu.Lock()
 	p.dials++
-	addr, refused, reset := p.addr, p.refused, p.reset
+	addr, refused, reset := p.addr, p.refused, p.reset || p.most > 0 && len(p.conns) >= p.most
 	p.mu.Unlock()
 	if refused {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
