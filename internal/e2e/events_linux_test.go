@@ -10,7 +10,10 @@ import (
 // slack is by what the times that the project promises are multiplied here: test machines are shared.
 const slack = 3
 
+// The tests of this file mostly wait for slow links, so they run side by side.
+
 func TestLinkDiesAndComesBack(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		scenario string
 		pause    time.Duration // longest at the client, promised
@@ -21,6 +24,7 @@ func TestLinkDiesAndComesBack(t *testing.T) {
 		{"both-gone", (5 + 3) * time.Second, 3 * time.Second},
 	} {
 		t.Run(tt.scenario, func(t *testing.T) {
+			t.Parallel()
 			r := start(t, shipped(t, tt.scenario))
 			p := r.play(20_000_000)
 			if pause, began := p.LongestPause(); pause > slack*tt.pause {
@@ -42,6 +46,7 @@ func TestLinkDiesAndComesBack(t *testing.T) {
 }
 
 func TestAddressesGoAndComeBack(t *testing.T) {
+	t.Parallel()
 	const second = time.Second
 	r := start(t, equal(
 		event(second/2, "wifi", lab.EventRemoveAddrs), event(3*second/2, "wifi", lab.EventRestoreAddrs),
@@ -59,11 +64,13 @@ func TestAddressesGoAndComeBack(t *testing.T) {
 }
 
 func TestLinkAppears(t *testing.T) {
+	t.Parallel()
 	for _, bring := range []struct{ take, back string }{
 		{lab.EventDown, lab.EventUp},
 		{lab.EventRemoveAddrs, lab.EventRestoreAddrs},
 	} {
 		t.Run(bring.back, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, equal(event(time.Second, "lte", bring.back)), lab.NginxOptions{})
 			if err := r.lab.Apply(event(0, "lte", bring.take)); err != nil {
 				t.Fatal(err)
@@ -77,11 +84,13 @@ func TestLinkAppears(t *testing.T) {
 }
 
 func TestConnectionsBreak(t *testing.T) {
+	t.Parallel()
 	for name, cut := range map[string]func(*lab.Nginx) error{
 		"reset":         (*lab.Nginx).ResetConnections,
 		"worker killed": (*lab.Nginx).KillWorkers,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := start(t, equal())
 			o := r.object(10_000_000)
 			type result struct {

@@ -92,7 +92,6 @@ type rig struct {
 	proxy   *lab.Tributary
 	options lab.TributaryOptions
 	stopped bool // the test itself has ended the program
-	files   int
 }
 
 // newRig makes a rig without the program.
@@ -228,8 +227,12 @@ func (r *rig) isObject(body []byte, o lab.Object) {
 
 // file returns the path of a new file for a client to write.
 func (r *rig) file() string {
-	r.files++
-	return filepath.Join(r.lab.Dir, fmt.Sprintf("file%d", r.files))
+	r.Helper()
+	dir, err := os.MkdirTemp(r.lab.Dir, "file-")
+	if err != nil {
+		r.Fatal(err)
+	}
+	return filepath.Join(dir, "file")
 }
 
 func (r *rig) read(path string) []byte {
