@@ -289,6 +289,17 @@ func TestLargeObject(t *testing.T) {
 	released(t, r)
 }
 
+// TestThinkingOrigin lets the origin take its time before each answer: ranges must be long enough to be worth it.
+func TestThinkingOrigin(t *testing.T) {
+	t.Parallel()
+	s := New(t, Object{Size: long}, RateLimit(paced), SlowStart(150*time.Millisecond))
+	r := newRig(t, s, settings(), "wifi", "lte")
+	whole(t, r.get(nil), s.Object())
+	if n := len(s.Requests()); n > 40 {
+		t.Errorf("%d requests for %d bytes", n, int64(long))
+	}
+}
+
 // TestDrain cancels the proxy's context in mid-transfer: the transfer ends well, new clients are turned away, and
 // afterwards nothing is left.
 func TestDrain(t *testing.T) {
