@@ -22,6 +22,7 @@ func TestLinkDiesAndComesBack(t *testing.T) {
 		{"equal-blackhole", time.Second, time.Second},
 		{"equal-down", time.Second, time.Second},
 		{"both-gone", (5 + 3) * time.Second, 3 * time.Second},
+		{"both-dark", (5 + 3) * time.Second, 3 * time.Second},
 	} {
 		t.Run(tt.scenario, func(t *testing.T) {
 			t.Parallel()

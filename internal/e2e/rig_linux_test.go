@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(binaryDir)
+		os.Setenv("GORACE", "atexit_sleep_ms=0") // the program ends often
 		return m.Run()
 	}())
 }
