@@ -118,8 +118,8 @@ func TestSlowClient(t *testing.T) {
 			}
 			d := r.open(h)
 			d.read(100_000)
-			// The window, and what the kernel holds: at most 4 MiB (tcp_wmem) to send on two connections and to the client, and
-			// 6 MiB (tcp_rmem) that the client has not read; on the links the receive buffers are small.
+			// The window, and what the kernel holds: at most 4 MiB (tcp_wmem) to send on two connections and to the
+			// client, and 6 MiB (tcp_rmem) that the client has not read; on the links the receive buffers are small.
 			sent := settled(t, s)
 			if sent > window+22<<20 {
 				t.Errorf("the origin has sent %d bytes to a client that does not read", sent)

@@ -143,7 +143,9 @@ func TestLinksInMidTransfer(t *testing.T) {
 			until(t, "both are down", limit, func() bool { return r.state("lte") == "down" && r.state("wifi") == "down" })
 			wifi, lte := r.carried("wifi"), r.carried("lte")
 			r.source.Set(named("wifi", "lte")...)
-			until(t, "both carry bytes again", limit, func() bool { return r.carried("wifi") > wifi && r.carried("lte") > lte })
+			until(t, "both carry bytes again", limit, func() bool {
+				return r.carried("wifi") > wifi && r.carried("lte") > lte
+			})
 		}},
 		{"a link appears", []string{"wifi"}, func(t *testing.T, r *rig) {
 			r.source.Set(named("wifi", "lte")...)
@@ -155,7 +157,9 @@ func TestLinksInMidTransfer(t *testing.T) {
 				wifi, lte := r.carried("wifi"), r.carried("lte")
 				r.wifi.resetAll()
 				r.lte.resetAll()
-				until(t, "bytes come again", limit, func() bool { return r.carried("wifi")+r.carried("lte") > wifi+lte+100<<10 })
+				until(t, "bytes come again", limit, func() bool {
+					return r.carried("wifi")+r.carried("lte") > wifi+lte+100<<10
+				})
 			}
 		}},
 		{"the origin restarts", []string{"wifi", "lte"}, func(_ *testing.T, r *rig) { r.server.CloseConns() }},

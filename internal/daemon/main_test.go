@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestMain lets more tests run at a time than there are processors, since they wait for paced bytes most of the time, and
-// fails if a goroutine of the product outlives all of them.
+// TestMain lets more tests run at a time than there are processors, since they wait for paced bytes most of the time,
+// and fails if a goroutine of the product outlives all of them.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil {

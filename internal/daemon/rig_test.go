@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,145 +28,8 @@ const limit = 20 * time.Second
 const (
 	threshold = 64 << 10
 	mid       = 1<<20 + 12345 // size of most objects: some ranges per link, no multiple of anything
-	paced     = 5 << 20       // bytes per second of one connection: both links are needed for long enough
+	paced     = 2 << 20       // bytes per second of one connection: both links are needed for long enough
 )
-
-// path is the way that one link leads: to one node of the origin, with faults of its own. Its zero value but addr lets
-// everything through.
-type path struct {
-	name string
-
-	mu      sync.Mutex
-	addr    string // where every connection of this link ends
-	refused bool   // connections are refused
-	reset   bool   // connections are reset as soon as they are there
-	most    int    // connections beyond so many at a time are reset; 0 = no limit
-	shut    chan struct{}
-	conns   map[*gated]bool
-	dials   int
-}
-
-func (p *path) set(change func(p *path)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	change(p)
-}
-
-// silence lets nothing through in either direction until speak: connections stay open and new ones hang.
-func (p *path) silence() {
-	p.set(func(p *path) {
-		if p.shut == nil {
-			p.shut = make(chan struct{})
-		}
-	})
-}
-
-func (p *path) speak() {
-	p.set(func(p *path) {
-		if p.shut != nil {
-			close(p.shut)
-			p.shut = nil
-		}
-	})
-}
-
-// resetAll resets the connections that are open now.
-func (p *path) resetAll() {
-	p.set(func(p *path) {
-		for c := range p.conns {
-			_ = c.SetLinger(0) // a connection that is gone needs no reset
-			_ = c.TCPConn.Close()
-		}
-	})
-}
-
-func (p *path) dialed() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.dials
-}
-
-// pass waits until the path lets bytes through.
-func (p *path) pass(gone <-chan struct{}) error {
-	for {
-		p.mu.Lock()
-		shut := p.shut
-		p.mu.Unlock()
-		if shut == nil {
-			return nil
-		}
-		select {
-		case <-shut:
-		case <-gone:
-			return net.ErrClosed
-		}
-	}
-}
-
-func (p *path) dial(ctx context.Context, network string) (net.Conn, error) {
-	p.mu.Lock()
-	p.dials++
-	addr, refused, reset := p.addr, p.refused, p.reset || p.most > 0 && len(p.conns) >= p.most
-	p.mu.Unlock()
-	if refused {
-		return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	}
-	if err := p.pass(ctx.Done()); err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ETIMEDOUT)}
-	}
-	var d net.Dialer
-	nc, err := d.DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	c := &gated{TCPConn: nc.(*net.TCPConn), p: p, gone: make(chan struct{})}
-	_ = c.SetReadBuffer(128 << 10) // so that what a slow client leaves unread stays small
-	if reset {
-		_ = c.SetLinger(0)
-		_ = c.TCPConn.Close()
-	}
-	p.mu.Lock()
-	p.conns[c] = true
-	p.mu.Unlock()
-	return c, nil
-}
-
-// gated is a connection over a path.
-type gated struct {
-	*net.TCPConn
-	p    *path
-	once sync.Once
-	gone chan struct{}
-}
-
-func (c *gated) Read(b []byte) (int, error) {
-	n, err := c.TCPConn.Read(b)
-	if perr := c.p.pass(c.gone); perr != nil {
-		return 0, perr
-	}
-	return n, err
-}
-
-func (c *gated) Write(b []byte) (int, error) {
-	if err := c.p.pass(c.gone); err != nil {
-		return 0, err
-	}
-	return c.TCPConn.Write(b)
-}
-
-func (c *gated) Close() error {
-	c.once.Do(func() {
-		close(c.gone)
-		c.p.mu.Lock()
-		delete(c.p.conns, c)
-		c.p.mu.Unlock()
-	})
-	return c.TCPConn.Close()
-}
-
-// Without these io.Copy would go around the gate.
-func (c *gated) ReadFrom(r io.Reader) (int64, error) { return io.Copy(struct{ io.Writer }{c}, r) }
-func (c *gated) WriteTo(w io.Writer) (int64, error)  { return io.Copy(w, struct{ io.Reader }{c}) }
 
 // rig is the real proxy over links that lead to the nodes of an origin.
 type rig struct {
@@ -188,7 +50,8 @@ func named(names ...string) []link.Link {
 		if n != "wifi" {
 			i = 2
 		}
-		all = append(all, link.Link{Name: n, Metric: 100 * i, Addrs: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})}})
+		addr := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
+		all = append(all, link.Link{Name: n, Metric: 100 * i, Addrs: []netip.Addr{addr}})
 	}
 	return all
 }

@@ -279,6 +279,9 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		l.maxConns = 1
 		l.resting = now.Add(max(e.RetryAfter, pauseAfterFailure))
 		l.failures++
+		if pipelined {
+			l.doubt()
+		}
 	case Stale:
 	default:
 		if pipelined && !a.headed && l.pipelining == estimate.Untried {

@@ -1,0 +1,188 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/tributary-http/tributary/internal/origin/origintest"
+)
+
+// one proves that a single request was made.
+func one(t *testing.T, seen []Request) {
+	if len(seen) != 1 {
+		t.Errorf("%d requests, want 1", len(seen))
+	}
+}
+
+// honest proves what every request but the first carries (R94), and how many connections are made (R138).
+func honest(t *testing.T, seen []Request) {
+	conns := [2]map[int]bool{{}, {}}
+	for i, r := range seen {
+		conns[r.Node][r.Conn] = true
+		if i > 0 && (r.Header.Get("If-Range") != `"v1"` || r.Range == "") {
+			t.Errorf("R94: request %d has Range %q, If-Range %q", i+1, r.Range, r.Header.Get("If-Range"))
+		}
+		if enc := r.Header.Get("Accept-Encoding"); i > 0 && enc != "" && enc != "identity" {
+			t.Errorf("R84: request %d has Accept-Encoding %q", i+1, enc)
+		}
+	}
+	for node, c := range conns {
+		if len(c) > 2 {
+			t.Errorf("R138: %d connections to node %d", len(c), node)
+		}
+	}
+}
+
+// conditions proves that the client's conditions go out once (R78).
+func conditions(t *testing.T, seen []Request) {
+	for i, r := range seen {
+		if has := r.Header.Get("If-None-Match") != ""; has != (i == 0) {
+			t.Errorf("R78: request %d has If-None-Match: %v", i+1, has)
+		}
+	}
+}
+
+// sameFields proves that all requests of a transfer carry the client's fields.
+func sameFields(t *testing.T, seen []Request) {
+	for i, r := range seen {
+		agent := r.Header.Get("User-Agent")
+		if r.Header.Get("Accept-Language") != "de" || r.Header.Get("Cookie") != "a=b" ||
+			agent != seen[0].Header.Get("User-Agent") {
+			t.Errorf("R84: request %d has %v", i+1, r.Header)
+		}
+	}
+}
+
+// TestOrigins holds what a client sees through the proxy, over one link and over two, against what it sees without.
+func TestOrigins(t *testing.T) {
+	names := map[string]bool{}
+	for _, l := range lies {
+		if names[l.name] {
+			t.Fatalf("two rows are called %q", l.name)
+		}
+		names[l.name] = true
+		if l.object.Size == 0 && !l.empty {
+			l.object.Size = mid
+		}
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			var all sync.WaitGroup
+			for _, codings := range []string{"", "gzip, deflate"} {
+				h := l.header.Clone()
+				if h == nil {
+					h = http.Header{}
+				}
+				want := expect{l.want, l.use}
+				how := "started by a range"
+				if codings != "" {
+					how = "started by the client's GET"
+					h.Set("Accept-Encoding", codings)
+					if l.offered != nil {
+						want = *l.offered
+					}
+				}
+				direct := fetch(client(t, nil), New(t, l.object, l.faults...).URL(), h)
+				for _, links := range [][]string{{"wifi"}, {"wifi", "lte"}} {
+					// No fatal failures from here on: these are goroutines of their own.
+					s := New(t, l.object, append(slices.Clone(l.faults), RateLimit(paced))...)
+					r := newRig(t, s, settings(), links...)
+					all.Go(func() {
+						got := r.get(h)
+						what := fmt.Sprintf("%s, links %v", how, links)
+						l.compare(t, what, want.want, direct, got, s.Object())
+						if len(links) == 2 {
+							lte := r.carried("lte")
+							if want.use == both && lte == 0 || want.use == alone && lte > 0 {
+								t.Errorf("%s: the second link carried %d bytes", what, lte)
+							}
+							if l.check != nil {
+								l.check(t, s.Requests())
+							}
+						}
+						if t.Failed() {
+							for _, q := range s.Requests() {
+								t.Logf("%s: node %d conn %d seq %d pipelined %v %q If-Range %q sent %d", what, q.Node, q.Conn,
+									q.Seq, q.Pipelined, q.Range, q.Header.Get("If-Range"), q.Sent)
+							}
+						}
+					})
+				}
+			}
+			all.Wait()
+		})
+	}
+}
+
+// compare checks an answer against the direct one.
+func (l *lie) compare(t *testing.T, what string, want outcome, direct, got seen, o Object) {
+	if want == either {
+		switch {
+		case got.err != nil || got.status >= 500:
+			want = broken
+		case direct.err != nil:
+			want = right
+		default:
+			want = same
+		}
+	}
+	switch want {
+	case broken:
+		if got.err == nil && got.status < 500 {
+			t.Errorf("%s: no error: %v", what, got)
+		}
+		// With an answer of the proxy's own there are no bytes of the object.
+		if w := wrong(o, got.body, 0); w != "" && got.status < 500 {
+			t.Errorf("%s: %s", what, w)
+		}
+	case right:
+		if got.err != nil || got.status != http.StatusOK || int64(len(got.body)) != o.Size {
+			t.Errorf("%s: %v, want the object of %d bytes", what, got, o.Size)
+		}
+		if w := wrong(o, got.body, 0); w != "" {
+			t.Errorf("%s: %s", what, w)
+		}
+	case same:
+		if direct.err != nil {
+			t.Errorf("directly: %v", direct)
+		}
+		if got.err != nil || got.status != direct.status || !bytes.Equal(got.body, direct.body) {
+			t.Errorf("%s: %v, want %v", what, got, direct)
+		}
+		if d := differ(direct, got); d != "" {
+			t.Errorf("%s: %s", what, d)
+		}
+	}
+}
+
+// differ names the fields in which a proxied answer differs from the direct one, apart from those of the connection and
+// the framing, a Date that the origin left out (RFC 9110 section 6.6.1), and what net/http leaves out of a 304.
+func differ(direct, got seen) string {
+	var d []string
+	all := direct.header.Clone()
+	maps.Copy(all, got.header)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		was, is := direct.header[name], got.header[name]
+		switch name {
+		case "Connection", "Keep-Alive", "Content-Length", "Trailer":
+			continue
+		case "Date":
+			if was == nil {
+				continue
+			}
+		case "Content-Type":
+			if got.status == http.StatusNotModified {
+				continue
+			}
+		}
+		if !slices.Equal(was, is) {
+			d = append(d, fmt.Sprintf("%s: %q, directly %q", name, is, was))
+		}
+	}
+	return strings.Join(d, "; ")
+}
