@@ -300,6 +300,30 @@ func TestThinkingOrigin(t *testing.T) {
 	}
 }
 
+// TestSlowFirstByte lets the origin think for longer than a silent connection is given in mid-transfer: the client waits
+// as it would without the proxy.
+func TestSlowFirstByte(t *testing.T) {
+	for _, links := range [][]string{{"wifi"}, {"wifi", "lte"}} {
+		for _, codings := range []string{"", "gzip"} {
+			for _, size := range []int64{1000, mid} {
+				t.Run(fmt.Sprintf("%v, codings %q, %d bytes", links, codings, size), func(t *testing.T) {
+					t.Parallel()
+					s := New(t, Object{Size: size}, UntilRequest(2*len(links), SlowStart(4*time.Second)))
+					r := newRig(t, s, settings(), links...)
+					h := http.Header{}
+					if codings != "" {
+						h.Set("Accept-Encoding", codings)
+					}
+					whole(t, r.get(h), s.Object())
+					if n := len(s.Requests()); size == 1000 && n > len(links) {
+						t.Errorf("%d requests", n)
+					}
+				})
+			}
+		}
+	}
+}
+
 // TestDrain cancels the proxy's context in mid-transfer: the transfer ends well, new clients are turned away, and
 // afterwards nothing is left.
 func TestDrain(t *testing.T) {

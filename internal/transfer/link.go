@@ -123,7 +123,7 @@ func (m *Machine) linkState(now time.Time, e Event) {
 		l.silent, l.paused, l.failures = false, time.Time{}, 0
 	case health.Down, health.Banned:
 		for i := len(m.conns) - 1; i >= 0; i-- {
-			if c := &m.conns[i]; c.link == e.Link {
+			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || !m.patient(c)) {
 				m.giveUp(now, c.id, Silence)
 			}
 		}
@@ -140,12 +140,13 @@ func (m *Machine) silence(now time.Time) {
 			l.rate.Idle()
 			continue
 		}
+		keep := now.Sub(since) < giveUpAfter || m.patientWith(int8(i))
 		switch {
 		case now.Sub(since) < limit:
-		case !l.silent && now.Sub(since) < giveUpAfter:
+		case !l.silent && keep:
 			l.silent = true
 			m.act(Action{Kind: ReportSilent, Link: int8(i)})
-		case now.Sub(since) < giveUpAfter:
+		case keep:
 		default:
 			m.dropSilent(now, int8(i), giveUpAfter)
 			l.paused = now.Add(pauseAfterFailure)
@@ -158,7 +159,7 @@ func (m *Machine) silence(now time.Time) {
 // alarm returns when the bytes of a link will be overdue, or its connections given up; zero if nothing is expected of it.
 func (m *Machine) alarm(now time.Time, i int8) time.Time {
 	since, limit, waiting := m.waiting(now, i)
-	if !waiting {
+	if !waiting || m.links[i].silent && m.patientWith(i) {
 		return time.Time{}
 	}
 	if m.links[i].silent || now.Sub(since) >= limit {
@@ -205,8 +206,22 @@ func (m *Machine) expects(c *conn) bool {
 // dropSilent gives up the connections of a link that have waited for longer than d.
 func (m *Machine) dropSilent(now time.Time, i int8, d time.Duration) {
 	for j := len(m.conns) - 1; j >= 0; j-- {
-		if c := &m.conns[j]; c.link == i && m.expects(c) && now.Sub(c.progress) >= d {
+		if c := &m.conns[j]; c.link == i && m.expects(c) && !m.patient(c) && now.Sub(c.progress) >= d {
 			m.giveUp(now, c.id, Silence)
 		}
 	}
+}
+
+// patient reports whether a connection is waited for however long it is silent, within Patience: some origins think for
+// long before their first byte, and until one link has shown a head no silence shows that a link is at fault.
+func (m *Machine) patient(c *conn) bool { return !m.known && c.open }
+
+// patientWith reports whether an answer over a link is waited for so.
+func (m *Machine) patientWith(link int8) bool {
+	for i := range m.conns {
+		if c := &m.conns[i]; c.link == link && len(c.queue) > 0 && m.patient(c) {
+			return true
+		}
+	}
+	return false
 }
