@@ -10,9 +10,9 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// long is an object that takes both links about two seconds at the rate of slow.
+// long is an object that takes both links a second and a half at the rate of slow.
 const (
-	long = 8 << 20
+	long = 6 << 20
 	slow = 2 << 20
 )
 

@@ -13,7 +13,7 @@ import (
 // and fails if a goroutine of the product outlives all of them.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
 	code := m.Run()
