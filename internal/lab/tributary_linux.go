@@ -81,8 +81,10 @@ func (l *Lab) StartTributary(ctx context.Context, o TributaryOptions) (*Tributar
 	argv := append(append([]string{binary}, args...), o.Args...)
 	if o.UID != 0 {
 		id := strconv.Itoa(o.UID)
-		argv = append([]string{"setpriv", "--reuid=" + id, "--regid=" + id, "--clear-groups", "--inh-caps=-all",
-			"--bounding-set=-all", "--no-new-privs"}, argv...)
+		argv = append([]string{
+			"setpriv", "--reuid=" + id, "--regid=" + id, "--clear-groups", "--inh-caps=-all",
+			"--bounding-set=-all", "--no-new-privs",
+		}, argv...)
 	}
 	t := &Tributary{lab: l, cmd: l.Client(ctx, argv[0], argv[1:]...), ended: make(chan struct{})}
 	t.client.Transport = &http.Transport{DialContext: l.DialContext}
