@@ -54,14 +54,18 @@ func Offload(left int64, fast, slow float64, delay time.Duration) float64 {
 // client's own GET, asked for before anything was known. The cut lies far enough ahead for the other link to open a
 // connection for its next range, since the rest of such an answer can only be thrown away.
 func oversize(v *View, i int8, size func(*View, int8, int64) (int64, Reason)) (Decision, bool) {
+	far := int64(4)
+	if v.Links[i].Rate == 0 { // tail cannot judge a link of which nothing is known
+		far = 2
+	}
 	for k := range v.Attempts {
 		a := &v.Attempts[k]
 		slow := &v.Links[a.Link]
-		if a.Link == i || a.Cut || a.Hedge || a.Silent || !a.Headed || a.Range.End <= v.Limit && a.Left() < 4*firstSize {
+		if a.Link == i || a.Cut || a.Hedge || a.Silent || !a.Headed || a.Range.End <= v.Limit && a.Left() < far*firstSize {
 			continue
 		}
 		own, _ := size(v, a.Link, a.Left())
-		if a.Left() < 4*own {
+		if a.Left() < far*own {
 			continue
 		}
 		ahead := max(firstSize, int64(slow.Rate*(3*slow.RTT+100*time.Millisecond).Seconds()))
