@@ -100,7 +100,7 @@ func (m *Machine) Handle(now time.Time, e Event) ([]Action, time.Time) {
 	case Delivered:
 		m.led.Deliver(e.N)
 	case Granted:
-		m.led.SetWindow(e.N)
+		m.led.SetWindow(max(e.N, 1)) // the head can always be read
 	case Tick:
 	}
 	m.finish()

@@ -36,7 +36,6 @@ type script struct {
 	pending []Action
 	asked   map[uint32]*asked
 	queues  map[uint32][]*asked // by connection: its requests without the end of their answers
-	maxWnd  int64
 }
 
 // asked is a request as the origin and the reader see it.
@@ -97,9 +96,12 @@ func prepare(t *testing.T, cfg Config, n int) *script {
 	if cfg.Scheduler == nil {
 		cfg.Scheduler = s.sched
 	}
-	cfg.Patience = max(cfg.Patience, 10*time.Second)
-	cfg.Reorder = max(cfg.Reorder, 16*mB)
-	s.maxWnd = cfg.Reorder
+	if cfg.Patience == 0 {
+		cfg.Patience = 10 * time.Second
+	}
+	if cfg.Reorder == 0 {
+		cfg.Reorder = 16 * mB
+	}
 	for i := range n {
 		if i >= len(cfg.Links) {
 			cfg.Links = append(cfg.Links, LinkConfig{})

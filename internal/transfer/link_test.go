@@ -1,0 +1,182 @@
+package transfer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+)
+
+func TestLinkDownAndUp(t *testing.T) {
+	for _, st := range []health.State{health.Down, health.Banned} {
+		t.Run(st.String(), func(t *testing.T) {
+			s, _ := running(t, Config{}, 2, 1*mB)
+			s.ask(0, 128*kB, 512*kB)
+			a := s.wantFetch(0, 128*kB, 512*kB)
+			s.headed(a, 1*mB)
+			s.read(a, 100*kB)
+			s.sched.piece = 1 * mB
+			s.sched.todo = nil
+			s.link(0, st)
+			s.wantClose(a.conn)
+			b := s.wantFetch(1, 228*kB, 1*mB) // at once
+			s.quiet()
+			s.headed(b, 1*mB)
+			s.ended(b, Reset)
+			s.link(0, health.Probing)
+			s.drop(Open, Fetch)
+			s.ended(s.last(1), Reset)
+			s.quiet() // link 1 has failed twice and pauses, link 0 is not up
+			s.link(0, health.Up)
+			c := s.wantFetch(0, 228*kB, 1*mB)
+			if d := s.wantOpen(0); d != c.conn || d == a.conn {
+				t.Error("asks on an old connection")
+			}
+			s.opened(c.conn, 20*ms)
+			s.answer(c, 1*mB)
+			s.deliver()
+			s.wantDone()
+			s.wantWaste(0)
+		})
+	}
+}
+
+// TestLinkAppears: a link that was not there at the start.
+func TestLinkAppears(t *testing.T) {
+	s, _ := running(t, Config{}, 1, 1*mB)
+	s.m.AddLink(LinkConfig{}, true)
+	s.ask(1, 64*kB, 1*mB)
+	s.quiet()
+	s.link(1, health.Up)
+	a := s.wantFetch(1, 64*kB, 1*mB)
+	s.opened(s.wantOpen(1), 20*ms)
+	s.answer(a, 1*mB)
+	s.deliver()
+	s.wantDone()
+
+	t.Run("that the policy forbids", func(t *testing.T) {
+		s, _ := running(t, Config{}, 1, 1*mB)
+		s.m.AddLink(LinkConfig{}, false)
+		s.link(1, health.Up)
+		s.link(0, health.Down)
+		s.sched.piece = 1 * mB
+		s.tick()
+		s.drop(CloseConn)
+		s.quiet()
+		s.advance(10 * time.Second)
+		s.wantFail(Silence)
+	})
+	t.Run("before the first head", func(t *testing.T) {
+		s := prepare(t, Config{First: 64 * kB}, 1)
+		s.tick()
+		s.m.AddLink(LinkConfig{}, true)
+		s.link(1, health.Up)
+		s.wantFetch(1, 0, 64*kB)
+	})
+}
+
+// TestNoLinkLeft: promise 2: it waits, bounded, and resumes at the byte.
+func TestNoLinkLeft(t *testing.T) {
+	gone := func(t *testing.T) (*script, *asked) {
+		s, _ := running(t, Config{Patience: 30 * time.Second}, 2, 1*mB)
+		s.ask(0, 128*kB, 1*mB)
+		a := s.wantFetch(0, 128*kB, 1*mB)
+		s.headed(a, 1*mB)
+		s.read(a, 100*kB)
+		s.sched.piece = 1 * mB
+		s.link(1, health.Down)
+		s.link(0, health.Down)
+		s.drop(CloseConn)
+		s.quiet()
+		return s, a
+	}
+	t.Run("one comes back", func(t *testing.T) {
+		s, _ := gone(t)
+		s.advance(30*time.Second - ms)
+		s.quiet()
+		s.link(1, health.Up)
+		a := s.wantFetch(1, 228*kB, 1*mB)
+		s.opened(s.wantOpen(1), 20*ms)
+		s.answer(a, 1*mB)
+		s.deliver()
+		s.wantDone()
+		s.wantWaste(0)
+	})
+	t.Run("none comes back", func(t *testing.T) {
+		s, _ := gone(t)
+		s.advance(30 * time.Second)
+		s.wantFail(Silence)
+	})
+	t.Run("the patience begins anew", func(t *testing.T) {
+		s, _ := gone(t)
+		s.advance(29 * time.Second)
+		s.link(0, health.Up)
+		a := s.wantFetch(0, 228*kB, 1*mB)
+		s.opened(s.wantOpen(0), 20*ms)
+		s.headed(a, 1*mB)
+		s.read(a, 1)
+		s.link(0, health.Down)
+		s.drop(CloseConn)
+		s.advance(29 * time.Second)
+		s.quiet()
+		s.advance(time.Second)
+		s.wantFail(Silence)
+	})
+	t.Run("all are silent", func(t *testing.T) {
+		s, _ := running(t, Config{Patience: 30 * time.Second}, 1, 1*mB)
+		s.ask(0, 64*kB, 1*mB)
+		s.wantFetch(0, 64*kB, 1*mB)
+		s.link(0, health.Suspect)
+		s.advance(time.Second)
+		s.drop(ReportSilent)
+		s.quiet()
+		s.advance(30 * time.Second)
+		s.wantFail(Silence)
+	})
+	t.Run("what the client has not taken yet is still delivered", func(t *testing.T) {
+		s, _ := running(t, Config{}, 1, 128*kB)
+		s.ask(0, 64*kB, 128*kB)
+		s.answer(s.wantFetch(0, 64*kB, 128*kB), 128*kB)
+		s.drop(Keep)
+		s.link(0, health.Down)
+		s.advance(time.Hour)
+		s.quiet()
+		s.deliver()
+		s.wantDone()
+	})
+}
+
+func TestOpenFails(t *testing.T) {
+	fail := func(t *testing.T, e Event) (*script, *asked) {
+		s, _ := running(t, Config{}, 2, 1*mB)
+		s.handle(Event{Kind: ConnClosed, Conn: s.m.conns[0].id})
+		s.ask(0, 128*kB, 1*mB)
+		a := s.wantFetch(0, 128*kB, 1*mB)
+		e.Kind, e.Conn = OpenFailed, s.wantOpen(0)
+		s.forget(e.Conn)
+		s.handle(e)
+		s.wantFree(span(128*kB, 1*mB))
+		return s, a
+	}
+	t.Run("unreachable", func(t *testing.T) {
+		s, _ := fail(t, Event{Why: Unreachable})
+		if a := s.wantReport(ReportFailed, 0); a.Cause != health.DialFailed {
+			t.Errorf("cause %v", a.Cause)
+		}
+	})
+	t.Run("unbound", func(t *testing.T) {
+		s, _ := fail(t, Event{Why: Unbound})
+		if a := s.wantReport(ReportFailed, 0); a.Cause != health.BindFailed {
+			t.Errorf("cause %v", a.Cause)
+		}
+	})
+	t.Run("the origin refused: the link is well, and pauses", func(t *testing.T) {
+		s, _ := fail(t, Event{Why: Unreachable, Refused: true})
+		s.ask(0, 128*kB, 1*mB)
+		s.quiet()
+		s.advance(pauseAfterFailure)
+		s.wantFetch(0, 128*kB, 1*mB)
+		s.wantOpen(0)
+		s.quiet()
+	})
+}

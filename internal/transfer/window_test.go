@@ -1,0 +1,156 @@
+package transfer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// TestSlowClient: what the client does not take is not fetched, and a link that may not deliver is not called silent.
+func TestSlowClient(t *testing.T) {
+	s, _ := running(t, Config{Reorder: 256 * kB}, 1, 1*mB)
+	s.ask(0, 64*kB, 1*mB)
+	a := s.wantFetch(0, 64*kB, 1*mB)
+	s.wantCredit(a, 320*kB)
+	s.headed(a, 1*mB)
+	s.read(a, 256*kB)
+	s.wantCredit(a, 320*kB)
+	for range 10 { // minutes without a byte at the client
+		s.advance(time.Minute)
+		s.quiet()
+	}
+	s.wantCredit(a, 320*kB)
+	if _, _, busy := s.m.Link(s.now, 0); busy {
+		t.Error("a link that waits for the client is called busy")
+	}
+	s.handle(Event{Kind: Delivered, N: 1})
+	s.wantCredit(a, 320*kB+1) // it has nothing to read: any step wakes it
+	s.handle(Event{Kind: Delivered, N: 20 * kB})
+	s.wantCredit(a, 320*kB+1) // one step in eight of the window
+	s.handle(Event{Kind: Delivered, N: 12 * kB})
+	s.wantCredit(a, 352*kB+1)
+	s.advance(s.limit(0) - 1) // from now on bytes are due
+	s.quiet()
+	s.advance(1)
+	s.wantReport(ReportSilent, 0)
+	s.read(a, a.credit-a.cursor)
+	s.wantReport(ReportAlive, 0)
+	for s.m.Head() < 1*mB {
+		s.deliver()
+		if s.asked[a.id] != nil {
+			s.read(a, min(a.credit, a.r.End)-a.cursor)
+		}
+	}
+	s.wantDone()
+}
+
+// TestHeadIsNeverBlocked: promise 3: a full window cannot deadlock.
+func TestHeadIsNeverBlocked(t *testing.T) {
+	// blocked makes a transfer whose two links have all asked for ranges that only the delivery of the head lets go on.
+	blocked := func(t *testing.T) (s *script, head *asked) {
+		s, _ = running(t, Config{Reorder: 256 * kB}, 2, 8*mB)
+		s.ask(0, 128*kB, 192*kB)
+		head = s.wantFetch(0, 128*kB, 192*kB)
+		s.headed(head, 8*mB)
+		s.ask(0, 256*kB, 4*mB) // behind the head, on the same connection
+		s.wantFetch(0, 256*kB, 4*mB)
+		s.ask(1, 192*kB, 256*kB)
+		q := s.wantFetch(1, 192*kB, 256*kB)
+		s.headed(q, 8*mB)
+		s.ask(1, 4*mB, 8*mB) // beyond the window: the scheduler should not, but may
+		s.wantFetch(1, 4*mB, 8*mB)
+		s.complete(q)
+		far := s.last(1)
+		s.headed(far, 8*mB)
+		s.wantCredit(far, 4*mB)
+		s.quiet()
+		return s, head
+	}
+	t.Run("its link dies", func(t *testing.T) {
+		s, head := blocked(t)
+		s.sched.piece = 1 * mB
+		at := head.cursor
+		s.link(0, health.Down) // and with it what was asked behind
+		s.drop(CloseConn)
+		q := s.wantFetch(1, at, 192*kB)
+		s.wantOpen(1)
+		s.wantCredit(q, 192*kB)
+	})
+	t.Run("its link falls silent", func(t *testing.T) {
+		s, head := blocked(t)
+		s.advance(time.Second)
+		s.wantReport(ReportSilent, 0)
+		s.wantReport(TakenOver, 0)
+		s.wantFetch(1, head.cursor, 192*kB)
+		c := s.wantOpen(1)
+		s.opened(c, 20*ms)
+		q := s.last(1)
+		s.headed(q, 8*mB)
+		s.complete(q)
+		s.deliver()
+		if s.m.Head() != 256*kB {
+			t.Errorf("head %d", s.m.Head())
+		}
+	})
+	t.Run("not behind what waits for it", func(t *testing.T) {
+		s, _ := running(t, Config{Reorder: 256 * kB}, 1, 8*mB)
+		s.ask(0, 256*kB, 8*mB)
+		s.headed(s.wantFetch(0, 256*kB, 8*mB), 8*mB)
+		s.ask(0, 64*kB, 256*kB)
+		s.wantFetch(0, 64*kB, 256*kB)
+		s.wantOpen(0)
+	})
+}
+
+func TestWindowChanges(t *testing.T) {
+	s, _ := running(t, Config{Reorder: 256 * kB}, 1, 8*mB)
+	s.ask(0, 64*kB, 8*mB)
+	a := s.wantFetch(0, 64*kB, 8*mB)
+	s.headed(a, 8*mB)
+	s.wantCredit(a, 320*kB)
+	s.handle(Event{Kind: Granted, N: 1 * mB})
+	s.wantCredit(a, 64*kB+1*mB)
+	s.read(a, 512*kB)
+	if c := s.m.Committed(); c != 1*mB {
+		t.Errorf("%d bytes committed", c)
+	}
+	s.handle(Event{Kind: Granted, N: 128 * kB}) // what was credited cannot be taken back
+	s.wantCredit(a, 64*kB+1*mB)
+	s.read(a, 512*kB)
+	s.handle(Event{Kind: Delivered, N: 512 * kB})
+	s.wantCredit(a, 64*kB+1*mB)
+	if c := s.m.Committed(); c != 512*kB || s.m.Held() != 512*kB {
+		t.Errorf("%d bytes committed, %d held", c, s.m.Held())
+	}
+	s.advance(time.Minute)
+	s.quiet()
+	s.deliver()
+	s.wantCredit(a, 64*kB+1*mB+128*kB)
+	t.Run("no window at all", func(t *testing.T) {
+		s, _ := running(t, Config{}, 1, 1*mB)
+		s.handle(Event{Kind: Granted, N: 0})
+		s.sched.piece = 1 * mB
+		s.tick()
+		if a := s.wantFetch(0, 64*kB, 1*mB); a.credit <= a.cursor {
+			t.Error("nothing may be read")
+		}
+	})
+}
+
+// TestWanted: what an attempt reads beyond is thrown away by the engine before the machine sees it.
+func TestWanted(t *testing.T) {
+	s, a, b := cut(t, 2)
+	if w := s.m.Wanted(a.id); w != 2*mB {
+		t.Errorf("wanted up to %d", w)
+	}
+	s.ended(b, Reset)
+	if w := s.m.Wanted(b.id); w != 0 {
+		t.Errorf("a forgotten attempt is wanted up to %d", w)
+	}
+	s.handle(Event{Kind: Read, Attempt: b.id, N: 10}) // what it read before the loop knew
+	s.handle(Event{Kind: Headed, Attempt: b.id, Range: segment.Range{Start: 1 * mB, End: 2 * mB}, Size: 2 * mB})
+	s.handle(Event{Kind: Ended, Attempt: b.id, Why: Complete})
+	s.quiet()
+}
