@@ -81,6 +81,9 @@ func (m *Machine) opened(now time.Time, e Event) {
 	if !e.Reused {
 		l.connect.Add(e.RTT)
 	}
+	if e.Multiplexed {
+		l.pipelining = estimate.Works
+	}
 	if len(c.queue) > 0 {
 		m.attempt(c.queue[0]).alone = true
 		m.attempt(c.queue[0]).asked = now
@@ -166,6 +169,9 @@ func (m *Machine) learnSize(e Event) {
 		l.excluded = false
 		if l.unreached { // now that another link has reached the origin, it was the link's fault
 			m.act(Action{Kind: ReportFailed, Link: int8(i), Cause: health.DialFailed})
+		}
+		if l.silent { // the origin answers over another link
+			m.act(Action{Kind: ReportSilent, Link: int8(i)})
 		}
 	}
 	m.act(Action{Kind: Want, N: m.led.End() - m.led.Head()})

@@ -15,7 +15,7 @@ type EventKind uint8
 const (
 	Tick       EventKind = iota // the deadline has come
 	LinkState                   // Link, State: what all transfers know of it
-	Opened                      // Conn, RTT (0 = unknown), Reused
+	Opened                      // Conn, RTT (0 = unknown), Reused, Multiplexed: what is asked behind an answer is answered
 	OpenFailed                  // Conn, Why, Refused: the origin itself refused, the link is well
 	Headed                      // Attempt, Range of the body, Size of the object, Close: the connection ends with this answer
 	Read                        // Attempt, N
@@ -27,20 +27,21 @@ const (
 
 // Event is one thing that happened.
 type Event struct {
-	Kind       EventKind
-	Link       int8
-	Conn       uint32
-	Attempt    uint32
-	State      health.State
-	Why        Why
-	Reused     bool
-	Close      bool
-	Refused    bool
-	N          int64
-	Size       int64
-	Range      segment.Range
-	RTT        time.Duration
-	RetryAfter time.Duration
+	Kind        EventKind
+	Link        int8
+	Conn        uint32
+	Attempt     uint32
+	State       health.State
+	Why         Why
+	Reused      bool
+	Multiplexed bool
+	Close       bool
+	Refused     bool
+	N           int64
+	Size        int64
+	Range       segment.Range
+	RTT         time.Duration
+	RetryAfter  time.Duration
 }
 
 // ActionKind says what to do.

@@ -145,7 +145,9 @@ func (m *Machine) silence(now time.Time) {
 		case now.Sub(since) < limit:
 		case !l.silent && keep:
 			l.silent = true
-			m.act(Action{Kind: ReportSilent, Link: int8(i)})
+			if m.known { // before the first head an origin that thinks looks the same: see learnSize
+				m.act(Action{Kind: ReportSilent, Link: int8(i)})
+			}
 		case keep:
 		default:
 			m.dropSilent(now, int8(i), giveUpAfter)
@@ -181,6 +183,8 @@ func (m *Machine) waiting(now time.Time, i int8) (since time.Time, limit time.Du
 		case !c.open:
 			w += thinking + l.rtt()
 		case c.answering: // bytes of a body, or of the next answer behind one
+		case !m.known:
+			w = giveUpAfter // an origin that thinks is not asked twice at once
 		case l.response.Smoothed() > 0:
 			w += l.response.Smoothed()
 		default:
