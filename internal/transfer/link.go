@@ -11,6 +11,9 @@ const (
 	// suspectAfter is the silence that makes a link a suspect, beside four times the variation of its response time.
 	suspectAfter = 300 * time.Millisecond
 
+	// bodyPause bounds the silence in mid-body: the variation also holds how long the origin thought before a first byte.
+	bodyPause = time.Second
+
 	// thinking is granted to an origin of which no response time is known.
 	thinking = 500 * time.Millisecond
 
@@ -183,6 +186,7 @@ func (m *Machine) waiting(now time.Time, i int8) (since time.Time, limit time.Du
 		case !c.open:
 			w += thinking + l.rtt()
 		case c.answering: // bytes of a body, or of the next answer behind one
+			w = min(w, bodyPause)
 		case !m.known:
 			w = giveUpAfter // an origin that thinks is not asked twice at once
 		case l.response.Smoothed() > 0:

@@ -250,6 +250,20 @@ func TestGiveUp(t *testing.T) {
 	})
 }
 
+// TestThinkingOrigin: how long an origin thinks before its first byte says nothing about how long a body may pause.
+func TestThinkingOrigin(t *testing.T) {
+	s := start(t, Config{First: 64 * kB}, 2)
+	a := s.wantFetch(0, 0, 64*kB)
+	s.opened(s.wantOpen(0), 20*ms)
+	s.advance(8 * time.Second)
+	s.drop(ReportSilent, Fetch, Open)
+	s.headed(a, 1*mB)
+	s.wantReport(ReportAlive, 0)
+	s.read(a, 10*kB)
+	s.advance(time.Second)
+	s.wantReport(ReportSilent, 0)
+}
+
 // TestIdleIsNotSlow: scheduling-notes.md section 4: a goodput that decays while a link is idle disables the end game.
 func TestIdleIsNotSlow(t *testing.T) {
 	s, _ := running(t, Config{}, 1, 8*mB)
