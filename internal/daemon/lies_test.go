@@ -86,9 +86,11 @@ var lies = []lie{
 	{name: "R108 twice the threshold", object: Object{Size: 2 * threshold}},
 	{name: "R109 3 MB", object: Object{Size: 3e6}, use: both},
 	{name: "R111 cookie per answer", faults: faults(perRequest), use: both},
-	{name: "R84 Vary: Accept-Language", faults: faults(Set("Vary", "Accept-Language")),
+	{
+		name: "R84 Vary: Accept-Language", faults: faults(Set("Vary", "Accept-Language")),
 		header: get("Accept-Language", "de", "Cookie", "a=b"),
-		use:    both, check: sameFields},
+		use:    both, check: sameFields,
+	},
 	{name: "R112 digest per message", faults: faults(If(ranged, Set("Content-Digest", "sha-256=:AAAA:"))), use: both},
 	{name: "R85 no-transform", faults: faults(Set("Cache-Control", "no-transform")), use: both},
 	{name: "R97 caps ranges", faults: faults(CapsRanges(50_001)), use: both},
@@ -132,23 +134,35 @@ var lies = []lie{
 	{name: "R90 Last-Modified 1 s before Date", faults: faults(LastModifiedOnly(time.Second)), use: alone},
 	{name: "R90 Last-Modified long before Date", faults: faults(LastModifiedOnly(time.Hour)), use: both},
 	{name: "R90 Last-Modified without Date", faults: faults(LastModifiedOnly(time.Hour), NoDate()), use: alone},
-	{name: "R100 206 without Last-Modified",
-		faults: faults(LastModifiedOnly(time.Hour), OnNode(1, Del("Last-Modified"))), use: alone},
+	{
+		name:   "R100 206 without Last-Modified",
+		faults: faults(LastModifiedOnly(time.Hour), OnNode(1, Del("Last-Modified"))), use: alone,
+	},
 	{name: "R100 206 without ETag", faults: second(Del("ETag")), use: alone},
 	{name: "R116 other tag on one link", faults: second(OtherETag(`"v1-node2"`)), use: alone},
 	{name: "R92 other version on one link", faults: second(NewVersion()), use: alone},
-	{name: "R204 other version on one link, If-Range ignored", faults: second(IgnoresIfRange(), NewVersion()),
-		use: alone},
+	{
+		name: "R204 other version on one link, If-Range ignored", faults: second(IgnoresIfRange(), NewVersion()),
+		use: alone,
+	},
 	{name: "R92 smaller on one link", faults: second(Truncated(mid / 2)), use: alone},
-	{name: "R107 changes in mid-transfer", faults: faults(AfterBytes(mid/3, NewVersion())), want: broken,
-		offered: &expect{either, any2}},
-	{name: "R204 changes in mid-transfer, If-Range ignored",
+	{
+		name: "R107 changes in mid-transfer", faults: faults(AfterBytes(mid/3, NewVersion())), want: broken,
+		offered: &expect{either, any2},
+	},
+	{
+		name:   "R204 changes in mid-transfer, If-Range ignored",
 		faults: faults(AfterBytes(mid/3, IgnoresIfRange(), NewVersion())), want: broken,
-		offered: &expect{either, any2}},
-	{name: "R103 shrinks in mid-transfer", faults: faults(AfterBytes(mid/3, Truncated(mid/2))), want: broken,
-		offered: &expect{either, any2}},
-	{name: "R107 changes after the first answer", faults: faults(AfterRequests(1, NewVersion())), want: broken,
-		offered: &expect{same, alone}},
+		offered: &expect{either, any2},
+	},
+	{
+		name: "R103 shrinks in mid-transfer", faults: faults(AfterBytes(mid/3, Truncated(mid/2))), want: broken,
+		offered: &expect{either, any2},
+	},
+	{
+		name: "R107 changes after the first answer", faults: faults(AfterRequests(1, NewVersion())), want: broken,
+		offered: &expect{same, alone},
+	},
 
 	// Answers to a range that do not fit.
 	{name: "R96 wrong start on one link", faults: second(WrongStart(1)), use: alone},
@@ -200,8 +214,10 @@ var lies = []lie{
 	{name: "R106 reset in mid-body on one link", faults: second(ResetAfter(20_000)), want: right, use: both},
 	{name: "R106 reset before the body on one link", faults: second(ResetAfter(0)), want: right, use: alone},
 	{name: "R106 reset in mid-body", faults: faults(If(ranged, ResetAfter(50_000))), want: right},
-	{name: "R106 reset in mid-body of the first answer", faults: faults(UntilRequest(1, ResetAfter(30_000))),
-		want: right},
+	{
+		name: "R106 reset in mid-body of the first answer", faults: faults(UntilRequest(1, ResetAfter(30_000))),
+		want: right,
+	},
 	{name: "R49 every answer is cut off", faults: faults(NoRanges(), ResetAfter(30_000)), want: broken},
 
 	// Connections.

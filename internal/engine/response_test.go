@@ -121,8 +121,10 @@ func TestJudge(t *testing.T) {
 
 func TestResponse(t *testing.T) {
 	fields := func() http.Header {
-		return http.Header{"Content-Range": {"bytes 100-199/1000"}, "Content-Length": {"100"}, "Content-Digest": {"x"}, "Content-Md5": {"x"},
-			"Repr-Digest": {"y"}, "Set-Cookie": {"a", "b"}, "Connection": {"keep-alive"}, "Accept-Ranges": {"bytes"}}
+		return http.Header{
+			"Content-Range": {"bytes 100-199/1000"}, "Content-Length": {"100"}, "Content-Digest": {"x"}, "Content-Md5": {"x"},
+			"Repr-Digest": {"y"}, "Set-Cookie": {"a", "b"}, "Connection": {"keep-alive"}, "Accept-Ranges": {"bytes"},
+		}
 	}
 	cases := []struct {
 		name    string

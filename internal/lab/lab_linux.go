@@ -39,7 +39,6 @@ type Lab struct {
 	client, server *namespace
 	routes         *netlink.Handle // of the client namespace
 	links          []*Link
-	seed           uint64
 
 	closers   []func() error // in the order of their making
 	services  sync.WaitGroup // goroutines of nginx and DNS

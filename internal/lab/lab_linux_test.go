@@ -237,8 +237,14 @@ func TestUpRestoresWhatDownTook(t *testing.T) {
 	l := start(t, twoLinks())
 	state := func() string {
 		var all strings.Builder
-		for _, args := range [][]string{{"-4", "addr"}, {"-6", "addr"}, {"-4", "route", "show", "table", "all"},
-			{"-6", "route", "show", "table", "all"}, {"-4", "rule"}, {"-6", "rule"}} {
+		for _, args := range [][]string{
+			{"-4", "addr"},
+			{"-6", "addr"},
+			{"-4", "route", "show", "table", "all"},
+			{"-6", "route", "show", "table", "all"},
+			{"-4", "rule"},
+			{"-6", "rule"},
+		} {
 			out, err := l.Client(t.Context(), "ip", args...).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)

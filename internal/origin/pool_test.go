@@ -46,7 +46,7 @@ func TestIdleTimeout(t *testing.T) {
 			t.Error("closed too early")
 		}
 		far.SetReadDeadline(time.Time{})
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if p.count() != 0 || !closed(far) {
 			t.Error("not closed")

@@ -47,14 +47,18 @@ func unavailable(cause string, after time.Duration, text string) *failure {
 }
 
 func loop() *failure {
-	return &failure{http.StatusForbidden, "proxy_loop_detected", 0,
+	return &failure{
+		http.StatusForbidden, "proxy_loop_detected", 0,
 		"The request leads back to Tributary itself or to an address that is not allowed. " +
-			"Exempt local addresses from the proxy: no_proxy=localhost,127.0.0.0/8,::1"}
+			"Exempt local addresses from the proxy: no_proxy=localhost,127.0.0.0/8,::1",
+	}
 }
 
 func timedOut(cause string) *failure {
-	return &failure{http.StatusGatewayTimeout, cause, 0,
-		"The server did not answer in time. Try again; \"tributary status\" shows how the links are."}
+	return &failure{
+		http.StatusGatewayTimeout, cause, 0,
+		"The server did not answer in time. Try again; \"tributary status\" shows how the links are.",
+	}
 }
 
 // classify says what the client is told about an error of a Getter or Plain.

@@ -35,11 +35,16 @@ func TestOwnAnswers(t *testing.T) {
 	}{
 		{"no link", fmt.Errorf("x: %w", engine.ErrNoLink), "503", "destination_unavailable", []string{"5"}},
 		{"unbound", attempt(transfer.Unbound, plain), "503", "proxy_configuration_error", []string{"5"}},
-		{"bind", &link.DialError{Op: link.OpBind, Err: &link.BindError{Link: "secret0", Err: syscall.EPERM}}, "503",
-			"proxy_configuration_error", []string{"5"}},
+		{
+			"bind", &link.DialError{Op: link.OpBind, Err: &link.BindError{Link: "secret0", Err: syscall.EPERM}}, "503",
+			"proxy_configuration_error",
+			[]string{"5"},
+		},
 		{"busy", busy, "503", "destination_unavailable", []string{"2"}},
-		{"own listener by name", attempt(transfer.Unreachable, &link.DialError{Op: link.OpRefuse, Err: plain}), "403",
-			"proxy_loop_detected", nil},
+		{
+			"own listener by name", attempt(transfer.Unreachable, &link.DialError{Op: link.OpRefuse, Err: plain}), "403",
+			"proxy_loop_detected", nil,
+		},
 		{"refused", attempt(transfer.Unreachable, op(syscall.ECONNREFUSED)), "502", "connection_refused", nil},
 		{"no route", attempt(transfer.Unreachable, op(syscall.ENETUNREACH)), "502", "destination_ip_unroutable", nil},
 		{"timeout", attempt(transfer.Unreachable, op(syscall.ETIMEDOUT)), "504", "connection_timeout", nil},

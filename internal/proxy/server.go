@@ -39,14 +39,20 @@ func checkRequest(r *http.Request) *failure {
 	}
 	switch {
 	case r.ProtoMajor != 1: // net/http lets the preface of HTTP/2 through
-		return &failure{http.StatusHTTPVersionNotSupported, "http_request_error", 0,
-			"This proxy does not speak HTTP/2 to its clients. Tell the client to use HTTP/1.1 with proxies."}
+		return &failure{
+			http.StatusHTTPVersionNotSupported, "http_request_error", 0,
+			"This proxy does not speak HTTP/2 to its clients. Tell the client to use HTTP/1.1 with proxies.",
+		}
 	case len(r.RequestURI) > maxTarget:
-		return &failure{http.StatusRequestURITooLong, "http_request_error", 0,
-			"The URL is longer than 16 KiB. Ask for a shorter one."}
+		return &failure{
+			http.StatusRequestURITooLong, "http_request_error", 0,
+			"The URL is longer than 16 KiB. Ask for a shorter one.",
+		}
 	case lines > maxLines:
-		return &failure{http.StatusRequestHeaderFieldsTooLarge, "http_request_error", 0,
-			"The request has more than 200 header lines. Send fewer."}
+		return &failure{
+			http.StatusRequestHeaderFieldsTooLarge, "http_request_error", 0,
+			"The request has more than 200 header lines. Send fewer.",
+		}
 	}
 	return nil
 }

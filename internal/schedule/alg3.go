@@ -117,8 +117,10 @@ func (s *Alg3) size(v *View, i int8, rem int64) (int64, Reason) {
 	if l.Rate == 0 {
 		return min(firstSize, max(rem, 1)), First
 	}
-	p := Params{N: n, Payload: rem, Throughput: l.Rate, SumThroughput: thr, SumBandwidth: bw, Bandwidth: max(l.Peak, l.Rate),
-		RTT: l.RTT, Floor: bdpFloor, Padding: s.Padding}
+	p := Params{
+		N: n, Payload: rem, Throughput: l.Rate, SumThroughput: thr, SumBandwidth: bw, Bandwidth: max(l.Peak, l.Rate),
+		RTT: l.RTT, Floor: bdpFloor, Padding: s.Padding,
+	}
 	if s.Literal {
 		p.Payload, p.Floor = v.Object.Len(), 1
 		n, why := p.Size()

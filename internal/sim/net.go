@@ -88,7 +88,8 @@ type ask struct {
 	headed   bool
 	breakAt  int64
 	closes   bool
-	received bool // by the server
+	received bool  // by the server
+	drained  int64 // read for nothing
 }
 
 func (w *world) linkEvent(i int8, e LinkEvent) {
@@ -308,6 +309,7 @@ func (w *world) readOn(k *ask) {
 
 func (w *world) read(k *ask, n int64) {
 	k.conn.unread -= n
+	w.audit.read(k, n)
 	k.cursor += n
 	w.res.Bytes[k.conn.link] += n
 	w.res.Last[k.conn.link] = w.now

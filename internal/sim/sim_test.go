@@ -56,8 +56,10 @@ func random(seed uint64) Spec {
 	s := Spec{
 		Size: 1 + r.Int64N(pick(1000, 1e6, 20e6)), Scheduler: schedule.Names()[r.IntN(len(schedule.Names()))], Seed: seed,
 		Window: pick(256<<10, 1<<20, 4<<20, 12<<20), First: pick(0, 16<<10, 256<<10), Restart: r.IntN(4) == 0,
-		Faults: Faults{Reset: 0.1 * float64(r.IntN(2)), Short: 0.2 * float64(r.IntN(2)), CloseAfter: r.IntN(3) * r.IntN(20),
-			NoPipeline: r.IntN(4) == 0, RefuseOn: int8(r.IntN(8) / 7)},
+		Faults: Faults{
+			Reset: 0.1 * float64(r.IntN(2)), Short: 0.2 * float64(r.IntN(2)), CloseAfter: r.IntN(3) * r.IntN(20),
+			NoPipeline: r.IntN(4) == 0, RefuseOn: int8(r.IntN(8) / 7),
+		},
 	}
 	if r.IntN(4) == 0 {
 		s.Client = float64(100e3 + r.IntN(5e6))

@@ -117,6 +117,7 @@ type world struct {
 	boardAt time.Duration
 	err     error
 	over    bool
+	audit   *audit
 }
 
 var epoch = time.Unix(1_000_000_000, 0)
@@ -129,8 +130,10 @@ func Run(s Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	w := &world{spec: s, rng: rand.New(rand.NewPCG(s.Seed, 7)), conns: map[uint32]*simConn{}, asks: map[uint32]*ask{},
-		wake: -1, boardAt: -1, lastOut: -1}
+	w := &world{
+		spec: s, rng: rand.New(rand.NewPCG(s.Seed, 7)), conns: map[uint32]*simConn{}, asks: map[uint32]*ask{},
+		wake: -1, boardAt: -1, lastOut: -1,
+	}
 	cfg := transfer.Config{
 		Window: segment.Range{Start: 0, End: transfer.Unknown}, First: s.First, Scheduler: sched, Warm: true,
 		Restart: s.Restart, Patience: 5 * time.Minute, Reorder: max(s.First, 512<<10), Links: make([]transfer.LinkConfig, len(s.Links)),
@@ -142,6 +145,7 @@ func Run(s Spec) (Result, error) {
 		}
 		w.links = append(w.links, &simLink{spec: s.Links[i], alive: true})
 	}
+	w.audit = newAudit(w)
 	w.res.Bytes, w.res.Last = make([]int64, len(s.Links)), make([]time.Duration, len(s.Links))
 	w.m = transfer.New(cfg)
 	for i := range s.Links {
@@ -169,6 +173,7 @@ func Run(s Spec) (Result, error) {
 	for i := range s.Links {
 		w.res.Bans += w.board.Bans(int8(i))
 	}
+	w.audit.ended()
 	return w.res, w.err
 }
 
@@ -189,10 +194,7 @@ func (w *world) handle(e transfer.Event) {
 		return
 	}
 	do, next := w.m.Handle(w.at(w.now), e)
-	var say []transfer.Action
-	for _, a := range do { // the actions are valid until the next Handle
-		say = append(say, a)
-	}
+	say := append([]transfer.Action(nil), do...) // the actions are valid until the next Handle
 	if !next.IsZero() {
 		at := max(next.Sub(epoch), w.now+time.Microsecond)
 		w.wake = at
@@ -220,6 +222,7 @@ func (w *world) carryOut(a transfer.Action) {
 	case transfer.Fetch, transfer.FetchAll:
 		w.logf("fetch %d %v on conn %d link %d: %v", a.Attempt, a.Range, a.Conn, a.Link, a.Reason)
 		w.res.Requests++
+		w.audit.asked(a)
 		w.ask(a)
 	case transfer.Credit:
 		if k := w.asks[a.Attempt]; k != nil {
@@ -230,12 +233,15 @@ func (w *world) carryOut(a transfer.Action) {
 		w.logf("close %d", a.Conn)
 		w.close(a.Conn)
 	case transfer.Want:
+		w.audit.copies()
 		w.after(0, func() { w.handle(transfer.Event{Kind: transfer.Granted, N: w.spec.Window}) })
 	case transfer.ReportSilent:
 		w.logf("silent %d", a.Link)
+		w.audit.silent[a.Link] = true
 		w.board.Silent(w.at(w.now), a.Link)
 	case transfer.ReportAlive:
 		w.logf("alive %d", a.Link)
+		w.audit.silent[a.Link] = false
 		w.board.Alive(w.at(w.now), a.Link)
 	case transfer.ReportFailed:
 		w.board.Failed(w.at(w.now), a.Link, a.Cause)
@@ -298,6 +304,7 @@ func (w *world) delivered(n int64) {
 		w.res.Pause = max(w.res.Pause, w.now-w.lastOut)
 	}
 	w.lastOut = w.now
+	w.audit.delivered(w.head, n)
 	w.head += n
 	w.handle(transfer.Event{Kind: transfer.Delivered, N: n})
 }
@@ -316,5 +323,7 @@ func (w *world) check() {
 		w.err = fmt.Errorf("at %v: %d bytes held, window %d", w.now, held, w.spec.Window)
 	case w.m.Head() != w.head:
 		w.err = fmt.Errorf("at %v: head %d, delivered %d", w.now, w.m.Head(), w.head)
+	default:
+		w.audit.event()
 	}
 }

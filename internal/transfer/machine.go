@@ -166,11 +166,16 @@ func (m *Machine) Link(now time.Time, link int8) (rate float64, rtt time.Duratio
 	return l.rate.PerSecond(now), l.rtt(), l.busy
 }
 
+// Usable reports whether new ranges may be asked of a link now.
+func (m *Machine) Usable(now time.Time, link int8) bool { return m.links[link].usable(now) }
+
 // Learned returns what this transfer learned of a link, for the Book.
 func (m *Machine) Learned(now time.Time, link int8) estimate.Entry {
 	l := &m.links[link]
-	return estimate.Entry{Rate: l.rate.PerSecond(now), Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(),
-		MaxConns: l.maxConns}
+	return estimate.Entry{
+		Rate: l.rate.PerSecond(now), Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(),
+		MaxConns: l.maxConns,
+	}
 }
 
 // Check returns false if an invariant is broken: for tests, the simulator, and the engine before it says Done.

@@ -306,8 +306,10 @@ func (s *script) ask(link int8, from, to int64) {
 // take lets the scheduler give a tail of attempt a to another link.
 func (s *script) take(link int8, a *asked, from, to int64) {
 	s.t.Helper()
-	s.sched.todo = append(s.sched.todo, schedule.Decision{Do: schedule.Fetch, Link: link, Range: span(from, to), From: a.id,
-		Why: schedule.Tail})
+	s.sched.todo = append(s.sched.todo, schedule.Decision{
+		Do: schedule.Fetch, Link: link, Range: span(from, to), From: a.id,
+		Why: schedule.Tail,
+	})
 	s.tick()
 }
 

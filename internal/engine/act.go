@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// receive stores the bytes of a read as far as they are wanted, and counts them.
+func (r *run) receive(e event) {
+	p := e.piece
+	if wanted := r.m.Wanted(e.Attempt); p.end() > wanted {
+		p.hi -= int(min(p.end()-wanted, int64(p.hi-p.lo)))
+	}
+	r.store.add(p, r.given)
+}
+
+func (r *run) attemptEnded(e event) {
+	if f := e.fetch; f != nil {
+		name := r.slot(f.link).name
+		r.e.observe(Event{Kind: EventAttemptEnded, At: time.Now(), Transfer: r.id, Link: name, Reason: e.Why.String(),
+			Took: time.Since(f.asked)})
+		if e.Why != transfer.Complete && e.Why != transfer.Canceled {
+			r.e.cfg.Log.Debug("attempt failed", "transfer", r.id, "link", name, "why", e.Why.String(), "error", e.err)
+		}
+	}
+	delete(r.fetches, e.Attempt)
+}
+
+// handle gives an event to the machine and carries out what it answers.
+func (r *run) handle(e transfer.Event) time.Time {
+	if r.over {
+		return time.Time{}
+	}
+	now := time.Now()
+	total, waste := r.m.Received()
+	do, next := r.m.Handle(now, e)
+	if e.Kind == transfer.Read {
+		r.count(now, e, total, waste)
+	}
+	for _, a := range do {
+		r.carryOut(now, a)
+	}
+	if r.over {
+		return time.Time{}
+	}
+	if r.shrink {
+		r.shrink = r.share.Holds(max(r.m.Committed(), r.m.Reorder()))
+	}
+	r.news = r.news || e.Kind != transfer.Tick
+	if now.Sub(r.reported) >= reportEvery {
+		r.report(now)
+	}
+	r.pump()
+	return next
+}
+
+// count tells observers and the fleet what a read brought.
+func (r *run) count(now time.Time, e transfer.Event, total, waste int64) {
+	f := r.fetches[e.Attempt]
+	if f == nil {
+		return
+	}
+	total2, waste2 := r.m.Received()
+	s := r.slot(f.link)
+	s.lastByte.Store(now.UnixNano())
+	s.bytes.Add(total2 - total)
+	s.waste.Add(waste2 - waste)
+	r.e.observe(Event{Kind: EventReceived, At: now, Transfer: r.id, Link: s.name, Bytes: total2 - total, Waste: waste2 - waste})
+}
+
+func (r *run) carryOut(now time.Time, a transfer.Action) {
+	switch a.Kind {
+	case transfer.Open:
+		r.lanes[a.Conn] = newLane(r, a.Conn, a.Link)
+	case transfer.Fetch, transfer.FetchAll:
+		f := &fetch{id: a.Attempt, link: a.Link, ask: r.ask(a), more: make(chan struct{}, 1), verdict: make(chan verdict, 1), asked: now}
+		f.credit.Store(a.UpTo)
+		r.fetches[a.Attempt] = f
+		if r.version != nil {
+			r.e.observe(Event{Kind: EventDecision, At: now, Transfer: r.id, Link: r.slot(a.Link).name, Reason: a.Reason.String()})
+		}
+		r.lanes[a.Conn].asks <- f
+	case transfer.Credit:
+		if f := r.fetches[a.Attempt]; f != nil {
+			f.extend(a.UpTo)
+		}
+	case transfer.CloseConn:
+		r.lanes[a.Conn].close()
+		r.retire(a.Conn)
+	case transfer.Keep:
+		r.lanes[a.Conn].release()
+		r.retire(a.Conn)
+	case transfer.Want:
+		r.share = r.e.budget.Join(a.N, func(n int64) { r.post(transfer.Event{Kind: transfer.Granted, N: n}) })
+	case transfer.ReportSilent:
+		r.e.fleet.silent(a.Link)
+	case transfer.ReportAlive:
+		r.e.fleet.alive(a.Link)
+	case transfer.ReportFailed:
+		r.e.fleet.failed(a.Link, a.Cause)
+	case transfer.TakenOver:
+		r.e.observe(Event{Kind: EventFailover, At: now, Transfer: r.id, Link: r.slot(a.Link).name, Reason: "silent"})
+	case transfer.Done:
+		r.finish(nil)
+	case transfer.Fail:
+		err := r.lastErr
+		if r.version != nil && a.Why.Blame() == transfer.Origin {
+			err = errors.Join(errAllRefused, err)
+		}
+		r.finish(failure(err, a.Why, r.slot(a.Link).name))
+	}
+}
+
+// retire forgets a lane that is ending.
+func (r *run) retire(conn uint32) {
+	l := r.lanes[conn]
+	delete(r.lanes, conn)
+	r.kept = append(r.kept, l)
+}
+
+// pump hands bytes to the writer when it has nothing to do.
+func (r *run) pump() {
+	if ready := r.m.Head() + r.m.Ready() - r.given; !r.writing && ready > 0 && r.version != nil {
+		batch := r.store.take(nil, r.given, min(ready, batchBytes))
+		if len(batch) == 0 {
+			return
+		}
+		r.given = batch[len(batch)-1].end()
+		r.writing = true
+		r.out <- batch // its one place is free: the writer took the last batch
+	}
+}
+
+// report tells the fleet how fast each busy link is, and observers how far the transfer is.
+func (r *run) report(now time.Time) {
+	r.reported, r.news = now, false
+	for i := range int8(r.links) {
+		rate, rtt, busy := r.m.Link(now, i)
+		if busy && rate > 0 && r.version != nil {
+			r.e.fleet.rate(r, i, rate)
+		}
+		if rtt > 0 {
+			r.slot(i).rtt.Store(int64(rtt))
+		}
+	}
+	if r.version != nil {
+		size := r.m.Size()
+		if size == transfer.Unknown {
+			size = -1
+		}
+		r.status.Store(&TransferStatus{ID: r.id, Size: size, Head: r.m.Head(), Window: r.m.Reorder(), Held: r.m.Held(), Started: r.began})
+	}
+}
+
+// ask makes the request of an attempt.
+func (r *run) ask(a transfer.Action) Ask {
+	k := Ask{Target: r.target, Range: a.Range, Want: r.version}
+	if r.version != nil {
+		k.Header, k.IfRange = r.plan.joined, r.version.Validator
+		return k
+	}
+	k.Header, k.IfRange = r.plan.header, r.plan.ifRange
+	if r.req.Interim != nil && len(r.fetches) == 0 { // those of a copy are nobody's (R55)
+		k.Interim = r.interim.pass(r.req.Interim)
+	}
+	if a.Kind == transfer.FetchAll {
+		k.Range = r.plan.own
+	}
+	return k
+}

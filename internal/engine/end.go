@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+)
+
+// hungUp ends a transfer whose client is gone. A client that has every byte closes at once, maybe before the loop hears
+// that they were delivered: that is success.
+func (r *run) hungUp() {
+	for len(r.events) > 0 && !r.over {
+		r.take(<-r.events)
+	}
+	if r.version != nil && r.given == r.m.Size() {
+		r.finish(nil)
+		return
+	}
+	r.finish(r.ctx.Err())
+}
+
+// finish ends the loop: nil = everything was delivered.
+func (r *run) finish(err error) {
+	if r.over {
+		return
+	}
+	r.over, r.failed = true, err
+	if r.version == nil {
+		if err != nil {
+			r.started <- start{err: err}
+		}
+		return
+	}
+	r.report(time.Now())
+	total, waste := r.m.Received()
+	r.e.observe(Event{Kind: EventTransferEnded, At: time.Now(), Transfer: r.id, Reason: r.result(err), Bytes: total, Waste: waste,
+		Took: time.Since(r.began)})
+	known := map[string]estimate.Entry{}
+	for i := range int8(r.links) {
+		if entry := r.m.Learned(time.Now(), i); entry.Rate > 0 {
+			known[r.slot(i).name] = entry
+		}
+	}
+	r.e.learn(r.origin, estimate.Visit{Large: true}, known)
+	r.e.cfg.Log.Info("transfer ended", "transfer", r.id, "result", r.result(err), "bytes", total, "waste", waste,
+		"took", time.Since(r.began).Round(time.Millisecond), "links", len(known))
+}
+
+// result names the outcome for metrics and logs.
+func (r *run) result(err error) string {
+	switch a := new(AttemptError); {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "client_gone"
+	case errors.As(err, &a):
+		return a.Why.Blame().String()
+	}
+	return "local"
+}
+
+// clear ends everything that the run owns and waits for it.
+func (r *run) clear() {
+	close(r.left)
+	close(r.out)
+	r.e.fleet.leave(r)
+	for _, l := range r.kept {
+		if l.keep.Load() { // it is about to give its connection back
+			l.alive.Wait()
+		}
+	}
+	r.cancel()
+	for _, l := range r.lanes {
+		l.close()
+		l.alive.Wait()
+	}
+	for _, l := range r.kept {
+		l.alive.Wait()
+	}
+	for len(r.events) > 0 {
+		if e := <-r.events; e.piece.b != nil {
+			e.piece.b.free()
+		}
+	}
+	r.store.clear()
+	if r.share != nil {
+		r.share.Leave()
+	}
+	close(r.done)
+}
+
