@@ -90,4 +90,3 @@ func (r *run) clear() {
 	}
 	close(r.done)
 }
-

@@ -26,4 +26,3 @@ func (g *gate) close() {
 	defer g.mu.Unlock()
 	g.closed = true
 }
-
