@@ -22,7 +22,7 @@ func tail(v *View, i int8) (Decision, bool) {
 			continue
 		}
 		a := v.newest(int8(j))
-		if a == nil || a.Cut || a.Hedge || a.Silent || a.Range.End-a.Left() >= v.Limit {
+		if a == nil || a.Cut || a.Taking || a.Hedge || a.Silent || a.Range.End-a.Left() >= v.Limit {
 			continue
 		}
 		if end := float64(slow.Asked) / slow.Rate; end > latest {

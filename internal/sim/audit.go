@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+const (
+	// idleMost is how long a usable link may be without work while bytes that it could fetch are free: it is asked in the
+	// same event, or when the rescue of other bytes is through.
+	idleMost = 100 * time.Millisecond
+
+	// drainMost is what of an answer may be read and thrown away rather than its connection closed, beside one round trip.
+	drainMost = 64 << 10
+)
+
+// audit keeps an account of its own, so that the machine's is not the judge of itself.
+type audit struct {
+	w       *world
+	got     segment.Set // what was read and wanted
+	silent  []bool      // links that the machine called silent
+	idle    []time.Duration
+	copied  int64 // asked for although an attempt still fetched it: the bound of the waste
+	drained int64 // read although nobody wanted it any more
+	fastest []float64
+}
+
+func newAudit(w *world) *audit {
+	n := len(w.spec.Links)
+	a := &audit{w: w, silent: make([]bool, n), idle: make([]time.Duration, n), fastest: make([]float64, n)}
+	for i, l := range w.spec.Links {
+		a.idle[i], a.fastest[i] = -1, l.Rate
+		for _, e := range l.Events {
+			a.fastest[i] = max(a.fastest[i], e.Rate)
+		}
+	}
+	return a
+}
+
+func (a *audit) failf(format string, args ...any) {
+	if a.w.err == nil {
+		a.w.err = fmt.Errorf("at %v: %s", a.w.now, fmt.Sprintf(format, args...))
+	}
+}
+
+// running calls f for each request that was made and not answered to its end, with what is still wanted of it.
+func (a *audit) running(f func(k *ask, owes segment.Range)) {
+	for _, c := range a.w.conns {
+		for _, k := range c.asks {
+			f(k, segment.Range{Start: k.cursor, End: a.w.m.Wanted(k.id)})
+		}
+	}
+}
+
+// asked judges a request before it is made: a byte that another attempt still fetches may be asked for a second time if
+// its link is silent, or to move it to another link; never for a third time.
+func (a *audit) asked(do transfer.Action) {
+	if a.w.spec.Restart || a.w.m.Size() == transfer.Unknown {
+		return // restart continuation asks again by design; the first request may go out over every link
+	}
+	var once segment.Set
+	a.running(func(k *ask, owes segment.Range) {
+		r := owes.Clip(do.Range)
+		if r.Empty() || k.id == do.Attempt {
+			return
+		}
+		if once.Overlap(r) > 0 {
+			a.failf("%v is asked for a third time", r)
+		}
+		a.copied += once.Add(r)
+		link := k.conn.link
+		switch do.Reason {
+		case schedule.Takeover:
+			if st, _ := a.w.board.State(link); !a.silent[link] && st == health.Up {
+				a.failf("%v is asked for a second time, but link %d is not silent", r, link)
+			}
+		case schedule.Tail, schedule.Oversize:
+		default:
+			a.failf("%v is asked for a second time (%v), attempt %d still fetches it", r, do.Reason, k.id)
+		}
+	})
+}
+
+// copies accounts for second copies that the start made: attempts at the first request that go on beside each other.
+func (a *audit) copies() {
+	var once segment.Set
+	a.running(func(_ *ask, owes segment.Range) {
+		a.copied += max(0, owes.Len()) - once.Add(owes)
+	})
+}
+
+// read takes n bytes that came for k.
+func (a *audit) read(k *ask, n int64) {
+	r := segment.Range{Start: k.cursor, End: min(k.cursor+n, a.w.m.Wanted(k.id))}
+	wanted := max(0, r.Len())
+	a.got.Add(r)
+	a.drained += n - wanted
+	k.drained += n - wanted
+	l := a.w.spec.Links[k.conn.link]
+	if most := max(drainMost, int64(a.fastest[k.conn.link]*(l.RTT+queueTime).Seconds())) + step; k.drained > most {
+		a.failf("attempt %d has read %d bytes for nothing", k.id, k.drained)
+	}
+}
+
+// delivered takes n bytes that the client got from offset head on.
+func (a *audit) delivered(head, n int64) {
+	if g := a.got.Gap(segment.Range{Start: head, End: head + n}); !g.Empty() {
+		a.failf("delivers %v, which never came", g)
+	}
+}
+
+// event judges the links after an event.
+func (a *audit) event() {
+	w := a.w
+	if w.spec.Scheduler == "single" || w.m.Size() == transfer.Unknown || w.spec.Restart {
+		return
+	}
+	busy := make([]bool, len(w.links))
+	a.running(func(k *ask, _ segment.Range) { busy[k.conn.link] = true })
+	room := segment.Range{Start: -1}
+	for i := range w.links {
+		if busy[i] || !w.m.Usable(w.at(w.now), int8(i)) {
+			a.idle[i] = -1
+			continue
+		}
+		if room.Start < 0 {
+			room = a.room()
+		}
+		switch {
+		case room.Empty() || room.Len() < w.m.Reorder()/4 && room.End < w.spec.Size:
+			a.idle[i] = -1 // the window is full or nothing is free
+		case a.idle[i] < 0:
+			a.idle[i] = w.now
+		case w.now-a.idle[i] > idleMost:
+			a.failf("link %d has nothing to do since %v, but nobody asks for %d", i, a.idle[i], room.Start)
+		}
+	}
+}
+
+// room returns what of the window lies behind the first byte that nobody fetches; empty if somebody fetches every byte.
+func (a *audit) room() segment.Range {
+	w := a.w
+	have := segment.Set{}
+	for _, r := range a.got.Ranges() {
+		have.Add(r)
+	}
+	a.running(func(_ *ask, owes segment.Range) { have.Add(owes) })
+	g := have.Gap(segment.Range{Start: w.head, End: w.spec.Size})
+	if g.Empty() {
+		return segment.Range{Start: w.spec.Size, End: w.spec.Size}
+	}
+	return segment.Range{Start: g.Start, End: max(g.Start, min(w.spec.Size, w.head+w.m.Reorder()))}
+}
+
+// ended judges the whole run.
+func (a *audit) ended() {
+	if !a.w.spec.Restart && a.w.res.Waste > a.copied+a.drained {
+		a.failf("%d bytes of waste: %d were asked for twice, %d drained", a.w.res.Waste, a.copied, a.drained)
+	}
+}
