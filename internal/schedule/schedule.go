@@ -29,7 +29,7 @@ type Attempt struct {
 	Link    int8
 	Hedge   bool          // a second copy of what another attempt fetches
 	Cut     bool          // its tail is being moved to another link
-	Taking  bool          // it is to take the tail of another attempt, which goes on until this one has shown a head
+	Twice   bool          // another attempt fetches some of it, too: no third one may
 	Headed  bool          // a valid head has come: bytes follow
 	Range   segment.Range // what is wanted of it
 	Cursor  int64         // next offset it will deliver

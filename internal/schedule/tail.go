@@ -22,7 +22,7 @@ func tail(v *View, i int8) (Decision, bool) {
 			continue
 		}
 		a := v.newest(int8(j))
-		if a == nil || a.Cut || a.Taking || a.Hedge || a.Silent || a.Range.End-a.Left() >= v.Limit {
+		if a == nil || a.Cut || a.Twice || a.Hedge || a.Silent || a.Range.End-a.Left() >= v.Limit {
 			continue
 		}
 		if end := float64(slow.Asked) / slow.Rate; end > latest {
@@ -61,7 +61,8 @@ func oversize(v *View, i int8, size func(*View, int8, int64) (int64, Reason)) (D
 	for k := range v.Attempts {
 		a := &v.Attempts[k]
 		slow := &v.Links[a.Link]
-		if a.Link == i || a.Cut || a.Hedge || a.Silent || !a.Headed || a.Range.End <= v.Limit && a.Left() < far*firstSize {
+		if a.Link == i || a.Cut || a.Twice || a.Hedge || a.Silent || !a.Headed ||
+			a.Range.End <= v.Limit && a.Left() < far*firstSize {
 			continue
 		}
 		own, _ := size(v, a.Link, a.Left())

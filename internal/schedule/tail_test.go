@@ -48,9 +48,9 @@ func TestTail(t *testing.T) {
 		v.Attempts[0].Cut = true
 		stays(t, v)
 	})
-	t.Run("not of one that is itself to take a tail", func(t *testing.T) { // a third link would fetch the same bytes
+	t.Run("not of one that has a second copy, or is itself to take a tail", func(t *testing.T) {
 		v := atTheEnd(500_000)
-		v.Attempts[0].Taking = true
+		v.Attempts[0].Twice = true
 		stays(t, v)
 	})
 	t.Run("not of a second copy", func(t *testing.T) {

@@ -81,6 +81,7 @@ func (l *Ledger) Take(r Range) { l.free.Remove(r) }
 func (l *Ledger) Receive(r Range) int64 {
 	r = r.Clip(Range{l.head, l.end})
 	l.free.Remove(r)
+	l.hedged.Remove(r)
 	return l.got.Add(r)
 }
 
@@ -127,6 +128,9 @@ func (l *Ledger) Restart(r Range, covered []Range) {
 
 // Hedge marks r as asked for a second time.
 func (l *Ledger) Hedge(r Range) { l.hedged.Add(r) }
+
+// Hedged reports whether some of r is asked for by two attempts.
+func (l *Ledger) Hedged(r Range) bool { return l.hedged.Overlap(r) > 0 }
 
 // Hedgeable returns the first part of r that was neither received nor asked for twice.
 func (l *Ledger) Hedgeable(r Range) Range {

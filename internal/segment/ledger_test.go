@@ -224,6 +224,24 @@ func TestHedgeable(t *testing.T) {
 	}
 }
 
+func TestHedged(t *testing.T) {
+	l := segment.NewLedger(rng(0, 100), 1000)
+	l.Take(rng(0, 100))
+	l.Hedge(rng(40, 60))
+	for _, r := range []segment.Range{rng(0, 40), rng(60, 100), rng(50, 50), rng(70, 30)} {
+		if l.Hedged(r) {
+			t.Errorf("%v is asked for twice", r)
+		}
+	}
+	if !l.Hedged(rng(0, 41)) || !l.Hedged(rng(59, 100)) {
+		t.Error("the edges are not asked for twice")
+	}
+	l.Receive(rng(40, 50))
+	if l.Hedged(rng(0, 50)) || !l.Hedged(rng(50, 60)) {
+		t.Error("what was received still counts, or the rest does not")
+	}
+}
+
 func TestCheck(t *testing.T) {
 	l := segment.NewLedger(rng(0, 100), 1000)
 	l.Take(rng(20, 80))

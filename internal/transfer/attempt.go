@@ -163,6 +163,9 @@ func (m *Machine) learnSize(e Event) {
 		a := &m.attempts[i]
 		a.want.End = min(a.want.End, m.led.End())
 		m.led.Take(a.want)
+		if i > 0 {
+			m.led.Hedge(a.want.Clip(m.attempts[0].want))
+		}
 	}
 	for i := range m.links {
 		l := &m.links[i]

@@ -244,8 +244,8 @@ func (m *Machine) look(now time.Time) *schedule.View {
 		}
 		vl.Running++
 		v.Attempts = append(v.Attempts, schedule.Attempt{
-			ID: a.id, Link: a.link, Hedge: a.hedge, Cut: a.cut, Taking: a.from != 0, Headed: a.headed, Range: a.want,
-			Cursor: a.cursor, Asked: a.asked, Last: a.last, Silent: vl.Suspect, Blocked: a.cursor >= a.credit,
+			ID: a.id, Link: a.link, Hedge: a.hedge, Cut: a.cut, Headed: a.headed, Range: a.want,
+			Twice: m.led.Hedged(segment.Range{Start: a.cursor, End: a.want.End}), Cursor: a.cursor, Asked: a.asked, Last: a.last, Silent: vl.Suspect, Blocked: a.cursor >= a.credit,
 		})
 	}
 	return v

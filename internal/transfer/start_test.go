@@ -207,6 +207,24 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 		s.advance(10 * time.Second)
 		s.wantFail(Silence)
 	})
+	t.Run("a third link does not ask for what two have been asked for", func(t *testing.T) {
+		s := start(t, Config{First: 64 * kB}, 3)
+		a := s.wantFetch(0, 0, 64*kB)
+		s.wantOpen(0) // its handshake hangs
+		s.advance(s.limit(0) + thinking)
+		b := s.wantFetch(1, 0, 64*kB)
+		s.opened(s.wantOpen(1), 20*ms)
+		s.headed(b, 1*mB)
+		s.read(b, 1*kB)
+		s.wantReport(ReportSilent, 0)
+		s.quiet()
+		s.advance(s.limit(1))
+		s.wantReport(ReportSilent, 1)
+		if s.m.attempt(a.id) == nil || s.m.attempt(b.id) == nil {
+			t.Fatal("one of them is given up")
+		}
+		s.quiet()
+	})
 }
 
 func TestNoLinkAnswers(t *testing.T) {
