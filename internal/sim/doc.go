@@ -8,5 +8,8 @@
 // link are lost and sent again after a timeout that doubles with each loss. There is no congestion avoidance, no random
 // loss and no jitter.
 //
-// After every event the invariants of packages transfer and segment are checked; a violation ends the run with an error.
+// After every event the invariants of packages transfer and segment are checked, and an audit with an account of its own
+// judges them: what is delivered has come; a byte is asked for a second time only if its link is silent or its range is
+// being cut, never a third time; little is read for nothing; no usable link is idle while bytes are free within the
+// window. A violation ends the run with an error.
 package sim
