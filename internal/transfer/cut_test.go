@@ -43,8 +43,14 @@ func TestCutIsProvisional(t *testing.T) {
 	for _, why := range []Why{Refused, Reset, Changed} {
 		t.Run("dropped when the other attempt ends: "+why.String(), func(t *testing.T) {
 			s, a, b := cut(t, 3)
+			if !s.m.attempt(a.id).cut {
+				t.Error("a scheduler may cut it twice")
+			}
 			s.ended(b, why)
 			s.wantFree()
+			if s.m.attempt(a.id).cut {
+				t.Error("no scheduler will cut it again")
+			}
 			if w := s.m.Wanted(a.id); w != 2*mB {
 				t.Errorf("wanted up to %d", w)
 			}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/estimate"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/segment"
 )
@@ -93,6 +94,23 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 		if s.m.Head() != 256*kB {
 			t.Errorf("head %d", s.m.Head())
 		}
+	})
+	t.Run("its link has as many connections as it may have", func(t *testing.T) {
+		links := []LinkConfig{{Book: estimate.Entry{Pipelining: estimate.Broken}}}
+		s, conns := running(t, Config{Reorder: 256 * kB, Links: links}, 1, 8*mB)
+		for i := range int64(3) {
+			s.ask(0, (i+1)*2*mB, (i+2)*2*mB)
+			a := s.wantFetch(0, (i+1)*2*mB, (i+2)*2*mB)
+			if a.conn != conns[0] {
+				s.opened(s.wantOpen(0), 20*ms)
+			}
+			s.headed(a, 8*mB)
+			s.wantCredit(a, a.r.Start)
+		}
+		s.sched.piece = 64 * kB
+		s.tick()
+		s.wantFetch(0, 64*kB, 128*kB)
+		s.wantOpen(0)
 	})
 	t.Run("not behind what waits for it", func(t *testing.T) {
 		s, _ := running(t, Config{Reorder: 256 * kB}, 1, 8*mB)
