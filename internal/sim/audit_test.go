@@ -35,7 +35,7 @@ func TestWaste(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Waste > 20e6/200 {
+			if r.Waste > 20e6/100 {
 				t.Errorf("%s, first %d: %d bytes of waste", name, first, r.Waste)
 			}
 		}

@@ -88,7 +88,10 @@ type ask struct {
 	headed   bool
 	breakAt  int64
 	closes   bool
+	left     bool  // sent to the server
 	received bool  // by the server
+	refuse   bool  // by the server: no bytes of it come
+	refused  bool  // the refusal is here
 	drained  int64 // read for nothing
 }
 
@@ -182,21 +185,23 @@ func (w *world) serve(c *simConn) {
 		return
 	}
 	for _, k := range c.asks {
-		if k.received {
+		if k.left {
 			continue
 		}
-		k.received = true
+		k.left = true
 		w.after(w.links[c.link].spec.RTT/2, func() {
 			if w.conns[c.id] != c {
 				return
 			}
 			f := w.spec.Faults
-			if f.NoPipeline && len(c.asks) > 0 && c.asks[0] != k {
+			if c.closing || f.NoPipeline && len(c.asks) > 0 && c.asks[0] != k {
 				c.closing = true // never answered: the server closes after the answer under way
 				return
 			}
+			k.received = true
 			if f.RefuseOn > 0 && c.link == f.RefuseOn && k.r.Start > 0 {
-				w.after(w.links[c.link].spec.RTT/2, func() { w.end(k, transfer.Refused) })
+				k.refuse = true
+				w.after(w.links[c.link].spec.RTT/2, func() { k.refused = true; w.readOn(k) })
 				return
 			}
 			w.send(c)
@@ -216,7 +221,7 @@ func (w *world) send(c *simConn) {
 			break
 		}
 	}
-	if !k.received || k.sent >= k.r.End {
+	if !k.received || k.refuse || k.sent >= k.r.End {
 		return
 	}
 	n := min(step, k.r.End-k.sent)
@@ -262,6 +267,10 @@ func (w *world) arrive(c *simConn, k *ask, n int64) {
 func (w *world) readOn(k *ask) {
 	c := k.conn
 	if w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k {
+		return
+	}
+	if k.refused {
+		w.end(k, transfer.Refused)
 		return
 	}
 	if !k.headed {
