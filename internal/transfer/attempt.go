@@ -216,15 +216,28 @@ func (m *Machine) read(now time.Time, e Event) {
 	l.rate.Add(now, e.N)
 	l.failures = 0
 	m.alive(a.link)
-	fresh := m.led.Receive(segment.Range{Start: a.cursor, End: min(a.cursor+e.N, a.want.End)})
+	got := segment.Range{Start: a.cursor, End: min(a.cursor+e.N, a.want.End)}
+	twice := m.led.Hedged(got)
+	fresh := m.led.Receive(got)
 	m.total += e.N
 	m.waste += e.N - fresh
 	a.cursor += e.N
 	a.last = now
-	if rest := (segment.Range{Start: a.cursor, End: a.want.End}); fresh < e.N && m.led.Missing(rest).Empty() {
-		a.want.End = a.cursor // others have brought the rest in the meantime
+	m.trim(a)
+	if twice {
+		for i := range m.attempts {
+			m.trim(&m.attempts[i])
+		}
 	}
 	m.settle(a)
+}
+
+// trim ends what is wanted of an attempt when others have brought the rest. Restart continuation wants it again.
+func (m *Machine) trim(a *attempt) {
+	rest := segment.Range{Start: a.cursor, End: a.want.End}
+	if !m.cfg.Restart && !rest.Empty() && m.led.Missing(rest).Empty() {
+		a.want.End = a.cursor
+	}
 }
 
 // alive ends the suspicion of a link that speaks again. The board will say the same; until then nothing more of what the

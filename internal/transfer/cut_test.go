@@ -78,6 +78,21 @@ func TestCutIsProvisional(t *testing.T) {
 		s.wantDone()
 		s.wantWaste(0)
 	})
+	t.Run("the first has brought all of it before the other head: nothing of it is left to move on", func(t *testing.T) {
+		s, _ := running(t, Config{}, 3, 2*mB)
+		s.ask(0, 192*kB, 512*kB)
+		a := s.wantFetch(0, 192*kB, 512*kB)
+		s.headed(a, 2*mB)
+		s.take(1, a, 256*kB, 512*kB)
+		b := s.wantFetch(1, 256*kB, 512*kB)
+		s.complete(a)
+		if w := s.m.Wanted(b.id); w != b.cursor {
+			t.Errorf("%d bytes are wanted a second time", w-b.cursor)
+		}
+		if n := len(s.m.look(s.now).Attempts); n != 0 {
+			t.Errorf("%d attempts are shown to the scheduler", n)
+		}
+	})
 	t.Run("the first fails", func(t *testing.T) {
 		s, a, b := cut(t, 2)
 		at := a.cursor
