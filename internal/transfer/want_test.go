@@ -1,0 +1,134 @@
+package transfer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// want takes the first pending action that matches.
+func (s *script) want(what string, ok func(Action) bool) Action {
+	s.t.Helper()
+	i := slices.IndexFunc(s.pending, ok)
+	if i < 0 {
+		s.t.Fatalf("want %s, have %s", what, s.show())
+	}
+	a := s.pending[i]
+	s.pending = slices.Delete(s.pending, i, i+1)
+	return a
+}
+
+func (s *script) wantOpen(link int8) uint32 {
+	s.t.Helper()
+	return s.want(fmt.Sprintf("Open on link %d", link), func(a Action) bool { return a.Kind == Open && a.Link == link }).Conn
+}
+
+func (s *script) wantFetch(link int8, from, to int64) *asked {
+	s.t.Helper()
+	a := s.want(fmt.Sprintf("Fetch of %v on link %d", span(from, to), link), func(a Action) bool {
+		return a.Kind == Fetch && a.Link == link && a.Range == span(from, to)
+	})
+	return s.find(a)
+}
+
+func (s *script) wantFetchAll(link int8) *asked {
+	s.t.Helper()
+	return s.find(s.want(fmt.Sprintf("FetchAll on link %d", link), func(a Action) bool {
+		return a.Kind == FetchAll && a.Link == link
+	}))
+}
+
+// find returns the request of an action, also if its connection was closed at once.
+func (s *script) find(a Action) *asked {
+	if q := s.asked[a.Attempt]; q != nil {
+		return q
+	}
+	return &asked{id: a.Attempt, conn: a.Conn, link: a.Link, r: a.Range}
+}
+
+func (s *script) wantCredit(a *asked, upTo int64) {
+	s.t.Helper()
+	if a.credit != upTo {
+		s.t.Fatalf("attempt %d may read up to %d, want %d", a.id, a.credit, upTo)
+	}
+}
+
+func (s *script) wantClose(conn uint32) {
+	s.t.Helper()
+	s.want(fmt.Sprintf("CloseConn %d", conn), func(a Action) bool { return a.Kind == CloseConn && a.Conn == conn })
+}
+
+func (s *script) wantKeep(conn uint32) {
+	s.t.Helper()
+	s.want(fmt.Sprintf("Keep %d", conn), func(a Action) bool { return a.Kind == Keep && a.Conn == conn })
+}
+
+// wantReport takes a report on a link: ReportSilent, ReportAlive, ReportFailed, TakenOver.
+func (s *script) wantReport(k ActionKind, link int8) Action {
+	s.t.Helper()
+	return s.want(fmt.Sprintf("report %d on link %d", k, link), func(a Action) bool { return a.Kind == k && a.Link == link })
+}
+
+func (s *script) wantDone() {
+	s.t.Helper()
+	s.want("Done", func(a Action) bool { return a.Kind == Done })
+}
+
+func (s *script) wantFail(why Why) {
+	s.t.Helper()
+	if a := s.want("Fail", func(a Action) bool { return a.Kind == Fail }); a.Why != why {
+		s.t.Fatalf("fails for %v, want %v", a.Why, why)
+	}
+	s.drop(CloseConn, Keep)
+	s.quiet()
+}
+
+// drop takes pending actions of some kinds.
+func (s *script) drop(kinds ...ActionKind) {
+	s.pending = slices.DeleteFunc(s.pending, func(a Action) bool { return slices.Contains(kinds, a.Kind) })
+}
+
+// quiet fails the test if anything is pending but credits and the wish for a window.
+func (s *script) quiet() {
+	s.t.Helper()
+	s.drop(Credit, Want)
+	if len(s.pending) > 0 {
+		s.t.Fatalf("want nothing more, have %s", s.show())
+	}
+}
+
+var kindNames = map[ActionKind]string{
+	Open: "Open", Fetch: "Fetch", FetchAll: "FetchAll", Credit: "Credit", CloseConn: "CloseConn", Keep: "Keep", Want: "Want",
+	ReportSilent: "ReportSilent", ReportAlive: "ReportAlive", ReportFailed: "ReportFailed", TakenOver: "TakenOver", Done: "Done",
+	Fail: "Fail",
+}
+
+func (s *script) show() string {
+	out := "nothing"
+	for i, a := range s.pending {
+		if i == 0 {
+			out = ""
+		}
+		out += fmt.Sprintf("%s{link %d conn %d attempt %d %v upTo %d why %v} ", kindNames[a.Kind], a.Link, a.Conn, a.Attempt, a.Range,
+			a.UpTo, a.Why)
+	}
+	return out
+}
+
+// free tells what nobody asked for.
+func (s *script) free() []segment.Range { return slices.Clone(s.m.led.Free()) }
+
+func (s *script) wantFree(want ...segment.Range) {
+	s.t.Helper()
+	if got := s.free(); !slices.Equal(got, want) {
+		s.t.Fatalf("free: %v, want %v", got, want)
+	}
+}
+
+func (s *script) wantWaste(n int64) {
+	s.t.Helper()
+	if _, w := s.m.Received(); w != n {
+		s.t.Fatalf("waste %d, want %d", w, n)
+	}
+}
