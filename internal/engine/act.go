@@ -75,7 +75,7 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 	case transfer.Open:
 		r.lanes[a.Conn] = newLane(r, a.Conn, a.Link)
 	case transfer.Fetch, transfer.FetchAll:
-		f := &fetch{id: a.Attempt, link: a.Link, ask: r.ask(a), more: make(chan struct{}, 1), verdict: make(chan verdict, 1), asked: now}
+		f := &fetch{id: a.Attempt, conn: a.Conn, link: a.Link, ask: r.ask(a), more: make(chan struct{}, 1), verdict: make(chan verdict, 1), asked: now}
 		f.credit.Store(a.UpTo)
 		r.fetches[a.Attempt] = f
 		if r.version != nil {
@@ -113,10 +113,15 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 	}
 }
 
-// retire forgets a lane that is ending.
+// retire forgets a lane that is ending, and its attempts.
 func (r *run) retire(conn uint32) {
 	l := r.lanes[conn]
 	delete(r.lanes, conn)
+	for id, f := range r.fetches {
+		if f.conn == conn {
+			delete(r.fetches, id)
+		}
+	}
 	r.kept = append(r.kept, l)
 }
 

@@ -26,8 +26,8 @@ type Opener interface {
 	Open(ctx context.Context, l link.Link, t Target) (Conn, error)
 }
 
-// Conn is an HTTP/1.1 connection to one origin over one link, owned by one transfer at a time. Requests may be
-// pipelined: several Send calls may precede their Next calls; answers come in the order of the requests.
+// Conn is an HTTP connection to one origin over one link, owned by one transfer at a time. Requests may be pipelined:
+// several Send calls may precede their Next calls; answers come in the order of the requests, over HTTP/2 too.
 // Send and Next may run in different goroutines; neither is called concurrently with itself.
 type Conn interface {
 	// Send writes one request.
@@ -50,6 +50,8 @@ type ConnInfo struct {
 	Reused bool          // an earlier transfer used it
 	RTT    time.Duration // time of the TCP handshake, 0 if unknown
 	Remote string        // address of the origin, for logs at debug level
+	// Multiplexed says that requests may be pipelined without trying: each is a stream of its own (HTTP/2).
+	Multiplexed bool
 }
 
 // Ask is one GET.

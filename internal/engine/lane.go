@@ -40,6 +40,7 @@ const (
 // fetch is one attempt.
 type fetch struct {
 	id      uint32
+	conn    uint32
 	ask     Ask
 	credit  atomic.Int64
 	more    chan struct{} // credit has grown
@@ -124,7 +125,9 @@ func (l *lane) send() {
 	if rtt == 0 && !info.Reused {
 		rtt = time.Since(began)
 	}
-	l.r.tell(event{lane: l, Event: transfer.Event{Kind: transfer.Opened, Conn: l.id, RTT: rtt, Reused: info.Reused}})
+	l.r.tell(event{lane: l, Event: transfer.Event{
+		Kind: transfer.Opened, Conn: l.id, RTT: rtt, Reused: info.Reused, Multiplexed: info.Multiplexed,
+	}})
 	l.alive.Go(func() { l.read(c) })
 	for {
 		select {

@@ -65,6 +65,10 @@ func (r *run) firstReply(e event) time.Time {
 		return r.handle(transfer.Event{Kind: transfer.Ended, Attempt: f.id, Why: transfer.Changed})
 	}
 	reason, again := r.judge(reply, e.err)
+	if (again || reason == "status") && r.copyOf(f) { // the request that it repeats may still be answered (R119)
+		f.verdict <- drop
+		return r.handle(transfer.Event{Kind: transfer.Ended, Attempt: f.id, Why: transfer.Refused})
+	}
 	r.interim.close()
 	switch {
 	case again:
@@ -83,6 +87,16 @@ func (r *run) firstReply(e event) time.Time {
 	f.verdict <- read
 	r.started <- start{resp: r.response(reply, end)}
 	return r.handle(transfer.Event{Kind: transfer.Headed, Attempt: f.id, Range: reply.Range, Size: id.Total, Close: reply.Close})
+}
+
+// copyOf reports whether f repeats a first request that is still waited for.
+func (r *run) copyOf(f *fetch) bool {
+	for id := range r.fetches {
+		if id < f.id {
+			return true
+		}
+	}
+	return false
 }
 
 // judge returns why the answer is handed on as it comes ("" = it becomes a transfer), or that the request must be made
