@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/transfer"
@@ -33,6 +35,7 @@ type Dial func(ctx context.Context, l link.Link, network, addr string) (net.Conn
 type Pool struct {
 	dial Dial
 	tls  *tls.Config
+	h2   *http2.Transport
 
 	mu     sync.Mutex
 	idle   []*idle // in order of release
@@ -60,6 +63,7 @@ type stream struct {
 	tail   *tail    // of TLS, else nil
 	wire   *wire
 	br     *bufio.Reader
+	h2     *http2.ClientConn // HTTP/2 in place of wire and br, else nil
 	rtt    time.Duration
 }
 
@@ -69,10 +73,10 @@ func New(dial Dial, roots *x509.CertPool) *Pool {
 	if dial == nil {
 		panic("origin: New without a dial function")
 	}
-	return &Pool{dial: dial, tls: &tls.Config{
+	return &Pool{dial: dial, h2: newHTTP2(), tls: &tls.Config{
 		RootCAs:    roots,
 		MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"http/1.1"},
+		NextProtos: []string{http2.NextProtoTLS, "http/1.1"},
 	}}
 }
 
@@ -80,7 +84,7 @@ func New(dial Dial, roots *x509.CertPool) *Pool {
 func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.Conn, error) {
 	k := key{l.Name, t.Scheme, t.Host, t.Addr}
 	if s := p.take(k); s != nil {
-		return newConn(p, s, true), nil
+		return p.hand(s, true), nil
 	}
 	nc, err := p.dial(ctx, l, "tcp", t.Addr)
 	if err != nil {
@@ -88,14 +92,28 @@ func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.C
 	}
 	s := &stream{key: k, socket: nc, conn: nc, rtt: handshakeRTT(nc)}
 	if t.Scheme == "https" {
-		if err := s.secure(ctx, p.tls, t.Host); err != nil {
+		err := s.secure(ctx, p.tls, t.Host)
+		if err == nil {
+			err = s.negotiate(p.h2)
+		}
+		if err != nil {
 			nc.Close()
 			return nil, dialError(l, err)
 		}
 	}
-	s.wire = &wire{conn: s.conn}
-	s.br = bufio.NewReaderSize(s.wire, bufferSize)
-	return newConn(p, s, false), nil
+	if s.h2 == nil {
+		s.wire = &wire{conn: s.conn}
+		s.br = bufio.NewReaderSize(s.wire, bufferSize)
+	}
+	return p.hand(s, false), nil
+}
+
+// hand gives s to a new owner.
+func (p *Pool) hand(s *stream, reused bool) engine.Conn {
+	if s.h2 != nil {
+		return newH2Conn(p, s, reused)
+	}
+	return newConn(p, s, reused)
 }
 
 func (s *stream) secure(ctx context.Context, c *tls.Config, authority string) error {
@@ -107,8 +125,13 @@ func (s *stream) secure(ctx context.Context, c *tls.Config, authority string) er
 	return tc.HandshakeContext(ctx)
 }
 
-// usable reports whether a connection between two transfers may be kept: it is open and nothing has arrived on it.
+// usable reports whether a connection between two transfers may be kept: it is open and nothing has arrived on it. Of
+// HTTP/2, which reads by itself, the state tells: neither closed nor told to go away.
 func (s *stream) usable() bool {
+	if s.h2 != nil {
+		state := s.h2.State()
+		return !state.Closed && !state.Closing
+	}
 	waits, err := waiting(s.socket)
 	return !waits && err == nil
 }

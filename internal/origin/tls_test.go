@@ -37,7 +37,7 @@ func secured(t *testing.T, serve func(*tls.Conn, net.Conn)) (*origin.Pool, engin
 			return
 		}
 		defer nc.Close()
-		serve(tls.Server(nc, &tls.Config{Certificates: h.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}}), nc)
+		serve(tls.Server(nc, &tls.Config{Certificates: h.TLS.Certificates, NextProtos: []string{"http/1.1"}}), nc)
 	}()
 	p := origin.New(func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, l.Addr().String())

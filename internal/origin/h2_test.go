@@ -1,0 +1,241 @@
+package origin_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin"
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+const h2Tag = `"v1"`
+
+// h2rig is an HTTP/2 origin of one object and a pool whose links lead there.
+type h2rig struct {
+	t      testing.TB
+	server *httptest.Server
+	pool   *origin.Pool
+	object []byte
+	dials  atomic.Int64
+}
+
+// newH2 serves object with wrap around the handler that answers ranges of it.
+func newH2(t testing.TB, size int, wrap func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc)) *h2rig {
+	t.Helper()
+	r := &h2rig{t: t, object: make([]byte, size)}
+	for i := range r.object {
+		r.object[i] = byte(i ^ i>>8 ^ i>>16)
+	}
+	serve := func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("ETag", h2Tag)
+		w.Header().Set("Content-Type", "application/octet-stream")
+		http.ServeContent(w, q, "", time.Time{}, bytes.NewReader(r.object))
+	}
+	r.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.ProtoMajor != 2 {
+			t.Errorf("asked over %s", q.Proto)
+		}
+		if wrap != nil {
+			wrap(w, q, serve)
+			return
+		}
+		serve(w, q)
+	}))
+	r.server.EnableHTTP2 = true
+	r.server.StartTLS()
+	roots := x509.NewCertPool()
+	roots.AddCert(r.server.Certificate())
+	r.pool = origin.New(func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
+		r.dials.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, r.server.Listener.Addr().String())
+	}, roots)
+	t.Cleanup(func() { r.pool.Close(); r.server.CloseClientConnections(); r.server.Close() })
+	return r
+}
+
+func (r *h2rig) target() engine.Target {
+	return engine.Target{Scheme: "https", Host: "example.com:8443", Addr: "example.com:8443", Path: "/object"}
+}
+
+func (r *h2rig) open() engine.Conn {
+	r.t.Helper()
+	c, err := r.pool.Open(r.t.Context(), links[0], r.target())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if !c.Info().Multiplexed {
+		r.t.Fatal("no HTTP/2 connection")
+	}
+	r.t.Cleanup(c.Close)
+	return c
+}
+
+// ask asks for a range of the version that the object has.
+func (r *h2rig) ask(start, end int64) engine.Ask {
+	return engine.Ask{Target: r.target(), Range: segment.Range{Start: start, End: end}, IfRange: h2Tag,
+		Want: &engine.Identity{Total: int64(len(r.object)), Validator: h2Tag, ETag: h2Tag, Type: "application/octet-stream"}}
+}
+
+func (r *h2rig) send(c engine.Conn, asks ...engine.Ask) {
+	r.t.Helper()
+	for _, a := range asks {
+		if err := c.Send(a); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// next reads one good answer and checks its bytes.
+func (r *h2rig) next(c engine.Conn) *engine.Reply {
+	r.t.Helper()
+	reply, err := c.Next()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	b, err := io.ReadAll(reply.Body)
+	if err != nil || !bytes.Equal(b, r.object[reply.Range.Start:reply.Range.End]) {
+		r.t.Fatalf("%v: %d bytes, right ones: no, or %v", reply.Range, len(b), err)
+	}
+	return reply
+}
+
+func TestH2TenRangesInFlight(t *testing.T) {
+	const n, size = 10, 2 << 20 // together more than may wait unread
+	r := newH2(t, n*size, nil)
+	c := r.open()
+	for i := range int64(n) {
+		r.send(c, r.ask(i*size, (i+1)*size))
+	}
+	for i := range int64(n) {
+		if got := r.next(c).Range.Start; got != i*size {
+			t.Fatalf("answer %d begins at %d", i, got)
+		}
+	}
+	c.Release()
+	again := r.open()
+	if !again.Info().Reused || r.dials.Load() != 1 {
+		t.Errorf("not used again: %+v, %d dials", again.Info(), r.dials.Load())
+	}
+	r.send(again, r.ask(1, 2))
+	r.next(again)
+}
+
+func TestH2Judgement(t *testing.T) {
+	tests := []struct {
+		name string
+		wrap func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc)
+		want transfer.Why
+	}{
+		{"R96 another version", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) {
+			w.Header().Set("ETag", `"v2"`)
+			w.Header().Set("Content-Range", "bytes 0-999/100000")
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(make([]byte, 1000))
+		}, transfer.Changed},
+		{"403", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) { w.WriteHeader(http.StatusForbidden) },
+			transfer.Refused},
+		{"R105 503", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) { w.WriteHeader(503) }, transfer.Busy},
+		{"R133 head over the limit", func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc) {
+			for i := range 40 {
+				w.Header().Set("X-"+strconv.Itoa(i), string(bytes.Repeat([]byte("x"), 10_000)))
+			}
+			serve(w, q)
+		}, transfer.Refused},
+		{"R128 reset before the head", func(http.ResponseWriter, *http.Request, http.HandlerFunc) { panic(http.ErrAbortHandler) },
+			transfer.Unanswered},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newH2(t, 100_000, tt.wrap)
+			c := r.open()
+			r.send(c, r.ask(0, 1000))
+			_, err := c.Next()
+			if got := why(t, err); got != tt.want {
+				t.Errorf("%v (%v), want %v", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestR128_H2ResetInMidBody(t *testing.T) {
+	r := newH2(t, 100_000, func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc) {
+		if q.Header.Get("Range") != "bytes=1000-1999" {
+			serve(w, q)
+			return
+		}
+		w.Header().Set("ETag", h2Tag)
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Content-Range", "bytes 1000-1999/100000")
+		w.WriteHeader(http.StatusPartialContent)
+		w.Write(make([]byte, 400))
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	c := r.open()
+	r.send(c, r.ask(0, 1000), r.ask(1000, 2000))
+	r.next(c)
+	reply, err := c.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(reply.Body)
+	if len(b) != 400 || why(t, err) != transfer.Reset {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+}
+
+func TestH2CloseUnblocks(t *testing.T) {
+	hang := make(chan struct{})
+	in := make(chan struct{}, 8)
+	r := newH2(t, 100_000, func(_ http.ResponseWriter, q *http.Request, _ http.HandlerFunc) {
+		in <- struct{}{}
+		select {
+		case <-hang:
+		case <-q.Context().Done():
+		}
+	})
+	defer close(hang)
+	c := r.open()
+	r.send(c, r.ask(0, 1000), r.ask(1000, 2000))
+	failed := make(chan error)
+	go func() { _, err := c.Next(); failed <- err }()
+	<-in
+	c.Close()
+	if err := <-failed; why(t, err) != transfer.Canceled {
+		t.Error(err)
+	}
+	if err := c.Send(r.ask(0, 1)); why(t, err) != transfer.Canceled {
+		t.Error(err)
+	}
+}
+
+func TestR125_H2CloseOfABodyCancelsItsStream(t *testing.T) {
+	r := newH2(t, 16<<20, nil)
+	c := r.open()
+	r.send(c, r.ask(0, 10<<20), r.ask(5, 100))
+	reply, err := c.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(reply.Body, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	reply.Body.Close()
+	r.next(c)
+	c.Release()
+	if !r.open().Info().Reused {
+		t.Error("the connection is gone")
+	}
+}

@@ -1,0 +1,174 @@
+package origin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/origin/byterange"
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+var errMalformed = errors.New("malformed answer")
+
+// exchange is one request and its answer. run owns it until done is closed, then the reader does; what is marked belongs
+// to the connection's mu.
+type exchange struct {
+	ask     *engine.Ask
+	req     *http.Request
+	behind  bool  // sent before the answers to earlier requests were read
+	need    int64 // bytes that the answer may hold unread (mu)
+	written bool  // the request is written or never will be (mu)
+
+	interim chan interim  // never full: trace counts
+	done    chan struct{} // closed when what follows is set
+
+	resp      *http.Response
+	verdict   Verdict
+	unwanted  bool  // the body was cancelled: the answer is not the one wanted
+	err       error // no answer
+	unwritten bool  // with err: the request was never written
+}
+
+type interim struct {
+	status int
+	header http.Header
+}
+
+// newExchange makes the request that a asks for; it carries the fields that HTTP/1.1 would.
+func newExchange(ctx context.Context, a *engine.Ask) (*exchange, error) {
+	h := http.Header{}
+	if err := eachField(a, h.Add); err != nil {
+		return nil, err
+	}
+	h.Del("Host")
+	// RFC 9113 section 8.2.2: fields that belong to a connection make a request malformed.
+	for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te"} {
+		h.Del(name)
+	}
+	if len(h["User-Agent"]) == 0 {
+		h["User-Agent"] = []string{""} // http2 then sends none
+	}
+	// An opaque path goes out byte for byte; where it looks like an authority, net/url wants the real one before it.
+	opaque := a.Target.Path
+	if strings.HasPrefix(opaque, "//") {
+		opaque = "//" + a.Target.Host + opaque
+	}
+	req := &http.Request{
+		Method: http.MethodGet,
+		URL:    &url.URL{Scheme: "https", Host: a.Target.Host, Opaque: opaque},
+		Host:   a.Target.Host,
+		Header: h,
+		Proto:  "HTTP/2.0", ProtoMajor: 2,
+	}
+	x := &exchange{ask: a, need: streamWindow, interim: make(chan interim, MaxInterim), done: make(chan struct{})}
+	if a.Range != (segment.Range{}) && a.Range.End != byterange.Open {
+		x.need = min(x.need, a.Range.Len())
+	}
+	x.req = req.WithContext(ctx)
+	return x, nil
+}
+
+// trace makes http2 tell when the request is written and which interim answers come.
+func (x *exchange) trace(wrote func(*exchange)) {
+	room, count := maxHead, 0
+	x.req = x.req.WithContext(httptrace.WithClientTrace(x.req.Context(), &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { wrote(x) },
+		Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+			for name, values := range h {
+				for _, v := range values {
+					room -= len(name) + len(v)
+				}
+			}
+			switch count++; {
+			case code == http.StatusSwitchingProtocols: // RFC 9113 section 8.6
+				return errSwitched
+			case count > MaxInterim:
+				return errInterim
+			case room < 0:
+				return errHeadTooLong
+			}
+			x.interim <- interim{code, http.Header(h)}
+			return nil
+		},
+	}))
+}
+
+// await waits for the head of the answer and hands out interim answers until then.
+func (x *exchange) await() {
+	tell := func(i interim) {
+		if x.ask.Interim != nil {
+			x.ask.Interim(i.status, i.header)
+		}
+	}
+	for {
+		select {
+		case i := <-x.interim:
+			tell(i)
+		case <-x.done:
+			for len(x.interim) > 0 {
+				tell(<-x.interim)
+			}
+			return
+		}
+	}
+}
+
+// judge takes a head. It ends the stream of an answer that is not wanted: its bytes would fill the window.
+func (x *exchange) judge(resp *http.Response, now time.Time) error {
+	x.resp = resp
+	if resp.StatusCode < 200 || resp.StatusCode > 999 {
+		resp.Body.Close()
+		return errors.Join(errMalformed, errBadStatus)
+	}
+	if resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified {
+		resp.Body.Close() // a Content-Length there is that of another answer (RFC 9110 section 8.6)
+		resp.Body, resp.ContentLength = http.NoBody, 0
+	}
+	h := Head{Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength, Trailer: len(resp.Trailer) > 0}
+	if x.ask.Want == nil {
+		x.verdict = Identify(x.ask, h)
+		return nil
+	}
+	x.verdict = Check(x.ask, h, now)
+	if x.verdict.Err != nil {
+		x.unwanted = true
+		resp.Body.Close()
+	}
+	return nil
+}
+
+// lost says what it means that x got no answer. What the origin did not act on (REFUSED_STREAM, GOAWAY: RFC 9113 section
+// 8.7) is Stale or Unanswered, a malformed head Refused.
+func (c *h2conn) lost(x *exchange) transfer.Why {
+	var reset http2.StreamError
+	var broke http2.ConnectionError
+	var away http2.GoAwayError
+	switch {
+	case errors.Is(x.err, errMalformed):
+		return transfer.Refused
+	case errors.As(x.err, &reset):
+		switch reset.Code {
+		case http2.ErrCodeProtocol, http2.ErrCodeHTTP11Required, http2.ErrCodeInadequateSecurity:
+			return transfer.Refused
+		case http2.ErrCodeEnhanceYourCalm:
+			return transfer.Busy
+		}
+	case errors.As(x.err, &broke) && !x.behind: // else it may be another answer that broke the connection
+		return transfer.Refused
+	case errors.As(x.err, &away) && away.ErrCode == http2.ErrCodeEnhanceYourCalm:
+		return transfer.Busy
+	case x.unwritten && c.h2.CanTakeNewRequest(): // too long for this origin, or such
+		return transfer.Refused
+	}
+	return c.unanswered()
+}
