@@ -88,35 +88,49 @@ func TestR096_EachClause(t *testing.T) {
 		{"R100 Last-Modified missing beside ETag", wantTag(), del("Last-Modified"), "", 0, ok},
 		{"R92 Last-Modified differs beside ETag", wantTag(), set("Last-Modified", date), "last_modified", transfer.Changed, ok},
 		{"R100 by date", wantDate(), del("ETag"), "", 0, ok},
-		{"R100 by date, date missing", wantDate(), func(h *Head) { del("ETag")(h); del("Last-Modified")(h) }, "last_modified",
-			transfer.Changed, ok},
-		{"R92 by date, other date", wantDate(), func(h *Head) { del("ETag")(h); set("Last-Modified", date)(h) }, "last_modified",
-			transfer.Changed, ok},
+		{
+			"R100 by date, date missing", wantDate(), func(h *Head) { del("ETag")(h); del("Last-Modified")(h) }, "last_modified",
+			transfer.Changed, ok,
+		},
+		{
+			"R92 by date, other date", wantDate(), func(h *Head) { del("ETag")(h); set("Last-Modified", date)(h) }, "last_modified",
+			transfer.Changed, ok,
+		},
 		{"R100 by date, an ETag appears", wantDate(), func(*Head) {}, "etag", transfer.Changed, ok},
-		{"no strong validator known", &engine.Identity{Total: testSize, ETag: `W/"a"`}, set("ETag", `W/"a"`), "validator",
-			transfer.Changed, ok},
+		{
+			"no strong validator known", &engine.Identity{Total: testSize, ETag: `W/"a"`}, set("ETag", `W/"a"`), "validator",
+			transfer.Changed, ok,
+		},
 		{"R104 multipart", wantTag(), set("Content-Type", "Multipart/ByteRanges; boundary=x"), "multipart", transfer.BadRange, ok},
 		{"R96 coding appears", wantTag(), set("Content-Encoding", "gzip"), "coding", transfer.Changed, ok},
 		{"R96 coding identity", wantTag(), set("Content-Encoding", "identity"), "", 0, ok},
 		{"R114 other type", wantTag(), set("Content-Type", "text/html"), "type", transfer.Changed, ok},
 		{"R114 type left out", wantTag(), del("Content-Type"), "", 0, ok},
 		{"R102 same version, whole", wantTag(), func(h *Head) { h.Status, h.Length = 200, testSize }, "status", transfer.NoRange, ok},
-		{"R102 same version by date, whole", wantDate(), func(h *Head) { del("ETag")(h); h.Status, h.Length = 200, testSize },
-			"status", transfer.NoRange, ok},
+		{
+			"R102 same version by date, whole", wantDate(), func(h *Head) { del("ETag")(h); h.Status, h.Length = 200, testSize },
+			"status", transfer.NoRange, ok,
+		},
 		{"R102 same version, chunked", wantTag(), func(h *Head) { h.Status, h.Length = 200, -1 }, "status", transfer.NoRange, ok},
-		{"R102 other version, whole", wantTag(), func(h *Head) { h.Status, h.Length = 200, testSize; set("ETag", `"b"`)(h) },
-			"etag", transfer.Changed, ok},
+		{
+			"R102 other version, whole", wantTag(), func(h *Head) { h.Status, h.Length = 200, testSize; set("ETag", `"b"`)(h) },
+			"etag", transfer.Changed, ok,
+		},
 		{"R102 other date, whole", wantDate(), func(h *Head) {
 			h.Status, h.Length = 200, testSize
 			del("ETag")(h)
 			set("Last-Modified", date)(h)
 		}, "last_modified", transfer.Changed, ok},
 		{"R102 other size, whole", wantTag(), func(h *Head) { h.Status, h.Length = 200, 999 }, "total", transfer.Changed, ok},
-		{"R105 login page", wantTag(), func(h *Head) { h.Status, h.Length = 200, 20; set("Content-Type", "text/html;charset=x")(h) },
-			"type", transfer.Refused, ok},
+		{
+			"R105 login page", wantTag(), func(h *Head) { h.Status, h.Length = 200, 20; set("Content-Type", "text/html;charset=x")(h) },
+			"type", transfer.Refused, ok,
+		},
 		{"R103 416", wantTag(), status(416), "status", transfer.Changed, ok},
-		{"R103 416 to a guess", &engine.Identity{Total: -1, Validator: strong, ETag: strong}, status(416), "status",
-			transfer.Refused, ok},
+		{
+			"R103 416 to a guess", &engine.Identity{Total: -1, Validator: strong, ETag: strong}, status(416), "status",
+			transfer.Refused, ok,
+		},
 		{"R105 429", wantTag(), func(h *Head) { h.Status = 429; set("Retry-After", "7")(h) }, "status", transfer.Busy, ok},
 		{"R105 503", wantTag(), status(503), "status", transfer.Busy, ok},
 	}

@@ -307,5 +307,7 @@ func (c *conn) Close() {
 	}
 }
 
-var _ engine.Conn = (*conn)(nil)
-var _ io.ReadCloser = (*body)(nil)
+var (
+	_ engine.Conn   = (*conn)(nil)
+	_ io.ReadCloser = (*body)(nil)
+)

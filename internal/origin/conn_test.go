@@ -257,8 +257,13 @@ func TestLegalAnswers(t *testing.T) {
 		{"R101 chunked", ot.InChunks(), ot.Object{}, later, segment.Range{Start: 1000, End: 2000}, nil},
 		{"R101 until close", ot.CloseDelimited(), ot.Object{}, later, segment.Range{Start: 1000, End: 2000}, nil},
 		{"R48 surplus after the message", ot.SurplusBody(7), ot.Object{}, later, segment.Range{Start: 1000, End: 2000}, nil},
-		{"R53 interim answers", ot.Interim(many("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 32)...), ot.Object{}, later,
-			segment.Range{Start: 1000, End: 2000}, nil},
+		{
+			"R53 interim answers", ot.Interim(many("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 32)...),
+			ot.Object{},
+			later,
+			segment.Range{Start: 1000, End: 2000},
+			nil,
+		},
 		{"R100 by date", nothing, ot.Object{ETag: ot.NoETag}, later, segment.Range{Start: 1000, End: 2000}, nil},
 		{"R77 first: ranged", nothing, ot.Object{}, ranged, segment.Range{Start: 1000, End: 2000}, nil},
 		{"first: open range", nothing, ot.Object{}, open, segment.Range{Start: 1000, End: 5000}, nil},
@@ -271,12 +276,27 @@ func TestLegalAnswers(t *testing.T) {
 		{"R90 first: date too close", ot.LastModifiedOnly(1e9), ot.Object{}, whole, segment.Range{End: 5000}, origin.WeakValidator},
 		{"R90 first: date far enough", ot.LastModifiedOnly(60e9), ot.Object{}, whole, segment.Range{End: 5000}, nil},
 		{"R87 first: HTTP/1.0", ot.HTTP10(), ot.Object{}, whole, segment.Range{End: 5000}, origin.HTTP10},
-		{"R41 first: chunked and a length", join(ot.InChunks(), ot.Set("Content-Length", "9")), ot.Object{}, whole,
-			segment.Range{End: -1}, origin.Framing},
-		{"R41 first: HTTP/1.0 and Transfer-Encoding", join(ot.HTTP10(), ot.Set("Transfer-Encoding", "chunked")), ot.Object{}, whole,
-			segment.Range{End: 5000}, origin.HTTP10},
-		{"R115 first: trailer", join(ot.InChunks(), ot.Set("Trailer", "X-Sum")), ot.Object{}, whole, segment.Range{End: -1},
-			origin.Trailer},
+		{
+			"R41 first: chunked and a length", join(ot.InChunks(), ot.Set("Content-Length", "9")),
+			ot.Object{},
+			whole,
+			segment.Range{End: -1},
+			origin.Framing,
+		},
+		{
+			"R41 first: HTTP/1.0 and Transfer-Encoding", join(ot.HTTP10(), ot.Set("Transfer-Encoding", "chunked")),
+			ot.Object{},
+			whole,
+			segment.Range{End: 5000},
+			origin.HTTP10,
+		},
+		{
+			"R115 first: trailer", join(ot.InChunks(), ot.Set("Trailer", "X-Sum")),
+			ot.Object{},
+			whole,
+			segment.Range{End: -1},
+			origin.Trailer,
+		},
 		{"R87 first: chunked", ot.InChunks(), ot.Object{}, whole, segment.Range{End: -1}, origin.UnknownLength},
 		{"R87 first: until close", ot.CloseDelimited(), ot.Object{}, whole, segment.Range{End: -1}, origin.UnknownLength},
 		{"R40 equal lengths folded", ot.Add("Content-Length", "5000"), ot.Object{}, whole, segment.Range{End: 5000}, nil},
@@ -318,8 +338,10 @@ func TestLegalAnswers(t *testing.T) {
 // The framing of an answer must be beyond doubt.
 func TestR039_R040_R044_BadHeads(t *testing.T) {
 	var heads []string
-	for _, te := range []string{"gzip, chunked", "chunked, chunked", "xchunked", "chunked,identity", ",chunked", "\x0bchunked",
-		"chunked;x=y", "identity", "", "chunked\r\nTransfer-Encoding: chunked", "chu nked"} {
+	for _, te := range []string{
+		"gzip, chunked", "chunked, chunked", "xchunked", "chunked,identity", ",chunked", "\x0bchunked",
+		"chunked;x=y", "identity", "", "chunked\r\nTransfer-Encoding: chunked", "chu nked",
+	} {
 		heads = append(heads, "R39 Transfer-Encoding: "+te)
 	}
 	for _, cl := range []string{"+5", "-1", "0x5", "5_0", "", "5, 5", "9223372036854775808", "5\r\nContent-Length: 6", "5 5", "1e3"} {
@@ -344,9 +366,11 @@ func TestR039_R040_R044_BadHeads(t *testing.T) {
 }
 
 func TestR043_BadChunks(t *testing.T) {
-	for _, body := range []string{"2;\nxx\r\n0\r\n\r\n", "2\r;a\r\nxx\r\n0\r\n\r\n", "0_2\r\nxx\r\n0\r\n\r\n", "+2\r\nxx\r\n0\r\n\r\n",
+	for _, body := range []string{
+		"2;\nxx\r\n0\r\n\r\n", "2\r;a\r\nxx\r\n0\r\n\r\n", "0_2\r\nxx\r\n0\r\n\r\n", "+2\r\nxx\r\n0\r\n\r\n",
 		"00000000000000002\r\nxx\r\n0\r\n\r\n", "2\r\nxxx\r\n0\r\n\r\n", "2\nxx\r\n0\r\n\r\n", "fffffffffffffffff\r\nxx",
-		"2;" + strings.Repeat("e", 5000) + "\r\nxx\r\n0\r\n\r\n"} {
+		"2;" + strings.Repeat("e", 5000) + "\r\nxx\r\n0\r\n\r\n",
+	} {
 		t.Run(fmt.Sprintf("R43 %.20q", body), func(t *testing.T) {
 			r := newRig(t, ot.Object{Size: 5000}, ot.Raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"+body), ot.ClosesEarly())
 			c := r.open(0)
