@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -34,6 +36,12 @@ type h2rig struct {
 // newH2 serves object with wrap around the handler that answers ranges of it.
 func newH2(t testing.TB, size int, wrap func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc)) *h2rig {
 	t.Helper()
+	r := unstartedH2(t, size, wrap)
+	r.start()
+	return r
+}
+
+func unstartedH2(t testing.TB, size int, wrap func(http.ResponseWriter, *http.Request, http.HandlerFunc)) *h2rig {
 	r := &h2rig{t: t, object: make([]byte, size)}
 	for i := range r.object {
 		r.object[i] = byte(i ^ i>>8 ^ i>>16)
@@ -53,7 +61,12 @@ func newH2(t testing.TB, size int, wrap func(w http.ResponseWriter, r *http.Requ
 		}
 		serve(w, q)
 	}))
+	return r
+}
+
+func (r *h2rig) start() {
 	r.server.EnableHTTP2 = true
+	r.server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail on purpose
 	r.server.StartTLS()
 	roots := x509.NewCertPool()
 	roots.AddCert(r.server.Certificate())
@@ -61,8 +74,7 @@ func newH2(t testing.TB, size int, wrap func(w http.ResponseWriter, r *http.Requ
 		r.dials.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, network, r.server.Listener.Addr().String())
 	}, roots)
-	t.Cleanup(func() { r.pool.Close(); r.server.CloseClientConnections(); r.server.Close() })
-	return r
+	r.t.Cleanup(func() { r.pool.Close(); r.server.CloseClientConnections(); r.server.Close() })
 }
 
 func (r *h2rig) target() engine.Target {
@@ -237,5 +249,175 @@ func TestR125_H2CloseOfABodyCancelsItsStream(t *testing.T) {
 	c.Release()
 	if !r.open().Info().Reused {
 		t.Error("the connection is gone")
+	}
+}
+
+// An origin that allows one stream at a time gets the requests one by one, in order.
+func TestR130_OneStream(t *testing.T) {
+	r := unstartedH2(t, 1<<20, nil)
+	r.server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 1}
+	r.start()
+	c := r.open()
+	for i := range int64(8) {
+		r.send(c, r.ask(i*1000, i*1000+1000))
+	}
+	for range 8 {
+		r.next(c)
+	}
+}
+
+// An answer that comes late holds up the ones behind it, and loses none of them.
+func TestH2SlowStream(t *testing.T) {
+	behind := make(chan struct{})
+	r := newH2(t, 8<<20, func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc) {
+		switch q.Header.Get("Range") {
+		case "bytes=1-9":
+			w.Header().Set("Content-Range", "bytes 1-9/8388608")
+			w.Header().Set("ETag", h2Tag)
+			w.WriteHeader(http.StatusPartialContent)
+			w.(http.Flusher).Flush()
+			<-behind
+			w.Write([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9}) // as in the object
+		case "bytes=10-3000000":
+			serve(w, q)
+			close(behind)
+		default:
+			serve(w, q)
+		}
+	})
+	c := r.open()
+	r.send(c, r.ask(1, 10), r.ask(10, 3_000_001), r.ask(5, 9))
+	for range 3 {
+		r.next(c)
+	}
+}
+
+func TestR127_H2Shutdown(t *testing.T) {
+	release, in := make(chan struct{}), make(chan struct{}, 2)
+	r := newH2(t, 1<<20, func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc) {
+		if q.Header.Get("Range") != "bytes=0-99" {
+			in <- struct{}{}
+			<-release
+		}
+		serve(w, q)
+	})
+	told := make(chan struct{})
+	r.server.Config.RegisterOnShutdown(func() { close(told) })
+	c := r.open()
+	r.send(c, r.ask(0, 100))
+	r.next(c)
+	r.send(c, r.ask(100, 300_000), r.ask(300_000, 600_000))
+	<-in
+	<-in
+	ended := make(chan error, 1)
+	go func() { ended <- r.server.Config.Shutdown(t.Context()) }()
+	<-told
+	close(release)
+	r.next(c)
+	r.next(c)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	err := c.Send(r.ask(0, 100))
+	if err == nil { // the end of the connection has not been noticed yet
+		_, err = c.Next()
+	}
+	if why(t, err) != transfer.Unanswered {
+		t.Error(err)
+	}
+}
+
+func TestR136_H2IdleConnectionDies(t *testing.T) {
+	r := newH2(t, 1000, nil)
+	c := r.open()
+	r.send(c, r.ask(0, 100))
+	r.next(c)
+	c.Release()
+	r.server.CloseClientConnections()
+	c = r.open()
+	if c.Info().Reused { // its end has not been noticed yet
+		err := c.Send(r.ask(0, 100))
+		if err == nil {
+			_, err = c.Next()
+		}
+		if why(t, err) != transfer.Stale {
+			t.Error(err)
+		}
+		c.Release()
+		c = r.open()
+	}
+	r.send(c, r.ask(0, 100))
+	r.next(c)
+	c.Release()
+	r.pool.DropLink(links[0].Name)
+	if r.open().Info().Reused {
+		t.Error("survived its link")
+	}
+}
+
+func TestH2Certificate(t *testing.T) {
+	r := newH2(t, 1000, nil)
+	target := r.target()
+	target.Host = "other.test"
+	_, err := r.pool.Open(t.Context(), links[0], target)
+	var name x509.HostnameError
+	if !errors.As(err, &name) || why(t, err) != transfer.Unreachable {
+		t.Error(err)
+	}
+}
+
+// What answers hold unread is bounded: of ten ranges of 4 MiB, two are asked for while nobody reads.
+func TestR123_UnreadAnswersAreBounded(t *testing.T) {
+	const size = 4 << 20
+	var asked atomic.Int64
+	r := newH2(t, 10*size, func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc) {
+		asked.Add(1)
+		serve(w, q)
+	})
+	c := r.open()
+	for i := range int64(10) {
+		r.send(c, r.ask(i*size, (i+1)*size))
+	}
+	for i := range int64(10) {
+		reply, err := c.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := asked.Load(); n > i+2 {
+			t.Errorf("%d asked when answer %d begins", n, i)
+		}
+		if b, err := io.ReadAll(reply.Body); err != nil || !bytes.Equal(b, r.object[i*size:(i+1)*size]) {
+			t.Fatalf("%d bytes, %v", len(b), err)
+		}
+	}
+}
+
+// R122: one connection carries more than 100 MB/s.
+func BenchmarkH2(b *testing.B) {
+	const size, depth = 2 << 20, 4
+	r := newH2(b, 64<<20, nil)
+	c, err := r.pool.Open(b.Context(), links[0], r.target())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	buf := make([]byte, 32<<10)
+	b.SetBytes(size)
+	sent := 0
+	for i := range b.N {
+		for ; sent < min(i+depth, b.N); sent++ {
+			at := int64(sent%32) * size
+			if err := c.Send(r.ask(at, at+size)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		reply, err := c.Next()
+		if err != nil {
+			b.Fatal(err)
+		}
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, reply.Body, buf)
+		if n != size || err != nil {
+			b.Fatal(n, err)
+		}
 	}
 }
