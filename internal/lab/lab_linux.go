@@ -44,6 +44,10 @@ type Lab struct {
 	services  sync.WaitGroup // goroutines of nginx and DNS
 	closeOnce sync.Once
 	closeErr  error
+
+	certOnce sync.Once
+	cert     Certificate // valid once certOnce is done, as is certErr
+	certErr  error
 }
 
 // New sets a scenario up. ctx bounds the set-up only. The caller must Close the lab.

@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -404,6 +406,57 @@ func TestLimitNeedsBothLinks(t *testing.T) {
 		if down, up, _ := link.Counters(); down.InFlight+up.InFlight != 0 {
 			t.Errorf("%s is not empty after Fresh", link.Name)
 		}
+	}
+}
+
+func TestHTTPS(t *testing.T) {
+	l := start(t, twoLinks())
+	n := serve(t, l)
+	o := object(t, n, 300_000)
+	trusted, err := l.trusted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := l.StartNginx(t.Context(), NginxOptions{Port: 8080, TLSPort: 8443, NoHTTP2: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		url, want string
+		nginx     *Nginx
+		roots     *x509.CertPool
+	}{
+		{n.SecureURL(o), "HTTP/2.0", n, trusted},
+		{old.SecureURL(o), "HTTP/1.1", old, trusted},
+		{n.SecureURL(o), "", n, x509.NewCertPool()},
+	} {
+		transport := &http.Transport{
+			DialContext: l.DialContext, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: tt.roots},
+		}
+		res, err := (&http.Client{Transport: transport}).Get(tt.url)
+		if tt.want == "" {
+			if err == nil {
+				res.Body.Close()
+				t.Error("a client that trusts nobody trusts the origin")
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := sha256.New()
+		_, err = io.Copy(h, res.Body)
+		res.Body.Close()
+		transport.CloseIdleConnections()
+		if got := hex.EncodeToString(h.Sum(nil)); got != o.SHA256 || err != nil || res.Proto != tt.want {
+			t.Errorf("%s: %s, %v, sha256 %s", tt.url, res.Proto, err, got)
+		}
+		if logged := logged(t, tt.nginx, 1); logged[0].Protocol != tt.want {
+			t.Errorf("%s: nginx logged %+v", tt.url, logged[0])
+		}
+	}
+	if _, err := l.Limit(t.Context(), n.SecureURL(o), o.Size, l.Links()...); err != nil {
+		t.Error(err)
 	}
 }
 

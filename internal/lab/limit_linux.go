@@ -3,6 +3,7 @@ package lab
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -14,7 +15,8 @@ import (
 )
 
 // Limit measures the bundling limit: one unbounded GET over each of the links at the same moment, each on a fresh
-// connection; the time until their bodies sum to size. Then all are closed. Call Fresh before it.
+// connection; the time until their bodies sum to size. Then all are closed. An https URL is fetched by HTTP/1.1 over TLS.
+// Call Fresh before it.
 func (l *Lab) Limit(ctx context.Context, rawURL string, size Bytes, links ...*Link) (time.Duration, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -51,7 +53,7 @@ func (l *Link) get(ctx context.Context, u *url.URL, received func(n int)) error 
 		host = OriginAddr.String()
 	}
 	if port == "" {
-		port = "80"
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	conn, err := l.DialContext(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
@@ -59,6 +61,13 @@ func (l *Link) get(ctx context.Context, u *url.URL, received func(n int)) error 
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if u.Scheme == "https" {
+		trusted, err := l.lab.trusted()
+		if err != nil {
+			return err
+		}
+		conn = tls.Client(conn, &tls.Config{RootCAs: trusted, ServerName: host})
+	}
 	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}, Close: true}
 	if err := req.Write(conn); err != nil {
 		return fmt.Errorf("over %s: %w", l.Name, err)

@@ -20,6 +20,8 @@ import (
 // NginxOptions are the settings of an origin.
 type NginxOptions struct {
 	Port              int    // 0 = 80
+	TLSPort           int    // of https, 0 = 443 beside port 80, else none
+	NoHTTP2           bool   // https speaks HTTP/1.1 only
 	KeepaliveRequests int    // requests after which nginx closes a connection, 0 = practically never
 	Directives        string // put into the location of the objects, such as "max_ranges 0;"
 	HTTP              string // put into the http block, such as "limit_conn_zone $binary_remote_addr zone=a:1m;"
@@ -30,6 +32,7 @@ type NginxOptions struct {
 type Nginx struct {
 	lab  *Lab
 	port int
+	tls  int // port of https, 0 = none
 	root string
 	dir  string
 	cmd  *exec.Cmd
@@ -47,6 +50,7 @@ type Request struct {
 	Client     string // address: tells the link
 	BytesSent  int64  // head and body
 	Connection int64  // serial number of the connection
+	Protocol   string // such as "HTTP/2.0"
 }
 
 // practicallyNever is more requests than any test makes on a connection; nginx's own default of 1000 is not.
@@ -59,7 +63,7 @@ pid {{.Dir}}/pid;
 error_log {{.Dir}}/error.log;
 events { worker_connections 1024; }
 http {
-	log_format lab '$request_method\t$status\t$http_range\t$remote_addr\t$bytes_sent\t$connection';
+	log_format lab '$request_method\t$status\t$http_range\t$remote_addr\t$bytes_sent\t$connection\t$server_protocol';
 	access_log {{.Dir}}/access.log lab;
 	client_body_temp_path {{.Dir}}/body;
 	proxy_temp_path {{.Dir}}/proxy;
@@ -75,6 +79,13 @@ http {
 	server {
 		listen {{.Port}};
 		listen [::]:{{.Port}};
+		{{- if .TLS}}
+		listen {{.TLS}} ssl{{.HTTP2}};
+		listen [::]:{{.TLS}} ssl{{.HTTP2}};
+		ssl_certificate {{.Cert.Chain}};
+		ssl_certificate_key {{.Cert.Key}};
+		ssl_protocols TLSv1.2 TLSv1.3;
+		{{- end}}
 		server_name _;
 		root {{.Root}};
 		location / { {{.Directives}} }
@@ -84,10 +95,13 @@ http {
 
 // StartNginx starts nginx with the scenario's objects and waits until it listens. It runs until Stop or the lab's Close.
 func (l *Lab) StartNginx(ctx context.Context, o NginxOptions) (*Nginx, error) {
-	n := &Nginx{lab: l, port: o.Port, root: filepath.Join(l.Dir, "objects"), objects: map[Bytes]Object{}}
+	n := &Nginx{lab: l, port: o.Port, tls: o.TLSPort, root: filepath.Join(l.Dir, "objects"), objects: map[Bytes]Object{}}
 	n.done = make(chan struct{})
 	if n.port == 0 {
 		n.port = 80
+	}
+	if n.tls == 0 && n.port == 80 {
+		n.tls = 443
 	}
 	if o.KeepaliveRequests == 0 {
 		o.KeepaliveRequests = practicallyNever
@@ -111,10 +125,18 @@ func (n *Nginx) start(ctx context.Context, o NginxOptions) error {
 	if n.dir, err = os.MkdirTemp(n.lab.Dir, "nginx"); err != nil {
 		return err
 	}
+	cert, err := n.lab.Certificate()
+	if err != nil {
+		return err
+	}
+	http2 := " http2" // newer versions want a directive of its own, which older ones do not know
+	if o.NoHTTP2 {
+		http2 = ""
+	}
 	var conf bytes.Buffer
 	err = nginxConf.Execute(&conf, map[string]any{
 		"Dir": n.dir, "Root": n.root, "Port": n.port, "Keepalive": o.KeepaliveRequests, "Directives": o.Directives,
-		"HTTP": o.HTTP,
+		"HTTP": o.HTTP, "TLS": n.tls, "HTTP2": http2, "Cert": cert,
 	})
 	if err != nil {
 		return err
@@ -201,19 +223,25 @@ func (n *Nginx) Object(size Bytes) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
-	o.URL = n.url(OriginAddr.String(), size)
+	o.URL = n.url("http", OriginAddr.String(), n.port, size)
 	n.objects[size] = o
 	return o, nil
 }
 
 // NamedURL returns the object's URL with the origin's name instead of its address; it needs StartDNS.
-func (n *Nginx) NamedURL(o Object) string { return n.url(OriginName, o.Size) }
+func (n *Nginx) NamedURL(o Object) string { return n.url("http", OriginName, n.port, o.Size) }
 
-func (n *Nginx) url(host string, size Bytes) string {
-	if n.port != 80 {
-		host += ":" + strconv.Itoa(n.port)
+// SecureURL returns the object's https URL at the origin's address. Clients must trust the lab's Certificate.
+func (n *Nginx) SecureURL(o Object) string { return n.url("https", OriginAddr.String(), n.tls, o.Size) }
+
+// NamedSecureURL is SecureURL with the origin's name; it needs StartDNS.
+func (n *Nginx) NamedSecureURL(o Object) string { return n.url("https", OriginName, n.tls, o.Size) }
+
+func (n *Nginx) url(scheme, host string, port int, size Bytes) string {
+	if port != map[string]int{"http": 80, "https": 443}[scheme] {
+		host += ":" + strconv.Itoa(port)
 	}
-	return "http://" + host + "/" + size.String()
+	return scheme + "://" + host + "/" + size.String()
 }
 
 // Requests returns what nginx has logged: the requests whose answers have ended.
@@ -235,10 +263,10 @@ func (n *Nginx) Requests() ([]Request, error) {
 
 func parseRequest(line string) (Request, error) {
 	f := strings.Split(line, "\t")
-	if len(f) != 6 {
-		return Request{}, errors.New("want 6 fields")
+	if len(f) != 7 {
+		return Request{}, errors.New("want 7 fields")
 	}
-	r := Request{Method: f[0], Range: strings.TrimPrefix(f[2], "-"), Client: f[3]}
+	r := Request{Method: f[0], Range: strings.TrimPrefix(f[2], "-"), Client: f[3], Protocol: f[6]}
 	var errs [3]error
 	r.Status, errs[0] = strconv.Atoi(f[1])
 	r.BytesSent, errs[1] = strconv.ParseInt(f[4], 10, 64)
