@@ -8,9 +8,13 @@ FUZZTIME ?= 30s
 
 # Tests of other programs' behaviour need these Debian packages: "command:package", "-:package" if it has no command.
 # `make test` as root installs what is missing.
-DEBIAN := nginx:nginx-light curl:curl ip:iproute2 wget:wget python3:python3 -:python3-requests gcc:gcc -:libc6-dev
+DEBIAN := nginx:nginx-light curl:curl ip:iproute2 wget:wget python3:python3 -:python3-requests gcc:gcc -:libc6-dev \
+	apache2:apache2-bin lighttpd:lighttpd -:lighttpd-mod-openssl aria2c:aria2 git:git -:python3-pip
 
-.PHONY: help build lab test lint fuzz sim bench demo clean
+# Those that are too large for `make test`; `make matrix` installs them, too.
+MATRIX := node:nodejs chromium:chromium
+
+.PHONY: help build lab test matrix lint fuzz sim bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-6s %s\n", $$1, $$2}' Makefile
@@ -25,6 +29,9 @@ lab: ## build bin/tributary-lab, the developers' tool (running it takes root)
 
 test: ## go vet and all tests; as root it installs the Debian packages they need and runs those in the lab too
 	@GO='$(GO)' DEBIAN='$(DEBIAN)' tools/test.sh
+
+matrix: ## every real client and origin, Caddy (from its module), Chromium and Node too (root)
+	@GO='$(GO)' DEBIAN='$(DEBIAN) $(MATRIX)' tools/matrix.sh
 
 lint: ## gofumpt, staticcheck, govulncheck
 	@GO='$(GO)' TOOL='$(TOOL)' tools/lint.sh

@@ -63,7 +63,6 @@ func TestClients(t *testing.T) {
 		r.isObject(r.read(file), o)
 	})
 	t.Run("requests", func(t *testing.T) {
-		const python = "/usr/bin/python3" // others do not see Debian's packages
 		need(t, python, "python3")
 		if exec.Command(python, "-c", "import requests").Run() != nil {
 			t.Skip("requests is not installed: apt-get install python3-requests")

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Every real client and origin, those too that are too large for `make test`: package e2e's docs say which. GO is the go
+# command, DEBIAN the packages to install: see the Makefile.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+GO=${GO:-go}
+PATH=$PATH:/usr/sbin:/sbin
+
+# shellcheck source=tools/debian.sh
+. tools/debian.sh
+need_packages
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+say 'Building Caddy from its module'
+$GO build -C internal/e2e/testdata/caddy -o "$dir/caddy" . || say 'Caddy is left out: it could not be built'
+PATH=$dir:$PATH $GO test -count=1 -v -timeout 20m -run '^(TestClients|TestRealOrigins|TestBrowser)$' ./internal/e2e
