@@ -37,7 +37,7 @@ const python = "/usr/bin/python3" // others do not see Debian's packages
 var origins = []origin{
 	{"Apache httpd", [2]string{"apache2", "apache2-bin"}, true, true, apache},
 	{"lighttpd", [2]string{"lighttpd", "lighttpd lighttpd-mod-openssl"}, true, true, lighttpd},
-	{"Caddy", [2]string{"caddy", "(not in Debian: make matrix builds it)"}, true, true, caddy},
+	{"Caddy", [2]string{"caddy", "caddy, or make matrix"}, true, true, caddy},
 	{"Python http.server", [2]string{python, "python3"}, false, false, pythonServer},
 }
 
