@@ -234,8 +234,10 @@ var lies = []lie{
 	{name: "R135 wrong range for pipelined requests", faults: faults(OnPipelined(WrongStart(100))), use: both},
 	{name: "R135 whole object for pipelined requests", faults: faults(OnPipelined(IgnoresRange())), use: both},
 	{name: "R135 503 for pipelined requests", faults: faults(OnPipelined(Busy(503, 1))), use: both},
-	{name: "R119 a copy of a slow first request is refused",
-		faults: faults(UntilRequest(1, SlowStart(3500*time.Millisecond)), OnNode(1, Status(403))), use: alone},
+	{
+		name:   "R119 a copy of a slow first request is refused",
+		faults: faults(UntilRequest(1, SlowStart(3500*time.Millisecond)), OnNode(1, Status(403))), use: alone,
+	},
 	{name: "slow first byte", faults: faults(OnNode(0, SlowStart(200*time.Millisecond)))},
 	{name: "slow first byte on one link", faults: second(SlowStart(150 * time.Millisecond))},
 }

@@ -19,8 +19,10 @@ func (r *run) receive(e event) {
 func (r *run) attemptEnded(e event) {
 	if f := e.fetch; f != nil {
 		name := r.slot(f.link).name
-		r.e.observe(Event{Kind: EventAttemptEnded, At: time.Now(), Transfer: r.id, Link: name, Reason: e.Why.String(),
-			Took: time.Since(f.asked)})
+		r.e.observe(Event{
+			Kind: EventAttemptEnded, At: time.Now(), Transfer: r.id, Link: name, Reason: e.Why.String(),
+			Took: time.Since(f.asked),
+		})
 		if e.Why != transfer.Complete && e.Why != transfer.Canceled {
 			r.e.cfg.Log.Debug("attempt failed", "transfer", r.id, "link", name, "why", e.Why.String(), "error", e.err)
 		}

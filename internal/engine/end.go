@@ -35,8 +35,10 @@ func (r *run) finish(err error) {
 	}
 	r.report(time.Now())
 	total, waste := r.m.Received()
-	r.e.observe(Event{Kind: EventTransferEnded, At: time.Now(), Transfer: r.id, Reason: r.result(err), Bytes: total, Waste: waste,
-		Took: time.Since(r.began)})
+	r.e.observe(Event{
+		Kind: EventTransferEnded, At: time.Now(), Transfer: r.id, Reason: r.result(err), Bytes: total, Waste: waste,
+		Took: time.Since(r.began),
+	})
 	known := map[string]estimate.Entry{}
 	for i := range int8(r.links) {
 		if entry := r.m.Learned(time.Now(), i); entry.Rate > 0 {

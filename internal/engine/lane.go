@@ -226,8 +226,10 @@ func (l *lane) body(f *fetch, from io.Reader, r segment.Range) error {
 		n, err := from.Read(b.data[fill:min(blockSize, int64(fill)+max(limit-at, 0))])
 		if n > 0 {
 			b.hold()
-			l.r.tell(event{lane: l, fetch: f, piece: piece{off: at, b: b, lo: fill, hi: fill + n},
-				Event: transfer.Event{Kind: transfer.Read, Attempt: f.id, N: int64(n)}})
+			l.r.tell(event{
+				lane: l, fetch: f, piece: piece{off: at, b: b, lo: fill, hi: fill + n},
+				Event: transfer.Event{Kind: transfer.Read, Attempt: f.id, N: int64(n)},
+			})
 			at += int64(n)
 			fill += n
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
@@ -30,21 +29,14 @@ var (
 
 // conn implements engine.Conn for one transfer. Send and the reading side (Next and body reads) share what mu guards.
 type conn struct {
-	*stream
-	pool *Pool
-	info engine.ConnInfo
+	*tenure
 
 	out []byte // the request being written; owned by Send
 
-	mu       sync.Mutex
-	queue    []pending // sent and not yet read to the end, in order
-	answers  int       // heads read for this owner
-	reading  bool      // the body of queue[0] has been handed out
-	last     bool      // no answer follows the present one
-	broken   bool      // no request may be sent any more
-	given    bool      // closed or released
-	surplus  bool      // bytes arrived that no request asked for
-	canceled bool      // closed by the owner
+	// mu guards these too.
+	queue   []pending // sent and not yet read to the end, in order
+	last    bool      // no answer follows the present one
+	surplus bool      // bytes arrived that no request asked for
 }
 
 type pending struct {
@@ -52,14 +44,7 @@ type pending struct {
 	pipelined bool // sent before the answer to an earlier request was complete
 }
 
-func newConn(p *Pool, s *stream, reused bool) *conn {
-	return &conn{stream: s, pool: p, info: engine.ConnInfo{
-		Reused: reused, RTT: s.rtt, Remote: s.socket.RemoteAddr().String(),
-	}}
-}
-
-// Info implements engine.Conn.
-func (c *conn) Info() engine.ConnInfo { return c.info }
+func newConn(p *Pool, s *stream, reused bool) *conn { return &conn{tenure: newTenure(p, s, reused)} }
 
 // Send implements engine.Conn. A failure after which the origin cannot have acted on the request is Stale or Unanswered;
 // a request that must not be written is Refused.
@@ -106,26 +91,6 @@ func (c *conn) Send(a engine.Ask) error {
 		return c.fail("send", c.unanswered(), err)
 	}
 	return nil
-}
-
-// unanswered returns the Why of a request that got no byte of an answer.
-func (c *conn) unanswered() transfer.Why {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.info.Reused && c.answers == 0 {
-		return transfer.Stale
-	}
-	return transfer.Unanswered
-}
-
-// fail makes the error of an attempt; whatever happens after the owner's Close is Canceled.
-func (c *conn) fail(op string, why transfer.Why, err error) *engine.AttemptError {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.canceled {
-		why, err = transfer.Canceled, errClosed
-	}
-	return &engine.AttemptError{Op: op, Link: c.key.link, Why: why, Err: err}
 }
 
 // Next implements engine.Conn. A malformed answer is Refused, but Unanswered if its request was pipelined: there the
@@ -297,12 +262,7 @@ func (c *conn) Release() {
 
 // Close implements engine.Conn. Below TLS no alert is sent: it could block.
 func (c *conn) Close() {
-	c.mu.Lock()
-	given := c.given
-	c.given = true
-	c.canceled = c.canceled || !given
-	c.mu.Unlock()
-	if !given {
+	if c.end() {
 		c.socket.Close()
 	}
 }

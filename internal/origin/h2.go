@@ -1,5 +1,8 @@
 package origin
 
+// net/http's own ClientConn hides what the codes of GOAWAY and of a broken connection say, and the connection state.
+//lint:file-ignore SA1019 see above
+
 import (
 	"crypto/tls"
 	"fmt"
@@ -8,9 +11,10 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// Receive windows of an HTTP/2 connection in bytes (RFC 9113 section 5.2). Memory that answers hold before anybody reads
-// them is outside the engine's budget, so it is bounded here: a well-behaved origin can make a connection hold maxUnread,
-// or streamWindow if one answer of unknown length is all that was asked for; a hostile one connWindow.
+// Receive windows of an HTTP/2 connection in bytes (RFC 9113 section 5.2). What answers hold before anybody reads them is
+// part of the transfer's grant, since no more is asked for than it can hold (transfer.Machine); here it is bounded for each
+// connection: a well-behaved origin can make one hold maxUnread, or streamWindow if one answer of unknown length is all
+// that was asked for; a hostile one connWindow.
 const (
 	// connWindow is twice what is to be in flight: http2 announces what was read only once it is as much as is left of the
 	// window, so half of it is sure to be open.

@@ -77,8 +77,10 @@ var scriptTarget = engine.Target{Scheme: "https", Host: "example.com", Addr: "ex
 
 // scriptAsk asks for bytes n*100 to n*100+99 of 1000.
 func scriptAsk(n int64) engine.Ask {
-	return engine.Ask{Target: scriptTarget, Range: segment.Range{Start: n * 100, End: n*100 + 100}, IfRange: h2Tag,
-		Want: &engine.Identity{Total: 1000, Validator: h2Tag, ETag: h2Tag}}
+	return engine.Ask{
+		Target: scriptTarget, Range: segment.Range{Start: n * 100, End: n*100 + 100}, IfRange: h2Tag,
+		Want: &engine.Identity{Total: 1000, Validator: h2Tag, ETag: h2Tag},
+	}
 }
 
 // asked reads frames up to the next request and returns its stream.
@@ -109,8 +111,10 @@ func (f *frames) fields(pairs ...string) []byte {
 
 // head answers scriptAsk(n) up to the body.
 func (f *frames) head(id uint32, n int64, more ...string) {
-	block := f.fields(append([]string{":status", "206", "etag", h2Tag,
-		"content-range", fmt.Sprintf("bytes %d-%d/1000", n*100, n*100+99)}, more...)...)
+	block := f.fields(append([]string{
+		":status", "206", "etag", h2Tag,
+		"content-range", fmt.Sprintf("bytes %d-%d/1000", n*100, n*100+99),
+	}, more...)...)
 	f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block, EndHeaders: true})
 }
 
@@ -287,8 +291,10 @@ func TestH2NoContent(t *testing.T) {
 	for _, status := range []string{"204", "304"} {
 		c := scripted(t, func(f *frames) {
 			for range 2 {
-				f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: f.asked(), EndStream: true, EndHeaders: true,
-					BlockFragment: f.fields(":status", status, "content-length", "77")})
+				f.fr.WriteHeaders(http2.HeadersFrameParam{
+					StreamID: f.asked(), EndStream: true, EndHeaders: true,
+					BlockFragment: f.fields(":status", status, "content-length", "77"),
+				})
 			}
 		})
 		for range 2 {

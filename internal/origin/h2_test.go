@@ -96,8 +96,10 @@ func (r *h2rig) open() engine.Conn {
 
 // ask asks for a range of the version that the object has.
 func (r *h2rig) ask(start, end int64) engine.Ask {
-	return engine.Ask{Target: r.target(), Range: segment.Range{Start: start, End: end}, IfRange: h2Tag,
-		Want: &engine.Identity{Total: int64(len(r.object)), Validator: h2Tag, ETag: h2Tag, Type: "application/octet-stream"}}
+	return engine.Ask{
+		Target: r.target(), Range: segment.Range{Start: start, End: end}, IfRange: h2Tag,
+		Want: &engine.Identity{Total: int64(len(r.object)), Validator: h2Tag, ETag: h2Tag, Type: "application/octet-stream"},
+	}
 }
 
 func (r *h2rig) send(c engine.Conn, asks ...engine.Ask) {
@@ -156,8 +158,10 @@ func TestH2Judgement(t *testing.T) {
 			w.WriteHeader(http.StatusPartialContent)
 			w.Write(make([]byte, 1000))
 		}, transfer.Changed},
-		{"403", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) { w.WriteHeader(http.StatusForbidden) },
-			transfer.Refused},
+		{
+			"403", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) { w.WriteHeader(http.StatusForbidden) },
+			transfer.Refused,
+		},
 		{"R105 503", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) { w.WriteHeader(503) }, transfer.Busy},
 		{"R133 head over the limit", func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc) {
 			for i := range 40 {
@@ -165,8 +169,10 @@ func TestH2Judgement(t *testing.T) {
 			}
 			serve(w, q)
 		}, transfer.Refused},
-		{"R128 reset before the head", func(http.ResponseWriter, *http.Request, http.HandlerFunc) { panic(http.ErrAbortHandler) },
-			transfer.Unanswered},
+		{
+			"R128 reset before the head", func(http.ResponseWriter, *http.Request, http.HandlerFunc) { panic(http.ErrAbortHandler) },
+			transfer.Unanswered,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

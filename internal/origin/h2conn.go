@@ -23,36 +23,24 @@ var (
 //
 // mu is never held across a call of http2, which may write.
 type h2conn struct {
-	*stream
-	pool   *Pool
-	info   engine.ConnInfo
+	*tenure
 	ctx    context.Context // of every stream
 	cancel context.CancelFunc
 	runs   sync.WaitGroup // goroutines of exchanges
 
-	mu       sync.Mutex
+	// mu guards these too.
 	queue    []*exchange // sent and not yet read to the end, in order
 	started  int         // of queue, how many have a stream
 	starting bool        // the last of these is not written yet
 	settled  bool        // the origin's SETTINGS have come
 	unread   int64       // sum of the started exchanges' need
-	answers  int         // heads read for this owner
-	reading  bool        // the body of queue[0] has been handed out
-	broken   bool        // no request may be sent any more
-	given    bool        // closed or released
-	canceled bool        // closed by the owner
 }
 
 func newH2Conn(p *Pool, s *stream, reused bool) *h2conn {
-	c := &h2conn{stream: s, pool: p, settled: reused, info: engine.ConnInfo{
-		Reused: reused, RTT: s.rtt, Remote: s.socket.RemoteAddr().String(), Multiplexed: true,
-	}}
+	c := &h2conn{tenure: newTenure(p, s, reused), settled: reused}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
-
-// Info implements engine.Conn.
-func (c *h2conn) Info() engine.ConnInfo { return c.info }
 
 // Send implements engine.Conn. It does not wait for the request to be written: a failure to do so is that of Next.
 func (c *h2conn) Send(a engine.Ask) error {
@@ -134,26 +122,6 @@ func (c *h2conn) holds(x *exchange, n int64) {
 		x.need = n
 		c.start()
 	}
-}
-
-// unanswered returns the Why of a request that got no byte of an answer.
-func (c *h2conn) unanswered() transfer.Why {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.info.Reused && c.answers == 0 {
-		return transfer.Stale
-	}
-	return transfer.Unanswered
-}
-
-// fail makes the error of an attempt; whatever happens after the owner's Close is Canceled.
-func (c *h2conn) fail(op string, why transfer.Why, err error) *engine.AttemptError {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.canceled {
-		why, err = transfer.Canceled, errClosed
-	}
-	return &engine.AttemptError{Op: op, Link: c.key.link, Why: why, Err: err}
 }
 
 // Next implements engine.Conn. Closing the Reply's Body before its end cancels the stream and leaves the connection be.
@@ -253,12 +221,7 @@ func (c *h2conn) Release() {
 
 // Close implements engine.Conn. Below TLS no alert is sent: it could block.
 func (c *h2conn) Close() {
-	c.mu.Lock()
-	given := c.given
-	c.given = true
-	c.canceled = c.canceled || !given
-	c.mu.Unlock()
-	if given {
+	if !c.end() {
 		return
 	}
 	c.socket.Close() // before the streams end: what they write must not block

@@ -1,5 +1,7 @@
 package origin
 
+//lint:file-ignore SA1019 see h2.go
+
 import (
 	"bufio"
 	"context"

@@ -63,6 +63,7 @@ func (a *audit) asked(do transfer.Action) {
 	if a.w.spec.Restart || a.w.m.Size() == transfer.Unknown {
 		return // restart continuation asks again by design; the first request may go out over every link
 	}
+	a.fits(do)
 	var once segment.Set
 	a.running(func(k *ask, owes segment.Range) {
 		r := owes.Clip(do.Range)
@@ -84,6 +85,19 @@ func (a *audit) asked(do transfer.Action) {
 			a.failf("%v is asked for a second time (%v), attempt %d still fetches it", r, do.Reason, k.id)
 		}
 	})
+}
+
+// fits judges a request over HTTP/2: all of its answer may have to be held, so it must lie within the grant. What is moved
+// from another link or fetched twice was asked for before.
+func (a *audit) fits(do transfer.Action) {
+	switch do.Reason {
+	case schedule.Takeover, schedule.Tail, schedule.Oversize:
+		return
+	}
+	granted := max(a.w.spec.Window, firstGrant(a.w.spec))
+	if a.w.spec.Links[do.Link].H2 && a.w.conns[do.Conn].open && do.Range.End > a.w.head+granted {
+		a.failf("%v is asked for, %d beyond what may be held", do.Range, do.Range.End-a.w.head-granted)
+	}
 }
 
 // copies accounts for second copies that the start made: attempts at the first request that go on beside each other.

@@ -13,6 +13,7 @@ type Link struct {
 	RTT    time.Duration // without load
 	Ramp   time.Duration // time from a third of the rate to all of it, from the first byte on
 	Absent bool          // not there at the start
+	H2     bool          // the origin speaks HTTP/2 over it: what is asked for may wait in the process
 	Events []LinkEvent
 }
 
@@ -130,7 +131,7 @@ func (w *world) open(id uint32, link int8) {
 			switch {
 			case l.alive:
 				c.open = true
-				w.handle(transfer.Event{Kind: transfer.Opened, Conn: id, RTT: l.spec.RTT})
+				w.handle(transfer.Event{Kind: transfer.Opened, Conn: id, RTT: l.spec.RTT, Multiplexed: l.spec.H2})
 				w.serve(c)
 			case w.now-began > 5*time.Second:
 				delete(w.conns, id)

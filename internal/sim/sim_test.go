@@ -81,6 +81,7 @@ func random(seed uint64) Spec {
 			l.Events = append(l.Events, LinkEvent{At: at, What: on}, LinkEvent{At: at, What: SetRate, Rate: float64(1e4 + r.IntN(1e7))})
 		}
 		l.Absent = i > 0 && r.IntN(5) == 0
+		l.H2 = !s.Faults.NoPipeline && r.IntN(3) == 0
 		s.Links = append(s.Links, l)
 	}
 	return s

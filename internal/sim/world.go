@@ -136,7 +136,7 @@ func Run(s Spec) (Result, error) {
 	}
 	cfg := transfer.Config{
 		Window: segment.Range{Start: 0, End: transfer.Unknown}, First: s.First, Scheduler: sched, Warm: true,
-		Restart: s.Restart, Patience: 5 * time.Minute, Reorder: max(s.First, 512<<10), Links: make([]transfer.LinkConfig, len(s.Links)),
+		Restart: s.Restart, Patience: 5 * time.Minute, Reorder: firstGrant(s), Links: make([]transfer.LinkConfig, len(s.Links)),
 	}
 	for i := range s.Links {
 		cfg.Order = append(cfg.Order, int8(i))
@@ -176,6 +176,9 @@ func Run(s Spec) (Result, error) {
 	w.audit.ended()
 	return w.res, w.err
 }
+
+// firstGrant is the reorder window before the size is known.
+func firstGrant(s Spec) int64 { return max(s.First, 512<<10) }
 
 func (w *world) after(d time.Duration, do func()) {
 	w.seq++

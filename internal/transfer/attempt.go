@@ -81,8 +81,10 @@ func (m *Machine) opened(now time.Time, e Event) {
 	if !e.Reused {
 		l.connect.Add(e.RTT)
 	}
-	if e.Multiplexed {
+	if l.multiplexed = e.Multiplexed; e.Multiplexed {
 		l.pipelining = estimate.Works
+		m.multiplexed = true
+		m.resize()
 	}
 	if len(c.queue) > 0 {
 		m.attempt(c.queue[0]).alone = true

@@ -17,7 +17,6 @@ const readSize = 16 * kB
 type busy struct {
 	m     *Machine
 	now   time.Time
-	next  uint32 // attempts and connections share their numbers
 	asks  [][]ask
 	turn  int
 	reads int

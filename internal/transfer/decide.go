@@ -84,6 +84,10 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) {
 	if c == nil {
 		c = m.openConn(now, d.Link)
 	}
+	// What a new connection will speak is not known yet.
+	if d.From == 0 && (m.links[d.Link].multiplexed || m.multiplexed && !c.open) {
+		d.Range.End = min(d.Range.End, max(m.led.Limit(), d.Range.Start+m.led.Window()/overhang))
+	}
 	a := attempt{want: d.Range, hedge: d.Hedge}
 	if from := m.attempt(d.From); from != nil {
 		m.led.Hedge(d.Range) // two attempts fetch it now; a cut ends that with the head of the second one
@@ -96,6 +100,20 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) {
 	m.led.Take(d.Range)
 	m.send(now, c, a)
 	m.do[len(m.do)-1].Reason = d.Why
+}
+
+// overhang is the part of the window by which a range asked for over HTTP/2 may reach beyond it.
+const overhang = 8
+
+// resize sets the reorder window. Over HTTP/1.1 what the window holds up waits in the kernel; over HTTP/2 it waits in the
+// receive windows of the process (proxy-rules.md R123), so that the grant must hold all that was asked for. A range must
+// begin in the window, so at most one reaches beyond it.
+func (m *Machine) resize() {
+	w := m.granted
+	if m.multiplexed {
+		w = w * overhang / (overhang + 1)
+	}
+	m.led.SetWindow(max(w, 1))
 }
 
 // send asks on a connection.

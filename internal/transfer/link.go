@@ -43,9 +43,10 @@ type link struct {
 	connect  estimate.RTT // TCP handshakes
 	response estimate.RTT // requests on idle connections
 
-	pipelining estimate.Pipelining
-	worked     bool // pipelining seemed to work before it was doubted
-	maxConns   int8
+	multiplexed bool // its connections speak HTTP/2
+	pipelining  estimate.Pipelining
+	worked      bool // pipelining seemed to work before it was doubted
+	maxConns    int8
 }
 
 func (l *link) init(c LinkConfig) {

@@ -55,6 +55,9 @@ type Machine struct {
 	lastLink  int8
 	firstSent int // requests sent before the size was known
 
+	granted     int64 // memory for bytes beyond the head
+	multiplexed bool  // a link speaks HTTP/2
+
 	furthest     int64 // highest limit of the window so far: no credit lies beyond it
 	total, waste int64
 }
@@ -65,7 +68,8 @@ func New(cfg Config) *Machine {
 	if cfg.First > 0 && cfg.First < w.Len() {
 		w.End = w.Start + cfg.First
 	}
-	m := &Machine{cfg: cfg, led: segment.NewLedger(w, max(cfg.Reorder, 1)), links: make([]link, len(cfg.Links))}
+	m := &Machine{cfg: cfg, granted: max(cfg.Reorder, 1), links: make([]link, len(cfg.Links))}
+	m.led = segment.NewLedger(w, m.granted)
 	for i := range m.links {
 		m.links[i].init(cfg.Links[i])
 	}
@@ -100,7 +104,8 @@ func (m *Machine) Handle(now time.Time, e Event) ([]Action, time.Time) {
 	case Delivered:
 		m.led.Deliver(e.N)
 	case Granted:
-		m.led.SetWindow(max(e.N, 1)) // the head can always be read
+		m.granted = max(e.N, 1) // the head can always be read
+		m.resize()
 	case Tick:
 	}
 	m.finish()
@@ -152,7 +157,12 @@ func (m *Machine) Wanted(attempt uint32) int64 {
 func (m *Machine) Committed() int64 {
 	last := m.led.Last()
 	for i := range m.attempts {
-		if a := &m.attempts[i]; a.cursor < a.want.End {
+		a := &m.attempts[i]
+		switch {
+		case a.cursor >= a.want.End:
+		case m.links[a.link].multiplexed:
+			last = max(last, a.want.End)
+		default:
 			last = max(last, min(a.credit, a.want.End))
 		}
 	}

@@ -172,3 +172,27 @@ func TestWanted(t *testing.T) {
 	s.handle(Event{Kind: Ended, Attempt: b.id, Why: Complete})
 	s.quiet()
 }
+
+// TestMultiplexedWindow: over HTTP/2 (R123) everything that was asked for may have to be held, so it fits into the grant.
+func TestMultiplexedWindow(t *testing.T) {
+	s := start(t, Config{First: 64 * kB, Reorder: 256 * kB}, 1)
+	a := s.wantFetch(0, 0, 64*kB)
+	c := s.wantOpen(0)
+	s.handle(Event{Kind: Opened, Conn: c, RTT: 20 * ms, Multiplexed: true})
+	s.handle(Event{Kind: Granted, N: 900 * kB})
+	s.headed(a, 8*mB)
+	if w := s.m.Reorder(); w != 800*kB {
+		t.Fatalf("a window of %d: with what a range may reach beyond it, it is not %d", w, 900*kB)
+	}
+	s.ask(0, 64*kB, 8*mB)
+	s.wantFetch(0, 64*kB, 800*kB)
+	if n := s.m.Committed(); n != 800*kB {
+		t.Errorf("%d bytes may have to be held", n)
+	}
+	s.complete(a)
+	s.ask(0, 800*kB-1, 8*mB) // at the edge a range reaches beyond the window, or slivers would be asked for
+	s.wantFetch(0, 800*kB-1, 900*kB-1)
+	if n := s.m.Committed(); n > 900*kB {
+		t.Errorf("%d bytes may have to be held, %d are granted", n, 900*kB)
+	}
+}

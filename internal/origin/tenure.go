@@ -1,0 +1,63 @@
+package origin
+
+import (
+	"sync"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// tenure is the time for which one transfer owns a connection, whatever HTTP is spoken on it. What mu guards is shared by
+// Send and the reading side.
+type tenure struct {
+	*stream
+	pool *Pool
+	info engine.ConnInfo
+
+	mu       sync.Mutex
+	answers  int  // heads read for this owner
+	reading  bool // the body of the oldest answer has been handed out
+	broken   bool // no request may be sent any more
+	given    bool // closed or released
+	canceled bool // closed by the owner
+}
+
+func newTenure(p *Pool, s *stream, reused bool) *tenure {
+	return &tenure{stream: s, pool: p, info: engine.ConnInfo{
+		Reused: reused, RTT: s.rtt, Remote: s.socket.RemoteAddr().String(), Multiplexed: s.h2 != nil,
+	}}
+}
+
+// Info implements engine.Conn.
+func (t *tenure) Info() engine.ConnInfo { return t.info }
+
+// unanswered returns the Why of a request that got no byte of an answer.
+func (t *tenure) unanswered() transfer.Why {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.info.Reused && t.answers == 0 {
+		return transfer.Stale
+	}
+	return transfer.Unanswered
+}
+
+// fail makes the error of an attempt; whatever happens after the owner's Close is Canceled.
+func (t *tenure) fail(op string, why transfer.Why, err error) *engine.AttemptError {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.canceled {
+		why, err = transfer.Canceled, errClosed
+	}
+	return &engine.AttemptError{Op: op, Link: t.key.link, Why: why, Err: err}
+}
+
+// end ends it by a Close; false if it had ended before.
+func (t *tenure) end() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.given {
+		return false
+	}
+	t.given, t.canceled = true, true
+	return true
+}
