@@ -1,12 +1,16 @@
 package e2e
 
 import (
+	"context"
 	"crypto/sha256"
-	"fmt"
+	"encoding/hex"
 	"io"
+	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/lab"
@@ -33,6 +37,27 @@ func (r *rig) overBoth(do func()) {
 	}
 }
 
+// viaEnv runs a client that learns of its proxy from the environment.
+func (r *rig) viaEnv(proxy string, argv ...string) ran {
+	r.Helper()
+	vars := []string{"-u", "http_proxy"}
+	if proxy != "" {
+		vars = []string{"http_proxy=" + proxy}
+	}
+	return r.client("env", append(vars, argv...)...) // env(1), as the client command has an environment of its own
+}
+
+// downloads lets a client download o directly, where proxy is "", and through the proxy. Both files must be the object.
+func (r *rig) downloads(o lab.Object, get func(proxy, file string)) {
+	r.Helper()
+	direct := r.file()
+	get("", direct)
+	r.isObject(r.read(direct), o)
+	file := r.file()
+	r.overBoth(func() { get(proxyURL, file) })
+	r.isObject(r.read(file), o)
+}
+
 const pythonGet = `
 import sys, requests
 r = requests.get(sys.argv[1], stream=True)
@@ -42,118 +67,109 @@ with open(sys.argv[2], "wb") as f:
         f.write(part)
 `
 
+// nodeGet uses fetch where that knows the proxy of the environment (Node 24), else http.request with the absolute form.
+const nodeGet = `
+const fs = require("fs"), http = require("http"), stream = require("stream");
+const [url, file] = process.argv.slice(1);
+const save = async (name, body) => {
+	console.log(name);
+	await stream.promises.pipeline(body, fs.createWriteStream(file));
+};
+const proxy = process.env.http_proxy;
+if (!proxy || parseInt(process.versions.node) >= 24) {
+	fetch(url).then((res) => save("fetch", stream.Readable.fromWeb(res.body)));
+} else {
+	const { hostname, port } = new URL(proxy);
+	const headers = { Host: new URL(url).host };
+	http.get({ hostname, port, path: url, headers }, (res) => save("http.get", res));
+}
+`
+
 func TestClients(t *testing.T) {
 	r := start(t, quick())
 	o := r.object(5_000_000)
 	url := r.nginx.NamedURL(o)
-	viaEnv := func(r *rig, argv ...string) { // env(1), as the client command has an environment of its own
-		r.Helper()
-		r.ok(r.client("env", append([]string{"http_proxy=" + proxyURL}, argv...)...))
-	}
 	t.Run("wget", func(t *testing.T) {
 		need(t, "wget", "wget")
 		r := r.on(t)
-		file := r.file()
-		r.overBoth(func() { viaEnv(r, "wget", "-q", "-O", file, url) })
-		r.isObject(r.read(file), o)
-		if err := os.Truncate(file, 1_000_000); err != nil {
-			t.Fatal(err)
-		}
-		viaEnv(r, "wget", "-q", "--continue", "-O", file, url)
-		r.isObject(r.read(file), o)
+		r.downloads(o, func(proxy, file string) {
+			r.ok(r.viaEnv(proxy, "wget", "-q", "-O", file, url))
+			if err := os.Truncate(file, 3_000_000); err != nil {
+				t.Fatal(err)
+			}
+			r.ok(r.viaEnv(proxy, "wget", "-q", "--continue", "-O", file, url))
+		})
 	})
-	t.Run("requests", func(t *testing.T) {
+	t.Run("aria2", func(t *testing.T) {
+		need(t, "aria2c", "aria2")
+		r := r.on(t)
+		for _, connections := range []string{"1", "4"} {
+			r.downloads(o, func(proxy, file string) {
+				r.ok(r.viaEnv(proxy, "aria2c", "--no-conf", "--quiet", "--async-dns=false", "--dir=/", "--out="+file,
+					"--min-split-size=1M", "--split="+connections, "--max-connection-per-server="+connections, url))
+			})
+		}
+	})
+	t.Run("Python requests", func(t *testing.T) {
 		need(t, python, "python3")
 		if exec.Command(python, "-c", "import requests").Run() != nil {
 			t.Skip("requests is not installed: apt-get install python3-requests")
 		}
 		r := r.on(t)
-		file := r.file()
-		r.overBoth(func() { viaEnv(r, python, "-c", pythonGet, url, file) })
-		r.isObject(r.read(file), o)
+		r.downloads(o, func(proxy, file string) { r.ok(r.viaEnv(proxy, python, "-c", pythonGet, url, file)) })
 	})
-	t.Run("apt", func(t *testing.T) {
-		need(t, "apt-get", "apt")
-		need(t, "dpkg-deb", "dpkg")
+	t.Run("Node", func(t *testing.T) {
+		need(t, "node", "nodejs")
 		r := r.on(t)
-		deb := makeRepository(r)
-		dir := r.file()
-		conf := makeApt(r, dir)
-		apt := func(args ...string) {
-			r.Helper()
-			cmd := r.lab.Client(r.ctx, "apt-get", append([]string{"-q", "-c", conf}, args...)...)
-			cmd.Dir = dir
-			if out, err := cmd.CombinedOutput(); err != nil {
-				r.Fatalf("apt-get %v: %v\n%s", args, err, out)
-			}
-		}
-		apt("update")
-		r.overBoth(func() { apt("download", "tributary-e2e") })
-		got, err := filepath.Glob(filepath.Join(dir, "*.deb"))
-		if err != nil || len(got) != 1 {
-			t.Fatalf("downloaded %v, %v", got, err)
-		}
-		if sha256.Sum256(r.read(got[0])) != sha256.Sum256(deb) {
-			t.Error("wrong bytes")
-		}
+		r.downloads(o, func(proxy, file string) {
+			c := r.ok(r.viaEnv(proxy, "env", "NODE_USE_ENV_PROXY=1", "node", "-e", nodeGet, url, file))
+			t.Logf("proxy %q: by %s", proxy, c.body)
+		})
 	})
+	t.Run("Go net/http", func(t *testing.T) {
+		r := r.on(t)
+		r.downloads(o, func(proxy, file string) { r.goGet(proxy, url, file) })
+	})
+	t.Run("apt", func(t *testing.T) { r.on(t).apt() })
+	t.Run("pip", func(t *testing.T) { r.on(t).pip() })
+	t.Run("git", func(t *testing.T) { r.on(t).git() })
 }
 
-const control = `Package: tributary-e2e
-Version: 1
-Architecture: all
-Maintainer: nobody <nobody@example.org>
-Description: 3 MB of nothing
-`
-
-// makeRepository puts an apt repository with one package among nginx's objects and returns the package.
-func makeRepository(r *rig) []byte {
+// goGet downloads as a Go program does; names are looked up by the proxy, or are the origin's.
+func (r *rig) goGet(proxy, object, file string) {
 	r.Helper()
-	repo, tree := filepath.Join(r.nginx.Root(), "repo"), r.file()
-	deb := filepath.Join(repo, "tributary-e2e_1_all.deb")
-	for _, dir := range []string{repo, filepath.Join(tree, "DEBIAN")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			r.Fatal(err)
-		}
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return r.lab.DialContext(ctx, network, strings.Replace(addr, lab.OriginName, lab.OriginAddr.String(), 1))
+	}}
+	defer transport.CloseIdleConnections()
+	if proxy != "" {
+		transport.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxy) }
 	}
-	content, err := io.ReadAll(lab.Content(3_000_000))
+	res, err := (&http.Client{Transport: transport}).Get(object)
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.write(filepath.Join(tree, "DEBIAN", "control"), []byte(control))
-	r.write(filepath.Join(tree, "content"), content)
-	if out, err := exec.Command("dpkg-deb", "--build", "-Znone", tree, deb).CombinedOutput(); err != nil {
-		r.Fatalf("dpkg-deb: %v\n%s", err, out)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		r.Fatalf("%s, %v", res.Status, err)
 	}
-	built := r.read(deb)
-	r.write(filepath.Join(repo, "Packages"), fmt.Appendf(nil, "%sFilename: ./%s\nSize: %d\nSHA256: %x\n\n",
-		control, filepath.Base(deb), len(built), sha256.Sum256(built)))
-	return built
+	r.write(file, body)
 }
 
-// makeApt writes a configuration of apt that knows the repository and the proxy, and keeps its hands off the system's.
-func makeApt(r *rig, dir string) (conf string) {
+// content returns the bytes of the object of a size.
+func (r *rig) content(size lab.Bytes) []byte {
 	r.Helper()
-	for _, d := range []string{"lists/partial", "cache/archives/partial"} {
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
-			r.Fatal(err)
-		}
+	b, err := io.ReadAll(lab.Content(size))
+	if err != nil {
+		r.Fatal(err)
 	}
-	r.write(filepath.Join(dir, "status"), nil)
-	r.write(filepath.Join(dir, "sources.list"), []byte("deb [trusted=yes] http://"+lab.OriginName+"/repo ./\n"))
-	conf = filepath.Join(dir, "apt.conf")
-	r.write(conf, fmt.Appendf(nil, `
-Dir::Etc::sourcelist %[1]q;
-Dir::Etc::sourceparts "/dev/null";
-Dir::State::status %[2]q;
-Dir::State::lists %[3]q;
-Dir::Cache %[4]q;
-APT::Sandbox::User "root";
-Acquire::Languages "none";
-Acquire::http::Proxy %[5]q;
-`, filepath.Join(dir, "sources.list"), filepath.Join(dir, "status"), filepath.Join(dir, "lists"),
-		filepath.Join(dir, "cache"), proxyURL))
-	return conf
+	return b
+}
+
+func sum(b []byte) string {
+	s := sha256.Sum256(b)
+	return hex.EncodeToString(s[:])
 }
 
 func (r *rig) write(path string, text []byte) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -122,20 +123,26 @@ type echo struct {
 func startEcho(r *rig) *echo {
 	r.Helper()
 	e := &echo{}
+	e.url = r.serveHTTP(8080, e) + "/"
+	return e
+}
+
+// serveHTTP serves at a port of the origin until the test's end and returns the URL, without a path.
+func (r *rig) serveHTTP(port int, h http.Handler) (url string) {
+	r.Helper()
 	var ln net.Listener
 	err := r.lab.InServer(func() (err error) {
-		ln, err = net.Listen("tcp", net.JoinHostPort(lab.OriginAddr.String(), "8080"))
+		ln, err = net.Listen("tcp", net.JoinHostPort(lab.OriginAddr.String(), strconv.Itoa(port)))
 		return err
 	})
 	if err != nil {
 		r.Fatal(err)
 	}
-	e.url = "http://" + ln.Addr().String() + "/"
-	server := &http.Server{Handler: e, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan struct{})
 	go func() { _ = server.Serve(ln); close(ended) }()
 	r.Cleanup(func() { server.Close(); <-ended })
-	return e
+	return "http://" + ln.Addr().String()
 }
 
 func (e *echo) ServeHTTP(w http.ResponseWriter, req *http.Request) {
