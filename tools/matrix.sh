@@ -14,4 +14,4 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 say 'Building Caddy from its module'
 $GO build -C internal/e2e/testdata/caddy -o "$dir/caddy" . || say 'Caddy is left out: it could not be built'
-PATH=$dir:$PATH $GO test -count=1 -v -timeout 20m -run '^(TestClients|TestRealOrigins|TestBrowser)$' ./internal/e2e
+PATH=$dir:$PATH $GO test -count=1 -v -timeout 20m -run '^Test(Clients|Curl|Uploads|Browser|RealOrigins)$' ./internal/e2e
