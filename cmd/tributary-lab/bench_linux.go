@@ -27,6 +27,8 @@ type benchOptions struct {
 	binary     string
 	timeout    time.Duration
 	events     bool
+	https      bool
+	http1      bool
 	json       bool
 }
 
@@ -40,9 +42,13 @@ each, the time until their bodies sum to the size) and then each contender, all 
 whose ramps and traces begin anew. Prints limit time / contender time as a percentage, paired by round.
 
 Contenders: tributary:SCHEDULER, single:LINK, aria2-2, aria2-8, mptcp, or NAME=CMD, run by sh in the client namespace
-with {url}, {out} and {links} (comma-separated) replaced. Where curl downloads, its own time counts, else the
-command's from start to end.`,
+with {url}, {out}, {ca} (the certificate to trust) and {links} (comma-separated) replaced. Where curl downloads, its own
+time counts, else the command's from start to end.
+
+With --https the origin speaks TLS 1.3 and HTTP/2. The limit is then measured by HTTP/1.1 over TLS; through a tributary,
+curl gets one tunnel over one link.`,
 		Example: `  tributary-lab bench hs --size 50MB --contender tributary:alg3 --contender single:wifi --contender aria2-2
+  tributary-lab bench hs --https --contender single:wifi --contender aria2-8
   tributary-lab bench ls --contender 'wget=wget -q -O {out} {url}' --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,6 +75,8 @@ command's from start to end.`,
 	f.StringVar(&o.binary, "binary", filepath.Join("bin", "tributary"), "tributary to measure")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "longest time of one download")
 	f.BoolVar(&o.events, "events", false, "play the scenario's events during each contender's download, not during the limit")
+	f.BoolVar(&o.https, "https", false, "download by https, with HTTP/2")
+	f.BoolVar(&o.http1, "http1", false, "with --https: the origin speaks HTTP/1.1 only")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }

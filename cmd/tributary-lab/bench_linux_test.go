@@ -14,9 +14,9 @@ import (
 
 func TestParseContender(t *testing.T) {
 	for text, want := range map[string]string{
-		"tributary:alg3":       "curl -sS --fail -w %{time_total} -o {out} -x http://127.0.0.1:18080 {url}",
-		"single:wifi":          "curl -sS --fail -w %{time_total} -o {out} --interface wifi {url}",
-		"mptcp":                "mptcpize run curl -sS --fail -w %{time_total} -o {out} {url}",
+		"tributary:alg3":       "curl -sS --fail -w %{time_total} --cacert {ca} -o {out} -x http://127.0.0.1:18080 {url}",
+		"single:wifi":          "curl -sS --fail -w %{time_total} --cacert {ca} -o {out} --interface wifi {url}",
+		"mptcp":                "mptcpize run curl -sS --fail -w %{time_total} --cacert {ca} -o {out} {url}",
 		"mine=get {url} {out}": "sh -c get {url} {out}",
 	} {
 		c, err := parseContender(text)
@@ -91,6 +91,28 @@ func TestBench(t *testing.T) {
 	var table bytes.Buffer
 	if err := res.print(&table); err != nil || strings.Count(table.String(), "FAILED") != 3 {
 		t.Errorf("%v:\n%s", err, table.String())
+	}
+}
+
+func TestBenchHTTPS(t *testing.T) {
+	lab.Require(t)
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed: apt-get install curl")
+	}
+	for version, o := range map[string]benchOptions{"2": {https: true}, "1.1": {https: true, http1: true}} {
+		o.rounds, o.timeout = 1, time.Minute
+		o.contenders = []string{
+			"single:lte", `version=test "$(curl -s -o {out} -w %{http_version} --cacert {ca} {url})" = ` + version,
+		}
+		res, err := bench(t.Context(), scenario(), o, &bytes.Buffer{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range res.Contenders {
+			if !c.Right {
+				t.Errorf("HTTP/%s, %s: %v", version, c.Name, c.Errors)
+			}
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 type contender struct {
 	name  string
 	mptcp bool // needs the origin that accepts MPTCP
-	// argv is the command; {url}, {out} and {links} are replaced
+	// argv is the command; {url}, {out}, {ca} and {links} are replaced
 	argv []string
 	// proxy, if not "", is the scheduler of a tributary that argv downloads through
 	proxy string
@@ -27,11 +27,14 @@ type contender struct {
 	ownTime bool
 }
 
-const mptcpPort = 8081
+const (
+	mptcpPort    = 8081
+	mptcpTLSPort = 8444
+)
 
 // curl downloads and prints its own time.
 func curl(args ...string) []string {
-	return append([]string{"curl", "-sS", "--fail", "-w", "%{time_total}", "-o", "{out}"}, args...)
+	return append([]string{"curl", "-sS", "--fail", "-w", "%{time_total}", "--cacert", "{ca}", "-o", "{out}"}, args...)
 }
 
 func parseContenders(o benchOptions) ([]contender, error) {
@@ -70,7 +73,7 @@ func parseContender(text string) (contender, error) {
 		n := strings.TrimPrefix(text, "aria2-")
 		return contender{name: text, argv: []string{
 			"aria2c", "--no-conf", "--quiet", "--disable-ipv6=true", "--async-dns=false", "--file-allocation=none",
-			"--allow-overwrite=true", "--multiple-interface={links}", "--split=" + n,
+			"--allow-overwrite=true", "--multiple-interface={links}", "--ca-certificate={ca}", "--split=" + n,
 			"--max-connection-per-server=" + n, "--min-split-size=1M", "--dir=/", "--out={out}", "{url}",
 		}}, nil
 	case text == "mptcp":
@@ -87,27 +90,37 @@ type bed struct {
 	lab      *lab.Lab
 	object   lab.Object
 	viaMPTCP lab.Object
+	ca       string // path of the certificate that https clients trust
 	options  benchOptions
 }
 
 func newBed(ctx context.Context, l *lab.Lab, size lab.Bytes, o benchOptions) (*bed, error) {
 	b := &bed{lab: l, options: o}
-	n, err := l.StartNginx(ctx, lab.NginxOptions{})
+	cert, err := l.Certificate()
 	if err != nil {
 		return nil, err
 	}
-	if b.object, err = n.Object(size); err != nil {
+	b.ca = cert.CA
+	object := func(o lab.NginxOptions) (lab.Object, error) {
+		n, err := l.StartNginx(ctx, o)
+		if err != nil {
+			return lab.Object{}, err
+		}
+		object, err := n.Object(size)
+		if b.options.https {
+			object.URL = n.SecureURL(object)
+		}
+		return object, err
+	}
+	if b.object, err = object(lab.NginxOptions{NoHTTP2: o.http1}); err != nil {
 		return nil, err
 	}
 	if _, err := l.StartDNS(); err != nil {
 		return nil, err
 	}
 	if l.Scenario.MPTCP {
-		m, err := l.StartNginx(ctx, lab.NginxOptions{Port: mptcpPort, MPTCP: true})
+		b.viaMPTCP, err = object(lab.NginxOptions{Port: mptcpPort, TLSPort: mptcpTLSPort, NoHTTP2: o.http1, MPTCP: true})
 		if err != nil {
-			return nil, err
-		}
-		if b.viaMPTCP, err = m.Object(size); err != nil {
 			return nil, err
 		}
 	}
@@ -143,7 +156,7 @@ func (b *bed) measure(ctx context.Context, c contender) (took time.Duration, err
 	}
 	out := filepath.Join(b.lab.Dir, "out")
 	replace := strings.NewReplacer(
-		"{url}", object.URL, "{out}", out, "{links}", strings.Join(b.lab.LinkNames(), ","))
+		"{url}", object.URL, "{out}", out, "{ca}", b.ca, "{links}", strings.Join(b.lab.LinkNames(), ","))
 	argv := make([]string, len(c.argv))
 	for i, arg := range c.argv {
 		argv[i] = replace.Replace(arg)
@@ -151,6 +164,8 @@ func (b *bed) measure(ctx context.Context, c contender) (took time.Duration, err
 	var printed, said bytes.Buffer
 	cmd := b.lab.Client(ctx, argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = &printed, &said
+	// what reads a configuration finds none, Go programs trust the lab
+	cmd.Env = append(os.Environ(), "HOME="+b.lab.Dir, "XDG_CONFIG_HOME="+b.lab.Dir, "SSL_CERT_FILE="+b.ca)
 
 	before, err := b.carried()
 	if err != nil {
