@@ -40,9 +40,12 @@ func (r *rig) overBoth(do func()) {
 // viaEnv runs a client that learns of its proxy from the environment.
 func (r *rig) viaEnv(proxy string, argv ...string) ran {
 	r.Helper()
-	vars := []string{"-u", "http_proxy"}
+	var vars []string
+	for _, name := range []string{"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"} {
+		vars = append(vars, "-u", name)
+	}
 	if proxy != "" {
-		vars = []string{"http_proxy=" + proxy}
+		vars = append(vars, "http_proxy="+proxy)
 	}
 	return r.client("env", append(vars, argv...)...) // env(1), as the client command has an environment of its own
 }
@@ -67,22 +70,21 @@ with open(sys.argv[2], "wb") as f:
         f.write(part)
 `
 
-// nodeGet uses fetch where that knows the proxy of the environment (Node 24), else http.request with the absolute form.
+// nodeGet downloads by http.get. From Node 24 on that knows the proxy of the environment, before it must be told.
 const nodeGet = `
-const fs = require("fs"), http = require("http"), stream = require("stream");
+const fs = require("fs"), http = require("http");
 const [url, file] = process.argv.slice(1);
-const save = async (name, body) => {
-	console.log(name);
-	await stream.promises.pipeline(body, fs.createWriteStream(file));
-};
-const proxy = process.env.http_proxy;
-if (!proxy || parseInt(process.versions.node) >= 24) {
-	fetch(url).then((res) => save("fetch", stream.Readable.fromWeb(res.body)));
-} else {
-	const { hostname, port } = new URL(proxy);
-	const headers = { Host: new URL(url).host };
-	http.get({ hostname, port, path: url, headers }, (res) => save("http.get", res));
-}
+const proxy = parseInt(process.versions.node) < 24 && process.env.http_proxy;
+const { hostname, port } = new URL(proxy || url);
+const how = proxy ? { hostname, port, path: url, headers: { Host: new URL(url).host } } : url;
+http.get(how, (res) => res.pipe(fs.createWriteStream(file)));
+`
+
+// nodeFetch downloads by fetch.
+const nodeFetch = `
+const fs = require("fs"), stream = require("stream");
+const [url, file] = process.argv.slice(1);
+fetch(url).then((res) => stream.Readable.fromWeb(res.body).pipe(fs.createWriteStream(file)));
 `
 
 func TestClients(t *testing.T) {
@@ -118,13 +120,26 @@ func TestClients(t *testing.T) {
 		r := r.on(t)
 		r.downloads(o, func(proxy, file string) { r.ok(r.viaEnv(proxy, python, "-c", pythonGet, url, file)) })
 	})
-	t.Run("Node", func(t *testing.T) {
+	node := func(r *rig, proxy, script, file string) {
+		r.Helper()
+		r.ok(r.viaEnv(proxy, "env", "NODE_USE_ENV_PROXY=1", "node", "-e", script, url, file))
+	}
+	t.Run("Node http.get", func(t *testing.T) {
 		need(t, "node", "nodejs")
 		r := r.on(t)
-		r.downloads(o, func(proxy, file string) {
-			c := r.ok(r.viaEnv(proxy, "env", "NODE_USE_ENV_PROXY=1", "node", "-e", nodeGet, url, file))
-			t.Logf("proxy %q: by %s", proxy, c.body)
-		})
+		r.downloads(o, func(proxy, file string) { node(r, proxy, nodeGet, file) })
+	})
+	t.Run("Node fetch", func(t *testing.T) {
+		need(t, "node", "nodejs")
+		if exec.Command("node", "-e", "process.exit(parseInt(process.versions.node) < 24 ? 1 : 0)").Run() != nil {
+			t.Skip("fetch knows no proxy before Node 24")
+		}
+		r := r.on(t)
+		for _, proxy := range []string{"", proxyURL} { // it asks for a tunnel, for http too, so that is one link
+			file := r.file()
+			node(r, proxy, nodeFetch, file)
+			r.isObject(r.read(file), o)
+		}
 	})
 	t.Run("Go net/http", func(t *testing.T) {
 		r := r.on(t)

@@ -131,7 +131,7 @@ func (r *rig) pip() {
 	get := func(proxy string) {
 		r.Helper()
 		dir := filepath.Dir(r.file())
-		r.ok(r.viaEnv(proxy, python, "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir",
+		r.ok(r.viaEnv(proxy, python, "-m", "pip", "download", "--isolated", "--quiet", "--no-deps", "--no-cache-dir",
 			"--disable-pip-version-check", "--index-url", "http://"+lab.OriginName+"/simple/",
 			"--trusted-host", lab.OriginName, "--dest", dir, "tributary-e2e"))
 		if !bytes.Equal(r.read(filepath.Join(dir, name)), wheel.Bytes()) {
