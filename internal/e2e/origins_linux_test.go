@@ -15,6 +15,7 @@ func TestRealOrigins(t *testing.T) {
 		r := start(t, quick())
 		o := r.object(realSize)
 		r.fetched(o, true, func() { r.download(r.nginx.NamedURL(o), o) })
+		r.fetched(o, false, func() { r.absolute(r.nginx.NamedSecureURL(o), o) }) // R75: not divided
 	})
 	for _, origin := range origins {
 		t.Run(origin.name, func(t *testing.T) {
@@ -48,5 +49,14 @@ func (r *rig) fetched(o lab.Object, byBoth bool, do func()) {
 	r.Logf("carried, in percent of the object: %v", share)
 	if want := map[bool]int{true: len(names), false: 1}[byBoth]; used != want {
 		r.Errorf("%d links carried a real part, want %d", used, want)
+	}
+}
+
+// absolute gets an object by a client that asks for https in absolute form, and checks its bytes.
+func (r *rig) absolute(url string, o lab.Object) {
+	r.Helper()
+	d, err := r.lab.Download(r.ctx, lab.ProxyAddr, url)
+	if err != nil || !d.Is(o) {
+		r.Errorf("%s: status %d, %d of %d bytes: %v", url, d.Status, d.Bytes, o.Size, err)
 	}
 }

@@ -88,8 +88,13 @@ func (l *Lab) StartTributary(ctx context.Context, o TributaryOptions) (*Tributar
 	}
 	t := &Tributary{lab: l, cmd: l.Client(ctx, argv[0], argv[1:]...), ended: make(chan struct{})}
 	t.client.Transport = &http.Transport{DialContext: l.DialContext}
-	// its configuration and its control socket are those of this run, not the user's
-	t.cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+l.Dir, "XDG_CONFIG_HOME="+l.Dir, "HOME="+l.Dir)
+	cert, err := l.Certificate()
+	if err != nil {
+		return nil, fmt.Errorf("tributary: %w", err)
+	}
+	// its configuration and its control socket are those of this run, not the user's; it trusts the lab's origins only
+	t.cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+l.Dir, "XDG_CONFIG_HOME="+l.Dir, "HOME="+l.Dir,
+		"SSL_CERT_FILE="+cert.CA)
 	t.cmd.Stdout, t.cmd.Stderr = &t.said, &t.said
 	if err := t.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("tributary: %w", err)
