@@ -18,6 +18,12 @@ type Config struct {
 	// links.
 	AllowRemote bool `toml:"allow_remote"`
 
+	// AllowDestinations lists networks ("127.0.0.1", "10.0.0.0/8") that may be reached through the proxy although they are
+	// denied otherwise: loopback, link-local, multicast, metadata of clouds. The proxy's own listeners stay denied.
+	AllowDestinations []string `toml:"allow_destinations"`
+	// DenyPrivate also denies private networks (10/8, 172.16/12, 192.168/16, fc00::/7).
+	DenyPrivate bool `toml:"deny_private"`
+
 	// Links names the links that may be used; empty = all that lead out. A named link is used even if it is of a kind
 	// that is skipped otherwise (tunnel, bridge, ...). The flag is --link: in TOML that key belongs to the tables.
 	Links []string `toml:"links"`
@@ -123,6 +129,26 @@ func (l Link) Servers() []netip.AddrPort {
 		}
 	}
 	return all
+}
+
+// Destinations returns AllowDestinations as networks. Entries that are none are left out; Validate names them.
+func (c Config) Destinations() []netip.Prefix {
+	var all []netip.Prefix
+	for _, s := range c.AllowDestinations {
+		if p, err := parseNetwork(s); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// parseNetwork parses a network or a single address.
+func parseNetwork(s string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {
+		return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(s)
+	return p.Masked(), err
 }
 
 func parseServer(s string) (netip.AddrPort, error) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -256,5 +257,23 @@ func TestAlgorithm(t *testing.T) {
 	c.Alg3 = "literal"
 	if got := c.Algorithm(); got != "alg3-literal" {
 		t.Errorf("the literal variant is %q", got)
+	}
+}
+
+func TestDestinations(t *testing.T) {
+	c := Default()
+	c.AllowDestinations = []string{"127.0.0.1", "10.1.2.3/8", "::1", "::ffff:192.0.2.1"}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(c.Destinations()); got != "[127.0.0.1/32 10.0.0.0/8 ::1/128 192.0.2.1/32]" {
+		t.Errorf("networks %s", got)
+	}
+	c.AllowDestinations = []string{"example.com", "10.0.0.0/33", "fe80::1%eth0"}
+	err := c.Validate()
+	for _, s := range c.AllowDestinations {
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("allow_destinations: %q is no network", s)) {
+			t.Errorf("%s: %v", s, err)
+		}
 	}
 }

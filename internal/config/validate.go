@@ -26,6 +26,12 @@ func (c Config) Validate() error {
 		}
 	}
 
+	for _, s := range c.AllowDestinations {
+		if _, err := parseNetwork(s); err != nil {
+			p.add(`allow_destinations: %q is no network: write one like "10.0.0.0/8", or an address`, s)
+		}
+	}
+
 	for i, name := range c.Links {
 		p.linkName(name, "links")
 		if slices.Contains(c.Links[:i], name) {

@@ -38,18 +38,23 @@ type Daemon struct {
 	proxy   *proxy.Proxy
 	metrics *metrics.Metrics
 	own     listeners
+	reach   link.Destinations
 }
 
 // Run serves until ctx is cancelled, then lets running requests end. An error of listening is a *net.OpError.
 func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger) error {
-	o := options(cfg)
-	d := &Daemon{cfg: cfg, log: log, source: &link.Netlink{Options: o}}
-	resolver := &link.Resolver{Binder: link.Device{}, AllLinksAllowed: len(o.Names) == 0 && !anyDisabled(cfg)}
-	dialer := &link.Dialer{Binder: link.Device{}, Resolver: resolver, Allow: d.own.refuse}
-	if err := d.build(dialer.DialContext, version); err != nil {
+	d := &Daemon{cfg: cfg, log: log, source: &link.Netlink{Options: options(cfg)}}
+	if err := d.build(d.dialer(link.Device{}).DialContext, version); err != nil {
 		return err
 	}
 	return d.serve(ctx, nil)
+}
+
+// dialer returns what all connections to origins are made with: it goes where the configuration allows.
+func (d *Daemon) dialer(b link.Binder) *link.Dialer {
+	resolver := &link.Resolver{Binder: b, AllLinksAllowed: len(d.cfg.Links) == 0 && !anyDisabled(d.cfg)}
+	d.reach.Allow, d.reach.DenyPrivate, d.reach.Own = d.cfg.Destinations(), d.cfg.DenyPrivate, d.own.has
+	return &link.Dialer{Binder: b, Resolver: resolver, Allow: d.reach.Check}
 }
 
 // build makes the parts.
@@ -167,6 +172,7 @@ func (d *Daemon) follow(links <-chan []link.Link, first chan<- struct{}) {
 				use = append(use, l)
 			}
 		}
+		d.reach.SetLinks(all)
 		d.engine.SetLinks(use)
 		c := link.Diff(before, use)
 		for _, l := range c.Added {

@@ -1,15 +1,12 @@
 package daemon
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 	"sync"
 
 	"github.com/tributary-http/tributary/internal/link"
 )
-
-var errSelf = errors.New("the address is this proxy's own")
 
 // listeners knows the own listening addresses: a request to one of them would loop (proxy-rules.md R15, R182).
 type listeners struct {
@@ -41,12 +38,4 @@ func (l *listeners) has(a netip.AddrPort) bool {
 		}
 	}
 	return false
-}
-
-// refuse is has in the form that the dialer asks for.
-func (l *listeners) refuse(a netip.AddrPort) error {
-	if l.has(a) {
-		return errSelf
-	}
-	return nil
 }

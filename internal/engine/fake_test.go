@@ -23,9 +23,15 @@ import (
 type fakeOrigin struct {
 	size   int64
 	onHead func() // called before each head is handed out
+	onOpen func(link string) error
 }
 
-func (o *fakeOrigin) Open(ctx context.Context, _ link.Link, _ Target) (Conn, error) {
+func (o *fakeOrigin) Open(ctx context.Context, l link.Link, _ Target) (Conn, error) {
+	if o.onOpen != nil {
+		if err := o.onOpen(l.Name); err != nil {
+			return nil, err
+		}
+	}
 	return &fakeConn{o: o, asks: make(chan Ask, 16), gone: make(chan struct{})}, ctx.Err()
 }
 

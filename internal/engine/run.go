@@ -10,6 +10,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/estimate"
 	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
@@ -213,6 +214,16 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 	return r.handle(e)
 }
 
+// begins reports whether the first request waits for the connection.
+func (r *run) begins(conn uint32) bool {
+	for _, f := range r.fetches {
+		if f.conn == conn {
+			return r.version == nil
+		}
+	}
+	return false
+}
+
 // take takes one event of a lane or the writer.
 func (r *run) take(e event) time.Time {
 	if e.err != nil {
@@ -225,6 +236,9 @@ func (r *run) take(e event) time.Time {
 		r.receive(e)
 	case e.Kind == transfer.Ended:
 		r.attemptEnded(e)
+	case e.Kind == transfer.OpenFailed && errors.Is(e.err, link.ErrDenied) && r.begins(e.Conn):
+		r.finish(e.err) // on no link: another one might resolve the name to an address that its DNS did not mean to hide
+		return time.Time{}
 	case e.Kind == transfer.Delivered && e.Close: // the batch is through
 		r.writing = false
 	}

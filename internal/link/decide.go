@@ -40,6 +40,7 @@ type Interface struct {
 // Address is one address of an interface.
 type Address struct {
 	netip.Addr
+	Bits       int  // length of its network's prefix
 	Unproven   bool // duplicate address detection is running or has failed (RFC 4862 section 5.4)
 	Deprecated bool // not to be used for new connections if there is another (RFC 4862 section 5.5.4)
 }
@@ -125,6 +126,7 @@ func decide(i Interface, o Options) Candidate {
 	named := slices.Contains(o.Names, i.Name)
 	addrs := usable(i.Addrs)
 	c.Link.Addrs = addrs
+	c.Link.Prefixes = networks(i.Addrs)
 	switch {
 	case len(o.Names) > 0 && !named:
 		c.Reason = "not among the links that were named"
@@ -195,6 +197,17 @@ func usable(addrs []Address) []netip.Addr {
 		}
 	}
 	return append(fresh, old...)
+}
+
+// networks returns the networks of the global addresses, each once.
+func networks(addrs []Address) []netip.Prefix {
+	var all []netip.Prefix
+	for _, a := range addrs {
+		if p, err := a.Prefix(a.Bits); err == nil && global(a.Addr) && a.Bits > 0 && !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // global reports whether a is of more than link scope. Private and unique local addresses are: routers translate them.

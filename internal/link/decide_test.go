@@ -117,6 +117,19 @@ func TestDecideFillsTheLink(t *testing.T) {
 			t.Errorf("addresses %v", got)
 		}
 	})
+	t.Run("R184 networks of the global addresses", func(t *testing.T) {
+		i := good()
+		i.Addrs = []Address{
+			{Addr: netip.MustParseAddr("192.168.1.7"), Bits: 24},
+			{Addr: netip.MustParseAddr("fe80::7"), Bits: 64},
+			{Addr: netip.MustParseAddr("2001:db8::7"), Bits: 64},
+			{Addr: netip.MustParseAddr("2001:db8::8"), Bits: 64, Deprecated: true},
+		}
+		want := []netip.Prefix{netip.MustParsePrefix("192.168.1.0/24"), netip.MustParsePrefix("2001:db8::/64")}
+		if got := decide(i, Options{}).Link.Prefixes; !slices.Equal(got, want) {
+			t.Errorf("networks %v", got)
+		}
+	})
 	t.Run("deprecated addresses come last", func(t *testing.T) {
 		i := good()
 		i.Addrs = []Address{{Addr: netip.MustParseAddr("2001:db8::1"), Deprecated: true}, addr("2001:db8::2")}

@@ -34,6 +34,9 @@ func (e *DialError) Error() string {
 
 func (e *DialError) Unwrap() error { return e.Err }
 
+// loopback is the name of the kernel's loopback device.
+const loopback = "lo"
+
 // DefaultTimeout is the time for a dial, names included.
 const DefaultTimeout = 5 * time.Second
 
@@ -44,9 +47,9 @@ type Dialer struct {
 	Binder   Binder
 	Resolver *Resolver
 	Timeout  time.Duration // 0 = DefaultTimeout
-	// Allow, if not nil, is asked before an address is dialed; its error keeps the address from being dialed and is found
-	// by errors.Is in what DialContext returns if no other address works.
-	Allow func(netip.AddrPort) error
+	// Allow, if not nil, is asked before an address is dialed over a link; its error keeps the address from being dialed
+	// and is found by errors.Is in what DialContext returns if no other address works. See [Destinations].
+	Allow func(Link, netip.AddrPort) error
 
 	// For tests, instead of sockets.
 	connect func(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error)
@@ -64,6 +67,11 @@ func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) 
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
 		return fail(OpResolve, &net.AddrError{Err: "port is not a number below 65536", Addr: addr})
+	}
+	if a, ok := literal(host); ok && d.Allow != nil { // whatever families the link has
+		if err := d.Allow(l, netip.AddrPortFrom(a, uint16(port))); err != nil {
+			return fail(OpRefuse, err)
+		}
 	}
 	families, err := d.families(l, network, host)
 	if err != nil {
@@ -111,6 +119,9 @@ func (d *Dialer) families(l Link, network, host string) ([]family, error) {
 func (d *Dialer) open(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error) {
 	if d.connect != nil {
 		return d.connect(ctx, l, to)
+	}
+	if to.Addr().IsLoopback() { // allowed by name: it is reached over the loopback device and no other (R199)
+		l = Link{Name: loopback}
 	}
 	return sockets(d.Binder, l, "tcp", to.Addr()).DialContext(ctx, "tcp", to.String())
 }

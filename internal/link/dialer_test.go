@@ -347,7 +347,7 @@ func TestAllow(t *testing.T) {
 			dialed = append(dialed, to.Addr())
 			return nil, errRefused
 		},
-		Allow: func(to netip.AddrPort) error {
+		Allow: func(_ Link, to netip.AddrPort) error {
 			if to.Addr().IsLoopback() && to.Port() == 8080 {
 				return own
 			}
@@ -395,14 +395,14 @@ func TestDialLoopback(t *testing.T) {
 	if got := c.RemoteAddr().String(); got != good.Addr().String() {
 		t.Errorf("connected to %s", got)
 	}
-	t.Run("R121 every socket is bound", func(t *testing.T) {
+	t.Run("R121 R199 every socket is bound, to loopback for loopback", func(t *testing.T) {
 		var bound []string
 		for _, call := range b.called() {
 			if strings.Contains(call, " tcp4 ") {
 				bound = append(bound, call)
 			}
 		}
-		want := []string{fmt.Sprintf("fake0 tcp4 127.0.0.9:%d", port), fmt.Sprintf("fake0 tcp4 127.0.0.1:%d", port)}
+		want := []string{fmt.Sprintf("lo tcp4 127.0.0.9:%d", port), fmt.Sprintf("lo tcp4 127.0.0.1:%d", port)}
 		if !slices.Equal(bound, want) {
 			t.Errorf("bound %v", bound)
 		}

@@ -80,8 +80,10 @@ func (k *kernel) readAddrs(all []Interface, at map[int]int) error {
 			continue
 		}
 		tentative := a.Flags&unix.IFA_F_TENTATIVE != 0 && a.Flags&unix.IFA_F_OPTIMISTIC == 0
+		bits, _ := a.Mask.Size()
 		all[i].Addrs = append(all[i].Addrs, Address{
 			Addr:       ip.Unmap(),
+			Bits:       bits,
 			Unproven:   tentative || a.Flags&unix.IFA_F_DADFAILED != 0,
 			Deprecated: a.Flags&unix.IFA_F_DEPRECATED != 0,
 		})

@@ -9,13 +9,15 @@ import (
 // Link is one usable way out of the device: an interface with addresses, DNS servers and a cost. It is a value; a
 // change of the interface makes a new one with the same Name.
 type Link struct {
-	Name    string           // interface name: the link's stable ID
-	Index   int              // kernel interface index, 0 if the link is no kernel interface
-	Kind    string           // "wifi", "ethernet", "cellular", "tunnel", ... as far as it is known
-	Addrs   []netip.Addr     // usable source addresses, both families
-	DNS     []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
-	Metered bool             // bytes cost money: no handshake without payload (DESIGN.md, promise 6)
-	Metric  int              // metric of its default route in the main table, lower is preferred by the system; or Unranked
+	Name  string       // interface name: the link's stable ID
+	Index int          // kernel interface index, 0 if the link is no kernel interface
+	Kind  string       // "wifi", "ethernet", "cellular", "tunnel", ... as far as it is known
+	Addrs []netip.Addr // usable source addresses, both families
+	// Prefixes are the networks that its addresses are in: what is reached without a router.
+	Prefixes []netip.Prefix
+	DNS      []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
+	Metered  bool             // bytes cost money: no handshake without payload (DESIGN.md, promise 6)
+	Metric   int              // metric of its default route in the main table, lower is preferred by the system; or Unranked
 
 	// SourceRouted says that the link's default route is found only by packets that carry one of its addresses (an
 	// `ip rule from ADDR`): sockets are bound to the first of Addrs too.
@@ -38,7 +40,8 @@ func (l Link) Addr(six bool) (netip.Addr, bool) {
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
 	return l.Name == o.Name && l.Index == o.Index && l.Kind == o.Kind && l.Metered == o.Metered &&
-		l.Metric == o.Metric && l.SourceRouted == o.SourceRouted && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.DNS, o.DNS)
+		l.Metric == o.Metric && l.SourceRouted == o.SourceRouted && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
+		slices.Equal(l.DNS, o.DNS)
 }
 
 func equalLinks(a, b []Link) bool { return slices.EqualFunc(a, b, Link.Equal) }

@@ -137,7 +137,7 @@ func (r *race) next(ctx context.Context) {
 		}
 		to := netip.AddrPortFrom(a, r.port)
 		if allow := r.dialer.Allow; allow != nil {
-			if err := allow(to); err != nil {
+			if err := allow(r.link, to); err != nil {
 				r.refused++
 				r.errs = append(r.errs, err)
 				continue

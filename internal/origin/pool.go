@@ -141,8 +141,11 @@ func (s *stream) usable() bool {
 // dialError says what a failure to connect means for the link.
 func dialError(l link.Link, err error) *engine.AttemptError {
 	why := transfer.Unreachable
-	if bind := (*link.BindError)(nil); errors.As(err, &bind) {
+	switch {
+	case errors.As(err, new(*link.BindError)):
 		why = transfer.Unbound
+	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink):
+		why = transfer.Refused
 	}
 	return &engine.AttemptError{Op: "dial", Link: l.Name, Why: why, Err: err}
 }

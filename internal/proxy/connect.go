@@ -27,7 +27,7 @@ func (x *exchange) connect() {
 		x.refuse(forbidden("Tunnels to mail submission ports are not allowed. Take the proxy out of the way for mail."))
 		return
 	case x.p.own(addr):
-		x.refuse(loop())
+		x.refuse(prohibited())
 		return
 	}
 	conn, l, err := x.p.Plain.DialTunnel(x.r.Context(), addr)

@@ -57,7 +57,7 @@ func (x *exchange) forward() {
 		x.refuse(f)
 		return
 	case x.p.own(target.Addr):
-		x.refuse(loop())
+		x.refuse(prohibited())
 		return
 	}
 	header := x.r.Header.Clone()

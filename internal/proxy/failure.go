@@ -46,11 +46,13 @@ func unavailable(cause string, after time.Duration, text string) *failure {
 	return &failure{http.StatusServiceUnavailable, cause, after, text}
 }
 
-func loop() *failure {
+// prohibited is the one answer for destinations that are denied and for own listeners: which it is tells a scanner what
+// listens here (R194).
+func prohibited() *failure {
 	return &failure{
-		http.StatusForbidden, "proxy_loop_detected", 0,
-		"The request leads back to Tributary itself or to an address that is not allowed. " +
-			"Exempt local addresses from the proxy: no_proxy=localhost,127.0.0.0/8,::1",
+		http.StatusForbidden, "destination_ip_prohibited", 0,
+		"The request leads to Tributary itself or to an address that is not allowed. Exempt local addresses from the " +
+			"proxy: no_proxy=localhost,127.0.0.0/8,::1. Others can be allowed by allow_destinations in the configuration.",
 	}
 }
 
@@ -67,8 +69,11 @@ func classify(err error) *failure {
 	var dial *link.DialError
 	hasAttempt := errors.As(err, &attempt)
 	switch {
-	case errors.As(err, &dial) && dial.Op == link.OpRefuse:
-		return loop()
+	case errors.Is(err, link.ErrOffLink):
+		return badGateway("destination_ip_unroutable", "The server is in the network of a link that is not used now. "+
+			"\"tributary links\" shows the links and why they are not used.")
+	case errors.Is(err, link.ErrDenied), errors.As(err, &dial) && dial.Op == link.OpRefuse:
+		return prohibited()
 	case errors.Is(err, engine.ErrNoLink):
 		return unavailable("destination_unavailable", 0, "No usable network link is up. "+
 			"\"tributary links\" shows the links and why they are not used.")

@@ -43,7 +43,7 @@ func TestOwnAnswers(t *testing.T) {
 		{"busy", busy, "503", "destination_unavailable", []string{"2"}},
 		{
 			"own listener by name", attempt(transfer.Unreachable, &link.DialError{Op: link.OpRefuse, Err: plain}), "403",
-			"proxy_loop_detected", nil,
+			"destination_ip_prohibited", nil,
 		},
 		{"refused", attempt(transfer.Unreachable, op(syscall.ECONNREFUSED)), "502", "connection_refused", nil},
 		{"no route", attempt(transfer.Unreachable, op(syscall.ENETUNREACH)), "502", "destination_ip_unroutable", nil},

@@ -107,6 +107,8 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 	case e.Why == Unbound:
 		m.act(Action{Kind: ReportFailed, Link: link, Cause: health.BindFailed})
 		l.excluded = !m.known
+	case e.Why == Refused: // by policy: the link is well, and a second try would end the same
+		l.excluded, l.forbidden = true, true
 	case !m.known: // nobody knows yet whether the origin is reachable at all: try the next link
 		l.excluded, l.unreached = true, !e.Refused
 	case !e.Refused:
@@ -171,7 +173,7 @@ func (m *Machine) learnSize(e Event) {
 	}
 	for i := range m.links {
 		l := &m.links[i]
-		l.excluded = false
+		l.excluded = l.forbidden
 		if l.unreached { // now that another link has reached the origin, it was the link's fault
 			m.act(Action{Kind: ReportFailed, Link: int8(i), Cause: health.DialFailed})
 		}

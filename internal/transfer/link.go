@@ -31,6 +31,7 @@ type link struct {
 	allowed   bool // by policy
 	metered   bool
 	unreached bool // no connection while the size was unknown
+	forbidden bool // the origin's address may not be dialed over it
 	excluded  bool // it does not serve this object (Refused, NoRange, Changed, ...)
 	state     health.State
 	silent    bool      // bytes are overdue

@@ -170,6 +170,13 @@ func TestOpenFails(t *testing.T) {
 			t.Errorf("cause %v", a.Cause)
 		}
 	})
+	t.Run("R183 the address may not be dialed over it: no fault, and no second try", func(t *testing.T) {
+		s, _ := fail(t, Event{Why: Refused})
+		s.ask(0, 128*kB, 1*mB)
+		s.quiet()
+		s.advance(time.Minute)
+		s.quiet()
+	})
 	t.Run("the origin refused: the link is well, and pauses", func(t *testing.T) {
 		s, _ := fail(t, Event{Why: Unreachable, Refused: true})
 		s.ask(0, 128*kB, 1*mB)

@@ -13,12 +13,13 @@ const (
 	Silence                // gave no byte for so long that the connection was given up: re-queued
 	Unreachable            // no connection: dial, DNS or TLS failed: link banned, re-queued
 	Unbound                // the socket could not be bound to the link: link banned, said once
-	Refused                // an answer that is no part of the object (403, 404, 302, a login page, ...): the link leaves this transfer
-	Busy                   // 429 or 503: the link pauses for this transfer, fewer connections
-	NoRange                // 200 with the same validator: this node ignores Range, the link leaves this transfer
-	Changed                // another version: validator, total or coding differ, or 416: the link leaves this transfer
-	BadRange               // a 206 that was not asked for (wrong start, beyond the end, no Content-Range, surplus body)
-	Canceled               // ended by the machine itself
+	Refused                // an answer that is no part of the object (403, 404, 302, a login page, ...), or an address that may not be dialed:
+	// the link leaves this transfer
+	Busy     // 429 or 503: the link pauses for this transfer, fewer connections
+	NoRange  // 200 with the same validator: this node ignores Range, the link leaves this transfer
+	Changed  // another version: validator, total or coding differ, or 416: the link leaves this transfer
+	BadRange // a 206 that was not asked for (wrong start, beyond the end, no Content-Range, surplus body)
+	Canceled // ended by the machine itself
 )
 
 var whyNames = [...]string{
