@@ -31,6 +31,7 @@ var rules = map[string]rule{
 	}},
 	"internal/origin": {imports: []string{"internal/engine", "internal/link", "internal/segment", "internal/transfer"}},
 	"internal/link":   {},
+	"internal/peer":   {},
 	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.
 	"internal/origin/byterange": {imports: []string{"internal/segment"}},
 
