@@ -44,7 +44,6 @@ var origins = []origin{
 // run starts the origin in the server namespace and waits until it listens. It is killed at the test's end.
 func (o origin) run(r *rig) {
 	r.Helper()
-	need(r.T, o.needs[0], o.needs[1])
 	cert, err := r.lab.Certificate()
 	if err != nil {
 		r.Fatal(err)
