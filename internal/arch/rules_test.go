@@ -18,7 +18,7 @@ var rules = map[string]rule{
 	"internal/demo":   {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
 		"internal/config", "internal/demo", "internal/engine", "internal/estimate", "internal/health", "internal/link",
-		"internal/metrics", "internal/origin", "internal/policy", "internal/proxy", "internal/schedule", "internal/segment",
+		"internal/metrics", "internal/origin", "internal/peer", "internal/policy", "internal/proxy", "internal/schedule", "internal/segment",
 		"internal/transfer",
 	}, later: true},
 	// transfer for the words in which engine.AttemptError says how an attempt ended.

@@ -18,6 +18,9 @@ type Config struct {
 	// links.
 	AllowRemote bool `toml:"allow_remote"`
 
+	// AllowUsers names the users of this machine, or their numbers, who may use the proxy besides the one who runs it and
+	// root; "all" = everybody. Other programs reach loopback too, whoever runs them.
+	AllowUsers []string `toml:"allow_users"`
 	// AllowDestinations lists networks ("127.0.0.1", "10.0.0.0/8") that may be reached through the proxy although they are
 	// denied otherwise: loopback, link-local, multicast, metadata of clouds. The proxy's own listeners stay denied.
 	AllowDestinations []string `toml:"allow_destinations"`

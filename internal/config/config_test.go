@@ -277,3 +277,27 @@ func TestDestinations(t *testing.T) {
 		}
 	}
 }
+
+func TestUsers(t *testing.T) {
+	c := Default()
+	for _, tt := range []struct {
+		allow []string
+		want  []uint32
+	}{
+		{nil, []uint32{0, 1000}},
+		{[]string{"root", "4242"}, []uint32{0, 1000, 0, 4242}},
+		{[]string{"4242", "all"}, nil},
+	} {
+		c.AllowUsers = tt.allow
+		if got, err := c.Users(1000); err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("R185 %v: %v, %v", tt.allow, got, err)
+		}
+	}
+	c.AllowUsers = []string{"no-such-user", "-1", ""}
+	err := c.Validate()
+	for _, name := range c.AllowUsers {
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("allow_users: %q is no user", name)) {
+			t.Errorf("R185 %q: %v", name, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,9 @@ func (c Config) Validate() error {
 		}
 	}
 
+	if _, err := c.Users(os.Getuid()); err != nil {
+		p = append(p, err)
+	}
 	for _, s := range c.AllowDestinations {
 		if _, err := parseNetwork(s); err != nil {
 			p.add(`allow_destinations: %q is no network: write one like "10.0.0.0/8", or an address`, s)

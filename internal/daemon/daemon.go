@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/metrics"
 	"github.com/tributary-http/tributary/internal/origin"
+	"github.com/tributary-http/tributary/internal/peer"
 	"github.com/tributary-http/tributary/internal/policy"
 	"github.com/tributary-http/tributary/internal/proxy"
 )
@@ -73,9 +75,14 @@ func (d *Daemon) build(dial dialFunc, version string) error {
 	if err != nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}
+	users, err := d.cfg.Users(os.Getuid())
+	if err != nil {
+		return err
+	}
 	d.plain = origin.NewPlain(dial, d.engine.Ranked, nil)
 	d.proxy = proxy.New(proxy.Config{
 		Getter: d.engine, Plain: d.plain, Policy: policy.Policy{}, Self: d.own.has, Observer: d.metrics, Log: d.log,
+		Owner: peer.Owner, Users: users,
 	})
 	return nil
 }

@@ -30,6 +30,10 @@ func (x *exchange) connect() {
 		x.refuse(prohibited())
 		return
 	}
+	if f := x.p.tunnels.room(x.user); f != nil {
+		x.refuse(f)
+		return
+	}
 	conn, l, err := x.p.Plain.DialTunnel(x.r.Context(), addr)
 	if err != nil {
 		x.fail(err)
@@ -42,10 +46,10 @@ func (x *exchange) connect() {
 
 // tunnel sends head to the client, then copies both ways until the tunnel has ended. It takes origin over.
 func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string) {
-	t, ok := x.p.tunnels.add(origin, link)
-	if !ok {
+	t, f := x.p.tunnels.add(origin, link, x.user)
+	if f != nil {
 		_ = origin.Close()
-		x.refuse(unavailable("connection_limit_reached", 0, "Tributary is shutting down. Try again when it runs."))
+		x.refuse(f)
 		return
 	}
 	defer x.p.tunnels.remove(t)

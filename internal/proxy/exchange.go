@@ -19,6 +19,7 @@ type exchange struct {
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	r      *http.Request
+	user   user
 	upload *upload // the request's content, nil if there is none
 
 	interims  chan interim  // to the serving goroutine
@@ -67,7 +68,14 @@ func (x *exchange) forward() {
 	}
 	offer := upgradeOffer(x.r)
 	fetch := func() (*answer, error) { return x.roundTrip(target, header, offer) }
-	if d := x.p.Policy.Decide(x.r); d.Transfer {
+	d := x.p.Policy.Decide(x.r)
+	if d.Transfer {
+		defer x.p.transfers.Add(-1)
+		if x.p.transfers.Add(1) > maxTransfers {
+			d = policy.Decision{Reason: crowded}
+		}
+	}
+	if d.Transfer {
 		fetch = func() (*answer, error) { return x.get(target, header, d) }
 	} else if x.r.Method == http.MethodGet {
 		x.p.passed(d.Reason)

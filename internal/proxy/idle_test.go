@@ -34,8 +34,8 @@ func TestTunnelTimes(t *testing.T) {
 	open := func(stop chan struct{}) (client, origin net.Conn, reason <-chan string) {
 		c1, c2 := net.Pipe()
 		o1, o2 := net.Pipe()
-		ts := tunnels{open: map[*tunnel]struct{}{}}
-		tun, _ := ts.add(&end{Conn: o1}, "lo")
+		ts := newTunnels()
+		tun, _ := ts.add(&end{Conn: o1}, "lo", user{})
 		buffers := &sync.Pool{New: func() any { b := make([]byte, 1024); return &b }}
 		ch := make(chan string, 1)
 		go func() {
@@ -129,8 +129,8 @@ func TestTunnelLook(t *testing.T) {
 	}
 	client, clientFar := pair()
 	origin, originFar := pair()
-	ts := tunnels{open: map[*tunnel]struct{}{}}
-	tun, _ := ts.add(origin, "lo")
+	ts := newTunnels()
+	tun, _ := ts.add(origin, "lo", user{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
@@ -40,13 +41,20 @@ type Config struct {
 	Self     func(netip.AddrPort) bool // reports an own listener; nil = none is known
 	Observer engine.Observer           // may be nil
 	Log      *slog.Logger
+
+	// Owner tells the user ID of a client on this machine by the two ends of its connection; nil = users are not told apart.
+	Owner func(local, remote netip.AddrPort) (uid uint32, err error)
+	// Users are the IDs of those who may use the proxy; nil = all. A client of whom Owner cannot tell is none of them.
+	Users []uint32
 }
 
 // Proxy answers clients. It is an http.Handler for NewServer; behind a ServeMux, which cleans paths, it would not work.
 type Proxy struct {
 	Config
-	tunnels tunnels
-	buffers sync.Pool // of *[]byte, copyBuffer long
+	clients   atomic.Int64 // connections that the server has
+	transfers atomic.Int64 // GETs given to Getter
+	tunnels   *tunnels
+	buffers   sync.Pool // of *[]byte, copyBuffer long
 }
 
 const copyBuffer = 32 << 10 // bytes
@@ -56,8 +64,7 @@ func New(c Config) *Proxy {
 	if c.Getter == nil || c.Plain == nil || c.Log == nil {
 		panic("proxy: Config without Getter, Plain or Log")
 	}
-	p := &Proxy{Config: c}
-	p.tunnels.open = make(map[*tunnel]struct{})
+	p := &Proxy{Config: c, tunnels: newTunnels()}
 	p.buffers.New = func() any {
 		b := make([]byte, copyBuffer)
 		return &b
@@ -78,7 +85,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 	}()
-	if f := checkRequest(r); f != nil {
+	f := x.admit()
+	if f == nil {
+		f = checkRequest(r)
+	}
+	if f != nil {
 		x.refuse(f)
 		return
 	}

@@ -280,7 +280,7 @@ func (o *observer) last() engine.Event {
 }
 
 // start runs a proxy until the test ends.
-func start(t *testing.T) *rig {
+func start(t *testing.T, options ...func(*proxy.Config)) *rig {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -288,11 +288,15 @@ func start(t *testing.T) *rig {
 	}
 	own := netip.MustParseAddrPort(l.Addr().String())
 	g := &rig{t: t, addr: l.Addr().String(), f: newForwarder(), log: &logBuffer{}, seen: &observer{}}
-	g.proxy = proxy.New(proxy.Config{
+	cfg := proxy.Config{
 		Getter: g.f, Plain: g.f, Observer: g.seen,
 		Self: func(a netip.AddrPort) bool { return a == own },
 		Log:  slog.New(slog.NewTextHandler(g.log, nil)),
-	})
+	}
+	for _, o := range options {
+		o(&cfg)
+	}
+	g.proxy = proxy.New(cfg)
 	s := proxy.NewServer(g.proxy)
 	done := make(chan struct{})
 	go func() {

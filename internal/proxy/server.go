@@ -26,6 +26,8 @@ func NewServer(p *Proxy) *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug), // may quote requests
 		Protocols:         new(http.Protocols),
+		ConnContext:       p.accept,
+		ConnState:         p.connState,
 	}
 	s.Protocols.SetHTTP1(true)
 	return s

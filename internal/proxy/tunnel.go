@@ -23,6 +23,7 @@ const (
 type tunnel struct {
 	origin io.ReadWriteCloser
 	link   string          // "" = not known
+	user   user            // of the client
 	cut    context.Context // ends when the tunnel is to be reset
 	reset  context.CancelFunc
 	bytes  atomic.Int64 // copied, both directions; for TCP to TCP only up to the last look
@@ -149,23 +150,45 @@ type onlyReader struct{ io.Reader }
 type tunnels struct {
 	mu      sync.Mutex
 	open    map[*tunnel]struct{}
+	of      map[user]int // how many each user has
 	closing bool
 	running sync.WaitGroup // Add only while not closing, so that Wait is safe afterwards
 }
 
-// add makes a tunnel to origin known; false if no more are taken.
-func (ts *tunnels) add(origin io.ReadWriteCloser, link string) (*tunnel, bool) {
-	t := &tunnel{origin: origin, link: link}
-	t.cut, t.reset = context.WithCancel(context.Background())
+func newTunnels() *tunnels {
+	return &tunnels{open: map[*tunnel]struct{}{}, of: map[user]int{}}
+}
+
+// add makes a tunnel to origin known, unless no more are taken.
+func (ts *tunnels) add(origin io.ReadWriteCloser, link string, u user) (*tunnel, *failure) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.closing {
-		t.reset()
-		return nil, false
+	if f := ts.refusal(u); f != nil {
+		return nil, f
 	}
+	t := &tunnel{origin: origin, link: link, user: u}
+	t.cut, t.reset = context.WithCancel(context.Background())
 	ts.open[t] = struct{}{}
+	ts.of[u]++
 	ts.running.Add(1)
-	return t, true
+	return t, nil
+}
+
+// room returns why a user may not have one more tunnel, nil if it may: asked before anything is dialed for it.
+func (ts *tunnels) room(u user) *failure {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.refusal(u)
+}
+
+func (ts *tunnels) refusal(u user) *failure {
+	switch {
+	case ts.closing:
+		return crowd("Tributary is shutting down. Try again when it runs.")
+	case ts.of[u] >= maxTunnels:
+		return crowd("This user has too many tunnels open. Close some and try again.")
+	}
+	return nil
 }
 
 // remove forgets a tunnel that has ended.
@@ -173,6 +196,9 @@ func (ts *tunnels) remove(t *tunnel) {
 	t.reset()
 	ts.mu.Lock()
 	delete(ts.open, t)
+	if ts.of[t.user]--; ts.of[t.user] == 0 {
+		delete(ts.of, t.user)
+	}
 	ts.mu.Unlock()
 	ts.running.Done()
 }

@@ -1,0 +1,42 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os/user"
+	"strconv"
+)
+
+// Users returns the IDs of the users who may use the proxy when self runs it, nil if all may. The error names every entry
+// of AllowUsers that is no user of this machine, a line each.
+func (c Config) Users(self int) ([]uint32, error) {
+	uids := []uint32{0, uint32(self)}
+	var errs []error
+	all := false
+	for _, name := range c.AllowUsers {
+		if name == "all" {
+			all = true
+			continue
+		}
+		uid, err := lookUp(name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf(`allow_users: %q is no user of this machine: write a name, a number or "all"`, name))
+			continue
+		}
+		uids = append(uids, uid)
+	}
+	if all {
+		uids = nil
+	}
+	return uids, errors.Join(errs...)
+}
+
+// lookUp returns the ID of a user by name or number; a number need not have a name.
+func lookUp(name string) (uint32, error) {
+	text := name
+	if u, err := user.Lookup(name); err == nil {
+		text = u.Uid
+	}
+	uid, err := strconv.ParseUint(text, 10, 32)
+	return uint32(uid), err
+}

@@ -1,0 +1,199 @@
+package proxy_test
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tributary-http/tributary/internal/proxy"
+)
+
+func TestUsers(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	o, heads := answer(t, ok)
+	var asked atomic.Int32
+	by := func(uid uint32, err error) func(*proxy.Config) {
+		return func(c *proxy.Config) {
+			c.Users = []uint32{0, 1000}
+			c.Owner = func(local, remote netip.AddrPort) (uint32, error) {
+				asked.Add(1)
+				if !local.Addr().IsLoopback() || !remote.Addr().IsLoopback() || local == remote {
+					t.Errorf("asked for %v and %v", local, remote)
+				}
+				return uid, err
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		uid   uint32
+		err   error
+		admit bool
+	}{
+		{"the user who started it", 1000, nil, true},
+		{"root", 0, nil, true},
+		{"another user", 1001, nil, false},
+		{"cannot tell", 0, errors.New("no such socket"), false},
+	} {
+		t.Run("R185 "+tt.name, func(t *testing.T) {
+			g := start(t, by(tt.uid, tt.err))
+			asked.Store(0)
+			if tt.admit {
+				c := g.send("GET " + o.url("/") + " HTTP/1.1\r\nHost: x\r\n\r\n")
+				c.wantHead("200")
+				<-heads
+				b := make([]byte, 2)
+				if _, err := c.br.Read(b); err != nil {
+					t.Fatal(err)
+				}
+				c.send("GET " + o.url("/") + " HTTP/1.1\r\nHost: x\r\n\r\n")
+				c.wantHead("200")
+				<-heads
+			} else {
+				for _, line := range []string{"GET " + o.url("/"), "CONNECT " + o.addr, "GET /", "POST " + o.url("/"), "BREW " + o.url("/")} {
+					c := g.send(line + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+					c.wantHead("403")
+					if _, err := c.rest(); err != nil {
+						t.Error(err)
+					}
+					asked.Add(-1)
+				}
+				asked.Add(1)
+				if n := o.dials(); n != 0 && !tt.admit {
+					select {
+					case h := <-heads:
+						t.Errorf("the origin saw %q", h)
+					default:
+					}
+				}
+			}
+			if n := asked.Load(); n != 1 {
+				t.Errorf("asked %d times, want once per connection", n)
+			}
+		})
+	}
+	t.Run("R185 everybody", func(t *testing.T) {
+		g := start(t, by(1001, errors.New("cannot tell")), func(c *proxy.Config) { c.Users = nil })
+		g.get(o.url("/")).wantHead("200")
+		<-heads
+	})
+}
+
+func TestCrowds(t *testing.T) {
+	t.Run("R190 more than 512 connections", func(t *testing.T) {
+		g := start(t)
+		var open []*conn
+		for range 512 {
+			open = append(open, g.dial())
+		}
+		// The last of them has been accepted when it is answered; 400 is the answer to a request to the proxy itself.
+		last := open[len(open)-1]
+		last.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		last.wantHead("400")
+		if _, err := last.rest(); err != nil {
+			t.Fatal(err)
+		}
+		open[0].send("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n")
+		for range 2 { // the place of the last one may still be taken
+			open = append(open, g.dial())
+		}
+		c := open[len(open)-1]
+		c.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		head := c.wantHead("503")
+		if len(fieldsOf(head, "Retry-After")) != 1 || !strings.Contains(head, "connection_limit_reached") {
+			t.Errorf("head %q", head)
+		}
+		for _, c := range open {
+			c.Close()
+		}
+		for { // there is room again, once the server has seen it
+			c := g.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			head, err := c.head()
+			if err == nil && strings.HasPrefix(head, "HTTP/1.1 400") {
+				break
+			}
+			c.Close()
+		}
+	})
+	t.Run("R190 more than 128 tunnels of a user", func(t *testing.T) {
+		o := serve(t, func(c *conn) { _, _ = c.rest() })
+		var uid atomic.Uint32
+		g := start(t, func(c *proxy.Config) {
+			c.Owner = func(_, _ netip.AddrPort) (uint32, error) { return uid.Load(), nil }
+		})
+		var drain sync.WaitGroup
+		var dials atomic.Int32
+		defer drain.Wait()
+		defer close(g.f.dialed)
+		drain.Go(func() {
+			for range g.f.dialed {
+				dials.Add(1)
+			}
+		})
+		tunnel := func(status string) *conn {
+			t.Helper()
+			c := g.send("CONNECT " + o.addr + " HTTP/1.1\r\nHost: x\r\n\r\n")
+			c.wantHead(status)
+			return c
+		}
+		var open []net.Conn
+		for range 128 {
+			open = append(open, tunnel("200"))
+		}
+		tunnel("503")
+		uid.Store(7)
+		tunnel("200").Close()    // another user's
+		for dials.Load() < 129 { // each is noted before it is made
+			runtime.Gosched()
+		}
+		if n := dials.Load(); n != 129 {
+			t.Errorf("%d dials: one is for the refused tunnel", n)
+		}
+		uid.Store(0)
+		for _, c := range open[:2] {
+			c.Close()
+		}
+		for {
+			c := g.send("CONNECT " + o.addr + " HTTP/1.1\r\nHost: x\r\n\r\n")
+			head, err := c.head()
+			c.Close()
+			if err == nil && strings.HasPrefix(head, "HTTP/1.1 200") {
+				break
+			}
+		}
+	})
+	t.Run("R190 R191 a GET beyond 256 transfers is passed through", func(t *testing.T) {
+		release := make(chan struct{})
+		o := serve(t, func(c *conn) {
+			head, err := c.head()
+			if err != nil {
+				return
+			}
+			if strings.Contains(head, "/held") {
+				c.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+				<-release
+			} else {
+				c.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			}
+		})
+		defer close(release)
+		g := start(t)
+		for range 256 {
+			g.get(o.url("/held")).wantHead("200")
+		}
+		g.get(o.url("/x")).wantHead("200")
+		if e := g.seen.last(); e.Reason != "crowded" {
+			t.Errorf("event %+v", e)
+		}
+		g.f.mu.Lock()
+		defer g.f.mu.Unlock()
+		if n := len(g.f.gets); n != 256 {
+			t.Errorf("%d transfers", n)
+		}
+	})
+}
