@@ -8,11 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
 )
 
@@ -29,7 +29,8 @@ type Plain struct {
 	links func() []link.Link
 
 	mu   sync.Mutex
-	ways map[string]*way // by name of the link
+	ways map[string]*way      // by name of the link
+	lost map[string]time.Time // when another link overtook it in a race, by name
 }
 
 // way is the transport that one link owns.
@@ -51,6 +52,7 @@ func NewPlain(dial Dial, links func() []link.Link, roots *x509.CertPool) *Plain 
 		tls:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		links: links,
 		ways:  map[string]*way{},
+		lost:  map[string]time.Time{},
 	}
 }
 
@@ -60,9 +62,9 @@ func (p *Plain) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// Do sends r over the best link that can connect and returns the link. Only a link that fails to connect is followed by
-// the next one: nothing was sent. It fails with engine.ErrNoLink, an *engine.AttemptError of the best link that failed to
-// connect, or what net/http says of the exchange.
+// Do sends r and returns the link that carried it: over a connection that the best link keeps, else over the link that is
+// the first to connect, see race. Once something was sent no other link tries. It fails with engine.ErrNoLink, an
+// *engine.AttemptError of the best link if none could connect, or what net/http says of the exchange.
 func (p *Plain) Do(r *http.Request) (*http.Response, link.Link, error) {
 	out := r.Clone(r.Context())
 	if _, ok := out.Header["User-Agent"]; !ok {
@@ -73,44 +75,58 @@ func (p *Plain) Do(r *http.Request) (*http.Response, link.Link, error) {
 	if out.Header.Get("Expect") != "" {
 		out.Close = true
 	}
-	first := engine.ErrNoLink
-	for _, l := range p.links() {
-		lent := &lentBody{of: r.Body}
-		if r.Body != nil && r.Body != http.NoBody {
-			out.Body = lent
-		}
-		resp, err := p.way(l).http.RoundTrip(out)
-		dial := (*engine.AttemptError)(nil)
-		if err == nil || !errors.As(err, &dial) || r.Context().Err() != nil {
-			lent.settle()
-			return resp, l, err
-		}
-		if first == engine.ErrNoLink {
-			first = dial
+	links := p.order()
+	if len(links) > 0 {
+		resp, err := p.over(out, r.Body, links[0], idleOnly{})
+		if !errors.Is(err, errNoIdle) {
+			return resp, links[0], err
 		}
 	}
-	if r.Body != nil {
-		r.Body.Close()
+	nc, l, err := p.race(r.Context(), links, hostPort(r.URL))
+	if err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, link.Link{}, err
 	}
-	return nil, link.Link{}, first
+	h := &handed{conn: nc}
+	resp, err := p.over(out, r.Body, l, h)
+	if nc := h.take(); nc != nil { // another one had become idle
+		nc.Close()
+	}
+	return resp, l, err
 }
 
-// DialTunnel connects to addr over the best link that can, and returns the link. Errors are those of Do.
-func (p *Plain) DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error) {
-	first := engine.ErrNoLink
-	for _, l := range p.links() {
-		nc, err := p.dial(ctx, l, "tcp", addr)
-		if err == nil {
-			return nc, l, nil
-		}
-		if first == engine.ErrNoLink {
-			first = dialError(l, err)
-		}
-		if ctx.Err() != nil {
-			break
-		}
+// over sends r with body on a connection of l that how tells to get.
+func (p *Plain) over(r *http.Request, body io.ReadCloser, l link.Link, how any) (*http.Response, error) {
+	r = r.WithContext(context.WithValue(r.Context(), wayKey{}, how))
+	lent := &lentBody{of: body}
+	if body != nil && body != http.NoBody {
+		r.Body = lent
 	}
-	return nil, link.Link{}, first
+	resp, err := p.way(l).http.RoundTrip(r)
+	if body != nil && !errors.Is(err, errNoIdle) {
+		lent.settle()
+	}
+	return resp, err
+}
+
+// hostPort returns the address to connect to.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	default:
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// DialTunnel connects to addr over the first link that can, see race, and returns the link. Errors are those of Do.
+func (p *Plain) DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error) {
+	return p.race(ctx, p.order(), addr)
 }
 
 // way returns the transport of l.
@@ -123,6 +139,14 @@ func (p *Plain) way(l link.Link) *way {
 		w.http = &http.Transport{
 			Proxy: nil, // http_proxy may point at ourselves
 			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				switch how := ctx.Value(wayKey{}).(type) {
+				case idleOnly:
+					return nil, errNoIdle
+				case *handed:
+					if nc := how.take(); nc != nil {
+						return nc, nil
+					}
+				}
 				l := *w.link.Load()
 				nc, err := p.dial(ctx, l, network, addr)
 				if err != nil {

@@ -1,0 +1,139 @@
+package origin
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// raceDelay is how long a link may take to connect before the next one joins in (RFC 8305 section 5). Behind a link that
+// loses what is sent a request is late by so much, not by the time for a dial.
+const raceDelay = 250 * time.Millisecond
+
+// lostFor is how long a link that another one overtook is asked after the others.
+const lostFor = 10 * time.Second
+
+// lap is one link's part in a race.
+type lap struct {
+	i    int
+	conn net.Conn
+	err  error
+}
+
+// race connects to addr over the links in turn: the next one starts after raceDelay, or at once when another has failed.
+// The first connection wins; the others are closed before a byte is sent on them, and are gone when race returns. An
+// address that is denied ends the race, for it is denied over all links. Otherwise the error is that of the best link, or
+// engine.ErrNoLink.
+func (p *Plain) race(ctx context.Context, links []link.Link, addr string) (net.Conn, link.Link, error) {
+	if len(links) == 0 {
+		return nil, link.Link{}, engine.ErrNoLink
+	}
+	inner, cancel := context.WithCancel(ctx)
+	laps := make(chan lap)
+	running, started := 0, 0
+	defer func() {
+		cancel()
+		for ; running > 0; running-- {
+			if l := <-laps; l.err == nil {
+				l.conn.Close()
+			}
+		}
+	}()
+	timer := time.NewTimer(raceDelay)
+	defer timer.Stop()
+	next := func() {
+		if i := started; i < len(links) {
+			started++
+			running++
+			timer.Reset(raceDelay)
+			go func() {
+				nc, err := p.dial(inner, links[i], "tcp", addr)
+				laps <- lap{i, nc, err}
+			}()
+		}
+	}
+	errs := make([]error, len(links))
+	for next(); running > 0; {
+		select {
+		case <-timer.C:
+			next()
+		case l := <-laps:
+			running--
+			switch {
+			case l.err == nil:
+				p.overtaken(links[:l.i], errs)
+				return l.conn, links[l.i], nil
+			case errors.Is(l.err, link.ErrDenied), ctx.Err() != nil:
+				return nil, link.Link{}, dialError(links[l.i], l.err)
+			}
+			errs[l.i] = dialError(links[l.i], l.err)
+			next()
+		}
+	}
+	for _, err := range errs {
+		if !errors.Is(err, link.ErrOffLink) { // says the most: an address of another link's network never had a chance
+			return nil, link.Link{}, err
+		}
+	}
+	return nil, link.Link{}, errs[0]
+}
+
+// overtaken notes which of the links that started earlier than the winner are not through yet: what they are sent may get
+// lost, and the next request should not wait for that.
+func (p *Plain) overtaken(earlier []link.Link, errs []error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, l := range earlier {
+		if errs[i] == nil {
+			p.lost[l.Name] = time.Now()
+		}
+	}
+}
+
+// order returns the links in the order in which they may start: best first, those lately overtaken after the others,
+// metered ones last of all.
+func (p *Plain) order() []link.Link {
+	links := slices.Clone(p.links())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	place := func(l link.Link) int {
+		switch at, lost := p.lost[l.Name]; {
+		case l.Metered:
+			return 2
+		case lost && time.Since(at) < lostFor:
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(links, func(a, b link.Link) int { return place(a) - place(b) })
+	return links
+}
+
+// errNoIdle says that no connection is kept that a request could use.
+var errNoIdle = errors.New("no idle connection")
+
+// wayKey is where the context of a request holds how its transport gets a connection: by *handed, or by idleOnly.
+type wayKey struct{}
+
+// idleOnly makes the transport use a connection that it keeps, or fail with errNoIdle.
+type idleOnly struct{}
+
+// handed is a connection for the transport to use in place of dialing.
+type handed struct {
+	mu   sync.Mutex
+	conn net.Conn // nil = taken
+}
+
+func (h *handed) take() net.Conn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	nc := h.conn
+	h.conn = nil
+	return nc
+}
