@@ -18,11 +18,17 @@ import (
 // released waits until nothing of any request is left in a proxy that goes on running.
 func released(t *testing.T, r *rig) {
 	t.Helper()
-	until(t, "memory, transfers and connections are released", time.Second, func() bool {
+	returned(t, r)
+	noneLeft(t, time.Second, transfers...)
+}
+
+// returned waits until no transfer runs and all memory is given back.
+func returned(t *testing.T, r *rig) {
+	t.Helper()
+	until(t, "memory and transfers are released", time.Second, func() bool {
 		s := r.d.engine.Status()
 		return s.Granted == 0 && s.Held == 0 && len(s.Transfers) == 0
 	})
-	noneLeft(t, time.Second, transfers...)
 }
 
 // closed waits until no connection to the origin is open.
