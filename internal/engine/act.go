@@ -96,6 +96,9 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.retire(a.Conn)
 	case transfer.Want:
 		r.share = r.e.budget.Join(a.N, func(n int64) { r.post(transfer.Event{Kind: transfer.Granted, N: n}) })
+	case transfer.Need:
+		r.share.Need(a.N)
+		r.shrink = true
 	case transfer.ReportSilent:
 		r.e.fleet.silent(a.Link)
 	case transfer.ReportAlive:

@@ -1,21 +1,31 @@
 package engine
 
-import "sync"
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
 
 // Budget shares one amount of memory among transfers. A transfer may hold as many bytes for reordering as it was granted.
-// Grants are even under pressure: a newcomer gets its share as soon as others have given back what they hold beyond
-// theirs.
+// Under pressure everybody first gets what it needs or an even share, then the rest is shared evenly among those that want
+// more: a slow client, which needs little, leaves room to a fast one. A newcomer gets its share as soon as others have
+// given back what they hold beyond theirs.
 //
 // Safe for concurrent use; nothing is done under its lock but arithmetic.
 type Budget struct {
 	mu      sync.Mutex
 	total   int64
 	most    int64 // that one transfer may have
+	each    int64 // what every transfer costs beside its grant
 	members []*Share
 }
 
 // minGrant is what every transfer gets, budget or not: enough to run on one link.
 const minGrant = 128 << 10
+
+// perTransfer is what a transfer over two links takes beside its blocks: the stacks of some seven goroutines, buffers of
+// three connections, and what the collector leaves lying about for a while.
+const perTransfer = 160 << 10
 
 // NewBudget returns a budget of total bytes, at most most of them for one transfer.
 func NewBudget(total, most int64) *Budget { return &Budget{total: total, most: min(most, total)} }
@@ -24,17 +34,19 @@ func NewBudget(total, most int64) *Budget { return &Budget{total: total, most: m
 type Share struct {
 	b       *Budget
 	want    int64
+	need    int64 // at most want
 	granted int64
+	fair    int64 // share
 	told    int64 // the window: what was granted as far as it is its share
 	tell    func(n int64)
 }
 
-// Join adds a transfer that asks for n bytes; it has the least grant at once. tell is called with the window
+// Join adds a transfer that asks for n bytes and needs them; it has the least grant at once. tell is called with the window
 // that this allows and with every change of it, with the budget's lock held: it must not block and not call back.
 func (b *Budget) Join(n int64, tell func(n int64)) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &Share{b: b, want: b.bound(n), granted: minGrant, tell: tell}
+	s := &Share{b: b, want: b.bound(n), need: b.bound(n), granted: minGrant, tell: tell}
 	b.members = append(b.members, s)
 	b.level()
 	return s
@@ -43,11 +55,11 @@ func (b *Budget) Join(n int64, tell func(n int64)) *Share {
 // bound returns what a transfer that asks for n bytes may have at most.
 func (b *Budget) bound(n int64) int64 { return max(minGrant, min(n, b.most)) }
 
-// Want asks for n bytes.
-func (s *Share) Want(n int64) {
+// Need tells that n bytes are enough to go on at the present speed; more than it asked for means all of that.
+func (s *Share) Need(n int64) {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
-	s.want = s.b.bound(n)
+	s.need = min(s.b.bound(n), s.want)
 	s.b.level()
 }
 
@@ -56,12 +68,11 @@ func (s *Share) Want(n int64) {
 func (s *Share) Holds(n int64) bool {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
-	fair := s.b.fair(s)
-	if s.granted > fair && n < s.granted {
-		s.granted = max(n, fair)
+	if s.granted > s.fair && n < s.granted {
+		s.granted = max(n, s.fair)
 		s.b.level()
 	}
-	return s.granted > fair
+	return s.granted > s.fair
 }
 
 // Leave gives everything back.
@@ -90,32 +101,50 @@ func (b *Budget) Granted() (n int64) {
 // Total returns the size of the budget.
 func (b *Budget) Total() int64 { return b.total }
 
-// fair returns the share of s if everybody had at most an even one.
-func (b *Budget) fair(s *Share) int64 {
-	left, n := b.total, int64(len(b.members))
-	// Who wants less than an even share leaves the rest to the others.
-	for _, m := range b.members {
-		if even := b.total / int64(len(b.members)); m.want < even {
-			left -= m.want
-			n--
-		}
+// room is what there is to grant.
+func (b *Budget) room() int64 { return max(0, b.total-b.each*int64(len(b.members))) }
+
+// divide sets the fair share of everybody.
+func (b *Budget) divide() {
+	needs, wants := make([]int64, len(b.members)), make([]int64, len(b.members))
+	for i, m := range b.members {
+		needs[i], wants[i] = m.need, m.want-m.need
 	}
-	return max(minGrant, min(s.want, left/max(n, 1)))
+	total := b.room()
+	fill(wants, total-fill(needs, total))
+	for i, m := range b.members {
+		m.fair = max(minGrant, needs[i]+wants[i])
+	}
+}
+
+// fill lowers each of the claims to an even share of total, where those who claim less leave the rest to the others
+// (max-min fairness), and returns their sum.
+func fill(claims []int64, total int64) (sum int64) {
+	order := make([]int, len(claims))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(claims[i], claims[j]) })
+	for n, i := range order {
+		claims[i] = min(claims[i], (total-sum)/int64(len(order)-n))
+		sum += claims[i]
+	}
+	return sum
 }
 
 // level tells everybody its window: who is above its share shrinks, who is below grows into what is free.
 func (b *Budget) level() {
-	free := b.total
+	b.divide()
+	free := b.room()
 	for _, m := range b.members {
 		free -= m.granted
 	}
 	for _, m := range b.members {
-		fair := b.fair(m)
-		if n := min(fair-m.granted, free); n > 0 {
+		if n := min(m.fair-m.granted, free); n > 0 {
 			m.granted += n
 			free -= n
 		}
-		if w := min(m.granted, fair); w != m.told {
+		if w := min(m.granted, m.fair); w != m.told {
 			m.told = w
 			m.tell(w)
 		}

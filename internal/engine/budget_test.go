@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -41,8 +42,11 @@ func TestBudget(t *testing.T) {
 		if m.window != 5*mib || b.Granted() != 5*mib {
 			t.Errorf("window %d, granted %d", m.window, b.Granted())
 		}
-		m.Want(100 * mib)
-		if m.window != 16*mib {
+		m.Need(mib)
+		if m.window != 5*mib {
+			t.Errorf("it needs little, and nobody else needs the rest: window %d", m.window)
+		}
+		if m := b.member(100 * mib); m.window != 16*mib {
 			t.Errorf("window %d", m.window)
 		}
 	})
@@ -114,7 +118,7 @@ func TestBudgetRandom(t *testing.T) {
 				all[i].Leave() // once is enough, twice does no harm
 				all = append(all[:i], all[i+1:]...)
 			case k < 6:
-				all[r.IntN(len(all))].Want(r.Int64N(2 * total))
+				all[r.IntN(len(all))].Need(r.Int64N(2 * total))
 			default:
 				all[r.IntN(len(all))].Holds(r.Int64N(total))
 			}
@@ -132,14 +136,41 @@ func TestBudgetRandom(t *testing.T) {
 			}
 		}
 		for _, m := range all {
-			m.Want(total)
+			m.Need(2 * total)
 		}
 		settle(all...)
 		for i, m := range all {
-			even := max(minGrant, min(total/int64(len(all)), b.most))
-			if m.window != even || m.granted != even {
-				t.Fatalf("seed %d: member %d of %d has %d, told %d; an even share is %d", seed, i, len(all), m.granted, m.window, even)
+			for j, o := range all {
+				if m.window < m.want && o.window > max(minGrant, m.window+int64(len(all))) {
+					t.Fatalf("seed %d: member %d has %d of %d, member %d has %d", seed, i, m.window, m.want, j, o.window)
+				}
 			}
 		}
+	}
+}
+
+// TestBudgetNeeds: who needs little leaves to others what it has beyond that, and takes it when nobody needs it.
+func TestBudgetNeeds(t *testing.T) {
+	b := NewBudget(10*mib, 8*mib)
+	slow := []*member{b.member(8 * mib), b.member(8 * mib), b.member(8 * mib)}
+	for _, m := range slow {
+		m.Need(mib)
+	}
+	settle(slow...)
+	for i, m := range slow {
+		if m.window < 10*mib/3 {
+			t.Errorf("member %d has %d while nobody needs the rest", i, m.window)
+		}
+	}
+	fast := b.member(100 * mib)
+	all := append(slow, fast)
+	settle(all...)
+	if fast.window != 7*mib || slow[0].window != mib {
+		t.Errorf("the fast one has %d, a slow one %d", fast.window, slow[0].window)
+	}
+	slow[0].Need(math.MaxInt64)
+	settle(all...)
+	if slow[0].window != 4*mib || fast.window != 4*mib || slow[1].window != mib {
+		t.Errorf("%d and %d for those who need much, %d", slow[0].window, fast.window, slow[1].window)
 	}
 }

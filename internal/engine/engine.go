@@ -57,7 +57,8 @@ func New(cfg Config) (*Engine, error) {
 	if _, err := schedule.New(cfg.Scheduler); err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: newBlocks(cfg.Budget), book: estimate.NewBook()}
+	e := &Engine{cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: &blocks{}, book: estimate.NewBook()}
+	e.budget.each = perTransfer
 	e.fleet = &fleet{dial: cfg.Dial, limits: cfg.SlowLink, onDown: cfg.LinkDown, tell: e.observe, wake: make(chan struct{}, 1)}
 	return e, nil
 }

@@ -290,7 +290,7 @@ func (b *streamBody) Read(p []byte) (int, error) {
 func (b *streamBody) WriteTo(w io.Writer) (int64, error) {
 	k := b.r.e.blocks.get()
 	defer k.free()
-	return io.CopyBuffer(w, struct{ io.Reader }{b}, k.data[:])
+	return io.CopyBuffer(w, struct{ io.Reader }{b}, k.data)
 }
 
 // Close implements io.Closer.

@@ -11,7 +11,7 @@ const blockSize = 32 << 10
 
 // block is memory with several holders: the reader that fills it, and each piece of it that waits to be written.
 type block struct {
-	data [blockSize]byte
+	data []byte // blockSize bytes
 	refs atomic.Int32
 	pool *blocks
 }
@@ -24,43 +24,60 @@ func (b *block) free() {
 	}
 }
 
-// blocks lends blocks and keeps those that come back, as many as were needed lately.
-type blocks struct {
-	mu   sync.Mutex
-	idle []*block
-	keep int
-	lent atomic.Int64
-}
+// slabBlocks is the number of blocks whose memory is got from the system at once.
+const slabBlocks = 32
 
-func newBlocks(keep int64) *blocks { return &blocks{keep: int(keep / blockSize)} }
+// blocks lends blocks and keeps their memory until none is in use any more; then it keeps that of the first slab.
+type blocks struct {
+	mu    sync.Mutex
+	idle  []*block // the one used last at the end
+	slabs [][]byte
+	lent  int
+}
 
 // get returns a block with one holder.
 func (p *blocks) get() *block {
-	p.lent.Add(1)
 	p.mu.Lock()
-	var b *block
-	if n := len(p.idle); n > 0 {
-		b, p.idle = p.idle[n-1], p.idle[:n-1]
+	defer p.mu.Unlock()
+	if len(p.idle) == 0 {
+		p.add(slab(slabBlocks * blockSize))
 	}
-	p.mu.Unlock()
-	if b == nil {
-		b = &block{pool: p}
-	}
+	n := len(p.idle) - 1
+	b := p.idle[n]
+	p.idle = p.idle[:n]
+	p.lent++
 	b.refs.Store(1)
 	return b
 }
 
-func (p *blocks) put(b *block) {
-	p.lent.Add(-1)
-	p.mu.Lock()
-	if len(p.idle) < p.keep {
-		p.idle = append(p.idle, b)
+func (p *blocks) add(slab []byte) {
+	p.slabs = append(p.slabs, slab)
+	for at := 0; at < len(slab); at += blockSize {
+		p.idle = append(p.idle, &block{data: slab[at : at+blockSize : at+blockSize], pool: p})
 	}
-	p.mu.Unlock()
+}
+
+func (p *blocks) put(b *block) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, b)
+	if p.lent--; p.lent > 0 || len(p.slabs) == 1 {
+		return
+	}
+	for _, s := range p.slabs[1:] {
+		unslab(s)
+	}
+	first := p.slabs[0]
+	p.slabs, p.idle = nil, nil
+	p.add(first)
 }
 
 // held returns the bytes in blocks that are in use.
-func (p *blocks) held() int64 { return p.lent.Load() * blockSize }
+func (p *blocks) held() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(p.lent) * blockSize
+}
 
 // piece is bytes of the object: data[lo:hi] of a block, beginning at offset off.
 type piece struct {

@@ -46,6 +46,7 @@ type clientKey struct{}
 
 // accept is the server's ConnContext.
 func (p *Proxy) accept(ctx context.Context, nc net.Conn) context.Context {
+	boundUnsent(nc)
 	c := &client{}
 	if a, ok := nc.LocalAddr().(*net.TCPAddr); ok {
 		c.local = a.AddrPort()

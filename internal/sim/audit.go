@@ -146,7 +146,7 @@ func (a *audit) event() {
 			room = a.room()
 		}
 		switch {
-		case room.Empty() || room.Len() < w.m.Reorder()/4 && room.End < w.spec.Size:
+		case room.Empty() || room.Len() <= a.full() && room.End < w.spec.Size:
 			a.idle[i] = -1 // the window is full or nothing is free
 		case a.idle[i] < 0:
 			a.idle[i] = w.now
@@ -154,6 +154,14 @@ func (a *audit) event() {
 			a.failf("link %d has nothing to do since %v, but nobody asks for %d", i, a.idle[i], room.Start)
 		}
 	}
+}
+
+// full returns the room at which a window is full: that of a client that takes its time is filled in one go.
+func (a *audit) full() int64 {
+	if a.w.spec.Client > 0 {
+		return a.w.m.Reorder() / 2
+	}
+	return a.w.m.Reorder()/4 - 1
 }
 
 // room returns what of the window lies behind the first byte that nobody fetches; empty if somebody fetches every byte.

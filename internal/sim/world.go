@@ -238,6 +238,8 @@ func (w *world) carryOut(a transfer.Action) {
 	case transfer.Want:
 		w.audit.copies()
 		w.after(0, func() { w.handle(transfer.Event{Kind: transfer.Granted, N: w.spec.Window}) })
+	case transfer.Need:
+		w.after(0, func() { w.handle(transfer.Event{Kind: transfer.Granted, N: min(a.N, w.spec.Window)}) })
 	case transfer.ReportSilent:
 		w.logf("silent %d", a.Link)
 		w.audit.silent[a.Link] = true

@@ -138,7 +138,7 @@ func (m *Machine) headed(now time.Time, e Event) {
 	a.answer = e.Range
 	if !m.known {
 		a.want.End = max(a.want.End, a.answer.End) // a 200 in place of the range: it may be all that this origin gives
-		m.learnSize(e)
+		m.learnSize(now, e)
 		m.dropCopies(e.Attempt)
 		a = m.attempt(e.Attempt)
 		c = m.conn(a.conn)
@@ -160,7 +160,7 @@ func (m *Machine) headed(now time.Time, e Event) {
 }
 
 // learnSize begins the work of the scheduler.
-func (m *Machine) learnSize(e Event) {
+func (m *Machine) learnSize(now time.Time, e Event) {
 	m.known = true
 	m.led.Resize(min(m.cfg.Window.End, e.Size))
 	for i := range m.attempts { // attempts that were made before the size was known
@@ -181,6 +181,7 @@ func (m *Machine) learnSize(e Event) {
 			m.act(Action{Kind: ReportSilent, Link: int8(i)})
 		}
 	}
+	m.client = appetite{since: now, hungry: true}
 	m.act(Action{Kind: Want, N: m.led.End() - m.led.Head()})
 }
 

@@ -56,6 +56,7 @@ const (
 	CloseConn                      // Conn: close it; no event follows for it or its attempts
 	Keep                           // Conn: every byte asked of it was read; it may serve a later transfer. No event follows
 	Want                           // N: ask the budget for a reorder window of N bytes
+	Need                           // N: tell the budget that a window of N bytes is enough at the client's speed
 	ReportSilent                   // Link: bytes are overdue
 	ReportAlive                    // Link: it spoke again
 	ReportFailed                   // Link, Cause: no connection although the origin is reachable, or no binding

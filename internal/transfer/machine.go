@@ -57,6 +57,7 @@ type Machine struct {
 
 	granted     int64 // memory for bytes beyond the head
 	multiplexed bool  // a link speaks HTTP/2
+	client      appetite
 
 	furthest     int64 // highest limit of the window so far: no credit lies beyond it
 	total, waste int64
@@ -103,6 +104,7 @@ func (m *Machine) Handle(now time.Time, e Event) ([]Action, time.Time) {
 		m.dropConn(e.Conn)
 	case Delivered:
 		m.led.Deliver(e.N)
+		m.client.delivered += e.N
 	case Granted:
 		m.granted = max(e.N, 1) // the head can always be read
 		m.resize()
@@ -110,6 +112,7 @@ func (m *Machine) Handle(now time.Time, e Event) ([]Action, time.Time) {
 	}
 	m.finish()
 	if !m.ended {
+		m.feed(now)
 		m.silence(now)
 		m.decide(now)
 		m.strand(now)
@@ -300,6 +303,7 @@ func (m *Machine) deadline(now time.Time) time.Time {
 			}
 		}
 	}
+	earliest(m.fed())
 	if !m.stranded.IsZero() {
 		earliest(m.stranded.Add(m.cfg.Patience))
 	}

@@ -32,6 +32,7 @@ type script struct {
 	now     time.Time
 	next    time.Time // deadline of the machine
 	pending []Action
+	told    []int64 // needs
 	asked   map[uint32]*asked
 	queues  map[uint32][]*asked // by connection: its requests without the end of their answers
 }
@@ -116,9 +117,13 @@ func (s *script) handle(e Event) {
 	do, next := s.m.Handle(s.now, e)
 	s.next = next
 	for _, a := range do {
+		if a.Kind == Need {
+			s.told = append(s.told, a.N)
+			continue
+		}
 		s.note(a)
+		s.pending = append(s.pending, a)
 	}
-	s.pending = append(s.pending, do...)
 	if !s.m.ended && !s.m.Check() {
 		s.t.Fatalf("after %+v: the ledger or a credit is broken", e)
 	}

@@ -1,0 +1,9 @@
+//go:build !linux || race
+
+package engine
+
+// The race detector watches the collected heap only.
+
+func slab(n int) []byte { return make([]byte, n) }
+
+func unslab([]byte) {}

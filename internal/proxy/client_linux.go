@@ -1,0 +1,25 @@
+package proxy
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// unsent is how many bytes the kernel takes for a client beyond what is on its way. Without a bound it takes some
+// megabytes for each client that reads slowly, outside of any budget.
+const unsent = 128 << 10
+
+// boundUnsent bounds what waits in the kernel for a client (tcp(7), TCP_NOTSENT_LOWAT).
+func boundUnsent(c net.Conn) {
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	raw, err := t.SyscallConn()
+	if err != nil {
+		return
+	}
+	// A kernel that does not know the option is no worse off than before.
+	_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent) })
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package proxy
+
+import "net"
+
+func boundUnsent(net.Conn) {}

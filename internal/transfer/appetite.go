@@ -1,0 +1,89 @@
+package transfer
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// appetitePeriod is the time over which a client's speed is measured.
+	appetitePeriod = 500 * time.Millisecond
+
+	// appetiteAhead is how much of a slow client's future the window must hold: longer than a link is silent before
+	// another one takes over.
+	appetiteAhead = time.Second
+
+	leastNeed = 512 << 10 // bytes, with which ranges are long enough to be worth a request
+
+	fastNeed = 8 << 20 // bytes; a client that needs so much is not called slow
+
+	// growEvery is the least time between two steps of a need that proves too small.
+	growEvery = 100 * time.Millisecond
+)
+
+// appetite finds out whether the client is slower than the links: then a part of its window never empties, and a window of
+// one second at its speed does as well. A client that takes what comes needs all that it can get.
+type appetite struct {
+	since     time.Time // begin of the period
+	delivered int64     // in the period
+	hungry    bool      // the window ran low in the period
+	need      int64     // as told; 0 = everything
+	grown     time.Time
+}
+
+// feed measures the client's speed and tells the need when it changes by a quarter or more.
+func (m *Machine) feed(now time.Time) {
+	if !m.known || m.received {
+		return
+	}
+	p := &m.client
+	low := m.low()
+	p.hungry = p.hungry || low
+	if low && p.need > 0 && now.Sub(p.grown) >= growEvery {
+		p.grown = now
+		if p.need *= 2; p.need >= fastNeed {
+			p.need = 0
+		}
+		m.tellNeed()
+	}
+	took := now.Sub(p.since)
+	if took < appetitePeriod {
+		return
+	}
+	need := max(leastNeed, int64(float64(p.delivered)/took.Seconds()*appetiteAhead.Seconds()))
+	if !p.hungry && need < fastNeed && (p.need == 0 || need < p.need*3/4 || need > p.need*5/4) {
+		p.need = need
+		m.tellNeed()
+	}
+	p.since, p.delivered, p.hungry = now, 0, low
+}
+
+// low reports whether the client will soon have taken all that came.
+func (m *Machine) low() bool { return m.led.Ready() < m.led.Window()/4 }
+
+// sated reports whether a slow client has enough: its window is filled in one go when half of it is empty, so that links and
+// radios rest between and the flows of many slow clients do not all compete with that of a fast one at all times.
+func (m *Machine) sated() bool {
+	if m.client.need == 0 || m.low() {
+		return false
+	}
+	free := m.led.Free()
+	return len(free) > 0 && m.led.Limit()-free[0].Start < min(m.led.Window()/2, m.led.End()-free[0].Start)
+}
+
+func (m *Machine) tellNeed() {
+	n := m.client.need
+	if n == 0 {
+		n = math.MaxInt64
+	}
+	m.act(Action{Kind: Need, N: n})
+}
+
+// fed returns when the client's speed is to be looked at though nothing happens: it may have stopped. Zero if that can
+// change nothing.
+func (m *Machine) fed() time.Time {
+	if p := &m.client; m.known && !m.received && p.need != leastNeed && !m.low() {
+		return p.since.Add(appetitePeriod)
+	}
+	return time.Time{}
+}

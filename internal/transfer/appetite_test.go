@@ -1,0 +1,123 @@
+package transfer
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// needs takes the needs that the machine told since the last call.
+func (s *script) needs() []int64 {
+	all := s.told
+	s.told = nil
+	return all
+}
+
+// full makes a transfer of one link whose window of 4 MiB is full.
+func full(t *testing.T) *script {
+	s, _ := running(t, Config{Reorder: 4 * mB}, 1, 1024*mB)
+	s.handle(Event{Kind: Granted, N: 4 * mB})
+	s.sched.piece = 256 * kB
+	s.fill()
+	s.needs()
+	return s
+}
+
+// fill lets everything come that is asked for, and grants what is needed, 4 MiB at most.
+func (s *script) fill() {
+	s.t.Helper()
+	for more := true; more; {
+		more = false
+		s.tick()
+		for _, q := range s.queues {
+			if len(q) == 0 || q[0].cursor >= min(q[0].credit, q[0].r.End) {
+				continue
+			}
+			more = true
+			if !q[0].headed {
+				s.headed(q[0], 1024*mB)
+			}
+			if q[0].credit >= q[0].r.End {
+				s.complete(q[0])
+			} else {
+				s.read(q[0], q[0].credit-q[0].cursor)
+			}
+			break
+		}
+	}
+}
+
+// TestSlowClientNeedsLittle: a client that leaves its window full needs a second of its speed; one that takes more needs
+// more, at once.
+func TestSlowClientNeedsLittle(t *testing.T) {
+	s := full(t)
+	take := func(n int64, every time.Duration, times int) {
+		t.Helper()
+		for range times {
+			s.advance(every)
+			s.handle(Event{Kind: Delivered, N: n})
+			s.fill()
+		}
+	}
+	take(100*kB, 100*ms, 20)
+	need := s.needs()
+	if len(need) == 0 || need[len(need)-1] < 700*kB || need[len(need)-1] > 1200*kB {
+		t.Fatalf("needs of a client that takes 1000 kB/s: %v", need)
+	}
+	s.handle(Event{Kind: Granted, N: 1 * mB})
+	take(10*kB, 100*ms, 60)
+	if need = s.needs(); len(need) == 0 || need[len(need)-1] != leastNeed {
+		t.Fatalf("needs of a client that takes 100 kB/s: %v", need)
+	}
+	s.handle(Event{Kind: Granted, N: leastNeed})
+	take(10*kB, 100*ms, 200)
+	if need = s.needs(); len(need) > 0 {
+		t.Fatalf("needs of the same client, later: %v", need)
+	}
+	var last int64
+	for range 20 { // now it takes whatever comes
+		s.advance(growEvery)
+		s.deliver()
+		if need := s.needs(); len(need) > 0 {
+			if last = need[len(need)-1]; last == math.MaxInt64 {
+				return
+			}
+		}
+	}
+	t.Errorf("a client that takes all still needs %d only", last)
+}
+
+// TestStoppedClientNeedsLittle: a client that stops is noticed without an event.
+func TestStoppedClientNeedsLittle(t *testing.T) {
+	s := full(t)
+	for range 10 {
+		s.advance(appetitePeriod)
+	}
+	if need := s.needs(); len(need) != 1 || need[0] != leastNeed {
+		t.Errorf("needs %v", need)
+	}
+}
+
+// TestSlowClientIsServedInBursts: room is filled when it is half of the window, and at once if the window runs low.
+func TestSlowClientIsServedInBursts(t *testing.T) {
+	s := full(t)
+	for range 10 {
+		s.advance(appetitePeriod)
+	}
+	s.handle(Event{Kind: Granted, N: leastNeed})
+	s.handle(Event{Kind: Delivered, N: s.m.Ready() - leastNeed})
+	s.needs()
+	s.tick()
+	if n := len(s.asked); n != 0 {
+		t.Fatalf("%d requests while the window is full", n)
+	}
+	s.advance(10 * ms)
+	s.handle(Event{Kind: Delivered, N: leastNeed/2 - 1})
+	if n := len(s.asked); n != 0 {
+		t.Errorf("%d requests while more than half of the window is full", n)
+	}
+	s.handle(Event{Kind: Delivered, N: 1})
+	if n := len(s.asked); n == 0 {
+		t.Error("no request although half of the window is empty")
+	}
+}
