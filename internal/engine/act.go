@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/transfer"
@@ -19,6 +20,12 @@ func (r *run) receive(e event) {
 func (r *run) attemptEnded(e event) {
 	if f := e.fetch; f != nil {
 		name := r.slot(f.link).name
+		switch {
+		case e.Why == transfer.NoRange:
+			r.ignored = true
+		case e.Why == transfer.Refused && r.version != nil && f.link != r.first && !slices.Contains(r.refused, name):
+			r.refused = append(r.refused, name)
+		}
 		r.e.observe(Event{
 			Kind: EventAttemptEnded, At: time.Now(), Transfer: r.id, Link: name, Reason: e.Why.String(),
 			Took: time.Since(f.asked),

@@ -46,6 +46,7 @@ func (r *run) finish(err error) {
 		}
 	}
 	r.e.learn(r.origin, estimate.Visit{Large: true}, known)
+	r.remember()
 	r.e.cfg.Log.Info("transfer ended", "transfer", r.id, "result", r.result(err), "bytes", total, "waste", waste,
 		"took", time.Since(r.began).Round(time.Millisecond), "links", len(known))
 }

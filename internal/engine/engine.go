@@ -89,9 +89,9 @@ func (e *Engine) Status() Status {
 // Get serves one GET. The answer is what the client would have seen over one link without the proxy; its body comes over
 // several where that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
 func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
-	ranged := req.StartRanged
+	ranged, repeat := req.StartRanged, false
 	for {
-		r, err := newRun(ctx, e, req, ranged)
+		r, err := newRun(ctx, e, req, ranged, repeat)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 			switch {
 			case s.again:
 				<-r.done
-				ranged = false
+				ranged, repeat = false, true
 				continue
 			case s.err != nil:
 				<-r.done
@@ -150,6 +150,39 @@ func (e *Engine) warm(o estimate.Origin) bool {
 	defer e.mu.Unlock()
 	v, known := e.book.Origin(time.Now(), o)
 	return !known || v.Large
+}
+
+// servedWhole reports whether ranges of the object are known not to be had.
+func (e *Engine) servedWhole(o estimate.Origin, path string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.book.Whole(time.Now(), o, estimate.PathOf(path))
+}
+
+// refusedBy reports for each link whether the origin lately refused over it what it served over another one.
+func (e *Engine) refusedBy(o estimate.Origin, links []link.Link) map[string]bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	refused := map[string]bool{}
+	for _, l := range links {
+		if e.book.Refused(time.Now(), l.Name, o) {
+			refused[l.Name] = true
+		}
+	}
+	return refused
+}
+
+// refuse remembers what an origin refused in one transfer: all ranges of the object, or everything over some links.
+func (e *Engine) refuse(o estimate.Origin, path string, whole bool, links []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	if whole {
+		e.book.SetWhole(now, o, estimate.PathOf(path))
+	}
+	for _, name := range links {
+		e.book.SetRefused(now, name, o)
+	}
 }
 
 func (e *Engine) learn(o estimate.Origin, v estimate.Visit, links map[string]estimate.Entry) {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
@@ -65,6 +66,7 @@ func (r *run) firstReply(e event) time.Time {
 		return r.handle(transfer.Event{Kind: transfer.Ended, Attempt: f.id, Why: transfer.Changed})
 	}
 	reason, again := r.judge(reply, e.err)
+	r.note(reply)
 	if (again || reason == "status") && r.copyOf(f) { // the request that it repeats may still be answered (R119)
 		f.verdict <- drop
 		return r.handle(transfer.Event{Kind: transfer.Ended, Attempt: f.id, Why: transfer.Refused})
@@ -81,12 +83,32 @@ func (r *run) firstReply(e event) time.Time {
 		return time.Time{}
 	}
 	id := reply.ID
-	r.version = &id
+	r.version, r.first = &id, f.link
 	end := min(r.plan.window.End, id.Total)
 	r.e.observe(Event{Kind: EventTransferStarted, At: time.Now(), Transfer: r.id, Bytes: end - r.plan.window.Start})
 	f.verdict <- read
 	r.started <- start{resp: r.response(reply, end)}
 	return r.handle(transfer.Event{Kind: transfer.Headed, Attempt: f.id, Range: reply.Range, Size: id.Total, Close: reply.Close})
+}
+
+// note takes down what the first answer shows of the origin's way with ranges (R137).
+func (r *run) note(reply *Reply) {
+	switch {
+	case r.plan.asked && r.plan.ifRange != "": // a 200 tells of another version
+	case reply.StatusCode == http.StatusPartialContent:
+		r.ranges = true
+	case reply.StatusCode == http.StatusOK && (r.plan.first > 0 || r.repeat || reply.ProtoMinor == 0 && reply.ProtoMajor == 1 ||
+		strings.EqualFold(strings.TrimSpace(reply.Header.Get("Accept-Ranges")), "none")):
+		r.ignored = true
+	}
+}
+
+// remember tells the book what came out of it. A link is to blame for a refusal only where another one was served.
+func (r *run) remember() {
+	whole := r.ignored && !r.ranges && !r.whole
+	if whole || len(r.refused) > 0 {
+		r.e.refuse(r.origin, r.target.Path, whole, r.refused)
+	}
 }
 
 // copyOf reports whether f repeats a first request that is still waited for.
@@ -121,7 +143,7 @@ func (r *run) judge(reply *Reply, err error) (reason string, again bool) {
 		switch {
 		case reply.Splice != nil:
 			return reply.Splice.Error(), false
-		case r.plan.asked:
+		case r.plan.asked, r.whole:
 			return "no_ranges", false
 		case reply.ID.Total <= r.e.cfg.Threshold:
 			return "small", false
@@ -185,6 +207,7 @@ func (r *run) handOver(e event, reason string) {
 	r.over = true
 	r.e.observe(Event{Kind: EventPassedThrough, At: time.Now(), Link: r.slot(l.link).name, Reason: reason})
 	r.e.learn(r.origin, estimate.Visit{}, nil)
+	r.remember()
 	r.started <- start{resp: out}
 }
 

@@ -56,8 +56,15 @@ type run struct {
 	lanes    map[uint32]*lane
 	fetches  map[uint32]*fetch
 	store    store
-	version  *Identity // nil until a head has told
-	given    int64     // offset up to which bytes were handed to the writer
+	repeat   bool            // a range of our own was not answered as it should be
+	whole    bool            // ranges of the object are known not to be had
+	ignored  bool            // a range was answered with the whole object
+	ranges   bool            // a range was answered as such
+	refused  []string        // links over which an answer was refused after another link's was good
+	barred   map[string]bool // links that stay out
+	version  *Identity       // nil until a head has told
+	first    int8            // the link whose answer told it
+	given    int64           // offset up to which bytes were handed to the writer
 	writing  bool
 	began    time.Time
 	reported time.Time
@@ -75,14 +82,17 @@ type start struct {
 	err   error
 }
 
-func newRun(ctx context.Context, e *Engine, req *Request, ranged bool) (*run, error) {
+// newRun begins a GET. repeat says that it was made before with a range of our own, which the answer may have been for.
+func newRun(ctx context.Context, e *Engine, req *Request, ranged, repeat bool) (*run, error) {
 	r := &run{
 		e: e, id: e.lastID.Add(1), req: req, target: req.Target, origin: estimate.Origin(req.Target.Scheme + "://" + req.Target.Addr),
 		started: make(chan start, 1), events: make(chan event, 64), out: make(chan []piece, 1),
 		left: make(chan struct{}), done: make(chan struct{}), posted: make(chan struct{}, 1),
 		lanes: map[uint32]*lane{}, fetches: map[uint32]*fetch{}, began: time.Now(),
 	}
-	r.plan = newPlan(req, ranged, e.cfg.Threshold)
+	r.repeat, r.whole = repeat, e.servedWhole(r.origin, req.Target.Path)
+	r.plan = newPlan(req, ranged && !r.whole, e.cfg.Threshold)
+	r.plan.warm = r.plan.warm && !r.whole
 	r.given = r.plan.window.Start
 	sched, err := schedule.New(e.cfg.Scheduler)
 	if err != nil {
@@ -94,6 +104,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, ranged bool) (*run, er
 		Window: r.plan.window, First: r.plan.first, Scheduler: sched, Warm: e.warm(r.origin) && r.plan.warm, Restart: e.cfg.Restart,
 		Patience: e.cfg.Patience, Reorder: max(minGrant, r.plan.first),
 	}
+	r.bar(links, states)
 	usable := false
 	for i := range states {
 		l := links[i]
@@ -131,7 +142,18 @@ func newRun(ctx context.Context, e *Engine, req *Request, ranged bool) (*run, er
 }
 
 func (r *run) allowed(name string) bool {
-	return r.req.Links == nil || slices.Contains(r.req.Links, name)
+	return (r.req.Links == nil || slices.Contains(r.req.Links, name)) && !r.barred[name]
+}
+
+// bar keeps links out over which the origin lately refused its objects, unless no other one is up (R118).
+func (r *run) bar(links []link.Link, states []transfer.Event) {
+	barred := r.e.refusedBy(r.origin, links)
+	for i, l := range links {
+		if states[i].State == health.Up && !barred[l.Name] && r.allowed(l.Name) {
+			r.barred = barred
+			return
+		}
+	}
 }
 
 // slot returns the link with a number; its name never changes.
@@ -232,6 +254,8 @@ func (r *run) take(e event) time.Time {
 	switch {
 	case e.reply != nil:
 		return r.firstReply(e)
+	case e.Kind == transfer.Headed: // checked against the range that was asked for
+		r.ranges = true
 	case e.Kind == transfer.Read:
 		r.receive(e)
 	case e.Kind == transfer.Ended:

@@ -1,7 +1,9 @@
 package estimate
 
 import (
+	"hash/fnv"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -30,15 +32,35 @@ type Entry struct {
 
 // Visit is what was learned of an origin, whatever the link.
 type Visit struct {
-	Large    bool // it lately served an object worth several links
-	NoRanges bool // it ignored Range or gave no validator: start with the client's own GET
-	seen     time.Time
-	turn     uint64
+	Large bool // it lately served an object worth several links
+	seen  time.Time
+	turn  uint64
+}
+
+// Path names an object of an origin in the Book, by a hash: paths may be long and say much about the user. Two paths with
+// one hash share what is known, which costs speed and nothing else.
+type Path uint64
+
+// PathOf returns the name of the object at a path without its query, which is new each time in signed URLs.
+func PathOf(path string) Path {
+	path, _, _ = strings.Cut(path, "?")
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(path)) // a Hash takes everything
+	return Path(h.Sum64())
+}
+
+// mark is that something was seen.
+type mark struct {
+	seen time.Time
+	turn uint64
 }
 
 const (
 	bookSize = 512
 	bookLife = 10 * time.Minute
+
+	// refusalLife is short, because a refusal may be of one object and counts for all of its origin.
+	refusalLife = 2 * time.Minute
 )
 
 type bookKey struct {
@@ -46,16 +68,26 @@ type bookKey struct {
 	origin Origin
 }
 
-// Book remembers what was learned of links and origins, at most 512 entries of each kind for 10 minutes.
+type pathKey struct {
+	origin Origin
+	path   Path
+}
+
+// Book remembers what was learned of links, origins and paths, at most 512 entries of each kind for 10 minutes, refusals
+// for 2.
 type Book struct {
-	links   map[bookKey]Entry
-	origins map[Origin]Visit
-	turn    uint64 // of the last entry: what came first is forgotten first, also among entries of one moment
+	links    map[bookKey]Entry
+	origins  map[Origin]Visit
+	wholes   map[pathKey]mark
+	refusals map[bookKey]mark
+	turn     uint64 // of the last entry: what came first is forgotten first, also among entries of one moment
 }
 
 // NewBook returns an empty book.
 func NewBook() *Book {
-	return &Book{links: map[bookKey]Entry{}, origins: map[Origin]Visit{}}
+	return &Book{
+		links: map[bookKey]Entry{}, origins: map[Origin]Visit{}, wholes: map[pathKey]mark{}, refusals: map[bookKey]mark{},
+	}
 }
 
 // Link returns what is known of origin o over the named link; the zero Entry if nothing is.
@@ -95,6 +127,36 @@ func (b *Book) SetOrigin(now time.Time, o Origin, v Visit) {
 		evict(b.origins, func(v Visit) uint64 { return v.turn })
 	}
 	b.origins[o] = v
+}
+
+// Whole reports whether the object was lately served in one piece only, whatever range was asked for (R137).
+func (b *Book) Whole(now time.Time, o Origin, p Path) bool {
+	m, ok := b.wholes[pathKey{o, p}]
+	return ok && now.Sub(m.seen) <= bookLife
+}
+
+// SetWhole remembers that ranges of the object are not to be had.
+func (b *Book) SetWhole(now time.Time, o Origin, p Path) { note(b, b.wholes, now, pathKey{o, p}) }
+
+// Refused reports whether o lately refused over the named link what it served over another one: its URLs may be good for
+// one client address only (R118).
+func (b *Book) Refused(now time.Time, link string, o Origin) bool {
+	m, ok := b.refusals[bookKey{link, o}]
+	return ok && now.Sub(m.seen) <= refusalLife
+}
+
+// SetRefused remembers such a refusal.
+func (b *Book) SetRefused(now time.Time, link string, o Origin) {
+	note(b, b.refusals, now, bookKey{link, o})
+}
+
+// note sets a mark.
+func note[K comparable](b *Book, marks map[K]mark, now time.Time, k K) {
+	b.turn++
+	if _, ok := marks[k]; !ok && len(marks) >= bookSize {
+		evict(marks, func(m mark) uint64 { return m.turn })
+	}
+	marks[k] = mark{now, b.turn}
 }
 
 // evict drops the entry that was remembered longest ago.

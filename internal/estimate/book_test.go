@@ -33,7 +33,7 @@ func TestBook(t *testing.T) {
 	if e := b.Link(start, "wlan0", origin(2)); e.Rate != 0 {
 		t.Errorf("another origin: %+v", e)
 	}
-	if v, ok := b.Origin(start, origin(1)); !ok || !v.Large || v.NoRanges {
+	if v, ok := b.Origin(start, origin(1)); !ok || !v.Large {
 		t.Errorf("got %+v, %v", v, ok)
 	}
 }
@@ -41,7 +41,7 @@ func TestBook(t *testing.T) {
 func TestBookLifetime(t *testing.T) {
 	b := estimate.NewBook()
 	b.SetLink(start, "wlan0", origin(1), estimate.Entry{Rate: mb})
-	b.SetOrigin(start, origin(1), estimate.Visit{NoRanges: true})
+	b.SetOrigin(start, origin(1), estimate.Visit{Large: true})
 	known := func(after time.Duration) (link, o bool) {
 		_, o = b.Origin(start.Add(after), origin(1))
 		return b.Link(start.Add(after), "wlan0", origin(1)).Rate > 0, o
@@ -53,7 +53,7 @@ func TestBookLifetime(t *testing.T) {
 		t.Errorf("after more than 10 minutes: %v, %v", l, o)
 	}
 	b.SetLink(start.Add(9*time.Minute), "wlan0", origin(1), estimate.Entry{Rate: mb})
-	b.SetOrigin(start.Add(9*time.Minute), origin(1), estimate.Visit{NoRanges: true})
+	b.SetOrigin(start.Add(9*time.Minute), origin(1), estimate.Visit{Large: true})
 	if l, o := known(15 * time.Minute); !l || !o {
 		t.Errorf("6 minutes after it was renewed: %v, %v", l, o)
 	}
@@ -85,5 +85,45 @@ func TestBookBound(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestBookRefusals(t *testing.T) {
+	const link = "wlan0"
+	b := estimate.NewBook()
+	path := estimate.PathOf("/a/b.iso?signature=1")
+	if path != estimate.PathOf("/a/b.iso?signature=2") || path == estimate.PathOf("/a/c.iso?signature=1") {
+		t.Error("R137 a path is what comes before the query")
+	}
+	b.SetWhole(start, origin(1), path)
+	b.SetRefused(start, link, origin(1))
+	for _, c := range []struct {
+		name           string
+		after          time.Duration
+		link           string
+		origin         int
+		path           string
+		whole, refused bool
+	}{
+		{"at once", 0, link, 1, "/a/b.iso", true, true},
+		{"another path", 0, link, 1, "/a", false, true},
+		{"another link", 0, "wwan0", 1, "/a/b.iso", true, false},
+		{"another origin", 0, link, 2, "/a/b.iso", false, false},
+		{"R118 after 2 minutes", 2 * time.Minute, link, 1, "/a/b.iso", true, true},
+		{"R118 and no longer", 2*time.Minute + ms, link, 1, "/a/b.iso", true, false},
+		{"R137 after 10 minutes", 10 * time.Minute, link, 1, "/a/b.iso", true, false},
+		{"R137 and no longer", 10*time.Minute + ms, link, 1, "/a/b.iso", false, false},
+	} {
+		whole := b.Whole(start.Add(c.after), origin(c.origin), estimate.PathOf(c.path))
+		if refused := b.Refused(start.Add(c.after), c.link, origin(c.origin)); whole != c.whole || refused != c.refused {
+			t.Errorf("%s: whole %v, refused %v", c.name, whole, refused)
+		}
+	}
+	for i := range 512 { // bound: what came first is forgotten
+		b.SetWhole(start, origin(1), estimate.PathOf(fmt.Sprint("/", i)))
+		b.SetRefused(start, link, origin(i+2))
+	}
+	if b.Whole(start, origin(1), path) || b.Refused(start, link, origin(1)) || !b.Whole(start, origin(1), estimate.PathOf("/0")) {
+		t.Error("R137 the bound of 512 entries does not hold")
 	}
 }

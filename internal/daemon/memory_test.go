@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"net/http"
+	"testing"
+
+	. "github.com/tributary-http/tributary/internal/origin/origintest"
+)
+
+// TestRefusalsAreRemembered fetches an object twice: what the first time showed of the origin is not tried out again.
+func TestRefusalsAreRemembered(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault Fault
+	}{
+		{"R137 no ranges", NoRanges()},
+		{"R137 Accept-Ranges: none", RangesNone()},
+		{"R137 HTTP/1.0", HTTP10()},
+		{"R137 R102 ignores ranges that it announces", IgnoresRange()},
+		{"R137 R77 403 to ranged requests", If(ranged, Status(403))},
+		{"R137 R77 416 to ranged requests", If(ranged, Status(416))},
+	} {
+		for _, codings := range []string{"", "gzip"} {
+			if codings != "" && c.name == "R137 R77 416 to ranged requests" {
+				continue // to a later range a 416 says that the object has shrunk (R103)
+			}
+			t.Run(c.name+", codings "+codings, func(t *testing.T) {
+				t.Parallel()
+				s := New(t, Object{Size: mid}, c.fault, RateLimit(paced))
+				r := newRig(t, s, settings(), "wifi", "lte")
+				h := http.Header{}
+				if codings != "" {
+					h.Set("Accept-Encoding", codings)
+				}
+				whole(t, r.get(h), s.Object())
+				noneLeft(t, limit, transfers...)
+				before := len(s.Requests())
+				whole(t, r.get(h), s.Object())
+				if n := len(s.Requests()) - before; n != 1 {
+					t.Errorf("the second GET made %d requests, the first %d", n, before)
+				}
+			})
+		}
+	}
+	t.Run("R118 a link whose address the URL does not serve is left out, until another one is needed", func(t *testing.T) {
+		t.Parallel()
+		s := New(t, Object{Size: mid}, OnNode(1, Status(403)), RateLimit(paced))
+		r := newRig(t, s, settings(), "wifi", "lte")
+		count := func() (n int) {
+			for _, q := range s.Requests() {
+				n += q.Node
+			}
+			return n
+		}
+		whole(t, r.get(nil), s.Object())
+		before := count()
+		if before == 0 {
+			t.Fatal("the second link was not tried")
+		}
+		whole(t, r.get(nil), s.Object())
+		if n := count() - before; n != 0 {
+			t.Errorf("%d more requests over the link that was refused", n)
+		}
+		r.source.Set(named("lte")...)
+		until(t, "the link is down", limit, func() bool { return r.state("wifi") == "down" })
+		if got := r.get(nil); got.status != http.StatusForbidden {
+			t.Errorf("%v", got)
+		}
+	})
+}
