@@ -159,6 +159,13 @@ func (x *exchange) refuse(f *failure) {
 
 // fail answers for an error that came before the head of an answer.
 func (x *exchange) fail(err error) {
+	if x.upload != nil && x.upload.late() {
+		x.refuse(&failure{
+			http.StatusRequestTimeout, "http_request_error", 0,
+			"The request's content came too slowly: less than 1 KiB per second for 30 seconds. Send it again.",
+		})
+		return
+	}
 	if x.r.Context().Err() != nil {
 		panic(http.ErrAbortHandler) // the client is gone
 	}

@@ -1,10 +1,13 @@
 package proxy
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -14,6 +17,12 @@ type upload struct {
 	x      *exchange
 	ended  atomic.Bool // read to its end
 	broken atomic.Bool // the client's side failed
+
+	pace pace // of the reader
+
+	mu        sync.Mutex
+	lingering bool      // the deadline of reads is linger's
+	until     time.Time // when the present read is too late; zero = there is none
 
 	// A client that sent Expect holds its content back until it sees a 100.
 	expect  bool          // no 100 yet; changed by the reader only
@@ -47,15 +56,39 @@ func (u *upload) Read(p []byte) (int, error) {
 		}
 		u.expect = false
 	}
+	from := time.Now()
+	u.deadline(from.Add(u.pace.left()))
 	n, err := u.x.r.Body.Read(p)
+	u.pace.add(n, time.Since(from))
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		u.deadline(time.Time{}) // the server goes on to watch the connection
+	}
 	switch {
 	case err == io.EOF:
 		u.cleanTrailer()
 		u.ended.Store(true)
-	case err != nil:
+	case err != nil && !u.late():
 		u.broken.Store(true)
 	}
 	return n, err
+}
+
+// deadline bounds the reads of the content, unless the exchange is over.
+func (u *upload) deadline(t time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.lingering {
+		u.until = t
+		_ = u.x.rc.SetReadDeadline(t) // a connection without deadlines is no TCP connection
+	}
+}
+
+// late reports whether the content is waited for in vain. The server ends the request's context before the read that
+// finds out has returned: so it is the time that tells, not its error.
+func (u *upload) late() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return !u.until.IsZero() && !time.Now().Before(u.until)
 }
 
 // proceed returns nil when the client knows that it may send.
@@ -90,6 +123,9 @@ const lingerTime = 500 * time.Millisecond
 // goroutine that outlives the exchange.
 func (x *exchange) linger() {
 	if x.upload != nil && !x.upload.ended.Load() {
+		x.upload.mu.Lock()
+		defer x.upload.mu.Unlock()
+		x.upload.lingering = true
 		_ = x.rc.SetReadDeadline(time.Now().Add(lingerTime)) // a connection without deadlines is no TCP connection
 	}
 }

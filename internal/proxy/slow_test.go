@@ -1,0 +1,120 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// pipes is a listener whose connections are made in memory: their deadlines are of virtual time.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipes) Close() error   { close(l.closed); return nil }
+func (l *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// swallow reads a request's content, after a pause, and answers 200.
+type swallow struct{ pause time.Duration }
+
+func (s swallow) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(s.pause) // virtual
+	if r.Body != nil {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return nil, err
+		}
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
+}
+
+func (swallow) DialTunnel(context.Context, string) (net.Conn, link.Link, error) {
+	return nil, link.Link{}, errors.New("not here")
+}
+
+func (swallow) Get(context.Context, *engine.Request) (*engine.Response, error) {
+	return nil, errors.New("not here")
+}
+
+func TestSlowSenders(t *testing.T) {
+	const post = "POST http://o.test/ HTTP/1.1\r\nHost: x\r\nContent-Length: 120000\r\n\r\n"
+	for _, tt := range []struct {
+		name   string
+		head   string
+		piece  int // bytes each second
+		pause  time.Duration
+		status string // "" = closed without an answer
+		after  time.Duration
+	}{
+		{"R189 1 byte each second", post, 1, 0, "408", 30 * time.Second},
+		{"R189 nothing", post, 0, 0, "408", 30 * time.Second},
+		{"R189 900 bytes each second", post, 900, 0, "408", 30 * time.Second},
+		{"R189 R64 2 KiB each second, for a minute", post, 2 << 10, 0, "200", 58 * time.Second},
+		{"R189 an origin that does not read is not the client's fault", post, 4 << 10, time.Hour, "200", time.Hour + 29*time.Second},
+		{"R189 1 byte of the head each second", "GET ", 1, 0, "400", 10 * time.Second},
+		{"R189 no head", "", 0, 0, "", 10 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				origin := swallow{tt.pause}
+				p := New(Config{Getter: origin, Plain: origin, Log: slog.New(slog.DiscardHandler)})
+				s := NewServer(p)
+				l := &pipes{make(chan net.Conn), make(chan struct{})}
+				done := make(chan struct{})
+				go func() { defer close(done); _ = s.Serve(l) }()
+				near, far := net.Pipe()
+				l.conns <- far
+				begin := time.Now()
+				stop, sent := make(chan struct{}), make(chan struct{})
+				go func() {
+					defer close(sent)
+					_, _ = io.WriteString(near, tt.head)
+					for {
+						_, err := io.WriteString(near, strings.Repeat("x", tt.piece))
+						if err != nil {
+							return
+						}
+						select {
+						case <-time.After(time.Second):
+						case <-stop:
+							return
+						}
+					}
+				}()
+				resp, err := http.ReadResponse(bufio.NewReader(near), nil)
+				took := time.Since(begin)
+				switch {
+				case tt.status == "" && err == nil, tt.status != "" && (err != nil || !strings.HasPrefix(resp.Status, tt.status)):
+					t.Errorf("got %v, %v, want %q", resp, err, tt.status)
+				case took.Round(2*time.Second) != tt.after.Round(2*time.Second):
+					t.Errorf("after %v, want %v", took, tt.after)
+				}
+				close(stop)
+				near.Close()
+				<-sent
+				_ = s.Close()
+				<-done
+			})
+		})
+	}
+}
