@@ -121,6 +121,7 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		if r.version != nil && a.Why.Blame() == transfer.Origin {
 			err = errors.Join(errAllRefused, err)
 		}
+		r.changed = a.Why == transfer.Changed
 		r.finish(failure(err, a.Why, r.slot(a.Link).name))
 	}
 }
@@ -146,6 +147,7 @@ func (r *run) pump() {
 		}
 		r.given = batch[len(batch)-1].end()
 		r.writing = true
+		r.begin()
 		r.out <- batch // its one place is free: the writer took the last batch
 	}
 }

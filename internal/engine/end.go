@@ -33,6 +33,11 @@ func (r *run) finish(err error) {
 		}
 		return
 	}
+	if r.head != nil && err != nil { // nothing was delivered: better an error than half an answer
+		r.head = nil
+		r.started <- start{err: err, changed: r.changed}
+	}
+	r.begin()
 	r.report(time.Now())
 	total, waste := r.m.Received()
 	r.e.observe(Event{

@@ -89,7 +89,7 @@ func (e *Engine) Status() Status {
 // Get serves one GET. The answer is what the client would have seen over one link without the proxy; its body comes over
 // several where that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
 func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
-	ranged, repeat := req.StartRanged, false
+	ranged, repeat, restarted := req.StartRanged, false, false
 	for {
 		r, err := newRun(ctx, e, req, ranged, repeat)
 		if err != nil {
@@ -105,6 +105,10 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 				continue
 			case s.err != nil:
 				<-r.done
+				if s.changed && !restarted && ctx.Err() == nil { // the client has seen nothing of the old version (R107)
+					restarted = true
+					continue
+				}
 				if ctx.Err() != nil {
 					return nil, ctx.Err()
 				}

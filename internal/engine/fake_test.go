@@ -24,6 +24,7 @@ type fakeOrigin struct {
 	size   int64
 	onHead func() // called before each head is handed out
 	onOpen func(link string) error
+	onNext func(Ask, *Reply) (*Reply, error) // may change an answer
 }
 
 func (o *fakeOrigin) Open(ctx context.Context, l link.Link, _ Target) (Conn, error) {
@@ -70,10 +71,14 @@ func (c *fakeConn) Next() (*Reply, error) {
 	for i := range b {
 		b[i] = at(r.Start + int64(i))
 	}
-	return &Reply{
+	reply := &Reply{
 		Response: &http.Response{StatusCode: status, Header: h, ContentLength: r.Len(), Body: io.NopCloser(bytes.NewReader(b))},
 		Range:    r, ID: Identity{Total: c.o.size, Validator: `"v"`, ETag: `"v"`, Type: "a/b"},
-	}, nil
+	}
+	if c.o.onNext != nil {
+		return c.o.onNext(a, reply)
+	}
+	return reply, nil
 }
 
 func newFakeEngine(t *testing.T, o *fakeOrigin) *Engine {

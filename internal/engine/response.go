@@ -87,7 +87,7 @@ func (r *run) firstReply(e event) time.Time {
 	end := min(r.plan.window.End, id.Total)
 	r.e.observe(Event{Kind: EventTransferStarted, At: time.Now(), Transfer: r.id, Bytes: end - r.plan.window.Start})
 	f.verdict <- read
-	r.started <- start{resp: r.response(reply, end)}
+	r.head, r.headed = r.response(reply, end), time.Now()
 	return r.handle(transfer.Event{Kind: transfer.Headed, Attempt: f.id, Range: reply.Range, Size: id.Total, Close: reply.Close})
 }
 

@@ -64,6 +64,8 @@ type run struct {
 	barred   map[string]bool // links that stay out
 	version  *Identity       // nil until a head has told
 	first    int8            // the link whose answer told it
+	head     *Response       // not yet told
+	headed   time.Time       // when it came
 	given    int64           // offset up to which bytes were handed to the writer
 	writing  bool
 	began    time.Time
@@ -71,6 +73,7 @@ type run struct {
 	news     bool // something happened since the last report
 	lastErr  error
 	over     bool
+	changed  bool // it ends because no link serves the version any more
 	failed   error
 	kept     []*lane
 }
@@ -80,7 +83,13 @@ type start struct {
 	resp  *Response
 	again bool // ask again without a range of our own
 	err   error
+
+	changed bool // with err: no link serves the version any more
 }
+
+// headHold bounds how long the head of an answer waits for the first byte of its body. Until then another version is no
+// harm: the request can be made again.
+const headHold = 200 * time.Millisecond
 
 // newRun begins a GET. repeat says that it was made before with a range of our own, which the answer may have been for.
 func newRun(ctx context.Context, e *Engine, req *Request, ranged, repeat bool) (*run, error) {
@@ -216,8 +225,23 @@ func (r *run) loop() {
 		if r.news { // observers see how a transfer is that has come to a standstill
 			wait = min(wait, time.Until(r.reported.Add(reportEvery)))
 		}
+		if r.head != nil {
+			if time.Since(r.headed) >= headHold {
+				r.begin()
+			} else {
+				wait = min(wait, time.Until(r.headed.Add(headHold)))
+			}
+		}
 		wait = max(wait, 200*time.Microsecond)
 		timer.Reset(wait)
+	}
+}
+
+// begin tells the head of the answer.
+func (r *run) begin() {
+	if r.head != nil {
+		r.started <- start{resp: r.head}
+		r.head = nil
 	}
 }
 
