@@ -41,8 +41,8 @@ func crowdCommand() *cobra.Command {
 		Use:   "crowd [SCENARIO]",
 		Short: "Download by many slow clients at once and one fast one, and tell what that took",
 		Long: `Starts tributary and that many clients, each of which downloads the same object at a bounded rate with a small receive
-buffer. After a while a fast client downloads it too. Prints what of the links' capacity that the slow ones had left the
-fast one got, the memory of the process at its highest (resident, in bytes; the budget is read from the metrics), whether
+buffer. After a while plain downloads over all links show what the slow clients leave (the bundling limit beside them), then
+a fast client downloads through tributary. Prints what share of that it got, the memory of the process at its highest (resident, in bytes; the budget is read from the metrics), whether
 every client got the right bytes, and which descriptors and goroutines were left when all had gone.`,
 		Example: `  tributary-lab crowd
   tributary-lab crowd --clients 20 --size 5MB --json`,
@@ -82,6 +82,7 @@ type crowdResult struct {
 	Capacity  float64 `json:"capacity"`         // of all links, measured by plain downloads before
 	SlowRate  float64 `json:"slow_rate"`        // of the slow clients together while the fast one ran
 	FastRate  float64 `json:"fast_rate"`        // of the fast client
+	Left      float64 `json:"left_rate"`        // of plain downloads over all links beside the slow clients: what they leave
 	Share     float64 `json:"fast_share"`       // FastRate of what the slow ones left of Capacity
 	Budget    int64   `json:"budget_bytes"`     // for reordering
 	MostHeld  int64   `json:"most_held_bytes"`  // of it
@@ -95,8 +96,10 @@ type crowdResult struct {
 
 func (r crowdResult) print(w io.Writer) {
 	fmt.Fprintf(w, "%d slow clients in %.0f s, %d downloads wrong %s\n", r.Clients, r.Took, r.Wrong, r.FirstFail)
-	fmt.Fprintf(w, "fast client: %.2f MB/s of the %.2f MB/s that the slow ones left = %.1f %%; slowest of the slow ones at %.0f %%\n",
-		r.FastRate/1e6, (r.Capacity-r.SlowRate)/1e6, 100*r.Share, 100*r.Slowest)
+	fmt.Fprintf(w, "fast client: %.2f MB/s of the %.2f MB/s that plain downloads got beside the slow ones = %.1f %%\n",
+		r.FastRate/1e6, r.Left/1e6, 100*r.Share)
+	fmt.Fprintf(w, "slow clients: %.2f MB/s together, of %.2f MB/s that the links carry; the slowest at %.0f %% of its rate\n",
+		r.SlowRate/1e6, r.Capacity/1e6, 100*r.Slowest)
 	fmt.Fprintf(w, "memory: at most %.1f MiB resident, the budget is %.1f MiB, of which %.1f MiB were held\n",
 		mebi(r.RSS), mebi(r.Budget), mebi(r.MostHeld))
 	fmt.Fprintf(w, "left over: %d descriptors, %d goroutines\n", r.FDs, r.Gorouts)
@@ -150,6 +153,7 @@ func crowd(ctx context.Context, sc lab.Scenario, o crowdOptions) (r crowdResult,
 	}
 
 	watch, stop := context.WithCancel(ctx)
+	defer stop()
 	var watcher sync.WaitGroup
 	watcher.Go(func() { r.watch(watch, t) })
 	began := time.Now()
@@ -161,11 +165,15 @@ func crowd(ctx context.Context, sc lab.Scenario, o crowdOptions) (r crowdResult,
 	case <-time.After(o.settle):
 	case <-ctx.Done():
 	}
+	if took, err = l.Limit(ctx, object.URL, size, l.Links()...); err != nil {
+		return r, err
+	}
+	r.Left = float64(size) / took.Seconds()
 	before, start := c.bytes.Load(), time.Now()
 	fast, ferr := l.Download(ctx, lab.ProxyAddr, c.url)
 	r.SlowRate = float64(c.bytes.Load()-before) / time.Since(start).Seconds()
 	r.FastRate = float64(fast.Bytes) / fast.Took.Seconds()
-	r.Share = r.FastRate / (r.Capacity - r.SlowRate)
+	r.Share = r.FastRate / r.Left
 	c.running.Wait()
 	r.Took = time.Since(began).Seconds()
 	if ferr != nil || !fast.Is(object) {

@@ -15,7 +15,7 @@ func TestRealOrigins(t *testing.T) {
 		r := start(t, quick())
 		o := r.object(realSize)
 		r.fetched(o, true, func() { r.download(r.nginx.NamedURL(o), o) })
-		r.fetched(o, false, func() { r.absolute(r.nginx.NamedSecureURL(o), o) }) // R75: not divided
+		r.fetched(o, true, func() { r.absolute(r.nginx.NamedSecureURL(o), o) })
 	})
 	for _, origin := range origins {
 		t.Run(origin.name, func(t *testing.T) {

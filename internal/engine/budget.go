@@ -25,7 +25,7 @@ const minGrant = 128 << 10
 
 // perTransfer is what a transfer over two links takes beside its blocks: the stacks of some seven goroutines, buffers of
 // three connections, and what the collector leaves lying about for a while.
-const perTransfer = 160 << 10
+const perTransfer = 192 << 10
 
 // NewBudget returns a budget of total bytes, at most most of them for one transfer.
 func NewBudget(total, most int64) *Budget { return &Budget{total: total, most: min(most, total)} }

@@ -12,7 +12,7 @@ type Reason string
 const (
 	None           Reason = ""                // nothing speaks against a transfer
 	Method         Reason = "method"          // not a GET
-	Scheme         Reason = "scheme"          // not http: the proxy has no clear view of it
+	Scheme         Reason = "scheme"          // neither http nor https in absolute form
 	Body           Reason = "body"            // a GET with content has no defined meaning (RFC 9110 section 9.3.1)
 	Upgrade        Reason = "upgrade"         // asks for another protocol
 	Expect         Reason = "expect"          // asks for an interim answer
@@ -38,7 +38,7 @@ func refusal(r *http.Request) Reason {
 	switch {
 	case r.Method != http.MethodGet:
 		return Method
-	case r.URL.Scheme != "http":
+	case r.URL.Scheme != "http" && r.URL.Scheme != "https":
 		return Scheme
 	case r.ContentLength != 0 || len(r.TransferEncoding) > 0:
 		return Body

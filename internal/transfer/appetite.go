@@ -13,9 +13,13 @@ const (
 	// another one takes over.
 	appetiteAhead = time.Second
 
-	leastNeed = 512 << 10 // bytes, with which ranges are long enough to be worth a request
+	leastNeed = 256 << 10 // bytes: half of it is worth a request on each of two links
 
 	fastNeed = 8 << 20 // bytes; a client that needs so much is not called slow
+
+	// burst is how many times longer ranges are where a window is filled in one go: an eighth of it would be short, and
+	// nobody is kept waiting.
+	burst = 4
 
 	// growEvery is the least time between two steps of a need that proves too small.
 	growEvery = 100 * time.Millisecond

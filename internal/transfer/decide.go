@@ -232,6 +232,9 @@ func (m *Machine) look(now time.Time) *schedule.View {
 	v := &m.view
 	v.Object = segment.Range{Start: m.cfg.Window.Start, End: m.led.End()}
 	v.Head, v.Limit, v.Window, v.Free = m.led.Head(), m.led.Limit(), m.led.Window(), m.led.Free()
+	if m.client.need > 0 {
+		v.Window *= burst
+	}
 	if m.sated() {
 		v.Limit = min(v.Limit, v.Free[0].Start)
 	}
