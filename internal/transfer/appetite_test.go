@@ -66,7 +66,7 @@ func TestSlowClientNeedsLittle(t *testing.T) {
 	}
 	s.handle(Event{Kind: Granted, N: 1 * mB})
 	take(10*kB, 100*ms, 60)
-	if need = s.needs(); len(need) == 0 || need[len(need)-1] != leastNeed {
+	if need = s.needs(); len(need) == 0 || need[len(need)-1] > 5*leastNeed/4 {
 		t.Fatalf("needs of a client that takes 100 kB/s: %v", need)
 	}
 	s.handle(Event{Kind: Granted, N: leastNeed})
