@@ -25,7 +25,6 @@ import (
 type course struct {
 	t     *testing.T
 	begin time.Time
-	links []link.Link
 	after map[string]time.Duration // until the handshake; negative = fails then; 0 = never ends by itself
 	fail  map[string]error
 
