@@ -18,6 +18,8 @@ type Config struct {
 	// links.
 	AllowRemote bool `toml:"allow_remote"`
 
+	// ConnectPorts lists the ports to which clients may have CONNECT tunnels if they do not come over loopback.
+	ConnectPorts []uint16 `toml:"connect_ports"`
 	// AllowUsers names the users of this machine, or their numbers, who may use the proxy besides the one who runs it and
 	// root; "all" = everybody. Other programs reach loopback too, whoever runs them.
 	AllowUsers []string `toml:"allow_users"`
@@ -72,6 +74,7 @@ func Default() Config {
 	return Config{
 		Listen:         "127.0.0.1:8080",
 		Admin:          "127.0.0.1:9091",
+		ConnectPorts:   []uint16{443},
 		Scheduler:      schedule.Default,
 		Alg3:           "guarded",
 		Continuation:   "cursor",

@@ -90,7 +90,7 @@ func (d *Daemon) build(dial dialFunc, version string) error {
 	d.plain = origin.NewPlain(dial, d.engine.Ranked, nil)
 	d.proxy = proxy.New(proxy.Config{
 		Getter: d.engine, Plain: d.plain, Policy: policy.Policy{}, Self: d.own.has, Observer: d.metrics, Log: d.log,
-		Owner: peer.Owner, Users: users,
+		Owner: peer.Owner, Users: users, TunnelPorts: d.cfg.ConnectPorts,
 	})
 	return nil
 }

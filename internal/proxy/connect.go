@@ -4,6 +4,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -23,6 +25,10 @@ func (x *exchange) connect() {
 	}
 	addr := net.JoinHostPort(host, port)
 	switch {
+	case !x.tunnelPort(port):
+		x.refuse(forbidden("Tunnels to this port are not allowed from other machines. " +
+			"connect_ports in the configuration of the proxy lists those that are."))
+		return
 	case port == "25" || port == "465" || port == "587": // a tunnel there sends mail in the user's name (R139)
 		x.refuse(forbidden("Tunnels to mail submission ports are not allowed. Take the proxy out of the way for mail."))
 		return
@@ -42,6 +48,16 @@ func (x *exchange) connect() {
 	setKeepAlive(conn)
 	// Neither Content-Length nor Transfer-Encoding may be in it, which net/http would not promise.
 	x.tunnel([]byte("HTTP/1.1 200 Connection established\r\n\r\n"), conn, l.Name)
+}
+
+// tunnelPort reports whether a client may have a tunnel to a port: one that came over loopback to any, the others to those
+// that are listed (R139).
+func (x *exchange) tunnelPort(port string) bool {
+	local, ok := x.r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok || local.IP.IsLoopback() {
+		return true
+	}
+	return slices.ContainsFunc(x.p.TunnelPorts, func(n uint16) bool { return strconv.Itoa(int(n)) == port })
 }
 
 // tunnel sends head to the client, then copies both ways until the tunnel has ended. It takes origin over.

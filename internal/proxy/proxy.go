@@ -46,6 +46,8 @@ type Config struct {
 	Owner func(local, remote netip.AddrPort) (uid uint32, err error)
 	// Users are the IDs of those who may use the proxy; nil = all. A client of whom Owner cannot tell is none of them.
 	Users []uint32
+	// TunnelPorts are the ports to which clients that do not come over loopback may have tunnels.
+	TunnelPorts []uint16
 }
 
 // Proxy answers clients. It is an http.Handler for NewServer; behind a ServeMux, which cleans paths, it would not work.
