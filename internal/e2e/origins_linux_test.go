@@ -25,6 +25,9 @@ func TestRealOrigins(t *testing.T) {
 			o := r.object(realSize)
 			url := origin.url("http", o)
 			r.fetched(o, origin.ranges, func() { r.download(url, o) })
+			if origin.tls {
+				r.fetched(o, origin.ranges, func() { r.absolute(origin.url("https", o), o) })
+			}
 		})
 	}
 }
