@@ -229,7 +229,8 @@ func TestNewcomer(t *testing.T) {
 	}
 	first := r.open(nil)
 	first.read(100_000)
-	until(t, "the first one has all memory", limit, func() bool { return window(0) == budget })
+	const own = 256 << 10 // at most, that a transfer takes beside its window
+	until(t, "the first one has all memory", limit, func() bool { return window(0) >= budget-own })
 	settled(t, s)
 	next := r.open(nil)
 	next.read(100_000)
@@ -245,13 +246,13 @@ func TestNewcomer(t *testing.T) {
 	}
 	until(t, "the newcomer has an even share", limit, func() bool {
 		next.read(1000)
-		return window(1) == budget/2
+		return window(1) >= budget/2-own
 	})
 	first.close()
 	next.read(16 << 20)
 	until(t, "the newcomer has all memory", limit, func() bool {
 		next.read(1000)
-		return window(0) == budget
+		return window(0) >= budget-own
 	})
 	next.close()
 	released(t, r)
