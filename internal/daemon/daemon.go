@@ -57,6 +57,7 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 	if err := d.build(d.dialer(link.Device{}).DialContext, version); err != nil {
 		return err
 	}
+	checkFiles(log)
 	return d.serve(ctx, nil)
 }
 

@@ -1,0 +1,22 @@
+package daemon
+
+import (
+	"log/slog"
+
+	"golang.org/x/sys/unix"
+)
+
+// wantedFiles is what the limits on clients, tunnels and transfers (package proxy) may need, with the connections to
+// origins: several for each transfer, one for each tunnel.
+const wantedFiles = 4096
+
+// checkFiles warns if the process may not open as many files as it may need (R190). Go has raised the soft limit to the
+// hard one at its start.
+func checkFiles(log *slog.Logger) {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur >= wantedFiles {
+		return
+	}
+	log.Warn("few files may be open: under load, connections will fail; raise the limit (ulimit -Hn, or LimitNOFILE= in a "+
+		"systemd unit)", "limit", l.Cur, "wanted", wantedFiles)
+}
