@@ -3,11 +3,9 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/metrics"
 	"github.com/tributary-http/tributary/internal/origin"
@@ -32,28 +29,34 @@ type dialFunc = func(ctx context.Context, l link.Link, network, addr string) (ne
 
 // Daemon is the proxy with everything it needs.
 type Daemon struct {
-	cfg     config.Config
-	log     *slog.Logger
-	source  link.Source
-	engine  *engine.Engine
-	pool    *origin.Pool
+	outward
 	plain   *origin.Plain
 	proxy   *proxy.Proxy
 	metrics *metrics.Metrics
 	own     listeners
-	reach   link.Destinations
+}
+
+func newDaemon(cfg config.Config, log *slog.Logger, source link.Source) *Daemon {
+	d := &Daemon{outward: outward{cfg: cfg, log: log, source: source}}
+	d.reach.Allow, d.reach.DenyPrivate, d.reach.Own = cfg.Destinations(), cfg.DenyPrivate, d.own.has
+	return d
 }
 
 // gcPercent keeps the collected heap near what is in use. It is small, since blocks lie outside of it, and what is allocated
 // for a request is little.
 const gcPercent = 50
 
-// Run serves until ctx is cancelled, then lets running requests end. An error of listening is a *net.OpError.
-func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger) error {
+// saveMemory sets the pace of the garbage collector, unless the user has.
+func saveMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	d := &Daemon{cfg: cfg, log: log, source: &link.Netlink{Options: options(cfg)}}
+}
+
+// Run serves until ctx is cancelled, then lets running requests end. An error of listening is a *net.OpError.
+func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger) error {
+	saveMemory()
+	d := newDaemon(cfg, log, &link.Netlink{Options: options(cfg)})
 	if err := d.build(d.dialer(link.Device{}).DialContext, version); err != nil {
 		return err
 	}
@@ -61,28 +64,12 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 	return d.serve(ctx, nil)
 }
 
-// dialer returns what all connections to origins are made with: it goes where the configuration allows.
-func (d *Daemon) dialer(b link.Binder) *link.Dialer {
-	resolver := &link.Resolver{Binder: b, AllLinksAllowed: len(d.cfg.Links) == 0 && !anyDisabled(d.cfg)}
-	d.reach.Allow, d.reach.DenyPrivate, d.reach.Own = d.cfg.Destinations(), d.cfg.DenyPrivate, d.own.has
-	return &link.Dialer{Binder: b, Resolver: resolver, Allow: d.reach.Check}
-}
-
 // build makes the parts.
 func (d *Daemon) build(dial dialFunc, version string) error {
-	d.pool = origin.New(dial, nil)
 	// Metrics read the engine's status, and the engine tells metrics its events.
 	d.metrics = metrics.New(version, func() engine.Status { return d.engine.Status() })
-	var err error
-	d.engine, err = engine.New(engine.Config{
-		Opener: d.pool, Dial: dial, Log: d.log, Observers: []engine.Observer{d.metrics, newJournal(d.log)},
-		Scheduler: d.cfg.Algorithm(), Restart: d.cfg.Continuation == "restart",
-		Budget: int64(d.cfg.Budget), Window: int64(d.cfg.TransferWindow), Threshold: int64(d.cfg.Threshold),
-		Patience: d.cfg.WaitForLink, SlowLink: health.PaperLimits,
-		LinkDown: d.linkDown,
-	})
-	if err != nil {
-		return fmt.Errorf("scheduler: %w", err)
+	if err := d.connect(dial, nil, d.linkDown, d.metrics, newJournal(d.log)); err != nil {
+		return err
 	}
 	users, err := d.cfg.Users(os.Getuid())
 	if err != nil {
@@ -119,23 +106,17 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		d.own.add(admin.Addr())
 	}
 
-	inner, stop := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx: requests drain over links that still work
-	defer stop()
-	links, err := d.source.Watch(inner)
+	stop, err := d.start(ctx) // requests drain over links that still work
 	if err != nil {
 		ln.Close()
 		if admin != nil {
 			admin.Close()
 		}
-		return fmt.Errorf("look for links: %w", err)
+		return err
 	}
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	defer stop()
-	first := make(chan struct{})
-	parts.Go(func() { d.follow(links, first) })
-	parts.Go(func() { d.engine.Run(inner) })
-	<-first // a request that comes at once finds the links
 
 	failed := make(chan error, 2)
 	front := proxy.NewServer(d.proxy)
@@ -176,57 +157,4 @@ func (d *Daemon) drain(servers []*http.Server) error {
 	d.plain.Close()
 	d.pool.Close()
 	return errors.Join(errs...)
-}
-
-// follow tells the engine which links there are, until the source ends.
-func (d *Daemon) follow(links <-chan []link.Link, first chan<- struct{}) {
-	var before []link.Link
-	for all := range links {
-		var use []link.Link
-		for _, l := range all {
-			if d.cfg.Allows(l.Name) {
-				use = append(use, l)
-			}
-		}
-		d.reach.SetLinks(all)
-		d.engine.SetLinks(use)
-		c := link.Diff(before, use)
-		for _, l := range c.Added {
-			d.log.Info("link found", "link", l.Name, "kind", l.Kind, "metered", l.Metered)
-		}
-		for _, l := range c.Removed {
-			d.log.Info("link lost", "link", l.Name)
-		}
-		if first != nil {
-			if len(use) == 0 {
-				d.log.Warn("no link found yet: an interface must be up, with an address and a default route; name others with --link")
-			}
-			close(first)
-			first = nil
-		}
-		before = use
-	}
-}
-
-// options says which links to look for, and what is configured of them.
-func options(cfg config.Config) link.Options {
-	o := link.Options{Names: cfg.Links, DNS: map[string][]netip.AddrPort{}, Metered: map[string]bool{}}
-	for name, l := range cfg.Link {
-		if s := l.Servers(); len(s) > 0 {
-			o.DNS[name] = s
-		}
-		if l.Metered != nil {
-			o.Metered[name] = *l.Metered
-		}
-	}
-	return o
-}
-
-func anyDisabled(cfg config.Config) bool {
-	for _, l := range cfg.Link {
-		if l.Enabled != nil && !*l.Enabled {
-			return true
-		}
-	}
-	return false
 }

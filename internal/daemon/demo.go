@@ -25,7 +25,7 @@ func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger, links l
 }
 
 func start(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source, dial dialFunc) (*Daemon, string, func(), error) {
-	d := &Daemon{cfg: cfg, log: log, source: links}
+	d := newDaemon(cfg, log, links)
 	if err := d.build(dial, "demo"); err != nil {
 		return nil, "", nil, err
 	}

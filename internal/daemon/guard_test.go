@@ -30,7 +30,7 @@ func (unbound) Control(link.Link) func(string, string, syscall.RawConn) error {
 // startGuarded starts the proxy with its own dialer.
 func startGuarded(t *testing.T, cfg config.Config, links ...link.Link) (*Daemon, *url.URL) {
 	t.Helper()
-	d := &Daemon{cfg: cfg, log: slog.New(slog.NewTextHandler(io.Discard, nil)), source: link.NewStatic(links...)}
+	d := newDaemon(cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), link.NewStatic(links...))
 	if err := d.build(d.dialer(unbound{}).DialContext, "test"); err != nil {
 		t.Fatal(err)
 	}

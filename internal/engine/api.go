@@ -31,6 +31,7 @@ type Response struct {
 	Status        int
 	Header        http.Header // as the origin sent it, hop-by-hop fields included; the caller may change it
 	ContentLength int64       // -1 if unknown
+	ID            Identity    // version that the content belongs to: what may be joined to it later
 	// Body must be closed. Its WriteTo sends every byte in order; an error after the first byte means that the answer must
 	// be made visibly incomplete (RFC 9112 section 8). Trailer is valid after io.EOF.
 	Body    Body

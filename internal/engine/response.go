@@ -159,7 +159,7 @@ func (r *run) judge(reply *Reply, err error) (reason string, again bool) {
 func (r *run) response(reply *Reply, end int64) *Response {
 	h := reply.Header
 	w := segment.Range{Start: r.plan.window.Start, End: end}
-	out := &Response{Status: reply.StatusCode, Header: h, ContentLength: w.Len(), Body: &transferBody{r: r}}
+	out := &Response{Status: reply.StatusCode, Header: h, ContentLength: w.Len(), ID: reply.ID, Body: &transferBody{r: r}}
 	h.Set("Content-Length", strconv.FormatInt(w.Len(), 10))
 	switch {
 	case reply.StatusCode == http.StatusOK:
@@ -192,7 +192,7 @@ func dropDigests(h http.Header) {
 // handOver gives the answer to the client as it comes over its one connection, and ends everything else.
 func (r *run) handOver(e event, reason string) {
 	reply, l := e.reply, e.lane
-	out := &Response{Status: reply.StatusCode, Header: reply.Header, ContentLength: reply.ContentLength, Trailer: reply.Trailer}
+	out := &Response{Status: reply.StatusCode, Header: reply.Header, ContentLength: reply.ContentLength, ID: reply.ID, Trailer: reply.Trailer}
 	if reply.StatusCode == http.StatusPartialContent && !r.plan.asked {
 		whole(out)
 	}

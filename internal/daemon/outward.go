@@ -1,0 +1,127 @@
+package daemon
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin"
+)
+
+// outward is what leads to origins: links, connections and the engine. The proxy and the command line's own downloads have
+// one each.
+type outward struct {
+	cfg    config.Config
+	log    *slog.Logger
+	source link.Source
+	reach  link.Destinations
+	pool   *origin.Pool
+	engine *engine.Engine
+	found  chan struct{} // closed by follow when there is a link to use
+}
+
+// dialer returns what all connections to origins are made with: it goes where reach allows.
+func (o *outward) dialer(b link.Binder) *link.Dialer {
+	resolver := &link.Resolver{Binder: b, AllLinksAllowed: len(o.cfg.Links) == 0 && !anyDisabled(o.cfg)}
+	return &link.Dialer{Binder: b, Resolver: resolver, Allow: o.reach.Check}
+}
+
+// connect makes the pool and the engine. Certificates are verified against roots, nil for the system's.
+func (o *outward) connect(dial dialFunc, roots *x509.CertPool, linkDown func(string), observers ...engine.Observer) error {
+	o.pool = origin.New(dial, roots)
+	o.found = make(chan struct{})
+	var err error
+	o.engine, err = engine.New(engine.Config{
+		Opener: o.pool, Dial: dial, Log: o.log, Observers: observers,
+		Scheduler: o.cfg.Algorithm(), Restart: o.cfg.Continuation == "restart",
+		Budget: int64(o.cfg.Budget), Window: int64(o.cfg.TransferWindow), Threshold: int64(o.cfg.Threshold),
+		Patience: o.cfg.WaitForLink, SlowLink: health.PaperLimits,
+		LinkDown: linkDown,
+	})
+	if err != nil {
+		return fmt.Errorf("scheduler: %w", err)
+	}
+	return nil
+}
+
+// start watches the links and looks after them until stop, which waits for both; the end of ctx is no end. It returns when
+// the engine has the links that there are now: a request that comes at once finds them.
+func (o *outward) start(ctx context.Context) (stop func(), err error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	links, err := o.source.Watch(ctx)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("look for links: %w", err)
+	}
+	var parts sync.WaitGroup
+	first := make(chan struct{})
+	parts.Go(func() { o.follow(links, first) })
+	parts.Go(func() { o.engine.Run(ctx) })
+	<-first
+	return func() { cancel(); parts.Wait() }, nil
+}
+
+// follow tells the engine which links there are, until the source ends.
+func (o *outward) follow(links <-chan []link.Link, first chan<- struct{}) {
+	var before []link.Link
+	found := false
+	for all := range links {
+		var use []link.Link
+		for _, l := range all {
+			if o.cfg.Allows(l.Name) {
+				use = append(use, l)
+			}
+		}
+		o.reach.SetLinks(all)
+		o.engine.SetLinks(use)
+		c := link.Diff(before, use)
+		for _, l := range c.Added {
+			o.log.Info("link found", "link", l.Name, "kind", l.Kind, "metered", l.Metered)
+		}
+		for _, l := range c.Removed {
+			o.log.Info("link lost", "link", l.Name)
+		}
+		if len(use) > 0 && !found {
+			found = true
+			close(o.found)
+		}
+		if first != nil {
+			if len(use) == 0 {
+				o.log.Warn("no link found yet: an interface must be up, with an address and a default route; name others with --link")
+			}
+			close(first)
+			first = nil
+		}
+		before = use
+	}
+}
+
+// options says which links to look for, and what is configured of them.
+func options(cfg config.Config) link.Options {
+	o := link.Options{Names: cfg.Links, DNS: map[string][]netip.AddrPort{}, Metered: map[string]bool{}}
+	for name, l := range cfg.Link {
+		if s := l.Servers(); len(s) > 0 {
+			o.DNS[name] = s
+		}
+		if l.Metered != nil {
+			o.Metered[name] = *l.Metered
+		}
+	}
+	return o
+}
+
+func anyDisabled(cfg config.Config) bool {
+	for _, l := range cfg.Link {
+		if l.Enabled != nil && !*l.Enabled {
+			return true
+		}
+	}
+	return false
+}
