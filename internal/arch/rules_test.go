@@ -13,7 +13,7 @@ var rules = map[string]rule{
 	"cmd/tributary":     {imports: []string{"internal/cli"}},
 	"cmd/tributary-lab": {imports: []string{"*"}, later: true}, // a developers' tool, never in a package
 
-	"internal/cli":    {imports: []string{"internal/config", "internal/daemon", "internal/demo", "internal/engine", "internal/link"}},
+	"internal/cli":    {imports: []string{"internal/config", "internal/daemon", "internal/demo", "internal/engine", "internal/get", "internal/link"}},
 	"internal/config": {imports: []string{"internal/schedule"}}, // for the names
 	"internal/demo":   {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
@@ -24,7 +24,11 @@ var rules = map[string]rule{
 	// transfer for the words in which engine.AttemptError says how an attempt ended.
 	"internal/proxy":   {imports: []string{"internal/engine", "internal/link", "internal/policy", "internal/transfer"}},
 	"internal/metrics": {imports: []string{"internal/engine"}},
-	"internal/policy":  {imports: []string{"internal/link", "internal/segment"}},
+	// As proxy: another front of the engine.
+	"internal/get": {imports: []string{
+		"internal/engine", "internal/link", "internal/origin/byterange", "internal/policy", "internal/transfer",
+	}},
+	"internal/policy": {imports: []string{"internal/link", "internal/segment"}},
 	"internal/engine": {imports: []string{
 		"internal/estimate", "internal/health", "internal/link", "internal/schedule", "internal/segment", "internal/transfer",
 		"internal/origin/byterange",
@@ -87,6 +91,11 @@ var reserved = []struct {
 		"github.com/spf13",
 		[]string{"internal/cli", "cmd/tributary-lab"},
 		"flags end where the configuration begins",
+	},
+	{
+		"github.com/vbauerster/mpb",
+		[]string{"internal/cli"},
+		"bars are drawn where a terminal is known",
 	},
 	{
 		"github.com/BurntSushi/toml",

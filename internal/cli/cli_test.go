@@ -108,7 +108,7 @@ func TestUsage(t *testing.T) {
 }
 
 func TestHelpHasExamples(t *testing.T) {
-	for _, command := range []string{"", "serve", "demo", "version"} {
+	for _, command := range []string{"", "serve", "get", "demo", "version"} {
 		code, stdout, _ := invoke(t, noServe, append(strings.Fields(command), "--help")...)
 		if code != exitOK || !strings.Contains(stdout, "Examples:\n  tributary ") {
 			t.Errorf("%q --help: exit code %d\n%s", command, code, stdout)

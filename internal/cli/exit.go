@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/get"
 )
 
 // The exit codes. The README lists them.
@@ -17,10 +18,30 @@ const (
 	exitUsage      = 2 // a wrong flag, argument or configuration
 	exitPortInUse  = 3
 	exitPermission = 4
+
+	// Of get.
+	exitNetwork  = 5
+	exitServer   = 6
+	exitTLS      = 7
+	exitFile     = 8
+	exitChecksum = 9
+	exitSignaled = 128 // and the number of the signal
 )
 
 // exitCodes is the part of the help that tells them.
 const exitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 port in use, 4 no permission.`
+
+// getExitCodes is that part of the help of get.
+const getExitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 4 no permission, 5 network (no link, no DNS, no
+connection), 6 the server gives something else than the file, 7 TLS (a certificate that does not hold), 8 the file
+cannot be written or exists, 9 wrong checksum, 130 stopped by SIGINT, 143 by SIGTERM. Of several URLs, that of the first
+failure.`
+
+// getCodes are the exit codes for the errors of package get.
+var getCodes = map[get.Kind]int{
+	get.Network: exitNetwork, get.Server: exitServer, get.Trust: exitTLS, get.File: exitFile, get.Permission: exitPermission,
+	get.Mismatch: exitChecksum, get.Usage: exitUsage, get.Canceled: exitFailure,
+}
 
 // usageError is an error in what the user typed or wrote into the file.
 type usageError struct{ error }
@@ -30,11 +51,19 @@ func (e usageError) Unwrap() error { return e.error }
 // exitCode returns the code for the error of a command.
 func exitCode(err error) int {
 	var usage usageError
+	var signaled signaledError
+	var download *get.Error
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &signaled):
+		if n, ok := signaled.by.(syscall.Signal); ok {
+			return exitSignaled + int(n)
+		}
 	case errors.As(err, &usage):
 		return exitUsage
+	case errors.As(err, &download):
+		return getCodes[download.Kind]
 	case errors.Is(err, syscall.EADDRINUSE):
 		return exitPortInUse
 	case errors.Is(err, fs.ErrPermission): // EACCES and EPERM are that

@@ -2,12 +2,17 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"log/slog"
 	"os"
 	"runtime/debug"
 
+	"github.com/vbauerster/mpb/v8/cwriter"
+
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/get"
 )
 
 // Main runs the command line args, without the program's name, and returns the exit code. After a second signal
@@ -20,6 +25,12 @@ func Main(args []string, version string) int {
 	a.serve = func(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 		return daemon.Run(ctx, cfg, version, log)
 	}
+	a.fetch = func(
+		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, get.Engine) error,
+	) error {
+		return daemon.Fetch(ctx, cfg, roots, log, func(ctx context.Context, e *engine.Engine) error { return do(ctx, e) })
+	}
+	a.terminal = os.Getenv("TERM") != "dumb" && cwriter.IsTerminal(int(os.Stderr.Fd()))
 	return a.run(context.Background(), args)
 }
 

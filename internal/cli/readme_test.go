@@ -62,5 +62,16 @@ func TestReadme(t *testing.T) {
 				t.Errorf("help lacks: %s", short)
 			}
 		}
+		for code, what := range map[int]string{
+			exitNetwork: "network", exitServer: "the server gives something else", exitTLS: "TLS", exitFile: "the file cannot be written",
+		} {
+			if row := fmt.Sprintf("| %d | %s", code, what); !strings.Contains(readme, row) {
+				t.Errorf("missing: %s", row)
+			}
+			short := strings.ReplaceAll(getExitCodes, "\n", " ")
+			if want := fmt.Sprintf("%d %s", code, what); !strings.Contains(short, want) {
+				t.Errorf("help of get lacks: %s", want)
+			}
+		}
 	})
 }

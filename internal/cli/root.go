@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/demo"
+	"github.com/tributary-http/tributary/internal/get"
 )
 
 // app is one run of the command line.
@@ -23,6 +25,12 @@ type app struct {
 
 	// serve runs the proxy until ctx is cancelled, then drains. An error of listening is or wraps a *net.OpError.
 	serve func(ctx context.Context, cfg config.Config, log *slog.Logger) error
+	// fetch runs do with an engine that has all links.
+	fetch func(
+		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, get.Engine) error,
+	) error
+	// terminal says that stderr is one: bars can be drawn.
+	terminal bool
 	// proxy starts the proxy of the demo.
 	proxy demo.Proxy
 }
@@ -57,6 +65,7 @@ func (a *app) root(started *bool) *cobra.Command {
 ` + exitCodes,
 		Example: `  tributary serve
   http_proxy=http://127.0.0.1:8080 curl -O http://deb.debian.org/debian/ls-lR.gz
+  tributary get https://example.com/big.iso
   tributary demo`,
 		SilenceUsage:     true,
 		SilenceErrors:    true,
@@ -66,7 +75,7 @@ func (a *app) root(started *bool) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetGlobalNormalizationFunc(normalize)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.serveCommand(), a.demoCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.getCommand(), a.demoCommand(), a.versionCommand())
 	return root
 }
 

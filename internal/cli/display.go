@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/get"
+)
+
+// redraw is how often bars are drawn.
+const redraw = 200 * time.Millisecond
+
+// console is where text for the user goes: above the bars while there are any. It is safe for concurrent use.
+type console struct {
+	plain io.Writer
+
+	mu   sync.Mutex
+	bars *mpb.Progress
+}
+
+// Write implements io.Writer, for whole lines.
+func (c *console) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bars != nil {
+		if n, err := c.bars.Write(p); err == nil {
+			return n, nil
+		}
+	}
+	return c.plain.Write(p)
+}
+
+func (c *console) show(p *mpb.Progress) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bars = p
+}
+
+// display draws a bar for a download and a line for each link, until it is closed.
+type display struct {
+	console  *console
+	progress *mpb.Progress
+	bar      *mpb.Bar
+	stop     chan struct{}
+	drawn    sync.WaitGroup
+
+	mu    sync.Mutex
+	frame frame
+}
+
+func newDisplay(c *console, m *get.Meter, e get.Engine) *display {
+	d := &display{console: c, stop: make(chan struct{})}
+	d.progress = mpb.New(mpb.WithOutput(c.plain), mpb.WithAutoRefresh(), mpb.WithRefreshRate(redraw))
+	text := func(f func(frame) string) decor.Decorator {
+		return decor.Any(func(decor.Statistics) string { return f(d.now()) })
+	}
+	lines := mpb.BarFillerFunc(func(w io.Writer, _ decor.Statistics) error {
+		_, err := io.WriteString(w, d.now().links())
+		return err
+	})
+	d.bar = d.progress.New(0, mpb.BarStyle(),
+		mpb.PrependDecorators(text(frame.title)), mpb.AppendDecorators(text(frame.sum)), mpb.BarExtender(lines, false))
+	c.show(d.progress)
+	s := newSpeeds(m, e)
+	d.update(s.look(time.Now()))
+	d.drawn.Go(func() { d.follow(s) })
+	return d
+}
+
+// follow takes a new frame for each drawing.
+func (d *display) follow(s *speeds) {
+	tick := time.NewTicker(redraw)
+	defer tick.Stop()
+	for {
+		select {
+		case <-d.stop:
+			return
+		case now := <-tick.C:
+			d.update(s.look(now))
+		}
+	}
+}
+
+func (d *display) update(f frame) {
+	d.mu.Lock()
+	d.frame = f
+	d.mu.Unlock()
+	d.bar.SetTotal(max(f.size, f.have+1), false) // never complete: close ends it
+	d.bar.SetCurrent(f.have)
+}
+
+func (d *display) now() frame {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.frame
+}
+
+// close removes what was drawn.
+func (d *display) close() {
+	close(d.stop)
+	d.drawn.Wait()
+	d.bar.Abort(true)
+	d.progress.Wait()
+	d.console.show(nil)
+}
+
+// frame is what is drawn at a time.
+type frame struct {
+	file       string
+	have, size int64 // size -1 = unknown
+	rate       float64
+	each       []linkFrame
+}
+
+type linkFrame struct {
+	name, state string
+	bytes       int64
+	rate        float64
+}
+
+const maxTitle = 30 // runes
+
+func (f frame) title() string {
+	name := []rune(filepath.Base(f.file))
+	if len(name) > maxTitle {
+		name = append(name[:maxTitle-1], '…')
+	}
+	return string(name) + " "
+}
+
+// sum says how far the download is.
+func (f frame) sum() string {
+	if f.size < 0 {
+		return fmt.Sprintf(" %s, %s", megabytes(f.have), megabits(f.rate))
+	}
+	text := fmt.Sprintf(" %s of %s, %s", megabytes(f.have), megabytes(f.size), megabits(f.rate))
+	if left := f.size - f.have; left > 0 && f.rate > 0 && float64(left)/f.rate < 100*3600 {
+		text += fmt.Sprintf(", %v left", (time.Duration(float64(left)/f.rate*1e9) + time.Second).Truncate(time.Second))
+	}
+	return text
+}
+
+// links has a line for each link.
+func (f frame) links() string {
+	var b strings.Builder
+	for _, l := range f.each {
+		fmt.Fprintf(&b, "  %-15s %14s %12s  %s\n", l.name, megabits(l.rate), megabytes(l.bytes), l.state)
+	}
+	return b.String()
+}
+
+// speeds turns counters into rates.
+type speeds struct {
+	meter  *get.Meter
+	engine get.Engine
+	before []engine.LinkStatus // when the download began
+	sum    gauge
+	each   map[string]*gauge
+}
+
+func newSpeeds(m *get.Meter, e get.Engine) *speeds {
+	return &speeds{meter: m, engine: e, before: e.Status().Links, each: map[string]*gauge{}}
+}
+
+// look makes a frame of how things are.
+func (s *speeds) look(now time.Time) frame {
+	var f frame
+	f.file, f.have, f.size = s.meter.Now()
+	f.rate = s.sum.at(now, f.have)
+	for _, l := range s.engine.Status().Links {
+		if i := slices.IndexFunc(s.before, func(b engine.LinkStatus) bool { return b.Name == l.Name }); i >= 0 {
+			l.Bytes -= s.before[i].Bytes
+		}
+		g := s.each[l.Name]
+		if g == nil {
+			g = &gauge{}
+			s.each[l.Name] = g
+		}
+		state := l.State
+		if l.Reason != "" && l.State != "up" {
+			state += " (" + l.Reason + ")"
+		}
+		f.each = append(f.each, linkFrame{l.Name, state, l.Bytes, g.at(now, l.Bytes)})
+	}
+	return f
+}
+
+// gaugeSpan is the time over which rates are averaged.
+const gaugeSpan = 3 * time.Second
+
+// gauge measures the rate of a counter over the last gaugeSpan.
+type gauge struct{ samples []sample }
+
+type sample struct {
+	at time.Time
+	n  int64
+}
+
+// at takes a reading and returns bytes per second.
+func (g *gauge) at(now time.Time, n int64) float64 {
+	if k := len(g.samples); k > 0 && n < g.samples[k-1].n { // the download started again
+		g.samples = g.samples[:0]
+	}
+	g.samples = append(g.samples, sample{now, n})
+	for len(g.samples) > 2 && now.Sub(g.samples[1].at) >= gaugeSpan {
+		g.samples = g.samples[1:]
+	}
+	first := g.samples[0]
+	if d := now.Sub(first.at).Seconds(); d > 0 {
+		return float64(n-first.n) / d
+	}
+	return 0
+}

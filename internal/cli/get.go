@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/get"
+)
+
+func (a *app) getCommand() *cobra.Command {
+	var flags getFlags
+	c := &cobra.Command{
+		Use:   "get URL...",
+		Short: "Download files over every link, https too",
+		Long: `Download each URL to a file, over every link at once. It needs no proxy that runs, and takes no notice of http_proxy:
+it connects to the server itself. https is verified on every link; this is how https downloads use all of them.
+
+The file has the name that the URL ends in, or the one of -o, and is put in its place when it is complete. A file
+that exists is left alone, unless --force is given. Until then the download is FILE.part, with FILE.part.json beside it.
+When it breaks off, both stay: --resume goes on from there, after it made sure that the object is still the same.
+SIGINT (Ctrl-C) and SIGTERM end it so, too.
+
+Several URLs are fetched in turn; one that fails does not keep the others from being fetched.
+
+Redirects are followed, 20 at most, from https to http only with --allow-downgrade. The fields of --header, and a
+password in the URL, go to the scheme, host and port of the URL only.
+
+` + getExitCodes,
+		Example: `  tributary get https://example.com/big.iso
+  tributary get -o disk.img --checksum sha256:HEX https://example.com/big.iso
+  tributary get --resume https://example.com/big.iso
+  tributary get --link wlan0 --link wwan0 https://example.com/big.iso
+  tributary get -H "Authorization: Bearer TOKEN" https://example.com/private.zip
+  tributary get -o - https://example.com/all.tar.gz | tar xz`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, urls []string) error {
+			run, err := flags.run(cmd, a, urls)
+			if err != nil {
+				return usageError{err}
+			}
+			return run.start(cmd.Context())
+		},
+	}
+	flags.register(c)
+	return c
+}
+
+// getFlags are the flags of get.
+type getFlags struct {
+	output, dir, agent, checksum, cacert, file, logLevel     string
+	header, links                                            []string
+	fromURL, fromServer, resume, force, downgrade, quiet, js bool
+}
+
+func (f *getFlags) register(c *cobra.Command) {
+	s := c.Flags()
+	s.StringVarP(&f.output, "output", "o", "", "write to `FILE`; - is standard output")
+	s.BoolVarP(&f.fromURL, "remote-name", "O", false, "name the file as the URL ends: the default, as with curl -O")
+	s.BoolVarP(&f.fromServer, "remote-header-name", "J", false, "name the file as the server says (Content-Disposition)")
+	s.StringVarP(&f.dir, "directory", "d", "", "put the files into the folder `DIR`")
+	s.BoolVarP(&f.resume, "resume", "c", false, "go on with FILE.part if it is there")
+	s.BoolVar(&f.force, "force", false, "replace FILE, and a FILE.part that is not resumed")
+	s.StringVar(&f.checksum, "checksum", "", "the file must have this `SUM`, sha256:HEX or sha512:HEX")
+	s.StringArrayVarP(&f.header, "header", "H", nil, "send this `FIELD`, \"Name: value\"; repeatable; \"Name:\" sends none")
+	s.StringVarP(&f.agent, "user-agent", "A", "tributary/VERSION", "User-Agent to send, \"\" for none")
+	s.BoolVar(&f.downgrade, "allow-downgrade", false, "follow redirects from https to http")
+	s.StringVar(&f.cacert, "cacert", "", "trust the certificates in `FILE` (PEM) instead of the system's")
+	s.StringSliceVar(&f.links, "link", nil, "use the link `NAME` and no other; repeatable")
+	s.StringVar(&f.file, "config", "", "read settings from `FILE`, as serve does")
+	s.StringVar(&f.logLevel, "log-level", "warn", "`LEVEL`: debug, info, warn, error; without bars if given")
+	s.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
+	s.BoolVar(&f.js, "json", false, "print a line of JSON for each URL on standard output")
+}
+
+// run returns what the flags ask for.
+func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error) {
+	given := c.Flags().Changed
+	switch {
+	case f.output != "" && len(urls) > 1:
+		return nil, errors.New("-o names one file, but there are several URLs: leave it away, or name a folder with -d")
+	case f.checksum != "" && len(urls) > 1:
+		return nil, errors.New("--checksum is of one file, but there are several URLs: fetch them one by one")
+	case f.output != "" && (f.fromServer || f.fromURL):
+		return nil, errors.New("-o names the file: leave -O and -J away")
+	case f.output == "-" && f.js:
+		return nil, errors.New("-o - and --json both write to standard output: choose one")
+	case f.output == "-" && f.resume:
+		return nil, errors.New("standard output cannot be resumed: leave --resume away, or write to a file")
+	}
+	cfg, err := config.Load(f.file, a.getenv)
+	if err != nil {
+		return nil, err
+	}
+	if given("link") {
+		cfg.Links = f.links
+	}
+	cfg.LogLevel = f.logLevel // that of the file is the proxy's
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	r := &getRun{
+		app: a, cfg: cfg, urls: urls, json: f.js, quiet: f.quiet, bars: a.terminal && !f.quiet && !given("log-level"),
+		console: &console{plain: a.stderr},
+		options: get.Options{
+			Output: f.output, Dir: f.dir, ServerName: f.fromServer, Force: f.force, Resume: f.resume,
+			AllowDowngrade: f.downgrade, Stdout: a.stdout,
+		},
+	}
+	if !given("user-agent") {
+		f.agent = "tributary/" + a.version
+	}
+	if r.options.Header, err = get.Fields(f.header, f.agent); err != nil {
+		return nil, err
+	}
+	if f.checksum != "" {
+		if r.options.Checksum, err = get.ParseChecksum(f.checksum); err != nil {
+			return nil, fmt.Errorf("--checksum: %w", err)
+		}
+	}
+	if f.cacert != "" {
+		if r.roots, err = readRoots(f.cacert); err != nil {
+			return nil, fmt.Errorf("--cacert: %w", err)
+		}
+	}
+	return r, nil
+}
+
+func readRoots(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM form", file)
+	}
+	return roots, nil
+}
+
+// getRun is one run of get.
+type getRun struct {
+	*app
+	cfg     config.Config
+	roots   *x509.CertPool
+	urls    []string
+	options get.Options
+	console *console
+	bars    bool // draw them
+	quiet   bool
+	json    bool
+}
+
+// start downloads everything, until a signal comes.
+func (r *getRun) start(ctx context.Context) error {
+	log := slog.New(slog.NewTextHandler(r.console, &slog.HandlerOptions{Level: r.cfg.Level()}))
+	var by os.Signal
+	stopping := func(s os.Signal) { by = s }
+	err := untilSignaled(ctx, stopping, func(ctx context.Context) error {
+		return r.fetch(ctx, r.cfg, r.roots, log, r.all)
+	})
+	if err != nil && by != nil {
+		return signaledError{err, by}
+	}
+	return err
+}
+
+// all downloads the URLs in turn. Its error is that of the only one, or stands for all.
+func (r *getRun) all(ctx context.Context, e get.Engine) error {
+	g := &get.Getter{Engine: e, Options: r.options}
+	if !r.quiet {
+		g.Note = func(text string) { fmt.Fprintln(r.console, "tributary:", text) }
+	}
+	var first error
+	failed := 0
+	for _, url := range r.urls {
+		res, err := r.one(ctx, g, url)
+		if jerr := r.report(url, res, err); jerr != nil {
+			return jerr
+		}
+		if err == nil {
+			continue
+		}
+		if len(r.urls) == 1 {
+			return err
+		}
+		fmt.Fprintf(r.console, "tributary: %s: %v\n", redacted(url), err)
+		failed++
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return severalError{first, failed, len(r.urls)}
+}
+
+// one downloads a URL and shows how far it is.
+func (r *getRun) one(ctx context.Context, g *get.Getter, url string) (get.Result, error) {
+	meter := get.NewMeter()
+	if !r.bars {
+		return g.Get(ctx, url, meter)
+	}
+	d := newDisplay(r.console, meter, g.Engine)
+	defer d.close()
+	return g.Get(ctx, url, meter)
+}
+
+// report tells what became of a URL.
+func (r *getRun) report(url string, res get.Result, err error) error {
+	if r.json {
+		return writeJSON(r.stdout, url, res, err)
+	}
+	if err == nil && !r.quiet {
+		fmt.Fprintln(r.console, summary(res))
+	}
+	return nil
+}
+
+// signaledError is the error of a command that a signal ended.
+type signaledError struct {
+	error
+	by os.Signal
+}
+
+func (e signaledError) Unwrap() error { return e.error }
+
+// severalError stands for those of several downloads, which were printed when they happened.
+type severalError struct {
+	first       error
+	failed, all int
+}
+
+func (e severalError) Error() string {
+	return fmt.Sprintf("%d of %d downloads failed", e.failed, e.all)
+}
+
+func (e severalError) Unwrap() error { return e.first }

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/get"
+)
+
+// summary says in a line what a download was.
+func summary(r get.Result) string {
+	var links []string
+	var received, waste int64
+	for _, l := range r.Links {
+		received, waste = received+l.Bytes, waste+l.Waste
+		if l.Bytes > 0 {
+			links = append(links, l.Name+" "+megabytes(l.Bytes))
+		}
+	}
+	file := r.File
+	if file == "-" {
+		file = "standard output"
+	}
+	line := fmt.Sprintf("%s: %s in %.1f s", file, megabytes(r.Size), r.Took.Seconds())
+	if s := r.Took.Seconds(); s > 0 && received > 0 {
+		line += ", " + megabits(float64(r.Size-r.Resumed)/s)
+	}
+	if r.Resumed > 0 {
+		links = append(links, "there before "+megabytes(r.Resumed))
+	}
+	if waste > 0 {
+		links = append(links, "received twice "+megabytes(waste))
+	}
+	if len(links) > 0 {
+		line += " (" + strings.Join(links, ", ") + ")"
+	}
+	return line
+}
+
+// megabytes writes a size.
+func megabytes(n int64) string {
+	if n < 1e6 {
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
+// megabits writes a rate in bytes per second.
+func megabits(rate float64) string { return fmt.Sprintf("%.1f Mbit/s", rate*8/1e6) }
+
+// getJSON is what get --json prints for a URL.
+type getJSON struct {
+	URL      string     `json:"url"` // without a password
+	File     string     `json:"file,omitempty"`
+	Size     int64      `json:"size"`              // bytes of the file
+	Resumed  int64      `json:"resumed,omitempty"` // of these, bytes that were there before
+	Checksum string     `json:"checksum,omitempty"`
+	Seconds  float64    `json:"seconds"`
+	Links    []linkJSON `json:"links"`
+	Waste    int64      `json:"waste"` // bytes that were received and not needed
+	Error    string     `json:"error,omitempty"`
+	ExitCode int        `json:"exit_code"`
+}
+
+type linkJSON struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+	Waste int64  `json:"waste"`
+}
+
+func writeJSON(w io.Writer, url string, r get.Result, err error) error {
+	j := getJSON{
+		URL: redacted(url), File: r.File, Size: r.Size, Resumed: r.Resumed, Checksum: r.Checksum,
+		Seconds: r.Took.Round(time.Millisecond).Seconds(), Links: []linkJSON{}, ExitCode: exitCode(err),
+	}
+	for _, l := range r.Links {
+		j.Links = append(j.Links, linkJSON(l))
+		j.Waste += l.Waste
+	}
+	if err != nil {
+		j.Error = err.Error()
+	}
+	if err := json.NewEncoder(w).Encode(j); err != nil {
+		return fmt.Errorf("write to standard output: %w", err)
+	}
+	return nil
+}
+
+// redacted returns a URL without its password.
+func redacted(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return "(no URL)"
+	}
+	return u.Redacted()
+}

@@ -1,0 +1,18 @@
+// Package get downloads one object to a file through the engine: what `tributary get` does for each of its URLs.
+//
+// The engine brings the bytes in order, of one version, over all links. This package adds what a file needs beyond that:
+// redirects, a name, a place for what is not complete, and the proof that it is the file that was wanted.
+//
+// Until it is complete a download is in FILE.part, and FILE.part.json (the sidecar) says which version of which object it
+// is. FILE itself appears by one rename after the last byte is on the disk. A .part is gone on with only if
+//
+//  1. its sidecar names the same URL, or the user gave a checksum;
+//  2. the origin still has the version that the sidecar names: same strong validator, same size;
+//  3. its bytes are known to be on the disk: those written since this boot, else those synced before.
+//
+// A .part without a sidecar may be anybody's, so it is neither used nor overwritten unless the user says so. A lock on the
+// .part keeps a second download away from it.
+//
+// A Getter is safe for concurrent use; a download is one goroutine, and one more that syncs. Errors are *Error: what went
+// wrong, for whom (Kind), and what the user can do next.
+package get

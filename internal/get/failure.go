@@ -1,0 +1,169 @@
+package get
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"path/filepath"
+	"syscall"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// Kind says where the fault lies.
+type Kind uint8
+
+// The kinds of errors. Each has an exit code.
+const (
+	Network    Kind = iota // no link, no DNS, no connection, or none that holds
+	Server                 // an answer that is not the object
+	Trust                  // TLS: a certificate or a handshake that is not as it must be
+	File                   // the file cannot be written
+	Permission             // the same, for want of permission
+	Mismatch               // the checksum is another one
+	Usage                  // what the user typed
+	Canceled               // the context ended
+)
+
+// Error is why a download failed.
+type Error struct {
+	Kind Kind
+	Err  error
+	Next string // what the user can do
+	Kept string // what became of the bytes so far, "" if there is nothing to say
+}
+
+func (e *Error) Error() string {
+	text := e.Err.Error()
+	if e.Next != "" {
+		text += ": " + e.Next
+	}
+	if e.Kept != "" {
+		text += "; " + e.Kept
+	}
+	return text
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// canceled makes the error of a download that was told to end.
+func canceled(err error) error {
+	e := &Error{Kind: Canceled, Err: errors.New("stopped")}
+	if was := (*Error)(nil); errors.As(err, &was) {
+		e.Kept = was.Kept
+	}
+	return e
+}
+
+// unreachable makes the error of a request without an answer.
+func unreachable(err error, at location) error {
+	e := &Error{Kind: Network, Err: fmt.Errorf("%s: %w", at.url.Host, err)}
+	var attempt *engine.AttemptError
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, engine.ErrNoLink):
+		e.Err, e.Next = err, "an interface must be up, with an address and a default route; name others with --link"
+	case untrusted(err):
+		e.Kind, e.Next = Trust, "check the URL; for a private authority, name its certificate with --cacert"
+		if errors.As(err, new(tls.RecordHeaderError)) {
+			e.Next = "check scheme and port: this server does not speak TLS there"
+		}
+	case errors.As(err, &dns), errors.Is(err, link.ErrNoServer):
+		e.Next = "check the spelling of the host, and the DNS servers of the link"
+	case errors.As(err, new(*link.BindError)):
+		e.Kind, e.Next = Permission, "the link cannot be used by this user: run it as root, or use another one with --link"
+	case errors.Is(err, link.ErrOffLink):
+		e.Next = "the server is in the network of a link that is not used: name it with --link"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		e.Next = "check the port, and that the server runs"
+	case errors.As(err, &attempt) && attempt.Why == transfer.Busy:
+		e.Kind, e.Next = Server, "the server is busy: try again later"
+	case errors.As(err, &attempt) && attempt.Why.Blame() == transfer.Origin:
+		e.Kind, e.Next = Server, "the server's answers do not fit together: try again"
+	default:
+		e.Next = "check the address and the links, then try again"
+	}
+	return e
+}
+
+// untrusted reports whether TLS failed.
+func untrusted(err error) bool {
+	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.HostnameError)) ||
+		errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.CertificateInvalidError)) ||
+		errors.As(err, new(tls.AlertError)) || errors.As(err, new(tls.RecordHeaderError))
+}
+
+// broken makes the error of content that ended early.
+func broken(err error) error {
+	e := &Error{Kind: Network, Err: fmt.Errorf("the download broke off: %w", err), Next: "try again"}
+	var attempt *engine.AttemptError
+	if errors.As(err, &attempt) && attempt.Why.Blame() == transfer.Origin {
+		e.Kind = Server
+		if attempt.Why == transfer.Changed {
+			e.Err = fmt.Errorf("the object changed while it was fetched: %w", err)
+		}
+	}
+	return e
+}
+
+// refused makes the error of an answer that is not the object.
+func refused(resp *engine.Response, at location) error {
+	e := &Error{Kind: Server, Err: fmt.Errorf("%s answers %s", at.url.Host, status(resp.Status)), Next: "try again later"}
+	switch resp.Status {
+	case http.StatusNotFound, http.StatusGone:
+		e.Next = "check the URL"
+	case http.StatusUnauthorized:
+		e.Next = `it wants to know who you are: --header "Authorization: Bearer TOKEN", or user:password@ in the URL`
+	case http.StatusForbidden:
+		e.Next = "you may not have it: check the URL and whether it needs a login"
+	case http.StatusProxyAuthRequired, http.StatusNetworkAuthenticationRequired:
+		e.Next = "this network wants a login: open any page in a browser"
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		if after := resp.Header.Get("Retry-After"); after != "" && len(after) < 40 {
+			e.Next += fmt.Sprintf(" (it says: Retry-After %q)", after)
+		}
+	default:
+		if resp.Status < 500 {
+			e.Next = "check the URL and the --header fields"
+		}
+	}
+	return e
+}
+
+// fileError makes the error of a file, which is named if err does not do so.
+func fileError(err error, name string) error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	e := &Error{Kind: File, Err: err, Next: "check the disk and the name"}
+	if !errors.As(err, new(*fs.PathError)) {
+		e.Err = fmt.Errorf("%s: %w", name, err)
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		e.Kind, e.Next = Permission, "choose a folder that you may write to, with -d or -o"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		e.Next = "the disk is full: make room, or choose another one with -d or -o"
+	case errors.Is(err, syscall.EFBIG):
+		e.Next = "a file may not be that large there: raise the limit (ulimit -f), or choose another file system with -d or -o"
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		e.Next = fmt.Sprintf("the name is too long: choose one of at most %d bytes with -o", maxName)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		e.Next = fmt.Sprintf("make the folder first: mkdir -p %q", filepath.Dir(name))
+	case errors.Is(err, fs.ErrExist):
+		e.Next = "it appeared meanwhile: replace it with --force"
+	case errors.Is(err, syscall.ELOOP):
+		e.Next = "it is a symbolic link: remove it"
+	case errors.Is(err, syscall.EIO):
+		e.Next = "the disk is failing: choose another one with -d or -o"
+	case errors.Is(err, syscall.EPIPE):
+		e.Next = "the program that reads the output has ended"
+	}
+	return e
+}

@@ -1,0 +1,297 @@
+package get
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+)
+
+// Engine is what a Getter needs of *engine.Engine.
+type Engine interface {
+	Get(ctx context.Context, r *engine.Request) (*engine.Response, error)
+	Status() engine.Status
+}
+
+// Options say what is done with an object.
+type Options struct {
+	Output     string // name of the file; "-" = Stdout; "" = from the URL
+	Dir        string // folder of the file; "" = the current one
+	ServerName bool   // without Output: the name that the server gives, if any
+	Force      bool   // replace what is there: the file, or a .part that is not resumed
+	Resume     bool   // go on with a .part
+
+	Header         http.Header // fields of the request, see Fields
+	AllowDowngrade bool        // follow redirects from https to http
+	Checksum       *Checksum   // that the file must have; nil = none
+
+	Stdout io.Writer
+}
+
+// Getter downloads objects, each to a file.
+type Getter struct {
+	Engine Engine
+	Options
+	// Note tells the user what is neither progress nor an error, such as that a download starts again. May be nil.
+	Note func(text string)
+}
+
+// Meter is where a running download stands. Any goroutine may read it.
+type Meter struct {
+	file atomic.Pointer[string]
+	have atomic.Int64
+	size atomic.Int64
+}
+
+// NewMeter returns a meter at zero of an unknown size.
+func NewMeter() *Meter {
+	m := &Meter{}
+	m.size.Store(-1)
+	return m
+}
+
+// Now returns the name of the file, "" until it is known, the bytes that it has, and its size, -1 until it is known.
+func (m *Meter) Now() (file string, have, size int64) {
+	if f := m.file.Load(); f != nil {
+		file = *f
+	}
+	return file, m.have.Load(), m.size.Load()
+}
+
+// LinkShare is what one link did for a download.
+type LinkShare struct {
+	Name  string
+	Bytes int64 // body bytes received
+	Waste int64 // of these, bytes that another link brought too or nobody wanted
+}
+
+// Result is what became of a download, as far as it came.
+type Result struct {
+	File     string // "-" = standard output; "" if no name was found
+	Size     int64  // bytes of the file
+	Resumed  int64  // of these, bytes that were there before
+	Checksum string // as computed, like "sha256:HEX"; "" if none was asked for
+	Took     time.Duration
+	Links    []LinkShare
+}
+
+// Get downloads the object at url. The meter shows the progress; it must be new. An error is an *Error.
+func (g *Getter) Get(ctx context.Context, url string, m *Meter) (Result, error) {
+	began, before := time.Now(), g.Engine.Status().Links
+	d := &download{Getter: g, ctx: ctx, meter: m}
+	err := d.run(url)
+	if err != nil && ctx.Err() != nil {
+		err = canceled(err)
+	}
+	d.result.Took = time.Since(began)
+	d.result.Links = shares(before, g.Engine.Status().Links)
+	return d.result, err
+}
+
+// shares returns what the links brought between two snapshots.
+func shares(before, now []engine.LinkStatus) []LinkShare {
+	var all []LinkShare
+	for _, l := range now {
+		s := LinkShare{Name: l.Name, Bytes: l.Bytes, Waste: l.Waste}
+		if i := slices.IndexFunc(before, func(b engine.LinkStatus) bool { return b.Name == l.Name }); i >= 0 {
+			s.Bytes, s.Waste = s.Bytes-before[i].Bytes, s.Waste-before[i].Waste
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// download is one Get.
+type download struct {
+	*Getter
+	ctx    context.Context
+	meter  *Meter
+	asked  location // the URL that the user gave
+	result Result
+
+	began    bool // bytes were received
+	restarts int
+}
+
+// maxRestarts is how often a download starts again because the object or the server is not what it was.
+const maxRestarts = 2
+
+func (d *download) run(url string) error {
+	var err error
+	if d.asked, err = parseLocation(url); err != nil {
+		return err
+	}
+	if err := CheckFields(d.Header); err != nil {
+		return &Error{Kind: Usage, Err: err}
+	}
+	if d.Output == "-" {
+		d.named("-")
+		return d.fetch(newStream(d.Stdout, d.Checksum))
+	}
+	if d.Output == "" && d.ServerName {
+		return d.fetch(nil)
+	}
+	name := d.Output
+	if name == "" {
+		name = d.asked.name()
+	}
+	out, err := d.open(name)
+	if err != nil {
+		return err
+	}
+	return d.fetch(out)
+}
+
+// named tells the name of the file.
+func (d *download) named(file string) {
+	d.result.File = file
+	d.meter.file.Store(&file)
+}
+
+func (d *download) note(text string) {
+	if d.Note != nil {
+		d.Note(text)
+	}
+}
+
+// output is where the bytes go.
+type output interface {
+	io.Writer
+	// have returns how many bytes it has, and of which version; a nil version cannot be gone on with.
+	have() (int64, *version)
+	// begin empties it for a version.
+	begin(v version) error
+	// complete makes the file of it and returns its checksum, "" if none was asked for.
+	complete() (sum string, err error)
+	// abandon keeps what can be gone on with, removes the rest, and says what to do about it. It does nothing after complete.
+	abandon() (advice string)
+}
+
+// version is what tells one version of an object from another.
+type version struct {
+	validator string // strong, as for If-Range; "" = none
+	size      int64  // -1 if unknown
+}
+
+// fetch fills out; with nil it is opened by the name that the answer gives.
+func (d *download) fetch(out output) (err error) {
+	defer func() {
+		if out == nil {
+			return
+		}
+		advice := out.abandon()
+		if e := (*Error)(nil); errors.As(err, &e) && advice != "" {
+			e.Kept = advice
+		}
+	}()
+	for {
+		var from int64
+		var of *version
+		if out != nil {
+			from, of = out.have()
+		}
+		d.meter.have.Store(from)
+		if of != nil && from == of.size { // all of it is there, only its end was missed
+			d.meter.size.Store(of.size)
+			break
+		}
+		more, err := d.part(&out, from, of)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	n, _ := out.have()
+	d.result.Size = n
+	d.result.Checksum, err = out.complete()
+	return err
+}
+
+// part asks for what is missing from an offset on, and writes it. more = there is still something missing.
+func (d *download) part(out *output, from int64, of *version) (more bool, err error) {
+	resp, at, err := d.ask(from, of)
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	if *out == nil {
+		if *out, err = d.open(serverName(resp.Header, at)); err != nil {
+			return false, err
+		}
+		if have, _ := (*out).have(); have > 0 {
+			return true, nil // ask again, for the rest
+		}
+	}
+	v := version{resp.ID.Validator, resp.ID.Total}
+	if resp.ID.Coding != "" {
+		v.validator = "" // a coded stream may differ from time to time
+	}
+	if resp.Status == http.StatusOK && v.size < 0 {
+		v.size = resp.ContentLength
+	}
+	if from > 0 {
+		if why := differs(resp, from, *of); why != "" {
+			if d.restarts++; d.restarts > maxRestarts {
+				return false, &Error{Kind: Server, Err: errors.New(why + ", again and again"), Next: "try again later"}
+			}
+			d.note(why + ": starting again")
+			d.result.Resumed = 0
+			return true, (*out).begin(version{size: -1})
+		}
+		v = *of
+		if !d.began {
+			d.result.Resumed = from
+		}
+	} else if err := (*out).begin(v); err != nil {
+		return false, err
+	}
+	d.began = true
+	d.meter.size.Store(v.size)
+	return d.copy(*out, resp, v)
+}
+
+// copy writes the content of an answer.
+func (d *download) copy(out output, resp *engine.Response, v version) (more bool, err error) {
+	w := &counted{out: out, have: &d.meter.have}
+	_, err = resp.Body.WriteTo(w)
+	have, _ := out.have()
+	switch {
+	case w.err != nil:
+		return false, w.err
+	case err != nil:
+		return false, broken(err)
+	case resp.ContentLength >= 0 && w.n != resp.ContentLength:
+		return false, broken(io.ErrUnexpectedEOF)
+	case v.size >= 0 && have > v.size:
+		return false, &Error{Kind: Server, Err: errors.New("the server sent more bytes than the object has"), Next: "try again"}
+	}
+	more = v.size >= 0 && have < v.size // a server may send less than it was asked for
+	if more && w.n == 0 {
+		return false, broken(io.ErrUnexpectedEOF)
+	}
+	return more, nil
+}
+
+// counted tells the meter what was written, and keeps errors of the file apart from those of the network.
+type counted struct {
+	out  io.Writer
+	have *atomic.Int64
+	n    int64
+	err  error
+}
+
+// Write implements io.Writer.
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.out.Write(p)
+	c.n += int64(n)
+	c.have.Add(int64(n))
+	c.err = err
+	return n, err
+}

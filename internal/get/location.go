@@ -1,0 +1,149 @@
+package get
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+
+	"github.com/tributary-http/tributary/internal/engine"
+)
+
+// location is a URL that can be asked for.
+type location struct {
+	url  url.URL // http or https, without userinfo and fragment
+	host string  // for DNS, in ASCII
+	port string
+	auth string // Authorization that the user wrote into the URL, "" = none
+}
+
+// parseLocation reads what the user typed.
+func parseLocation(s string) (location, error) {
+	wrong := func(err error) (location, error) {
+		return location{}, &Error{Kind: Usage, Err: err, Next: "write it like https://example.com/file"}
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		var e *url.Error
+		if errors.As(err, &e) { // without the URL, which may hold a password
+			err = e.Err
+		}
+		return wrong(fmt.Errorf("this is no URL: %w", err))
+	}
+	l, err := newLocation(u)
+	if err != nil {
+		return wrong(err)
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		l.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
+	}
+	return l, nil
+}
+
+func newLocation(u *url.URL) (location, error) {
+	l := location{url: *u}
+	l.url.User, l.url.Fragment, l.url.RawFragment = nil, "", ""
+	switch u.Scheme {
+	case "http":
+		l.port = "80"
+	case "https":
+		l.port = "443"
+	case "":
+		return location{}, errors.New("the URL has no scheme")
+	default:
+		return location{}, fmt.Errorf("only http and https URLs can be downloaded, not %s", u.Scheme)
+	}
+	l.host = u.Hostname()
+	if p := u.Port(); p != "" {
+		n, err := strconv.ParseUint(p, 10, 16)
+		if err != nil || n == 0 {
+			return location{}, errors.New("the port is no number from 1 to 65535")
+		}
+		l.port = strconv.FormatUint(n, 10)
+	}
+	if l.host == "" {
+		return location{}, errors.New("the URL names no host")
+	}
+	if !strings.Contains(l.host, ":") {
+		ascii, err := idna.Lookup.ToASCII(l.host)
+		switch {
+		case err == nil:
+			l.host = ascii
+		case strings.ContainsFunc(l.host, func(r rune) bool { return r >= 0x80 || !inHost(r) }):
+			return location{}, errors.New("the host name has characters that no host name has")
+		}
+	}
+	return l, nil
+}
+
+// inHost admits more than host names may have: an underscore, as some names in DNS do.
+func inHost(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_'
+}
+
+// follow returns where a Location field leads. A fragment and credentials in it are ignored.
+func (l location) follow(to string) (location, error) {
+	u, err := l.url.Parse(to)
+	if err != nil {
+		return location{}, errors.New("the Location field is no URL")
+	}
+	return newLocation(u)
+}
+
+// origin returns scheme, host and port: what credentials are bound to.
+func (l location) origin() string {
+	return l.url.Scheme + "://" + net.JoinHostPort(strings.ToLower(l.host), l.port)
+}
+
+// target returns the object for the engine.
+func (l location) target() engine.Target {
+	authority := l.host
+	if strings.Contains(authority, ":") {
+		authority = "[" + authority + "]"
+	}
+	if p := l.url.Port(); p != "" {
+		authority += ":" + l.port
+	}
+	path := l.url.EscapedPath()
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	if l.url.RawQuery != "" || l.url.ForceQuery {
+		path += "?" + escapeQuery(l.url.RawQuery)
+	}
+	return engine.Target{Scheme: l.url.Scheme, Host: authority, Addr: net.JoinHostPort(l.host, l.port), Path: path}
+}
+
+// escapeQuery escapes the bytes that no request line may hold; the rest stays as the user wrote it.
+func escapeQuery(q string) string {
+	var b strings.Builder
+	for i := range len(q) {
+		if c := q[i]; c <= ' ' || c >= 0x7f {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// cutField splits "Name: value"; name is in its canonical form. It refuses what is no field line (RFC 9110 section 5).
+func cutField(line string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(line, ":")
+	if !ok || name == "" || strings.ContainsFunc(name, notToken) || strings.ContainsAny(value, "\r\n\x00") {
+		return "", "", false
+	}
+	return http.CanonicalHeaderKey(name), strings.TrimSpace(value), true
+}
+
+// notToken reports whether r is no tchar of RFC 9110 section 5.6.2.
+func notToken(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+}

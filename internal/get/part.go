@@ -1,0 +1,332 @@
+package get
+
+import (
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// checkpoint is how many bytes a .part may have that are not known to be on the disk.
+const checkpoint = 64 << 20
+
+// part is the output that becomes a regular file. Its methods belong to one goroutine.
+type part struct {
+	name     string // of the complete file
+	force    bool   // may replace it
+	f        *os.File
+	meta     sidecar // of what is in f; no validator = cannot be gone on with
+	size     int64   // of f
+	checksum *Checksum
+	sum      hash.Hash // of the first size bytes; nil if no checksum was asked for
+	done     bool
+
+	due     chan int64 // to the syncer: sizes to sync; nil if none runs
+	syncing sync.WaitGroup
+	synced  int64 // by the syncer, valid when it has ended
+	failed  error // of a sync, the same way
+}
+
+// open makes the output for a name of the user, or of safeName. Everything that can be known to fail before the first byte
+// fails here.
+func (d *download) open(name string) (output, error) {
+	if d.Dir != "" && !filepath.IsAbs(name) {
+		name = filepath.Join(d.Dir, name)
+	}
+	d.named(name)
+	old, err := os.Stat(name)
+	switch {
+	case err == nil && old.IsDir():
+		return nil, &Error{Kind: File, Err: fmt.Errorf("%s is a folder", name), Next: "name a file with -o, or the folder with -d"}
+	case err == nil && !old.Mode().IsRegular(): // a device or a pipe takes the bytes as they come
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fileError(err, name)
+		}
+		out := newStream(f, d.Checksum)
+		out.close = f
+		return out, nil
+	}
+	if _, err := os.Lstat(name); err == nil && !d.Force {
+		return nil, &Error{
+			Kind: File, Err: fmt.Errorf("%s exists", name), Next: "choose another name with -o, or replace it with --force",
+		}
+	}
+	p := &part{name: name, force: d.Force, checksum: d.Checksum, sum: d.Checksum.start()}
+	if err := p.openFile(d.Resume); err != nil {
+		return nil, err
+	}
+	p.meta.URL = d.asked.url.String()
+	if p.size == 0 {
+		return p, nil
+	}
+	if err := p.trust(d); err != nil {
+		p.f.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// openFile opens and locks the .part, a new one unless resume or force permits to use what is there.
+func (p *part) openFile(resume bool) error {
+	name := p.name + partSuffix
+	flags := os.O_RDWR | os.O_CREATE | unix.O_NOFOLLOW
+	if !resume && !p.force {
+		flags |= os.O_EXCL
+	}
+	f, err := os.OpenFile(name, flags, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return &Error{
+			Kind: File, Err: fmt.Errorf("%s is there from an earlier download", name), Next: "go on with it by --resume, or start again with --force",
+		}
+	}
+	if err != nil {
+		return fileError(err, name)
+	}
+	opened, err := f.Stat()
+	if err == nil && !opened.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err == nil {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
+			err = nil // a file system without locks
+		}
+	}
+	// While it was opened, the download that had the lock may have made FILE of it.
+	if there, lerr := os.Lstat(name); err == nil && (lerr != nil || !os.SameFile(opened, there)) {
+		err = unix.EWOULDBLOCK
+	}
+	if err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return &Error{
+				Kind: File, Err: fmt.Errorf("another download is writing %s", name), Next: "wait for it, or choose another name with -o",
+			}
+		}
+		return fileError(err, name)
+	}
+	if p.f = f; resume {
+		p.size = opened.Size()
+	}
+	return nil
+}
+
+// trust decides what of a .part can be gone on with.
+func (p *part) trust(d *download) error {
+	url := p.meta.URL
+	meta, err := readSidecar(p.name + sidecarSuffix)
+	switch {
+	case err != nil && d.Force:
+		d.note(fmt.Sprintf("what %s is a part of is not known: starting again", p.f.Name()))
+		return p.reset()
+	case err != nil:
+		return &Error{
+			Kind: File, Err: fmt.Errorf("what %s is a part of is not known: %w", p.f.Name(), err),
+			Next: "start again with --force, or choose another name with -o",
+		}
+	case meta.URL != url && d.Checksum == nil: // equal validators of two URLs prove nothing
+		return &Error{
+			Kind: File, Err: fmt.Errorf("%s is a part of another URL", p.f.Name()),
+			Next: "start again with --force, or prove with --checksum that both are the same",
+		}
+	}
+	size := meta.trusted(p.size)
+	if size == 0 {
+		d.note(fmt.Sprintf("nothing of %s is known to be on the disk: starting again", p.f.Name()))
+		return p.reset()
+	}
+	meta.URL = url
+	p.meta, p.size = meta, size
+	if err := p.f.Truncate(size); err != nil {
+		return fileError(err, p.f.Name())
+	}
+	if p.sum != nil {
+		if _, err := io.Copy(p.sum, p.f); err != nil {
+			return fileError(err, p.f.Name())
+		}
+	}
+	if _, err := p.f.Seek(size, io.SeekStart); err != nil {
+		return fileError(err, p.f.Name())
+	}
+	p.watch()
+	return nil
+}
+
+// reset empties the .part.
+func (p *part) reset() error {
+	p.unwatch()
+	err := p.f.Truncate(0)
+	if err == nil {
+		_, err = p.f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return fileError(err, p.f.Name())
+	}
+	p.size, p.meta = 0, sidecar{URL: p.meta.URL}
+	p.sum = p.checksum.start()
+	return nil
+}
+
+// have implements output.
+func (p *part) have() (int64, *version) {
+	if p.meta.Validator == "" {
+		return p.size, nil
+	}
+	return p.size, &version{p.meta.Validator, p.meta.Size}
+}
+
+// begin implements output.
+func (p *part) begin(v version) error {
+	if err := p.reset(); err != nil {
+		return err
+	}
+	name := p.name + sidecarSuffix
+	if v.validator == "" || v.size < 0 {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fileError(err, name)
+		}
+		return nil
+	}
+	p.meta.Format, p.meta.Validator, p.meta.Size, p.meta.Boot = sidecarFormat, v.validator, v.size, bootID()
+	if err := p.meta.write(name); err != nil {
+		return fileError(err, name)
+	}
+	p.watch()
+	return nil
+}
+
+// Write implements io.Writer.
+func (p *part) Write(b []byte) (int, error) {
+	n, err := p.f.Write(b)
+	if p.sum != nil {
+		p.sum.Write(b[:n])
+	}
+	before := p.size
+	p.size += int64(n)
+	if p.due != nil && before/checkpoint != p.size/checkpoint {
+		select {
+		case p.due <- p.size:
+		default: // the disk is behind
+		}
+	}
+	if err != nil {
+		return n, fileError(err, p.f.Name())
+	}
+	return n, nil
+}
+
+// watch starts the syncer: it sees to it that bytes reach the disk and says in the sidecar how many did.
+func (p *part) watch() {
+	p.due, p.synced = make(chan int64, 1), p.meta.Synced
+	meta, due := p.meta, p.due
+	p.syncing.Go(func() {
+		for size := range due {
+			if p.failed != nil {
+				continue
+			}
+			if p.failed = p.f.Sync(); p.failed != nil {
+				continue
+			}
+			p.synced = size
+			meta.Synced, meta.Boot = size, bootID()
+			_ = meta.write(p.name + sidecarSuffix) // the one that is there is true, too
+		}
+	})
+}
+
+// unwatch ends the syncer.
+func (p *part) unwatch() {
+	if p.due != nil {
+		close(p.due)
+		p.syncing.Wait()
+		p.due, p.meta.Synced = nil, p.synced
+	}
+}
+
+// sync brings everything to the disk. A sync that failed once has failed: Linux tells it only once.
+func (p *part) sync() error {
+	p.unwatch()
+	if err := errors.Join(p.failed, p.f.Sync()); err != nil {
+		return fileError(err, p.f.Name())
+	}
+	return nil
+}
+
+// complete implements output.
+func (p *part) complete() (sum string, err error) {
+	if err := p.sync(); err != nil {
+		return "", err
+	}
+	side := p.name + sidecarSuffix
+	if sum, err = p.checksum.verify(p.sum); err != nil {
+		p.done = true
+		_ = os.Remove(side) // without it nobody goes on with the .part
+		p.f.Close()
+		return sum, &Error{
+			Kind: Mismatch, Err: err, Next: "check where the checksum is from, and fetch it again with --force",
+			Kept: "what came is in " + p.f.Name() + " for you to look at",
+		}
+	}
+	move := renameNew
+	if p.force {
+		move = os.Rename
+	}
+	if err := move(p.f.Name(), p.name); err != nil {
+		return sum, fileError(err, p.name)
+	}
+	p.done = true
+	if err := os.Remove(side); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return sum, fileError(err, side)
+	}
+	if err := p.f.Close(); err != nil {
+		return sum, fileError(err, p.name)
+	}
+	return sum, syncDir(filepath.Dir(p.name))
+}
+
+// abandon implements output.
+func (p *part) abandon() string {
+	if p.done {
+		return ""
+	}
+	p.done = true
+	p.unwatch()
+	side := p.name + sidecarSuffix
+	if p.size == 0 || p.meta.Validator == "" {
+		had := p.size > 0
+		// While it is locked: the next download must not find it half gone.
+		_ = os.Remove(side)
+		_ = os.Remove(p.f.Name())
+		p.f.Close()
+		if had {
+			return "nothing is kept, since the server gives no strong validator by which to go on"
+		}
+		return ""
+	}
+	if p.f.Sync() == nil && p.failed == nil {
+		p.meta.Synced, p.meta.Boot = p.size, bootID()
+		_ = p.meta.write(side) // without it, the one that is there holds
+	}
+	p.f.Close()
+	return fmt.Sprintf("%d of %d bytes are kept in %s: the same command with --resume goes on from there", p.size, p.meta.Size, p.f.Name())
+}
+
+// syncDir makes a rename in a folder last.
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil { // a folder may be writable and not readable
+		return nil
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, unix.EINVAL) { // some file systems know no such thing
+		return fileError(err, dir)
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package get
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin"
+	"github.com/tributary-http/tributary/internal/origin/origintest"
+)
+
+const (
+	threshold = 64 << 10
+	mid       = 1<<20 + 12345 // some ranges per link, no multiple of anything
+	paced     = 2 << 20       // bytes per second of one connection: both links are needed for long enough
+)
+
+// rig is the real engine over two links, and a folder.
+type rig struct {
+	*testing.T
+	dir    string
+	engine *engine.Engine
+	notes  []string
+}
+
+// dialer says where a connection over a link to an address really leads.
+type dialer func(l link.Link, addr string) string
+
+// toNodes leads wifi to node 0 and lte to node 1, whatever the address.
+func toNodes(s *origintest.Server) dialer {
+	return func(l link.Link, _ string) string { return s.Addr(map[string]int{"wifi": 0, "lte": 1}[l.Name]) }
+}
+
+// straight leads every link to the address itself.
+func straight(_ link.Link, addr string) string { return addr }
+
+func newRig(t *testing.T, to dialer, roots *x509.CertPool) *rig {
+	t.Helper()
+	r := &rig{T: t, dir: t.TempDir()}
+	dial := func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, to(l, addr))
+	}
+	pool := origin.New(dial, roots)
+	t.Cleanup(pool.Close)
+	var err error
+	r.engine, err = engine.New(engine.Config{
+		Opener: pool, Dial: dial, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Patience: 5 * time.Second,
+		Budget: 64 << 20, Window: 16 << 20, Threshold: threshold, SlowLink: health.PaperLimits, LinkDown: pool.DropLink,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var run sync.WaitGroup
+	run.Go(func() { r.engine.Run(ctx) })
+	t.Cleanup(func() { stop(); run.Wait() })
+	var links []link.Link
+	for i, name := range []string{"wifi", "lte"} {
+		addr := netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})
+		links = append(links, link.Link{Name: name, Metric: 100 * (i + 1), Addrs: []netip.Addr{addr}})
+	}
+	r.engine.SetLinks(links)
+	return r
+}
+
+// get downloads into the rig's folder; o.Output is relative to it.
+func (r *rig) get(ctx context.Context, url string, o Options) (Result, error) {
+	r.Helper()
+	if o.Output != "-" && !filepath.IsAbs(o.Output) {
+		o.Dir = filepath.Join(r.dir, o.Dir)
+	}
+	r.notes = nil
+	g := &Getter{Engine: r.engine, Options: o, Note: func(text string) { r.notes = append(r.notes, text) }}
+	return g.Get(ctx, url, NewMeter())
+}
+
+// path returns the path of a file in the folder.
+func (r *rig) path(name string) string { return filepath.Join(r.dir, name) }
+
+// isObject fails the test unless the file is the object and nothing else is left of the download.
+func (r *rig) isObject(name string, o origintest.Object) {
+	r.Helper()
+	b, err := os.ReadFile(r.path(name))
+	if err != nil {
+		r.Error(err)
+		return
+	}
+	if int64(len(b)) != o.Size || o.Mismatch(b, 0) >= 0 {
+		r.Errorf("%d bytes, the first wrong one is %d; want %d", len(b), o.Mismatch(b, 0), o.Size)
+	}
+	r.holds(name)
+}
+
+// holds fails the test unless these files are in the folder and no others.
+func (r *rig) holds(names ...string) {
+	r.Helper()
+	entries, err := os.ReadDir(r.dir)
+	if err != nil {
+		r.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if fmt.Sprint(got) != fmt.Sprint(names) {
+		r.Errorf("the folder holds %q, want %q", got, names)
+	}
+}
+
+// write puts a file into the folder.
+func (r *rig) write(name string, content []byte) {
+	r.Helper()
+	if err := os.WriteFile(r.path(name), content, 0o644); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// fails fails the test unless err is of a kind and says all of this.
+func (r *rig) fails(err error, kind Kind, want ...string) {
+	r.Helper()
+	var e *Error
+	if !errors.As(err, &e) || e.Kind != kind {
+		r.Errorf("error %v, want one of kind %d", err, kind)
+		return
+	}
+	for _, w := range want {
+		if !strings.Contains(err.Error(), w) {
+			r.Errorf("error %q lacks %q", err, w)
+		}
+	}
+}
+
+// bothCarried fails the test unless both links brought a part.
+func (r *rig) bothCarried(res Result) {
+	r.Helper()
+	for _, l := range res.Links {
+		if l.Bytes == 0 {
+			r.Errorf("%s brought nothing: %+v", l.Name, res.Links)
+		}
+	}
+}
+
+// secure starts an https server of an object, HTTP/2 if h2, at the given rate of a connection's streams; it returns the
+// certificates that prove it.
+func secure(t *testing.T, h2 bool, h http.Handler) (*httptest.Server, *x509.CertPool) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.EnableHTTP2 = h2
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	return s, roots
+}
+
+// serveObject serves an object with ranges, as slowly as both links need to take part.
+func serveObject(o origintest.Object) http.HandlerFunc {
+	return func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("ETag", `"v1"`)
+		w.Header().Set("Content-Type", "application/octet-stream")
+		http.ServeContent(&slow{ResponseWriter: w, began: time.Now()}, q, "", time.Time{}, io.NewSectionReader(o, 0, o.Size))
+	}
+}
+
+// slow paces what is written to paced bytes per second.
+type slow struct {
+	http.ResponseWriter
+	began time.Time
+	n     int
+}
+
+func (s *slow) Write(p []byte) (n int, err error) {
+	for len(p) > 0 && err == nil {
+		k := min(len(p), 16<<10)
+		var m int
+		m, err = s.ResponseWriter.Write(p[:k])
+		n, p, s.n = n+m, p[m:], s.n+m
+		http.NewResponseController(s.ResponseWriter).Flush()
+		<-time.After(time.Until(s.began.Add(time.Duration(float64(s.n) / paced * float64(time.Second)))))
+	}
+	return n, err
+}

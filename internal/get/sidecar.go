@@ -1,0 +1,84 @@
+package get
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Names of what belongs to FILE.
+const (
+	partSuffix    = ".part"
+	sidecarSuffix = partSuffix + ".json"
+	newSuffix     = ".new" // of a sidecar that takes the place of another
+)
+
+// sidecarFormat is the version of the sidecar's fields.
+const sidecarFormat = 1
+
+// sidecar says what a .part is a part of.
+type sidecar struct {
+	Format    int    `json:"format"`
+	URL       string `json:"url"` // as the user gave it, without userinfo and fragment
+	Validator string `json:"validator"`
+	Size      int64  `json:"size"`   // of the whole object in bytes
+	Synced    int64  `json:"synced"` // bytes that are on the disk for sure
+	Boot      string `json:"boot"`   // boot in which the bytes after these were written
+}
+
+// readSidecar reads a sidecar. Whatever is wrong with it, it cannot be trusted.
+func readSidecar(name string) (sidecar, error) {
+	var s sidecar
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("read %s: %w", name, err)
+	}
+	if s.Format != sidecarFormat || s.Validator == "" || s.Size < 0 || s.Synced < 0 || strings.ContainsAny(s.Validator, "\r\n\x00") {
+		return s, errors.New(name + " is not one of this version's")
+	}
+	return s, nil
+}
+
+// write puts the sidecar in the place of what is there, whole or not at all. Only its owner may read it: the URL may hold a
+// key.
+func (s sidecar) write(name string) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name+newSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// bootID returns what tells one boot of the machine from another, "" if nothing does.
+func bootID() string {
+	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(text))
+}
+
+// trusted returns how many of size bytes are as they were written. What was written in this boot is in the page cache or on
+// the disk; what was written before may have been lost with the power, its place full of zeros.
+func (s sidecar) trusted(size int64) int64 {
+	if b := bootID(); size > s.Size {
+		return 0
+	} else if b != "" && s.Boot == b {
+		return size
+	}
+	return min(size, s.Synced)
+}
