@@ -41,14 +41,14 @@ func benchCommand() *cobra.Command {
 each, the time until their bodies sum to the size) and then each contender, all on links that were silent before and
 whose ramps and traces begin anew. Prints limit time / contender time as a percentage, paired by round.
 
-Contenders: tributary:SCHEDULER, single:LINK, aria2-2, aria2-8, mptcp, or NAME=CMD, run by sh in the client namespace
-with {url}, {out}, {ca} (the certificate to trust) and {links} (comma-separated) replaced. Where curl downloads, its own
-time counts, else the command's from start to end.
+Contenders: tributary:SCHEDULER, get (tributary get), single:LINK, aria2-2, aria2-8, mptcp, or NAME=CMD, run by sh in
+the client namespace with {url}, {out}, {ca} (the certificate to trust) and {links} (comma-separated) replaced. Where
+curl downloads, its own time counts, else the command's from start to end.
 
 With --https the origin speaks TLS 1.3 and HTTP/2. The limit is then measured by HTTP/1.1 over TLS; through a tributary,
 curl gets one tunnel over one link.`,
 		Example: `  tributary-lab bench hs --size 50MB --contender tributary:alg3 --contender single:wifi --contender aria2-2
-  tributary-lab bench hs --https --contender single:wifi --contender aria2-8
+  tributary-lab bench hs --https --contender get --contender single:wifi
   tributary-lab bench ls --contender 'wget=wget -q -O {out} {url}' --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -16,6 +16,7 @@ func TestParseContender(t *testing.T) {
 	for text, want := range map[string]string{
 		"tributary:alg3":       "curl -sS --fail -w %{time_total} --cacert {ca} -o {out} -x http://127.0.0.1:18080 {url}",
 		"single:wifi":          "curl -sS --fail -w %{time_total} --cacert {ca} -o {out} --interface wifi {url}",
+		"get":                  "{binary} get {url} -o {out} --cacert {ca} --link {links}",
 		"mptcp":                "mptcpize run curl -sS --fail -w %{time_total} --cacert {ca} -o {out} {url}",
 		"mine=get {url} {out}": "sh -c get {url} {out}",
 	} {

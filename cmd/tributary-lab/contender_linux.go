@@ -19,8 +19,10 @@ import (
 type contender struct {
 	name  string
 	mptcp bool // needs the origin that accepts MPTCP
-	// argv is the command; {url}, {out}, {ca} and {links} are replaced
+	// argv is the command; {url}, {out}, {ca}, {binary} and {links} are replaced
 	argv []string
+	// own: argv runs the measured tributary
+	own bool
 	// proxy, if not "", is the scheduler of a tributary that argv downloads through
 	proxy string
 	// ownTime: the command prints the seconds that its download took
@@ -44,7 +46,7 @@ func parseContenders(o benchOptions) ([]contender, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.proxy != "" {
+		if c.proxy != "" || c.own {
 			if _, err := os.Stat(o.binary); err != nil {
 				return nil, fmt.Errorf("contender %s: %w: make build, or name it with --binary", text, err)
 			}
@@ -67,6 +69,10 @@ func parseContender(text string) (contender, error) {
 	switch {
 	case kind == "tributary" && arg != "":
 		return contender{name: text, proxy: arg, argv: curl("-x", "http://"+lab.ProxyAddr, "{url}"), ownTime: true}, nil
+	case text == "get":
+		return contender{name: text, own: true, argv: []string{
+			"{binary}", "get", "{url}", "-o", "{out}", "--cacert", "{ca}", "--link", "{links}",
+		}}, nil
 	case kind == "single" && arg != "":
 		return contender{name: text, argv: curl("--interface", arg, "{url}"), ownTime: true}, nil
 	case text == "aria2-2" || text == "aria2-8":
@@ -82,7 +88,7 @@ func parseContender(text string) (contender, error) {
 		}, nil
 	}
 	return contender{}, fmt.Errorf(
-		"contender %q: want tributary:SCHEDULER, single:LINK, aria2-2, aria2-8, mptcp or NAME=CMD", text)
+		"contender %q: want tributary:SCHEDULER, get, single:LINK, aria2-2, aria2-8, mptcp or NAME=CMD", text)
 }
 
 // bed is a lab with what the contenders need.
@@ -156,7 +162,8 @@ func (b *bed) measure(ctx context.Context, c contender) (took time.Duration, err
 	}
 	out := filepath.Join(b.lab.Dir, "out")
 	replace := strings.NewReplacer(
-		"{url}", object.URL, "{out}", out, "{ca}", b.ca, "{links}", strings.Join(b.lab.LinkNames(), ","))
+		"{url}", object.URL, "{out}", out, "{ca}", b.ca, "{binary}", b.options.binary,
+		"{links}", strings.Join(b.lab.LinkNames(), ","))
 	argv := make([]string, len(c.argv))
 	for i, arg := range c.argv {
 		argv[i] = replace.Replace(arg)

@@ -16,6 +16,13 @@ func TestRealOrigins(t *testing.T) {
 		o := r.object(realSize)
 		r.fetched(o, true, func() { r.download(r.nginx.NamedURL(o), o) })
 		r.fetched(o, true, func() { r.absolute(r.nginx.NamedSecureURL(o), o) })
+		r.fetched(o, true, func() { r.get(r.nginx.NamedURL(o), o) })
+		r.fetched(o, true, func() { r.get(r.nginx.NamedSecureURL(o), o) })
+	})
+	t.Run("nginx without HTTP/2", func(t *testing.T) {
+		r := newRig(t, quick(), lab.NginxOptions{NoHTTP2: true})
+		o := r.object(realSize)
+		r.fetched(o, true, func() { r.get(r.nginx.NamedSecureURL(o), o) })
 	})
 	for _, origin := range origins {
 		t.Run(origin.name, func(t *testing.T) {
@@ -26,8 +33,10 @@ func TestRealOrigins(t *testing.T) {
 			url := origin.url("http", o)
 			r.fetched(o, origin.ranges, func() { r.download(url, o) })
 			if origin.tls {
-				r.fetched(o, origin.ranges, func() { r.absolute(origin.url("https", o), o) })
+				url = origin.url("https", o)
+				r.fetched(o, origin.ranges, func() { r.absolute(url, o) })
 			}
+			r.fetched(o, origin.ranges, func() { r.get(url, o) })
 		})
 	}
 }
@@ -62,4 +71,20 @@ func (r *rig) absolute(url string, o lab.Object) {
 	if err != nil || !d.Is(o) {
 		r.Errorf("%s: status %d, %d of %d bytes: %v", url, d.Status, d.Bytes, o.Size, err)
 	}
+}
+
+// get downloads an object by `tributary get` and checks its bytes.
+func (r *rig) get(url string, o lab.Object) {
+	r.Helper()
+	cert, err := r.lab.Certificate()
+	if err != nil {
+		r.Fatal(err)
+	}
+	file := r.file()
+	args := []string{"get", url, "-o", file, "--cacert", cert.CA}
+	for _, name := range r.lab.LinkNames() {
+		args = append(args, "--link", name)
+	}
+	r.ok(r.client(r.options.Binary, args...))
+	r.isObject(r.read(file), o)
 }
