@@ -42,6 +42,16 @@ func TestRefusalsAreRemembered(t *testing.T) {
 			})
 		}
 	}
+	t.Run("R80 R137 a 200 to an If-Range says nothing of ranges", func(t *testing.T) {
+		t.Parallel()
+		s := New(t, Object{Size: mid}, RateLimit(paced))
+		r := newRig(t, s, settings(), "wifi", "lte")
+		whole(t, r.get(http.Header{"Range": {"bytes=100-900000"}, "If-Range": {`"v0"`}}), s.Object())
+		whole(t, r.get(nil), s.Object())
+		if r.carried("lte") == 0 {
+			t.Error("the next GET came over one link")
+		}
+	})
 	t.Run("R118 a link whose address the URL does not serve is left out, until another one is needed", func(t *testing.T) {
 		t.Parallel()
 		s := New(t, Object{Size: mid}, OnNode(1, Status(403)), RateLimit(paced))

@@ -275,6 +275,22 @@ func TestNoLinkAnswers(t *testing.T) {
 			t.Errorf("cause %v", a.Cause)
 		}
 	})
+	t.Run("R184 a link over which the address may not be dialed gets no other chance", func(t *testing.T) {
+		s := start(t, Config{First: 64 * kB}, 2)
+		s.wantFetch(0, 0, 64*kB)
+		s.openFailed(s.wantOpen(0), Refused)
+		a := s.wantFetch(1, 0, 64*kB)
+		s.opened(s.wantOpen(1), 0)
+		s.headed(a, 1*mB)
+		s.drop(Want)
+		s.advance(time.Minute)
+		s.ask(0, 64*kB, 128*kB)
+		for _, x := range s.m.attempts {
+			if x.link == 0 {
+				t.Errorf("attempt %+v", x)
+			}
+		}
+	})
 	t.Run("a link that was refused gets another chance with the known object", func(t *testing.T) {
 		s := start(t, Config{First: 64 * kB}, 2)
 		a := s.wantFetch(0, 0, 64*kB)
