@@ -14,10 +14,10 @@ DEBIAN := nginx:nginx-light curl:curl ip:iproute2 wget:wget python3:python3 -:py
 # Those that are too large for `make test`; `make matrix` installs them, too.
 MATRIX := node:nodejs chromium:chromium
 
-.PHONY: help build lab test matrix lint fuzz sim bench demo clean
+.PHONY: help build lab test matrix lint httpdoc fuzz sim bench demo clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-6s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' Makefile
 
 build: ## build bin/tributary
 	@mkdir -p bin
@@ -35,6 +35,9 @@ matrix: ## every real client and origin, Caddy (from its module), Chromium and N
 
 lint: ## gofumpt, staticcheck, govulncheck
 	@GO='$(GO)' TOOL='$(TOOL)' tools/lint.sh
+
+httpdoc: ## write docs/HTTP.md from docs/http-rules.toml and the names of the tests
+	$(GO) test -count=1 -run TestHTTPDoc ./internal/arch -args -update
 
 fuzz: ## run every fuzz test for FUZZTIME (30s)
 	@GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh

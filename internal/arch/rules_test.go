@@ -99,7 +99,7 @@ var reserved = []struct {
 	},
 	{
 		"github.com/BurntSushi/toml",
-		[]string{"internal/config", "internal/lab", "cmd/tributary-lab"},
+		[]string{"internal/config", "internal/lab", "cmd/tributary-lab", "internal/arch"},
 		"the file's format is known to the configuration only",
 	},
 }

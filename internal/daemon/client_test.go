@@ -61,7 +61,7 @@ func TestClientLeaves(t *testing.T) {
 		{"while the answer stalls", []Fault{StallAfter(200_000, nil)}, 0, 150_000, nil},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("R65 "+c.name, func(t *testing.T) {
 			s := New(t, Object{Size: 32 << 20}, c.faults...)
 			cfg := settings()
 			if c.window > 0 {
@@ -113,7 +113,7 @@ func settled(t *testing.T, s *Server) int64 {
 func TestSlowClient(t *testing.T) {
 	const size, window = 128 << 20, 1 << 20
 	for _, codings := range []string{"", "gzip"} {
-		t.Run(fmt.Sprintf("codings %q", codings), func(t *testing.T) {
+		t.Run(fmt.Sprintf("R82 codings %q", codings), func(t *testing.T) {
 			s := New(t, Object{Size: size})
 			cfg := settings()
 			cfg.TransferWindow = window

@@ -77,7 +77,7 @@ func aligned(n int64) Fault {
 
 var lies = []lie{
 	// An honest origin.
-	{name: "R76 honest", use: both, check: honest},
+	{name: "R76 R94 R95 R138 honest", use: both, check: honest},
 	{name: "R109 empty object", empty: true, use: alone},
 	{name: "R109 one byte", object: Object{Size: 1}, use: alone},
 	{name: "R86 threshold-1", object: Object{Size: threshold - 1}, use: alone, check: one},
@@ -87,7 +87,7 @@ var lies = []lie{
 	{name: "R109 3 MB", object: Object{Size: 3e6}, use: both},
 	{name: "R111 cookie per answer", faults: faults(perRequest), use: both},
 	{
-		name: "R84 Vary: Accept-Language", faults: faults(Set("Vary", "Accept-Language")),
+		name: "R84 the client's fields", faults: faults(Set("Vary", "Accept-Language")),
 		header: get("Accept-Language", "de", "Cookie", "a=b"),
 		use:    both, check: sameFields,
 	},

@@ -20,13 +20,16 @@ func one(t *testing.T, seen []Request) {
 	}
 }
 
-// honest proves what every request but the first carries (R94), and how many connections are made (R138).
+// honest proves what every request but the first carries (R94, R95), and how many connections are made (R138).
 func honest(t *testing.T, seen []Request) {
 	conns := [2]map[int]bool{{}, {}}
 	for i, r := range seen {
 		conns[r.Node][r.Conn] = true
 		if i > 0 && (r.Header.Get("If-Range") != `"v1"` || r.Range == "") {
 			t.Errorf("R94: request %d has Range %q, If-Range %q", i+1, r.Range, r.Header.Get("If-Range"))
+		}
+		if m := r.Header.Get("If-Match"); m != "" {
+			t.Errorf("R95: request %d has If-Match %q", i+1, m)
 		}
 		if enc := r.Header.Get("Accept-Encoding"); i > 0 && enc != "" && enc != "identity" {
 			t.Errorf("R84: request %d has Accept-Encoding %q", i+1, enc)

@@ -10,9 +10,9 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// R202: whatever an origin sends, there is no panic, errors are typed, an accepted range is one that was asked for, and
+// FuzzR202_Answers: whatever an origin sends, there is no panic, errors are typed, an accepted range is one that was asked for, and
 // no more bytes come out of it than it has.
-func FuzzAnswers(f *testing.F) {
+func FuzzR202_Answers(f *testing.F) {
 	for _, s := range []string{
 		"HTTP/1.1 206 OK\r\nETag: \"a\"\r\nContent-Range: bytes 100-104/1000\r\nContent-Length: 5\r\n\r\nhello" +
 			"HTTP/1.1 206 OK\r\nETag: \"a\"\r\nContent-Range: bytes 200-201/1000\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",

@@ -312,7 +312,7 @@ func TestH2NoContent(t *testing.T) {
 	}
 }
 
-func TestH2RequestFields(t *testing.T) {
+func TestR006_R027_R053_H2RequestFields(t *testing.T) {
 	got := make(chan *http.Request, 1)
 	r := newH2(t, 1000, func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc) {
 		w.Header().Set("Link", "x")

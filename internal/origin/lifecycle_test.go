@@ -18,7 +18,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-func TestR136_ReuseAcrossTransfers(t *testing.T) {
+func TestR121_R136_ReuseAcrossTransfers(t *testing.T) {
 	r := newRig(t, ot.Object{Size: 5000})
 	c := r.open(0)
 	if c.Info().Reused || c.Info().RTT <= 0 || c.Info().Remote != r.s.Addr(0) {
@@ -130,7 +130,7 @@ func (w *watched) Close() error {
 }
 
 // RFC 9112 section 9.3.1: a client that loses a connection that was idle may ask again on a fresh one.
-func TestR136_Stale(t *testing.T) {
+func TestR062_R136_Stale(t *testing.T) {
 	r := newRig(t, ot.Object{Size: 5000}, ot.OnSeq(2, ot.Raw(""), ot.ClosesEarly()))
 	c := r.open(0)
 	r.send(c, whole(r))
@@ -140,6 +140,9 @@ func TestR136_Stale(t *testing.T) {
 	r.send(again, later(r))
 	if _, err := again.Next(); err == nil || why(t, err) != transfer.Stale {
 		t.Errorf("got %v", err)
+	}
+	if n := len(r.s.Requests()); n != 2 { // it is the engine that asks again, and counts
+		t.Errorf("%d requests", n)
 	}
 	fresh := newRig(t, ot.Object{Size: 5000}, ot.Raw(""), ot.ClosesEarly())
 	c = fresh.open(0)

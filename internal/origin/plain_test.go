@@ -41,7 +41,7 @@ func direct(ctx context.Context, _ link.Link, network, addr string) (net.Conn, e
 	return (&net.Dialer{}).DialContext(ctx, network, addr)
 }
 
-func TestPlainAddsNothing(t *testing.T) {
+func TestR027_R028_PlainAddsNothing(t *testing.T) {
 	s := ot.New(t, ot.Object{Size: 5000})
 	p := plain(t, dialNodes(s))
 	r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil)
@@ -62,7 +62,7 @@ func TestPlainAddsNothing(t *testing.T) {
 	}
 }
 
-func TestPlainPassesRedirectsAndCodings(t *testing.T) {
+func TestR051_R063_PlainPassesRedirectsAndCodings(t *testing.T) {
 	s := ot.New(t, ot.Object{Size: 5000}, ot.AfterRequests(1, ot.Redirect("/elsewhere")), ot.UntilRequest(1, ot.Gzip()))
 	p := plain(t, dialNodes(s))
 	for _, want := range []int{200, 302} {

@@ -61,7 +61,7 @@ func TestOwnAnswers(t *testing.T) {
 		{"canceled by the machine", attempt(transfer.Canceled, plain), "502", "proxy_internal_error", nil},
 		{"unknown", plain, "502", "connection_terminated", nil},
 	} {
-		t.Run("R68 "+tt.name, func(t *testing.T) {
+		t.Run("R68 R141 R195 R196 "+tt.name, func(t *testing.T) {
 			g := start(t)
 			g.f.getErr, g.f.dialErr = tt.err, tt.err
 			for _, request := range []string{

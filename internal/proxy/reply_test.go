@@ -149,8 +149,16 @@ func TestFraming(t *testing.T) {
 			t.Error("a request after the bad one was answered")
 		}
 	})
+	t.Run("R35 407 of an origin", func(t *testing.T) {
+		for _, way := range []string{"Accept: */*", passOn} {
+			o, _ := answer(t, "HTTP/1.1 407 X\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n")
+			if pa := fieldsOf(g.get(o.url("/"), way).wantHead("502"), "Proxy-Authenticate"); pa != nil {
+				t.Errorf("Proxy-Authenticate %q", pa)
+			}
+		}
+	})
 	t.Run("R13 status codes", func(t *testing.T) {
-		for _, tt := range []struct{ code, want string }{{"799", "799"}, {"099", "502"}, {"407", "502"}, {"000", "502"}} {
+		for _, tt := range []struct{ code, want string }{{"799", "799"}, {"099", "502"}, {"000", "502"}} {
 			for _, way := range []string{"Accept: */*", passOn} {
 				o, _ := answer(t, "HTTP/1.1 "+tt.code+" X\r\nContent-Length: 0\r\n\r\n")
 				g.get(o.url("/"), way).wantHead(tt.want)

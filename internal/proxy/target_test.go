@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"net"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -40,6 +41,8 @@ func TestTargetBytes(t *testing.T) {
 		{"R8 empty path with query", "GET http://" + o.addr + "?q", "GET /?q "},
 		{"R8 OPTIONS", "OPTIONS http://" + o.addr, "OPTIONS * "},
 		{"R8 OPTIONS with path", "OPTIONS http://" + o.addr + "/", "OPTIONS / "},
+		{"R5 no path is cleaned", "GET http://" + o.addr + "//b/../a/./c", "GET http://" + o.addr + "//b/../a/./c "},
+		{"R5 no redirect to a cleaned path", "GET http://" + o.addr + "/b/../a", "GET /b/../a "},
 		{"R1 upper-case scheme", "GET HTTP://" + o.addr + "/x", "GET /x "},
 		{"R13 unknown method", "BREW http://" + o.addr + "/x", "BREW /x "},
 		{"R12 8 KiB", "GET http://" + o.addr + "/" + strings.Repeat("x", 8192), "GET /xxx"},
@@ -114,7 +117,7 @@ func TestRefusedTargets(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := g.send(tt.request + "\r\n\r\n")
 			c.wantHead(tt.status)
-			// The connection ends: nothing that follows is read as a request (R188).
+			// The connection ends: nothing that follows is read as a request.
 			c.send("GET http://" + g.addr + "/ HTTP/1.1\r\nHost: x\r\n\r\n")
 			if rest, _ := c.rest(); statusLine.MatchString(rest) {
 				t.Errorf("a second answer came: %q", rest)
@@ -133,6 +136,31 @@ func TestRefusedTargets(t *testing.T) {
 		}
 		if ct := fieldsOf(head, "Content-Type"); len(ct) != 1 || ct[0] != "text/plain; charset=utf-8" {
 			t.Errorf("Content-Type %q", ct)
+		}
+	})
+	t.Run("R188 content that is a request", func(t *testing.T) {
+		o, _ := answer(t, okAnswer)
+		smuggled := "CONNECT " + o.addr + " HTTP/1.1\r\nHost: x\r\n\r\nGET " + o.url("/") + " HTTP/1.1\r\nHost: x\r\n\r\n"
+		for _, target := range []string{"/", "/submit", "ftp://x/"} {
+			c := g.send("POST " + target + " HTTP/1.1\r\nHost: " + g.addr + "\r\nContent-Type: text/plain\r\nContent-Length: " +
+				strconv.Itoa(len(smuggled)) + "\r\n\r\n" + smuggled)
+			c.wantHead("400")
+			if rest, _ := c.rest(); statusLine.MatchString(rest) {
+				t.Errorf("POST %s: a second answer came: %q", target, rest)
+			}
+		}
+		if len(g.f.dialed) > 0 || o.dials() > 0 {
+			t.Error("what the content asks for was dialed")
+		}
+	})
+	t.Run("R45 empty lines before a request", func(t *testing.T) {
+		o, _ := answer(t, okAnswer)
+		get := "GET " + o.url("/") + " HTTP/1.1\r\nHost: x\r\n\r\n"
+		g.send("\r\n\r\n" + get).wantHead("400")
+		c := g.send("POST " + o.url("/") + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n\r\n\r\n" + get)
+		for range 2 {
+			c.wantHead("200")
+			c.want("ok")
 		}
 	})
 	t.Run("R8 OPTIONS *", func(t *testing.T) {

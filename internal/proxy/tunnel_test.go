@@ -191,6 +191,13 @@ func TestUpgrade(t *testing.T) {
 			t.Errorf("after the end %q, %v", rest, err)
 		}
 	})
+	t.Run("R22 options of Connection together, in lines and twice", func(t *testing.T) {
+		g := start(t)
+		o := serve(t, switching("websocket"))
+		c := g.send("GET " + o.url("/ws") + " HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nConnection:, upgrade\r\n" + ask)
+		c.wantHead("101")
+		c.want("hello ")
+	})
 	t.Run("R69 another protocol", func(t *testing.T) {
 		g := start(t)
 		o := serve(t, switching("other"))
