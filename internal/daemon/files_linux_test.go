@@ -14,6 +14,11 @@ func TestOpenFiles(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
 		t.Fatal(err)
 	}
+	defer func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+			t.Error(err)
+		}
+	}()
 	for _, c := range []struct {
 		limit uint64
 		want  bool
@@ -29,8 +34,5 @@ func TestOpenFiles(t *testing.T) {
 		if got := strings.Contains(log.String(), "LimitNOFILE="); got != c.want {
 			t.Errorf("R190 limit %d: %s", c.limit, &log)
 		}
-	}
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
-		t.Fatal(err)
 	}
 }
