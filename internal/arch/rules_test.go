@@ -13,7 +13,8 @@ var rules = map[string]rule{
 	"cmd/tributary":     {imports: []string{"internal/cli"}},
 	"cmd/tributary-lab": {imports: []string{"*"}, later: true}, // a developers' tool, never in a package
 
-	"internal/cli":    {imports: []string{"internal/config", "internal/daemon", "internal/demo", "internal/engine", "internal/get", "internal/link"}},
+	"internal/cli":    {imports: []string{"internal/config", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link"}},
+	"internal/doctor": {imports: []string{"internal/config", "internal/link"}},
 	"internal/config": {imports: []string{"internal/schedule"}}, // for the names
 	"internal/demo":   {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/doctor"
 	"github.com/tributary-http/tributary/internal/get"
 )
 
@@ -25,6 +26,9 @@ const (
 	exitTLS      = 7
 	exitFile     = 8
 	exitChecksum = 9
+
+	exitUnfit = 10 // doctor: something must be mended
+
 	exitSignaled = 128 // and the number of the signal
 )
 
@@ -56,6 +60,8 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.Is(err, errUnfit):
+		return exitUnfit
 	case errors.As(err, &signaled):
 		if n, ok := signaled.by.(syscall.Signal); ok {
 			return exitSignaled + int(n)
@@ -86,8 +92,8 @@ func explain(err error, cfg config.Config) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		who := "another process holds it (as root, tributary can say which)"
 		if addr, ok := op.Addr.(*net.TCPAddr); ok {
-			if h, ok := portHolder("/proc", addr.AddrPort()); ok {
-				who = fmt.Sprintf("process %d (%s) holds it", h.pid, h.name)
+			if h, ok := doctor.PortHolder("/proc", addr.AddrPort()); ok {
+				who = fmt.Sprintf("process %d (%s) holds it", h.PID, h.Name)
 			}
 		}
 		return fmt.Errorf("%w: %s; end it or choose another port with %s", err, who, flag)

@@ -21,7 +21,7 @@ func Main(args []string, version string) int {
 	if version == "" {
 		version = builtFrom()
 	}
-	a := &app{version: version, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start}
+	a := &app{version: version, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start, candidates: daemon.Candidates}
 	a.serve = func(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 		return daemon.Run(ctx, cfg, version, log)
 	}

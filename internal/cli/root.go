@@ -15,6 +15,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/demo"
 	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/link"
 )
 
 // app is one run of the command line.
@@ -29,6 +30,8 @@ type app struct {
 	fetch func(
 		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, get.Engine) error,
 	) error
+	// candidates lists the interfaces, with what serve would do with each.
+	candidates func(config.Config) ([]link.Candidate, *link.Resolver, error)
 	// terminal says that stderr is one: bars can be drawn.
 	terminal bool
 	// proxy starts the proxy of the demo.
@@ -66,6 +69,8 @@ func (a *app) root(started *bool) *cobra.Command {
 		Example: `  tributary serve
   http_proxy=http://127.0.0.1:8080 curl -O http://deb.debian.org/debian/ls-lR.gz
   tributary get https://example.com/big.iso
+  tributary get https://example.com/big.iso
+  tributary links
   tributary demo`,
 		SilenceUsage:     true,
 		SilenceErrors:    true,
@@ -75,7 +80,7 @@ func (a *app) root(started *bool) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetGlobalNormalizationFunc(normalize)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.serveCommand(), a.getCommand(), a.demoCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.getCommand(), a.linksCommand(), a.doctorCommand(), a.demoCommand(), a.versionCommand())
 	return root
 }
 

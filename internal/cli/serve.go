@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"net"
+	"net/netip"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/doctor"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -39,6 +42,9 @@ the file. What the file alone has are the [link.NAME] tables.
 			if err != nil {
 				return usageError{err}
 			}
+			if err := noUpstream(cfg, a.getenv); err != nil {
+				return usageError{err}
+			}
 			log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: cfg.Level()}))
 			draining := func(s os.Signal) {
 				log.Info("draining: a second signal ends at once", "signal", s.String())
@@ -50,6 +56,15 @@ the file. What the file alone has are the [link.NAME] tables.
 	}
 	flags.register(c)
 	return c
+}
+
+// noUpstream refuses a proxy in the environment that is not this one.
+func noUpstream(cfg config.Config, getenv func(string) string) error {
+	a, err := net.ResolveTCPAddr("tcp", cfg.Listen)
+	if err != nil {
+		return err
+	}
+	return doctor.Upstream(getenv, netip.AddrPortFrom(a.AddrPort().Addr().Unmap(), a.AddrPort().Port()))
 }
 
 // serveFlags are the flags of serve.

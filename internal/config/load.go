@@ -25,6 +25,18 @@ func DefaultPath(getenv func(string) string) string {
 	return filepath.Join(dir, "tributary", "config.toml")
 }
 
+// Find returns the path of the file that Load reads, "" if it takes the defaults.
+func Find(path string, getenv func(string) string) string {
+	if path != "" {
+		return path
+	}
+	path = DefaultPath(getenv)
+	if _, err := os.Stat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return path
+}
+
 // Load returns the defaults overlaid with the file. With path "" it is the one at DefaultPath, and it is no error if
 // that does not exist. The result is not validated: flags come on top first.
 func Load(path string, getenv func(string) string) (Config, error) {

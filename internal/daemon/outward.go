@@ -94,7 +94,7 @@ func (o *outward) follow(links <-chan []link.Link, first chan<- struct{}) {
 		}
 		if first != nil {
 			if len(use) == 0 {
-				o.log.Warn("no link found yet: an interface must be up, with an address and a default route; name others with --link")
+				o.log.Warn("no link found yet: an interface must be up, with an address and a default route; name others with --link; see: tributary links, tributary doctor")
 			}
 			close(first)
 			first = nil
@@ -112,6 +112,13 @@ func options(cfg config.Config) link.Options {
 		}
 		if l.Metered != nil {
 			o.Metered[name] = *l.Metered
+		}
+		switch {
+		case l.Enabled == nil:
+		case *l.Enabled:
+			o.Also = append(o.Also, name)
+		default:
+			o.Never = append(o.Never, name)
 		}
 	}
 	return o

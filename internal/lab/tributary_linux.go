@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -93,7 +94,7 @@ func (l *Lab) StartTributary(ctx context.Context, o TributaryOptions) (*Tributar
 		return nil, fmt.Errorf("tributary: %w", err)
 	}
 	// its configuration and its control socket are those of this run, not the user's; it trusts the lab's origins only
-	t.cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+l.Dir, "XDG_CONFIG_HOME="+l.Dir, "HOME="+l.Dir,
+	t.cmd.Env = append(withoutProxies(os.Environ()), "XDG_RUNTIME_DIR="+l.Dir, "XDG_CONFIG_HOME="+l.Dir, "HOME="+l.Dir,
 		"SSL_CERT_FILE="+cert.CA)
 	t.cmd.Stdout, t.cmd.Stderr = &t.said, &t.said
 	if err := t.cmd.Start(); err != nil {
@@ -116,6 +117,15 @@ func (l *Lab) StartTributary(ctx context.Context, o TributaryOptions) (*Tributar
 		return nil, errors.Join(err, t.Stop())
 	}
 	return t, nil
+}
+
+// withoutProxies returns an environment without the variables that name proxies, which the program refuses if they are
+// others than itself.
+func withoutProxies(env []string) []string {
+	return slices.DeleteFunc(env, func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		return strings.HasSuffix(strings.ToLower(name), "_proxy")
+	})
 }
 
 // Stop ends the program as an administrator does, by SIGTERM, and returns what it said if it does not end well.

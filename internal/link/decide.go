@@ -12,6 +12,10 @@ import (
 type Options struct {
 	// Names, if not empty, are the interfaces to use, whatever their kind, and no other is used.
 	Names []string
+	// Also names interfaces to use whatever their kind, beside the others.
+	Also []string
+	// Never names interfaces that are not to be used.
+	Never []string
 	// DNS gives the servers of a link by its name; the others ask the servers of the system (see Resolver).
 	DNS map[string][]netip.AddrPort
 	// Metered overrides by name what is assumed otherwise: only cellular links are metered.
@@ -47,8 +51,9 @@ type Address struct {
 
 // Route is a default route through an interface, in whatever routing table.
 type Route struct {
-	Six    bool
-	Metric int
+	Six     bool
+	Metric  int
+	Gateway netip.Addr // of the next hop; the zero Addr if the network itself is the way out
 	// Own says that the route is not in the main table: its metric does not compare with those of other links.
 	Own bool
 	// SourceOnly says that the route is not found for a packet that names the interface but no source address.
@@ -57,9 +62,11 @@ type Route struct {
 
 // Candidate is an interface with the decision on it.
 type Candidate struct {
-	Link   Link // what is known of it; its Addrs are the usable ones
-	Use    bool
-	Reason string // why, for a person
+	Link     Link // what is known of it; its Addrs are the usable ones
+	Use      bool
+	Reason   string // why, for a person
+	State    string // operational state of RFC 2863, or "off" if it is switched off; "" if there is no such interface
+	Gateways []netip.Addr
 }
 
 // Kinds of links.
@@ -123,12 +130,23 @@ func decide(i Interface, o Options) Candidate {
 	if m, ok := o.Metered[i.Name]; ok {
 		c.Link.Metered = m
 	}
-	named := slices.Contains(o.Names, i.Name)
+	c.State = i.State
+	if !i.Up {
+		c.State = "off"
+	}
+	for _, r := range i.Routes {
+		if r.Gateway.IsValid() && !slices.Contains(c.Gateways, r.Gateway) {
+			c.Gateways = append(c.Gateways, r.Gateway)
+		}
+	}
+	named := slices.Contains(o.Names, i.Name) || slices.Contains(o.Also, i.Name)
 	addrs := usable(i.Addrs)
 	c.Link.Addrs = addrs
 	c.Link.Prefixes = networks(i.Addrs)
 	switch {
-	case len(o.Names) > 0 && !named:
+	case slices.Contains(o.Never, i.Name):
+		c.Reason = fmt.Sprintf("[link.%s] of the configuration says enabled = false", i.Name)
+	case len(o.Names) > 0 && !slices.Contains(o.Names, i.Name):
 		c.Reason = "not among the links that were named"
 	case kind == KindLoopback:
 		c.Reason = "loopback"

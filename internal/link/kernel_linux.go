@@ -105,15 +105,17 @@ func (k *kernel) readRoutes(all []Interface, at map[int]int) error {
 			}
 			hops := r.MultiPath
 			if len(hops) == 0 {
-				hops = []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Flags: r.Flags}}
+				hops = []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Flags: r.Flags, Gw: r.Gw}}
 			}
 			for _, hop := range hops {
 				i, ok := at[hop.LinkIndex]
 				if !ok || hop.Flags&(unix.RTNH_F_DEAD|unix.RTNH_F_LINKDOWN) != 0 {
 					continue
 				}
+				gateway, _ := netip.AddrFromSlice(hop.Gw)
 				all[i].Routes = append(all[i].Routes, Route{
-					Six: family == netlink.FAMILY_V6, Metric: r.Priority, Own: r.Table != unix.RT_TABLE_MAIN,
+					Gateway: gateway.Unmap(),
+					Six:     family == netlink.FAMILY_V6, Metric: r.Priority, Own: r.Table != unix.RT_TABLE_MAIN,
 					SourceOnly: r.Table != unix.RT_TABLE_MAIN && !k.found(family, hop.LinkIndex),
 				})
 			}
@@ -122,16 +124,57 @@ func (k *kernel) readRoutes(all []Interface, at map[int]int) error {
 	return nil
 }
 
-// found reports whether the kernel finds a way to the world for a packet that is bound to the interface but has no
-// source address yet. Nothing is sent; the destinations are public addresses that stand for any.
-func (k *kernel) found(family, index int) bool {
+// found reports whether a packet that names the interface finds a route out.
+func (k *kernel) found(family, index int) bool { return k.route(family, index, netip.Addr{}) == nil }
+
+// route looks for a way out through an interface, from an address unless that is the zero Addr.
+func (k *kernel) route(family, index int, from netip.Addr) error {
 	dst := net.IPv4(8, 8, 8, 8)
 	if family == netlink.FAMILY_V6 {
 		dst = net.ParseIP("2001:4860:4860::8888")
 	}
 	// Without FIBMatch the kernel assumes that anything is on-link where no route is found.
-	routes, err := k.h.RouteGetWithOptions(dst, &netlink.RouteGetOptions{OifIndex: index, FIBMatch: true})
-	return err == nil && len(routes) > 0
+	o := netlink.RouteGetOptions{OifIndex: index, FIBMatch: true}
+	if from.IsValid() {
+		o.SrcAddr = from.AsSlice()
+	}
+	routes, err := k.h.RouteGetWithOptions(dst, &o)
+	if err != nil {
+		return err
+	}
+	for _, r := range routes { // for IPv6 the interface is no more than a wish
+		if r.LinkIndex == index {
+			return nil
+		}
+	}
+	return unix.ENETUNREACH
+}
+
+// Routed returns why no socket that is bound to l finds a way out in any of its address families, nil if one does.
+func Routed(l Link) error {
+	k, err := openKernel()
+	if err != nil {
+		return err
+	}
+	defer k.close()
+	err = errors.New("it has no address")
+	for _, six := range []bool{false, true} {
+		a, ok := l.Addr(six)
+		if !ok {
+			continue
+		}
+		family := netlink.FAMILY_V4
+		if six {
+			family = netlink.FAMILY_V6
+		}
+		if !l.SourceRouted {
+			a = netip.Addr{}
+		}
+		if err = k.route(family, l.Index, a); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // unsupported reports whether the kernel lacks a whole address family.

@@ -107,10 +107,11 @@ type reply struct {
 
 // ask asks the servers of l until one answers; all that it started is gone when it returns.
 func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, name string) ([]netip.Addr, error) {
-	servers, bound, err := r.servers(l)
+	from, err := r.Servers(l)
 	if err != nil {
 		return nil, err
 	}
+	servers, bound := from.Addrs, !from.Stub
 	trusted := slices.Index(servers, m.server())
 	if trusted >= 0 {
 		servers[0], servers[trusted] = servers[trusted], servers[0]

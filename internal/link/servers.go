@@ -25,33 +25,45 @@ const (
 // ErrNoServer says that no DNS server is known for a link.
 var ErrNoServer = errors.New("no DNS server is known")
 
-// servers returns whom to ask over l and whether that is to be done over l: a local stub is asked unbound.
-func (r *Resolver) servers(l Link) (servers []netip.AddrPort, bound bool, err error) {
+// Servers is what names over a link are looked up with.
+type Servers struct {
+	Addrs []netip.AddrPort
+	Stub  bool   // a resolver of this machine, which chooses its link itself
+	From  string // the file that names them, or "configuration"
+}
+
+// Servers returns whom to ask for names over l. A stub is asked without being bound to l, and only where any link may be
+// asked.
+func (r *Resolver) Servers(l Link) (Servers, error) {
 	if len(l.DNS) > 0 {
-		servers, err := reachable(l, l.DNS)
-		return servers, true, err
+		addrs, err := reachable(l, l.DNS)
+		return Servers{Addrs: addrs, From: "configuration"}, err
 	}
 	files := r.files
 	if files == nil {
 		files = systemFiles
 	}
-	var stubs []netip.AddrPort
+	var stubs Servers
 	for _, name := range files {
 		real, stub := readServers(name)
 		if len(real) > 0 {
-			servers, err := reachable(l, real)
-			return servers, true, err
+			addrs, err := reachable(l, real)
+			return Servers{Addrs: addrs, From: name}, err
 		}
-		stubs = append(stubs, stub...)
+		if len(stub) > 0 && stubs.From == "" {
+			stubs.From, stubs.Stub = name, true
+		}
+		stubs.Addrs = append(stubs.Addrs, stub...)
 	}
 	switch {
-	case len(stubs) == 0:
-		return nil, false, fmt.Errorf("%w for %s; set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, l.Name)
+	case len(stubs.Addrs) == 0:
+		return Servers{}, fmt.Errorf("%w for %s; set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, l.Name)
 	case !r.AllLinksAllowed:
-		return nil, false, fmt.Errorf("%w for %s: only the local resolver %v, which may ask over another link; "+
-			"set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, stubs[0].Addr(), l.Name)
+		return Servers{}, fmt.Errorf("%w for %s: only the local resolver %v, which may ask over another link; "+
+			"set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, stubs.Addrs[0].Addr(), l.Name)
 	}
-	return stubs[:min(len(stubs), maxServers)], false, nil
+	stubs.Addrs = stubs.Addrs[:min(len(stubs.Addrs), maxServers)]
+	return stubs, nil
 }
 
 // reachable keeps the servers whose address family the link has, and completes link-local ones with the link as zone.

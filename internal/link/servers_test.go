@@ -47,7 +47,8 @@ func TestServers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &Resolver{AllLinksAllowed: tt.all, files: files(t, tt.files...)}
-			got, bound, err := r.servers(tt.link)
+			from, err := r.Servers(tt.link)
+			got, bound := from.Addrs, from.From != "" && !from.Stub
 			if !slices.Equal(got, tt.want) || bound != tt.bound {
 				t.Errorf("got %v, bound %v", got, bound)
 			}

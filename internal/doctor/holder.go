@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"encoding/binary"
@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// holder is a process that listens on a port.
-type holder struct {
-	pid  int
-	name string // as in /proc/PID/comm
+// Holder is a process that listens on a port.
+type Holder struct {
+	PID  int
+	Name string // as in /proc/PID/comm
 }
 
-// portHolder returns the process whose TCP listener keeps others from listening on addr. It finds the listener's inode
+// PortHolder returns the process whose TCP listener keeps others from listening on addr. It finds the listener's inode
 // in net/tcp and net/tcp6 below proc (proc_net_tcp.rst in the kernel's documentation) and looks for the process that has
 // it open; other users' processes can be seen by root only.
-func portHolder(proc string, addr netip.AddrPort) (holder, bool) {
+func PortHolder(proc string, addr netip.AddrPort) (Holder, bool) {
 	inodes := map[string]bool{}
 	for _, table := range []string{"tcp", "tcp6"} {
 		text, err := os.ReadFile(filepath.Join(proc, "net", table))
@@ -33,12 +33,12 @@ func portHolder(proc string, addr netip.AddrPort) (holder, bool) {
 		}
 	}
 	if len(inodes) == 0 {
-		return holder{}, false
+		return Holder{}, false
 	}
 
 	entries, err := os.ReadDir(proc)
 	if err != nil {
-		return holder{}, false
+		return Holder{}, false
 	}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
@@ -53,11 +53,11 @@ func portHolder(proc string, addr netip.AddrPort) (holder, bool) {
 			target, err := os.Readlink(filepath.Join(proc, e.Name(), "fd", fd.Name()))
 			if err == nil && inodes[target] {
 				comm, _ := os.ReadFile(filepath.Join(proc, e.Name(), "comm")) // no name is still a pid
-				return holder{pid: pid, name: strings.TrimSpace(string(comm))}, true
+				return Holder{PID: pid, Name: strings.TrimSpace(string(comm))}, true
 			}
 		}
 	}
-	return holder{}, false
+	return Holder{}, false
 }
 
 // conflict reports whether a listener on one address keeps another from listening on the other.

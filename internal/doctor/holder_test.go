@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"net"
@@ -21,8 +21,8 @@ func TestPortHolder(t *testing.T) {
 			if err != nil {
 				t.Skipf("no /proc: %v", err)
 			}
-			h, ok := portHolder("/proc", l.Addr().(*net.TCPAddr).AddrPort())
-			if want := (holder{os.Getpid(), string(own[:len(own)-1])}); !ok || h != want {
+			h, ok := PortHolder("/proc", l.Addr().(*net.TCPAddr).AddrPort())
+			if want := (Holder{os.Getpid(), string(own[:len(own)-1])}); !ok || h != want {
 				t.Errorf("holder %+v, %v, want %+v", h, ok, want)
 			}
 		})
@@ -31,7 +31,7 @@ func TestPortHolder(t *testing.T) {
 
 func TestPortHolderNotFound(t *testing.T) {
 	proc := t.TempDir()
-	if h, ok := portHolder(proc, netip.MustParseAddrPort("127.0.0.1:8080")); ok {
+	if h, ok := PortHolder(proc, netip.MustParseAddrPort("127.0.0.1:8080")); ok {
 		t.Errorf("found %+v where there is nothing", h)
 	}
 	// The listener of another user's process: in the table, but no process to be seen with it.
@@ -42,7 +42,7 @@ func TestPortHolderNotFound(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(proc, "net", "tcp"), []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if h, ok := portHolder(proc, netip.MustParseAddrPort("127.0.0.1:8080")); ok {
+	if h, ok := PortHolder(proc, netip.MustParseAddrPort("127.0.0.1:8080")); ok {
 		t.Errorf("found %+v without a process", h)
 	}
 	// The same with one.
@@ -53,7 +53,7 @@ func TestPortHolderNotFound(t *testing.T) {
 	if err := os.Symlink("socket:[4242]", filepath.Join(dir, "3")); err != nil {
 		t.Fatal(err)
 	}
-	if h, ok := portHolder(proc, netip.MustParseAddrPort("127.0.0.1:8080")); !ok || h.pid != 77 {
+	if h, ok := PortHolder(proc, netip.MustParseAddrPort("127.0.0.1:8080")); !ok || h.PID != 77 {
 		t.Errorf("holder %+v, %v, want pid 77", h, ok)
 	}
 }

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+func (a *app) linksCommand() *cobra.Command {
+	var flags linkFlags
+	var js bool
+	c := &cobra.Command{
+		Use:   "links",
+		Short: "List the network interfaces, and why each is used or not",
+		Long: `List every network interface with its kind, state, addresses, gateways and DNS servers, and say whether Tributary uses
+it, and why. What it says is what tributary serve with the same settings would do now; nothing is sent.
+
+` + exitCodes,
+		Example: `  tributary links
+  tributary links --link tun0      # as if serve had this flag
+  tributary links --json | jq -r '.[] | select(.used) | .name'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := flags.config(cmd, a.getenv)
+			if err != nil {
+				return usageError{err}
+			}
+			rows, err := a.linkRows(cfg)
+			if err != nil {
+				return err
+			}
+			if js {
+				return printJSON(a.stdout, rows)
+			}
+			return printLinks(a.stdout, rows)
+		},
+	}
+	flags.register(c)
+	c.Flags().BoolVar(&js, "json", false, "print JSON")
+	return c
+}
+
+// linkFlags are those of serve that say which links are used.
+type linkFlags struct {
+	file  string
+	links []string
+}
+
+func (f *linkFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.file, "config", "", "read settings from `FILE`, as serve does")
+	c.Flags().StringSliceVar(&f.links, "link", nil, "use the link `NAME` and no other; repeatable")
+}
+
+func (f *linkFlags) config(c *cobra.Command, getenv func(string) string) (config.Config, error) {
+	cfg, err := config.Load(f.file, getenv)
+	if err != nil {
+		return config.Config{}, err
+	}
+	if c.Flags().Changed("link") {
+		cfg.Links = f.links
+	}
+	return cfg, cfg.Validate()
+}
+
+// linkRow is one interface.
+type linkRow struct {
+	Name      string   `json:"name"`
+	Kind      string   `json:"kind"`
+	State     string   `json:"state"`
+	Used      bool     `json:"used"`
+	Reason    string   `json:"reason"`
+	Addresses []string `json:"addresses"`
+	Gateways  []string `json:"gateways"`
+	DNS       []string `json:"dns"`
+	DNSFrom   string   `json:"dns_from,omitempty"`
+	DNSError  string   `json:"dns_error,omitempty"`
+	Metered   bool     `json:"metered"`
+	Metric    *int     `json:"metric"` // null: the system itself would not choose it
+}
+
+func (a *app) linkRows(cfg config.Config) ([]linkRow, error) {
+	all, resolver, err := a.candidates(cfg)
+	if err != nil {
+		return nil, err
+	}
+	rows := []linkRow{}
+	for _, c := range all {
+		r := linkRow{
+			Name: c.Link.Name, Kind: c.Link.Kind, State: c.State, Used: c.Use, Reason: c.Reason, Metered: c.Link.Metered,
+			Addresses: text(c.Link.Addrs), Gateways: text(c.Gateways), DNS: []string{},
+		}
+		if c.Use && c.Link.Metric < link.Unranked {
+			r.Metric = &c.Link.Metric
+		}
+		if c.Use {
+			s, err := resolver.Servers(c.Link)
+			for _, server := range s.Addrs {
+				r.DNS = append(r.DNS, server.Addr().String())
+			}
+			if r.DNSFrom = s.From; err != nil {
+				r.DNSError = err.Error()
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+func text(addrs []netip.Addr) []string {
+	all := []string{}
+	for _, a := range addrs {
+		all = append(all, a.String())
+	}
+	return all
+}
+
+// printLinks prints what is used first; the reasons have lines of their own, since they are sentences.
+func printLinks(w io.Writer, rows []linkRow) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "LINK\tUSED\tKIND\tSTATE\tADDRESSES\tGATEWAY\tDNS")
+	used := 0
+	for _, r := range rows {
+		yes, kind := "no", r.Kind
+		if r.Used {
+			yes = "yes"
+			used++
+		}
+		if r.Metered {
+			kind += ", metered"
+		}
+		dns := list(r.DNS)
+		if r.DNSError != "" {
+			dns = "none"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, yes, kind, or(r.State), list(r.Addresses), list(r.Gateways), dns)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, r := range rows {
+		fmt.Fprintf(w, "%s: %s\n", r.Name, r.Reason)
+		if r.DNSError != "" {
+			fmt.Fprintf(w, "  %s\n", r.DNSError)
+		}
+	}
+	if used < 2 {
+		_, err := fmt.Fprintf(w, "\n%d in use; two or more make a download faster. tributary doctor looks closer.\n", used)
+		return err
+	}
+	return nil
+}
+
+func list(all []string) string { return or(strings.Join(all, ", ")) }
+
+func or(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,214 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// Options say what to look at.
+type Options struct {
+	Config     config.Config
+	ConfigFile string // "" = none
+	ConfigErr  error
+	Getenv     func(string) string
+	Online     bool // ask a DNS server over each link for a name
+	Candidates func(config.Config) ([]link.Candidate, *link.Resolver, error)
+}
+
+// lookTime bounds each look at something that may not answer.
+const lookTime = 4 * time.Second
+
+// asked is the name that DNS servers are asked for; whether it exists does not matter (RFC 6761 section 6.5).
+const asked = "example.com"
+
+// Collect looks at the machine. It takes some seconds at most.
+func Collect(ctx context.Context, o Options) *Facts {
+	f := &Facts{
+		Now: time.Now(), ConfigFile: o.ConfigFile, ConfigError: o.ConfigErr, Budget: int64(o.Config.Budget),
+		Env: map[string]string{}, NetRaw: netRaw(),
+	}
+	f.Executable, _ = os.Executable()
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		f.Kernel = version(unix.ByteSliceToString(u.Release[:]))
+	}
+	for _, n := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"} {
+		if v := o.Getenv(n); v != "" {
+			f.Env[n] = v
+		}
+	}
+	var lim unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) == nil {
+		f.Files, f.FilesHard = lim.Cur, lim.Max
+	}
+	f.Memory, f.MemoryFrom = memoryLimit()
+
+	var all sync.WaitGroup
+	for _, p := range []struct{ flag, addr string }{{"listen", o.Config.Listen}, {"admin", o.Config.Admin}} {
+		a, err := net.ResolveTCPAddr("tcp", p.addr)
+		if p.addr == "" || err != nil {
+			continue // none, or the configuration's fault
+		}
+		f.Ports = append(f.Ports, Port{Flag: p.flag, Addr: netip.AddrPortFrom(a.AddrPort().Addr().Unmap(), a.AddrPort().Port())})
+	}
+	running := tributaryAt(ctx, o.Config.Admin)
+	for i := range f.Ports {
+		all.Go(func() { f.Ports[i].look(running) })
+	}
+	candidates, resolver, err := o.Candidates(o.Config)
+	f.LinksError = err
+	for _, c := range candidates {
+		if c.Link.Name != "" && c.State != "" && c.Link.Metric < link.Unranked && (f.System.Link.Name == "" || c.Link.Metric < f.System.Link.Metric) {
+			f.System = c
+		}
+		f.Links = append(f.Links, Link{Candidate: c, RPFilter: -1})
+	}
+	for i := range f.Links {
+		if f.Links[i].Use {
+			all.Go(func() { f.Links[i].look(ctx, resolver, o.Online) })
+		}
+	}
+	all.Wait()
+	return f
+}
+
+// look tries the address.
+func (p *Port) look(running bool) {
+	l, err := net.Listen("tcp", p.Addr.String())
+	if err == nil {
+		l.Close()
+		return
+	}
+	p.Err = plain(err)
+	p.Holder, _ = PortHolder("/proc", p.Addr)
+	p.Running = running && (p.Holder.Name == "" || p.Holder.Name == "tributary")
+}
+
+// tributaryAt reports whether a Tributary answers at an admin address.
+func tributaryAt(ctx context.Context, admin string) bool {
+	if admin == "" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/metrics", nil)
+	if err != nil {
+		return false
+	}
+	tr := &http.Transport{} // no proxy
+	defer tr.CloseIdleConnections()
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	return err == nil && strings.Contains(string(b), "tributary_build_info")
+}
+
+// look tries the link.
+func (l *Link) look(ctx context.Context, r *link.Resolver, online bool) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	l.RPFilter = max(setting("all"), setting(l.Link.Name))
+	if !exists(l.Link.Name) {
+		l.RPFilter = -1
+	}
+	l.BindError, l.RouteError = bound(ctx, l.Link), link.Routed(l.Link)
+	if l.Servers, l.DNSError = r.Servers(l.Link); l.DNSError != nil || !online {
+		return
+	}
+	began := time.Now()
+	_, err := r.Lookup(ctx, l.Link, "ip", asked)
+	var dns *net.DNSError
+	if err == nil || errors.As(err, &dns) && dns.IsNotFound {
+		l.DNSTook = max(time.Since(began), time.Millisecond)
+		return
+	}
+	l.DNSError = err
+}
+
+// bound binds a socket to the link; connecting a UDP socket sends nothing.
+func bound(ctx context.Context, l link.Link) error {
+	d := net.Dialer{Control: link.Device{}.Control(l)}
+	c, err := d.DialContext(ctx, "udp4", "192.0.2.1:9") // RFC 5737: nobody has it
+	if b := new(link.BindError); errors.As(err, &b) {
+		return b
+	}
+	if err == nil {
+		c.Close()
+	}
+	return nil
+}
+
+func sysctl(name string) string {
+	return "/proc/sys/net/ipv4/conf/" + filepath.Base(name) + "/rp_filter"
+}
+
+func exists(name string) bool { _, err := os.Stat(sysctl(name)); return err == nil }
+
+func setting(name string) int {
+	b, err := os.ReadFile(sysctl(name))
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+	return n
+}
+
+// version reads the first two numbers of a release such as "6.1.0-18-amd64".
+func version(release string) (v [2]int) {
+	_, _ = fmt.Sscanf(release, "%d.%d", &v[0], &v[1])
+	return v
+}
+
+// netRaw reports whether CAP_NET_RAW is effective (capabilities(7): bit 13).
+func netRaw() bool {
+	for line := range strings.Lines(read("/proc/self/status")) {
+		if hex, ok := strings.CutPrefix(line, "CapEff:"); ok {
+			caps, _ := strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
+			return caps>>unix.CAP_NET_RAW&1 == 1
+		}
+	}
+	return false
+}
+
+// memoryLimit returns what this process may use.
+func memoryLimit() (n int64, from string) {
+	for line := range strings.Lines(read("/proc/meminfo")) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "MemTotal:" {
+			kB, _ := strconv.ParseInt(f[1], 10, 64)
+			n, from = kB<<10, "of this machine"
+		}
+	}
+	for line := range strings.Lines(read("/proc/self/cgroup")) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			text := strings.TrimSpace(read(filepath.Join("/sys/fs/cgroup", path, "memory.max")))
+			if max, err := strconv.ParseInt(text, 10, 64); err == nil && max < n {
+				n, from = max, "of its control group"
+			}
+		}
+	}
+	return n, from
+}
+
+func read(path string) string {
+	b, _ := os.ReadFile(path)
+	return string(b)
+}

@@ -1,0 +1,94 @@
+package doctor
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// environment looks at the variables that other programs read; Tributary itself reads none of them.
+func environment(f *Facts) []Check {
+	name, proxy := proxyVariable(func(n string) string { return f.Env[n] })
+	var own []netip.AddrPort
+	for _, p := range f.Ports {
+		own = append(own, p.Addr)
+	}
+	c := Check{Name: "proxy variables", Verdict: OK, Found: "none is set: programs that are started here do not use Tributary"}
+	if proxy == "" {
+		return []Check{c}
+	}
+	c.Found = name + "=" + withoutUser(proxy)
+	switch {
+	case !isOwn(proxy, own):
+		c.Verdict = Warn
+		c.Found += " is another proxy: Tributary connects directly and does not use it, so if it is the only way out, no link works"
+		c.Fix = "unset " + name
+	case name == "HTTP_PROXY":
+		c.Verdict, c.Found, c.Fix = Warn, c.Found+": curl ignores it in upper case", "export http_proxy="+proxy
+	case !coversLoopback(f.Env["no_proxy"] + "," + f.Env["NO_PROXY"]):
+		c.Verdict, c.Found = Warn, c.Found+", and no_proxy does not name this machine: requests to local servers go to Tributary, which refuses them"
+		c.Fix = "export no_proxy=localhost,127.0.0.0/8,::1"
+	default:
+		c.Found += ": programs that are started here use Tributary"
+	}
+	return []Check{c}
+}
+
+// proxyVariable returns the variable that names a proxy for http, as most programs choose it.
+func proxyVariable(getenv func(string) string) (name, proxy string) {
+	for _, n := range []string{"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"} {
+		if v := getenv(n); v != "" {
+			return n, v
+		}
+	}
+	return "", ""
+}
+
+// Upstream returns an error if the environment names a proxy other than the one at an own address: Tributary connects to
+// servers itself, and where that proxy is the only way out, every download would fail for reasons that nobody sees.
+func Upstream(getenv func(string) string, own ...netip.AddrPort) error {
+	name, proxy := proxyVariable(getenv)
+	if proxy == "" || isOwn(proxy, own) {
+		return nil
+	}
+	return fmt.Errorf("%s=%s in the environment names another proxy, and Tributary goes through none: it connects to servers "+
+		"itself; if that is possible here, start it without the variable: env -u %s tributary serve", name, withoutUser(proxy), name)
+}
+
+// isOwn reports whether a proxy URL is one of the addresses; every loopback address is as good as another.
+func isOwn(proxy string, own []netip.AddrPort) bool {
+	if !strings.Contains(proxy, "://") {
+		proxy = "http://" + proxy
+	}
+	u, err := url.Parse(proxy)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	a, err := netip.ParseAddr(host)
+	for _, o := range own {
+		if u.Port() == fmt.Sprint(o.Port()) && (host == "localhost" || err == nil && (a.IsLoopback() || a == o.Addr())) {
+			return true
+		}
+	}
+	return false
+}
+
+func withoutUser(proxy string) string {
+	if i := strings.LastIndexByte(proxy, '@'); i >= 0 {
+		scheme, _, _ := strings.Cut(proxy, "://")
+		return scheme + "://..." + proxy[i:]
+	}
+	return proxy
+}
+
+func coversLoopback(list string) bool {
+	for item := range strings.SplitSeq(list, ",") {
+		switch strings.TrimSpace(item) {
+		case "*", "localhost", "127.0.0.1", "127.0.0.0/8":
+			return true
+		}
+	}
+	return false
+}

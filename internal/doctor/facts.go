@@ -1,0 +1,64 @@
+package doctor
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// Facts are what is known of the machine and the configuration. Zero values mean unknown.
+type Facts struct {
+	Kernel     [2]int // major, minor
+	NetRaw     bool   // the capability CAP_NET_RAW is effective
+	Executable string
+	Now        time.Time
+
+	ConfigFile  string // path of the file in use, "" if none
+	ConfigError error
+
+	Links      []Link
+	LinksError error
+	System     link.Candidate // that the system itself prefers; Name "" = it has no default route
+
+	Ports []Port
+
+	Env map[string]string // the proxy variables that are set
+
+	Files       uint64 // limit on open files
+	FilesHard   uint64
+	Memory      int64  // bytes of the machine or, if less, of the control group
+	MemoryFrom  string // which of the two
+	Budget      int64
+	LoopbackSix bool // ::1 can be listened on
+}
+
+// Link is what is known of an interface that is used.
+type Link struct {
+	link.Candidate
+	BindError  error // of a socket bound to it
+	RouteError error // of a route for a socket bound to it
+	RPFilter   int   // effective net.ipv4.conf.*.rp_filter: 0 off, 1 strict, 2 loose, -1 unknown
+	Servers    link.Servers
+	DNSError   error         // no server, or none that answers
+	DNSTook    time.Duration // of one question, 0 = not asked
+}
+
+// Port is an address to listen on.
+type Port struct {
+	Flag    string // of serve
+	Addr    netip.AddrPort
+	Err     error // of listening
+	Holder  Holder
+	Running bool // a Tributary has it
+}
+
+// Used returns the links that are used.
+func (f *Facts) Used() (all []Link) {
+	for _, l := range f.Links {
+		if l.Use {
+			all = append(all, l)
+		}
+	}
+	return all
+}

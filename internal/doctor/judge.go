@@ -1,0 +1,318 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// Verdict says how a check came out.
+type Verdict string
+
+// The verdicts.
+const (
+	OK      Verdict = "ok"
+	Warn    Verdict = "warn"    // it works, but not as well as it could, or not as one might think
+	Fail    Verdict = "fail"    // Tributary, or a link, does not work until this is mended
+	Skipped Verdict = "skipped" // cannot be told here
+)
+
+// Check is one thing that was looked at.
+type Check struct {
+	Name    string  `json:"name"`
+	Verdict Verdict `json:"verdict"`
+	Found   string  `json:"found"`         // what was found, for a person
+	Fix     string  `json:"fix,omitempty"` // command or setting that mends it
+}
+
+// Judge returns all checks, in an order in which they are best read.
+func Judge(f *Facts) []Check {
+	var all []Check
+	for _, judge := range []func(*Facts) []Check{
+		configuration, kernel, links, perLink, gateways, tunnel, ports, environment, files, memory, clock, notDivided,
+	} {
+		all = append(all, judge(f)...)
+	}
+	return all
+}
+
+// Failed reports whether one of the checks failed.
+func Failed(all []Check) bool {
+	return slices.ContainsFunc(all, func(c Check) bool { return c.Verdict == Fail })
+}
+
+func configuration(f *Facts) []Check {
+	c := Check{Name: "configuration", Verdict: OK, Found: "no file, the defaults"}
+	switch {
+	case f.ConfigError != nil:
+		c.Verdict, c.Found, c.Fix = Fail, f.ConfigError.Error(), "edit the file, then: tributary config check"
+	case f.ConfigFile != "":
+		c.Found = f.ConfigFile
+	}
+	return []Check{c}
+}
+
+// kernel: an unprivileged process may bind sockets to interfaces from Linux 5.7 on.
+func kernel(f *Facts) []Check {
+	c := Check{Name: "kernel", Verdict: OK, Found: fmt.Sprintf("Linux %d.%d", f.Kernel[0], f.Kernel[1])}
+	switch old := f.Kernel[0] < 5 || f.Kernel[0] == 5 && f.Kernel[1] < 7; {
+	case f.Kernel == [2]int{}:
+		c.Verdict, c.Found = Skipped, "the version is unknown"
+	case old && !f.NetRaw:
+		c.Verdict = Fail
+		c.Found += ": before 5.7 binding sockets to links takes CAP_NET_RAW"
+		c.Fix = "setcap cap_net_raw+ep " + f.Executable
+	case old:
+		c.Found += ", with CAP_NET_RAW"
+	default:
+		c.Found += ": sockets can be bound to links without privileges"
+	}
+	return []Check{c}
+}
+
+func links(f *Facts) []Check {
+	c := Check{Name: "links", Verdict: OK}
+	var names []string
+	for _, l := range f.Used() {
+		name := l.Link.Name
+		if l.Link.Metered {
+			name += " (metered)"
+		}
+		names = append(names, name)
+	}
+	switch {
+	case f.LinksError != nil:
+		c.Verdict, c.Found = Fail, f.LinksError.Error()
+	case len(names) == 0:
+		c.Verdict, c.Found, c.Fix = Fail, "no interface leads out", "tributary links    # tells why not, for each"
+	case len(names) == 1:
+		c.Verdict, c.Found = Warn, "only "+names[0]+": with one link a download is as fast as without Tributary"
+		c.Fix = "connect a second one, then: tributary links"
+	default:
+		c.Found = strings.Join(names, ", ")
+	}
+	return []Check{c}
+}
+
+func perLink(f *Facts) (all []Check) {
+	for _, l := range f.Used() {
+		all = append(all, bind(f, l), route(l), reversePath(f, l), names(l), family(l))
+	}
+	return all
+}
+
+func bind(f *Facts, l Link) Check {
+	c := Check{Name: "bind " + l.Link.Name, Verdict: OK, Found: "a socket can be bound to it"}
+	if l.BindError != nil {
+		c.Verdict, c.Found, c.Fix = Fail, l.BindError.Error(), "setcap cap_net_raw+ep "+f.Executable
+	}
+	return c
+}
+
+func route(l Link) Check {
+	name := l.Link.Name
+	c := Check{Name: "route " + name, Verdict: OK, Found: "a bound socket finds a way out"}
+	if l.RouteError == nil {
+		return c
+	}
+	c.Verdict, c.Found = Fail, fmt.Sprintf("a socket bound to it finds no way out: %v", l.RouteError)
+	via := "GATEWAY"
+	if len(l.Gateways) > 0 {
+		via = l.Gateways[0].String()
+	}
+	c.Fix = fmt.Sprintf("ip route add default via %s dev %s metric 600", via, name)
+	return c
+}
+
+// reversePath: with strict filtering (RFC 3704 section 2.2) the kernel drops answers that come in over another link than
+// the one that it would itself choose for their sender. A value of 2 at the interface outweighs 1 for all
+// (Documentation/networking/ip-sysctl.rst).
+func reversePath(f *Facts, l Link) Check {
+	name := l.Link.Name
+	c := Check{Name: "rp_filter " + name, Verdict: OK, Found: "answers over it are let in"}
+	switch _, four := l.Link.Addr(false); {
+	case !four:
+		c.Found = "it has no IPv4 address, nothing is filtered"
+	case l.RPFilter < 0:
+		c.Verdict, c.Found = Skipped, "rp_filter cannot be read"
+	case l.RPFilter == 1 && name != f.System.Link.Name:
+		c.Verdict = Fail
+		c.Found = "strict reverse path filtering drops answers over it, since the system prefers " + f.System.Link.Name
+		if f.System.Link.Name == "" {
+			c.Found = "strict reverse path filtering drops answers over it, since the system itself has no default route"
+		}
+		c.Fix = "sysctl -w net.ipv4.conf." + strings.ReplaceAll(name, ".", "/") + ".rp_filter=2"
+	}
+	return c
+}
+
+func names(l Link) Check {
+	name := l.Link.Name
+	c := Check{Name: "dns " + name, Verdict: OK}
+	var servers []string
+	for _, s := range l.Servers.Addrs {
+		servers = append(servers, s.Addr().String())
+	}
+	c.Found = strings.Join(servers, ", ") + " (" + l.Servers.From + ")"
+	setting := fmt.Sprintf("put  dns = [\"ADDRESS\"]  into [link.%s] of the configuration; the link's router is a good choice", name)
+	if len(l.Gateways) > 0 {
+		setting = fmt.Sprintf("put  dns = [%q]  (its router) into [link.%s] of the configuration", l.Gateways[0].String(), name)
+	}
+	switch {
+	case len(servers) == 0 && l.DNSError != nil:
+		c.Verdict, c.Found, c.Fix = Fail, l.DNSError.Error(), setting
+	case l.DNSError != nil:
+		c.Verdict, c.Found, c.Fix = Fail, c.Found+" does not answer over this link: "+l.DNSError.Error(), setting
+	case l.Servers.Stub:
+		c.Verdict = Warn
+		c.Found += " is a resolver of this machine, which asks over whichever link it likes: servers near to another link may be found"
+		c.Fix = setting
+	case l.DNSTook > 0:
+		c.Found += fmt.Sprintf(" answers in %d ms", l.DNSTook.Milliseconds())
+	}
+	return c
+}
+
+func family(l Link) Check {
+	c := Check{Name: "families " + l.Link.Name, Verdict: OK}
+	_, four := l.Link.Addr(false)
+	_, six := l.Link.Addr(true)
+	switch {
+	case four && six:
+		c.Found = "IPv4 and IPv6"
+	case four:
+		c.Found = "IPv4 only: hosts that have IPv6 alone are not reached over it"
+	case six:
+		c.Verdict, c.Found = Warn, "IPv6 only: hosts that have IPv4 alone are not reached over it"
+	default:
+		c.Verdict, c.Found = Skipped, "no address"
+	}
+	return c
+}
+
+// gateways: two links to one router share what comes after it.
+func gateways(f *Facts) (all []Check) {
+	first := map[netip.Addr]Link{}
+	for _, l := range f.Used() {
+		for _, g := range l.Gateways {
+			o, ok := first[g]
+			switch {
+			case !ok:
+				first[g] = l
+			case o.Link.Name != l.Link.Name && sameNetwork(o.Link, l.Link):
+				all = append(all, Check{
+					Name: "router", Verdict: Warn,
+					Found: fmt.Sprintf("%s and %s lead to the same router (%v): together they are as fast as its way out",
+						o.Link.Name, l.Link.Name, g),
+					Fix: "use a second way out, such as a phone's tethering",
+				})
+			}
+		}
+	}
+	return all
+}
+
+func sameNetwork(a, b link.Link) bool {
+	return slices.ContainsFunc(a.Prefixes, func(p netip.Prefix) bool { return slices.Contains(b.Prefixes, p) })
+}
+
+// tunnel: what is bound to a link goes around a VPN.
+func tunnel(f *Facts) []Check {
+	s := f.System
+	if s.Link.Name == "" || s.Use || s.Link.Kind != link.KindTunnel && s.Link.Kind != link.KindPPP {
+		return nil
+	}
+	return []Check{{
+		Name: "vpn", Verdict: Warn,
+		Found: fmt.Sprintf("the system sends everything through %s; Tributary goes around it, over %s", s.Link.Name, usedNames(f)),
+		Fix:   "if that must not be: tributary serve --link " + s.Link.Name,
+	}}
+}
+
+func usedNames(f *Facts) string {
+	var all []string
+	for _, l := range f.Used() {
+		all = append(all, l.Link.Name)
+	}
+	if len(all) == 0 {
+		return "no link"
+	}
+	return strings.Join(all, " and ")
+}
+
+func ports(f *Facts) (all []Check) {
+	for _, p := range f.Ports {
+		c := Check{Name: "port " + p.Flag, Verdict: OK, Found: p.Addr.String() + " is free"}
+		switch {
+		case p.Running:
+			c.Found = p.Addr.String() + ": Tributary is running"
+		case p.Err != nil && p.Holder != Holder{}:
+			c.Verdict, c.Found = Fail, fmt.Sprintf("%v is taken by process %d (%s)", p.Addr, p.Holder.PID, p.Holder.Name)
+			c.Fix = "end it, or: tributary serve --" + p.Flag + " " + netip.AddrPortFrom(p.Addr.Addr(), p.Addr.Port()+1).String()
+		case p.Err != nil:
+			c.Verdict, c.Found = Fail, p.Err.Error()
+			c.Fix = "tributary serve --" + p.Flag + " " + netip.AddrPortFrom(p.Addr.Addr(), p.Addr.Port()+1).String()
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// wantFiles is what 512 clients with two links each may need.
+const wantFiles = 4096
+
+func files(f *Facts) []Check {
+	c := Check{Name: "open files", Verdict: OK, Found: fmt.Sprintf("up to %d", f.FilesHard)}
+	switch {
+	case f.FilesHard == 0:
+		c.Verdict, c.Found = Skipped, "the limit is unknown"
+	case f.FilesHard < wantFiles:
+		c.Verdict, c.Found = Warn, fmt.Sprintf("at most %d; many clients at once need more", f.FilesHard)
+		c.Fix = fmt.Sprintf("ulimit -n %d    # as root; in a systemd unit: LimitNOFILE=%d", wantFiles, wantFiles)
+	}
+	return []Check{c}
+}
+
+func memory(f *Facts) []Check {
+	c := Check{Name: "memory", Verdict: OK, Found: fmt.Sprintf("budget %d MiB of %d MiB %s", f.Budget>>20, f.Memory>>20, f.MemoryFrom)}
+	switch {
+	case f.Memory == 0:
+		c.Verdict, c.Found = Skipped, "the machine's memory is unknown"
+	case f.Budget > f.Memory/2:
+		c.Verdict = Warn
+		c.Found += ": more than half"
+		c.Fix = fmt.Sprintf("put  budget = \"%dMiB\"  into the configuration", max(1, f.Memory/8>>20))
+	}
+	return []Check{c}
+}
+
+// clock: certificates are valid at certain times only.
+func clock(f *Facts) []Check {
+	c := Check{Name: "clock", Verdict: OK, Found: f.Now.Format(time.RFC3339)}
+	if f.Now.Year() < 2025 || f.Now.Year() > 2100 {
+		c.Verdict, c.Found, c.Fix = Fail, c.Found+": certificates will not be accepted", "timedatectl set-ntp true"
+	}
+	return []Check{c}
+}
+
+// notDivided tells what users take for a fault (R164).
+func notDivided(*Facts) []Check {
+	return []Check{{
+		Name: "not divided", Verdict: OK,
+		Found: "https through the proxy takes one link for each connection (tributary get URL takes all); QUIC goes around proxies",
+	}}
+}
+
+// plain drops what Go puts around the cause of a network error.
+func plain(err error) error {
+	if op := new(net.OpError); errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
