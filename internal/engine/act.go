@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -117,9 +116,9 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 	case transfer.Done:
 		r.finish(nil)
 	case transfer.Fail:
-		err := r.lastErr
+		err := r.lastErrs[a.Why]
 		if r.version != nil && a.Why.Blame() == transfer.Origin {
-			err = errors.Join(errAllRefused, err)
+			err = allRefused(err)
 		}
 		r.changed = a.Why == transfer.Changed
 		r.finish(failure(err, a.Why, r.slot(a.Link).name))

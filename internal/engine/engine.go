@@ -15,6 +15,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // Config says how an Engine works. Opener, Dial and Log are required.
@@ -125,15 +126,24 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 	}
 }
 
-// failure makes the error of a transfer that gave up.
-func failure(last error, why fmt.Stringer, link string) error {
+// failure makes the error of a transfer that gave up for a reason; last is what came of the last attempt that ended so, nil
+// if none did.
+func failure(last error, why transfer.Why, link string) error {
+	if a, ok := errors.AsType[*AttemptError](last); ok && a.Why == why {
+		return last
+	}
 	if last == nil {
 		last = errors.New(why.String())
 	}
-	if a := new(AttemptError); errors.As(last, &a) {
-		return last
+	return &AttemptError{Op: "transfer", Link: link, Why: why, Err: last}
+}
+
+// allRefused adds to an error of an attempt, or nil, what it came to.
+func allRefused(err error) error {
+	if err == nil {
+		return errAllRefused
 	}
-	return &AttemptError{Op: "transfer", Link: link, Err: last}
+	return fmt.Errorf("%w: %w", errAllRefused, err)
 }
 
 func (e *Engine) observe(ev Event) {

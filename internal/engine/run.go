@@ -70,8 +70,8 @@ type run struct {
 	writing  bool
 	began    time.Time
 	reported time.Time
-	news     bool // something happened since the last report
-	lastErr  error
+	news     bool                   // something happened since the last report
+	lastErrs map[transfer.Why]error // of attempts
 	over     bool
 	changed  bool // it ends because no link serves the version any more
 	failed   error
@@ -97,7 +97,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, ranged, repeat bool) (
 		e: e, id: e.lastID.Add(1), req: req, target: req.Target, origin: estimate.Origin(req.Target.Scheme + "://" + req.Target.Addr),
 		started: make(chan start, 1), events: make(chan event, 64), out: make(chan []piece, 1),
 		left: make(chan struct{}), done: make(chan struct{}), posted: make(chan struct{}, 1),
-		lanes: map[uint32]*lane{}, fetches: map[uint32]*fetch{}, began: time.Now(),
+		lanes: map[uint32]*lane{}, fetches: map[uint32]*fetch{}, lastErrs: map[transfer.Why]error{}, began: time.Now(),
 	}
 	r.repeat, r.whole = repeat, e.servedWhole(r.origin, req.Target.Path)
 	r.plan = newPlan(req, ranged && !r.whole, e.cfg.Threshold)
@@ -272,8 +272,8 @@ func (r *run) begins(conn uint32) bool {
 
 // take takes one event of a lane or the writer.
 func (r *run) take(e event) time.Time {
-	if e.err != nil {
-		r.lastErr = e.err
+	if a, ok := errors.AsType[*AttemptError](e.err); ok {
+		r.lastErrs[a.Why] = e.err
 	}
 	switch {
 	case e.reply != nil:
