@@ -7,7 +7,8 @@
 // is. FILE itself appears by one rename after the last byte is on the disk. A .part is gone on with only if
 //
 //  1. its sidecar names the same URL, or the user gave a checksum;
-//  2. the origin still has the version that the sidecar names: same strong validator, same size;
+//  2. redirects lead to the same place, or the user gave a checksum, and the version there is still the one that the sidecar
+//     names: same strong validator, same size;
 //  3. its bytes are known to be on the disk: those written since this boot, else those synced before.
 //
 // A .part without a sidecar may be anybody's, so it is neither used nor overwritten unless the user says so. A lock on the

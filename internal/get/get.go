@@ -176,6 +176,7 @@ type output interface {
 type version struct {
 	validator string // strong, as for If-Range; "" = none
 	size      int64  // -1 if unknown
+	place     string // where it was found, see location.place; a validator means nothing elsewhere
 }
 
 // fetch fills out; with nil it is opened by the name that the answer gives.
@@ -229,7 +230,7 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 			return true, nil // ask again, for the rest
 		}
 	}
-	v := version{resp.ID.Validator, resp.ID.Total}
+	v := version{resp.ID.Validator, resp.ID.Total, at.place()}
 	if resp.ID.Coding != "" {
 		v.validator = "" // a coded stream may differ from time to time
 	}
@@ -237,7 +238,11 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 		v.size = resp.ContentLength
 	}
 	if from > 0 {
-		if why := differs(resp, from, *of); why != "" {
+		why := differs(resp, from, *of)
+		if why == "" && of.place != v.place && d.Checksum == nil {
+			why = "the URL leads to another server or path than before"
+		}
+		if why != "" {
 			if d.restarts++; d.restarts > maxRestarts {
 				return false, &Error{Kind: Server, Err: errors.New(why + ", again and again"), Next: "try again later"}
 			}

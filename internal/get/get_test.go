@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
@@ -249,7 +250,10 @@ func TestFiles(t *testing.T) {
 			_, err := g.Get(t.Context(), held.URL(), NewMeter())
 			done <- err
 		}()
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
 		for held.Accepted() == 0 { // its .part is locked before it connects
+			<-tick.C
 		}
 		for _, o := range []Options{{}, {Resume: true}, {Force: true}} {
 			_, err := r.get(t.Context(), held.URL(), o)

@@ -102,6 +102,9 @@ func (l location) origin() string {
 	return l.url.Scheme + "://" + net.JoinHostPort(strings.ToLower(l.host), l.port)
 }
 
+// place returns the URL without its query: a redirect often leads to a signed one, which is another each time.
+func (l location) place() string { return l.origin() + l.url.EscapedPath() }
+
 // target returns the object for the engine.
 func (l location) target() engine.Target {
 	authority := l.host

@@ -131,7 +131,7 @@ func (p *part) trust(d *download) error {
 			Kind: File, Err: fmt.Errorf("what %s is a part of is not known: %w", p.f.Name(), err),
 			Next: "start again with --force, or choose another name with -o",
 		}
-	case meta.URL != url && d.Checksum == nil: // equal validators of two URLs prove nothing
+	case meta.URL != url && d.Checksum == nil: // a validator tells versions of one URL apart (R91)
 		return &Error{
 			Kind: File, Err: fmt.Errorf("%s is a part of another URL", p.f.Name()),
 			Next: "start again with --force, or prove with --checksum that both are the same",
@@ -179,7 +179,7 @@ func (p *part) have() (int64, *version) {
 	if p.meta.Validator == "" {
 		return p.size, nil
 	}
-	return p.size, &version{p.meta.Validator, p.meta.Size}
+	return p.size, &version{p.meta.Validator, p.meta.Size, p.meta.Place}
 }
 
 // begin implements output.
@@ -194,7 +194,7 @@ func (p *part) begin(v version) error {
 		}
 		return nil
 	}
-	p.meta.Format, p.meta.Validator, p.meta.Size, p.meta.Boot = sidecarFormat, v.validator, v.size, bootID()
+	p.meta.Format, p.meta.Validator, p.meta.Size, p.meta.Place, p.meta.Boot = sidecarFormat, v.validator, v.size, v.place, bootID()
 	if err := p.meta.write(name); err != nil {
 		return fileError(err, name)
 	}

@@ -21,7 +21,8 @@ const sidecarFormat = 1
 // sidecar says what a .part is a part of.
 type sidecar struct {
 	Format    int    `json:"format"`
-	URL       string `json:"url"` // as the user gave it, without userinfo and fragment
+	URL       string `json:"url"`   // as the user gave it, without userinfo and fragment
+	Place     string `json:"place"` // where redirects led, without the query
 	Validator string `json:"validator"`
 	Size      int64  `json:"size"`   // of the whole object in bytes
 	Synced    int64  `json:"synced"` // bytes that are on the disk for sure

@@ -1,0 +1,286 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/get"
+)
+
+// scripted is a get.Engine that answers each URL path by its status, and with it as content.
+type scripted struct {
+	requests []*engine.Request
+	status   map[string]int
+	then     func() // called in the middle of the content
+}
+
+func (s *scripted) Get(_ context.Context, r *engine.Request) (*engine.Response, error) {
+	s.requests = append(s.requests, r)
+	status, ok := s.status[r.Target.Path]
+	switch {
+	case !ok:
+		status = http.StatusOK
+	case status == 0:
+		return nil, engine.ErrNoLink
+	}
+	return &engine.Response{
+		Status: status, Header: http.Header{}, ContentLength: int64(len(r.Target.Path)), Body: &content{s: r.Target.Path, then: s.then},
+		ID: engine.Identity{Validator: `"v"`, Total: int64(len(r.Target.Path))},
+	}, nil
+}
+
+func (s *scripted) Status() engine.Status {
+	return engine.Status{Links: []engine.LinkStatus{{Name: "wifi", State: "up", Bytes: int64(len(s.requests))}}}
+}
+
+type content struct {
+	s    string
+	then func()
+}
+
+func (c *content) Read(p []byte) (int, error) { return strings.NewReader(c.s).Read(p) }
+
+func (c *content) WriteTo(w io.Writer) (int64, error) {
+	n, err := io.WriteString(w, c.s[:1])
+	if err == nil && c.then != nil {
+		c.then()
+		return int64(n), context.Canceled
+	}
+	var m int
+	if err == nil {
+		m, err = io.WriteString(w, c.s[1:])
+	}
+	return int64(n + m), err
+}
+
+func (c *content) Close() error { return nil }
+
+// fetched is what a command gave to fetch.
+type fetched struct {
+	cfg   config.Config
+	roots *x509.CertPool
+}
+
+// invokeGet runs get with a scripted engine.
+func invokeGet(t *testing.T, e *scripted, args ...string) (f fetched, code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{
+		version: "v9", stdout: &out, stderr: &errs, getenv: func(string) string { return "" },
+		fetch: func(
+			ctx context.Context, cfg config.Config, roots *x509.CertPool, _ *slog.Logger, do func(context.Context, get.Engine) error,
+		) error {
+			f = fetched{cfg, roots}
+			return do(ctx, e)
+		},
+	}
+	code = a.run(t.Context(), append([]string{"get"}, args...))
+	return f, code, out.String(), errs.String()
+}
+
+func TestGetExitCodes(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "old"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := func() *scripted {
+		return &scripted{status: map[string]int{"/404": 404, "/nolink": 0}}
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want string // on stderr
+	}{
+		{"http://h/new", exitOK, "new: 0.0 kB in"},
+		{"--quiet http://h/quiet", exitOK, ""},
+		{"http://h/nolink", exitNetwork, "no usable link"},
+		{"http://h/404", exitServer, "404 Not Found"},
+		{"http://h/old", exitFile, "--force"},
+		{"-o none/x http://h/x", exitFile, "mkdir -p"},
+		{"--checksum sha256:" + strings.Repeat("0", 64) + " http://h/sum", exitChecksum, "the checksum is"},
+		{"ftp://h/", exitUsage, "only http and https"},
+		{"http://h/404 http://h/nolink http://h/third", exitServer, "2 of 3 downloads failed"},
+		{"-o x http://h/a http://h/b", exitUsage, "-d"},
+		{"--checksum sha256:00 http://h/a http://h/b", exitUsage, "one by one"},
+		{"--checksum sha256:00 http://h/a", exitUsage, "64 hexadecimal digits"},
+		{"-o - --json http://h/a", exitUsage, "choose one"},
+		{"-o - --resume http://h/a", exitUsage, "cannot be resumed"},
+		{"-o x -O http://h/a", exitUsage, "-O"},
+		{"-H X http://h/a", exitUsage, "Name: value"},
+		{"-H Range:x http://h/a", exitUsage, "Range"},
+		{"--cacert /none http://h/a", exitUsage, "--cacert"},
+		{"--link a/b http://h/a", exitUsage, "interface name"},
+		{"", exitUsage, "--help"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			args := append([]string{"-d", dir}, strings.Fields(c.args)...)
+			_, code, stdout, stderr := invokeGet(t, e(), args...)
+			if code != c.code || !strings.Contains(stderr, c.want) || c.want == "" && stderr != "" || stdout != "" {
+				t.Errorf("exit code %d, want %d; stdout %q, stderr %q, want %q", code, c.code, stdout, stderr, c.want)
+			}
+		})
+	}
+	for kind, code := range getCodes {
+		if got := exitCode(fmt.Errorf("x: %w", &get.Error{Kind: kind, Err: errors.New("y")})); got != code {
+			t.Errorf("kind %d: %d, want %d", kind, got, code)
+		}
+	}
+}
+
+func TestGetFlags(t *testing.T) {
+	dir := t.TempDir()
+	e := &scripted{}
+	f, code, _, stderr := invokeGet(t, e, "-d", dir, "--link", "wlan0", "-H", "X: a, b", "-H", "X: c", "http://u:p@h:81/a?b")
+	want := config.Default()
+	want.Links, want.LogLevel = []string{"wlan0"}, "warn"
+	if code != exitOK || !reflect.DeepEqual(f.cfg, want) || f.roots != nil {
+		t.Errorf("exit code %d, %s, %+v", code, stderr, f)
+	}
+	r := e.requests[0]
+	if r.Target != (engine.Target{Scheme: "http", Host: "h:81", Addr: "h:81", Path: "/a?b"}) || !r.StartRanged {
+		t.Errorf("%+v", r)
+	}
+	if got := r.Header; got.Get("User-Agent") != "tributary/v9" || !reflect.DeepEqual(got["X"], []string{"a, b", "c"}) ||
+		got.Get("Authorization") != "Basic dTpw" {
+		t.Errorf("%v", got)
+	}
+	e = &scripted{}
+	if _, code, _, stderr = invokeGet(t, e, "-d", dir, "-A", "", "http://h/b"); code != exitOK || e.requests[0].Header["User-Agent"] != nil {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	file := filepath.Join(dir, "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, code, _, stderr = invokeGet(t, e, "-d", dir, "--cacert", file, "http://h/c"); code != exitOK || f.roots == nil {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
+func TestGetJSON(t *testing.T) {
+	dir := t.TempDir()
+	e := &scripted{status: map[string]int{"/404": 404}}
+	_, code, stdout, stderr := invokeGet(t, e, "-d", dir, "--json", "http://u:secret@h/ok", "http://h/404")
+	if code != exitServer || strings.Contains(stdout+stderr, "secret") {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	var got [2]getJSON
+	d := json.NewDecoder(strings.NewReader(stdout))
+	for i := range got {
+		if err := d.Decode(&got[i]); err != nil {
+			t.Fatalf("%v: %q", err, stdout)
+		}
+	}
+	ok, no := got[0], got[1]
+	if ok.URL != "http://u:xxxxx@h/ok" || ok.File != filepath.Join(dir, "ok") || ok.Size != 3 || ok.ExitCode != 0 || ok.Error != "" ||
+		!reflect.DeepEqual(ok.Links, []linkJSON{{Name: "wifi", Bytes: 1}}) {
+		t.Errorf("%+v", ok)
+	}
+	if no.ExitCode != exitServer || !strings.Contains(no.Error, "404") {
+		t.Errorf("%+v", no)
+	}
+}
+
+func TestGetSignals(t *testing.T) {
+	for sig, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		t.Run(sig.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			ctx, stopped := context.WithCancel(t.Context())
+			defer stopped()
+			e := &scripted{}
+			var out, errs bytes.Buffer
+			a := &app{
+				version: "v9", stdout: &out, stderr: &errs, getenv: func(string) string { return "" },
+				fetch: func(
+					ctx context.Context, _ config.Config, _ *x509.CertPool, _ *slog.Logger, do func(context.Context, get.Engine) error,
+				) error {
+					e.then = func() {
+						if err := syscall.Kill(os.Getpid(), sig); err != nil {
+							t.Error(err)
+						}
+						<-ctx.Done()
+					}
+					return do(ctx, e)
+				},
+			}
+			code := a.run(ctx, []string{"get", "-d", dir, "http://h/object", "http://h/never"})
+			if code != want || !strings.Contains(errs.String(), "--resume") || len(e.requests) != 1 {
+				t.Errorf("exit code %d, %q, %d requests", code, errs.String(), len(e.requests))
+			}
+			if _, err := os.Stat(filepath.Join(dir, "object.part.json")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestDisplay(t *testing.T) {
+	t.Run("frame", func(t *testing.T) {
+		f := frame{
+			file: "/a/" + strings.Repeat("x", 40), have: 25e6, size: 50e6, rate: 5e6,
+			each: []linkFrame{{"wifi", "up", 15e6, 3e6}, {"lte", "banned (silence)", 1e6, 0}},
+		}
+		if got, want := f.sum(), " 25.0 MB of 50.0 MB, 40.0 Mbit/s, 6s left"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if n := len([]rune(f.title())); n != maxTitle+1 {
+			t.Errorf("%q", f.title())
+		}
+		for _, want := range []string{"wifi", "24.0 Mbit/s", "15.0 MB  up\n", "banned (silence)\n"} {
+			if !strings.Contains(f.links(), want) {
+				t.Errorf("%q lacks %q", f.links(), want)
+			}
+		}
+		f.size = -1
+		if got, want := f.sum(), " 25.0 MB, 40.0 Mbit/s"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+	t.Run("gauge", func(t *testing.T) {
+		var g gauge
+		now := time.Unix(0, 0)
+		for i := range 20 {
+			rate := g.at(now.Add(time.Duration(i)*time.Second), int64(i)*1000)
+			if want := 1000.0; i > 0 && rate != want {
+				t.Errorf("after %d s: %v", i, rate)
+			}
+		}
+		if rate := g.at(now.Add(100*time.Second), 0); rate != 0 || len(g.samples) != 1 {
+			t.Errorf("after a new start: %v, %d samples", rate, len(g.samples))
+		}
+	})
+	t.Run("lines above bars", func(t *testing.T) {
+		var out bytes.Buffer
+		c := &console{plain: &out}
+		d := newDisplay(c, get.NewMeter(), &scripted{})
+		fmt.Fprintln(c, "a line")
+		d.close()
+		fmt.Fprintln(c, "another")
+		for _, want := range []string{"a line\n", "another\n", "wifi"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%q lacks %q", out.String(), want)
+			}
+		}
+	})
+}

@@ -1,0 +1,186 @@
+package get
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tributary-http/tributary/internal/origin/origintest"
+)
+
+// recorder serves an object at every path but those that lead elsewhere, and keeps what it was asked.
+type recorder struct {
+	object http.Handler
+	to     map[string]string
+
+	mu   sync.Mutex
+	seen []*http.Request
+}
+
+func (s *recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	s.mu.Lock()
+	s.seen = append(s.seen, q)
+	to, ok := s.to[q.URL.Path]
+	s.mu.Unlock()
+	if ok {
+		w.Header().Set("Location", to)
+		w.WriteHeader(http.StatusFound)
+		return
+	}
+	s.object.ServeHTTP(w, q)
+}
+
+func (s *recorder) requests() []*http.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
+}
+
+func TestRedirects(t *testing.T) {
+	o := origintest.Object{Size: mid}
+	start := func(t *testing.T, to map[string]string) (*recorder, string) {
+		h := &recorder{object: serveObject(o), to: to}
+		s := httptest.NewServer(h)
+		t.Cleanup(s.Close)
+		return h, s.URL
+	}
+	secrets := http.Header{
+		"Authorization": {"Bearer t"}, "Cookie": {"a=b"}, "Private-Token": {"p"}, "Accept": {"*/*"}, "User-Agent": {"tributary/9"},
+	}
+
+	t.Run("to the same origin", func(t *testing.T) {
+		h, url := start(t, map[string]string{"/a": "/b?x=1#f", "/b": "c/d.bin"})
+		r := newRig(t, straight, nil)
+		res, err := r.get(t.Context(), url+"/a", Options{Header: secrets})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.isObject("a", o) // the user's URL gives the name, not the server
+		r.bothCarried(res)
+		last := map[string]int{}
+		for _, q := range h.requests() {
+			last[q.URL.Path]++
+			if q.Header.Get("Authorization") == "" || q.Header.Get("Cookie") == "" || q.Header.Get("Referer") != "" {
+				t.Errorf("%s: %v", q.URL, q.Header)
+			}
+		}
+		// The final URL is pinned: each part is asked for there.
+		if last["/a"] != 1 || last["/b"] != 1 || last["/c/d.bin"] < 2 {
+			t.Errorf("%v", last)
+		}
+	})
+	t.Run("to another origin, and back", func(t *testing.T) {
+		// What was dropped on the way does not come back.
+		h2 := &recorder{object: serveObject(o), to: map[string]string{}}
+		s2 := httptest.NewServer(h2)
+		t.Cleanup(s2.Close)
+		first, url := start(t, map[string]string{"/a": s2.URL + "/b"})
+		h2.to["/b"] = url + "/c"
+		r := newRig(t, straight, nil)
+		if _, err := r.get(t.Context(), strings.Replace(url, "//", "//user:secret@", 1)+"/a", Options{Header: secrets}); err != nil {
+			t.Fatal(err)
+		}
+		r.isObject("a", o)
+		for _, q := range append(h2.requests(), first.requests()...) {
+			has := q.Header.Get("Authorization") + q.Header.Get("Cookie") + q.Header.Get("Private-Token")
+			if (has == "") == (q.URL.Path == "/a") || q.Header.Get("User-Agent") != "tributary/9" {
+				t.Errorf("%s: %v", q.URL, q.Header)
+			}
+		}
+	})
+	t.Run("userinfo in a Location is not used", func(t *testing.T) {
+		h, url := start(t, map[string]string{})
+		h.to["/a"] = strings.Replace(url, "//", "//user:secret@", 1) + "/b"
+		r := newRig(t, straight, nil)
+		if _, err := r.get(t.Context(), url+"/a", Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range h.requests() {
+			if q.Header.Get("Authorization") != "" {
+				t.Errorf("%s: %v", q.URL, q.Header)
+			}
+		}
+	})
+	t.Run("in a circle", func(t *testing.T) {
+		h, url := start(t, map[string]string{"/a": "/b", "/b": "/a"})
+		r := newRig(t, straight, nil)
+		_, err := r.get(t.Context(), url+"/a", Options{})
+		r.fails(err, Server, "more than 20 redirects")
+		if n := len(h.requests()); n != maxRedirects+1 {
+			t.Errorf("%d requests", n)
+		}
+		r.holds()
+	})
+	for name, to := range map[string]string{"nowhere": "", "to another scheme": "ftp://example.com/", "to no URL": "http://[::1"} {
+		t.Run(name, func(t *testing.T) {
+			_, url := start(t, map[string]string{"/a": to})
+			r := newRig(t, straight, nil)
+			_, err := r.get(t.Context(), url+"/a", Options{})
+			r.fails(err, Server, "check the URL")
+		})
+	}
+	t.Run("from http to https", func(t *testing.T) {
+		tls, roots := secure(t, true, serveObject(o))
+		_, url := start(t, map[string]string{"/a": tls.URL + "/b"})
+		r := newRig(t, straight, roots)
+		if _, err := r.get(t.Context(), url+"/a", Options{}); err != nil {
+			t.Fatal(err)
+		}
+		r.isObject("a", o)
+	})
+	t.Run("from https to http", func(t *testing.T) {
+		_, url := start(t, nil)
+		tls, roots := secure(t, true, http.RedirectHandler(url+"/b", http.StatusMovedPermanently))
+		r := newRig(t, straight, roots)
+		_, err := r.get(t.Context(), tls.URL+"/a", Options{})
+		r.fails(err, Server, "--allow-downgrade")
+		if _, err := r.get(t.Context(), tls.URL+"/a", Options{AllowDowngrade: true}); err != nil {
+			t.Fatal(err)
+		}
+		r.isObject("a", o)
+	})
+	t.Run("R91 a resume", func(t *testing.T) {
+		first, mirror := newMortal(t), newMortal(t)
+		mirror.well.Store(true)
+		for name, tt := range map[string]struct {
+			to      string
+			sum     *Checksum
+			resumed bool
+		}{
+			"to the same place":            {first.URL() + "?signed=2", nil, true},
+			"to a mirror":                  {mirror.URL(), nil, false},
+			"to a mirror, with a checksum": {mirror.URL(), checksum(t, fmt.Sprintf("sha256:%x", first.Object().SHA256())), true},
+		} {
+			t.Run(name, func(t *testing.T) {
+				first.well.Store(false)
+				h := &recorder{to: map[string]string{"/object": first.URL() + "?signed=1"}}
+				front := httptest.NewServer(h)
+				t.Cleanup(front.Close)
+				r := newRig(t, straight, nil)
+				_, err := r.get(t.Context(), front.URL+"/object", Options{})
+				r.fails(err, Server, "--resume")
+				first.well.Store(true)
+				h.to["/object"] = tt.to
+				res, err := r.get(t.Context(), front.URL+"/object", Options{Resume: true, Checksum: tt.sum})
+				if err != nil || (res.Resumed > 0) != tt.resumed {
+					t.Fatalf("%+v, %v, %q", res, err, r.notes)
+				}
+				r.isObject("object", first.Object())
+			})
+		}
+	})
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			_, url := start(t, nil)
+			s := httptest.NewServer(http.RedirectHandler(url+"/b", status))
+			t.Cleanup(s.Close)
+			r := newRig(t, straight, nil)
+			if _, err := r.get(t.Context(), s.URL+"/a", Options{}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

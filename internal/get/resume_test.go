@@ -1,0 +1,322 @@
+package get
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/origin/origintest"
+)
+
+// mortal is an origin that gives nothing from the middle of its object on, until it is well.
+type mortal struct {
+	*origintest.Server
+	well atomic.Bool
+}
+
+// newMortal starts one; from its recovery on it has the faults.
+func newMortal(t *testing.T, faults ...origintest.Fault) *mortal {
+	return newDying(t, origintest.Status(500), faults...)
+}
+
+// newDying starts one that has the fault death in its second half.
+func newDying(t *testing.T, death origintest.Fault, faults ...origintest.Fault) *mortal {
+	m := &mortal{}
+	late := func(q *origintest.Request) bool {
+		var start int
+		_, err := fmt.Sscanf(q.Range, "bytes=%d-", &start)
+		return err == nil && start >= mid/2
+	}
+	sick := func(*origintest.Request) bool { return !m.well.Load() }
+	// Short answers, so that none reaches from the first half into the second.
+	m.Server = origintest.New(t, origintest.Object{Size: mid},
+		origintest.If(sick, origintest.CapsRanges(32<<10), origintest.If(late, death)),
+		origintest.If(func(q *origintest.Request) bool { return !sick(q) }, faults...))
+	return m
+}
+
+// cut downloads until the origin dies and returns how much is kept.
+func (r *rig) cut(m *mortal, o Options) int64 {
+	r.Helper()
+	_, err := r.get(r.Context(), m.URL(), o)
+	r.fails(err, Server, "object.part", "--resume")
+	r.holds("object.part", "object.part.json")
+	part, err := os.ReadFile(r.path("object.part"))
+	if err != nil || len(part) == 0 || m.Object().Mismatch(part, 0) >= 0 {
+		r.Fatalf("%d bytes are kept, %v", len(part), err)
+	}
+	m.well.Store(true)
+	return int64(len(part))
+}
+
+func TestResume(t *testing.T) {
+	t.Run("R94 after a cut", func(t *testing.T) {
+		s := newMortal(t)
+		r := newRig(t, toNodes(s.Server), nil)
+		kept := r.cut(s, Options{})
+		seen := len(s.Requests())
+		res, err := r.get(t.Context(), s.URL(), Options{Resume: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.isObject("object", s.Object())
+		if res.Resumed != kept || res.Size != mid || len(r.notes) != 0 {
+			t.Errorf("%+v after %d bytes; %q", res, kept, r.notes)
+		}
+		for _, q := range s.Requests()[seen:] {
+			if q.Header.Get("If-Range") != `"v1"` || q.Range == "" {
+				t.Errorf("R94: %s", q.Raw)
+			}
+		}
+		if q := s.Requests()[seen]; !strings.HasPrefix(q.Range, fmt.Sprintf("bytes=%d-", kept)) {
+			t.Errorf("asked for %q after %d bytes", q.Range, kept)
+		}
+	})
+	again := func(name, note string, faults ...origintest.Fault) {
+		t.Run(name, func(t *testing.T) {
+			s := newMortal(t, faults...)
+			r := newRig(t, toNodes(s.Server), nil)
+			r.cut(s, Options{})
+			res, err := r.get(t.Context(), s.URL(), Options{Resume: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := &origintest.Exchange{Object: s.Object(), Request: &origintest.Request{}}
+			for _, f := range faults {
+				f(now)
+			}
+			r.isObject("object", now.Object)
+			if res.Resumed != 0 || len(r.notes) != 1 || !strings.Contains(r.notes[0], note) {
+				t.Errorf("%+v, %q", res, r.notes)
+			}
+		})
+	}
+	again("another version", "changed", origintest.NewVersion())
+	again("R204 another version, If-Range ignored", "changed", origintest.NewVersion(), origintest.IgnoresIfRange())
+	again("R96 another size", "changed", origintest.Truncated(threshold))
+	again("ranges no longer", "cannot go on", origintest.NoRanges())
+	again("R96 another start", "another part", origintest.WrongStart(5))
+	again("R96 no Content-Range", "another part", origintest.NoContentRange())
+	again("no validator any more", "changed", origintest.NoValidator())
+
+	t.Run("nothing is kept without a validator", func(t *testing.T) {
+		dies := origintest.New(t, origintest.Object{Size: mid}, origintest.NoValidator(), origintest.ShortBody(mid/2))
+		r := newRig(t, toNodes(dies), nil)
+		_, err := r.get(t.Context(), dies.URL(), Options{})
+		r.fails(err, Network, "nothing is kept")
+		r.holds()
+	})
+	t.Run("the object changes on the way", func(t *testing.T) {
+		s := newDying(t, origintest.NewVersion(), origintest.NewVersion())
+		r := newRig(t, toNodes(s.Server), nil)
+		_, err := r.get(t.Context(), s.URL(), Options{})
+		r.fails(err, Server, "changed while it was fetched", "--resume")
+		s.well.Store(true)
+		if _, err := r.get(t.Context(), s.URL(), Options{Resume: true}); err != nil {
+			t.Fatal(err)
+		}
+		now := &origintest.Exchange{Object: s.Object()}
+		origintest.NewVersion()(now)
+		r.isObject("object", now.Object)
+	})
+	t.Run("nothing to go on with", func(t *testing.T) {
+		s := origintest.New(t, origintest.Object{Size: mid})
+		r := newRig(t, toNodes(s), nil)
+		if res, err := r.get(t.Context(), s.URL(), Options{Resume: true}); err != nil || res.Resumed != 0 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		r.isObject("object", s.Object())
+	})
+	t.Run("not without being told", func(t *testing.T) {
+		s := newMortal(t)
+		r := newRig(t, toNodes(s.Server), nil)
+		kept := r.cut(s, Options{})
+		_, err := r.get(t.Context(), s.URL(), Options{})
+		r.fails(err, File, "--resume", "--force")
+		if st, err := os.Stat(r.path("object.part")); err != nil || st.Size() != kept {
+			t.Errorf("%v, %v", st, err)
+		}
+		if res, err := r.get(t.Context(), s.URL(), Options{Force: true}); err != nil || res.Resumed != 0 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		r.isObject("object", s.Object())
+	})
+	t.Run("a server that cannot be reached costs nothing", func(t *testing.T) {
+		s := newMortal(t)
+		r := newRig(t, toNodes(s.Server), nil)
+		kept := r.cut(s, Options{})
+		s.Close()
+		_, err := r.get(t.Context(), s.URL(), Options{Resume: true})
+		r.fails(err, Network, fmt.Sprint(kept), "--resume")
+		r.holds("object.part", "object.part.json")
+	})
+	t.Run("complete, but for its end", func(t *testing.T) {
+		s := newMortal(t)
+		r := newRig(t, toNodes(s.Server), nil)
+		r.cut(s, Options{})
+		r.write("object.part", s.Object().Bytes(0, mid))
+		seen := len(s.Requests())
+		sum := checksum(t, fmt.Sprintf("sha256:%x", s.Object().SHA256()))
+		res, err := r.get(t.Context(), s.URL(), Options{Resume: true, Checksum: sum})
+		if err != nil || res.Size != mid || len(s.Requests()) != seen {
+			t.Fatalf("%+v, %v, %d requests", res, err, len(s.Requests())-seen)
+		}
+		r.isObject("object", s.Object())
+	})
+}
+
+func TestTrust(t *testing.T) {
+	// edited cuts a download and changes its sidecar.
+	edited := func(t *testing.T, edit func(*sidecar)) (*rig, *mortal) {
+		s := newMortal(t)
+		r := newRig(t, toNodes(s.Server), nil)
+		r.cut(s, Options{})
+		side, err := readSidecar(r.path("object.part.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit(&side)
+		text, err := json.Marshal(side)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.write("object.part.json", text)
+		return r, s
+	}
+	for _, tt := range []struct {
+		name string
+		edit func(*sidecar)
+		want string // of the error
+	}{
+		{"no validator", func(s *sidecar) { s.Validator = "" }, "not known"},
+		{"another format", func(s *sidecar) { s.Format++ }, "not known"},
+		{"R91 another URL", func(s *sidecar) { s.URL += "?other" }, "another URL"},
+		{"a field in the validator", func(s *sidecar) { s.Validator = "\"v1\"\r\nX: y" }, "not known"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, s := edited(t, tt.edit)
+			_, err := r.get(t.Context(), s.URL(), Options{Resume: true})
+			r.fails(err, File, tt.want, "--force")
+			r.holds("object.part", "object.part.json")
+		})
+	}
+	t.Run("another URL, with a checksum", func(t *testing.T) {
+		r, s := edited(t, func(s *sidecar) { s.URL += "?other" })
+		sum := checksum(t, fmt.Sprintf("sha256:%x", s.Object().SHA256()))
+		res, err := r.get(t.Context(), s.URL(), Options{Resume: true, Checksum: sum})
+		if err != nil || res.Resumed == 0 || res.Checksum != fmt.Sprintf("sha256:%x", s.Object().SHA256()) {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		r.isObject("object", s.Object())
+	})
+	t.Run("no sidecar", func(t *testing.T) {
+		s := origintest.New(t, origintest.Object{Size: mid})
+		r := newRig(t, toNodes(s), nil)
+		r.write("object.part", []byte("somebody's"))
+		_, err := r.get(t.Context(), s.URL(), Options{Resume: true})
+		r.fails(err, File, "not known")
+		if b, _ := os.ReadFile(r.path("object.part")); string(b) != "somebody's" {
+			t.Errorf("%q", b)
+		}
+		if _, err := r.get(t.Context(), s.URL(), Options{Resume: true, Force: true}); err != nil || len(r.notes) != 1 {
+			t.Fatalf("%v, %q", err, r.notes)
+		}
+		r.isObject("object", s.Object())
+	})
+	t.Run("written before the last boot", func(t *testing.T) {
+		const synced = 1000
+		r, s := edited(t, func(s *sidecar) { s.Boot, s.Synced = "another", synced })
+		// What was not synced is zeros now.
+		part, err := os.ReadFile(r.path("object.part"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(part[synced:])
+		r.write("object.part", part)
+		res, err := r.get(t.Context(), s.URL(), Options{Resume: true})
+		if err != nil || res.Resumed != synced {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		r.isObject("object", s.Object())
+	})
+	t.Run("longer than the object", func(t *testing.T) {
+		r, s := edited(t, func(*sidecar) {})
+		r.write("object.part", make([]byte, mid+1))
+		res, err := r.get(t.Context(), s.URL(), Options{Resume: true})
+		if err != nil || res.Resumed != 0 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		r.isObject("object", s.Object())
+	})
+}
+
+// The syncer says in the sidecar how much is on the disk, while bytes go on to come.
+func TestCheckpoint(t *testing.T) {
+	r := newRig(t, straight, nil)
+	d := &download{Getter: &Getter{Options: Options{Dir: r.dir}}, meter: NewMeter()}
+	out, err := d.open("object")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.begin(version{validator: `"v1"`, size: 2 * checkpoint}); err != nil {
+		t.Fatal(err)
+	}
+	block := make([]byte, 1<<20)
+	for range checkpoint/len(block) + 1 {
+		if _, err := out.Write(block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		side, err := readSidecar(r.path("object.part.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if side.Synced == checkpoint {
+			break
+		}
+		<-tick.C
+	}
+	out.abandon()
+	if side, err := readSidecar(r.path("object.part.json")); err != nil || side.Synced != checkpoint+1<<20 || side.Boot != bootID() {
+		t.Errorf("%+v, %v", side, err)
+	}
+}
+
+func TestStopped(t *testing.T) {
+	gate := make(chan struct{})
+	defer close(gate)
+	s := origintest.New(t, origintest.Object{Size: mid}, origintest.StallAfter(threshold/2, gate))
+	r := newRig(t, toNodes(s), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	m := NewMeter()
+	go func() {
+		g := &Getter{Engine: r.engine, Options: Options{Dir: r.dir}}
+		_, err := g.Get(ctx, s.URL(), m)
+		done <- err
+	}()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		if file, have, size := m.Now(); have > 0 && size == mid && file == r.path("object") {
+			break
+		}
+		<-tick.C
+	}
+	cancel()
+	r.fails(<-done, Canceled, "stopped", "object.part", "--resume")
+	r.holds("object.part", "object.part.json")
+	part, err := os.ReadFile(r.path("object.part"))
+	if err != nil || len(part) == 0 || s.Object().Mismatch(part, 0) >= 0 {
+		t.Errorf("%d bytes, %v", len(part), err)
+	}
+}
