@@ -68,18 +68,18 @@ func unreachable(err error, at location) error {
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, engine.ErrNoLink):
-		e.Err, e.Next = err, "an interface must be up, with an address and a default route; name others with --link"
+		e.Err, e.Next = err, "\"tributary links\" shows the links and why they are not used"
 	case untrusted(err):
 		e.Kind, e.Next = Trust, "check the URL; for a private authority, name its certificate with --cacert"
 		if errors.As(err, new(tls.RecordHeaderError)) {
 			e.Next = "check scheme and port: this server does not speak TLS there"
 		}
 	case errors.As(err, &dns), errors.Is(err, link.ErrNoServer):
-		e.Next = "check the spelling of the host, and the DNS servers of the link"
+		e.Next = "check its spelling; \"tributary links\" shows the DNS servers"
 	case errors.As(err, new(*link.BindError)):
-		e.Kind, e.Next = Permission, "the link cannot be used by this user: run it as root, or use another one with --link"
+		e.Kind, e.Next = Permission, "\"tributary doctor\" shows what is missing"
 	case errors.Is(err, link.ErrOffLink):
-		e.Next = "the server is in the network of a link that is not used: name it with --link"
+		e.Next = "the server is in the network of a link that is not used: \"tributary links\" shows why"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Next = "check the port, and that the server runs"
 	case errors.As(err, &attempt) && attempt.Why == transfer.Busy:
