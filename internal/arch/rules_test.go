@@ -13,12 +13,13 @@ var rules = map[string]rule{
 	"cmd/tributary":     {imports: []string{"internal/cli"}},
 	"cmd/tributary-lab": {imports: []string{"*"}, later: true}, // a developers' tool, never in a package
 
-	"internal/cli":    {imports: []string{"internal/config", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link"}},
-	"internal/doctor": {imports: []string{"internal/config", "internal/link"}},
-	"internal/config": {imports: []string{"internal/schedule"}}, // for the names
-	"internal/demo":   {imports: []string{"internal/link"}},
+	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link"}},
+	"internal/control": {},
+	"internal/doctor":  {imports: []string{"internal/config", "internal/link"}},
+	"internal/config":  {imports: []string{"internal/schedule"}}, // for the names
+	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
-		"internal/config", "internal/demo", "internal/engine", "internal/estimate", "internal/health", "internal/link",
+		"internal/config", "internal/control", "internal/demo", "internal/engine", "internal/estimate", "internal/health", "internal/link",
 		"internal/metrics", "internal/origin", "internal/peer", "internal/policy", "internal/proxy", "internal/schedule", "internal/segment",
 		"internal/transfer",
 	}, later: true},

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/daemon"
 	"github.com/tributary-http/tributary/internal/link"
 )
 
@@ -28,12 +29,12 @@ func noProxy(
 }
 
 // noServe is a serve that fails.
-func noServe(context.Context, config.Config, *slog.Logger) error {
+func noServe(context.Context, config.Config, *slog.Logger, daemon.Reloads) error {
 	return errors.New("not served in this test")
 }
 
 // invoke runs the command line with serve in the place of the daemon.
-func invoke(t *testing.T, serve func(context.Context, config.Config, *slog.Logger) error, args ...string) (code int, stdout, stderr string) {
+func invoke(t *testing.T, serve func(context.Context, config.Config, *slog.Logger, daemon.Reloads) error, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app{
@@ -72,7 +73,7 @@ func TestServeFlags(t *testing.T) {
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			var got config.Config
-			serve := func(_ context.Context, cfg config.Config, _ *slog.Logger) error {
+			serve := func(_ context.Context, cfg config.Config, _ *slog.Logger, _ daemon.Reloads) error {
 				got = cfg
 				return nil
 			}
@@ -85,7 +86,7 @@ func TestServeFlags(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	never := func(context.Context, config.Config, *slog.Logger) error {
+	never := func(context.Context, config.Config, *slog.Logger, daemon.Reloads) error {
 		t.Error("served")
 		return nil
 	}
@@ -156,7 +157,7 @@ func TestPortInUse(t *testing.T) {
 	}
 	defer l.Close()
 	for _, flag := range []string{"--listen", "--admin"} {
-		serve := func(_ context.Context, c config.Config, _ *slog.Logger) error {
+		serve := func(_ context.Context, c config.Config, _ *slog.Logger, _ daemon.Reloads) error {
 			addr := c.Listen
 			if flag == "--admin" {
 				addr = c.Admin
@@ -183,7 +184,7 @@ func TestSignals(t *testing.T) {
 		}
 	}
 	t.Run("first drains", func(t *testing.T) {
-		serve := func(ctx context.Context, _ config.Config, _ *slog.Logger) error {
+		serve := func(ctx context.Context, _ config.Config, _ *slog.Logger, _ daemon.Reloads) error {
 			term()
 			<-ctx.Done()
 			return nil
@@ -195,7 +196,7 @@ func TestSignals(t *testing.T) {
 	t.Run("second kills", func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		serve := func(ctx context.Context, _ config.Config, _ *slog.Logger) error {
+		serve := func(ctx context.Context, _ config.Config, _ *slog.Logger, _ daemon.Reloads) error {
 			term()
 			<-ctx.Done()
 			term()
@@ -216,7 +217,7 @@ func TestSignals(t *testing.T) {
 }
 
 func TestLogLevel(t *testing.T) {
-	serve := func(_ context.Context, _ config.Config, log *slog.Logger) error {
+	serve := func(_ context.Context, _ config.Config, log *slog.Logger, _ daemon.Reloads) error {
 		log.Info("told")
 		log.Debug("whispered")
 		return nil

@@ -22,8 +22,8 @@ func Main(args []string, version string) int {
 		version = builtFrom()
 	}
 	a := &app{version: version, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start, candidates: daemon.Candidates}
-	a.serve = func(ctx context.Context, cfg config.Config, log *slog.Logger) error {
-		return daemon.Run(ctx, cfg, version, log)
+	a.serve = func(ctx context.Context, cfg config.Config, log *slog.Logger, reloads daemon.Reloads) error {
+		return daemon.Run(ctx, cfg, version, log, reloads)
 	}
 	a.fetch = func(
 		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, get.Engine) error,
@@ -31,6 +31,7 @@ func Main(args []string, version string) int {
 		return daemon.Fetch(ctx, cfg, roots, log, func(ctx context.Context, e *engine.Engine) error { return do(ctx, e) })
 	}
 	a.terminal = os.Getenv("TERM") != "dumb" && cwriter.IsTerminal(int(os.Stderr.Fd()))
+	a.outTerminal = os.Getenv("TERM") != "dumb" && cwriter.IsTerminal(int(os.Stdout.Fd()))
 	return a.run(context.Background(), args)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/daemon"
 	"github.com/tributary-http/tributary/internal/demo"
 	"github.com/tributary-http/tributary/internal/get"
 	"github.com/tributary-http/tributary/internal/link"
@@ -24,8 +25,8 @@ type app struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 
-	// serve runs the proxy until ctx is cancelled, then drains. An error of listening is or wraps a *net.OpError.
-	serve func(ctx context.Context, cfg config.Config, log *slog.Logger) error
+	// serve runs the proxy until ctx is cancelled, then drains; it takes on other settings when reloads wants it. An error of listening is or wraps a *net.OpError.
+	serve func(ctx context.Context, cfg config.Config, log *slog.Logger, reloads daemon.Reloads) error
 	// fetch runs do with an engine that has all links.
 	fetch func(
 		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, get.Engine) error,
@@ -34,6 +35,8 @@ type app struct {
 	candidates func(config.Config) ([]link.Candidate, *link.Resolver, error)
 	// terminal says that stderr is one: bars can be drawn.
 	terminal bool
+	// outTerminal says that stdout is one.
+	outTerminal bool
 	// proxy starts the proxy of the demo.
 	proxy demo.Proxy
 }
@@ -80,7 +83,7 @@ func (a *app) root(started *bool) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetGlobalNormalizationFunc(normalize)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.serveCommand(), a.getCommand(), a.linksCommand(), a.doctorCommand(), a.demoCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.getCommand(), a.linksCommand(), a.doctorCommand(), a.statusCommand(), a.demoCommand(), a.versionCommand())
 	return root
 }
 

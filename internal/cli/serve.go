@@ -6,11 +6,14 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/daemon"
 	"github.com/tributary-http/tributary/internal/doctor"
 )
 
@@ -26,7 +29,8 @@ The links are found by themselves: interfaces that are up, have an address and a
 bridges and container devices are used only if named by --link.
 
 Settings come from --config FILE, by default $XDG_CONFIG_HOME/tributary/config.toml if it exists, and flags win over
-the file. What the file alone has are the [link.NAME] tables.
+the file. What the file alone has are the [link.NAME] tables. SIGHUP makes it read the file again: other links and
+another log level are taken on at once, everything or nothing; the rest needs a restart.
 
 ` + exitCodes,
 		Example: `  tributary serve
@@ -45,12 +49,21 @@ the file. What the file alone has are the [link.NAME] tables.
 			if err := noUpstream(cfg, a.getenv); err != nil {
 				return usageError{err}
 			}
-			log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: cfg.Level()}))
+			level := new(slog.LevelVar)
+			level.Set(cfg.Level())
+			log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+			hup := make(chan os.Signal, 1)
+			signal.Notify(hup, syscall.SIGHUP)
+			defer signal.Stop(hup)
+			reloads := daemon.Reloads{
+				Wanted: hup, Level: level,
+				Load: func() (config.Config, error) { return flags.config(cmd, a.getenv) },
+			}
 			draining := func(s os.Signal) {
 				log.Info("draining: a second signal ends at once", "signal", s.String())
 			}
 			return explain(untilSignaled(cmd.Context(), draining, func(ctx context.Context) error {
-				return a.serve(ctx, cfg, log)
+				return a.serve(ctx, cfg, log, reloads)
 			}), cfg)
 		},
 	}

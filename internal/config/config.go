@@ -14,6 +14,8 @@ type Config struct {
 	Listen string `toml:"listen"`
 	// Admin is the address of the read-only HTTP pages: metrics and health. "" = none.
 	Admin string `toml:"admin"`
+	// Control is the path of the Unix socket for tributary status; AutoControl = in the user's runtime folder, "" = none.
+	Control string `toml:"control"`
 	// AllowRemote permits Listen and Admin to be reachable from other machines. Everyone who reaches them can use the
 	// links.
 	AllowRemote bool `toml:"allow_remote"`
@@ -69,11 +71,15 @@ type Link struct {
 	Metered *bool `toml:"metered"`
 }
 
+// AutoControl as Control leaves the place of the socket to Tributary.
+const AutoControl = "auto"
+
 // Default returns the configuration of a user who sets nothing.
 func Default() Config {
 	return Config{
 		Listen:         "127.0.0.1:8080",
 		Admin:          "127.0.0.1:9091",
+		Control:        AutoControl,
 		ConnectPorts:   []uint16{443},
 		Scheduler:      schedule.Default,
 		Alg3:           "guarded",

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ func (c Config) Validate() error {
 		}
 	}
 
+	if c.Control != "" && c.Control != AutoControl && !filepath.IsAbs(c.Control) {
+		p.add("control: %q is no absolute path; \"auto\" leaves the place to Tributary, \"\" means none", c.Control)
+	}
 	if _, err := c.Users(os.Getuid()); err != nil {
 		p = append(p, err)
 	}

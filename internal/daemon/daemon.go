@@ -29,7 +29,10 @@ type dialFunc = func(ctx context.Context, l link.Link, network, addr string) (ne
 
 // Daemon is the proxy with everything it needs.
 type Daemon struct {
-	outward
+	*outward
+	version string
+	reloads Reloads
+	tally   tally
 	plain   *origin.Plain
 	proxy   *proxy.Proxy
 	metrics *metrics.Metrics
@@ -37,7 +40,7 @@ type Daemon struct {
 }
 
 func newDaemon(cfg config.Config, log *slog.Logger, source link.Source) *Daemon {
-	d := &Daemon{outward: outward{cfg: cfg, log: log, source: source}}
+	d := &Daemon{outward: newOutward(cfg, log, source)}
 	d.reach.Allow, d.reach.DenyPrivate, d.reach.Own = cfg.Destinations(), cfg.DenyPrivate, d.own.has
 	return d
 }
@@ -53,11 +56,12 @@ func saveMemory() {
 	}
 }
 
-// Run serves until ctx is cancelled, then lets running requests end. An error of listening is a *net.OpError.
-func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger) error {
+// Run serves until ctx is cancelled, then lets running requests end. It tells systemd about it (Type=notify-reload). An error of listening is a *net.OpError.
+func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
 	saveMemory()
 	d := newDaemon(cfg, log, &link.Netlink{Options: options(cfg)})
-	if err := d.build(d.dialer(link.Device{}).DialContext, version); err != nil {
+	d.reloads = reloads
+	if err := d.build(d.dialing(link.Device{}), version); err != nil {
 		return err
 	}
 	checkFiles(log)
@@ -66,9 +70,10 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 
 // build makes the parts.
 func (d *Daemon) build(dial dialFunc, version string) error {
+	d.version = version
 	// Metrics read the engine's status, and the engine tells metrics its events.
 	d.metrics = metrics.New(version, func() engine.Status { return d.engine.Status() })
-	if err := d.connect(dial, nil, d.linkDown, d.metrics, newJournal(d.log)); err != nil {
+	if err := d.connect(dial, nil, d.linkDown, d.metrics, &d.tally, newJournal(d.log)); err != nil {
 		return err
 	}
 	users, err := d.cfg.Users(os.Getuid())
@@ -77,7 +82,7 @@ func (d *Daemon) build(dial dialFunc, version string) error {
 	}
 	d.plain = origin.NewPlain(dial, d.engine.Ranked, nil)
 	d.proxy = proxy.New(proxy.Config{
-		Getter: d.engine, Plain: d.plain, Policy: policy.Policy{}, Self: d.own.has, Observer: d.metrics, Log: d.log,
+		Getter: d.engine, Plain: d.plain, Policy: policy.Policy{}, Self: d.own.has, Observer: observers{d.metrics, &d.tally}, Log: d.log,
 		Owner: peer.Owner, Users: users, TunnelPorts: d.cfg.ConnectPorts,
 	})
 	return nil
@@ -106,11 +111,22 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		d.own.add(admin.Addr())
 	}
 
-	stop, err := d.start(ctx) // requests drain over links that still work
-	if err != nil {
+	closeAll := func() {
 		ln.Close()
 		if admin != nil {
 			admin.Close()
+		}
+	}
+	ctl, err := d.listenControl()
+	if err != nil {
+		closeAll()
+		return err
+	}
+	stop, err := d.start(ctx) // requests drain over links that still work
+	if err != nil {
+		closeAll()
+		if ctl != nil {
+			ctl.Close()
 		}
 		return err
 	}
@@ -118,7 +134,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	defer parts.Wait()
 	defer stop()
 
-	failed := make(chan error, 2)
+	failed := make(chan error, 3)
 	front := proxy.NewServer(d.proxy)
 	parts.Go(func() { failed <- front.Serve(ln) })
 	servers := []*http.Server{front}
@@ -127,16 +143,48 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		parts.Go(func() { failed <- back.Serve(admin) })
 		servers = append(servers, back)
 	}
+	if ctl != nil {
+		status := &http.Server{Handler: d.controlHandler(ln.Addr()), ReadHeaderTimeout: 10 * time.Second}
+		parts.Go(func() { failed <- status.Serve(ctl) })
+		defer status.Close() // to the end: a drain can be watched
+	}
 	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "scheduler", d.cfg.Scheduler)
 	if ready != nil {
 		ready(ln.Addr())
 	}
-	select {
-	case <-ctx.Done():
-		err = nil
-	case err = <-failed:
-	}
+	notify(notifyReady)
+	err = d.until(ctx, failed)
+	notify(notifyStopping)
 	return errors.Join(err, d.drain(servers))
+}
+
+// until waits for the end of ctx or a failure, and reloads when that is wanted.
+func (d *Daemon) until(ctx context.Context, failed <-chan error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return err
+		case <-d.reloads.Wanted:
+			notify(notifyReloading())
+			if err := d.reload(d.reloads); err != nil {
+				d.log.Error("not reloaded", "error", err)
+			} else {
+				d.log.Info("reloaded")
+			}
+			notify(notifyReady)
+		}
+	}
+}
+
+// observers tells all of them.
+type observers []engine.Observer
+
+func (all observers) Observe(e engine.Event) {
+	for _, o := range all {
+		o.Observe(e)
+	}
 }
 
 // drain lets running requests and tunnels end.

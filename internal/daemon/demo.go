@@ -14,7 +14,7 @@ import (
 // Start runs the proxy on a free port of loopback over the given links, connecting by dial; stop ends it and waits.
 func Start(ctx context.Context, links []link.Link, dial dialFunc) (proxyURL string, stop func(), err error) {
 	cfg := config.Default()
-	cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
+	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
 	return StartWith(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), link.NewStatic(links...), dial)
 }
 

@@ -24,7 +24,7 @@ func Fetch(
 ) error {
 	saveMemory()
 	o := newFetch(cfg, log, &link.Netlink{Options: options(cfg)})
-	return o.fetch(ctx, o.dialer(link.Device{}).DialContext, roots, do)
+	return o.fetch(ctx, o.dialing(link.Device{}), roots, do)
 }
 
 // everywhere is every address. Whoever runs a command may reach what it can reach; what a proxy denies, it denies to others
@@ -32,7 +32,7 @@ func Fetch(
 var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
 func newFetch(cfg config.Config, log *slog.Logger, source link.Source) *outward {
-	o := &outward{cfg: cfg, log: log, source: source}
+	o := newOutward(cfg, log, source)
 	o.reach.Allow = everywhere
 	return o
 }

@@ -5,8 +5,10 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/engine"
@@ -18,18 +20,39 @@ import (
 // outward is what leads to origins: links, connections and the engine. The proxy and the command line's own downloads have
 // one each.
 type outward struct {
-	cfg    config.Config
+	cfg    config.Config // as at the start; follow and dials go by live
 	log    *slog.Logger
 	source link.Source
 	reach  link.Destinations
 	pool   *origin.Pool
 	engine *engine.Engine
 	found  chan struct{} // closed by follow when there is a link to use
+
+	live       atomic.Pointer[config.Config]
+	binder     link.Binder // nil = the dial function does not come from dialer
+	dials      atomic.Pointer[link.Dialer]
+	reconsider chan struct{} // live is another: follow looks again at what it has
+}
+
+func newOutward(cfg config.Config, log *slog.Logger, source link.Source) *outward {
+	o := &outward{cfg: cfg, log: log, source: source, reconsider: make(chan struct{}, 1)}
+	o.live.Store(&cfg)
+	return o
+}
+
+// dialing returns what connects by the dialer of the live configuration.
+func (o *outward) dialing(b link.Binder) dialFunc {
+	o.binder = b
+	o.dials.Store(o.dialer(b))
+	return func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
+		return o.dials.Load().DialContext(ctx, l, network, addr)
+	}
 }
 
 // dialer returns what all connections to origins are made with: it goes where reach allows.
 func (o *outward) dialer(b link.Binder) *link.Dialer {
-	resolver := &link.Resolver{Binder: b, AllLinksAllowed: len(o.cfg.Links) == 0 && !anyDisabled(o.cfg)}
+	cfg := o.live.Load()
+	resolver := &link.Resolver{Binder: b, AllLinksAllowed: len(cfg.Links) == 0 && !anyDisabled(*cfg)}
 	return &link.Dialer{Binder: b, Resolver: resolver, Allow: o.reach.Check}
 }
 
@@ -70,12 +93,24 @@ func (o *outward) start(ctx context.Context) (stop func(), err error) {
 
 // follow tells the engine which links there are, until the source ends.
 func (o *outward) follow(links <-chan []link.Link, first chan<- struct{}) {
-	var before []link.Link
+	var before, all []link.Link
 	found := false
-	for all := range links {
+	for {
+		select {
+		case now, ok := <-links:
+			if !ok {
+				return
+			}
+			all = now
+		case <-o.reconsider:
+			if first != nil {
+				continue // the links are not known yet
+			}
+		}
+		cfg := o.live.Load()
 		var use []link.Link
 		for _, l := range all {
-			if o.cfg.Allows(l.Name) {
+			if cfg.Allows(l.Name) {
 				use = append(use, l)
 			}
 		}

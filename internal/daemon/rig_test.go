@@ -58,7 +58,7 @@ func named(names ...string) []link.Link {
 
 func settings() config.Config {
 	cfg := config.Default()
-	cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
+	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
 	cfg.Threshold = threshold
 	return cfg
 }

@@ -74,6 +74,10 @@ func (r *run) count(now time.Time, e transfer.Event, total, waste int64) {
 	s := r.slot(f.link)
 	s.lastByte.Store(now.UnixNano())
 	s.bytes.Add(total2 - total)
+	for len(r.brought) <= int(f.link) {
+		r.brought = append(r.brought, 0)
+	}
+	r.brought[f.link] += total2 - total
 	s.waste.Add(waste2 - waste)
 	r.e.observe(Event{Kind: EventReceived, At: now, Transfer: r.id, Link: s.name, Bytes: total2 - total, Waste: waste2 - waste})
 }
@@ -168,7 +172,13 @@ func (r *run) report(now time.Time) {
 		if size == transfer.Unknown {
 			size = -1
 		}
-		r.status.Store(&TransferStatus{ID: r.id, Size: size, Head: r.m.Head(), Window: r.m.Reorder(), Held: r.m.Held(), Started: r.began})
+		links := make([]LinkBytes, 0, len(r.brought))
+		for i, n := range r.brought {
+			if n > 0 {
+				links = append(links, LinkBytes{r.slot(int8(i)).name, n})
+			}
+		}
+		r.status.Store(&TransferStatus{ID: r.id, Size: size, Head: r.m.Head(), Window: r.m.Reorder(), Held: r.m.Held(), Started: r.began, Links: links})
 	}
 }
 

@@ -72,6 +72,13 @@ type TransferStatus struct {
 	Window     int64 // reorder window in bytes
 	Held       int64 // bytes received beyond Head
 	Started    time.Time
+	Links      []LinkBytes // that have brought something
+}
+
+// LinkBytes is what a link brought of a transfer, second copies included.
+type LinkBytes struct {
+	Name  string
+	Bytes int64
 }
 
 // EventKind says what an Event tells.

@@ -52,6 +52,7 @@ type run struct {
 	shrink   bool // the share may have to give something back
 	links    int
 	slots    []*slot
+	brought  []int64 // bytes by link
 	interim  gate
 	lanes    map[uint32]*lane
 	fetches  map[uint32]*fetch

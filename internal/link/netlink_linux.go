@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -13,7 +14,30 @@ import (
 
 // Netlink is the Source that asks the Linux kernel. It observes the network namespace of the thread that calls Watch.
 type Netlink struct {
-	Options Options
+	Options Options // at first; see SetOptions
+
+	mu      sync.Mutex
+	later   *Options
+	changed chan<- struct{} // tells Watch to look again
+}
+
+// SetOptions replaces the options; a running Watch looks again at once.
+func (n *Netlink) SetOptions(o Options) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.later = &o
+	if n.changed != nil {
+		give(n.changed)
+	}
+}
+
+func (n *Netlink) options() Options {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.later != nil {
+		return *n.later
+	}
+	return n.Options
 }
 
 // List returns every interface with the decision on it, links first, for people to read.
@@ -27,7 +51,7 @@ func (n *Netlink) List() ([]Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return candidates(all, n.Options), nil
+	return candidates(all, n.options()), nil
 }
 
 // Watch implements [Source]. A loss (interface down or gone, address or route removed) is sent at once, anything else
@@ -46,7 +70,7 @@ func (n *Netlink) Watch(ctx context.Context) (<-chan []Link, error) {
 	}
 	look := func() ([]Link, error) {
 		all, err := k.interfaces()
-		return links(all, n.Options), err
+		return links(all, n.options()), err
 	}
 	first, err := look()
 	if err != nil {
@@ -55,15 +79,19 @@ func (n *Netlink) Watch(ctx context.Context) (<-chan []Link, error) {
 		return nil, err
 	}
 	out := make(chan []Link)
-	go serve(ctx, sock, k, first, look, out)
+	h := newHints()
+	n.mu.Lock()
+	n.changed = h.set
+	n.mu.Unlock()
+	give(h.set) // they may have been set since the first look
+	go serve(ctx, sock, k, h, first, look, out)
 	return out, nil
 }
 
 // serve owns the two sockets and the reader of events.
-func serve(ctx context.Context, sock *nl.NetlinkSocket, k *kernel, first []Link, look func() ([]Link, error), out chan []Link) {
+func serve(ctx context.Context, sock *nl.NetlinkSocket, k *kernel, h hints, first []Link, look func() ([]Link, error), out chan []Link) {
 	defer close(out)
 	defer k.close()
-	h := newHints()
 	go readEvents(sock, h)
 	watch(ctx, h, first, look, out)
 	sock.Close()

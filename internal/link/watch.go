@@ -15,11 +15,12 @@ const (
 type hints struct {
 	lost   chan struct{} // something may be gone: look now
 	gained chan struct{} // something may be new: look when it has settled
+	set    chan struct{} // what to look for is another: look now, and take it as it is
 	dead   chan struct{} // closed when no event can come any more
 }
 
 func newHints() hints {
-	return hints{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})}
+	return hints{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})}
 }
 
 // give notes a hint without waiting: one that was not taken yet says the same.
@@ -63,6 +64,12 @@ func watch(ctx context.Context, h hints, first []Link, look func() ([]Link, erro
 			arm(settle)
 		case <-h.gained:
 			arm(settle)
+		case <-h.set:
+			if now, err := look(); err == nil {
+				shown = now
+			} else {
+				arm(settle)
+			}
 		case <-dead:
 			dead = nil
 			arm(settle)

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/control"
+)
+
+// refresh is how often the live view is drawn.
+const refresh = time.Second
+
+func (a *app) statusCommand() *cobra.Command {
+	var file, socket string
+	var once, js bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show the links and downloads of the running proxy",
+		Long: `Show the links (state, goodput, round trip time, what they carried, waste, bans), the running downloads and the memory
+of the proxy that runs, every second until Ctrl-C; where the output is no terminal, or with --once, one time. Downloads
+have numbers, not names: what they fetch is nobody's business.
+
+It asks over the Unix socket that serve listens on: key control of the configuration, by default in
+$XDG_RUNTIME_DIR/tributary, and then the one of the system's service.
+
+` + exitCodes,
+		Example: `  tributary status
+  tributary status --once
+  tributary status --json | jq .links`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			paths, err := a.sockets(file, socket)
+			if err != nil {
+				return usageError{err}
+			}
+			client, first, err := connect(cmd.Context(), paths)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			switch live := a.outTerminal && !once; {
+			case js && !live:
+				return printJSON(a.stdout, first)
+			case js:
+				return watch(cmd.Context(), client, first, func(s, _ control.Status) error { return json.NewEncoder(a.stdout).Encode(s) })
+			case !live:
+				return printStatus(a.stdout, first, control.Status{})
+			}
+			return watch(cmd.Context(), client, first, func(s, before control.Status) error {
+				var page strings.Builder
+				if err := printStatus(&page, s, before); err != nil {
+					return err
+				}
+				// Home, each line cleared behind its end, then the rest of the screen (ECMA-48).
+				_, err := io.WriteString(a.stdout, "\x1b[H"+strings.ReplaceAll(page.String(), "\n", "\x1b[K\n")+"\x1b[J")
+				return err
+			})
+		},
+	}
+	c.Flags().StringVar(&file, "config", "", "read settings from `FILE`, as serve does")
+	c.Flags().StringVar(&socket, "control", "", "ask over the socket at `PATH`")
+	c.Flags().BoolVar(&once, "once", false, "print once and end")
+	c.Flags().BoolVar(&js, "json", false, "print JSON; on a terminal, without --once, a line each second")
+	return c
+}
+
+// sockets returns where the proxy may listen, the likeliest place first.
+func (a *app) sockets(file, socket string) ([]string, error) {
+	if socket != "" {
+		return []string{socket}, nil
+	}
+	cfg, err := config.Load(file, a.getenv)
+	switch {
+	case err != nil:
+		return nil, err
+	case cfg.Control == "":
+		return nil, errors.New(`the configuration says control = "": the proxy has no socket to ask`)
+	case cfg.Control != config.AutoControl:
+		return []string{cfg.Control}, nil
+	}
+	paths := []string{control.Path(a.getenv, os.Getuid(), os.TempDir())}
+	if paths[0] != control.System {
+		paths = append(paths, control.System)
+	}
+	return paths, nil
+}
+
+// connect asks the first proxy that listens.
+func connect(ctx context.Context, paths []string) (client *control.Client, s control.Status, err error) {
+	var first error
+	for _, p := range paths {
+		client = control.NewClient(p)
+		if s, err = client.Status(ctx); err == nil {
+			return client, s, nil
+		}
+		client.Close()
+		if first == nil || errors.Is(first, control.ErrNotRunning) && !errors.Is(err, control.ErrNotRunning) {
+			first = err
+		}
+	}
+	return nil, s, first
+}
+
+// watch shows the state until ctx ends or the proxy does.
+func watch(ctx context.Context, c *control.Client, first control.Status, show func(s, before control.Status) error) error {
+	tick := time.NewTicker(refresh)
+	defer tick.Stop()
+	var before control.Status
+	for s := first; ; {
+		if err := show(s, before); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		next, err := c.Status(ctx)
+		if err != nil {
+			return err
+		}
+		before, s = s, next
+	}
+}
+
+// printStatus prints s; rates of downloads are those since before.
+func printStatus(w io.Writer, s, before control.Status) error {
+	fmt.Fprintf(w, "tributary %s, process %d, on %s, up %s\n\n", s.Version, s.PID, s.Listen, s.At.Sub(s.Started).Round(time.Second))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "LINK\tSTATE\tGOODPUT\tRTT\tBYTES\tWASTE\tBANS")
+	for _, l := range s.Links {
+		state := l.State
+		if l.Reason != "" {
+			state += " (" + l.Reason + ")"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", l.Name, state, bitRate(l.Goodput), roundTrip(l.RTT), size(l.Bytes), size(l.Waste), l.Bans)
+	}
+	if len(s.Links) == 0 {
+		fmt.Fprintln(t, "none; see: tributary links")
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if len(s.Transfers) > 0 {
+		fmt.Fprintln(t, "DOWNLOAD\tDONE\tOF\tRATE\tHELD\tBY LINK")
+		for _, x := range s.Transfers {
+			of, done := "?", size(x.Head)
+			if x.Size > 0 {
+				of, done = size(x.Size), fmt.Sprintf("%s %3.0f%%", size(x.Head), 100*float64(x.Head)/float64(x.Size))
+			}
+			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", x.ID, done, of, rateSince(x, s, before), size(x.Held), byLink(x.Links))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	_, err := fmt.Fprintf(w, "%d downloads over all links are done, %d requests went over one link, %d tunnels are open\nmemory: %s held, %s granted of %s\n",
+		s.Ended, s.Passed, s.Tunnels, size(s.Budget.Held), size(s.Budget.Granted), size(s.Budget.Total))
+	return err
+}
+
+// rateSince returns the rate of a download since before, at first since its start.
+func rateSince(x control.Transfer, s, before control.Status) string {
+	for _, b := range before.Transfers {
+		if took := s.At.Sub(before.At).Seconds(); b.ID == x.ID && took > 0 {
+			return bitRate(float64(x.Head-b.Head) / took)
+		}
+	}
+	if x.Seconds <= 0 {
+		return "-"
+	}
+	return bitRate(float64(x.Head) / x.Seconds)
+}
+
+func byLink(all []control.LinkShare) string {
+	total := int64(0)
+	for _, l := range all {
+		total += l.Bytes
+	}
+	var parts []string
+	for _, l := range all {
+		parts = append(parts, fmt.Sprintf("%s %.0f%%", l.Link, 100*float64(l.Bytes)/float64(max(total, 1))))
+	}
+	return or(strings.Join(parts, ", "))
+}
+
+func bitRate(bytes float64) string {
+	switch bits := 8 * bytes; {
+	case bits >= 1e6:
+		return fmt.Sprintf("%.1f Mbit/s", bits/1e6)
+	case bits > 0:
+		return fmt.Sprintf("%.0f kbit/s", bits/1e3)
+	}
+	return "-"
+}
+
+func roundTrip(seconds float64) string {
+	if seconds == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f ms", 1e3*seconds)
+}
+
+func size(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d B", n)
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/control"
+)
+
+// proxyAt lets a proxy of which s is the status listen on a control socket at path.
+func proxyAt(t *testing.T, path string, s control.Status) {
+	t.Helper()
+	l, err := control.Listen(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(s) })}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(l) }()
+	t.Cleanup(func() { server.Close(); <-done })
+}
+
+func status(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{version: "v9", stdout: &out, stderr: &errs, serve: noServe, proxy: noProxy, getenv: func(n string) string { return env[n] }}
+	code = a.run(t.Context(), append([]string{"status"}, args...))
+	return code, out.String(), errs.String()
+}
+
+func TestStatus(t *testing.T) {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	s := control.Status{
+		Version: "v9", PID: 77, Listen: "127.0.0.1:8080", Started: at, At: at.Add(90 * time.Second), Tunnels: 3, Ended: 5, Passed: 7,
+		Links: []control.Link{
+			{Name: "wlan0", State: "up", Goodput: 10e6, RTT: 0.012, Bytes: 1_500_000_000, Waste: 2000},
+			{Name: "wwan0", State: "banned", Reason: "silent", Bans: 2},
+		},
+		Transfers: []control.Transfer{{
+			ID: 4, Size: 50_000_000, Head: 20_000_000, Held: 1_000_000, Seconds: 2,
+			Links: []control.LinkShare{{Link: "wlan0", Bytes: 15_000_000}, {Link: "wwan0", Bytes: 5_000_000}},
+		}},
+		Budget: control.Budget{Total: 64 << 20, Granted: 16 << 20, Held: 1 << 20},
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "tributary", "control.sock")
+	env := map[string]string{"XDG_RUNTIME_DIR": dir}
+	if code, _, errs := status(t, env, "--control", path); code != 1 || !strings.Contains(errs, "tributary serve") {
+		t.Errorf("nothing runs: code %d, %s", code, errs)
+	}
+	proxyAt(t, path, s)
+	code, out, errs := status(t, env, "--once")
+	if code != 0 || errs != "" {
+		t.Fatalf("code %d, %s", code, errs)
+	}
+	for _, want := range []string{
+		"tributary v9, process 77, on 127.0.0.1:8080, up 1m30s",
+		"wlan0  up               80.0 Mbit/s  12 ms  1.50 GB  2 kB   0\n",
+		"wwan0  banned (silent)  -            -      0 B      0 B    2\n",
+		"4         20.0 MB  40%  50.0 MB  80.0 Mbit/s  1.0 MB  wlan0 75%, wwan0 25%\n",
+		"5 downloads over all links are done, 7 requests went over one link, 3 tunnels are open",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	code, out, _ = status(t, env, "--json")
+	var got control.Status
+	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil || got.Links[1].Bans != 2 {
+		t.Errorf("code %d, %v:\n%s", code, err, out)
+	}
+
+	file := filepath.Join(dir, "c.toml")
+	if err := os.WriteFile(file, []byte(`control = ""`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := status(t, env, "--config", file); code != 2 || !strings.Contains(errs, "no socket") {
+		t.Errorf("without a socket: code %d, %s", code, errs)
+	}
+}

@@ -1,0 +1,59 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+// ErrNotRunning says that no proxy listens on the socket.
+var ErrNotRunning = errors.New("no tributary is running here: start it with  tributary serve")
+
+// Client asks a running proxy.
+type Client struct {
+	path string
+	http http.Client
+}
+
+// NewClient returns a client for the socket at path.
+func NewClient(path string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", path)
+	}
+	return &Client{path: path, http: http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: 5 * time.Second}}
+}
+
+// Close gives up the connection.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Status asks for the state of everything. The error is ErrNotRunning if nobody listens.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://control"+StatusPath, nil)
+	if err != nil {
+		return Status{}, err
+	}
+	resp, err := c.http.Do(req)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return Status{}, fmt.Errorf("%w (nothing listens on %s)", ErrNotRunning, c.path)
+	case err != nil:
+		return Status{}, fmt.Errorf("ask the running tributary: %w", err)
+	}
+	defer resp.Body.Close()
+	var s Status
+	if resp.StatusCode != http.StatusOK {
+		return s, fmt.Errorf("ask the running tributary: status %s", resp.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&s); err != nil {
+		return s, fmt.Errorf("ask the running tributary: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,121 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Listen makes the socket, mode 0600, and its folder, if missing, mode 0700. A socket that a dead process left behind is
+// replaced; one that answers is another proxy's. Connections of other users than the own and root are closed at once.
+func Listen(path string, log *slog.Logger) (net.Listener, error) {
+	dir := filepath.Dir(path)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	if err := checkFolder(dir, os.Getuid()); err != nil {
+		return nil, err
+	}
+	if err := removeStale(path); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	return &guarded{Listener: l, uid: uint32(os.Getuid()), log: log}, nil
+}
+
+// checkFolder refuses a folder in which others could put a socket of theirs.
+func checkFolder(dir string, uid int) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	owner := info.Sys().(*syscall.Stat_t).Uid
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("control socket: %s is no folder: remove it, or choose another place with the key control", dir)
+	case int(owner) != uid && owner != 0:
+		return fmt.Errorf("control socket: %s belongs to user %d: choose another place with the key control", dir, owner)
+	case info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0:
+		return fmt.Errorf("control socket: others may write into %s: chmod go-w %s", dir, dir)
+	}
+	return nil
+}
+
+// removeStale removes a socket that nobody listens on.
+func removeStale(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("control socket: %s is in the way and no socket: remove it, or choose another place with the key control", path)
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		who := "a process"
+		if cred, err := peer(c); err == nil {
+			who = fmt.Sprintf("process %d", cred.Pid)
+		}
+		c.Close()
+		return fmt.Errorf("control socket: %s is in use by %s: end it, or choose another place with the key control", path, who)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	return nil
+}
+
+// guarded accepts the own user and root. Mode 0600 alone would do on Linux; not every file system keeps it.
+type guarded struct {
+	net.Listener
+	uid uint32
+	log *slog.Logger
+}
+
+func (g *guarded) Accept() (net.Conn, error) {
+	for {
+		c, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		cred, err := peer(c)
+		if err == nil && (cred.Uid == g.uid || cred.Uid == 0) {
+			return c, nil
+		}
+		g.log.LogAttrs(context.Background(), slog.LevelWarn, "control: another user is turned away", slog.Any("error", err))
+		c.Close()
+	}
+}
+
+// peer returns who made a connection (unix(7), SO_PEERCRED).
+func peer(c net.Conn) (*unix.Ucred, error) {
+	raw, err := c.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var cred *unix.Ucred
+	var serr error
+	if err := raw.Control(func(fd uintptr) { cred, serr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		return nil, err
+	}
+	return cred, serr
+}

@@ -1,0 +1,57 @@
+package control
+
+import "time"
+
+// StatusPath is the path under which a Status is to be had.
+const StatusPath = "/status"
+
+// Status is the state of a running proxy. Rates are bytes per second, times seconds.
+type Status struct {
+	Version   string     `json:"version"`
+	PID       int        `json:"pid"`
+	Listen    string     `json:"listen"`
+	Started   time.Time  `json:"started"`
+	At        time.Time  `json:"at"`
+	Links     []Link     `json:"links"`
+	Transfers []Transfer `json:"transfers"`
+	Tunnels   int        `json:"tunnels"`
+	Passed    int64      `json:"passed_through"` // GETs that did not become transfers, since the start
+	Ended     int64      `json:"ended_transfers"`
+	Budget    Budget     `json:"budget"`
+}
+
+// Link is a link of a Status.
+type Link struct {
+	Name    string  `json:"name"`
+	State   string  `json:"state"` // up, suspect, banned, probing, down
+	Reason  string  `json:"reason,omitempty"`
+	Goodput float64 `json:"goodput_bytes_per_second"`
+	RTT     float64 `json:"rtt_seconds"`
+	Bytes   int64   `json:"bytes"`
+	Waste   int64   `json:"waste_bytes"`
+	Bans    int64   `json:"bans"`
+}
+
+// Transfer is a running transfer of a Status. Offsets count from the beginning of the object.
+type Transfer struct {
+	ID      uint64      `json:"id"`
+	Size    int64       `json:"size"` // -1 = unknown
+	Head    int64       `json:"head"` // delivered up to here
+	Held    int64       `json:"held_bytes"`
+	Window  int64       `json:"window_bytes"`
+	Seconds float64     `json:"seconds"`
+	Links   []LinkShare `json:"links"`
+}
+
+// LinkShare is what a link has brought of one transfer.
+type LinkShare struct {
+	Link  string `json:"link"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Budget is the memory for reordering.
+type Budget struct {
+	Total   int64 `json:"total_bytes"`
+	Granted int64 `json:"granted_bytes"`
+	Held    int64 `json:"held_bytes"`
+}

@@ -1,0 +1,87 @@
+package daemon
+
+import (
+	"cmp"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/control"
+	"github.com/tributary-http/tributary/internal/engine"
+)
+
+// tally counts for the control socket what nobody else adds up.
+type tally struct {
+	passed, ended atomic.Int64
+}
+
+// Observe implements engine.Observer.
+func (t *tally) Observe(e engine.Event) {
+	switch e.Kind {
+	case engine.EventPassedThrough:
+		t.passed.Add(1)
+	case engine.EventTransferEnded:
+		t.ended.Add(1)
+	}
+}
+
+// listenControl opens the control socket; nil without one. One at the place that nobody chose is not worth failing for: two
+// proxies of one user can run side by side.
+func (d *Daemon) listenControl() (net.Listener, error) {
+	path := d.cfg.Control
+	switch path {
+	case "":
+		return nil, nil
+	case config.AutoControl:
+		path = control.Path(os.Getenv, os.Getuid(), os.TempDir())
+	}
+	l, err := control.Listen(path, d.log)
+	if err != nil && d.cfg.Control == config.AutoControl {
+		d.log.Warn("tributary status will not work", "error", err)
+		return nil, nil
+	}
+	return l, err
+}
+
+// controlHandler answers on the control socket.
+func (d *Daemon) controlHandler(listen net.Addr) http.Handler {
+	began := time.Now()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+control.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(d.status(listen, began)) // the client is gone
+	})
+	return mux
+}
+
+func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
+	e, now := d.engine.Status(), time.Now()
+	s := control.Status{
+		Version: d.version, PID: os.Getpid(), Listen: listen.String(), Started: began, At: now,
+		Tunnels: d.proxy.Tunnels(), Passed: d.tally.passed.Load(), Ended: d.tally.ended.Load(),
+		Budget: control.Budget{Total: e.Budget, Granted: e.Granted, Held: e.Held},
+		Links:  []control.Link{}, Transfers: []control.Transfer{},
+	}
+	for _, l := range e.Links {
+		s.Links = append(s.Links, control.Link{
+			Name: l.Name, State: l.State, Reason: l.Reason, Goodput: l.Goodput, RTT: l.RTT.Seconds(), Bytes: l.Bytes, Waste: l.Waste, Bans: l.Bans,
+		})
+	}
+	for _, t := range e.Transfers {
+		x := control.Transfer{
+			ID: t.ID, Size: t.Size, Head: t.Head, Held: t.Held, Window: t.Window, Seconds: now.Sub(t.Started).Seconds(),
+			Links: []control.LinkShare{},
+		}
+		for _, l := range t.Links {
+			x.Links = append(x.Links, control.LinkShare{Link: l.Name, Bytes: l.Bytes})
+		}
+		s.Transfers = append(s.Transfers, x)
+	}
+	slices.SortFunc(s.Transfers, func(a, b control.Transfer) int { return cmp.Compare(a.ID, b.ID) })
+	return s
+}
