@@ -72,7 +72,7 @@ func (r *run) count(now time.Time, e transfer.Event, total, waste int64) {
 	}
 	total2, waste2 := r.m.Received()
 	s := r.slot(f.link)
-	s.lastByte.Store(now.UnixNano())
+	s.lastByte.Store(r.e.fleet.clock(now))
 	s.bytes.Add(total2 - total)
 	for len(r.brought) <= int(f.link) {
 		r.brought = append(r.brought, 0)

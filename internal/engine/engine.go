@@ -60,7 +60,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: &blocks{}, book: estimate.NewBook()}
 	e.budget.each = perTransfer
-	e.fleet = &fleet{dial: cfg.Dial, limits: cfg.SlowLink, onDown: cfg.LinkDown, tell: e.observe, wake: make(chan struct{}, 1)}
+	e.fleet = &fleet{began: time.Now().Add(-time.Hour), dial: cfg.Dial, limits: cfg.SlowLink, onDown: cfg.LinkDown, tell: e.observe, wake: make(chan struct{}, 1)}
 	return e, nil
 }
 

@@ -28,7 +28,7 @@ const (
 type slot struct {
 	name     string
 	link     link.Link
-	lastByte atomic.Int64 // Unix nanoseconds
+	lastByte atomic.Int64 // when, by fleet.clock
 	bytes    atomic.Int64
 	waste    atomic.Int64
 	rtt      atomic.Int64 // nanoseconds
@@ -45,6 +45,7 @@ type rated struct {
 // Its lock guards the board and the list of transfers; it is held for arithmetic and for posting to mailboxes, never
 // across I/O. One goroutine (serve) waits for deadlines and runs probes.
 type fleet struct {
+	began  time.Time
 	dial   func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error)
 	limits health.Limits
 	onDown func(name string) // may be nil; called without the lock
@@ -213,7 +214,7 @@ func (f *fleet) leave(r *run) {
 // silent takes a transfer's report that a link is silent; another transfer's bytes prove it wrong.
 func (f *fleet) silent(i int8) {
 	f.change(func(now time.Time) {
-		if now.UnixNano()-f.slots[i].lastByte.Load() >= int64(hearsay) {
+		if f.clock(now)-f.slots[i].lastByte.Load() >= int64(hearsay) {
 			f.board.Silent(now, i)
 		}
 	})
@@ -303,3 +304,6 @@ func (f *fleet) ranked() []link.Link {
 	}
 	return out
 }
+
+// clock returns a time as a number that no change of the wall clock moves; 0 is long ago.
+func (f *fleet) clock(t time.Time) int64 { return int64(t.Sub(f.began)) }

@@ -296,7 +296,7 @@ func (b *streamBody) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	if n > 0 {
 		s := b.slot
-		s.lastByte.Store(time.Now().UnixNano())
+		s.lastByte.Store(b.r.e.fleet.clock(time.Now()))
 		s.bytes.Add(int64(n))
 		b.r.e.observe(Event{Kind: EventReceived, At: time.Now(), Link: s.name, Bytes: int64(n)})
 	}
