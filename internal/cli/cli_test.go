@@ -209,7 +209,7 @@ func TestSignals(t *testing.T) {
 	})
 	t.Run("none", func(t *testing.T) {
 		failed := errors.New("failed")
-		err := untilSignaled(t.Context(), func(os.Signal) { t.Error("draining") }, func(context.Context) error { return failed })
+		err := untilSignaled(t.Context(), 0, func(os.Signal) { t.Error("draining") }, func(context.Context) error { return failed })
 		if !errors.Is(err, failed) {
 			t.Errorf("error %v", err)
 		}

@@ -21,7 +21,7 @@ proxy, and once more with a link that dies on the way; print the times.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			stopping := func(os.Signal) { fmt.Fprintln(a.stderr, "tributary: stopping") }
-			err := untilSignaled(cmd.Context(), stopping, func(ctx context.Context) error {
+			err := untilSignaled(cmd.Context(), 0, stopping, func(ctx context.Context) error {
 				return demo.Run(ctx, a.stdout, a.proxy)
 			})
 			if errors.Is(err, context.Canceled) {

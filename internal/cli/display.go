@@ -130,6 +130,12 @@ type linkFrame struct {
 const maxTitle = 30 // runes
 
 func (f frame) title() string {
+	switch f.file {
+	case "":
+		return "connecting "
+	case "-":
+		return "standard output "
+	}
 	name := []rune(filepath.Base(f.file))
 	if len(name) > maxTitle {
 		name = append(name[:maxTitle-1], '…')

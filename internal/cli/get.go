@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -68,13 +69,13 @@ func (f *getFlags) register(c *cobra.Command) {
 	s.BoolVarP(&f.resume, "resume", "c", false, "go on with FILE.part if it is there")
 	s.BoolVar(&f.force, "force", false, "replace FILE, and a FILE.part that is not resumed")
 	s.StringVar(&f.checksum, "checksum", "", "the file must have this `SUM`, sha256:HEX or sha512:HEX")
-	s.StringArrayVarP(&f.header, "header", "H", nil, "send this `FIELD`, \"Name: value\"; repeatable; \"Name:\" sends none")
-	s.StringVarP(&f.agent, "user-agent", "A", "tributary/VERSION", "User-Agent to send, \"\" for none")
+	s.StringArrayVarP(&f.header, "header", "H", nil, "send this `FIELD`, \"Name: value\"; repeatable; \"Name:\" leaves one out")
+	s.StringVarP(&f.agent, "user-agent", "A", "tributary/VERSION", "send this `AGENT` as User-Agent, \"\" for none")
 	s.BoolVar(&f.downgrade, "allow-downgrade", false, "follow redirects from https to http")
 	s.StringVar(&f.cacert, "cacert", "", "trust the certificates in `FILE` (PEM) instead of the system's")
 	s.StringSliceVar(&f.links, "link", nil, "use the link `NAME` and no other; repeatable")
 	s.StringVar(&f.file, "config", "", "read settings from `FILE`, as serve does")
-	s.StringVar(&f.logLevel, "log-level", "warn", "`LEVEL`: debug, info, warn, error; without bars if given")
+	s.StringVar(&f.logLevel, "log-level", "warn", "`LEVEL` of messages: debug, info, warn, error; given, there are no bars")
 	s.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	s.BoolVar(&f.js, "json", false, "print a line of JSON for each URL on standard output")
 }
@@ -144,6 +145,9 @@ func readRoots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
+// signalEcho is longer than a download takes to stop, unless the disk hangs.
+const signalEcho = time.Second
+
 // getRun is one run of get.
 type getRun struct {
 	*app
@@ -162,7 +166,7 @@ func (r *getRun) start(ctx context.Context) error {
 	log := slog.New(slog.NewTextHandler(r.console, &slog.HandlerOptions{Level: r.cfg.Level()}))
 	var by os.Signal
 	stopping := func(s os.Signal) { by = s }
-	err := untilSignaled(ctx, stopping, func(ctx context.Context) error {
+	err := untilSignaled(ctx, signalEcho, stopping, func(ctx context.Context) error {
 		return r.fetch(ctx, r.cfg, r.roots, log, r.all)
 	})
 	if err != nil && by != nil {

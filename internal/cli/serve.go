@@ -62,7 +62,7 @@ another log level are taken on at once, everything or nothing; the rest needs a 
 			draining := func(s os.Signal) {
 				log.Info("draining: a second signal ends at once", "signal", s.String())
 			}
-			return explain(untilSignaled(cmd.Context(), draining, func(ctx context.Context) error {
+			return explain(untilSignaled(cmd.Context(), 0, draining, func(ctx context.Context) error {
 				return a.serve(ctx, cfg, log, reloads)
 			}), cfg)
 		},

@@ -6,14 +6,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // errKilled says that the user did not want to wait for the end of the transfers.
 var errKilled = errors.New("ended by a second signal; running transfers were cut off")
 
 // untilSignaled runs f and cancels its context at the first SIGTERM or SIGINT, at which f finishes what it has begun and
-// returns. At the second it returns errKilled at once: f may still run, so the process must end.
-func untilSignaled(ctx context.Context, draining func(os.Signal), f func(context.Context) error) error {
+// returns. At the second it returns errKilled at once: f may still run, so the process must end. What comes within echo of
+// the first is no second one: timeout(1) sends each signal to the process and to its group.
+func untilSignaled(ctx context.Context, echo time.Duration, draining func(os.Signal), f func(context.Context) error) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
@@ -29,10 +31,15 @@ func untilSignaled(ctx context.Context, draining func(os.Signal), f func(context
 		draining(s)
 		cancel()
 	}
-	select {
-	case err := <-done:
-		return err
-	case <-signals:
-		return errKilled
+	since := time.Now()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-signals:
+			if time.Since(since) >= echo {
+				return errKilled
+			}
+		}
 	}
 }
