@@ -3,9 +3,12 @@ package get
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -234,6 +237,7 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 	if resp.ID.Coding != "" {
 		v.validator = "" // a coded stream may differ from time to time
 	}
+	d.warn(resp)
 	if resp.Status == http.StatusOK && v.size < 0 {
 		v.size = resp.ContentLength
 	}
@@ -260,6 +264,23 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 	d.began = true
 	d.meter.size.Store(v.size)
 	return d.copy(*out, resp, v)
+}
+
+// pages are the extensions under which a page of HTML is no surprise.
+var pages = []string{"", ".html", ".htm", ".xhtml", ".php", ".asp", ".aspx", ".jsp"}
+
+// warn tells of what is probably not what the user wants.
+func (d *download) warn(resp *engine.Response) {
+	if d.began {
+		return
+	}
+	if c := resp.ID.Coding; c != "" {
+		d.note(fmt.Sprintf("the server sends it in the coding %q, and so it is saved", c))
+	}
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	if strings.EqualFold(strings.TrimSpace(kind), "text/html") && !slices.Contains(pages, strings.ToLower(filepath.Ext(d.result.File))) {
+		d.note("the server sends a page of HTML: look whether it is a login or an error")
+	}
 }
 
 // copy writes the content of an answer.

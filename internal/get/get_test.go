@@ -77,6 +77,16 @@ func TestGet(t *testing.T) {
 		}
 		r.holds()
 	})
+	for _, fault := range []origintest.Fault{origintest.Gzip(), origintest.LoginPage()} {
+		t.Run("what was not wanted is told", func(t *testing.T) {
+			s := origintest.New(t, origintest.Object{Size: mid}, fault)
+			r := newRig(t, toNodes(s), nil)
+			h := http.Header{"Accept-Encoding": {"gzip"}}
+			if _, err := r.get(t.Context(), s.URL(), Options{Header: h, Output: "a.iso"}); err != nil || len(r.notes) != 1 {
+				t.Errorf("%v, %q", err, r.notes)
+			}
+		})
+	}
 	t.Run("each link looks like curl", func(t *testing.T) {
 		s := origintest.New(t, origintest.Object{Size: mid}, origintest.RateLimit(paced))
 		r := newRig(t, toNodes(s), nil)

@@ -1,6 +1,7 @@
 package get
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash"
@@ -113,7 +114,13 @@ func (p *part) openFile(resume bool) error {
 		return fileError(err, name)
 	}
 	if p.f = f; resume {
-		p.size = opened.Size()
+		if p.size, err = f.Seek(0, io.SeekEnd); err == nil { // locked, so that it does not change any more
+			_, err = f.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			f.Close()
+			return fileError(err, name)
+		}
 	}
 	return nil
 }
@@ -142,13 +149,19 @@ func (p *part) trust(d *download) error {
 		d.note(fmt.Sprintf("nothing of %s is known to be on the disk: starting again", p.f.Name()))
 		return p.reset()
 	}
-	meta.URL = url
-	p.meta, p.size = meta, size
 	if err := p.f.Truncate(size); err != nil {
 		return fileError(err, p.f.Name())
 	}
+	meta.URL = url
+	if boot := bootID(); meta.Boot != boot { // what is left was synced, and what comes is written in this boot
+		meta.Boot, meta.Synced = boot, size
+		if err := meta.write(p.name + sidecarSuffix); err != nil {
+			return fileError(err, p.name+sidecarSuffix)
+		}
+	}
+	p.meta, p.size = meta, size
 	if p.sum != nil {
-		if _, err := io.Copy(p.sum, p.f); err != nil {
+		if _, err := io.Copy(p.sum, reader{d.ctx, p.f}); err != nil {
 			return fileError(err, p.f.Name())
 		}
 	}
@@ -157,6 +170,19 @@ func (p *part) trust(d *download) error {
 	}
 	p.watch()
 	return nil
+}
+
+// reader reads until its context ends.
+type reader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r reader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(b)
 }
 
 // reset empties the .part.

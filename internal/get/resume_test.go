@@ -238,8 +238,14 @@ func TestTrust(t *testing.T) {
 		}
 		clear(part[synced:])
 		r.write("object.part", part)
-		res, err := r.get(t.Context(), s.URL(), Options{Resume: true})
-		if err != nil || res.Resumed != synced {
+		s.well.Store(false)
+		_, err = r.get(t.Context(), s.URL(), Options{Resume: true})
+		r.fails(err, Server, "--resume")
+		if side, err := readSidecar(r.path("object.part.json")); err != nil || side.Boot != bootID() || side.Synced < synced {
+			t.Errorf("%+v, %v", side, err)
+		}
+		s.well.Store(true)
+		if res, err := r.get(t.Context(), s.URL(), Options{Resume: true}); err != nil || res.Resumed < synced {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		r.isObject("object", s.Object())
