@@ -20,8 +20,8 @@ func (a *app) getCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "get URL...",
 		Short: "Download files over every link, https too",
-		Long: `Download each URL to a file, over every link at once. It needs no proxy that runs, and takes no notice of http_proxy:
-it connects to the server itself. https is verified on every link; this is how https downloads use all of them.
+		Long: `Download each URL to a file, over every link at once. It needs no proxy that runs, and does not use http_proxy: it
+connects to the server itself. https is verified on every link; this is how https downloads use all of them.
 
 The file has the name that the URL ends in, or the one of -o, and is put in its place when it is complete. A file
 that exists is left alone, unless --force is given. Until then the download is FILE.part, with FILE.part.json beside it.
@@ -45,6 +45,9 @@ password in the URL, go to the scheme, host and port of the URL only.
 			run, err := flags.run(cmd, a, urls)
 			if err != nil {
 				return usageError{err}
+			}
+			if err := noUpstream(run.cfg, a.getenv, "get"); err != nil && !run.quiet {
+				fmt.Fprintf(a.stderr, "warning: %v\n", err)
 			}
 			return run.start(cmd.Context())
 		},

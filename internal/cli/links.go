@@ -147,16 +147,24 @@ func printLinks(w io.Writer, rows []linkRow) error {
 	}
 	fmt.Fprintln(w)
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s: %s\n", r.Name, r.Reason)
+		from := ""
+		if len(r.DNS) > 0 {
+			from = "; DNS from " + r.DNSFrom
+		}
+		fmt.Fprintf(w, "%s: %s%s\n", r.Name, r.Reason, from)
 		if r.DNSError != "" {
 			fmt.Fprintf(w, "  %s\n", r.DNSError)
 		}
 	}
-	if used < 2 {
-		_, err := fmt.Fprintf(w, "\n%d in use; two or more make a download faster. tributary doctor looks closer.\n", used)
-		return err
+	var err error
+	switch used {
+	case 0:
+		_, err = fmt.Fprint(w, "\nNone is used: nothing can be downloaded. Mend what keeps one from it, or name one: tributary serve --link NAME. "+
+			"tributary doctor looks closer.\n")
+	case 1:
+		_, err = fmt.Fprint(w, "\n1 is used; two or more make a download faster. tributary doctor looks closer.\n")
 	}
-	return nil
+	return err
 }
 
 func list(all []string) string { return or(strings.Join(all, ", ")) }

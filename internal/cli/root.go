@@ -72,7 +72,6 @@ func (a *app) root(started *bool) *cobra.Command {
 		Example: `  tributary serve
   http_proxy=http://127.0.0.1:8080 curl -O http://deb.debian.org/debian/ls-lR.gz
   tributary get https://example.com/big.iso
-  tributary get https://example.com/big.iso
   tributary links
   tributary demo`,
 		SilenceUsage:     true,

@@ -46,7 +46,7 @@ another log level are taken on at once, everything or nothing; the rest needs a 
 			if err != nil {
 				return usageError{err}
 			}
-			if err := noUpstream(cfg, a.getenv); err != nil {
+			if err := noUpstream(cfg, a.getenv, "serve"); err != nil {
 				return usageError{err}
 			}
 			level := new(slog.LevelVar)
@@ -72,12 +72,12 @@ another log level are taken on at once, everything or nothing; the rest needs a 
 }
 
 // noUpstream refuses a proxy in the environment that is not this one.
-func noUpstream(cfg config.Config, getenv func(string) string) error {
+func noUpstream(cfg config.Config, getenv func(string) string, command string) error {
 	a, err := net.ResolveTCPAddr("tcp", cfg.Listen)
 	if err != nil {
 		return err
 	}
-	return doctor.Upstream(getenv, netip.AddrPortFrom(a.AddrPort().Addr().Unmap(), a.AddrPort().Port()))
+	return doctor.Upstream(getenv, command, netip.AddrPortFrom(a.AddrPort().Addr().Unmap(), a.AddrPort().Port()))
 }
 
 // serveFlags are the flags of serve.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,7 +42,7 @@ const asked = "example.com"
 // Collect looks at the machine. It takes some seconds at most.
 func Collect(ctx context.Context, o Options) *Facts {
 	f := &Facts{
-		Now: time.Now(), ConfigFile: o.ConfigFile, ConfigError: o.ConfigErr, Budget: int64(o.Config.Budget),
+		Now: time.Now(), ConfigFile: o.ConfigFile, ConfigPath: cmp.Or(o.ConfigFile, config.DefaultPath(o.Getenv)), ConfigError: o.ConfigErr, Budget: int64(o.Config.Budget),
 		Env: map[string]string{}, NetRaw: netRaw(),
 	}
 	f.Executable, _ = os.Executable()
@@ -48,7 +50,7 @@ func Collect(ctx context.Context, o Options) *Facts {
 	if unix.Uname(&u) == nil {
 		f.Kernel = version(unix.ByteSliceToString(u.Release[:]))
 	}
-	for _, n := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"} {
+	for _, n := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"} {
 		if v := o.Getenv(n); v != "" {
 			f.Env[n] = v
 		}
@@ -71,14 +73,8 @@ func Collect(ctx context.Context, o Options) *Facts {
 	for i := range f.Ports {
 		all.Go(func() { f.Ports[i].look(running) })
 	}
-	candidates, resolver, err := o.Candidates(o.Config)
+	resolver, err := f.list(o)
 	f.LinksError = err
-	for _, c := range candidates {
-		if c.Link.Name != "" && c.State != "" && c.Link.Metric < link.Unranked && (f.System.Link.Name == "" || c.Link.Metric < f.System.Link.Metric) {
-			f.System = c
-		}
-		f.Links = append(f.Links, Link{Candidate: c, RPFilter: -1})
-	}
 	for i := range f.Links {
 		if f.Links[i].Use {
 			all.Go(func() { f.Links[i].look(ctx, resolver, o.Online) })
@@ -86,6 +82,55 @@ func Collect(ctx context.Context, o Options) *Facts {
 	}
 	all.Wait()
 	return f
+}
+
+// list finds the interfaces.
+func (f *Facts) list(o Options) (*link.Resolver, error) {
+	type found struct {
+		all      []link.Candidate
+		resolver *link.Resolver
+		system   []int
+	}
+	got, err := within(lookTime, func() (g found, err error) {
+		g.system, _ = link.Outbound(netip.Addr{}) // an error is: no way out
+		g.all, g.resolver, err = o.Candidates(o.Config)
+		return g, err
+	})
+	for _, c := range got.all {
+		if f.System.Link.Name == "" && c.State != "" && slices.Contains(got.system, c.Link.Index) {
+			f.System = c
+		}
+		_, table := o.Config.Link[c.Link.Name]
+		f.Links = append(f.Links, Link{Candidate: c, Table: table, RPFilter: -1})
+	}
+	return got.resolver, err
+}
+
+// within returns what look does, or an error if it panics or takes longer. One that hangs is left behind: it ends with the
+// process.
+func within[T any](limit time.Duration, look func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			if p := recover(); p != nil {
+				o = outcome{err: fmt.Errorf("a check broke down, please report it: %v", p)}
+			}
+			done <- o
+		}()
+		o.value, o.err = look()
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-time.After(limit):
+		var none T
+		return none, fmt.Errorf("this machine gave no answer for %v", limit)
+	}
 }
 
 // look tries the address.
@@ -96,7 +141,10 @@ func (p *Port) look(running bool) {
 		return
 	}
 	p.Err = plain(err)
-	p.Holder, _ = PortHolder("/proc", p.Addr)
+	p.Holder, _ = within(lookTime, func() (Holder, error) {
+		h, _ := PortHolder("/proc", p.Addr)
+		return h, nil
+	})
 	p.Running = running && (p.Holder.Name == "" || p.Holder.Name == "tributary")
 }
 
@@ -124,24 +172,52 @@ func tributaryAt(ctx context.Context, admin string) bool {
 
 // look tries the link.
 func (l *Link) look(ctx context.Context, r *link.Resolver, online bool) {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
-	defer cancel()
 	l.RPFilter = max(setting("all"), setting(l.Link.Name))
 	if !exists(l.Link.Name) {
 		l.RPFilter = -1
 	}
-	l.BindError, l.RouteError = bound(ctx, l.Link), link.Routed(l.Link)
-	if l.Servers, l.DNSError = r.Servers(l.Link); l.DNSError != nil || !online {
+	_, l.BindError = within(lookTime, func() (struct{}, error) { return struct{}{}, bound(ctx, l.Link) })
+	_, l.RouteError = within(lookTime, func() (struct{}, error) { return struct{}{}, link.Routed(l.Link) })
+	if four, ok := l.Link.Addr(false); ok {
+		way, _ := within(lookTime, func() ([]int, error) { return link.Outbound(four) })
+		l.Reverse = slices.Contains(way, l.Link.Index)
+	}
+	if l.Servers, l.DNSError = r.Servers(l.Link); !online {
 		return
 	}
+	if l.DNSError == nil {
+		l.DNSTook, l.DNSError = ask(ctx, r, l.Link)
+	}
+	if l.DNSError != nil || l.Servers.Stub {
+		l.Router = routerThatAnswers(ctx, l.Candidate)
+	}
+}
+
+// ask returns how long the answer to one question took.
+func ask(ctx context.Context, r *link.Resolver, l link.Link) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
 	began := time.Now()
-	_, err := r.Lookup(ctx, l.Link, "ip", asked)
-	var dns *net.DNSError
-	if err == nil || errors.As(err, &dns) && dns.IsNotFound {
-		l.DNSTook = max(time.Since(began), time.Millisecond)
-		return
+	_, err := within(lookTime+time.Second, func() ([]netip.Addr, error) { return r.Lookup(ctx, l, "ip", asked) })
+	if dns := new(net.DNSError); err == nil || errors.As(err, &dns) && dns.IsNotFound {
+		return max(time.Since(began), time.Millisecond), nil
 	}
-	l.DNSError = err
+	return 0, err
+}
+
+// routerThatAnswers returns the gateway of a link that is a DNS server too, as those at home are.
+func routerThatAnswers(ctx context.Context, c link.Candidate) netip.Addr {
+	for _, g := range c.Gateways {
+		if g.IsLinkLocalUnicast() {
+			continue // the configuration has no zones
+		}
+		l := c.Link
+		l.DNS = []netip.AddrPort{netip.AddrPortFrom(g, 53)}
+		if _, err := ask(ctx, &link.Resolver{Binder: link.Device{}}, l); err == nil {
+			return g
+		}
+	}
+	return netip.Addr{}
 }
 
 // bound binds a socket to the link; connecting a UDP socket sends nothing.
@@ -199,9 +275,14 @@ func memoryLimit() (n int64, from string) {
 	}
 	for line := range strings.Lines(read("/proc/self/cgroup")) {
 		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			text := strings.TrimSpace(read(filepath.Join("/sys/fs/cgroup", path, "memory.max")))
-			if max, err := strconv.ParseInt(text, 10, 64); err == nil && max < n {
-				n, from = max, "of its control group"
+			for ; ; path = filepath.Dir(path) { // the least of its own and of those around it
+				text := strings.TrimSpace(read(filepath.Join("/sys/fs/cgroup", path, "memory.max")))
+				if max, err := strconv.ParseInt(text, 10, 64); err == nil && max < n {
+					n, from = max, "of its control group"
+				}
+				if filepath.Dir(path) == path {
+					break
+				}
 			}
 		}
 	}

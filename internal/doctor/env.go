@@ -16,28 +16,78 @@ func environment(f *Facts) []Check {
 	}
 	c := Check{Name: "proxy variables", Verdict: OK, Found: "none is set: programs that are started here do not use Tributary"}
 	if proxy == "" {
-		return []Check{c}
+		return append([]Check{c}, exceptions(f)...)
 	}
 	c.Found = name + "=" + withoutUser(proxy)
 	switch {
 	case !isOwn(proxy, own):
 		c.Verdict = Warn
 		c.Found += " is another proxy: Tributary connects directly and does not use it, so if it is the only way out, no link works"
-		c.Fix = "unset " + name
+		c.Fix = "unset " + strings.Join(others(func(n string) string { return f.Env[n] }, own), " ")
 	case name == "HTTP_PROXY":
-		c.Verdict, c.Found, c.Fix = Warn, c.Found+": curl ignores it in upper case", "export http_proxy="+proxy
+		c.Verdict, c.Found, c.Fix = Warn, c.Found+": curl ignores it in upper case", "export http_proxy="+quote(proxy)
 	case !coversLoopback(f.Env["no_proxy"] + "," + f.Env["NO_PROXY"]):
 		c.Verdict, c.Found = Warn, c.Found+", and no_proxy does not name this machine: requests to local servers go to Tributary, which refuses them"
 		c.Fix = "export no_proxy=localhost,127.0.0.0/8,::1"
 	default:
 		c.Found += ": programs that are started here use Tributary"
 	}
-	return []Check{c}
+	return append([]Check{c}, exceptions(f)...)
 }
+
+// exceptions looks at how no_proxy is written: there is no standard, and what some programs take others ignore in silence.
+func exceptions(f *Facts) []Check {
+	for _, name := range []string{"no_proxy", "NO_PROXY"} {
+		list, c := f.Env[name], Check{Name: "no_proxy", Verdict: Warn}
+		switch {
+		case list == "":
+			continue
+		case strings.Contains(list, "://"):
+			c.Found = name + " has an item with a scheme: programs compare names of hosts only"
+			c.Fix = "export " + name + "=" + quote(withoutSchemes(list))
+		case strings.Contains(list, "*.") && !strings.HasPrefix(list, "*,"):
+			c.Found = name + " has an item with *: most programs want .example.com for all names below example.com"
+			c.Fix = "export " + name + "=" + quote(strings.ReplaceAll(list, "*.", "."))
+		case !strings.Contains(list, ",") && len(strings.Fields(list)) > 1:
+			c.Found = name + " has no commas between its items: most programs want them"
+			c.Fix = "export " + name + "=" + strings.Join(strings.Fields(list), ",")
+		case f.Env["no_proxy"] != "" && f.Env["NO_PROXY"] != "" && f.Env["no_proxy"] != f.Env["NO_PROXY"]:
+			c.Found = "no_proxy and NO_PROXY differ: each program heeds another one"
+			c.Fix = `export NO_PROXY="$no_proxy"`
+		default:
+			continue
+		}
+		return []Check{c}
+	}
+	return nil
+}
+
+func withoutSchemes(list string) string {
+	items := strings.Split(list, ",")
+	for i, item := range items {
+		if _, rest, ok := strings.Cut(item, "://"); ok {
+			items[i], _, _ = strings.Cut(rest, "/")
+		}
+	}
+	return strings.Join(items, ",")
+}
+
+// others returns the variables that name a proxy other than the own one.
+func others(getenv func(string) string, own []netip.AddrPort) (names []string) {
+	for _, n := range proxyVariables {
+		if v := getenv(n); v != "" && !isOwn(v, own) {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// proxyVariables are those that programs read, in the order in which most choose for http. https_proxy may stand alone.
+var proxyVariables = []string{"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy", "HTTPS_PROXY"}
 
 // proxyVariable returns the variable that names a proxy for http, as most programs choose it.
 func proxyVariable(getenv func(string) string) (name, proxy string) {
-	for _, n := range []string{"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"} {
+	for _, n := range proxyVariables {
 		if v := getenv(n); v != "" {
 			return n, v
 		}
@@ -46,14 +96,16 @@ func proxyVariable(getenv func(string) string) (name, proxy string) {
 }
 
 // Upstream returns an error if the environment names a proxy other than the one at an own address: Tributary connects to
-// servers itself, and where that proxy is the only way out, every download would fail for reasons that nobody sees.
-func Upstream(getenv func(string) string, own ...netip.AddrPort) error {
+// servers itself, and where that proxy is the only way out, every download would fail for reasons that nobody sees. The
+// error tells how to run the command without it.
+func Upstream(getenv func(string) string, command string, own ...netip.AddrPort) error {
 	name, proxy := proxyVariable(getenv)
 	if proxy == "" || isOwn(proxy, own) {
 		return nil
 	}
 	return fmt.Errorf("%s=%s in the environment names another proxy, and Tributary goes through none: it connects to servers "+
-		"itself; if that is possible here, start it without the variable: env -u %s tributary serve", name, withoutUser(proxy), name)
+		"itself; if that is possible here, start it without: env -u %s tributary %s", name, withoutUser(proxy),
+		strings.Join(others(getenv, own), " -u "), command)
 }
 
 // isOwn reports whether a proxy URL is one of the addresses; every loopback address is as good as another.

@@ -20,8 +20,13 @@ func TestUpstream(t *testing.T) {
 		{map[string]string{"ALL_PROXY": "socks5://u:secret@10.0.0.1:1080"}, "ALL_PROXY=socks5://...@10.0.0.1:1080"},
 		{map[string]string{"HTTP_PROXY": "http://%zz"}, "HTTP_PROXY="},
 		{map[string]string{"no_proxy": "x", "https_proxy": ""}, ""},
+		{map[string]string{"https_proxy": "http://proxy.corp:3128"}, "env -u https_proxy tributary serve"},
+		{
+			map[string]string{"http_proxy": "http://proxy.corp:1", "https_proxy": "http://proxy.corp:1", "all_proxy": "localhost:8080"},
+			"env -u http_proxy -u https_proxy tributary serve",
+		},
 	} {
-		err := Upstream(func(n string) string { return c.env[n] }, own)
+		err := Upstream(func(n string) string { return c.env[n] }, "serve", own)
 		switch {
 		case (err == nil) != (c.want == ""):
 			t.Errorf("R17 %v: %v", c.env, err)

@@ -15,22 +15,22 @@ type Facts struct {
 	Now        time.Time
 
 	ConfigFile  string // path of the file in use, "" if none
+	ConfigPath  string // where it is, or would be
 	ConfigError error
 
 	Links      []Link
 	LinksError error
-	System     link.Candidate // that the system itself prefers; Name "" = it has no default route
+	System     link.Candidate // that the system itself sends over; Name "" = it has no default route
 
 	Ports []Port
 
 	Env map[string]string // the proxy variables that are set
 
-	Files       uint64 // limit on open files
-	FilesHard   uint64
-	Memory      int64  // bytes of the machine or, if less, of the control group
-	MemoryFrom  string // which of the two
-	Budget      int64
-	LoopbackSix bool // ::1 can be listened on
+	Files      uint64 // limit on open files
+	FilesHard  uint64
+	Memory     int64  // bytes of the machine or, if less, of the control group
+	MemoryFrom string // which of the two
+	Budget     int64
 }
 
 // Link is what is known of an interface that is used.
@@ -38,10 +38,13 @@ type Link struct {
 	link.Candidate
 	BindError  error // of a socket bound to it
 	RouteError error // of a route for a socket bound to it
+	Reverse    bool  // the system sends over it what leaves from its IPv4 address
+	Table      bool  // the configuration has a table for it
 	RPFilter   int   // effective net.ipv4.conf.*.rp_filter: 0 off, 1 strict, 2 loose, -1 unknown
 	Servers    link.Servers
 	DNSError   error         // no server, or none that answers
 	DNSTook    time.Duration // of one question, 0 = not asked
+	Router     netip.Addr    // gateway that answers DNS questions, looked for if no other server does
 }
 
 // Port is an address to listen on.

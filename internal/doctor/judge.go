@@ -3,11 +3,15 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tributary-http/tributary/internal/link"
 )
@@ -37,9 +41,19 @@ func Judge(f *Facts) []Check {
 	for _, judge := range []func(*Facts) []Check{
 		configuration, kernel, links, perLink, gateways, tunnel, ports, environment, files, memory, clock, notDivided,
 	} {
-		all = append(all, judge(f)...)
+		all = append(all, guarded(judge, f)...)
 	}
 	return all
+}
+
+// guarded keeps a fault of one check from hiding the others.
+func guarded(judge func(*Facts) []Check, f *Facts) (all []Check) {
+	defer func() {
+		if p := recover(); p != nil {
+			all = []Check{{Name: "doctor", Verdict: Skipped, Found: fmt.Sprintf("a check broke down, please report it: %v", p)}}
+		}
+	}()
+	return judge(f)
 }
 
 // Failed reports whether one of the checks failed.
@@ -51,7 +65,7 @@ func configuration(f *Facts) []Check {
 	c := Check{Name: "configuration", Verdict: OK, Found: "no file, the defaults"}
 	switch {
 	case f.ConfigError != nil:
-		c.Verdict, c.Found, c.Fix = Fail, f.ConfigError.Error(), "edit the file, then: tributary config check"
+		c.Verdict, c.Found, c.Fix = Fail, f.ConfigError.Error(), "edit it, then: tributary doctor --offline"
 	case f.ConfigFile != "":
 		c.Found = f.ConfigFile
 	}
@@ -67,7 +81,7 @@ func kernel(f *Facts) []Check {
 	case old && !f.NetRaw:
 		c.Verdict = Fail
 		c.Found += ": before 5.7 binding sockets to links takes CAP_NET_RAW"
-		c.Fix = "setcap cap_net_raw+ep " + f.Executable
+		c.Fix = "setcap cap_net_raw+ep " + quote(f.Executable)
 	case old:
 		c.Found += ", with CAP_NET_RAW"
 	default:
@@ -90,7 +104,11 @@ func links(f *Facts) []Check {
 	case f.LinksError != nil:
 		c.Verdict, c.Found = Fail, f.LinksError.Error()
 	case len(names) == 0:
-		c.Verdict, c.Found, c.Fix = Fail, "no interface leads out", "tributary links    # tells why not, for each"
+		c.Verdict, c.Found, c.Fix = Fail, "no interface is used", "tributary links    # tells why not, for each"
+		if s := f.System; s.Link.Name != "" && s.Link.Name != "lo" {
+			c.Found += fmt.Sprintf(", though the system sends over %s: %s", s.Link.Name, s.Reason)
+			c.Fix = "tributary serve --link " + quote(s.Link.Name)
+		}
 	case len(names) == 1:
 		c.Verdict, c.Found = Warn, "only "+names[0]+": with one link a download is as fast as without Tributary"
 		c.Fix = "connect a second one, then: tributary links"
@@ -102,7 +120,7 @@ func links(f *Facts) []Check {
 
 func perLink(f *Facts) (all []Check) {
 	for _, l := range f.Used() {
-		all = append(all, bind(f, l), route(l), reversePath(f, l), names(l), family(l))
+		all = append(all, bind(f, l), route(l), reversePath(f, l), names(f, l), family(l))
 	}
 	return all
 }
@@ -110,7 +128,10 @@ func perLink(f *Facts) (all []Check) {
 func bind(f *Facts, l Link) Check {
 	c := Check{Name: "bind " + l.Link.Name, Verdict: OK, Found: "a socket can be bound to it"}
 	if l.BindError != nil {
-		c.Verdict, c.Found, c.Fix = Fail, l.BindError.Error(), "setcap cap_net_raw+ep "+f.Executable
+		c.Verdict, c.Found, c.Fix = Fail, l.BindError.Error(), "tributary links    # is it still there?"
+		if errors.Is(l.BindError, fs.ErrPermission) {
+			c.Fix = "setcap cap_net_raw+ep " + quote(f.Executable)
+		}
 	}
 	return c
 }
@@ -126,7 +147,7 @@ func route(l Link) Check {
 	if len(l.Gateways) > 0 {
 		via = l.Gateways[0].String()
 	}
-	c.Fix = fmt.Sprintf("ip route add default via %s dev %s metric 600", via, name)
+	c.Fix = fmt.Sprintf("ip route add default via %s dev %s metric 600", via, quote(name))
 	return c
 }
 
@@ -141,18 +162,18 @@ func reversePath(f *Facts, l Link) Check {
 		c.Found = "it has no IPv4 address, nothing is filtered"
 	case l.RPFilter < 0:
 		c.Verdict, c.Found = Skipped, "rp_filter cannot be read"
-	case l.RPFilter == 1 && name != f.System.Link.Name:
+	case l.RPFilter == 1 && !l.Reverse:
 		c.Verdict = Fail
 		c.Found = "strict reverse path filtering drops answers over it, since the system prefers " + f.System.Link.Name
 		if f.System.Link.Name == "" {
 			c.Found = "strict reverse path filtering drops answers over it, since the system itself has no default route"
 		}
-		c.Fix = "sysctl -w net.ipv4.conf." + strings.ReplaceAll(name, ".", "/") + ".rp_filter=2"
+		c.Fix = "sysctl -w " + quote("net.ipv4.conf."+strings.ReplaceAll(name, ".", "/")+".rp_filter=2")
 	}
 	return c
 }
 
-func names(l Link) Check {
+func names(f *Facts, l Link) Check {
 	name := l.Link.Name
 	c := Check{Name: "dns " + name, Verdict: OK}
 	var servers []string
@@ -160,13 +181,13 @@ func names(l Link) Check {
 		servers = append(servers, s.Addr().String())
 	}
 	c.Found = strings.Join(servers, ", ") + " (" + l.Servers.From + ")"
-	setting := fmt.Sprintf("put  dns = [\"ADDRESS\"]  into [link.%s] of the configuration; the link's router is a good choice", name)
-	if len(l.Gateways) > 0 {
-		setting = fmt.Sprintf("put  dns = [%q]  (its router) into [link.%s] of the configuration", l.Gateways[0].String(), name)
-	}
+	setting := server(f, l)
 	switch {
 	case len(servers) == 0 && l.DNSError != nil:
 		c.Verdict, c.Found, c.Fix = Fail, l.DNSError.Error(), setting
+	case l.DNSError != nil && strings.Contains(l.DNSError.Error(), unix.EPERM.Error()): // net.DNSError keeps the text only
+		c.Verdict, c.Found = Fail, c.Found+" cannot be asked, a firewall rule of this machine rejects it: "+l.DNSError.Error()
+		c.Fix = "nft list ruleset    # as root: look for reject and drop"
 	case l.DNSError != nil:
 		c.Verdict, c.Found, c.Fix = Fail, c.Found+" does not answer over this link: "+l.DNSError.Error(), setting
 	case l.Servers.Stub:
@@ -179,6 +200,40 @@ func names(l Link) Check {
 	return c
 }
 
+// server returns the command that sets the DNS server of a link.
+func server(f *Facts, l Link) string {
+	address, hint := "ADDRESS", "    # of a DNS server that it reaches"
+	if l.Router.IsValid() {
+		address, hint = l.Router.String(), ""
+	}
+	setting := fmt.Sprintf("dns = [%q]", address)
+	if l.Table || f.ConfigPath == "" {
+		return fmt.Sprintf("put  %s  into [link.%s] of the configuration%s", setting, l.Link.Name, hint)
+	}
+	table := "[link." + l.Link.Name + "]"
+	if !of(l.Link.Name, bare) {
+		table = fmt.Sprintf("[link.%q]", l.Link.Name)
+	}
+	return fmt.Sprintf(`mkdir -p %s && printf '\n%%s\n%%s\n' %s %s >> %s%s`, quote(filepath.Dir(f.ConfigPath)), quote(table), quote(setting),
+		quote(f.ConfigPath), hint)
+}
+
+// bare are the characters of keys that TOML does not want quoted.
+const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
+// of reports whether s has no other characters than these.
+func of(s, chars string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(chars, r) })
+}
+
+// quote makes one word of s for a POSIX shell.
+func quote(s string) string {
+	if s != "" && of(s, bare+"/.:=,@+") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
 func family(l Link) Check {
 	c := Check{Name: "families " + l.Link.Name, Verdict: OK}
 	_, four := l.Link.Addr(false)
@@ -186,6 +241,8 @@ func family(l Link) Check {
 	switch {
 	case four && six:
 		c.Found = "IPv4 and IPv6"
+	case four && slices.ContainsFunc(l.Link.Prefixes, func(p netip.Prefix) bool { return p.Addr().Is6() }):
+		c.Found = "IPv4 only: it has an IPv6 address, but no default route for it"
 	case four:
 		c.Found = "IPv4 only: hosts that have IPv6 alone are not reached over it"
 	case six:
@@ -231,7 +288,7 @@ func tunnel(f *Facts) []Check {
 	return []Check{{
 		Name: "vpn", Verdict: Warn,
 		Found: fmt.Sprintf("the system sends everything through %s; Tributary goes around it, over %s", s.Link.Name, usedNames(f)),
-		Fix:   "if that must not be: tributary serve --link " + s.Link.Name,
+		Fix:   "tributary serve --link " + quote(s.Link.Name) + "    # if that must not be",
 	}}
 }
 

@@ -2,10 +2,14 @@ package doctor
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tributary-http/tributary/internal/link"
 )
@@ -38,7 +42,8 @@ func healthy() *Facts {
 		},
 		Env: map[string]string{}, Files: 1024, FilesHard: 524288, Memory: 8 << 30, MemoryFrom: "of this machine", Budget: 64 << 20,
 	}
-	f.System = f.Links[0].Candidate
+	f.System, f.Links[0].Reverse = f.Links[0].Candidate, true
+	f.ConfigPath = "/home/me/.config/tributary/config.toml"
 	return f
 }
 
@@ -59,7 +64,7 @@ func TestVerdicts(t *testing.T) {
 		found  string // in what was found
 		fix    string // in the fix
 	}{
-		{"no configuration", func(f *Facts) { f.ConfigError = errors.New("config.toml:3: x") }, "configuration", Fail, "config.toml:3", "config check"},
+		{"no configuration", func(f *Facts) { f.ConfigError = errors.New("config.toml:3: x") }, "configuration", Fail, "config.toml:3", "edit it"},
 		{"a configuration", func(f *Facts) { f.ConfigFile = "/etc/t.toml" }, "configuration", OK, "/etc/t.toml", ""},
 		{"an old kernel", func(f *Facts) { f.Kernel = [2]int{5, 6} }, "kernel", Fail, "5.6", "setcap cap_net_raw+ep /usr/bin/tributary"},
 		{"an older one", func(f *Facts) { f.Kernel = [2]int{4, 19} }, "kernel", Fail, "4.19", "setcap"},
@@ -67,13 +72,18 @@ func TestVerdicts(t *testing.T) {
 		{"an old kernel as root", func(f *Facts) { f.Kernel, f.NetRaw = [2]int{5, 6}, true }, "kernel", OK, "CAP_NET_RAW", ""},
 		{"an unknown kernel", func(f *Facts) { f.Kernel = [2]int{} }, "kernel", Skipped, "", ""},
 
-		{"no link", func(f *Facts) { f.Links = nil }, "links", Fail, "no interface", "tributary links"},
+		{"no link", func(f *Facts) { f.Links = nil }, "links", Fail, "no interface", "--link wlan0"},
+		{"no link, no route", func(f *Facts) { f.Links, f.System = nil, link.Candidate{} }, "links", Fail, "no interface", "tributary links"},
 		{"one link", func(f *Facts) { f.Links = f.Links[:1] }, "links", Warn, "only wlan0", "connect"},
 		{"one link in use", func(f *Facts) { f.Links[1].Use = false }, "links", Warn, "only wlan0", "connect"},
 		{"no list of links", func(f *Facts) { f.LinksError = errors.New("netlink") }, "links", Fail, "netlink", ""},
 		{"a metered link", func(f *Facts) { f.Links[1].Link.Metered = true }, "links", OK, "wwan0 (metered)", ""},
 
-		{"no permission to bind", func(f *Facts) { f.Links[1].BindError = errors.New("EPERM") }, "bind wwan0", Fail, "EPERM", "setcap"},
+		{
+			"no permission to bind", func(f *Facts) { f.Links[1].BindError = fmt.Errorf("bind: %w", unix.EPERM) },
+			"bind wwan0", Fail, "not permitted", "setcap cap_net_raw+ep /usr/bin/tributary",
+		},
+		{"the link has gone", func(f *Facts) { f.Links[1].BindError = unix.ENODEV }, "bind wwan0", Fail, "no such device", "tributary links"},
 		{"no route", func(f *Facts) { f.Links[1].RouteError = errors.New("unreachable") }, "route wwan0", Fail, "unreachable", "via 10.9.8.2 dev wwan0"},
 		{
 			"no route, no gateway", func(f *Facts) { f.Links[1].RouteError, f.Links[1].Gateways = errors.New("x"), nil },
@@ -81,6 +91,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		{"strict filter on the second", func(f *Facts) { f.Links[1].RPFilter = 1 }, "rp_filter wwan0", Fail, "prefers wlan0", "conf.wwan0.rp_filter=2"},
 		{"strict filter on the first", func(f *Facts) { f.Links[0].RPFilter = 1 }, "rp_filter wlan0", OK, "", ""},
+		{"strict filter, a route by source", func(f *Facts) { f.Links[1].RPFilter, f.Links[1].Reverse = 1, true }, "rp_filter wwan0", OK, "", ""},
 		{"loose filter", func(f *Facts) { f.Links[1].RPFilter = 2 }, "rp_filter wwan0", OK, "", ""},
 		{"unknown filter", func(f *Facts) { f.Links[1].RPFilter = -1 }, "rp_filter wwan0", Skipped, "", ""},
 		{
@@ -95,13 +106,38 @@ func TestVerdicts(t *testing.T) {
 
 		{
 			"no DNS server", func(f *Facts) { f.Links[1].Servers, f.Links[1].DNSError = link.Servers{}, errors.New("none is known") },
-			"dns wwan0", Fail, "none is known", `dns = ["10.9.8.2"]`,
+			"dns wwan0", Fail, "none is known", `'dns = ["ADDRESS"]' >> /home/me/.config/tributary/config.toml`,
+		},
+		{
+			"a router that answers instead", func(f *Facts) { f.Links[1].DNSError, f.Links[1].Router = errors.New("timeout"), addr("10.9.8.2") },
+			"dns wwan0", Fail, "does not answer",
+			`mkdir -p /home/me/.config/tributary && printf '\n%s\n%s\n' '[link.wwan0]' 'dns = ["10.9.8.2"]' >> /home/me/`,
+		},
+		{
+			"a table that is there", func(f *Facts) { f.Links[1].DNSError, f.Links[1].Table = errors.New("timeout"), true },
+			"dns wwan0", Fail, "", "put  dns = [\"ADDRESS\"]  into [link.wwan0]",
+		},
+		{
+			"odd names", func(f *Facts) {
+				f.Links[1].DNSError, f.Links[1].Link.Name, f.ConfigPath = errors.New("timeout"), "eth0.5", "/it's here/c.toml"
+			},
+			"dns eth0.5", Fail, "", `'[link."eth0.5"]' 'dns = ["ADDRESS"]' >> '/it'\''s here/c.toml'`,
+		},
+		{
+			"a firewall", func(f *Facts) { f.Links[1].DNSError = &net.DNSError{Err: "write udp: " + unix.EPERM.Error()} },
+			"dns wwan0", Fail, "firewall", "nft list ruleset",
 		},
 		{"a dead DNS server", func(f *Facts) { f.Links[1].DNSError = errors.New("timeout") }, "dns wwan0", Fail, "does not answer", "[link.wwan0]"},
 		{"a stub", func(f *Facts) { f.Links[1].Servers.Stub = true }, "dns wwan0", Warn, "whichever link", "[link.wwan0]"},
 		{"DNS not asked", func(f *Facts) { f.Links[1].DNSTook = 0 }, "dns wwan0", OK, "10.9.8.2 (/etc/resolv.conf)", ""},
 
 		{"IPv4 only", func(f *Facts) { f.Links[0].Link.Addrs = f.Links[0].Link.Addrs[:1] }, "families wlan0", OK, "IPv4 only", ""},
+		{
+			"IPv6 without a route", func(f *Facts) {
+				f.Links[0].Link.Addrs = f.Links[0].Link.Addrs[:1]
+				f.Links[0].Link.Prefixes = append(f.Links[0].Link.Prefixes, netip.MustParsePrefix("2001:db8::/64"))
+			}, "families wlan0", OK, "no default route for it", "",
+		},
 		{"IPv6 only", func(f *Facts) { f.Links[0].Link.Addrs = f.Links[0].Link.Addrs[1:] }, "families wlan0", Warn, "IPv6 only", ""},
 
 		{
@@ -128,12 +164,18 @@ func TestVerdicts(t *testing.T) {
 			}, "proxy variables", OK, "use Tributary", "",
 		},
 		{"no_proxy is missing", func(f *Facts) { f.Env["http_proxy"] = "localhost:8080" }, "proxy variables", Warn, "no_proxy", "export no_proxy="},
-		{"upper case", func(f *Facts) { f.Env["HTTP_PROXY"] = "http://[::1]:8080/" }, "proxy variables", Warn, "curl", "export http_proxy=http://[::1]:8080/"},
+		{"upper case", func(f *Facts) { f.Env["HTTP_PROXY"] = "http://[::1]:8080/" }, "proxy variables", Warn, "curl", "export http_proxy='http://[::1]:8080/'"},
 		{
 			"another proxy", func(f *Facts) { f.Env["http_proxy"] = "http://me:secret@proxy.corp:3128" },
 			"proxy variables", Warn, "@proxy.corp:3128 is another proxy", "unset http_proxy",
 		},
 		{"another port", func(f *Facts) { f.Env["all_proxy"] = "http://127.0.0.1:1080" }, "proxy variables", Warn, "another proxy", "unset all_proxy"},
+
+		{"https alone", func(f *Facts) { f.Env["HTTPS_PROXY"] = "corp:1" }, "proxy variables", Warn, "another proxy", "unset HTTPS_PROXY"},
+		{"a scheme in no_proxy", func(f *Facts) { f.Env["no_proxy"] = "a,http://b/" }, "no_proxy", Warn, "scheme", "export no_proxy=a,b"},
+		{"a star in no_proxy", func(f *Facts) { f.Env["NO_PROXY"] = "localhost,*.a" }, "no_proxy", Warn, "*", "export NO_PROXY=localhost,.a"},
+		{"blanks in no_proxy", func(f *Facts) { f.Env["no_proxy"] = "a b" }, "no_proxy", Warn, "commas", "export no_proxy=a,b"},
+		{"two of them", func(f *Facts) { f.Env["no_proxy"], f.Env["NO_PROXY"] = "a", "b" }, "no_proxy", Warn, "differ", `NO_PROXY="$no_proxy"`},
 
 		{"few files", func(f *Facts) { f.FilesHard = 256 }, "open files", Warn, "256", "LimitNOFILE"},
 		{"unknown limit", func(f *Facts) { f.FilesHard = 0 }, "open files", Skipped, "", ""},
@@ -168,5 +210,12 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("failed: %v", Failed(all))
 			}
 		})
+	}
+}
+
+func TestAFaultOfOneCheck(t *testing.T) {
+	got := guarded(func(*Facts) []Check { panic("oops") }, nil)
+	if len(got) != 1 || got[0].Verdict != Skipped || !strings.Contains(got[0].Found, "oops") {
+		t.Errorf("%+v", got)
 	}
 }

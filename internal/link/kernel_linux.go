@@ -129,16 +129,12 @@ func (k *kernel) found(family, index int) bool { return k.route(family, index, n
 
 // route looks for a way out through an interface, from an address unless that is the zero Addr.
 func (k *kernel) route(family, index int, from netip.Addr) error {
-	dst := net.IPv4(8, 8, 8, 8)
-	if family == netlink.FAMILY_V6 {
-		dst = net.ParseIP("2001:4860:4860::8888")
-	}
 	// Without FIBMatch the kernel assumes that anything is on-link where no route is found.
 	o := netlink.RouteGetOptions{OifIndex: index, FIBMatch: true}
 	if from.IsValid() {
 		o.SrcAddr = from.AsSlice()
 	}
-	routes, err := k.h.RouteGetWithOptions(dst, &o)
+	routes, err := k.h.RouteGetWithOptions(world(family == netlink.FAMILY_V6), &o)
 	if err != nil {
 		return err
 	}
@@ -175,6 +171,52 @@ func Routed(l Link) error {
 		}
 	}
 	return err
+}
+
+// Outbound returns the kernel's indexes of the interfaces over which the system itself sends what leaves from an address for
+// the world: more than one if routes share the traffic. The zero Addr stands for a program that leaves its address open;
+// then IPv6 decides only where IPv4 has no way out. Strict reverse path filtering takes the same decision (RFC 3704
+// section 2.2). Nothing is sent.
+func Outbound(from netip.Addr) ([]int, error) {
+	k, err := openKernel()
+	if err != nil {
+		return nil, err
+	}
+	defer k.close()
+	o := netlink.RouteGetOptions{FIBMatch: true}
+	if from.IsValid() {
+		o.SrcAddr = from.AsSlice()
+		return k.ways(from.Is6(), &o)
+	}
+	if all, err := k.ways(false, &o); err == nil {
+		return all, nil
+	}
+	return k.ways(true, &o)
+}
+
+// ways returns the interfaces of the route to the world.
+func (k *kernel) ways(six bool, o *netlink.RouteGetOptions) (all []int, err error) {
+	routes, err := k.h.RouteGetWithOptions(world(six), o)
+	if err != nil {
+		return nil, fmt.Errorf("look for a route: %w", err)
+	}
+	for _, r := range routes {
+		for _, hop := range r.MultiPath {
+			all = append(all, hop.LinkIndex)
+		}
+		if len(r.MultiPath) == 0 {
+			all = append(all, r.LinkIndex)
+		}
+	}
+	return all, nil
+}
+
+// world returns a public address that stands for any.
+func world(six bool) net.IP {
+	if six {
+		return net.ParseIP("2001:4860:4860::8888")
+	}
+	return net.IPv4(8, 8, 8, 8)
 }
 
 // unsupported reports whether the kernel lacks a whole address family.
