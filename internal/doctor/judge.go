@@ -65,7 +65,7 @@ func configuration(f *Facts) []Check {
 	c := Check{Name: "configuration", Verdict: OK, Found: "no file, the defaults"}
 	switch {
 	case f.ConfigError != nil:
-		c.Verdict, c.Found, c.Fix = Fail, f.ConfigError.Error(), "edit it, then: tributary doctor --offline"
+		c.Verdict, c.Found, c.Fix = Fail, f.ConfigError.Error(), "edit it, then: tributary config check"
 	case f.ConfigFile != "":
 		c.Found = f.ConfigFile
 	}
