@@ -197,18 +197,18 @@ func TestBudget(t *testing.T) {
 	released(t, r)
 }
 
-// TestReuse proves that transfers use the connections of earlier ones again; one that ends in the middle of an answer is
-// lost to them, so not every one can.
+// TestReuse proves that transfers use the connections of earlier ones again. With one link: where two share the end of an
+// object, the slower one is cut off in the middle of its answer, and which connections that costs is a matter of luck.
 func TestReuse(t *testing.T) {
 	const downloads = 10
 	s := New(t, Object{Size: mid})
-	r := newRig(t, s, settings(), "wifi", "lte")
+	r := newRig(t, s, settings(), "wifi")
 	c := client(t, r.url)
 	for range downloads {
 		whole(t, fetch(c, s.URL(), nil), s.Object())
+		released(t, r)
 	}
-	released(t, r)
-	if n := r.wifi.dialed() + r.lte.dialed(); n >= 2*downloads {
+	if n := r.wifi.dialed(); n >= downloads {
 		t.Errorf("%d connections for %d downloads one after the other", n, downloads)
 	}
 }
