@@ -1,0 +1,108 @@
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/config"
+)
+
+// analyze runs systemd-analyze on a copy of a unit whose program is one that exists.
+func analyze(t *testing.T, unit string, args ...string) (string, error) {
+	t.Helper()
+	tool, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze is not installed: apt-get install systemd")
+	}
+	text, err := os.ReadFile(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake := filepath.Join(t.TempDir(), "tributary")
+	if err := os.WriteFile(fake, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	changed := regexp.MustCompile(`(?m)^ExecStart=\S+`).ReplaceAllString(string(text), "ExecStart="+fake)
+	unitCopy := filepath.Join(t.TempDir(), "tributary.service")
+	if err := os.WriteFile(unitCopy, []byte(changed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), tool, append(args, unitCopy)...)
+	cmd.Env = append(os.Environ(), "SYSTEMD_LOG_LEVEL=warning")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+var units = map[string]bool{ // and whether it is the user's
+	"systemd/tributary.service": false, filepath.Join("systemd", "user", "tributary.service"): true,
+}
+
+func TestUnitsAreValid(t *testing.T) {
+	for unit, user := range units {
+		t.Run(unit, func(t *testing.T) {
+			args := []string{"verify", "--man=no"}
+			if user {
+				args = append(args, "--user")
+			}
+			out, err := analyze(t, unit, args...)
+			var about []string
+			for line := range strings.Lines(out) { // units of the machine are not ours
+				if strings.Contains(line, "tributary") {
+					about = append(about, line)
+				}
+			}
+			if len(about) > 0 {
+				t.Errorf("%v: %s", err, strings.Join(about, ""))
+			}
+		})
+	}
+}
+
+// TestSystemUnitIsHardened: what systemd itself makes of the exposure, 0 to 10.
+func TestSystemUnitIsHardened(t *testing.T) {
+	const most = 2.5
+	out, err := analyze(t, "systemd/tributary.service", "security", "--offline=true")
+	if err != nil && strings.Contains(out, "unrecognized option") {
+		t.Skip("this systemd-analyze is older than 250: it cannot look at files")
+	}
+	m := regexp.MustCompile(`Overall exposure level for \S+: ([0-9.]+)`).FindStringSubmatch(out)
+	if m == nil {
+		t.Fatalf("%v: no exposure in\n%s", err, out)
+	}
+	if level, err := strconv.ParseFloat(m[1], 64); err != nil || level > most {
+		t.Errorf("exposure %s, %v, want %.1f at most", m[1], err, most)
+	} else {
+		t.Logf("exposure %.1f", level)
+	}
+}
+
+// TestUnitsFitTheProgram: a drain must fit into the time that systemd waits, and the shipped configuration must load.
+func TestUnitsFitTheProgram(t *testing.T) {
+	const drain = 10 * time.Minute // internal/daemon
+	for unit := range units {
+		text, err := os.ReadFile(unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(`(?m)^TimeoutStopSec=(\d+)min$`).FindSubmatch(text)
+		if m == nil {
+			t.Fatalf("%s: no TimeoutStopSec in minutes", unit)
+		}
+		if n, _ := strconv.Atoi(string(m[1])); time.Duration(n)*time.Minute <= drain {
+			t.Errorf("%s: TimeoutStopSec=%smin, a drain takes %v", unit, m[1], drain)
+		}
+	}
+	cfg, err := config.Load("systemd/tributary.toml", func(string) string { return "" })
+	if err == nil {
+		err = cfg.Validate()
+	}
+	if err != nil || len(cfg.AllowUsers) != 1 {
+		t.Errorf("the shipped configuration: %v, %q", err, cfg.AllowUsers)
+	}
+}
