@@ -22,7 +22,7 @@ const (
 	burst = 4
 
 	// growEvery is the least time between two steps of a need that proves too small.
-	growEvery = 100 * time.Millisecond
+	growEvery = 200 * time.Millisecond
 )
 
 // appetite finds out whether the client is slower than the links: then a part of its window never empties, and a window of
@@ -32,7 +32,9 @@ type appetite struct {
 	delivered int64     // in the period
 	hungry    bool      // the window ran low in the period
 	need      int64     // as told; 0 = everything
-	grown     time.Time
+
+	looked time.Time // at a need that may be too small
+	taken  int64     // bytes delivered since
 }
 
 // feed measures the client's speed and tells the need when it changes by a quarter or more.
@@ -43,12 +45,18 @@ func (m *Machine) feed(now time.Time) {
 	p := &m.client
 	low := m.low()
 	p.hungry = p.hungry || low
-	if low && p.need > 0 && now.Sub(p.grown) >= growEvery {
-		p.grown = now
-		if p.need *= 2; p.need >= fastNeed {
-			p.need = 0
+	if took := now.Sub(p.looked); low && p.need > 0 && took >= growEvery {
+		// Twice its speed: a client that is held back by its window shows more with the next step; one that is held back by
+		// the links does not.
+		need := int64(2 * float64(p.taken) / took.Seconds() * appetiteAhead.Seconds())
+		if p.looked, p.taken = now, 0; need > p.need {
+			if p.need = need; need >= fastNeed {
+				p.need = 0
+			}
+			m.tellNeed()
 		}
-		m.tellNeed()
+	} else if took >= 2*growEvery {
+		p.looked, p.taken = now, 0
 	}
 	took := now.Sub(p.since)
 	if took < appetitePeriod {

@@ -75,13 +75,15 @@ func TestSlowClientNeedsLittle(t *testing.T) {
 		t.Fatalf("needs of the same client, later: %v", need)
 	}
 	var last int64
-	for range 20 { // now it takes whatever comes
-		s.advance(growEvery)
+	for range 40 { // now it takes whatever comes
+		s.advance(growEvery / 2)
 		s.deliver()
+		s.fill()
 		if need := s.needs(); len(need) > 0 {
 			if last = need[len(need)-1]; last == math.MaxInt64 {
 				return
 			}
+			s.handle(Event{Kind: Granted, N: min(last, 4*mB)})
 		}
 	}
 	t.Errorf("a client that takes all still needs %d only", last)

@@ -105,6 +105,7 @@ func (m *Machine) Handle(now time.Time, e Event) ([]Action, time.Time) {
 	case Delivered:
 		m.led.Deliver(e.N)
 		m.client.delivered += e.N
+		m.client.taken += e.N
 	case Granted:
 		m.granted = max(e.N, 1) // the head can always be read
 		m.resize()
