@@ -74,6 +74,7 @@ func (r *run) count(now time.Time, e transfer.Event, total, waste int64) {
 	s := r.slot(f.link)
 	s.lastByte.Store(r.e.fleet.clock(now))
 	s.bytes.Add(total2 - total)
+	s.meter.add(r.e.fleet.clock(now), total2-total-(waste2-waste))
 	for len(r.brought) <= int(f.link) {
 		r.brought = append(r.brought, 0)
 	}

@@ -32,6 +32,7 @@ type slot struct {
 	bytes    atomic.Int64
 	waste    atomic.Int64
 	rtt      atomic.Int64 // nanoseconds
+	meter    meter
 	rates    map[*run]rated
 }
 
@@ -281,7 +282,7 @@ func (f *fleet) status() []LinkStatus {
 	for i, s := range f.slots {
 		st, cause := f.board.State(int8(i))
 		out = append(out, LinkStatus{
-			Name: s.name, State: st.String(), Reason: cause.String(), Goodput: s.goodput(now),
+			Name: s.name, State: st.String(), Reason: cause.String(), Goodput: s.meter.rate(f.clock(now)),
 			RTT: time.Duration(s.rtt.Load()), Bytes: s.bytes.Load(), Waste: s.waste.Load(), Bans: int64(f.board.Bans(int8(i))),
 		})
 	}

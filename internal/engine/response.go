@@ -298,6 +298,7 @@ func (b *streamBody) Read(p []byte) (int, error) {
 		s := b.slot
 		s.lastByte.Store(b.r.e.fleet.clock(time.Now()))
 		s.bytes.Add(int64(n))
+		s.meter.add(s.lastByte.Load(), int64(n))
 		b.r.e.observe(Event{Kind: EventReceived, At: time.Now(), Link: s.name, Bytes: int64(n)})
 	}
 	if err == io.EOF && !b.end {
