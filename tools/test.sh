@@ -6,7 +6,7 @@ GO=${GO:-go}
 PATH=$PATH:/usr/sbin:/sbin
 
 # Packages without goroutines have no races, and the lab's measure of time would be the detector's.
-PLAIN='/internal/(arch|estimate|health|lab|schedule|segment|sim|transfer)$|/cmd/tributary-lab$'
+PLAIN='/internal/(arch|estimate|health|lab|schedule|segment|sim|transfer)$|/cmd/tributary-lab$|/deploy$'
 
 # shellcheck source=tools/debian.sh
 . tools/debian.sh

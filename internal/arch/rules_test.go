@@ -15,11 +15,12 @@ var rules = map[string]rule{
 
 	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link"}},
 	"internal/control": {},
+	"internal/admin":   {imports: []string{"internal/engine"}},
 	"internal/doctor":  {imports: []string{"internal/config", "internal/link"}},
 	"internal/config":  {imports: []string{"internal/schedule"}}, // for the names
 	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
-		"internal/config", "internal/control", "internal/demo", "internal/engine", "internal/estimate", "internal/health", "internal/link",
+		"internal/admin", "internal/config", "internal/control", "internal/demo", "internal/engine", "internal/estimate", "internal/health", "internal/link",
 		"internal/metrics", "internal/origin", "internal/peer", "internal/policy", "internal/proxy", "internal/schedule", "internal/segment",
 		"internal/transfer",
 	}, later: true},
@@ -55,6 +56,7 @@ var rules = map[string]rule{
 	"internal/lab":  {imports: []string{"*"}},            // tests of the whole live there
 	"internal/e2e":  {imports: []string{"internal/lab"}}, // knows the product only as a program
 	"internal/arch": {},
+	"deploy":        {imports: []string{"internal/config", "internal/engine", "internal/metrics"}}, // files; its tests hold them against the program
 }
 
 const pureReason = "the state machine, the simulator and the tests drive the very same code: time comes in as an " +

@@ -12,7 +12,7 @@ import (
 type Config struct {
 	// Listen is the address of the proxy, "host:port"; the host is an IP address or "localhost".
 	Listen string `toml:"listen"`
-	// Admin is the address of the read-only HTTP pages: metrics and health. "" = none.
+	// Admin is the address of the read-only HTTP pages: metrics, health, proxy.pac. "" = none.
 	Admin string `toml:"admin"`
 	// Control is the path of the Unix socket for tributary status; AutoControl = in the user's runtime folder, "" = none.
 	Control string `toml:"control"`

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/admin"
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
@@ -102,19 +103,19 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		return err
 	}
 	d.own.add(ln.Addr())
-	var admin net.Listener
+	var adminLn net.Listener
 	if d.cfg.Admin != "" {
-		if admin, err = net.Listen("tcp", d.cfg.Admin); err != nil {
+		if adminLn, err = net.Listen("tcp", d.cfg.Admin); err != nil {
 			ln.Close()
 			return err
 		}
-		d.own.add(admin.Addr())
+		d.own.add(adminLn.Addr())
 	}
 
 	closeAll := func() {
 		ln.Close()
-		if admin != nil {
-			admin.Close()
+		if adminLn != nil {
+			adminLn.Close()
 		}
 	}
 	ctl, err := d.listenControl()
@@ -138,9 +139,10 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	front := proxy.NewServer(d.proxy)
 	parts.Go(func() { failed <- front.Serve(ln) })
 	servers := []*http.Server{front}
-	if admin != nil {
-		back := &http.Server{Handler: d.metrics.Handler(), ReadHeaderTimeout: 10 * time.Second}
-		parts.Go(func() { failed <- back.Serve(admin) })
+	if adminLn != nil {
+		pages := admin.Handler(d.metrics.Handler(), d.engine.Status, ln.Addr())
+		back := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second}
+		parts.Go(func() { failed <- back.Serve(adminLn) })
 		servers = append(servers, back)
 	}
 	if ctl != nil {

@@ -1,4 +1,4 @@
-// Package metrics shows what the engine does to Prometheus and to health checks. It is the only importer of Prometheus.
+// Package metrics shows what the engine does to Prometheus. It is the only importer of Prometheus.
 //
 // It owns the names of the metrics: prefix tributary_, base units (bytes, seconds), _total for counters. Labels are the
 // link, the state, the result and the reason, never a host or a URL (proxy-rules.md R195). Two sources feed it: events,
@@ -8,6 +8,4 @@
 // Observe is safe for concurrent use, does not block and does not allocate once it has seen a link and a reason: label
 // values are resolved once. A reason is an enumeration of Tributary's; beyond maxSeries values it counts as "other", so
 // that a mistake elsewhere cannot grow the memory.
-//
-// The handler is read-only and answers only to this machine's own names for itself (R180, R181).
 package metrics

@@ -1,0 +1,41 @@
+package admin
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/tributary-http/tributary/internal/engine"
+)
+
+// health answers 200 if a link is up. A suspect link is still in use and counts.
+type health func() engine.Status
+
+func (h health) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	links := h().Links
+	for _, l := range links {
+		if l.State == "up" || l.State == "suspect" {
+			fmt.Fprintln(w, "ok")
+			return
+		}
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
+	fmt.Fprintln(w, whyNot(links))
+}
+
+// whyNot says why no link is up. Reasons that may name a host stay out (R181).
+func whyNot(links []engine.LinkStatus) string {
+	if len(links) == 0 {
+		return "no link is up: none was found"
+	}
+	each := make([]string, len(links))
+	for i, l := range links {
+		each[i] = l.Name + " is " + l.State
+		if l.Reason != "" && !strings.ContainsAny(l.Reason, ".:/\r\n") {
+			each[i] += " (" + l.Reason + ")"
+		}
+	}
+	return "no link is up: " + strings.Join(each, ", ")
+}
