@@ -69,6 +69,8 @@ type Link struct {
 	DNS []string `toml:"dns"`
 	// Metered says that bytes on this link cost money. Unset = what the system says.
 	Metered *bool `toml:"metered"`
+	// MaxRate bounds what is received over this link, all connections together; 0 = no limit.
+	MaxRate Rate `toml:"max_rate"`
 }
 
 // AutoControl as Control leaves the place of the socket to Tributary.

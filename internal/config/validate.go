@@ -56,6 +56,9 @@ func (c Config) Validate() error {
 				p.add("[link.%s] dns: %q is no IP address, alone or with a port", name, s)
 			}
 		}
+		if r := c.Link[name].MaxRate; r != 0 && r < minRate {
+			p.add("[link.%s] max_rate: %v is too slow, %v is the least; enabled = false leaves the link alone", name, r, minRate)
+		}
 	}
 
 	p.oneOf(c.Scheduler, "scheduler", Schedulers()...)

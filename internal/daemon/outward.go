@@ -24,6 +24,7 @@ type outward struct {
 	log    *slog.Logger
 	source link.Source
 	reach  link.Destinations
+	rates  link.Rates
 	pool   *origin.Pool
 	engine *engine.Engine
 	found  chan struct{} // closed by follow when there is a link to use
@@ -37,6 +38,7 @@ type outward struct {
 func newOutward(cfg config.Config, log *slog.Logger, source link.Source) *outward {
 	o := &outward{cfg: cfg, log: log, source: source, reconsider: make(chan struct{}, 1)}
 	o.live.Store(&cfg)
+	o.rates.Set(rates(cfg))
 	return o
 }
 
@@ -53,7 +55,7 @@ func (o *outward) dialing(b link.Binder) dialFunc {
 func (o *outward) dialer(b link.Binder) *link.Dialer {
 	cfg := o.live.Load()
 	resolver := &link.Resolver{Binder: b, AllLinksAllowed: len(cfg.Links) == 0 && !anyDisabled(*cfg)}
-	return &link.Dialer{Binder: b, Resolver: resolver, Allow: o.reach.Check}
+	return &link.Dialer{Binder: b, Resolver: resolver, Allow: o.reach.Check, Rates: &o.rates}
 }
 
 // connect makes the pool and the engine. Certificates are verified against roots, nil for the system's.
@@ -157,6 +159,17 @@ func options(cfg config.Config) link.Options {
 		}
 	}
 	return o
+}
+
+// rates returns the limits of links in bytes per second.
+func rates(cfg config.Config) map[string]int64 {
+	all := map[string]int64{}
+	for name, l := range cfg.Link {
+		if l.MaxRate > 0 {
+			all[name] = int64(l.MaxRate)
+		}
+	}
+	return all
 }
 
 func anyDisabled(cfg config.Config) bool {

@@ -41,6 +41,7 @@ func (d *Daemon) reload(r Reloads) error {
 // adopt makes cfg the live configuration: links that it does not allow leave running transfers, others join.
 func (o *outward) adopt(cfg config.Config) {
 	o.live.Store(&cfg)
+	o.rates.Set(rates(cfg))
 	if o.binder != nil {
 		o.dials.Store(o.dialer(o.binder))
 	}

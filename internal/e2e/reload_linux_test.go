@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -70,6 +71,39 @@ func TestReload(t *testing.T) {
 	r.isObject(r.ok(r.curl(o.URL)).body, o)
 	if after := r.metrics().Received("lte"); after <= lte {
 		t.Error("the link that is enabled again carries nothing")
+	}
+}
+
+// TestMaxRate limits one link and takes the limit away by a reload.
+func TestMaxRate(t *testing.T) {
+	const (
+		rate  = 500_000 // bytes per second: 4Mbit/s
+		slack = 600_000 // what the kernel takes beyond what is read, headers, handshakes
+		both  = "[link.wifi]\nenabled = true\n[link.lte]\nenabled = true\n"
+	)
+	r := newRig(t, equal(), lab.NginxOptions{})
+	r.options.Links = []string{}
+	r.configure(both + `max_rate = "4Mbit/s"` + "\n")
+	r.serve()
+	o := r.object(10_000_000)
+
+	began := time.Now()
+	r.isObject(r.ok(r.curl(o.URL)).body, o)
+	took := time.Since(began).Seconds()
+	_, n := r.carried("lte")
+	if most := int64(rate*took) + slack; n > most {
+		t.Errorf("%d bytes in %.2f s over a link that may carry %d", n, took, most)
+	}
+	if least := int64(rate * took / 3); n < least {
+		t.Errorf("the slow link carried %d bytes in %.2f s, it may have: %d", n, took, int64(rate*took))
+	}
+
+	r.configure(both)
+	r.reload("msg=reloaded", 1)
+	_, before := r.carried("lte")
+	r.isObject(r.ok(r.curl(o.URL)).body, o)
+	if _, after := r.carried("lte"); after-before < 2*n {
+		t.Errorf("%d bytes over the link without a limit, %d before", after-before, n)
 	}
 }
 

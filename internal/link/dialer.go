@@ -50,6 +50,8 @@ type Dialer struct {
 	// Allow, if not nil, is asked before an address is dialed over a link; its error keeps the address from being dialed
 	// and is found by errors.Is in what DialContext returns if no other address works. See [Destinations].
 	Allow func(Link, netip.AddrPort) error
+	// Rates, if not nil, bounds what connections receive.
+	Rates *Rates
 
 	// For tests, instead of sockets.
 	connect func(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error)
@@ -57,7 +59,7 @@ type Dialer struct {
 }
 
 // DialContext connects over l. Network is "tcp", "tcp4" or "tcp6"; addr is "host:port" with a number as port. The
-// connection is a *net.TCPConn; an error is a *DialError.
+// connection is a *net.TCPConn, or has its methods if Rates limits the link; an error is a *DialError.
 func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) (net.Conn, error) {
 	fail := func(op string, err error) (net.Conn, error) { return nil, &DialError{Link: l.Name, Op: op, Err: err} }
 	host, portText, err := net.SplitHostPort(addr)
@@ -92,7 +94,7 @@ func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) 
 		}
 		return fail(op, err)
 	}
-	return c, nil
+	return d.Rates.limit(c, l.Name), nil
 }
 
 // families returns the families that network allows, l has an address for and host, if a literal, is of; IPv6 first.

@@ -91,7 +91,9 @@ func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string) {
 const keepAlive = 60 * time.Second
 
 func setKeepAlive(c net.Conn) {
-	if tcp, ok := c.(*net.TCPConn); ok {
+	if tcp, ok := c.(interface {
+		SetKeepAliveConfig(net.KeepAliveConfig) error
+	}); ok {
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive / 4, Count: 4})
 	}
 }

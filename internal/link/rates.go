@@ -1,0 +1,110 @@
+package link
+
+import (
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Rates bounds what is received over links, all connections of a link together, so that a download leaves room for a call.
+// The sender learns of it as of any slow reader: by TCP's window. Safe for concurrent use.
+type Rates struct {
+	mu       sync.Mutex
+	limiters map[string]*rate.Limiter
+}
+
+// Set replaces the limits, in bytes per second by name of the link; a link without an entry has none. Connections that are
+// limited go by the new limit at once, others stay as they are.
+func (r *Rates) Set(limits map[string]int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.limiters == nil {
+		r.limiters = map[string]*rate.Limiter{}
+	}
+	for name, l := range r.limiters {
+		if limits[name] == 0 {
+			l.SetLimit(rate.Inf)
+		}
+	}
+	for name, n := range limits {
+		l := r.limiters[name]
+		if l == nil {
+			l = rate.NewLimiter(0, 0)
+			r.limiters[name] = l
+		}
+		l.SetBurst(limitedRead(n))
+		l.SetLimit(rate.Limit(n))
+	}
+}
+
+// limitedRead returns the largest read at so many bytes per second: bytes must come often, or the link seems silent.
+func limitedRead(n int64) int { return int(min(max(n/40, 1<<10), 64<<10)) }
+
+// limit makes a connection over a link obey the link's limit.
+func (r *Rates) limit(c net.Conn, name string) net.Conn {
+	tcp, ok := c.(*net.TCPConn)
+	if r == nil || !ok {
+		return c
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l := r.limiters[name]; l != nil && l.Limit() != rate.Inf {
+		return &limitedConn{TCPConn: tcp, pace: pace{limiter: l, closed: make(chan struct{})}}
+	}
+	return c
+}
+
+// limitedConn is a TCP connection that reads no faster than its link may.
+type limitedConn struct {
+	*net.TCPConn
+	pace pace
+}
+
+func (c *limitedConn) Read(p []byte) (int, error) { return c.pace.read(c.TCPConn, p) }
+
+// WriteTo keeps io.Copy from going around Read.
+func (c *limitedConn) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, struct{ io.Reader }{c})
+}
+
+// Close implements net.Conn.
+func (c *limitedConn) Close() error {
+	c.pace.close()
+	return c.TCPConn.Close()
+}
+
+// pace pays for what was read before it reads again.
+type pace struct {
+	limiter *rate.Limiter
+	due     time.Time // when all that was read is paid for; belongs to the reader
+	once    sync.Once
+	closed  chan struct{}
+}
+
+func (p *pace) read(r io.Reader, b []byte) (int, error) {
+	if wait := time.Until(p.due); wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-p.closed:
+			return 0, net.ErrClosed
+		}
+	}
+	if burst := p.limiter.Burst(); len(b) > burst {
+		b = b[:burst]
+	}
+	n, err := r.Read(b)
+	if n > 0 {
+		now := time.Now()
+		if paid := p.limiter.ReserveN(now, n); paid.OK() {
+			p.due = now.Add(paid.DelayFrom(now))
+		}
+	}
+	return n, err
+}
+
+func (p *pace) close() { p.once.Do(func() { close(p.closed) }) }
