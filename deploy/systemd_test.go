@@ -100,7 +100,7 @@ func TestUnitsFitTheProgram(t *testing.T) {
 	}
 	cfg, err := config.Load("systemd/tributary.toml", func(string) string { return "" })
 	if err == nil {
-		err = cfg.Validate()
+		err = cfg.Check()
 	}
 	if err != nil || len(cfg.AllowUsers) != 1 {
 		t.Errorf("the shipped configuration: %v, %q", err, cfg.AllowUsers)

@@ -8,7 +8,7 @@ for package in $($GO list ./...); do
 	dir=$($GO list -f '{{.Dir}}' "$package")
 	for fuzz in $(grep -hos '^func Fuzz[A-Za-z0-9_]*' "$dir"/*_test.go | cut -d' ' -f2); do
 		echo "== $package $fuzz"
-		$GO test -run '^$' -fuzz "^$fuzz\$" -fuzztime "${FUZZTIME:-30s}" "$package" || failed=1
+		$GO test -run '^$' -fuzz "^$fuzz\$" -fuzztime "${FUZZTIME:-30s}" -fuzzminimizetime 1s "$package" || failed=1
 	done
 done
 exit "$failed"

@@ -95,8 +95,8 @@ func TestUsage(t *testing.T) {
 		{"serve now", `unknown command "now"`},
 		{"serve --lisen x", "unknown flag: --lisen"},
 		{"serve --listen 0.0.0.0:8080", "allow_remote = true"},
-		{"serve --scheduler best --log-level loud", "scheduler: "},
-		{"serve --scheduler best --log-level loud", "log_level: "},
+		{"serve --scheduler best --log-level loud", "--scheduler: "},
+		{"serve --scheduler best --log-level loud", "--log-level: "},
 		{"serve --config /nowhere/c.toml", "/nowhere/c.toml"},
 	} {
 		t.Run(c.args, func(t *testing.T) {

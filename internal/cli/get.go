@@ -104,13 +104,15 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 	}
 	if given("link") {
 		cfg.Links = f.links
+		cfg.Override("links", "link")
 	}
 	cfg.LogLevel = f.logLevel // that of the file is the proxy's
-	if err := cfg.Validate(); err != nil {
+	cfg.Override("log_level", "log-level")
+	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	r := &getRun{
-		app: a, cfg: cfg, urls: urls, json: f.js, quiet: f.quiet, bars: a.terminal && !f.quiet && !given("log-level"),
+		app: a, cfg: cfg.Config, urls: urls, json: f.js, quiet: f.quiet, bars: a.terminal && !f.quiet && !given("log-level"),
 		console: &console{plain: a.stderr},
 		options: get.Options{
 			Output: f.output, Dir: f.dir, ServerName: f.fromServer, Force: f.force, Resume: f.resume,

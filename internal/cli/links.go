@@ -66,8 +66,9 @@ func (f *linkFlags) config(c *cobra.Command, getenv func(string) string) (config
 	}
 	if c.Flags().Changed("link") {
 		cfg.Links = f.links
+		cfg.Override("links", "link")
 	}
-	return cfg, cfg.Validate()
+	return cfg.Config, cfg.Check()
 }
 
 // linkRow is one interface.

@@ -51,7 +51,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		err = usageError{err}
 	}
 	if err != nil {
-		fmt.Fprintln(a.stderr, "tributary:", err)
+		fmt.Fprintln(a.stderr, "tributary:", strings.ReplaceAll(err.Error(), "\n", "\ntributary: "))
 		var usage usageError
 		if errors.As(err, &usage) {
 			fmt.Fprintln(a.stderr, "tributary: see tributary --help, or tributary COMMAND --help")
@@ -81,8 +81,10 @@ func (a *app) root(started *bool) *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetGlobalNormalizationFunc(normalize)
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.serveCommand(), a.getCommand(), a.linksCommand(), a.doctorCommand(), a.statusCommand(), a.demoCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.getCommand(), a.linksCommand(), a.doctorCommand(), a.statusCommand(), a.configCommand(),
+		a.demoCommand(), a.manCommand(), a.versionCommand())
+	root.InitDefaultCompletionCmd()
+	a.complete(root)
 	return root
 }
 

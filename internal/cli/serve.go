@@ -103,21 +103,20 @@ func (f *serveFlags) config(c *cobra.Command, getenv func(string) string) (confi
 	if err != nil {
 		return config.Config{}, err
 	}
-	given := c.Flags().Changed
-	if given("listen") {
-		cfg.Listen = f.listen
+	for _, o := range []struct {
+		flag, key string
+		set       func()
+	}{
+		{"listen", "listen", func() { cfg.Listen = f.listen }},
+		{"admin", "admin", func() { cfg.Admin = f.admin }},
+		{"link", "links", func() { cfg.Links = f.links }},
+		{"scheduler", "scheduler", func() { cfg.Scheduler = f.scheduler }},
+		{"log-level", "log_level", func() { cfg.LogLevel = f.logLevel }},
+	} {
+		if c.Flags().Changed(o.flag) {
+			o.set()
+			cfg.Override(o.key, o.flag)
+		}
 	}
-	if given("admin") {
-		cfg.Admin = f.admin
-	}
-	if given("link") {
-		cfg.Links = f.links
-	}
-	if given("scheduler") {
-		cfg.Scheduler = f.scheduler
-	}
-	if given("log-level") {
-		cfg.LogLevel = f.logLevel
-	}
-	return cfg, cfg.Validate()
+	return cfg.Config, cfg.Check()
 }

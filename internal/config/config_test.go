@@ -73,13 +73,23 @@ enabled = false
 
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"unknown key":          {"listn = \"x\"\n[link.wlan0]\ndsn = []", "unknown keys: listn, link.wlan0.dsn"},
-		"link for links":       {`link = ["wlan0"]`, "write links = [...]"},
-		"size":                 {`budget = "64 MiB or so"`, `"64 MiB or so" is no size`},
-		"size, negative":       {`budget = "-1MiB"`, "is no size"},
-		"size, overflow":       {`budget = "99999999999GiB"`, "is no size"},
-		"not TOML":             {`budget`, "line 1"},
-		"duration, no meaning": {`wait_for_link = "soon"`, "soon"},
+		"unknown key":               {"listn = \"x\"", "line 1: listn: is no key that Tributary knows: did you mean listen?"},
+		"unknown key, nothing near": {"color = true", "line 1: color: is no key that Tributary knows"},
+		"unknown key of a link":     {"[link.wlan0]\n\ndsn = []", "line 3: [link.wlan0] dsn: is no key that Tributary knows: did you mean dns?"},
+		"text for a list":           {`links = "wlan0"`, `links: want a list of strings, ["..."], not a string`},
+		"number for a text":         {"listen = 8080", `listen: want a string, "...", not a number`},
+		"list of numbers":           {"links = [1]", "want a list of strings"},
+		"port too large":            {"connect_ports = [70000]", "70000"},
+		"table for a key":           {"[admin]\nx = 1", `admin: want a string, "...", not a table`},
+		"dotted":                    {"admin.x = 1", `admin: want a string, "...", not a table`},
+		"link is a number":          {"link.wlan0 = 1", "[link.wlan0]: is no table"},
+		"rate":                      {"[link.wlan0]\nmax_rate = 3", `want a rate like "20Mbit/s", not a number`},
+		"link for links":            {`link = ["wlan0"]`, "write links = [...]"},
+		"size":                      {`budget = "64 MiB or so"`, `"64 MiB or so" is no size`},
+		"size, negative":            {`budget = "-1MiB"`, "is no size"},
+		"size, overflow":            {`budget = "99999999999GiB"`, "is no size"},
+		"not TOML":                  {`budget`, "line 1"},
+		"duration, no meaning":      {`wait_for_link = "soon"`, "soon"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse(c.text)
@@ -185,7 +195,7 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	env := func(k string) string { return map[string]string{"XDG_CONFIG_HOME": dir}[k] }
 	c, err := Load("", env)
-	if err != nil || !reflect.DeepEqual(c, Default()) {
+	if err != nil || !reflect.DeepEqual(c.Config, Default()) || c.Path != "" {
 		t.Fatalf("without a file: %+v, %v", c, err)
 	}
 	if _, err := Load(filepath.Join(dir, "none.toml"), env); err == nil {

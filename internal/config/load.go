@@ -6,9 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"github.com/BurntSushi/toml"
 )
 
 // DefaultPath returns where the file is looked for when the user names none: tributary/config.toml in
@@ -37,47 +34,94 @@ func Find(path string, getenv func(string) string) string {
 	return path
 }
 
-// Load returns the defaults overlaid with the file. With path "" it is the one at DefaultPath, and it is no error if
-// that does not exist. The result is not validated: flags come on top first.
-func Load(path string, getenv func(string) string) (Config, error) {
-	optional := path == ""
-	if optional {
-		if path = DefaultPath(getenv); path == "" {
-			return Default(), nil
-		}
-	}
-	text, err := os.ReadFile(path)
-	if optional && errors.Is(err, fs.ErrNotExist) {
-		return Default(), nil
-	}
-	if err != nil {
-		return Config{}, fmt.Errorf("read configuration: %w", err)
-	}
-	c, err := Parse(string(text))
-	if err != nil {
-		return Config{}, fmt.Errorf("configuration %s: %w", path, err)
-	}
-	return c, nil
+// File is a configuration that knows where its values come from.
+type File struct {
+	Config
+	Path string // "" = there is none
+
+	lines map[string]int    // of the keys that the file sets
+	flags map[string]string // that were laid over keys
 }
 
-// Parse returns the defaults overlaid with the text of a file. A key that it does not know is an error.
-func Parse(text string) (Config, error) {
-	c := Default()
-	md, err := toml.Decode(text, &c)
+// Load returns the defaults overlaid with the file. With path "" it is the one at DefaultPath, and it is no error if
+// that does not exist. An error names everything that cannot be read, a line each, with the place in the file. Values are
+// not validated: flags come on top first, then Check.
+func Load(path string, getenv func(string) string) (*File, error) {
+	f := &File{Config: Default(), Path: Find(path, getenv)}
+	if f.Path == "" {
+		return f, nil
+	}
+	text, err := os.ReadFile(f.Path)
 	if err != nil {
-		return Config{}, err
+		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	switch md.Type("link") { // "" without the key and for [link.NAME] alone
-	case "", "Hash":
-	default: // Decode passes over it
-		return Config{}, errors.New(`"link" is the name of the tables: write links = [...] for the list of --link`)
-	}
-	if unknown := md.Undecoded(); len(unknown) > 0 {
-		names := make([]string, len(unknown))
-		for i, k := range unknown {
-			names[i] = k.String()
+	if all := f.parse(string(text)); len(all) > 0 {
+		for _, p := range f.problems() { // what could be read may be wrong, too
+			if f.lines[p.keys[0]] > 0 {
+				all = append(all, p)
+			}
 		}
-		return Config{}, fmt.Errorf("unknown keys: %s", strings.Join(names, ", "))
+		return nil, f.place(all)
 	}
-	return c, nil
+	return f, nil
+}
+
+// Parse returns the defaults overlaid with the text of a file. The error names everything that cannot be read.
+func Parse(text string) (Config, error) {
+	f := &File{Config: Default()}
+	if all := f.parse(text); len(all) > 0 {
+		return Config{}, f.place(all)
+	}
+	return f.Config, nil
+}
+
+// Override says that the flag has set the key.
+func (f *File) Override(key, flag string) {
+	if f.flags == nil {
+		f.flags = map[string]string{}
+	}
+	f.flags[key] = flag
+}
+
+// Check validates the configuration; the error names the place of everything that is wrong, a line each.
+func (f *File) Check() error {
+	return f.place(f.Config.problems())
+}
+
+// Origin returns where the value of a key comes from: "default", "FILE:LINE" or "--FLAG".
+func (f *File) Origin(key string) string {
+	if flag, ok := f.flags[key]; ok {
+		return "--" + flag
+	}
+	if line, ok := f.lines[key]; ok {
+		return fmt.Sprintf("%s:%d", f.Path, line)
+	}
+	return "default"
+}
+
+// place puts the place before each problem and joins them; nil if there are none.
+func (f *File) place(all []Problem) error {
+	errs := make([]error, len(all))
+	for i, p := range all {
+		errs[i] = p
+		line := p.line
+		for _, key := range p.keys {
+			if flag, ok := f.flags[key]; ok {
+				errs[i] = fmt.Errorf("--%s: %s", flag, p.Text)
+				line = 0
+				break
+			}
+			if line == 0 {
+				line = f.lines[key]
+			}
+		}
+		switch {
+		case line == 0:
+		case f.Path == "":
+			errs[i] = fmt.Errorf("line %d: %w", line, p)
+		default:
+			errs[i] = fmt.Errorf("%s:%d: %w", f.Path, line, p)
+		}
+	}
+	return errors.Join(errs...)
 }

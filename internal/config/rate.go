@@ -49,5 +49,9 @@ func (r Rate) String() string {
 	if r == 0 {
 		return "0"
 	}
-	return strconv.FormatFloat(float64(r)*8/1e6, 'f', -1, 64) + "Mbit/s"
+	unit, size := "Mbit/s", 1e6/8
+	if float64(r) < size {
+		unit, size = "kbit/s", 1e3/8
+	}
+	return strconv.FormatFloat(float64(r)/size, 'f', -1, 64) + unit
 }

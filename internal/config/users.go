@@ -7,6 +7,11 @@ import (
 	"strconv"
 )
 
+// everybody stands for all users in AllowUsers.
+const everybody = "all"
+
+const notAUser = `%q is no user of this machine: write a name, a number or "all"`
+
 // Users returns the IDs of the users who may use the proxy when self runs it, nil if all may. The error names every entry
 // of AllowUsers that is no user of this machine, a line each.
 func (c Config) Users(self int) ([]uint32, error) {
@@ -14,13 +19,13 @@ func (c Config) Users(self int) ([]uint32, error) {
 	var errs []error
 	all := false
 	for _, name := range c.AllowUsers {
-		if name == "all" {
+		if name == everybody {
 			all = true
 			continue
 		}
 		uid, err := lookUp(name)
 		if err != nil {
-			errs = append(errs, fmt.Errorf(`allow_users: %q is no user of this machine: write a name, a number or "all"`, name))
+			errs = append(errs, fmt.Errorf("allow_users: "+notAUser, name))
 			continue
 		}
 		uids = append(uids, uid)

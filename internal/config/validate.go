@@ -1,63 +1,70 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/BurntSushi/toml"
 )
 
 // minWindow is the least reorder window that lets two links work side by side.
 const minWindow = 1 << 20
 
 // Validate returns everything that is wrong with c in one error, a line each, or nil.
-func (c Config) Validate() error {
+func (c Config) Validate() error { return (&File{Config: c}).Check() }
+
+// problems returns everything that is wrong with the values.
+func (c Config) problems() problems {
 	var p problems
 	p.address(c.Listen, "listen", c.AllowRemote)
 	if c.Admin != "" {
 		p.address(c.Admin, "admin", c.AllowRemote)
 		if c.Admin == c.Listen && !strings.HasSuffix(c.Admin, ":0") {
-			p.add("admin and listen are both %q: give them different ports", c.Admin)
+			p.add("admin", "is %q as listen is: give them different ports", c.Admin)
+			p.about("listen")
 		}
 	}
 
 	if c.Control != "" && c.Control != AutoControl && !filepath.IsAbs(c.Control) {
-		p.add("control: %q is no absolute path; \"auto\" leaves the place to Tributary, \"\" means none", c.Control)
+		p.add("control", "%q is no absolute path; \"auto\" leaves the place to Tributary, \"\" means none", c.Control)
 	}
-	if _, err := c.Users(os.Getuid()); err != nil {
-		p = append(p, err)
+	for _, name := range c.AllowUsers {
+		if _, err := lookUp(name); err != nil && name != everybody {
+			p.add("allow_users", notAUser, name)
+		}
 	}
 	for _, s := range c.AllowDestinations {
 		if _, err := parseNetwork(s); err != nil {
-			p.add(`allow_destinations: %q is no network: write one like "10.0.0.0/8", or an address`, s)
+			p.add("allow_destinations", `%q is no network: write one like "10.0.0.0/8", or an address`, s)
 		}
 	}
 
 	for i, name := range c.Links {
 		p.linkName(name, "links")
 		if slices.Contains(c.Links[:i], name) {
-			p.add("links: %q is named twice", name)
+			p.add("links", "%q is named twice", name)
 		}
 		if e := c.Link[name].Enabled; e != nil && !*e {
-			p.add("links: %q is named, but [link.%s] says enabled = false", name, name)
+			p.add("links", "%q is named, but [link.%s] says enabled = false", name, name)
+			p.about(linkKey(name, "enabled"))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Link)) {
-		p.linkName(name, "[link.NAME]")
+		p.linkName(name, toml.Key{"link", name}.String())
 		for _, s := range c.Link[name].DNS {
 			if _, err := parseServer(s); err != nil {
-				p.add("[link.%s] dns: %q is no IP address, alone or with a port", name, s)
+				p.add(linkKey(name, "dns"), "%q is no IP address, alone or with a port", s)
 			}
 		}
 		if r := c.Link[name].MaxRate; r != 0 && r < minRate {
-			p.add("[link.%s] max_rate: %v is too slow, %v is the least; enabled = false leaves the link alone", name, r, minRate)
+			p.add(linkKey(name, "max_rate"), "%v is too slow, %v is the least; enabled = false leaves the link alone", r, minRate)
 		}
 	}
 
@@ -67,31 +74,40 @@ func (c Config) Validate() error {
 	p.oneOf(c.LogLevel, "log_level", "debug", "info", "warn", "error")
 
 	if c.TransferWindow < minWindow {
-		p.add("transfer_window: %v is too small: at least %v", c.TransferWindow, Bytes(minWindow))
+		p.add("transfer_window", "%v is too small: at least %v", c.TransferWindow, Bytes(minWindow))
 	}
 	if c.Budget < c.TransferWindow {
-		p.add("budget: %v is less than transfer_window, %v", c.Budget, c.TransferWindow)
+		p.add("budget", "%v is less than transfer_window, %v", c.Budget, c.TransferWindow)
+		p.about("transfer_window")
 	}
 	if c.Threshold < 0 {
-		p.add("threshold: %d is negative", int64(c.Threshold))
+		p.add("threshold", "%d is negative", int64(c.Threshold))
 	}
 	switch {
 	case c.WaitForLink < 0:
-		p.add("wait_for_link: %v is negative", c.WaitForLink)
+		p.add("wait_for_link", "%v is negative", c.WaitForLink)
 	case c.WaitForLink > 0 && c.WaitForLink < time.Millisecond: // a number without a unit is nanoseconds to TOML
-		p.add(`wait_for_link: %v is too short: write it with a unit, like "60s"`, c.WaitForLink)
+		p.add("wait_for_link", `%v is too short: write it with a unit, like "60s"`, c.WaitForLink)
 	}
-	return errors.Join(p...)
+	return p
 }
 
 // problems collects what is wrong.
-type problems []error
+type problems []Problem
 
-func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
+func (p *problems) add(key, format string, args ...any) {
+	*p = append(*p, Problem{keys: []string{key}, Text: fmt.Sprintf(format, args...)})
+}
+
+// about says that the last problem is about another key, too.
+func (p *problems) about(key string) {
+	last := &(*p)[len(*p)-1]
+	last.keys = append(last.keys, key)
+}
 
 func (p *problems) oneOf(got, key string, allowed ...string) {
 	if !slices.Contains(allowed, got) {
-		p.add("%s: %q is none of %s", key, got, strings.Join(allowed, ", "))
+		p.add(key, "%q is none of %s", got, strings.Join(allowed, ", "))
 	}
 }
 
@@ -99,11 +115,11 @@ func (p *problems) oneOf(got, key string, allowed ...string) {
 func (p *problems) address(addr, key string, remote bool) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		p.add(`%s: %q is no address: write host:port, like "127.0.0.1:8080"`, key, addr)
+		p.add(key, `%q is no address: write host:port, like "127.0.0.1:8080"`, addr)
 		return
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		p.add("%s: %q is no port number", key, port)
+		p.add(key, "%q is no port number", port)
 	}
 	if host == "localhost" {
 		return
@@ -111,16 +127,16 @@ func (p *problems) address(addr, key string, remote bool) {
 	ip, err := netip.ParseAddr(host)
 	switch {
 	case err != nil:
-		p.add("%s: %q is no IP address: write one out, or localhost", key, host)
+		p.add(key, "%q is no IP address: write one out, or localhost", host)
 	case !ip.Unmap().IsLoopback() && !remote:
-		p.add("%s: %s can be reached from other machines, which could use your links: "+
-			"listen on 127.0.0.1 or set allow_remote = true in the file", key, host)
+		p.add(key, "%s can be reached from other machines, which could use your links: "+
+			"listen on 127.0.0.1 or set allow_remote = true in the file", host)
 	}
 }
 
 // linkName checks what Linux demands of an interface name (IFNAMSIZ, dev_valid_name).
 func (p *problems) linkName(name, key string) {
 	if name == "" || len(name) > 15 || name == "." || name == ".." || strings.ContainsAny(name, "/: \t\n") {
-		p.add("%s: %q is no interface name", key, name)
+		p.add(key, "%q is no interface name", name)
 	}
 }

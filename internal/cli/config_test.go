@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-http/tributary/internal/config"
+)
+
+func TestConfigCommand(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := file("good.toml", "# mine\n\nlisten = \"127.0.0.1:3128\"\n[link.wlan0]\nmetered = true\n")
+	bad := file("bad.toml", "listn = 1\nscheduler = \"best\"\n[link.wlan0]\ndns = \"x\"\n")
+
+	code, out, errs := invoke(t, nil, "config", "check", good)
+	if code != exitOK || out != good+": ok\n" {
+		t.Errorf("code %d: %s%s", code, out, errs)
+	}
+	code, _, errs = invoke(t, nil, "config", "check", bad)
+	for _, want := range []string{bad + ":1: listn: ", "did you mean listen?", bad + ":4: [link.wlan0] dns: want a list"} {
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("code %d, %q is missing in\n%s", code, want, errs)
+		}
+	}
+	if code, _, errs = invoke(t, nil, "config", "check", filepath.Join(dir, "none")); code != exitUsage {
+		t.Errorf("a file that is missing: code %d: %s", code, errs)
+	}
+
+	code, out, errs = invoke(t, nil, "config", "show", "--config", good)
+	for _, want := range []string{`listen = "127.0.0.1:3128" `, "# " + good + ":3\n", `admin = "127.0.0.1:9091" `, "# default\n", "[link.wlan0]\n"} {
+		if code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("code %d, %q is missing in\n%s%s", code, want, out, errs)
+		}
+	}
+	again, err := config.Load(file("again.toml", out), os.Getenv)
+	if err != nil || again.Listen != "127.0.0.1:3128" || *again.Link["wlan0"].Metered != true {
+		t.Errorf("what show prints loads as %+v, %v", again, err)
+	}
+
+	_, out, _ = invoke(t, nil, "config", "show", "--json", "--config", good)
+	var shown struct {
+		File     string
+		Settings []config.Setting
+	}
+	if err := json.Unmarshal([]byte(out), &shown); err != nil || shown.File != good || len(shown.Settings) < 15 {
+		t.Errorf("%v: %s", err, out)
+	}
+	if code, _, errs = invoke(t, nil, "config", "show", "--config", bad); code != exitUsage {
+		t.Errorf("code %d: %s", code, errs)
+	}
+}
+
+// TestCommandsAreDocumented: each has an example, and a manual page.
+func TestCommandsAreDocumented(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man1")
+	if code, _, errs := invoke(t, nil, "man", dir); code != exitOK {
+		t.Fatalf("code %d: %s", code, errs)
+	}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Name() == "help" || c.Parent() != nil && c.Parent().Name() == "completion" {
+			return // cobra's own
+		}
+		if c.Example == "" && c.Name() != "completion" {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+		page := filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1")
+		if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), `.SH NAME`) {
+			t.Errorf("%s: %v", page, err)
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	started := false
+	walk((&app{}).root(&started))
+}

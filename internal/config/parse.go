@@ -1,0 +1,210 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Problem is one thing that is wrong with a configuration.
+type Problem struct {
+	Text string
+
+	keys []string // that it is about, the likeliest first
+	line int      // 0 = that of the key
+}
+
+func (p Problem) Error() string {
+	if len(p.keys) == 0 {
+		return p.Text
+	}
+	return title(p.keys[0]) + ": " + p.Text
+}
+
+// title writes a key as users do: [link.wlan0] dns.
+func title(key string) string {
+	if rest, ok := strings.CutPrefix(key, "link."); ok {
+		if i := strings.LastIndexByte(rest, '.'); i > 0 && !strings.HasSuffix(rest, `"`) {
+			return "[link." + rest[:i] + "] " + rest[i+1:]
+		}
+		return "[link." + rest + "]"
+	}
+	return key
+}
+
+// linkKey names a key of a link's table.
+func linkKey(link, key string) string { return toml.Key{"link", link, key}.String() }
+
+// parse lays the text of a file over f and returns everything that cannot be read, in the order of the file.
+func (f *File) parse(text string) []Problem {
+	var all map[string]toml.Primitive
+	md, err := toml.Decode(text, &all)
+	if err != nil {
+		p := Problem{Text: strings.TrimPrefix(err.Error(), "toml: ")}
+		if e, ok := errors.AsType[toml.ParseError](err); ok {
+			p.Text, p.line = e.Message, e.Position.Line
+		}
+		return []Problem{p}
+	}
+	d := decoder{md: &md, lines: map[string]int{}}
+	for key, value := range all {
+		if key == "link" {
+			d.links(f, value)
+			continue
+		}
+		d.field(reflect.ValueOf(&f.Config).Elem(), toml.Key{key}, value)
+	}
+	f.lines = d.lines
+	slices.SortStableFunc(d.wrong, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.Text, b.Text))
+	})
+	return d.wrong
+}
+
+// decoder collects what is wrong instead of stopping at the first.
+type decoder struct {
+	md    *toml.MetaData
+	lines map[string]int
+	wrong []Problem
+}
+
+func (d *decoder) add(key toml.Key, value toml.Primitive, format string, args ...any) {
+	d.wrong = append(d.wrong, Problem{keys: []string{key.String()}, line: d.line(value), Text: fmt.Sprintf(format, args...)})
+}
+
+// line returns the line of a value, 0 if it has none of its own.
+func (d *decoder) line(value toml.Primitive) int {
+	e, _ := errors.AsType[toml.ParseError](d.md.PrimitiveDecode(value, &placed{}))
+	return e.Position.Line
+}
+
+// placed refuses every value: the library's error tells where it is.
+type placed struct{}
+
+// UnmarshalTOML implements toml.Unmarshaler.
+func (*placed) UnmarshalTOML(any) error { return errors.New("") }
+
+func (d *decoder) links(f *File, value toml.Primitive) {
+	var tables map[string]toml.Primitive
+	if t := d.md.Type("link"); t != "" && t != "Hash" || d.md.PrimitiveDecode(value, &tables) != nil { // "" for [link.NAME] alone
+		d.add(toml.Key{"link"}, value, "is the name of the tables: write links = [...] for the list of --link")
+		return
+	}
+	f.Link = map[string]Link{}
+	for name, table := range tables {
+		var keys map[string]toml.Primitive
+		if t := d.md.Type("link", name); t != "" && t != "Hash" || d.md.PrimitiveDecode(table, &keys) != nil {
+			d.add(toml.Key{"link", name}, table, "is no table: write [link.%s] and its keys below", toml.Key{name})
+			continue
+		}
+		d.lines[toml.Key{"link", name}.String()] = d.line(table)
+		var l Link
+		for key, v := range keys {
+			d.field(reflect.ValueOf(&l).Elem(), toml.Key{"link", name, key}, v)
+		}
+		f.Link[name] = l
+	}
+}
+
+// field decodes a value into the field of a struct that has the key's name.
+func (d *decoder) field(into reflect.Value, key toml.Key, value toml.Primitive) {
+	last := key[len(key)-1]
+	field := reflect.Value{}
+	var names []string
+	for i := range into.NumField() {
+		name := into.Type().Field(i).Tag.Get("toml")
+		names = append(names, name)
+		if name == last {
+			field = into.Field(i)
+		}
+	}
+	if !field.IsValid() {
+		text := "is no key that Tributary knows"
+		if near := nearest(last, names); near != "" {
+			text += fmt.Sprintf(": did you mean %s?", near)
+		}
+		d.add(key, value, "%s", text)
+		return
+	}
+	if line := d.line(value); line > 0 {
+		d.lines[key.String()] = line
+	}
+	want, types := kind(field.Type())
+	if have := d.md.Type(key...); !slices.Contains(types, have) {
+		d.add(key, value, "want %s, not %s", want, kinds[have])
+		return
+	}
+	if err := d.md.PrimitiveDecode(value, field.Addr().Interface()); err != nil {
+		text := "want " + want
+		if e, ok := errors.AsType[toml.ParseError](err); ok {
+			text = strings.TrimPrefix(e.Message, "toml: ")
+		}
+		d.add(key, value, "%s", text)
+	}
+}
+
+// kinds names the types of TOML.
+var kinds = map[string]string{
+	"String": "a string", "Integer": "a number", "Float": "a fraction", "Bool": "true or false", "Datetime": "a date",
+	"Array": "a list", "Hash": "a table", "ArrayHash": "a list of tables", "": "a table",
+}
+
+// kind says what a value must be, and the types of TOML that it may have.
+func kind(t reflect.Type) (string, []string) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t {
+	case reflect.TypeFor[Bytes]():
+		return `a size like "64MiB"`, []string{"String", "Integer"}
+	case reflect.TypeFor[Rate]():
+		return `a rate like "20Mbit/s"`, []string{"String"}
+	case reflect.TypeFor[time.Duration]():
+		return `a time like "60s"`, []string{"String", "Integer"}
+	case reflect.TypeFor[[]string]():
+		return `a list of strings, ["..."]`, []string{"Array"}
+	case reflect.TypeFor[[]uint16]():
+		return "a list of port numbers, [443]", []string{"Array"}
+	case reflect.TypeFor[bool]():
+		return "true or false", []string{"Bool"}
+	}
+	return `a string, "..."`, []string{"String"}
+}
+
+// nearest returns the name that is at most two letters away, "" if none is.
+func nearest(typed string, names []string) string {
+	best, least := "", 3
+	for _, n := range names {
+		if d := distance(typed, n); d < least && d < len(n) {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's: how many letters must be added, dropped or changed.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := last
+			if a[i] != b[j] {
+				d++
+			}
+			last = row[j+1]
+			row[j+1] = min(d, last+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
