@@ -100,8 +100,8 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// TestBudgetRandom lets members come, want, hold and leave at random and checks after each step what must always hold.
-func TestBudgetRandom(t *testing.T) {
+// TestR191_BudgetRandom lets members come, want, hold and leave at random and checks after each step what must always hold.
+func TestR191_BudgetRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		total := mib + r.Int64N(16*mib)

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// isolated returns a command that reaches nothing but this machine's loopback device, if this takes no more than being
+// root.
+func isolated(ctx context.Context, args []string) *exec.Cmd {
+	if _, err := exec.LookPath("ip"); os.Geteuid() != 0 || err != nil {
+		return exec.CommandContext(ctx, args[0], args[1:]...)
+	}
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `ip link set lo up && exec "$@"`, "sh"}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	return cmd
+}

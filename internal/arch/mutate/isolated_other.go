@@ -1,0 +1,13 @@
+//go:build !linux
+
+package main
+
+import (
+	"context"
+	"os/exec"
+)
+
+// isolated returns a command as it is: there are no network namespaces.
+func isolated(ctx context.Context, args []string) *exec.Cmd {
+	return exec.CommandContext(ctx, args[0], args[1:]...)
+}
