@@ -62,6 +62,11 @@ func get(kv ...string) http.Header {
 	return h
 }
 
+// between asks for the bytes from start up to end.
+func between(start, end int64) http.Header {
+	return get("Range", fmt.Sprintf("bytes=%d-%d", start, end-1))
+}
+
 // perRequest adds a cookie of its own to each answer.
 func perRequest(x *Exchange) { Add("Set-Cookie", fmt.Sprintf("n=%d", x.N))(x) }
 
@@ -77,13 +82,19 @@ func aligned(n int64) Fault {
 
 var lies = []lie{
 	// An honest origin.
-	{name: "R76 R94 R95 R138 honest", use: both, check: honest},
+	{name: "R76 R94 R95 R134 R138 honest", use: both, check: honest},
 	{name: "R109 empty object", empty: true, use: alone},
 	{name: "R109 one byte", object: Object{Size: 1}, use: alone},
 	{name: "R86 threshold-1", object: Object{Size: threshold - 1}, use: alone, check: one},
 	{name: "R86 threshold", object: Object{Size: threshold}, use: alone, check: one},
 	{name: "R86 threshold+1", object: Object{Size: threshold + 1}},
 	{name: "R108 twice the threshold", object: Object{Size: 2 * threshold}},
+	{name: "R108 up to the edge", header: between(0, threshold)},
+	{name: "R108 up to a byte before the edge", header: between(0, threshold-1)},
+	{name: "R108 up to a byte behind the edge", header: between(0, threshold+1)},
+	{name: "R108 from edge to edge", header: between(threshold, 3*threshold)},
+	{name: "R108 from a byte before an edge to a byte behind one", header: between(threshold-1, 3*threshold+1)},
+	{name: "R108 from a byte behind an edge to a byte before one", header: between(threshold+1, 3*threshold-1)},
 	{name: "R109 3 MB", object: Object{Size: 3e6}, use: both},
 	{name: "R111 cookie per answer", faults: faults(perRequest), use: both},
 	{

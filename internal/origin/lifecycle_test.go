@@ -32,13 +32,13 @@ func TestR121_R136_ReuseAcrossTransfers(t *testing.T) {
 		t.Error("Send after Release")
 	}
 
-	again := r.open(0)
-	if !again.Info().Reused {
-		t.Error("not reused")
-	}
 	other := r.open(1)
 	if other.Info().Reused {
 		t.Error("R121 reused over another link")
+	}
+	again := r.open(0)
+	if !again.Info().Reused {
+		t.Error("not reused")
 	}
 	r.send(again, later(r))
 	r.next(again)
@@ -173,8 +173,13 @@ func TestR135_PipeliningBreaks(t *testing.T) {
 		t.Run("R135 "+tt.name, func(t *testing.T) {
 			r := newRig(t, ot.Object{Size: 5000}, tt.fault)
 			c := r.open(0)
-			for i := range int64(4) {
+			// What is sent behind the request that breaks the connection may come too late, and its error take the place of
+			// the one that the body waits for.
+			for i := range int64(tt.good + 1) {
 				r.send(c, r.ask(i*1000, (i+1)*1000, true))
+			}
+			if tt.why != transfer.Reset {
+				_ = c.Send(r.ask(3000, 4000, true))
 			}
 			for i := range int64(tt.good) {
 				if reply := r.next(c); reply.Range.Start != i*1000 {

@@ -78,6 +78,18 @@ func TestR051_R063_PlainPassesRedirectsAndCodings(t *testing.T) {
 			t.Errorf("R51 R63: status %d, %d bytes, %v", resp.StatusCode, len(b), err)
 		}
 	}
+	s = ot.New(t, ot.Object{Size: 5000}, ot.Set("Content-Encoding", "gzip"))
+	p = plain(t, dialNodes(s))
+	r, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil) // the coding comes without being asked for
+	resp, err := p.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || len(b) != 5000 || resp.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("R51: %d bytes, %v, %v", len(b), resp.Header, err)
+	}
 }
 
 // A dial failure is the only failure after which another link may try: nothing was sent.
@@ -135,6 +147,23 @@ func TestR061_NoSecondTryAfterSending(t *testing.T) {
 	}
 	if got := len(s.Requests()); got != 1 {
 		t.Errorf("R61: %d arrivals", got)
+	}
+
+	s = ot.New(t, ot.Object{Size: 5000}, ot.AfterRequests(1, ot.Raw(""), ot.ClosesEarly()))
+	p = plain(t, dialNodes(s))
+	for i := range 2 { // the second one goes over the connection of the first
+		r, _ := http.NewRequestWithContext(t.Context(), "POST", s.URL(), strings.NewReader("x"))
+		resp, _, err := p.Do(r)
+		if (err == nil) != (i == 0) {
+			t.Fatalf("request %d: %v", i+1, err)
+		}
+		if err == nil {
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+	}
+	if got := len(s.Requests()); got != 2 || s.Accepted() != 1 {
+		t.Errorf("R61: %d arrivals on %d connections", got, s.Accepted())
 	}
 }
 

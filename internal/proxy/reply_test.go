@@ -95,7 +95,7 @@ func TestFraming(t *testing.T) {
 		c := g.send("POST " + o.url("/") + " HTTP/1.0\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n" +
 			"0\r\n\r\nGET " + o.url("/second") + " HTTP/1.0\r\n\r\n")
 		c.wantHead("200")
-		if rest, _ := c.rest(); statusLine.MatchString(rest) {
+		if rest := c.ended(); statusLine.MatchString(rest) {
 			t.Errorf("second request was answered: %q", rest)
 		}
 	})
@@ -145,7 +145,7 @@ func TestFraming(t *testing.T) {
 			c.want("ok")
 		}
 		c.wantHead("400")
-		if rest, _ := c.rest(); statusLine.MatchString(rest) {
+		if rest := c.ended(); statusLine.MatchString(rest) {
 			t.Error("a request after the bad one was answered")
 		}
 	})

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -142,6 +144,16 @@ func (c *conn) want(s string) {
 func (c *conn) rest() (string, error) {
 	b, err := io.ReadAll(c.br)
 	return string(b), err
+}
+
+// ended reads to the end of the connection, which must come by itself.
+func (c *conn) ended() string {
+	c.t.Helper()
+	rest, err := c.rest()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.t.Fatalf("the connection stays open after %q", rest)
+	}
+	return rest
 }
 
 // wantHead reads a head and fails if it does not begin with a status line of that code.

@@ -71,8 +71,8 @@ func TestSlowSenders(t *testing.T) {
 		{"R189 900 bytes each second", post, 900, 0, "408", 30 * time.Second},
 		{"R189 R64 2 KiB each second, for a minute", post, 2 << 10, 0, "200", 58 * time.Second},
 		{"R189 an origin that does not read is not the client's fault", post, 4 << 10, time.Hour, "200", time.Hour + 29*time.Second},
-		{"R189 1 byte of the head each second", "GET ", 1, 0, "400", 10 * time.Second},
-		{"R189 no head", "", 0, 0, "", 10 * time.Second},
+		{"R189 R64 1 byte of the head each second", "GET ", 1, 0, "400", 10 * time.Second},
+		{"R189 R64 no head", "", 0, 0, "", 10 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -117,4 +117,33 @@ func TestSlowSenders(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestIdleClient(t *testing.T) {
+	t.Run("R64 an idle connection is closed after 120 s", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := New(Config{Getter: swallow{}, Plain: swallow{}, Log: slog.New(slog.DiscardHandler)})
+			s := NewServer(p)
+			l := &pipes{make(chan net.Conn), make(chan struct{})}
+			done := make(chan struct{})
+			go func() { defer close(done); _ = s.Serve(l) }()
+			near, far := net.Pipe()
+			l.conns <- far
+			answers := bufio.NewReader(near)
+			for _, pause := range []time.Duration{0, idleTime - time.Second} {
+				time.Sleep(pause) // virtual
+				_, _ = io.WriteString(near, "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n")
+				if resp, err := http.ReadResponse(answers, nil); err != nil || resp.StatusCode != http.StatusOK {
+					t.Fatalf("after %v: %v, %v", pause, resp, err)
+				}
+			}
+			begin := time.Now()
+			if _, err := answers.ReadByte(); err != io.EOF || time.Since(begin) != idleTime {
+				t.Errorf("%v after %v, want the end after %v", err, time.Since(begin), idleTime)
+			}
+			near.Close()
+			_ = s.Close()
+			<-done
+		})
+	})
 }

@@ -119,7 +119,7 @@ func TestRefusedTargets(t *testing.T) {
 			c.wantHead(tt.status)
 			// The connection ends: nothing that follows is read as a request.
 			c.send("GET http://" + g.addr + "/ HTTP/1.1\r\nHost: x\r\n\r\n")
-			if rest, _ := c.rest(); statusLine.MatchString(rest) {
+			if rest := c.ended(); statusLine.MatchString(rest) {
 				t.Errorf("a second answer came: %q", rest)
 			}
 		})
@@ -145,7 +145,7 @@ func TestRefusedTargets(t *testing.T) {
 			c := g.send("POST " + target + " HTTP/1.1\r\nHost: " + g.addr + "\r\nContent-Type: text/plain\r\nContent-Length: " +
 				strconv.Itoa(len(smuggled)) + "\r\n\r\n" + smuggled)
 			c.wantHead("400")
-			if rest, _ := c.rest(); statusLine.MatchString(rest) {
+			if rest := c.ended(); statusLine.MatchString(rest) {
 				t.Errorf("POST %s: a second answer came: %q", target, rest)
 			}
 		}

@@ -64,7 +64,7 @@ func TestUpload(t *testing.T) {
 				t.Errorf("Connection %q", cn)
 			}
 			c.want("no")
-			if rest, _ := c.rest(); rest != "" {
+			if rest := c.ended(); rest != "" {
 				t.Errorf("after the answer came %q", rest)
 			}
 		}
@@ -147,7 +147,7 @@ func TestInterim(t *testing.T) {
 			t.Errorf("Connection %q", cn)
 		}
 		c.send("hello")
-		if rest, _ := c.rest(); rest != "" {
+		if rest := c.ended(); rest != "" {
 			t.Errorf("after the answer came %q", rest)
 		}
 		if s := <-body; s != "" {

@@ -180,7 +180,7 @@ func TestBusy(t *testing.T) {
 		name        string
 		after, want time.Duration
 	}{{"Retry-After", 5 * time.Second, 5 * time.Second}, {"no Retry-After", 0, pauseAfterFailure}} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run("R120 "+c.name, func(t *testing.T) {
 			s, _ := running(t, Config{}, 2, 1*mB)
 			s.ask(0, 128*kB, 512*kB)
 			a := s.wantFetch(0, 128*kB, 512*kB)

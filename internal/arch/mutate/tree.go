@@ -27,7 +27,7 @@ const (
 )
 
 // patience is how long the tests of one mutation may take; running into it counts as a failure of theirs.
-const patience = "3m"
+const patience = "1m"
 
 // tree is a copy of the module.
 type tree struct {
