@@ -36,7 +36,8 @@ func newExchange(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
 	}
 	if r.ContentLength != 0 {
 		x.upload = &upload{x: x, expect: r.ProtoAtLeast(1, 1) && hasToken(r.Header["Expect"], "100-continue")}
-		x.upload.told = make(chan struct{}, 1)
+		x.upload.told, x.upload.turn = make(chan struct{}, 1), make(chan struct{}, 1)
+		x.upload.turn <- struct{}{}
 	}
 	return x
 }

@@ -79,8 +79,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := newExchange(p, w, r)
 	defer func() {
 		close(x.over)
-		x.linger()
-		if e := recover(); e != nil {
+		e := recover()
+		if e == nil {
+			x.linger()
+		} else {
 			if e != http.ErrAbortHandler {
 				p.Log.Error("request handler panicked, its connection is closed", "panic", e, "stack", string(debug.Stack()))
 			}

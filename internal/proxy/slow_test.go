@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -116,6 +117,56 @@ func TestSlowSenders(t *testing.T) {
 				<-done
 			})
 		})
+	}
+}
+
+// hasty answers at once, while a goroutine goes on reading the content, as that of a transport does.
+type hasty struct{ swallow }
+
+func (hasty) RoundTrip(r *http.Request) (*http.Response, error) {
+	go io.Copy(io.Discard, r.Body)
+	return &http.Response{StatusCode: http.StatusRequestEntityTooLarge, Header: http.Header{}, Body: http.NoBody}, nil
+}
+
+func TestEarlyAnswer(t *testing.T) {
+	for _, framing := range []string{"Content-Length: 1000", "Content-Length: 2000000", "Transfer-Encoding: chunked"} {
+		for _, sends := range []int{0, 999, 999_999} {
+			if sends > 1000 && framing == "Content-Length: 1000" {
+				continue
+			}
+			t.Run(fmt.Sprintf("R67 %s, %d bytes after the answer", framing, sends), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := New(Config{Getter: hasty{}, Plain: hasty{}, Log: slog.New(slog.DiscardHandler)})
+					s := NewServer(p)
+					l := &pipes{make(chan net.Conn), make(chan struct{})}
+					done := make(chan struct{})
+					go func() { defer close(done); _ = s.Serve(l) }()
+					near, far := net.Pipe()
+					l.conns <- far
+					_, _ = io.WriteString(near, "POST http://o.test/ HTTP/1.1\r\nHost: x\r\n"+framing+"\r\n\r\n")
+					answers := bufio.NewReader(near)
+					begin := time.Now()
+					resp, err := http.ReadResponse(answers, nil)
+					if err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge || time.Since(begin) != 0 {
+						t.Fatalf("%v, %v after %v", resp, err, time.Since(begin))
+					}
+					content := strings.Repeat("x", sends)
+					if framing[0] == 'T' {
+						content = strings.Repeat("1\r\nx\r\n", sends/6)
+					}
+					if _, err := io.WriteString(near, content); err != nil {
+						t.Errorf("while the client sends: %v", err)
+					}
+					// The server waits as long once more before it closes what it has not read to the end.
+					if _, err := io.Copy(io.Discard, answers); err != nil || time.Since(begin) > 2*lingerTime {
+						t.Errorf("the end comes after %v, %v", time.Since(begin), err)
+					}
+					near.Close()
+					_ = s.Close()
+					<-done
+				})
+			})
+		}
 	}
 }
 

@@ -12,16 +12,17 @@ import (
 	"time"
 )
 
-// upload is the content of a request on its way to the origin. One goroutine at a time reads it.
+// upload is the content of a request on its way to the origin. One goroutine at a time reads it: the one that has turn.
 type upload struct {
 	x      *exchange
 	ended  atomic.Bool // read to its end
 	broken atomic.Bool // the client's side failed
 
-	pace pace // of the reader
+	turn chan struct{} // holds one while nobody reads
+	pace pace          // of the reader
 
 	mu        sync.Mutex
-	lingering bool      // the deadline of reads is linger's
+	lingering bool      // only linger reads, and the deadline is its own
 	until     time.Time // when the present read is too late; zero = there is none
 
 	// A client that sent Expect holds its content back until it sees a 100.
@@ -49,6 +50,8 @@ func (u *upload) follow(trace *httptrace.ClientTrace) {
 // Read reads from the client. With expect the client first gets a 100 if the origin's was not passed on, or net/http's
 // server would send one on its own (R56).
 func (u *upload) Read(p []byte) (int, error) {
+	<-u.turn
+	defer func() { u.turn <- struct{}{} }()
 	if u.expect {
 		if err := u.proceed(); err != nil {
 			<-u.x.over // an error now would break the connection on which the answer is still coming
@@ -57,7 +60,9 @@ func (u *upload) Read(p []byte) (int, error) {
 		u.expect = false
 	}
 	from := time.Now()
-	u.deadline(from.Add(u.pace.left()))
+	if !u.deadline(from.Add(u.pace.left())) {
+		return 0, errSettled
+	}
 	n, err := u.x.r.Body.Read(p)
 	u.pace.add(n, time.Since(from))
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -73,14 +78,15 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// deadline bounds the reads of the content, unless the exchange is over.
-func (u *upload) deadline(t time.Time) {
+// deadline bounds the reads of the content; false if the exchange is over and nothing may be read.
+func (u *upload) deadline(t time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.lingering {
 		u.until = t
 		_ = u.x.rc.SetReadDeadline(t) // a connection without deadlines is no TCP connection
 	}
+	return !u.lingering
 }
 
 // late reports whether the content is waited for in vain. The server ends the request's context before the read that
@@ -119,13 +125,21 @@ func (u *upload) cleanTrailer() {
 // connection is closed (R67).
 const lingerTime = 500 * time.Millisecond
 
-// linger bounds the time that the server takes to drain what is left of the content, and ends a read of it by a
-// goroutine that outlives the exchange.
+// linger throws away what comes of the content, for a while, when the answer is sent. It ends a read by a goroutine that
+// outlives the exchange: the server would end that one, too, but lift the deadline and then read on without any.
 func (x *exchange) linger() {
-	if x.upload != nil && !x.upload.ended.Load() {
-		x.upload.mu.Lock()
-		defer x.upload.mu.Unlock()
-		x.upload.lingering = true
-		_ = x.rc.SetReadDeadline(time.Now().Add(lingerTime)) // a connection without deadlines is no TCP connection
+	u := x.upload
+	if u == nil || u.ended.Load() {
+		return
+	}
+	_ = x.rc.Flush() // the client may be gone
+	u.mu.Lock()
+	u.lingering = true
+	_ = x.rc.SetReadDeadline(time.Now().Add(lingerTime)) // a connection without deadlines is no TCP connection
+	u.mu.Unlock()
+	<-u.turn
+	defer func() { u.turn <- struct{}{} }()
+	if !u.expect { // else it holds its content back, and a read would ask for it
+		_, _ = io.Copy(io.Discard, x.r.Body)
 	}
 }

@@ -55,7 +55,7 @@ func TestUpload(t *testing.T) {
 			c.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
 			_, _ = c.rest()
 		})
-		for _, framing := range []string{"Content-Length: 10000000", "Transfer-Encoding: chunked"} {
+		for _, framing := range []string{"Content-Length: 10000000", "Content-Length: 1000", "Transfer-Encoding: chunked"} {
 			c := g.send("POST " + o.url("/") + " HTTP/1.1\r\nHost: x\r\n" + framing + "\r\n\r\n")
 			if strings.HasPrefix(framing, "T") {
 				c.send("5\r\nGET /\r\n")
