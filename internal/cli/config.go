@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,9 @@ the defaults apply.`,
 		Example: `  tributary config check
   tributary config show`,
 		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { // without it an unknown word would print the help and be no error
+			return usageError{errors.New("say what to do with the configuration: check or show")}
+		},
 	}
 	c.AddCommand(a.configCheck(), a.configShow())
 	return c

@@ -38,6 +38,12 @@ func TestConfigCommand(t *testing.T) {
 		t.Errorf("a file that is missing: code %d: %s", code, errs)
 	}
 
+	for _, args := range [][]string{{"config"}, {"config", "chek"}} {
+		if code, _, errs = invoke(t, nil, args...); code != exitUsage || errs == "" {
+			t.Errorf("%v: code %d: %s", args, code, errs)
+		}
+	}
+
 	code, out, errs = invoke(t, nil, "config", "show", "--config", good)
 	for _, want := range []string{`listen = "127.0.0.1:3128" `, "# " + good + ":3\n", `admin = "127.0.0.1:9091" `, "# default\n", "[link.wlan0]\n"} {
 		if code != exitOK || !strings.Contains(out, want) {

@@ -1,11 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // DefaultPath returns where the file is looked for when the user names none: tributary/config.toml in
@@ -56,14 +58,22 @@ func Load(path string, getenv func(string) string) (*File, error) {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	if all := f.parse(string(text)); len(all) > 0 {
-		for _, p := range f.problems() { // what could be read may be wrong, too
-			if f.lines[p.keys[0]] > 0 {
-				all = append(all, p)
-			}
-		}
-		return nil, f.place(all)
+		return nil, f.place(append(all, f.others(all)...))
 	}
 	return f, nil
+}
+
+// others returns what is wrong with the values that could be read. The default of a key that could not be says nothing.
+func (f *File) others(unread []Problem) []Problem {
+	broken := map[string]bool{}
+	for _, p := range unread {
+		for _, key := range p.keys {
+			broken[key] = true
+		}
+	}
+	return slices.DeleteFunc(f.problems(), func(p Problem) bool {
+		return slices.ContainsFunc(p.keys, func(key string) bool { return broken[key] })
+	})
 }
 
 // Parse returns the defaults overlaid with the text of a file. The error names everything that cannot be read.
@@ -99,15 +109,20 @@ func (f *File) Origin(key string) string {
 	return "default"
 }
 
-// place puts the place before each problem and joins them; nil if there are none.
+// place puts the place before each problem and joins them in the order of the file, those without a line last; nil if
+// there are none.
 func (f *File) place(all []Problem) error {
-	errs := make([]error, len(all))
+	type placed struct {
+		line int
+		err  error
+	}
+	found := make([]placed, len(all))
 	for i, p := range all {
-		errs[i] = p
+		err := error(p)
 		line := p.line
 		for _, key := range p.keys {
 			if flag, ok := f.flags[key]; ok {
-				errs[i] = fmt.Errorf("--%s: %s", flag, p.Text)
+				err = fmt.Errorf("--%s: %s", flag, p.Text)
 				line = 0
 				break
 			}
@@ -118,10 +133,18 @@ func (f *File) place(all []Problem) error {
 		switch {
 		case line == 0:
 		case f.Path == "":
-			errs[i] = fmt.Errorf("line %d: %w", line, p)
+			err = fmt.Errorf("line %d: %w", line, p)
 		default:
-			errs[i] = fmt.Errorf("%s:%d: %w", f.Path, line, p)
+			err = fmt.Errorf("%s:%d: %w", f.Path, line, p)
 		}
+		found[i] = placed{line, err}
+	}
+	slices.SortStableFunc(found, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(min(a.line, 1), min(b.line, 1))*-1, cmp.Compare(a.line, b.line))
+	})
+	errs := make([]error, len(found))
+	for i, p := range found {
+		errs[i] = p.err
 	}
 	return errors.Join(errs...)
 }

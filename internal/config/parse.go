@@ -52,7 +52,7 @@ func (f *File) parse(text string) []Problem {
 		}
 		return []Problem{p}
 	}
-	d := decoder{md: &md, lines: map[string]int{}}
+	d := decoder{text: text, md: &md, lines: map[string]int{}}
 	for key, value := range all {
 		if key == "link" {
 			d.links(f, value)
@@ -60,15 +60,19 @@ func (f *File) parse(text string) []Problem {
 		}
 		d.field(reflect.ValueOf(&f.Config).Elem(), toml.Key{key}, value)
 	}
+	if len(f.Link) == 0 {
+		f.Link = nil
+	}
 	f.lines = d.lines
-	slices.SortStableFunc(d.wrong, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.Text, b.Text))
+	slices.SortFunc(d.wrong, func(a, b Problem) int { // what has no line keeps an order, too
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.Error(), b.Error()))
 	})
 	return d.wrong
 }
 
 // decoder collects what is wrong instead of stopping at the first.
 type decoder struct {
+	text  string // that md was read from
 	md    *toml.MetaData
 	lines map[string]int
 	wrong []Problem
@@ -78,10 +82,14 @@ func (d *decoder) add(key toml.Key, value toml.Primitive, format string, args ..
 	d.wrong = append(d.wrong, Problem{keys: []string{key.String()}, line: d.line(value), Text: fmt.Sprintf(format, args...)})
 }
 
-// line returns the line of a value, 0 if it has none of its own.
+// line returns the line that a value begins in, 0 if it has none of its own. The library's line is where a string of
+// several lines ends, but its offset is where the value begins.
 func (d *decoder) line(value toml.Primitive) int {
 	e, _ := errors.AsType[toml.ParseError](d.md.PrimitiveDecode(value, &placed{}))
-	return e.Position.Line
+	if e.Position.Line == 0 || e.Position.Start > len(d.text) {
+		return 0
+	}
+	return 1 + strings.Count(d.text[:e.Position.Start], "\n")
 }
 
 // placed refuses every value: the library's error tells where it is.
@@ -126,8 +134,14 @@ func (d *decoder) field(into reflect.Value, key toml.Key, value toml.Primitive) 
 	}
 	if !field.IsValid() {
 		text := "is no key that Tributary knows"
-		if near := nearest(last, names); near != "" {
+		near := nearest(last, names)
+		switch inTable := len(key) > 1; {
+		case near != "":
 			text += fmt.Sprintf(": did you mean %s?", near)
+		case inTable && hasKey(reflect.TypeFor[Config](), last):
+			text += " in a table: write it above the first [link.NAME]"
+		case !inTable && hasKey(reflect.TypeFor[Link](), last):
+			text += " outside of a table: write it below a [link.NAME]"
 		}
 		d.add(key, value, "%s", text)
 		return
@@ -146,7 +160,21 @@ func (d *decoder) field(into reflect.Value, key toml.Key, value toml.Primitive) 
 			text = strings.TrimPrefix(e.Message, "toml: ")
 		}
 		d.add(key, value, "%s", text)
+		return
 	}
+	if field.Kind() == reflect.Slice && field.Len() == 0 {
+		field.SetZero() // as if unset: a list that was added, empty, is no change of the configuration
+	}
+}
+
+// hasKey reports whether a table has such a key.
+func hasKey(table reflect.Type, key string) bool {
+	for i := range table.NumField() {
+		if table.Field(i).Tag.Get("toml") == key {
+			return true
+		}
+	}
+	return false
 }
 
 // kinds names the types of TOML.
@@ -177,8 +205,10 @@ func kind(t reflect.Type) (string, []string) {
 	return `a string, "..."`, []string{"String"}
 }
 
-// nearest returns the name that is at most two letters away, "" if none is.
+// nearest returns the name that is at most two letters away, "" if none is. Capitals, and dashes as flags have them, do not
+// count.
 func nearest(typed string, names []string) string {
+	typed = strings.ReplaceAll(strings.ToLower(typed), "-", "_")
 	best, least := "", 3
 	for _, n := range names {
 		if d := distance(typed, n); d < least && d < len(n) {

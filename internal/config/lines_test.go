@@ -1,0 +1,77 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// Each error is named with the line that its key stands in, in the order of the file.
+func TestLines(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []string // after the path
+	}{
+		"basic string of several lines":   {"# c\nlisten = \"\"\"\na\nb\"\"\"\nalg3 = \"x\"", []string{":2: listen: ", ":5: alg3: "}},
+		"literal string of several lines": {"[link.a]\nenabled = '''\n\nx'''\nmetered = 1", []string{":2: [link.a] enabled: ", ":5: [link.a] metered: "}},
+		"list of several lines":           {"links = [\n \"a/b\",\n]\nadmn = 1", []string{":1: links: ", ":4: admn: "}},
+		"dotted key":                      {"\nlink.a.dns = [\"x\"]\nlink.b.metered = 3", []string{":2: [link.a] dns: ", ":3: [link.b] metered: "}},
+		"dotted key in a table":           {"[link]\na.metered = 1\n\n\"b.1\".dns = [\"x\"]", []string{":2: [link.a] metered: ", `:4: [link."b.1"] dns: `}},
+		"inline table": {
+			"link = { a = { metered = 1, dns = [\"x\"] },\n\n b.enabled = 2 }",
+			[]string{":1: [link.a] metered: ", ":1: [link.a] dns: ", ":3: [link.b] enabled: "},
+		},
+		"key of the same name in another table": {"[link.a]\ndns = [\"1.1.1.1\"]\n[link.b]\ndns = [\"x\"]", []string{":4: [link.b] dns: "}},
+		"key in a string and in a comment":      {"# alg3 = 1\nlisten = '''\nalg3 = \"x\"\n127.0.0.1:1'''\nalg3 = \"y\"", []string{":2: listen: ", ":5: alg3: "}},
+		"CRLF":                                  {"\r\nlisten = '''\r\n\r\n'''\r\nalg3 = 1\r\n", []string{":2: listen: ", ":5: alg3: "}},
+		"unread and refused, mixed":             {"alg3 = \"x\"\nlistn = 1\nadmin = \"y\"", []string{":1: alg3: ", ":2: listn: ", ":3: admin: "}},
+		"a default beside the unread one":       {"budget = true\ntransfer_window = \"128MiB\"", []string{":1: budget: want"}},
+		"a default that does not fit":           {"\ntransfer_window = \"128MiB\"", []string{":2: budget: 64MiB is less"}},
+		"table of a wrong name":                 {"\n[link.\"a/b\"]\n", []string{`:2: [link."a/b"]: `}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "c.toml")
+			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f, err := Load(path, os.Getenv)
+			if err == nil {
+				err = f.Check()
+			}
+			lines := strings.Split(fmt.Sprint(err), "\n")
+			ok := len(lines) == len(c.want)
+			for i := range lines {
+				ok = ok && strings.HasPrefix(lines[i], path+c.want[i])
+			}
+			if !ok {
+				t.Errorf("got\n%v\nwant %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestSuggestions(t *testing.T) {
+	for text, want := range map[string]string{
+		"LISTEN = \"x\"":               "did you mean listen?",
+		"log-level = \"info\"":         "did you mean log_level?",
+		"[link.a]\nlog_level = \"x\"":  "write it above the first [link.NAME]",
+		"dns = [\"1.1.1.1\"]":          "write it below a [link.NAME]",
+		"[link.a]\nmax-rate = \"1\"":   "did you mean max_rate?",
+		"[link.a]\n[link.a.more]\nx=1": "line 2: [link.a] more: is no key",
+	} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Adding an empty list or table changes nothing, so a reload takes it.
+func TestEmptyIsUnset(t *testing.T) {
+	c, err := Parse("links = []\nallow_users = []\nallow_destinations = []\n[link]\n")
+	if err != nil || !reflect.DeepEqual(c, Default()) {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
