@@ -15,7 +15,7 @@ DEBIAN := nginx:nginx-light curl:curl ip:iproute2 wget:wget python3:python3 -:py
 # Those that are too large for `make test`; `make matrix` installs them, too.
 MATRIX := node:nodejs chromium:chromium
 
-.PHONY: help build lab test matrix lint httpdoc fuzz sim bench demo clean
+.PHONY: help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' Makefile
@@ -42,6 +42,9 @@ httpdoc: ## write docs/HTTP.md from docs/http-rules.toml and the names of the te
 
 fuzz: ## run every fuzz test for FUZZTIME (30s)
 	@GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh
+
+mutate: ## break 15 lines that guard HTTP rules, drawn by lot, in a copy: the tests must notice
+	@GO='$(GO)' tools/mutate.sh
 
 sim: ## the simulator's invariants, verbosely
 	$(GO) test -count=1 -v ./internal/sim

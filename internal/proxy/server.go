@@ -22,6 +22,7 @@ func NewServer(p *Proxy) *http.Server {
 	s := &http.Server{
 		Handler:           p,
 		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       slowTime, // of content that the server drops by itself; upload sets deadlines of its own
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug), // may quote requests

@@ -52,6 +52,9 @@ func (u *upload) follow(trace *httptrace.ClientTrace) {
 func (u *upload) Read(p []byte) (int, error) {
 	<-u.turn
 	defer func() { u.turn <- struct{}{} }()
+	if u.ended.Load() { // the connection may serve the next request, whose deadlines are its own
+		return 0, io.EOF
+	}
 	if u.expect {
 		if err := u.proceed(); err != nil {
 			<-u.x.over // an error now would break the connection on which the answer is still coming

@@ -82,8 +82,11 @@ func LoadMutations(root string, book *Book, tests Tests) (all *Mutations, bad []
 	}
 	for _, x := range file.Exempt {
 		numbers, err := parseList(x.Rules)
-		if err != nil || x.Reason == "" {
-			return nil, nil, fmt.Errorf("%s: exempt %q needs numbers and a reason (%w)", MutationsFile, x.Rules, err)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: exempt: %w", MutationsFile, err)
+		}
+		if x.Reason == "" {
+			return nil, nil, fmt.Errorf("%s: exempt %q needs a reason", MutationsFile, x.Rules)
 		}
 		for _, n := range numbers {
 			if has[n] {
