@@ -7,8 +7,9 @@ import (
 
 const (
 	// memory is the time constant of Rate: long against the bursts of a radio scheduler, short against the ramp-up of a
-	// link (2.5 s, Skjolden 2019 section 4.3.5), so that the first second is judged by what it shows.
-	memory = 250 * time.Millisecond
+	// link (2.5 s, Skjolden 2019 section 4.3.5), so that the first second is judged by what it shows. docs/SCHEDULERS.md
+	// compares lengths, and other kinds of estimators.
+	memory = 150 * time.Millisecond
 
 	// settled is the busy time after which a rate is good enough to count as a peak.
 	settled = 100 * time.Millisecond
@@ -17,7 +18,7 @@ const (
 	peakSpan = 10 * time.Second
 )
 
-// Rate is a goodput in bytes per second of busy time: an average whose weights fall by 1/e in 250 ms of busy time.
+// Rate is a goodput in bytes per second of busy time: an average whose weights fall by 1/e in 150 ms of busy time.
 // The zero value has seen nothing.
 type Rate struct {
 	bytes, busy float64 // decayed sums: bytes, seconds

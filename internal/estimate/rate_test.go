@@ -100,13 +100,13 @@ func TestRateSilence(t *testing.T) {
 	var r estimate.Rate
 	now := feed(&r, start, 2*mb, 2*time.Second, 10*ms)
 	last := r.PerSecond(now)
-	for _, d := range []time.Duration{50 * ms, 250 * ms, 500 * ms, time.Second, 10 * time.Second} {
+	for _, d := range []time.Duration{50 * ms, 150 * ms, 500 * ms, time.Second, 10 * time.Second} {
 		got := r.PerSecond(now.Add(d))
 		if got >= last {
 			t.Errorf("after %v of silence %g, not below %g", d, got, last)
 		}
-		if d == 250*ms { // the weights sum up to 250 ms
-			near(t, "after 250 ms of silence", got, mb, 0.05)
+		if d == 150*ms { // the weights sum up to 150 ms
+			near(t, "after 150 ms of silence", got, mb, 0.05)
 		}
 		last = got
 	}
