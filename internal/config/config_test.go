@@ -126,7 +126,7 @@ func TestValidateNamesEverything(t *testing.T) {
 	for _, want := range []string{
 		`listen: "" is no IP address`, `admin: "x" is no port`, `admin: "proxy.example" is no IP`,
 		`"wlan0" is named twice`, `"a/b" is no interface name`, `[link.off] says enabled = false`, `"dns.example" is no IP`,
-		`scheduler: "alg4" is none of alg3, `, "alg3: ", "continuation: ", "log_level: ",
+		`scheduler: "alg4" is none of alg1, alg2, alg3, `, "alg3: ", "continuation: ", "log_level: ",
 		"threshold: ", "budget: ", "transfer_window: ", "write it with a unit",
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/config"
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
@@ -359,4 +360,18 @@ func TestDrain(t *testing.T) {
 	_, _ = io.Copy(io.Discard, d.resp.Body)
 	within(t, "the end of the proxy", func() { <-stopped })
 	noneLeft(t, time.Second, "")
+}
+
+// TestEveryScheduler serves an object over two links under each scheduler that the product has.
+func TestEveryScheduler(t *testing.T) {
+	for _, name := range config.Schedulers() {
+		t.Run(name, func(t *testing.T) {
+			s := New(t, Object{Size: 3 * mid})
+			cfg := settings()
+			cfg.Scheduler = name
+			r := newRig(t, s, cfg, "wifi", "lte")
+			whole(t, fetch(client(t, r.url), s.URL(), nil), s.Object())
+			released(t, r)
+		})
+	}
 }

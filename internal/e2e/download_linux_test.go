@@ -18,6 +18,9 @@ func TestSchedulers(t *testing.T) {
 	}{
 		{"alg3", 20_000_000, 0.2},
 		{"naive", 20_000_000, 0.2},
+		{"mphttp", 20_000_000, 0.2},
+		{"dems", 20_000_000, 0.2},
+		{"fixed", 20_000_000, 0.2},
 		{"single", 5_000_000, 0},
 	} {
 		t.Run(tt.scheduler, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"math"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/segment"
@@ -11,7 +10,7 @@ import (
 // with the throughput of all links, and never less than the link has in flight (its bandwidth-delay product). The next
 // request leaves when 60 % of the last one has come (section 4.2.2), so that the link does not fall idle.
 //
-// It needs throughput, capacity (the peak seen) and round-trip time of each link. It wins where links differ and change
+// It needs throughput, capacity (see Alg2) and round-trip time of each link. It wins where links differ and change
 // slowly; it fails where throughput is misjudged, since its requests are long.
 //
 // By default it is guarded (sources.md section 2.1): sizes follow what is left, not the whole object; the floor is 2.5 x
@@ -19,8 +18,9 @@ import (
 // eighth of the reorder window and 200 ms of its goodput; a link that runs dry sooner asks sooner; and at the end the faster link takes the tail
 // of the slower one (Nikravesh 2018, equation 6.1). Literal gives the formulas as printed, for comparison.
 type Alg3 struct {
-	Literal bool
-	Padding float64 // factor f of the BDP difference padding; 0 means 1: sizes above the floor are kept
+	Literal   bool
+	Bandwidth []float64 // as in Alg2
+	Padding   float64   // factor f of the BDP difference padding; 0 means 1: sizes above the floor are kept
 }
 
 const (
@@ -47,17 +47,11 @@ func (s *Alg3) Next(now time.Time, v *View) Decision {
 
 // due reports whether link i should be asked for another range now.
 func (s *Alg3) due(v *View, i int8) bool {
-	l, a := &v.Links[i], v.newest(i)
-	if a == nil || l.Blocked {
+	if overlapped.due(v, i) {
 		return true
 	}
-	if a.Cut {
-		return false
-	}
-	if float64(a.Cursor-a.Range.Start) >= issueAt*float64(a.Range.Len()) && l.Running < outstand {
-		return true
-	}
-	return !s.Literal && l.Due() && l.Running < 2*outstand
+	l := &v.Links[i]
+	return !s.Literal && l.Due() && l.Running < 2*outstand && !v.newest(i).Cut
 }
 
 // until returns when a link that is busy now runs dry by its present rate.
@@ -91,7 +85,7 @@ func (s *Alg3) fetch(v *View, i int8) (Decision, bool) {
 	}
 	n, why := s.size(v, i, v.free())
 	if room := v.Limit - r.Start; !s.Literal && n > room && room < r.Len() {
-		if room < n/4 && r.Start > v.Head {
+		if room < min(n, v.Window)/4 && r.Start > v.Head {
 			return Decision{}, false // wait for room rather than ask for slivers; the head cannot wait
 		}
 		n, why = room, Window
@@ -104,23 +98,12 @@ func (s *Alg3) fetch(v *View, i int8) (Decision, bool) {
 
 // size returns the length of the next range for link i when rem bytes are not yet asked for.
 func (s *Alg3) size(v *View, i int8, rem int64) (int64, Reason) {
-	var thr, bw float64
-	n := 0
-	for j := range v.Links {
-		if l := &v.Links[j]; l.Usable {
-			thr += l.Rate
-			bw += max(l.Peak, l.Rate)
-			n++
-		}
-	}
 	l := &v.Links[i]
 	if l.Rate == 0 {
 		return min(firstSize, max(rem, 1)), First
 	}
-	p := Params{
-		N: n, Payload: rem, Throughput: l.Rate, SumThroughput: thr, SumBandwidth: bw, Bandwidth: max(l.Peak, l.Rate),
-		RTT: l.RTT, Floor: bdpFloor, Padding: s.Padding,
-	}
+	p := v.params(i, rem, s.Bandwidth)
+	p.Floor, p.Padding = bdpFloor, s.Padding
 	if s.Literal {
 		p.Payload, p.Floor = v.Object.Len(), 1
 		n, why := p.Size()
@@ -128,7 +111,7 @@ func (s *Alg3) size(v *View, i int8, rem int64) (int64, Reason) {
 	}
 	size, why := p.Size()
 	// Unlike the paper's downloader a proxy holds what comes early in bounded memory.
-	most := min(int64(float64(v.Window)/windowDiv*l.Rate/thr), max(int64(l.Rate*longest.Seconds()), p.floor()))
+	most := min(int64(float64(v.Window)/windowDiv*l.Rate/p.SumThroughput), max(int64(l.Rate*longest.Seconds()), p.floor()))
 	least := min(tailMin, v.Window/windowDiv)
 	switch {
 	case size > most:
@@ -137,41 +120,4 @@ func (s *Alg3) size(v *View, i int8, rem int64) (int64, Reason) {
 		size, why = least, Floor
 	}
 	return max(size, 1), why
-}
-
-// Params are the inputs of the formulas of Skjolden 2019 section 4.3 for one link x. Bytes, bytes per second.
-type Params struct {
-	N                         int   // links
-	Payload                   int64 // P
-	Throughput, SumThroughput float64
-	Bandwidth, SumBandwidth   float64
-	RTT                       time.Duration
-	Floor                     float64 // floor in BDP: 1 in the paper
-	Padding                   float64 // f; 0 is taken as 1
-}
-
-// Share is Algorithm 2: size_x = (P/n) (sum thr / sum bw) (thr_x / sum thr).
-func (p Params) Share() int64 {
-	if p.SumBandwidth <= 0 || p.SumThroughput <= 0 {
-		return 0
-	}
-	fill := min(1, p.SumThroughput/p.SumBandwidth)
-	return int64(math.Round(float64(p.Payload) / float64(p.N) * fill * p.Throughput / p.SumThroughput))
-}
-
-// BDP is bw_x rtt_x.
-func (p Params) BDP() int64 { return int64(math.Round(p.Bandwidth * p.RTT.Seconds())) }
-
-func (p Params) floor() int64 { return int64(math.Round(p.Floor * float64(p.BDP()))) }
-
-// Size is Algorithm 3 with BDP difference padding.
-func (p Params) Size() (int64, Reason) {
-	size, floor := p.Share(), p.floor()
-	if size < floor {
-		return floor, Floor
-	}
-	if p.Padding > 0 {
-		size = floor + int64(math.Round(p.Padding*float64(size-floor)))
-	}
-	return size, Share
 }

@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -111,7 +112,8 @@ func TestRegistry(t *testing.T) {
 	}
 	for _, n := range names {
 		a, b := make2(t, n)
-		if a == nil || a == b {
+		state := reflect.TypeOf(a).Elem().Size() > 0 // without any, they may well be one
+		if a == nil || state && a == b {
 			t.Errorf("%s: two transfers share a scheduler", n)
 		}
 	}

@@ -11,10 +11,23 @@ var registry = []struct {
 	name string
 	make func() Scheduler
 }{
+	{"alg1", func() Scheduler { return &Alg1{} }},
+	{"alg2", func() Scheduler { return &Alg2{} }},
 	{"alg3", func() Scheduler { return &Alg3{} }},
 	{"alg3-literal", func() Scheduler { return &Alg3{Literal: true} }},
+	{"dems", func() Scheduler { return &DEMS{} }},
+	{"dynamic", func() Scheduler { return &Subsegments{Dynamic: true} }},
+	{"dynamic-literal", func() Scheduler { return &Subsegments{Dynamic: true, Literal: true} }},
+	{"fixed", func() Scheduler { return &Fixed{} }},
+	{"fixed-128k", func() Scheduler { return &Fixed{Size: 128e3} }},
+	{"fixed-512k", func() Scheduler { return &Fixed{Size: 512e3} }},
+	{"mphttp", func() Scheduler { return &MPHTTP{} }},
+	{"msplayer", func() Scheduler { return &MSPlayer{} }},
 	{"naive", func() Scheduler { return &Naive{} }},
+	{"probe", func() Scheduler { return &Probe{} }},
+	{"ratio", func() Scheduler { return &MSPlayer{Ratio: true} }},
 	{"single", func() Scheduler { return &Single{} }},
+	{"static", func() Scheduler { return &Subsegments{} }},
 }
 
 // Default is the scheduler of a fresh installation.

@@ -81,10 +81,15 @@ const (
 	Takeover           // second copy of what a silent link owes
 	WholeRange         // a fixed share, once
 	Warm               // a connection for later
+	Piece              // a range of fixed length
+	Half               // the link's part of what the window reaches
+	Measuring          // waits until every link is measured
+	OtherLink          // waits because another link is the one to use
 )
 
 var reasonNames = [...]string{
 	"nothing", "first", "share", "floor", "window", "rest", "tail", "oversize", "takeover", "whole", "warm",
+	"piece", "half", "measuring", "other_link",
 }
 
 func (r Reason) String() string { return reasonNames[r] }
@@ -100,7 +105,7 @@ type Decision struct {
 	Why   Reason
 }
 
-// wait is the answer of a scheduler with nothing to do.
+// wait is the answer of a scheduler with nothing to do. One that leaves a link idle though it could fetch something says why.
 func wait(until time.Time) Decision { return Decision{Do: Wait, Until: until} }
 
 // firstFree returns the first free range that begins inside the window.

@@ -60,11 +60,11 @@ func oversize(v *View, i int8, size func(*View, int8, int64) (int64, Reason)) (D
 	}
 	for k := range v.Attempts {
 		a := &v.Attempts[k]
-		slow := &v.Links[a.Link]
-		if a.Link == i || a.Cut || a.Twice || a.Hedge || a.Silent || !a.Headed ||
-			a.Range.End <= v.Limit && a.Left() < far*firstSize {
+		if a.Range.End <= v.Limit && a.Left() < far*firstSize ||
+			a.Link == i || a.Cut || a.Twice || a.Hedge || a.Silent || !a.Headed {
 			continue
 		}
+		slow := &v.Links[a.Link]
 		own, _ := size(v, a.Link, a.Left())
 		if a.Left() < far*own {
 			continue
