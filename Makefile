@@ -15,7 +15,7 @@ DEBIAN := nginx:nginx-light curl:curl ip:iproute2 wget:wget python3:python3 -:py
 # Those that are too large for `make test`; `make matrix` installs them, too.
 MATRIX := node:nodejs chromium:chromium
 
-.PHONY: help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
+.PHONY: mutate-core help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' Makefile
@@ -46,8 +46,11 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 mutate: ## break 15 lines that guard HTTP rules, drawn by lot, in a copy: the tests must notice
 	@GO='$(GO)' tools/mutate.sh
 
-sim: ## the simulator's invariants, verbosely
-	$(GO) test -count=1 -v ./internal/sim
+mutate-core: ## break lines of the core, in a copy: the simulator must notice
+	@GO='$(GO)' tools/mutate-core.sh
+
+sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one
+	SIM_LONG=1 $(GO) test -count=1 -v -run 'Invariants|SameLog' ./internal/sim
 
 bench: build lab ## side by side with the bundling limit in the lab (root)
 	bin/tributary-lab bench

@@ -34,10 +34,7 @@ func newAudit(w *world) *audit {
 	n := len(w.spec.Links)
 	a := &audit{w: w, silent: make([]bool, n), idle: make([]time.Duration, n), fastest: make([]float64, n)}
 	for i, l := range w.spec.Links {
-		a.idle[i], a.fastest[i] = -1, l.Rate
-		for _, e := range l.Events {
-			a.fastest[i] = max(a.fastest[i], e.Rate)
-		}
+		a.idle[i], a.fastest[i] = -1, l.peak()
 	}
 	return a
 }
@@ -116,7 +113,7 @@ func (a *audit) read(k *ask, n int64) {
 	a.drained += n - wanted
 	k.drained += n - wanted
 	l := a.w.spec.Links[k.conn.link]
-	if most := max(drainMost, int64(a.fastest[k.conn.link]*(l.RTT+queueTime).Seconds())) + step; k.drained > most {
+	if most := max(drainMost, int64(a.fastest[k.conn.link]*(l.RTT+l.queue()).Seconds())) + step; k.drained > most {
 		a.failf("attempt %d has read %d bytes for nothing", k.id, k.drained)
 	}
 }
@@ -146,6 +143,8 @@ func (a *audit) event() {
 			room = a.room()
 		}
 		switch {
+		case w.said.last.Do == schedule.Wait && w.said.last.Why != schedule.NothingToDo:
+			a.idle[i] = -1 // for a reason that the scheduler states
 		case room.Empty() || room.Len() <= a.full() && room.End < w.spec.Size:
 			a.idle[i] = -1 // the window is full or nothing is free
 		case a.idle[i] < 0:

@@ -35,7 +35,7 @@ func TestWaste(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Waste > 20e6/100 {
+			if r.Waste > 20e6*15/1000 { // of the client's own GET up to what is in flight and in the queue is read for nothing
 				t.Errorf("%s, first %d: %d bytes of waste", name, first, r.Waste)
 			}
 		}

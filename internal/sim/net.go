@@ -1,78 +1,25 @@
 package sim
 
 import (
+	"math"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// Link describes a link.
-type Link struct {
-	Rate   float64       // bytes per second
-	RTT    time.Duration // without load
-	Ramp   time.Duration // time from a third of the rate to all of it, from the first byte on
-	Absent bool          // not there at the start
-	H2     bool          // the origin speaks HTTP/2 over it: what is asked for may wait in the process
-	Events []LinkEvent
-}
-
-// What happens to a link.
-type What uint8
-
-// The things that happen to links.
-const (
-	Blackhole What = iota // bytes vanish, the interface stays up
-	Restore
-	Gone // the interface goes down
-	Back
-	SetRate
-)
-
-// LinkEvent is one thing that happens to a link.
-type LinkEvent struct {
-	At   time.Duration
-	What What
-	Rate float64
-}
-
-const (
-	step       = 16 << 10 // bytes move in steps
-	initialWnd = 14600    // initial congestion window (RFC 6928)
-	receiveBuf = 3 << 20  // what a receiver that does not read takes in
-	queueTime  = 100 * time.Millisecond
-	firstRTO   = 200 * time.Millisecond
-	synRTO     = time.Second
-)
-
-type simLink struct {
-	spec  Link
-	alive bool
-	busy  time.Duration // until when the queue is served
-	first time.Duration // of the ramp; 0 = nothing sent yet
-}
-
-// rate returns the present rate in bytes per second.
-func (l *simLink) rate(now time.Duration) float64 {
-	if l.spec.Ramp == 0 {
-		return l.spec.Rate
-	}
-	if l.first == 0 {
-		l.first = now + 1
-	}
-	return l.spec.Rate * min(1, 1./3+2./3*float64(now-l.first)/float64(l.spec.Ramp))
-}
-
 type simConn struct {
 	id       uint32
 	link     int8
 	open     bool
 	asks     []*ask // at the server, being answered in order
-	wnd      float64
-	inFlight int64 // sent, not acknowledged
-	unread   int64 // arrived, not read by the client
+	wnd      window
+	inFlight int64         // sent, not acknowledged
+	latest   time.Duration // arrival of the last step: bytes come in order
+	unread   int64         // arrived, not read by the client
 	rto      time.Duration
 	stalled  bool // waits for a retransmission
+	refused  bool // one too many: each request gets 503
 	answers  int
 	closing  bool
 }
@@ -93,6 +40,7 @@ type ask struct {
 	received bool  // by the server
 	refuse   bool  // by the server: no bytes of it come
 	refused  bool  // the refusal is here
+	busy     bool  // a 503 is here
 	drained  int64 // read for nothing
 }
 
@@ -118,7 +66,7 @@ func (w *world) linkEvent(i int8, e LinkEvent) {
 
 // open makes a connection; a lost handshake is sent again after 1 s, 2 s, ... for 5 s in all.
 func (w *world) open(id uint32, link int8) {
-	c := &simConn{id: id, link: link, wnd: initialWnd, rto: firstRTO}
+	c := &simConn{id: id, link: link, wnd: newWindow(), rto: firstRTO}
 	w.conns[id] = c
 	began := w.now
 	var try func(wait time.Duration)
@@ -131,6 +79,9 @@ func (w *world) open(id uint32, link int8) {
 			switch {
 			case l.alive:
 				c.open = true
+				if l.conns++; l.spec.Conns > 0 && l.conns > l.spec.Conns {
+					c.refused = true
+				}
 				w.handle(transfer.Event{Kind: transfer.Opened, Conn: id, RTT: l.spec.RTT, Multiplexed: l.spec.H2})
 				w.serve(c)
 			case w.now-began > 5*time.Second:
@@ -200,6 +151,10 @@ func (w *world) serve(c *simConn) {
 				return
 			}
 			k.received = true
+			if c.refused {
+				w.after(w.links[c.link].spec.RTT/2, func() { k.busy = true; w.readOn(k) })
+				return
+			}
 			if f.RefuseOn > 0 && c.link == f.RefuseOn && k.r.Start > 0 {
 				k.refuse = true
 				w.after(w.links[c.link].spec.RTT/2, func() { k.refused = true; w.readOn(k) })
@@ -227,14 +182,27 @@ func (w *world) send(c *simConn) {
 	}
 	n := min(step, k.r.End-k.sent)
 	l := w.links[c.link]
-	if float64(c.inFlight+n) > max(c.wnd, step) && c.inFlight > 0 || c.unread+c.inFlight+n > receiveBuf {
+	if float64(c.inFlight+n) > max(c.wnd.size, float64(min(n, segmentSize))) && c.inFlight > 0 || c.unread+c.inFlight+n > receiveBuf {
 		return
 	}
 	c.inFlight += n
 	k.sent += n
-	l.busy = max(l.busy, w.now) + time.Duration(float64(n)/l.rate(w.now)*float64(time.Second))
-	arrive := l.busy + l.spec.RTT/2 - w.now
-	w.after(arrive, func() { w.arrive(c, k, n) })
+	left, full := l.send(w.now, n)
+	repair := time.Duration(0)
+	switch p := l.spec.Loss; {
+	case full:
+		repair = l.spec.RTT
+		c.wnd.lost(w.now, l.spec.RTT+l.spec.queue())
+	case p > 0 && w.rng.Float64() > math.Pow(1-p, float64(n)/segmentSize):
+		repair = l.spec.RTT
+		w.after(left-w.now+l.spec.RTT, func() { c.wnd.lost(w.now, l.spec.RTT) }) // what comes behind it tells
+	}
+	at := left + repair + l.spec.RTT/2
+	if l.spec.Jitter > 0 {
+		at += time.Duration(w.rng.Int64N(int64(l.spec.Jitter)))
+	}
+	c.latest = max(c.latest, at)
+	w.after(c.latest-w.now, func() { w.arrive(c, k, n) })
 	w.send(c)
 }
 
@@ -245,6 +213,9 @@ func (w *world) arrive(c *simConn, k *ask, n int64) {
 	}
 	l := w.links[c.link]
 	if !l.alive {
+		if !c.stalled {
+			c.wnd.timeout()
+		}
 		c.stalled = true
 		wait := c.rto
 		c.rto = min(2*c.rto, 60*time.Second)
@@ -254,12 +225,13 @@ func (w *world) arrive(c *simConn, k *ask, n int64) {
 	if c.stalled {
 		c.stalled, c.rto = false, firstRTO
 	}
-	if bdp := l.spec.Rate * (l.spec.RTT + queueTime).Seconds(); c.wnd < bdp {
-		c.wnd += float64(n)
-	}
 	c.unread += n
 	k.arrived += n
-	w.after(l.spec.RTT/2, func() { c.inFlight -= n; w.send(c) })
+	w.after(l.spec.RTT/2, func() {
+		c.inFlight -= n
+		c.wnd.acked(w.now, l.spec.RTT, n)
+		w.send(c)
+	})
 	w.readOn(k)
 	w.send(c)
 }
@@ -270,8 +242,12 @@ func (w *world) readOn(k *ask) {
 	if w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k {
 		return
 	}
-	if k.refused {
-		w.end(k, transfer.Refused)
+	if k.refused || k.busy {
+		why := transfer.Refused
+		if k.busy {
+			why = transfer.Busy
+		}
+		w.end(k, why)
 		return
 	}
 	if !k.headed {
@@ -303,7 +279,7 @@ func (w *world) readOn(k *ask) {
 	}
 	c.asks = c.asks[1:]
 	if k.closes {
-		delete(w.conns, c.id)
+		w.close(c.id)
 	}
 	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Why: transfer.Complete})
 	if c.closing && w.conns[c.id] == c {
@@ -320,6 +296,9 @@ func (w *world) readOn(k *ask) {
 func (w *world) read(k *ask, n int64) {
 	k.conn.unread -= n
 	w.audit.read(k, n)
+	if w.spec.read != nil {
+		w.spec.read(w.now, n)
+	}
 	k.cursor += n
 	w.res.Bytes[k.conn.link] += n
 	w.res.Last[k.conn.link] = w.now
@@ -331,10 +310,16 @@ func (w *world) end(k *ask, why transfer.Why) {
 	if w.conns[k.conn.id] != k.conn {
 		return
 	}
-	delete(w.conns, k.conn.id)
+	w.close(k.conn.id)
 	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Why: why})
 }
 
+// close forgets a connection, here and at the origin.
 func (w *world) close(id uint32) {
-	delete(w.conns, id)
+	if c := w.conns[id]; c != nil {
+		if c.open {
+			w.links[c.link].conns--
+		}
+		delete(w.conns, id)
+	}
 }

@@ -24,6 +24,11 @@ type Spec struct {
 	Faults    Faults
 	Seed      uint64
 	Log       func(at time.Duration, what string) // may be nil
+
+	read func(at time.Duration, n int64) // may be nil: n bytes came
+	with schedule.Scheduler              // instead of the one that Scheduler names
+
+	carried []int64 // what Limit has found; nil = to be found
 }
 
 // Faults are what the origin does wrong; each is a chance per answer.
@@ -45,6 +50,15 @@ type Result struct {
 	Pause    time.Duration // longest time without a byte at the client, from the first one on
 	Requests int
 	Bans     int
+	InOrder  float64 // at half of the time: bytes delivered, of those that had come
+
+	progress []progress
+}
+
+// progress is how far a transfer was at a time.
+type progress struct {
+	at             time.Duration
+	head, received int64
 }
 
 // FailedError says that the transfer gave up.
@@ -118,6 +132,19 @@ type world struct {
 	err     error
 	over    bool
 	audit   *audit
+	said    *listener
+}
+
+// listener keeps a scheduler's last answer.
+type listener struct {
+	schedule.Scheduler
+	last schedule.Decision
+}
+
+// Next implements schedule.Scheduler.
+func (l *listener) Next(now time.Time, v *schedule.View) schedule.Decision {
+	l.last = l.Scheduler.Next(now, v)
+	return l.last
 }
 
 var epoch = time.Unix(1_000_000_000, 0)
@@ -126,25 +153,30 @@ func (w *world) at(d time.Duration) time.Time { return epoch.Add(d) }
 
 // Run runs one transfer.
 func Run(s Spec) (Result, error) {
-	sched, err := schedule.New(s.Scheduler)
+	if knows(s.Scheduler) {
+		s.Window = max(s.Window, s.Size+1)
+	}
+	sched, err := s.scheduler()
 	if err != nil {
 		return Result{}, err
 	}
+	said := &listener{Scheduler: sched}
 	w := &world{
+		said: said,
 		spec: s, rng: rand.New(rand.NewPCG(s.Seed, 7)), conns: map[uint32]*simConn{}, asks: map[uint32]*ask{},
 		wake: -1, boardAt: -1, lastOut: -1,
 	}
 	cfg := transfer.Config{
-		Window: segment.Range{Start: 0, End: transfer.Unknown}, First: s.First, Scheduler: sched, Warm: true,
+		Window: segment.Range{Start: 0, End: transfer.Unknown}, First: s.First, Scheduler: said, Warm: true,
 		Restart: s.Restart, Patience: 5 * time.Minute, Reorder: firstGrant(s), Links: make([]transfer.LinkConfig, len(s.Links)),
 	}
 	for i := range s.Links {
-		cfg.Order = append(cfg.Order, int8(i))
 		if !s.Links[i].Absent {
 			cfg.Links[i].State = health.Up
 		}
-		w.links = append(w.links, &simLink{spec: s.Links[i], alive: true})
+		w.links = append(w.links, newLink(s.Links[i]))
 	}
+	cfg.Order = s.order()
 	w.audit = newAudit(w)
 	w.res.Bytes, w.res.Last = make([]int64, len(s.Links)), make([]time.Duration, len(s.Links))
 	w.m = transfer.New(cfg)
@@ -174,6 +206,11 @@ func Run(s Spec) (Result, error) {
 		w.res.Bans += w.board.Bans(int8(i))
 	}
 	w.audit.ended()
+	for _, p := range w.res.progress {
+		if p.at <= w.res.Took/2 && p.received > 0 {
+			w.res.InOrder = float64(p.head) / float64(p.received)
+		}
+	}
 	return w.res, w.err
 }
 
@@ -311,6 +348,8 @@ func (w *world) delivered(n int64) {
 	w.lastOut = w.now
 	w.audit.delivered(w.head, n)
 	w.head += n
+	received, waste := w.m.Received()
+	w.res.progress = append(w.res.progress, progress{w.now, w.head, received - waste})
 	w.handle(transfer.Event{Kind: transfer.Delivered, N: n})
 }
 

@@ -1,0 +1,141 @@
+package sim
+
+import (
+	"math"
+	"time"
+)
+
+// Link describes a link and the path behind it.
+type Link struct {
+	Rate   float64       // bytes per second
+	RTT    time.Duration // without load
+	Ramp   time.Duration // time from a third of the rate to all of it, from the first byte on
+	Trace  []Rate        // instead of Rate; it repeats
+	Jitter time.Duration // further delay, uniform in [0, Jitter) per step; order is kept
+	Loss   float64       // chance that a packet is lost
+	Queue  time.Duration // longest wait in the queue before the link; 0 = 100 ms
+	Absent bool          // not there at the start
+	H2     bool          // the origin speaks HTTP/2 over it: what is asked for may wait in the process
+	Conns  int           // connections that the origin serves over it, 0 = any number; further ones get 503
+	Events []LinkEvent
+}
+
+// Rate is a piece of a trace.
+type Rate struct {
+	For  time.Duration
+	Rate float64 // bytes per second
+}
+
+// What happens to a link.
+type What uint8
+
+// The things that happen to links.
+const (
+	Blackhole What = iota // bytes vanish, the interface stays up
+	Restore
+	Gone // the interface goes down
+	Back
+	SetRate
+)
+
+// LinkEvent is one thing that happens to a link.
+type LinkEvent struct {
+	At   time.Duration
+	What What
+	Rate float64
+}
+
+// Mean returns the mean rate in bytes per second, without the ramp.
+func (l *Link) Mean() float64 {
+	if len(l.Trace) == 0 {
+		return l.Rate
+	}
+	var bytes, length float64
+	for _, r := range l.Trace {
+		bytes += r.Rate * r.For.Seconds()
+		length += r.For.Seconds()
+	}
+	return bytes / length
+}
+
+// peak returns the highest rate that the link ever has.
+func (l *Link) peak() float64 {
+	p := l.Rate
+	for _, r := range l.Trace {
+		p = max(p, r.Rate)
+	}
+	for _, e := range l.Events {
+		p = max(p, e.Rate)
+	}
+	return p
+}
+
+func (l *Link) queue() time.Duration {
+	if l.Queue == 0 {
+		return queueTime
+	}
+	return l.Queue
+}
+
+// simLink is a serial queue: bytes leave it one after the other.
+type simLink struct {
+	spec   Link
+	length time.Duration // of the trace
+	alive  bool
+	busy   time.Duration // until when the queue is served
+	first  time.Duration // of the ramp; 0 = nothing sent yet
+	conns  int           // that the origin has accepted
+}
+
+func newLink(spec Link) *simLink {
+	l := &simLink{spec: spec, alive: true}
+	for _, r := range spec.Trace {
+		l.length += r.For
+	}
+	return l
+}
+
+// rampStep is how often the rate of a ramp changes.
+const rampStep = 50 * time.Millisecond
+
+// rate returns the rate in bytes per second at a time, and until when it holds.
+func (l *simLink) rate(at time.Duration) (rate float64, until time.Duration) {
+	switch {
+	case l.length > 0:
+		in := at % l.length
+		for _, r := range l.spec.Trace {
+			if in < r.For {
+				return r.Rate, at + r.For - in
+			}
+			in -= r.For
+		}
+	case l.spec.Ramp > 0 && at < l.first+l.spec.Ramp:
+		return l.spec.Rate * (1./3 + 2./3*float64(at-l.first)/float64(l.spec.Ramp)), at + rampStep
+	}
+	return l.spec.Rate, math.MaxInt64
+}
+
+// send puts n bytes into the queue and returns when the last of them leaves it, and whether the queue was full: then they
+// are taken for those that replace what is lost.
+func (l *simLink) send(now time.Duration, n int64) (at time.Duration, full bool) {
+	full = l.busy-now > l.spec.queue()
+	at = max(l.busy, now)
+	if l.first == 0 {
+		l.first = at + 1
+	}
+	for left := float64(n); left > 0; {
+		rate, until := l.rate(at)
+		took := time.Duration(math.MaxInt64)
+		if rate > 0 {
+			took = time.Duration(left/rate*1e9) + 1
+		}
+		if until-at > took {
+			at += took
+			break
+		}
+		left -= rate * (until - at).Seconds()
+		at = until
+	}
+	l.busy = at
+	return at, full
+}

@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	segmentSize = 1448.0           // bytes of a packet that are data
+	step        = 16 << 10         // bytes move in steps of at most so many
+	initialWnd  = 10 * segmentSize // initial congestion window (RFC 6928)
+	receiveBuf  = 3 << 20          // what a receiver that does not read takes in
+	queueTime   = 100 * time.Millisecond
+	firstRTO    = 200 * time.Millisecond
+	synRTO      = time.Second
+)
+
+// CUBIC (RFC 9438).
+const (
+	cubicC    = 0.4
+	cubicBeta = 0.7
+)
+
+// window is the congestion window of a sender: slow start, then CUBIC with its floor for short round trips. A loss is
+// repaired within a round trip and shrinks the window once in that time.
+type window struct {
+	size     float64 // bytes
+	started  bool    // slow start is over
+	top      float64 // size at the last loss
+	since    time.Duration
+	origin   float64 // seconds from the loss until the size is at the top again
+	repaired time.Duration
+}
+
+func newWindow() window { return window{size: initialWnd} }
+
+// lost takes a loss and reports whether it is the first of its round trip.
+func (w *window) lost(now, rtt time.Duration) {
+	if now < w.repaired {
+		return
+	}
+	w.repaired = now + rtt
+	w.top = w.size
+	w.size = max(w.size*cubicBeta, 2*segmentSize)
+	w.started, w.since = true, now
+	w.origin = math.Cbrt(w.top / segmentSize * (1 - cubicBeta) / cubicC)
+}
+
+// timeout begins anew after silence.
+func (w *window) timeout() {
+	w.top = w.size
+	w.size, w.started = segmentSize, false
+}
+
+// acked takes the acknowledgment of n bytes.
+func (w *window) acked(now, rtt time.Duration, n int64) {
+	if !w.started {
+		if w.size += float64(n); w.top > 0 && w.size > w.top/2 { // after a timeout
+			w.started, w.since = true, now
+			w.origin = math.Cbrt(max(w.top-w.size, 0) / segmentSize / cubicC)
+		}
+		return
+	}
+	t := (now - w.since).Seconds()
+	cubic := w.top + cubicC*math.Pow(t-w.origin, 3)*segmentSize
+	reno := w.top*cubicBeta + 3*(1-cubicBeta)/(1+cubicBeta)*t/max(rtt.Seconds(), 1e-3)*segmentSize
+	w.size = max(w.size, min(max(cubic, reno), 1.5*w.size))
+}
