@@ -15,6 +15,7 @@ var registry = []struct {
 	{"alg2", func() Scheduler { return &Alg2{} }},
 	{"alg3", func() Scheduler { return &Alg3{} }},
 	{"alg3-literal", func() Scheduler { return &Alg3{Literal: true} }},
+	{"alg3-padded", func() Scheduler { return &Alg3{Literal: true, Padding: 0.3} }},
 	{"dems", func() Scheduler { return &DEMS{} }},
 	{"dynamic", func() Scheduler { return &Subsegments{Dynamic: true} }},
 	{"dynamic-literal", func() Scheduler { return &Subsegments{Dynamic: true, Literal: true} }},
