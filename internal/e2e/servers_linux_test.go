@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -117,32 +116,9 @@ func (r *rig) dialOrigin(addr string) (conn net.Conn, err error) {
 }
 
 func apache(r *rig, dir, root string, cert lab.Certificate) []string {
-	var conf strings.Builder
-	for _, module := range []string{"mpm_event", "authz_core", "http2", "socache_shmcb", "ssl"} {
-		fmt.Fprintf(&conf, "LoadModule %s_module /usr/lib/apache2/modules/mod_%[1]s.so\n", module)
-	}
-	fmt.Fprintf(&conf, `ServerRoot %[1]s
-ServerName %[2]s
-PidFile %[1]s/pid
-DefaultRuntimeDir %[1]s
-ErrorLog /dev/stderr
-User www-data
-Group www-data
-Listen %[3]d
-Listen %[4]d
-DocumentRoot %[5]s
-<Directory %[5]s>
-	Require all granted
-</Directory>
-<VirtualHost *:%[4]d>
-	SSLEngine on
-	SSLCertificateFile %[6]s
-	SSLCertificateKeyFile %[7]s
-	Protocols h2 http/1.1
-</VirtualHost>
-`, dir, lab.OriginName, otherPort, otherTLSPort, root, cert.Chain, cert.Key)
-	r.write(filepath.Join(dir, "httpd.conf"), []byte(conf.String()))
-	return []string{"apache2", "-DFOREGROUND", "-f", filepath.Join(dir, "httpd.conf")}
+	conf := filepath.Join(dir, "httpd.conf")
+	r.write(conf, []byte(lab.ApacheConfig(dir, root, otherPort, otherTLSPort, cert)))
+	return []string{"apache2", "-DFOREGROUND", "-f", conf}
 }
 
 func lighttpd(r *rig, dir, root string, cert lab.Certificate) []string {

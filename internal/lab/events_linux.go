@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -50,6 +51,18 @@ func (l *Lab) Apply(e Event) error {
 		})
 	}
 	return fmt.Errorf("unknown event %q", e.What)
+}
+
+// Restore undoes what events have done: every link is up, lit and shaped as the scenario says.
+func (l *Lab) Restore() error {
+	for i, link := range l.links {
+		spec := l.Scenario.Links[i]
+		err := link.Update(func(down, up *Shape) { *down, *up = spec.Down, spec.Up })
+		if err := errors.Join(err, link.Blackhole(false), link.Up()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settleTime is how long the links must be silent before Settle returns; longer than the RTTs of the scenarios and the

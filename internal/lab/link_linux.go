@@ -93,6 +93,21 @@ func (l *Link) Counters() (down, up Counters, err error) {
 	return down, up, err
 }
 
+// Record starts a new tape of what the link delivers to the client.
+func (l *Link) Record() error {
+	return l.emulator.do(func(now time.Duration) { l.emulator.down.record = &recorder{began: now} })
+}
+
+// Tape returns what the link has delivered since Record, which goes on.
+func (l *Link) Tape() (t Tape, err error) {
+	err = l.emulator.do(func(time.Duration) {
+		if r := l.emulator.down.record; r != nil {
+			t = r.tape(l.emulator.began)
+		}
+	})
+	return t, err
+}
+
 // Down takes the client's interface down, as `ip link set down` does.
 func (l *Link) Down() error {
 	dev, err := l.device()

@@ -41,6 +41,7 @@ type direction struct {
 	pool   *pool
 	dark   bool // blackhole
 	counts Counters
+	record *recorder // nil if nobody asked for a tape
 
 	queue  ring
 	queued int           // bytes in queue
@@ -147,7 +148,11 @@ func (d *direction) deliver(now time.Duration) *packet {
 	}
 	d.counts.InFlight--
 	d.counts.Delivered++
-	return d.flight.pop()
+	p := d.flight.pop()
+	if d.record != nil {
+		d.record.note(now, p.buf[:p.n])
+	}
+	return p
 }
 
 // next returns when deliver is worth calling again; ok is false if nothing is on the link.

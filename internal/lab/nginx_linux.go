@@ -3,16 +3,13 @@ package lab
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"text/template"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,22 +32,11 @@ type Nginx struct {
 	tls  int // port of https, 0 = none
 	root string
 	dir  string
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has been waited for
+
+	*service
 
 	mu      sync.Mutex
 	objects map[Bytes]Object
-}
-
-// Request is a line of nginx's access log.
-type Request struct {
-	Method     string
-	Status     int
-	Range      string // the Range field, "" if there was none
-	Client     string // address: tells the link
-	BytesSent  int64  // head and body
-	Connection int64  // serial number of the connection
-	Protocol   string // such as "HTTP/2.0"
 }
 
 // practicallyNever is more requests than any test makes on a connection; nginx's own default of 1000 is not.
@@ -96,7 +82,6 @@ http {
 // StartNginx starts nginx with the scenario's objects and waits until it listens. It runs until Stop or the lab's Close.
 func (l *Lab) StartNginx(ctx context.Context, o NginxOptions) (*Nginx, error) {
 	n := &Nginx{lab: l, port: o.Port, tls: o.TLSPort, root: filepath.Join(l.Dir, "objects"), objects: map[Bytes]Object{}}
-	n.done = make(chan struct{})
 	if n.port == 0 {
 		n.port = 80
 	}
@@ -149,40 +134,8 @@ func (n *Nginx) start(ctx context.Context, o NginxOptions) error {
 	if o.MPTCP {
 		args = append([]string{"mptcpize", "run"}, args...)
 	}
-	var said bytes.Buffer
-	n.cmd = n.lab.Server(context.Background(), args[0], args[1:]...)
-	n.cmd.Stderr = &said
-	if err := n.cmd.Start(); err != nil {
-		return err
-	}
-	n.lab.services.Go(func() {
-		_ = n.cmd.Wait() // it is killed: how it ends says nothing
-		close(n.done)
-	})
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	go func() { // an nginx that gives up at once is not waited for
-		select {
-		case <-n.done:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	if err := n.lab.server.waitFor(ctx, fmt.Sprintf("%s:%d", OriginAddr, n.port)); err != nil {
-		n.Stop()
-		return fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
-	}
-	return nil
-}
-
-// Stop ends nginx at once; connections are reset or closed by the kernel.
-func (n *Nginx) Stop() {
-	select {
-	case <-n.done:
-	default:
-		_ = unix.Kill(-n.cmd.Process.Pid, unix.SIGKILL)
-		<-n.done
-	}
+	n.service, err = n.lab.startService(ctx, args, n.port)
+	return err
 }
 
 // KillWorkers kills the processes that serve connections; nginx replaces them at once.
@@ -211,6 +164,11 @@ func (n *Nginx) ResetConnections() error {
 
 // Root is the folder that nginx serves.
 func (n *Nginx) Root() string { return n.root }
+
+// Requests returns what nginx has logged: the requests whose answers have ended.
+func (n *Nginx) Requests() ([]Request, error) {
+	return readRequests(filepath.Join(n.dir, "access.log"))
+}
 
 // Object returns the object of a size, made at the first call.
 func (n *Nginx) Object(size Bytes) (Object, error) {
@@ -242,34 +200,4 @@ func (n *Nginx) url(scheme, host string, port int, size Bytes) string {
 		host += ":" + strconv.Itoa(port)
 	}
 	return scheme + "://" + host + "/" + size.String()
-}
-
-// Requests returns what nginx has logged: the requests whose answers have ended.
-func (n *Nginx) Requests() ([]Request, error) {
-	text, err := os.ReadFile(filepath.Join(n.dir, "access.log"))
-	if err != nil {
-		return nil, fmt.Errorf("nginx: %w", err)
-	}
-	var requests []Request
-	for line := range strings.Lines(string(text)) {
-		r, err := parseRequest(strings.TrimSuffix(line, "\n"))
-		if err != nil {
-			return nil, fmt.Errorf("nginx: access log: %q: %w", line, err)
-		}
-		requests = append(requests, r)
-	}
-	return requests, nil
-}
-
-func parseRequest(line string) (Request, error) {
-	f := strings.Split(line, "\t")
-	if len(f) != 7 {
-		return Request{}, errors.New("want 7 fields")
-	}
-	r := Request{Method: f[0], Range: strings.TrimPrefix(f[2], "-"), Client: f[3], Protocol: f[6]}
-	var errs [3]error
-	r.Status, errs[0] = strconv.Atoi(f[1])
-	r.BytesSent, errs[1] = strconv.ParseInt(f[4], 10, 64)
-	r.Connection, errs[2] = strconv.ParseInt(f[5], 10, 64)
-	return r, errors.Join(errs[:]...)
 }

@@ -202,18 +202,24 @@ func perSecond(tr *Trace, second uint32) int {
 	return n
 }
 
-func TestShippedTraceIsTheGeneratedOne(t *testing.T) {
-	shipped, err := LoadTrace("../../testdata/traces/lte-20.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := DefaultLTE(1)
-	c.Length, c.Mean = 30*time.Second, 20*Mbit
-	want, err := c.Generate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(shipped.ms, want.ms) {
-		t.Error("write it anew: the command is in testdata/scenarios/drive.toml")
+func TestShippedTracesAreTheGeneratedOnes(t *testing.T) {
+	for _, tt := range []struct {
+		file, scenario string
+		seed           uint64
+		mean           BitRate
+	}{{"lte-20.gz", "drive", 1, 20 * Mbit}, {"lte-10.gz", "fringe", 2, 10 * Mbit}} {
+		shipped, err := LoadTrace("../../testdata/traces/" + tt.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := DefaultLTE(tt.seed)
+		c.Length, c.Mean = 30*time.Second, tt.mean
+		want, err := c.Generate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(shipped.ms, want.ms) {
+			t.Errorf("%s: write it anew: the command is in testdata/scenarios/%s.toml", tt.file, tt.scenario)
+		}
 	}
 }

@@ -1,0 +1,50 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Request is a line of an origin's access log.
+type Request struct {
+	Method     string
+	Status     int
+	Range      string // the Range field, "" if there was none
+	Client     string // address: tells the link
+	BytesSent  int64  // head and body; the body alone at Apache
+	Connection int64  // number of the connection, one of its own among those of a Client
+	Protocol   string // such as "HTTP/2.0"
+}
+
+// readRequests reads an access log in the lab's format: the fields of Request in their order, separated by tabs.
+func readRequests(path string) ([]Request, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("access log: %w", err)
+	}
+	var requests []Request
+	for line := range strings.Lines(string(text)) {
+		r, err := parseRequest(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			return nil, fmt.Errorf("access log: %q: %w", line, err)
+		}
+		requests = append(requests, r)
+	}
+	return requests, nil
+}
+
+func parseRequest(line string) (Request, error) {
+	f := strings.Split(line, "\t")
+	if len(f) != 7 {
+		return Request{}, errors.New("want 7 fields")
+	}
+	r := Request{Method: f[0], Range: strings.TrimPrefix(f[2], "-"), Client: f[3], Protocol: f[6]}
+	var errs [3]error
+	r.Status, errs[0] = strconv.Atoi(f[1])
+	r.BytesSent, errs[1] = strconv.ParseInt(f[4], 10, 64)
+	r.Connection, errs[2] = strconv.ParseInt(f[5], 10, 64)
+	return r, errors.Join(errs[:]...)
+}
