@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,10 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,13 +23,17 @@ import (
 type benchOptions struct {
 	size       string
 	rounds     int
+	seed       uint64
 	contenders []string
+	traces     []string
+	origin     string
 	binary     string
 	timeout    time.Duration
 	events     bool
 	https      bool
 	http1      bool
 	json       bool
+	markdown   bool
 }
 
 func benchCommand() *cobra.Command {
@@ -37,17 +41,34 @@ func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench SCENARIO",
 		Short: "Measure downloaders side by side against the bundling limit",
-		Long: `In each round measures the bundling limit (one unbounded GET per link at the same moment, one fresh connection
-each, the time until their bodies sum to the size) and then each contender, all on links that were silent before and
-whose ramps and traces begin anew. Prints limit time / contender time as a percentage, paired by round.
+		Long: `In each round measures, in shuffled order, the bundling limit (one unbounded GET per link at the same moment, one fresh
+connection each, the time until their bodies sum to the size) and each contender, all on links that were silent before
+and whose ramps and traces begin anew. Prints limit time / contender time as a percentage, paired by round.
 
-Contenders: tributary:SCHEDULER, get (tributary get), single:LINK, aria2-2, aria2-8, mptcp, or NAME=CMD, run by sh in
-the client namespace with {url}, {out}, {ca} (the certificate to trust) and {links} (comma-separated) replaced. Where
-curl downloads, its own time counts, else the command's from start to end.
+Contenders:
+  tributary:SCHEDULER   curl through tributary, started anew each time; default = its default scheduler. Settings of the
+                        configuration file may follow: tributary:alg3?transfer_window=4MiB&threshold=64KiB
+  again:SCHEDULER       the same, but the second object from this origin is timed
+  get                   tributary get
+  single:LINK           curl over one link; single:* = each, single:best = the fastest by its capacity
+  aria2-2, aria2-8      aria2 with so many connections
+  mptcp                 curl with MPTCP, from an origin that accepts it
+  relay, splice         curl through a plain relay over the first link that copies the bytes, or lets the kernel do it
+  NAME=CMD              run by sh in the client namespace with {url}, {out}, {ca} (the certificate to trust) and {links}
+                        (comma-separated) replaced
+Where curl downloads, its own time counts, else the command's from start to end.
+
+Columns: quartiles of the share of the limit; of bound = the time that the links' capacity needs / the time; delta =
+between the last data of the first and of the last link; waste = bytes that the links delivered beyond those of a plain
+download (the least of single, else computed), of the size; in order = bytes at the client of those delivered by the
+links, at half of the time; pause = the longest at the client after its first byte; conns = the most per link that the
+origin saw in a round; requests = seen by the origin; CPU/GB = of the proxy, or of a downloader other than curl. Medians.
 
 With --https the origin speaks TLS 1.3 and HTTP/2. The limit is then measured by HTTP/1.1 over TLS; through a tributary,
 curl gets one tunnel over one link.`,
-		Example: `  tributary-lab bench hs --size 50MB --contender tributary:alg3 --contender single:wifi --contender aria2-2
+		Example: `  tributary-lab bench hs --size 50MB --contender tributary:alg3 --contender single:best --contender aria2-2
+  tributary-lab bench hs --contender tributary:alg3 --contender 'tributary:alg3?transfer_window=1MiB'
+  tributary-lab bench drive --trace lte=/tmp/recorded.gz --rounds 9
   tributary-lab bench hs --https --contender get --contender single:wifi
   tributary-lab bench ls --contender 'wget=wget -q -O {out} {url}' --json`,
 		Args: cobra.ExactArgs(1),
@@ -60,45 +81,35 @@ curl gets one tunnel over one link.`,
 			if err != nil {
 				return err
 			}
-			if o.json {
-				enc := json.NewEncoder(cmd.OutOrStdout())
+			switch w := cmd.OutOrStdout(); {
+			case o.json:
+				enc := json.NewEncoder(w)
 				enc.SetIndent("", "  ")
 				return enc.Encode(res)
+			case o.markdown:
+				res.markdown(w)
+				return nil
+			default:
+				return res.print(w)
 			}
-			return res.print(cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.size, "size", "", "size of the object (default the scenario's first)")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds")
-	f.StringArrayVar(&o.contenders, "contender", nil, "contender, repeatable (default tributary:alg3)")
+	f.Uint64Var(&o.seed, "seed", 1, "of the order in each round")
+	f.StringArrayVar(&o.contenders, "contender", nil, "contender, repeatable (default tributary:default)")
+	f.StringArrayVar(&o.traces, "trace", nil, "LINK=PATH: let the link follow this trace instead, repeatable")
+	f.StringVar(&o.origin, "origin", "nginx",
+		"nginx, apache (closes after 100 requests) or brokenpipe (drops connections with two requests at once)")
 	f.StringVar(&o.binary, "binary", filepath.Join("bin", "tributary"), "tributary to measure")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "longest time of one download")
-	f.BoolVar(&o.events, "events", false, "play the scenario's events during each contender's download, not during the limit")
+	f.BoolVar(&o.events, "events", false, "play the scenario's events during each download and during the limit")
 	f.BoolVar(&o.https, "https", false, "download by https, with HTTP/2")
 	f.BoolVar(&o.http1, "http1", false, "with --https: the origin speaks HTTP/1.1 only")
-	f.BoolVar(&o.json, "json", false, "print JSON")
+	f.BoolVar(&o.json, "json", false, "print JSON, with every round")
+	f.BoolVar(&o.markdown, "markdown", false, "print a Markdown table")
 	return cmd
-}
-
-// result is what a benchmark found.
-type result struct {
-	Scenario   string            `json:"scenario"`
-	Size       int64             `json:"size"`
-	Congestion string            `json:"congestion_control"`
-	Limit      []float64         `json:"limit_seconds"` // per round
-	Contenders []contenderResult `json:"contenders"`
-}
-
-type contenderResult struct {
-	Name    string    `json:"name"`
-	Seconds []float64 `json:"seconds"` // per round; 0 = failed
-	Percent []float64 `json:"percent"` // limit / contender, per round
-	Min     float64   `json:"min"`
-	Median  float64   `json:"median"`
-	Max     float64   `json:"max"`
-	Right   bool      `json:"right"` // every output had the object's SHA-256
-	Errors  []string  `json:"errors,omitempty"`
 }
 
 func bench(ctx context.Context, sc lab.Scenario, o benchOptions, say io.Writer) (_ *result, err error) {
@@ -107,13 +118,23 @@ func bench(ctx context.Context, sc lab.Scenario, o benchOptions, say io.Writer) 
 		return nil, err
 	}
 	sc.Objects = []lab.Bytes{size}
+	if err := replaceTraces(&sc, o.traces); err != nil {
+		return nil, err
+	}
 	if len(o.contenders) == 0 {
-		o.contenders = []string{"tributary:alg3"}
+		o.contenders = []string{"tributary:default"}
 	}
 	if o.rounds < 1 {
 		return nil, errors.New("--rounds: want 1 or more")
 	}
-	contenders, err := parseContenders(o)
+	if !o.events {
+		sc.Events = nil
+	}
+	contenders, err := parseContenders(o, sc, size)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := lab.PhysicalBound(sc, size)
 	if err != nil {
 		return nil, err
 	}
@@ -127,31 +148,52 @@ func bench(ctx context.Context, sc lab.Scenario, o benchOptions, say io.Writer) 
 	if err != nil {
 		return nil, err
 	}
-	res := &result{Scenario: sc.Name, Size: int64(size), Congestion: l.CongestionControl()}
-	for _, c := range contenders {
-		res.Contenders = append(res.Contenders, contenderResult{Name: c.name, Right: true})
+	res := &result{
+		Scenario: sc.Name, Size: int64(size), Origin: o.origin, HTTPS: o.https, Congestion: l.CongestionControl(), Seed: o.seed,
+		Bound: bound.Seconds(), links: l.LinkNames(),
 	}
+	for _, c := range contenders {
+		res.Contenders = append(res.Contenders, &contenderResult{Name: c.name, plain: c.plain})
+	}
+	order := rand.New(rand.NewPCG(o.seed, 0))
 	for round := range o.rounds {
-		limit, err := b.limit(ctx)
-		if err != nil {
+		fmt.Fprintf(say, "round %d:", round+1)
+		if err := b.round(ctx, res, contenders, order.Perm(len(contenders)+1), say); err != nil {
 			return nil, err
-		}
-		fmt.Fprintf(say, "round %d: limit %.2f s", round+1, limit.Seconds())
-		res.Limit = append(res.Limit, limit.Seconds())
-		for i, c := range contenders {
-			took, err := b.measure(ctx, c)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			res.Contenders[i].add(limit, took, err)
-			fmt.Fprintf(say, ", %s %.2f s", c.name, took.Seconds())
 		}
 		fmt.Fprintln(say)
 	}
-	for i := range res.Contenders {
-		res.Contenders[i].sum()
-	}
+	res.sum()
 	return res, nil
+}
+
+// round measures everything once in an order: i means contender i, the one after the last the limit.
+func (b *bed) round(ctx context.Context, res *result, contenders []contender, order []int, say io.Writer) error {
+	runs := make([]measurement, len(contenders))
+	var limit measurement
+	for _, i := range order {
+		if i == len(contenders) {
+			var err error
+			if limit, err = b.limit(ctx); err != nil {
+				return err
+			}
+			fmt.Fprintf(say, " limit %.2f s", limit.Seconds)
+			continue
+		}
+		runs[i] = b.measure(ctx, contenders[i])
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		fmt.Fprintf(say, " %s %.2f s", contenders[i].name, runs[i].Seconds)
+		if runs[i].Error != "" {
+			fmt.Fprint(say, " FAILED")
+		}
+	}
+	res.Limit, res.limits = append(res.Limit, limit.Seconds), append(res.limits, limit)
+	for i, r := range runs {
+		res.Contenders[i].add(r, limit.Seconds, res.Bound)
+	}
+	return nil
 }
 
 // benchSize is the size asked for, else the scenario's first.
@@ -165,45 +207,24 @@ func benchSize(sc lab.Scenario, asked string) (lab.Bytes, error) {
 	return 0, errors.New("the scenario names no objects: say --size")
 }
 
-func (c *contenderResult) add(limit, took time.Duration, err error) {
-	c.Seconds = append(c.Seconds, took.Seconds())
-	if err != nil {
-		c.Right = false
-		c.Errors = append(c.Errors, err.Error())
-		c.Percent = append(c.Percent, 0)
-		return
-	}
-	c.Percent = append(c.Percent, 100*limit.Seconds()/took.Seconds())
-}
-
-// sum fills the summary in; a failed round counts as 0 %.
-func (c *contenderResult) sum() {
-	sorted := slices.Sorted(slices.Values(c.Percent))
-	n := len(sorted)
-	c.Min, c.Max = sorted[0], sorted[n-1]
-	c.Median = (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
-func (r *result) print(w io.Writer) error {
-	limits := slices.Sorted(slices.Values(r.Limit))
-	fmt.Fprintf(w, "%s, %s, %s, limit %.2f-%.2f s, %d rounds; share of the limit:\n",
-		cmp.Or(r.Scenario, "lab"), lab.Bytes(r.Size), r.Congestion, limits[0], limits[len(limits)-1], len(limits))
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "contender\tmin\tmedian\tmax\tbytes\t")
-	for _, c := range r.Contenders {
-		right := "right"
-		if !c.Right {
-			right = "FAILED"
+// replaceTraces gives links other traces, each LINK=PATH, in the directions that follow one, else downwards.
+func replaceTraces(sc *lab.Scenario, traces []string) error {
+	for _, text := range traces {
+		name, path, _ := strings.Cut(text, "=")
+		i := slices.IndexFunc(sc.Links, func(l lab.LinkSpec) bool { return l.Name == name })
+		if i < 0 || path == "" {
+			return fmt.Errorf("--trace %s: want LINK=PATH with a link of the scenario", text)
 		}
-		fmt.Fprintf(tw, "%s\t%.1f%%\t%.1f%%\t%.1f%%\t%s\t\n", c.Name, c.Min, c.Median, c.Max, right)
-	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	for _, c := range r.Contenders {
-		for _, e := range c.Errors {
-			fmt.Fprintf(w, "%s: %s\n", c.Name, e)
+		trace, err := lab.LoadTrace(path)
+		if err != nil {
+			return err
 		}
+		sc.Links = slices.Clone(sc.Links)
+		l := &sc.Links[i]
+		if l.Up.Trace != nil {
+			l.Up.Trace = trace
+		}
+		l.Down.Trace, l.Down.Ramp = trace, 0
 	}
 	return nil
 }

@@ -13,11 +13,14 @@ import (
 )
 
 func TestParseContender(t *testing.T) {
+	const curl = "curl -sS --fail --no-buffer -w %{stderr}\n%{time_total} --cacert {ca} "
 	for text, want := range map[string]string{
-		"tributary:alg3":       "curl -sS --fail -w %{time_total} --cacert {ca} -o {out} -x http://127.0.0.1:18080 {url}",
-		"single:wifi":          "curl -sS --fail -w %{time_total} --cacert {ca} -o {out} --interface wifi {url}",
-		"get":                  "{binary} get {url} -o {out} --cacert {ca} --link {links}",
-		"mptcp":                "mptcpize run curl -sS --fail -w %{time_total} --cacert {ca} -o {out} {url}",
+		"tributary:alg3":       curl + "-x http://127.0.0.1:18080 {url}",
+		"again:default":        curl + "-x http://127.0.0.1:18080 {url}",
+		"relay":                curl + "-x http://127.0.0.1:18080 {url}",
+		"single:wifi":          curl + "--interface wifi {url}",
+		"get":                  "{binary} get {url} -q -o - --cacert {ca} --link {links}",
+		"mptcp":                "mptcpize run " + curl + "{url}",
 		"mine=get {url} {out}": "sh -c get {url} {out}",
 	} {
 		c, err := parseContender(text)
@@ -31,26 +34,51 @@ func TestParseContender(t *testing.T) {
 			t.Errorf("aria2-%s: %q, %v", n, c.argv, err)
 		}
 	}
-	for _, text := range []string{"", "tributary", "tributary:", "single", "aria2-3", "=x", "x="} {
+	for text, want := range map[string]proxy{
+		"tributary:default":  {},
+		"again:alg3":         {scheduler: "alg3", again: true},
+		"splice":             {relay: true, splice: true},
+		"tributary:default?": {},
+		"tributary:alg3?transfer_window=4MiB&deny_private=true&x=3": {
+			scheduler: "alg3", config: "transfer_window = \"4MiB\"\ndeny_private = true\nx = 3\n",
+		},
+	} {
+		if c, err := parseContender(text); err != nil || *c.proxy != want {
+			t.Errorf("%s: %+v, %v", text, c.proxy, err)
+		}
+	}
+	for _, text := range []string{"", "tributary", "tributary:", "single", "aria2-3", "=x", "x=", "tributary:alg3?window"} {
 		if c, err := parseContender(text); err == nil {
 			t.Errorf("%q is accepted: %+v", text, c)
 		}
 	}
 }
 
-func TestSummary(t *testing.T) {
-	var c contenderResult
-	for _, took := range []time.Duration{4 * time.Second, 2 * time.Second, 2500 * time.Millisecond} {
-		c.add(2*time.Second, took, nil)
+func TestParseContenders(t *testing.T) {
+	sc := scenario()
+	sc.Links[1].Down.Rate *= 2
+	for text, want := range map[string]string{"single:*": "single:wifi single:lte", "single:best": "single:lte"} {
+		all, err := parseContenders(benchOptions{contenders: []string{text}}, sc, 1_000_000)
+		var names []string
+		for _, c := range all {
+			names = append(names, c.name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != want {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
 	}
-	c.sum()
-	if c.Min != 50 || c.Median != 80 || c.Max != 100 {
-		t.Errorf("%+v", c)
+}
+
+func TestReplaceTraces(t *testing.T) {
+	sc := scenario()
+	path := "../../testdata/traces/lte-10.gz"
+	if err := replaceTraces(&sc, []string{"lte=" + path}); err != nil || sc.Links[1].Down.Trace == nil || sc.Links[1].Up.Trace != nil {
+		t.Errorf("%v: %+v", err, sc.Links[1])
 	}
-	c.add(2*time.Second, time.Second, errors.New("wrong bytes"))
-	c.sum()
-	if c.Min != 0 || c.Median != 65 || c.Right {
-		t.Errorf("a failed round counts as 0: %+v", c)
+	for _, bad := range []string{"lte", "gone=" + path, "lte=no-such-file"} {
+		if err := replaceTraces(&sc, []string{bad}); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
 	}
 }
 
@@ -77,17 +105,21 @@ func TestBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(res.Limit) != 1 || res.Size != 300_000 {
+	if len(res.Limit) != 1 || res.Size != 300_000 || res.Bound <= 0 {
 		t.Errorf("%+v", res)
 	}
 	for _, c := range res.Contenders {
 		want := map[string]string{"wrong": "wrong bytes", "none": "no such file", "fails": "exit status 3: no"}[c.Name]
-		if c.Right != (want == "") || !strings.Contains(strings.Join(c.Errors, ""), want) {
-			t.Errorf("%s: right %v, errors %q", c.Name, c.Right, c.Errors)
+		if (c.Failed == 0) != (want == "") || !strings.Contains(strings.Join(c.errors(), ""), want) {
+			t.Errorf("%s: %d failed, errors %q", c.Name, c.Failed, c.errors())
 		}
-		if c.Right && c.Median == 0 {
+		if c.Failed == 0 && (c.Percent.Median == 0 || c.Requests.Median == 0 || c.Runs[0].Delivered < res.Size) {
 			t.Errorf("%s: %+v", c.Name, c)
 		}
+	}
+	single := res.Contenders[0]
+	if single.Most["lte"] != 1 || single.Most["wifi"] != 0 || single.InOrder == nil || single.Waste.Median != 0 {
+		t.Errorf("single: %+v", single)
 	}
 	var table bytes.Buffer
 	if err := res.print(&table); err != nil || strings.Count(table.String(), "FAILED") != 3 {
@@ -110,8 +142,8 @@ func TestBenchHTTPS(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range res.Contenders {
-			if !c.Right {
-				t.Errorf("HTTP/%s, %s: %v", version, c.Name, c.Errors)
+			if c.Failed > 0 {
+				t.Errorf("HTTP/%s, %s: %v", version, c.Name, c.errors())
 			}
 		}
 	}

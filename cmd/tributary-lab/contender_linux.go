@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tributary-http/tributary/internal/lab"
 )
@@ -23,10 +20,23 @@ type contender struct {
 	argv []string
 	// own: argv runs the measured tributary
 	own bool
-	// proxy, if not "", is the scheduler of a tributary that argv downloads through
-	proxy string
-	// ownTime: the command prints the seconds that its download took
+	// body goes to standard output, where it is observed as it comes; else to {out}
+	observed bool
+	// ownTime: the command's standard error ends with the seconds that its download took
 	ownTime bool
+	// plain: one connection of one client over one link, the measure of what a download must cost
+	plain bool
+	// proxy, if there is one, is what argv downloads through
+	proxy *proxy
+}
+
+// proxy is a proxy that is started before a download and ended after it.
+type proxy struct {
+	scheduler string // of tributary, "" = its default
+	config    string // of tributary, TOML
+	again     bool   // another object is downloaded first, which is not measured
+	relay     bool   // no tributary but relayCommand
+	splice    bool   // its option
 }
 
 const (
@@ -34,19 +44,37 @@ const (
 	mptcpTLSPort = 8444
 )
 
-// curl downloads and prints its own time.
+const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, get, relay, splice, single:LINK, aria2-2, aria2-8, mptcp or NAME=CMD"
+
+// curl downloads to standard output, whose buffer it does not hold back, and ends by saying its own time.
 func curl(args ...string) []string {
-	return append([]string{"curl", "-sS", "--fail", "-w", "%{time_total}", "--cacert", "{ca}", "-o", "{out}"}, args...)
+	return append([]string{
+		"curl", "-sS", "--fail", "--no-buffer", "-w", "%{stderr}\n%{time_total}", "--cacert", "{ca}",
+	}, args...)
 }
 
-func parseContenders(o benchOptions) ([]contender, error) {
-	var all []contender
+// parseContenders reads the contenders asked for: single:* is one for each link, single:best the fastest of them.
+func parseContenders(o benchOptions, sc lab.Scenario, size lab.Bytes) ([]contender, error) {
+	var texts []string
 	for _, text := range o.contenders {
+		switch text {
+		case "single:*":
+			for _, l := range sc.Links {
+				texts = append(texts, "single:"+l.Name)
+			}
+		case "single:best":
+			texts = append(texts, "single:"+bestLink(sc, size))
+		default:
+			texts = append(texts, text)
+		}
+	}
+	var all []contender
+	for _, text := range texts {
 		c, err := parseContender(text)
 		if err != nil {
 			return nil, err
 		}
-		if c.proxy != "" || c.own {
+		if c.proxy != nil && !c.proxy.relay || c.own {
 			if _, err := os.Stat(o.binary); err != nil {
 				return nil, fmt.Errorf("contender %s: %w: make build, or name it with --binary", text, err)
 			}
@@ -58,23 +86,49 @@ func parseContenders(o benchOptions) ([]contender, error) {
 	return all, nil
 }
 
-func parseContender(text string) (contender, error) {
-	if name, cmd, ok := strings.Cut(text, "="); ok {
-		if name == "" || strings.TrimSpace(cmd) == "" {
-			return contender{}, fmt.Errorf("contender %q: want NAME=CMD", text)
+// bestLink is the link that alone carries the object in the shortest time, by its capacity.
+func bestLink(sc lab.Scenario, size lab.Bytes) string {
+	alone := func(l lab.LinkSpec) float64 {
+		took, err := lab.PhysicalBound(lab.Scenario{Links: []lab.LinkSpec{l}, Events: sc.Events}, size)
+		if err != nil {
+			return 1e9 // it goes dark for good
 		}
-		return contender{name: name, argv: []string{"sh", "-c", cmd}}, nil
+		return took.Seconds()
+	}
+	return slices.MinFunc(sc.Links, func(a, b lab.LinkSpec) int { return cmp.Compare(alone(a), alone(b)) }).Name
+}
+
+func parseContender(text string) (contender, error) {
+	bad := func(why string) (contender, error) {
+		return contender{}, fmt.Errorf("contender %q: %s", text, why)
 	}
 	kind, arg, _ := strings.Cut(text, ":")
+	viaProxy := func(p proxy) contender {
+		return contender{
+			name: text, proxy: &p, argv: curl("-x", "http://"+lab.ProxyAddr, "{url}"), observed: true, ownTime: true,
+		}
+	}
 	switch {
-	case kind == "tributary" && arg != "":
-		return contender{name: text, proxy: arg, argv: curl("-x", "http://"+lab.ProxyAddr, "{url}"), ownTime: true}, nil
+	case (kind == "tributary" || kind == "again") && arg != "":
+		name, settings, _ := strings.Cut(arg, "?")
+		if name == "default" {
+			name = ""
+		}
+		config, err := settingsTOML(settings)
+		if err != nil {
+			return bad(err.Error())
+		}
+		return viaProxy(proxy{scheduler: name, config: config, again: kind == "again"}), nil
+	case text == "relay" || text == "splice":
+		return viaProxy(proxy{relay: true, splice: text == "splice"}), nil
 	case text == "get":
-		return contender{name: text, own: true, argv: []string{
-			"{binary}", "get", "{url}", "-o", "{out}", "--cacert", "{ca}", "--link", "{links}",
+		return contender{name: text, own: true, observed: true, argv: []string{
+			"{binary}", "get", "{url}", "-q", "-o", "-", "--cacert", "{ca}", "--link", "{links}",
 		}}, nil
-	case kind == "single" && arg != "":
-		return contender{name: text, argv: curl("--interface", arg, "{url}"), ownTime: true}, nil
+	case kind == "single" && arg != "" && !strings.Contains(arg, "="):
+		return contender{
+			name: text, argv: curl("--interface", arg, "{url}"), observed: true, ownTime: true, plain: true,
+		}, nil
 	case text == "aria2-2" || text == "aria2-8":
 		n := strings.TrimPrefix(text, "aria2-")
 		return contender{name: text, argv: []string{
@@ -84,146 +138,31 @@ func parseContender(text string) (contender, error) {
 		}}, nil
 	case text == "mptcp":
 		return contender{
-			name: text, mptcp: true, argv: append([]string{"mptcpize", "run"}, curl("{url}")...), ownTime: true,
+			name: text, mptcp: true, argv: append([]string{"mptcpize", "run"}, curl("{url}")...), observed: true,
+			ownTime: true,
 		}, nil
 	}
-	return contender{}, fmt.Errorf(
-		"contender %q: want tributary:SCHEDULER, get, single:LINK, aria2-2, aria2-8, mptcp or NAME=CMD", text)
+	if name, cmd, ok := strings.Cut(text, "="); ok && name != "" && strings.TrimSpace(cmd) != "" {
+		return contender{name: name, argv: []string{"sh", "-c", cmd}}, nil
+	}
+	return bad(contenderHelp)
 }
 
-// bed is a lab with what the contenders need.
-type bed struct {
-	lab      *lab.Lab
-	object   lab.Object
-	viaMPTCP lab.Object
-	ca       string // path of the certificate that https clients trust
-	options  benchOptions
-}
-
-func newBed(ctx context.Context, l *lab.Lab, size lab.Bytes, o benchOptions) (*bed, error) {
-	b := &bed{lab: l, options: o}
-	cert, err := l.Certificate()
-	if err != nil {
-		return nil, err
-	}
-	b.ca = cert.CA
-	object := func(o lab.NginxOptions) (lab.Object, error) {
-		n, err := l.StartNginx(ctx, o)
-		if err != nil {
-			return lab.Object{}, err
+// settingsTOML turns "key=value&key=value" into a configuration file's lines; a value is a number, true, false or text.
+func settingsTOML(settings string) (string, error) {
+	var toml strings.Builder
+	for setting := range strings.SplitSeq(settings, "&") {
+		if setting == "" {
+			continue
 		}
-		object, err := n.Object(size)
-		if b.options.https {
-			object.URL = n.SecureURL(object)
+		key, value, ok := strings.Cut(setting, "=")
+		if !ok || key == "" || value == "" {
+			return "", fmt.Errorf("setting %q: want KEY=VALUE, as in tributary:alg3?transfer_window=4MiB", setting)
 		}
-		return object, err
-	}
-	if b.object, err = object(lab.NginxOptions{NoHTTP2: o.http1}); err != nil {
-		return nil, err
-	}
-	if _, err := l.StartDNS(); err != nil {
-		return nil, err
-	}
-	if l.Scenario.MPTCP {
-		b.viaMPTCP, err = object(lab.NginxOptions{Port: mptcpPort, TLSPort: mptcpTLSPort, NoHTTP2: o.http1, MPTCP: true})
-		if err != nil {
-			return nil, err
+		if _, err := strconv.ParseFloat(value, 64); err != nil && value != "true" && value != "false" {
+			value = strconv.Quote(value)
 		}
+		fmt.Fprintf(&toml, "%s = %s\n", key, value)
 	}
-	return b, nil
-}
-
-func (b *bed) limit(ctx context.Context) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.options.timeout)
-	defer cancel()
-	if err := b.lab.Fresh(ctx); err != nil {
-		return 0, err
-	}
-	return b.lab.Limit(ctx, b.object.URL, b.object.Size, b.lab.Links()...)
-}
-
-// measure lets a contender download the object and returns how long it took.
-func (b *bed) measure(ctx context.Context, c contender) (took time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, b.options.timeout)
-	defer cancel()
-	if c.proxy != "" {
-		t, err := b.lab.StartTributary(ctx, lab.TributaryOptions{Binary: b.options.binary, Scheduler: c.proxy})
-		if err != nil {
-			return 0, err
-		}
-		defer func() { err = errors.Join(err, t.Stop()) }()
-	}
-	if err := b.lab.Fresh(ctx); err != nil {
-		return 0, err
-	}
-	object := b.object
-	if c.mptcp {
-		object = b.viaMPTCP
-	}
-	out := filepath.Join(b.lab.Dir, "out")
-	replace := strings.NewReplacer(
-		"{url}", object.URL, "{out}", out, "{ca}", b.ca, "{binary}", b.options.binary,
-		"{links}", strings.Join(b.lab.LinkNames(), ","))
-	argv := make([]string, len(c.argv))
-	for i, arg := range c.argv {
-		argv[i] = replace.Replace(arg)
-	}
-	var printed, said bytes.Buffer
-	cmd := b.lab.Client(ctx, argv[0], argv[1:]...)
-	cmd.Stdout, cmd.Stderr = &printed, &said
-	// what reads a configuration finds none, Go programs trust the lab
-	cmd.Env = append(os.Environ(), "HOME="+b.lab.Dir, "XDG_CONFIG_HOME="+b.lab.Dir, "SSL_CERT_FILE="+b.ca)
-
-	before, err := b.carried()
-	if err != nil {
-		return 0, err
-	}
-	playing, stopEvents := context.WithCancel(ctx)
-	defer stopEvents()
-	played := make(chan error, 1)
-	began := time.Now()
-	if b.options.events {
-		go func() { played <- b.lab.PlayEvents(playing) }()
-	} else {
-		played <- nil
-	}
-	err = cmd.Run()
-	took = time.Since(began)
-	stopEvents()
-	if e := <-played; !errors.Is(e, context.Canceled) {
-		err = errors.Join(err, e)
-	}
-	if err != nil {
-		return took, fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
-	}
-	if c.ownTime {
-		seconds, err := strconv.ParseFloat(strings.TrimSpace(printed.String()), 64)
-		if err != nil {
-			return took, fmt.Errorf("curl printed %q instead of its time", printed.String())
-		}
-		took = time.Duration(seconds * float64(time.Second))
-	}
-	if err := checkSum(out, object); err != nil || !c.mptcp {
-		return took, err
-	}
-	after, err := b.carried()
-	for i, link := range b.lab.Links() {
-		if err == nil && after[i] == before[i] {
-			err = fmt.Errorf("it used plain TCP or one path: %s carried nothing", link.Name)
-		}
-	}
-	return took, err
-}
-
-// carried returns how many bytes have gone down each link.
-func (b *bed) carried() ([]int64, error) {
-	var all []int64
-	for _, link := range b.lab.Links() {
-		down, _, err := link.Counters()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, down.Bytes)
-	}
-	return all, nil
+	return toml.String(), nil
 }

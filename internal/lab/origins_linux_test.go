@@ -25,16 +25,7 @@ func answerOf(t *testing.T, in *bufio.Reader) (*http.Response, []byte, error) {
 }
 
 func TestOrigins(t *testing.T) {
-	Require(t)
-	l, err := New(t.Context(), Scenario{Links: []LinkSpec{Symmetric("wifi", 100*Mbit, 4*time.Millisecond)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	l := start(t, Scenario{Links: []LinkSpec{Symmetric("wifi", 100*Mbit, 4*time.Millisecond)}})
 	dial := func(t *testing.T, port int) (net.Conn, *bufio.Reader) {
 		t.Helper()
 		conn, err := l.Link("wifi").DialContext(t.Context(), "tcp", fmt.Sprintf("%s:%d", OriginAddr, port))

@@ -22,16 +22,17 @@ type Tape struct {
 	Last    time.Time // of the last one
 }
 
-// Sum returns the bytes of payload that were delivered by a moment; steps count as a whole once they have ended.
+// Sum returns the bytes of payload that were delivered by a moment; of the step that it falls into, a share counts.
 func (t Tape) Sum(by time.Time) int64 {
-	var sum int64
+	steps := float64(by.Sub(t.Began)) / float64(t.Step)
+	var sum float64
 	for i, n := range t.Payload {
-		if t.Began.Add(time.Duration(i+1) * t.Step).After(by) {
+		if steps <= float64(i) {
 			break
 		}
-		sum += n
+		sum += float64(n) * min(1, steps-float64(i))
 	}
-	return sum
+	return int64(sum)
 }
 
 // Total returns the bytes of payload that were delivered altogether.

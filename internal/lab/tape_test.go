@@ -46,7 +46,7 @@ func TestTape(t *testing.T) {
 	if !tape.First.Equal(start.Add(102*ms)) || !tape.Last.Equal(start.Add(117*ms)) {
 		t.Errorf("data from %v to %v", tape.First, tape.Last)
 	}
-	for at, want := range map[time.Duration]int64{100: 0, 104: 0, 105: 1500, 119: 1500, 120: 2958, 1000: 2958} {
+	for at, want := range map[time.Duration]int64{100: 0, 102: 600, 105: 1500, 115: 1500, 120: 2958, 1000: 2958, 50: 0} {
 		if got := tape.Sum(start.Add(at * ms)); got != want {
 			t.Errorf("by %d ms %d bytes, want %d", at, got, want)
 		}

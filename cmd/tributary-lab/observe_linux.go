@@ -1,0 +1,134 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/lab"
+)
+
+// observer is the standard output of a downloader: it notes when bytes come, and hashes them.
+type observer struct {
+	began time.Time
+	sum   hash.Hash
+	seen  lab.Download
+}
+
+func newObserver() *observer { return &observer{began: time.Now(), sum: sha256.New()} }
+
+func (o *observer) Write(p []byte) (int, error) {
+	o.seen.Reads = append(o.seen.Reads, lab.Read{At: time.Since(o.began), N: len(p)})
+	o.seen.Bytes += int64(len(p))
+	return o.sum.Write(p)
+}
+
+// done returns what was seen; the download ends now.
+func (o *observer) done() lab.Download {
+	o.seen.Took = time.Since(o.began)
+	o.seen.SHA256 = hex.EncodeToString(o.sum.Sum(nil))
+	return o.seen
+}
+
+// measurement is one download and what was seen of it. Times are in seconds, shares in percent.
+type measurement struct {
+	Seconds     float64        `json:"seconds"`
+	Percent     float64        `json:"percent"`               // of the limit of the same round; 0 = failed
+	Physical    float64        `json:"physical"`              // of the physical bound
+	LinkDelta   float64        `json:"link_delta"`            // last byte of the first to that of the last link that carried data
+	Delivered   int64          `json:"delivered_bytes"`       // on the links, towards the client, what came after the end too
+	Waste       float64        `json:"waste"`                 // Delivered beyond what a plain download takes, of the size
+	InOrder     *float64       `json:"in_order,omitempty"`    // bytes at the client of those delivered, at half of the time
+	Pause       *float64       `json:"pause,omitempty"`       // longest at the client, after the first byte
+	PauseAt     *float64       `json:"pause_at,omitempty"`    // when it began
+	Connections map[string]int `json:"connections,omitempty"` // seen by the origin, per link
+	Requests    int            `json:"requests"`              // seen by the origin
+	CPU         float64        `json:"cpu,omitempty"`         // of the proxy, or of a downloader other than curl
+	Error       string         `json:"error,omitempty"`
+
+	began    time.Time
+	download lab.Download
+	tapes    []lab.Tape // as of the end
+}
+
+// examine fills in what the tapes and the client's output tell.
+func (r *measurement) examine(size lab.Bytes) {
+	var first, last time.Time
+	var half int64
+	middle := r.began.Add(time.Duration(r.Seconds / 2 * float64(time.Second)))
+	for _, t := range r.tapes {
+		half += t.Sum(middle)
+		if t.Last.IsZero() {
+			continue
+		}
+		if first.IsZero() || t.Last.Before(first) {
+			first = t.Last
+		}
+		if t.Last.After(last) {
+			last = t.Last
+		}
+	}
+	r.LinkDelta = last.Sub(first).Seconds()
+	if len(r.download.Reads) == 0 {
+		return
+	}
+	if half > 0 {
+		share := 100 * float64(atClient(r.download.Reads, middle.Sub(r.began))) / float64(half)
+		r.InOrder = &share
+	}
+	pause, at := r.download.LongestPause()
+	seconds, when := pause.Seconds(), at.Seconds()
+	r.Pause, r.PauseAt = &seconds, &when
+}
+
+// atClient is how many bytes have come by a time.
+func atClient(reads []lab.Read, by time.Duration) int64 {
+	var sum int64
+	for _, read := range reads {
+		if read.At > by {
+			break
+		}
+		sum += int64(read.N)
+	}
+	return sum
+}
+
+// count fills in what the origin has logged; links names the link of a client's address.
+func (r *measurement) count(requests []lab.Request, links map[string]string) {
+	type connection struct {
+		link   string
+		number int64
+	}
+	seen := map[connection]bool{}
+	r.Connections = map[string]int{}
+	for _, q := range requests {
+		c := connection{links[q.Client], q.Connection}
+		if !seen[c] {
+			seen[c] = true
+			r.Connections[c.link]++
+		}
+	}
+	r.Requests = len(requests)
+}
+
+// processCPU returns the processor time that a process has used, 0 if it is gone or pid is 0.
+func processCPU(pid int) time.Duration {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0
+	}
+	var sum time.Duration
+	for _, path := range threads {
+		var running int64
+		if text, err := os.ReadFile(path); err == nil {
+			if _, err := fmt.Sscan(string(text), &running); err == nil {
+				sum += time.Duration(running)
+			}
+		}
+	}
+	return sum
+}
