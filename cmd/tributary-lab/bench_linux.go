@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,16 +35,20 @@ type benchOptions struct {
 	http1      bool
 	json       bool
 	markdown   bool
+	svg        string
+	all        bool
+	rows       []string
+	docs       string
 }
 
 func benchCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
-		Use:   "bench SCENARIO",
+		Use:   "bench SCENARIO | --all",
 		Short: "Measure downloaders side by side against the bundling limit",
-		Long: `In each round measures, in shuffled order, the bundling limit (one unbounded GET per link at the same moment, one fresh
-connection each, the time until their bodies sum to the size) and each contender, all on links that were silent before
-and whose ramps and traces begin anew. Prints limit time / contender time as a percentage, paired by round.
+		Long: `In each round measures, in shuffled order, the bundling limit (one unbounded GET per link at the same moment, one
+fresh connection each, the time until their bodies sum to the size) and each contender, all on links that were silent
+before and whose ramps and traces begin anew. Prints limit time / contender time as a percentage, paired by round.
 
 Contenders:
   tributary:SCHEDULER   curl through tributary, started anew each time; default = its default scheduler. Settings of the
@@ -64,15 +69,32 @@ download (the least of single, else computed), of the size; in order = bytes at 
 links, at half of the time; pause = the longest at the client after its first byte; conns = the most per link that the
 origin saw in a round; requests = seen by the origin; CPU/GB = of the proxy, or of a downloader other than curl. Medians.
 
+With --all it runs the rows of docs/BENCHMARKS.md instead, each with its own size, origin, contenders and events, and
+writes its tables, plots and docs/bench/results.json: 9 rounds of all rows take about two hours.
+
 With --https the origin speaks TLS 1.3 and HTTP/2. The limit is then measured by HTTP/1.1 over TLS; through a tributary,
 curl gets one tunnel over one link.`,
 		Example: `  tributary-lab bench hs --size 50MB --contender tributary:alg3 --contender single:best --contender aria2-2
   tributary-lab bench hs --contender tributary:alg3 --contender 'tributary:alg3?transfer_window=1MiB'
   tributary-lab bench drive --trace lte=/tmp/recorded.gz --rounds 9
   tributary-lab bench hs --https --contender get --contender single:wifi
-  tributary-lab bench ls --contender 'wget=wget -q -O {out} {url}' --json`,
-		Args: cobra.ExactArgs(1),
+  tributary-lab bench ls --contender 'wget=wget -q -O {out} {url}' --json
+  tributary-lab bench --all --rounds 9
+  tributary-lab bench --all --row 7 --row 8`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.all {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.all {
+				chosen, err := rowsNamed(o.rows)
+				if err != nil {
+					return err
+				}
+				return benchAll(cmd.Context(), chosen, o, o.docs, cmd.ErrOrStderr())
+			}
 			sc, err := load(args[0])
 			if err != nil {
 				return err
@@ -80,6 +102,11 @@ curl gets one tunnel over one link.`,
 			res, err := bench(cmd.Context(), sc, o, cmd.ErrOrStderr())
 			if err != nil {
 				return err
+			}
+			if o.svg != "" {
+				if err := res.writePlots(o.svg, cmp.Or(sc.Name, "lab")); err != nil {
+					return err
+				}
 			}
 			switch w := cmd.OutOrStdout(); {
 			case o.json:
@@ -109,6 +136,10 @@ curl gets one tunnel over one link.`,
 	f.BoolVar(&o.http1, "http1", false, "with --https: the origin speaks HTTP/1.1 only")
 	f.BoolVar(&o.json, "json", false, "print JSON, with every round")
 	f.BoolVar(&o.markdown, "markdown", false, "print a Markdown table")
+	f.StringVar(&o.svg, "svg", "", "write three plots into this folder")
+	f.BoolVar(&o.all, "all", false, "run the rows of docs/BENCHMARKS.md")
+	f.StringArrayVar(&o.rows, "row", nil, "with --all: this row only, repeatable")
+	f.StringVar(&o.docs, "docs", "docs", "with --all: folder of BENCHMARKS.md")
 	return cmd
 }
 
@@ -149,8 +180,8 @@ func bench(ctx context.Context, sc lab.Scenario, o benchOptions, say io.Writer) 
 		return nil, err
 	}
 	res := &result{
-		Scenario: sc.Name, Size: int64(size), Origin: o.origin, HTTPS: o.https, Congestion: l.CongestionControl(), Seed: o.seed,
-		Bound: bound.Seconds(), links: l.LinkNames(),
+		Scenario: sc.Name, Size: int64(size), Origin: o.origin, HTTPS: o.https, Congestion: l.CongestionControl(),
+		Seed: o.seed, Bound: bound.Seconds(), Links: l.LinkNames(),
 	}
 	for _, c := range contenders {
 		res.Contenders = append(res.Contenders, &contenderResult{Name: c.name, plain: c.plain})

@@ -44,7 +44,8 @@ const (
 	mptcpTLSPort = 8444
 )
 
-const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, get, relay, splice, single:LINK, aria2-2, aria2-8, mptcp or NAME=CMD"
+const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, get, relay, splice, single:LINK, aria2-2, aria2-8, " +
+	"mptcp or NAME=CMD"
 
 // curl downloads to standard output, whose buffer it does not hold back, and ends by saying its own time.
 func curl(args ...string) []string {

@@ -34,15 +34,16 @@ func (o *observer) done() lab.Download {
 	return o.seen
 }
 
-// measurement is one download and what was seen of it. Times are in seconds, shares in percent.
+// measurement is one download and what was seen of it. Times are in seconds, shares in percent. LinkDelta lies between the
+// last data of the first and of the last link that carried any.
 type measurement struct {
 	Seconds     float64        `json:"seconds"`
-	Percent     float64        `json:"percent"`               // of the limit of the same round; 0 = failed
-	Physical    float64        `json:"physical"`              // of the physical bound
-	LinkDelta   float64        `json:"link_delta"`            // last byte of the first to that of the last link that carried data
-	Delivered   int64          `json:"delivered_bytes"`       // on the links, towards the client, what came after the end too
-	Waste       float64        `json:"waste"`                 // Delivered beyond what a plain download takes, of the size
-	InOrder     *float64       `json:"in_order,omitempty"`    // bytes at the client of those delivered, at half of the time
+	Percent     float64        `json:"percent"`  // of the limit of the same round; 0 = failed
+	Physical    float64        `json:"physical"` // of the physical bound
+	LinkDelta   float64        `json:"link_delta"`
+	Delivered   int64          `json:"delivered_bytes"`       // by the links, headers and what came after the end included
+	Waste       float64        `json:"waste"`                 // Delivered beyond a plain download's, of the size
+	InOrder     *float64       `json:"in_order,omitempty"`    // at the client of those delivered, at half of the time
 	Pause       *float64       `json:"pause,omitempty"`       // longest at the client, after the first byte
 	PauseAt     *float64       `json:"pause_at,omitempty"`    // when it began
 	Connections map[string]int `json:"connections,omitempty"` // seen by the origin, per link

@@ -18,9 +18,9 @@ type result struct {
 	Bound      float64            `json:"bound_seconds"` // physical
 	Limit      []float64          `json:"limit_seconds"` // per round
 	Plain      int64              `json:"plain_bytes"`   // on the link for a plain download, see plainBytes
+	Links      []string           `json:"links"`
 	Contenders []*contenderResult `json:"contenders"`
 
-	links  []string
 	limits []measurement
 }
 
@@ -52,8 +52,8 @@ func (c *contenderResult) add(r measurement, limit, bound float64) {
 	c.Runs = append(c.Runs, r)
 }
 
-// plainBytes returns what a plain download of the object brings over a link, headers included: measured where a contender
-// is one, else full packets.
+// plainBytes returns what a plain download of the object brings over a link, headers included: measured where a
+// contender is one, else full packets.
 func (r *result) plainBytes() int64 {
 	const perPacket, handshake, head = 52, 60 + 52 + 52, 52 + 300 // SYN-ACK, ACK and FIN; the response's head
 	plain := r.Size + (r.Size/1448+1)*perPacket + handshake + head
@@ -124,7 +124,8 @@ func (c *contenderResult) sum(size int64) {
 	}
 	seen := slices.DeleteFunc(good, func(r measurement) bool { return r.InOrder == nil })
 	if len(seen) > 0 {
-		order, pause := of(seen, func(r measurement) float64 { return *r.InOrder }), of(seen, func(r measurement) float64 { return *r.Pause })
+		order := of(seen, func(r measurement) float64 { return *r.InOrder })
+		pause := of(seen, func(r measurement) float64 { return *r.Pause })
 		c.InOrder, c.Pause = &order, &pause
 	}
 }

@@ -70,7 +70,7 @@ func TestCount(t *testing.T) {
 func TestSummary(t *testing.T) {
 	c := &contenderResult{Name: "a"}
 	plain := &contenderResult{Name: "single:wifi", plain: true}
-	r := &result{Scenario: "test", Size: 1000, Limit: []float64{2, 2, 2}, Contenders: []*contenderResult{c, plain}, links: []string{"wifi", "lte"}}
+	r := &result{Scenario: "test", Size: 1000, Limit: []float64{2, 2, 2}, Contenders: []*contenderResult{c, plain}, Links: []string{"wifi", "lte"}}
 	for i, took := range []float64{4, 2, 2.5} {
 		c.add(measurement{Seconds: took, Delivered: 1200, LinkDelta: took, Connections: map[string]int{"wifi": i, "lte": 1}}, 2, 1)
 		plain.add(measurement{Seconds: 4, Delivered: 1100}, 2, 1)

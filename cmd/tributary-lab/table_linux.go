@@ -10,7 +10,8 @@ import (
 
 // columns are the heads of a result's table; cells has a line for each contender.
 var columns = []string{
-	"contender", "Q1", "median", "Q3", "of bound", "delta", "waste", "in order", "pause", "conns", "requests", "CPU/GB", "bytes",
+	"contender", "Q1", "median", "Q3", "of bound", "delta", "waste", "in order", "pause", "conns", "requests", "CPU/GB",
+	"bytes",
 }
 
 func (r *result) cells() [][]string {
@@ -47,7 +48,7 @@ func (r *result) cells() [][]string {
 // connections is the most of each link, in the scenario's order: 2+2.
 func (r *result) connections(c *contenderResult) string {
 	var all []string
-	for _, link := range r.links {
+	for _, link := range r.Links {
 		all = append(all, fmt.Sprint(c.Most[link]))
 	}
 	return strings.Join(all, "+")

@@ -20,7 +20,7 @@ type Apache struct {
 	root, log string
 }
 
-// StartApache starts Apache, which serves the objects that are made by Object, and waits until it listens. It speaks plain
+// StartApache starts Apache, which serves the objects that Object makes, and waits until it listens. It speaks plain
 // HTTP/1.1 and runs until Stop or the lab's Close.
 func (l *Lab) StartApache(ctx context.Context) (*Apache, error) {
 	dir, err := os.MkdirTemp(l.Dir, "apache")

@@ -10,9 +10,9 @@ import (
 const segmentPayload = 1448
 
 // PhysicalBound returns the time that the links' own capacity needs to carry size bytes of a body to the client when all
-// of them are used from the start: no link sends before its connection is open (the first byte arrives after two round
-// trips), each then sends full packets without a gap at its rate or along its trace, ramp and events included. Lost
-// packets are not asked for again, and nothing waits in a queue. It is an error if the links carry less than size.
+// of them are used from the start: the first byte of each link arrives after two round trips, full packets follow without
+// a gap at the link's rate or along its trace, ramp and events included. No packet is lost and nothing waits in a queue.
+// It is an error if the links carry less than size.
 func PhysicalBound(sc Scenario, size Bytes) (time.Duration, error) {
 	streams := make([]*stream, len(sc.Links))
 	for i, spec := range sc.Links {

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// row is one line of the benchmark: what is measured, and what is asked for. The first contender is judged.
+type row struct {
+	ID         string
+	Links      string // in words
+	Scenario   string
+	Size       string
+	Origin     string
+	HTTPS      bool
+	Physical   bool // judged by the physical bound: loss and traces make the limit a matter of luck
+	Contenders []string
+	Bar, Goal  float64 // percent
+}
+
+// peers are what people use instead; each row adds the fastest single link.
+var peers = []string{"aria2-2", "aria2-8", "mptcp", "single:best"}
+
+// rows is the benchmark. Every scenario's events are played.
+var rows = []row{
+	{
+		ID: "1", Links: "80 + 60 Mbit/s (ramp)", Scenario: "hs", Size: "50MB", Bar: 98, Goal: 99.5,
+		Contenders: with(
+			"tributary:default", "tributary:default?transfer_window=4MiB", "tributary:default?transfer_window=1MiB",
+			"tributary:single", "relay"),
+	},
+	{
+		ID: "2", Links: "8 + 66 Mbit/s (ramp)", Scenario: "ls", Size: "50MB", Bar: 99, Goal: 100,
+		Contenders: with("tributary:default", "tributary:default?transfer_window=4MiB"),
+	},
+	{
+		ID: "3", Links: "15 + 82 Mbit/s (0.05 % loss)", Scenario: "ts", Size: "50MB", Bar: 98.5, Goal: 100,
+		Contenders: with("tributary:default", "tributary:default?transfer_window=4MiB"),
+	},
+	{
+		ID: "4", Links: "20 Mbit/s (0.1 % loss) + LTE trace of 17", Scenario: "drive", Size: "50MB",
+		Physical: true, Bar: 96, Goal: 98.5,
+		Contenders: with("tributary:default", "tributary:default?transfer_window=4MiB"),
+	},
+	{
+		ID: "5", Links: "8 Mbit/s (0.5 % loss) + LTE trace of 9.5", Scenario: "fringe", Size: "20MB",
+		Physical: true, Bar: 95.5, Goal: 98,
+		Contenders: with("tributary:default", "tributary:default?transfer_window=4MiB"),
+	},
+	{
+		ID: "6", Links: "20 + 20 Mbit/s, one blackholed at 2 s", Scenario: "equal-dark", Size: "20MB", Bar: 98, Goal: 100,
+		Contenders: with("tributary:default"),
+	},
+	{
+		ID: "7", Links: "5 + 10 Mbit/s, 50 and 70 ms", Scenario: "far", Size: "4MB", Bar: 97, Goal: 99,
+		Contenders: with("tributary:default"),
+	},
+	{
+		ID: "8", Links: "5 + 10 Mbit/s, 50 and 70 ms", Scenario: "far", Size: "512kB", Bar: 93, Goal: 98,
+		Contenders: with("tributary:default"),
+	},
+	{
+		ID: "9a", Links: "row 7, second object", Scenario: "far", Size: "4MB", Bar: 99, Goal: 102,
+		Contenders: []string{"again:default", "single:best"},
+	},
+	{
+		ID: "9b", Links: "row 8, second object", Scenario: "far", Size: "512kB", Bar: 98, Goal: 110,
+		Contenders: []string{"again:default", "single:best"},
+	},
+	{
+		ID: "10", Links: "row 1, https, tributary get", Scenario: "hs", Size: "50MB", HTTPS: true, Bar: 97, Goal: 99,
+		Contenders: with("get"),
+	},
+	{
+		ID: "11a", Links: "row 1, Apache", Scenario: "hs", Size: "50MB", Origin: "apache", Bar: 94, Goal: 98,
+		Contenders: with("tributary:default"),
+	},
+	{
+		ID: "11b", Links: "row 1, breaks under pipelining", Scenario: "hs", Size: "50MB",
+		Origin: "brokenpipe", Bar: 90, Goal: 94,
+		Contenders: with("tributary:default"),
+	},
+	{
+		ID: "12a", Links: "20 + 30 + 40 Mbit/s", Scenario: "three", Size: "50MB", Bar: 97, Goal: 99,
+		Contenders: with("tributary:default"),
+	},
+	{
+		ID: "12b", Links: "8 x 10 Mbit/s", Scenario: "eight", Size: "50MB", Bar: 95, Goal: 98,
+		Contenders: with("tributary:default"),
+	},
+}
+
+func with(contenders ...string) []string { return slices.Concat(contenders, peers) }
+
+// rowsNamed returns the rows of some IDs in the benchmark's order, all if none is named.
+func rowsNamed(ids []string) ([]row, error) {
+	var chosen []row
+	for _, r := range rows {
+		if len(ids) == 0 || slices.Contains(ids, r.ID) {
+			chosen = append(chosen, r)
+		}
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(rows, func(r row) bool { return r.ID == id }) {
+			return nil, fmt.Errorf("--row %s: want one of %s", id, strings.Join(rowIDs(), ", "))
+		}
+	}
+	return chosen, nil
+}
+
+func rowIDs() []string {
+	var ids []string
+	for _, r := range rows {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// options are those of a run of all rows, changed to this one.
+func (r row) options(o benchOptions) benchOptions {
+	o.size, o.contenders, o.events, o.https = r.Size, r.Contenders, true, r.HTTPS
+	if o.origin = r.Origin; o.origin == "" {
+		o.origin = "nginx"
+	}
+	return o
+}
