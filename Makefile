@@ -5,6 +5,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -X main.version=$(VERSION)
 TOOL    := $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
+ROUNDS  ?= 9
 
 # Tests of other programs' behaviour need these Debian packages: "command:package", "-:package" if it has no command.
 # `make test` as root installs what is missing.
@@ -52,8 +53,8 @@ mutate-core: ## break lines of the core, in a copy: the simulator must notice
 sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one
 	SIM_LONG=1 $(GO) test -count=1 -v -run 'Invariants|SameLog' ./internal/sim
 
-bench: build lab ## side by side with the bundling limit in the lab (root)
-	bin/tributary-lab bench
+bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, 9 rounds: about 100 minutes (root)
+	bin/tributary-lab bench --all --rounds $(ROUNDS)
 
 demo: build ## two emulated links, one download: under 60 s, no root, no network
 	bin/tributary demo

@@ -134,7 +134,7 @@ func (b *bed) playEvents(ctx context.Context) (stop func() error) {
 		if errors.Is(err, context.Canceled) {
 			err = nil
 		}
-		return errors.Join(err, b.lab.Restore())
+		return errors.Join(err, b.lab.ResetConnections(), b.lab.Restore())
 	}
 }
 
@@ -167,13 +167,10 @@ func (b *bed) attempt(ctx context.Context, c contender) (r measurement, err erro
 			return r, fmt.Errorf("first object: %w", err)
 		}
 	}
-	requests, err := at.Requests()
-	if err != nil {
-		return r, err
-	}
 	if err := b.fresh(ctx); err != nil {
 		return r, err
 	}
+	r.origin, r.from = at, time.Now()
 	cpu := processCPU(pid)
 	stop := b.playEvents(ctx)
 	d, err := b.download(ctx, c, object.URL)
@@ -187,10 +184,10 @@ func (b *bed) attempt(ctx context.Context, c contender) (r measurement, err erro
 	if tapeErr == nil {
 		tapeErr = b.drain(ctx, &r)
 	}
+	r.tapes, r.until = tapes, time.Now()
 	if err = errors.Join(err, tapeErr, stop()); err != nil {
 		return r, err
 	}
-	r.tapes = tapes
 	r.examine(object.Size)
 	if c.observed && !d.Is(object) {
 		return r, fmt.Errorf("wrong bytes: %d of %d, sha256 %s, want %s", d.Bytes, object.Size, d.SHA256, object.SHA256)
@@ -200,11 +197,6 @@ func (b *bed) attempt(ctx context.Context, c contender) (r measurement, err erro
 			return r, err
 		}
 	}
-	after, err := at.Requests()
-	if err != nil {
-		return r, err
-	}
-	r.count(after[len(requests):], b.linkNames)
 	for i, link := range b.lab.Links() {
 		if c.mptcp && tapes[i].Total() == 0 {
 			return r, fmt.Errorf("it used plain TCP or one path: %s carried nothing", link.Name)
@@ -223,6 +215,28 @@ func (b *bed) drain(ctx context.Context, r *measurement) error {
 		r.Delivered += t.Bytes
 	}
 	return err
+}
+
+// countRequests fills in what the origins saw of each measurement. An origin knows a request once its answer has ended,
+// on a link that went dark long after the download: so this comes last.
+func (b *bed) countRequests(contenders []*contenderResult) error {
+	logs := map[origin][]lab.Request{}
+	for _, at := range []origin{b.origin, b.mptcp} {
+		if at == nil {
+			continue
+		}
+		requests, err := at.Requests()
+		if err != nil {
+			return err
+		}
+		logs[at] = requests
+	}
+	for _, c := range contenders {
+		for i := range c.Runs {
+			c.Runs[i].count(logs[c.Runs[i].origin], b.linkNames)
+		}
+	}
+	return nil
 }
 
 func (b *bed) tapes() ([]lab.Tape, error) {

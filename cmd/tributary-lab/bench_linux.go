@@ -70,7 +70,7 @@ links, at half of the time; pause = the longest at the client after its first by
 origin saw in a round; requests = seen by the origin; CPU/GB = of the proxy, or of a downloader other than curl. Medians.
 
 With --all it runs the rows of docs/BENCHMARKS.md instead, each with its own size, origin, contenders and events, and
-writes its tables, plots and docs/bench/results.json: 9 rounds of all rows take about two hours.
+writes its tables, plots and docs/bench/results.json: 9 rounds of all rows take about 100 minutes.
 
 With --https the origin speaks TLS 1.3 and HTTP/2. The limit is then measured by HTTP/1.1 over TLS; through a tributary,
 curl gets one tunnel over one link.`,
@@ -193,6 +193,9 @@ func bench(ctx context.Context, sc lab.Scenario, o benchOptions, say io.Writer) 
 			return nil, err
 		}
 		fmt.Fprintln(say)
+	}
+	if err := b.countRequests(res.Contenders); err != nil {
+		return nil, err
 	}
 	res.sum()
 	return res, nil

@@ -51,17 +51,20 @@ type measurement struct {
 	CPU         float64        `json:"cpu,omitempty"`         // of the proxy, or of a downloader other than curl
 	Error       string         `json:"error,omitempty"`
 
+	origin      origin
+	from, until time.Time // what begins in between is the measurement's
+
 	began    time.Time
 	download lab.Download
 	tapes    []lab.Tape // as of the end
 }
 
 // examine fills in what the tapes and the client's output tell.
-func (r *measurement) examine(size lab.Bytes) {
+func (m *measurement) examine(size lab.Bytes) {
 	var first, last time.Time
 	var half int64
-	middle := r.began.Add(time.Duration(r.Seconds / 2 * float64(time.Second)))
-	for _, t := range r.tapes {
+	middle := m.began.Add(time.Duration(m.Seconds / 2 * float64(time.Second)))
+	for _, t := range m.tapes {
 		half += t.Sum(middle)
 		if t.Last.IsZero() {
 			continue
@@ -73,18 +76,21 @@ func (r *measurement) examine(size lab.Bytes) {
 			last = t.Last
 		}
 	}
-	r.LinkDelta = last.Sub(first).Seconds()
-	if len(r.download.Reads) == 0 {
+	m.LinkDelta = last.Sub(first).Seconds()
+	if len(m.download.Reads) == 0 {
 		return
 	}
 	if half > 0 {
-		share := 100 * float64(atClient(r.download.Reads, middle.Sub(r.began))) / float64(half)
-		r.InOrder = &share
+		share := 100 * float64(atClient(m.download.Reads, middle.Sub(m.began))) / float64(half)
+		m.InOrder = &share
 	}
-	pause, at := r.download.LongestPause()
+	pause, at := m.download.LongestPause()
 	seconds, when := pause.Seconds(), at.Seconds()
-	r.Pause, r.PauseAt = &seconds, &when
+	m.Pause, m.PauseAt = &seconds, &when
 }
+
+// clockGrain is how far origins' clocks, which they do not read for every request, may be behind.
+const clockGrain = 50 * time.Millisecond
 
 // atClient is how many bytes have come by a time.
 func atClient(reads []lab.Read, by time.Duration) int64 {
@@ -98,22 +104,25 @@ func atClient(reads []lab.Read, by time.Duration) int64 {
 	return sum
 }
 
-// count fills in what the origin has logged; links names the link of a client's address.
-func (r *measurement) count(requests []lab.Request, links map[string]string) {
+// count fills in what of the origin's log belongs to the measurement; links names the link of a client's address.
+func (m *measurement) count(requests []lab.Request, links map[string]string) {
 	type connection struct {
 		link   string
 		number int64
 	}
 	seen := map[connection]bool{}
-	r.Connections = map[string]int{}
+	m.Connections, m.Requests = map[string]int{}, 0
 	for _, q := range requests {
+		if q.Began.Before(m.from.Add(-clockGrain)) || q.Began.After(m.until) {
+			continue
+		}
+		m.Requests++
 		c := connection{links[q.Client], q.Connection}
 		if !seen[c] {
 			seen[c] = true
-			r.Connections[c.link]++
+			m.Connections[c.link]++
 		}
 	}
-	r.Requests = len(requests)
 }
 
 // processCPU returns the processor time that a process has used, 0 if it is gone or pid is 0.

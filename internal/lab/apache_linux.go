@@ -56,7 +56,10 @@ func (a *Apache) Requests() ([]Request, error) { return readRequests(a.log) }
 
 // apacheLog writes the access log in the lab's format; the client's port tells its connections apart.
 func apacheLog(path string) string {
-	return "LogFormat \"%m\\t%>s\\t%{Range}i\\t%a\\t%B\\t%{remote}p\\t%H\" lab\nCustomLog " + path + " lab\n"
+	fields := []string{
+		"%m", "%>s", "%{Range}i", "%a", "%B", "%{remote}p", "%H", "%{begin:sec}t.%{begin:usec_frac}t", "0",
+	}
+	return fmt.Sprintf("LogFormat %q lab\nCustomLog %s lab\n", strings.Join(fields, "\t"), path)
 }
 
 // ApacheConfig returns a configuration for Debian's Apache: defaults wherever there is one. Its files go to dir; tlsPort

@@ -89,6 +89,7 @@ func (b *BrokenPipe) serve(conn net.Conn) {
 		if err != nil || in.Buffered() > 0 {
 			return
 		}
+		began := time.Now()
 		w := &answer{conn: conn, header: http.Header{}}
 		stop := watch(conn, in)
 		http.ServeFile(w, req, filepath.Join(b.root, filepath.Base(req.URL.Path)))
@@ -96,7 +97,7 @@ func (b *BrokenPipe) serve(conn net.Conn) {
 		b.mu.Lock()
 		b.requests = append(b.requests, Request{
 			Method: req.Method, Status: w.status, Range: req.Header.Get("Range"), Client: host, BytesSent: w.sent,
-			Connection: serial, Protocol: req.Proto,
+			Connection: serial, Protocol: req.Proto, Began: began,
 		})
 		b.mu.Unlock()
 		if early || w.err != nil {

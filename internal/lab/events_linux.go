@@ -53,6 +53,12 @@ func (l *Lab) Apply(e Event) error {
 	return fmt.Errorf("unknown event %q", e.What)
 }
 
+// ResetConnections resets every TCP connection of the server namespace: of what a link that was dark has kept, nothing
+// is sent again when it is back.
+func (l *Lab) ResetConnections() error {
+	return l.server.enter(func() error { return command("ss", "--kill", "--tcp", "state", "connected") })
+}
+
 // Restore undoes what events have done: every link is up, lit and shaped as the scenario says.
 func (l *Lab) Restore() error {
 	for i, link := range l.links {

@@ -49,7 +49,8 @@ pid {{.Dir}}/pid;
 error_log {{.Dir}}/error.log;
 events { worker_connections 1024; }
 http {
-	log_format lab '$request_method\t$status\t$http_range\t$remote_addr\t$bytes_sent\t$connection\t$server_protocol';
+	log_format lab '$request_method\t$status\t$http_range\t$remote_addr\t$bytes_sent\t$connection\t$server_protocol\t'
+		'$msec\t$request_time';
 	access_log {{.Dir}}/access.log lab;
 	client_body_temp_path {{.Dir}}/body;
 	proxy_temp_path {{.Dir}}/proxy;

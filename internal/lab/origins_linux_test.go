@@ -69,6 +69,9 @@ func TestOrigins(t *testing.T) {
 			}
 		}
 		requests, err := a.Requests()
+		if age := time.Since(requests[0].Began); age < 0 || age > time.Minute {
+			t.Errorf("the first request began %v ago", age)
+		}
 		if err != nil || len(requests) < 100 {
 			t.Fatalf("%d requests, %v", len(requests), err)
 		}
