@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,15 @@ import (
 
 	"github.com/tributary-http/tributary/internal/lab"
 )
+
+// TestMain lets the test binary be the relay, which bench starts as itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "relay" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
 
 func TestParseContender(t *testing.T) {
 	const curl = "curl -sS --fail --no-buffer -w %{stderr}\n%{time_total} --cacert {ca} "
@@ -124,6 +135,34 @@ func TestBench(t *testing.T) {
 	var table bytes.Buffer
 	if err := res.print(&table); err != nil || strings.Count(table.String(), "FAILED") != 3 {
 		t.Errorf("%v:\n%s", err, table.String())
+	}
+}
+
+func TestBenchTributary(t *testing.T) {
+	lab.Require(t)
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed: apt-get install curl")
+	}
+	binary := filepath.Join(t.TempDir(), "tributary")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../tributary").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	sc := scenario()
+	sc.Events = []lab.Event{{At: 100 * time.Millisecond, Link: "lte", What: lab.EventBlackhole}}
+	res, err := bench(t.Context(), sc, benchOptions{
+		size: "6MB", rounds: 1, timeout: time.Minute, binary: binary, events: true, origin: "brokenpipe",
+		contenders: []string{"tributary:default?transfer_window=1MiB", "again:default", "get", "relay", "single:best"},
+	}, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range res.Contenders {
+		if c.Failed > 0 || c.InOrder == nil || c.Pause == nil || c.Requests.Median == 0 || c.Waste.Median > 100 {
+			t.Errorf("%s: %v, %+v", c.Name, c.errors(), c)
+		}
+		if proxied := !c.plain; proxied != (c.CPUPerGB != nil) {
+			t.Errorf("%s: processor time %v", c.Name, c.CPUPerGB)
+		}
 	}
 }
 
