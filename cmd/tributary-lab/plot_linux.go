@@ -79,29 +79,29 @@ func (r *result) orderPlot() string {
 		x: axis{"seconds", 0, 0}, y: axis{"MB", 0, float64(r.Size) / 1e6},
 	}
 	type entry struct {
-		name, dash string
-		points     []point
+		name, colour, dash string
+		points             []point
 	}
 	var lines []entry
 	if len(r.limits) > 0 {
 		m := r.limits[max(0, r.Contenders[0].typical())]
-		lines = append(lines, entry{"limit (carried)", dashed, carried(m, r.Size)})
+		lines = append(lines, entry{"limit (carried)", "#000000", dashed, carried(m, r.Size)})
 		plot.x.to = m.Seconds
 	}
-	for _, c := range r.Contenders {
+	for n, c := range r.Contenders {
 		i := c.typical()
 		if i < 0 || len(c.Runs[i].download.Reads) == 0 {
 			continue // what writes to a file writes in any order
 		}
 		m := c.Runs[i]
-		lines = append(lines, entry{c.Name, noDash, arrived(m)})
+		lines = append(lines, entry{c.Name, colour(n), noDash, arrived(m)})
 		plot.x.to = max(plot.x.to, m.Seconds)
 	}
 	if plot.x.to == 0 {
 		plot.x.to = 1
 	}
-	for n, l := range lines {
-		plot.line(l.name, colour(n+len(palette)-1), l.dash, l.points)
+	for _, l := range lines {
+		plot.line(l.name, l.colour, l.dash, l.points)
 	}
 	return plot.svg()
 }

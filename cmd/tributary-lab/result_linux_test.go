@@ -58,8 +58,10 @@ func TestCount(t *testing.T) {
 	now := time.Now()
 	m := measurement{from: now.Add(-time.Second), until: now.Add(time.Second)}
 	m.count([]lab.Request{
-		{Client: "10.77.1.2", Connection: 1, Began: now}, {Client: "10.77.2.2", Connection: 1, Began: now},
-		{Client: "10.77.1.2", Connection: 1, Began: now}, {Client: "10.77.1.2", Connection: 4, Began: now},
+		{Client: "10.77.1.2", Connection: 1, Began: now},
+		{Client: "10.77.2.2", Connection: 1, Began: now},
+		{Client: "10.77.1.2", Connection: 1, Began: now},
+		{Client: "10.77.1.2", Connection: 4, Began: now},
 		{Client: "10.77.1.2", Connection: 5, Began: now.Add(-2 * time.Second)},
 		{Client: "10.77.1.2", Connection: 6, Began: now.Add(2 * time.Second)},
 	}, map[string]string{"10.77.1.2": "wifi", "10.77.2.2": "lte"})

@@ -40,7 +40,7 @@ const (
 
 // palette is that of Okabe and Ito, whose colours most colour-blind people can tell apart.
 var palette = []string{
-	"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b6f00", "#555555", "#000000",
+	"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b6f00", "#777777", "#7a0177",
 }
 
 func colour(i int) string { return palette[i%len(palette)] }
