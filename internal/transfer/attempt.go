@@ -219,6 +219,7 @@ func (m *Machine) read(now time.Time, e Event) {
 	c, l := m.conn(a.conn), &m.links[a.link]
 	m.progress(now, c)
 	l.rate.Add(now, e.N)
+	l.got += e.N
 	l.failures = 0
 	m.alive(a.link)
 	got := segment.Range{Start: a.cursor, End: min(a.cursor+e.N, a.want.End)}
@@ -311,9 +312,12 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		}
 	case Stale:
 	default:
-		if pipelined && !a.headed && l.pipelining == estimate.Untried {
-			l.doubt() // closed early: what was asked behind an answer did not reach it
-			break
+		if pipelined && !a.headed { // closed early: what was asked behind an answer did not reach it
+			l.swallowed++
+			if l.pipelining == estimate.Untried || e.Why == Unanswered && l.swallowed >= maxSwallowed {
+				l.doubt()
+				break
+			}
 		}
 		l.failures++
 		if l.failures > 1 {

@@ -247,7 +247,9 @@ func (m *Machine) look(now time.Time) *schedule.View {
 			CanAsk:  m.pick(int8(i), m.led.End()) != nil || m.count(int8(i)) < l.conns(),
 			Rate:    l.rate.PerSecond(now),
 			Peak:    l.rate.Peak(),
+			Got:     l.got,
 			RTT:     max(l.rtt(), l.response.Least()), // an origin that thinks needs long ranges like a long link
+			Think:   max(0, l.response.Least()-l.rtt()),
 		})
 	}
 	for i := range v.Links {

@@ -23,6 +23,10 @@ const (
 
 	pauseAfterFailure = time.Second
 
+	// maxSwallowed ends pipelining where it seemed to work: over a long round trip a request that is asked behind an answer
+	// may reach the server when the answer is on its way already, and so tell nothing.
+	maxSwallowed = 2
+
 	maxFailures = 6 // in a row without a byte: then the link leaves the transfer
 )
 
@@ -40,6 +44,7 @@ type link struct {
 	busy      bool      // bytes are asked for and may be read
 	failures  int       // in a row, without a byte between
 
+	got      int64 // bytes received
 	rate     estimate.Rate
 	connect  estimate.RTT // TCP handshakes
 	response estimate.RTT // requests on idle connections
@@ -47,6 +52,7 @@ type link struct {
 	multiplexed bool // its connections speak HTTP/2
 	pipelining  estimate.Pipelining
 	worked      bool // pipelining seemed to work before it was doubted
+	swallowed   int  // pipelined requests that were lost with their connection
 	maxConns    int8
 }
 

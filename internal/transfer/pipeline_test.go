@@ -134,6 +134,26 @@ func TestPipeliningIsBroken(t *testing.T) {
 		s.link(0, health.Up)
 		fallsBack(t, s)
 	})
+	t.Run("closes though it seemed to work", func(t *testing.T) {
+		s, a, b := behind(t)
+		s.headed(a, 1*mB) // sent over a long round trip, it came when the first answer was gone
+		s.complete(a)
+		s.ended(b, Unanswered)
+		s.sched.piece = 64 * kB
+		s.tick()
+		a = s.wantFetch(0, 128*kB, 192*kB)
+		s.opened(s.wantOpen(0), 20*ms)
+		s.headed(a, 1*mB)
+		for at := int64(192); at < 640; at += 64 {
+			s.wantFetch(0, at*kB, (at+64)*kB)
+		}
+		s.complete(a)
+		s.drop(Fetch)
+		s.ended(s.queues[a.conn][0], Unanswered)
+		if p := s.m.links[0].pipelining; p != estimate.Broken {
+			t.Errorf("pipelining: %v", p)
+		}
+	})
 	t.Run("a request alone on its connection proves nothing", func(t *testing.T) {
 		s, conns := running(t, Config{}, 1, 1*mB)
 		s.ask(0, 64*kB, 128*kB)
