@@ -75,7 +75,7 @@ writes its tables, plots and docs/bench/results.json: 9 rounds of all rows take 
 With --https the origin speaks TLS 1.3 and HTTP/2. The limit is then measured by HTTP/1.1 over TLS; through a tributary,
 curl gets one tunnel over one link.`,
 		Example: `  tributary-lab bench hs --size 50MB --contender tributary:alg3 --contender single:best --contender aria2-2
-  tributary-lab bench hs --contender tributary:alg3 --contender 'tributary:alg3?transfer_window=1MiB'
+  tributary-lab bench hs --contender tributary:confluence --contender 'tributary:alg3?transfer_window=1MiB'
   tributary-lab bench drive --trace lte=/tmp/recorded.gz --rounds 9
   tributary-lab bench hs --https --contender get --contender single:wifi
   tributary-lab bench ls --contender 'wget=wget -q -O {out} {url}' --json

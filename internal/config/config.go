@@ -86,7 +86,7 @@ func Default() Config {
 		Scheduler:      schedule.Default,
 		Alg3:           "guarded",
 		Continuation:   "cursor",
-		Threshold:      256 << 10,
+		Threshold:      128 << 10,
 		Budget:         64 << 20,
 		TransferWindow: 16 << 20,
 		WaitForLink:    time.Minute,

@@ -264,7 +264,7 @@ func TestAlgorithm(t *testing.T) {
 		}
 	}
 	c := Default()
-	c.Alg3 = "literal"
+	c.Scheduler, c.Alg3 = "alg3", "literal"
 	if got := c.Algorithm(); got != "alg3-literal" {
 		t.Errorf("the literal variant is %q", got)
 	}

@@ -16,6 +16,7 @@ var registry = []struct {
 	{"alg3", func() Scheduler { return &Alg3{} }},
 	{"alg3-literal", func() Scheduler { return &Alg3{Literal: true} }},
 	{"alg3-padded", func() Scheduler { return &Alg3{Literal: true, Padding: 0.3} }},
+	{"confluence", func() Scheduler { return &Confluence{} }},
 	{"dems", func() Scheduler { return &DEMS{} }},
 	{"dynamic", func() Scheduler { return &Subsegments{Dynamic: true} }},
 	{"dynamic-literal", func() Scheduler { return &Subsegments{Dynamic: true, Literal: true} }},
@@ -32,7 +33,7 @@ var registry = []struct {
 }
 
 // Default is the scheduler of a fresh installation.
-const Default = "alg3"
+const Default = "confluence"
 
 // New returns a new scheduler for one transfer.
 func New(name string) (Scheduler, error) {

@@ -1,0 +1,324 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// Confluence is Tributary's own scheduler: every link is asked for short ranges, several at a time, so that it never
+// falls idle and owes little at any moment. Each range is chosen to lie at the head when it arrives: a link skips what
+// the others will have brought by then. What is left at the end is laid out so that all links end in the same instant,
+// by estimates that are made anew before every request.
+//
+// It needs goodput and round-trip time of each link. It wins wherever requests can be pipelined (HTTP/1.1) or multiplexed
+// (HTTP/2) and holds little out of order; it sends more requests than schemes with long ranges, and where a server takes
+// one request at a time a round trip lies between them.
+type Confluence struct {
+	grown [maxLinks]growth
+	rate  [maxLinks]float64 // bytes per second: what to expect of each link, a guess where nothing is known
+	at    [maxLinks]float64 // seconds from now until the first byte of what would be asked for now
+}
+
+// growth is how the goodput of a link changed in the last round trip.
+type growth struct {
+	since   time.Time
+	rate    float64
+	settled bool // it no longer grows as in slow start
+}
+
+const (
+	maxLinks = 32 // links beyond are not used
+
+	pieceTime  = 80 * time.Millisecond // of a link's goodput in one range
+	aheadTime  = 60 * time.Millisecond // of its goodput asked for beyond two round trips: the link must not run dry
+	thoughts   = 4                     // a range takes at least so many times as long as the origin thinks before each answer
+	mostPieces = 6                     // outstanding on a connection, about: transfers allow 8 requests
+	leastPiece = 16 << 10              // bytes
+	manyBytes  = 16 << 20              // objects from here on spare their origin requests for less than 64 KiB
+
+	unknownRTT  = 100 * time.Millisecond
+	unknownRate = 1e6       // bytes per second
+	firstPiece  = 128 << 10 // while pipelining is not known to work few requests may be outstanding
+	startUp     = 64 << 10  // outstanding on a link in slow start, beyond twice what it brought
+	mostStartUp = 256 << 10
+
+	growthTime  = 50 * time.Millisecond // least time between two looks at a link's growth
+	growthLeast = 1.2                   // in a round trip: less is not slow start
+	foresight   = 1.5                   // what a link in slow start will bring, compared with its goodput until now
+
+	endTime = time.Second            // of all links' goodput: from here on what is left is laid out
+	late    = 150 * time.Millisecond // after which the end of another link is worth second copies
+)
+
+// Next implements Scheduler.
+func (c *Confluence) Next(now time.Time, v *View) Decision {
+	c.watch(now, v)
+	tight := c.plan(v)
+	var asked uint32
+	var why Reason
+	for range v.Links {
+		i := c.earliest(v, asked)
+		if i < 0 {
+			break
+		}
+		asked |= 1 << i
+		if !c.hungry(v, i, tight) {
+			continue
+		}
+		d, ok := c.ask(v, i, tight)
+		if ok {
+			return d
+		}
+		why = d.Why
+	}
+	if len(v.Free) > 0 {
+		return Decision{Do: Wait, Why: why}
+	}
+	return c.relieve(v, tight)
+}
+
+// relieve takes from one link for another when nothing is left to ask for: out of the client's own GET, which covers the
+// whole object, or at the end what would come late.
+func (c *Confluence) relieve(v *View, tight float64) Decision {
+	size := func(v *View, i int8, rest int64) (int64, Reason) {
+		n, why := c.piece(v, i, tight)
+		return min(int64(n), rest), why
+	}
+	for i := range min(len(v.Links), maxLinks) {
+		l := &v.Links[i]
+		if !l.Usable || !l.CanAsk || !l.Due() {
+			continue
+		}
+		if d, ok := oversize(v, int8(i), size); ok {
+			return d
+		}
+		if c.last(v)-c.at[i] > late.Seconds() {
+			if d, ok := tail(v, int8(i)); ok {
+				return d
+			}
+		}
+	}
+	return wait(time.Time{})
+}
+
+// watch finds out which links are still in slow start, where goodput doubles with each round trip.
+func (c *Confluence) watch(now time.Time, v *View) {
+	for i := range min(len(v.Links), maxLinks) {
+		l, g := &v.Links[i], &c.grown[i]
+		switch {
+		case l.Rate == 0 || l.Got == 0:
+		case g.since.IsZero():
+			g.since, g.rate = now, l.Rate
+		case now.Sub(g.since) >= max(l.RTT, growthTime):
+			g.settled = l.Rate < growthLeast*g.rate
+			g.since, g.rate = now, l.Rate
+		}
+	}
+}
+
+// plan estimates when each link could bring something new, and returns by how much ranges must shrink so that what is
+// outstanding on all links fits into the window.
+func (c *Confluence) plan(v *View) (tight float64) {
+	var need, sum, known float64
+	for i := range min(len(v.Links), maxLinks) {
+		if l := &v.Links[i]; l.Usable && l.Rate > 0 {
+			sum += l.Rate
+			known++
+		}
+	}
+	for i := range min(len(v.Links), maxLinks) {
+		l := &v.Links[i]
+		switch c.rate[i] = l.Rate; {
+		case l.Rate > 0:
+		case known > 0:
+			c.rate[i] = sum / known
+		default:
+			c.rate[i] = unknownRate
+		}
+		rtt := l.RTT.Seconds()
+		if rtt == 0 {
+			rtt = unknownRTT.Seconds()
+		}
+		if !c.grown[i].settled && l.Rate > 0 {
+			c.rate[i] *= foresight
+		}
+		c.at[i] = max(rtt, float64(l.Asked)/c.rate[i])
+		if l.Usable {
+			need += l.Rate * (2*l.RTT + aheadTime + pieceTime).Seconds()
+		}
+	}
+	return min(1, 0.9*float64(v.Window)/max(need, 1))
+}
+
+// earliest returns the link, of those not yet tried, that can bring something new first.
+func (c *Confluence) earliest(v *View, tried uint32) int8 {
+	best := int8(-1)
+	for i := range min(len(v.Links), maxLinks) {
+		l := &v.Links[i]
+		if l.Usable && l.CanAsk && tried&(1<<i) == 0 && (best < 0 || c.at[i] < c.at[best]) {
+			best = int8(i)
+		}
+	}
+	return best
+}
+
+// hungry reports whether less is asked of a link than keeps it busy until the next request can take effect.
+func (c *Confluence) hungry(v *View, i int8, tight float64) bool {
+	l := &v.Links[i]
+	if l.Running == 0 || l.Blocked {
+		return true
+	}
+	return float64(l.Asked) < c.target(v, i, tight)
+}
+
+// target returns how many bytes should be outstanding on a link.
+func (c *Confluence) target(v *View, i int8, tight float64) float64 {
+	l := &v.Links[i]
+	n := l.Rate * (l.RTT.Seconds() + tight*(l.RTT+aheadTime).Seconds())
+	if !c.grown[i].settled {
+		return max(min(startUp+2*float64(l.Got), mostStartUp)*tight, 2*n)
+	}
+	return n
+}
+
+// piece returns the length of a range for a link, before the end is near.
+func (c *Confluence) piece(v *View, i int8, tight float64) (float64, Reason) {
+	l := &v.Links[i]
+	if l.Got < firstPiece { // pipelining is not known to work: few requests may be outstanding
+		return max(min(firstPiece*tight, float64(v.Object.Len())/8), least(v)), First
+	}
+	n := max(l.Rate*pieceTime.Seconds()*tight, c.target(v, i, tight)/mostPieces, l.Peak*thoughts*l.Think.Seconds())
+	if least := least(v); n < least {
+		return least, Floor
+	}
+	return n, Piece
+}
+
+// least returns the shortest range worth a request.
+func least(v *View) float64 {
+	n := leastPiece
+	switch size := v.Object.Len(); {
+	case size >= manyBytes:
+		n = 4 * leastPiece
+	case size >= manyBytes/4:
+		n = 2 * leastPiece
+	}
+	return float64(max(1, min(int64(n), v.Window/16)))
+}
+
+// ask lays out the next range for link i.
+func (c *Confluence) ask(v *View, i int8, tight float64) (Decision, bool) {
+	free := float64(v.free())
+	if free == 0 {
+		return Decision{}, false
+	}
+	n, why := c.piece(v, i, tight)
+	least := least(v)
+	if part := c.part(v, i, free); n > part {
+		if part < least/2 && !c.first(v, i) {
+			return Decision{Why: OtherLink}, false // the others will have brought it all
+		}
+		n, why = max(part, least), Share
+	}
+	r, ok := c.place(v, i, int64(n), int64(least))
+	if !ok {
+		return Decision{}, false
+	}
+	return Decision{Do: Fetch, Link: i, Range: r, Why: why}, true
+}
+
+// first reports whether no usable link can bring something new before link i.
+func (c *Confluence) first(v *View, i int8) bool {
+	for j := range min(len(v.Links), maxLinks) {
+		if v.Links[j].Usable && c.at[j] < c.at[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// part returns how much of the free bytes link i can bring until all links end together.
+func (c *Confluence) part(v *View, i int8, free float64) float64 {
+	var in [maxLinks]bool
+	var rate, work float64 // of the links that take part: sum of rates, and what they would have brought by now
+	for j := range min(len(v.Links), maxLinks) {
+		if v.Links[j].Usable {
+			in[j] = true
+			rate += c.rate[j]
+			work += c.rate[j] * c.at[j]
+		}
+	}
+	if free > rate*endTime.Seconds() {
+		return free
+	}
+	for {
+		end, out := (free+work)/rate, false
+		for j := range in {
+			if in[j] && c.at[j] >= end {
+				in[j], out = false, true
+				rate -= c.rate[j]
+				work -= c.rate[j] * c.at[j]
+			}
+		}
+		if !in[i] {
+			return 0
+		}
+		if !out {
+			return c.rate[i] * (end - c.at[i])
+		}
+	}
+}
+
+// last returns in how many seconds the last link ends, if nothing more is asked for.
+func (c *Confluence) last(v *View) (end float64) {
+	for i := range min(len(v.Links), maxLinks) {
+		end = max(end, float64(v.Links[i].Asked)/c.rate[i])
+	}
+	return end
+}
+
+// place finds n free bytes for link i: behind those that the other links will have brought when its answer begins.
+func (c *Confluence) place(v *View, i int8, n, least int64) (segment.Range, bool) {
+	var ahead float64
+	for j := range min(len(v.Links), maxLinks) {
+		if l := &v.Links[j]; int8(j) != i && l.Usable && l.Rate > 0 && c.at[j] < c.at[i] {
+			ahead += c.rate[j] * (c.at[i] - c.at[j])
+		}
+	}
+	skip := int64(ahead) / least * least
+	if v.Free[0].Start <= v.Head {
+		skip = 0 // the client waits for it, and no link that could ask sooner does
+	}
+	for k, f := range v.Free {
+		if f.Start >= v.Limit {
+			break
+		}
+		last := k == len(v.Free)-1 || v.Free[k+1].Start >= v.Limit
+		if skip >= f.Len() && !last {
+			skip -= f.Len()
+			continue
+		}
+		r := f
+		r.Start = min(f.Start+skip, max(f.Start, min(f.End, v.Limit)-n))
+		if r.Start-f.Start < least {
+			r.Start = f.Start
+		}
+		r.End = r.Start + n
+		if r.End > v.Limit && f.End > v.Limit {
+			r.End = v.Limit
+		}
+		if r.End == v.Limit && r.Len() < least && r.Start > v.Head { // wait for room rather than ask for slivers
+			if k == 0 {
+				return segment.Range{}, false
+			}
+			f = v.Free[0]
+			r = segment.Range{Start: f.Start, End: f.Start + n}
+		}
+		if f.End-r.End < least {
+			r.End = f.End
+		}
+		return r, true
+	}
+	return segment.Range{}, false
+}
