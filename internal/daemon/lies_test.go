@@ -158,16 +158,16 @@ var lies = []lie{
 	},
 	{name: "R92 smaller on one link", faults: second(Truncated(mid / 2)), use: alone},
 	{
-		name: "R107 changes in mid-transfer", faults: faults(AfterBytes(mid/3, NewVersion())), want: broken,
+		name: "R107 changes in mid-transfer", faults: faults(AfterBytes(mid/10, NewVersion())), want: broken,
 		offered: &expect{either, any2},
 	},
 	{
 		name:   "R204 changes in mid-transfer, If-Range ignored",
-		faults: faults(AfterBytes(mid/3, IgnoresIfRange(), NewVersion())), want: broken,
+		faults: faults(AfterBytes(mid/10, IgnoresIfRange(), NewVersion())), want: broken,
 		offered: &expect{either, any2},
 	},
 	{
-		name: "R103 shrinks in mid-transfer", faults: faults(AfterBytes(mid/3, Truncated(mid/2))), want: broken,
+		name: "R103 shrinks in mid-transfer", faults: faults(AfterBytes(mid/10, Truncated(mid/2))), want: broken,
 		offered: &expect{either, any2},
 	},
 	{
