@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/segment"
@@ -18,6 +19,8 @@ type Confluence struct {
 	grown [maxLinks]growth
 	rate  [maxLinks]float64 // bytes per second: what to expect of each link, a guess where nothing is known
 	at    [maxLinks]float64 // seconds from now until the first byte of what would be asked for now
+	held  [maxLinks]float64 // bytes per second: goodput that outlasts a pause, since many a pause ends in a burst
+	when  time.Time         // of the last look at them
 }
 
 // growth is how the goodput of a link changed in the last round trip.
@@ -49,6 +52,7 @@ const (
 
 	endTime = time.Second            // of all links' goodput: from here on what is left is laid out
 	late    = 150 * time.Millisecond // after which the end of another link is worth second copies
+	holding = 500 * time.Millisecond // in which the held goodput falls by 1/e
 )
 
 // Next implements Scheduler.
@@ -102,10 +106,13 @@ func (c *Confluence) relieve(v *View, tight float64) Decision {
 	return wait(time.Time{})
 }
 
-// watch finds out which links are still in slow start, where goodput doubles with each round trip.
+// watch finds out which links are still in slow start, where goodput doubles with each round trip, and holds goodput.
 func (c *Confluence) watch(now time.Time, v *View) {
+	k := math.Exp(-now.Sub(c.when).Seconds() / holding.Seconds())
+	c.when = now
 	for i := range min(len(v.Links), maxLinks) {
 		l, g := &v.Links[i], &c.grown[i]
+		c.held[i] = max(k*c.held[i], l.Rate)
 		switch {
 		case l.Rate == 0 || l.Got == 0:
 		case g.since.IsZero():
@@ -273,7 +280,7 @@ func (c *Confluence) part(v *View, i int8, free float64) float64 {
 // last returns in how many seconds the last link ends, if nothing more is asked for.
 func (c *Confluence) last(v *View) (end float64) {
 	for i := range min(len(v.Links), maxLinks) {
-		end = max(end, float64(v.Links[i].Asked)/c.rate[i])
+		end = max(end, float64(v.Links[i].Asked)/max(c.rate[i], c.held[i]))
 	}
 	return end
 }

@@ -164,3 +164,18 @@ func TestConfluenceTakesALateTail(t *testing.T) {
 		}
 	}
 }
+
+// TestConfluenceSitsOutAPause: a goodput that falls because nothing comes for a moment takes no tail from a link.
+func TestConfluenceSitsOutAPause(t *testing.T) {
+	v := newView(10*mb, huge, link(20*mbit, 20*mbit, 20*ms), link(5*mbit, 5*mbit, 60*ms))
+	c, now := settled(v)
+	ask(v, 1, rng(9*mb, 10*mb), 10*mb-80*kb)
+	take(v, v.Object)
+	v.Links[1].Rate = 2 * mbit // 320 ms for what is left, 128 ms at what it brought before
+	if d := c.Next(now.Add(50*ms), v); d.Do != schedule.Wait {
+		t.Errorf("after 50 ms: %s", show(d))
+	}
+	if d := c.Next(now.Add(time.Second), v); d.Do != schedule.Fetch {
+		t.Errorf("after 1 s: %s", show(d))
+	}
+}

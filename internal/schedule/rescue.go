@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/segment"
@@ -9,41 +10,53 @@ import (
 const (
 	// rescueTime is the length of one second copy in time of the rescuer's goodput: short, since the silent link may speak
 	// again at any moment (recorded LTE links fall silent for 0.2 to 1 s), and a request cannot be taken back.
-	rescueTime = 100 * time.Millisecond
+	rescueTime = 60 * time.Millisecond
 	rescueMin  = 64 << 10
 )
 
-// Rescue returns the second copy to ask for, if a silent link owes bytes that come before everything else a link could
-// do now: owed is the first range, from the head on, that a silent attempt covers and nobody asked for twice. It belongs
-// to every scheduler: the machine asks it first. While links that could help are busy the answer is Wait, so that they
-// are given nothing that can wait; false means that the scheduler decides.
+// Rescue returns the second copy to ask for, if a link owes bytes that come before everything else a link could do now:
+// owed is the first range, from the head on, that its attempt covers and nobody asked for twice. It belongs to every
+// scheduler: the machine asks it first. The link that can bring them first takes them. Once nothing else is left to ask
+// for, a link is waited for until its next request is due, and the answer is Wait; false means that the scheduler decides.
 func Rescue(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision, bool) {
-	if r, ok := v.firstFree(); ok && r.Start < owed.Start {
+	free, more := v.firstFree()
+	if more && free.Start < owed.Start || owed.Start >= v.Limit {
 		return Decision{}, false
 	}
-	if owed.Start >= v.Limit {
-		return Decision{}, false
-	}
+	best, soonest := int8(-1), math.Inf(1)
 	until, help := time.Time{}, false
 	for i := range v.Links {
 		l := &v.Links[i]
 		if int8(i) == from.Link || !l.Usable {
 			continue
 		}
-		if help = true; !l.CanAsk || !l.Due() {
+		help = true
+		if !l.CanAsk || !more && !l.Due() {
 			if t := l.dry(now); !t.IsZero() && (until.IsZero() || t.Before(until)) {
 				until = t
 			}
 			continue
 		}
-		n := max(rescueMin, int64(l.Rate*rescueTime.Seconds()))
-		r := segment.Range{Start: owed.Start, End: min(owed.End, owed.Start+n)}
-		if owed.End-r.End < rescueMin/2 {
-			r.End = owed.End
+		at := l.RTT.Seconds()
+		if l.Running > 0 && l.Rate > 0 && !l.Blocked {
+			at = max(at, float64(l.Asked)/l.Rate)
 		}
-		return Decision{Do: Fetch, Link: int8(i), Range: r, From: from.ID, Hedge: true, Why: Takeover}, true
+		if at < soonest {
+			best, soonest = int8(i), at
+		}
 	}
-	return wait(until), help
+	if best < 0 && help && !more {
+		return wait(until), true
+	}
+	if best < 0 {
+		return Decision{}, false
+	}
+	n := max(rescueMin, int64(v.Links[best].Rate*rescueTime.Seconds()))
+	r := segment.Range{Start: owed.Start, End: min(owed.End, owed.Start+n)}
+	if owed.End-r.End < rescueMin/2 {
+		r.End = owed.End
+	}
+	return Decision{Do: Fetch, Link: best, Range: r, From: from.ID, Hedge: true, Why: Takeover}, true
 }
 
 // lead is how long before the end of what a link was asked for its next request must leave, beyond one round trip.

@@ -175,6 +175,18 @@ func (s *script) last(link int8) *asked {
 	return last
 }
 
+// oldest returns the request that a link answers next.
+func (s *script) oldest(link int8) *asked {
+	s.t.Helper()
+	first := s.last(link)
+	for _, q := range s.asked {
+		if q.link == link && q.id < first.id {
+			first = q
+		}
+	}
+	return first
+}
+
 func TestBusy(t *testing.T) {
 	for _, c := range []struct {
 		name        string

@@ -9,8 +9,8 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// drainMax is what of an answer that is no longer wanted is read to its end rather than cut off by closing the connection,
-// unless the link moves more in one round trip.
+// drainMax is what of an answer that is no longer wanted is read to its end at least, rather than cut off by closing the
+// connection.
 const drainMax = 64 << 10
 
 // attempt is one request.
@@ -266,11 +266,10 @@ func (m *Machine) settle(a *attempt) {
 	if a.cursor < a.want.End || !a.headed || rest <= 0 {
 		return
 	}
-	l := &m.links[a.link]
-	if float64(rest) <= max(drainMax, l.rate.Peak()*l.rtt().Seconds()) {
+	c := m.conn(a.conn)
+	if rest <= m.drains(c) {
 		return
 	}
-	c := m.conn(a.conn)
 	m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})
 	m.dropConn(c.id)
 }

@@ -165,6 +165,26 @@ func TestSurplus(t *testing.T) {
 		s.wantWaste(30 * kB)
 		s.quiet()
 	})
+	t.Run("longer, with a request behind it: drained", func(t *testing.T) {
+		s, _ := running(t, Config{}, 2, 2*mB)
+		l := &s.m.links[0]
+		l.rate.Seed(1e6) // at 20 ms 20 kB in a round trip, 80 kB in four
+		s.ask(0, 128*kB, 512*kB)
+		a := s.wantFetch(0, 128*kB, 512*kB)
+		if l.rtt() != 20*ms {
+			t.Fatalf("round trip %v", l.rtt())
+		}
+		c := s.m.conn(a.conn)
+		if n := s.m.drains(c); n != drainMax {
+			t.Errorf("alone: %d bytes", n)
+		}
+		s.headed(a, 2*mB)
+		s.ask(0, 1*mB, 2*mB)
+		s.wantFetch(0, 1*mB, 2*mB)
+		if n := s.m.drains(c); n != 80_000 {
+			t.Errorf("with a request behind it: %d bytes", n)
+		}
+	})
 	t.Run("long: closed as soon as the last wanted byte is there", func(t *testing.T) {
 		s, a, b := cut(t, 2)
 		s.headed(b, 2*mB)
@@ -194,7 +214,7 @@ func TestCutAndSilence(t *testing.T) {
 	s.wantReport(ReportSilent, 0)
 	s.wantReport(ReportSilent, 1)
 	for s.m.led.Missing(span(a.cursor, 1*mB)) != span(1*mB, 1*mB) { // link 2 fetches what link 0 alone owes
-		q := s.last(2)
+		q := s.oldest(2)
 		if q.reason != schedule.Takeover || q.r.End > 1*mB {
 			t.Fatalf("asks for %v: %v", q.r, q.reason)
 		}
@@ -209,5 +229,5 @@ func TestCutAndSilence(t *testing.T) {
 	s.advance(time.Second)
 	s.wantReport(ReportSilent, 1)
 	s.drop(TakenOver)
-	s.wantFetch(2, 1*mB, s.last(2).r.End)
+	s.wantFetch(2, 1*mB, s.oldest(2).r.End)
 }

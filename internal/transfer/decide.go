@@ -8,9 +8,17 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
+// hedgeAfter is the stall of the head after which what a silent link owes there is asked for elsewhere. Recorded LTE links
+// fall silent for 0.2 to 1 s and then deliver all that was asked of them: each second copy is sent only when the client
+// would otherwise wait, and the next one not before the head has stalled again.
+const hedgeAfter = 200 * time.Millisecond
+
 // decide asks the scheduler until it waits.
 func (m *Machine) decide(now time.Time) {
 	m.until = time.Time{}
+	if front := m.led.Head() + m.led.Ready(); front != m.front || m.stalled.IsZero() {
+		m.front, m.stalled = front, now
+	}
 	if m.received {
 		return
 	}
@@ -20,13 +28,13 @@ func (m *Machine) decide(now time.Time) {
 	}
 	for range 4 * (len(m.links) + 1) {
 		v := m.look(now)
-		d, ok := m.rescue(now, v)
+		d, ok, later := m.rescue(now, v)
 		if !ok {
 			d = m.cfg.Scheduler.Next(now, v)
 		}
 		switch d.Do {
 		case schedule.Wait:
-			m.until = d.Until
+			m.until = earlier(d.Until, later)
 			return
 		case schedule.Open:
 			m.openConn(now, d.Link)
@@ -179,10 +187,21 @@ func (m *Machine) blocked(link int8) bool {
 	return some
 }
 
+// drains returns how many bytes of an answer that is no longer wanted are read to its end: what the link moves in a round
+// trip, or, with requests behind it, what a new connection would lose to its handshake, those requests and slow start.
+func (m *Machine) drains(c *conn) int64 {
+	l := &m.links[c.link]
+	trips := 1.0
+	if len(c.queue) > 1 {
+		trips = 4
+	}
+	return max(drainMax, int64(trips*l.rate.Peak()*l.rtt().Seconds()))
+}
+
 // surplus reports whether a connection will be closed because its answer is longer than what is wanted of it.
 func (m *Machine) surplus(c *conn) bool {
 	for _, id := range c.queue {
-		if a := m.attempt(id); a.headed && a.answer.End-a.want.End > drainMax {
+		if a := m.attempt(id); a.headed && a.answer.End-a.want.End > m.drains(c) {
 			return true
 		}
 	}
@@ -207,8 +226,9 @@ func (m *Machine) running(link int8) (n int) {
 	return n
 }
 
-// rescue asks elsewhere for what silent links owe, nearest to the head first; false = the scheduler may go on.
-func (m *Machine) rescue(now time.Time, v *schedule.View) (schedule.Decision, bool) {
+// rescue asks elsewhere for what silent links owe, nearest to the head first; false = the scheduler may go on, until
+// later, unless that is zero.
+func (m *Machine) rescue(now time.Time, v *schedule.View) (d schedule.Decision, ok bool, later time.Time) {
 	var owed segment.Range
 	var from *schedule.Attempt
 	for i := range v.Attempts {
@@ -222,9 +242,28 @@ func (m *Machine) rescue(now time.Time, v *schedule.View) (schedule.Decision, bo
 		}
 	}
 	if from == nil {
-		return schedule.Decision{}, false
+		return schedule.Decision{}, false, time.Time{}
 	}
-	return schedule.Rescue(now, v, from, owed)
+	if len(v.Free) > 0 && v.Free[0].Start < v.Limit { // the other links have something else to do
+		if owed.Start > m.front {
+			return schedule.Decision{}, false, time.Time{}
+		}
+		if at := m.stalled.Add(hedgeAfter); now.Before(at) {
+			return schedule.Decision{}, false, at
+		}
+	}
+	if d, ok = schedule.Rescue(now, v, from, owed); ok && d.Do == schedule.Fetch {
+		m.stalled = now
+	}
+	return d, ok, time.Time{}
+}
+
+// earlier returns the earlier of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // look draws the scheduler's view.

@@ -12,7 +12,7 @@ const (
 	suspectAfter = 300 * time.Millisecond
 
 	// bodyPause bounds the silence in mid-body: the variation also holds how long the origin thought before a first byte.
-	bodyPause = time.Second
+	bodyPause = 400 * time.Millisecond
 
 	// thinking is granted to an origin of which no response time is known.
 	thinking = 500 * time.Millisecond
@@ -194,7 +194,7 @@ func (m *Machine) waiting(now time.Time, i int8) (since time.Time, limit time.Du
 		case !c.open:
 			w += thinking + l.rtt()
 		case c.answering: // bytes of a body, or of the next answer behind one
-			w = min(w, bodyPause)
+			w = min(w, max(bodyPause, 2*l.rtt()))
 		case !m.known:
 			w = giveUpAfter // an origin that thinks is not asked twice at once
 		case l.response.Smoothed() > 0:

@@ -50,6 +50,8 @@ type Machine struct {
 	received  bool // every byte came
 	ended     bool // Done or Fail was said
 	until     time.Time
+	front     int64     // the first byte that is missing
+	stalled   time.Time // since when
 	stranded  time.Time // since when no link is usable; zero = one is
 	lastWhy   Why       // of the last failure, for Fail
 	lastLink  int8

@@ -53,6 +53,11 @@ func TestSilenceAtTheHead(t *testing.T) {
 			s.deliver()
 			at = b.r.End
 			copied += b.r.Len()
+			if at < a.r.End {
+				s.advance(hedgeAfter - 1)
+				s.quiet()
+				s.advance(1)
+			}
 		}
 		s.quiet()
 		if copied != 200*kB || s.m.Head() != a.r.End {
@@ -76,6 +81,8 @@ func TestSilenceAtTheHead(t *testing.T) {
 		b := s.last(1)
 		s.wantFetch(1, b.r.Start, b.r.End)
 		s.ended(b, Reset)
+		s.drop(Open)
+		s.advance(hedgeAfter)
 		s.wantReport(TakenOver, 0)
 		c := s.last(1)
 		s.drop(Open)
@@ -136,10 +143,26 @@ func TestSilenceAtTheHead(t *testing.T) {
 		s.wantReport(ReportSilent, 0)
 		s.quiet() // [192 KiB, 256 KiB) is free, and it is the scheduler's to ask for it
 		s.ask(1, 192*kB, 256*kB)
-		s.wantFetch(1, 192*kB, 256*kB)
+		b := s.wantFetch(1, 192*kB, 256*kB)
+		s.answer(b, 2*mB)
+		s.deliver() // the head has come to what the silent link owes
+		s.quiet()
+		s.advance(hedgeAfter)
 		s.wantReport(TakenOver, 0)
-		if b := s.last(2); b.r.Start != a.cursor {
+		if b := s.last(1); b.r.Start != a.cursor {
 			t.Errorf("asks for %v", b.r)
+		}
+	})
+	t.Run("at once when nothing else is left to ask for", func(t *testing.T) {
+		s, a := silent(t, 2, 2*mB-128*kB)
+		for at := a.cursor; at < 1*mB; {
+			b := s.oldest(1)
+			if b.r.Start != at {
+				t.Fatalf("asks for %v, not for the head %d", b.r, at)
+			}
+			s.advance(20 * ms)
+			s.answer(b, 2*mB)
+			at = b.r.End
 		}
 	})
 	t.Run("what lies beyond the window is not copied", func(t *testing.T) {
