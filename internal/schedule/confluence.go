@@ -184,9 +184,20 @@ func (c *Confluence) target(v *View, i int8, tight float64) float64 {
 	l := &v.Links[i]
 	n := l.Rate * (l.RTT.Seconds() + tight*(l.RTT+aheadTime).Seconds())
 	if !c.grown[i].settled {
-		return max(min(startUp+2*float64(l.Got), mostStartUp)*tight, 2*n)
+		return min(max(min(startUp+2*float64(l.Got), mostStartUp)*tight, 2*n), max(c.share(v, i)*float64(v.Window)/2, n))
 	}
 	return n
+}
+
+// share returns what part of all goodput a link has.
+func (c *Confluence) share(v *View, i int8) float64 {
+	var sum float64
+	for j := range min(len(v.Links), maxLinks) {
+		if v.Links[j].Usable {
+			sum += c.rate[j]
+		}
+	}
+	return c.rate[i] / max(sum, c.rate[i])
 }
 
 // piece returns the length of a range for a link, before the end is near.

@@ -210,6 +210,9 @@ func TestSubsegments(t *testing.T) {
 	if s, one := share("static", 0.8, 4*pieces), share("best", 0.8, 4*pieces); s > one {
 		t.Errorf("static at 80:20: %.2f, one link %.2f", s, one)
 	}
+	if s := share("confluence", 0.8, 4*pieces); s < 0.95 {
+		t.Errorf("confluence at 80:20: %.2f", s)
+	}
 	if s := share("static", 0.8, 12*pieces); s < 0.9 {
 		t.Errorf("static at 80:20 with room for 12 pieces: %.2f", s)
 	}
