@@ -18,8 +18,9 @@ type simConn struct {
 	latest   time.Duration // arrival of the last step: bytes come in order
 	unread   int64         // arrived, not read by the client
 	rto      time.Duration
-	stalled  bool // waits for a retransmission
-	refused  bool // one too many: each request gets 503
+	stalled  bool   // waits for a retransmission
+	lost     []lost // of what
+	refused  bool   // one too many: each request gets 503
 	answers  int
 	closing  bool
 }
@@ -206,24 +207,26 @@ func (w *world) send(c *simConn) {
 	w.send(c)
 }
 
+// lost is a step that has to be sent again.
+type lost struct {
+	ask *ask
+	n   int64
+}
+
 // arrive brings a step to the client, or finds the link dead: then it is sent again after a timeout.
 func (w *world) arrive(c *simConn, k *ask, n int64) {
 	if w.conns[c.id] != c {
 		return
 	}
 	l := w.links[c.link]
-	if !l.alive {
+	if !l.alive || c.stalled { // what comes behind a hole waits for it
 		if !c.stalled {
+			c.stalled = true
 			c.wnd.timeout()
+			w.after(c.rto, func() { w.retry(c) })
 		}
-		c.stalled = true
-		wait := c.rto
-		c.rto = min(2*c.rto, 60*time.Second)
-		w.after(wait, func() { w.arrive(c, k, n) })
+		c.lost = append(c.lost, lost{k, n})
 		return
-	}
-	if c.stalled {
-		c.stalled, c.rto = false, firstRTO
 	}
 	c.unread += n
 	k.arrived += n
@@ -234,6 +237,27 @@ func (w *world) arrive(c *simConn, k *ask, n int64) {
 	})
 	w.readOn(k)
 	w.send(c)
+}
+
+// retry sends again what a dead link has lost: a first step, and once it has come, a round trip later, the others.
+func (w *world) retry(c *simConn) {
+	if w.conns[c.id] != c {
+		return
+	}
+	l := w.links[c.link]
+	if !l.alive {
+		c.rto = min(2*c.rto, 60*time.Second)
+		w.after(c.rto, func() { w.retry(c) })
+		return
+	}
+	all := c.lost
+	c.lost, c.stalled, c.rto = nil, false, firstRTO
+	for _, s := range all[1:] {
+		left, _ := l.send(w.now, s.n)
+		c.latest = max(c.latest, left+l.spec.RTT)
+		w.after(c.latest-w.now, func() { w.arrive(c, s.ask, s.n) })
+	}
+	w.arrive(c, all[0].ask, all[0].n)
 }
 
 // readOn lets the client read what has arrived, in order and as far as its credit goes.
