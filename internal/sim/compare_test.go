@@ -66,26 +66,37 @@ func TestSummary(t *testing.T) {
 	if err != nil || string(want) != b.String() {
 		t.Errorf("%s differs (%v). If that is meant: go test ./internal/sim -run Summary -update\n%s", golden, err, b.String())
 	}
+	inDoc(t, doc, "summary", b.String())
 	text, err := os.ReadFile(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin, end = "<!-- summary -->\n", "<!-- end of summary -->"
+	for _, name := range table.Schedulers {
+		if !strings.Contains(string(text), "**"+name+"**") {
+			t.Errorf("%s does not tell what %s does", doc, name)
+		}
+	}
+}
+
+// inDoc holds a part of a document, between two comments of that name, to what it should be, or writes it.
+func inDoc(t *testing.T, doc, name, want string) {
+	t.Helper()
+	text, err := os.ReadFile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := strings.Cut(string(text), begin)
 	shown, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
-		t.Fatalf("%s: where is the summary?", doc)
+		t.Fatalf("%s: where is the %s?", doc, name)
 	}
-	if *update {
-		if err := os.WriteFile(doc, []byte(before+begin+b.String()+end+after), 0o644); err != nil {
+	switch {
+	case *update:
+		if err := os.WriteFile(doc, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	} else if shown != b.String() {
-		t.Errorf("%s shows another table: go test ./internal/sim -run Summary -update", doc)
-	}
-	for _, name := range table.Schedulers {
-		if !strings.Contains(before, "**"+name+"**") {
-			t.Errorf("%s does not tell what %s does", doc, name)
-		}
+	case shown != want:
+		t.Errorf("%s shows something else: go test ./internal/sim -run %s -update\n%s", doc, t.Name(), want)
 	}
 }
