@@ -102,8 +102,10 @@ var thesisRows = []thesis{
 	},
 	{
 		name: "S-TM, outages", wifi: radio{15.9, 6, 20 * ms, 0, []LinkEvent{
-			{At: 6 * time.Second, What: Blackhole}, {At: 7 * time.Second, What: Restore},
-			{At: 18 * time.Second, What: Blackhole}, {At: 19 * time.Second, What: Restore},
+			{At: 6 * time.Second, What: Blackhole},
+			{At: 7 * time.Second, What: Restore},
+			{At: 18 * time.Second, What: Blackhole},
+			{At: 19 * time.Second, What: Restore},
 		}}, lte: radio{67, 2, 40 * ms, 0, nil}, size: 250e6,
 		pass:   "A3 >= 90 % of the ideal",
 		passes: func(c map[string]cell, a3 string) bool { return c[a3].share >= 0.90 },
