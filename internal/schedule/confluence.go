@@ -50,9 +50,10 @@ const (
 	growthLeast = 1.2                   // in a round trip: less is not slow start
 	foresight   = 1.5                   // what a link in slow start will bring, compared with its goodput until now
 
-	endTime = time.Second            // of all links' goodput: from here on what is left is laid out
-	late    = 150 * time.Millisecond // after which the end of another link is worth second copies
-	holding = 500 * time.Millisecond // in which the held goodput falls by 1/e
+	endTime  = time.Second            // of all links' goodput: from here on what is left is laid out
+	late     = 150 * time.Millisecond // after which the end of another link is worth second copies
+	copyCost = 2                      // a second copy of the whole object would have to bring so many times more
+	holding  = 500 * time.Millisecond // in which the held goodput falls by 1/e
 )
 
 // Next implements Scheduler.
@@ -97,8 +98,9 @@ func (c *Confluence) relieve(v *View, tight float64) Decision {
 		if d, ok := oversize(v, int8(i), size); ok {
 			return d
 		}
-		if c.last(v)-c.at[i] > late.Seconds() {
-			if d, ok := tail(v, int8(i)); ok {
+		if gain := c.last(v) - c.at[i]; gain > late.Seconds() {
+			// The more of the object a copy is, the more must it bring.
+			if d, ok := tail(v, int8(i)); ok && gain > late.Seconds()*(1+copyCost*float64(d.Range.Len())/float64(v.Object.Len())) {
 				return d
 			}
 		}
