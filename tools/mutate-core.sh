@@ -23,13 +23,13 @@ while IFS='|' read -r what file old new; do
 		"$file" >"$dir/$file" || { echo "the line is not in $file any more: $old" && exit 1; }
 	if ! (cd "$dir" && $GO vet ./internal/transfer ./internal/segment) >"$dir/out" 2>&1; then
 		verdict='NO BUILD'
-	elif (cd "$dir" && $GO test -count=1 -timeout 60s -run Invariants ./internal/sim) >"$dir/out" 2>&1; then
+	elif (cd "$dir" && $GO test -count=1 -timeout 60s -run 'Invariants|Waste' ./internal/sim) >"$dir/out" 2>&1; then
 		verdict=SURVIVED
 	else
 		verdict=caught
 	fi
 	[ "$verdict" = caught ] || failed=1
-	printf '%-9s %-55s %s\n' "$verdict" "$what" "$(grep -oE 'seed [0-9]+: .*|test timed out' "$dir/out" | head -1 | cut -c1-110)"
+	printf '%-9s %-55s %s\n' "$verdict" "$what" "$(grep -oE 'seed [0-9]+: .*|test timed out|[a-z, 0-9]+: [0-9]+ bytes of waste' "$dir/out" | head -1 | cut -c1-110)"
 	cp "$file" "$dir/$file"
 done <<<"$mutations"
 exit "$failed"
