@@ -62,15 +62,15 @@ func (s *Alg3) until(now time.Time, v *View) time.Time {
 	var at time.Time
 	for i := range v.Links {
 		l := &v.Links[i]
-		if t := l.dry(now); l.Usable && !t.IsZero() && (at.IsZero() || t.Before(at)) {
-			at = t
+		if l.Usable {
+			at = Earlier(at, l.dry(now))
 		}
 	}
 	return at
 }
 
 func (s *Alg3) fetch(v *View, i int8) (Decision, bool) {
-	r, ok := v.firstFree()
+	r, ok := v.FirstFree()
 	if !ok {
 		if s.Literal {
 			return Decision{}, false

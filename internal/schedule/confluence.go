@@ -90,7 +90,8 @@ func (c *Confluence) relieve(v *View, tight float64) Decision {
 		n, why := c.piece(v, i, tight)
 		return min(int64(n), rest), why
 	}
-	for i := range min(len(v.Links), maxLinks) {
+	last := c.last(v)
+	for i := range seen(v) {
 		l := &v.Links[i]
 		if !l.Usable || !l.CanAsk || !l.Due() {
 			continue
@@ -98,7 +99,7 @@ func (c *Confluence) relieve(v *View, tight float64) Decision {
 		if d, ok := oversize(v, int8(i), size); ok {
 			return d
 		}
-		if gain := c.last(v) - c.at[i]; gain > late.Seconds() {
+		if gain := last - c.at[i]; gain > late.Seconds() {
 			// The more of the object a copy is, the more must it bring.
 			if d, ok := tail(v, int8(i)); ok && gain > late.Seconds()*(1+copyCost*float64(d.Range.Len())/float64(v.Object.Len())) {
 				return d
@@ -112,7 +113,7 @@ func (c *Confluence) relieve(v *View, tight float64) Decision {
 func (c *Confluence) watch(now time.Time, v *View) {
 	k := math.Exp(-now.Sub(c.when).Seconds() / holding.Seconds())
 	c.when = now
-	for i := range min(len(v.Links), maxLinks) {
+	for i := range seen(v) {
 		l, g := &v.Links[i], &c.grown[i]
 		c.held[i] = max(k*c.held[i], l.Rate)
 		switch {
@@ -130,13 +131,13 @@ func (c *Confluence) watch(now time.Time, v *View) {
 // outstanding on all links fits into the window.
 func (c *Confluence) plan(v *View) (tight float64) {
 	var need, sum, known float64
-	for i := range min(len(v.Links), maxLinks) {
+	for i := range seen(v) {
 		if l := &v.Links[i]; l.Usable && l.Rate > 0 {
 			sum += l.Rate
 			known++
 		}
 	}
-	for i := range min(len(v.Links), maxLinks) {
+	for i := range seen(v) {
 		l := &v.Links[i]
 		switch c.rate[i] = l.Rate; {
 		case l.Rate > 0:
@@ -160,10 +161,13 @@ func (c *Confluence) plan(v *View) (tight float64) {
 	return min(1, 0.9*float64(v.Window)/max(need, 1))
 }
 
+// seen returns the links that are used.
+func seen(v *View) []Link { return v.Links[:min(len(v.Links), maxLinks)] }
+
 // earliest returns the link, of those not yet tried, that can bring something new first.
 func (c *Confluence) earliest(v *View, tried uint32) int8 {
 	best := int8(-1)
-	for i := range min(len(v.Links), maxLinks) {
+	for i := range seen(v) {
 		l := &v.Links[i]
 		if l.Usable && l.CanAsk && tried&(1<<i) == 0 && (best < 0 || c.at[i] < c.at[best]) {
 			best = int8(i)
@@ -194,7 +198,7 @@ func (c *Confluence) target(v *View, i int8, tight float64) float64 {
 // share returns what part of all goodput a link has.
 func (c *Confluence) share(v *View, i int8) float64 {
 	var sum float64
-	for j := range min(len(v.Links), maxLinks) {
+	for j := range seen(v) {
 		if v.Links[j].Usable {
 			sum += c.rate[j]
 		}
@@ -250,7 +254,7 @@ func (c *Confluence) ask(v *View, i int8, tight float64) (Decision, bool) {
 
 // first reports whether no usable link can bring something new before link i.
 func (c *Confluence) first(v *View, i int8) bool {
-	for j := range min(len(v.Links), maxLinks) {
+	for j := range seen(v) {
 		if v.Links[j].Usable && c.at[j] < c.at[i] {
 			return false
 		}
@@ -262,7 +266,7 @@ func (c *Confluence) first(v *View, i int8) bool {
 func (c *Confluence) part(v *View, i int8, free float64) float64 {
 	var in [maxLinks]bool
 	var rate, work float64 // of the links that take part: sum of rates, and what they would have brought by now
-	for j := range min(len(v.Links), maxLinks) {
+	for j := range seen(v) {
 		if v.Links[j].Usable {
 			in[j] = true
 			rate += c.rate[j]
@@ -292,7 +296,7 @@ func (c *Confluence) part(v *View, i int8, free float64) float64 {
 
 // last returns in how many seconds the last link ends, if nothing more is asked for.
 func (c *Confluence) last(v *View) (end float64) {
-	for i := range min(len(v.Links), maxLinks) {
+	for i := range seen(v) {
 		end = max(end, float64(v.Links[i].Asked)/max(c.rate[i], c.held[i]))
 	}
 	return end
@@ -301,7 +305,7 @@ func (c *Confluence) last(v *View) (end float64) {
 // place finds n free bytes for link i: behind those that the other links will have brought when its answer begins.
 func (c *Confluence) place(v *View, i int8, n, least int64) (segment.Range, bool) {
 	var ahead float64
-	for j := range min(len(v.Links), maxLinks) {
+	for j := range seen(v) {
 		if l := &v.Links[j]; int8(j) != i && l.Usable && l.Rate > 0 && c.at[j] < c.at[i] {
 			ahead += c.rate[j] * (c.at[i] - c.at[j])
 		}

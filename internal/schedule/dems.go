@@ -30,9 +30,7 @@ func (s *DEMS) Next(now time.Time, v *View) Decision {
 				return Decision{Do: Fetch, Link: int8(i), Range: r, Why: Piece}
 			}
 		}
-		if t := l.dry(now); !t.IsZero() && (until.IsZero() || t.Before(until)) {
-			until = t
-		}
+		until = Earlier(until, l.dry(now))
 		rear = !rear
 	}
 	return wait(until)
@@ -40,7 +38,7 @@ func (s *DEMS) Next(now time.Time, v *View) Decision {
 
 // at returns the range at the head or at the rear of what is free.
 func (s *DEMS) at(v *View, i int8, rear bool) (segment.Range, bool) {
-	f, ok := v.firstFree()
+	f, ok := v.FirstFree()
 	if !ok {
 		return f, false
 	}

@@ -43,7 +43,7 @@ func (l *Link) ending() bool {
 }
 
 func (s *MPHTTP) ask(v *View, i int8) Decision {
-	f, ok := v.firstFree()
+	f, ok := v.FirstFree()
 	if !ok {
 		if d, ok := tail(v, i); ok && len(v.Free) == 0 {
 			return d
@@ -94,7 +94,7 @@ func (s *MPHTTP) part(v *View, i int8, reach int64) int64 {
 	case !known:
 		return reach / int64(max(ready, 2))
 	}
-	delay := max(l.RTT, seconds(float64(l.Asked)/l.Rate)) - trip
+	delay := l.arrival() - trip
 	return int64(Offload(int64(asked)+reach, l.Rate, rate, delay))
 }
 

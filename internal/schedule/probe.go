@@ -23,7 +23,7 @@ func (s *Probe) Next(_ time.Time, v *View) Decision {
 	for len(s.started) < len(v.Links) {
 		s.started = append(s.started, false)
 	}
-	r, ok := v.firstFree()
+	r, ok := v.FirstFree()
 	if !ok {
 		return wait(time.Time{})
 	}

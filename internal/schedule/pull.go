@@ -47,7 +47,7 @@ func (a asking) next(v *View) int8 {
 
 // pull gives the next free range to a link that is due; size says how long it is, in bytes.
 func pull(v *View, a asking, size func(v *View, link int8) (int64, Reason)) Decision {
-	r, ok := v.firstFree()
+	r, ok := v.FirstFree()
 	if !ok {
 		return wait(time.Time{})
 	}

@@ -19,11 +19,11 @@ const (
 // scheduler: the machine asks it first. The link that can bring them first takes them. Once nothing else is left to ask
 // for, a link is waited for until its next request is due, and the answer is Wait; false means that the scheduler decides.
 func Rescue(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision, bool) {
-	free, more := v.firstFree()
+	free, more := v.FirstFree()
 	if more && free.Start < owed.Start || owed.Start >= v.Limit {
 		return Decision{}, false
 	}
-	best, soonest := int8(-1), math.Inf(1)
+	best, soonest := int8(-1), time.Duration(math.MaxInt64)
 	until, help := time.Time{}, false
 	for i := range v.Links {
 		l := &v.Links[i]
@@ -32,23 +32,21 @@ func Rescue(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision
 		}
 		help = true
 		if !l.CanAsk || !more && !l.Due() {
-			if t := l.dry(now); !t.IsZero() && (until.IsZero() || t.Before(until)) {
-				until = t
-			}
+			until = Earlier(until, l.dry(now))
 			continue
 		}
-		at := l.RTT.Seconds()
-		if l.Running > 0 && l.Rate > 0 && !l.Blocked {
-			at = max(at, float64(l.Asked)/l.Rate)
+		at := l.RTT
+		if l.Running > 0 && !l.Blocked {
+			at = l.arrival()
 		}
 		if at < soonest {
 			best, soonest = int8(i), at
 		}
 	}
-	if best < 0 && help && !more {
+	switch {
+	case best < 0 && help && !more:
 		return wait(until), true
-	}
-	if best < 0 {
+	case best < 0:
 		return Decision{}, false
 	}
 	n := max(rescueMin, int64(v.Links[best].Rate*rescueTime.Seconds()))
@@ -69,6 +67,14 @@ func (l *Link) Due() bool {
 		return true
 	}
 	return l.Rate > 0 && float64(l.Asked) <= l.Rate*(l.RTT+lead).Seconds()
+}
+
+// arrival returns how long it takes until the first byte comes of what would be asked of the link now.
+func (l *Link) arrival() time.Duration {
+	if l.Rate <= 0 {
+		return l.RTT
+	}
+	return max(l.RTT, seconds(float64(l.Asked)/l.Rate))
 }
 
 // dry returns when the link becomes Due at its present rate, zero if that cannot be told.

@@ -110,8 +110,16 @@ type Decision struct {
 // wait is the answer of a scheduler with nothing to do. One that leaves a link idle though it could fetch something says why.
 func wait(until time.Time) Decision { return Decision{Do: Wait, Until: until} }
 
-// firstFree returns the first free range that begins inside the window.
-func (v *View) firstFree() (segment.Range, bool) {
+// Earlier returns the earlier of two times, of which zero is none, as in Decision.Until.
+func Earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// FirstFree returns the first free range that begins inside the window.
+func (v *View) FirstFree() (segment.Range, bool) {
 	if len(v.Free) == 0 || v.Free[0].Start >= v.Limit {
 		return segment.Range{}, false
 	}

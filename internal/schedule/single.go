@@ -16,7 +16,7 @@ type Single struct {
 
 // Next implements Scheduler.
 func (s *Single) Next(_ time.Time, v *View) Decision {
-	r, ok := v.firstFree()
+	r, ok := v.FirstFree()
 	if !ok {
 		return wait(time.Time{})
 	}

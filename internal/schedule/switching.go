@@ -42,7 +42,7 @@ func (s *Switching) Next(now time.Time, v *View) Decision {
 		}
 		s.on = best
 	}
-	r, ok := v.firstFree()
+	r, ok := v.FirstFree()
 	l := &v.Links[s.on]
 	if !ok || now.Before(s.ready) || !l.CanAsk || !l.Due() {
 		return idle

@@ -27,7 +27,7 @@ func tail(v *View, i int8) (Decision, bool) {
 		}
 		if end := float64(slow.Asked) / slow.Rate; end > latest {
 			latest, from = end, a
-			moved = Offload(slow.Asked, fast.Rate, slow.Rate, max(fast.RTT, seconds(float64(fast.Asked)/fast.Rate)))
+			moved = Offload(slow.Asked, fast.Rate, slow.Rate, fast.arrival())
 		}
 	}
 	if from == nil || moved < tailMin {

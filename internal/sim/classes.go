@@ -6,7 +6,10 @@ import (
 	"time"
 )
 
-const mbit = 1e6 / 8 // bytes per second
+const (
+	mbit          = 1e6 / 8  // bytes per second
+	defaultWindow = 16 << 20 // bytes: the reorder window of a fresh installation
+)
 
 // Class is a kind of situation: At draws the nth scenario of it, always the same. Schedulers are compared over classes,
 // since each is good somewhere.
@@ -23,7 +26,7 @@ func Classes() []Class {
 			s := at(rand.New(rand.NewPCG(n, 3)))
 			s.Seed = n
 			if s.Window == 0 {
-				s.Window = 16 << 20
+				s.Window = defaultWindow
 			}
 			if s.First == 0 {
 				s.First = 256 << 10

@@ -66,20 +66,17 @@ func TestSummary(t *testing.T) {
 	if err != nil || string(want) != b.String() {
 		t.Errorf("%s differs (%v). If that is meant: go test ./internal/sim -run Summary -update\n%s", golden, err, b.String())
 	}
-	inDoc(t, doc, "summary", b.String())
-	text, err := os.ReadFile(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := inDoc(t, doc, "summary", b.String())
 	for _, name := range table.Schedulers {
-		if !strings.Contains(string(text), "**"+name+"**") {
+		if !strings.Contains(before, "**"+name+"**") {
 			t.Errorf("%s does not tell what %s does", doc, name)
 		}
 	}
 }
 
-// inDoc holds a part of a document, between two comments of that name, to what it should be, or writes it.
-func inDoc(t *testing.T, doc, name, want string) {
+// inDoc holds a part of a document, between two comments of that name, to what it should be, or writes it. It returns the text
+// before that part.
+func inDoc(t *testing.T, doc, name, want string) (before string) {
 	t.Helper()
 	text, err := os.ReadFile(doc)
 	if err != nil {
@@ -99,4 +96,5 @@ func inDoc(t *testing.T, doc, name, want string) {
 	case shown != want:
 		t.Errorf("%s shows something else: go test ./internal/sim -run %s -update\n%s", doc, t.Name(), want)
 	}
+	return before
 }

@@ -25,7 +25,7 @@ func TestAgainstLab(t *testing.T) {
 		"cap":   {4e6, []Link{link(5, 20*ms), link(10, 40*ms)}, map[string]time.Duration{"alg3": 2330 * ms, "mphttp": 2310 * ms, "fixed-512k": 2490 * ms}},
 	} {
 		for scheduler, lab := range c.lab {
-			s := Spec{Size: c.size, Links: c.links, Scheduler: scheduler, Window: 16 << 20, First: 256 << 10}
+			s := Spec{Size: c.size, Links: c.links, Scheduler: scheduler, Window: defaultWindow, First: 256 << 10}
 			r, err := Run(s)
 			if err != nil {
 				t.Fatal(err)

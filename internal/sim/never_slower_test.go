@@ -15,7 +15,7 @@ func TestNeverSlower(t *testing.T) {
 		r := rand.New(rand.NewPCG(n, 15))
 		fastest := logUniform(r, 4, 200)
 		s := Spec{
-			Seed: n, Size: int64(logUniform(r, 4, 40) * 1e6), Window: 16 << 20, First: 128 << 10, Scheduler: schedule.Default,
+			Seed: n, Size: int64(logUniform(r, 4, 40) * 1e6), Window: defaultWindow, First: 128 << 10, Scheduler: schedule.Default,
 		}
 		var longest time.Duration
 		for range 2 + r.IntN(3) {

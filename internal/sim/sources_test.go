@@ -15,44 +15,15 @@ import (
 // The tests of this file hold the simulator to what the sources report (sources.md section 3): not the figures, which are of
 // other links, but who is ahead of whom, and by about how much. docs/SIMULATOR.md says where one does not come out, and why.
 
-const (
-	ms   = time.Millisecond
-	ramp = 2500 * ms
-)
-
-// whole runs a scheduler with a window as large as the object, as the sources do.
-func whole(t *testing.T, scheduler string, s Spec) Result {
-	t.Helper()
-	s.Scheduler, s.Window = scheduler, s.Size+1
-	if s.First == 0 {
-		s.First = 256 << 10
-	}
-	r, err := Run(s)
-	if err != nil {
-		t.Fatalf("%s: %v", scheduler, err)
-	}
-	return r
-}
-
-// Skjolden 2019 section 5: the links are those of sources.md section 3.5.
-func skjolden() map[string]Spec {
-	return map[string]Spec{
-		"S-HS7": {Size: 250e6, Links: []Link{{Rate: 80 * mbit, RTT: 20 * ms}, {Rate: 62 * mbit, RTT: 40 * ms, Ramp: ramp}}},
-		"S-HS6": {Size: 250e6, Links: []Link{{Rate: 80 * mbit, RTT: 20 * ms}, {Rate: 40 * mbit, RTT: 40 * ms, Ramp: ramp}}},
-		"S-LS":  {Size: 250e6, Links: []Link{{Rate: 7.5 * mbit, RTT: 20 * ms}, {Rate: 66 * mbit, RTT: 40 * ms, Ramp: ramp}}},
-		"S-TS":  {Size: 250e6, Links: []Link{{Rate: 15.3 * mbit, RTT: 20 * ms}, {Rate: 80 * mbit, RTT: 40 * ms, Ramp: ramp}}},
-	}
-}
-
 // TestLinkDelta: naive ends seconds to minutes apart (4.6 to 122 s in the thesis), Algorithm 3 does not.
 func TestLinkDelta(t *testing.T) {
-	reported := map[string]time.Duration{"S-HS7": 5720 * ms, "S-HS6": 19170 * ms, "S-LS": 121920 * ms, "S-TS": 51340 * ms}
-	for name, s := range skjolden() {
-		naive, a3, guarded := whole(t, "naive", s), whole(t, "alg3-known", s), whole(t, "alg3", s)
+	for _, r := range thesisRows[:4] { // steady links, nearly
+		s, name, reported := r.quiet(), r.name, time.Duration(r.delta[0]*float64(time.Second))
+		naive, a3, guarded := run(t, "naive", s), run(t, "alg3-known", s), run(t, "alg3", s)
 		t.Logf("%s: naive %.2f s (reported %.2f), alg3 as published %.2f, guarded %.3f", name, naive.Delta().Seconds(),
-			reported[name].Seconds(), a3.Delta().Seconds(), guarded.Delta().Seconds())
-		if d := naive.Delta(); d < reported[name]/2 || d > 2*reported[name] {
-			t.Errorf("%s: naive: %v, reported %v", name, d, reported[name])
+			reported.Seconds(), a3.Delta().Seconds(), guarded.Delta().Seconds())
+		if d := naive.Delta(); d < reported/2 || d > 2*reported {
+			t.Errorf("%s: naive: %v, reported %v", name, d, reported)
 		}
 		if 2*a3.Delta() > naive.Delta() || a3.Took > naive.Took {
 			t.Errorf("%s: alg3 as published: %v in %v, naive %v in %v", name, a3.Delta(), a3.Took, naive.Delta(), naive.Took)
@@ -62,8 +33,8 @@ func TestLinkDelta(t *testing.T) {
 		}
 	}
 	t.Run("naive is slower than the better link alone on S-HS6", func(t *testing.T) {
-		s := skjolden()["S-HS6"]
-		if n, best := whole(t, "naive", s), whole(t, "best", s); n.Took < best.Took*99/100 {
+		s := thesisRows[1].quiet()
+		if n, best := run(t, "naive", s), run(t, "best", s); n.Took < best.Took*99/100 {
 			t.Errorf("naive %v, the better link alone %v", n.Took, best.Took)
 		}
 	})
@@ -130,21 +101,21 @@ func TestAlg3Floor(t *testing.T) {
 // K-cap of sources.md section 3.5).
 func TestMPHTTPAgainstFixed(t *testing.T) {
 	sum := 0.
-	for _, rates := range [][2]float64{{5, 5}, {5, 10}, {10, 5}} {
-		for _, size := range []int64{512e3, 1e6, 2e6, 4e6} {
-			s := Spec{Size: size, First: 64 << 10, Links: []Link{{Rate: rates[0] * mbit, RTT: 25 * ms}, {Rate: rates[1] * mbit, RTT: 50 * ms}}}
+	for _, rates := range kCapRates {
+		for _, size := range kCapSizes {
+			s := kCap(rates, size)
 			best := time.Hour
-			for _, f := range []string{"fixed-128k", "fixed", "fixed-512k"} {
-				best = min(best, whole(t, f, s).Took)
+			for _, f := range fixed {
+				best = min(best, run(t, f, s).Took)
 			}
-			gain := 1 - whole(t, "mphttp", s).Took.Seconds()/best.Seconds()
+			gain := 1 - run(t, "mphttp", s).Took.Seconds()/best.Seconds()
 			t.Logf("%v Mbit/s, %d bytes: %.1f %% faster", rates, size, 100*gain)
 			if sum += gain; gain < 0 || gain > 0.26 {
 				t.Errorf("%v Mbit/s, %d bytes: %.1f %% faster", rates, size, 100*gain)
 			}
 		}
 	}
-	if mean := sum / 12; mean < 0.03 {
+	if mean := sum / float64(len(kCapRates)*len(kCapSizes)); mean < 0.03 {
 		t.Errorf("%.1f %% faster on average", 100*mean)
 	}
 }
@@ -155,15 +126,15 @@ func TestMPHTTPAgainstFixed(t *testing.T) {
 func TestNoise(t *testing.T) {
 	const runs = 100
 	for _, q := range []float64{0.1, 0.3, 1, 3, 10} {
-		s := Spec{Size: 5e6, First: 64 << 10, Links: []Link{{Rate: 5 * q * mbit, RTT: 30 * ms}, {Rate: 5 * mbit, RTT: 60 * ms}}}
-		best := whole(t, "optimal", s).Took.Seconds()
+		s := nPart(q, 5e6)
+		best := run(t, "optimal", s).Took.Seconds()
 		small, large := 0, 0
 		for seed := range uint64(runs) {
 			s.Seed = seed
-			if best/whole(t, "noisy-2", s).Took.Seconds() >= 0.85 {
+			if best/run(t, "noisy-2", s).Took.Seconds() >= 0.85 {
 				small++
 			}
-			if best/whole(t, "noisy-50", s).Took.Seconds() >= 0.70 {
+			if best/run(t, "noisy-50", s).Took.Seconds() >= 0.70 {
 				large++
 			}
 		}
@@ -172,11 +143,7 @@ func TestNoise(t *testing.T) {
 			t.Errorf("q = %g: %d and %d of %d runs", q, small, large, runs)
 		}
 		// R_Best = max(q, 1)/(1 + q) for constant rates (section 4.2), less the time of slow start.
-		limit, _, err := Limit(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, want := limit.Seconds()/whole(t, "best", s).Took.Seconds(), max(q, 1)/(1+q)
+		r, want := ofLimit(t, "best", s), max(q, 1)/(1+q)
 		if r < want-0.06 || r > want+0.06 {
 			t.Errorf("q = %g: the better link alone has %.2f of the optimum, want %.2f", q, r, want)
 		}
@@ -187,17 +154,7 @@ func TestNoise(t *testing.T) {
 // 2011 section 4.5); static pieces need a buffer of the links' ratio and one more.
 func TestSubsegments(t *testing.T) {
 	share := func(scheduler string, ratio float64, window int64) float64 {
-		s := Spec{Size: 10e6, First: 64 << 10, Window: window, Links: []Link{{Rate: 3 * ratio * mbit, RTT: 10 * ms}, {Rate: 3 * (1 - ratio) * mbit, RTT: 10 * ms}}}
-		limit, _, err := Limit(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Scheduler = scheduler
-		r, err := Run(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return limit.Seconds() / r.Took.Seconds()
+		return ofLimit(t, scheduler, eRatio(ratio, window))
 	}
 	const pieces = 100e3
 	for _, ratio := range []float64{0.5, 0.6, 0.7, 0.8} {

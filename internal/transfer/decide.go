@@ -34,7 +34,7 @@ func (m *Machine) decide(now time.Time) {
 		}
 		switch d.Do {
 		case schedule.Wait:
-			m.until = earlier(d.Until, later)
+			m.until = schedule.Earlier(d.Until, later)
 			return
 		case schedule.Open:
 			m.openConn(now, d.Link)
@@ -244,7 +244,7 @@ func (m *Machine) rescue(now time.Time, v *schedule.View) (d schedule.Decision, 
 	if from == nil {
 		return schedule.Decision{}, false, time.Time{}
 	}
-	if len(v.Free) > 0 && v.Free[0].Start < v.Limit { // the other links have something else to do
+	if _, more := v.FirstFree(); more { // the other links have something else to do
 		if owed.Start > m.front {
 			return schedule.Decision{}, false, time.Time{}
 		}
@@ -256,14 +256,6 @@ func (m *Machine) rescue(now time.Time, v *schedule.View) (d schedule.Decision, 
 		m.stalled = now
 	}
 	return d, ok, time.Time{}
-}
-
-// earlier returns the earlier of two times, of which zero is none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // look draws the scheduler's view.

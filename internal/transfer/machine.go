@@ -291,24 +291,18 @@ func (m *Machine) strand(now time.Time) {
 
 // deadline returns the earliest time at which something may have to be done without an event.
 func (m *Machine) deadline(now time.Time) time.Time {
-	next := m.until
-	earliest := func(t time.Time) {
-		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
-			next = t
-		}
-	}
+	next := schedule.Earlier(m.until, m.fed())
 	for i := range m.links {
 		l := &m.links[i]
-		earliest(m.alarm(now, int8(i)))
+		next = schedule.Earlier(next, m.alarm(now, int8(i)))
 		for _, t := range [...]time.Time{l.paused, l.resting} {
 			if t.After(now) {
-				earliest(t)
+				next = schedule.Earlier(next, t)
 			}
 		}
 	}
-	earliest(m.fed())
 	if !m.stranded.IsZero() {
-		earliest(m.stranded.Add(m.cfg.Patience))
+		next = schedule.Earlier(next, m.stranded.Add(m.cfg.Patience))
 	}
 	return next
 }
