@@ -9,7 +9,7 @@ ROUNDS  ?= 9
 
 # Tests of other programs' behaviour need these Debian packages: "command:package", "-:package" if it has no command.
 # `make test` as root installs what is missing.
-DEBIAN := nginx:nginx-light curl:curl ip:iproute2 wget:wget python3:python3 -:python3-requests gcc:gcc -:libc6-dev \
+DEBIAN := nginx:nginx-light curl:curl ip:iproute2 nft:nftables iptables:iptables wget:wget python3:python3 -:python3-requests gcc:gcc -:libc6-dev \
 	apache2:apache2-bin lighttpd:lighttpd -:lighttpd-mod-openssl aria2c:aria2 git:git -:python3-pip \
 	systemd-analyze:systemd promtool:prometheus
 

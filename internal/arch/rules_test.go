@@ -13,7 +13,7 @@ var rules = map[string]rule{
 	"cmd/tributary":     {imports: []string{"internal/cli"}},
 	"cmd/tributary-lab": {imports: []string{"*"}, later: true}, // a developers' tool, never in a package
 
-	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link"}},
+	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link", "internal/redirect"}},
 	"internal/control": {},
 	"internal/admin":   {imports: []string{"internal/engine"}},
 	"internal/doctor":  {imports: []string{"internal/config", "internal/link"}},
@@ -21,7 +21,7 @@ var rules = map[string]rule{
 	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
 		"internal/admin", "internal/config", "internal/control", "internal/demo", "internal/engine", "internal/estimate", "internal/health", "internal/link",
-		"internal/metrics", "internal/origin", "internal/peer", "internal/policy", "internal/proxy", "internal/schedule", "internal/segment",
+		"internal/metrics", "internal/origin", "internal/peer", "internal/policy", "internal/proxy", "internal/redirect", "internal/schedule", "internal/segment",
 		"internal/transfer",
 	}, later: true},
 	// transfer for the words in which engine.AttemptError says how an attempt ended.
@@ -36,9 +36,10 @@ var rules = map[string]rule{
 		"internal/estimate", "internal/health", "internal/link", "internal/schedule", "internal/segment", "internal/transfer",
 		"internal/origin/byterange",
 	}},
-	"internal/origin": {imports: []string{"internal/engine", "internal/link", "internal/segment", "internal/transfer"}},
-	"internal/link":   {},
-	"internal/peer":   {},
+	"internal/origin":   {imports: []string{"internal/engine", "internal/link", "internal/segment", "internal/transfer"}},
+	"internal/link":     {},
+	"internal/peer":     {},
+	"internal/redirect": {},
 	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.
 	"internal/origin/byterange": {imports: []string{"internal/segment"}},
 

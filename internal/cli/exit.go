@@ -57,9 +57,12 @@ func exitCode(err error) int {
 	var usage usageError
 	var signaled signaledError
 	var download *get.Error
+	var coded codedError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &coded):
+		return coded.code
 	case errors.Is(err, errUnfit):
 		return exitUnfit
 	case errors.As(err, &signaled):

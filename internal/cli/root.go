@@ -37,6 +37,8 @@ type app struct {
 	terminal bool
 	// outTerminal says that stdout is one.
 	outTerminal bool
+	// args are those of this run.
+	args []string
 	// proxy starts the proxy of the demo.
 	proxy demo.Proxy
 }
@@ -46,6 +48,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	started := false
 	root := a.root(&started)
 	root.SetArgs(args)
+	a.args = args
 	err := root.ExecuteContext(ctx)
 	if err != nil && !started { // cobra's own complaint about flags, arguments, or an unknown command
 		err = usageError{err}
@@ -82,7 +85,7 @@ func (a *app) root(started *bool) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetGlobalNormalizationFunc(normalize)
 	root.AddCommand(a.serveCommand(), a.getCommand(), a.linksCommand(), a.doctorCommand(), a.statusCommand(), a.configCommand(),
-		a.demoCommand(), a.manCommand(), a.versionCommand())
+		a.redirectCommand(), a.demoCommand(), a.manCommand(), a.versionCommand())
 	root.InitDefaultCompletionCmd()
 	a.complete(root)
 	return root

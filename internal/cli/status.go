@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -89,6 +91,9 @@ func (a *app) sockets(file, socket string) ([]string, error) {
 		return []string{cfg.Control}, nil
 	}
 	paths := []string{control.Path(a.getenv, os.Getuid(), os.TempDir())}
+	if uid, err := strconv.Atoi(a.getenv("SUDO_UID")); err == nil && os.Getuid() == 0 { // the proxy may be the user's own
+		paths = append(paths, filepath.Join("/run/user", strconv.Itoa(uid), "tributary", filepath.Base(control.System)))
+	}
 	if paths[0] != control.System {
 		paths = append(paths, control.System)
 	}

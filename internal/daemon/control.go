@@ -56,6 +56,8 @@ func (d *Daemon) controlHandler(listen net.Addr) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(d.status(listen, began)) // the client is gone
 	})
+	mux.HandleFunc("POST "+control.RedirectPath, d.redirected.give)
+	mux.HandleFunc("DELETE "+control.RedirectPath, d.redirected.take)
 	return mux
 }
 

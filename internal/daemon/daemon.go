@@ -38,10 +38,13 @@ type Daemon struct {
 	proxy   *proxy.Proxy
 	metrics *metrics.Metrics
 	own     listeners
+
+	redirected *redirection
 }
 
 func newDaemon(cfg config.Config, log *slog.Logger, source link.Source) *Daemon {
 	d := &Daemon{outward: newOutward(cfg, log, source)}
+	d.redirected = newRedirection(d)
 	d.reach.Allow, d.reach.DenyPrivate, d.reach.Own = cfg.Destinations(), cfg.DenyPrivate, d.own.has
 	return d
 }
@@ -62,7 +65,7 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 	saveMemory()
 	d := newDaemon(cfg, log, &link.Netlink{Options: options(cfg)})
 	d.reloads = reloads
-	if err := d.build(d.dialing(link.Device{}), version); err != nil {
+	if err := d.build(d.dialing(link.Device{Mark: d.redirected.mark.Load}), version); err != nil {
 		return err
 	}
 	checkFiles(log)
@@ -133,6 +136,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	}
 	var parts sync.WaitGroup
 	defer parts.Wait()
+	defer d.redirected.serving.Wait()
 	defer stop()
 
 	failed := make(chan error, 3)
@@ -194,7 +198,7 @@ func (d *Daemon) drain(servers []*http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	var all sync.WaitGroup
-	errs := make([]error, len(servers)+1)
+	errs := make([]error, len(servers)+2)
 	for i, s := range servers {
 		all.Go(func() {
 			if errs[i] = s.Shutdown(ctx); errs[i] != nil {
@@ -203,6 +207,7 @@ func (d *Daemon) drain(servers []*http.Server) error {
 		})
 	}
 	all.Go(func() { errs[len(servers)] = d.proxy.Shutdown(ctx) })
+	all.Go(func() { errs[len(servers)+1] = d.redirected.shutdown(ctx) })
 	all.Wait()
 	d.plain.Close()
 	d.pool.Close()

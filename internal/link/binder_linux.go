@@ -15,13 +15,23 @@ const userTimeout = 30 * time.Second
 
 // Device binds sockets to the link's interface with SO_BINDTODEVICE: they send and receive there only. It needs no
 // privilege on kernels >= 5.7, CAP_NET_RAW before.
-type Device struct{}
+type Device struct {
+	Mark func() uint32 // what sockets are marked with (SO_MARK), which needs CAP_NET_ADMIN; nil or 0 = they are not
+}
 
 // Control implements [Binder].
-func (Device) Control(l Link) func(network, address string, c syscall.RawConn) error {
+func (d Device) Control(l Link) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		var err error
-		if e := c.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), l.Name) }); e != nil {
+		e := c.Control(func(fd uintptr) {
+			if err = unix.BindToDevice(int(fd), l.Name); err != nil || d.Mark == nil {
+				return
+			}
+			if mark := d.Mark(); mark != 0 {
+				err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, int(mark))
+			}
+		})
+		if e != nil {
 			err = e
 		}
 		if err != nil {

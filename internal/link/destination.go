@@ -80,6 +80,15 @@ func private(a netip.Addr) bool { return a.IsPrivate() || siteLocal.Contains(a) 
 
 var siteLocal = netip.MustParsePrefix("fec0::/10")
 
+// NoDestinations returns the networks that Check denies to everybody, private ones apart: what redirects connections leaves
+// these alone.
+func NoDestinations() []netip.Prefix {
+	return append([]netip.Prefix{
+		netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("224.0.0.0/4"),
+		netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
+	}, deniedPrefixes[:]...)
+}
+
 // denied reports whether a is no destination for requests of others: the host itself, its links' neighbours by link-local
 // address, groups, and the addresses at which clouds give their machines credentials.
 func denied(a netip.Addr) bool {

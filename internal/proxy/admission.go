@@ -35,8 +35,9 @@ type user struct {
 
 // client is one connection of a client.
 type client struct {
-	local, remote netip.AddrPort
-	over          bool // beyond maxClients
+	local, remote netip.AddrPort // of the connection, as the client sees it
+	to            netip.AddrPort // where it was going before it was redirected; zero = it was not
+	over          bool           // beyond maxClients
 	ask           sync.Once
 	user          user
 	allowed       bool
@@ -76,7 +77,7 @@ func (x *exchange) admit() *failure {
 		return nil
 	}
 	c.ask.Do(func() { x.p.identify(c) })
-	x.user = c.user
+	x.user, x.to = c.user, c.to
 	switch {
 	case !c.allowed:
 		return forbidden("This proxy serves the user who started it, and root. The configuration can admit others: " +
@@ -93,6 +94,15 @@ func crowd(text string) *failure { return unavailable("connection_limit_reached"
 // machine reaches it (R185). Who comes from another machine is let in by the address that is listened on.
 func (p *Proxy) identify(c *client) {
 	c.user.uid = -1
+	if c.to.IsValid() { // by the rules of whoever redirects
+		c.allowed = true
+		if p.Owner != nil {
+			if uid, err := p.Owner(c.local, c.remote); err == nil {
+				c.user.uid = int64(uid)
+			}
+		}
+		return
+	}
 	if addr := c.remote.Addr().Unmap(); !addr.IsLoopback() {
 		c.user.addr, c.allowed = addr, true
 		return

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"net/textproto"
 	"strings"
 
@@ -20,7 +21,8 @@ type exchange struct {
 	rc     *http.ResponseController
 	r      *http.Request
 	user   user
-	upload *upload // the request's content, nil if there is none
+	to     netip.AddrPort // where the connection was going before it was redirected; zero = it was not
+	upload *upload        // the request's content, nil if there is none
 
 	interims  chan interim  // to the serving goroutine
 	settled   chan struct{} // closed when no interim answer is taken any more
@@ -62,6 +64,11 @@ func (x *exchange) forward() {
 		x.refuse(prohibited())
 		return
 	}
+	x.fetch(target)
+}
+
+// fetch gets the answer to a request and passes it on.
+func (x *exchange) fetch(target engine.Target) {
 	header := x.r.Header.Clone()
 	removeHopByHop(header)
 	if x.answerHere(header) {

@@ -98,6 +98,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case x.to.IsValid():
+		x.redirected(x.to)
 	case r.Method == http.MethodConnect:
 		x.connect()
 	case r.RequestURI[0] == '/':

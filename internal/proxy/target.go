@@ -89,14 +89,14 @@ func notInHost(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_'
 }
 
-// requestURL returns a URL that net/http writes as t.Path, byte for byte.
+// requestURL returns a URL that net/http dials as t.Addr and writes as t.Path, byte for byte.
 func requestURL(t engine.Target) *url.URL {
 	if strings.HasPrefix(t.Path, "//") {
 		// URL.RequestURI puts the scheme before an Opaque that begins so. As absolute-form, which every origin must accept
 		// (RFC 9112 section 3.2.2), the path keeps its bytes.
-		return &url.URL{Scheme: t.Scheme, Host: t.Host, Opaque: "//" + t.Host + t.Path}
+		return &url.URL{Scheme: t.Scheme, Host: t.Addr, Opaque: "//" + t.Host + t.Path}
 	}
-	return &url.URL{Scheme: t.Scheme, Host: t.Host, Opaque: t.Path}
+	return &url.URL{Scheme: t.Scheme, Host: t.Addr, Opaque: t.Path}
 }
 
 // own reports whether addr ("host:port") is one of our own listeners, as far as it shows before names are resolved (R15).

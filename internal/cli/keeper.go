@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+
+	"github.com/tributary-http/tributary/internal/control"
+	"github.com/tributary-http/tributary/internal/redirect"
+)
+
+// report is what the process that stays behind tells its parent, once.
+type report struct {
+	Text  string
+	Error string
+	Code  int
+}
+
+// codedError is an error of another process of ours.
+type codedError struct {
+	error
+	code int
+}
+
+// keepInBackground starts this command again as a process that stays, and returns when the rules are in force.
+func (a *app) keepInBackground(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	cmd := exec.Command(self, append(slices.Clone(a.args), "--foreground", "--report=3")...)
+	cmd.ExtraFiles = []*os.File{write}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	write.Close()
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { read.Close() })
+	defer stop()
+	var r report
+	if err := json.NewDecoder(read).Decode(&r); err != nil {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		return errors.Join(errors.New("the process that keeps the rules gave no answer"), cmd.Wait())
+	}
+	if r.Error != "" {
+		_ = cmd.Wait() // the error was told
+		return codedError{errors.New(r.Error), r.Code}
+	}
+	fmt.Fprintln(a.stdout, r.Text)
+	return cmd.Process.Release()
+}
+
+// keep puts the rules in force, says so, and removes them when the proxy ends or ctx does.
+func (a *app) keep(ctx context.Context, f redirectFlags, rules redirect.Rules, say func(string)) error {
+	paths, err := a.sockets(f.file, f.socket)
+	if err != nil {
+		return usageError{err}
+	}
+	client, _, err := connect(ctx, paths)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := client.Release(ctx); err != nil { // whoever keeps rules now
+		return err
+	}
+	lease, err := client.Redirect(ctx)
+	if err != nil {
+		return err
+	}
+	defer lease.Close()
+	warn, err := complete(&rules, lease.Redirect)
+	if err != nil {
+		return usageError{err}
+	}
+	change, cancel := context.WithTimeout(ctx, firewallTime)
+	in, err := redirect.On(change, rules)
+	cancel()
+	if err != nil {
+		return errors.Join(err, turnOff(lease.Port))
+	}
+	say(describe(in, rules) + warn)
+	over := make(chan struct{})
+	go func() { // ends with the lease, which is closed on return
+		lease.Ended()
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+	return turnOff(lease.Port)
+}
+
+// complete adds to the rules what the proxy says of itself.
+func complete(r *redirect.Rules, p control.Redirect) (warn string, err error) {
+	r.To, r.NoIPv6 = p.Port, !p.IPv6
+	wanted := slices.ContainsFunc(r.Users, func(u redirect.Users) bool { return u.First == u.Last && u.Has(p.UID) })
+	switch {
+	case wanted && !p.Marked:
+		return "", fmt.Errorf("the proxy runs as user %d and cannot mark its connections: they would come back to it. "+
+			"Leave that user away, or give the proxy CAP_NET_ADMIN", p.UID)
+	case !wanted:
+		r.Except = append(r.Except, redirect.Users{First: p.UID, Last: p.UID})
+		warn = fmt.Sprintf("\nuser %d is exempt, since the proxy runs as that user", p.UID)
+	}
+	if r.NoIPv6 {
+		warn += "\nonly IPv4: the proxy has no IPv6 address to listen on"
+	}
+	return warn, nil
+}
+
+// turnOff removes the rules, unless they lead to another port by now. It does so though everything else ends.
+func turnOff(port uint16) error {
+	ctx, cancel := context.WithTimeout(context.Background(), firewallTime)
+	defer cancel()
+	if in, err := redirect.Find(ctx); err == nil && in.By != "" && in.To != port {
+		return nil
+	}
+	return redirect.Off(ctx)
+}

@@ -1,0 +1,285 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+)
+
+// speakTime is how long a client may be silent before its server is taken for the one that speaks first (R162).
+const speakTime = 300 * time.Millisecond
+
+// Transparent serves connections that firewall rules redirect here from wherever their programs wanted to go
+// (proxy-rules.md R153 to R166). Those that begin with an HTTP request in origin-form are served as the proxy's requests
+// are, all others are tunnels over one link, their first bytes untouched. Whatever a request says of its host, the address
+// that is dialed is the one that the program dialed: what a name means is no business of the client's here (R158). The
+// rules decide whose connections come, so users are told apart but not refused.
+type Transparent struct {
+	p        *Proxy
+	original func(*net.TCPConn) (netip.AddrPort, error)
+	server   *http.Server
+	requests handoff
+	ctx      context.Context // of dials for tunnels
+	end      context.CancelFunc
+}
+
+// NewTransparent returns the server for p. Original tells where a connection was going before it was redirected; an
+// error means that it was not.
+func NewTransparent(p *Proxy, original func(*net.TCPConn) (netip.AddrPort, error)) *Transparent {
+	t := &Transparent{p: p, original: original, requests: handoff{conns: make(chan net.Conn), closed: make(chan struct{})}}
+	t.ctx, t.end = context.WithCancel(context.Background())
+	t.server = NewServer(p)
+	t.server.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {
+		ctx = p.accept(ctx, nc)
+		c := ctx.Value(clientKey{}).(*client)
+		if to, err := original(nc.(*net.TCPConn)); err == nil { // it was before, and the kernel does not forget
+			c.to, c.local = to, to
+		} else {
+			_ = nc.Close()
+		}
+		return ctx
+	}
+	return t
+}
+
+// Serve accepts connections of all listeners until Shutdown or a failure, closes the listeners and returns when what it
+// accepted has ended, or is the server's. The error is http.ErrServerClosed after Shutdown.
+func (t *Transparent) Serve(listeners ...net.Listener) error {
+	failed := make(chan error, len(listeners)+1)
+	var parts sync.WaitGroup
+	parts.Go(func() { failed <- t.server.Serve(&t.requests) })
+	for _, ln := range listeners {
+		t.requests.add(ln)
+		parts.Go(func() {
+			var conns sync.WaitGroup
+			defer conns.Wait()
+			failed <- t.accept(ln, &conns)
+		})
+	}
+	err := <-failed
+	t.requests.Close()
+	parts.Wait()
+	return err
+}
+
+func (t *Transparent) accept(ln net.Listener, conns *sync.WaitGroup) error {
+	for {
+		nc, err := ln.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return http.ErrServerClosed
+		case err != nil:
+			t.p.Log.Warn("a redirected connection was not accepted", "error", err)
+			select {
+			case <-time.After(10 * time.Millisecond): // out of descriptors: some will be free soon
+				continue
+			case <-t.ctx.Done():
+				return http.ErrServerClosed
+			}
+		}
+		tcp := nc.(*net.TCPConn)
+		if int(t.p.clients.Add(1))+t.p.Tunnels() > 2*maxClients {
+			t.p.clients.Add(-1)
+			resetConn(tcp)
+			continue
+		}
+		conns.Go(func() { t.serve(tcp) })
+	}
+}
+
+// serve finds out what a connection is.
+func (t *Transparent) serve(c *net.TCPConn) {
+	to, err := t.original(c)
+	if err != nil || t.p.Self != nil && t.p.Self(to) { // it was not redirected: someone connects to the port (R155)
+		t.p.Log.Debug("a connection that was not redirected is closed", "error", err)
+		t.p.clients.Add(-1)
+		_ = c.Close()
+		return
+	}
+	if speaksHTTP(c, speakTime) {
+		t.p.clients.Add(-1) // the server counts what it takes over
+		t.requests.give(c)
+		return
+	}
+	tun, ok := t.dial(c, to)
+	t.p.clients.Add(-1) // a tunnel counts as such
+	if !ok {
+		resetConn(c)
+		return
+	}
+	defer t.p.tunnels.remove(tun)
+	setKeepAlive(c)
+	ended := tun.run(c, nil, &t.p.buffers)
+	t.p.Log.Debug("tunnel ended", "link", tun.link, "bytes", tun.bytes.Load(), "reason", ended)
+}
+
+// dial begins the tunnel of a connection to where it was going.
+func (t *Transparent) dial(c *net.TCPConn, to netip.AddrPort) (*tunnel, bool) {
+	client := &client{local: to, to: to, remote: c.RemoteAddr().(*net.TCPAddr).AddrPort()}
+	t.p.identify(client)
+	if f := t.p.tunnels.room(client.user); f != nil {
+		return nil, false
+	}
+	origin, l, err := t.p.Plain.DialTunnel(t.ctx, to.String())
+	if err != nil {
+		t.p.Log.Debug("a redirected connection leads nowhere", "error", err)
+		return nil, false
+	}
+	setKeepAlive(origin)
+	tun, f := t.p.tunnels.add(origin, l.Name, client.user)
+	if f != nil {
+		_ = origin.Close()
+		return nil, false
+	}
+	return tun, true
+}
+
+// Shutdown takes no new connections and waits for requests until ctx ends; then it closes them. Tunnels are p.Shutdown's.
+func (t *Transparent) Shutdown(ctx context.Context) error {
+	t.requests.Close()
+	t.end()
+	err := t.server.Shutdown(ctx)
+	if err != nil {
+		t.server.Close()
+	}
+	return err
+}
+
+// handoff is a listener for connections that others accepted.
+type handoff struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+	mu     sync.Mutex
+	fronts []net.Listener // closed with it
+}
+
+func (h *handoff) add(ln net.Listener) {
+	h.mu.Lock()
+	h.fronts = append(h.fronts, ln)
+	h.mu.Unlock()
+	select {
+	case <-h.closed:
+		ln.Close()
+	default:
+	}
+}
+
+func (h *handoff) give(c net.Conn) {
+	select {
+	case h.conns <- c:
+	case <-h.closed:
+		c.Close()
+	}
+}
+
+// Accept implements net.Listener.
+func (h *handoff) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.conns:
+		return c, nil
+	case <-h.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (h *handoff) Close() error {
+	h.once.Do(func() { close(h.closed) })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var errs []error
+	for _, ln := range h.fronts {
+		errs = append(errs, ln.Close())
+	}
+	h.fronts = nil
+	return errors.Join(errs...)
+}
+
+// Addr implements net.Listener.
+func (h *handoff) Addr() net.Addr { return &net.TCPAddr{} }
+
+// verdict is what the first bytes of a connection say of it.
+type verdict uint8
+
+const (
+	unclear verdict = iota // more bytes are needed
+	isHTTP
+	isOther
+)
+
+// longestMethod is that of the registry, VERSION-CONTROL and UPDATEREDIRECTREF, and some more.
+const longestMethod = 20
+
+// judge tells whether bytes begin an HTTP/1 request in origin-form or asterisk-form, as clients send to origins. What is
+// meant for a proxy at the other end (absolute-form, CONNECT) and the preface of HTTP/2 (RFC 9113 section 3.4) is none.
+func judge(b []byte) verdict {
+	method, rest, whole := bytes.Cut(b, []byte(" "))
+	for _, c := range method {
+		if (c < 'A' || c > 'Z') && c != '-' {
+			return isOther
+		}
+	}
+	switch {
+	case len(method) > longestMethod, whole && len(method) == 0, whole && string(method) == "PRI":
+		return isOther
+	case !whole || len(rest) == 0:
+		return unclear
+	case rest[0] == '/', rest[0] == '*' && string(method) == http.MethodOptions:
+		return isHTTP
+	}
+	return isOther
+}
+
+// redirected serves a request on a redirected connection.
+func (x *exchange) redirected(to netip.AddrPort) {
+	if x.r.Method == http.MethodConnect {
+		x.refuse(badRequest("This connection leads to a web server, which makes no tunnels. Connect to the proxy itself for these."))
+		return
+	}
+	target, f := redirectedTarget(x.r, to)
+	if f != nil {
+		x.refuse(f)
+		return
+	}
+	r := *x.r
+	u := *x.r.URL
+	u.Scheme, u.Host = target.Scheme, target.Host // as in absolute-form
+	r.URL = &u
+	x.r = &r
+	x.fetch(target)
+}
+
+// redirectedTarget returns the target of a request whose connection was redirected: asked as the client asks, dialed where
+// the client dialed. Without a Host field the address is the authority (R161).
+func redirectedTarget(r *http.Request, to netip.AddrPort) (engine.Target, *failure) {
+	t := engine.Target{Scheme: "http", Host: r.Host, Addr: to.String(), Path: r.RequestURI}
+	if r.URL.IsAbs() { // a server must understand that, too (RFC 9112 section 3.2.2)
+		abs, f := parseTarget(r)
+		if f == nil && abs.Scheme != "http" {
+			f = badRequest("This connection is not encrypted, and the URL begins with https.")
+		}
+		if f != nil {
+			return engine.Target{}, f
+		}
+		t.Host, t.Path = abs.Host, abs.Path
+	}
+	if t.Host == "" {
+		t.Host = to.String()
+		if to.Port() == 80 {
+			t.Host = t.Host[:len(t.Host)-len(":80")]
+		}
+	}
+	if bytes.ContainsRune([]byte(t.Path), '#') {
+		return engine.Target{}, badRequest("The path has a fragment (#...), which is never sent.")
+	}
+	_, _, f := splitAuthority(t.Host)
+	return t, f
+}

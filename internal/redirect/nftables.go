@@ -1,0 +1,105 @@
+package redirect
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// table is the name of the table. Its family, inet, has chains of type nat since Linux 5.2.
+const table = "tributary_redirect"
+
+// nftables keeps the rules by nft(8).
+type nftables struct{ run runner }
+
+func (nftables) name() string { return "nftables" }
+
+// script is one transaction: the table is made, so that it can be deleted, and made anew.
+func (nftables) script(r Rules) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, "\t\t"+format+"\n", args...) }
+	fmt.Fprintf(&b, "table inet %[1]s\ndelete table inet %[1]s\ntable inet %[1]s {\n\tchain output {\n", table)
+	line("type nat hook output priority -100; policy accept;")
+	line("meta l4proto != tcp return")
+	if r.NoIPv6 {
+		line("meta nfproto ipv6 return")
+	}
+	line("meta mark %#x return", Mark)
+	line(`oifname "lo" return`)
+	if len(r.Except) > 0 {
+		line("meta skuid %s return", set(r.Except))
+	}
+	if len(r.Users) > 0 {
+		line("meta skuid != %s return", set(r.Users))
+	}
+	v4, v6 := families(r.Leave)
+	if len(v4) > 0 {
+		line("ip daddr %s return", set(v4))
+	}
+	if len(v6) > 0 {
+		line("ip6 daddr %s return", set(v6))
+	}
+	line("tcp dport %s redirect to :%d", set(r.Ports), r.To)
+	b.WriteString("\t}\n}\n")
+	return b.String()
+}
+
+func (n nftables) add(ctx context.Context, r Rules) (Installed, error) {
+	_, err := n.run(ctx, n.script(r), "nft", "-f", "-")
+	return Installed{n.name(), r.To, true, !r.NoIPv6}, err
+}
+
+func (n nftables) remove(ctx context.Context) error {
+	if in, err := n.find(ctx); err != nil || in.By == "" { // a kernel without nftables has no rules in it
+		return nil
+	}
+	_, err := n.run(ctx, "", "nft", "delete", "table", "inet", table)
+	return err
+}
+
+var nftTo = regexp.MustCompile(`redirect to :(\d+)`)
+
+func (n nftables) find(ctx context.Context) (Installed, error) {
+	all, err := n.run(ctx, "", "nft", "list", "tables", "inet")
+	if err != nil || !strings.Contains(all, table) {
+		return Installed{}, err
+	}
+	rules, err := n.run(ctx, "", "nft", "-n", "list", "table", "inet", table)
+	if err != nil {
+		return Installed{}, err
+	}
+	return Installed{n.name(), port(nftTo, rules), true, !strings.Contains(rules, "nfproto ipv6 return")}, nil
+}
+
+// port returns the port that a pattern finds, 0 if it finds none.
+func port(pattern *regexp.Regexp, text string) uint16 {
+	m := pattern.FindStringSubmatch(text)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.ParseUint(m[1], 10, 16) // 0 as well
+	return uint16(n)
+}
+
+// set writes an anonymous set.
+func set[T any](all []T) string {
+	var parts []string
+	for _, x := range all {
+		parts = append(parts, fmt.Sprint(x))
+	}
+	return "{ " + strings.Join(parts, ", ") + " }"
+}
+
+func families(all []netip.Prefix) (v4, v6 []netip.Prefix) {
+	for _, p := range all {
+		if p.Addr().Is4() {
+			v4 = append(v4, p)
+		} else {
+			v6 = append(v6, p)
+		}
+	}
+	return v4, v6
+}
