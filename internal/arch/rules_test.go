@@ -20,7 +20,7 @@ var rules = map[string]rule{
 	"internal/config":  {imports: []string{"internal/schedule"}}, // for the names
 	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
-		"internal/admin", "internal/config", "internal/control", "internal/demo", "internal/engine", "internal/estimate", "internal/health", "internal/link",
+		"internal/admin", "internal/config", "internal/control", "internal/demo", "internal/engine", "internal/estimate", "internal/health", "internal/link", "internal/link/host",
 		"internal/metrics", "internal/origin", "internal/peer", "internal/policy", "internal/proxy", "internal/redirect", "internal/schedule", "internal/segment",
 		"internal/transfer",
 	}, later: true},
@@ -36,10 +36,13 @@ var rules = map[string]rule{
 		"internal/estimate", "internal/health", "internal/link", "internal/schedule", "internal/segment", "internal/transfer",
 		"internal/origin/byterange",
 	}},
-	"internal/origin":   {imports: []string{"internal/engine", "internal/link", "internal/segment", "internal/transfer"}},
-	"internal/link":     {},
-	"internal/peer":     {},
-	"internal/redirect": {},
+	"internal/origin": {imports: []string{"internal/engine", "internal/link", "internal/segment", "internal/transfer"}},
+	"internal/link":   {},
+
+	"internal/link/host":          {imports: []string{"internal/link"}},
+	"internal/link/host/hosttest": {},
+	"internal/peer":               {},
+	"internal/redirect":           {},
 	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.
 	"internal/origin/byterange": {imports: []string{"internal/segment"}},
 
@@ -54,8 +57,8 @@ var rules = map[string]rule{
 		"internal/estimate", "internal/health", "internal/schedule", "internal/segment", "internal/transfer",
 	}},
 
-	"internal/lab":  {imports: []string{"*"}},            // tests of the whole live there
-	"internal/e2e":  {imports: []string{"internal/lab"}}, // knows the product only as a program
+	"internal/lab":  {imports: []string{"*"}},                                           // tests of the whole live there
+	"internal/e2e":  {imports: []string{"internal/lab", "internal/link/host/hosttest"}}, // knows the product only as a program
 	"internal/arch": {},
 	"deploy":        {imports: []string{"internal/config", "internal/engine", "internal/metrics"}}, // files; its tests hold them against the program
 }

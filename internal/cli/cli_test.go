@@ -93,6 +93,10 @@ func TestUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"serv", `unknown command "serv"`},
 		{"serve now", `unknown command "now"`},
+		{"redirect on --port 0", "--port 0"},
+		{"redirect on --port 65536", "--port 65536"},
+		{"redirect on --user no-such-user", "--user"},
+		{"redirect on --except 5-4", "--except"},
 		{"serve --lisen x", "unknown flag: --lisen"},
 		{"serve --listen 0.0.0.0:8080", "allow_remote = true"},
 		{"serve --scheduler best --log-level loud", "--scheduler: "},

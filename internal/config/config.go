@@ -35,6 +35,10 @@ type Config struct {
 	// that is skipped otherwise (tunnel, bridge, ...). The flag is --link: in TOML that key belongs to the tables.
 	Links []string `toml:"links"`
 
+	// HostSocket is the Unix socket of an app that owns the networks, "@name" for an abstract one: it says which links there
+	// are, binds sockets and resolves names (docs/HOST.md). "" = Tributary does that itself.
+	HostSocket string `toml:"host_socket"`
+
 	// Scheduler is the name of the algorithm that divides a transfer among links: see Schedulers.
 	Scheduler string `toml:"scheduler"`
 	// Alg3 chooses the variant of scheduler alg3: "guarded", or "literal" for the formulas as published.

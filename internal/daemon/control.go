@@ -49,8 +49,7 @@ func (d *Daemon) listenControl() (net.Listener, error) {
 }
 
 // controlHandler answers on the control socket.
-func (d *Daemon) controlHandler(listen net.Addr) http.Handler {
-	began := time.Now()
+func (d *Daemon) controlHandler(listen net.Addr, began time.Time) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+control.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/admin"
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/control"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/metrics"
@@ -22,8 +23,12 @@ import (
 	"github.com/tributary-http/tributary/internal/proxy"
 )
 
-// drainTime is how long running requests may go on after the first signal; a second one ends the process at once.
-const drainTime = 10 * time.Minute
+// drainTime is how long running requests may go on after the first signal; a second one ends the process at once. Without
+// the host that owns the networks nothing can go on for long.
+const (
+	drainTime       = 10 * time.Minute
+	hostedDrainTime = 5 * time.Second
+)
 
 // dialFunc connects over one link and no other.
 type dialFunc = func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error)
@@ -40,10 +45,12 @@ type Daemon struct {
 	own     listeners
 
 	redirected *redirection
+	hosted     *hosted       // nil = this process sees to the links itself
+	drainTime  time.Duration // how long running requests may go on at the end
 }
 
 func newDaemon(cfg config.Config, log *slog.Logger, source link.Source) *Daemon {
-	d := &Daemon{outward: newOutward(cfg, log, source)}
+	d := &Daemon{outward: newOutward(cfg, log, source), drainTime: drainTime}
 	d.redirected = newRedirection(d)
 	d.reach.Allow, d.reach.DenyPrivate, d.reach.Own = cfg.Destinations(), cfg.DenyPrivate, d.own.has
 	return d
@@ -63,6 +70,9 @@ func saveMemory() {
 // Run serves until ctx is cancelled, then lets running requests end. It tells systemd about it (Type=notify-reload). An error of listening is a *net.OpError.
 func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
 	saveMemory()
+	if cfg.HostSocket != "" {
+		return runHosted(ctx, cfg, version, log, reloads)
+	}
 	d := newDaemon(cfg, log, &link.Netlink{Options: options(cfg)})
 	d.reloads = reloads
 	if err := d.build(d.dialing(link.Device{Mark: d.redirected.mark.Load}), version); err != nil {
@@ -77,7 +87,11 @@ func (d *Daemon) build(dial dialFunc, version string) error {
 	d.version = version
 	// Metrics read the engine's status, and the engine tells metrics its events.
 	d.metrics = metrics.New(version, func() engine.Status { return d.engine.Status() })
-	if err := d.connect(dial, nil, d.linkDown, d.metrics, &d.tally, newJournal(d.log)); err != nil {
+	see := []engine.Observer{d.metrics, &d.tally, newJournal(d.log)}
+	if d.hosted != nil {
+		see = append(see, d.hosted)
+	}
+	if err := d.connect(dial, nil, d.linkDown, see...); err != nil {
 		return err
 	}
 	users, err := d.cfg.Users(os.Getuid())
@@ -139,6 +153,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	defer d.redirected.serving.Wait()
 	defer stop()
 
+	began := time.Now()
 	failed := make(chan error, 3)
 	front := proxy.NewServer(d.proxy)
 	parts.Go(func() { failed <- front.Serve(ln) })
@@ -150,9 +165,12 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		servers = append(servers, back)
 	}
 	if ctl != nil {
-		status := &http.Server{Handler: d.controlHandler(ln.Addr()), ReadHeaderTimeout: 10 * time.Second}
+		status := &http.Server{Handler: d.controlHandler(ln.Addr(), began), ReadHeaderTimeout: 10 * time.Second}
 		parts.Go(func() { failed <- status.Serve(ctl) })
 		defer status.Close() // to the end: a drain can be watched
+	}
+	if d.hosted != nil {
+		parts.Go(func() { d.hosted.attend(ctx, func() control.Status { return d.status(ln.Addr(), began) }) })
 	}
 	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "scheduler", d.cfg.Scheduler)
 	if ready != nil {
@@ -195,7 +213,7 @@ func (all observers) Observe(e engine.Event) {
 
 // drain lets running requests and tunnels end.
 func (d *Daemon) drain(servers []*http.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	ctx, cancel := context.WithTimeout(context.Background(), d.drainTime)
 	defer cancel()
 	var all sync.WaitGroup
 	errs := make([]error, len(servers)+2)

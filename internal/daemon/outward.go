@@ -30,7 +30,8 @@ type outward struct {
 	found  chan struct{} // closed by follow when there is a link to use
 
 	live       atomic.Pointer[config.Config]
-	binder     link.Binder // nil = the dial function does not come from dialer
+	names      func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // the host's; nil = DNS servers are asked
+	binder     link.Binder                                                               // nil = the dial function does not come from dialer
 	dials      atomic.Pointer[link.Dialer]
 	reconsider chan struct{} // live is another: follow looks again at what it has
 }
@@ -54,7 +55,7 @@ func (o *outward) dialing(b link.Binder) dialFunc {
 // dialer returns what all connections to origins are made with: it goes where reach allows.
 func (o *outward) dialer(b link.Binder) *link.Dialer {
 	cfg := o.live.Load()
-	resolver := &link.Resolver{Binder: b, AllLinksAllowed: len(cfg.Links) == 0 && !anyDisabled(*cfg)}
+	resolver := &link.Resolver{Binder: b, AllLinksAllowed: len(cfg.Links) == 0 && !anyDisabled(*cfg), Names: o.names}
 	return &link.Dialer{Binder: b, Resolver: resolver, Allow: o.reach.Check, Rates: &o.rates}
 }
 

@@ -134,8 +134,9 @@ func testRedirect(t *testing.T, firewall string) {
 		args []string
 	}{
 		"R154 R159 R166 IPv4": {o.URL, nil},
-		"R154 IPv6": {fmt.Sprintf("http://[%s]/%s", lab.OriginAddr6, o.Size), nil},
+		"R154 IPv6":           {fmt.Sprintf("http://[%s]/%s", lab.OriginAddr6, o.Size), nil},
 		"R158 the host field names another server": {o.URL, []string{"-H", "Host: 192.0.2.1"}},
+		"R159 the host field is a name":            {o.URL, []string{"-H", "Host: elsewhere.lab"}},
 	} {
 		before := map[string]int64{}
 		for _, l := range r.lab.LinkNames() {
@@ -147,6 +148,9 @@ func testRedirect(t *testing.T, firewall string) {
 				t.Errorf("%s: %s carried %d bytes of %d", name, l, n-before[l], o.Size)
 			}
 		}
+	}
+	if asked := r.dns.Queries(); len(asked) > 0 {
+		t.Errorf("R159: names were asked for: %v", asked)
 	}
 	// What the proxy's own user does is left alone: a proxy without a mark would serve itself.
 	before := r.metrics().Received("wifi")

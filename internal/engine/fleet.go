@@ -183,7 +183,7 @@ func moved(before, now link.Link) bool {
 			return true
 		}
 	}
-	return before.Index != now.Index
+	return before.Index != now.Index || before.Handle != now.Handle
 }
 
 // join adds a transfer and returns the state of every link, in the order of their numbers.

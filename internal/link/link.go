@@ -9,10 +9,11 @@ import (
 // Link is one usable way out of the device: an interface with addresses, DNS servers and a cost. It is a value; a
 // change of the interface makes a new one with the same Name.
 type Link struct {
-	Name  string       // interface name: the link's stable ID
-	Index int          // kernel interface index, 0 if the link is no kernel interface
-	Kind  string       // "wifi", "ethernet", "cellular", "tunnel", ... as far as it is known
-	Addrs []netip.Addr // usable source addresses, both families
+	Name   string       // interface name: the link's stable ID
+	Index  int          // kernel interface index, 0 if the link is no kernel interface
+	Handle uint64       // what a host app knows the network by (package host), 0 without one
+	Kind   string       // "wifi", "ethernet", "cellular", "tunnel", ... as far as it is known
+	Addrs  []netip.Addr // usable source addresses, both families
 	// Prefixes are the networks that its addresses are in: what is reached without a router.
 	Prefixes []netip.Prefix
 	DNS      []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
@@ -39,9 +40,12 @@ func (l Link) Addr(six bool) (netip.Addr, bool) {
 
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
-	return l.Name == o.Name && l.Index == o.Index && l.Kind == o.Kind && l.Metered == o.Metered &&
+	return l.Name == o.Name && l.same(o) && l.Kind == o.Kind && l.Metered == o.Metered &&
 		l.Metric == o.Metric && l.SourceRouted == o.SourceRouted && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
 		slices.Equal(l.DNS, o.DNS)
 }
+
+// same reports whether two links of one name are the same interface and the same network of the host.
+func (l Link) same(o Link) bool { return l.Index == o.Index && l.Handle == o.Handle }
 
 func equalLinks(a, b []Link) bool { return slices.EqualFunc(a, b, Link.Equal) }

@@ -26,6 +26,9 @@ type Resolver struct {
 	Binder Binder
 	// AllLinksAllowed permits asking a local stub resolver, which chooses its link itself, where no other server is known.
 	AllLinksAllowed bool
+	// Names, if not nil, is asked instead of DNS servers: it returns the addresses of a name over a link, both families, none
+	// if the name does not exist.
+	Names func(ctx context.Context, l Link, name string) ([]netip.Addr, error)
 
 	files []string // instead of systemFiles, for tests
 
@@ -88,7 +91,7 @@ func (r *Resolver) memory(l Link) *memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.links[l.Name]
-	if m == nil || m.link.Index != l.Index || !slices.Equal(m.link.Addrs, l.Addrs) || !slices.Equal(m.link.DNS, l.DNS) {
+	if m == nil || !m.link.same(l) || !slices.Equal(m.link.Addrs, l.Addrs) || !slices.Equal(m.link.DNS, l.DNS) {
 		if r.links == nil || m == nil && len(r.links) >= maxLinks {
 			r.links = map[string]*memory{}
 		}
@@ -107,6 +110,10 @@ type reply struct {
 
 // ask asks the servers of l until one answers; all that it started is gone when it returns.
 func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, name string) ([]netip.Addr, error) {
+	if r.Names != nil {
+		addrs, err := r.Names(ctx, l, name)
+		return only(f, addrs...), err
+	}
 	from, err := r.Servers(l)
 	if err != nil {
 		return nil, err

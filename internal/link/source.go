@@ -21,18 +21,18 @@ type Changes struct {
 	Changed        []Link // as they are now
 }
 
-// Diff compares two snapshots by name. A link whose kernel index differs is another interface with the same name: it is
+// Diff compares two snapshots by name. A link whose kernel index or handle differs is another one with the same name: it is
 // both removed and added.
 func Diff(before, now []Link) Changes {
 	var c Changes
 	for _, b := range before {
-		if n, ok := find(now, b.Name); !ok || n.Index != b.Index {
+		if n, ok := find(now, b.Name); !ok || !n.same(b) {
 			c.Removed = append(c.Removed, b)
 		}
 	}
 	for _, n := range now {
 		switch b, ok := find(before, n.Name); {
-		case !ok || b.Index != n.Index:
+		case !ok || !b.same(n):
 			c.Added = append(c.Added, n)
 		case !b.Equal(n):
 			c.Changed = append(c.Changed, n)
@@ -47,7 +47,7 @@ func losses(shown, now []Link) []Link {
 	left := make([]Link, 0, len(shown))
 	for _, s := range shown {
 		n, ok := find(now, s.Name)
-		if !ok || n.Index != s.Index {
+		if !ok || !n.same(s) {
 			continue
 		}
 		addrs := slices.DeleteFunc(slices.Clone(s.Addrs), func(a netip.Addr) bool { return !slices.Contains(n.Addrs, a) })

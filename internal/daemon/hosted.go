@@ -1,0 +1,114 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/control"
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/link/host"
+)
+
+const (
+	greeting = 5 * time.Second  // for the host to answer at the start
+	linger   = 30 * time.Second // that mobile data is kept after the last transfer: the next one may follow
+	telling  = time.Second      // between two statuses for the host, while there are transfers
+)
+
+// hosted keeps a host informed: whether mobile data is wanted, and what goes on. It is an engine.Observer.
+type hosted struct {
+	host    *host.Host
+	started chan struct{} // a transfer has begun
+}
+
+// runHosted is Run with the networks of a host.
+func runHosted(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
+	dial, cancel := context.WithTimeout(ctx, greeting)
+	h, err := host.Dial(dial, cfg.HostSocket, log)
+	cancel()
+	if err != nil {
+		return fmt.Errorf("%w: it is the app that starts tributary in this mode", err)
+	}
+	defer h.Close()
+	d := newDaemon(cfg, log, h)
+	d.reloads, d.drainTime = reloads, hostedDrainTime
+	d.hosted = &hosted{h, make(chan struct{}, 1)}
+	d.names = h.Lookup
+	if err := d.build(d.dialing(h), version); err != nil {
+		return err
+	}
+	ctx, cancel = context.WithCancel(ctx)
+	defer cancel()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-h.Gone():
+			log.Info("the app that owns the networks is gone")
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err = d.serve(ctx, nil)
+	cancel()
+	<-watched
+	return err
+}
+
+// Observe implements engine.Observer.
+func (h *hosted) Observe(e engine.Event) {
+	if e.Kind == engine.EventTransferStarted {
+		select {
+		case h.started <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// attend asks for mobile data while there are transfers, and tells the host about them, until ctx ends.
+func (h *hosted) attend(ctx context.Context, status func() control.Status) {
+	h.host.Tell(status())
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.started:
+		}
+		h.host.Want(true)
+		if !h.during(ctx, status) {
+			return
+		}
+		h.host.Want(false)
+	}
+}
+
+// during tells the host what goes on until no transfer has run for a while; false = ctx has ended.
+func (h *hosted) during(ctx context.Context, status func() control.Status) bool {
+	tick := time.NewTicker(telling)
+	defer tick.Stop()
+	last := time.Now() // that there was a transfer
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-h.started:
+			last = time.Now()
+			continue
+		case now := <-tick.C:
+			s := status()
+			busy := len(s.Transfers) > 0
+			if busy || now.Sub(last) < 2*telling { // the end, too
+				h.host.Tell(s)
+			}
+			if busy {
+				last = now
+			}
+			if now.Sub(last) >= linger {
+				return true
+			}
+		}
+	}
+}

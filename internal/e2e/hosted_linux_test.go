@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/lab"
+	"github.com/tributary-http/tributary/internal/link/host/hosttest"
+)
+
+// appUser is the user ID of an app: it has no capability, and the routing rules give it no link.
+const appUser = 10123
+
+// firstNet is the netId of the first link; the others follow.
+const firstNet = 100
+
+// android gives the client namespace the routing rules of Android's netd: what carries no mark goes out over the first link,
+// what carries a network's mark over that network, and interfaces can be bound to by root only.
+func (r *rig) android() {
+	r.Helper()
+	ip := func(args ...string) {
+		r.Helper()
+		r.ok(r.client("ip", args...))
+	}
+	for i, l := range r.lab.Links() {
+		table := fmt.Sprint(1000 + l.Index)
+		for _, family := range []struct{ option, own string }{{"-4", l.Addr().String()}, {"-6", l.Addr6().String()}} {
+			ip(family.option, "route", "del", "default", "dev", l.Name)
+			ip(family.option, "rule", "del", "from", family.own)
+			ip(family.option, "rule", "add", "pref", "11000", "iif", "lo", "oif", l.Name, "uidrange", "0-0", "lookup", table)
+			ip(family.option, "rule", "add", "pref", "16000", "fwmark", fmt.Sprintf("%#x/0x1ffff", 0x10000|firstNet+i), "iif", "lo", "lookup", table)
+			ip(family.option, "rule", "add", "pref", "17000", "iif", "lo", "oif", l.Name, "lookup", table)
+			if i == 0 {
+				ip(family.option, "rule", "add", "pref", "31000", "fwmark", "0/0xffff", "iif", "lo", "lookup", table)
+			}
+		}
+	}
+	ip("-4", "rule", "add", "pref", "32000", "unreachable")
+	ip("-6", "rule", "add", "pref", "32000", "unreachable")
+}
+
+// phone is a host app with the links of a lab.
+type phone struct {
+	*hosttest.App
+	r       *rig
+	refuse  atomic.Pointer[string] // the name of a link that may not be used
+	looked  chan string            // "name over link"
+	wanted  chan bool              // mobile data
+	updates atomic.Int64           // statuses
+}
+
+// newPhone starts the program under an app.
+func newPhone(r *rig, links ...string) *phone {
+	r.Helper()
+	p := &phone{App: &hosttest.App{}, r: r, looked: make(chan string, 64), wanted: make(chan bool, 64)}
+	p.Bind = func(handle uint64, fd int) unix.Errno {
+		name := r.lab.LinkNames()[handle-firstNet]
+		if no := p.refuse.Load(); no != nil && *no == name {
+			return unix.EPERM
+		}
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, int(0x30000|handle)); err != nil {
+			r.Errorf("mark a socket of the program: %v", err)
+			return unix.EINVAL
+		}
+		return 0
+	}
+	dir, err := os.MkdirTemp(r.lab.Dir, "app-")
+	if err != nil {
+		r.Fatal(err)
+	}
+	p.Listen(r, filepath.Join(dir, "socket"))
+	for _, path := range []string{dir, p.Path} {
+		if err := os.Chown(path, appUser, appUser); err != nil {
+			r.Fatal(err)
+		}
+	}
+	go p.answer()
+	r.options.UID = appUser
+	r.options.Args = append(r.options.Args, "--host-socket", p.Path)
+	r.serve()
+	p.show(links...)
+	r.until("the links are used", func() bool { return strings.Count(r.proxy.Said(), "link found") >= len(links) })
+	return p
+}
+
+// answer does what the program asks for.
+func (p *phone) answer() {
+	for m := range p.Heard {
+		switch m["type"] {
+		case "resolve":
+			handle := uint64(m["handle"].(float64))
+			p.looked <- fmt.Sprintf("%s over %s", m["name"], p.r.lab.LinkNames()[handle-firstNet])
+			if m["name"] == lab.OriginName {
+				p.Say(`{"type":"resolved","id":%v,"addrs":["%s"]}`, m["id"], lab.OriginAddr)
+			} else {
+				p.Say(`{"type":"resolved","id":%v,"error":"not_found"}`, m["id"])
+			}
+		case "want":
+			p.wanted <- m["cellular"].(bool)
+		case "status":
+			p.updates.Add(1)
+		}
+	}
+}
+
+// show tells the program which links there are.
+func (p *phone) show(names ...string) {
+	var all []string
+	for _, name := range names {
+		l := p.r.lab.Link(name)
+		all = append(all, fmt.Sprintf(`{"name":%q,"handle":%d,"kind":"wifi","addrs":["%s","%s"],"validated":true}`,
+			name, firstNet+l.Index-1, netip.PrefixFrom(l.Addr(), 24), netip.PrefixFrom(l.Addr6(), 64)))
+	}
+	p.Say(`{"type":"links","links":[%s]}`, strings.Join(all, ","))
+}
+
+// TestHosted runs the program as an app's child: without any capability, under the routing rules of a phone.
+func TestHosted(t *testing.T) {
+	sc := quick()
+	sc.Links = append(sc.Links, lab.Symmetric("other", 40*lab.Mbit, 30*time.Millisecond))
+	r := newRig(t, sc, lab.NginxOptions{})
+	r.android()
+	o := r.object(5_000_000)
+	p := newPhone(r, "wifi", "lte")
+	size := int64(o.Size)
+	used := func(f func()) map[string]int64 {
+		t.Helper()
+		before, after := map[string]int64{}, map[string]int64{}
+		for _, l := range r.lab.LinkNames() {
+			_, before[l] = r.carried(l)
+		}
+		f()
+		r.settle()
+		for _, l := range r.lab.LinkNames() {
+			_, n := r.carried(l)
+			after[l] = n - before[l]
+		}
+		return after
+	}
+
+	n := used(func() { r.download(r.nginx.NamedURL(o), o) })
+	if n["wifi"] < size/5 || n["lte"] < size/5 || n["other"] != 0 {
+		t.Errorf("both links: carried %v of %d", n, size)
+	}
+	asked := map[string]bool{}
+	for len(p.looked) > 0 {
+		asked[<-p.looked] = true
+	}
+	if !asked[lab.OriginName+" over wifi"] || !asked[lab.OriginName+" over lte"] || len(asked) != 2 || len(r.dns.Queries()) > 0 {
+		t.Errorf("names: the app was asked for %v, the name server for %v", asked, r.dns.Queries())
+	}
+	select {
+	case want := <-p.wanted:
+		if !want {
+			t.Error("mobile data is not wanted")
+		}
+	case <-r.ctx.Done():
+		t.Error("mobile data is never asked for")
+	}
+	if p.updates.Load() == 0 {
+		t.Error("no status came")
+	}
+	if c := r.curl("http://nowhere.lab/"); !strings.Contains(string(c.body), "host name") {
+		t.Errorf("a name that does not exist: %q", c.body)
+	}
+
+	lte := "lte"
+	p.refuse.Store(&lte)
+	n = used(func() { r.download(r.nginx.NamedURL(o), o) })
+	// What connections of the first download are kept, an app cannot take back.
+	if n["wifi"] < size/2 || n["other"] != 0 {
+		t.Errorf("lte is refused: carried %v of %d", n, size)
+	}
+	p.refuse.Store(nil)
+
+	p.show("wifi")
+	r.until("lte is lost", func() bool { return strings.Contains(r.proxy.Said(), "link lost") })
+	n = used(func() { r.download(r.nginx.NamedURL(o), o) })
+	if n["wifi"] < size || n["lte"] != 0 || n["other"] != 0 {
+		t.Errorf("wifi alone: carried %v of %d", n, size)
+	}
+
+	r.stopped = true
+	p.HangUp()
+	if code, err := r.proxy.Wait(r.ctx); code != 0 || err != nil {
+		t.Errorf("without its host it ends with code %d, %v", code, err)
+	}
+}

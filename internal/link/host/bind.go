@@ -1,0 +1,101 @@
+package host
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// bindRequest asks for a socket to be bound to a network.
+type bindRequest struct {
+	handle uint64
+	fd     int
+	answer chan<- error // has room for one
+}
+
+// refusal is why the host did not bind a socket. It is no syscall.Errno itself: what that would mean of this process, it
+// does not mean of the host.
+type refusal struct{ errno unix.Errno }
+
+func (r refusal) Error() string {
+	switch r.errno {
+	case unix.EPERM, unix.EACCES:
+		return "the app may not use this network: a VPN that lets no app around it is on, or data is restricted"
+	case unix.ENONET, unix.ENETDOWN, unix.ENODEV:
+		return "the network is gone"
+	}
+	return "the app could not do it: " + r.errno.Error()
+}
+
+// loopback is the one device that belongs to no network: what is allowed there by name needs no host.
+const loopback = "lo"
+
+// Control implements link.Binder: the socket is passed to the host before it is connected.
+func (h *Host) Control(l link.Link) func(network, address string, c syscall.RawConn) error {
+	return func(_, _ string, c syscall.RawConn) error {
+		if l.Name == loopback {
+			return nil
+		}
+		var err error
+		if e := c.Control(func(fd uintptr) { err = h.bind(l.Handle, int(fd)) }); e != nil {
+			err = e
+		}
+		if err != nil {
+			return &link.BindError{Link: l.Name, Err: err}
+		}
+		return nil
+	}
+}
+
+func (h *Host) bind(handle uint64, fd int) error {
+	answer := make(chan error, 1)
+	select {
+	case h.sock <- bindRequest{handle, fd, answer}:
+		return <-answer
+	case <-h.gone:
+		return ErrGone
+	}
+}
+
+// serveBinds passes sockets, one after the other: about a tenth of a millisecond each.
+func (h *Host) serveBinds() {
+	defer h.end()
+	for {
+		select {
+		case <-h.gone:
+			return
+		case r := <-h.sock:
+			errno, err := h.pass(r)
+			switch {
+			case err != nil:
+				r.answer <- errors.Join(ErrGone, err)
+				return
+			case errno != 0:
+				r.answer <- refusal{errno}
+			default:
+				r.answer <- nil
+			}
+		}
+	}
+}
+
+// pass sends one socket and waits for what the host says of it. An error means that the host is gone.
+func (h *Host) pass(r bindRequest) (unix.Errno, error) {
+	_ = h.binds.SetDeadline(time.Now().Add(patience))
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], r.handle)
+	if _, _, err := h.binds.WriteMsgUnix(b[:], unix.UnixRights(r.fd), nil); err != nil {
+		return 0, fmt.Errorf("pass a socket: %w", err)
+	}
+	if _, err := io.ReadFull(h.binds, b[:4]); err != nil {
+		return 0, fmt.Errorf("wait for a socket to be bound: %w", err)
+	}
+	return unix.Errno(binary.BigEndian.Uint32(b[:4])), nil
+}

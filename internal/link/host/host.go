@@ -1,0 +1,251 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// ErrGone says that the host is gone: there are no links without it.
+var ErrGone = errors.New("the app that owns the networks is gone")
+
+const (
+	patience = 5 * time.Second // for the host's answers about sockets, and for what is said to it to be read
+	unread   = 64              // messages to the host that may wait
+	asked    = 256             // questions about names that may be open
+)
+
+// Host is the program that owns the networks. Make it with Dial.
+type Host struct {
+	log    *slog.Logger
+	links  *link.Static
+	events *net.UnixConn
+	binds  *net.UnixConn
+	out    chan []byte      // lines to the writer
+	sock   chan bindRequest // to the goroutine of binds
+	gone   chan struct{}    // closed when the host is gone or says stop
+	parts  sync.WaitGroup
+	once   sync.Once
+
+	mu        sync.Mutex
+	lastID    uint64
+	questions map[uint64]chan<- heard
+	battery   *Battery
+}
+
+// Dial connects to the host that listens at path, "@name" for an abstract one. ctx bounds the wait for its greeting.
+func Dial(ctx context.Context, path string, log *slog.Logger) (*Host, error) {
+	h := &Host{
+		log: log, links: link.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
+		gone: make(chan struct{}), questions: map[uint64]chan<- heard{},
+	}
+	var err error
+	if h.events, err = open(ctx, path, channelEvents); err == nil {
+		h.binds, err = open(ctx, path, channelBind)
+	}
+	if err != nil {
+		if h.events != nil {
+			h.events.Close()
+		}
+		return nil, fmt.Errorf("host socket %s: %w", path, err)
+	}
+	lines := bufio.NewScanner(h.events)
+	lines.Buffer(make([]byte, 0, 4<<10), maxLine)
+	if err := greeted(ctx, h.events, lines); err != nil {
+		h.events.Close()
+		h.binds.Close()
+		return nil, fmt.Errorf("host socket %s: %w", path, err)
+	}
+	h.parts.Go(func() { h.read(lines) })
+	h.parts.Go(h.write)
+	h.parts.Go(h.serveBinds)
+	return h, nil
+}
+
+// open makes one connection and says what it is for.
+func open(ctx context.Context, path, channel string) (*net.UnixConn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	line, _ := json.Marshal(hello{"hello", Version, channel}) // cannot fail
+	if _, err := c.Write(append(line, '\n')); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c.(*net.UnixConn), nil
+}
+
+// greeted waits for the host's hello.
+func greeted(ctx context.Context, c net.Conn, lines *bufio.Scanner) error {
+	stop := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var it hello
+	switch {
+	case !lines.Scan():
+		return errors.Join(errors.New("the app does not greet"), lines.Err())
+	case json.Unmarshal(lines.Bytes(), &it) != nil || it.Type != "hello":
+		return errors.New("the app does not begin with a hello")
+	case it.Version != Version:
+		return fmt.Errorf("the app speaks version %d of the protocol, this program version %d: use those of one release", it.Version, Version)
+	}
+	return nil
+}
+
+// Watch implements link.Source.
+func (h *Host) Watch(ctx context.Context) (<-chan []link.Link, error) { return h.links.Watch(ctx) }
+
+// Gone is closed when the host is gone, or wants the program to stop.
+func (h *Host) Gone() <-chan struct{} { return h.gone }
+
+// Close hangs up and waits for everything to end.
+func (h *Host) Close() {
+	h.end()
+	h.parts.Wait()
+}
+
+// end makes every goroutine end.
+func (h *Host) end() {
+	h.once.Do(func() {
+		close(h.gone)
+		h.events.Close()
+		h.binds.Close()
+		h.links.Set()
+	})
+}
+
+// read hears the host.
+func (h *Host) read(lines *bufio.Scanner) {
+	defer h.end()
+	for lines.Scan() {
+		m, err := parse(lines.Bytes())
+		if err != nil {
+			h.log.Error("the app that owns the networks is not understood", "error", err)
+			return
+		}
+		switch m.Type {
+		case "links":
+			links, err := usable(m.Links)
+			if err != nil {
+				h.log.Warn("some links of the app are left out", "error", err)
+			}
+			h.links.Set(links...)
+		case "battery":
+			h.mu.Lock()
+			h.battery = m.Battery
+			h.mu.Unlock()
+		case "resolved":
+			h.mu.Lock()
+			answer := h.questions[m.ID]
+			delete(h.questions, m.ID)
+			h.mu.Unlock()
+			if answer != nil {
+				answer <- m // it has room for one
+			}
+		case "stop":
+			return
+		}
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, net.ErrClosed) {
+		h.log.Error("the app that owns the networks is not heard any more", "error", err)
+	}
+}
+
+// write says to the host what is in out. One that does not listen is as good as gone.
+func (h *Host) write() {
+	defer h.end()
+	for {
+		select {
+		case <-h.gone:
+			return
+		case line := <-h.out:
+			_ = h.events.SetWriteDeadline(time.Now().Add(patience))
+			if _, err := h.events.Write(line); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// say sends a message without waiting; it reports whether the host may get it.
+func (h *Host) say(m said) bool {
+	line, err := json.Marshal(m)
+	if err != nil || len(line) >= maxLine {
+		return false
+	}
+	select {
+	case h.out <- append(line, '\n'):
+		return true
+	default:
+		return false
+	}
+}
+
+// Want tells whether mobile data is wanted beside what there is. It costs battery, and the host may refuse.
+func (h *Host) Want(cellular bool) { h.say(said{Type: "want", Cellular: &cellular}) }
+
+// Tell sends what the host may show its user; it must be fit for JSON. Without hurry: one that is not sent is followed by
+// another.
+func (h *Host) Tell(status any) { h.say(said{Type: "status", Status: status}) }
+
+// Battery returns the last reading.
+func (h *Host) Battery() (Battery, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.battery == nil {
+		return Battery{}, false
+	}
+	return *h.battery, true
+}
+
+// Lookup has the host resolve a name over a link. No address and no error: the name does not exist. It is a
+// link.Resolver's Names.
+func (h *Host) Lookup(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) {
+	answer := make(chan heard, 1)
+	h.mu.Lock()
+	h.lastID++
+	id := h.lastID
+	full := len(h.questions) >= asked
+	if !full {
+		h.questions[id] = answer
+	}
+	h.mu.Unlock()
+	if full {
+		return nil, fmt.Errorf("look up %s over %s: the app has not answered %d questions", name, l.Name, asked)
+	}
+	defer func() {
+		h.mu.Lock()
+		delete(h.questions, id)
+		h.mu.Unlock()
+	}()
+	if !h.say(said{Type: "resolve", ID: id, Handle: l.Handle, Name: name}) {
+		return nil, fmt.Errorf("look up %s over %s: the app does not listen", name, l.Name)
+	}
+	select {
+	case m := <-answer:
+		switch m.Error {
+		case "":
+			for i := range m.Addrs {
+				m.Addrs[i] = m.Addrs[i].Unmap()
+			}
+			return m.Addrs, nil
+		case notFound:
+			return nil, nil
+		}
+		return nil, fmt.Errorf("look up %s over %s: the app says %q", name, l.Name, m.Error)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-h.gone:
+		return nil, ErrGone
+	}
+}

@@ -1,0 +1,353 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/link/host/hosttest"
+)
+
+// limit bounds every wait.
+const limit = 10 * time.Second
+
+// dial connects to an app.
+func dial(t *testing.T, a *hosttest.App) *Host {
+	t.Helper()
+	a.Listen(t, filepath.Join(t.TempDir(), "s"))
+	h, err := Dial(t.Context(), a.Path, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
+// next returns what a channel gives within the limit.
+func next[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case x := <-from:
+		return x
+	case <-time.After(limit):
+		t.Fatal("nothing comes")
+		panic("unreachable")
+	}
+}
+
+func TestGreeting(t *testing.T) {
+	for name, tt := range map[string]struct{ greet, want string }{
+		"another version": {`{"type":"hello","version":2}`, "version 2"},
+		"no hello":        {`{"type":"links"}`, "does not begin with a hello"},
+		"no JSON":         {"hello", "does not begin with a hello"},
+		"endless":         {strings.Repeat("x", maxLine+1), "does not greet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &hosttest.App{Greet: tt.greet}
+			a.Listen(t, filepath.Join(t.TempDir(), "s"))
+			_, err := Dial(t.Context(), a.Path, slog.Default())
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), a.Path) {
+				t.Errorf("%v; want %q", err, tt.want)
+			}
+		})
+	}
+	t.Run("nobody there", func(t *testing.T) {
+		if _, err := Dial(t.Context(), filepath.Join(t.TempDir(), "s"), slog.Default()); !errors.Is(err, os.ErrNotExist) {
+			t.Error(err)
+		}
+	})
+	t.Run("silence", func(t *testing.T) {
+		l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if _, err := Dial(ctx, l.Addr().String(), slog.Default()); err == nil {
+			t.Error("no error")
+		}
+	})
+}
+
+const two = `{"type":"links","links":[
+	{"name":"wlan0","handle":101,"kind":"wifi","addrs":["192.168.1.5/24","fe80::1/64","2001:db8::5/64"],"dns":["192.168.1.1"],"validated":true,"mtu":1500},
+	{"name":"rmnet0","handle":18446744073709551615,"kind":"cellular","addrs":["10.0.0.2/32"],"metered":true,"validated":true},
+	{"name":"wlan1","handle":103,"kind":"wifi","addrs":["10.1.0.2/24"],"validated":false}]}`
+
+func oneLine(s string) string { return strings.ReplaceAll(s, "\n\t", "") }
+
+// TestLinks: what the host says last is the truth.
+func TestLinks(t *testing.T) {
+	a := &hosttest.App{}
+	h := dial(t, a)
+	links, err := h.Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := next(t, links); len(first) != 0 {
+		t.Errorf("links before any were told: %v", first)
+	}
+	a.Say("%s", oneLine(two))
+	got := next(t, links)
+	want := []link.Link{
+		{
+			Name: "wlan0", Handle: 101, Kind: "wifi", Addrs: []netip.Addr{netip.MustParseAddr("192.168.1.5"), netip.MustParseAddr("2001:db8::5")},
+			Prefixes: []netip.Prefix{netip.MustParsePrefix("192.168.1.0/24"), netip.MustParsePrefix("2001:db8::/64")},
+			DNS:      []netip.AddrPort{netip.MustParseAddrPort("192.168.1.1:53")},
+		},
+		{
+			Name: "rmnet0", Handle: 1<<64 - 1, Kind: "cellular", Metered: true, Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.2")},
+			Prefixes: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/32")},
+		},
+	}
+	if len(got) != 2 || !got[0].Equal(want[0]) || !got[1].Equal(want[1]) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	// Reconnected: another network under the same name.
+	a.Say(`{"type":"links","links":[{"name":"wlan0","handle":102,"kind":"wifi","addrs":["192.168.1.5/24"],"validated":true}]}`)
+	if c := link.Diff(got, next(t, links)); len(c.Removed) != 2 || len(c.Added) != 1 {
+		t.Errorf("a new network is %+v", c)
+	}
+	a.Say(`{"type":"battery","battery":{"percent":80,"charging":false,"current_ua":350000}}`)
+	a.Say(`{"type":"something of later","x":1}`)
+	a.Say(`{"type":"stop"}`)
+	next(t, h.Gone())
+	if last := next(t, links); len(last) != 0 {
+		t.Errorf("links without a host: %v", last)
+	}
+	if b, ok := h.Battery(); !ok || b.Percent != 80 || b.MicroAmp != 350000 {
+		t.Errorf("battery %+v, %v", b, ok)
+	}
+}
+
+// TestUnusable: a host that says nonsense of one link keeps the others.
+func TestUnusable(t *testing.T) {
+	good := network{Name: "wlan0", Addrs: []string{"10.0.0.2/24"}, Validated: true}
+	many := network{Name: "many", Validated: true}
+	for range maxAddrs + 1 {
+		many.Addrs = append(many.Addrs, "10.0.0.2/24")
+	}
+	for name, bad := range map[string]network{
+		"no name":      {Addrs: good.Addrs, Validated: true},
+		"long name":    {Name: "0123456789abcdef", Addrs: good.Addrs, Validated: true},
+		"path":         {Name: "../x", Addrs: good.Addrs, Validated: true},
+		"space":        {Name: "a b", Addrs: good.Addrs, Validated: true},
+		"loopback":     {Name: "lo", Addrs: good.Addrs, Validated: true},
+		"twice":        good,
+		"no prefix":    {Name: "x", Addrs: []string{"10.0.0.2"}, Validated: true},
+		"many":         many,
+		"no address":   {Name: "x", Validated: true},
+		"link-local":   {Name: "x", Addrs: []string{"fe80::1/64", "169.254.1.1/16", "127.0.0.1/8"}, Validated: true},
+		"a login page": {Name: "x", Addrs: good.Addrs},
+	} {
+		links, err := usable([]network{good, bad})
+		if len(links) != 1 || links[0].Name != "wlan0" {
+			t.Errorf("%s: %v", name, links)
+		}
+		wrong := name != "no address" && name != "link-local" && name != "a login page"
+		if (err != nil) != wrong {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestNonsense: a host that is not understood is gone.
+func TestNonsense(t *testing.T) {
+	for name, line := range map[string]string{
+		"no JSON": "{", "no type": "{}", "an array": "[]", "wrong type": `{"type":"links","links":"wlan0"}`,
+		"long": `{"type":"` + strings.Repeat("x", maxLine) + `"}`, "many": `{"type":"links","links":[` + strings.Repeat("{},", maxLinks) + "{}]}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &hosttest.App{}
+			h := dial(t, a)
+			a.Say("%s", line)
+			next(t, h.Gone())
+		})
+	}
+}
+
+// TestBind connects with sockets that the host has had in its hands, or refused.
+func TestBind(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a := &hosttest.App{Bind: func(handle uint64, fd int) unix.Errno {
+		if handle == 13 {
+			return unix.EPERM
+		}
+		if handle == 14 {
+			return unix.ENONET
+		}
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PRIORITY, 3); err != nil { // as a binding would: it is the same socket
+			return unix.EINVAL
+		}
+		return 0
+	}}
+	h := dial(t, a)
+	open := func(handle uint64) error {
+		d := net.Dialer{Control: h.Control(link.Link{Name: "wlan0", Handle: handle})}
+		c, err := d.Dial("tcp", l.Addr().String())
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		raw, err := c.(*net.TCPConn).SyscallConn()
+		if err != nil {
+			return err
+		}
+		var priority int
+		if e := raw.Control(func(fd uintptr) { priority, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PRIORITY) }); e != nil || err != nil || priority != 3 {
+			return fmt.Errorf("the host had another socket: %d, %w, %w", priority, e, err)
+		}
+		return nil
+	}
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if err := open(uint64(100 + i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for handle, text := range map[uint64]string{13: "VPN", 14: "the network is gone"} {
+		var bind *link.BindError
+		if err := open(handle); !errors.As(err, &bind) || bind.Link != "wlan0" || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "CAP_NET_RAW") {
+			t.Errorf("refused: %v", err)
+		}
+	}
+	if err := open(7); err != nil {
+		t.Errorf("after a refusal: %v", err)
+	}
+	if n := len(a.Bound()); n != 23 {
+		t.Errorf("%d binds", n)
+	}
+	a.HangUp()
+	next(t, h.Gone())
+	if err := open(8); !errors.Is(err, ErrGone) {
+		t.Errorf("without a host: %v", err)
+	}
+}
+
+// TestLookup asks for names.
+func TestLookup(t *testing.T) {
+	a := &hosttest.App{}
+	h := dial(t, a)
+	ask := func(name string) <-chan string {
+		done := make(chan string, 1)
+		go func() {
+			addrs, err := h.Lookup(t.Context(), link.Link{Name: "wlan0", Handle: 5}, name)
+			done <- fmt.Sprint(addrs, err)
+		}()
+		return done
+	}
+	answers := map[string]string{
+		"a.example": `"addrs":["192.0.2.1","::ffff:192.0.2.2","2001:db8::1"]`,
+		"b.example": `"error":"not_found"`,
+		"c.example": `"error":"it rains"`,
+	}
+	asked := map[string]<-chan string{}
+	for name := range answers {
+		asked[name] = ask(name)
+	}
+	for range answers {
+		m := next(t, a.Heard)
+		if m["type"] != "resolve" || m["handle"] != 5. {
+			t.Errorf("asked %v", m)
+		}
+		a.Say(`{"type":"resolved","id":%v,%s}`, m["id"], answers[m["name"].(string)])
+		a.Say(`{"type":"resolved","id":%v,"error":"late"}`, m["id"])
+	}
+	for name, want := range map[string]string{
+		"a.example": "[192.0.2.1 192.0.2.2 2001:db8::1] <nil>", "b.example": "[] <nil>", "c.example": `[] look up c.example over wlan0: the app says "it rains"`,
+	} {
+		if got := next(t, asked[name]); got != want {
+			t.Errorf("%s: %s; want %s", name, got, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.Lookup(ctx, link.Link{}, "d.example"); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+	next(t, a.Heard)
+	open := ask("e.example")
+	next(t, a.Heard)
+	a.HangUp()
+	if got := next(t, open); !strings.Contains(got, ErrGone.Error()) {
+		t.Errorf("the host goes: %s", got)
+	}
+	// A Resolver takes the host's word, and keeps it for a while.
+	calls := 0
+	r := &link.Resolver{Names: func(context.Context, link.Link, string) ([]netip.Addr, error) {
+		calls++
+		return []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")}, nil
+	}}
+	for range 2 {
+		got, err := r.Lookup(t.Context(), link.Link{Name: "wlan0"}, "ip4", "x.example")
+		if err != nil || len(got) != 1 || got[0].String() != "192.0.2.1" || calls != 1 {
+			t.Errorf("%v, %v after %d questions", got, err, calls)
+		}
+	}
+}
+
+// TestTold: what is said to the host arrives.
+func TestTold(t *testing.T) {
+	a := &hosttest.App{}
+	h := dial(t, a)
+	h.Want(true)
+	h.Tell(map[string]int{"x": 1})
+	h.Want(false)
+	for _, want := range []string{`{"cellular":true,"type":"want"}`, `{"status":{"x":1},"type":"status"}`, `{"cellular":false,"type":"want"}`} {
+		if got, _ := json.Marshal(next(t, a.Heard)); string(got) != want {
+			t.Errorf("said %s, want %s", got, want)
+		}
+	}
+}
+
+// FuzzMessages: no line of a host panics, or makes links that are none.
+func FuzzMessages(f *testing.F) {
+	for _, s := range []string{hosttest.Hello, oneLine(two), `{"type":"resolved","id":1,"addrs":["1.2.3.4"]}`, `{"type":"battery","battery":{}}`, `{"type":"battery","battery":null}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if bytes.ContainsRune(line, '\n') {
+			return
+		}
+		m, err := parse(line)
+		if err != nil {
+			return
+		}
+		links, _ := usable(m.Links)
+		names := map[string]bool{}
+		for _, l := range links {
+			if l.Name == "" || len(l.Name) > longestName || names[l.Name] || len(l.Addrs) == 0 || len(l.Addrs) != len(l.Prefixes) {
+				t.Errorf("%+v", l)
+			}
+			names[l.Name] = true
+			for i, a := range l.Addrs {
+				if !a.IsValid() || a.IsLoopback() || !l.Prefixes[i].Contains(a.WithZone("")) {
+					t.Errorf("%s of %s", a, l.Prefixes[i])
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,155 @@
+// Package hosttest is an app that owns networks, for tests: the other side of package host.
+package hosttest
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Hello is what an App greets with by default.
+const Hello = `{"type":"hello","version":1,"a field of later":true}`
+
+// App is a host. Its fields are set before Listen; Path and Heard are valid after it.
+type App struct {
+	Greet string                                 // instead of Hello
+	Bind  func(handle uint64, fd int) unix.Errno // what it does with a socket; nil = nothing, and no error
+
+	Path  string
+	Heard chan map[string]any // what the program says after its hello; closed at its end
+
+	mu     sync.Mutex
+	conns  []net.Conn
+	events net.Conn
+	bound  []uint64
+}
+
+// Listen starts the app at a path. It ends with the test.
+func (a *App) Listen(t testing.TB, path string) {
+	t.Helper()
+	a.Path, a.Heard = path, make(chan map[string]any, 256)
+	if a.Greet == "" {
+		a.Greet = Hello
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts sync.WaitGroup
+	parts.Go(func() {
+		for range 2 {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			a.mu.Lock()
+			a.conns = append(a.conns, c)
+			a.mu.Unlock()
+			parts.Go(func() { a.serve(t, c.(*net.UnixConn)) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		a.HangUp()
+		parts.Wait()
+	})
+}
+
+// HangUp ends both connections.
+func (a *App) HangUp() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.conns {
+		c.Close()
+	}
+}
+
+// serve greets on one connection and serves it.
+func (a *App) serve(t testing.TB, c *net.UnixConn) {
+	lines := bufio.NewReader(c)
+	line, err := lines.ReadBytes('\n') // one message: nothing follows before it is answered
+	var it struct {
+		Type, Channel string
+		Version       int
+	}
+	if err != nil || json.Unmarshal(line, &it) != nil || it.Type != "hello" || it.Version != 1 {
+		t.Errorf("the program greets with %q, %v", line, err)
+		return
+	}
+	if it.Channel == "bind" {
+		a.binds(t, c)
+		return
+	}
+	a.mu.Lock()
+	a.events = c
+	a.mu.Unlock()
+	_, _ = io.WriteString(c, a.Greet+"\n")
+	defer close(a.Heard)
+	for d := json.NewDecoder(lines); ; {
+		var m map[string]any
+		if d.Decode(&m) != nil {
+			return
+		}
+		a.Heard <- m
+	}
+}
+
+// Say sends a line to the program, which must have greeted.
+func (a *App) Say(format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	fmt.Fprintf(a.events, format+"\n", args...)
+}
+
+// Bound returns the handles that sockets were to be bound to, in order.
+func (a *App) Bound() []uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]uint64(nil), a.bound...)
+}
+
+func (a *App) binds(t testing.TB, c *net.UnixConn) {
+	for {
+		b, oob := make([]byte, 64), make([]byte, 256)
+		n, m, _, _, err := c.ReadMsgUnix(b, oob)
+		if err != nil || n == 0 {
+			return
+		}
+		handle, fd, err := received(b[:n], oob[:m])
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		a.mu.Lock()
+		a.bound = append(a.bound, handle)
+		a.mu.Unlock()
+		var errno unix.Errno
+		if a.Bind != nil {
+			errno = a.Bind(handle, fd)
+		}
+		unix.Close(fd)
+		if _, err := c.Write(binary.BigEndian.AppendUint32(nil, uint32(errno))); err != nil {
+			return
+		}
+	}
+}
+
+// received takes a message apart: eight bytes and one descriptor.
+func received(b, oob []byte) (handle uint64, fd int, err error) {
+	msgs, err := unix.ParseSocketControlMessage(oob)
+	if err != nil || len(msgs) != 1 || len(b) != 8 {
+		return 0, 0, fmt.Errorf("%d bytes, %d control messages: %w", len(b), len(msgs), err)
+	}
+	fds, err := unix.ParseUnixRights(&msgs[0])
+	if err != nil || len(fds) != 1 {
+		return 0, 0, fmt.Errorf("%d descriptors: %w", len(fds), err)
+	}
+	return binary.BigEndian.Uint64(b), fds[0], nil
+}

@@ -1,0 +1,146 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// Version is that of the protocol. It changes when an older program or host would misunderstand a newer one; fields and
+// types of messages that are not known are ignored.
+const Version = 1
+
+// Limits on what a host may say.
+const (
+	maxLine  = 256 << 10 // bytes of a message
+	maxLinks = 32
+	maxAddrs = 64 // of a link, and of a name
+)
+
+// The two connections.
+const (
+	channelEvents = "events"
+	channelBind   = "bind"
+)
+
+// hello is the first line on a connection, in both directions on that of events.
+type hello struct {
+	Type    string `json:"type"` // "hello"
+	Version int    `json:"version"`
+	Channel string `json:"channel,omitempty"`
+}
+
+// heard is a message of the host.
+type heard struct {
+	Type    string    `json:"type"` // "links", "battery", "resolved", "stop"
+	Links   []network `json:"links"`
+	Battery *Battery  `json:"battery"`
+
+	ID    uint64       `json:"id"` // of the question
+	Addrs []netip.Addr `json:"addrs"`
+	Error string       `json:"error"` // "" = none; notFound
+}
+
+// notFound is the Error of an answer about a name that does not exist.
+const notFound = "not_found"
+
+// network is a link as the host describes it.
+type network struct {
+	Name      string       `json:"name"`   // of the interface
+	Handle    uint64       `json:"handle"` // what the host knows it by
+	Kind      string       `json:"kind"`   // "wifi", "cellular", "ethernet", ...
+	Addrs     []string     `json:"addrs"`  // "address/bits"
+	DNS       []netip.Addr `json:"dns"`    // for people to read: names are the host's to resolve
+	Metered   bool         `json:"metered"`
+	Validated bool         `json:"validated"` // it leads to the internet; a login page does not
+}
+
+// Battery is a reading of the host. A figure that it does not have is 0.
+type Battery struct {
+	Percent     int   `json:"percent"`
+	Charging    bool  `json:"charging"`
+	MicroAmp    int64 `json:"current_ua"` // out of the battery
+	MicroAmpH   int64 `json:"charge_uah"` // left in it
+	MilliVolt   int64 `json:"voltage_mv"`
+	Temperature int   `json:"temperature_decidegrees"` // tenths of a degree Celsius
+}
+
+// Said is a message to the host.
+type said struct {
+	Type     string `json:"type"` // "resolve", "want", "status"
+	ID       uint64 `json:"id,omitempty"`
+	Handle   uint64 `json:"handle,omitempty"`
+	Name     string `json:"name,omitempty"`
+	Cellular *bool  `json:"cellular,omitempty"`
+	Status   any    `json:"status,omitempty"`
+}
+
+// parse reads one line of the host.
+func parse(line []byte) (heard, error) {
+	var m heard
+	if err := json.Unmarshal(line, &m); err != nil {
+		return heard{}, fmt.Errorf("a message is no JSON object of the protocol: %w", err)
+	}
+	switch {
+	case m.Type == "":
+		return heard{}, errors.New("a message has no type")
+	case len(m.Links) > maxLinks:
+		return heard{}, fmt.Errorf("more than %d links", maxLinks)
+	case len(m.Addrs) > maxAddrs:
+		return heard{}, fmt.Errorf("a name has more than %d addresses", maxAddrs)
+	}
+	return m, nil
+}
+
+// usable returns the links that lead out, in the host's order, which is its preference. What is wrong with the others is
+// joined in err.
+func usable(all []network) (links []link.Link, err error) {
+	names := map[string]bool{}
+	for i, n := range all {
+		l, bad := n.link(i)
+		switch {
+		case bad != nil:
+			err = errors.Join(err, bad)
+		case names[n.Name]:
+			err = errors.Join(err, fmt.Errorf("link %q is there twice", n.Name))
+		case n.Validated && len(l.Addrs) > 0:
+			names[n.Name] = true
+			links = append(links, l)
+		}
+	}
+	return links, err
+}
+
+// longestName is that of the kernel (IFNAMSIZ - 1).
+const longestName = 15
+
+func (n network) link(rank int) (link.Link, error) {
+	if n.Name == "" || n.Name == loopback || len(n.Name) > longestName || strings.ContainsFunc(n.Name, func(c rune) bool { return c <= ' ' || c > '~' || c == '/' }) {
+		return link.Link{}, fmt.Errorf("%q is no name of a link", n.Name)
+	}
+	if len(n.Addrs) > maxAddrs || len(n.DNS) > maxAddrs {
+		return link.Link{}, fmt.Errorf("link %s has more than %d addresses", n.Name, maxAddrs)
+	}
+	l := link.Link{Name: n.Name, Kind: n.Kind, Metered: n.Metered, Metric: rank, Handle: n.Handle}
+	for _, s := range n.Addrs {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return link.Link{}, fmt.Errorf("link %s: %q is no address with the length of its network", n.Name, s)
+		}
+		if a := p.Addr(); a.IsLinkLocalUnicast() || a.IsLoopback() || a.IsMulticast() || a.IsUnspecified() {
+			continue // leads nowhere
+		}
+		l.Addrs = append(l.Addrs, p.Addr())
+		l.Prefixes = append(l.Prefixes, p.Masked())
+	}
+	for _, a := range n.DNS {
+		if a.IsValid() {
+			l.DNS = append(l.DNS, netip.AddrPortFrom(a, 53))
+		}
+	}
+	return l, nil
+}
