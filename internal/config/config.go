@@ -75,6 +75,8 @@ type Link struct {
 	Metered *bool `toml:"metered"`
 	// MaxRate bounds what is received over this link, all connections together; 0 = no limit.
 	MaxRate Rate `toml:"max_rate"`
+	// Monthly bounds what may go over this link in a calendar month, both directions and headers; 0 = no limit.
+	Monthly Bytes `toml:"monthly"`
 }
 
 // AutoControl as Control leaves the place of the socket to Tributary.

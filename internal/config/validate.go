@@ -35,6 +35,9 @@ func (c Config) problems() problems {
 	if c.Control != "" && c.Control != AutoControl && !filepath.IsAbs(c.Control) {
 		p.add("control", "%q is no absolute path; \"auto\" leaves the place to Tributary, \"\" means none", c.Control)
 	}
+	if s := c.HostSocket; s != "" && !filepath.IsAbs(s) && !strings.HasPrefix(s, "@") {
+		p.add("host_socket", "%q is no absolute path, and no abstract name like @tributary", s)
+	}
 	for _, name := range c.AllowUsers {
 		if _, err := lookUp(name); err != nil && name != everybody {
 			p.add("allow_users", notAUser, name)
@@ -62,6 +65,9 @@ func (c Config) problems() problems {
 			if _, err := parseServer(s); err != nil {
 				p.add(linkKey(name, "dns"), "%q is no IP address, alone or with a port", s)
 			}
+		}
+		if m := c.Link[name].Monthly; m < 0 {
+			p.add(linkKey(name, "monthly"), "%d is negative; enabled = false leaves the link alone", int64(m))
 		}
 		if r := c.Link[name].MaxRate; r != 0 && r < minRate {
 			p.add(linkKey(name, "max_rate"), "%v is too slow, %v is the least; enabled = false leaves the link alone", r, minRate)

@@ -30,6 +30,8 @@ type Link struct {
 	Bytes   int64   `json:"bytes"`
 	Waste   int64   `json:"waste_bytes"`
 	Bans    int64   `json:"bans"`
+	// MonthlyLeft is what it may still carry this month; nil = there is no limit.
+	MonthlyLeft *int64 `json:"monthly_left_bytes,omitempty"`
 }
 
 // Transfer is a running transfer of a Status. Offsets count from the beginning of the object.

@@ -71,6 +71,7 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	for _, l := range e.Links {
 		s.Links = append(s.Links, control.Link{
 			Name: l.Name, State: l.State, Reason: l.Reason, Goodput: l.Goodput, RTT: l.RTT.Seconds(), Bytes: l.Bytes, Waste: l.Waste, Bans: l.Bans,
+			MonthlyLeft: d.left(l.Name),
 		})
 	}
 	for _, t := range e.Transfers {

@@ -1,15 +1,20 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/tributary-http/tributary/internal/allowance"
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/health"
@@ -25,6 +30,7 @@ type outward struct {
 	source link.Source
 	reach  link.Destinations
 	rates  link.Rates
+	book   *allowance.Book // from start on
 	pool   *origin.Pool
 	engine *engine.Engine
 	found  chan struct{} // closed by follow when there is a link to use
@@ -33,7 +39,8 @@ type outward struct {
 	names      func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // the host's; nil = DNS servers are asked
 	binder     link.Binder                                                               // nil = the dial function does not come from dialer
 	dials      atomic.Pointer[link.Dialer]
-	reconsider chan struct{} // live is another: follow looks again at what it has
+	accounts   atomic.Pointer[map[string]string] // by name of the link
+	reconsider chan struct{}                     // live is another: follow looks again at what it has
 }
 
 func newOutward(cfg config.Config, log *slog.Logger, source link.Source) *outward {
@@ -56,7 +63,9 @@ func (o *outward) dialing(b link.Binder) dialFunc {
 func (o *outward) dialer(b link.Binder) *link.Dialer {
 	cfg := o.live.Load()
 	resolver := &link.Resolver{Binder: b, AllLinksAllowed: len(cfg.Links) == 0 && !anyDisabled(*cfg), Names: o.names}
-	return &link.Dialer{Binder: b, Resolver: resolver, Allow: o.reach.Check, Rates: &o.rates}
+	return &link.Dialer{Binder: b, Resolver: resolver, Allow: o.reach.Check, Rates: &o.rates, Meter: func(c net.Conn, l link.Link) net.Conn {
+		return o.book.Wrap(c, account(l))
+	}}
 }
 
 // connect makes the pool and the engine. Certificates are verified against roots, nil for the system's.
@@ -86,12 +95,13 @@ func (o *outward) start(ctx context.Context) (stop func(), err error) {
 		cancel()
 		return nil, fmt.Errorf("look for links: %w", err)
 	}
+	o.book = allowance.Open(allowance.File(os.Getenv), time.Now, o.log, o.lookAgain)
 	var parts sync.WaitGroup
 	first := make(chan struct{})
 	parts.Go(func() { o.follow(links, first) })
 	parts.Go(func() { o.engine.Run(ctx) })
 	<-first
-	return func() { cancel(); parts.Wait() }, nil
+	return func() { cancel(); parts.Wait(); o.book.Close() }, nil
 }
 
 // follow tells the engine which links there are, until the source ends.
@@ -112,11 +122,19 @@ func (o *outward) follow(links <-chan []link.Link, first chan<- struct{}) {
 		}
 		cfg := o.live.Load()
 		var use []link.Link
+		o.book.Set(monthly(*cfg, all))
+		accounts := map[string]string{}
 		for _, l := range all {
-			if cfg.Allows(l.Name) {
+			accounts[l.Name] = account(l)
+			switch {
+			case !cfg.Allows(l.Name):
+			case o.affords(l):
 				use = append(use, l)
+			case slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name }):
+				o.log.Warn("what this link may carry in a month is spent", "link", l.Name)
 			}
 		}
+		o.accounts.Store(&accounts)
 		o.reach.SetLinks(all)
 		o.engine.SetLinks(use)
 		c := link.Diff(before, use)
@@ -139,6 +157,50 @@ func (o *outward) follow(links <-chan []link.Link, first chan<- struct{}) {
 		}
 		before = use
 	}
+}
+
+// lookAgain has follow look again at what it has.
+func (o *outward) lookAgain() {
+	select {
+	case o.reconsider <- struct{}{}:
+	default:
+	}
+}
+
+// account names what a link's bytes are counted on.
+func account(l link.Link) string { return cmp.Or(l.Account, l.Name) }
+
+// left returns what the named link may still carry this month; nil = there is no limit.
+func (o *outward) left(name string) *int64 {
+	if accounts := o.accounts.Load(); accounts != nil {
+		if n, bounded := o.book.Left((*accounts)[name]); bounded {
+			return &n
+		}
+	}
+	return nil
+}
+
+// affords reports whether a link has something left this month.
+func (o *outward) affords(l link.Link) bool {
+	n, bounded := o.book.Left(account(l))
+	return !bounded || n > 0
+}
+
+// monthly returns the limits of accounts in bytes a month: what the configuration says of a link comes before what a host
+// says of it.
+func monthly(cfg config.Config, links []link.Link) map[string]int64 {
+	all := map[string]int64{}
+	for _, l := range links {
+		if l.Monthly > 0 {
+			all[account(l)] = l.Monthly
+		}
+	}
+	for name, l := range cfg.Link {
+		if l.Monthly > 0 {
+			all[name] = int64(l.Monthly)
+		}
+	}
+	return all
 }
 
 // options says which links to look for, and what is configured of them.

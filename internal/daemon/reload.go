@@ -48,10 +48,7 @@ func (o *outward) adopt(cfg config.Config) {
 	if s, ok := o.source.(interface{ SetOptions(link.Options) }); ok {
 		s.SetOptions(options(cfg))
 	}
-	select {
-	case o.reconsider <- struct{}{}:
-	default:
-	}
+	o.lookAgain()
 }
 
 // fixed returns the keys in which two configurations differ though that takes a restart.

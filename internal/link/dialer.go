@@ -52,6 +52,8 @@ type Dialer struct {
 	Allow func(Link, netip.AddrPort) error
 	// Rates, if not nil, bounds what connections receive.
 	Rates *Rates
+	// Meter, if not nil, is given each connection, and may count its bytes.
+	Meter func(net.Conn, Link) net.Conn
 
 	// For tests, instead of sockets.
 	connect func(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error)
@@ -94,7 +96,11 @@ func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) 
 		}
 		return fail(op, err)
 	}
-	return d.Rates.limit(c, l.Name), nil
+	c = d.Rates.limit(c, l.Name)
+	if d.Meter != nil {
+		c = d.Meter(c, l)
+	}
+	return c, nil
 }
 
 // families returns the families that network allows, l has an address for and host, if a literal, is of; IPv6 first.

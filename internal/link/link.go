@@ -18,6 +18,8 @@ type Link struct {
 	Prefixes []netip.Prefix
 	DNS      []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
 	Metered  bool             // bytes cost money: no handshake without payload (DESIGN.md, promise 6)
+	Account  string           // what its bytes are counted on, as its host says; "" = on its Name
+	Monthly  int64            // bytes that may go over Account in a month, as its host says; 0 = it says nothing
 	Metric   int              // metric of its default route in the main table, lower is preferred by the system; or Unranked
 
 	// SourceRouted says that the link's default route is found only by packets that carry one of its addresses (an
@@ -40,7 +42,7 @@ func (l Link) Addr(six bool) (netip.Addr, bool) {
 
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
-	return l.Name == o.Name && l.same(o) && l.Kind == o.Kind && l.Metered == o.Metered &&
+	return l.Name == o.Name && l.same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Account == o.Account && l.Monthly == o.Monthly &&
 		l.Metric == o.Metric && l.SourceRouted == o.SourceRouted && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
 		slices.Equal(l.DNS, o.DNS)
 }

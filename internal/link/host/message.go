@@ -56,7 +56,9 @@ type network struct {
 	Addrs     []string     `json:"addrs"`  // "address/bits"
 	DNS       []netip.Addr `json:"dns"`    // for people to read: names are the host's to resolve
 	Metered   bool         `json:"metered"`
-	Validated bool         `json:"validated"` // it leads to the internet; a login page does not
+	Account   string       `json:"account"`       // what its bytes are counted on with those of other links; "" = name
+	Monthly   int64        `json:"monthly_bytes"` // that may go over the account in a month; 0 = no limit
+	Validated bool         `json:"validated"`     // it leads to the internet; a login page does not
 }
 
 // Battery is a reading of the host. A figure that it does not have is 0.
@@ -115,6 +117,8 @@ func usable(all []network) (links []link.Link, err error) {
 	return links, err
 }
 
+const longestAccount = 64 // bytes
+
 // longestName is that of the kernel (IFNAMSIZ - 1).
 const longestName = 15
 
@@ -125,7 +129,10 @@ func (n network) link(rank int) (link.Link, error) {
 	if len(n.Addrs) > maxAddrs || len(n.DNS) > maxAddrs {
 		return link.Link{}, fmt.Errorf("link %s has more than %d addresses", n.Name, maxAddrs)
 	}
-	l := link.Link{Name: n.Name, Kind: n.Kind, Metered: n.Metered, Metric: rank, Handle: n.Handle}
+	if n.Monthly < 0 || len(n.Account) > longestAccount {
+		return link.Link{}, fmt.Errorf("link %s: %d bytes a month on an account whose name has %d bytes", n.Name, n.Monthly, len(n.Account))
+	}
+	l := link.Link{Account: n.Account, Monthly: n.Monthly, Name: n.Name, Kind: n.Kind, Metered: n.Metered, Metric: rank, Handle: n.Handle}
 	for _, s := range n.Addrs {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {

@@ -1,0 +1,284 @@
+package allowance
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const limit = 20 * time.Second // of every wait
+
+// shelf is a file with books, in a month that the test sets.
+type shelf struct {
+	t    *testing.T
+	path string
+	now  atomic.Pointer[time.Time]
+}
+
+func newShelf(t *testing.T) *shelf {
+	s := &shelf{t: t, path: filepath.Join(t.TempDir(), "folder", "allowance.json")}
+	s.at("2026-11-30")
+	return s
+}
+
+func (s *shelf) at(day string) {
+	t, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.now.Store(&t)
+}
+
+// open returns a book with one account, and what is told of changes.
+func (s *shelf) open(n int64) (*Book, <-chan struct{}) {
+	changed := make(chan struct{}, 64)
+	b := Open(s.path, func() time.Time { return *s.now.Load() }, slog.New(slog.NewTextHandler(io.Discard, nil)), func() { changed <- struct{}{} })
+	b.Set(map[string]int64{"lte": n})
+	return b, changed
+}
+
+// inFile returns what the file says that the account has spent.
+func (s *shelf) inFile() int64 {
+	s.t.Helper()
+	b, err := os.ReadFile(s.path)
+	var r record
+	if err == nil {
+		err = json.Unmarshal(b, &r)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r.Spent["lte"]
+}
+
+func (s *shelf) wait(c <-chan struct{}) {
+	s.t.Helper()
+	select {
+	case <-c:
+	case <-time.After(limit):
+		s.t.Fatal("nothing is told")
+	}
+}
+
+// endless connects over a book to a server that sends without end.
+func (s *shelf) endless(b *Book) net.Conn {
+	s.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		for block := make([]byte, 64<<10); ; {
+			if _, err := c.Write(block); err != nil {
+				return
+			}
+		}
+	}()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		l.Close()
+		c.Close()
+		<-done
+	})
+	_ = c.SetReadDeadline(time.Now().Add(limit))
+	return b.Wrap(c, "lte")
+}
+
+// counted is what so many body bytes are taken for.
+func counted(n int64) int64 { return n * overhead / 100 }
+
+// TestSpent reads until nothing is left.
+func TestSpent(t *testing.T) {
+	s := newShelf(t)
+	const month = 5_000_000
+	b, changed := s.open(month)
+	defer b.Close()
+	s.wait(changed) // the file is known
+	if n, bounded := b.Left("lte"); n != month || !bounded {
+		t.Errorf("%d left of %d", n, int64(month))
+	}
+	if _, bounded := b.Left("wifi"); bounded {
+		t.Error("an account without a limit has one")
+	}
+	n, err := io.Copy(io.Discard, s.endless(b))
+	if !errors.Is(err, ErrSpent) || counted(n) > month || counted(n) < month-2*largest {
+		t.Errorf("%d bytes, counted as %d of %d: %v", n, counted(n), int64(month), err)
+	}
+	s.wait(changed)
+	if n, _ := b.Left("lte"); n != 0 {
+		t.Errorf("%d left", n)
+	}
+	if _, err := s.endless(b).Read(make([]byte, 1)); !errors.Is(err, ErrSpent) {
+		t.Errorf("another connection: %v", err)
+	}
+	if _, err := s.endless(b).Write([]byte("x")); !errors.Is(err, ErrSpent) {
+		t.Errorf("written: %v", err)
+	}
+	// More is allowed.
+	b.Set(map[string]int64{"lte": 2 * month})
+	s.wait(changed)
+	if m, err := io.Copy(io.Discard, s.endless(b)); !errors.Is(err, ErrSpent) || counted(n+m) > 2*month || counted(n+m) < 2*month-3*largest {
+		t.Errorf("with a higher limit: %d and %d bytes, %v", n, m, err)
+	}
+	b.Set(nil)
+	if _, err := io.CopyN(io.Discard, s.endless(b), 3*month); err != nil {
+		t.Errorf("without a limit: %v", err)
+	}
+}
+
+// TestLeases: whatever happens to the process, the file knows of no less than what was used.
+func TestLeases(t *testing.T) {
+	s := newShelf(t)
+	b, changed := s.open(1 << 30)
+	s.wait(changed)
+	const used = 10_000_000
+	c := s.endless(b)
+	for n := int64(0); n < used; {
+		m, err := c.Read(make([]byte, 16<<10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n += int64(m); s.inFile() < counted(n) {
+			t.Fatalf("the file says %d after %d", s.inFile(), counted(n))
+		}
+	}
+	if n := s.inFile(); n > counted(used)+2*lease {
+		t.Errorf("the file says %d after %d", n, counted(used))
+	}
+	// Another process, while this one runs: each has leases of its own.
+	other, told := s.open(1 << 30)
+	s.wait(told)
+	if _, err := io.CopyN(io.Discard, s.endless(other), used); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.inFile(); n < counted(2*used) || n > counted(2*used)+4*lease {
+		t.Errorf("the file says %d after %d of two", n, counted(2*used))
+	}
+	other.Close()
+	b.Close()
+	if n := s.inFile(); n > counted(2*used)+64<<10 || n < counted(2*used)-64<<10 {
+		t.Errorf("the file says %d in the end, used were %d", n, counted(2*used))
+	}
+}
+
+// TestMonth: a new month begins at 0, and an old one does not come again.
+func TestMonth(t *testing.T) {
+	s := newShelf(t)
+	b, changed := s.open(2 << 20)
+	s.wait(changed)
+	if _, err := io.Copy(io.Discard, s.endless(b)); !errors.Is(err, ErrSpent) {
+		t.Fatal(err)
+	}
+	s.wait(changed)
+	s.at("2026-12-01")
+	b.hurry()
+	s.wait(changed)
+	if n, _ := b.Left("lte"); n != 2<<20 {
+		t.Errorf("%d left in a new month", n)
+	}
+	s.at("2026-11-30") // the clock was wrong
+	if n, err := io.Copy(io.Discard, s.endless(b)); !errors.Is(err, ErrSpent) || counted(n) > 2<<20 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	b.Close()
+	again, told := s.open(2 << 20)
+	defer again.Close()
+	again.hurry()
+	select {
+	case <-told:
+		n, _ := again.Left("lte")
+		t.Errorf("the clock goes back: %d left", n)
+	case <-time.After(50 * time.Millisecond): // no sign can come of what does not happen
+	}
+}
+
+// TestDamage: without a count nothing is spent.
+func TestDamage(t *testing.T) {
+	for name, text := range map[string]string{
+		"no JSON": "{", "empty": "", "another version": `{"version":2,"month":"2026-11","spent":{}}`,
+		"negative": `{"version":1,"month":"2026-11","spent":{"lte":-1}}`, "no count": `{"version":1,"month":"2026-11"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShelf(t)
+			if err := errors.Join(os.Mkdir(filepath.Dir(s.path), 0o700), os.WriteFile(s.path, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			b, changed := s.open(1 << 30)
+			defer b.Close()
+			if _, err := s.endless(b).Read(make([]byte, 1)); !errors.Is(err, ErrSpent) {
+				t.Errorf("read: %v", err)
+			}
+			if n, bounded := b.Left("lte"); n != 0 || !bounded {
+				t.Errorf("%d left, %v", n, bounded)
+			}
+			if left, _ := os.ReadFile(s.path); !bytes.Equal(left, []byte(text)) {
+				t.Errorf("the file is %q now", left)
+			}
+			if err := os.Remove(s.path); err != nil {
+				t.Fatal(err)
+			}
+			b.hurry()
+			s.wait(changed)
+			if n, _ := b.Left("lte"); n != 1<<30 {
+				t.Errorf("%d left without the damaged file", n)
+			}
+		})
+	}
+	t.Run("no folder", func(t *testing.T) {
+		s := newShelf(t)
+		if err := os.WriteFile(filepath.Dir(s.path), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, _ := s.open(1 << 30)
+		defer b.Close()
+		if _, err := s.endless(b).Read(make([]byte, 1)); !errors.Is(err, ErrSpent) {
+			t.Errorf("read: %v", err)
+		}
+	})
+}
+
+// TestClosed: a reader that waits for a lease ends with its connection, and with the book.
+func TestClosed(t *testing.T) {
+	s := newShelf(t)
+	b, changed := s.open(1 << 30)
+	s.wait(changed)
+	c := s.endless(b)
+	c.Close()
+	if _, err := io.Copy(io.Discard, c); err == nil || errors.Is(err, ErrSpent) {
+		t.Errorf("closed: %v", err)
+	}
+	b.Close()
+	if _, err := io.Copy(io.Discard, s.endless(b)); !errors.Is(err, ErrSpent) {
+		t.Errorf("the book is closed: %v", err)
+	}
+}
+
+func TestFile(t *testing.T) {
+	for want, env := range map[string]map[string]string{
+		"/var/lib/tributary/allowance.json":        {"STATE_DIRECTORY": "/var/lib/tributary", "XDG_STATE_HOME": "/x", "HOME": "/h"},
+		"/x/tributary/allowance.json":              {"XDG_STATE_HOME": "/x", "HOME": "/h"},
+		"/h/.local/state/tributary/allowance.json": {"XDG_STATE_HOME": "x", "HOME": "/h"},
+	} {
+		if got := File(func(k string) string { return env[k] }); got != want {
+			t.Errorf("%v: %s", env, got)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package allowance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// record is the file's content.
+type record struct {
+	Version int              `json:"version"` // 1
+	Month   string           `json:"month"`   // "2026-11"
+	Spent   map[string]int64 `json:"spent"`   // bytes by account, leases included
+}
+
+const fileVersion = 1
+
+// month names the month of a time, by the clock on the wall.
+func month(t time.Time) string { return t.Format("2006-01") }
+
+// ledger is the file. It is one process's at a time, by a lock on a file beside it.
+type ledger struct{ path string }
+
+// add changes what accounts have spent and returns what is spent then. It begins a new month if the clock says so; a clock
+// that goes back does not. The changes of an account that would make it negative make it 0.
+func (l ledger) add(now time.Time, change map[string]int64) (record, error) {
+	fail := func(err error) (record, error) { return record{}, fmt.Errorf("the count of mobile data: %w", err) }
+	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+		return fail(err)
+	}
+	lock, err := os.OpenFile(l.path+".lock", os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fail(err)
+	}
+	defer lock.Close() // and with it the lock
+	for {
+		if err = unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		return fail(err)
+	}
+	r, err := l.read()
+	if err != nil {
+		return fail(err)
+	}
+	changed := false
+	if m := month(now); m > r.Month {
+		changed = true
+		r = record{Version: fileVersion, Month: m, Spent: map[string]int64{}}
+	}
+	for account, n := range change {
+		if n != 0 {
+			r.Spent[account] = max(0, r.Spent[account]+n)
+			changed = true
+		}
+	}
+	if !changed {
+		return r, nil
+	}
+	if err := l.write(r); err != nil {
+		return fail(err)
+	}
+	return r, nil
+}
+
+// read returns what the file holds; a missing one holds nothing.
+func (l ledger) read() (record, error) {
+	f, err := os.Open(l.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return record{}, nil
+	}
+	if err != nil {
+		return record{}, err
+	}
+	defer f.Close()
+	var r record
+	if err := json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&r); err != nil || r.Version != fileVersion || r.Spent == nil {
+		return record{}, fmt.Errorf("%s is damaged or of another version; remove it to begin anew at 0", l.path)
+	}
+	for account, n := range r.Spent {
+		if n < 0 {
+			return record{}, fmt.Errorf("%s says that %s has spent %d bytes; remove it to begin anew at 0", l.path, account, n)
+		}
+	}
+	return r, nil
+}
+
+// write replaces the file, so that a crash leaves the old or the new one.
+func (l ledger) write(r record) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(l.path), ".allowance-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), l.path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
