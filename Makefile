@@ -16,7 +16,10 @@ DEBIAN := nginx:nginx-light curl:curl ip:iproute2 nft:nftables iptables:iptables
 # Those that are too large for `make test`; `make matrix` installs them, too.
 MATRIX := node:nodejs chromium:chromium
 
-.PHONY: mutate-core help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
+# Those of `make android-test`.
+ANDROID := qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh busybox:busybox-static zip:zip unzip:unzip
+
+.PHONY: android android-test mutate-core help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' Makefile
@@ -55,6 +58,13 @@ sim: ## the simulator at length: 1,000 random transfers of the default scheduler
 
 bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, 9 rounds: about 100 minutes (root)
 	bin/tributary-lab bench --all --rounds $(ROUNDS)
+
+android: ## the module for rooted phones: android/out/tributary-module.zip
+	$(MAKE) -C android module GO='$(GO)'
+
+android-test: ## the phone's binary under emulation: the module in a chroot, host mode in the lab (root)
+	@DEBIAN='$(DEBIAN) $(ANDROID)' bash -c '. tools/debian.sh && need_packages'
+	$(MAKE) -C android module-test host-test GO='$(GO)'
 
 demo: build ## two emulated links, one download: under 60 s, no root, no network
 	bin/tributary demo

@@ -194,3 +194,24 @@ func TestHosted(t *testing.T) {
 		t.Errorf("without its host it ends with code %d, %v", code, err)
 	}
 }
+
+// TestRooted runs the program as root under the routing rules of a phone, where the main table leads nowhere: it finds the
+// links itself, and serves what is redirected.
+func TestRooted(t *testing.T) {
+	r := newRig(t, quick(), lab.NginxOptions{})
+	r.android()
+	r.serve()
+	r.ok(r.redirect("iptables", "on", "--user=10000-19999"))
+	o := r.object(5_000_000)
+	before := map[string]int64{}
+	for _, l := range r.lab.LinkNames() {
+		_, before[l] = r.carried(l)
+	}
+	app := r.client("setpriv", "--reuid=10200", "--regid=10200", "--clear-groups", "curl", "-sS", "--fail", o.URL)
+	r.isObject(r.ok(app).body, o)
+	for _, l := range r.lab.LinkNames() {
+		if _, n := r.carried(l); n-before[l] < int64(o.Size)/5 {
+			t.Errorf("%s carried %d bytes of %d", l, n-before[l], o.Size)
+		}
+	}
+}

@@ -42,8 +42,12 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// binary builds the program under test, once, for the first test that is not skipped.
+// binary builds the program under test, once, for the first test that is not skipped. TRIBUTARY_BINARY names another build,
+// such as the one for phones.
 var binary = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("TRIBUTARY_BINARY"); path != "" {
+		return path, nil
+	}
 	path := filepath.Join(binaryDir, "tributary")
 	args := append(append([]string{"build", "-o", path}, buildFlags...), "github.com/tributary-http/tributary/cmd/tributary")
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {

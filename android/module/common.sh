@@ -1,0 +1,74 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# What the module's scripts share. MODDIR is the module's folder.
+
+DATA=/data/adb/tributary
+BIN=$MODDIR/bin/tributary
+LOG=$DATA/log
+
+# Where tributary looks for its files: Android has neither /run nor a home.
+export HOME="$DATA" RUNTIME_DIRECTORY="$DATA/run" STATE_DIRECTORY="$DATA"
+
+# uids prints the user IDs of the apps that a list names, one package a line.
+uids() {
+	[ -r "$1" ] || return 0
+	while read -r package _; do
+		case $package in
+		'' | \#*) continue ;;
+		esac
+		while read -r name uid _; do
+			if [ "$name" = "$package" ]; then
+				echo "$uid"
+			fi
+		done </data/system/packages.list
+	done <"$1"
+}
+
+# flags prints which apps are redirected: those of allow.txt, or all if it names none, without those of deny.txt.
+flags() {
+	allowed=$(uids "$DATA/allow.txt")
+	for uid in ${allowed:-10000-19999}; do
+		printf ' --user=%s' "$uid"
+	done
+	for uid in $(uids "$DATA/deny.txt"); do
+		printf ' --except=%s' "$uid"
+	done
+}
+
+# start runs the proxy, and the process that redirects to it and ends with it.
+start() {
+	stop
+	mkdir -p "$DATA/run"
+	chmod 0700 "$DATA/run"
+	: >"$LOG"
+	"$BIN" serve --config "$DATA/config.toml" >>"$LOG" 2>&1 </dev/null &
+	echo $! >"$DATA/pid"
+	tries=50
+	until [ -S "$DATA/run/control.sock" ] || [ "$tries" = 0 ]; do
+		tries=$((tries - 1))
+		sleep 0.2
+	done
+	# shellcheck disable=SC2046 # words are meant
+	"$BIN" redirect on --foreground --config "$DATA/config.toml" $(flags) >>"$LOG" 2>&1 </dev/null &
+}
+
+# running reports whether the proxy of the pid file runs.
+running() {
+	[ -r "$DATA/pid" ] || return 1
+	pid=$(cat "$DATA/pid")
+	[ -n "$pid" ] && [ -d "/proc/$pid" ] && tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q tributary
+}
+
+# stop ends the proxy and takes the rules away, whether or not it runs.
+stop() {
+	if running; then
+		kill "$pid" 2>/dev/null
+		tries=50
+		while [ -d "/proc/$pid" ] && [ "$tries" != 0 ]; do
+			tries=$((tries - 1))
+			sleep 0.2
+		done
+		kill -9 "$pid" 2>/dev/null
+	fi
+	"$BIN" redirect off --config "$DATA/config.toml" >/dev/null 2>&1
+	rm -f "$DATA/pid" "$DATA/run/control.sock" # one that was killed leaves it
+}

@@ -1,0 +1,27 @@
+# shellcheck shell=sh disable=SC2154
+# Sourced by the installer of Magisk, KernelSU or APatch after the files are in $MODPATH. It must not exit.
+
+if [ "$ARCH" != arm64 ]; then
+	abort "! Tributary is built for arm64; this phone says $ARCH"
+fi
+if [ "${API:-0}" -lt 26 ]; then
+	abort "! Tributary needs Android 8 or newer (API 26); this phone has API ${API:-?}"
+fi
+
+ui_print "- Tributary: downloads over Wi-Fi and mobile data at once"
+set_perm "$MODPATH/bin/tributary" 0 0 0755
+for script in service.sh uninstall.sh action.sh; do
+	set_perm "$MODPATH/$script" 0 0 0755
+done
+
+# What a user writes outlives updates, so it is not in the module's folder.
+data=/data/adb/tributary
+mkdir -p "$data"
+chmod 0700 "$data"
+for file in config.toml allow.txt deny.txt; do
+	if [ ! -e "$data/$file" ]; then
+		cp "$MODPATH/defaults/$file" "$data/$file"
+	fi
+done
+ui_print "- Mobile data is used beside Wi-Fi. Limit it in $data/config.toml"
+ui_print "- Apps to leave alone: $data/deny.txt. It starts with the next boot"
