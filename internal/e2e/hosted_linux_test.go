@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -213,5 +214,80 @@ func TestRooted(t *testing.T) {
 		if _, n := r.carried(l); n-before[l] < int64(o.Size)/5 {
 			t.Errorf("%s carried %d bytes of %d", l, n-before[l], o.Size)
 		}
+	}
+}
+
+// pipes are a program's standard output and input.
+type pipes struct {
+	io.Reader
+	io.Writer
+}
+
+// TestJavaHost runs what the app decides, in a JVM, as the host of the real program: it starts it, tells it two of three
+// links, and downloads through it. TRIBUTARY_JAVA is the class path; make android-test sets it.
+func TestJavaHost(t *testing.T) {
+	classes := os.Getenv("TRIBUTARY_JAVA")
+	if classes == "" {
+		t.Skip("the app's classes are not built: make android-test")
+	}
+	sc := quick()
+	sc.Links = append(sc.Links, lab.Symmetric("other", 40*lab.Mbit, 30*time.Millisecond))
+	r := newRig(t, sc, lab.NginxOptions{})
+	r.android()
+	o := r.object(20_000_000)
+	dir, err := os.MkdirTemp(r.lab.Dir, "app-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var networks []string
+	for i, l := range r.lab.Links() {
+		kind := map[string]string{"wifi": "WIFI", "lte": "CELLULAR", "other": "WIFI"}[l.Name]
+		networks = append(networks, fmt.Sprintf("%d,%s,%s,%s,%v", firstNet+i, l.Name, kind, netip.PrefixFrom(l.Addr(), 24), l.Name != "other"))
+	}
+	id := fmt.Sprint(appUser)
+	file := r.file()
+	args := []string{
+		"-cp", classes, "io.github.tributary.core.HostMain", dir, "18080", r.nginx.NamedURL(o), file, lab.OriginAddr.String(), strings.Join(networks, ";"),
+		"setpriv", "--reuid=" + id, "--regid=" + id, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
+		r.options.Binary, "serve", "--listen", "127.0.0.1:18080", "--admin", "", "--host-socket", dir + "/socket",
+	}
+	java := r.lab.Client(r.ctx, "java", args...)
+	java.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "STATE_DIRECTORY="+dir, "RUNTIME_DIRECTORY="+dir)
+	in, err := java.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := java.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	java.Stderr = &said
+	app := &hosttest.App{Relay: pipes{out, in}, Bind: func(handle uint64, fd int) unix.Errno {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, int(0x30000|handle)); err != nil {
+			t.Errorf("mark a socket of the program: %v", err)
+		}
+		return 0
+	}}
+	app.Listen(t, dir+"/socket")
+	for _, path := range []string{dir, app.Path} {
+		if err := os.Chown(path, appUser, appUser); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := java.Run(); err != nil {
+		log, _ := os.ReadFile(dir + "/log")
+		t.Fatalf("%v: %s\n%s", err, said.String(), log)
+	}
+	r.isObject(r.read(file), o)
+	for _, l := range r.lab.LinkNames() {
+		_, n := r.carried(l)
+		t.Logf("%s carried %d bytes of %d", l, n, o.Size)
+		if share := float64(n) / float64(o.Size); l == "other" && n != 0 || l != "other" && share < 0.2 {
+			t.Errorf("%s carried %d bytes of %d", l, n, o.Size)
+		}
+	}
+	if !strings.Contains(said.String(), "wanted: true") || !strings.Contains(said.String(), "done") || strings.Contains(said.String(), "died") {
+		t.Errorf("the app says\n%s", said.String())
 	}
 }

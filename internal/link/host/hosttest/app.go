@@ -21,6 +21,7 @@ const Hello = `{"type":"hello","version":1,"a field of later":true}`
 type App struct {
 	Greet string                                 // instead of Hello
 	Bind  func(handle uint64, fd int) unix.Errno // what it does with a socket; nil = nothing, and no error
+	Relay io.ReadWriter                          // another program that is the host but for Bind; nil = none, and Heard, Say and Greet count
 
 	Path  string
 	Heard chan map[string]any // what the program says after its hello; closed at its end
@@ -90,6 +91,12 @@ func (a *App) serve(t testing.TB, c *net.UnixConn) {
 	a.mu.Lock()
 	a.events = c
 	a.mu.Unlock()
+	if a.Relay != nil {
+		defer close(a.Heard)
+		go func() { _, _ = io.Copy(c, a.Relay) }() // ends with the other program
+		_, _ = io.Copy(a.Relay, lines)
+		return
+	}
 	_, _ = io.WriteString(c, a.Greet+"\n")
 	defer close(a.Heard)
 	for d := json.NewDecoder(lines); ; {

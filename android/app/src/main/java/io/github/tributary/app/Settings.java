@@ -1,0 +1,68 @@
+package io.github.tributary.app;
+
+import android.content.Context;
+import android.content.SharedPreferences;
+import io.github.tributary.core.MobilePolicy;
+
+/** What the user has set, kept by the system. */
+final class Settings {
+    private static final String MODE = "mode";
+    private static final String CONSENT = "consent";
+    private static final String MONTHLY = "monthly_bytes";
+    private static final String ON_BOOT = "on_boot";
+    private static final String RUN = "run";
+
+    private final SharedPreferences prefs;
+
+    Settings(Context context) {
+        prefs = context.getSharedPreferences("settings", Context.MODE_PRIVATE);
+    }
+
+    MobilePolicy policy() {
+        MobilePolicy.Mode mode;
+        try {
+            mode = MobilePolicy.Mode.valueOf(prefs.getString(MODE, MobilePolicy.Mode.WIFI_ONLY.name()));
+        } catch (IllegalArgumentException e) { // of another version
+            mode = MobilePolicy.Mode.WIFI_ONLY;
+        }
+        return new MobilePolicy(mode, prefs.getBoolean(CONSENT, false), Math.max(0, prefs.getLong(MONTHLY, 0)));
+    }
+
+    void setMode(MobilePolicy.Mode mode) {
+        prefs.edit().putString(MODE, mode.name()).apply();
+    }
+
+    void setConsent(boolean given) {
+        prefs.edit().putBoolean(CONSENT, given).apply();
+    }
+
+    void setMonthlyBytes(long n) {
+        prefs.edit().putLong(MONTHLY, n).apply();
+    }
+
+    boolean onBoot() {
+        return prefs.getBoolean(ON_BOOT, false);
+    }
+
+    void setOnBoot(boolean start) {
+        prefs.edit().putBoolean(ON_BOOT, start).apply();
+    }
+
+    /** Whether the user has started the proxy and not stopped it. */
+    boolean run() {
+        return prefs.getBoolean(RUN, false);
+    }
+
+    void setRun(boolean run) {
+        prefs.edit().putBoolean(RUN, run).apply();
+    }
+
+    /** Has l hear of every change, until forget. The caller keeps l: the system does not. */
+    void listen(SharedPreferences.OnSharedPreferenceChangeListener l) {
+        prefs.registerOnSharedPreferenceChangeListener(l);
+    }
+
+    void forget(SharedPreferences.OnSharedPreferenceChangeListener l) {
+        prefs.unregisterOnSharedPreferenceChangeListener(l);
+    }
+}

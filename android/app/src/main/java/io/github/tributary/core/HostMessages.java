@@ -1,0 +1,81 @@
+package io.github.tributary.core;
+
+import java.util.List;
+import org.json.JSONArray;
+import org.json.JSONException;
+import org.json.JSONObject;
+
+/** The lines of docs/HOST.md that the app says. Each ends with a line feed. */
+public final class HostMessages {
+    /** Of the protocol. */
+    public static final int VERSION = 1;
+
+    private HostMessages() {}
+
+    public static String hello() {
+        return line(object("hello", "version", VERSION));
+    }
+
+    public static String stop() {
+        return line(object("stop"));
+    }
+
+    /** All networks that may be used now. */
+    public static String links(List<Net> offered, MobilePolicy policy) {
+        JSONArray all = new JSONArray();
+        for (Net n : offered) {
+            JSONObject o = new JSONObject();
+            put(o, "name", n.name);
+            put(o, "handle", n.handle);
+            put(o, "kind", n.kind.word);
+            put(o, "addrs", new JSONArray(n.addrs));
+            put(o, "dns", new JSONArray(n.dns));
+            put(o, "metered", n.metered);
+            put(o, "validated", n.validated);
+            if (n.kind == Net.Kind.CELLULAR) {
+                put(o, "account", MobilePolicy.ACCOUNT);
+                put(o, "monthly_bytes", policy.monthlyBytes);
+            }
+            all.put(o);
+        }
+        return line(object("links", "links", all));
+    }
+
+    /** The addresses of a name; none = it has none. */
+    public static String resolved(long id, List<String> addrs) {
+        JSONObject o = object("resolved", "id", id);
+        put(o, "addrs", new JSONArray(addrs));
+        return line(o);
+    }
+
+    /** A lookup that failed. */
+    public static String unresolved(long id, String error) {
+        JSONObject o = object("resolved", "id", id);
+        put(o, "error", error);
+        return line(o);
+    }
+
+    /** The error of a name that does not exist. */
+    public static final String NOT_FOUND = "not_found";
+
+    private static JSONObject object(String type, Object... pairs) {
+        JSONObject o = new JSONObject();
+        put(o, "type", type);
+        for (int i = 0; i < pairs.length; i += 2) {
+            put(o, (String) pairs[i], pairs[i + 1]);
+        }
+        return o;
+    }
+
+    private static void put(JSONObject o, String key, Object value) {
+        try {
+            o.put(key, value);
+        } catch (JSONException e) {
+            throw new IllegalArgumentException(key, e); // only for numbers that are none
+        }
+    }
+
+    private static String line(JSONObject o) {
+        return o.toString() + "\n";
+    }
+}

@@ -1,0 +1,106 @@
+package io.github.tributary.core;
+
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.json.JSONException;
+import org.json.JSONObject;
+
+/**
+ * What is said with one run of the daemon over its connection for events. {@link #heard} is called by one thread; the other
+ * methods by any.
+ */
+public final class HostSession {
+    /** The connection. */
+    public interface Wire {
+        /** Sends a line, or gives the connection up. May block for a short time. */
+        void send(String line);
+    }
+
+    /** Looks names up, by the network that has the handle. */
+    public interface Resolver {
+        /** Returns the addresses, none if the name has none, null if it does not exist. */
+        List<String> resolve(long handle, String name) throws Exception;
+    }
+
+    /** What the daemon tells. */
+    public interface Listener {
+        /** Mobile data would help, or does not any more. */
+        void wanted(boolean cellular);
+
+        /** What goes on. */
+        void status(Status status);
+    }
+
+    private final Wire wire;
+    private final Resolver resolver;
+    private final Executor lookups;
+    private final Listener listener;
+
+    public HostSession(Wire wire, Resolver resolver, Executor lookups, Listener listener) {
+        this.wire = wire;
+        this.resolver = resolver;
+        this.lookups = lookups;
+        this.listener = listener;
+    }
+
+    private synchronized void send(String line) {
+        wire.send(line);
+    }
+
+    /** Greets, which must come first. */
+    public void begin() {
+        send(HostMessages.hello());
+    }
+
+    /** Tells the daemon which networks it may use from now on. */
+    public void offer(List<Net> offered, MobilePolicy policy) {
+        send(HostMessages.links(offered, policy));
+    }
+
+    /** Has the daemon end in order. */
+    public void stop() {
+        send(HostMessages.stop());
+    }
+
+    /** Takes in a line of the daemon. What is not known is ignored. */
+    public void heard(String line) throws JSONException {
+        JSONObject m = new JSONObject(line);
+        String type = m.getString("type");
+        if (type.equals("resolve")) {
+            lookUp(m.getLong("id"), m.getLong("handle"), m.getString("name"));
+        } else if (type.equals("want")) {
+            listener.wanted(m.getBoolean("cellular"));
+        } else if (type.equals("status")) {
+            listener.status(Status.parse(m.getJSONObject("status")));
+        }
+    }
+
+    private void lookUp(final long id, final long handle, final String name) {
+        Runnable question =
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        send(answer(id, handle, name));
+                    }
+                };
+        try {
+            lookups.execute(question);
+        } catch (RejectedExecutionException e) {
+            send(HostMessages.unresolved(id, "too many lookups at once"));
+        }
+    }
+
+    private String answer(long id, long handle, String name) {
+        try {
+            List<String> addrs = resolver.resolve(handle, name);
+            if (addrs == null) {
+                return HostMessages.unresolved(id, HostMessages.NOT_FOUND);
+            }
+            return HostMessages.resolved(id, addrs);
+        } catch (Exception e) {
+            String why = e.getMessage();
+            return HostMessages.unresolved(id, why == null ? e.getClass().getSimpleName() : why);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+package io.github.tributary.core;
+
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.io.RandomAccessFile;
+import java.net.InetSocketAddress;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/**
+ * What the app does, without a phone: it starts the daemon, is its host, and downloads a file through it. A test in Go
+ * (internal/e2e) stands between the two, for what a JVM cannot do: take sockets out of messages. Lines of the daemon come in
+ * on standard input, lines for it go out on standard output.
+ *
+ * <p>Arguments: folder, port of the proxy, URL, file, the address of its host, the networks ("handle,name,kind,address/bits,validated"
+ * each, separated by ";"), and the daemon's command.
+ */
+public final class HostMain {
+    private HostMain() {}
+
+    public static void main(String[] args) throws Exception {
+        File dir = new File(args[0]);
+        InetSocketAddress proxy = new InetSocketAddress("127.0.0.1", Integer.parseInt(args[1]));
+        final List<String> address = Collections.singletonList(args[4]);
+        final PrintStream out = System.out;
+        CountDownLatch offered = new CountDownLatch(1);
+        ExecutorService lookups = Executors.newFixedThreadPool(4);
+        HostSession session =
+                new HostSession(
+                        line -> {
+                            out.print(line);
+                            out.flush();
+                        },
+                        (handle, name) -> address,
+                        lookups,
+                        new HostSession.Listener() {
+                            @Override
+                            public void wanted(boolean cellular) {
+                                System.err.println("wanted: " + cellular);
+                            }
+
+                            @Override
+                            public void status(Status s) {
+                                System.err.println("status: " + s.transfers + " downloads, " + s.links.size() + " links");
+                                offered.countDown();
+                            }
+                        });
+        DaemonProcess daemon =
+                new DaemonProcess(
+                        Arrays.asList(args).subList(6, args.length),
+                        System.getenv(),
+                        dir,
+                        new File(dir, "log"),
+                        new DaemonProcess.Listener() {
+                            @Override
+                            public void started() {
+                                System.err.println("started");
+                            }
+
+                            @Override
+                            public void died(int code, long waitMillis) {
+                                System.err.println("died: " + code);
+                            }
+                        });
+        daemon.start();
+        session.begin();
+        MobilePolicy policy = new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, 1_000_000_000);
+        session.offer(policy.offer(networks(args[5])), policy);
+        Thread hearing =
+                new Thread(
+                        () -> {
+                            try {
+                                BufferedReader in = new BufferedReader(new InputStreamReader(System.in, "UTF-8"));
+                                for (String line = in.readLine(); line != null; line = in.readLine()) {
+                                    session.heard(line);
+                                }
+                            } catch (IOException | org.json.JSONException e) {
+                                System.err.println("heard: " + e);
+                            }
+                        });
+        hearing.setDaemon(true);
+        hearing.start();
+        offered.await(); // the daemon runs
+        try (RandomAccessFile file = new RandomAccessFile(args[3], "rw")) {
+            new Download(args[2], proxy, file.getChannel(), (bytes, total) -> {}).run();
+        }
+        session.stop();
+        daemon.stop(20_000);
+        lookups.shutdown();
+        System.err.println("done");
+        System.exit(0); // standard input may stay open
+    }
+
+    private static List<Net> networks(String text) {
+        NetworkTable table = new NetworkTable();
+        for (String n : text.split(";")) {
+            String[] f = n.split(",");
+            long handle = Long.parseLong(f[0]);
+            Net.Kind kind = Net.Kind.valueOf(f[2]);
+            table.properties(handle, f[1], Collections.singletonList(f[3]), Collections.<String>emptyList());
+            table.capabilities(handle, kind, kind == Net.Kind.CELLULAR, Boolean.parseBoolean(f[4]));
+        }
+        return table.snapshot();
+    }
+}

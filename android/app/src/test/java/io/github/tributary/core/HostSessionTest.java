@@ -1,0 +1,104 @@
+package io.github.tributary.core;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertThrows;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.RejectedExecutionException;
+import org.json.JSONException;
+import org.json.JSONObject;
+import org.junit.Test;
+
+/** What is said with the daemon: docs/HOST.md. */
+public class HostSessionTest {
+    private final List<String> sent = new ArrayList<String>();
+    private final List<String> told = new ArrayList<String>();
+    private boolean full;
+
+    private final HostSession session =
+            new HostSession(
+                    sent::add,
+                    (handle, name) -> {
+                        switch (name) {
+                            case "a.example":
+                                return Arrays.asList("192.0.2.1", "2001:db8::" + handle);
+                            case "b.example":
+                                return null;
+                            default:
+                                throw new IOException("it rains");
+                        }
+                    },
+                    task -> {
+                        if (full) {
+                            throw new RejectedExecutionException();
+                        }
+                        task.run();
+                    },
+                    new HostSession.Listener() {
+                        @Override
+                        public void wanted(boolean cellular) {
+                            told.add("wanted " + cellular);
+                        }
+
+                        @Override
+                        public void status(Status s) {
+                            told.add("status " + s.transfers + " " + s.rate() + " " + s.links.get(0).monthlyLeft);
+                        }
+                    });
+
+    private void said(String json) throws JSONException {
+        assertEquals(1, sent.size());
+        String line = sent.remove(0);
+        assertEquals("a line ends once", line.length() - 1, line.indexOf('\n'));
+        assertEquals(new JSONObject(json).toString(), new JSONObject(line).toString());
+    }
+
+    @Test
+    public void greetsOffersAndStops() throws JSONException {
+        session.begin();
+        said("{'type':'hello','version':1}");
+        MobilePolicy p = new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, 2_000_000_000L);
+        session.offer(
+                Arrays.asList(
+                        new Net(7, "wlan0", Net.Kind.WIFI, Arrays.asList("10.0.0.2/24"), Arrays.asList("10.0.0.1"), false, true),
+                        new Net(1L << 40, "rmnet0", Net.Kind.CELLULAR, Arrays.asList("10.1.0.2/32"), Collections.<String>emptyList(), true, true)),
+                p);
+        said(
+                "{'type':'links','links':[{'name':'wlan0','handle':7,'kind':'wifi','addrs':['10.0.0.2/24'],'dns':['10.0.0.1'],"
+                        + "'metered':false,'validated':true},{'name':'rmnet0','handle':1099511627776,'kind':'cellular',"
+                        + "'addrs':['10.1.0.2/32'],'dns':[],'metered':true,'validated':true,'account':'cellular','monthly_bytes':2000000000}]}");
+        session.stop();
+        said("{'type':'stop'}");
+    }
+
+    @Test
+    public void answersQuestions() throws JSONException {
+        session.heard("{\"type\":\"resolve\",\"id\":1,\"handle\":5,\"name\":\"a.example\"}");
+        said("{'type':'resolved','id':1,'addrs':['192.0.2.1','2001:db8::5']}");
+        session.heard("{\"type\":\"resolve\",\"id\":2,\"handle\":5,\"name\":\"b.example\"}");
+        said("{'type':'resolved','id':2,'error':'not_found'}");
+        session.heard("{\"type\":\"resolve\",\"id\":3,\"handle\":5,\"name\":\"c.example\"}");
+        said("{'type':'resolved','id':3,'error':'it rains'}");
+        full = true;
+        session.heard("{\"type\":\"resolve\",\"id\":4,\"handle\":5,\"name\":\"a.example\"}");
+        said("{'type':'resolved','id':4,'error':'too many lookups at once'}");
+    }
+
+    @Test
+    public void tellsAndIgnores() throws JSONException {
+        session.heard("{\"type\":\"want\",\"cellular\":true}");
+        session.heard("{\"type\":\"of later\",\"x\":1}");
+        session.heard(
+                "{\"type\":\"status\",\"status\":{\"links\":[{\"name\":\"wlan0\",\"goodput_bytes_per_second\":1500.5,"
+                        + "\"monthly_left_bytes\":9}],\"transfers\":[{}]}}");
+        session.heard("{\"type\":\"status\",\"status\":{\"links\":[{\"name\":\"wlan0\",\"goodput_bytes_per_second\":7}]}}");
+        assertEquals(Arrays.asList("wanted true", "status 1 1500 9", "status 0 0 -1"), told);
+        assertThrows(JSONException.class, () -> session.heard("{"));
+        assertThrows(JSONException.class, () -> session.heard("{}"));
+        assertEquals(0, sent.size());
+    }
+}
