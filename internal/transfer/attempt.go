@@ -311,9 +311,12 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		}
 	case Stale:
 	default:
-		if pipelined && !a.headed { // closed early: what was asked behind an answer did not reach it
+		// Closed early: what was asked behind an answer did not reach it, or was why it broke off.
+		followed := a.headed && len(c.queue) > 1 && !c.doomed
+		if pipelined && !a.headed || followed {
 			l.swallowed++
-			if l.pipelining == estimate.Untried || e.Why == Unanswered && l.swallowed >= maxSwallowed {
+			twice := l.swallowed >= maxSwallowed && (followed || e.Why == Unanswered)
+			if twice || !a.headed && l.pipelining == estimate.Untried {
 				l.doubt()
 				break
 			}

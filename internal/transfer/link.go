@@ -24,7 +24,8 @@ const (
 	pauseAfterFailure = time.Second
 
 	// maxSwallowed ends pipelining where it seemed to work: over a long round trip a request that is asked behind an answer
-	// may reach the server when the answer is on its way already, and so tell nothing.
+	// may reach the server when the answer is on its way already, and so tell nothing; and a server that drops a connection
+	// on which a second request comes takes its time, so that some answers get through.
 	maxSwallowed = 2
 
 	maxFailures = 6 // in a row without a byte: then the link leaves the transfer

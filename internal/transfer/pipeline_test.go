@@ -154,6 +154,31 @@ func TestPipeliningIsBroken(t *testing.T) {
 			t.Errorf("pipelining: %v", p)
 		}
 	})
+	t.Run("breaks answers off though it seemed to work", func(t *testing.T) {
+		s, a, b := behind(t)
+		s.headed(a, 1*mB)
+		s.complete(a)
+		s.sched.piece = 64 * kB
+		s.tick()
+		for range 2 { // with something behind it, each time
+			if p := s.m.links[0].pipelining; p != estimate.Works {
+				t.Errorf("pipelining: %v", p)
+			}
+			s.headed(b, 1*mB)
+			s.read(b, 10*kB)
+			s.drop(Fetch)
+			s.drop(Open)
+			s.ended(b, Short)
+			s.tick()
+			s.drop(Fetch)
+			conn := s.wantOpen(0)
+			s.opened(conn, 20*ms)
+			b = s.queues[conn][0]
+		}
+		if p := s.m.links[0].pipelining; p != estimate.Broken {
+			t.Errorf("pipelining: %v", p)
+		}
+	})
 	t.Run("a request alone on its connection proves nothing", func(t *testing.T) {
 		s, conns := running(t, Config{}, 1, 1*mB)
 		s.ask(0, 64*kB, 128*kB)
