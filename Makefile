@@ -16,8 +16,8 @@ DEBIAN := nginx:nginx-light curl:curl ip:iproute2 nft:nftables iptables:iptables
 # Those that are too large for `make test`; `make matrix` installs them, too.
 MATRIX := node:nodejs chromium:chromium
 
-# Those of `make android-test`.
-ANDROID := qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh busybox:busybox-static zip:zip unzip:unzip
+# Those of `make android` and `make android-test`, beside a JDK and Maven.
+ANDROID := aapt:aapt apksigner:apksigner zipalign:zipalign dexdump:dexdump readelf:binutils qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh busybox:busybox-static zip:zip unzip:unzip
 
 .PHONY: android android-test mutate-core help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
 
@@ -59,12 +59,13 @@ sim: ## the simulator at length: 1,000 random transfers of the default scheduler
 bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, 9 rounds: about 100 minutes (root)
 	bin/tributary-lab bench --all --rounds $(ROUNDS)
 
-android: ## the module for rooted phones: android/out/tributary-module.zip
-	$(MAKE) -C android module GO='$(GO)'
+android: ## the app and the module for rooted phones: android/out/tributary.apk, tributary-module.zip
+	@DEBIAN='$(ANDROID)' bash -c '. tools/debian.sh && need_packages'
+	$(MAKE) -C android apk apk-check module GO='$(GO)'
 
-android-test: ## the phone's binary under emulation: the module in a chroot, host mode in the lab (root)
+android-test: ## the app's core in a JVM; the phone's binary under emulation: module in a chroot, host mode in the lab (root)
 	@DEBIAN='$(DEBIAN) $(ANDROID)' bash -c '. tools/debian.sh && need_packages'
-	$(MAKE) -C android module-test host-test GO='$(GO)'
+	$(MAKE) -C android java-test java-host-test module-test host-test GO='$(GO)'
 
 demo: build ## two emulated links, one download: under 60 s, no root, no network
 	bin/tributary demo

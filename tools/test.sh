@@ -23,6 +23,23 @@ trap 'rm -rf "$sum"' EXIT
 (cd tools && $GO test ./testsum && $GO build -o "$sum/testsum" ./testsum) || exit 1
 
 failed=0
+# The app's core and its tests take a JDK, and Maven to fetch three small artifacts.
+java=yes
+if ! command -v javac >/dev/null || ! command -v mvn >/dev/null; then
+	java='no JDK or no Maven here: apt-get install default-jdk-headless maven'
+elif ! timeout 300 make -s -C android java-built >"$sum/java" 2>&1; then
+	tail -n 5 "$sum/java" | sed 's/^/   /'
+	java='its classes were not built: make -C android java-test'
+fi
+if [ "$java" = yes ]; then
+	TRIBUTARY_JAVA=$(make -s -C android java-classpath)
+	export TRIBUTARY_JAVA
+	say "The app's core, in a JVM"
+	make -s -C android java-test || failed=1
+else
+	echo "android: $java" >>"$sum/skipped"
+fi
+
 say 'go vet ./...'
 $GO vet ./... || failed=1
 
