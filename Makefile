@@ -11,7 +11,7 @@ ROUNDS  ?= 9
 # `make test` as root installs what is missing.
 DEBIAN := nginx:nginx-light curl:curl ip:iproute2 nft:nftables iptables:iptables wget:wget python3:python3 -:python3-requests gcc:gcc -:libc6-dev \
 	apache2:apache2-bin lighttpd:lighttpd -:lighttpd-mod-openssl aria2c:aria2 git:git -:python3-pip \
-	systemd-analyze:systemd promtool:prometheus
+	systemd-analyze:systemd promtool:prometheus aapt:aapt
 
 # Those that are too large for `make test`; `make matrix` installs them, too.
 MATRIX := node:nodejs chromium:chromium
@@ -65,7 +65,7 @@ android: ## the app and the module for rooted phones: android/out/tributary.apk,
 
 android-test: ## the app's core in a JVM; the phone's binary under emulation: module in a chroot, host mode in the lab (root)
 	@DEBIAN='$(DEBIAN) $(ANDROID)' bash -c '. tools/debian.sh && need_packages'
-	$(MAKE) -C android java-test java-host-test module-test host-test GO='$(GO)'
+	$(MAKE) -C android java-test screens-test java-host-test module-test host-test GO='$(GO)'
 
 demo: build ## two emulated links, one download: under 60 s, no root, no network
 	bin/tributary demo

@@ -24,6 +24,7 @@ import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Net;
 import io.github.tributary.core.Status;
 import java.io.BufferedReader;
+import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
@@ -45,7 +46,7 @@ import org.json.JSONException;
  * Keeps the daemon running in the foreground, with the networks that the user allows. The main thread owns all fields; others
  * post to it.
  */
-public final class ProxyService extends Service {
+public class ProxyService extends Service {
     /** Where apps find the proxy. */
     static final String LISTEN = "127.0.0.1:8080";
 
@@ -64,7 +65,7 @@ public final class ProxyService extends Service {
 
     private Settings settings;
     private LinkWatcher watcher;
-    private HostServer server;
+    private Closeable server;
     private DaemonProcess process;
     private ExecutorService lookups;
     private HostSession session; // with the daemon that runs; null = none
@@ -131,13 +132,12 @@ public final class ProxyService extends Service {
         ((ThreadPoolExecutor) lookups).allowCoreThreadTimeOut(true);
         File socket = new File(getFilesDir(), "host.sock");
         try {
-            server = new HostServer(socket, new Connections());
+            server = openHost(socket);
         } catch (IOException e) {
             Log.e(TAG, "host socket", e);
             stopSelf();
             return;
         }
-        server.start();
         ConnectivityManager manager = (ConnectivityManager) getSystemService(CONNECTIVITY_SERVICE);
         watcher =
                 new LinkWatcher(
@@ -156,7 +156,15 @@ public final class ProxyService extends Service {
         running = this;
     }
 
-    private List<String> command(File socket) {
+    /** Listens for the daemon. Tests have no such sockets. */
+    Closeable openHost(File socket) throws IOException {
+        HostServer s = new HostServer(socket, new Connections());
+        s.start();
+        return s;
+    }
+
+    /** The daemon's command. */
+    List<String> command(File socket) {
         String binary = getApplicationInfo().nativeLibraryDir + "/libtributary.so";
         return Arrays.asList(binary, "serve", "--host-socket", socket.getPath(), "--listen", LISTEN, "--admin", "");
     }
@@ -196,7 +204,7 @@ public final class ProxyService extends Service {
 
     /** Ends what must be waited for, away from the main thread. */
     private static void end(
-            final DaemonProcess process, final HostSession session, final HostServer server, final ExecutorService lookups) {
+            final DaemonProcess process, final HostSession session, final Closeable server, final ExecutorService lookups) {
         new Thread("end") {
             @Override
             public void run() {
@@ -205,13 +213,24 @@ public final class ProxyService extends Service {
                 }
                 try {
                     process.stop(PATIENCE_MILLIS);
-                } catch (InterruptedException e) {
+                    server.close();
+                } catch (InterruptedException | IOException e) {
                     Log.w(TAG, "the daemon may still run", e);
                 }
-                server.close();
                 lookups.shutdownNow();
             }
         }.start();
+    }
+
+    /** Takes on a daemon that has connected. */
+    void attached(HostSession s) {
+        session = s;
+        offer();
+    }
+
+    /** Who hears what a daemon tells. */
+    HostSession.Listener listener() {
+        return new Told();
     }
 
     private final class Connections implements HostServer.Handler {
@@ -229,14 +248,13 @@ public final class ProxyService extends Service {
                             }
                         }
                     };
-            final HostSession mine = new HostSession(wire, networks, lookups, new Told());
+            final HostSession mine = new HostSession(wire, networks, lookups, listener());
             mine.begin();
             main.post(
                     new Runnable() {
                         @Override
                         public void run() {
-                            session = mine;
-                            offer();
+                            attached(mine);
                         }
                     });
             BufferedReader lines = new BufferedReader(new InputStreamReader(in, "UTF-8"));

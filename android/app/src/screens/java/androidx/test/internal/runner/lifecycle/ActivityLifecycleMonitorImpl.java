@@ -1,0 +1,10 @@
+package androidx.test.internal.runner.lifecycle;
+
+import android.app.Activity;
+import androidx.test.runner.lifecycle.ActivityLifecycleMonitor;
+import androidx.test.runner.lifecycle.Stage;
+
+/** What Robolectric calls of androidx.test, which is not needed here. */
+public final class ActivityLifecycleMonitorImpl implements ActivityLifecycleMonitor {
+    public void signalLifecycleChange(Stage stage, Activity activity) {}
+}
