@@ -170,7 +170,9 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		defer status.Close() // to the end: a drain can be watched
 	}
 	if d.hosted != nil {
-		parts.Go(func() { d.hosted.attend(ctx, func() control.Status { return d.status(ln.Addr(), began) }) })
+		attended, done := context.WithCancel(ctx)
+		defer done()
+		parts.Go(func() { d.hosted.attend(attended, func() control.Status { return d.status(ln.Addr(), began) }) })
 	}
 	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "scheduler", d.cfg.Scheduler)
 	if ready != nil {
