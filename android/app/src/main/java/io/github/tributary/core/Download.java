@@ -68,6 +68,11 @@ public final class Download implements Closeable {
         return validator.isEmpty() ? null : validator;
     }
 
+    /** How much is in the file, after run. */
+    public long bytes() {
+        return have;
+    }
+
     /** Goes on with a file that holds so many bytes of the version that has the validator. Before run. */
     public void resume(String version, long bytes) {
         validator = version;
