@@ -41,6 +41,7 @@ var rules = map[string]rule{
 
 	"internal/link/host":          {imports: []string{"internal/link"}},
 	"internal/link/host/hosttest": {},
+	"internal/allowance":          {},
 	"internal/peer":               {},
 	"internal/redirect":           {},
 	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.

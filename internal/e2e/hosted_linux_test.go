@@ -184,6 +184,7 @@ func TestHosted(t *testing.T) {
 
 	p.show("wifi")
 	r.until("lte is lost", func() bool { return strings.Contains(r.proxy.Said(), "link lost") })
+	r.settle() // its connections end
 	n = used(func() { r.download(r.nginx.NamedURL(o), o) })
 	if n["wifi"] < size || n["lte"] != 0 || n["other"] != 0 {
 		t.Errorf("wifi alone: carried %v of %d", n, size)

@@ -2,7 +2,6 @@
 package hosttest
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -29,6 +28,7 @@ type App struct {
 	mu     sync.Mutex
 	conns  []net.Conn
 	events net.Conn
+	hung   bool // up
 	bound  []uint64
 }
 
@@ -52,6 +52,9 @@ func (a *App) Listen(t testing.TB, path string) {
 			}
 			a.mu.Lock()
 			a.conns = append(a.conns, c)
+			if a.hung {
+				c.Close()
+			}
 			a.mu.Unlock()
 			parts.Go(func() { a.serve(t, c.(*net.UnixConn)) })
 		}
@@ -67,6 +70,7 @@ func (a *App) Listen(t testing.TB, path string) {
 func (a *App) HangUp() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.hung = true
 	for _, c := range a.conns {
 		c.Close()
 	}
@@ -74,8 +78,13 @@ func (a *App) HangUp() {
 
 // serve greets on one connection and serves it.
 func (a *App) serve(t testing.TB, c *net.UnixConn) {
-	lines := bufio.NewReader(c)
-	line, err := lines.ReadBytes('\n') // one message: nothing follows before it is answered
+	line, err := hello(c)
+	a.mu.Lock()
+	hung := a.hung
+	a.mu.Unlock()
+	if err != nil && hung {
+		return
+	}
 	var it struct {
 		Type, Channel string
 		Version       int
@@ -94,18 +103,28 @@ func (a *App) serve(t testing.TB, c *net.UnixConn) {
 	if a.Relay != nil {
 		defer close(a.Heard)
 		go func() { _, _ = io.Copy(c, a.Relay) }() // ends with the other program
-		_, _ = io.Copy(a.Relay, lines)
+		_, _ = io.Copy(a.Relay, c)
 		return
 	}
 	_, _ = io.WriteString(c, a.Greet+"\n")
 	defer close(a.Heard)
-	for d := json.NewDecoder(lines); ; {
+	for d := json.NewDecoder(c); ; {
 		var m map[string]any
 		if d.Decode(&m) != nil {
 			return
 		}
 		a.Heard <- m
 	}
+}
+
+// hello reads the first line and no byte more: a descriptor may come with what follows.
+func hello(c net.Conn) (line []byte, err error) {
+	for b := make([]byte, 1); err == nil && b[0] != '\n'; {
+		if _, err = io.ReadFull(c, b); err == nil {
+			line = append(line, b[0])
+		}
+	}
+	return line, err
 }
 
 // Say sends a line to the program, which must have greeted.
