@@ -72,13 +72,13 @@ func (r *run) result(err error) string {
 // clear ends everything that the run owns and waits for it.
 func (r *run) clear() {
 	close(r.left)
-	close(r.out)
 	r.e.fleet.leave(r)
 	for _, l := range r.kept {
-		if l.keep.Load() { // it is about to give its connection back
+		if l.keep.Load() { // it is about to give its connection back, which the response's end would keep it from
 			l.alive.Wait()
 		}
 	}
+	close(r.out)
 	r.cancel()
 	for _, l := range r.lanes {
 		l.close()
