@@ -103,7 +103,7 @@ func TestDeviceChoosesTheLink(t *testing.T) {
 		}
 	})
 	t.Run("over a alone", func(t *testing.T) {
-		before := sent(t, "b0")
+		before := settled(t, "b0")
 		if got := greeted(t, ls[0], "o.test:80"); got != "10.1.0.1" {
 			t.Errorf("came from %s", got)
 		}
@@ -121,7 +121,7 @@ func TestDeviceChoosesTheLink(t *testing.T) {
 		}
 	})
 	t.Run("R199 a link that is down is no reason to use the other", func(t *testing.T) {
-		before := sent(t, "a0")
+		before := settled(t, "a0")
 		down(t, "b0")
 		_, err := (&Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}).DialContext(t.Context(), ls[1], "tcp", origin4+":80")
 		if de, ok := errors.AsType[*DialError](err); !ok || de.Op != OpConnect {
@@ -132,7 +132,7 @@ func TestDeviceChoosesTheLink(t *testing.T) {
 		}
 	})
 	t.Run("R199 an interface that is gone", func(t *testing.T) {
-		before := sent(t, "a0")
+		before := settled(t, "a0")
 		must(t, netlink.LinkDel(dev(t, "b0")))
 		for _, host := range []string{origin4, "other.test"} { // the socket to the origin, the one to the DNS server
 			_, err := (&Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}).DialContext(t.Context(), ls[1], "tcp", host+":80")

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -174,6 +175,19 @@ func (f *far) greeter(t *testing.T, at string) {
 func sent(t *testing.T, name string) uint64 {
 	t.Helper()
 	return dev(t, name).Attrs().Statistics.TxPackets
+}
+
+// settled returns how many packets an interface has sent when the last ones of connections that ended are among them.
+func settled(t *testing.T, name string) uint64 {
+	t.Helper()
+	last := sent(t, name)
+	for tick, calm := time.Tick(2*time.Millisecond), 0; calm < 25; calm++ {
+		<-tick
+		if n := sent(t, name); n != last {
+			last, calm = n, 0
+		}
+	}
+	return last
 }
 
 // noIPv6 keeps interfaces made from now on from sending IPv6 housekeeping, which would move their counters.
