@@ -52,6 +52,11 @@ type account struct {
 // left is what may be spent at once.
 func (a *account) left() int64 { return min(a.leased, a.limit-a.others) - a.used }
 
+// low reports whether another lease is to be had and due.
+func (a *account) low() bool {
+	return a.leased-a.used < ahead && a.others+a.leased < a.limit && a.limit != unbounded
+}
+
 // spent reports whether there is nothing left, nor can be before the next month.
 func (a *account) spent() bool { return a.broken || a.others+a.used >= a.limit }
 
@@ -159,7 +164,7 @@ func (b *Book) renew() {
 		if over := a.used - a.leased; over > 0 { // counted a little beyond the lease
 			change[name] = over
 		}
-		if a.leased-a.used < ahead && a.others+a.leased < a.limit && a.limit != unbounded {
+		if a.low() {
 			change[name] += min(lease, a.limit-a.others-a.leased)
 		}
 	}
@@ -240,7 +245,7 @@ func (b *Book) wait(a *account, closed <-chan struct{}) (int64, error) {
 	for {
 		b.mu.Lock()
 		n, spent, free, more := a.left(), a.spent(), a.limit == unbounded, a.more
-		low := a.leased-a.used < ahead && a.others+a.leased < a.limit
+		low := a.low()
 		b.mu.Unlock()
 		if low {
 			b.hurry()

@@ -64,11 +64,7 @@ func (a *app) keepInBackground(ctx context.Context) error {
 
 // keep puts the rules in force, says so, and removes them when the proxy ends or ctx does.
 func (a *app) keep(ctx context.Context, f redirectFlags, rules redirect.Rules, say func(string)) error {
-	paths, err := a.sockets(f.file, f.socket)
-	if err != nil {
-		return usageError{err}
-	}
-	client, _, err := connect(ctx, paths)
+	client, _, err := a.reach(ctx, f.file, f.socket)
 	if err != nil {
 		return err
 	}

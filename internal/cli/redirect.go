@@ -164,12 +164,12 @@ func describe(in redirect.Installed, r redirect.Rules) string {
 	if len(users) > 0 {
 		whose = "user " + strings.Join(users, ", ")
 	}
-	return fmt.Sprintf("redirected by %s: TCP port %s of %s (%s)", in.By, strings.Join(ports, ", "), whose, overs(in))
+	return fmt.Sprintf("redirected by %s: TCP port %s of %s (%s)", in.By, strings.Join(ports, ", "), whose, overs(in.V6))
 }
 
 // overs names the families.
-func overs(in redirect.Installed) string {
-	if in.V6 {
+func overs(v6 bool) string {
+	if v6 {
 		return "IPv4 and IPv6"
 	}
 	return "IPv4"
@@ -199,11 +199,9 @@ on as long as the proxy does.
 			if err != nil {
 				return err
 			}
-			if paths, err := a.sockets(f.file, f.socket); err == nil {
-				if client, _, err := connect(ctx, paths); err == nil {
-					defer client.Close()
-					_ = client.Release(ctx) // who keeps no rules harms nobody
-				}
+			if client, _, err := a.reach(ctx, f.file, f.socket); err == nil {
+				defer client.Close()
+				_ = client.Release(ctx) // who keeps no rules harms nobody
 			}
 			if before.By == "" {
 				_, err = fmt.Fprintln(a.stdout, "nothing was redirected")
@@ -246,16 +244,14 @@ func (a *app) redirectStatus() *cobra.Command {
 				return err
 			}
 			s := redirectState{Redirected: in.By != "", By: in.By, Port: in.To, IPv6: in.V6}
-			if paths, err := a.sockets(f.file, f.socket); err == nil {
-				if client, now, err := connect(ctx, paths); err == nil {
-					s.Proxy = now.PID
-					client.Close()
-				}
+			if client, now, err := a.reach(ctx, f.file, f.socket); err == nil {
+				s.Proxy = now.PID
+				client.Close()
 			}
 			if js {
 				return printJSON(a.stdout, s)
 			}
-			return printRedirect(a.stdout, s, in)
+			return printRedirect(a.stdout, s)
 		},
 	}
 	c.Flags().BoolVar(&js, "json", false, "print JSON")
@@ -263,15 +259,15 @@ func (a *app) redirectStatus() *cobra.Command {
 	return c
 }
 
-func printRedirect(w io.Writer, s redirectState, in redirect.Installed) error {
+func printRedirect(w io.Writer, s redirectState) error {
 	var err error
 	switch {
 	case !s.Redirected:
 		_, err = fmt.Fprintln(w, "nothing is redirected: sudo tributary redirect on")
 	case s.Proxy == 0:
-		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), but no proxy was found there: sudo tributary redirect off\n", s.By, s.Port, overs(in))
+		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), but no proxy was found there: sudo tributary redirect off\n", s.By, s.Port, overs(s.IPv6))
 	default:
-		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), where process %d serves\n", s.By, s.Port, overs(in), s.Proxy)
+		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), where process %d serves\n", s.By, s.Port, overs(s.IPv6), s.Proxy)
 	}
 	return err
 }

@@ -41,11 +41,7 @@ $XDG_RUNTIME_DIR/tributary, and then the one of the system's service.
   tributary status --json | jq .links`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			paths, err := a.sockets(file, socket)
-			if err != nil {
-				return usageError{err}
-			}
-			client, first, err := connect(cmd.Context(), paths)
+			client, first, err := a.reach(cmd.Context(), file, socket)
 			if err != nil {
 				return err
 			}
@@ -98,6 +94,15 @@ func (a *app) sockets(file, socket string) ([]string, error) {
 		paths = append(paths, control.System)
 	}
 	return paths, nil
+}
+
+// reach asks the running proxy, which listens on socket or where the configuration in file says.
+func (a *app) reach(ctx context.Context, file, socket string) (*control.Client, control.Status, error) {
+	paths, err := a.sockets(file, socket)
+	if err != nil {
+		return nil, control.Status{}, usageError{err}
+	}
+	return connect(ctx, paths)
 }
 
 // connect asks the first proxy that listens.

@@ -36,16 +36,9 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Status asks for the state of everything. The error is ErrNotRunning if nobody listens.
 func (c *Client) Status(ctx context.Context) (Status, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://control"+StatusPath, nil)
+	resp, err := c.ask(ctx, &c.http, http.MethodGet, StatusPath)
 	if err != nil {
 		return Status{}, err
-	}
-	resp, err := c.http.Do(req)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return Status{}, fmt.Errorf("%w (nothing listens on %s)", ErrNotRunning, c.path)
-	case err != nil:
-		return Status{}, fmt.Errorf("ask the running tributary: %w", err)
 	}
 	defer resp.Body.Close()
 	var s Status
@@ -56,4 +49,20 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 		return s, fmt.Errorf("ask the running tributary: %w", err)
 	}
 	return s, nil
+}
+
+// ask sends a request. The error is ErrNotRunning if nobody listens.
+func (c *Client) ask(ctx context.Context, by *http.Client, method, path string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://control"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := by.Do(req)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("%w (nothing listens on %s)", ErrNotRunning, c.path)
+	case err != nil:
+		return nil, fmt.Errorf("ask the running tributary: %w", err)
+	}
+	return resp, nil
 }

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"strings"
-	"syscall"
 )
 
 // RedirectPath is where connections are asked for that the firewall redirects. A POST opens the listener and is answered
@@ -74,18 +72,12 @@ func (c *Client) Release(ctx context.Context) error {
 }
 
 func (c *Client) redirect(ctx context.Context, method string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://control"+RedirectPath, nil)
+	patient := http.Client{Transport: c.http.Transport} // without its limit of time
+	resp, err := c.ask(ctx, &patient, method, RedirectPath)
 	if err != nil {
 		return nil, err
 	}
-	patient := http.Client{Transport: c.http.Transport} // without its limit of time
-	resp, err := patient.Do(req)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("%w (nothing listens on %s)", ErrNotRunning, c.path)
-	case err != nil:
-		return nil, fmt.Errorf("ask the running tributary: %w", err)
-	case resp.StatusCode >= http.StatusBadRequest:
+	if resp.StatusCode >= http.StatusBadRequest {
 		defer resp.Body.Close()
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 		return nil, fmt.Errorf("the running tributary: %s", strings.TrimSpace(string(text)))

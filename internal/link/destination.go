@@ -83,20 +83,23 @@ var siteLocal = netip.MustParsePrefix("fec0::/10")
 // NoDestinations returns the networks that Check denies to everybody, private ones apart: what redirects connections leaves
 // these alone.
 func NoDestinations() []netip.Prefix {
-	return append([]netip.Prefix{
-		netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("224.0.0.0/4"),
-		netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
-	}, deniedPrefixes[:]...)
+	return slices.Clone(deniedPrefixes[:])
 }
 
 // denied reports whether a is no destination for requests of others: the host itself, its links' neighbours by link-local
 // address, groups, and the addresses at which clouds give their machines credentials.
 func denied(a netip.Addr) bool {
-	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast() ||
-		slices.ContainsFunc(deniedPrefixes[:], func(p netip.Prefix) bool { return p.Contains(a) })
+	return slices.ContainsFunc(deniedPrefixes[:], func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 var deniedPrefixes = [...]netip.Prefix{
+	netip.MustParsePrefix("127.0.0.0/8"),        // loopback
+	netip.MustParsePrefix("::1/128"),            //
+	netip.MustParsePrefix("169.254.0.0/16"),     // link-local
+	netip.MustParsePrefix("fe80::/10"),          //
+	netip.MustParsePrefix("224.0.0.0/4"),        // multicast
+	netip.MustParsePrefix("ff00::/8"),           //
+	netip.MustParsePrefix("::/128"),             // unspecified
 	netip.MustParsePrefix("0.0.0.0/8"),          // this network (RFC 791): Linux takes 0.0.0.0 for itself
 	netip.MustParsePrefix("255.255.255.255/32"), // broadcast
 	netip.MustParsePrefix("fd00:ec2::254/128"),  // metadata of Amazon EC2; 169.254.169.254 is link-local

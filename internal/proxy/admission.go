@@ -94,16 +94,8 @@ func crowd(text string) *failure { return unavailable("connection_limit_reached"
 // machine reaches it (R185). Who comes from another machine is let in by the address that is listened on.
 func (p *Proxy) identify(c *client) {
 	c.user.uid = -1
-	if c.to.IsValid() { // by the rules of whoever redirects
-		c.allowed = true
-		if p.Owner != nil {
-			if uid, err := p.Owner(c.local, c.remote); err == nil {
-				c.user.uid = int64(uid)
-			}
-		}
-		return
-	}
-	if addr := c.remote.Addr().Unmap(); !addr.IsLoopback() {
+	redirected := c.to.IsValid() // of this machine, and chosen by the rules
+	if addr := c.remote.Addr().Unmap(); !redirected && !addr.IsLoopback() {
 		c.user.addr, c.allowed = addr, true
 		return
 	}
@@ -115,7 +107,7 @@ func (p *Proxy) identify(c *client) {
 	if err == nil {
 		c.user.uid = int64(uid)
 	}
-	c.allowed = p.Users == nil || err == nil && slices.Contains(p.Users, uid)
+	c.allowed = redirected || p.Users == nil || err == nil && slices.Contains(p.Users, uid)
 	if !c.allowed {
 		p.Log.Debug("client refused", "uid", c.user.uid, "err", err)
 	}

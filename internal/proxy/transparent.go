@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -272,12 +273,9 @@ func redirectedTarget(r *http.Request, to netip.AddrPort) (engine.Target, *failu
 		t.Host, t.Path = abs.Host, abs.Path
 	}
 	if t.Host == "" {
-		t.Host = to.String()
-		if to.Port() == 80 {
-			t.Host = t.Host[:len(t.Host)-len(":80")]
-		}
+		t.Host = strings.TrimSuffix(to.String(), ":80")
 	}
-	if bytes.ContainsRune([]byte(t.Path), '#') {
+	if strings.Contains(t.Path, "#") {
 		return engine.Target{}, badRequest("The path has a fragment (#...), which is never sent.")
 	}
 	_, _, f := splitAuthority(t.Host)

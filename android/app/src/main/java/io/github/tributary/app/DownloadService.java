@@ -72,6 +72,14 @@ public class DownloadService extends Service {
     }
 
     @Override
+    public void onCreate() {
+        super.onCreate();
+        NotificationManager manager = (NotificationManager) getSystemService(NOTIFICATION_SERVICE);
+        manager.createNotificationChannel(
+                new NotificationChannel(CHANNEL, getString(R.string.downloads), NotificationManager.IMPORTANCE_LOW));
+    }
+
+    @Override
     public IBinder onBind(Intent intent) {
         return null;
     }
@@ -305,8 +313,6 @@ public class DownloadService extends Service {
 
     private void show(Item it, boolean inForeground) {
         NotificationManager manager = (NotificationManager) getSystemService(NOTIFICATION_SERVICE);
-        manager.createNotificationChannel(
-                new NotificationChannel(CHANNEL, getString(R.string.downloads), NotificationManager.IMPORTANCE_LOW));
         if (it.given) {
             manager.cancel(it.id);
             return;

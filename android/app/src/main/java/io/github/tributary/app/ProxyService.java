@@ -105,6 +105,14 @@ public class ProxyService extends Service {
     }
 
     @Override
+    public void onCreate() {
+        super.onCreate();
+        NotificationManager manager = (NotificationManager) getSystemService(NOTIFICATION_SERVICE);
+        manager.createNotificationChannel(
+                new NotificationChannel(CHANNEL, getString(R.string.channel), NotificationManager.IMPORTANCE_LOW));
+    }
+
+    @Override
     public IBinder onBind(Intent intent) {
         return null;
     }
@@ -337,9 +345,6 @@ public class ProxyService extends Service {
     }
 
     private Notification notification() {
-        NotificationManager manager = (NotificationManager) getSystemService(NOTIFICATION_SERVICE);
-        manager.createNotificationChannel(
-                new NotificationChannel(CHANNEL, getString(R.string.channel), NotificationManager.IMPORTANCE_LOW));
         PendingIntent open =
                 PendingIntent.getActivity(this, 0, new Intent(this, MainActivity.class), PendingIntent.FLAG_IMMUTABLE);
         PendingIntent stop =

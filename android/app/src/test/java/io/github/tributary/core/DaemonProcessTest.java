@@ -22,10 +22,14 @@ public class DaemonProcessTest {
 
     private final BlockingQueue<String> events = new LinkedBlockingQueue<String>();
 
-    private DaemonProcess run(String script) throws Exception {
+    private DaemonProcess shell(String script) {
+        return run("/bin/sh", "-c", script);
+    }
+
+    private DaemonProcess run(String... command) {
         DaemonProcess p =
                 new DaemonProcess(
-                        Arrays.asList("/bin/sh", "-c", script),
+                        Arrays.asList(command),
                         Collections.singletonMap("HELLO", "from the app"),
                         folder.getRoot(),
                         new File(folder.getRoot(), "log"),
@@ -52,7 +56,7 @@ public class DaemonProcessTest {
 
     @Test
     public void restartsWhatDies() throws Exception {
-        DaemonProcess p = run("echo $HELLO; exit 7");
+        DaemonProcess p = shell("echo $HELLO; exit 7");
         assertEquals("started", next());
         assertEquals("died 7 500", next());
         assertEquals("started", next());
@@ -66,7 +70,7 @@ public class DaemonProcessTest {
     @Test
     public void endsInOrder() throws Exception {
         File flag = new File(folder.getRoot(), "stop");
-        DaemonProcess p = run("until [ -e stop ]; do sleep 0.05; done; touch orderly");
+        DaemonProcess p = shell("until [ -e stop ]; do sleep 0.05; done; touch orderly");
         assertEquals("started", next());
         assertTrue(flag.createNewFile());
         p.stop(20_000);
@@ -76,7 +80,7 @@ public class DaemonProcessTest {
 
     @Test
     public void endsWhatDoesNotListen() throws Exception {
-        DaemonProcess p = run("trap '' TERM; echo $$ >pid; while :; do sleep 0.05; done");
+        DaemonProcess p = shell("trap '' TERM; echo $$ >pid; while :; do sleep 0.05; done");
         assertEquals("started", next());
         File pid = new File(folder.getRoot(), "pid");
         for (int i = 0; i < 400 && pid.length() == 0; i++) {
@@ -89,24 +93,7 @@ public class DaemonProcessTest {
 
     @Test
     public void aMissingProgramIsTriedAgain() throws Exception {
-        DaemonProcess p =
-                new DaemonProcess(
-                        Arrays.asList("/nowhere/tributary"),
-                        Collections.<String, String>emptyMap(),
-                        folder.getRoot(),
-                        new File(folder.getRoot(), "log"),
-                        new DaemonProcess.Listener() {
-                            @Override
-                            public void started() {
-                                events.add("started");
-                            }
-
-                            @Override
-                            public void died(int code, long waitMillis) {
-                                events.add("died " + code + " " + waitMillis);
-                            }
-                        });
-        p.start();
+        DaemonProcess p = run("/nowhere/tributary");
         assertEquals("died -1 500", next());
         p.stop(1_000);
     }
