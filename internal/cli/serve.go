@@ -83,7 +83,7 @@ func noUpstream(cfg config.Config, getenv func(string) string, command string) e
 // serveFlags are the flags of serve.
 type serveFlags struct {
 	file, listen, admin, hostSocket, scheduler, logLevel string
-	links                                                []string
+	links, users                                         []string
 }
 
 func (f *serveFlags) register(c *cobra.Command) {
@@ -92,6 +92,7 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.listen, "listen", d.Listen, "`ADDRESS` of the proxy")
 	c.Flags().StringVar(&f.admin, "admin", d.Admin, `ADDRESS of metrics and health, "" for none`)
 	c.Flags().StringSliceVar(&f.links, "link", nil, "use the link `NAME` and no other; repeatable")
+	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "let the user `NAME` of this machine in, too; repeatable; all = everybody")
 	c.Flags().StringVar(&f.hostSocket, "host-socket", d.HostSocket, "`PATH` of the socket of an app that owns the networks (docs/HOST.md)")
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
 		"`NAME` of the algorithm that divides a download: "+strings.Join(config.Schedulers(), ", "))
@@ -111,6 +112,7 @@ func (f *serveFlags) config(c *cobra.Command, getenv func(string) string) (confi
 		{"listen", "listen", func() { cfg.Listen = f.listen }},
 		{"admin", "admin", func() { cfg.Admin = f.admin }},
 		{"link", "links", func() { cfg.Links = f.links }},
+		{"allow-users", "allow_users", func() { cfg.AllowUsers = f.users }},
 		{"host-socket", "host_socket", func() { cfg.HostSocket = f.hostSocket }},
 		{"scheduler", "scheduler", func() { cfg.Scheduler = f.scheduler }},
 		{"log-level", "log_level", func() { cfg.LogLevel = f.logLevel }},

@@ -20,6 +20,9 @@ import (
 // appUser is the user ID of an app: it has no capability, and the routing rules give it no link.
 const appUser = 10123
 
+// anotherApp is the user ID of an app that downloads.
+const anotherApp = "10200"
+
 // firstNet is the netId of the first link; the others follow.
 const firstNet = 100
 
@@ -85,7 +88,7 @@ func newPhone(r *rig, links ...string) *phone {
 	}
 	go p.answer()
 	r.options.UID = appUser
-	r.options.Args = append(r.options.Args, "--host-socket", p.Path)
+	r.options.Args = append(r.options.Args, "--host-socket", p.Path, "--allow-users", "all")
 	r.serve()
 	p.show(links...)
 	r.until("the links are used", func() bool { return strings.Count(r.proxy.Said(), "link found") >= len(links) })
@@ -151,6 +154,7 @@ func TestHosted(t *testing.T) {
 	if n["wifi"] < size/5 || n["lte"] < size/5 || n["other"] != 0 {
 		t.Errorf("both links: carried %v of %d", n, size)
 	}
+	r.isObject(r.ok(r.asUser(anotherApp, "curl", "-sS", "--fail", "-x", proxyURL, o.URL)).body, o)
 	asked := map[string]bool{}
 	for len(p.looked) > 0 {
 		asked[<-p.looked] = true
@@ -209,8 +213,7 @@ func TestRooted(t *testing.T) {
 	for _, l := range r.lab.LinkNames() {
 		_, before[l] = r.carried(l)
 	}
-	app := r.client("setpriv", "--reuid=10200", "--regid=10200", "--clear-groups", "curl", "-sS", "--fail", o.URL)
-	r.isObject(r.ok(app).body, o)
+	r.isObject(r.ok(r.asUser(anotherApp, "curl", "-sS", "--fail", o.URL)).body, o)
 	for _, l := range r.lab.LinkNames() {
 		if _, n := r.carried(l); n-before[l] < int64(o.Size)/5 {
 			t.Errorf("%s carried %d bytes of %d", l, n-before[l], o.Size)

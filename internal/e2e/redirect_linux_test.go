@@ -48,7 +48,13 @@ func (r *rig) redirect(firewall string, args ...string) ran {
 // asNobody runs a program that knows nothing of the proxy.
 func (r *rig) asNobody(name string, args ...string) ran {
 	r.Helper()
-	return r.client("setpriv", append([]string{"--reuid=" + nobody, "--regid=" + nobody, "--clear-groups", name}, args...)...)
+	return r.asUser(nobody, name, args...)
+}
+
+// asUser runs a program as the user with an ID.
+func (r *rig) asUser(id, name string, args ...string) ran {
+	r.Helper()
+	return r.client("setpriv", append([]string{"--reuid=" + id, "--regid=" + id, "--clear-groups", name}, args...)...)
 }
 
 // rules returns what the firewalls of the client namespace hold of ours.
