@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -289,13 +290,17 @@ func TestDestinations(t *testing.T) {
 }
 
 func TestUsers(t *testing.T) {
+	root := "root"
+	if runtime.GOOS == "android" {
+		root = "0" // there are no names
+	}
 	c := Default()
 	for _, tt := range []struct {
 		allow []string
 		want  []uint32
 	}{
 		{nil, []uint32{0, 1000}},
-		{[]string{"root", "4242"}, []uint32{0, 1000, 0, 4242}},
+		{[]string{root, "4242"}, []uint32{0, 1000, 0, 4242}},
 		{[]string{"4242", "all"}, nil},
 	} {
 		c.AllowUsers = tt.allow

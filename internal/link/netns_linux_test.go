@@ -21,6 +21,9 @@ import (
 // insideEnv marks the process that a test runs in a second time, in namespaces of its own.
 const insideEnv = "TRIBUTARY_LINK_TEST_INSIDE"
 
+// emulatorEnv has the words before the name of this program where the kernel cannot run it: `make -C android go-test`.
+const emulatorEnv = "TRIBUTARY_EMULATOR"
+
 // inside reports whether the test runs in a process with a network and mount namespace of its own; if not, it starts one
 // that runs this test only, and passes its verdict on. The whole process has to move, since goroutines do not stay on one
 // thread. The kernel removes the namespaces with the process, however it ends.
@@ -35,7 +38,8 @@ func inside(t *testing.T) bool {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: makes network namespaces")
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=60s")
+	args := append(strings.Fields(os.Getenv(emulatorEnv)), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=60s")
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), insideEnv+"=1", "GORACE=atexit_sleep_ms=0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Unshareflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
