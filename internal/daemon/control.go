@@ -68,6 +68,11 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 		Budget: control.Budget{Total: e.Budget, Granted: e.Granted, Held: e.Held},
 		Links:  []control.Link{}, Transfers: []control.Transfer{},
 	}
+	if d.hosted != nil {
+		if b, ok := d.hosted.host.Battery(); ok {
+			s.Battery = (*control.Battery)(&b)
+		}
+	}
 	for _, l := range e.Links {
 		s.Links = append(s.Links, control.Link{
 			Name: l.Name, State: l.State, Reason: l.Reason, Goodput: l.Goodput, RTT: l.RTT.Seconds(), Bytes: l.Bytes, Waste: l.Waste, Bans: l.Bans,

@@ -58,7 +58,7 @@ type phone struct {
 	refuse  atomic.Pointer[string] // the name of a link that may not be used
 	looked  chan string            // "name over link"
 	wanted  chan bool              // mobile data
-	updates atomic.Int64           // statuses
+	updates atomic.Int64           // statuses with the reading of the battery
 }
 
 // newPhone starts the program under an app.
@@ -90,6 +90,7 @@ func newPhone(r *rig, links ...string) *phone {
 	r.options.UID = appUser
 	r.options.Args = append(r.options.Args, "--host-socket", p.Path, "--allow-users", "all")
 	r.serve()
+	p.Say(`{"type":"battery","battery":{"percent":80,"charging":false}}`)
 	p.show(links...)
 	r.until("the links are used", func() bool { return strings.Count(r.proxy.Said(), "link found") >= len(links) })
 	return p
@@ -110,7 +111,9 @@ func (p *phone) answer() {
 		case "want":
 			p.wanted <- m["cellular"].(bool)
 		case "status":
-			p.updates.Add(1)
+			if b, ok := m["status"].(map[string]any)["battery"].(map[string]any); ok && b["percent"] == 80. {
+				p.updates.Add(1)
+			}
 		}
 	}
 }

@@ -58,6 +58,11 @@ public final class HostSession {
         send(HostMessages.links(offered, policy));
     }
 
+    /** Tells the daemon how the battery is. */
+    public void battery(Battery reading) {
+        send(HostMessages.battery(reading));
+    }
+
     /** Has the daemon end in order. */
     public void stop() {
         send(HostMessages.stop());
