@@ -36,9 +36,16 @@ public final class Download implements Closeable {
             super(message);
             this.status = status;
         }
+
+        /** Whether the same question may be answered later: 408, 429 and what is wrong with a server or with the way to it. */
+        boolean passes() {
+            return status == 408 || status == 429 || status >= 500 && status != 501 && status != 505;
+        }
     }
 
     private static final int REDIRECTS = 10;
+    private static final String OURS = "Tributary (proxy): ";
+    private static final int LONGEST_REASON = 2000;
     private static final int CONNECT_MILLIS = 5_000;
     private static final int SILENT_MILLIS = 120_000; // the daemon waits for a lost link by itself
 
@@ -49,6 +56,7 @@ public final class Download implements Closeable {
 
     private String url;
     private String validator = ""; // of what is in the file
+    private String name = ""; // from the answer that the file began with
     private long have;
     private long total = -1;
 
@@ -71,6 +79,11 @@ public final class Download implements Closeable {
     /** How much is in the file, after run. */
     public long bytes() {
         return have;
+    }
+
+    /** What the server calls the file, after run. */
+    public String name() {
+        return name;
     }
 
     /** Goes on with a file that holds so many bytes of the version that has the validator. Before run. */
@@ -123,7 +136,7 @@ public final class Download implements Closeable {
                 url = follow(uri, to);
                 return false;
             }
-            accept(head);
+            accept(head, in);
             body(head, in);
             return true;
         } finally {
@@ -142,7 +155,7 @@ public final class Download implements Closeable {
     }
 
     /** Judges an answer, and begins the file anew if it is that of another version. */
-    private void accept(Head head) throws IOException {
+    private void accept(Head head, InputStream in) throws IOException {
         if (head.status == 206 && have > 0) {
             long[] range = head.contentRange();
             if (range == null || range[0] != have || !validator.equals(head.validator())) {
@@ -155,14 +168,25 @@ public final class Download implements Closeable {
             return;
         }
         if (head.status != 200) {
-            throw new Refused(head.status, "the server answers " + head.status + " " + head.reason);
+            throw new Refused(head.status, reason(head, in));
         }
+        name = FileName.of(head.get("content-disposition"), url);
         have = 0;
         file.truncate(0);
         total = head.length();
         synchronized (this) {
             validator = head.validator();
         }
+    }
+
+    /** Why there is no file: the daemon, which says that an answer is its own (RFC 9209), tells it in a line. */
+    private static String reason(Head head, InputStream in) throws IOException {
+        String by = head.get("proxy-status");
+        if (by != null && by.startsWith("tributary;")) {
+            String said = Head.line(in, new int[] {LONGEST_REASON});
+            return said.startsWith(OURS) ? said.substring(OURS.length()) : said;
+        }
+        return "the server answers " + head.status + " " + head.reason;
     }
 
     private void body(Head head, InputStream in) throws IOException {

@@ -1,14 +1,45 @@
 package io.github.tributary.core;
 
+import java.io.UnsupportedEncodingException;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.net.URLDecoder;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** What a downloaded file is called. */
 public final class FileName {
     private static final int LONGEST = 120; // characters
     private static final String NAMELESS = "download";
 
+    /** RFC 6266 section 4.1: the second form, in UTF-8, is the better one. */
+    private static final Pattern PLAIN = Pattern.compile("(?i);\\s*filename\\s*=\\s*(?:\"((?:[^\"\\\\]|\\\\.)*)\"|([^\\s;\"]+))");
+
+    private static final Pattern EXTENDED = Pattern.compile("(?i);\\s*filename\\*\\s*=\\s*UTF-8'[^']*'([^\\s;]+)");
+
     private FileName() {}
+
+    /** What a Content-Disposition says, which may be null, or else the URL. */
+    public static String of(String disposition, String url) {
+        String said = disposition == null ? "" : said(disposition);
+        return said.isEmpty() ? of(url) : clean(said.substring(said.lastIndexOf('/') + 1));
+    }
+
+    private static String said(String disposition) {
+        Matcher m = EXTENDED.matcher(disposition);
+        if (m.find()) {
+            try {
+                return URLDecoder.decode(m.group(1).replace("+", "%2B"), "UTF-8");
+            } catch (IllegalArgumentException | UnsupportedEncodingException e) {
+                // the other form may be better
+            }
+        }
+        m = PLAIN.matcher(disposition);
+        if (!m.find()) {
+            return "";
+        }
+        return m.group(1) == null ? m.group(2) : m.group(1).replaceAll("\\\\(.)", "$1");
+    }
 
     /** The last part of the URL's path, without what file systems or people could trip over. */
     public static String of(String url) {
@@ -18,20 +49,23 @@ public final class FileName {
         } catch (URISyntaxException e) {
             return NAMELESS;
         }
-        String name = path == null ? "" : path.substring(path.lastIndexOf('/') + 1);
+        return clean(path == null ? "" : path.substring(path.lastIndexOf('/') + 1));
+    }
+
+    private static String clean(String name) {
         StringBuilder b = new StringBuilder();
         for (int i = 0; i < name.length(); i++) {
             char c = name.charAt(i);
             boolean plain = Character.isLetterOrDigit(c) || " .,-_()[]+=@~".indexOf(c) >= 0;
             b.append(plain ? c : '_');
         }
-        name = b.toString().trim();
-        while (name.startsWith(".")) { // hidden, or a folder
-            name = name.substring(1);
+        String plain = b.toString().trim();
+        while (plain.startsWith(".")) { // hidden, or a folder
+            plain = plain.substring(1);
         }
-        if (name.length() > LONGEST) { // the end of a name says what it is
-            name = name.substring(name.length() - LONGEST);
+        if (plain.length() > LONGEST) { // the end of a name says what it is
+            plain = plain.substring(plain.length() - LONGEST);
         }
-        return name.isEmpty() ? NAMELESS : name;
+        return plain.isEmpty() ? NAMELESS : plain;
     }
 }

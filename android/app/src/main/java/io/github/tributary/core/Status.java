@@ -58,6 +58,25 @@ public final class Status {
         return new Status(links, transfers == null ? 0 : transfers.length());
     }
 
+    /** The link of that name; null = there is none. */
+    public Link link(String name) {
+        for (Link l : links) {
+            if (l.name.equals(name)) {
+                return l;
+            }
+        }
+        return null;
+    }
+
+    /** What all links have brought since the daemon began. */
+    public long bytes() {
+        long sum = 0;
+        for (Link l : links) {
+            sum += l.bytes;
+        }
+        return sum;
+    }
+
     /** The rate of all links, in bytes per second; 0 while nothing runs. */
     public long rate() {
         long sum = 0;

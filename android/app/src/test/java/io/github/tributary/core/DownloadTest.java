@@ -70,9 +70,11 @@ public class DownloadTest {
                 url, new InetSocketAddress(server.getInetAddress(), server.getLocalPort()), f.getChannel(), (bytes, total) -> {});
     }
 
-    private void get(String url) throws IOException {
+    private Download get(String url) throws IOException {
         try (RandomAccessFile f = new RandomAccessFile(file, "rw")) {
-            download(url, f).run();
+            Download d = download(url, f);
+            d.run();
+            return d;
         }
     }
 
@@ -194,6 +196,29 @@ public class DownloadTest {
             answers.add(a);
             assertThrows(a, IOException.class, () -> get("http://example.com/"));
         }
+    }
+
+    @Test
+    public void tellsWhatTheDaemonSays() {
+        answers.add(
+                "HTTP/1.1 502 Bad Gateway\r\nProxy-Status: tributary; error=dns_error\r\nContent-Length: 40\r\n\r\n"
+                        + "Tributary (proxy): No such host name.\n");
+        Download.Refused e = assertThrows(Download.Refused.class, () -> get("http://example.com/"));
+        assertEquals("No such host name.", e.getMessage());
+        answers.clear();
+        answers.add("HTTP/1.1 502 Bad Gateway\r\nProxy-Status: other; error=dns_error\r\nContent-Length: 3\r\n\r\n<p>");
+        e = assertThrows(Download.Refused.class, () -> get("http://example.com/"));
+        assertEquals("the server answers 502 Bad Gateway", e.getMessage());
+    }
+
+    @Test
+    public void isCalledWhatTheServerSays() throws IOException {
+        answers.add("HTTP/1.1 302 Found\r\nLocation: /latest/app-1.2.apk?token=x\r\nContent-Length: 0\r\n\r\n");
+        answers.add(ok("there"));
+        assertEquals("app-1.2.apk", get("http://example.com/download").name());
+        answers.clear();
+        answers.add(ok("there").replace("Content-Length", "Content-Disposition: attachment; filename=a.zip\r\nContent-Length"));
+        assertEquals("a.zip", get("http://example.com/download").name());
     }
 
     @Test

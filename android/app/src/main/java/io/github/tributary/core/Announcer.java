@@ -1,0 +1,52 @@
+package io.github.tributary.core;
+
+/**
+ * Tells apps of the proxy by the way the user chose, while it listens and no longer: apps that are sent to a proxy that is
+ * not there are offline. Not safe for concurrent use.
+ */
+public final class Announcer {
+    /** A VPN that names the proxy. */
+    public interface Bridge {
+        void open();
+
+        void close();
+    }
+
+    private final GlobalProxy setting;
+    private final Bridge bridge;
+    private boolean open;
+    private boolean refused;
+
+    public Announcer(GlobalProxy setting, Bridge bridge) {
+        this.setting = setting;
+        this.bridge = bridge;
+    }
+
+    /** Takes on what is so now: whether the proxy listens, and what the user wants. */
+    public void update(boolean listens, Reach reach) {
+        boolean vpn = listens && reach == Reach.VPN;
+        if (vpn != open) {
+            open = vpn;
+            if (vpn) {
+                bridge.open();
+            } else {
+                bridge.close();
+            }
+        }
+        refused = false;
+        try {
+            if (listens && reach == Reach.SETTING) {
+                setting.set();
+            } else {
+                setting.clear();
+            }
+        } catch (SecurityException e) {
+            refused = true;
+        }
+    }
+
+    /** Whether the user's permission for the setting is missing. */
+    public boolean refused() {
+        return refused;
+    }
+}

@@ -1,0 +1,31 @@
+package io.github.tributary.core;
+
+import java.io.IOException;
+
+/** When a download that broke off is tried again by itself. Not safe for concurrent use. */
+public final class Retries {
+    private static final long FIRST_MILLIS = 500; // the daemon may be starting
+    private static final long LONGEST_MILLIS = 30_000;
+    private static final long PATIENCE_MILLIS = 10 * 60_000; // without a byte more
+    private static final long FIRST_PATIENCE_MILLIS = 30_000; // before the first byte: the address may be wrong
+
+    private long wait = FIRST_MILLIS;
+    private long waited;
+    private long bytes = -1;
+
+    /** How long to wait after an error with so many bytes in the file; -1 = it is no use. */
+    public long after(IOException e, long have) {
+        if (have > bytes && bytes >= 0) {
+            wait = FIRST_MILLIS;
+            waited = 0;
+        }
+        bytes = have;
+        if (e instanceof Download.Refused && !((Download.Refused) e).passes() || waited >= (have > 0 ? PATIENCE_MILLIS : FIRST_PATIENCE_MILLIS)) {
+            return -1;
+        }
+        long now = wait;
+        waited += now;
+        wait = Math.min(2 * wait, LONGEST_MILLIS);
+        return now;
+    }
+}

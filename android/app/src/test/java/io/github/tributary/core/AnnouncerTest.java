@@ -1,0 +1,95 @@
+package io.github.tributary.core;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertTrue;
+
+import org.junit.Test;
+
+/** Apps are told of the proxy while it listens, and no longer. */
+public class AnnouncerTest {
+    private String setting = "";
+    private String before;
+    private boolean forbidden;
+    private int bridges;
+
+    private final Announcer announcer =
+            new Announcer(
+                    new GlobalProxy(
+                            "ours",
+                            new GlobalProxy.Setting() {
+                                @Override
+                                public String read() {
+                                    return setting;
+                                }
+
+                                @Override
+                                public void write(String value) {
+                                    if (forbidden) {
+                                        throw new SecurityException();
+                                    }
+                                    setting = value;
+                                }
+                            },
+                            new GlobalProxy.Memory() {
+                                @Override
+                                public String before() {
+                                    return before;
+                                }
+
+                                @Override
+                                public void remember(String b) {
+                                    before = b;
+                                }
+
+                                @Override
+                                public void forget() {
+                                    before = null;
+                                }
+                            }),
+                    new Announcer.Bridge() {
+                        @Override
+                        public void open() {
+                            bridges++;
+                        }
+
+                        @Override
+                        public void close() {
+                            bridges--;
+                        }
+                    });
+
+    private void now(boolean listens, Reach reach, String wantSetting, int wantBridges) {
+        announcer.update(listens, reach);
+        assertEquals(wantSetting, setting);
+        assertEquals(wantBridges, bridges);
+    }
+
+    @Test
+    public void tellsWhileItListens() {
+        now(false, Reach.SETTING, "", 0);
+        now(true, Reach.SETTING, "ours", 0);
+        now(true, Reach.SETTING, "ours", 0);
+        now(false, Reach.SETTING, ":0", 0);
+        now(true, Reach.VPN, ":0", 1);
+        now(true, Reach.VPN, ":0", 1);
+        now(false, Reach.VPN, ":0", 0);
+        now(true, Reach.VPN, ":0", 1);
+        now(true, Reach.SETTING, "ours", 0);
+        now(true, Reach.VPN, ":0", 1);
+        now(true, Reach.BY_HAND, ":0", 0);
+    }
+
+    @Test
+    public void saysThatItMayNot() {
+        forbidden = true;
+        announcer.update(true, Reach.SETTING);
+        assertTrue(announcer.refused());
+        announcer.update(true, Reach.BY_HAND);
+        assertFalse(announcer.refused());
+        forbidden = false;
+        announcer.update(true, Reach.SETTING);
+        assertFalse(announcer.refused());
+        assertEquals("ours", setting);
+    }
+}
