@@ -22,8 +22,11 @@ public final class Announcer {
         this.bridge = bridge;
     }
 
-    /** Takes on what is so now: whether the proxy listens, and what the user wants. */
-    public void update(boolean listens, Reach reach) {
+    /**
+     * Takes on what is so now: whether the proxy listens, whether it has a network, and what the user wants. The setting holds
+     * for the system's own question whether a new network leads out: with it and without a network none would ever be found.
+     */
+    public void update(boolean listens, boolean online, Reach reach) {
         boolean vpn = listens && reach == Reach.VPN;
         if (vpn != open) {
             open = vpn;
@@ -35,7 +38,7 @@ public final class Announcer {
         }
         refused = false;
         try {
-            if (listens && reach == Reach.SETTING) {
+            if (listens && online && reach == Reach.SETTING) {
                 setting.set();
             } else {
                 setting.clear();

@@ -15,14 +15,14 @@ import java.util.Locale;
 
 /**
  * One file, fetched by the daemon over all links: https, too, since the daemon is asked for the whole URL (RFC 9112 section
- * 3.2.2) and speaks TLS with the server itself. It can be stopped and gone on with. run is called by one thread, cancel by
- * any.
+ * 3.2.2) and speaks TLS with the server itself. It can be stopped and gone on with. cancel is called by any thread,
+ * the rest by one.
  */
 public final class Download implements Closeable {
     /** What is told meanwhile, by the thread of run. */
     public interface Progress {
-        /** So many bytes are there, of total; total -1 = unknown. */
-        void at(long bytes, long total);
+        /** More bytes are there. */
+        void at(Download d);
     }
 
     /** An answer that is not the file. The message is for people. */
@@ -71,17 +71,22 @@ public final class Download implements Closeable {
         this.progress = progress;
     }
 
-    /** What is needed to go on later; null before the server's answer, or if it gave no validator. */
-    public synchronized String validator() {
-        return validator.isEmpty() ? null : validator;
+    /** What is needed to go on later; "" before the server's answer, or if it gave no validator. */
+    public String validator() {
+        return validator;
     }
 
-    /** How much is in the file, after run. */
+    /** How much is in the file. */
     public long bytes() {
         return have;
     }
 
-    /** What the server calls the file, after run. */
+    /** How much there is; -1 = not known. */
+    public long total() {
+        return total;
+    }
+
+    /** What the server calls the file; "" = it has not said so in this run. */
     public String name() {
         return name;
     }
@@ -136,8 +141,9 @@ public final class Download implements Closeable {
                 url = follow(uri, to);
                 return false;
             }
-            accept(head, in);
-            body(head, in);
+            if (accept(head, in)) {
+                body(head, in);
+            }
             return true;
         } finally {
             closeQuietly(s);
@@ -154,18 +160,19 @@ public final class Download implements Closeable {
         return b.append("\r\n").toString();
     }
 
-    /** Judges an answer, and begins the file anew if it is that of another version. */
-    private void accept(Head head, InputStream in) throws IOException {
+    /** Judges an answer, and begins the file anew if it is that of another version; false = nothing is missing. */
+    private boolean accept(Head head, InputStream in) throws IOException {
         if (head.status == 206 && have > 0) {
             long[] range = head.contentRange();
             if (range == null || range[0] != have || !validator.equals(head.validator())) {
                 throw new Refused(206, "the server answers with another part of the file");
             }
             total = range[2];
-            return;
+            return true;
         }
-        if (head.status == 416 && have > 0 && total == have) {
-            return;
+        if (head.status == 416 && have > 0 && head.lengthOfUnsatisfied() == have) { // all was there
+            total = have;
+            return false;
         }
         if (head.status != 200) {
             throw new Refused(head.status, reason(head, in));
@@ -174,9 +181,8 @@ public final class Download implements Closeable {
         have = 0;
         file.truncate(0);
         total = head.length();
-        synchronized (this) {
-            validator = head.validator();
-        }
+        validator = head.validator();
+        return true;
     }
 
     /** Why there is no file: the daemon, which says that an answer is its own (RFC 9209), tells it in a line. */
@@ -203,7 +209,7 @@ public final class Download implements Closeable {
             }
             have += n;
             left -= left < 0 ? 0 : n;
-            progress.at(have, total);
+            progress.at(this);
         }
         if (left > 0 || total >= 0 && have != total) {
             throw new EOFException("the download broke off at " + have + " of " + total + " bytes");

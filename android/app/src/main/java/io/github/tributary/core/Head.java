@@ -15,6 +15,8 @@ final class Head {
     private static final Pattern STATUS = Pattern.compile("HTTP/1\\.[01] ([1-9]\\d\\d)(?: (.*))?");
     private static final Pattern RANGE = Pattern.compile("bytes (\\d{1,18})-(\\d{1,18})/(\\d{1,18})");
 
+    private static final Pattern UNSATISFIED = Pattern.compile("bytes \\*/(\\d{1,18})");
+
     final int status;
     final String reason;
     private final Map<String, String> fields = new HashMap<String, String>();
@@ -93,6 +95,13 @@ final class Head {
             return null;
         }
         return new long[] {Long.parseLong(m.group(1)), Long.parseLong(m.group(2)), Long.parseLong(m.group(3))};
+    }
+
+    /** The length that a 416 tells (RFC 9110 section 14.4); -1 if it does not. */
+    long lengthOfUnsatisfied() {
+        String s = get("content-range");
+        Matcher m = s == null ? null : UNSATISFIED.matcher(s);
+        return m == null || !m.matches() ? -1 : Long.parseLong(m.group(1));
     }
 
     /** What names the version: a strong entity tag (RFC 9110 section 8.8.1); "" if there is none. */

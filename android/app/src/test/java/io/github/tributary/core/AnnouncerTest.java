@@ -60,7 +60,7 @@ public class AnnouncerTest {
                     });
 
     private void now(boolean listens, Reach reach, String wantSetting, int wantBridges) {
-        announcer.update(listens, reach);
+        announcer.update(listens, true, reach);
         assertEquals(wantSetting, setting);
         assertEquals(wantBridges, bridges);
     }
@@ -81,14 +81,26 @@ public class AnnouncerTest {
     }
 
     @Test
+    public void theSettingWaitsForANetwork() {
+        announcer.update(true, false, Reach.SETTING);
+        assertEquals("", setting);
+        announcer.update(true, true, Reach.SETTING);
+        assertEquals("ours", setting);
+        announcer.update(true, false, Reach.SETTING);
+        assertEquals(":0", setting);
+        announcer.update(true, false, Reach.VPN);
+        assertEquals("a VPN may stay", 1, bridges);
+    }
+
+    @Test
     public void saysThatItMayNot() {
         forbidden = true;
-        announcer.update(true, Reach.SETTING);
+        announcer.update(true, true, Reach.SETTING);
         assertTrue(announcer.refused());
-        announcer.update(true, Reach.BY_HAND);
+        announcer.update(true, true, Reach.BY_HAND);
         assertFalse(announcer.refused());
         forbidden = false;
-        announcer.update(true, Reach.SETTING);
+        announcer.update(true, true, Reach.SETTING);
         assertFalse(announcer.refused());
         assertEquals("ours", setting);
     }

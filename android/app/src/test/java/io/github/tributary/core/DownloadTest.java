@@ -67,7 +67,7 @@ public class DownloadTest {
 
     private Download download(String url, RandomAccessFile f) {
         return new Download(
-                url, new InetSocketAddress(server.getInetAddress(), server.getLocalPort()), f.getChannel(), (bytes, total) -> {});
+                url, new InetSocketAddress(server.getInetAddress(), server.getLocalPort()), f.getChannel(), d -> {});
     }
 
     private Download get(String url) throws IOException {

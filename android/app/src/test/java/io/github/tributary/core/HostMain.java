@@ -89,7 +89,7 @@ public final class HostMain {
         hearing.start();
         offered.await(); // the daemon runs
         try (RandomAccessFile file = new RandomAccessFile(args[3], "rw")) {
-            new Download(args[2], proxy, file.getChannel(), (bytes, total) -> {}).run();
+            new Download(args[2], proxy, file.getChannel(), d -> {}).run();
         }
         session.stop();
         daemon.stop(20_000);

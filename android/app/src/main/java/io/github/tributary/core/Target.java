@@ -1,0 +1,36 @@
+package io.github.tributary.core;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+
+/** A file that is being downloaded. */
+public interface Target {
+    /** A name for it that outlives the process. */
+    String place();
+
+    /** The file, to be written; close gives it back. */
+    Opened open() throws IOException;
+
+    /** All of it is there, and the server calls it so. */
+    void finish(String name) throws IOException;
+
+    void delete();
+
+    /** An open file. */
+    final class Opened implements Closeable {
+        public final FileChannel channel;
+        private final Closeable owner;
+
+        public Opened(FileChannel channel, Closeable owner) {
+            this.channel = channel;
+            this.owner = owner;
+        }
+
+        @Override
+        public void close() throws IOException {
+            channel.close();
+            owner.close();
+        }
+    }
+}
