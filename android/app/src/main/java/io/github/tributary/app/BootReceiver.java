@@ -4,12 +4,21 @@ import android.content.BroadcastReceiver;
 import android.content.Context;
 import android.content.Intent;
 
-/** Starts the proxy with the phone, if the user wants that. */
+/**
+ * Starts the proxy with the phone, if the user wants that, and again after an update of the app, which ended it. What was left
+ * of an earlier process is taken back by {@link App}, whatever the user wants.
+ */
 public final class BootReceiver extends BroadcastReceiver {
     @Override
     public void onReceive(Context context, Intent intent) {
         Settings settings = new Settings(context);
-        if (Intent.ACTION_BOOT_COMPLETED.equals(intent.getAction()) && settings.onBoot()) {
+        if (Intent.ACTION_BOOT_COMPLETED.equals(intent.getAction())) {
+            if (settings.onBoot()) {
+                ProxyService.start(context);
+            } else {
+                settings.setRun(false);
+            }
+        } else if (Intent.ACTION_MY_PACKAGE_REPLACED.equals(intent.getAction()) && settings.run()) {
             ProxyService.start(context);
         }
     }

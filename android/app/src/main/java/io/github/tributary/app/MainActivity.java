@@ -2,34 +2,29 @@ package io.github.tributary.app;
 
 import android.Manifest;
 import android.app.Activity;
-import android.app.AlertDialog;
-import android.content.DialogInterface;
+import android.content.Intent;
 import android.content.pm.PackageManager;
 import android.os.Build;
 import android.os.Bundle;
 import android.os.Handler;
 import android.os.Looper;
-import android.text.Editable;
-import android.text.TextWatcher;
-import android.text.format.Formatter;
 import android.view.View;
 import android.widget.Button;
 import android.widget.CheckBox;
 import android.widget.CompoundButton;
-import android.widget.EditText;
-import android.widget.RadioGroup;
 import android.widget.TextView;
 import io.github.tributary.R;
-import io.github.tributary.core.MobilePolicy;
+import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.Status;
 
-/** The one screen: start and stop, what runs, and what mobile data may be used for. */
+/** The one screen: start and stop, what runs, what mobile data may be used for, and how apps come to use the proxy. */
 public final class MainActivity extends Activity {
     private static final long REFRESH_MILLIS = 1_000;
-    private static final long MB = 1_000_000;
 
     private final Handler main = new Handler(Looper.getMainLooper());
     private Settings settings;
+    private ReachChoice reach;
+    private DownloadList downloads;
 
     private final Runnable refresh =
             new Runnable() {
@@ -45,6 +40,11 @@ public final class MainActivity extends Activity {
         super.onCreate(state);
         setContentView(R.layout.main);
         settings = new Settings(this);
+        new MobileChoice(this, settings).bind();
+        reach = new ReachChoice(this, settings);
+        reach.bind();
+        downloads = new DownloadList(this);
+        downloads.bind();
         findViewById(R.id.toggle)
                 .setOnClickListener(
                         new View.OnClickListener() {
@@ -62,89 +62,43 @@ public final class MainActivity extends Activity {
                         settings.setOnBoot(checked);
                     }
                 });
-        EditText monthly = (EditText) findViewById(R.id.monthly);
-        long bytes = settings.policy().monthlyBytes;
-        monthly.setText(bytes == 0 ? "" : String.valueOf(bytes / MB));
-        monthly.addTextChangedListener(new MonthlyWatcher());
-        showMode();
-        ((RadioGroup) findViewById(R.id.mode))
-                .setOnCheckedChangeListener(
-                        new RadioGroup.OnCheckedChangeListener() {
-                            @Override
-                            public void onCheckedChanged(RadioGroup group, int id) {
-                                choose(id);
-                            }
-                        });
     }
 
     @Override
     protected void onResume() {
         super.onResume();
+        downloads.resume();
         refresh.run();
     }
 
     @Override
     protected void onPause() {
         main.removeCallbacks(refresh);
+        downloads.pause();
         super.onPause();
+    }
+
+    @Override
+    protected void onActivityResult(int request, int result, Intent data) {
+        super.onActivityResult(request, result, data);
+        reach.answered(request, result);
     }
 
     private void toggle() {
         if (settings.run()) {
             ProxyService.stop(this);
         } else {
-            if (Build.VERSION.SDK_INT >= 33
-                    && checkSelfPermission(Manifest.permission.POST_NOTIFICATIONS) != PackageManager.PERMISSION_GRANTED) {
-                requestPermissions(new String[] {Manifest.permission.POST_NOTIFICATIONS}, 0); // it runs without, too
-            }
+            askForNotifications();
             ProxyService.start(this);
         }
         show();
     }
 
-    /** Takes on a choice about mobile data; what may cost money is asked about first. */
-    private void choose(int id) {
-        if (id == R.id.wifi_only) {
-            settings.setMode(MobilePolicy.Mode.WIFI_ONLY);
-            return;
-        }
-        final MobilePolicy.Mode mode = id == R.id.helps ? MobilePolicy.Mode.MOBILE_HELPS : MobilePolicy.Mode.MOBILE_BACKUP;
-        if (settings.policy().consent) {
-            settings.setMode(mode);
-            return;
-        }
-        new AlertDialog.Builder(this)
-                .setTitle(R.string.consent_title)
-                .setMessage(R.string.consent)
-                .setPositiveButton(
-                        R.string.agree,
-                        new DialogInterface.OnClickListener() {
-                            @Override
-                            public void onClick(DialogInterface dialog, int which) {
-                                settings.setConsent(true);
-                                settings.setMode(mode);
-                            }
-                        })
-                .setNegativeButton(R.string.refuse, null)
-                .setOnDismissListener(
-                        new DialogInterface.OnDismissListener() {
-                            @Override
-                            public void onDismiss(DialogInterface dialog) {
-                                showMode();
-                            }
-                        })
-                .show();
-    }
-
-    private void showMode() {
-        MobilePolicy policy = settings.policy();
-        int id = R.id.wifi_only;
-        if (policy.mobileAllowed()) {
-            id = policy.mode == MobilePolicy.Mode.MOBILE_HELPS ? R.id.helps : R.id.backup;
-        }
-        RadioGroup group = (RadioGroup) findViewById(R.id.mode);
-        if (group.getCheckedRadioButtonId() != id) {
-            group.check(id);
+    /** It runs without, too. */
+    void askForNotifications() {
+        if (Build.VERSION.SDK_INT >= 33
+                && checkSelfPermission(Manifest.permission.POST_NOTIFICATIONS) != PackageManager.PERMISSION_GRANTED) {
+            requestPermissions(new String[] {Manifest.permission.POST_NOTIFICATIONS}, 0);
         }
     }
 
@@ -152,40 +106,25 @@ public final class MainActivity extends Activity {
         boolean run = settings.run();
         ((Button) findViewById(R.id.toggle)).setText(run ? R.string.stop : R.string.start);
         String trouble = ProxyService.trouble();
-        String state = getString(run ? R.string.running : R.string.stopped);
-        set(R.id.state, run && !trouble.isEmpty() ? trouble : state);
-        Status status = ProxyService.status();
+        String state = run ? getString(R.string.running, ProxyService.LISTEN) : getString(R.string.stopped);
+        set(this, R.id.state, run && !trouble.isEmpty() ? trouble : state);
         StringBuilder b = new StringBuilder();
-        if (run && status != null) {
-            for (Status.Link l : status.links) {
-                b.append(b.length() == 0 ? "" : "\n");
-                b.append(
-                        l.reason.isEmpty()
-                                ? getString(R.string.link_row, l.name, l.state, Formatter.formatFileSize(this, l.bytes))
-                                : getString(R.string.link_reason, l.name, l.state, l.reason));
-            }
+        for (LinkRow row : ProxyService.links(this)) {
+            b.append(b.length() == 0 ? "" : "\n").append(Texts.link(this, row));
         }
-        set(R.id.links, b.length() == 0 ? getString(R.string.no_links) : b.toString());
+        Status status = ProxyService.status();
+        if (status != null) {
+            b.append(b.length() == 0 ? "" : "\n").append(getString(R.string.notification_total, Texts.size(this, status.bytes())));
+        }
+        set(this, R.id.links, b.length() > 0 ? b.toString() : getString(run ? R.string.no_links : R.string.links_stopped));
+        reach.show();
     }
 
     /** Sets a text if it is another: the screen reader says each one. */
-    private void set(int id, String text) {
-        TextView v = (TextView) findViewById(id);
+    static void set(Activity screen, int id, String text) {
+        TextView v = (TextView) screen.findViewById(id);
         if (!text.contentEquals(v.getText())) {
             v.setText(text);
         }
-    }
-
-    private final class MonthlyWatcher implements TextWatcher {
-        @Override
-        public void afterTextChanged(Editable text) {
-            settings.setMonthlyBytes(text.length() == 0 ? 0 : Long.parseLong(text.toString()) * MB);
-        }
-
-        @Override
-        public void beforeTextChanged(CharSequence s, int start, int count, int after) {}
-
-        @Override
-        public void onTextChanged(CharSequence s, int start, int before, int count) {}
     }
 }

@@ -1,35 +1,29 @@
 package io.github.tributary.app;
 
-import android.app.Notification;
-import android.app.NotificationChannel;
 import android.app.NotificationManager;
-import android.app.PendingIntent;
 import android.app.Service;
 import android.content.Context;
 import android.content.Intent;
 import android.content.SharedPreferences;
 import android.content.pm.ServiceInfo;
 import android.net.ConnectivityManager;
-import android.net.LocalSocket;
 import android.os.Build;
 import android.os.Handler;
 import android.os.IBinder;
 import android.os.Looper;
-import android.text.format.Formatter;
+import android.os.SystemClock;
 import android.util.Log;
 import io.github.tributary.R;
+import io.github.tributary.core.Announcer;
 import io.github.tributary.core.DaemonProcess;
 import io.github.tributary.core.HostSession;
+import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Net;
 import io.github.tributary.core.Status;
-import java.io.BufferedReader;
 import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.InputStreamReader;
-import java.io.OutputStream;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
@@ -40,38 +34,42 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import org.json.JSONException;
 
 /**
- * Keeps the daemon running in the foreground, with the networks that the user allows. The main thread owns all fields; others
- * post to it.
+ * Keeps the daemon running in the foreground, with the networks that the user allows, and tells apps of it. The main thread
+ * owns all fields; others post to it.
  */
 public class ProxyService extends Service {
     /** Where apps find the proxy. */
     static final String LISTEN = "127.0.0.1:8080";
 
+    static final String STOP = "io.github.tributary.STOP";
+
     private static final String TAG = "tributary";
-    private static final String STOP = "io.github.tributary.STOP";
-    private static final String CHANNEL = "running";
+    private static final String HOLD = "io.github.tributary.HOLD";
     private static final int NOTIFICATION = 1;
     private static final long PATIENCE_MILLIS = 6_000; // the daemon gives its downloads 5 s
+    private static final long BATTERY_MILLIS = 10_000; // between two readings for the daemon
     private static final int LOOKUPS = 16; // at a time
+    private static final int PORT_IN_USE = 3; // exit code
 
-    /** What the screen shows; null while nothing runs. Written by the main thread. */
-    private static volatile ProxyService running;
+    /** What the screen shows; null while nothing runs. Of the main thread. */
+    private static ProxyService running;
 
     private final Handler main = new Handler(Looper.getMainLooper());
-    private final NetworkHost networks = new NetworkHost();
 
     private Settings settings;
     private LinkWatcher watcher;
     private Closeable server;
     private DaemonProcess process;
     private ExecutorService lookups;
+    private Announcer announcer;
+    private BatteryReader battery;
     private HostSession session; // with the daemon that runs; null = none
     private List<Net> present = Collections.emptyList();
     private boolean wanted; // mobile data, by the daemon
-    private Status status;
+    private Status status; // null = the daemon has said nothing yet: it may not listen
+    private long batteryAt;
     private String trouble = "";
 
     private final SharedPreferences.OnSharedPreferenceChangeListener changes =
@@ -82,6 +80,7 @@ public class ProxyService extends Service {
                 }
             };
 
+    /** Starts it as the user wishes: until stop. */
     static void start(Context context) {
         new Settings(context).setRun(true);
         context.startForegroundService(new Intent(context, ProxyService.class));
@@ -92,24 +91,44 @@ public class ProxyService extends Service {
         context.stopService(new Intent(context, ProxyService.class));
     }
 
-    /** The networks as the daemon sees them; null = it has said nothing yet, or does not run. */
-    static Status status() {
+    /** Starts it for downloads, until release. */
+    static void hold(Context context) {
+        context.startForegroundService(new Intent(context, ProxyService.class).setAction(HOLD));
+    }
+
+    /** Stops it unless the user has started it. */
+    static void release(Context context) {
+        if (!new Settings(context).run()) {
+            context.stopService(new Intent(context, ProxyService.class));
+        }
+    }
+
+    /** The networks there are; empty while it does not run. */
+    static List<LinkRow> links(Context context) {
         ProxyService s = running;
-        return s == null ? null : s.status;
+        if (s == null) {
+            return Collections.emptyList();
+        }
+        return LinkRow.rows(s.present, new Settings(context).policy(), s.status);
+    }
+
+    /** What the daemon has said last; null = it has said nothing yet, or does not run. */
+    static Status status() {
+        return running == null ? null : running.status;
     }
 
     /** Why it does not run as it should; "" = it does. */
     static String trouble() {
-        ProxyService s = running;
-        return s == null ? "" : s.trouble;
+        if (running == null) {
+            return "";
+        }
+        return running.announcer.refused() ? running.getString(R.string.reach_refused, running.getPackageName()) : running.trouble;
     }
 
     @Override
     public void onCreate() {
         super.onCreate();
-        NotificationManager manager = (NotificationManager) getSystemService(NOTIFICATION_SERVICE);
-        manager.createNotificationChannel(
-                new NotificationChannel(CHANNEL, getString(R.string.channel), NotificationManager.IMPORTANCE_LOW));
+        ProxyNotification.channel(this);
     }
 
     @Override
@@ -119,9 +138,13 @@ public class ProxyService extends Service {
 
     @Override
     public int onStartCommand(Intent intent, int flags, int id) {
+        settings = new Settings(this);
         foreground();
+        boolean held = intent != null && HOLD.equals(intent.getAction());
         if (intent != null && STOP.equals(intent.getAction())) {
-            new Settings(this).setRun(false);
+            settings.setRun(false);
+        }
+        if (!held && !settings.run()) {
             stopSelf();
             return START_NOT_STICKY;
         }
@@ -132,8 +155,6 @@ public class ProxyService extends Service {
     }
 
     private void begin() {
-        settings = new Settings(this);
-        settings.listen(changes);
         lookups =
                 new ThreadPoolExecutor(
                         LOOKUPS, LOOKUPS, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<Runnable>(256));
@@ -146,10 +167,12 @@ public class ProxyService extends Service {
             stopSelf();
             return;
         }
-        ConnectivityManager manager = (ConnectivityManager) getSystemService(CONNECTIVITY_SERVICE);
+        announcer = new Announcer(App.proxy(this), bridge());
+        battery = new BatteryReader(this);
+        settings.listen(changes);
         watcher =
                 new LinkWatcher(
-                        manager,
+                        (ConnectivityManager) getSystemService(CONNECTIVITY_SERVICE),
                         main,
                         new LinkWatcher.Listener() {
                             @Override
@@ -166,9 +189,28 @@ public class ProxyService extends Service {
 
     /** Listens for the daemon. Tests have no such sockets. */
     Closeable openHost(File socket) throws IOException {
-        HostServer s = new HostServer(socket, new Connections());
+        HostServer s = new HostServer(socket, new HostConnections(main, lookups, listener()));
         s.start();
         return s;
+    }
+
+    /** The VPN that names the proxy to apps. */
+    Announcer.Bridge bridge() {
+        return new Announcer.Bridge() {
+            @Override
+            public void open() {
+                if (Build.VERSION.SDK_INT >= 29) {
+                    VpnBridge.open(ProxyService.this);
+                }
+            }
+
+            @Override
+            public void close() {
+                if (Build.VERSION.SDK_INT >= 29) {
+                    VpnBridge.close(ProxyService.this);
+                }
+            }
+        };
     }
 
     /** The daemon's command. */
@@ -192,13 +234,23 @@ public class ProxyService extends Service {
         return env;
     }
 
-    /** Tells the daemon which networks it may use, and the system whether mobile data is wanted. */
+    /** Tells the daemon which networks it may use, the system whether mobile data is wanted, and apps of the proxy. */
     private void offer() {
         MobilePolicy policy = settings.policy();
+        List<Net> offered = policy.offer(present);
         watcher.request(policy.request(wanted));
         if (session != null) {
-            session.offer(policy.offer(present), policy);
+            session.offer(offered, policy);
         }
+        announcer.update(status != null, !offered.isEmpty(), settings.reach());
+    }
+
+    /** There is no daemon to talk with. */
+    private void gone() {
+        session = null;
+        status = null;
+        wanted = false;
+        offer();
     }
 
     @Override
@@ -207,6 +259,7 @@ public class ProxyService extends Service {
         if (process != null) {
             settings.forget(changes);
             watcher.stop();
+            announcer.update(false, false, settings.reach());
             end(process, session, server, lookups);
         }
         super.onDestroy();
@@ -232,147 +285,86 @@ public class ProxyService extends Service {
         }.start();
     }
 
-    /** Takes on a daemon that has connected. */
-    void attached(HostSession s) {
-        session = s;
-        offer();
-    }
-
-    /** Who hears what a daemon tells. */
-    HostSession.Listener listener() {
-        return new Told();
-    }
-
-    private final class Connections implements HostServer.Handler {
-        @Override
-        public void events(final LocalSocket s, InputStream in) throws IOException, JSONException {
-            final OutputStream out = s.getOutputStream();
-            HostSession.Wire wire =
-                    new HostSession.Wire() {
-                        @Override
-                        public void send(String line) {
-                            try {
-                                out.write(line.getBytes("UTF-8"));
-                            } catch (IOException e) {
-                                Log.w(TAG, "the daemon does not listen", e); // its end is seen by the reader
-                            }
-                        }
-                    };
-            final HostSession mine = new HostSession(wire, networks, lookups, listener());
-            mine.begin();
-            main.post(
-                    new Runnable() {
-                        @Override
-                        public void run() {
-                            attached(mine);
-                        }
-                    });
-            BufferedReader lines = new BufferedReader(new InputStreamReader(in, "UTF-8"));
-            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-                mine.heard(line);
+    /** Who hears what a daemon tells, on the main thread. */
+    HostConnections.Listener listener() {
+        return new HostConnections.Listener() {
+            @Override
+            public void attached(HostSession s) {
+                session = s;
+                offer();
             }
-            main.post(
-                    new Runnable() {
-                        @Override
-                        public void run() {
-                            if (session == mine) {
-                                session = null;
-                                wanted = false;
-                            }
-                        }
-                    });
-        }
 
-        @Override
-        public void binds(LocalSocket s, InputStream in) throws IOException {
-            networks.binds(s, in);
-        }
-    }
+            @Override
+            public void detached(HostSession s) {
+                if (session == s && running == ProxyService.this) {
+                    gone();
+                }
+            }
 
-    private final class Told implements HostSession.Listener {
-        @Override
-        public void wanted(final boolean cellular) {
-            main.post(
-                    new Runnable() {
-                        @Override
-                        public void run() {
-                            wanted = cellular;
-                            offer();
-                        }
-                    });
-        }
+            @Override
+            public void wanted(boolean cellular) {
+                wanted = cellular;
+                offer();
+            }
 
-        @Override
-        public void status(final Status s) {
-            main.post(
-                    new Runnable() {
-                        @Override
-                        public void run() {
-                            status = s;
-                            foreground();
-                        }
-                    });
-        }
+            @Override
+            public void status(Status s) {
+                boolean first = status == null;
+                status = s;
+                if (first) { // it listens
+                    offer();
+                }
+                long now = SystemClock.elapsedRealtime();
+                if (session != null && (first || now - batteryAt >= BATTERY_MILLIS)) {
+                    batteryAt = now;
+                    session.battery(battery.read());
+                }
+                show();
+            }
+        };
     }
 
     private final class Process implements DaemonProcess.Listener {
         @Override
         public void started() {
-            tell("");
+            tell("", false);
         }
 
         @Override
         public void died(int code, long waitMillis) {
-            tell(getString(R.string.dying, code, (waitMillis + 999) / 1000));
+            long seconds = (waitMillis + 999) / 1000;
+            tell(code == PORT_IN_USE ? getString(R.string.port_in_use, LISTEN) : getString(R.string.dying, code, seconds), true);
         }
 
-        private void tell(final String what) {
+        private void tell(final String what, final boolean dead) {
             main.post(
                     new Runnable() {
                         @Override
                         public void run() {
                             trouble = what;
+                            if (running != ProxyService.this) {
+                                return;
+                            }
+                            if (dead) {
+                                gone();
+                            }
+                            show();
                         }
                     });
         }
     }
 
+    private void show() {
+        NotificationManager manager = (NotificationManager) getSystemService(NOTIFICATION_SERVICE);
+        manager.notify(NOTIFICATION, ProxyNotification.of(this, status, links(this), trouble()));
+    }
+
     private void foreground() {
-        Notification n = notification();
+        android.app.Notification n = ProxyNotification.of(this, status, links(this), trouble());
         if (Build.VERSION.SDK_INT >= 34) {
             startForeground(NOTIFICATION, n, ServiceInfo.FOREGROUND_SERVICE_TYPE_SPECIAL_USE);
         } else {
             startForeground(NOTIFICATION, n);
         }
-    }
-
-    private Notification notification() {
-        PendingIntent open =
-                PendingIntent.getActivity(this, 0, new Intent(this, MainActivity.class), PendingIntent.FLAG_IMMUTABLE);
-        PendingIntent stop =
-                PendingIntent.getService(
-                        this, 0, new Intent(this, ProxyService.class).setAction(STOP), PendingIntent.FLAG_IMMUTABLE);
-        return new Notification.Builder(this, CHANNEL)
-                .setSmallIcon(R.drawable.icon)
-                .setContentTitle(getString(R.string.app_name))
-                .setContentText(summary())
-                .setContentIntent(open)
-                .setOngoing(true)
-                .setOnlyAlertOnce(true)
-                .addAction(new Notification.Action.Builder(null, getString(R.string.stop), stop).build())
-                .build();
-    }
-
-    private String summary() {
-        if (status == null || status.transfers == 0) {
-            return getString(R.string.notification_idle);
-        }
-        String text = getString(R.string.notification, Formatter.formatFileSize(this, status.rate()), status.transfers);
-        for (Status.Link l : status.links) {
-            if (l.monthlyLeft >= 0) {
-                return getString(R.string.notification_left, text, Formatter.formatFileSize(this, l.monthlyLeft));
-            }
-        }
-        return text;
     }
 }

@@ -2,7 +2,9 @@ package io.github.tributary.app;
 
 import android.content.Context;
 import android.content.SharedPreferences;
+import io.github.tributary.core.GlobalProxy;
 import io.github.tributary.core.MobilePolicy;
+import io.github.tributary.core.Reach;
 
 /** What the user has set, kept by the system. */
 final class Settings {
@@ -10,6 +12,8 @@ final class Settings {
     private static final String CONSENT = "consent";
     private static final String MONTHLY = "monthly_bytes";
     private static final String ON_BOOT = "on_boot";
+    private static final String REACH = "reach";
+    private static final String REPLACED = "replaced_proxy";
     private static final String RUN = "run";
 
     private final SharedPreferences prefs;
@@ -55,6 +59,40 @@ final class Settings {
 
     void setRun(boolean run) {
         prefs.edit().putBoolean(RUN, run).apply();
+    }
+
+    /** How other apps come to use the proxy. */
+    Reach reach() {
+        try {
+            return Reach.valueOf(prefs.getString(REACH, Reach.BY_HAND.name()));
+        } catch (IllegalArgumentException e) { // of another version
+            return Reach.BY_HAND;
+        }
+    }
+
+    void setReach(Reach reach) {
+        prefs.edit().putString(REACH, reach.name()).apply();
+    }
+
+    /** What the system's proxy was before it was ours. It is on the disk when a call returns. */
+    static GlobalProxy.Memory replacedProxy(Context context) {
+        final SharedPreferences prefs = context.getSharedPreferences("proxy", Context.MODE_PRIVATE); // nobody's choice
+        return new GlobalProxy.Memory() {
+            @Override
+            public String before() {
+                return prefs.getString(REPLACED, null);
+            }
+
+            @Override
+            public void remember(String before) {
+                prefs.edit().putString(REPLACED, before).commit();
+            }
+
+            @Override
+            public void forget() {
+                prefs.edit().remove(REPLACED).commit();
+            }
+        };
     }
 
     /** Has l hear of every change, until forget. The caller keeps l: the system does not. */

@@ -16,8 +16,7 @@ public final class ShareActivity extends Activity {
         if (url == null) {
             Toast.makeText(this, R.string.no_url, Toast.LENGTH_LONG).show();
         } else {
-            ProxyService.start(this);
-            DownloadService.start(this, url);
+            DownloadService.add(this, url);
             Toast.makeText(this, R.string.download_begins, Toast.LENGTH_SHORT).show();
         }
         finish();

@@ -8,42 +8,17 @@ import android.os.Build;
 import android.os.Environment;
 import android.os.ParcelFileDescriptor;
 import android.provider.MediaStore;
-import java.io.Closeable;
+import android.webkit.MimeTypeMap;
+import io.github.tributary.core.Target;
 import java.io.File;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.RandomAccessFile;
-import java.nio.channels.FileChannel;
+import java.util.Locale;
 
 /** Where downloaded files go: into the phone's Downloads; before Android 10 into the app's own, which needs no permission. */
 class Store {
-    /** A file that is being downloaded. */
-    interface Target {
-        /** The file, to be written; close gives it back. */
-        Opened open() throws IOException;
-
-        /** All of it is there. */
-        void finish() throws IOException;
-
-        void delete();
-    }
-
-    /** An open file. */
-    static final class Opened implements Closeable {
-        final FileChannel channel;
-        private final Closeable owner;
-
-        Opened(FileChannel channel, Closeable owner) {
-            this.channel = channel;
-            this.owner = owner;
-        }
-
-        @Override
-        public void close() throws IOException {
-            channel.close();
-            owner.close();
-        }
-    }
+    private static final String PART = ".part";
 
     private final Context context;
 
@@ -55,6 +30,11 @@ class Store {
         return Build.VERSION.SDK_INT >= 29 ? new Shared(name) : new Own(name);
     }
 
+    /** A target of an earlier process. */
+    Target at(String place) {
+        return place.startsWith(ContentResolver.SCHEME_CONTENT + ":") ? new Shared(Uri.parse(place)) : new Own(new File(place));
+    }
+
     /** In the collection of downloads, not shown before it is whole. */
     private final class Shared implements Target {
         private final ContentResolver resolver = context.getContentResolver();
@@ -63,11 +43,21 @@ class Store {
         Shared(String name) throws IOException {
             ContentValues v = new ContentValues();
             v.put(MediaStore.MediaColumns.DISPLAY_NAME, name);
+            v.put(MediaStore.MediaColumns.MIME_TYPE, type(name));
             v.put(MediaStore.MediaColumns.IS_PENDING, 1);
             uri = resolver.insert(MediaStore.Downloads.EXTERNAL_CONTENT_URI, v);
             if (uri == null) {
                 throw new IOException("the system makes no file");
             }
+        }
+
+        Shared(Uri uri) {
+            this.uri = uri;
+        }
+
+        @Override
+        public String place() {
+            return uri.toString();
         }
 
         @Override
@@ -80,10 +70,18 @@ class Store {
         }
 
         @Override
-        public void finish() {
+        public void finish(String name) {
             ContentValues v = new ContentValues();
+            v.put(MediaStore.MediaColumns.DISPLAY_NAME, name);
+            v.put(MediaStore.MediaColumns.MIME_TYPE, type(name)); // or the name would get the ending of the first type
             v.put(MediaStore.MediaColumns.IS_PENDING, 0);
-            resolver.update(uri, v, null, null);
+            try {
+                resolver.update(uri, v, null, null);
+            } catch (IllegalArgumentException | IllegalStateException e) { // no such name is free: it keeps the first
+                v = new ContentValues();
+                v.put(MediaStore.MediaColumns.IS_PENDING, 0);
+                resolver.update(uri, v, null, null);
+            }
         }
 
         @Override
@@ -93,7 +91,6 @@ class Store {
     }
 
     private final class Own implements Target {
-        private final File file;
         private final File part;
 
         Own(String name) throws IOException {
@@ -101,8 +98,19 @@ class Store {
             if (dir == null) {
                 throw new IOException("there is no storage");
             }
-            file = free(dir, name);
-            part = new File(dir, file.getName() + ".part");
+            part = new File(dir, free(dir, name, null).getName() + PART);
+            if (!part.createNewFile()) {
+                throw new IOException("there is such a file already");
+            }
+        }
+
+        Own(File part) {
+            this.part = part;
+        }
+
+        @Override
+        public String place() {
+            return part.getPath();
         }
 
         @Override
@@ -112,9 +120,11 @@ class Store {
         }
 
         @Override
-        public void finish() throws IOException {
+        public void finish(String name) throws IOException {
+            File dir = part.getParentFile();
+            File file = free(dir, name, part);
             if (!part.renameTo(file)) {
-                throw new IOException("the file cannot be named " + file.getName());
+                throw new IOException("the file cannot be named " + name);
             }
         }
 
@@ -126,15 +136,27 @@ class Store {
         }
     }
 
-    /** A name that no file has: "a.zip", "a (2).zip", ... */
-    static File free(File dir, String name) {
+    /** The media type that the end of a name stands for. */
+    static String type(String name) {
+        int dot = name.lastIndexOf('.');
+        String end = dot < 0 ? "" : name.substring(dot + 1).toLowerCase(Locale.ROOT);
+        String type = MimeTypeMap.getSingleton().getMimeTypeFromExtension(end);
+        return type == null ? "application/octet-stream" : type;
+    }
+
+    /** A name that no file has, nor is to have but that of part: "a.zip", "a (2).zip", ... */
+    static File free(File dir, String name, File part) {
         int dot = name.lastIndexOf('.');
         String stem = dot > 0 ? name.substring(0, dot) : name;
         String end = dot > 0 ? name.substring(dot) : "";
         File f = new File(dir, name);
-        for (int i = 2; f.exists() || new File(f.getPath() + ".part").exists(); i++) {
+        for (int i = 2; f.exists() || taken(new File(f.getPath() + PART), part); i++) {
             f = new File(dir, stem + " (" + i + ")" + end);
         }
         return f;
+    }
+
+    private static boolean taken(File other, File part) {
+        return other.exists() && !other.equals(part);
     }
 }

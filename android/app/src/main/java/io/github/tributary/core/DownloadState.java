@@ -69,16 +69,20 @@ public final class DownloadState {
         return phase == Phase.RUNNING || phase == Phase.WAITING;
     }
 
-    public JSONObject toJson() throws JSONException {
-        return new JSONObject()
-                .put("url", url)
-                .put("name", name)
-                .put("place", place)
-                .put("phase", phase.name())
-                .put("validator", validator)
-                .put("bytes", bytes)
-                .put("total", total)
-                .put("error", error);
+    public JSONObject toJson() {
+        try {
+            return new JSONObject()
+                    .put("url", url)
+                    .put("name", name)
+                    .put("place", place)
+                    .put("phase", phase.name())
+                    .put("validator", validator)
+                    .put("bytes", bytes)
+                    .put("total", total)
+                    .put("error", error);
+        } catch (JSONException e) {
+            throw new IllegalStateException(e); // only for numbers that are none
+        }
     }
 
     /** What {@link #toJson} wrote. A download that ran is paused: the process that ran it is gone. */

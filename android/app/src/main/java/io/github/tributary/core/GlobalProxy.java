@@ -2,8 +2,8 @@ package io.github.tributary.core;
 
 /**
  * The proxy that the system names to apps, set while ours runs. If ours is down, apps that were told of it are offline: what
- * was set is taken back, by the next process at the latest, and what somebody else has set is left alone. Not safe for
- * concurrent use.
+ * was set is taken back, by the next process at the latest, and what somebody else has set is left alone. Safe for concurrent
+ * use.
  */
 public final class GlobalProxy {
     /** The system's setting, "host:port". */
@@ -31,6 +31,7 @@ public final class GlobalProxy {
     private final String ours;
     private final Setting setting;
     private final Memory memory;
+    private boolean ended;
 
     /** A setting that is to be ours, "host:port". */
     public GlobalProxy(String ours, Setting setting, Memory memory) {
@@ -40,7 +41,10 @@ public final class GlobalProxy {
     }
 
     /** Names our proxy to apps. Throws SecurityException if that is not permitted; nothing has changed then. */
-    public void set() {
+    public synchronized void set() {
+        if (ended) {
+            return;
+        }
         String now = setting.read();
         if (ours.equals(now)) {
             return; // by us, or by a person, who takes it back
@@ -55,7 +59,7 @@ public final class GlobalProxy {
     }
 
     /** Takes back what {@link #set} did, in this process or in an earlier one. Throws SecurityException if that is not permitted any more. */
-    public void clear() {
+    public synchronized void clear() {
         String before = memory.before();
         if (before == null) {
             return;
@@ -64,5 +68,11 @@ public final class GlobalProxy {
             setting.write(before.isEmpty() ? NONE : before);
         }
         memory.forget();
+    }
+
+    /** Clears, and sets nothing any more: the process crashes, and its other threads may go on for a while. */
+    public synchronized void end() {
+        ended = true;
+        clear();
     }
 }

@@ -12,7 +12,10 @@ import android.app.NotificationManager;
 import android.content.Context;
 import android.content.Intent;
 import android.net.Uri;
+import android.os.BatteryManager;
 import android.os.Looper;
+import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.Target;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
@@ -26,6 +29,7 @@ import java.nio.file.Files;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.After;
 import org.junit.Before;
 import org.junit.Rule;
@@ -45,8 +49,12 @@ public class DownloadServiceTest {
     private static InetSocketAddress proxy;
     private static File dir;
 
-    /** A service that asks a server of the test and writes into its folder. */
-    public static class Here extends DownloadService {
+    /** Downloads that ask a server of the test and write into its folder. */
+    private static final class Local extends Downloads {
+        Local(Context c) {
+            super(c);
+        }
+
         @Override
         InetSocketAddress proxy() {
             return proxy;
@@ -54,19 +62,29 @@ public class DownloadServiceTest {
 
         @Override
         Store store() {
-            return new Store(this) {
+            return new Store(RuntimeEnvironment.getApplication()) {
                 @Override
                 Target create(String name) {
-                    final File file = new File(dir, name);
+                    return at(new File(dir, name).getPath());
+                }
+
+                @Override
+                Target at(String place) {
+                    final File file = new File(place);
                     return new Target() {
                         @Override
-                        public Store.Opened open() throws IOException {
-                            RandomAccessFile f = new RandomAccessFile(file, "rw");
-                            return new Store.Opened(f.getChannel(), f);
+                        public String place() {
+                            return file.getPath();
                         }
 
                         @Override
-                        public void finish() throws IOException {
+                        public Opened open() throws IOException {
+                            RandomAccessFile f = new RandomAccessFile(file, "rw");
+                            return new Opened(f.getChannel(), f);
+                        }
+
+                        @Override
+                        public void finish(String name) throws IOException {
                             Files.createFile(new File(dir, "whole").toPath());
                         }
 
@@ -77,6 +95,17 @@ public class DownloadServiceTest {
                     };
                 }
             };
+        }
+    }
+
+    /** A service with such downloads. */
+    public static class Here extends DownloadService {
+        private Downloads local;
+
+        @Override
+        Downloads downloads() {
+            local = new Local(this);
+            return local;
         }
     }
 
@@ -136,12 +165,11 @@ public class DownloadServiceTest {
 
     private Notification shown() {
         NotificationManager manager = (NotificationManager) service.getSystemService(Context.NOTIFICATION_SERVICE);
-        Notification n = shadowOf(manager).getNotification(101);
-        return n != null ? n : shadowOf(service).getLastForegroundNotification();
+        return shadowOf(manager).getNotification(101);
     }
 
     private String text() {
-        return shown().extras.getCharSequence(Notification.EXTRA_TEXT).toString();
+        return shown() == null ? "nothing" : shown().extras.getCharSequence(Notification.EXTRA_TEXT).toString();
     }
 
     private interface Condition {
@@ -167,11 +195,21 @@ public class DownloadServiceTest {
     public void downloads() throws Exception {
         send("ADD", "https://example.com/a/whole.bin?x=1");
         assertNotNull("not in the foreground", shadowOf(service).getLastForegroundNotification());
+        assertEquals("the proxy is not there", ProxyService.class.getName(), next().getComponent().getClassName());
         until("it is done", () -> text().contains("done"));
         assertEquals("0123456789", file("whole.bin"));
         assertTrue("not given to the user", new File(dir, "whole").exists());
         assertTrue(asked.get(0), asked.get(0).startsWith("GET https://example.com/a/whole.bin?x=1 HTTP/1.1"));
         assertTrue("the service goes on for nothing", shadowOf(service).isStoppedBySelf());
+        assertNotNull("so does the proxy", shadowOf(RuntimeEnvironment.getApplication()).getNextStoppedService());
+    }
+
+    @Test
+    public void whatTheUserStartedGoesOn() throws Exception {
+        new Settings(service).setRun(true);
+        send("ADD", "https://example.com/a/whole.bin");
+        until("it is done", () -> text().contains("done"));
+        assertNull("the proxy is stopped", shadowOf(RuntimeEnvironment.getApplication()).getNextStoppedService());
     }
 
     @Test
@@ -189,11 +227,52 @@ public class DownloadServiceTest {
         send("PAUSE", null);
         rest.countDown();
         until("it is paused", () -> shown().actions.length == 2 && (shown().flags & Notification.FLAG_ONGOING_EVENT) == 0);
-        assertFalse("what is paused must stay", shadowOf(service).isStoppedBySelf());
+        assertTrue("the service goes on for nothing", shadowOf(service).isStoppedBySelf());
+        assertNotNull("what is paused must stay", shown());
         send("RESUME", null);
         until("it is done", () -> text().contains("done"));
         assertEquals("0123456789", file("slow.bin"));
         assertTrue(asked.get(1), asked.get(1).contains("If-Range: \"a\""));
+    }
+
+    @Test
+    public void anotherProcessGoesOn() throws Exception {
+        send("ADD", "https://example.com/slow.bin");
+        until("half is there", () -> service.local.get(101).state().bytes == 5);
+        Here killed = service; // says nothing more to anybody
+        killed.local.forget(null);
+        service = Robolectric.buildService(Here.class).create().get();
+        assertEquals(DownloadState.Phase.PAUSED, service.local.get(101).state().phase);
+        rest.countDown();
+        send("RESUME", null);
+        until("it is done", () -> service.local.get(101).state().phase == DownloadState.Phase.DONE);
+        assertEquals("0123456789", file("slow.bin"));
+        killed.onDestroy();
+        send("CANCEL", null);
+        assertEquals("what is whole stays", "0123456789", file("slow.bin"));
+        assertTrue(service.local.all().isEmpty());
+    }
+
+    @Test
+    @SuppressWarnings("deprecation") // the system sends such
+    public void theBatteryIsMetered() throws Exception {
+        BatteryManager battery = (BatteryManager) service.getSystemService(Context.BATTERY_SERVICE);
+        shadowOf(battery).setLongProperty(BatteryManager.BATTERY_PROPERTY_CURRENT_NOW, -360_000);
+        shadowOf(battery).setLongProperty(BatteryManager.BATTERY_PROPERTY_CHARGE_COUNTER, 4_000_000);
+        Intent level = new Intent(Intent.ACTION_BATTERY_CHANGED);
+        level.putExtra(BatteryManager.EXTRA_LEVEL, 80).putExtra(BatteryManager.EXTRA_SCALE, 100).putExtra(BatteryManager.EXTRA_VOLTAGE, 4000);
+        service.sendStickyBroadcast(level);
+        send("ADD", "https://example.com/slow.bin");
+        until("half is there", () -> service.local.get(101).state().bytes == 5);
+        for (int i = 0; i < 100; i++) {
+            shadowOf(Looper.getMainLooper()).idleFor(1, TimeUnit.SECONDS);
+        }
+        rest.countDown();
+        until("it goes on", () -> asked.size() > 1 || text().contains("done"));
+        until("it is done", () -> text().contains("done"));
+        double used = service.local.get(101).battery().milliampHours();
+        assertEquals("100 s at 360 mA", 10, used, 1);
+        assertTrue(text(), text().matches("(?s).*0[.,](19|20|21) % of its battery.*"));
     }
 
     @Test
@@ -203,6 +282,7 @@ public class DownloadServiceTest {
         send("CANCEL", null);
         rest.countDown();
         until("it is deleted", () -> !new File(dir, "slow.bin").exists());
+        assertNull("it is still shown", shown());
         until("the service ends", () -> shadowOf(service).isStoppedBySelf());
     }
 
@@ -225,15 +305,12 @@ public class DownloadServiceTest {
             assertTrue("it has no screen", shared.isFinishing());
             assertNotNull("the user hears nothing", ShadowToast.getLatestToast());
             String got = null;
-            boolean running = false;
             for (Intent s = next(); s != null; s = next()) {
-                running = running || s.getComponent().getClassName().equals(ProxyService.class.getName());
                 if (s.getComponent().getClassName().equals(DownloadService.class.getName())) {
                     got = s.getStringExtra("url");
                 }
             }
             assertEquals(String.valueOf(r[1]), r[2], got);
-            assertEquals("the proxy", r[2] != null, running);
         }
         assertNull(next());
     }

@@ -8,35 +8,45 @@ import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
 
+import android.app.Activity;
 import android.app.AlertDialog;
 import android.content.DialogInterface;
 import android.content.Intent;
+import android.content.pm.PackageManager;
 import android.os.Looper;
+import android.view.View;
 import android.widget.Button;
 import android.widget.EditText;
+import android.widget.LinearLayout;
 import android.widget.RadioGroup;
 import android.widget.TextView;
 import io.github.tributary.R;
 import io.github.tributary.core.MobilePolicy;
+import io.github.tributary.core.Reach;
+import java.util.concurrent.TimeUnit;
 import org.junit.Before;
 import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.robolectric.Robolectric;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
+import org.robolectric.android.controller.ActivityController;
 import org.robolectric.annotation.Config;
 import org.robolectric.shadows.ShadowAlertDialog;
+import org.robolectric.shadows.ShadowVpnService;
 
 /** The screen, and what starts with the phone. */
 @RunWith(RobolectricTestRunner.class)
 @Config(sdk = 35)
 public class MainActivityTest {
+    private ActivityController<MainActivity> controller;
     private MainActivity screen;
     private Settings settings;
 
     @Before
     public void open() {
-        screen = Robolectric.buildActivity(MainActivity.class).setup().get();
+        controller = Robolectric.buildActivity(MainActivity.class).setup();
+        screen = controller.get();
         settings = new Settings(screen);
     }
 
@@ -96,7 +106,7 @@ public class MainActivityTest {
     public void startsAndStops() {
         Button toggle = (Button) screen.findViewById(R.id.toggle);
         assertEquals(screen.getString(R.string.start), toggle.getText().toString());
-        assertEquals(screen.getString(R.string.stopped), ((TextView) screen.findViewById(R.id.state)).getText().toString());
+        assertEquals(screen.getString(R.string.stopped), text(R.id.state));
         toggle.performClick();
         Intent started = shadowOf(screen.getApplication()).getNextStartedService();
         assertEquals(ProxyService.class.getName(), started.getComponent().getClassName());
@@ -105,6 +115,131 @@ public class MainActivityTest {
         toggle.performClick();
         assertNotNull("not stopped", shadowOf(screen.getApplication()).getNextStoppedService());
         assertFalse(settings.run());
+    }
+
+    private String text(int id) {
+        return ((TextView) screen.findViewById(id)).getText().toString();
+    }
+
+    private int reach() {
+        return ((RadioGroup) screen.findViewById(R.id.reach)).getCheckedRadioButtonId();
+    }
+
+    private void reach(int id) {
+        screen.findViewById(id).performClick();
+        shadowOf(Looper.getMainLooper()).idle();
+    }
+
+    @Test
+    public void theSettingTakesAPermission() {
+        assertEquals(R.id.reach_by_hand, reach());
+        assertTrue(text(R.id.reach_how), text(R.id.reach_how).contains("127.0.0.1:8080"));
+        assertFalse("promises what it may not", screen.findViewById(R.id.reach_setting).isEnabled());
+        String command = "adb shell pm grant io.github.tributary android.permission.WRITE_SECURE_SETTINGS";
+        assertTrue(text(R.id.reach_permission), text(R.id.reach_permission).contains(command));
+        shadowOf(RuntimeEnvironment.getApplication()).grantPermissions("android.permission.WRITE_SECURE_SETTINGS");
+        shadowOf(Looper.getMainLooper()).idleFor(2, TimeUnit.SECONDS);
+        assertTrue("the permission is not noticed", screen.findViewById(R.id.reach_setting).isEnabled());
+        assertEquals(View.GONE, screen.findViewById(R.id.reach_permission).getVisibility());
+        reach(R.id.reach_setting);
+        assertEquals(Reach.SETTING, settings.reach());
+        reach(R.id.reach_by_hand);
+        assertEquals(Reach.BY_HAND, settings.reach());
+    }
+
+    @Test
+    public void theSystemAsksAboutTheVpn() {
+        Intent question = new Intent("the system's question");
+        ShadowVpnService.setPrepareResult(question);
+        reach(R.id.reach_vpn);
+        assertEquals("nobody is asked", question.getAction(), shadowOf(screen).getNextStartedActivityForResult().intent.getAction());
+        assertEquals("on before the answer", Reach.BY_HAND, settings.reach());
+        screen.onActivityResult(1, Activity.RESULT_CANCELED, null);
+        assertEquals(Reach.BY_HAND, settings.reach());
+        assertEquals("the screen shows what is so", R.id.reach_by_hand, reach());
+        screen.onActivityResult(1, Activity.RESULT_OK, null);
+        assertEquals(Reach.VPN, settings.reach());
+        assertEquals(R.id.reach_vpn, reach());
+        ShadowVpnService.setPrepareResult(null);
+        reach(R.id.reach_by_hand);
+        reach(R.id.reach_vpn);
+        assertEquals("asked again", Reach.VPN, settings.reach());
+        settings.setReach(Reach.BY_HAND); // as the VPN does when another one comes
+        shadowOf(Looper.getMainLooper()).idleFor(2, TimeUnit.SECONDS);
+        assertEquals(R.id.reach_by_hand, reach());
+    }
+
+    private void type(String url) {
+        ((EditText) screen.findViewById(R.id.url)).setText(url);
+        screen.findViewById(R.id.add).performClick();
+    }
+
+    @Test
+    public void linksAreDownloaded() {
+        type("no link at all");
+        assertNull(shadowOf(screen.getApplication()).getNextStartedService());
+        assertNotNull("nobody is told", ((EditText) screen.findViewById(R.id.url)).getError());
+        type("example.com/a.iso");
+        assertEquals("https://example.com/a.iso", shadowOf(screen.getApplication()).getNextStartedService().getStringExtra("url"));
+        assertEquals("", text(R.id.url));
+    }
+
+    @Test
+    public void downloadsAreListed() {
+        Downloads downloads = App.downloads(screen);
+        LinearLayout list = (LinearLayout) screen.findViewById(R.id.downloads);
+        Downloads.Entry first = downloads.add("https://example.com/first.iso");
+        Downloads.Entry second = downloads.add("https://example.com/second.iso");
+        controller.pause().resume();
+        assertEquals(2, list.getChildCount());
+        View row = list.getChildAt(0);
+        assertEquals("second.iso", ((TextView) row.findViewById(R.id.name)).getText().toString());
+        Button step = (Button) row.findViewById(R.id.step);
+        assertEquals(screen.getString(R.string.resume), step.getText().toString());
+        assertEquals("for those who do not see the row", "Go on: second.iso", step.getContentDescription().toString());
+        step.performClick();
+        Intent asked = shadowOf(screen.getApplication()).getNextStartedService();
+        assertEquals(second.id, asked.getIntExtra("id", 0));
+        row.findViewById(R.id.remove).performClick();
+        assertEquals(1, list.getChildCount());
+        assertNull(downloads.get(second.id));
+        assertSame(first, downloads.get(first.id));
+    }
+
+    @Test
+    public void everyPermissionIsExplained() throws Exception {
+        String why = screen.getString(R.string.permissions_why);
+        String[][] words = {
+            {"INTERNET", "Internet"},
+            {"ACCESS_NETWORK_STATE", "See"},
+            {"CHANGE_NETWORK_STATE", "ask for networks"},
+            {"FOREGROUND_SERVICE", "foreground"},
+            {"FOREGROUND_SERVICE_SPECIAL_USE", "foreground"},
+            {"POST_NOTIFICATIONS", "notifications"},
+            {"RECEIVE_BOOT_COMPLETED", "Start with the phone"},
+            {"WRITE_SECURE_SETTINGS", "secure settings"},
+        };
+        String[] asked = screen.getPackageManager().getPackageInfo(screen.getPackageName(), PackageManager.GET_PERMISSIONS).requestedPermissions;
+        for (String permission : asked) {
+            boolean explained = false;
+            for (String[] w : words) {
+                explained |= permission.equals("android.permission." + w[0]) && why.contains(w[1]);
+            }
+            assertTrue(permission + " is not explained", explained);
+        }
+        assertEquals(words.length, asked.length);
+    }
+
+    @Test
+    public void startsAgainAfterAnUpdate() {
+        Intent updated = new Intent(Intent.ACTION_MY_PACKAGE_REPLACED);
+        new BootReceiver().onReceive(screen, updated);
+        assertNull(shadowOf(screen.getApplication()).getNextStartedService());
+        settings.setRun(true);
+        new BootReceiver().onReceive(screen, updated);
+        assertNotNull(shadowOf(screen.getApplication()).getNextStartedService());
+        new BootReceiver().onReceive(screen, new Intent(Intent.ACTION_BOOT_COMPLETED));
+        assertFalse("the phone was restarted: it does not run", settings.run());
     }
 
     @Test

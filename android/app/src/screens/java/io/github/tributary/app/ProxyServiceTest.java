@@ -3,17 +3,22 @@ package io.github.tributary.app;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNotNull;
+import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
 
 import android.app.Notification;
+import android.app.NotificationManager;
 import android.app.Service;
+import android.content.Context;
 import android.content.Intent;
 import android.net.Network;
 import android.net.NetworkCapabilities;
 import android.os.Looper;
+import io.github.tributary.core.Announcer;
 import io.github.tributary.core.HostSession;
 import io.github.tributary.core.MobilePolicy;
+import io.github.tributary.core.Reach;
 import java.io.Closeable;
 import java.io.File;
 import java.util.ArrayList;
@@ -25,6 +30,7 @@ import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.robolectric.Robolectric;
 import org.robolectric.RobolectricTestRunner;
+import org.robolectric.RuntimeEnvironment;
 import org.robolectric.android.controller.ServiceController;
 import org.robolectric.annotation.Config;
 import org.robolectric.shadows.ShadowNetwork;
@@ -35,6 +41,9 @@ import org.robolectric.shadows.ShadowNetwork;
 public class ProxyServiceTest {
     /** A service whose daemon is a shell. */
     public static class Shell extends ProxyService {
+        private List<String> command;
+        private int bridges;
+
         @Override
         Closeable openHost(File socket) {
             return () -> {};
@@ -42,7 +51,23 @@ public class ProxyServiceTest {
 
         @Override
         List<String> command(File socket) {
-            return Arrays.asList("/bin/sh", "-c", "touch started; sleep 60");
+            command = super.command(socket);
+            return Arrays.asList("/bin/sh", "-c", "touch started; while [ ! -e die ]; do sleep 0.02; done; rm die; exit 7");
+        }
+
+        @Override
+        Announcer.Bridge bridge() {
+            return new Announcer.Bridge() {
+                @Override
+                public void open() {
+                    bridges++;
+                }
+
+                @Override
+                public void close() {
+                    bridges--;
+                }
+            };
         }
     }
 
@@ -58,6 +83,7 @@ public class ProxyServiceTest {
         controller = Robolectric.buildService(Shell.class).create();
         service = controller.get();
         settings = new Settings(service);
+        settings.setRun(true);
         assertEquals(Service.START_STICKY, service.onStartCommand(new Intent(), 0, 1));
     }
 
@@ -68,7 +94,7 @@ public class ProxyServiceTest {
 
     private void attach() {
         session = new HostSession(lines::add, (handle, name) -> null, Runnable::run, service.listener());
-        service.attached(session);
+        service.listener().attached(session);
     }
 
     private void bothNetworks() throws Exception {
@@ -98,9 +124,14 @@ public class ProxyServiceTest {
         shadowOf(Looper.getMainLooper()).idle();
     }
 
+    private Notification notification() {
+        NotificationManager manager = (NotificationManager) service.getSystemService(Context.NOTIFICATION_SERVICE);
+        Notification n = shadowOf(manager).getNotification(1);
+        return n != null ? n : shadowOf(service).getLastForegroundNotification();
+    }
+
     private String shown() {
-        Notification n = shadowOf(service).getLastForegroundNotification();
-        return n.extras.getCharSequence(Notification.EXTRA_TEXT).toString();
+        return notification().extras.getCharSequence(Notification.EXTRA_TEXT).toString();
     }
 
     private void daemonStarts(File dir) throws InterruptedException {
@@ -165,10 +196,127 @@ public class ProxyServiceTest {
         heard("{\"type\":\"status\",\"status\":{\"links\":[{\"name\":\"wlan0\",\"goodput_bytes_per_second\":2000000}],\"transfers\":[{}]}}");
         assertFalse(shown().equals(idle));
         assertTrue(shown(), shown().contains("1"));
-        heard("{\"type\":\"status\",\"status\":{\"links\":[{\"name\":\"rmnet0\",\"monthly_left_bytes\":0}],\"transfers\":[{}]}}");
-        assertTrue(shown(), shown().contains("mobile data left"));
+        settings.setMode(MobilePolicy.Mode.MOBILE_HELPS);
+        settings.setConsent(true);
+        bothNetworks();
+        heard(
+                "{\"type\":\"status\",\"status\":{\"links\":[{\"name\":\"wlan0\",\"goodput_bytes_per_second\":2000000,\"bytes\":9000000},"
+                        + "{\"name\":\"rmnet0\",\"goodput_bytes_per_second\":1000000,\"bytes\":3000000,\"monthly_left_bytes\":5000000}],"
+                        + "\"transfers\":[{}]}}");
+        assertTrue(shown(), shown().startsWith("3.00 MB/s, 1 download"));
+        String more = notification().extras.getCharSequence(Notification.EXTRA_BIG_TEXT).toString();
+        assertTrue(more, more.contains("Wi-Fi: 2.00 MB/s, 9.00 MB\nMobile data: 1.00 MB/s, 3.00 MB, 5.00 MB left this month\n12.00 MB in all"));
         heard("{\"type\":\"status\",\"status\":{\"links\":[],\"transfers\":[]}}");
         assertEquals(idle, shown());
+    }
+
+    private String systemProxy() {
+        return android.provider.Settings.Global.getString(service.getContentResolver(), "http_proxy");
+    }
+
+    private void listens() throws Exception {
+        heard("{\"type\":\"status\",\"status\":{\"links\":[],\"transfers\":[]}}");
+    }
+
+    /** The system's proxy is ours. */
+    private void named() throws Exception {
+        settings.setReach(Reach.SETTING);
+        bothNetworks();
+        attach();
+        assertNull("apps are sent to a proxy that may not listen", systemProxy());
+        listens();
+        assertEquals("127.0.0.1:8080", systemProxy());
+    }
+
+    @Test
+    public void appsAreToldWhileItListens() throws Exception {
+        named();
+        settings.setReach(Reach.BY_HAND);
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals(":0", systemProxy());
+        settings.setReach(Reach.VPN);
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals(1, service.bridges);
+        controller.destroy();
+        assertEquals(0, service.bridges);
+        controller = Robolectric.buildService(Shell.class).create();
+    }
+
+    @Test
+    public void appsAreNotToldWithoutANetwork() throws Exception {
+        named();
+        networks.lose(ShadowNetwork.newInstance(101));
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals("no network could be found any more", ":0", systemProxy());
+    }
+
+    @Test
+    public void theProxyIsTakenBackAtTheEnd() throws Exception {
+        named();
+        controller.destroy();
+        assertEquals(":0", systemProxy());
+        controller = Robolectric.buildService(Shell.class).create();
+    }
+
+    @Test
+    public void theProxyIsTakenBackWhenTheDaemonDies() throws Exception {
+        named();
+        daemonStarts(service.getFilesDir());
+        assertTrue(new File(service.getFilesDir(), "die").createNewFile());
+        for (int i = 0; i < 2000 && "127.0.0.1:8080".equals(systemProxy()); i++) {
+            Thread.sleep(10);
+            shadowOf(Looper.getMainLooper()).idle();
+        }
+        assertEquals(":0", systemProxy());
+        assertTrue(shown(), shown().contains("7"));
+        attach();
+        listens();
+        assertEquals("it is back", "127.0.0.1:8080", systemProxy());
+    }
+
+    @Test
+    public void theProxyIsTakenBackAfterAKill() throws Exception {
+        named();
+        RuntimeEnvironment.getApplication().onCreate(); // of the next process
+        assertEquals(":0", systemProxy());
+    }
+
+    @Test
+    public void theProxyIsTakenBackByAProcessThatCrashes() throws Exception {
+        named();
+        Thread.getDefaultUncaughtExceptionHandler().uncaughtException(Thread.currentThread(), new IllegalStateException("a fault"));
+        bothNetworks(); // the main thread goes on for a while
+        assertEquals(":0", systemProxy());
+    }
+
+    @Test
+    public void everyAppIsLetIn() {
+        List<String> c = service.command;
+        assertEquals("all", c.get(c.indexOf("--allow-users") + 1));
+    }
+
+    @Test
+    public void runsForDownloadsOnly() {
+        settings.setRun(false);
+        ProxyService.release(service);
+        assertNotNull("held for nothing", shadowOf(RuntimeEnvironment.getApplication()).getNextStoppedService());
+        settings.setRun(true);
+        ProxyService.release(service);
+        assertNull("the user started it", shadowOf(RuntimeEnvironment.getApplication()).getNextStoppedService());
+        settings.setRun(false);
+        assertEquals(Service.START_NOT_STICKY, service.onStartCommand(null, 0, 2));
+        assertTrue("nobody wants it after a kill", shadowOf(service).isStoppedBySelf());
+    }
+
+    @Test
+    public void tellsOfTheBattery() throws Exception {
+        attach();
+        listens();
+        String last = lines.get(lines.size() - 1);
+        assertTrue(last, last.contains("\"type\":\"battery\""));
+        int said = lines.size();
+        listens();
+        assertEquals("not each second", said, lines.size());
     }
 
     @Test

@@ -108,6 +108,15 @@ public class GlobalProxyTest {
     }
 
     @Test
+    public void nothingIsSetByAProcessThatCrashes() {
+        GlobalProxy p = proxy();
+        p.set();
+        p.end();
+        p.set();
+        assertEquals(GlobalProxy.NONE, setting);
+    }
+
+    @Test
     public void whatIsForbiddenChangesNothing() {
         forbidden = true;
         GlobalProxy p = proxy();

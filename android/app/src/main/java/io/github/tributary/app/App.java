@@ -1,0 +1,57 @@
+package io.github.tributary.app;
+
+import android.app.Application;
+import android.content.Context;
+import android.util.Log;
+import io.github.tributary.core.GlobalProxy;
+
+/**
+ * The process. When it begins, no daemon of it runs: if the system still names our proxy, an earlier one was killed, and apps
+ * are offline until that is taken back.
+ */
+public final class App extends Application {
+    private static final String TAG = "tributary";
+
+    private GlobalProxy proxy;
+    private Downloads downloads;
+
+    @Override
+    public void onCreate() {
+        super.onCreate();
+        proxy = ProxySetting.of(this);
+        try {
+            proxy.clear();
+        } catch (SecurityException e) {
+            Log.e(TAG, "the system's proxy cannot be taken back", e);
+        }
+        final Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+        Thread.setDefaultUncaughtExceptionHandler(
+                new Thread.UncaughtExceptionHandler() {
+                    @Override
+                    public void uncaughtException(Thread t, Throwable e) {
+                        try {
+                            proxy.end();
+                        } catch (RuntimeException forbidden) {
+                            Log.e(TAG, "the system's proxy cannot be taken back", forbidden);
+                        }
+                        if (before != null) {
+                            before.uncaughtException(t, e);
+                        }
+                    }
+                });
+    }
+
+    /** The proxy that the system names to apps. */
+    static GlobalProxy proxy(Context context) {
+        return ((App) context.getApplicationContext()).proxy;
+    }
+
+    /** The downloads of this process. For the main thread. */
+    static Downloads downloads(Context context) {
+        App app = (App) context.getApplicationContext();
+        if (app.downloads == null) {
+            app.downloads = new Downloads(app);
+        }
+        return app.downloads;
+    }
+}

@@ -1,0 +1,136 @@
+package io.github.tributary.app;
+
+import android.content.ActivityNotFoundException;
+import android.view.LayoutInflater;
+import android.view.View;
+import android.view.ViewGroup;
+import android.widget.Button;
+import android.widget.EditText;
+import android.widget.LinearLayout;
+import android.widget.ProgressBar;
+import android.widget.TextView;
+import android.widget.Toast;
+import io.github.tributary.R;
+import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.SharedText;
+
+/** The part of the screen with the downloads, and the line that begins one. */
+final class DownloadList implements Downloads.Listener {
+    private final MainActivity screen;
+    private final Downloads downloads;
+
+    DownloadList(MainActivity screen) {
+        this.screen = screen;
+        downloads = App.downloads(screen);
+    }
+
+    void bind() {
+        screen.findViewById(R.id.add)
+                .setOnClickListener(
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View v) {
+                                add();
+                            }
+                        });
+    }
+
+    /** The screen is seen from now on. */
+    void resume() {
+        downloads.listen(this);
+        ((LinearLayout) screen.findViewById(R.id.downloads)).removeAllViews();
+        for (Downloads.Entry e : downloads.all()) {
+            changed(e);
+        }
+    }
+
+    void pause() {
+        downloads.forget(this);
+    }
+
+    private void add() {
+        EditText line = (EditText) screen.findViewById(R.id.url);
+        String text = line.getText().toString().trim();
+        boolean bare = !text.contains("://") && text.matches("\\S+\\.\\S+"); // as people write them
+        String url = SharedText.url(bare ? "https://" + text : text);
+        if (url == null) {
+            line.setError(screen.getString(R.string.no_url));
+            return;
+        }
+        line.setText("");
+        screen.askForNotifications();
+        DownloadService.add(screen, url);
+    }
+
+    @Override
+    public void changed(Downloads.Entry e) {
+        LinearLayout list = (LinearLayout) screen.findViewById(R.id.downloads);
+        View row = list.findViewWithTag(e.id);
+        if (e.removed()) {
+            if (row != null) {
+                list.removeView(row);
+            }
+            return;
+        }
+        if (row == null) {
+            row = row(list, e);
+            list.addView(row, 0); // the latest first
+        }
+        fill(row, e);
+    }
+
+    private View row(ViewGroup list, final Downloads.Entry e) {
+        View row = LayoutInflater.from(screen).inflate(R.layout.download, list, false);
+        row.setTag(e.id);
+        row.findViewById(R.id.step)
+                .setOnClickListener(
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View v) {
+                                step(e);
+                            }
+                        });
+        row.findViewById(R.id.remove)
+                .setOnClickListener(
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View v) {
+                                downloads.remove(e);
+                            }
+                        });
+        return row;
+    }
+
+    /** Does what the first button says. */
+    private void step(Downloads.Entry e) {
+        DownloadState s = e.state();
+        if (s.active()) {
+            downloads.pause(e);
+        } else if (s.phase != DownloadState.Phase.DONE) {
+            DownloadService.resume(screen, e.id);
+        } else {
+            try {
+                screen.startActivity(DownloadService.view(screen, e));
+            } catch (ActivityNotFoundException | SecurityException none) { // no app for it, or the file is gone
+                Toast.makeText(screen, R.string.no_app, Toast.LENGTH_LONG).show();
+            }
+        }
+    }
+
+    private void fill(View row, Downloads.Entry e) {
+        DownloadState s = e.state();
+        boolean done = s.phase == DownloadState.Phase.DONE;
+        ((TextView) row.findViewById(R.id.name)).setText(s.name);
+        ((TextView) row.findViewById(R.id.progress_text)).setText(Texts.download(screen, e));
+        ProgressBar bar = (ProgressBar) row.findViewById(R.id.progress);
+        bar.setVisibility(done ? View.GONE : View.VISIBLE);
+        bar.setIndeterminate(s.active() && s.total <= 0);
+        bar.setProgress(Texts.permille(s));
+        Button step = (Button) row.findViewById(R.id.step);
+        step.setText(s.active() ? R.string.pause : done ? R.string.open : R.string.resume);
+        step.setContentDescription(screen.getString(R.string.of_download, step.getText(), s.name));
+        Button remove = (Button) row.findViewById(R.id.remove);
+        remove.setText(done ? R.string.forget : R.string.cancel);
+        remove.setContentDescription(screen.getString(R.string.of_download, remove.getText(), s.name));
+    }
+}

@@ -1,0 +1,291 @@
+package io.github.tributary.app;
+
+import android.content.Context;
+import android.content.SharedPreferences;
+import android.os.Handler;
+import android.os.Looper;
+import android.os.SystemClock;
+import android.util.Log;
+import io.github.tributary.core.BatteryMeter;
+import io.github.tributary.core.DownloadJob;
+import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.Target;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.json.JSONArray;
+import org.json.JSONException;
+import org.json.JSONObject;
+
+/**
+ * The downloads, those of earlier processes too. For the main thread, on which listeners are called; each download that runs
+ * has a thread, which posts.
+ */
+class Downloads {
+    /** Hears of every change. */
+    interface Listener {
+        /** A download has changed, or is no more. */
+        void changed(Entry e);
+    }
+
+    /** A download as people see it. */
+    static final class Entry {
+        final int id;
+        private DownloadState state;
+        private Target target; // null = it has no file yet
+        private DownloadJob job; // that works; null = none
+        private BatteryMeter battery; // null = a part was fetched by another process
+        private boolean removed;
+
+        private Entry(int id, DownloadState state) {
+            this.id = id;
+            this.state = state;
+        }
+
+        DownloadState state() {
+            return state;
+        }
+
+        /** Given up, or taken from the list. */
+        boolean removed() {
+            return removed;
+        }
+
+        /** What the phone used meanwhile; null = it cannot be told. */
+        BatteryMeter battery() {
+            return battery;
+        }
+    }
+
+    private static final String TAG = "tributary";
+    private static final String ID = "id";
+    private static final String SAVED = "list";
+    private static final int FIRST_ID = 100;
+    private static final int DONE_KEPT = 20;
+    private static final long SAVE_MILLIS = 5_000; // between two of a download that runs
+    private static final long METER_MILLIS = 1_000;
+
+    private final Context context;
+    private final SharedPreferences prefs;
+    private final Handler main = new Handler(Looper.getMainLooper());
+    private final BatteryReader reader;
+    private final Map<Integer, Entry> entries = new LinkedHashMap<Integer, Entry>();
+    private final List<Listener> listeners = new ArrayList<Listener>();
+    private int lastId = FIRST_ID;
+    private long savedAt;
+    private boolean metering;
+
+    private final Runnable meter =
+            new Runnable() {
+                @Override
+                public void run() {
+                    measure();
+                }
+            };
+
+    Downloads(Context context) {
+        this.context = context;
+        prefs = context.getSharedPreferences("downloads", Context.MODE_PRIVATE);
+        reader = new BatteryReader(context);
+        try {
+            JSONArray all = new JSONArray(prefs.getString(SAVED, "[]"));
+            for (int i = 0; i < all.length(); i++) {
+                JSONObject o = all.getJSONObject(i);
+                lastId = Math.max(lastId, o.getInt(ID)); // notifications of earlier processes name it
+                put(o.getInt(ID), DownloadState.parse(o));
+            }
+        } catch (JSONException e) { // of another version
+            Log.w(TAG, "the list of downloads is lost", e);
+        }
+    }
+
+    /** Where the daemon listens. */
+    InetSocketAddress proxy() {
+        int colon = ProxyService.LISTEN.lastIndexOf(':');
+        return new InetSocketAddress(
+                ProxyService.LISTEN.substring(0, colon), Integer.parseInt(ProxyService.LISTEN.substring(colon + 1)));
+    }
+
+    /** Where files go. */
+    Store store() {
+        return new Store(context);
+    }
+
+    void listen(Listener l) {
+        listeners.add(l);
+    }
+
+    void forget(Listener l) {
+        listeners.remove(l);
+    }
+
+    /** In the order of their coming. */
+    List<Entry> all() {
+        return new ArrayList<Entry>(entries.values());
+    }
+
+    /** Null if there is none, or none any more. */
+    Entry get(int id) {
+        return entries.get(id);
+    }
+
+    /** Whether any runs, or is to be tried again. */
+    boolean active() {
+        for (Entry e : entries.values()) {
+            if (e.state.active()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** A download that begins with {@link #resume}. */
+    Entry add(String url) {
+        Entry e = put(++lastId, DownloadState.begin(url, "").in(DownloadState.Phase.PAUSED, ""));
+        e.battery = new BatteryMeter();
+        return e;
+    }
+
+    private Entry put(int id, DownloadState s) {
+        Entry e = new Entry(id, s);
+        entries.put(e.id, e);
+        return e;
+    }
+
+    /** Begins, or goes on. */
+    void resume(final Entry e) {
+        if (e.job != null || e.removed || e.state.phase == DownloadState.Phase.DONE) {
+            return;
+        }
+        try {
+            open(e);
+        } catch (IOException why) {
+            changed(e, e.state.in(DownloadState.Phase.FAILED, String.valueOf(why.getMessage())));
+            return;
+        }
+        e.job =
+                new DownloadJob(
+                        e.state,
+                        e.target,
+                        proxy(),
+                        new DownloadJob.Listener() {
+                            @Override
+                            public void now(final DownloadState state) {
+                                main.post(
+                                        new Runnable() {
+                                            @Override
+                                            public void run() {
+                                                told(e, state);
+                                            }
+                                        });
+                            }
+                        });
+        e.job.start();
+        changed(e, e.state.in(DownloadState.Phase.RUNNING, ""));
+        if (!metering) {
+            metering = true;
+            measure();
+        }
+    }
+
+    private void open(Entry e) throws IOException {
+        if (e.target == null && !e.state.place.isEmpty()) {
+            e.target = store().at(e.state.place);
+        }
+        if (e.target == null) {
+            e.target = store().create(e.state.name);
+            e.state = DownloadState.begin(e.state.url, e.target.place());
+        }
+    }
+
+    private void told(Entry e, DownloadState s) {
+        if (!s.active()) {
+            e.job = null;
+        }
+        if (e.removed) {
+            if (e.job == null && s.phase != DownloadState.Phase.DONE) {
+                e.target.delete();
+            }
+            return;
+        }
+        changed(e, s);
+    }
+
+    void pause(Entry e) {
+        if (e.job != null) {
+            e.job.pause();
+        }
+    }
+
+    void pauseAll() {
+        for (Entry e : entries.values()) {
+            pause(e);
+        }
+    }
+
+    /** Takes a download from the list, and its file away unless it is whole. */
+    void remove(Entry e) {
+        if (e.removed) {
+            return;
+        }
+        e.removed = true;
+        entries.remove(e.id);
+        if (e.job != null) {
+            e.job.pause(); // its last word deletes the file
+        } else if (e.state.phase != DownloadState.Phase.DONE && !e.state.place.isEmpty()) {
+            (e.target != null ? e.target : store().at(e.state.place)).delete();
+        }
+        changed(e, e.state);
+    }
+
+    private void changed(Entry e, DownloadState s) {
+        boolean step = e.removed || s.phase != e.state.phase || !s.validator.equals(e.state.validator);
+        e.state = s;
+        if (step || SystemClock.elapsedRealtime() - savedAt >= SAVE_MILLIS) {
+            save();
+        }
+        for (Listener l : new ArrayList<Listener>(listeners)) {
+            l.changed(e);
+        }
+    }
+
+    private void save() {
+        savedAt = SystemClock.elapsedRealtime();
+        int old = -DONE_KEPT; // so many of those that are done are not kept
+        for (Entry e : entries.values()) {
+            old += e.state.phase == DownloadState.Phase.DONE ? 1 : 0;
+        }
+        JSONArray all = new JSONArray();
+        try {
+            for (Entry e : entries.values()) {
+                if (e.state.phase != DownloadState.Phase.DONE || old-- <= 0) {
+                    all.put(e.state.toJson().put(ID, e.id));
+                }
+            }
+        } catch (JSONException e) {
+            throw new IllegalStateException(e); // only for numbers that are none
+        }
+        prefs.edit().putString(SAVED, all.toString()).apply();
+    }
+
+    /** Reads the battery for what runs, as long as something does. */
+    private void measure() {
+        metering = active();
+        for (Entry e : entries.values()) {
+            if (e.battery == null) {
+                continue;
+            }
+            if (e.state.active()) {
+                e.battery.add(reader.read(), SystemClock.elapsedRealtime());
+            } else {
+                e.battery.pause();
+            }
+        }
+        if (metering) {
+            main.postDelayed(meter, METER_MILLIS);
+        }
+    }
+}

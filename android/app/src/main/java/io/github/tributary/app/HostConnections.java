@@ -1,0 +1,92 @@
+package io.github.tributary.app;
+
+import android.net.LocalSocket;
+import android.os.Handler;
+import io.github.tributary.core.HostSession;
+import io.github.tributary.core.LineWriter;
+import io.github.tributary.core.Status;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.util.concurrent.Executor;
+import org.json.JSONException;
+
+/** Makes a session of a connection for events, and binds the sockets that come over the other one. */
+final class HostConnections implements HostServer.Handler {
+    /** Who takes sessions on, and hears what they tell. Called on the handler's thread. */
+    interface Listener extends HostSession.Listener {
+        void attached(HostSession s);
+
+        void detached(HostSession s);
+    }
+
+    private final NetworkHost networks = new NetworkHost();
+    private final Handler handler;
+    private final Executor lookups;
+    private final Listener listener;
+
+    HostConnections(Handler handler, Executor lookups, Listener listener) {
+        this.handler = handler;
+        this.lookups = lookups;
+        this.listener = listener;
+    }
+
+    @Override
+    public void events(LocalSocket s, InputStream in) throws IOException, JSONException {
+        try (LineWriter out = new LineWriter(s.getOutputStream(), s)) {
+            final HostSession session = new HostSession(out, networks, lookups, new Posting());
+            session.begin();
+            handler.post(
+                    new Runnable() {
+                        @Override
+                        public void run() {
+                            listener.attached(session);
+                        }
+                    });
+            try {
+                BufferedReader lines = new BufferedReader(new InputStreamReader(in, "UTF-8"));
+                for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                    session.heard(line);
+                }
+            } finally {
+                handler.post(
+                        new Runnable() {
+                            @Override
+                            public void run() {
+                                listener.detached(session);
+                            }
+                        });
+            }
+        }
+    }
+
+    private final class Posting implements HostSession.Listener {
+        @Override
+        public void wanted(final boolean cellular) {
+            handler.post(
+                    new Runnable() {
+                        @Override
+                        public void run() {
+                            listener.wanted(cellular);
+                        }
+                    });
+        }
+
+        @Override
+        public void status(final Status status) {
+            handler.post(
+                    new Runnable() {
+                        @Override
+                        public void run() {
+                            listener.status(status);
+                        }
+                    });
+        }
+    }
+
+    @Override
+    public void binds(LocalSocket s, InputStream in) throws IOException {
+        networks.binds(s, in);
+    }
+}

@@ -1,0 +1,114 @@
+package io.github.tributary.app;
+
+import android.content.Context;
+import android.text.format.Formatter;
+import io.github.tributary.R;
+import io.github.tributary.core.BatteryMeter;
+import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.LinkRow;
+import io.github.tributary.core.Net;
+import io.github.tributary.core.Status;
+
+/** Lines for people. */
+final class Texts {
+    private Texts() {}
+
+    /** A number of bytes. */
+    static String size(Context c, long bytes) {
+        return Formatter.formatFileSize(c, bytes);
+    }
+
+    /** What a network is called by people. */
+    static String kind(Context c, Net.Kind kind) {
+        switch (kind) {
+            case WIFI:
+                return c.getString(R.string.kind_wifi);
+            case CELLULAR:
+                return c.getString(R.string.kind_cellular);
+            case ETHERNET:
+                return c.getString(R.string.kind_ethernet);
+            case VPN:
+                return c.getString(R.string.kind_vpn);
+            default:
+                return c.getString(R.string.kind_other);
+        }
+    }
+
+    /** A network, what is done with it, and why. */
+    static String link(Context c, LinkRow row) {
+        return c.getString(R.string.link_row, kind(c, row.net.kind), row.net.name, use(c, row));
+    }
+
+    private static String use(Context c, LinkRow row) {
+        switch (row.use) {
+            case USED:
+                return used(c, row.link);
+            case OFFERED:
+                return c.getString(R.string.use_offered);
+            case NOT_VALIDATED:
+                return c.getString(R.string.use_not_validated);
+            case NOT_WANTED:
+                return c.getString(R.string.use_not_wanted);
+            case BACKUP:
+                return c.getString(R.string.use_backup);
+            default:
+                return c.getString(R.string.use_vpn);
+        }
+    }
+
+    private static String used(Context c, Status.Link l) {
+        String text = c.getString(R.string.use_used, state(c, l.state), size(c, l.bytes));
+        return l.reason.isEmpty() ? text : c.getString(R.string.use_reason, text, l.reason);
+    }
+
+    private static String state(Context c, String state) {
+        switch (state) {
+            case "up":
+                return c.getString(R.string.state_up);
+            case "suspect":
+                return c.getString(R.string.state_suspect);
+            case "banned":
+                return c.getString(R.string.state_banned);
+            case "probing":
+                return c.getString(R.string.state_probing);
+            default:
+                return c.getString(R.string.state_down);
+        }
+    }
+
+    /** How far a download is, and in the end what it took. */
+    static String download(Context c, Downloads.Entry e) {
+        DownloadState s = e.state();
+        String have = s.total < 0 ? size(c, s.bytes) : c.getString(R.string.download_part, size(c, s.bytes), size(c, s.total));
+        switch (s.phase) {
+            case DONE:
+                String done = c.getString(R.string.download_done, size(c, s.bytes));
+                String battery = battery(c, e.battery());
+                return battery.isEmpty() ? done : c.getString(R.string.download_battery, done, battery);
+            case PAUSED:
+                return c.getString(R.string.download_paused, have);
+            case WAITING:
+                return c.getString(R.string.download_waits, s.error);
+            case FAILED:
+                return c.getString(R.string.download_failed, s.error);
+            default:
+                return have;
+        }
+    }
+
+    /** What the phone used while a download ran; "" if it cannot be told. */
+    static String battery(Context c, BatteryMeter m) {
+        if (m == null || Double.isNaN(m.milliampHours())) {
+            return "";
+        }
+        if (!Double.isNaN(m.percent())) {
+            return c.getString(R.string.battery_percent, m.percent());
+        }
+        return Double.isNaN(m.milliwattHours()) ? "" : c.getString(R.string.battery_energy, m.milliwattHours());
+    }
+
+    /** Of a progress bar. */
+    static int permille(DownloadState s) {
+        return s.total > 0 ? (int) (1000 * s.bytes / s.total) : 0;
+    }
+}
