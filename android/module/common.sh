@@ -8,6 +8,10 @@ LOG=$DATA/log
 # Where tributary looks for its files: Android has neither /run nor a home.
 export HOME="$DATA" RUNTIME_DIRECTORY="$DATA/run" STATE_DIRECTORY="$DATA"
 
+# Months begin where the phone is.
+TZ=$(getprop persist.sys.timezone)
+export TZ
+
 # uids prints the user IDs of the apps that a list names, one package a line.
 uids() {
 	[ -r "$1" ] || return 0

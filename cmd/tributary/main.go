@@ -10,4 +10,7 @@ import (
 // version is stamped by the linker: see the Makefile.
 var version string
 
-func main() { os.Exit(cli.Main(os.Args[1:], version)) }
+func main() {
+	localTime()
+	os.Exit(cli.Main(os.Args[1:], version))
+}

@@ -98,10 +98,14 @@ func (d *Daemon) build(dial dialFunc, version string) error {
 	if err != nil {
 		return err
 	}
+	owner := peer.Owner
+	if d.hosted != nil && users == nil {
+		owner = nil // Android does not tell apps of each other's sockets: no need to ask
+	}
 	d.plain = origin.NewPlain(dial, d.engine.Ranked, nil)
 	d.proxy = proxy.New(proxy.Config{
 		Getter: d.engine, Plain: d.plain, Policy: policy.Policy{}, Self: d.own.has, Observer: observers{d.metrics, &d.tally}, Log: d.log,
-		Owner: peer.Owner, Users: users, TunnelPorts: d.cfg.ConnectPorts,
+		Owner: owner, Users: users, TunnelPorts: d.cfg.ConnectPorts,
 	})
 	return nil
 }

@@ -21,6 +21,7 @@ type family int
 const (
 	v4 family = iota
 	v6
+	both // of a question whose answer has both families
 )
 
 func (f family) network() string { return [...]string{"ip4", "ip6"}[f] }
@@ -54,6 +55,11 @@ type answers struct {
 // get returns the addresses of a family. That there are none counts only beside addresses of the other family: a negative
 // answer about the whole name is not kept.
 func (a *answers) get(f family, now time.Time) ([]netip.Addr, bool) {
+	if f == both {
+		four, known4 := a.get(v4, now)
+		six, known6 := a.get(v6, now)
+		return slices.Concat(six, four), known4 && known6
+	}
 	other := 1 - f
 	known := now.Before(a.expiry[f]) && (len(a.addrs[f]) > 0 || len(a.addrs[other]) > 0 && now.Before(a.expiry[other]))
 	return a.addrs[f], known
@@ -82,7 +88,11 @@ func (m *memory) put(q question, addrs []netip.Addr, now time.Time) {
 		a = &answers{}
 		m.names[q.host] = a
 	}
-	a.addrs[q.family], a.expiry[q.family] = addrs, now.Add(keepAnswer)
+	for _, f := range []family{v4, v6} {
+		if q.family == f || q.family == both {
+			a.addrs[f], a.expiry[f] = only(f, slices.Clone(addrs)...), now.Add(keepAnswer)
+		}
+	}
 }
 
 // flight is a question that is being asked.

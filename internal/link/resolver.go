@@ -81,6 +81,10 @@ func (r *Resolver) lookup(ctx context.Context, l Link, f family, host string) ([
 		return only(f, netip.IPv6Loopback(), netip.AddrFrom4([4]byte{127, 0, 0, 1})), nil
 	}
 	m := r.memory(l)
+	if r.Names != nil { // one question for both families
+		addrs, err := m.lookup(ctx, question{name, both}, func(ctx context.Context) ([]netip.Addr, error) { return r.Names(ctx, l, name) })
+		return only(f, addrs...), err
+	}
 	return m.lookup(ctx, question{name, f}, func(ctx context.Context) ([]netip.Addr, error) {
 		return r.ask(ctx, l, m, f, name)
 	})
@@ -110,10 +114,6 @@ type reply struct {
 
 // ask asks the servers of l until one answers; all that it started is gone when it returns.
 func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, name string) ([]netip.Addr, error) {
-	if r.Names != nil {
-		addrs, err := r.Names(ctx, l, name)
-		return only(f, addrs...), err
-	}
 	from, err := r.Servers(l)
 	if err != nil {
 		return nil, err

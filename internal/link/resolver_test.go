@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -357,6 +358,46 @@ func TestMemory(t *testing.T) {
 				t.Errorf("%d names", len(m.names))
 			}
 		})
+	})
+}
+
+func TestNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a4, a6 := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
+		asked := map[string]int{}
+		r := &Resolver{Names: func(_ context.Context, l Link, name string) ([]netip.Addr, error) {
+			asked[name+" over "+l.Name]++
+			time.Sleep(time.Second)
+			switch name {
+			case "dual.test":
+				return []netip.Addr{a4, a6}, nil
+			case "four.test":
+				return []netip.Addr{a4}, nil
+			case "gone.test":
+				return nil, nil
+			}
+			return nil, errors.New("it rains")
+		}}
+		look := func(network, name string) string {
+			got, err := r.Lookup(t.Context(), Link{Name: "a"}, network, name)
+			return fmt.Sprint(got, err)
+		}
+		for range 2 {
+			for _, tt := range [][3]string{
+				{"ip", "dual.test", "[2001:db8::1 192.0.2.1] <nil>"}, {"ip4", "DUAL.test.", "[192.0.2.1] <nil>"},
+				{"ip6", "dual.test", "[2001:db8::1] <nil>"}, {"ip", "four.test", "[192.0.2.1] <nil>"},
+				{"ip6", "four.test", "[] lookup four.test: no such host"},
+				{"ip", "gone.test", "[] lookup gone.test: no such host"}, {"ip", "bad.test", "[] it rains"},
+			} {
+				if got := look(tt[0], tt[1]); got != tt[2] {
+					t.Errorf("%s of %s: %s; want %s", tt[0], tt[1], got, tt[2])
+				}
+			}
+		}
+		want := map[string]int{"dual.test over a": 1, "four.test over a": 1, "gone.test over a": 2, "bad.test over a": 2}
+		if !maps.Equal(asked, want) {
+			t.Errorf("asked %v; want %v: one question for both families, and no answer kept that is none", asked, want)
+		}
 	})
 }
 

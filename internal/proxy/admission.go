@@ -33,6 +33,9 @@ type user struct {
 	addr netip.Addr // of a client on another one
 }
 
+// unknown stands for all users of this machine who are not told apart.
+var unknown = user{uid: -1}
+
 // client is one connection of a client.
 type client struct {
 	local, remote netip.AddrPort // of the connection, as the client sees it
@@ -93,7 +96,7 @@ func crowd(text string) *failure { return unavailable("connection_limit_reached"
 // identify finds out who the client is and whether it may use the proxy. Loopback is no authentication: each user of the
 // machine reaches it (R185). Who comes from another machine is let in by the address that is listened on.
 func (p *Proxy) identify(c *client) {
-	c.user.uid = -1
+	c.user = unknown
 	redirected := c.to.IsValid() // of this machine, and chosen by the rules
 	if addr := c.remote.Addr().Unmap(); !redirected && !addr.IsLoopback() {
 		c.user.addr, c.allowed = addr, true

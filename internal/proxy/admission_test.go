@@ -123,8 +123,14 @@ func TestCrowds(t *testing.T) {
 	t.Run("R190 more than 128 tunnels of a user", func(t *testing.T) {
 		o := serve(t, func(c *conn) { _, _ = c.rest() })
 		var uid atomic.Uint32
+		var stranger atomic.Bool
 		g := start(t, func(c *proxy.Config) {
-			c.Owner = func(_, _ netip.AddrPort) (uint32, error) { return uid.Load(), nil }
+			c.Owner = func(_, _ netip.AddrPort) (uint32, error) {
+				if stranger.Load() {
+					return 0, errors.New("not told")
+				}
+				return uid.Load(), nil
+			}
 		})
 		var drain sync.WaitGroup
 		var dials atomic.Int32
@@ -154,6 +160,11 @@ func TestCrowds(t *testing.T) {
 		if n := dials.Load(); n != 129 {
 			t.Errorf("%d dials: one is for the refused tunnel", n)
 		}
+		stranger.Store(true)
+		for range 129 {
+			open = append(open, tunnel("200")) // who are not told apart are not one user
+		}
+		stranger.Store(false)
 		uid.Store(0)
 		for _, c := range open[:2] {
 			c.Close()

@@ -185,7 +185,7 @@ func (ts *tunnels) refusal(u user) *failure {
 	switch {
 	case ts.closing:
 		return crowd("Tributary is shutting down. Try again when it runs.")
-	case ts.of[u] >= maxTunnels:
+	case u != unknown && ts.of[u] >= maxTunnels: // those who are not told apart have the limit of clients
 		return crowd("This user has too many tunnels open. Close some and try again.")
 	}
 	return nil

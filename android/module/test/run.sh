@@ -63,6 +63,7 @@ phone() {
 	cat >"$root/bin/getprop" <<-'STUB'
 		#!/bin/busybox sh
 		# The system has booted when it is asked for the second time.
+		[ "$1" = persist.sys.timezone ] && echo Asia/Tokyo
 		[ "$1" = sys.boot_completed ] || exit 0
 		[ -e /tmp/booted ] && echo 1
 		: >/tmp/booted
@@ -125,6 +126,7 @@ for shell in dash ash mksh; do
 	rules_are '--uid-owner 10200 -j RETURN' || fail "deny.txt does not count: $(rules)"
 	grep -q 'put global mobile_data_always_on 1' "$root/tmp/settings" || fail "mobile data: $(cat "$root/tmp/settings")"
 	[ -d "/proc/$(cat "$data/pid")" ] || fail "the proxy does not run"
+	grep -q '^time=.*+09:00 ' "$data/log" || fail "months begin elsewhere: $(head -1 "$data/log")"
 
 	said=$(inside /system/bin/sh $module/action.sh) || fail "action.sh: $?"
 	case $said in *'is stopped'*) ;; *) fail "action.sh says: $said" ;; esac

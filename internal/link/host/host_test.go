@@ -263,6 +263,7 @@ func TestLookup(t *testing.T) {
 		"a.example": `"addrs":["192.0.2.1","::ffff:192.0.2.2","2001:db8::1"]`,
 		"b.example": `"error":"not_found"`,
 		"c.example": `"error":"it rains"`,
+		"d.example": `"addrs":["192.0.2.1"` + strings.Repeat(`,"192.0.2.1"`, 500) + `]`,
 	}
 	asked := map[string]<-chan string{}
 	for name := range answers {
@@ -278,6 +279,7 @@ func TestLookup(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"a.example": "[192.0.2.1 192.0.2.2 2001:db8::1] <nil>", "b.example": "[] <nil>", "c.example": `[] look up c.example over wlan0: the app says "it rains"`,
+		"d.example": "[192.0.2.1" + strings.Repeat(" 192.0.2.1", maxAddrs-1) + "] <nil>",
 	} {
 		if got := next(t, asked[name]); got != want {
 			t.Errorf("%s: %s; want %s", name, got, want)

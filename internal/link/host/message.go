@@ -92,9 +92,8 @@ func parse(line []byte) (heard, error) {
 		return heard{}, errors.New("a message has no type")
 	case len(m.Links) > maxLinks:
 		return heard{}, fmt.Errorf("more than %d links", maxLinks)
-	case len(m.Addrs) > maxAddrs:
-		return heard{}, fmt.Errorf("a name has more than %d addresses", maxAddrs)
 	}
+	m.Addrs = m.Addrs[:min(len(m.Addrs), maxAddrs)] // it is who owns the name that says how many
 	return m, nil
 }
 
