@@ -51,6 +51,7 @@ public final class App extends Application {
         App app = (App) context.getApplicationContext();
         if (app.downloads == null) {
             app.downloads = new Downloads(app);
+            app.downloads.listen(new DownloadNotifications(app));
         }
         return app.downloads;
     }

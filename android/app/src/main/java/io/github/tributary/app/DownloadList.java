@@ -59,7 +59,7 @@ final class DownloadList implements Downloads.Listener {
         }
         line.setText("");
         screen.askForNotifications();
-        DownloadService.add(screen, url);
+        downloads.add(url);
     }
 
     @Override
@@ -107,10 +107,10 @@ final class DownloadList implements Downloads.Listener {
         if (s.active()) {
             downloads.pause(e);
         } else if (s.phase != DownloadState.Phase.DONE) {
-            DownloadService.resume(screen, e.id);
+            downloads.resume(e);
         } else {
             try {
-                screen.startActivity(DownloadService.view(screen, e));
+                screen.startActivity(DownloadNotifications.view(screen, e));
             } catch (ActivityNotFoundException | SecurityException none) { // no app for it, or the file is gone
                 Toast.makeText(screen, R.string.no_app, Toast.LENGTH_LONG).show();
             }

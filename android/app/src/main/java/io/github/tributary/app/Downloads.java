@@ -10,7 +10,6 @@ import io.github.tributary.core.BatteryMeter;
 import io.github.tributary.core.DownloadJob;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Target;
-import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -35,7 +34,6 @@ class Downloads {
     static final class Entry {
         final int id;
         private DownloadState state;
-        private Target target; // null = it has no file yet
         private DownloadJob job; // that works; null = none
         private BatteryMeter battery; // null = a part was fetched by another process
         private boolean removed;
@@ -102,16 +100,19 @@ class Downloads {
         }
     }
 
-    /** Where the daemon listens. */
+    /** Where the daemon listens; null = it does not. */
     InetSocketAddress proxy() {
-        int colon = ProxyService.LISTEN.lastIndexOf(':');
-        return new InetSocketAddress(
-                ProxyService.LISTEN.substring(0, colon), Integer.parseInt(ProxyService.LISTEN.substring(colon + 1)));
+        return ProxyService.address();
     }
 
     /** Where files go. */
-    Store store() {
+    Target.Files files() {
         return new Store(context);
+    }
+
+    /** Keeps the process, with the daemon, as long as something runs. */
+    void hold() {
+        ProxyService.hold(context);
     }
 
     void listen(Listener l) {
@@ -142,10 +143,11 @@ class Downloads {
         return false;
     }
 
-    /** A download that begins with {@link #resume}. */
+    /** Begins a download. */
     Entry add(String url) {
-        Entry e = put(++lastId, DownloadState.begin(url, "").in(DownloadState.Phase.PAUSED, ""));
+        Entry e = put(++lastId, DownloadState.begin(url));
         e.battery = new BatteryMeter();
+        resume(e);
         return e;
     }
 
@@ -155,63 +157,51 @@ class Downloads {
         return e;
     }
 
-    /** Begins, or goes on. */
-    void resume(final Entry e) {
+    /** Goes on. */
+    void resume(Entry e) {
         if (e.job != null || e.removed || e.state.phase == DownloadState.Phase.DONE) {
             return;
         }
-        try {
-            open(e);
-        } catch (IOException why) {
-            changed(e, e.state.in(DownloadState.Phase.FAILED, String.valueOf(why.getMessage())));
-            return;
-        }
-        e.job =
-                new DownloadJob(
-                        e.state,
-                        e.target,
-                        proxy(),
-                        new DownloadJob.Listener() {
-                            @Override
-                            public void now(final DownloadState state) {
-                                main.post(
-                                        new Runnable() {
-                                            @Override
-                                            public void run() {
-                                                told(e, state);
-                                            }
-                                        });
-                            }
-                        });
+        e.job = job(e);
         e.job.start();
         changed(e, e.state.in(DownloadState.Phase.RUNNING, ""));
+        hold();
         if (!metering) {
-            metering = true;
             measure();
         }
     }
 
-    private void open(Entry e) throws IOException {
-        if (e.target == null && !e.state.place.isEmpty()) {
-            e.target = store().at(e.state.place);
-        }
-        if (e.target == null) {
-            e.target = store().create(e.state.name);
-            e.state = DownloadState.begin(e.state.url, e.target.place());
-        }
+    private DownloadJob job(final Entry e) {
+        return new DownloadJob(
+                e.state,
+                files(),
+                new DownloadJob.Proxy() {
+                    @Override
+                    public InetSocketAddress address() {
+                        return proxy();
+                    }
+                },
+                new DownloadJob.Listener() {
+                    @Override
+                    public void now(final DownloadState state) {
+                        main.post(
+                                new Runnable() {
+                                    @Override
+                                    public void run() {
+                                        told(e, state);
+                                    }
+                                });
+                    }
+                });
     }
 
     private void told(Entry e, DownloadState s) {
         if (!s.active()) {
             e.job = null;
         }
-        if (e.removed) {
-            if (e.job == null && s.phase != DownloadState.Phase.DONE) {
-                e.target.delete();
-            }
-            return;
+        if (!e.removed) {
+            changed(e, s);
         }
-        changed(e, s);
     }
 
     void pause(Entry e) {
@@ -234,9 +224,11 @@ class Downloads {
         e.removed = true;
         entries.remove(e.id);
         if (e.job != null) {
-            e.job.pause(); // its last word deletes the file
+            e.job.giveUp();
         } else if (e.state.phase != DownloadState.Phase.DONE && !e.state.place.isEmpty()) {
-            (e.target != null ? e.target : store().at(e.state.place)).delete();
+            DownloadJob last = job(e);
+            last.giveUp();
+            last.start();
         }
         changed(e, e.state);
     }
@@ -247,6 +239,11 @@ class Downloads {
         if (step || SystemClock.elapsedRealtime() - savedAt >= SAVE_MILLIS) {
             save();
         }
+        show(e);
+    }
+
+    /** Has all listeners show a download. */
+    void show(Entry e) {
         for (Listener l : new ArrayList<Listener>(listeners)) {
             l.changed(e);
         }

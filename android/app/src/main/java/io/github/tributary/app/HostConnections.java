@@ -9,7 +9,6 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
-import java.util.concurrent.Executor;
 import org.json.JSONException;
 
 /** Makes a session of a connection for events, and binds the sockets that come over the other one. */
@@ -21,12 +20,13 @@ final class HostConnections implements HostServer.Handler {
         void detached(HostSession s);
     }
 
-    private final NetworkHost networks = new NetworkHost();
+    private final NetworkHost networks;
     private final Handler handler;
-    private final Executor lookups;
+    private final HostSession.Lookups lookups;
     private final Listener listener;
 
-    HostConnections(Handler handler, Executor lookups, Listener listener) {
+    HostConnections(NetworkHost networks, Handler handler, HostSession.Lookups lookups, Listener listener) {
+        this.networks = networks;
         this.handler = handler;
         this.lookups = lookups;
         this.listener = listener;

@@ -4,6 +4,7 @@ import android.net.LocalServerSocket;
 import android.net.LocalSocket;
 import android.net.LocalSocketAddress;
 import android.os.Process;
+import android.os.SystemClock;
 import java.io.Closeable;
 import java.io.File;
 import java.io.FileDescriptor;
@@ -24,6 +25,7 @@ final class HostServer implements Closeable {
     }
 
     private static final int LONGEST_HELLO = 1024;
+    private static final long AGAIN_MILLIS = 500;
 
     private final LocalSocket bound;
     private final LocalServerSocket server;
@@ -55,8 +57,12 @@ final class HostServer implements Closeable {
             final LocalSocket s;
             try {
                 s = server.accept();
-            } catch (IOException e) { // closed
-                return;
+            } catch (IOException e) { // closed, or too many are open
+                if (isClosed()) {
+                    return;
+                }
+                SystemClock.sleep(AGAIN_MILLIS);
+                continue;
             }
             synchronized (this) {
                 if (closed || !ours(s)) {
@@ -72,6 +78,10 @@ final class HostServer implements Closeable {
                 }
             }.start();
         }
+    }
+
+    private synchronized boolean isClosed() {
+        return closed;
     }
 
     /** Whether our own daemon is at the other end. */

@@ -6,6 +6,7 @@ import android.net.LinkProperties;
 import android.net.Network;
 import android.net.NetworkCapabilities;
 import android.net.NetworkRequest;
+import android.net.ProxyInfo;
 import android.os.Handler;
 import io.github.tributary.core.Net;
 import io.github.tributary.core.NetworkTable;
@@ -21,14 +22,17 @@ final class LinkWatcher {
     }
 
     private final ConnectivityManager manager;
+    private final NetworkHost networks;
     private final Handler handler;
     private final Listener listener;
     private final NetworkTable table = new NetworkTable();
     private final Callback watching = new Callback();
     private Callback mobile; // the request for mobile data; null = none
 
-    LinkWatcher(ConnectivityManager manager, Handler handler, Listener listener) {
+    /** Networks are told which there are. */
+    LinkWatcher(ConnectivityManager manager, NetworkHost networks, Handler handler, Listener listener) {
         this.manager = manager;
+        this.networks = networks;
         this.handler = handler;
         this.listener = listener;
     }
@@ -69,12 +73,19 @@ final class LinkWatcher {
     /** The same for both requests: what two callbacks tell of one network is the same. */
     private final class Callback extends ConnectivityManager.NetworkCallback {
         @Override
+        public void onAvailable(Network network) {
+            networks.add(network);
+            table.available(network.getNetworkHandle());
+        }
+
+        @Override
         public void onCapabilitiesChanged(Network network, NetworkCapabilities c) {
             table.capabilities(
                     network.getNetworkHandle(),
                     kind(c),
                     !c.hasCapability(NetworkCapabilities.NET_CAPABILITY_NOT_METERED),
-                    c.hasCapability(NetworkCapabilities.NET_CAPABILITY_VALIDATED));
+                    c.hasCapability(NetworkCapabilities.NET_CAPABILITY_VALIDATED),
+                    c.hasCapability(NetworkCapabilities.NET_CAPABILITY_CAPTIVE_PORTAL));
             listener.networks(table.snapshot());
         }
 
@@ -88,15 +99,21 @@ final class LinkWatcher {
             for (InetAddress a : p.getDnsServers()) {
                 dns.add(text(a));
             }
-            table.properties(network.getNetworkHandle(), p.getInterfaceName(), addrs, dns);
+            boolean named = ours(p.getHttpProxy()) || ours(manager.getDefaultProxy());
+            table.properties(network.getNetworkHandle(), p.getInterfaceName(), addrs, dns, named);
             listener.networks(table.snapshot());
         }
 
         @Override
         public void onLost(Network network) {
+            networks.remove(network);
             table.lost(network.getNetworkHandle());
             listener.networks(table.snapshot());
         }
+    }
+
+    private static boolean ours(ProxyInfo p) {
+        return p != null && ProxyService.LISTEN.equals(p.getHost() + ":" + p.getPort());
     }
 
     /** An address without the scope that Java writes behind it. */

@@ -19,10 +19,14 @@ import io.github.tributary.core.Status;
 
 /** The one screen: start and stop, what runs, what mobile data may be used for, and how apps come to use the proxy. */
 public final class MainActivity extends Activity {
+    /** The intent's action that also starts the proxy. */
+    static final String START = "io.github.tributary.START";
+
     private static final long REFRESH_MILLIS = 1_000;
 
     private final Handler main = new Handler(Looper.getMainLooper());
     private Settings settings;
+    private MobileChoice mobile;
     private ReachChoice reach;
     private DownloadList downloads;
 
@@ -30,8 +34,7 @@ public final class MainActivity extends Activity {
             new Runnable() {
                 @Override
                 public void run() {
-                    show();
-                    main.postDelayed(this, REFRESH_MILLIS);
+                    refresh();
                 }
             };
 
@@ -40,7 +43,8 @@ public final class MainActivity extends Activity {
         super.onCreate(state);
         setContentView(R.layout.main);
         settings = new Settings(this);
-        new MobileChoice(this, settings).bind();
+        mobile = new MobileChoice(this, settings);
+        mobile.bind();
         reach = new ReachChoice(this, settings);
         reach.bind();
         downloads = new DownloadList(this);
@@ -67,14 +71,28 @@ public final class MainActivity extends Activity {
     @Override
     protected void onResume() {
         super.onResume();
+        boolean asked = START.equals(getIntent().getAction());
+        if (asked) {
+            setIntent(new Intent(this, MainActivity.class)); // once
+        }
+        if ((asked || settings.run()) && !ProxyService.runs()) { // the system ended it, and lets it start here
+            ProxyService.start(this);
+        }
         downloads.resume();
-        refresh.run();
+        refresh();
+    }
+
+    @Override
+    protected void onNewIntent(Intent intent) {
+        super.onNewIntent(intent);
+        setIntent(intent);
     }
 
     @Override
     protected void onPause() {
         main.removeCallbacks(refresh);
         downloads.pause();
+        mobile.save();
         super.onPause();
     }
 
@@ -85,13 +103,13 @@ public final class MainActivity extends Activity {
     }
 
     private void toggle() {
-        if (settings.run()) {
+        if (ProxyService.runs()) {
             ProxyService.stop(this);
         } else {
             askForNotifications();
             ProxyService.start(this);
         }
-        show();
+        refresh();
     }
 
     /** It runs without, too. */
@@ -102,8 +120,14 @@ public final class MainActivity extends Activity {
         }
     }
 
+    private void refresh() {
+        show();
+        main.removeCallbacks(refresh);
+        main.postDelayed(refresh, REFRESH_MILLIS);
+    }
+
     private void show() {
-        boolean run = settings.run();
+        boolean run = ProxyService.runs();
         ((Button) findViewById(R.id.toggle)).setText(run ? R.string.stop : R.string.start);
         String trouble = ProxyService.trouble();
         String state = run ? getString(R.string.running, ProxyService.LISTEN) : getString(R.string.stopped);

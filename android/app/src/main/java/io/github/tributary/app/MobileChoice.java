@@ -3,10 +3,11 @@ package io.github.tributary.app;
 import android.app.Activity;
 import android.app.AlertDialog;
 import android.content.DialogInterface;
-import android.text.Editable;
-import android.text.TextWatcher;
+import android.view.KeyEvent;
+import android.view.View;
 import android.widget.EditText;
 import android.widget.RadioGroup;
+import android.widget.TextView;
 import io.github.tributary.R;
 import io.github.tributary.core.MobilePolicy;
 
@@ -26,7 +27,23 @@ final class MobileChoice {
         EditText monthly = (EditText) screen.findViewById(R.id.monthly);
         long bytes = settings.policy().monthlyBytes;
         monthly.setText(bytes == 0 ? "" : String.valueOf(bytes / MB));
-        monthly.addTextChangedListener(new MonthlyWatcher());
+        monthly.setOnFocusChangeListener(
+                new View.OnFocusChangeListener() {
+                    @Override
+                    public void onFocusChange(View v, boolean focus) {
+                        if (!focus) {
+                            save();
+                        }
+                    }
+                });
+        monthly.setOnEditorActionListener(
+                new TextView.OnEditorActionListener() {
+                    @Override
+                    public boolean onEditorAction(TextView v, int action, KeyEvent key) {
+                        save();
+                        return false; // the keyboard goes, as always
+                    }
+                });
         show();
         ((RadioGroup) screen.findViewById(R.id.mode))
                 .setOnCheckedChangeListener(
@@ -83,16 +100,12 @@ final class MobileChoice {
         }
     }
 
-    private final class MonthlyWatcher implements TextWatcher {
-        @Override
-        public void afterTextChanged(Editable text) {
-            settings.setMonthlyBytes(text.length() == 0 ? 0 : Long.parseLong(text.toString()) * MB);
+    /** Takes the limit on: not at every key, since half a number is another limit. */
+    void save() {
+        String text = ((EditText) screen.findViewById(R.id.monthly)).getText().toString();
+        long bytes = text.isEmpty() ? 0 : Long.parseLong(text) * MB;
+        if (bytes != settings.policy().monthlyBytes) {
+            settings.setMonthlyBytes(bytes);
         }
-
-        @Override
-        public void beforeTextChanged(CharSequence s, int start, int count, int after) {}
-
-        @Override
-        public void onTextChanged(CharSequence s, int start, int before, int count) {}
     }
 }

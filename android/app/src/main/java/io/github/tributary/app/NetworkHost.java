@@ -1,7 +1,10 @@
 package io.github.tributary.app;
 
+import android.annotation.TargetApi;
+import android.net.DnsResolver;
 import android.net.LocalSocket;
 import android.net.Network;
+import android.os.Build;
 import android.system.ErrnoException;
 import android.system.OsConstants;
 import io.github.tributary.core.HostSession;
@@ -14,20 +17,76 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** What the daemon cannot do itself: bind sockets to networks and look names up over them. Safe for concurrent use. */
 final class NetworkHost implements HostSession.Resolver {
+    private static final int NAME_ERROR = 3; // RFC 1035 section 4.1.1
+    private static final int NO_ERROR = 0;
+    private static final long PATIENCE_SECONDS = 3;
+
+    private final Map<Long, Network> networks = new ConcurrentHashMap<Long, Network>(); // Android 8 finds none by its handle
+
+    void add(Network n) {
+        networks.put(n.getNetworkHandle(), n);
+    }
+
+    void remove(Network n) {
+        networks.remove(n.getNetworkHandle());
+    }
+
     @Override
-    public List<String> resolve(long handle, String name) {
+    public List<String> resolve(long handle, String name) throws IOException, InterruptedException {
+        Network n = networks.get(handle);
+        if (n == null) {
+            throw new IOException("the network is gone");
+        }
         List<String> addrs = new ArrayList<String>();
         try {
-            for (InetAddress a : Network.fromNetworkHandle(handle).getAllByName(name)) {
+            for (InetAddress a : n.getAllByName(name)) {
                 addrs.add(LinkWatcher.text(a));
             }
-        } catch (UnknownHostException e) {
+        } catch (UnknownHostException e) { // of whatever kind
+            if (Build.VERSION.SDK_INT >= 29 && !missing(n, name)) {
+                throw e;
+            }
             return null;
         }
         return addrs;
+    }
+
+    /** Whether the servers say that there is no such name. Whoever does not answer is at fault, not the name. */
+    @TargetApi(29)
+    private static boolean missing(Network n, String name) throws InterruptedException {
+        final CountDownLatch told = new CountDownLatch(1);
+        final AtomicBoolean missing = new AtomicBoolean();
+        Executor here =
+                new Executor() {
+                    @Override
+                    public void execute(Runnable r) {
+                        r.run();
+                    }
+                };
+        DnsResolver.Callback<List<InetAddress>> answer =
+                new DnsResolver.Callback<List<InetAddress>>() {
+                    @Override
+                    public void onAnswer(List<InetAddress> addrs, int code) {
+                        missing.set(code == NAME_ERROR || code == NO_ERROR && addrs.isEmpty());
+                        told.countDown();
+                    }
+
+                    @Override
+                    public void onError(DnsResolver.DnsException e) {
+                        told.countDown();
+                    }
+                };
+        DnsResolver.getInstance().query(n, name, DnsResolver.FLAG_EMPTY, here, null, answer);
+        return told.await(PATIENCE_SECONDS, TimeUnit.SECONDS) && missing.get();
     }
 
     /** Serves the connection for sockets until it ends. */
@@ -49,15 +108,17 @@ final class NetworkHost implements HostSession.Resolver {
     }
 
     /** Returns 0 or an errno. */
-    private static int bind(long handle, FileDescriptor fd) {
+    private int bind(long handle, FileDescriptor fd) {
+        Network n = networks.get(handle);
+        if (n == null) {
+            return OsConstants.ENODEV;
+        }
         try {
-            Network.fromNetworkHandle(handle).bindSocket(fd);
+            n.bindSocket(fd);
             return 0;
         } catch (IOException e) {
             Throwable cause = e.getCause();
             return cause instanceof ErrnoException ? ((ErrnoException) cause).errno : OsConstants.EIO;
-        } catch (IllegalArgumentException e) { // no handle
-            return OsConstants.ENODEV;
         }
     }
 }

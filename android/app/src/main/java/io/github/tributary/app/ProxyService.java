@@ -1,5 +1,6 @@
 package io.github.tributary.app;
 
+import android.app.Notification;
 import android.app.NotificationManager;
 import android.app.Service;
 import android.content.Context;
@@ -11,6 +12,7 @@ import android.os.Build;
 import android.os.Handler;
 import android.os.IBinder;
 import android.os.Looper;
+import android.os.PowerManager;
 import android.os.SystemClock;
 import android.util.Log;
 import io.github.tributary.R;
@@ -18,22 +20,20 @@ import io.github.tributary.core.Announcer;
 import io.github.tributary.core.DaemonProcess;
 import io.github.tributary.core.HostSession;
 import io.github.tributary.core.LinkRow;
+import io.github.tributary.core.LookupPools;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Net;
 import io.github.tributary.core.Status;
 import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TimeZone;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 
 /**
  * Keeps the daemon running in the foreground, with the networks that the user allows, and tells apps of it. The main thread
@@ -46,23 +46,29 @@ public class ProxyService extends Service {
     static final String STOP = "io.github.tributary.STOP";
 
     private static final String TAG = "tributary";
+    private static final String START = "io.github.tributary.START";
     private static final String HOLD = "io.github.tributary.HOLD";
     private static final int NOTIFICATION = 1;
     private static final long PATIENCE_MILLIS = 6_000; // the daemon gives its downloads 5 s
     private static final long BATTERY_MILLIS = 10_000; // between two readings for the daemon
-    private static final int LOOKUPS = 16; // at a time
+    private static final long AWAKE_MILLIS = 30_000; // after the daemon's last word of a transfer
     private static final int PORT_IN_USE = 3; // exit code
 
     /** What the screen shows; null while nothing runs. Of the main thread. */
     private static ProxyService running;
 
+    /** The daemon has said that it has the port. */
+    private static volatile boolean listens;
+
     private final Handler main = new Handler(Looper.getMainLooper());
+    private final NetworkHost networks = new NetworkHost();
+    private final LookupPools lookups = new LookupPools();
 
     private Settings settings;
     private LinkWatcher watcher;
     private Closeable server;
     private DaemonProcess process;
-    private ExecutorService lookups;
+    private PowerManager.WakeLock awake;
     private Announcer announcer;
     private BatteryReader battery;
     private HostSession session; // with the daemon that runs; null = none
@@ -80,10 +86,24 @@ public class ProxyService extends Service {
                 }
             };
 
-    /** Starts it as the user wishes: until stop. */
-    static void start(Context context) {
+    private final Downloads.Listener downloads =
+            new Downloads.Listener() {
+                @Override
+                public void changed(Downloads.Entry e) {
+                    release();
+                }
+            };
+
+    /** Starts it as the user wishes: until stop. False = the system does not let an app start by itself here. */
+    static boolean start(Context context) {
+        try {
+            context.startForegroundService(new Intent(context, ProxyService.class).setAction(START));
+        } catch (IllegalStateException e) {
+            Log.w(TAG, "not started", e);
+            return false;
+        }
         new Settings(context).setRun(true);
-        context.startForegroundService(new Intent(context, ProxyService.class));
+        return true;
     }
 
     static void stop(Context context) {
@@ -91,16 +111,24 @@ public class ProxyService extends Service {
         context.stopService(new Intent(context, ProxyService.class));
     }
 
-    /** Starts it for downloads, until release. */
+    /** Starts it for downloads, until none runs. */
     static void hold(Context context) {
-        context.startForegroundService(new Intent(context, ProxyService.class).setAction(HOLD));
+        try {
+            context.startForegroundService(new Intent(context, ProxyService.class).setAction(HOLD));
+        } catch (IllegalStateException e) { // the downloads try again, and fail in the end
+            Log.w(TAG, "not started", e);
+        }
     }
 
-    /** Stops it unless the user has started it. */
-    static void release(Context context) {
-        if (!new Settings(context).run()) {
-            context.stopService(new Intent(context, ProxyService.class));
-        }
+    /** Whether it runs, whoever wanted it. */
+    static boolean runs() {
+        return running != null;
+    }
+
+    /** Where the daemon listens; null = it does not. Of any thread. */
+    static InetSocketAddress address() {
+        int colon = LISTEN.lastIndexOf(':');
+        return listens ? new InetSocketAddress(LISTEN.substring(0, colon), Integer.parseInt(LISTEN.substring(colon + 1))) : null;
     }
 
     /** The networks there are; empty while it does not run. */
@@ -139,26 +167,30 @@ public class ProxyService extends Service {
     @Override
     public int onStartCommand(Intent intent, int flags, int id) {
         settings = new Settings(this);
-        foreground();
-        boolean held = intent != null && HOLD.equals(intent.getAction());
-        if (intent != null && STOP.equals(intent.getAction())) {
+        String action = intent == null ? null : intent.getAction();
+        if (STOP.equals(action)) {
             settings.setRun(false);
         }
-        if (!held && !settings.run()) {
+        boolean wanted = settings.run() || START.equals(action) || HOLD.equals(action);
+        if (!foreground() || !wanted) {
             stopSelf();
             return START_NOT_STICKY;
         }
         if (process == null) {
             begin();
         }
+        release();
         return START_STICKY; // after a kill it comes back
     }
 
+    /** Ends it unless the user has started it, or downloads need it. */
+    private void release() {
+        if (!settings.run() && !App.downloads(this).active()) {
+            stopSelf();
+        }
+    }
+
     private void begin() {
-        lookups =
-                new ThreadPoolExecutor(
-                        LOOKUPS, LOOKUPS, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<Runnable>(256));
-        ((ThreadPoolExecutor) lookups).allowCoreThreadTimeOut(true);
         File socket = new File(getFilesDir(), "host.sock");
         try {
             server = openHost(socket);
@@ -169,10 +201,14 @@ public class ProxyService extends Service {
         }
         announcer = new Announcer(App.proxy(this), bridge());
         battery = new BatteryReader(this);
+        awake = ((PowerManager) getSystemService(POWER_SERVICE)).newWakeLock(PowerManager.PARTIAL_WAKE_LOCK, "tributary:transfers");
+        awake.setReferenceCounted(false);
         settings.listen(changes);
+        App.downloads(this).listen(downloads);
         watcher =
                 new LinkWatcher(
                         (ConnectivityManager) getSystemService(CONNECTIVITY_SERVICE),
+                        networks,
                         main,
                         new LinkWatcher.Listener() {
                             @Override
@@ -189,7 +225,7 @@ public class ProxyService extends Service {
 
     /** Listens for the daemon. Tests have no such sockets. */
     Closeable openHost(File socket) throws IOException {
-        HostServer s = new HostServer(socket, new HostConnections(main, lookups, listener()));
+        HostServer s = new HostServer(socket, new HostConnections(networks, main, lookups, listener()));
         s.start();
         return s;
     }
@@ -227,10 +263,11 @@ public class ProxyService extends Service {
         env.put("HOME", getFilesDir().getPath());
         env.put("XDG_CONFIG_HOME", getFilesDir().getPath());
         env.put("STATE_DIRECTORY", getFilesDir().getPath());
-        env.put("RUNTIME_DIRECTORY", getFilesDir().getPath());
+        env.put("RUNTIME_DIRECTORY", new File(getFilesDir(), "run").getPath()); // the daemon makes it for itself alone
         env.put("TMPDIR", getCacheDir().getPath());
         env.put("TZ", TimeZone.getDefault().getID());
-        env.put("SSL_CERT_DIR", "/apex/com.android.conscrypt/cacerts:/system/etc/security/cacerts");
+        File roots = new File("/apex/com.android.conscrypt/cacerts"); // of updates, which also take roots away
+        env.put("SSL_CERT_DIR", roots.isDirectory() ? roots.getPath() : "/system/etc/security/cacerts");
         return env;
     }
 
@@ -249,15 +286,21 @@ public class ProxyService extends Service {
     private void gone() {
         session = null;
         status = null;
+        listens = false;
         wanted = false;
+        awake.release();
         offer();
     }
 
     @Override
     public void onDestroy() {
-        running = null;
         if (process != null) {
+            running = null;
+            listens = false;
             settings.forget(changes);
+            App.downloads(this).forget(downloads);
+            App.downloads(this).pauseAll();
+            awake.release();
             watcher.stop();
             announcer.update(false, false, settings.reach());
             end(process, session, server, lookups);
@@ -267,7 +310,7 @@ public class ProxyService extends Service {
 
     /** Ends what must be waited for, away from the main thread. */
     private static void end(
-            final DaemonProcess process, final HostSession session, final Closeable server, final ExecutorService lookups) {
+            final DaemonProcess process, final HostSession session, final Closeable server, final LookupPools lookups) {
         new Thread("end") {
             @Override
             public void run() {
@@ -280,7 +323,7 @@ public class ProxyService extends Service {
                 } catch (InterruptedException | IOException e) {
                     Log.w(TAG, "the daemon may still run", e);
                 }
-                lookups.shutdownNow();
+                lookups.close();
             }
         }.start();
     }
@@ -290,8 +333,10 @@ public class ProxyService extends Service {
         return new HostConnections.Listener() {
             @Override
             public void attached(HostSession s) {
-                session = s;
-                offer();
+                if (running == ProxyService.this) {
+                    session = s;
+                    offer();
+                }
             }
 
             @Override
@@ -303,16 +348,25 @@ public class ProxyService extends Service {
 
             @Override
             public void wanted(boolean cellular) {
-                wanted = cellular;
-                offer();
+                if (running == ProxyService.this) {
+                    wanted = cellular;
+                    offer();
+                }
             }
 
             @Override
             public void status(Status s) {
+                if (running != ProxyService.this) {
+                    return;
+                }
                 boolean first = status == null;
                 status = s;
-                if (first) { // it listens
+                if (first) { // it has opened its port
+                    listens = true;
                     offer();
+                }
+                if (s.transfers > 0) {
+                    awake.acquire(AWAKE_MILLIS); // the processor sleeps with the screen otherwise, and its timers with it
                 }
                 long now = SystemClock.elapsedRealtime();
                 if (session != null && (first || now - batteryAt >= BATTERY_MILLIS)) {
@@ -359,12 +413,19 @@ public class ProxyService extends Service {
         manager.notify(NOTIFICATION, ProxyNotification.of(this, status, links(this), trouble()));
     }
 
-    private void foreground() {
-        android.app.Notification n = ProxyNotification.of(this, status, links(this), trouble());
-        if (Build.VERSION.SDK_INT >= 34) {
-            startForeground(NOTIFICATION, n, ServiceInfo.FOREGROUND_SERVICE_TYPE_SPECIAL_USE);
-        } else {
-            startForeground(NOTIFICATION, n);
+    /** False = the system does not let it, as when it is started again at a wrong moment. */
+    private boolean foreground() {
+        Notification n = ProxyNotification.of(this, status, links(this), trouble());
+        try {
+            if (Build.VERSION.SDK_INT >= 34) {
+                startForeground(NOTIFICATION, n, ServiceInfo.FOREGROUND_SERVICE_TYPE_SPECIAL_USE);
+            } else {
+                startForeground(NOTIFICATION, n);
+            }
+            return true;
+        } catch (IllegalStateException e) {
+            Log.w(TAG, "not in the foreground", e);
+            return false;
         }
     }
 }

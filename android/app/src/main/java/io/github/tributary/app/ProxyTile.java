@@ -1,5 +1,9 @@
 package io.github.tributary.app;
 
+import android.annotation.TargetApi;
+import android.app.PendingIntent;
+import android.content.Intent;
+import android.os.Build;
 import android.service.quicksettings.Tile;
 import android.service.quicksettings.TileService;
 
@@ -7,23 +11,39 @@ import android.service.quicksettings.TileService;
 public final class ProxyTile extends TileService {
     @Override
     public void onStartListening() {
-        show();
+        show(ProxyService.runs());
     }
 
     @Override
     public void onClick() {
-        if (new Settings(this).run()) {
+        boolean run = !ProxyService.runs();
+        if (!run) {
             ProxyService.stop(this);
-        } else {
-            ProxyService.start(this);
+        } else if (!ProxyService.start(this)) { // Android 14 lets no tile do this: the screen may
+            run = false;
+            open(new Intent(this, MainActivity.class).setAction(MainActivity.START).addFlags(Intent.FLAG_ACTIVITY_NEW_TASK));
         }
-        show();
+        show(run);
     }
 
-    private void show() {
+    @SuppressWarnings("deprecation") // before Android 14 there was no other
+    private void open(Intent screen) {
+        if (Build.VERSION.SDK_INT >= 34) {
+            collapse(screen);
+        } else {
+            startActivityAndCollapse(screen);
+        }
+    }
+
+    @TargetApi(34)
+    private void collapse(Intent screen) {
+        startActivityAndCollapse(PendingIntent.getActivity(this, 1, screen, PendingIntent.FLAG_IMMUTABLE));
+    }
+
+    private void show(boolean run) {
         Tile tile = getQsTile();
         if (tile != null) {
-            tile.setState(new Settings(this).run() ? Tile.STATE_ACTIVE : Tile.STATE_INACTIVE);
+            tile.setState(run ? Tile.STATE_ACTIVE : Tile.STATE_INACTIVE);
             tile.updateTile();
         }
     }

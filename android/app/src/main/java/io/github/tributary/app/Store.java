@@ -3,12 +3,14 @@ package io.github.tributary.app;
 import android.content.ContentResolver;
 import android.content.ContentValues;
 import android.content.Context;
+import android.content.Intent;
 import android.net.Uri;
 import android.os.Build;
 import android.os.Environment;
 import android.os.ParcelFileDescriptor;
 import android.provider.MediaStore;
 import android.webkit.MimeTypeMap;
+import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Target;
 import java.io.File;
 import java.io.FileOutputStream;
@@ -17,7 +19,7 @@ import java.io.RandomAccessFile;
 import java.util.Locale;
 
 /** Where downloaded files go: into the phone's Downloads; before Android 10 into the app's own, which needs no permission. */
-class Store {
+final class Store implements Target.Files {
     private static final String PART = ".part";
 
     private final Context context;
@@ -26,12 +28,13 @@ class Store {
         this.context = context;
     }
 
-    Target create(String name) throws IOException {
+    @Override
+    public Target create(String name) throws IOException {
         return Build.VERSION.SDK_INT >= 29 ? new Shared(name) : new Own(name);
     }
 
-    /** A target of an earlier process. */
-    Target at(String place) {
+    @Override
+    public Target at(String place) {
         return place.startsWith(ContentResolver.SCHEME_CONTENT + ":") ? new Shared(Uri.parse(place)) : new Own(new File(place));
     }
 
@@ -45,7 +48,11 @@ class Store {
             v.put(MediaStore.MediaColumns.DISPLAY_NAME, name);
             v.put(MediaStore.MediaColumns.MIME_TYPE, type(name));
             v.put(MediaStore.MediaColumns.IS_PENDING, 1);
-            uri = resolver.insert(MediaStore.Downloads.EXTERNAL_CONTENT_URI, v);
+            try {
+                uri = resolver.insert(MediaStore.Downloads.EXTERNAL_CONTENT_URI, v);
+            } catch (RuntimeException e) { // whatever the system's store of files throws
+                throw new IOException("the system makes no file: " + e.getMessage(), e);
+            }
             if (uri == null) {
                 throw new IOException("the system makes no file");
             }
@@ -62,7 +69,12 @@ class Store {
 
         @Override
         public Opened open() throws IOException {
-            ParcelFileDescriptor fd = resolver.openFileDescriptor(uri, "rw");
+            ParcelFileDescriptor fd;
+            try {
+                fd = resolver.openFileDescriptor(uri, "rw");
+            } catch (RuntimeException e) {
+                throw new IOException("the file is gone: " + e.getMessage(), e);
+            }
             if (fd == null) {
                 throw new IOException("the file is gone");
             }
@@ -70,23 +82,39 @@ class Store {
         }
 
         @Override
-        public void finish(String name) {
+        public void finish(String name) throws IOException {
             ContentValues v = new ContentValues();
             v.put(MediaStore.MediaColumns.DISPLAY_NAME, name);
             v.put(MediaStore.MediaColumns.MIME_TYPE, type(name)); // or the name would get the ending of the first type
             v.put(MediaStore.MediaColumns.IS_PENDING, 0);
             try {
-                resolver.update(uri, v, null, null);
-            } catch (IllegalArgumentException | IllegalStateException e) { // no such name is free: it keeps the first
+                publish(v);
+            } catch (IOException e) { // no such name is free, perhaps: it keeps the first
                 v = new ContentValues();
                 v.put(MediaStore.MediaColumns.IS_PENDING, 0);
-                resolver.update(uri, v, null, null);
+                publish(v);
+            }
+        }
+
+        private void publish(ContentValues v) throws IOException {
+            int rows;
+            try {
+                rows = resolver.update(uri, v, null, null);
+            } catch (RuntimeException e) {
+                throw new IOException("the file cannot be shown: " + e.getMessage(), e);
+            }
+            if (rows == 0) {
+                throw new IOException("the file is gone");
             }
         }
 
         @Override
-        public void delete() {
-            resolver.delete(uri, null, null);
+        public void delete() throws IOException {
+            try {
+                resolver.delete(uri, null, null);
+            } catch (RuntimeException e) {
+                throw new IOException("the file cannot be deleted: " + e.getMessage(), e);
+            }
         }
     }
 
@@ -129,11 +157,21 @@ class Store {
         }
 
         @Override
-        public void delete() {
+        public void delete() throws IOException {
             if (!part.delete()) {
-                part.deleteOnExit();
+                throw new IOException("the file cannot be deleted");
             }
         }
+    }
+
+    /** Has another app show a file that is whole; null = none can. */
+    static Intent view(DownloadState s) {
+        if (s.phase != DownloadState.Phase.DONE || !s.place.startsWith(ContentResolver.SCHEME_CONTENT + ":")) {
+            return null;
+        }
+        return new Intent(Intent.ACTION_VIEW)
+                .setDataAndType(Uri.parse(s.place), type(s.name))
+                .addFlags(Intent.FLAG_GRANT_READ_URI_PERMISSION | Intent.FLAG_ACTIVITY_NEW_TASK);
     }
 
     /** The media type that the end of a name stands for. */

@@ -5,6 +5,7 @@ import java.io.Closeable;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.URI;
@@ -63,7 +64,7 @@ public final class Download implements Closeable {
     private Socket socket; // guarded by this, as is cancelled
     private boolean cancelled;
 
-    /** A new download of url into an empty file, through the daemon that listens at proxy. */
+    /** A new download of url into an empty file, through the daemon that listens at proxy; null = it does not. */
     public Download(String url, InetSocketAddress proxy, FileChannel file, Progress progress) {
         this.url = url;
         this.proxy = proxy;
@@ -123,6 +124,9 @@ public final class Download implements Closeable {
     /** Asks once; false = somewhere else. */
     private boolean fetch() throws IOException {
         URI uri = parse(url);
+        if (proxy == null) {
+            throw new ConnectException("Tributary is starting");
+        }
         Socket s = new Socket();
         try {
             synchronized (this) {

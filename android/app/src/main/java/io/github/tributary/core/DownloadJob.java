@@ -10,21 +10,28 @@ public final class DownloadJob {
         void now(DownloadState state);
     }
 
+    /** Where the daemon listens. */
+    public interface Proxy {
+        /** Null while it does not: whoever else may have the port is told nothing. Called by the job's thread. */
+        InetSocketAddress address();
+    }
+
     private static final long BETWEEN_MILLIS = 250; // between two steps that are bytes only
 
-    private final InetSocketAddress proxy;
-    private final Target target;
+    private final Proxy proxy;
+    private final Target.Files files;
     private final Listener listener;
     private DownloadState state; // of the job's thread
     private long toldAt = System.nanoTime();
 
-    private Download download; // what can be cancelled; guarded by this, as is stopped
+    private Download download; // what can be cancelled; guarded by this, as are stopped and given
     private boolean stopped;
+    private boolean given;
 
-    /** A job that begins, or goes on with, the download through the daemon that listens at proxy. */
-    public DownloadJob(DownloadState from, Target target, InetSocketAddress proxy, Listener listener) {
+    /** A job that begins a download, or goes on with it. */
+    public DownloadJob(DownloadState from, Target.Files files, Proxy proxy, Listener listener) {
         this.state = from.in(DownloadState.Phase.RUNNING, "");
-        this.target = target;
+        this.files = files;
         this.proxy = proxy;
         this.listener = listener;
     }
@@ -47,18 +54,39 @@ public final class DownloadJob {
         }
     }
 
+    /** Stops it and deletes its file, unless it is done. May be called before start, and must be followed by it then. */
+    public synchronized void giveUp() {
+        given = true;
+        pause();
+    }
+
     private void work() {
-        try (Target.Opened file = target.open()) {
-            fetch(file);
+        try {
+            Target target = target();
+            try (Target.Opened file = target.open()) {
+                fetch(target, file);
+            }
+            if (isGiven() && state.phase != DownloadState.Phase.DONE) {
+                target.delete();
+            }
         } catch (IOException e) {
             tell(state.in(DownloadState.Phase.FAILED, text(e)));
         }
     }
 
-    private void fetch(Target.Opened file) throws IOException {
+    private Target target() throws IOException {
+        if (!state.place.isEmpty()) {
+            return files.at(state.place);
+        }
+        Target t = files.create(state.name);
+        tell(state.with(t.place()));
+        return t;
+    }
+
+    private void fetch(Target target, Target.Opened file) throws IOException {
         Retries retries = new Retries();
         while (true) {
-            Download d = new Download(state.url, proxy, file.channel, new Counter());
+            Download d = new Download(state.url, proxy.address(), file.channel, new Counter());
             if (!state.validator.isEmpty()) {
                 d.resume(state.validator, state.bytes);
             }
@@ -96,6 +124,10 @@ public final class DownloadJob {
 
     private synchronized boolean isStopped() {
         return stopped;
+    }
+
+    private synchronized boolean isGiven() {
+        return given;
     }
 
     private synchronized void sleep(long millis) {

@@ -20,7 +20,7 @@ public final class DownloadState {
     /** What people see: from the URL, and in the end what the server says. */
     public final String name;
 
-    /** The file; see {@link Target#place}. */
+    /** The file, "" = it has none yet; see {@link Target#place}. */
     public final String place;
 
     public final Phase phase;
@@ -48,9 +48,14 @@ public final class DownloadState {
         this.error = error;
     }
 
-    /** A download that has not begun; place "" = it has no file yet. */
-    public static DownloadState begin(String url, String place) {
-        return new DownloadState(url, FileName.of(url), place, Phase.RUNNING, "", 0, -1, "");
+    /** A download that has not begun, nor a file. */
+    public static DownloadState begin(String url) {
+        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, "", 0, -1, "");
+    }
+
+    /** The same with a file. */
+    public DownloadState with(String place) {
+        return new DownloadState(url, name, place, phase, validator, bytes, total, error);
     }
 
     /** The same, as far as the download is now. */

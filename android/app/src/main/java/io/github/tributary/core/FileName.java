@@ -4,12 +4,13 @@ import java.io.UnsupportedEncodingException;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** What a downloaded file is called. */
 public final class FileName {
-    private static final int LONGEST = 120; // characters
+    private static final int LONGEST = 200; // bytes: of 255, with room for what makes it another one
     private static final String NAMELESS = "download";
 
     /** RFC 6266 section 4.1: the second form, in UTF-8, is the better one. */
@@ -63,8 +64,8 @@ public final class FileName {
         while (plain.startsWith(".")) { // hidden, or a folder
             plain = plain.substring(1);
         }
-        if (plain.length() > LONGEST) { // the end of a name says what it is
-            plain = plain.substring(plain.length() - LONGEST);
+        while (plain.getBytes(StandardCharsets.UTF_8).length > LONGEST) { // the end of a name says what it is
+            plain = plain.substring(Character.charCount(plain.codePointAt(0)));
         }
         return plain.isEmpty() ? NAMELESS : plain;
     }

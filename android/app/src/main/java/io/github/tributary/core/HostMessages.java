@@ -10,6 +10,8 @@ public final class HostMessages {
     /** Of the protocol. */
     public static final int VERSION = 1;
 
+    private static final int MOST_ADDRESSES = 64;
+
     private HostMessages() {}
 
     public static String hello() {
@@ -62,7 +64,7 @@ public final class HostMessages {
     /** The addresses of a name; none = it has none. */
     public static String resolved(long id, List<String> addrs) {
         JSONObject o = object("resolved", "id", id);
-        put(o, "addrs", new JSONArray(addrs));
+        put(o, "addrs", new JSONArray(addrs.subList(0, Math.min(addrs.size(), MOST_ADDRESSES))));
         return line(o);
     }
 

@@ -1,7 +1,6 @@
 package io.github.tributary.core;
 
 import java.util.List;
-import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.json.JSONException;
 import org.json.JSONObject;
@@ -23,6 +22,12 @@ public final class HostSession {
         List<String> resolve(long handle, String name) throws Exception;
     }
 
+    /** Runs lookups, those over one network apart from the others: a network that answers nothing holds up no other. */
+    public interface Lookups {
+        /** Throws RejectedExecutionException if too many wait. */
+        void execute(long handle, Runnable lookup);
+    }
+
     /** What the daemon tells. */
     public interface Listener {
         /** Mobile data would help, or does not any more. */
@@ -34,10 +39,10 @@ public final class HostSession {
 
     private final Wire wire;
     private final Resolver resolver;
-    private final Executor lookups;
+    private final Lookups lookups;
     private final Listener listener;
 
-    public HostSession(Wire wire, Resolver resolver, Executor lookups, Listener listener) {
+    public HostSession(Wire wire, Resolver resolver, Lookups lookups, Listener listener) {
         this.wire = wire;
         this.resolver = resolver;
         this.lookups = lookups;
@@ -90,7 +95,7 @@ public final class HostSession {
                     }
                 };
         try {
-            lookups.execute(question);
+            lookups.execute(handle, question);
         } catch (RejectedExecutionException e) {
             send(HostMessages.unresolved(id, "too many lookups at once"));
         }

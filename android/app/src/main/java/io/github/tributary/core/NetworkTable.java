@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The networks there are, from callbacks that may come in any order and late. A network that was lost never comes back: the
- * system gives each a handle of its own. Not safe for concurrent use.
+ * The networks there are, from callbacks that may come in any order and late: of a network that was lost nothing is believed
+ * before it is said to be there again. Not safe for concurrent use.
  */
 public final class NetworkTable {
     private static final int REMEMBERED = 256;
@@ -19,6 +19,8 @@ public final class NetworkTable {
         Net.Kind kind;
         boolean metered;
         boolean validated;
+        boolean captive;
+        boolean ours; // it names our proxy to apps
         String name = "";
         List<String> addrs = Collections.emptyList();
         List<String> dns = Collections.emptyList();
@@ -39,20 +41,30 @@ public final class NetworkTable {
         return e;
     }
 
-    /** What the network is made of, and whether it is metered and leads to the internet. */
-    public void capabilities(long handle, Net.Kind kind, boolean metered, boolean validated) {
+    /** The network is there, also again: "lost" may mean that it did not fit a request any more. */
+    public void available(long handle) {
+        lost.remove(handle);
+    }
+
+    /** What the network is made of, whether it is metered, leads to the internet, and has a login page in the way. */
+    public void capabilities(long handle, Net.Kind kind, boolean metered, boolean validated, boolean captive) {
         Entry e = entry(handle);
         e.kind = kind;
         e.metered = metered;
         e.validated = validated;
+        e.captive = captive;
     }
 
-    /** Its interface and addresses. */
-    public void properties(long handle, String name, List<String> addrs, List<String> dns) {
+    /**
+     * Its interface and addresses, and whether it names our proxy to apps. The system looks by that whether the network leads
+     * out: it cannot find out unless the network is used before.
+     */
+    public void properties(long handle, String name, List<String> addrs, List<String> dns, boolean ours) {
         Entry e = entry(handle);
         e.name = name == null ? "" : name;
         e.addrs = new ArrayList<String>(addrs);
         e.dns = new ArrayList<String>(dns);
+        e.ours = ours;
     }
 
     /** The network is gone. */
@@ -73,7 +85,7 @@ public final class NetworkTable {
             if (e.kind == null || e.name.isEmpty()) {
                 continue;
             }
-            Net n = new Net(it.getKey(), e.name, e.kind, e.addrs, e.dns, e.metered, e.validated);
+            Net n = new Net(it.getKey(), e.name, e.kind, e.addrs, e.dns, e.metered, e.validated || e.ours && !e.captive);
             (e.metered ? metered : free).add(n);
         }
         free.addAll(metered);

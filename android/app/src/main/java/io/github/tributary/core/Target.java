@@ -6,6 +6,15 @@ import java.nio.channels.FileChannel;
 
 /** A file that is being downloaded. */
 public interface Target {
+    /** Where such files are. Calls may take a while. */
+    interface Files {
+        /** A new one, to be called so. */
+        Target create(String name) throws IOException;
+
+        /** That of an earlier process; see {@link Target#place}. */
+        Target at(String place) throws IOException;
+    }
+
     /** A name for it that outlives the process. */
     String place();
 
@@ -15,7 +24,7 @@ public interface Target {
     /** All of it is there, and the server calls it so. */
     void finish(String name) throws IOException;
 
-    void delete();
+    void delete() throws IOException;
 
     /** An open file. */
     final class Opened implements Closeable {

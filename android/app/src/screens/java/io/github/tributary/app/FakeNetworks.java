@@ -31,6 +31,7 @@ final class FakeNetworks {
     /** Tells everybody of a network. */
     void tell(Network n, NetworkCapabilities c, LinkProperties p) {
         for (ConnectivityManager.NetworkCallback callback : all()) {
+            callback.onAvailable(n);
             callback.onLinkPropertiesChanged(n, p);
             callback.onCapabilitiesChanged(n, c);
         }

@@ -29,6 +29,7 @@ public class LinkWatcherTest {
         watcher =
                 new LinkWatcher(
                         networks.manager,
+                        new NetworkHost(),
                         new Handler(Looper.getMainLooper()),
                         all -> {
                             StringBuilder b = new StringBuilder();

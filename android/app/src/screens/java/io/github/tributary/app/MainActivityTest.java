@@ -15,6 +15,7 @@ import android.content.Intent;
 import android.content.pm.PackageManager;
 import android.os.Looper;
 import android.view.View;
+import android.view.inputmethod.EditorInfo;
 import android.widget.Button;
 import android.widget.EditText;
 import android.widget.LinearLayout;
@@ -31,6 +32,7 @@ import org.robolectric.Robolectric;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
 import org.robolectric.android.controller.ActivityController;
+import org.robolectric.android.controller.ServiceController;
 import org.robolectric.annotation.Config;
 import org.robolectric.shadows.ShadowAlertDialog;
 import org.robolectric.shadows.ShadowVpnService;
@@ -97,8 +99,11 @@ public class MainActivityTest {
     public void theLimitIsKept() {
         EditText monthly = (EditText) screen.findViewById(R.id.monthly);
         monthly.setText("2000");
+        assertEquals("half a number is another limit", 0, settings.policy().monthlyBytes);
+        monthly.onEditorAction(EditorInfo.IME_ACTION_DONE);
         assertEquals(2_000_000_000L, settings.policy().monthlyBytes);
         monthly.setText("");
+        controller.pause();
         assertEquals(0, settings.policy().monthlyBytes);
     }
 
@@ -108,13 +113,39 @@ public class MainActivityTest {
         assertEquals(screen.getString(R.string.start), toggle.getText().toString());
         assertEquals(screen.getString(R.string.stopped), text(R.id.state));
         toggle.performClick();
-        Intent started = shadowOf(screen.getApplication()).getNextStartedService();
+        Intent started = started();
         assertEquals(ProxyService.class.getName(), started.getComponent().getClassName());
         assertTrue(settings.run());
+        ServiceController<ProxyServiceTest.Shell> service = Robolectric.buildService(ProxyServiceTest.Shell.class, started).create();
+        service.startCommand(0, 1);
+        shadowOf(Looper.getMainLooper()).idleFor(2, TimeUnit.SECONDS);
         assertEquals(screen.getString(R.string.stop), toggle.getText().toString());
         toggle.performClick();
         assertNotNull("not stopped", shadowOf(screen.getApplication()).getNextStoppedService());
         assertFalse(settings.run());
+        service.destroy();
+        shadowOf(Looper.getMainLooper()).idleFor(2, TimeUnit.SECONDS);
+        assertEquals(screen.getString(R.string.start), toggle.getText().toString());
+    }
+
+    @Test
+    public void whatTheSystemEndedStartsAgain() {
+        controller.pause();
+        settings.setRun(true);
+        assertNull(started());
+        controller.resume();
+        assertNotNull("the user is told that it runs", started());
+    }
+
+    @Test
+    public void theTileMayHaveItStarted() {
+        assertNull(started());
+        controller.pause();
+        controller.newIntent(new Intent(screen, MainActivity.class).setAction(MainActivity.START)).resume();
+        assertNotNull(started());
+        settings.setRun(false);
+        controller.pause().resume();
+        assertNull("asked once", started());
     }
 
     private String text(int id) {
@@ -180,26 +211,41 @@ public class MainActivityTest {
         assertNull(shadowOf(screen.getApplication()).getNextStartedService());
         assertNotNull("nobody is told", ((EditText) screen.findViewById(R.id.url)).getError());
         type("example.com/a.iso");
-        assertEquals("https://example.com/a.iso", shadowOf(screen.getApplication()).getNextStartedService().getStringExtra("url"));
+        assertEquals("https://example.com/a.iso", App.downloads(screen).all().get(0).state().url);
+        assertNotNull("the proxy is not there", shadowOf(screen.getApplication()).getNextStartedService());
         assertEquals("", text(R.id.url));
     }
 
+    private Intent started() {
+        return shadowOf(screen.getApplication()).getNextStartedService();
+    }
+
     @Test
-    public void downloadsAreListed() {
+    public void downloadsAreListed() throws InterruptedException {
         Downloads downloads = App.downloads(screen);
         LinearLayout list = (LinearLayout) screen.findViewById(R.id.downloads);
         Downloads.Entry first = downloads.add("https://example.com/first.iso");
         Downloads.Entry second = downloads.add("https://example.com/second.iso");
+        assertEquals(2, list.getChildCount());
+        assertEquals("Pause", ((Button) list.getChildAt(0).findViewById(R.id.step)).getText().toString());
+        downloads.pauseAll();
+        for (int i = 0; i < 2000 && downloads.active(); i++) {
+            Thread.sleep(10);
+            shadowOf(Looper.getMainLooper()).idle();
+        }
         controller.pause().resume();
         assertEquals(2, list.getChildCount());
+        for (Intent s = started(); s != null; s = started()) {
+            assertEquals("the proxy", ProxyService.class.getName(), s.getComponent().getClassName());
+        }
         View row = list.getChildAt(0);
         assertEquals("second.iso", ((TextView) row.findViewById(R.id.name)).getText().toString());
         Button step = (Button) row.findViewById(R.id.step);
         assertEquals(screen.getString(R.string.resume), step.getText().toString());
         assertEquals("for those who do not see the row", "Go on: second.iso", step.getContentDescription().toString());
         step.performClick();
-        Intent asked = shadowOf(screen.getApplication()).getNextStartedService();
-        assertEquals(second.id, asked.getIntExtra("id", 0));
+        assertTrue(second.state().active());
+        assertNotNull("the proxy is not there", started());
         row.findViewById(R.id.remove).performClick();
         assertEquals(1, list.getChildCount());
         assertNull(downloads.get(second.id));
@@ -216,6 +262,7 @@ public class MainActivityTest {
             {"FOREGROUND_SERVICE", "foreground"},
             {"FOREGROUND_SERVICE_SPECIAL_USE", "foreground"},
             {"POST_NOTIFICATIONS", "notifications"},
+            {"WAKE_LOCK", "awake"},
             {"RECEIVE_BOOT_COMPLETED", "Start with the phone"},
             {"WRITE_SECURE_SETTINGS", "secure settings"},
         };

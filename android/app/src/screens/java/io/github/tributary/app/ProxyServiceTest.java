@@ -12,9 +12,12 @@ import android.app.NotificationManager;
 import android.app.Service;
 import android.content.Context;
 import android.content.Intent;
+import android.net.LinkProperties;
 import android.net.Network;
 import android.net.NetworkCapabilities;
+import android.net.ProxyInfo;
 import android.os.Looper;
+import android.os.PowerManager;
 import io.github.tributary.core.Announcer;
 import io.github.tributary.core.HostSession;
 import io.github.tributary.core.MobilePolicy;
@@ -34,6 +37,7 @@ import org.robolectric.RuntimeEnvironment;
 import org.robolectric.android.controller.ServiceController;
 import org.robolectric.annotation.Config;
 import org.robolectric.shadows.ShadowNetwork;
+import org.robolectric.shadows.ShadowPowerManager;
 
 /** The service: what it starts, what it offers, what it shows. */
 @RunWith(RobolectricTestRunner.class)
@@ -93,7 +97,7 @@ public class ProxyServiceTest {
     }
 
     private void attach() {
-        session = new HostSession(lines::add, (handle, name) -> null, Runnable::run, service.listener());
+        session = new HostSession(lines::add, (handle, name) -> null, (handle, lookup) -> lookup.run(), service.listener());
         service.listener().attached(session);
     }
 
@@ -297,15 +301,55 @@ public class ProxyServiceTest {
 
     @Test
     public void runsForDownloadsOnly() {
+        Downloads downloads = App.downloads(service);
+        Downloads.Entry e = downloads.add("https://example.com/a.iso");
         settings.setRun(false);
-        ProxyService.release(service);
-        assertNotNull("held for nothing", shadowOf(RuntimeEnvironment.getApplication()).getNextStoppedService());
-        settings.setRun(true);
-        ProxyService.release(service);
-        assertNull("the user started it", shadowOf(RuntimeEnvironment.getApplication()).getNextStoppedService());
+        assertEquals(Service.START_STICKY, service.onStartCommand(new Intent("io.github.tributary.HOLD"), 0, 2));
+        assertFalse("while a download runs", shadowOf(service).isStoppedBySelf());
+        downloads.remove(e);
+        assertTrue("held for nothing", shadowOf(service).isStoppedBySelf());
+    }
+
+    @Test
+    public void doesNotComeBackForNobody() {
         settings.setRun(false);
         assertEquals(Service.START_NOT_STICKY, service.onStartCommand(null, 0, 2));
         assertTrue("nobody wants it after a kill", shadowOf(service).isStoppedBySelf());
+    }
+
+    @Test
+    public void staysAwakeForTransfers() throws Exception {
+        attach();
+        listens();
+        PowerManager.WakeLock lock = ShadowPowerManager.getLatestWakeLock();
+        assertFalse("awake for nothing", lock.isHeld());
+        heard("{\"type\":\"status\",\"status\":{\"links\":[],\"transfers\":[{}]}}");
+        assertTrue(lock.isHeld());
+        controller.destroy();
+        assertFalse("awake for ever", lock.isHeld());
+        controller = Robolectric.buildService(Shell.class).create();
+    }
+
+    @Test
+    public void whoeverElseHasThePortIsToldNothing() throws Exception {
+        attach();
+        assertNull(ProxyService.address());
+        listens();
+        assertEquals(8080, ProxyService.address().getPort());
+        controller.destroy();
+        assertNull(ProxyService.address());
+        controller = Robolectric.buildService(Shell.class).create();
+    }
+
+    @Test
+    public void aNetworkWithOurProxyIsOffered() throws Exception {
+        attach();
+        LinkProperties p = FakeNetworks.properties("wlan0", "192.168.1.2", 24);
+        networks.tell(ShadowNetwork.newInstance(101), FakeNetworks.capabilities(NetworkCapabilities.TRANSPORT_WIFI), p);
+        assertEquals("", offered());
+        p.setHttpProxy(ProxyInfo.buildDirectProxy("127.0.0.1", 8080));
+        networks.tell(ShadowNetwork.newInstance(101), FakeNetworks.capabilities(NetworkCapabilities.TRANSPORT_WIFI), p);
+        assertEquals("the system asks through us whether it leads out", "wlan0 ", offered());
     }
 
     @Test

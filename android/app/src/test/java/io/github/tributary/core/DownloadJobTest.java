@@ -16,6 +16,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.file.Files;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.json.JSONException;
@@ -41,6 +42,9 @@ public class DownloadJobTest {
     private File file;
     private String finished = "";
     private boolean full;
+    private volatile boolean away; // the daemon
+    private int created;
+    private final CountDownLatch deleted = new CountDownLatch(1);
 
     @Before
     public void start() throws IOException {
@@ -71,35 +75,52 @@ public class DownloadJobTest {
         server.close();
     }
 
+    private final Target.Files files =
+            new Target.Files() {
+                @Override
+                public Target create(String name) {
+                    created++;
+                    return at(file.getPath());
+                }
+
+                @Override
+                public Target at(String place) {
+                    return new Target() {
+                        @Override
+                        public String place() {
+                            return place;
+                        }
+
+                        @Override
+                        public Opened open() throws IOException {
+                            RandomAccessFile f = new RandomAccessFile(place, "rw");
+                            return new Opened(f.getChannel(), f);
+                        }
+
+                        @Override
+                        public void finish(String name) throws IOException {
+                            if (full) {
+                                throw new IOException("no room");
+                            }
+                            finished = name;
+                        }
+
+                        @Override
+                        public void delete() throws IOException {
+                            assertTrue(file.delete());
+                            deleted.countDown();
+                        }
+                    };
+                }
+            };
+
+    private DownloadJob job(DownloadState from) {
+        return new DownloadJob(
+                from, files, () -> away ? null : new InetSocketAddress(server.getInetAddress(), server.getLocalPort()), told::add);
+    }
+
     private DownloadJob begin(DownloadState from) {
-        DownloadJob job =
-                new DownloadJob(
-                        from,
-                        new Target() {
-                            @Override
-                            public String place() {
-                                return file.getPath();
-                            }
-
-                            @Override
-                            public Opened open() throws IOException {
-                                RandomAccessFile f = new RandomAccessFile(file, "rw");
-                                return new Opened(f.getChannel(), f);
-                            }
-
-                            @Override
-                            public void finish(String name) throws IOException {
-                                if (full) {
-                                    throw new IOException("no room");
-                                }
-                                finished = name;
-                            }
-
-                            @Override
-                            public void delete() {}
-                        },
-                        new InetSocketAddress(server.getInetAddress(), server.getLocalPort()),
-                        told::add);
+        DownloadJob job = job(from);
         job.start();
         return job;
     }
@@ -116,7 +137,7 @@ public class DownloadJobTest {
     }
 
     private DownloadState fresh() {
-        return DownloadState.begin("http://example.com/a%20b.bin", file.getPath());
+        return DownloadState.begin("http://example.com/a%20b.bin");
     }
 
     @Test
@@ -169,6 +190,36 @@ public class DownloadJobTest {
         toRange = "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */5\r\nContent-Length: 0\r\n\r\n";
         begin(DownloadState.parse(half.toJson()));
         assertEquals(5, until(DownloadState.Phase.DONE).total);
+    }
+
+    @Test
+    public void waitsForTheDaemon() throws Exception {
+        answer = WHOLE;
+        away = true;
+        begin(fresh());
+        until(DownloadState.Phase.WAITING);
+        away = false;
+        until(DownloadState.Phase.DONE);
+    }
+
+    @Test
+    public void whatIsGivenUpIsDeleted() throws Exception {
+        answer = HALF;
+        DownloadJob job = begin(fresh());
+        until(DownloadState.Phase.WAITING);
+        job.giveUp();
+        assertTrue("not while it runs", deleted.await(20, TimeUnit.SECONDS));
+        assertEquals("one file", 1, created);
+    }
+
+    @Test
+    public void whatIsPausedCanBeGivenUp() throws Exception {
+        Files.write(file.toPath(), new byte[5]);
+        DownloadJob job = job(fresh().with(file.getPath()));
+        job.giveUp();
+        job.start();
+        assertTrue(deleted.await(20, TimeUnit.SECONDS));
+        assertEquals("it was begun anew", 0, created);
     }
 
     @Test

@@ -25,8 +25,10 @@ public class FileNameTest {
             assertEquals(r[0], r[1], FileName.of(r[0]));
         }
         String last = FileName.of("https://example.com/" + "x".repeat(300) + ".tar.gz");
-        assertEquals(120, last.length());
-        assertEquals("xx.tar.gz", last.substring(111));
+        assertEquals(200, last.length());
+        assertEquals("xx.tar.gz", last.substring(191));
+        last = FileName.of("https://example.com/" + "\u6f22".repeat(100) + ".zip");
+        assertEquals(65 * 3 + 4, last.getBytes(java.nio.charset.StandardCharsets.UTF_8).length);
     }
 
     @Test

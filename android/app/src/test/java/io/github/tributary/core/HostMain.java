@@ -11,8 +11,6 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 
 /**
  * What the app does, without a phone: it starts the daemon, is its host, and downloads a file through it. A test in Go
@@ -31,7 +29,7 @@ public final class HostMain {
         final List<String> address = Collections.singletonList(args[4]);
         final PrintStream out = System.out;
         CountDownLatch offered = new CountDownLatch(1);
-        ExecutorService lookups = Executors.newFixedThreadPool(4);
+        LookupPools lookups = new LookupPools();
         HostSession session =
                 new HostSession(
                         line -> {
@@ -93,7 +91,7 @@ public final class HostMain {
         }
         session.stop();
         daemon.stop(20_000);
-        lookups.shutdown();
+        lookups.close();
         System.err.println("done");
         System.exit(0); // standard input may stay open
     }
@@ -104,8 +102,8 @@ public final class HostMain {
             String[] f = n.split(",");
             long handle = Long.parseLong(f[0]);
             Net.Kind kind = Net.Kind.valueOf(f[2]);
-            table.properties(handle, f[1], Collections.singletonList(f[3]), Collections.<String>emptyList());
-            table.capabilities(handle, kind, kind == Net.Kind.CELLULAR, Boolean.parseBoolean(f[4]));
+            table.properties(handle, f[1], Collections.singletonList(f[3]), Collections.<String>emptyList(), false);
+            table.capabilities(handle, kind, kind == Net.Kind.CELLULAR, Boolean.parseBoolean(f[4]), false);
         }
         return table.snapshot();
     }

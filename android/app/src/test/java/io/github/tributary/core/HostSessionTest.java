@@ -32,7 +32,7 @@ public class HostSessionTest {
                                 throw new IOException("it rains");
                         }
                     },
-                    task -> {
+                    (handle, task) -> {
                         if (full) {
                             throw new RejectedExecutionException();
                         }

@@ -30,13 +30,13 @@ public class NetworksTest {
         for (long seed = 0; seed < 200; seed++) {
             NetworkTable table = new NetworkTable();
             List<Runnable> calls = new ArrayList<Runnable>();
-            calls.add(() -> table.capabilities(1, Net.Kind.WIFI, false, true));
-            calls.add(() -> table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE));
-            calls.add(() -> table.capabilities(2, Net.Kind.CELLULAR, true, true));
-            calls.add(() -> table.properties(2, "rmnet0", Arrays.asList("10.0.0.2/32"), NONE));
+            calls.add(() -> table.capabilities(1, Net.Kind.WIFI, false, true, false));
+            calls.add(() -> table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, false));
+            calls.add(() -> table.capabilities(2, Net.Kind.CELLULAR, true, true, false));
+            calls.add(() -> table.properties(2, "rmnet0", Arrays.asList("10.0.0.2/32"), NONE, false));
             calls.add(() -> table.lost(3));
-            calls.add(() -> table.capabilities(3, Net.Kind.WIFI, false, true));
-            calls.add(() -> table.properties(3, "wlan1", Arrays.asList("192.168.2.2/24"), NONE));
+            calls.add(() -> table.capabilities(3, Net.Kind.WIFI, false, true, false));
+            calls.add(() -> table.properties(3, "wlan1", Arrays.asList("192.168.2.2/24"), NONE, false));
             Collections.shuffle(calls, new Random(seed));
             for (Runnable r : calls) {
                 r.run();
@@ -48,28 +48,41 @@ public class NetworksTest {
     @Test
     public void halfKnownIsNotShown() {
         NetworkTable table = new NetworkTable();
-        table.capabilities(1, Net.Kind.WIFI, false, true);
+        table.capabilities(1, Net.Kind.WIFI, false, true, false);
         assertEquals(NONE, names(table.snapshot()));
-        table.properties(1, null, NONE, NONE);
+        table.properties(1, null, NONE, NONE, false);
         assertEquals(NONE, names(table.snapshot()));
-        table.properties(1, "wlan0", NONE, NONE);
+        table.properties(1, "wlan0", NONE, NONE, false);
         assertEquals(Arrays.asList("wlan0"), names(table.snapshot()));
         assertEquals("without an address", NONE, names(new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, 0).offer(table.snapshot())));
     }
 
     @Test
-    public void aHandleIsNeverUsedAgain() {
+    public void whatIsLostIsBelievedWhenItIsThereAgain() {
         NetworkTable table = new NetworkTable();
-        table.capabilities(1, Net.Kind.WIFI, false, true);
-        table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE);
+        table.capabilities(1, Net.Kind.WIFI, false, true, false);
+        table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, false);
         table.lost(1);
-        table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE);
-        table.capabilities(1, Net.Kind.WIFI, false, true);
+        table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, false);
+        table.capabilities(1, Net.Kind.WIFI, false, true, false);
         assertEquals(NONE, names(table.snapshot()));
-        for (long h = 2; h < 2000; h++) {
-            table.lost(h);
+        table.available(1);
+        table.capabilities(1, Net.Kind.WIFI, false, true, false);
+        assertEquals("half of it is from before", NONE, names(table.snapshot()));
+        table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, false);
+        assertEquals(Arrays.asList("wlan0"), names(table.snapshot()));
+    }
+
+    @Test
+    public void aNetworkThatNamesOurProxyCountsAsLeadingOut() {
+        for (boolean captive : new boolean[] {false, true}) {
+            for (boolean ours : new boolean[] {false, true}) {
+                NetworkTable table = new NetworkTable();
+                table.capabilities(1, Net.Kind.WIFI, false, false, captive);
+                table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, ours);
+                assertEquals(ours + " " + captive, ours && !captive, table.snapshot().get(0).validated);
+            }
         }
-        assertEquals(NONE, names(table.snapshot()));
     }
 
     @Test

@@ -7,9 +7,12 @@ import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
 
+import android.app.AlertDialog;
+import android.app.Application;
 import android.app.Notification;
 import android.app.NotificationManager;
 import android.content.Context;
+import android.content.DialogInterface;
 import android.content.Intent;
 import android.net.Uri;
 import android.os.BatteryManager;
@@ -40,19 +43,23 @@ import org.robolectric.Robolectric;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
 import org.robolectric.annotation.Config;
+import org.robolectric.shadows.ShadowAlertDialog;
 import org.robolectric.shadows.ShadowToast;
 
 /** Shared links, and what becomes of them. */
 @RunWith(RobolectricTestRunner.class)
 @Config(sdk = 35)
-public class DownloadServiceTest {
-    private static InetSocketAddress proxy;
-    private static File dir;
+public class DownloadsTest {
+    private InetSocketAddress proxy;
+    private File dir;
 
     /** Downloads that ask a server of the test and write into its folder. */
-    private static final class Local extends Downloads {
-        Local(Context c) {
-            super(c);
+    private final class Local extends Downloads {
+        private int held;
+
+        Local() {
+            super(app);
+            listen(new DownloadNotifications(app));
         }
 
         @Override
@@ -61,15 +68,20 @@ public class DownloadServiceTest {
         }
 
         @Override
-        Store store() {
-            return new Store(RuntimeEnvironment.getApplication()) {
+        void hold() {
+            held++;
+        }
+
+        @Override
+        Target.Files files() {
+            return new Target.Files() {
                 @Override
-                Target create(String name) {
+                public Target create(String name) {
                     return at(new File(dir, name).getPath());
                 }
 
                 @Override
-                Target at(String place) {
+                public Target at(String place) {
                     final File file = new File(place);
                     return new Target() {
                         @Override
@@ -85,7 +97,7 @@ public class DownloadServiceTest {
 
                         @Override
                         public void finish(String name) throws IOException {
-                            Files.createFile(new File(dir, "whole").toPath());
+                            assertTrue(new File(dir, "whole").createNewFile());
                         }
 
                         @Override
@@ -98,23 +110,13 @@ public class DownloadServiceTest {
         }
     }
 
-    /** A service with such downloads. */
-    public static class Here extends DownloadService {
-        private Downloads local;
-
-        @Override
-        Downloads downloads() {
-            local = new Local(this);
-            return local;
-        }
-    }
-
     @Rule public final TemporaryFolder folder = new TemporaryFolder();
 
     private final List<String> asked = new CopyOnWriteArrayList<String>();
     private final CountDownLatch rest = new CountDownLatch(1); // the first answer goes on
     private ServerSocket server;
-    private Here service;
+    private final Application app = RuntimeEnvironment.getApplication();
+    private Local downloads;
 
     @Before
     public void start() throws IOException {
@@ -122,13 +124,13 @@ public class DownloadServiceTest {
         server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
         proxy = new InetSocketAddress(server.getInetAddress(), server.getLocalPort());
         new Thread(this::serve).start();
-        service = Robolectric.buildService(Here.class).create().get();
+        downloads = new Local();
     }
 
     @After
     public void end() throws IOException {
         rest.countDown();
-        service.onDestroy();
+        downloads.pauseAll();
         server.close();
     }
 
@@ -159,12 +161,18 @@ public class DownloadServiceTest {
         }
     }
 
-    private void send(String action, String url) {
-        service.onStartCommand(new Intent("io.github.tributary." + action).putExtra("url", url).putExtra("id", 101), 0, 1);
+    /** Presses a button of the notification. */
+    private void press(String action) {
+        Intent button = new Intent(app, DownloadReceiver.class).setAction("io.github.tributary." + action).putExtra("id", 101);
+        DownloadReceiver.receive(app, downloads, button);
+    }
+
+    private DownloadState state() {
+        return downloads.get(101).state();
     }
 
     private Notification shown() {
-        NotificationManager manager = (NotificationManager) service.getSystemService(Context.NOTIFICATION_SERVICE);
+        NotificationManager manager = (NotificationManager) app.getSystemService(Context.NOTIFICATION_SERVICE);
         return shadowOf(manager).getNotification(101);
     }
 
@@ -193,28 +201,19 @@ public class DownloadServiceTest {
 
     @Test
     public void downloads() throws Exception {
-        send("ADD", "https://example.com/a/whole.bin?x=1");
-        assertNotNull("not in the foreground", shadowOf(service).getLastForegroundNotification());
-        assertEquals("the proxy is not there", ProxyService.class.getName(), next().getComponent().getClassName());
+        downloads.add("https://example.com/a/whole.bin?x=1");
+        assertEquals("the proxy is not there", 1, downloads.held);
+        assertTrue(downloads.active());
         until("it is done", () -> text().contains("done"));
         assertEquals("0123456789", file("whole.bin"));
         assertTrue("not given to the user", new File(dir, "whole").exists());
         assertTrue(asked.get(0), asked.get(0).startsWith("GET https://example.com/a/whole.bin?x=1 HTTP/1.1"));
-        assertTrue("the service goes on for nothing", shadowOf(service).isStoppedBySelf());
-        assertNotNull("so does the proxy", shadowOf(RuntimeEnvironment.getApplication()).getNextStoppedService());
-    }
-
-    @Test
-    public void whatTheUserStartedGoesOn() throws Exception {
-        new Settings(service).setRun(true);
-        send("ADD", "https://example.com/a/whole.bin");
-        until("it is done", () -> text().contains("done"));
-        assertNull("the proxy is stopped", shadowOf(RuntimeEnvironment.getApplication()).getNextStoppedService());
+        assertFalse(downloads.active());
     }
 
     @Test
     public void failuresAreShown() throws Exception {
-        send("ADD", "https://example.com/missing.bin");
+        downloads.add("https://example.com/missing.bin");
         until("the failure is shown", () -> text().contains("404"));
         assertFalse(new File(dir, "whole").exists());
         assertEquals("try again, or give up", 2, shown().actions.length);
@@ -222,14 +221,13 @@ public class DownloadServiceTest {
 
     @Test
     public void pausesAndGoesOn() throws Exception {
-        send("ADD", "https://example.com/slow.bin");
+        downloads.add("https://example.com/slow.bin");
         until("half is there", () -> new File(dir, "slow.bin").length() == 5);
-        send("PAUSE", null);
+        press("PAUSE");
         rest.countDown();
         until("it is paused", () -> shown().actions.length == 2 && (shown().flags & Notification.FLAG_ONGOING_EVENT) == 0);
-        assertTrue("the service goes on for nothing", shadowOf(service).isStoppedBySelf());
         assertNotNull("what is paused must stay", shown());
-        send("RESUME", null);
+        press("RESUME");
         until("it is done", () -> text().contains("done"));
         assertEquals("0123456789", file("slow.bin"));
         assertTrue(asked.get(1), asked.get(1).contains("If-Range: \"a\""));
@@ -237,53 +235,53 @@ public class DownloadServiceTest {
 
     @Test
     public void anotherProcessGoesOn() throws Exception {
-        send("ADD", "https://example.com/slow.bin");
-        until("half is there", () -> service.local.get(101).state().bytes == 5);
-        Here killed = service; // says nothing more to anybody
-        killed.local.forget(null);
-        service = Robolectric.buildService(Here.class).create().get();
-        assertEquals(DownloadState.Phase.PAUSED, service.local.get(101).state().phase);
+        downloads.add("https://example.com/slow.bin");
+        until("half is there", () -> state().bytes == 5);
+        Local killed = downloads;
+        downloads = new Local();
+        assertEquals(DownloadState.Phase.PAUSED, state().phase);
+        press("PAUSE");
+        assertTrue("the buttons of the process before stay", shown().actions[0].title.toString().equals("Go on"));
         rest.countDown();
-        send("RESUME", null);
-        until("it is done", () -> service.local.get(101).state().phase == DownloadState.Phase.DONE);
+        press("RESUME");
+        until("it is done", () -> state().phase == DownloadState.Phase.DONE);
         assertEquals("0123456789", file("slow.bin"));
-        killed.onDestroy();
-        send("CANCEL", null);
+        killed.pauseAll();
+        press("CANCEL");
         assertEquals("what is whole stays", "0123456789", file("slow.bin"));
-        assertTrue(service.local.all().isEmpty());
+        assertTrue(downloads.all().isEmpty());
     }
 
     @Test
     @SuppressWarnings("deprecation") // the system sends such
     public void theBatteryIsMetered() throws Exception {
-        BatteryManager battery = (BatteryManager) service.getSystemService(Context.BATTERY_SERVICE);
+        BatteryManager battery = (BatteryManager) app.getSystemService(Context.BATTERY_SERVICE);
         shadowOf(battery).setLongProperty(BatteryManager.BATTERY_PROPERTY_CURRENT_NOW, -360_000);
         shadowOf(battery).setLongProperty(BatteryManager.BATTERY_PROPERTY_CHARGE_COUNTER, 4_000_000);
         Intent level = new Intent(Intent.ACTION_BATTERY_CHANGED);
         level.putExtra(BatteryManager.EXTRA_LEVEL, 80).putExtra(BatteryManager.EXTRA_SCALE, 100).putExtra(BatteryManager.EXTRA_VOLTAGE, 4000);
-        service.sendStickyBroadcast(level);
-        send("ADD", "https://example.com/slow.bin");
-        until("half is there", () -> service.local.get(101).state().bytes == 5);
+        app.sendStickyBroadcast(level);
+        downloads.add("https://example.com/slow.bin");
+        until("half is there", () -> state().bytes == 5);
         for (int i = 0; i < 100; i++) {
             shadowOf(Looper.getMainLooper()).idleFor(1, TimeUnit.SECONDS);
         }
         rest.countDown();
         until("it goes on", () -> asked.size() > 1 || text().contains("done"));
         until("it is done", () -> text().contains("done"));
-        double used = service.local.get(101).battery().milliampHours();
+        double used = downloads.get(101).battery().milliampHours();
         assertEquals("100 s at 360 mA", 10, used, 1);
         assertTrue(text(), text().matches("(?s).*0[.,](19|20|21) % of its battery.*"));
     }
 
     @Test
     public void whatIsGivenUpIsDeleted() throws Exception {
-        send("ADD", "https://example.com/slow.bin");
+        downloads.add("https://example.com/slow.bin");
         until("half is there", () -> new File(dir, "slow.bin").length() == 5);
-        send("CANCEL", null);
+        press("CANCEL");
         rest.countDown();
         until("it is deleted", () -> !new File(dir, "slow.bin").exists());
         assertNull("it is still shown", shown());
-        until("the service ends", () -> shadowOf(service).isStoppedBySelf());
     }
 
     @Test
@@ -294,28 +292,34 @@ public class DownloadServiceTest {
             {Intent.ACTION_SEND, null, null},
             {Intent.ACTION_VIEW, "https://example.com/y.iso", "https://example.com/y.iso"},
         };
+        Downloads real = App.downloads(app);
         for (String[] r : rows) {
             Intent intent = new Intent(r[0]);
-            if (r[0].equals(Intent.ACTION_VIEW)) {
+            boolean opened = r[0].equals(Intent.ACTION_VIEW);
+            if (opened) {
                 intent.setData(Uri.parse(r[1]));
             } else {
                 intent.putExtra(Intent.EXTRA_TEXT, r[1]);
             }
             ShareActivity shared = Robolectric.buildActivity(ShareActivity.class, intent).create().get();
-            assertTrue("it has no screen", shared.isFinishing());
-            assertNotNull("the user hears nothing", ShadowToast.getLatestToast());
-            String got = null;
-            for (Intent s = next(); s != null; s = next()) {
-                if (s.getComponent().getClassName().equals(DownloadService.class.getName())) {
-                    got = s.getStringExtra("url");
-                }
+            if (opened) {
+                assertTrue("a page alone may not download", real.all().isEmpty());
+                ((AlertDialog) ShadowAlertDialog.getLatestDialog()).getButton(DialogInterface.BUTTON_POSITIVE).performClick();
+                shadowOf(Looper.getMainLooper()).idle();
             }
-            assertEquals(String.valueOf(r[1]), r[2], got);
+            assertTrue("it stays", shared.isFinishing());
+            assertNotNull("the user hears nothing", ShadowToast.getLatestToast());
+            List<Downloads.Entry> all = real.all();
+            assertEquals(String.valueOf(r[1]), r[2], all.isEmpty() ? null : all.get(0).state().url);
+            for (Downloads.Entry e : all) {
+                assertEquals("the proxy is not there", ProxyService.class.getName(), next().getComponent().getClassName());
+                real.remove(e);
+            }
+            assertNull(next());
         }
-        assertNull(next());
     }
 
     private Intent next() {
-        return shadowOf(RuntimeEnvironment.getApplication()).getNextStartedService();
+        return shadowOf(app).getNextStartedService();
     }
 }

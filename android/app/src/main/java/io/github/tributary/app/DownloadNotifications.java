@@ -1,0 +1,115 @@
+package io.github.tributary.app;
+
+import android.app.Notification;
+import android.app.NotificationChannel;
+import android.app.NotificationManager;
+import android.app.PendingIntent;
+import android.content.Context;
+import android.content.Intent;
+import android.os.Handler;
+import android.os.Looper;
+import android.os.SystemClock;
+import io.github.tributary.R;
+import io.github.tributary.core.DownloadState;
+import java.util.HashMap;
+import java.util.Map;
+
+/** A notification for each download, to pause it, go on, and give it up. For the main thread. */
+final class DownloadNotifications implements Downloads.Listener {
+    private static final String CHANNEL = "downloads";
+    private static final long BETWEEN_MILLIS = 1_000; // the system drops what comes oftener than 5 times a second
+    private static final long AGAIN_MILLIS = 1_500;
+
+    /** What was shown of a download. */
+    private static final class Shown {
+        long at;
+        DownloadState.Phase phase;
+    }
+
+    private final Context context;
+    private final NotificationManager manager;
+    private final Handler main = new Handler(Looper.getMainLooper());
+    private final Map<Integer, Shown> shown = new HashMap<Integer, Shown>();
+
+    DownloadNotifications(Context context) {
+        this.context = context;
+        manager = (NotificationManager) context.getSystemService(Context.NOTIFICATION_SERVICE);
+        manager.createNotificationChannel(
+                new NotificationChannel(CHANNEL, context.getString(R.string.downloads), NotificationManager.IMPORTANCE_LOW));
+    }
+
+    @Override
+    public void changed(final Downloads.Entry e) {
+        if (e.removed()) {
+            shown.remove(e.id);
+            manager.cancel(e.id);
+            return;
+        }
+        Shown last = shown.get(e.id);
+        if (last == null) {
+            last = new Shown();
+            shown.put(e.id, last);
+        }
+        final DownloadState s = e.state();
+        long now = SystemClock.elapsedRealtime();
+        long between = BETWEEN_MILLIS * Math.max(1, shown.size() / 2);
+        if (s.phase == last.phase && now - last.at < between) {
+            return;
+        }
+        last.at = now;
+        boolean step = s.phase != last.phase;
+        last.phase = s.phase;
+        manager.notify(e.id, notification(e));
+        if (step && !s.active()) { // nothing follows that could make up for one that was dropped
+            main.postDelayed(
+                    new Runnable() {
+                        @Override
+                        public void run() {
+                            if (e.state() == s && !e.removed()) {
+                                manager.notify(e.id, notification(e));
+                            }
+                        }
+                    },
+                    AGAIN_MILLIS);
+        }
+    }
+
+    private Notification notification(Downloads.Entry e) {
+        DownloadState s = e.state();
+        PendingIntent open =
+                PendingIntent.getActivity(
+                        context, e.id, view(context, e), PendingIntent.FLAG_IMMUTABLE | PendingIntent.FLAG_UPDATE_CURRENT);
+        Notification.Builder b =
+                new Notification.Builder(context, CHANNEL)
+                        .setSmallIcon(R.drawable.icon)
+                        .setContentTitle(s.name)
+                        .setContentText(Texts.download(context, e))
+                        .setContentIntent(open)
+                        .setOnlyAlertOnce(true)
+                        .setOngoing(s.active());
+        if (s.active()) {
+            b.setProgress(1000, Texts.permille(s), s.total <= 0);
+            b.addAction(action(e, DownloadReceiver.PAUSE, R.string.pause));
+        } else if (s.phase != DownloadState.Phase.DONE) {
+            b.addAction(action(e, DownloadReceiver.RESUME, R.string.resume));
+        }
+        if (s.phase != DownloadState.Phase.DONE) {
+            b.addAction(action(e, DownloadReceiver.CANCEL, R.string.cancel));
+        }
+        return b.build();
+    }
+
+    private Notification.Action action(Downloads.Entry e, String what, int label) {
+        Intent intent = new Intent(context, DownloadReceiver.class).setAction(what).putExtra(DownloadReceiver.ID, e.id);
+        PendingIntent p =
+                PendingIntent.getBroadcast(
+                        context, e.id, intent, PendingIntent.FLAG_IMMUTABLE | PendingIntent.FLAG_UPDATE_CURRENT);
+        return new Notification.Action.Builder(null, context.getString(label), p).build();
+    }
+
+    /** Opens the file of a download that is done, the screen otherwise. */
+    static Intent view(Context context, Downloads.Entry e) {
+        Intent file = Store.view(e.state());
+        return file != null ? file : new Intent(context, MainActivity.class);
+    }
+}
