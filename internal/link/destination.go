@@ -39,7 +39,7 @@ func (d *Destinations) Check(l Link, to netip.AddrPort) error {
 		return ErrDenied
 	}
 	if !d.excepted(addr) {
-		for _, a := range meanings(addr) {
+		for _, a := range meanings(addr, l.NAT64) {
 			if !d.excepted(a) && (denied(a) || d.DenyPrivate && private(a)) {
 				return ErrDenied
 			}
@@ -115,11 +115,14 @@ var (
 	teredo     = netip.MustParsePrefix("2001::/32")      // RFC 4380
 )
 
-// meanings returns a and the IPv4 addresses that it stands for.
-func meanings(a netip.Addr) []netip.Addr {
+// meanings returns a and the IPv4 addresses that it stands for, on a link with this NAT64 prefix.
+func meanings(a netip.Addr, prefix netip.Prefix) []netip.Addr {
 	all := []netip.Addr{a}
 	if a.Is4() {
 		return all
+	}
+	if prefix.IsValid() && prefix.Contains(a) {
+		all = append(all, fromNAT64(prefix, a))
 	}
 	b := a.As16()
 	v4 := func(at int, mask uint32) {

@@ -72,9 +72,14 @@ func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) 
 	if err != nil {
 		return fail(OpResolve, &net.AddrError{Err: "port is not a number below 65536", Addr: addr})
 	}
-	if a, ok := literal(host); ok && d.Allow != nil { // whatever families the link has
-		if err := d.Allow(l, netip.AddrPortFrom(a, uint16(port))); err != nil {
-			return fail(OpRefuse, err)
+	if a, ok := literal(host); ok {
+		if d.Allow != nil { // whatever families the link has
+			if err := d.Allow(l, netip.AddrPortFrom(a, uint16(port))); err != nil {
+				return fail(OpRefuse, err)
+			}
+		}
+		if _, has := l.Addr(false); a.Is4() && !has && l.NAT64.IsValid() { // of names the network's own server does that
+			host = toNAT64(l.NAT64, a).String()
 		}
 	}
 	families, err := d.families(l, network, host)

@@ -16,6 +16,7 @@ type Link struct {
 	Addrs  []netip.Addr // usable source addresses, both families
 	// Prefixes are the networks that its addresses are in: what is reached without a router.
 	Prefixes []netip.Prefix
+	NAT64    netip.Prefix     // by which an IPv6 network reaches IPv4 addresses, as its host says; zero = not known
 	DNS      []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
 	Metered  bool             // bytes cost money: no handshake without payload (DESIGN.md, promise 6)
 	Account  string           // what its bytes are counted on, as its host says; "" = on its Name
@@ -43,7 +44,7 @@ func (l Link) Addr(six bool) (netip.Addr, bool) {
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
 	return l.Name == o.Name && l.same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Account == o.Account && l.Monthly == o.Monthly &&
-		l.Metric == o.Metric && l.SourceRouted == o.SourceRouted && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
+		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
 		slices.Equal(l.DNS, o.DNS)
 }
 

@@ -187,7 +187,7 @@ func (h *handoff) Accept() (net.Conn, error) {
 	case c := <-h.conns:
 		return c, nil
 	case <-h.closed:
-		return nil, net.ErrClosed
+		return nil, http.ErrServerClosed // a server says it when it is shut down, which comes after this
 	}
 }
 

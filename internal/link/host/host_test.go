@@ -87,7 +87,7 @@ func TestGreeting(t *testing.T) {
 
 const two = `{"type":"links","links":[
 	{"name":"wlan0","handle":101,"kind":"wifi","addrs":["192.168.1.5/24","fe80::1/64","2001:db8::5/64"],"dns":["192.168.1.1"],"validated":true,"mtu":1500},
-	{"name":"rmnet0","handle":18446744073709551615,"kind":"cellular","addrs":["10.0.0.2/32"],"metered":true,"validated":true},
+	{"name":"rmnet0","handle":18446744073709551615,"kind":"cellular","addrs":["2001:db8:1::2/64"],"nat64":"64:ff9b::/96","metered":true,"validated":true},
 	{"name":"wlan1","handle":103,"kind":"wifi","addrs":["10.1.0.2/24"],"validated":false}]}`
 
 func oneLine(s string) string { return strings.ReplaceAll(s, "\n\t", "") }
@@ -112,8 +112,8 @@ func TestLinks(t *testing.T) {
 			DNS:      []netip.AddrPort{netip.MustParseAddrPort("192.168.1.1:53")},
 		},
 		{
-			Name: "rmnet0", Handle: 1<<64 - 1, Kind: "cellular", Metered: true, Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.2")},
-			Prefixes: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/32")},
+			Name: "rmnet0", Handle: 1<<64 - 1, Kind: "cellular", Metered: true, Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("2001:db8:1::2")},
+			Prefixes: []netip.Prefix{netip.MustParsePrefix("2001:db8:1::/64")}, NAT64: netip.MustParsePrefix("64:ff9b::/96"),
 		},
 	}
 	if len(got) != 2 || !got[0].Equal(want[0]) || !got[1].Equal(want[1]) {
@@ -151,6 +151,7 @@ func TestUnusable(t *testing.T) {
 		"loopback":     {Name: "lo", Addrs: good.Addrs, Validated: true},
 		"twice":        good,
 		"no prefix":    {Name: "x", Addrs: []string{"10.0.0.2"}, Validated: true},
+		"no NAT64":     {Name: "x", Addrs: good.Addrs, Validated: true, NAT64: "64:ff9b::/95"},
 		"many":         many,
 		"no address":   {Name: "x", Validated: true},
 		"link-local":   {Name: "x", Addrs: []string{"fe80::1/64", "169.254.1.1/16", "127.0.0.1/8"}, Validated: true},

@@ -58,6 +58,7 @@ type network struct {
 	Metered   bool         `json:"metered"`
 	Account   string       `json:"account"`       // what its bytes are counted on with those of other links; "" = name
 	Monthly   int64        `json:"monthly_bytes"` // that may go over the account in a month; 0 = no limit
+	NAT64     string       `json:"nat64"`         // "prefix/bits" by which IPv4 addresses are reached; "" = none
 	Validated bool         `json:"validated"`     // it leads to the internet; a login page does not
 }
 
@@ -142,6 +143,13 @@ func (n network) link(rank int) (link.Link, error) {
 		}
 		l.Addrs = append(l.Addrs, p.Addr())
 		l.Prefixes = append(l.Prefixes, p.Masked())
+	}
+	if n.NAT64 != "" {
+		p, err := netip.ParsePrefix(n.NAT64)
+		if err != nil || !link.IsNAT64(p) {
+			return link.Link{}, fmt.Errorf("link %s: %q is no prefix for NAT64", n.Name, n.NAT64)
+		}
+		l.NAT64 = p
 	}
 	for _, a := range n.DNS {
 		if a.IsValid() {

@@ -1,12 +1,14 @@
 package io.github.tributary.app;
 
 import android.net.ConnectivityManager;
+import android.net.IpPrefix;
 import android.net.LinkAddress;
 import android.net.LinkProperties;
 import android.net.Network;
 import android.net.NetworkCapabilities;
 import android.net.NetworkRequest;
 import android.net.ProxyInfo;
+import android.os.Build;
 import android.os.Handler;
 import io.github.tributary.core.Net;
 import io.github.tributary.core.NetworkTable;
@@ -100,7 +102,7 @@ final class LinkWatcher {
                 dns.add(text(a));
             }
             boolean named = ours(p.getHttpProxy()) || ours(manager.getDefaultProxy());
-            table.properties(network.getNetworkHandle(), p.getInterfaceName(), addrs, dns, named);
+            table.properties(network.getNetworkHandle(), p.getInterfaceName(), addrs, dns, nat64(p), named);
             listener.networks(table.snapshot());
         }
 
@@ -110,6 +112,11 @@ final class LinkWatcher {
             table.lost(network.getNetworkHandle());
             listener.networks(table.snapshot());
         }
+    }
+
+    private static String nat64(LinkProperties p) {
+        IpPrefix prefix = Build.VERSION.SDK_INT >= 30 ? p.getNat64Prefix() : null;
+        return prefix == null ? "" : text(prefix.getAddress()) + "/" + prefix.getPrefixLength();
     }
 
     private static boolean ours(ProxyInfo p) {

@@ -58,6 +58,9 @@ final class Texts {
 
     private static String used(Context c, Status.Link l) {
         String text = c.getString(R.string.use_used, state(c, l.state), size(c, l.bytes));
+        if (l.monthlyLeft >= 0) {
+            text += c.getString(R.string.notification_left, size(c, l.monthlyLeft));
+        }
         return l.reason.isEmpty() ? text : c.getString(R.string.use_reason, text, l.reason);
     }
 

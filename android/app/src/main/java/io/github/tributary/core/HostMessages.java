@@ -32,6 +32,9 @@ public final class HostMessages {
             put(o, "kind", n.kind.word);
             put(o, "addrs", new JSONArray(n.addrs));
             put(o, "dns", new JSONArray(n.dns));
+            if (!n.nat64.isEmpty()) {
+                put(o, "nat64", n.nat64);
+            }
             put(o, "metered", n.metered);
             put(o, "validated", n.validated);
             if (n.kind == Net.Kind.CELLULAR) {

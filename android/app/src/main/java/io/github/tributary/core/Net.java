@@ -35,6 +35,9 @@ public final class Net {
 
     public final List<String> dns;
 
+    /** "prefix/bits" by which it reaches IPv4 addresses; "" = it has none, or tells none. */
+    public final String nat64;
+
     public final boolean metered;
 
     /** It leads to the internet; a login page does not. */
@@ -46,6 +49,7 @@ public final class Net {
             Kind kind,
             List<String> addrs,
             List<String> dns,
+            String nat64,
             boolean metered,
             boolean validated) {
         this.handle = handle;
@@ -53,6 +57,7 @@ public final class Net {
         this.kind = kind;
         this.addrs = Collections.unmodifiableList(new ArrayList<String>(addrs));
         this.dns = Collections.unmodifiableList(new ArrayList<String>(dns));
+        this.nat64 = nat64;
         this.metered = metered;
         this.validated = validated;
     }

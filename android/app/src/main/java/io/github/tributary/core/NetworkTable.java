@@ -24,6 +24,7 @@ public final class NetworkTable {
         String name = "";
         List<String> addrs = Collections.emptyList();
         List<String> dns = Collections.emptyList();
+        String nat64 = "";
     }
 
     private final Map<Long, Entry> entries = new LinkedHashMap<Long, Entry>();
@@ -56,14 +57,15 @@ public final class NetworkTable {
     }
 
     /**
-     * Its interface and addresses, and whether it names our proxy to apps. The system looks by that whether the network leads
+     * Its interface and addresses, the prefix of its NAT64 or "", and whether it names our proxy to apps. The system looks by that whether the network leads
      * out: it cannot find out unless the network is used before.
      */
-    public void properties(long handle, String name, List<String> addrs, List<String> dns, boolean ours) {
+    public void properties(long handle, String name, List<String> addrs, List<String> dns, String nat64, boolean ours) {
         Entry e = entry(handle);
         e.name = name == null ? "" : name;
         e.addrs = new ArrayList<String>(addrs);
         e.dns = new ArrayList<String>(dns);
+        e.nat64 = nat64;
         e.ours = ours;
     }
 
@@ -85,7 +87,7 @@ public final class NetworkTable {
             if (e.kind == null || e.name.isEmpty()) {
                 continue;
             }
-            Net n = new Net(it.getKey(), e.name, e.kind, e.addrs, e.dns, e.metered, e.validated || e.ours && !e.captive);
+            Net n = new Net(it.getKey(), e.name, e.kind, e.addrs, e.dns, e.nat64, e.metered, e.validated || e.ours && !e.captive);
             (e.metered ? metered : free).add(n);
         }
         free.addAll(metered);

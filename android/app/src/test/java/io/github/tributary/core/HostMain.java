@@ -102,7 +102,7 @@ public final class HostMain {
             String[] f = n.split(",");
             long handle = Long.parseLong(f[0]);
             Net.Kind kind = Net.Kind.valueOf(f[2]);
-            table.properties(handle, f[1], Collections.singletonList(f[3]), Collections.<String>emptyList(), false);
+            table.properties(handle, f[1], Collections.singletonList(f[3]), Collections.<String>emptyList(), "", false);
             table.capabilities(handle, kind, kind == Net.Kind.CELLULAR, Boolean.parseBoolean(f[4]), false);
         }
         return table.snapshot();

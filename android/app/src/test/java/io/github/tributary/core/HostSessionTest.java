@@ -64,13 +64,13 @@ public class HostSessionTest {
         MobilePolicy p = new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, 2_000_000_000L);
         session.offer(
                 Arrays.asList(
-                        new Net(7, "wlan0", Net.Kind.WIFI, Arrays.asList("10.0.0.2/24"), Arrays.asList("10.0.0.1"), false, true),
-                        new Net(1L << 40, "rmnet0", Net.Kind.CELLULAR, Arrays.asList("10.1.0.2/32"), Collections.<String>emptyList(), true, true)),
+                        new Net(7, "wlan0", Net.Kind.WIFI, Arrays.asList("10.0.0.2/24"), Arrays.asList("10.0.0.1"), "", false, true),
+                        new Net(1L << 40, "rmnet0", Net.Kind.CELLULAR, Arrays.asList("10.1.0.2/32"), Collections.<String>emptyList(), "64:ff9b::/96", true, true)),
                 p);
         said(
                 "{'type':'links','links':[{'name':'wlan0','handle':7,'kind':'wifi','addrs':['10.0.0.2/24'],'dns':['10.0.0.1'],"
                         + "'metered':false,'validated':true},{'name':'rmnet0','handle':1099511627776,'kind':'cellular',"
-                        + "'addrs':['10.1.0.2/32'],'dns':[],'metered':true,'validated':true,'account':'cellular','monthly_bytes':2000000000}]}");
+                        + "'addrs':['10.1.0.2/32'],'dns':[],'nat64':'64:ff9b::/96','metered':true,'validated':true,'account':'cellular','monthly_bytes':2000000000}]}");
         session.battery(new Battery(80, false, 350_000, 3_000_000, 3900, 281));
         said(
                 "{'type':'battery','battery':{'percent':80,'charging':false,'current_ua':350000,'charge_uah':3000000,"

@@ -12,7 +12,7 @@ import org.junit.Test;
 /** Every network is listed, with what is done with it and why. */
 public class LinkRowTest {
     private static Net net(String name, Net.Kind kind, boolean validated) {
-        return new Net(7, name, kind, Arrays.asList("10.0.0.2/24"), Collections.<String>emptyList(), false, validated);
+        return new Net(7, name, kind, Arrays.asList("10.0.0.2/24"), Collections.<String>emptyList(), "", false, validated);
     }
 
     private static final List<Net> ALL =

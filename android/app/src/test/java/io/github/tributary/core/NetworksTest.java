@@ -22,7 +22,7 @@ public class NetworksTest {
     }
 
     private static Net net(long handle, String name, Net.Kind kind, boolean validated) {
-        return new Net(handle, name, kind, Arrays.asList("10.0.0." + handle + "/24"), NONE, kind == Net.Kind.CELLULAR, validated);
+        return new Net(handle, name, kind, Arrays.asList("10.0.0." + handle + "/24"), NONE, "", kind == Net.Kind.CELLULAR, validated);
     }
 
     @Test
@@ -31,12 +31,12 @@ public class NetworksTest {
             NetworkTable table = new NetworkTable();
             List<Runnable> calls = new ArrayList<Runnable>();
             calls.add(() -> table.capabilities(1, Net.Kind.WIFI, false, true, false));
-            calls.add(() -> table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, false));
+            calls.add(() -> table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, "", false));
             calls.add(() -> table.capabilities(2, Net.Kind.CELLULAR, true, true, false));
-            calls.add(() -> table.properties(2, "rmnet0", Arrays.asList("10.0.0.2/32"), NONE, false));
+            calls.add(() -> table.properties(2, "rmnet0", Arrays.asList("10.0.0.2/32"), NONE, "", false));
             calls.add(() -> table.lost(3));
             calls.add(() -> table.capabilities(3, Net.Kind.WIFI, false, true, false));
-            calls.add(() -> table.properties(3, "wlan1", Arrays.asList("192.168.2.2/24"), NONE, false));
+            calls.add(() -> table.properties(3, "wlan1", Arrays.asList("192.168.2.2/24"), NONE, "", false));
             Collections.shuffle(calls, new Random(seed));
             for (Runnable r : calls) {
                 r.run();
@@ -50,9 +50,9 @@ public class NetworksTest {
         NetworkTable table = new NetworkTable();
         table.capabilities(1, Net.Kind.WIFI, false, true, false);
         assertEquals(NONE, names(table.snapshot()));
-        table.properties(1, null, NONE, NONE, false);
+        table.properties(1, null, NONE, NONE, "", false);
         assertEquals(NONE, names(table.snapshot()));
-        table.properties(1, "wlan0", NONE, NONE, false);
+        table.properties(1, "wlan0", NONE, NONE, "", false);
         assertEquals(Arrays.asList("wlan0"), names(table.snapshot()));
         assertEquals("without an address", NONE, names(new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, 0).offer(table.snapshot())));
     }
@@ -61,15 +61,15 @@ public class NetworksTest {
     public void whatIsLostIsBelievedWhenItIsThereAgain() {
         NetworkTable table = new NetworkTable();
         table.capabilities(1, Net.Kind.WIFI, false, true, false);
-        table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, false);
+        table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, "", false);
         table.lost(1);
-        table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, false);
+        table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, "", false);
         table.capabilities(1, Net.Kind.WIFI, false, true, false);
         assertEquals(NONE, names(table.snapshot()));
         table.available(1);
         table.capabilities(1, Net.Kind.WIFI, false, true, false);
         assertEquals("half of it is from before", NONE, names(table.snapshot()));
-        table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, false);
+        table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, "", false);
         assertEquals(Arrays.asList("wlan0"), names(table.snapshot()));
     }
 
@@ -79,7 +79,7 @@ public class NetworksTest {
             for (boolean ours : new boolean[] {false, true}) {
                 NetworkTable table = new NetworkTable();
                 table.capabilities(1, Net.Kind.WIFI, false, false, captive);
-                table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, ours);
+                table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, "", ours);
                 assertEquals(ours + " " + captive, ours && !captive, table.snapshot().get(0).validated);
             }
         }
