@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/lab"
 )
@@ -69,6 +71,53 @@ func TestMonthlyLimit(t *testing.T) {
 	r.download(r.nginx.NamedURL(o), o)
 	r.settle()
 	if _, again := r.carried(lte); again-n > 10_000 {
+		t.Errorf("%d bytes more", again-n)
+	}
+}
+
+// TestHostedMonthlyLimit: the same where an app says what its networks may carry, all mobile ones together.
+func TestHostedMonthlyLimit(t *testing.T) {
+	const month = 4_000_000
+	sc := quick()
+	sc.Links = append(sc.Links, lab.Symmetric("other", 40*lab.Mbit, 30*time.Millisecond))
+	r := newRig(t, sc, lab.NginxOptions{})
+	r.android()
+	for _, dir := range []string{".local", ".local/state", ".local/state/tributary"} {
+		if err := errors.Join(os.Mkdir(filepath.Join(r.lab.Dir, dir), 0o700), os.Chown(filepath.Join(r.lab.Dir, dir), appUser, appUser)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mobile := func() int64 {
+		_, lte := r.carried("lte")
+		_, other := r.carried("other")
+		return lte + other
+	}
+	o := r.object(20_000_000)
+	newPhone(r, month, "wifi", "lte")
+	r.stopped = true
+	cmd := r.lab.Client(r.ctx, "curl", "-sS", "-x", proxyURL, "-o", r.file(), r.nginx.NamedURL(o))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.until("a part of the month is spent", func() bool { return mobile() > month/3 })
+	r.kill()
+	_ = cmd.Wait() // its download breaks off
+	r.settle()
+
+	newPhone(r, month, "wifi", "lte", "other")
+	r.download(r.nginx.NamedURL(o), o)
+	r.settle()
+	n := mobile()
+	t.Logf("mobile links carried %d bytes of %d", n, month)
+	if n > month+4*bdp || n < month*7/10 {
+		t.Errorf("%d bytes were carried of %d", n, month)
+	}
+	if !strings.Contains(r.proxy.Said(), "in a month is spent") {
+		t.Error("nobody was told")
+	}
+	r.download(r.nginx.NamedURL(o), o)
+	r.settle()
+	if again := mobile(); again-n > 20_000 {
 		t.Errorf("%d bytes more", again-n)
 	}
 }

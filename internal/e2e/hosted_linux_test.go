@@ -58,13 +58,14 @@ type phone struct {
 	refuse  atomic.Pointer[string] // the name of a link that may not be used
 	looked  chan string            // "name over link"
 	wanted  chan bool              // mobile data
+	monthly int64                  // bytes that all links but wifi may carry together; 0 = no limit
 	updates atomic.Int64           // statuses with the reading of the battery
 }
 
 // newPhone starts the program under an app.
-func newPhone(r *rig, links ...string) *phone {
+func newPhone(r *rig, monthly int64, links ...string) *phone {
 	r.Helper()
-	p := &phone{App: &hosttest.App{}, r: r, looked: make(chan string, 64), wanted: make(chan bool, 64)}
+	p := &phone{App: &hosttest.App{}, r: r, monthly: monthly, looked: make(chan string, 64), wanted: make(chan bool, 64)}
 	p.Bind = func(handle uint64, fd int) unix.Errno {
 		name := r.lab.LinkNames()[handle-firstNet]
 		if no := p.refuse.Load(); no != nil && *no == name {
@@ -123,8 +124,12 @@ func (p *phone) show(names ...string) {
 	var all []string
 	for _, name := range names {
 		l := p.r.lab.Link(name)
-		all = append(all, fmt.Sprintf(`{"name":%q,"handle":%d,"kind":"wifi","addrs":["%s","%s"],"validated":true}`,
-			name, firstNet+l.Index-1, netip.PrefixFrom(l.Addr(), 24), netip.PrefixFrom(l.Addr6(), 64)))
+		account := ""
+		if p.monthly > 0 && name != "wifi" {
+			account = fmt.Sprintf(`,"account":"cellular","monthly_bytes":%d`, p.monthly)
+		}
+		all = append(all, fmt.Sprintf(`{"name":%q,"handle":%d,"kind":"wifi","addrs":["%s","%s"],"validated":true%s}`,
+			name, firstNet+l.Index-1, netip.PrefixFrom(l.Addr(), 24), netip.PrefixFrom(l.Addr6(), 64), account))
 	}
 	p.Say(`{"type":"links","links":[%s]}`, strings.Join(all, ","))
 }
@@ -136,7 +141,7 @@ func TestHosted(t *testing.T) {
 	r := newRig(t, sc, lab.NginxOptions{})
 	r.android()
 	o := r.object(5_000_000)
-	p := newPhone(r, "wifi", "lte")
+	p := newPhone(r, 0, "wifi", "lte")
 	size := int64(o.Size)
 	used := func(f func()) map[string]int64 {
 		t.Helper()
