@@ -20,7 +20,7 @@ var rules = map[string]rule{
 	"internal/config":  {imports: []string{"internal/schedule"}}, // for the names
 	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
-		"internal/admin", "internal/allowance", "internal/config", "internal/control", "internal/demo", "internal/engine", "internal/estimate", "internal/health", "internal/link", "internal/link/host",
+		"internal/admin", "internal/allowance", "internal/config", "internal/control", "internal/demo", "internal/engine", "internal/estimate", "internal/get", "internal/health", "internal/link", "internal/link/host",
 		"internal/metrics", "internal/origin", "internal/peer", "internal/policy", "internal/proxy", "internal/redirect", "internal/schedule", "internal/segment",
 		"internal/transfer",
 	}, later: true},

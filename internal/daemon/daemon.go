@@ -177,6 +177,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		attended, done := context.WithCancel(ctx)
 		defer done()
 		parts.Go(func() { d.hosted.attend(attended, func() control.Status { return d.status(ln.Addr(), began) }) })
+		parts.Go(func() { d.fillOrders(attended) })
 	}
 	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "scheduler", d.cfg.Scheduler)
 	if ready != nil {

@@ -36,7 +36,9 @@ type Error struct {
 	Kind Kind
 	Err  error
 	Next string // what the user can do
-	Kept string // what became of the bytes so far, "" if there is nothing to say
+	// Temporary says that the same may work another time, without anybody doing anything.
+	Temporary bool
+	Kept      string // what became of the bytes so far, "" if there is nothing to say
 }
 
 func (e *Error) Error() string {
@@ -63,21 +65,21 @@ func canceled(err error) error {
 
 // unreachable makes the error of a request without an answer.
 func unreachable(err error, at location) error {
-	e := &Error{Kind: Network, Err: fmt.Errorf("%s: %w", at.url.Host, err)}
+	e := &Error{Kind: Network, Err: fmt.Errorf("%s: %w", at.url.Host, err), Temporary: true}
 	var attempt *engine.AttemptError
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, engine.ErrNoLink):
 		e.Err, e.Next = err, "\"tributary links\" shows the links and why they are not used"
 	case untrusted(err):
-		e.Kind, e.Next = Trust, "check the URL; for a private authority, name its certificate with --cacert"
+		e.Kind, e.Temporary, e.Next = Trust, false, "check the URL; for a private authority, name its certificate with --cacert"
 		if errors.As(err, new(tls.RecordHeaderError)) {
 			e.Next = "check scheme and port: this server does not speak TLS there"
 		}
 	case errors.As(err, &dns), errors.Is(err, link.ErrNoServer):
 		e.Next = "check its spelling; \"tributary links\" shows the DNS servers"
 	case errors.As(err, new(*link.BindError)):
-		e.Kind, e.Next = Permission, "\"tributary doctor\" shows what is missing"
+		e.Kind, e.Temporary, e.Next = Permission, false, "\"tributary doctor\" shows what is missing"
 	case errors.Is(err, link.ErrOffLink):
 		e.Next = "the server is in the network of a link that is not used: \"tributary links\" shows why"
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -85,7 +87,7 @@ func unreachable(err error, at location) error {
 	case errors.As(err, &attempt) && attempt.Why == transfer.Busy:
 		e.Kind, e.Next = Server, "the server is busy: try again later"
 	case errors.As(err, &attempt) && attempt.Why.Blame() == transfer.Origin:
-		e.Kind, e.Next = Server, "the server's answers do not fit together: try again"
+		e.Kind, e.Temporary, e.Next = Server, false, "the server's answers do not fit together: try again"
 	default:
 		e.Next = "check the address and the links, then try again"
 	}
@@ -101,7 +103,7 @@ func untrusted(err error) bool {
 
 // broken makes the error of content that ended early.
 func broken(err error) error {
-	e := &Error{Kind: Network, Err: fmt.Errorf("the download broke off: %w", err), Next: "try again"}
+	e := &Error{Kind: Network, Err: fmt.Errorf("the download broke off: %w", err), Next: "try again", Temporary: true}
 	var attempt *engine.AttemptError
 	if errors.As(err, &attempt) && attempt.Why.Blame() == transfer.Origin {
 		e.Kind = Server
@@ -115,6 +117,8 @@ func broken(err error) error {
 // refused makes the error of an answer that is not the object.
 func refused(resp *engine.Response, at location) error {
 	e := &Error{Kind: Server, Err: fmt.Errorf("%s answers %s", at.url.Host, status(resp.Status)), Next: "try again later"}
+	e.Temporary = resp.Status >= 500 && resp.Status != http.StatusNotImplemented && resp.Status != http.StatusHTTPVersionNotSupported &&
+		resp.Status != http.StatusNetworkAuthenticationRequired
 	switch resp.Status {
 	case http.StatusNotFound, http.StatusGone:
 		e.Next = "check the URL"
@@ -124,7 +128,10 @@ func refused(resp *engine.Response, at location) error {
 		e.Next = "you may not have it: check the URL and whether it needs a login"
 	case http.StatusProxyAuthRequired, http.StatusNetworkAuthenticationRequired:
 		e.Next = "this network wants a login: open any page in a browser"
+	case http.StatusRequestTimeout:
+		e.Temporary = true
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		e.Temporary = true
 		if after := resp.Header.Get("Retry-After"); after != "" && len(after) < 40 {
 			e.Next += fmt.Sprintf(" (it says: Retry-After %q)", after)
 		}

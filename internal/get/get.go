@@ -117,6 +117,7 @@ type download struct {
 	asked  location // the URL that the user gave
 	result Result
 
+	nameless bool // the output has no name: the server's is told
 	began    bool // bytes were received
 	restarts int
 }
@@ -232,6 +233,9 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 		if have, _ := (*out).have(); have > 0 {
 			return true, nil // ask again, for the rest
 		}
+	}
+	if d.nameless {
+		d.named(serverName(resp.Header, at))
 	}
 	v := version{resp.ID.Validator, resp.ID.Total, at.place()}
 	if resp.ID.Coding != "" {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/link"
@@ -32,7 +33,10 @@ type Host struct {
 	binds  *net.UnixConn
 	out    chan []byte      // lines to the writer
 	sock   chan bindRequest // to the goroutine of binds
-	gone   chan struct{}    // closed when the host is gone or says stop
+	orders chan *Order
+	places atomic.Int64  // orders that are open
+	path   string        // of the host's socket
+	gone   chan struct{} // closed when the host is gone or says stop
 	parts  sync.WaitGroup
 	once   sync.Once
 
@@ -46,11 +50,11 @@ type Host struct {
 func Dial(ctx context.Context, path string, log *slog.Logger) (*Host, error) {
 	h := &Host{
 		log: log, links: link.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
-		gone: make(chan struct{}), questions: map[uint64]chan<- heard{},
+		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]chan<- heard{},
 	}
 	var err error
-	if h.events, err = open(ctx, path, channelEvents); err == nil {
-		h.binds, err = open(ctx, path, channelBind)
+	if h.events, err = open(ctx, path, hello{"hello", Version, channelEvents, 0}); err == nil {
+		h.binds, err = open(ctx, path, hello{"hello", Version, channelBind, 0})
 	}
 	if err != nil {
 		if h.events != nil {
@@ -72,13 +76,13 @@ func Dial(ctx context.Context, path string, log *slog.Logger) (*Host, error) {
 }
 
 // open makes one connection and says what it is for.
-func open(ctx context.Context, path, channel string) (*net.UnixConn, error) {
+func open(ctx context.Context, path string, greeting hello) (*net.UnixConn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, err
 	}
-	line, _ := json.Marshal(hello{"hello", Version, channel}) // cannot fail
+	line, _ := json.Marshal(greeting) // cannot fail
 	if _, err := c.Write(append(line, '\n')); err != nil {
 		c.Close()
 		return nil, err
@@ -152,6 +156,13 @@ func (h *Host) read(lines *bufio.Scanner) {
 			if answer != nil {
 				answer <- m // it has room for one
 			}
+		case "fetch":
+			if h.places.Add(1) > maxOrders {
+				h.places.Add(-1)
+				h.log.Warn("a download of the app does not begin: too many are open", "limit", maxOrders)
+				continue
+			}
+			h.parts.Go(func() { h.take(m.ID) })
 		case "stop":
 			return
 		}

@@ -327,6 +327,112 @@ func TestTold(t *testing.T) {
 }
 
 // FuzzMessages: no line of a host panics, or makes links that are none.
+func TestOrders(t *testing.T) {
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	fd := int(file.Fd())
+	var lines sync.Map
+	a := &hosttest.App{Order: func(id uint64) (string, int) {
+		line, _ := lines.Load(id)
+		return line.(string), fd
+	}}
+	h := dial(t, a)
+	last := uint64(6)
+	order := func(line string) {
+		last++
+		lines.Store(last, line)
+		a.Say(`{"type":"fetch","id":%d}`, last)
+	}
+
+	order(`{"url":"https://example.com/a","have":5,"validator":"\"v\"","size":9,"place":"p","later":1}` + strings.Repeat(" ", 5000))
+	o := next(t, h.Orders())
+	if o.URL != "https://example.com/a" || o.Have != 5 || o.Validator != `"v"` || o.Size != 9 || o.Place != "p" {
+		t.Errorf("%+v", o)
+	}
+	if _, err := o.File.WriteAt([]byte("hello"), 3); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(file.Name()); err != nil || string(b) != "\x00\x00\x00hello" {
+		t.Errorf("another file: %q, %v", b, err)
+	}
+	if err := o.Tell(map[string]any{"type": "at", "bytes": 5}); err != nil {
+		t.Error(err)
+	}
+	if m := next(t, a.Steps); m["type"] != "at" || m["bytes"] != 5. {
+		t.Errorf("told %v", m)
+	}
+	select {
+	case <-o.Stop():
+		t.Error("stopped")
+	default:
+	}
+	a.StopOrder(7)
+	next(t, o.Stop())
+	if err := o.Tell(map[string]any{"type": "stopped"}); err != nil {
+		t.Error("what is stopped must say how far it came:", err)
+	}
+	if m := next(t, a.Steps); m["type"] != "stopped" {
+		t.Errorf("told %v", m)
+	}
+	o.Close()
+
+	for _, bad := range []string{"", "{}", `{"url":7}`, "[]", strings.Repeat("x", maxLine+1)} { // the next one is taken all the same
+		order(bad)
+	}
+	for i := range 3 * maxOrders {
+		url := fmt.Sprint(i)
+		order(`{"url":"` + url + `"}`)
+		o := next(t, h.Orders())
+		if o.URL != url {
+			t.Errorf("order %s is %q", url, o.URL)
+		}
+		o.Close()
+	}
+	var open []*Order
+	for range maxOrders {
+		order(`{"url":"open"}`)
+		open = append(open, next(t, h.Orders()))
+	}
+	order(`{"url":"one too many"}`)
+	for {
+		a.Say(`{"type":"battery","battery":{"percent":80}}`)
+		if _, ok := h.Battery(); ok { // what was said before has been heard
+			break
+		}
+	}
+	for _, o := range open {
+		o.Close()
+	}
+	order(`{"url":"last"}`)
+	o = next(t, h.Orders())
+	if o.URL != "last" {
+		t.Errorf("got %q", o.URL)
+	}
+	a.HangUp()
+	next(t, o.Stop())
+	o.Close()
+}
+
+func TestOrderWithoutAFile(t *testing.T) {
+	a := &hosttest.App{Order: func(id uint64) (string, int) {
+		if id == 1 {
+			return `{"url":"a"}`, -1
+		}
+		return `{"url":"b"}`, 0
+	}}
+	h := dial(t, a)
+	a.Say(`{"type":"fetch","id":1}`)
+	a.Say(`{"type":"fetch","id":2}`)
+	o := next(t, h.Orders())
+	defer o.Close()
+	if o.URL != "b" {
+		t.Errorf("%+v", o)
+	}
+}
+
 func FuzzMessages(f *testing.F) {
 	for _, s := range []string{hosttest.Hello, oneLine(two), `{"type":"resolved","id":1,"addrs":["1.2.3.4"]}`, `{"type":"battery","battery":{}}`, `{"type":"battery","battery":null}`} {
 		f.Add([]byte(s))

@@ -21,10 +21,11 @@ const (
 	maxAddrs = 64 // of a link, and of a name
 )
 
-// The two connections.
+// The connections: two, and one for each order.
 const (
 	channelEvents = "events"
 	channelBind   = "bind"
+	channelFetch  = "fetch"
 )
 
 // hello is the first line on a connection, in both directions on that of events.
@@ -32,15 +33,16 @@ type hello struct {
 	Type    string `json:"type"` // "hello"
 	Version int    `json:"version"`
 	Channel string `json:"channel,omitempty"`
+	ID      uint64 `json:"id,omitempty"` // of the order
 }
 
 // heard is a message of the host.
 type heard struct {
-	Type    string    `json:"type"` // "links", "battery", "resolved", "stop"
+	Type    string    `json:"type"` // "links", "battery", "resolved", "fetch", "stop"
 	Links   []network `json:"links"`
 	Battery *Battery  `json:"battery"`
 
-	ID    uint64       `json:"id"` // of the question
+	ID    uint64       `json:"id"` // of the question, or of the order
 	Addrs []netip.Addr `json:"addrs"`
 	Error string       `json:"error"` // "" = none; notFound
 }

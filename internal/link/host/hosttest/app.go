@@ -20,22 +20,26 @@ const Hello = `{"type":"hello","version":1,"a field of later":true}`
 type App struct {
 	Greet string                                 // instead of Hello
 	Bind  func(handle uint64, fd int) unix.Errno // what it does with a socket; nil = nothing, and no error
+	Order func(id uint64) (line string, fd int)  // what a download that it wants is, and its file, -1 = none
 	Relay io.ReadWriter                          // another program that is the host but for Bind; nil = none, and Heard, Say and Greet count
 
 	Path  string
 	Heard chan map[string]any // what the program says after its hello; closed at its end
+	Steps chan map[string]any // what it says of downloads
 
 	mu     sync.Mutex
 	conns  []net.Conn
 	events net.Conn
 	hung   bool // up
 	bound  []uint64
+	orders map[uint64]*net.UnixConn
 }
 
 // Listen starts the app at a path. It ends with the test.
 func (a *App) Listen(t testing.TB, path string) {
 	t.Helper()
-	a.Path, a.Heard = path, make(chan map[string]any, 256)
+	a.Path, a.Heard, a.Steps = path, make(chan map[string]any, 256), make(chan map[string]any, 256)
+	a.orders = map[uint64]*net.UnixConn{}
 	if a.Greet == "" {
 		a.Greet = Hello
 	}
@@ -45,7 +49,7 @@ func (a *App) Listen(t testing.TB, path string) {
 	}
 	var parts sync.WaitGroup
 	parts.Go(func() {
-		for range 2 {
+		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
@@ -66,7 +70,7 @@ func (a *App) Listen(t testing.TB, path string) {
 	})
 }
 
-// HangUp ends both connections.
+// HangUp ends all connections.
 func (a *App) HangUp() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,13 +92,18 @@ func (a *App) serve(t testing.TB, c *net.UnixConn) {
 	var it struct {
 		Type, Channel string
 		Version       int
+		ID            uint64
 	}
 	if err != nil || json.Unmarshal(line, &it) != nil || it.Type != "hello" || it.Version != 1 {
 		t.Errorf("the program greets with %q, %v", line, err)
 		return
 	}
-	if it.Channel == "bind" {
+	switch it.Channel {
+	case "bind":
 		a.binds(t, c)
+		return
+	case "fetch":
+		a.order(c, it.ID)
 		return
 	}
 	a.mu.Lock()
@@ -132,6 +141,37 @@ func (a *App) Say(format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	fmt.Fprintf(a.events, format+"\n", args...)
+}
+
+// order hands a file over and hears what becomes of it.
+func (a *App) order(c *net.UnixConn, id uint64) {
+	line, fd := a.Order(id)
+	var rights []byte
+	if fd >= 0 {
+		rights = unix.UnixRights(fd)
+	}
+	a.mu.Lock()
+	a.orders[id] = c
+	a.mu.Unlock()
+	text := []byte(line + "\n")
+	n, _, err := c.WriteMsgUnix(text, rights, nil)
+	if err == nil {
+		_, _ = c.Write(text[n:]) // a wrong order is not read to its end
+	}
+	for d := json.NewDecoder(c); ; {
+		var m map[string]any
+		if d.Decode(&m) != nil {
+			return
+		}
+		a.Steps <- m
+	}
+}
+
+// StopOrder wants no more of a download.
+func (a *App) StopOrder(id uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_ = a.orders[id].CloseWrite()
 }
 
 // Bound returns the handles that sockets were to be bound to, in order.

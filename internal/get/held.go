@@ -1,0 +1,109 @@
+package get
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// Held is a file that another program has opened, named and keeps: that of an app whose downloads this program does. What
+// its bytes are of is for that program to remember, too.
+type Held struct {
+	File *os.File
+	Version
+	Have int64 // bytes of the version that the file holds from its beginning on
+}
+
+// Version tells one version of an object from another.
+type Version struct {
+	Validator string // strong, as for If-Range; "" = it cannot be gone on with
+	Size      int64  // -1 = unknown
+	Place     string // where it was found: a validator means nothing elsewhere
+}
+
+// Fill downloads the object at url into h, from where it is on if that is possible. Began, which may be nil, is told each
+// time the file begins anew, by the goroutine of Fill. The result's File is what the server calls the object, "" if it was
+// not asked. The meter must be new. When Fill returns, error or not, h tells what the file holds. An error is an *Error.
+func (g *Getter) Fill(ctx context.Context, url string, h *Held, m *Meter, began func(name string, v Version)) (Result, error) {
+	start, before := time.Now(), g.Engine.Status().Links
+	d := &download{Getter: g, ctx: ctx, meter: m, nameless: true}
+	out := &held{Held: h, download: d, began: began}
+	err := out.check()
+	if err == nil {
+		d.asked, err = parseLocation(url)
+	}
+	if err == nil {
+		err = d.fetch(out)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = canceled(err)
+	}
+	d.result.Took = time.Since(start)
+	d.result.Links = shares(before, g.Engine.Status().Links)
+	return d.result, err
+}
+
+// held is the output for a Held.
+type held struct {
+	*Held
+	download *download
+	began    func(name string, v Version)
+}
+
+// check takes no more for there than is there.
+func (h *held) check() error {
+	info, err := h.File.Stat()
+	if err != nil {
+		return fileError(err, "the file")
+	}
+	if h.Have < 0 || h.Have > info.Size() || h.Validator == "" || h.Size >= 0 && h.Have > h.Size {
+		h.Have, h.Version = 0, Version{Size: -1}
+	}
+	return nil
+}
+
+// have implements output.
+func (h *held) have() (int64, *version) {
+	if h.Validator == "" || h.Have == 0 {
+		return h.Have, nil
+	}
+	return h.Have, &version{h.Validator, h.Size, h.Place}
+}
+
+// begin implements output.
+func (h *held) begin(v version) error {
+	h.Have, h.Version = 0, Version{v.validator, v.size, v.place}
+	if err := h.File.Truncate(0); err != nil {
+		return fileError(err, "the file")
+	}
+	h.tell()
+	return nil
+}
+
+// tell says which version it is, once its answer is known.
+func (h *held) tell() {
+	if h.began != nil && h.download.result.File != "" {
+		h.began(h.download.result.File, h.Version)
+	}
+}
+
+// Write implements io.Writer.
+func (h *held) Write(b []byte) (int, error) {
+	n, err := h.File.WriteAt(b, h.Have)
+	h.Have += int64(n)
+	if err != nil {
+		return n, fileError(err, "the file")
+	}
+	return n, nil
+}
+
+// complete implements output.
+func (h *held) complete() (string, error) {
+	if err := h.File.Sync(); err != nil {
+		return "", fileError(err, "the file")
+	}
+	return "", nil
+}
+
+// abandon implements output.
+func (h *held) abandon() string { return "" }

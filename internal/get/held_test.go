@@ -1,0 +1,151 @@
+package get
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/origin/origintest"
+)
+
+// hold opens a file for Fill.
+func (r *rig) hold() *Held {
+	r.Helper()
+	f, err := os.OpenFile(r.path("held"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { f.Close() })
+	return &Held{File: f, Version: Version{Size: -1}}
+}
+
+// fill fills a file and returns what was told of its beginnings.
+func (r *rig) fill(ctx context.Context, url string, h *Held) (Result, []string, error) {
+	r.Helper()
+	var told []string
+	g := &Getter{Engine: r.engine, Note: func(text string) { r.notes = append(r.notes, text) }}
+	res, err := g.Fill(ctx, url, h, NewMeter(), func(name string, v Version) { told = append(told, name+" "+v.Validator) })
+	return res, told, err
+}
+
+func (r *rig) isFilled(h *Held, o origintest.Object) {
+	r.Helper()
+	b, err := os.ReadFile(h.File.Name())
+	if err != nil || int64(len(b)) != o.Size || o.Mismatch(b, 0) >= 0 || h.Have != o.Size {
+		r.Errorf("%d bytes, %d of them known, the first wrong one is %d; want %d (%v)", len(b), h.Have, o.Mismatch(b, 0), o.Size, err)
+	}
+}
+
+func TestFill(t *testing.T) {
+	ctx := t.Context()
+	t.Run("a file from its beginning", func(t *testing.T) {
+		s := origintest.New(t, origintest.Object{Size: mid})
+		r := newRig(t, toNodes(s), nil)
+		h := r.hold()
+		if _, err := h.File.WriteString("what was there before"); err != nil {
+			t.Fatal(err)
+		}
+		res, told, err := r.fill(ctx, s.URL(), h)
+		if err != nil || res.File != "object" || len(told) != 1 || told[0] != `object "v1"` {
+			t.Errorf("%+v, told %q, %v", res, told, err)
+		}
+		r.isFilled(h, s.Object())
+	})
+	t.Run("goes on after a cut", func(t *testing.T) {
+		s := newMortal(t)
+		r := newRig(t, toNodes(s.Server), nil)
+		h := r.hold()
+		if _, _, err := r.fill(ctx, s.URL(), h); err == nil || h.Have == 0 || h.Have == mid {
+			t.Fatalf("%d bytes, %v", h.Have, err)
+		}
+		s.well.Store(true)
+		seen, kept := len(s.Requests()), h.Have
+		again := &Held{File: h.File, Version: h.Version, Have: h.Have} // of another process
+		res, told, err := r.fill(ctx, s.URL(), again)
+		if err != nil || res.Resumed != kept || len(told) != 0 {
+			t.Errorf("%+v after %d bytes, told %q, %v", res, kept, told, err)
+		}
+		r.isFilled(again, s.Object())
+		for _, q := range s.Requests()[seen:] {
+			if q.Header.Get("If-Range") != `"v1"` {
+				t.Errorf("R94: %s", q.Raw)
+			}
+		}
+		seen = len(s.Requests())
+		if _, _, err := r.fill(ctx, s.URL(), again); err != nil || len(s.Requests()) != seen {
+			t.Errorf("all is there, and is asked for again: %v", err)
+		}
+	})
+	t.Run("begins anew", func(t *testing.T) {
+		for name, spoil := range map[string]func(*Held){
+			"another version":            func(h *Held) { h.Validator = `"v0"` },
+			"another place":              func(h *Held) { h.Place = "http://elsewhere.example/object" },
+			"more than the file has":     func(h *Held) { h.Have = 1 << 40 },
+			"more than the object has":   func(h *Held) { h.Size = 3 },
+			"negative":                   func(h *Held) { h.Have = -1 },
+			"nothing to go on with":      func(h *Held) { h.Validator = "" },
+			"a part without its version": func(h *Held) { h.Version = Version{} },
+		} {
+			s := origintest.New(t, origintest.Object{Size: mid})
+			r := newRig(t, toNodes(s), nil)
+			h := r.hold()
+			if _, err := h.File.WriteString("XXXXXX"); err != nil {
+				t.Fatal(err)
+			}
+			h.Have, h.Version = 6, Version{`"v1"`, mid, s.URL()}
+			spoil(h)
+			if _, told, err := r.fill(ctx, s.URL(), h); err != nil || len(told) == 0 {
+				t.Errorf("%s: told %q, %v", name, told, err)
+			}
+			r.isFilled(h, s.Object())
+		}
+	})
+	t.Run("stopped", func(t *testing.T) {
+		s := origintest.New(t, origintest.Object{Size: 16 << 20}, origintest.RateLimit(paced))
+		r := newRig(t, toNodes(s), nil)
+		h := r.hold()
+		stopping, stop := context.WithCancel(ctx)
+		defer stop()
+		g := &Getter{Engine: r.engine}
+		m := NewMeter()
+		go func() {
+			for _, have, _ := m.Now(); have < mid && stopping.Err() == nil; _, have, _ = m.Now() {
+				time.Sleep(time.Millisecond)
+			}
+			stop()
+		}()
+		_, err := g.Fill(stopping, s.URL(), h, m, nil)
+		var e *Error
+		if !errors.As(err, &e) || e.Kind != Canceled {
+			t.Errorf("%v", err)
+		}
+		b, _ := os.ReadFile(h.File.Name())
+		if int64(len(b)) != h.Have || h.Have < mid || s.Object().Mismatch(b, 0) >= 0 || h.Validator != `"v1"` {
+			t.Errorf("%d bytes, %d known, version %+v", len(b), h.Have, h.Version)
+		}
+	})
+	t.Run("errors", func(t *testing.T) {
+		s := origintest.New(t, origintest.Object{Size: mid})
+		gone := origintest.New(t, origintest.Object{Size: mid}, origintest.Status(404))
+		r := newRig(t, straight, nil)
+		h := r.hold()
+		unwritable, err := os.Open(h.File.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unwritable.Close()
+		for _, tt := range []struct {
+			url  string
+			file *os.File
+			kind Kind
+		}{{s.URL(), unwritable, File}, {"ftp://example.com/", h.File, Usage}, {gone.URL(), h.File, Server}} {
+			_, _, err := r.fill(ctx, tt.url, &Held{File: tt.file, Version: Version{Size: -1}})
+			var e *Error
+			if !errors.As(err, &e) || e.Kind != tt.kind {
+				t.Errorf("%s: %v", tt.url, err)
+			}
+		}
+	})
+}

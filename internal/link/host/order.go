@@ -1,0 +1,160 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxOrders are those that may be open: each has a file and a connection.
+const maxOrders = 64
+
+// Order is a file that the host wants filled, and the connection on which it hears how that goes.
+type Order struct {
+	File      *os.File `json:"-"`
+	URL       string   `json:"url"`
+	Have      int64    `json:"have"`      // bytes of the version below that the file holds from its beginning on
+	Validator string   `json:"validator"` // "" = none: it is filled from the beginning
+	Size      int64    `json:"size"`
+	Place     string   `json:"place"` // where that version was found, as it was told
+
+	conn *net.UnixConn
+	stop chan struct{}
+	done chan struct{} // closed when the reader of conn has ended
+	free func()
+}
+
+// Orders returns what the host wants filled. Who takes one closes it.
+func (h *Host) Orders() <-chan *Order { return h.orders }
+
+// take opens a connection for an order that the host has, and hands it on.
+func (h *Host) take(id uint64) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	o, err := h.receive(ctx, id)
+	if err != nil {
+		h.log.Warn("a download of the app does not begin", "error", err)
+		h.places.Add(-1)
+		return
+	}
+	o.free = func() { h.places.Add(-1) }
+	select {
+	case h.orders <- o:
+	case <-h.gone:
+		o.Close()
+	}
+}
+
+// receive asks for an order and its file.
+func (h *Host) receive(ctx context.Context, id uint64) (*Order, error) {
+	c, err := open(ctx, h.path, hello{Type: "hello", Version: Version, Channel: channelFetch, ID: id})
+	if err != nil {
+		return nil, err
+	}
+	_ = c.SetReadDeadline(time.Now().Add(patience))
+	line, file, err := readOrder(c)
+	o := &Order{Size: -1}
+	if err == nil {
+		err = json.Unmarshal(line, o)
+	}
+	switch {
+	case err != nil:
+	case file == nil:
+		err = errors.New("an order without a file")
+	case o.URL == "":
+		err = errors.New("an order without a URL")
+	default:
+		_ = c.SetReadDeadline(time.Time{})
+		o.File, o.conn, o.stop, o.done = file, c, make(chan struct{}), make(chan struct{})
+		go o.listen()
+		return o, nil
+	}
+	if file != nil {
+		file.Close()
+	}
+	c.Close()
+	return nil, fmt.Errorf("order %d: %w", id, err)
+}
+
+// readOrder reads a line and the descriptor that comes with it.
+func readOrder(c *net.UnixConn) (line []byte, file *os.File, err error) {
+	b, oob := make([]byte, 4<<10), make([]byte, unix.CmsgSpace(4*4))
+	for {
+		n, m, _, _, err := c.ReadMsgUnix(b, oob)
+		if err != nil {
+			return nil, file, err
+		}
+		if n == 0 {
+			return nil, file, errors.New("it ends before its end")
+		}
+		for _, fd := range descriptors(oob[:m]) {
+			if file != nil {
+				_ = unix.Close(fd)
+				continue
+			}
+			unix.CloseOnExec(fd)
+			file = os.NewFile(uintptr(fd), "the app's file")
+		}
+		line = append(line, b[:n]...)
+		if i := bytes.IndexByte(line, '\n'); i >= 0 {
+			return line[:i], file, nil
+		}
+		if len(line) > maxLine {
+			return nil, file, errors.New("it is too long")
+		}
+	}
+}
+
+func descriptors(oob []byte) (fds []int) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	for i := range messages {
+		if got, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			fds = append(fds, got...)
+		}
+	}
+	return fds
+}
+
+// listen ends when the host wants no more: it closes its side, or all of the connection.
+func (o *Order) listen() {
+	defer close(o.done)
+	defer close(o.stop)
+	b := make([]byte, 256)
+	for {
+		if _, err := o.conn.Read(b); err != nil { // what is said meanwhile is of a later version
+			return
+		}
+	}
+}
+
+// Stop is closed when the host wants no more of it.
+func (o *Order) Stop() <-chan struct{} { return o.stop }
+
+// Tell says how it goes. An error means that nobody hears it.
+func (o *Order) Tell(m any) error {
+	line, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_ = o.conn.SetWriteDeadline(time.Now().Add(patience))
+	_, err = o.conn.Write(append(line, '\n'))
+	return err
+}
+
+// Close gives the file back, and ends the connection.
+func (o *Order) Close() {
+	o.File.Close()
+	o.conn.Close()
+	<-o.done
+	o.free()
+}
