@@ -41,11 +41,11 @@ try java-test core/GlobalProxy.java 'memory.remember(now == null ? "" : now);' '
 try java-test core/GlobalProxy.java 'ours.equals(setting.read())' 'true'
 try java-test core/Announcer.java 'listens && online && reach' 'reach'
 try java-test core/DownloadState.java 'return s.active() ? s.in(Phase.PAUSED, "") : s;' 'return s;'
-try java-test core/Download.java 'from.getScheme().equals("https") &&' 'false &&'
+try java-test core/Fetches.java 'wasStopped() ? null : ' ''
+try java-test core/HostMessages.java 'put(o, "validator", s.version.validator);' ''
 try screens-test app/App.java '            proxy.clear();' ''
 try screens-test app/App.java 'proxy.end();' ''
 try screens-test app/ProxyService.java '        status = null;
-        listens = false;
         wanted = false;' '        wanted = false;'
 try screens-test app/ProxyService.java 'announcer.update(false, false, settings.reach());' ''
 try screens-test app/ProxyService.java 'return START_STICKY;' 'return START_NOT_STICKY;'

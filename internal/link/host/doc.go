@@ -3,7 +3,8 @@
 // links there are, binds sockets that are passed to it, and resolves names. docs/HOST.md is the protocol.
 //
 // Two connections to one Unix socket of the host: one carries lines of JSON both ways, on the other each message passes a
-// socket (SCM_RIGHTS, unix(7)) and is answered by an error number. Snapshots only: what the host said last is the truth.
+// socket (SCM_RIGHTS, unix(7)) and is answered by an error number. One more for each file that the host wants filled (Order).
+// Snapshots only: what the host said last is the truth.
 //
 // Invariants:
 //  1. A socket that the host does not bind is never connected.

@@ -3,6 +3,7 @@ package io.github.tributary.app;
 import android.app.Application;
 import android.content.Context;
 import android.util.Log;
+import io.github.tributary.core.Fetches;
 import io.github.tributary.core.GlobalProxy;
 
 /**
@@ -13,6 +14,7 @@ public final class App extends Application {
     private static final String TAG = "tributary";
 
     private GlobalProxy proxy;
+    private final Fetches fetches = new Fetches();
     private Downloads downloads;
 
     @Override
@@ -44,6 +46,11 @@ public final class App extends Application {
     /** The proxy that the system names to apps. */
     static GlobalProxy proxy(Context context) {
         return ((App) context.getApplicationContext()).proxy;
+    }
+
+    /** What hands files over to the daemon. */
+    static Fetches fetches(Context context) {
+        return ((App) context.getApplicationContext()).fetches;
     }
 
     /** The downloads of this process. For the main thread. */

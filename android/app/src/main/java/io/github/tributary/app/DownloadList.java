@@ -124,7 +124,7 @@ final class DownloadList implements Downloads.Listener {
         ((TextView) row.findViewById(R.id.progress_text)).setText(Texts.download(screen, e));
         ProgressBar bar = (ProgressBar) row.findViewById(R.id.progress);
         bar.setVisibility(done ? View.GONE : View.VISIBLE);
-        bar.setIndeterminate(s.active() && s.total <= 0);
+        bar.setIndeterminate(s.active() && s.total() <= 0);
         bar.setProgress(Texts.permille(s));
         Button step = (Button) row.findViewById(R.id.step);
         step.setText(s.active() ? R.string.pause : done ? R.string.open : R.string.resume);

@@ -88,7 +88,7 @@ final class DownloadNotifications implements Downloads.Listener {
                         .setOnlyAlertOnce(true)
                         .setOngoing(s.active());
         if (s.active()) {
-            b.setProgress(1000, Texts.permille(s), s.total <= 0);
+            b.setProgress(1000, Texts.permille(s), s.total() <= 0);
             b.addAction(action(e, DownloadReceiver.PAUSE, R.string.pause));
         } else if (s.phase != DownloadState.Phase.DONE) {
             b.addAction(action(e, DownloadReceiver.RESUME, R.string.resume));

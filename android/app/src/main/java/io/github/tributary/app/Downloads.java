@@ -9,8 +9,8 @@ import android.util.Log;
 import io.github.tributary.core.BatteryMeter;
 import io.github.tributary.core.DownloadJob;
 import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.Target;
-import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -100,9 +100,9 @@ class Downloads {
         }
     }
 
-    /** Where the daemon listens; null = it does not. */
-    InetSocketAddress proxy() {
-        return ProxyService.address();
+    /** Who fills files. */
+    Fetcher fetcher() {
+        return App.fetches(context);
     }
 
     /** Where files go. */
@@ -175,12 +175,7 @@ class Downloads {
         return new DownloadJob(
                 e.state,
                 files(),
-                new DownloadJob.Proxy() {
-                    @Override
-                    public InetSocketAddress address() {
-                        return proxy();
-                    }
-                },
+                fetcher(),
                 new DownloadJob.Listener() {
                     @Override
                     public void now(final DownloadState state) {
@@ -234,7 +229,7 @@ class Downloads {
     }
 
     private void changed(Entry e, DownloadState s) {
-        boolean step = e.removed || s.phase != e.state.phase || !s.validator.equals(e.state.validator);
+        boolean step = e.removed || s.phase != e.state.phase || s.version != e.state.version && !s.version.validator.equals(e.state.version.validator);
         e.state = s;
         if (step || SystemClock.elapsedRealtime() - savedAt >= SAVE_MILLIS) {
             save();

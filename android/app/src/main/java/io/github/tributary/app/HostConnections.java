@@ -2,16 +2,18 @@ package io.github.tributary.app;
 
 import android.net.LocalSocket;
 import android.os.Handler;
+import io.github.tributary.core.Fetches;
 import io.github.tributary.core.HostSession;
 import io.github.tributary.core.LineWriter;
 import io.github.tributary.core.Status;
 import java.io.BufferedReader;
+import java.io.FileDescriptor;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import org.json.JSONException;
 
-/** Makes a session of a connection for events, and binds the sockets that come over the other one. */
+/** Makes a session of a connection for events, binds the sockets that come over another one, and hands files over. */
 final class HostConnections implements HostServer.Handler {
     /** Who takes sessions on, and hears what they tell. Called on the handler's thread. */
     interface Listener extends HostSession.Listener {
@@ -21,12 +23,14 @@ final class HostConnections implements HostServer.Handler {
     }
 
     private final NetworkHost networks;
+    private final Fetches files;
     private final Handler handler;
     private final HostSession.Lookups lookups;
     private final Listener listener;
 
-    HostConnections(NetworkHost networks, Handler handler, HostSession.Lookups lookups, Listener listener) {
+    HostConnections(NetworkHost networks, Fetches files, Handler handler, HostSession.Lookups lookups, Listener listener) {
         this.networks = networks;
+        this.files = files;
         this.handler = handler;
         this.lookups = lookups;
         this.listener = listener;
@@ -83,6 +87,34 @@ final class HostConnections implements HostServer.Handler {
                         }
                     });
         }
+    }
+
+    @Override
+    public void fetches(final LocalSocket s, final InputStream in, long id) throws IOException {
+        files.serve(
+                id,
+                new Fetches.Connection() {
+                    @Override
+                    public void hand(String line, FileDescriptor file) throws IOException {
+                        s.setFileDescriptorsForSend(new FileDescriptor[] {file});
+                        s.getOutputStream().write(line.getBytes("UTF-8")); // with the first byte goes the file
+                        s.setFileDescriptorsForSend(null);
+                    }
+
+                    @Override
+                    public InputStream input() {
+                        return in;
+                    }
+
+                    @Override
+                    public void stop() {
+                        try {
+                            s.shutdownOutput();
+                        } catch (IOException e) {
+                            // then it has ended
+                        }
+                    }
+                });
     }
 
     @Override

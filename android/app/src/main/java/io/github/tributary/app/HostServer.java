@@ -22,6 +22,9 @@ final class HostServer implements Closeable {
         void events(LocalSocket s, InputStream in) throws IOException, JSONException;
 
         void binds(LocalSocket s, InputStream in) throws IOException;
+
+        /** For the file with that number. */
+        void fetches(LocalSocket s, InputStream in, long id) throws IOException;
     }
 
     private static final int LONGEST_HELLO = 1024;
@@ -97,8 +100,11 @@ final class HostServer implements Closeable {
         try {
             InputStream in = s.getInputStream();
             JSONObject hello = new JSONObject(hello(in));
-            if (hello.getString("channel").equals("bind")) {
+            String channel = hello.getString("channel");
+            if (channel.equals("bind")) {
                 handler.binds(s, in);
+            } else if (channel.equals("fetch")) {
+                handler.fetches(s, in, hello.getLong("id"));
             } else {
                 handler.events(s, in);
             }

@@ -27,7 +27,6 @@ import io.github.tributary.core.Status;
 import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;
-import java.net.InetSocketAddress;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
@@ -56,9 +55,6 @@ public class ProxyService extends Service {
 
     /** What the screen shows; null while nothing runs. Of the main thread. */
     private static ProxyService running;
-
-    /** The daemon has said that it has the port. */
-    private static volatile boolean listens;
 
     private final Handler main = new Handler(Looper.getMainLooper());
     private final NetworkHost networks = new NetworkHost();
@@ -123,12 +119,6 @@ public class ProxyService extends Service {
     /** Whether it runs, whoever wanted it. */
     static boolean runs() {
         return running != null;
-    }
-
-    /** Where the daemon listens; null = it does not. Of any thread. */
-    static InetSocketAddress address() {
-        int colon = LISTEN.lastIndexOf(':');
-        return listens ? new InetSocketAddress(LISTEN.substring(0, colon), Integer.parseInt(LISTEN.substring(colon + 1))) : null;
     }
 
     /** The networks there are; empty while it does not run. */
@@ -225,7 +215,7 @@ public class ProxyService extends Service {
 
     /** Listens for the daemon. Tests have no such sockets. */
     Closeable openHost(File socket) throws IOException {
-        HostServer s = new HostServer(socket, new HostConnections(networks, main, lookups, listener()));
+        HostServer s = new HostServer(socket, new HostConnections(networks, App.fetches(this), main, lookups, listener()));
         s.start();
         return s;
     }
@@ -284,9 +274,9 @@ public class ProxyService extends Service {
 
     /** There is no daemon to talk with. */
     private void gone() {
+        App.fetches(this).session(null);
         session = null;
         status = null;
-        listens = false;
         wanted = false;
         awake.release();
         offer();
@@ -296,8 +286,7 @@ public class ProxyService extends Service {
     public void onDestroy() {
         if (process != null) {
             running = null;
-            listens = false;
-            settings.forget(changes);
+                settings.forget(changes);
             App.downloads(this).forget(downloads);
             App.downloads(this).pauseAll();
             awake.release();
@@ -336,6 +325,7 @@ public class ProxyService extends Service {
                 if (running == ProxyService.this) {
                     session = s;
                     offer();
+                    App.fetches(ProxyService.this).session(s); // after the networks
                 }
             }
 
@@ -362,7 +352,6 @@ public class ProxyService extends Service {
                 boolean first = status == null;
                 status = s;
                 if (first) { // it has opened its port
-                    listens = true;
                     offer();
                 }
                 if (s.transfers > 0) {

@@ -13,7 +13,6 @@ import android.webkit.MimeTypeMap;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Target;
 import java.io.File;
-import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.util.Locale;
@@ -78,7 +77,7 @@ final class Store implements Target.Files {
             if (fd == null) {
                 throw new IOException("the file is gone");
             }
-            return new Opened(new FileOutputStream(fd.getFileDescriptor()).getChannel(), fd);
+            return new Opened(fd.getFileDescriptor(), fd);
         }
 
         @Override
@@ -144,7 +143,7 @@ final class Store implements Target.Files {
         @Override
         public Opened open() throws IOException {
             RandomAccessFile f = new RandomAccessFile(part, "rw");
-            return new Opened(f.getChannel(), f);
+            return new Opened(f.getFD(), f);
         }
 
         @Override

@@ -82,7 +82,7 @@ final class Texts {
     /** How far a download is, and in the end what it took. */
     static String download(Context c, Downloads.Entry e) {
         DownloadState s = e.state();
-        String have = s.total < 0 ? size(c, s.bytes) : c.getString(R.string.download_part, size(c, s.bytes), size(c, s.total));
+        String have = s.total() < 0 ? size(c, s.bytes) : c.getString(R.string.download_part, size(c, s.bytes), size(c, s.total()));
         switch (s.phase) {
             case DONE:
                 String done = c.getString(R.string.download_done, size(c, s.bytes));
@@ -112,6 +112,6 @@ final class Texts {
 
     /** Of a progress bar. */
     static int permille(DownloadState s) {
-        return s.total > 0 ? (int) (1000 * s.bytes / s.total) : 0;
+        return s.total() > 0 ? (int) (1000 * s.bytes / s.total()) : 0;
     }
 }

@@ -1,38 +1,28 @@
 package io.github.tributary.core;
 
 import java.io.IOException;
-import java.net.InetSocketAddress;
 
 /** Runs a download on a thread of its own, and tries again what broke off, until it is done, paused, or of no use. */
 public final class DownloadJob {
-    /** Hears of every step, by the job's thread; the last one is not active. */
+    /** Hears of every step, one after the other, by threads of the job; the last one is not active. */
     public interface Listener {
         void now(DownloadState state);
     }
 
-    /** Where the daemon listens. */
-    public interface Proxy {
-        /** Null while it does not: whoever else may have the port is told nothing. Called by the job's thread. */
-        InetSocketAddress address();
-    }
-
-    private static final long BETWEEN_MILLIS = 250; // between two steps that are bytes only
-
-    private final Proxy proxy;
+    private final Fetcher fetcher;
     private final Target.Files files;
     private final Listener listener;
-    private DownloadState state; // of the job's thread
-    private long toldAt = System.nanoTime();
 
-    private Download download; // what can be cancelled; guarded by this, as are stopped and given
+    private DownloadState state; // guarded by this, as is the rest
+    private Fetcher.Fill fill; // that runs
     private boolean stopped;
     private boolean given;
 
     /** A job that begins a download, or goes on with it. */
-    public DownloadJob(DownloadState from, Target.Files files, Proxy proxy, Listener listener) {
+    public DownloadJob(DownloadState from, Target.Files files, Fetcher fetcher, Listener listener) {
         this.state = from.in(DownloadState.Phase.RUNNING, "");
         this.files = files;
-        this.proxy = proxy;
+        this.fetcher = fetcher;
         this.listener = listener;
     }
 
@@ -49,8 +39,8 @@ public final class DownloadJob {
     public synchronized void pause() {
         stopped = true;
         notifyAll();
-        if (download != null) {
-            download.cancel();
+        if (fill != null) {
+            fill.stop();
         }
     }
 
@@ -60,104 +50,100 @@ public final class DownloadJob {
         pause();
     }
 
+    private synchronized DownloadState state() {
+        return state;
+    }
+
+    private synchronized void tell(DownloadState s) {
+        state = s;
+        listener.now(s);
+    }
+
     private void work() {
         try {
             Target target = target();
             try (Target.Opened file = target.open()) {
                 fetch(target, file);
             }
-            if (isGiven() && state.phase != DownloadState.Phase.DONE) {
+            if (isGiven() && state().phase != DownloadState.Phase.DONE) {
                 target.delete();
             }
-        } catch (IOException e) {
-            tell(state.in(DownloadState.Phase.FAILED, text(e)));
+        } catch (IOException | InterruptedException e) {
+            tell(state().in(DownloadState.Phase.FAILED, text(e)));
         }
     }
 
     private Target target() throws IOException {
-        if (!state.place.isEmpty()) {
-            return files.at(state.place);
+        if (!state().place.isEmpty()) {
+            return files.at(state().place);
         }
-        Target t = files.create(state.name);
-        tell(state.with(t.place()));
+        Target t = files.create(state().name);
+        tell(state().with(t.place()));
         return t;
     }
 
-    private void fetch(Target target, Target.Opened file) throws IOException {
+    private void fetch(Target target, Target.Opened file) throws IOException, InterruptedException {
         Retries retries = new Retries();
         while (true) {
-            Download d = new Download(state.url, proxy.address(), file.channel, new Counter());
-            if (!state.validator.isEmpty()) {
-                d.resume(state.validator, state.bytes);
-            }
-            if (!enter(d)) {
-                tell(state.in(DownloadState.Phase.PAUSED, ""));
-                return;
-            }
             try {
-                d.run();
-            } catch (IOException e) {
-                state = state.at(d);
-                long wait = retries.after(e, state.bytes);
-                if (isStopped()) {
-                    continue; // and end
+                if (!fillOnce(file)) {
+                    tell(state().in(DownloadState.Phase.PAUSED, ""));
+                    return;
                 }
+                break;
+            } catch (Fetcher.Failed e) {
+                long wait = retries.after(e.again, state().bytes);
                 if (wait < 0) {
                     throw e;
                 }
-                tell(state.in(DownloadState.Phase.WAITING, text(e)));
+                tell(state().in(DownloadState.Phase.WAITING, text(e)));
                 sleep(wait);
-                tell(state.in(DownloadState.Phase.RUNNING, ""));
-                continue;
+                tell(state().in(DownloadState.Phase.RUNNING, ""));
             }
-            state = state.at(d);
-            target.finish(state.name);
-            tell(state.in(DownloadState.Phase.DONE, ""));
-            return;
         }
+        target.finish(state().name);
+        tell(state().in(DownloadState.Phase.DONE, ""));
     }
 
-    private synchronized boolean enter(Download d) {
-        download = stopped ? null : d;
-        return !stopped;
-    }
-
-    private synchronized boolean isStopped() {
-        return stopped;
+    /** Returns false if it was stopped. */
+    private boolean fillOnce(Target.Opened file) throws Fetcher.Failed, InterruptedException {
+        Fetcher.Fill f;
+        synchronized (this) {
+            if (stopped) {
+                return false;
+            }
+            f = fetcher.fill(state, file.descriptor, new Steps());
+            fill = f;
+        }
+        try {
+            return f.await();
+        } finally {
+            synchronized (this) {
+                fill = null;
+            }
+        }
     }
 
     private synchronized boolean isGiven() {
         return given;
     }
 
-    private synchronized void sleep(long millis) {
+    private synchronized void sleep(long millis) throws InterruptedException {
         long end = System.nanoTime() + millis * 1_000_000;
         for (long left = millis; left > 0 && !stopped; left = (end - System.nanoTime()) / 1_000_000) {
-            try {
-                wait(left);
-            } catch (InterruptedException e) {
-                stopped = true;
-            }
+            wait(left);
         }
     }
 
-    private void tell(DownloadState s) {
-        state = s;
-        toldAt = System.nanoTime();
-        listener.now(s);
-    }
-
-    private static String text(IOException e) {
+    private static String text(Exception e) {
         return e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
     }
 
-    private final class Counter implements Download.Progress {
+    private final class Steps implements Fetcher.Listener {
         @Override
-        public void at(Download d) {
-            boolean first = d.total() != state.total || !d.validator().equals(state.validator);
-            state = state.at(d);
-            if (first || System.nanoTime() - toldAt >= BETWEEN_MILLIS * 1_000_000) {
-                tell(state);
+        public void at(Fetcher.Step s) {
+            synchronized (DownloadJob.this) {
+                tell(state.at(s));
             }
         }
     }

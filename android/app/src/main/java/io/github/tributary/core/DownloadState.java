@@ -25,48 +25,48 @@ public final class DownloadState {
 
     public final Phase phase;
 
-    /** What names the version of which the file holds the first bytes; "" = it cannot be gone on with. */
-    public final String validator;
+    /** Of which the file holds the first bytes. */
+    public final Version version;
 
     public final long bytes;
-
-    /** -1 = not known. */
-    public final long total;
 
     /** Why it waits or failed; "" otherwise. */
     public final String error;
 
     private DownloadState(
-            String url, String name, String place, Phase phase, String validator, long bytes, long total, String error) {
+            String url, String name, String place, Phase phase, Version version, long bytes, String error) {
         this.url = url;
         this.name = name;
         this.place = place;
         this.phase = phase;
-        this.validator = validator;
+        this.version = version;
         this.bytes = bytes;
-        this.total = total;
         this.error = error;
     }
 
     /** A download that has not begun, nor a file. */
     public static DownloadState begin(String url) {
-        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, "", 0, -1, "");
+        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, Version.NONE, 0, "");
     }
 
     /** The same with a file. */
     public DownloadState with(String place) {
-        return new DownloadState(url, name, place, phase, validator, bytes, total, error);
+        return new DownloadState(url, name, place, phase, version, bytes, error);
     }
 
-    /** The same, as far as the download is now. */
-    public DownloadState at(Download d) {
-        return new DownloadState(
-                url, d.name().isEmpty() ? name : d.name(), place, phase, d.validator(), d.bytes(), d.total(), error);
+    /** The same, as far as its fill is now. */
+    public DownloadState at(Fetcher.Step s) {
+        return new DownloadState(url, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, error);
     }
 
     /** The same in another phase, for a reason or "". */
     public DownloadState in(Phase phase, String error) {
-        return new DownloadState(url, name, place, phase, validator, bytes, total, error);
+        return new DownloadState(url, name, place, phase, version, bytes, error);
+    }
+
+    /** How much there is; -1 = not known. */
+    public long total() {
+        return phase == Phase.DONE ? bytes : version.size;
     }
 
     /** Whether a thread works for it. */
@@ -81,9 +81,10 @@ public final class DownloadState {
                     .put("name", name)
                     .put("place", place)
                     .put("phase", phase.name())
-                    .put("validator", validator)
+                    .put("validator", version.validator)
+                    .put("size", version.size)
+                    .put("found", version.place)
                     .put("bytes", bytes)
-                    .put("total", total)
                     .put("error", error);
         } catch (JSONException e) {
             throw new IllegalStateException(e); // only for numbers that are none
@@ -104,9 +105,8 @@ public final class DownloadState {
                         o.getString("name"),
                         o.getString("place"),
                         phase,
-                        o.optString("validator"),
+                        new Version(o.optString("validator"), o.optLong("size", -1), o.optString("found")),
                         o.optLong("bytes"),
-                        o.optLong("total", -1),
                         o.optString("error"));
         return s.active() ? s.in(Phase.PAUSED, "") : s;
     }

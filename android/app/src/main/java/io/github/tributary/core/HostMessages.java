@@ -46,6 +46,24 @@ public final class HostMessages {
         return line(object("links", "links", all));
     }
 
+    /** That there is a file to be filled. */
+    public static String fetch(long id) {
+        return line(object("fetch", "id", id));
+    }
+
+    /** What a file is to be filled with, and what it holds. */
+    public static String order(DownloadState s) {
+        JSONObject o = new JSONObject();
+        put(o, "url", s.url);
+        if (!s.version.validator.isEmpty()) {
+            put(o, "have", s.bytes);
+            put(o, "validator", s.version.validator);
+            put(o, "size", s.version.size);
+            put(o, "place", s.version.place);
+        }
+        return line(o);
+    }
+
     /** A reading of the battery. What is not known is left away. */
     public static String battery(Battery b) {
         JSONObject o = new JSONObject();

@@ -68,6 +68,11 @@ public final class HostSession {
         send(HostMessages.battery(reading));
     }
 
+    /** Has the daemon connect for a file. */
+    void fetch(long id) {
+        send(HostMessages.fetch(id));
+    }
+
     /** Has the daemon end in order. */
     public void stop() {
         send(HostMessages.stop());

@@ -1,7 +1,5 @@
 package io.github.tributary.core;
 
-import java.io.IOException;
-
 /** When a download that broke off is tried again by itself. Not safe for concurrent use. */
 public final class Retries {
     private static final long FIRST_MILLIS = 500; // the daemon may be starting
@@ -13,14 +11,14 @@ public final class Retries {
     private long waited;
     private long bytes = -1;
 
-    /** How long to wait after an error with so many bytes in the file; -1 = it is no use. */
-    public long after(IOException e, long have) {
+    /** How long to wait after a failure with so many bytes in the file; -1 = it is no use. Again = it may work then. */
+    public long after(boolean again, long have) {
         if (have > bytes && bytes >= 0) {
             wait = FIRST_MILLIS;
             waited = 0;
         }
         bytes = have;
-        if (e instanceof Download.Refused && !((Download.Refused) e).passes() || waited >= (have > 0 ? PATIENCE_MILLIS : FIRST_PATIENCE_MILLIS)) {
+        if (!again || waited >= (have > 0 ? PATIENCE_MILLIS : FIRST_PATIENCE_MILLIS)) {
             return -1;
         }
         long now = wait;

@@ -1,8 +1,8 @@
 package io.github.tributary.core;
 
 import java.io.Closeable;
+import java.io.FileDescriptor;
 import java.io.IOException;
-import java.nio.channels.FileChannel;
 
 /** A file that is being downloaded. */
 public interface Target {
@@ -28,17 +28,16 @@ public interface Target {
 
     /** An open file. */
     final class Opened implements Closeable {
-        public final FileChannel channel;
+        public final FileDescriptor descriptor;
         private final Closeable owner;
 
-        public Opened(FileChannel channel, Closeable owner) {
-            this.channel = channel;
+        public Opened(FileDescriptor descriptor, Closeable owner) {
+            this.descriptor = descriptor;
             this.owner = owner;
         }
 
         @Override
         public void close() throws IOException {
-            channel.close();
             owner.close();
         }
     }

@@ -18,20 +18,15 @@ import android.net.Uri;
 import android.os.BatteryManager;
 import android.os.Looper;
 import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.FakeFetcher;
+import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.Target;
-import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.io.RandomAccessFile;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
 import java.nio.file.Files;
+import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.After;
 import org.junit.Before;
@@ -50,7 +45,6 @@ import org.robolectric.shadows.ShadowToast;
 @RunWith(RobolectricTestRunner.class)
 @Config(sdk = 35)
 public class DownloadsTest {
-    private InetSocketAddress proxy;
     private File dir;
 
     /** Downloads that ask a server of the test and write into its folder. */
@@ -63,8 +57,8 @@ public class DownloadsTest {
         }
 
         @Override
-        InetSocketAddress proxy() {
-            return proxy;
+        Fetcher fetcher() {
+            return daemon;
         }
 
         @Override
@@ -92,7 +86,7 @@ public class DownloadsTest {
                         @Override
                         public Opened open() throws IOException {
                             RandomAccessFile f = new RandomAccessFile(file, "rw");
-                            return new Opened(f.getChannel(), f);
+                            return new Opened(f.getFD(), f);
                         }
 
                         @Override
@@ -112,53 +106,19 @@ public class DownloadsTest {
 
     @Rule public final TemporaryFolder folder = new TemporaryFolder();
 
-    private final List<String> asked = new CopyOnWriteArrayList<String>();
-    private final CountDownLatch rest = new CountDownLatch(1); // the first answer goes on
-    private ServerSocket server;
     private final Application app = RuntimeEnvironment.getApplication();
+    private final FakeFetcher daemon = new FakeFetcher();
     private Local downloads;
 
     @Before
-    public void start() throws IOException {
+    public void start() {
         dir = folder.getRoot();
-        server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
-        proxy = new InetSocketAddress(server.getInetAddress(), server.getLocalPort());
-        new Thread(this::serve).start();
         downloads = new Local();
     }
 
     @After
-    public void end() throws IOException {
-        rest.countDown();
+    public void end() {
         downloads.pauseAll();
-        server.close();
-    }
-
-    private void serve() {
-        while (true) {
-            try (Socket s = server.accept()) {
-                BufferedReader in = new BufferedReader(new InputStreamReader(s.getInputStream(), "ISO-8859-1"));
-                StringBuilder head = new StringBuilder();
-                for (String line = in.readLine(); line != null && !line.isEmpty(); line = in.readLine()) {
-                    head.append(line).append(' ');
-                }
-                asked.add(head.toString());
-                String answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
-                if (head.indexOf("Range: bytes=5-") >= 0) {
-                    answer = "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nContent-Range: bytes 5-9/10\r\nContent-Length: 5\r\n\r\n56789";
-                } else if (head.indexOf("/slow.bin") >= 0) {
-                    answer = "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 10\r\n\r\n01234";
-                } else if (head.indexOf("/whole.bin") >= 0) {
-                    answer = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789";
-                }
-                s.getOutputStream().write(answer.getBytes("ISO-8859-1"));
-                if (answer.endsWith("01234")) {
-                    rest.await();
-                }
-            } catch (IOException | InterruptedException e) {
-                return;
-            }
-        }
     }
 
     /** Presses a button of the notification. */
@@ -195,8 +155,14 @@ public class DownloadsTest {
         throw new AssertionError("in vain: " + what + "; shown: " + text());
     }
 
-    private String file(String name) throws IOException {
-        return new String(Files.readAllBytes(new File(dir, name).toPath()), "UTF-8");
+    private void halfIsThere() throws InterruptedException {
+        daemon.half = true;
+        downloads.add("https://example.com/slow.bin");
+        until("half is there", () -> state().bytes == 5);
+    }
+
+    private void isWhole(String name) throws IOException {
+        assertEquals(FakeFetcher.CONTENT, new String(Files.readAllBytes(new File(dir, name).toPath()), "UTF-8"));
     }
 
     @Test
@@ -205,14 +171,14 @@ public class DownloadsTest {
         assertEquals("the proxy is not there", 1, downloads.held);
         assertTrue(downloads.active());
         until("it is done", () -> text().contains("done"));
-        assertEquals("0123456789", file("whole.bin"));
+        isWhole("whole.bin");
         assertTrue("not given to the user", new File(dir, "whole").exists());
-        assertTrue(asked.get(0), asked.get(0).startsWith("GET https://example.com/a/whole.bin?x=1 HTTP/1.1"));
         assertFalse(downloads.active());
     }
 
     @Test
     public void failuresAreShown() throws Exception {
+        daemon.failure = new Fetcher.Failed("example.com answers 404 Not Found", false);
         downloads.add("https://example.com/missing.bin");
         until("the failure is shown", () -> text().contains("404"));
         assertFalse(new File(dir, "whole").exists());
@@ -221,34 +187,31 @@ public class DownloadsTest {
 
     @Test
     public void pausesAndGoesOn() throws Exception {
-        downloads.add("https://example.com/slow.bin");
-        until("half is there", () -> new File(dir, "slow.bin").length() == 5);
+        halfIsThere();
         press("PAUSE");
-        rest.countDown();
         until("it is paused", () -> shown().actions.length == 2 && (shown().flags & Notification.FLAG_ONGOING_EVENT) == 0);
-        assertNotNull("what is paused must stay", shown());
+        daemon.half = false;
         press("RESUME");
         until("it is done", () -> text().contains("done"));
-        assertEquals("0123456789", file("slow.bin"));
-        assertTrue(asked.get(1), asked.get(1).contains("If-Range: \"a\""));
+        isWhole("slow.bin");
+        assertEquals(Arrays.asList(0L, 5L), daemon.asked);
     }
 
     @Test
     public void anotherProcessGoesOn() throws Exception {
-        downloads.add("https://example.com/slow.bin");
-        until("half is there", () -> state().bytes == 5);
+        halfIsThere();
         Local killed = downloads;
         downloads = new Local();
         assertEquals(DownloadState.Phase.PAUSED, state().phase);
         press("PAUSE");
-        assertTrue("the buttons of the process before stay", shown().actions[0].title.toString().equals("Go on"));
-        rest.countDown();
+        assertEquals("the buttons of the process before stay", "Go on", shown().actions[0].title.toString());
+        daemon.half = false;
         press("RESUME");
         until("it is done", () -> state().phase == DownloadState.Phase.DONE);
-        assertEquals("0123456789", file("slow.bin"));
+        isWhole("slow.bin");
         killed.pauseAll();
         press("CANCEL");
-        assertEquals("what is whole stays", "0123456789", file("slow.bin"));
+        isWhole("slow.bin");
         assertTrue(downloads.all().isEmpty());
     }
 
@@ -261,25 +224,23 @@ public class DownloadsTest {
         Intent level = new Intent(Intent.ACTION_BATTERY_CHANGED);
         level.putExtra(BatteryManager.EXTRA_LEVEL, 80).putExtra(BatteryManager.EXTRA_SCALE, 100).putExtra(BatteryManager.EXTRA_VOLTAGE, 4000);
         app.sendStickyBroadcast(level);
-        downloads.add("https://example.com/slow.bin");
-        until("half is there", () -> state().bytes == 5);
+        halfIsThere();
         for (int i = 0; i < 100; i++) {
             shadowOf(Looper.getMainLooper()).idleFor(1, TimeUnit.SECONDS);
         }
-        rest.countDown();
-        until("it goes on", () -> asked.size() > 1 || text().contains("done"));
+        press("PAUSE");
+        until("it is paused", () -> !downloads.active());
+        daemon.half = false;
+        press("RESUME");
         until("it is done", () -> text().contains("done"));
-        double used = downloads.get(101).battery().milliampHours();
-        assertEquals("100 s at 360 mA", 10, used, 1);
+        assertEquals("100 s at 360 mA", 10, downloads.get(101).battery().milliampHours(), 1);
         assertTrue(text(), text().matches("(?s).*0[.,](19|20|21) % of its battery.*"));
     }
 
     @Test
     public void whatIsGivenUpIsDeleted() throws Exception {
-        downloads.add("https://example.com/slow.bin");
-        until("half is there", () -> new File(dir, "slow.bin").length() == 5);
+        halfIsThere();
         press("CANCEL");
-        rest.countDown();
         until("it is deleted", () -> !new File(dir, "slow.bin").exists());
         assertNull("it is still shown", shown());
     }

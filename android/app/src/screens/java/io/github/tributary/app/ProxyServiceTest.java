@@ -4,6 +4,7 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
 
@@ -19,14 +20,16 @@ import android.net.ProxyInfo;
 import android.os.Looper;
 import android.os.PowerManager;
 import io.github.tributary.core.Announcer;
+import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.HostSession;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Reach;
 import java.io.Closeable;
 import java.io.File;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.After;
 import org.junit.Before;
 import org.junit.Test;
@@ -76,7 +79,7 @@ public class ProxyServiceTest {
     }
 
     private final FakeNetworks networks = new FakeNetworks();
-    private final List<String> lines = new ArrayList<String>();
+    private final List<String> lines = new CopyOnWriteArrayList<String>();
     private ServiceController<Shell> controller;
     private Shell service;
     private Settings settings;
@@ -331,14 +334,12 @@ public class ProxyServiceTest {
     }
 
     @Test
-    public void whoeverElseHasThePortIsToldNothing() throws Exception {
+    public void filesAreHandedToTheDaemonThatRuns() throws Exception {
         attach();
-        assertNull(ProxyService.address());
-        listens();
-        assertEquals(8080, ProxyService.address().getPort());
-        controller.destroy();
-        assertNull(ProxyService.address());
-        controller = Robolectric.buildService(Shell.class).create();
+        App.fetches(service).fill(DownloadState.begin("https://example.com/a"), null, null);
+        assertEquals("{\"type\":\"fetch\",\"id\":1}\n", lines.get(lines.size() - 1));
+        service.listener().detached(session);
+        assertThrows(Fetcher.Failed.class, () -> App.fetches(service).fill(DownloadState.begin("https://example.com/b"), null, null));
     }
 
     @Test

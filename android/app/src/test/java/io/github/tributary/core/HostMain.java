@@ -3,17 +3,22 @@ package io.github.tributary.core;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
-import java.io.RandomAccessFile;
 import java.net.InetSocketAddress;
+import java.net.Proxy;
+import java.net.URL;
+import java.net.URLConnection;
+import java.nio.file.Files;
+import java.nio.file.Paths;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * What the app does, without a phone: it starts the daemon, is its host, and downloads a file through it. A test in Go
+ * What the app does, without a phone: it starts the daemon, is its host, and another app downloads a file through it. A test in Go
  * (internal/e2e) stands between the two, for what a JVM cannot do: take sockets out of messages. Lines of the daemon come in
  * on standard input, lines for it go out on standard output.
  *
@@ -86,8 +91,9 @@ public final class HostMain {
         hearing.setDaemon(true);
         hearing.start();
         offered.await(); // the daemon runs
-        try (RandomAccessFile file = new RandomAccessFile(args[3], "rw")) {
-            new Download(args[2], proxy, file.getChannel(), d -> {}).run();
+        URLConnection c = new URL(args[2]).openConnection(new Proxy(Proxy.Type.HTTP, proxy));
+        try (InputStream in = c.getInputStream()) {
+            Files.copy(in, Paths.get(args[3]));
         }
         session.stop();
         daemon.stop(20_000);

@@ -1,0 +1,53 @@
+package io.github.tributary.core;
+
+import java.io.FileDescriptor;
+import java.io.IOException;
+
+/** Fills files with what URLs lead to: the daemon does, and no byte passes through here. */
+public interface Fetcher {
+    /** How far a fill is. */
+    final class Step {
+        /** What the server calls the file; "" = it has not said so in this fill. */
+        public final String name;
+
+        public final Version version;
+
+        /** That the file holds, from its beginning on. */
+        public final long bytes;
+
+        public Step(String name, Version version, long bytes) {
+            this.name = name;
+            this.version = version;
+            this.bytes = bytes;
+        }
+    }
+
+    /** Hears how far a fill is, on another thread. */
+    interface Listener {
+        void at(Step s);
+    }
+
+    /** Why a fill failed, for people. */
+    final class Failed extends IOException {
+        private static final long serialVersionUID = 1;
+
+        /** It may work another time, without anybody doing anything. */
+        public final boolean again;
+
+        public Failed(String message, boolean again) {
+            super(message);
+            this.again = again;
+        }
+    }
+
+    /** A fill that runs. */
+    interface Fill {
+        /** Waits for its end: true = all is there, false = it was stopped. Before that, the listener has heard the last step. */
+        boolean await() throws Failed, InterruptedException;
+
+        void stop();
+    }
+
+    /** Begins to fill a file from where the download is on. The file stays open until the fill has ended. */
+    Fill fill(DownloadState from, FileDescriptor file, Listener listener) throws Failed;
+}

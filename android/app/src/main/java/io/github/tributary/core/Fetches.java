@@ -1,0 +1,178 @@
+package io.github.tributary.core;
+
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.util.HashMap;
+import java.util.Map;
+import org.json.JSONException;
+import org.json.JSONObject;
+
+/**
+ * Hands files over to the daemon (docs/HOST.md, "fetch"): it is told that there is one, and connects for it. Safe for
+ * concurrent use.
+ */
+public final class Fetches implements Fetcher {
+    /** The daemon's connection for one file. */
+    public interface Connection {
+        /** Sends a line with the file. */
+        void hand(String line, FileDescriptor file) throws IOException;
+
+        InputStream input() throws IOException;
+
+        /** Closes our side: the daemon says how far it is, and ends. */
+        void stop();
+    }
+
+    private static final long PATIENCE_MILLIS = 10_000; // for the daemon to connect
+
+    private final Map<Long, Order> orders = new HashMap<Long, Order>(); // that wait for their connection; guarded by this
+    private HostSession session; // with the daemon that runs; null = none
+    private long lastId;
+
+    /** The daemon that runs from now on; null = none. */
+    public synchronized void session(HostSession s) {
+        session = s;
+    }
+
+    @Override
+    public Fill fill(DownloadState from, FileDescriptor file, Listener listener) throws Failed {
+        Order o = new Order(HostMessages.order(from), file, listener);
+        synchronized (this) {
+            if (session == null) {
+                throw new Failed("Tributary is starting", true);
+            }
+            orders.put(++lastId, o);
+            o.id = lastId;
+            session.fetch(o.id);
+        }
+        return o;
+    }
+
+    private synchronized Order take(long id) {
+        return orders.remove(id);
+    }
+
+    /** Serves a connection of the daemon until it ends. */
+    public void serve(long id, Connection c) throws IOException {
+        Order o = take(id);
+        if (o != null) { // else nobody waits for it any more
+            o.serve(c);
+        }
+    }
+
+    private final class Order implements Fill {
+        private final String line;
+        private final FileDescriptor file;
+        private final Listener listener;
+        private long id;
+
+        // Guarded by the order.
+        private Connection connection;
+        private boolean stopped;
+        private boolean ended;
+        private boolean done;
+        private Failed failure;
+
+        Order(String line, FileDescriptor file, Listener listener) {
+            this.line = line;
+            this.file = file;
+            this.listener = listener;
+        }
+
+        private void serve(Connection c) throws IOException {
+            if (!begin(c)) {
+                end(false, null);
+                return;
+            }
+            try {
+                c.hand(line, file);
+                BufferedReader in = new BufferedReader(new InputStreamReader(c.input(), "UTF-8"));
+                for (String s = in.readLine(); s != null; s = in.readLine()) {
+                    if (heard(new JSONObject(s))) {
+                        return;
+                    }
+                }
+                end(false, new Failed("Tributary stopped", true));
+            } catch (IOException | JSONException e) {
+                end(false, new Failed("Tributary does not answer as it should: " + e.getMessage(), true));
+            }
+        }
+
+        private synchronized boolean begin(Connection c) {
+            connection = c;
+            return !stopped;
+        }
+
+        /** Whether it was the last word. */
+        private boolean heard(JSONObject m) throws JSONException {
+            String type = m.getString("type");
+            if (type.equals("at")) {
+                Version v = new Version(m.optString("validator"), m.optLong("size", -1), m.optString("place"));
+                listener.at(new Step(m.optString("name"), v, m.getLong("bytes")));
+                return false;
+            } else if (type.equals("done")) {
+                end(true, null);
+            } else if (type.equals("stopped")) {
+                // Its own end is not what was wanted: the daemon has ended in order.
+                end(false, wasStopped() ? null : new Failed("Tributary stopped", true));
+            } else if (type.equals("failed")) {
+                end(false, new Failed(m.optString("error"), m.optBoolean("again")));
+            } else {
+                return false;
+            }
+            return true;
+        }
+
+        private synchronized boolean wasStopped() {
+            return stopped;
+        }
+
+        private synchronized void end(boolean all, Failed why) {
+            ended = true;
+            done = all;
+            failure = why;
+            notifyAll();
+        }
+
+        @Override
+        public boolean await() throws Failed, InterruptedException {
+            long end = System.nanoTime() + PATIENCE_MILLIS * 1_000_000;
+            synchronized (this) {
+                while (!ended) {
+                    long left = (end - System.nanoTime()) / 1_000_000;
+                    if (connection == null && (left <= 0 || stopped)) {
+                        break;
+                    }
+                    wait(connection == null ? left : 0);
+                }
+                if (ended) {
+                    if (failure != null) {
+                        throw failure;
+                    }
+                    return done;
+                }
+            }
+            if (take(id) == null) { // it came meanwhile
+                return await();
+            }
+            synchronized (this) {
+                if (stopped) {
+                    return false;
+                }
+                throw new Failed("Tributary does not answer", true);
+            }
+        }
+
+        @Override
+        public synchronized void stop() {
+            stopped = true;
+            if (connection != null && !ended) {
+                connection.stop();
+            }
+            notifyAll();
+        }
+    }
+}

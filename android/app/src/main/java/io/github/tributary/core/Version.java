@@ -1,0 +1,22 @@
+package io.github.tributary.core;
+
+/** What tells one version of an object from another. A value. */
+public final class Version {
+    /** That of which nothing is known. */
+    public static final Version NONE = new Version("", -1, "");
+
+    /** Strong, as for If-Range; "" = it cannot be gone on with. */
+    public final String validator;
+
+    /** -1 = not known. */
+    public final long size;
+
+    /** Where it was found: a validator means nothing elsewhere. */
+    public final String place;
+
+    public Version(String validator, long size, String place) {
+        this.validator = validator;
+        this.size = size;
+        this.place = place;
+    }
+}

@@ -1,0 +1,71 @@
+package io.github.tributary.core;
+
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/** A daemon that fills files with "0123456789", five bytes at a time or all at once, as a test says. */
+public final class FakeFetcher implements Fetcher {
+    public static final String CONTENT = "0123456789";
+
+    public final List<Long> asked = new CopyOnWriteArrayList<Long>(); // where each fill began
+
+    /** Why fills end; null = they do not fail. */
+    public volatile Failed failure;
+
+    /** Fills stop at the middle, and there fail, or wait to be stopped. */
+    public volatile boolean half;
+
+    public volatile String name = "c.zip";
+
+    @Override
+    public Fill fill(DownloadState from, FileDescriptor file, Listener listener) throws Failed {
+        asked.add(from.bytes);
+        return new Half(from, file, listener);
+    }
+
+    private final class Half implements Fill {
+        private final DownloadState from;
+        private final FileDescriptor file;
+        private final Listener listener;
+        private boolean stopped;
+
+        Half(DownloadState from, FileDescriptor file, Listener listener) {
+            this.from = from;
+            this.file = file;
+            this.listener = listener;
+        }
+
+        @Override
+        public boolean await() throws Failed, InterruptedException {
+            int end = half ? 5 : 10;
+            try {
+                @SuppressWarnings("resource") // the file stays open
+                FileOutputStream out = new FileOutputStream(file);
+                out.getChannel().write(java.nio.ByteBuffer.wrap(CONTENT.getBytes("UTF-8"), (int) from.bytes, end - (int) from.bytes), from.bytes);
+            } catch (IOException e) {
+                throw new Failed(e.toString(), false);
+            }
+            listener.at(new Step(name, new Version("\"v\"", 10, "where"), end));
+            if (failure != null) {
+                throw failure;
+            }
+            return !half || untilStopped();
+        }
+
+        private synchronized boolean untilStopped() throws InterruptedException {
+            while (!stopped) {
+                wait();
+            }
+            return false;
+        }
+
+        @Override
+        public synchronized void stop() {
+            stopped = true;
+            notifyAll();
+        }
+    }
+}
