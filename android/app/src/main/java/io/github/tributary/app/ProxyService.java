@@ -17,22 +17,14 @@ import android.os.SystemClock;
 import android.util.Log;
 import io.github.tributary.R;
 import io.github.tributary.core.Announcer;
-import io.github.tributary.core.DaemonProcess;
 import io.github.tributary.core.HostSession;
 import io.github.tributary.core.LinkRow;
-import io.github.tributary.core.LookupPools;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Net;
 import io.github.tributary.core.Status;
-import java.io.Closeable;
-import java.io.File;
 import java.io.IOException;
-import java.util.Arrays;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.TimeZone;
 
 /**
  * Keeps the daemon running in the foreground, with the networks that the user allows, and tells apps of it. The main thread
@@ -48,7 +40,6 @@ public class ProxyService extends Service {
     private static final String START = "io.github.tributary.START";
     private static final String HOLD = "io.github.tributary.HOLD";
     private static final int NOTIFICATION = 1;
-    private static final long PATIENCE_MILLIS = 6_000; // the daemon gives its downloads 5 s
     private static final long BATTERY_MILLIS = 10_000; // between two readings for the daemon
     private static final long AWAKE_MILLIS = 30_000; // after the daemon's last word of a transfer
     private static final int PORT_IN_USE = 3; // exit code
@@ -58,12 +49,10 @@ public class ProxyService extends Service {
 
     private final Handler main = new Handler(Looper.getMainLooper());
     private final NetworkHost networks = new NetworkHost();
-    private final LookupPools lookups = new LookupPools();
 
     private Settings settings;
     private LinkWatcher watcher;
-    private Closeable server;
-    private DaemonProcess process;
+    private Daemon daemon; // null = it has not begun
     private PowerManager.WakeLock awake;
     private Announcer announcer;
     private BatteryReader battery;
@@ -166,7 +155,7 @@ public class ProxyService extends Service {
             stopSelf();
             return START_NOT_STICKY;
         }
-        if (process == null) {
+        if (daemon == null) {
             begin();
         }
         release();
@@ -181,9 +170,9 @@ public class ProxyService extends Service {
     }
 
     private void begin() {
-        File socket = new File(getFilesDir(), "host.sock");
+        daemon = daemon(new Told());
         try {
-            server = openHost(socket);
+            daemon.start();
         } catch (IOException e) {
             Log.e(TAG, "host socket", e);
             stopSelf();
@@ -208,16 +197,12 @@ public class ProxyService extends Service {
                             }
                         });
         watcher.start();
-        process = new DaemonProcess(command(socket), environment(), getFilesDir(), new File(getCacheDir(), "log"), new Process());
-        process.start();
         running = this;
     }
 
-    /** Listens for the daemon. Tests have no such sockets. */
-    Closeable openHost(File socket) throws IOException {
-        HostServer s = new HostServer(socket, new HostConnections(networks, App.fetches(this), main, lookups, listener()));
-        s.start();
-        return s;
+    /** The daemon, for a listener. */
+    Daemon daemon(Daemon.Listener l) {
+        return new Daemon(this, networks, main, l);
     }
 
     /** The VPN that names the proxy to apps. */
@@ -237,28 +222,6 @@ public class ProxyService extends Service {
                 }
             }
         };
-    }
-
-    /** The daemon's command. */
-    List<String> command(File socket) {
-        String binary = getApplicationInfo().nativeLibraryDir + "/libtributary.so";
-        // Every app is a user of its own, and Android does not tell one whose a connection is: all are let in.
-        return Arrays.asList(
-                binary, "serve", "--host-socket", socket.getPath(), "--listen", LISTEN, "--admin", "", "--allow-users", "all");
-    }
-
-    /** What the daemon cannot find out by itself on Android. */
-    private Map<String, String> environment() {
-        Map<String, String> env = new HashMap<String, String>();
-        env.put("HOME", getFilesDir().getPath());
-        env.put("XDG_CONFIG_HOME", getFilesDir().getPath());
-        env.put("STATE_DIRECTORY", getFilesDir().getPath());
-        env.put("RUNTIME_DIRECTORY", new File(getFilesDir(), "run").getPath()); // the daemon makes it for itself alone
-        env.put("TMPDIR", getCacheDir().getPath());
-        env.put("TZ", TimeZone.getDefault().getID());
-        File roots = new File("/apex/com.android.conscrypt/cacerts"); // of updates, which also take roots away
-        env.put("SSL_CERT_DIR", roots.isDirectory() ? roots.getPath() : "/system/etc/security/cacerts");
-        return env;
     }
 
     /** Tells the daemon which networks it may use, the system whether mobile data is wanted, and apps of the proxy. */
@@ -284,7 +247,7 @@ public class ProxyService extends Service {
 
     @Override
     public void onDestroy() {
-        if (process != null) {
+        if (running == this) {
             running = null;
                 settings.forget(changes);
             App.downloads(this).forget(downloads);
@@ -292,108 +255,74 @@ public class ProxyService extends Service {
             awake.release();
             watcher.stop();
             announcer.update(false, false, settings.reach());
-            end(process, session, server, lookups);
+            daemon.stop(session);
         }
         super.onDestroy();
     }
 
-    /** Ends what must be waited for, away from the main thread. */
-    private static void end(
-            final DaemonProcess process, final HostSession session, final Closeable server, final LookupPools lookups) {
-        new Thread("end") {
-            @Override
-            public void run() {
-                if (session != null) {
-                    session.stop();
-                }
-                try {
-                    process.stop(PATIENCE_MILLIS);
-                    server.close();
-                } catch (InterruptedException | IOException e) {
-                    Log.w(TAG, "the daemon may still run", e);
-                }
-                lookups.close();
+    /** Who hears of the daemon, on the main thread. What comes after the end is heard no more. */
+    private final class Told implements Daemon.Listener {
+        @Override
+        public void attached(HostSession s) {
+            if (running == ProxyService.this) {
+                session = s;
+                offer();
+                App.fetches(ProxyService.this).session(s); // after the networks
             }
-        }.start();
-    }
+        }
 
-    /** Who hears what a daemon tells, on the main thread. */
-    HostConnections.Listener listener() {
-        return new HostConnections.Listener() {
-            @Override
-            public void attached(HostSession s) {
-                if (running == ProxyService.this) {
-                    session = s;
-                    offer();
-                    App.fetches(ProxyService.this).session(s); // after the networks
-                }
+        @Override
+        public void detached(HostSession s) {
+            if (running == ProxyService.this && session == s) {
+                gone();
             }
+        }
 
-            @Override
-            public void detached(HostSession s) {
-                if (session == s && running == ProxyService.this) {
-                    gone();
-                }
+        @Override
+        public void wanted(boolean cellular) {
+            if (running == ProxyService.this) {
+                wanted = cellular;
+                offer();
             }
+        }
 
-            @Override
-            public void wanted(boolean cellular) {
-                if (running == ProxyService.this) {
-                    wanted = cellular;
-                    offer();
-                }
+        @Override
+        public void status(Status s) {
+            if (running != ProxyService.this) {
+                return;
             }
-
-            @Override
-            public void status(Status s) {
-                if (running != ProxyService.this) {
-                    return;
-                }
-                boolean first = status == null;
-                status = s;
-                if (first) { // it has opened its port
-                    offer();
-                }
-                if (s.transfers > 0) {
-                    awake.acquire(AWAKE_MILLIS); // the processor sleeps with the screen otherwise, and its timers with it
-                }
-                long now = SystemClock.elapsedRealtime();
-                if (session != null && (first || now - batteryAt >= BATTERY_MILLIS)) {
-                    batteryAt = now;
-                    session.battery(battery.read());
-                }
-                show();
+            boolean first = status == null;
+            status = s;
+            if (first) { // it has opened its port
+                offer();
             }
-        };
-    }
+            if (s.transfers > 0) {
+                awake.acquire(AWAKE_MILLIS); // the processor sleeps with the screen otherwise, and its timers with it
+            }
+            long now = SystemClock.elapsedRealtime();
+            if (session != null && (first || now - batteryAt >= BATTERY_MILLIS)) {
+                batteryAt = now;
+                session.battery(battery.read());
+            }
+            show();
+        }
 
-    private final class Process implements DaemonProcess.Listener {
         @Override
         public void started() {
-            tell("", false);
+            if (running == ProxyService.this) {
+                trouble = "";
+                show();
+            }
         }
 
         @Override
         public void died(int code, long waitMillis) {
-            long seconds = (waitMillis + 999) / 1000;
-            tell(code == PORT_IN_USE ? getString(R.string.port_in_use, LISTEN) : getString(R.string.dying, code, seconds), true);
-        }
-
-        private void tell(final String what, final boolean dead) {
-            main.post(
-                    new Runnable() {
-                        @Override
-                        public void run() {
-                            trouble = what;
-                            if (running != ProxyService.this) {
-                                return;
-                            }
-                            if (dead) {
-                                gone();
-                            }
-                            show();
-                        }
-                    });
+            if (running == ProxyService.this) {
+                long seconds = (waitMillis + 999) / 1000;
+                trouble = code == PORT_IN_USE ? getString(R.string.port_in_use, LISTEN) : getString(R.string.dying, code, seconds);
+                gone();
+                show();
+            }
         }
     }
 

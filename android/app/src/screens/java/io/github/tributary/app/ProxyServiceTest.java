@@ -17,6 +17,7 @@ import android.net.LinkProperties;
 import android.net.Network;
 import android.net.NetworkCapabilities;
 import android.net.ProxyInfo;
+import android.os.Handler;
 import android.os.Looper;
 import android.os.PowerManager;
 import io.github.tributary.core.Announcer;
@@ -48,18 +49,25 @@ import org.robolectric.shadows.ShadowPowerManager;
 public class ProxyServiceTest {
     /** A service whose daemon is a shell. */
     public static class Shell extends ProxyService {
+        private Daemon.Listener told;
         private List<String> command;
         private int bridges;
 
         @Override
-        Closeable openHost(File socket) {
-            return () -> {};
-        }
+        Daemon daemon(Daemon.Listener l) {
+            told = l;
+            return new Daemon(this, null, new Handler(Looper.getMainLooper()), l) {
+                @Override
+                Closeable openHost(File socket) {
+                    return () -> {};
+                }
 
-        @Override
-        List<String> command(File socket) {
-            command = super.command(socket);
-            return Arrays.asList("/bin/sh", "-c", "touch started; while [ ! -e die ]; do sleep 0.02; done; rm die; exit 7");
+                @Override
+                List<String> command(File socket) {
+                    command = super.command(socket);
+                    return Arrays.asList("/bin/sh", "-c", "touch started; while [ ! -e die ]; do sleep 0.02; done; rm die; exit 7");
+                }
+            };
         }
 
         @Override
@@ -100,8 +108,8 @@ public class ProxyServiceTest {
     }
 
     private void attach() {
-        session = new HostSession(lines::add, (handle, name) -> null, (handle, lookup) -> lookup.run(), service.listener());
-        service.listener().attached(session);
+        session = new HostSession(lines::add, (handle, name) -> null, (handle, lookup) -> lookup.run(), service.told);
+        service.told.attached(session);
     }
 
     private void bothNetworks() throws Exception {
@@ -338,7 +346,7 @@ public class ProxyServiceTest {
         attach();
         App.fetches(service).fill(DownloadState.begin("https://example.com/a"), null, null);
         assertEquals("{\"type\":\"fetch\",\"id\":1}\n", lines.get(lines.size() - 1));
-        service.listener().detached(session);
+        service.told.detached(session);
         assertThrows(Fetcher.Failed.class, () -> App.fetches(service).fill(DownloadState.begin("https://example.com/b"), null, null));
     }
 

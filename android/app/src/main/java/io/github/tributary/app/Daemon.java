@@ -1,0 +1,119 @@
+package io.github.tributary.app;
+
+import android.content.Context;
+import android.os.Handler;
+import android.util.Log;
+import io.github.tributary.core.DaemonProcess;
+import io.github.tributary.core.HostSession;
+import io.github.tributary.core.LookupPools;
+import java.io.Closeable;
+import java.io.File;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TimeZone;
+
+/** The daemon's process, and the socket that it connects to. Start and stop once each. */
+class Daemon {
+    /** Hears of it, on the handler's thread. */
+    interface Listener extends HostConnections.Listener, DaemonProcess.Listener {}
+
+    private static final String TAG = "tributary";
+    private static final long PATIENCE_MILLIS = 6_000; // it gives its downloads 5 s
+
+    private final Context context;
+    private final NetworkHost networks;
+    private final Handler handler;
+    private final Listener listener;
+    private final LookupPools lookups = new LookupPools();
+    private Closeable server;
+    private DaemonProcess process;
+
+    Daemon(Context context, NetworkHost networks, Handler handler, Listener listener) {
+        this.context = context;
+        this.networks = networks;
+        this.handler = handler;
+        this.listener = listener;
+    }
+
+    void start() throws IOException {
+        File socket = new File(context.getFilesDir(), "host.sock");
+        server = openHost(socket);
+        process = new DaemonProcess(command(socket), environment(), context.getFilesDir(), new File(context.getCacheDir(), "log"), new Posting());
+        process.start();
+    }
+
+    /** Listens for the daemon. Tests have no such sockets. */
+    Closeable openHost(File socket) throws IOException {
+        HostServer s = new HostServer(socket, new HostConnections(networks, App.fetches(context), handler, lookups, listener));
+        s.start();
+        return s;
+    }
+
+    List<String> command(File socket) {
+        String binary = context.getApplicationInfo().nativeLibraryDir + "/libtributary.so";
+        // Every app is a user of its own, and Android does not tell one whose a connection is: all are let in.
+        return Arrays.asList(
+                binary, "serve", "--host-socket", socket.getPath(), "--listen", ProxyService.LISTEN, "--admin", "", "--allow-users", "all");
+    }
+
+    /** What the daemon cannot find out by itself on Android. */
+    private Map<String, String> environment() {
+        File files = context.getFilesDir();
+        Map<String, String> env = new HashMap<String, String>();
+        env.put("HOME", files.getPath());
+        env.put("XDG_CONFIG_HOME", files.getPath());
+        env.put("STATE_DIRECTORY", files.getPath());
+        env.put("RUNTIME_DIRECTORY", new File(files, "run").getPath()); // the daemon makes it for itself alone
+        env.put("TMPDIR", context.getCacheDir().getPath());
+        env.put("TZ", TimeZone.getDefault().getID());
+        File roots = new File("/apex/com.android.conscrypt/cacerts"); // of updates, which also take roots away
+        env.put("SSL_CERT_DIR", roots.isDirectory() ? roots.getPath() : "/system/etc/security/cacerts");
+        return env;
+    }
+
+    /** Ends it, away from the caller's thread. Session null = there is none. */
+    void stop(final HostSession session) {
+        new Thread("end") {
+            @Override
+            public void run() {
+                if (session != null) {
+                    session.stop();
+                }
+                try {
+                    process.stop(PATIENCE_MILLIS);
+                    server.close();
+                } catch (InterruptedException | IOException e) {
+                    Log.w(TAG, "the daemon may still run", e);
+                }
+                lookups.close();
+            }
+        }.start();
+    }
+
+    private final class Posting implements DaemonProcess.Listener {
+        @Override
+        public void started() {
+            handler.post(
+                    new Runnable() {
+                        @Override
+                        public void run() {
+                            listener.started();
+                        }
+                    });
+        }
+
+        @Override
+        public void died(final int code, final long waitMillis) {
+            handler.post(
+                    new Runnable() {
+                        @Override
+                        public void run() {
+                            listener.died(code, waitMillis);
+                        }
+                    });
+        }
+    }
+}
