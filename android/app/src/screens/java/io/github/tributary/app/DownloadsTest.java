@@ -20,10 +20,10 @@ import android.os.Looper;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.FakeFetcher;
 import io.github.tributary.core.Fetcher;
+import io.github.tributary.core.FolderFiles;
 import io.github.tributary.core.Target;
 import java.io.File;
 import java.io.IOException;
-import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.List;
@@ -45,7 +45,7 @@ import org.robolectric.shadows.ShadowToast;
 @RunWith(RobolectricTestRunner.class)
 @Config(sdk = 35)
 public class DownloadsTest {
-    private File dir;
+    private FolderFiles files;
 
     /** Downloads that ask a server of the test and write into its folder. */
     private final class Local extends Downloads {
@@ -68,39 +68,7 @@ public class DownloadsTest {
 
         @Override
         Target.Files files() {
-            return new Target.Files() {
-                @Override
-                public Target create(String name) {
-                    return at(new File(dir, name).getPath());
-                }
-
-                @Override
-                public Target at(String place) {
-                    final File file = new File(place);
-                    return new Target() {
-                        @Override
-                        public String place() {
-                            return file.getPath();
-                        }
-
-                        @Override
-                        public Opened open() throws IOException {
-                            RandomAccessFile f = new RandomAccessFile(file, "rw");
-                            return new Opened(f.getFD(), f);
-                        }
-
-                        @Override
-                        public void finish(String name) throws IOException {
-                            assertTrue(new File(dir, "whole").createNewFile());
-                        }
-
-                        @Override
-                        public void delete() {
-                            assertTrue(file.delete());
-                        }
-                    };
-                }
-            };
+            return files;
         }
     }
 
@@ -112,7 +80,7 @@ public class DownloadsTest {
 
     @Before
     public void start() {
-        dir = folder.getRoot();
+        files = new FolderFiles(folder.getRoot());
         downloads = new Local();
     }
 
@@ -162,7 +130,7 @@ public class DownloadsTest {
     }
 
     private void isWhole(String name) throws IOException {
-        assertEquals(FakeFetcher.CONTENT, new String(Files.readAllBytes(new File(dir, name).toPath()), "UTF-8"));
+        assertEquals(FakeFetcher.CONTENT, new String(Files.readAllBytes(new File(files.dir, name).toPath()), "UTF-8"));
     }
 
     @Test
@@ -172,7 +140,7 @@ public class DownloadsTest {
         assertTrue(downloads.active());
         until("it is done", () -> text().contains("done"));
         isWhole("whole.bin");
-        assertTrue("not given to the user", new File(dir, "whole").exists());
+        assertEquals("not given to the user", "c.zip", files.finished);
         assertFalse(downloads.active());
     }
 
@@ -181,7 +149,7 @@ public class DownloadsTest {
         daemon.failure = new Fetcher.Failed("example.com answers 404 Not Found", false);
         downloads.add("https://example.com/missing.bin");
         until("the failure is shown", () -> text().contains("404"));
-        assertFalse(new File(dir, "whole").exists());
+        assertEquals("", files.finished);
         assertEquals("try again, or give up", 2, shown().actions.length);
     }
 
@@ -241,7 +209,7 @@ public class DownloadsTest {
     public void whatIsGivenUpIsDeleted() throws Exception {
         halfIsThere();
         press("CANCEL");
-        until("it is deleted", () -> !new File(dir, "slow.bin").exists());
+        until("it is deleted", () -> !new File(files.dir, "slow.bin").exists());
         assertNull("it is still shown", shown());
     }
 

@@ -8,45 +8,12 @@ import org.junit.Test;
 
 /** Apps are told of the proxy while it listens, and no longer. */
 public class AnnouncerTest {
-    private String setting = "";
-    private String before;
-    private boolean forbidden;
+    private final FakeSystem system = new FakeSystem();
     private int bridges;
 
     private final Announcer announcer =
             new Announcer(
-                    new GlobalProxy(
-                            "ours",
-                            new GlobalProxy.Setting() {
-                                @Override
-                                public String read() {
-                                    return setting;
-                                }
-
-                                @Override
-                                public void write(String value) {
-                                    if (forbidden) {
-                                        throw new SecurityException();
-                                    }
-                                    setting = value;
-                                }
-                            },
-                            new GlobalProxy.Memory() {
-                                @Override
-                                public String before() {
-                                    return before;
-                                }
-
-                                @Override
-                                public void remember(String b) {
-                                    before = b;
-                                }
-
-                                @Override
-                                public void forget() {
-                                    before = null;
-                                }
-                            }),
+                    new GlobalProxy("ours", system, system),
                     new Announcer.Bridge() {
                         @Override
                         public void open() {
@@ -61,7 +28,7 @@ public class AnnouncerTest {
 
     private void now(boolean listens, Reach reach, String wantSetting, int wantBridges) {
         announcer.update(listens, true, reach);
-        assertEquals(wantSetting, setting);
+        assertEquals(wantSetting, system.setting);
         assertEquals(wantBridges, bridges);
     }
 
@@ -83,25 +50,25 @@ public class AnnouncerTest {
     @Test
     public void theSettingWaitsForANetwork() {
         announcer.update(true, false, Reach.SETTING);
-        assertEquals("", setting);
+        assertEquals("", system.setting);
         announcer.update(true, true, Reach.SETTING);
-        assertEquals("ours", setting);
+        assertEquals("ours", system.setting);
         announcer.update(true, false, Reach.SETTING);
-        assertEquals(":0", setting);
+        assertEquals(":0", system.setting);
         announcer.update(true, false, Reach.VPN);
         assertEquals("a VPN may stay", 1, bridges);
     }
 
     @Test
     public void saysThatItMayNot() {
-        forbidden = true;
+        system.forbidden = true;
         announcer.update(true, true, Reach.SETTING);
         assertTrue(announcer.refused());
         announcer.update(true, true, Reach.BY_HAND);
         assertFalse(announcer.refused());
-        forbidden = false;
+        system.forbidden = false;
         announcer.update(true, true, Reach.SETTING);
         assertFalse(announcer.refused());
-        assertEquals("ours", setting);
+        assertEquals("ours", system.setting);
     }
 }

@@ -6,11 +6,9 @@ import static org.junit.Assert.assertTrue;
 
 import java.io.File;
 import java.io.IOException;
-import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.json.JSONException;
@@ -27,54 +25,13 @@ public class DownloadJobTest {
 
     private final FakeFetcher daemon = new FakeFetcher();
     private final BlockingQueue<DownloadState> told = new LinkedBlockingQueue<DownloadState>();
-    private final CountDownLatch deleted = new CountDownLatch(1);
+    private FolderFiles files;
     private File file;
-    private String finished = "";
-    private boolean full;
-    private int created;
-
-    private final Target.Files files =
-            new Target.Files() {
-                @Override
-                public Target create(String name) {
-                    created++;
-                    return at(file.getPath());
-                }
-
-                @Override
-                public Target at(String place) {
-                    return new Target() {
-                        @Override
-                        public String place() {
-                            return place;
-                        }
-
-                        @Override
-                        public Opened open() throws IOException {
-                            RandomAccessFile f = new RandomAccessFile(place, "rw");
-                            return new Opened(f.getFD(), f);
-                        }
-
-                        @Override
-                        public void finish(String name) throws IOException {
-                            if (full) {
-                                throw new IOException("no room");
-                            }
-                            finished = name;
-                        }
-
-                        @Override
-                        public void delete() throws IOException {
-                            assertTrue(file.delete());
-                            deleted.countDown();
-                        }
-                    };
-                }
-            };
 
     @Before
     public void start() {
-        file = new File(folder.getRoot(), "file");
+        files = new FolderFiles(folder.getRoot());
+        file = new File(files.dir, "a b.bin");
     }
 
     private DownloadJob job(DownloadState from) {
@@ -112,7 +69,7 @@ public class DownloadJobTest {
         begin(fresh());
         DownloadState s = until(DownloadState.Phase.DONE);
         assertEquals("c.zip", s.name);
-        assertEquals("c.zip", finished);
+        assertEquals("c.zip", files.finished);
         assertEquals(10, s.bytes);
         assertEquals(10, s.total());
         assertFalse(s.active());
@@ -151,7 +108,7 @@ public class DownloadJobTest {
         begin(kept);
         until(DownloadState.Phase.DONE);
         assertEquals(Arrays.asList(0L, 5L), daemon.asked);
-        assertEquals("one file", 1, created);
+        assertEquals("one file", 1, files.created);
         isWhole();
     }
 
@@ -173,7 +130,7 @@ public class DownloadJobTest {
             // not yet
         }
         job.giveUp();
-        assertTrue("not while it runs", deleted.await(20, TimeUnit.SECONDS));
+        assertTrue("not while it runs", files.deleted.await(20, TimeUnit.SECONDS));
     }
 
     @Test(timeout = 30_000)
@@ -182,8 +139,8 @@ public class DownloadJobTest {
         DownloadJob job = job(fresh().with(file.getPath()));
         job.giveUp();
         job.start();
-        assertTrue(deleted.await(20, TimeUnit.SECONDS));
-        assertEquals("it was begun anew", 0, created + daemon.asked.size());
+        assertTrue(files.deleted.await(20, TimeUnit.SECONDS));
+        assertEquals("it was begun anew", 0, files.created + daemon.asked.size());
     }
 
     @Test(timeout = 30_000)
@@ -192,7 +149,7 @@ public class DownloadJobTest {
         begin(fresh());
         assertEquals("example.com answers 404 Not Found", until(DownloadState.Phase.FAILED).error);
         daemon.failure = null;
-        full = true;
+        files.full = true;
         begin(fresh());
         assertEquals("no room", until(DownloadState.Phase.FAILED).error);
     }

@@ -10,76 +10,33 @@ import org.junit.Test;
 public class GlobalProxyTest {
     private static final String OURS = "127.0.0.1:8080";
 
-    private String setting;
-    private String before;
-    private boolean forbidden;
-    private int dies = -1; // at this of the steps that change something
-
-    private void step() {
-        if (dies-- == 0) {
-            throw new IllegalStateException("killed");
-        }
-    }
+    private final FakeSystem system = new FakeSystem();
 
     /** As a process sees it that begins now. */
     private GlobalProxy proxy() {
-        return new GlobalProxy(
-                OURS,
-                new GlobalProxy.Setting() {
-                    @Override
-                    public String read() {
-                        return setting;
-                    }
-
-                    @Override
-                    public void write(String value) {
-                        if (forbidden) {
-                            throw new SecurityException();
-                        }
-                        step();
-                        setting = value;
-                    }
-                },
-                new GlobalProxy.Memory() {
-                    @Override
-                    public String before() {
-                        return before;
-                    }
-
-                    @Override
-                    public void remember(String b) {
-                        step();
-                        before = b;
-                    }
-
-                    @Override
-                    public void forget() {
-                        step();
-                        before = null;
-                    }
-                });
+        return new GlobalProxy(OURS, system, system);
     }
 
     @Test
     public void isTakenBack() {
         for (String first : new String[] {null, "", ":0", "10.0.0.1:3128"}) {
-            setting = first;
+            system.setting = first;
             GlobalProxy p = proxy();
             p.set();
             p.set();
-            assertEquals(OURS, setting);
+            assertEquals(OURS, system.setting);
             p.clear();
             p.clear();
-            assertEquals(first == null || first.isEmpty() ? GlobalProxy.NONE : first, setting);
+            assertEquals(first == null || first.isEmpty() ? GlobalProxy.NONE : first, system.setting);
         }
     }
 
     @Test
     public void isTakenBackByTheNextProcess() {
         for (int at = 0; at < 4; at++) {
-            setting = "10.0.0.1:3128";
-            before = null;
-            dies = at;
+            system.setting = "10.0.0.1:3128";
+            system.before = null;
+            system.dies = at;
             GlobalProxy p = proxy();
             try {
                 p.set();
@@ -87,24 +44,24 @@ public class GlobalProxyTest {
             } catch (IllegalStateException e) {
                 // killed
             }
-            dies = -1;
+            system.dies = -1;
             proxy().clear();
-            assertEquals("killed at step " + at, "10.0.0.1:3128", setting);
-            assertNull("killed at step " + at, before);
+            assertEquals("killed at step " + at, "10.0.0.1:3128", system.setting);
+            assertNull("killed at step " + at, system.before);
         }
     }
 
     @Test
     public void whatOthersSetStays() {
         proxy().set();
-        setting = "10.0.0.2:3128";
+        system.setting = "10.0.0.2:3128";
         proxy().clear();
-        assertEquals("set by somebody meanwhile", "10.0.0.2:3128", setting);
-        setting = OURS;
+        assertEquals("set by somebody meanwhile", "10.0.0.2:3128", system.setting);
+        system.setting = OURS;
         GlobalProxy p = proxy();
         p.set();
         p.clear();
-        assertEquals("set by hand", OURS, setting);
+        assertEquals("set by hand", OURS, system.setting);
     }
 
     @Test
@@ -113,21 +70,21 @@ public class GlobalProxyTest {
         p.set();
         p.end();
         p.set();
-        assertEquals(GlobalProxy.NONE, setting);
+        assertEquals(GlobalProxy.NONE, system.setting);
     }
 
     @Test
     public void whatIsForbiddenChangesNothing() {
-        forbidden = true;
+        system.forbidden = true;
         GlobalProxy p = proxy();
         assertThrows(SecurityException.class, p::set);
-        assertNull(before);
-        forbidden = false;
+        assertNull(system.before);
+        system.forbidden = false;
         p.set();
-        forbidden = true;
+        system.forbidden = true;
         assertThrows(SecurityException.class, p::clear);
-        forbidden = false;
+        system.forbidden = false;
         proxy().clear();
-        assertEquals(GlobalProxy.NONE, setting);
+        assertEquals(GlobalProxy.NONE, system.setting);
     }
 }

@@ -1,0 +1,62 @@
+package io.github.tributary.core;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.util.concurrent.CountDownLatch;
+
+/** Files of downloads in a folder of a test. */
+public final class FolderFiles implements Target.Files {
+    public final File dir;
+
+    /** What was finished, by the name that the server gave; "" = nothing. */
+    public volatile String finished = "";
+
+    public final CountDownLatch deleted = new CountDownLatch(1);
+    public volatile int created;
+
+    /** There is no room for what is finished. */
+    public volatile boolean full;
+
+    public FolderFiles(File dir) {
+        this.dir = dir;
+    }
+
+    @Override
+    public Target create(String name) {
+        created++;
+        return at(new File(dir, name).getPath());
+    }
+
+    @Override
+    public Target at(String place) {
+        return new Target() {
+            @Override
+            public String place() {
+                return place;
+            }
+
+            @Override
+            public Opened open() throws IOException {
+                RandomAccessFile f = new RandomAccessFile(place, "rw");
+                return new Opened(f.getFD(), f);
+            }
+
+            @Override
+            public void finish(String name) throws IOException {
+                if (full) {
+                    throw new IOException("no room");
+                }
+                finished = name;
+            }
+
+            @Override
+            public void delete() throws IOException {
+                if (!new File(place).delete()) {
+                    throw new IOException("it is not there");
+                }
+                deleted.countDown();
+            }
+        };
+    }
+}
