@@ -28,8 +28,9 @@ public class FetchesTest {
     private final Fetches fetches = new Fetches();
     private final PipedOutputStream daemon = new PipedOutputStream();
     private final FileDescriptor file = new FileDescriptor();
-    private String handed;
+    private volatile String handed;
     private FileDescriptor handedFile;
+    private Runnable whenHanded = () -> {};
     private int stops;
 
     private final Fetches.Connection connection =
@@ -38,9 +39,10 @@ public class FetchesTest {
 
                 @Override
                 public void hand(String line, FileDescriptor fd) throws IOException {
-                    handed = line;
-                    handedFile = fd;
                     in.connect(daemon);
+                    whenHanded.run();
+                    handedFile = fd;
+                    handed = line;
                 }
 
                 @Override
@@ -143,18 +145,11 @@ public class FetchesTest {
     @Test(timeout = 30_000)
     public void isStopped() throws Exception {
         Fetcher.Fill f = fill();
-        Thread stopper =
-                new Thread(
-                        () -> {
-                            while (handed == null) {
-                                Thread.yield();
-                            }
-                            f.stop();
-                        });
-        stopper.start();
-        daemonSays("{\"type\":\"at\",\"bytes\":8}");
-        stopper.join();
+        whenHanded = f::stop;
+        daemonSays("{\"type\":\"at\",\"bytes\":8}", "{\"type\":\"stopped\"}");
         assertEquals(1, stops);
+        assertFalse("what was wanted is no failure", f.await());
+        assertEquals(1, steps.size());
     }
 
     @Test(timeout = 30_000)
