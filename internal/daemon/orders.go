@@ -13,11 +13,15 @@ import (
 // stepTime is between two words on how far an order is.
 const stepTime = 250 * time.Millisecond
 
+// syncTime is between two times that what came is brought to the disk, and known to survive a dead battery.
+const syncTime = 5 * time.Second
+
 // orderStep tells the host how far an order is.
 type orderStep struct {
 	Type      string `json:"type"` // "at"
 	Name      string `json:"name,omitempty"`
 	Bytes     int64  `json:"bytes"`
+	Kept      int64  `json:"kept"` // of these, on the disk for certain
 	Size      int64  `json:"size"`
 	Validator string `json:"validator,omitempty"`
 	Place     string `json:"place,omitempty"`
@@ -58,48 +62,67 @@ func (d *Daemon) fill(ctx context.Context, o *host.Order) {
 	}
 	h := &download.Held{File: o.File, Version: download.Version{Validator: o.Validator, Size: o.Size, Place: o.Place}, Have: o.Have}
 	m := download.NewMeter()
+	now := orderStep{Type: "at"}
+	version := func(v download.Version) { now.Size, now.Validator, now.Place = v.Size, v.Validator, v.Place }
+	version(h.Version)
+	now.Bytes, now.Kept = o.Have, o.Have
+	tell := func() {
+		if o.Tell(now) != nil {
+			stop() // nobody hears it
+		}
+	}
 	type beginning struct {
 		name    string
 		version download.Version
 	}
-	begun := make(chan beginning, 1)
-	ended := make(chan error, 1)
+	begun := make(chan beginning)
+	type ending struct {
+		name string
+		err  error
+	}
+	ended := make(chan ending)
 	go func() { // ends with ctx, and is waited for
 		g := &download.Getter{Engine: d.engine, Options: download.Options{Header: header}}
-		_, err := g.Fill(ctx, o.URL, h, m, func(name string, v download.Version) {
+		r, err := g.Fill(ctx, o.URL, h, m, func(name string, v download.Version) {
 			select {
 			case begun <- beginning{name, v}:
 			case <-ctx.Done():
 			}
 		})
-		ended <- err
+		ended <- ending{r.File, err}
 	}()
-	now := beginning{version: h.Version}
-	at := func(bytes, size int64) {
-		v := now.version
-		if o.Tell(orderStep{"at", now.name, bytes, size, v.Validator, v.Place}) != nil {
-			stop() // nobody hears it
-		}
-	}
-	tick := time.NewTicker(stepTime)
+	tick, due := time.NewTicker(stepTime), time.NewTicker(syncTime)
 	defer tick.Stop()
+	defer due.Stop()
 	wanted := o.Stop()
-	for last := int64(-1); ; {
+	for {
 		select {
-		case now = <-begun:
-			at(0, now.version.Size)
+		case b := <-begun: // before the file loses what it held
+			now.Name, now.Bytes, now.Kept = b.name, 0, 0
+			version(b.version)
+			tell()
 		case <-tick.C:
-			if _, have, size := m.Now(); have != last {
-				last = have
-				at(have, size)
+			if _, have, _ := m.Now(); have != now.Bytes && have > 0 {
+				now.Bytes = have
+				tell()
+			}
+		case <-due.C:
+			if have := now.Bytes; o.File.Sync() == nil { // what was told of has been written
+				now.Kept = have
 			}
 		case <-wanted:
 			wanted = nil
 			stop()
-		case err := <-ended:
-			now.version = h.Version
-			at(h.Have, h.Size)
-			_ = o.Tell(end(err))
+		case e := <-ended:
+			if e.name != "" {
+				now.Name = e.name
+			}
+			version(h.Version)
+			if now.Bytes = h.Have; o.File.Sync() == nil {
+				now.Kept = h.Have
+			}
+			tell()
+			_ = o.Tell(end(e.err))
 			return
 		}
 	}

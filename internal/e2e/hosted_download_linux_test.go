@@ -69,7 +69,7 @@ func TestHostedDownload(t *testing.T) {
 	for _, key := range []string{"validator", "size", "place"} {
 		line[key] = at[key]
 	}
-	line["have"] = at["bytes"]
+	line["have"] = at["kept"]
 	p.Say(`{"type":"fetch","id":2}`)
 	until("done", func(float64) {})
 	r.isObject(r.read(file.Name()), o)

@@ -73,10 +73,10 @@ func (h *held) have() (int64, *version) {
 // begin implements output.
 func (h *held) begin(v version) error {
 	h.Have, h.Version = 0, Version{v.validator, v.size, v.place}
+	h.tell() // before what it held is gone
 	if err := h.File.Truncate(0); err != nil {
 		return fileError(err, "the file")
 	}
-	h.tell()
 	return nil
 }
 

@@ -326,7 +326,6 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// FuzzMessages: no line of a host panics, or makes links that are none.
 func TestOrders(t *testing.T) {
 	file, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
@@ -433,6 +432,7 @@ func TestOrderWithoutAFile(t *testing.T) {
 	}
 }
 
+// FuzzMessages: no line of a host panics, or makes links that are none.
 func FuzzMessages(f *testing.F) {
 	for _, s := range []string{hosttest.Hello, oneLine(two), `{"type":"resolved","id":1,"addrs":["1.2.3.4"]}`, `{"type":"battery","battery":{}}`, `{"type":"battery","battery":null}`} {
 		f.Add([]byte(s))

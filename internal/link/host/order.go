@@ -99,7 +99,6 @@ func readOrder(c *net.UnixConn) (line []byte, file *os.File, err error) {
 				_ = unix.Close(fd)
 				continue
 			}
-			unix.CloseOnExec(fd)
 			file = os.NewFile(uintptr(fd), "the app's file")
 		}
 		line = append(line, b[:n]...)

@@ -28,8 +28,12 @@ class Daemon {
     private final Handler handler;
     private final Listener listener;
     private final LookupPools lookups = new LookupPools();
+
+    /** What ends the daemon before this one, which may still have the port; null = there was none. Of the main thread. */
+    private static Thread ending;
     private Closeable server;
     private DaemonProcess process;
+    private Thread beginning;
 
     Daemon(Context context, NetworkHost networks, Handler handler, Listener listener) {
         this.context = context;
@@ -42,7 +46,28 @@ class Daemon {
         File socket = new File(context.getFilesDir(), "host.sock");
         server = openHost(socket);
         process = new DaemonProcess(command(socket), environment(), context.getFilesDir(), new File(context.getCacheDir(), "log"), new Posting());
-        process.start();
+        final Thread before = ending;
+        beginning =
+                new Thread("begin") {
+                    @Override
+                    public void run() {
+                        if (await(before)) {
+                            process.start();
+                        }
+                    }
+                };
+        beginning.start();
+    }
+
+    private static boolean await(Thread t) {
+        try {
+            if (t != null) {
+                t.join();
+            }
+            return true;
+        } catch (InterruptedException e) { // nobody does that
+            return false;
+        }
     }
 
     /** Listens for the daemon. Tests have no such sockets. */
@@ -76,21 +101,24 @@ class Daemon {
 
     /** Ends it, away from the caller's thread. Session null = there is none. */
     void stop(final HostSession session) {
-        new Thread("end") {
-            @Override
-            public void run() {
-                if (session != null) {
-                    session.stop();
-                }
-                try {
-                    process.stop(PATIENCE_MILLIS);
-                    server.close();
-                } catch (InterruptedException | IOException e) {
-                    Log.w(TAG, "the daemon may still run", e);
-                }
-                lookups.close();
-            }
-        }.start();
+        ending =
+                new Thread("end") {
+                    @Override
+                    public void run() {
+                        if (session != null) {
+                            session.stop();
+                        }
+                        await(beginning);
+                        try {
+                            process.stop(PATIENCE_MILLIS);
+                            server.close();
+                        } catch (InterruptedException | IOException e) {
+                            Log.w(TAG, "the daemon may still run", e);
+                        }
+                        lookups.close();
+                    }
+                };
+        ending.start();
     }
 
     private final class Posting implements DaemonProcess.Listener {

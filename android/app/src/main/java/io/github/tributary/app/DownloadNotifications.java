@@ -24,6 +24,7 @@ final class DownloadNotifications implements Downloads.Listener {
     private static final class Shown {
         long at;
         DownloadState.Phase phase;
+        boolean running;
     }
 
     private final Context context;
@@ -52,13 +53,18 @@ final class DownloadNotifications implements Downloads.Listener {
         }
         final DownloadState s = e.state();
         long now = SystemClock.elapsedRealtime();
-        long between = BETWEEN_MILLIS * Math.max(1, shown.size() / 2);
+        int running = 0;
+        for (Shown other : shown.values()) {
+            running += other.running ? 1 : 0;
+        }
+        long between = BETWEEN_MILLIS * Math.max(1, running / 2);
         if (s.phase == last.phase && now - last.at < between) {
             return;
         }
         last.at = now;
         boolean step = s.phase != last.phase;
         last.phase = s.phase;
+        last.running = s.active();
         manager.notify(e.id, notification(e));
         if (step && !s.active()) { // nothing follows that could make up for one that was dropped
             main.postDelayed(

@@ -218,14 +218,19 @@ class Downloads {
         }
         e.removed = true;
         entries.remove(e.id);
-        if (e.job != null) {
-            e.job.giveUp();
-        } else if (e.state.phase != DownloadState.Phase.DONE && !e.state.place.isEmpty()) {
+        if (e.job == null || !e.job.giveUp()) {
+            delete(e);
+        }
+        changed(e, e.state);
+    }
+
+    /** Deletes the file of a download for which no job works. */
+    private void delete(Entry e) {
+        if (e.state.phase != DownloadState.Phase.DONE && !e.state.place.isEmpty()) {
             DownloadJob last = job(e);
             last.giveUp();
             last.start();
         }
-        changed(e, e.state);
     }
 
     private void changed(Entry e, DownloadState s) {

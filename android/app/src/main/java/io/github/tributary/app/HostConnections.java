@@ -7,6 +7,7 @@ import io.github.tributary.core.HostSession;
 import io.github.tributary.core.LineWriter;
 import io.github.tributary.core.Status;
 import java.io.BufferedReader;
+import java.io.Closeable;
 import java.io.FileDescriptor;
 import java.io.IOException;
 import java.io.InputStream;
@@ -37,8 +38,16 @@ final class HostConnections implements HostServer.Handler {
     }
 
     @Override
-    public void events(LocalSocket s, InputStream in) throws IOException, JSONException {
-        try (LineWriter out = new LineWriter(s.getOutputStream(), s)) {
+    public void events(final LocalSocket s, InputStream in) throws IOException, JSONException {
+        Closeable both =
+                new Closeable() {
+                    @Override
+                    public void close() throws IOException {
+                        s.shutdownInput(); // close alone wakes no reader
+                        s.shutdownOutput();
+                    }
+                };
+        try (LineWriter out = new LineWriter(s.getOutputStream(), both)) {
             final HostSession session = new HostSession(out, networks, lookups, new Posting());
             session.begin();
             handler.post(
@@ -98,7 +107,6 @@ final class HostConnections implements HostServer.Handler {
                     public void hand(String line, FileDescriptor file) throws IOException {
                         s.setFileDescriptorsForSend(new FileDescriptor[] {file});
                         s.getOutputStream().write(line.getBytes("UTF-8")); // with the first byte goes the file
-                        s.setFileDescriptorsForSend(null);
                     }
 
                     @Override

@@ -150,6 +150,11 @@ final class HostServer implements Closeable {
 
     private static void close(LocalSocket s) {
         try {
+            s.shutdownInput(); // close alone wakes no reader
+        } catch (IOException e) {
+            // it has ended
+        }
+        try {
             s.close();
         } catch (IOException e) {
             // nothing more can be done

@@ -61,6 +61,7 @@ public class ProxyService extends Service {
     private boolean wanted; // mobile data, by the daemon
     private Status status; // null = the daemon has said nothing yet: it may not listen
     private long batteryAt;
+    private int lastStart;
     private String trouble = "";
 
     private final SharedPreferences.OnSharedPreferenceChangeListener changes =
@@ -151,21 +152,22 @@ public class ProxyService extends Service {
             settings.setRun(false);
         }
         boolean wanted = settings.run() || START.equals(action) || HOLD.equals(action);
+        lastStart = id;
         if (!foreground() || !wanted) {
-            stopSelf();
+            stopSelf(id);
             return START_NOT_STICKY;
         }
         if (daemon == null) {
             begin();
         }
         release();
-        return START_STICKY; // after a kill it comes back
+        return settings.run() ? START_STICKY : START_NOT_STICKY; // after a kill it comes back if the user wants that
     }
 
     /** Ends it unless the user has started it, or downloads need it. */
     private void release() {
         if (!settings.run() && !App.downloads(this).active()) {
-            stopSelf();
+            stopSelf(lastStart); // of no effect if another start is on its way
         }
     }
 
@@ -249,6 +251,7 @@ public class ProxyService extends Service {
     public void onDestroy() {
         if (running == this) {
             running = null;
+            App.fetches(this).session(null);
                 settings.forget(changes);
             App.downloads(this).forget(downloads);
             App.downloads(this).pauseAll();

@@ -7,6 +7,7 @@ import android.content.Intent;
 import android.content.pm.PackageManager;
 import android.net.ProxyInfo;
 import android.net.VpnService;
+import android.os.Handler;
 import android.os.ParcelFileDescriptor;
 import android.system.OsConstants;
 import android.util.Log;
@@ -75,10 +76,17 @@ public final class VpnBridge extends VpnService {
 
     /** Another VPN takes its place, or the user has ended it in the system's settings. */
     @Override
-    public void onRevoke() {
-        new Settings(this).setReach(Reach.BY_HAND);
-        end();
-        stopSelf();
+    public void onRevoke() { // on a thread of the system's
+        new Handler(getMainLooper())
+                .post(
+                        new Runnable() {
+                            @Override
+                            public void run() {
+                                new Settings(VpnBridge.this).setReach(Reach.BY_HAND);
+                                end();
+                                stopSelf();
+                            }
+                        });
     }
 
     @Override

@@ -17,6 +17,7 @@ public final class DownloadJob {
     private Fetcher.Fill fill; // that runs
     private boolean stopped;
     private boolean given;
+    private boolean over; // giveUp comes too late
 
     /** A job that begins a download, or goes on with it. */
     public DownloadJob(DownloadState from, Target.Files files, Fetcher fetcher, Listener listener) {
@@ -44,10 +45,14 @@ public final class DownloadJob {
         }
     }
 
-    /** Stops it and deletes its file, unless it is done. May be called before start, and must be followed by it then. */
-    public synchronized void giveUp() {
+    /**
+     * Stops it and deletes its file, unless it is done; false = it is over, and nothing is deleted. May be called before start,
+     * and must be followed by it then.
+     */
+    public synchronized boolean giveUp() {
         given = true;
         pause();
+        return !over;
     }
 
     private synchronized DownloadState state() {
@@ -60,17 +65,28 @@ public final class DownloadJob {
     }
 
     private void work() {
+        Target target = null;
         try {
-            Target target = target();
+            target = target();
             try (Target.Opened file = target.open()) {
                 fetch(target, file);
-            }
-            if (isGiven() && state().phase != DownloadState.Phase.DONE) {
-                target.delete();
             }
         } catch (IOException | InterruptedException e) {
             tell(state().in(DownloadState.Phase.FAILED, text(e)));
         }
+        if (endsGiven() && target != null) {
+            try {
+                target.delete();
+            } catch (IOException e) {
+                // nobody waits for it any more
+            }
+        }
+    }
+
+    /** Ends the job: true = its file is to be deleted. */
+    private synchronized boolean endsGiven() {
+        over = true;
+        return given && state.phase != DownloadState.Phase.DONE;
     }
 
     private Target target() throws IOException {
@@ -122,10 +138,6 @@ public final class DownloadJob {
                 fill = null;
             }
         }
-    }
-
-    private synchronized boolean isGiven() {
-        return given;
     }
 
     private synchronized void sleep(long millis) throws InterruptedException {

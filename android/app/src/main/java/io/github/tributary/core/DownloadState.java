@@ -30,38 +30,42 @@ public final class DownloadState {
 
     public final long bytes;
 
+    /** Of these, those that survive a dead battery: where it is gone on with. */
+    public final long kept;
+
     /** Why it waits or failed; "" otherwise. */
     public final String error;
 
     private DownloadState(
-            String url, String name, String place, Phase phase, Version version, long bytes, String error) {
+            String url, String name, String place, Phase phase, Version version, long bytes, long kept, String error) {
         this.url = url;
         this.name = name;
         this.place = place;
         this.phase = phase;
         this.version = version;
         this.bytes = bytes;
+        this.kept = kept;
         this.error = error;
     }
 
     /** A download that has not begun, nor a file. */
     public static DownloadState begin(String url) {
-        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, Version.NONE, 0, "");
+        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, Version.NONE, 0, 0, "");
     }
 
     /** The same with a file. */
     public DownloadState with(String place) {
-        return new DownloadState(url, name, place, phase, version, bytes, error);
+        return new DownloadState(url, name, place, phase, version, bytes, kept, error);
     }
 
     /** The same, as far as its fill is now. */
     public DownloadState at(Fetcher.Step s) {
-        return new DownloadState(url, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, error);
+        return new DownloadState(url, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, s.kept, error);
     }
 
     /** The same in another phase, for a reason or "". */
     public DownloadState in(Phase phase, String error) {
-        return new DownloadState(url, name, place, phase, version, bytes, error);
+        return new DownloadState(url, name, place, phase, version, bytes, kept, error);
     }
 
     /** How much there is; -1 = not known. */
@@ -85,6 +89,7 @@ public final class DownloadState {
                     .put("size", version.size)
                     .put("found", version.place)
                     .put("bytes", bytes)
+                    .put("kept", kept)
                     .put("error", error);
         } catch (JSONException e) {
             throw new IllegalStateException(e); // only for numbers that are none
@@ -107,6 +112,7 @@ public final class DownloadState {
                         phase,
                         new Version(o.optString("validator"), o.optLong("size", -1), o.optString("found")),
                         o.optLong("bytes"),
+                        o.optLong("kept"),
                         o.optString("error"));
         return s.active() ? s.in(Phase.PAUSED, "") : s;
     }

@@ -15,10 +15,14 @@ public interface Fetcher {
         /** That the file holds, from its beginning on. */
         public final long bytes;
 
-        public Step(String name, Version version, long bytes) {
+        /** Of these, those that survive a dead battery. */
+        public final long kept;
+
+        public Step(String name, Version version, long bytes, long kept) {
             this.name = name;
             this.version = version;
             this.bytes = bytes;
+            this.kept = kept;
         }
     }
 

@@ -103,6 +103,7 @@ public final class Fetches implements Fetcher {
 
         private synchronized boolean begin(Connection c) {
             connection = c;
+            notifyAll();
             return !stopped;
         }
 
@@ -111,7 +112,7 @@ public final class Fetches implements Fetcher {
             String type = m.getString("type");
             if (type.equals("at")) {
                 Version v = new Version(m.optString("validator"), m.optLong("size", -1), m.optString("place"));
-                listener.at(new Step(m.optString("name"), v, m.getLong("bytes")));
+                listener.at(new Step(m.optString("name"), v, m.getLong("bytes"), m.optLong("kept")));
                 return false;
             } else if (type.equals("done")) {
                 end(true, null);
@@ -139,31 +140,32 @@ public final class Fetches implements Fetcher {
 
         @Override
         public boolean await() throws Failed, InterruptedException {
-            long end = System.nanoTime() + PATIENCE_MILLIS * 1_000_000;
+            if (!comes() && take(id) != null) {
+                synchronized (this) {
+                    if (stopped) {
+                        return false;
+                    }
+                    throw new Failed("Tributary does not answer", true);
+                }
+            }
             synchronized (this) {
                 while (!ended) {
-                    long left = (end - System.nanoTime()) / 1_000_000;
-                    if (connection == null && (left <= 0 || stopped)) {
-                        break;
-                    }
-                    wait(connection == null ? left : 0);
+                    wait();
                 }
-                if (ended) {
-                    if (failure != null) {
-                        throw failure;
-                    }
-                    return done;
+                if (failure != null) {
+                    throw failure;
                 }
+                return done;
             }
-            if (take(id) == null) { // it came meanwhile
-                return await();
+        }
+
+        /** Waits for the daemon's connection; false = it has not come in time, or before it was stopped. */
+        private synchronized boolean comes() throws InterruptedException {
+            long end = System.nanoTime() + PATIENCE_MILLIS * 1_000_000;
+            for (long left = PATIENCE_MILLIS; connection == null && !stopped && left > 0; left = (end - System.nanoTime()) / 1_000_000) {
+                wait(left);
             }
-            synchronized (this) {
-                if (stopped) {
-                    return false;
-                }
-                throw new Failed("Tributary does not answer", true);
-            }
+            return connection != null;
         }
 
         @Override

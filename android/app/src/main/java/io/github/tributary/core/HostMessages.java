@@ -56,7 +56,7 @@ public final class HostMessages {
         JSONObject o = new JSONObject();
         put(o, "url", s.url);
         if (!s.version.validator.isEmpty()) {
-            put(o, "have", s.bytes);
+            put(o, "have", s.kept);
             put(o, "validator", s.version.validator);
             put(o, "size", s.version.size);
             put(o, "place", s.version.place);

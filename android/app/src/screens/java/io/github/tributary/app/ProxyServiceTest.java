@@ -315,7 +315,7 @@ public class ProxyServiceTest {
         Downloads downloads = App.downloads(service);
         Downloads.Entry e = downloads.add("https://example.com/a.iso");
         settings.setRun(false);
-        assertEquals(Service.START_STICKY, service.onStartCommand(new Intent("io.github.tributary.HOLD"), 0, 2));
+        assertEquals("nobody wants it after a kill", Service.START_NOT_STICKY, service.onStartCommand(new Intent("io.github.tributary.HOLD"), 0, 2));
         assertFalse("while a download runs", shadowOf(service).isStoppedBySelf());
         downloads.remove(e);
         assertTrue("held for nothing", shadowOf(service).isStoppedBySelf());
@@ -346,7 +346,8 @@ public class ProxyServiceTest {
         attach();
         App.fetches(service).fill(DownloadState.begin("https://example.com/a"), null, null);
         assertEquals("{\"type\":\"fetch\",\"id\":1}\n", lines.get(lines.size() - 1));
-        service.told.detached(session);
+        controller.destroy();
+        controller = Robolectric.buildService(Shell.class).create();
         assertThrows(Fetcher.Failed.class, () -> App.fetches(service).fill(DownloadState.begin("https://example.com/b"), null, null));
     }
 

@@ -8,6 +8,7 @@ import static org.robolectric.Shadows.shadowOf;
 import android.content.Intent;
 import android.net.ProxyInfo;
 import android.net.VpnService;
+import android.os.Looper;
 import io.github.tributary.core.Reach;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -57,6 +58,7 @@ public class VpnBridgeTest {
         assertTrue(shadowOf(bridge).isStoppedBySelf());
         settings.setReach(Reach.VPN);
         bridge.onRevoke();
+        shadowOf(Looper.getMainLooper()).idle();
         assertEquals(Reach.BY_HAND, settings.reach());
         bridge.onDestroy();
     }

@@ -134,6 +134,28 @@ public class DownloadJobTest {
     }
 
     @Test(timeout = 30_000)
+    public void whatFailsWhileItIsGivenUpIsDeleted() throws Exception {
+        daemon.half = true;
+        daemon.failure = new Fetcher.Failed("no", false);
+        Files.write(file.toPath(), new byte[5]);
+        DownloadJob job = job(fresh().with(file.getPath()));
+        daemon.whenAsked = () -> job.giveUp();
+        job.start();
+        until(DownloadState.Phase.FAILED);
+        assertTrue(files.deleted.await(20, TimeUnit.SECONDS));
+    }
+
+    @Test(timeout = 30_000)
+    public void whatIsOverSaysSo() throws Exception {
+        daemon.failure = new Fetcher.Failed("no", false);
+        DownloadJob job = begin(fresh());
+        until(DownloadState.Phase.FAILED);
+        while (job.giveUp()) {
+            Thread.yield(); // its last word comes before its end
+        }
+    }
+
+    @Test(timeout = 30_000)
     public void whatIsPausedCanBeGivenUp() throws Exception {
         Files.write(file.toPath(), new byte[5]);
         DownloadJob job = job(fresh().with(file.getPath()));
@@ -156,7 +178,7 @@ public class DownloadJobTest {
 
     @Test(timeout = 30_000)
     public void isKept() throws JSONException {
-        DownloadState s = fresh().at(new Fetcher.Step("n", new Version("\"v\"", 9, "p"), 3)).in(DownloadState.Phase.FAILED, "why");
+        DownloadState s = fresh().at(new Fetcher.Step("n", new Version("\"v\"", 9, "p"), 3, 2)).in(DownloadState.Phase.FAILED, "why");
         assertEquals(s.toJson().toString(), DownloadState.parse(s.toJson()).toJson().toString());
         assertEquals(DownloadState.Phase.PAUSED, DownloadState.parse(s.toJson().put("phase", "OF_LATER")).phase);
     }

@@ -18,11 +18,13 @@ public final class FakeFetcher implements Fetcher {
     /** Fills stop at the middle, and there fail, or wait to be stopped. */
     public volatile boolean half;
 
+    public volatile Runnable whenAsked = () -> {};
     public volatile String name = "c.zip";
 
     @Override
     public Fill fill(DownloadState from, FileDescriptor file, Listener listener) throws Failed {
-        asked.add(from.bytes);
+        asked.add(from.kept);
+        whenAsked.run();
         return new Half(from, file, listener);
     }
 
@@ -44,11 +46,11 @@ public final class FakeFetcher implements Fetcher {
             try {
                 @SuppressWarnings("resource") // the file stays open
                 FileOutputStream out = new FileOutputStream(file);
-                out.getChannel().write(java.nio.ByteBuffer.wrap(CONTENT.getBytes("UTF-8"), (int) from.bytes, end - (int) from.bytes), from.bytes);
+                out.getChannel().write(java.nio.ByteBuffer.wrap(CONTENT.getBytes("UTF-8"), (int) from.kept, end - (int) from.kept), from.kept);
             } catch (IOException e) {
                 throw new Failed(e.toString(), false);
             }
-            listener.at(new Step(name, new Version("\"v\"", 10, "where"), end));
+            listener.at(new Step(name, new Version("\"v\"", 10, "where"), end, end));
             if (failure != null) {
                 throw failure;
             }

@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/link/host"
+	"github.com/tributary-http/tributary/internal/link/host/hosttest"
+	"github.com/tributary-http/tributary/internal/origin/origintest"
+)
+
+// TestOrders fills a host's file, stops in the middle, and goes on.
+func TestOrders(t *testing.T) {
+	const size = 8 << 20
+	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(8<<20))
+	r := newRig(t, s, settings(), "wifi", "lte")
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	fd := int(file.Fd())
+	line := map[string]any{"url": s.URL()}
+	app := &hosttest.App{Order: func(uint64) (string, int) {
+		b, err := json.Marshal(line)
+		if err != nil {
+			t.Error(err)
+		}
+		return string(b), fd
+	}}
+	app.Listen(t, filepath.Join(t.TempDir(), "s"))
+	h, err := host.Dial(t.Context(), app.Path, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	d := &Daemon{outward: r.d.outward, hosted: &hosted{host: h}}
+	ctx, stop := context.WithCancel(t.Context())
+	filled := make(chan struct{})
+	go func() { defer close(filled); d.fillOrders(ctx) }()
+	defer func() { stop(); <-filled }()
+
+	// fill returns the last word before the end, and the end.
+	fill := func(id uint64, from map[string]any, step func(at map[string]any)) (at, end map[string]any) {
+		t.Helper()
+		line = map[string]any{"url": s.URL()}
+		if from != nil {
+			line["have"], line["validator"], line["size"], line["place"] = from["kept"], from["validator"], from["size"], from["place"]
+		}
+		app.Say(`{"type":"fetch","id":%d}`, id)
+		for {
+			select {
+			case m := <-app.Steps:
+				if m["type"] != "at" {
+					return at, m
+				}
+				at = m
+				step(at)
+			case <-time.After(limit):
+				t.Fatalf("no word of order %d, the last is %v", id, at)
+			}
+		}
+	}
+
+	half, end := fill(1, nil, func(at map[string]any) {
+		if at["bytes"].(float64) > size/4 {
+			app.StopOrder(1)
+		}
+	})
+	if end["type"] != "stopped" || half["bytes"] != half["kept"] || half["kept"].(float64) < size/4 || half["name"] != "object" {
+		t.Fatalf("stopped at %v: %v", half, end)
+	}
+	last, end := fill(2, half, func(at map[string]any) {
+		if at["size"] != float64(size) || at["kept"].(float64) < half["kept"].(float64) {
+			t.Errorf("what was known is forgotten: %v", at)
+		}
+	})
+	if end["type"] != "done" || last["bytes"] != float64(size) {
+		t.Errorf("%v, %v", last, end)
+	}
+	b, err := os.ReadFile(file.Name())
+	if err != nil || int64(len(b)) != size || s.Object().Mismatch(b, 0) >= 0 {
+		t.Errorf("%d bytes, the first wrong one is %d, %v", len(b), s.Object().Mismatch(b, 0), err)
+	}
+}
