@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -79,6 +80,7 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 			MonthlyLeft: d.left(l.Name),
 		})
 	}
+	s.Links = d.withSpent(s.Links)
 	for _, t := range e.Transfers {
 		x := control.Transfer{
 			ID: t.ID, Size: t.Size, Head: t.Head, Held: t.Held, Window: t.Window, Seconds: now.Sub(t.Started).Seconds(),
@@ -91,4 +93,24 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	}
 	slices.SortFunc(s.Transfers, func(a, b control.Transfer) int { return cmp.Compare(a.ID, b.ID) })
 	return s
+}
+
+// withSpent tells why links are not used that have nothing left this month; the engine may not know them.
+func (d *Daemon) withSpent(links []control.Link) []control.Link {
+	accounts := d.accounts.Load()
+	if accounts == nil {
+		return links
+	}
+	for _, name := range slices.Sorted(maps.Keys(*accounts)) {
+		left := d.left(name)
+		if left == nil || *left > 0 {
+			continue
+		}
+		i := slices.IndexFunc(links, func(l control.Link) bool { return l.Name == name })
+		if i < 0 {
+			i, links = len(links), append(links, control.Link{Name: name, MonthlyLeft: left})
+		}
+		links[i].State, links[i].Reason = "down", "its data for this month is spent"
+	}
+	return links
 }

@@ -68,6 +68,23 @@ func TestMonthlyLimit(t *testing.T) {
 	if !strings.Contains(r.proxy.Said(), "in a month is spent") {
 		t.Error("nobody was told")
 	}
+	var status struct {
+		Links []struct {
+			Name, State, Reason string
+			Left                int64 `json:"monthly_left_bytes"`
+		}
+	}
+	out := r.ok(r.client(r.options.Binary, "status", "--json", "--control", r.lab.Dir+"/tributary/control.sock"))
+	if err := json.Unmarshal(out.body, &status); err != nil {
+		t.Fatal(err)
+	}
+	told := false
+	for _, l := range status.Links {
+		told = told || l.Name == lte && l.State == "down" && strings.Contains(l.Reason, "spent") && l.Left == 0
+	}
+	if !told {
+		t.Errorf("the status does not say so: %s", out.body)
+	}
 	r.download(r.nginx.NamedURL(o), o)
 	r.settle()
 	if _, again := r.carried(lte); again-n > 10_000 {

@@ -24,6 +24,7 @@ import io.github.tributary.core.Announcer;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.HostSession;
+import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Reach;
 import java.io.Closeable;
@@ -65,7 +66,7 @@ public class ProxyServiceTest {
                 @Override
                 List<String> command(File socket) {
                     command = super.command(socket);
-                    return Arrays.asList("/bin/sh", "-c", "touch started; while [ ! -e die ]; do sleep 0.02; done; rm die; exit 7");
+                    return Arrays.asList("/bin/sh", "-c", "touch started; while [ ! -e die ]; do kill -0 $PPID || exit; sleep 0.02; done; rm die; exit 7");
                 }
             };
         }
@@ -223,6 +224,23 @@ public class ProxyServiceTest {
         assertTrue(more, more.contains("Wi-Fi: 2.00 MB/s, 9.00 MB\nMobile data: 1.00 MB/s, 3.00 MB, 5.00 MB left this month\n12.00 MB in all"));
         heard("{\"type\":\"status\",\"status\":{\"links\":[],\"transfers\":[]}}");
         assertEquals(idle, shown());
+    }
+
+    @Test
+    public void theSpentLimitIsShown() throws Exception {
+        settings.setMode(MobilePolicy.Mode.MOBILE_HELPS);
+        settings.setConsent(true);
+        attach();
+        bothNetworks();
+        heard(
+                "{\"type\":\"status\",\"status\":{\"links\":[{\"name\":\"wlan0\",\"state\":\"up\"},"
+                        + "{\"name\":\"rmnet0\",\"state\":\"down\",\"reason\":\"its data for this month is spent\",\"bytes\":3000000,\"monthly_left_bytes\":0}],"
+                        + "\"transfers\":[{}]}}");
+        String more = notification().extras.getCharSequence(Notification.EXTRA_BIG_TEXT).toString();
+        assertTrue(more, more.contains("3.00 MB, 0 B left this month"));
+        List<LinkRow> rows = ProxyService.links(service);
+        assertEquals("Mobile data (rmnet0): down, 3.00 MB so far, 0 B left this month (its data for this month is spent)", Texts.link(service, rows.get(1)));
+        assertEquals("Wi-Fi (wlan0): in use, 0 B so far", Texts.link(service, rows.get(0)));
     }
 
     private String systemProxy() {
