@@ -384,10 +384,13 @@ func TestNames(t *testing.T) {
 		}
 		for range 2 {
 			for _, tt := range [][3]string{
-				{"ip", "dual.test", "[2001:db8::1 192.0.2.1] <nil>"}, {"ip4", "DUAL.test.", "[192.0.2.1] <nil>"},
-				{"ip6", "dual.test", "[2001:db8::1] <nil>"}, {"ip", "four.test", "[192.0.2.1] <nil>"},
+				{"ip", "dual.test", "[2001:db8::1 192.0.2.1] <nil>"},
+				{"ip4", "DUAL.test.", "[192.0.2.1] <nil>"},
+				{"ip6", "dual.test", "[2001:db8::1] <nil>"},
+				{"ip", "four.test", "[192.0.2.1] <nil>"},
 				{"ip6", "four.test", "[] lookup four.test: no such host"},
-				{"ip", "gone.test", "[] lookup gone.test: no such host"}, {"ip", "bad.test", "[] it rains"},
+				{"ip", "gone.test", "[] lookup gone.test: no such host"},
+				{"ip", "bad.test", "[] it rains"},
 			} {
 				if got := look(tt[0], tt[1]); got != tt[2] {
 					t.Errorf("%s of %s: %s; want %s", tt[0], tt[1], got, tt[2])

@@ -14,6 +14,7 @@ fi
 
 fail() {
 	echo "FAIL ($shell): $*" >&2
+	pgrep -af tributary.arm64 >&2 || true
 	[ ! -e "$root/data/adb/tributary/log" ] || sed 's/^/   log: /' "$root/data/adb/tributary/log" >&2
 	exit 1
 }
@@ -116,7 +117,7 @@ for shell in dash ash mksh; do
 	grep -q '# mine' "$data/config.toml" || fail "an update loses the configuration"
 
 	mv "$root/$module/bin/tributary" "$root/$module/bin/tributary.arm64"
-	printf '#!/bin/busybox sh\n# Signals to preempt, which qemu-user loses at times.\nexport GODEBUG=asyncpreemptoff=1\nexec /bin/qemu %s/bin/tributary.arm64 "$@"\n' $module >"$root/$module/bin/tributary"
+	printf '#!/bin/busybox sh\n# qemu-user at times hangs in a fork beside other threads.\nexport GODEBUG=asyncpreemptoff=1 GOMAXPROCS=1\nexec /bin/qemu %s/bin/tributary.arm64 "$@"\n' $module >"$root/$module/bin/tributary"
 	chmod 0755 "$root/$module/bin/tributary"
 	echo com.example.b >>"$data/deny.txt"
 
