@@ -48,7 +48,7 @@ try screens-test app/App.java 'proxy.end();' ''
 try screens-test app/ProxyService.java '        status = null;
         wanted = false;' '        wanted = false;'
 try screens-test app/ProxyService.java 'announcer.update(false, false, settings.reach());' ''
-try screens-test app/ProxyService.java 'return START_STICKY;' 'return START_NOT_STICKY;'
+try screens-test app/ProxyService.java 'settings.run() ? START_STICKY : START_NOT_STICKY' 'START_NOT_STICKY'
 try screens-test app/MobileChoice.java 'settings.policy().consent' 'true'
 try screens-test app/ShareActivity.java 'boolean opened = ' 'boolean opened = false && '
 try screens-test app/BootReceiver.java 'if (settings.onBoot())' 'if (true)'
