@@ -29,6 +29,7 @@ import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Reach;
 import java.io.Closeable;
 import java.io.File;
+import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -61,6 +62,16 @@ public class ProxyServiceTest {
                 @Override
                 Closeable openHost(File socket) {
                     return () -> {};
+                }
+
+                @Override
+                void stop(HostSession session) {
+                    try {
+                        new File(getFilesDir(), "die").createNewFile(); // as a daemon does that is told to stop
+                    } catch (IOException e) {
+                        throw new IllegalStateException(e);
+                    }
+                    super.stop(session);
                 }
 
                 @Override
