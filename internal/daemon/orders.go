@@ -118,7 +118,7 @@ func (d *Daemon) fill(ctx context.Context, o *host.Order) {
 				now.Name = e.name
 			}
 			version(h.Version)
-			if now.Bytes = h.Have; o.File.Sync() == nil {
+			if now.Bytes = h.Have; e.err == nil || o.File.Sync() == nil { // what is whole has been synced
 				now.Kept = h.Have
 			}
 			tell()

@@ -85,14 +85,19 @@ type Result struct {
 
 // Get downloads the object at url. The meter shows the progress; it must be new. An error is an *Error.
 func (g *Getter) Get(ctx context.Context, url string, m *Meter) (Result, error) {
-	began, before := time.Now(), g.Engine.Status().Links
 	d := &download{Getter: g, ctx: ctx, meter: m}
-	err := d.run(url)
-	if err != nil && ctx.Err() != nil {
+	return d.measured(func() error { return d.run(url) })
+}
+
+// measured runs a download and tells what became of it, how long it took and what each link did.
+func (d *download) measured(run func() error) (Result, error) {
+	began, before := time.Now(), d.Engine.Status().Links
+	err := run()
+	if err != nil && d.ctx.Err() != nil {
 		err = canceled(err)
 	}
 	d.result.Took = time.Since(began)
-	d.result.Links = shares(before, g.Engine.Status().Links)
+	d.result.Links = shares(before, d.Engine.Status().Links)
 	return d.result, err
 }
 

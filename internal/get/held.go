@@ -3,7 +3,6 @@ package get
 import (
 	"context"
 	"os"
-	"time"
 )
 
 // Held is a file that another program has opened, named and keeps: that of an app whose downloads this program does. What
@@ -25,22 +24,17 @@ type Version struct {
 // time the file begins anew, by the goroutine of Fill. The result's File is what the server calls the object, "" if it was
 // not asked. The meter must be new. When Fill returns, error or not, h tells what the file holds. An error is an *Error.
 func (g *Getter) Fill(ctx context.Context, url string, h *Held, m *Meter, began func(name string, v Version)) (Result, error) {
-	start, before := time.Now(), g.Engine.Status().Links
 	d := &download{Getter: g, ctx: ctx, meter: m, nameless: true}
 	out := &held{Held: h, download: d, began: began}
-	err := out.check()
-	if err == nil {
-		d.asked, err = parseLocation(url)
-	}
-	if err == nil {
-		err = d.fetch(out)
-	}
-	if err != nil && ctx.Err() != nil {
-		err = canceled(err)
-	}
-	d.result.Took = time.Since(start)
-	d.result.Links = shares(before, g.Engine.Status().Links)
-	return d.result, err
+	return d.measured(func() (err error) {
+		if err = out.check(); err != nil {
+			return err
+		}
+		if d.asked, err = parseLocation(url); err != nil {
+			return err
+		}
+		return d.fetch(out)
+	})
 }
 
 // held is the output for a Held.

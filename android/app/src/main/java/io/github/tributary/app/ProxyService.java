@@ -252,7 +252,7 @@ public class ProxyService extends Service {
         if (running == this) {
             running = null;
             App.fetches(this).session(null);
-                settings.forget(changes);
+            settings.forget(changes);
             App.downloads(this).forget(downloads);
             App.downloads(this).pauseAll();
             awake.release();

@@ -25,8 +25,7 @@ public final class LookupPools implements HostSession.Lookups {
         ThreadPoolExecutor p = pools.get(handle);
         if (p == null) {
             if (pools.size() >= NETWORKS) { // of those that are gone
-                close();
-                closed = false;
+                endAll();
             }
             p = new ThreadPoolExecutor(THREADS, THREADS, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<Runnable>(WAITING));
             p.allowCoreThreadTimeOut(true);
@@ -38,6 +37,10 @@ public final class LookupPools implements HostSession.Lookups {
     /** Ends all, and takes no more. */
     public synchronized void close() {
         closed = true;
+        endAll();
+    }
+
+    private void endAll() {
         for (ThreadPoolExecutor p : pools.values()) {
             p.shutdownNow();
         }
