@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net"
@@ -37,6 +38,7 @@ type dialFunc = func(ctx context.Context, l link.Link, network, addr string) (ne
 type Daemon struct {
 	*outward
 	version string
+	roots   *x509.CertPool // that https origins are verified against; nil = the system's
 	reloads Reloads
 	tally   tally
 	plain   *origin.Plain
@@ -91,7 +93,7 @@ func (d *Daemon) build(dial dialFunc, version string) error {
 	if d.hosted != nil {
 		see = append(see, d.hosted)
 	}
-	if err := d.connect(dial, nil, d.linkDown, see...); err != nil {
+	if err := d.connect(dial, d.roots, d.linkDown, see...); err != nil {
 		return err
 	}
 	users, err := d.cfg.Users(os.Getuid())
@@ -102,7 +104,7 @@ func (d *Daemon) build(dial dialFunc, version string) error {
 	if d.hosted != nil && users == nil {
 		owner = nil // Android does not tell apps of each other's sockets: no need to ask
 	}
-	d.plain = origin.NewPlain(dial, d.engine.Ranked, nil)
+	d.plain = origin.NewPlain(dial, d.engine.Ranked, d.roots)
 	d.proxy = proxy.New(proxy.Config{
 		Getter: d.engine, Plain: d.plain, Policy: policy.Policy{}, Self: d.own.has, Observer: observers{d.metrics, &d.tally}, Log: d.log,
 		Owner: owner, Users: users, TunnelPorts: d.cfg.ConnectPorts,

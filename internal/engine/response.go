@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,12 +27,15 @@ type plan struct {
 	warm    bool          // another link may be of use
 }
 
+// conditions are the fields that make a request conditional (RFC 9110 section 13.1), If-Range apart.
+var conditions = []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since"}
+
 // newPlan reads the client's request. threshold is also the size of the first range: an object that fits is complete with
 // one request, and a larger one has time to connect the other links.
 func newPlan(req *Request, ranged bool, threshold int64) plan {
 	p := plan{window: segment.Range{End: transfer.Unknown}, warm: true}
 	p.header = clone(req.Header, "Range", "If-Range")
-	p.joined = clone(p.header, "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since")
+	p.joined = clone(p.header, conditions...)
 	p.ifRange = req.Header.Get("If-Range")
 	if field := req.Header.Get("Range"); field != "" {
 		p.asked = true
@@ -149,10 +153,22 @@ func (r *run) judge(reply *Reply, err error) (reason string, again bool) {
 			return "small", false
 		}
 		return "", false
-	case ours && (reply.StatusCode == http.StatusRequestedRangeNotSatisfiable || reply.StatusCode >= 400):
-		return "status", true
 	}
-	return "status", false
+	return "status", ours && dueToRange(reply.StatusCode, r.plan.header)
+}
+
+// dueToRange reports whether our own Range field may be why an origin answers with this status: it cannot serve the range,
+// refuses such requests or fails at them. All other statuses would have come without it, and asking twice would count a
+// wrong password twice and press an origin that is busy.
+func dueToRange(status int, h http.Header) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusRequestedRangeNotSatisfiable, http.StatusInternalServerError,
+		http.StatusNotImplemented:
+		return true
+	case http.StatusNotModified, http.StatusPreconditionFailed: // without a condition of the client
+		return !slices.ContainsFunc(conditions, func(name string) bool { return len(h[name]) > 0 })
+	}
+	return false
 }
 
 // response makes the head of a transfer's answer: that of the first answer, as the client would have seen it (R110).
@@ -193,7 +209,9 @@ func dropDigests(h http.Header) {
 func (r *run) handOver(e event, reason string) {
 	reply, l := e.reply, e.lane
 	out := &Response{Status: reply.StatusCode, Header: reply.Header, ContentLength: reply.ContentLength, ID: reply.ID, Trailer: reply.Trailer}
-	if reply.StatusCode == http.StatusPartialContent && !r.plan.asked {
+	// What our own range brought is the whole object, or judge would not have let it pass. A 206 that nobody asked for is
+	// what the client would have seen without the proxy (R76).
+	if reply.StatusCode == http.StatusPartialContent && r.plan.first > 0 && !r.plan.asked {
 		whole(out)
 	}
 	// The connection leaves the lane: both of its goroutines end without closing it.

@@ -91,10 +91,6 @@ func TestJudge(t *testing.T) {
 		{"R96 206 that was not asked for", "", true, reply(206, 5, small, big, nil), bad, "bad_range", true},
 		{"R77 200 to our range", "", true, reply(200, 0, big, big, nil), nil, "", false},
 		{"R77 200 to our range that is unfit", "", true, reply(200, 0, big, big, unfit), nil, "unfit", false},
-		{"R77 416 to our range", "", true, reply(416, 0, 0, -1, unfit), nil, "status", true},
-		{"R77 403 to our range", "", true, reply(403, 0, 0, -1, unfit), nil, "status", true},
-		{"R77 500 to our range", "", true, reply(500, 0, 0, -1, unfit), nil, "status", true},
-		{"R78 304 passes", "", true, reply(304, 0, 0, -1, unfit), nil, "status", false},
 		{"R117 302 passes", "", true, reply(302, 0, 0, -1, unfit), nil, "status", false},
 		{"R76 404 passes", "", false, reply(404, 0, 0, -1, unfit), nil, "status", false},
 		{"R79 416 to the client's range passes", "bytes=9-", true, reply(416, 0, 0, -1, unfit), nil, "status", false},
@@ -114,6 +110,35 @@ func TestJudge(t *testing.T) {
 			reason, again := r.judge(c.reply, c.err)
 			if reason != c.reason || again != c.again {
 				t.Errorf("%q, again %v; want %q, again %v", reason, again, c.reason, c.again)
+			}
+		})
+	}
+}
+
+// TestJudgeStatus: the GET is made again only where our range may be the reason for the status.
+func TestJudgeStatus(t *testing.T) {
+	again := map[int]bool{400: true, 403: true, 416: true, 500: true, 501: true, 304: true, 412: true}
+	for _, condition := range []string{"", "If-None-Match", "If-Match", "If-Modified-Since", "If-Unmodified-Since"} {
+		t.Run("R77 R117 condition "+condition, func(t *testing.T) {
+			for status := 204; status < 600; status++ {
+				if status == http.StatusPartialContent {
+					continue
+				}
+				h := http.Header{}
+				want := again[status]
+				if condition != "" {
+					h.Set(condition, "x")
+					want = want && status != 304 && status != 412
+				}
+				r := &run{e: &Engine{cfg: Config{Threshold: small}}, plan: newPlan(&Request{Header: h}, true, small)}
+				reply := &Reply{Response: &http.Response{StatusCode: status}, ID: Identity{Total: -1}, Splice: errors.New("status")}
+				if reason, got := r.judge(reply, nil); reason != "status" || got != want {
+					t.Errorf("%d: %q, again %v; want %v", status, reason, got, want)
+				}
+				r.plan = newPlan(&Request{Header: h}, false, small)
+				if _, got := r.judge(reply, nil); got {
+					t.Errorf("%d: the client's own GET is made again", status)
+				}
 			}
 		})
 	}

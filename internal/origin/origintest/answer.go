@@ -30,11 +30,12 @@ type Exchange struct {
 	*Request
 	Object Object // version served to this request
 
-	IgnoreRange   bool  // 200 to a range request
-	IgnoreIfRange bool  // 206 whatever If-Range says
-	MaxRange      int64 // a 206 covers at most so many bytes; 0 = no bound
-	ShiftStart    int64 // added to the start of the range really sent and told
-	ShiftEnd      int64 // added to its end
+	IgnoreRange   bool          // 200 to a range request
+	Always        segment.Range // if not zero: 206 of this range to every request
+	IgnoreIfRange bool          // 206 whatever If-Range says
+	MaxRange      int64         // a 206 covers at most so many bytes; 0 = no bound
+	ShiftStart    int64         // added to the start of the range really sent and told
+	ShiftEnd      int64         // added to its end
 
 	Status  int               // 0 = what the request deserves; else an answer with Content for its body
 	Content string            // body of an answer with Status
@@ -61,7 +62,9 @@ type Exchange struct {
 
 // plan is a finished answer.
 type plan struct {
-	head []byte
+	status int
+	header http.Header
+	head   []byte // of HTTP/1.1
 	// The body: literal bytes, or those of the object.
 	literal []byte
 	from    int64
@@ -113,6 +116,7 @@ func (x *Exchange) answer() plan {
 	if proto == "" {
 		proto = "HTTP/1.1"
 	}
+	p.status, p.header = status, h
 	p.head = appendHead(x.Interim, proto, status, h)
 	return p
 }
@@ -140,6 +144,9 @@ func (x *Exchange) deserved(h http.Header, p *plan) int {
 		}
 	}
 	spec, ok := byterange.ParseRange(x.Range)
+	if x.Always != (segment.Range{}) {
+		spec, ok = byterange.Spec{First: x.Always.Start, End: x.Always.End}, true
+	}
 	if !ok || x.IgnoreRange {
 		return http.StatusOK
 	}
@@ -152,7 +159,7 @@ func (x *Exchange) deserved(h http.Header, p *plan) int {
 	if x.MaxRange > 0 {
 		r.End = min(r.End, r.Start+x.MaxRange)
 	}
-	r = segment.Range{Start: r.Start + x.ShiftStart, End: r.End + x.ShiftEnd}
+	r = segment.Range{Start: max(0, r.Start+x.ShiftStart), End: r.End + x.ShiftEnd}
 	h.Set("Content-Range", byterange.Content{Range: r, Total: o.Size}.String())
 	p.from, p.length = r.Start, r.Len()
 	return http.StatusPartialContent

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/origin/byterange"
+	"github.com/tributary-http/tributary/internal/segment"
 )
 
 // Fault changes the plan of an answer.
@@ -102,6 +103,11 @@ func IgnoresRange() Fault { return func(x *Exchange) { x.IgnoreRange = true } }
 
 // IgnoresIfRange answers 206 whatever If-Range says.
 func IgnoresIfRange() Fault { return func(x *Exchange) { x.IgnoreIfRange = true } }
+
+// Always206 answers every request, one without a Range too, with 206 and the bytes [start, end).
+func Always206(start, end int64) Fault {
+	return func(x *Exchange) { x.Always, x.IgnoreIfRange = segment.Range{Start: start, End: end}, true }
+}
 
 // CapsRanges answers at most n bytes of a range, which is legal.
 func CapsRanges(n int64) Fault { return func(x *Exchange) { x.MaxRange = n } }

@@ -167,32 +167,36 @@ func (c *serverConn) read() {
 		r.Node, r.Conn, r.Seq = c.node, c.number, seq
 		r.Pipelined = c.open.Add(1) > 1
 		r.Local, r.Remote = c.LocalAddr().String(), c.RemoteAddr().String()
-		s := c.s
-		s.mu.Lock()
-		s.requests = append(s.requests, r)
-		s.targets[r.Target]++
-		r.N, r.Nth = len(s.requests), s.targets[r.Target]
-		for i := range s.sent {
-			r.Sent += s.sent[i].Load()
-		}
-		s.mu.Unlock()
+		c.s.record(r)
 		select {
 		case c.in <- r:
-		case <-s.stop:
+		case <-c.s.stop:
 			return
 		}
 	}
 }
 
+// record numbers a request and remembers it.
+func (s *Server) record(r *Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r)
+	s.targets[r.Target]++
+	r.N, r.Nth = len(s.requests), s.targets[r.Target]
+	for i := range s.sent {
+		r.Sent += s.sent[i].Load()
+	}
+}
+
 func (c *serverConn) serve() {
 	for r := range c.in {
-		x := c.exchange(r)
+		x := c.s.exchange(r)
 		if x.Silent {
 			continue // it stays outstanding
 		}
 		if x.Swap {
 			next, ok := <-c.in
-			if !ok || !c.send(c.exchange(next)) {
+			if !ok || !c.send(c.s.exchange(next)) {
 				break
 			}
 		}
@@ -208,9 +212,10 @@ func (c *serverConn) serve() {
 	}
 }
 
-func (c *serverConn) exchange(r *Request) *Exchange {
-	x := &Exchange{Request: r, Object: c.s.object}
-	for _, f := range c.s.faults {
+// exchange plans the answer to a request.
+func (s *Server) exchange(r *Request) *Exchange {
+	x := &Exchange{Request: r, Object: s.object}
+	for _, f := range s.faults {
 		f(x)
 	}
 	return x

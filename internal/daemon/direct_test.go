@@ -1,0 +1,398 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	download "github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin/byterange"
+	"github.com/tributary-http/tributary/internal/origin/origintest"
+)
+
+// twin fetches the same thing directly, through the proxy and by the downloader of `tributary get`, over one link and over
+// two. Each case has an origin of its own by its name: what is remembered of one does not reach the next.
+type twin struct {
+	t      *testing.T
+	server *origintest.Server
+	secure *origintest.Secure
+	direct *http.Client
+	fronts map[int]*front // by number of links
+
+	faults sync.Map // case -> []origintest.Fault
+}
+
+// front is a running proxy and a running engine for downloads.
+type front struct {
+	proxy  string // "host:port"
+	engine *engine.Engine
+}
+
+// newTwin starts an origin of an object whose faults each case sets by plan.
+func newTwin(t *testing.T, o origintest.Object) *twin {
+	t.Helper()
+	w := &twin{t: t, fronts: map[int]*front{}}
+	w.server = origintest.New(t, o, func(x *origintest.Exchange) {
+		if all, ok := w.faults.Load(strings.TrimPrefix(x.Target, "/")); ok {
+			for _, f := range all.([]origintest.Fault) {
+				f(x)
+			}
+		}
+	})
+	w.secure = w.server.Secure()
+	tr := &http.Transport{
+		DisableCompression: true, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: w.secure.Roots, MinVersion: tls.VersionTLS12},
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, w.lead(0, addr))
+		},
+	}
+	t.Cleanup(tr.CloseIdleConnections)
+	w.direct = &http.Client{
+		Transport: tr, Timeout: limit,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	for _, n := range []int{1, 2} {
+		w.fronts[n] = w.newFront([]string{"wifi", "lte"}[:n])
+	}
+	return w
+}
+
+// lead returns where the connection to an address of a case leads over the n-th link.
+func (w *twin) lead(n int, addr string) string {
+	if strings.HasSuffix(addr, ":443") {
+		return w.secure.Addr(n)
+	}
+	return w.server.Addr(n)
+}
+
+func (w *twin) newFront(names []string) *front {
+	w.t.Helper()
+	dial := func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, w.lead(slices.Index(names, l.Name), addr))
+	}
+	f := &front{}
+	cfg, log, source := settings(), slog.New(slog.DiscardHandler), link.NewStatic(named(names...)...)
+	d := newDaemon(cfg, log, source)
+	d.roots = w.secure.Roots
+	if err := d.build(dial, "test"); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan net.Addr, 1), make(chan error, 1)
+	go func() { ended <- d.serve(ctx, func(a net.Addr) { ready <- a }) }()
+	f.proxy = (<-ready).String()
+	engines, fetched, done := make(chan *engine.Engine, 1), make(chan error, 1), make(chan struct{})
+	go func() {
+		fetched <- newFetch(cfg, log, source).fetch(context.Background(), dial, w.secure.Roots, func(_ context.Context, e *engine.Engine) error {
+			engines <- e
+			<-done
+			return nil
+		})
+	}()
+	f.engine = <-engines
+	w.t.Cleanup(func() {
+		cancel()
+		close(done)
+		within(w.t, "stop of a front", func() { <-ended; <-fetched })
+	})
+	return f
+}
+
+// plan sets what the origin does in a case, and returns the URL of its object over HTTP/1.1 or 2.
+func (w *twin) plan(name string, h2 bool, faults ...origintest.Fault) string {
+	w.faults.Store(name, faults)
+	if h2 {
+		return "https://" + name + ".secure.test/" + name
+	}
+	return "http://" + name + ".secure.test/" + name
+}
+
+// byProxy fetches through the proxy; https in absolute-form, so that the proxy divides that, too.
+func (f *front) byProxy(u string, h http.Header) seen {
+	c, err := net.Dial("tcp", f.proxy)
+	if err != nil {
+		return seen{err: err}
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(limit))
+	r := request(context.Background(), u, h)
+	if err := r.WriteProxy(c); err != nil {
+		return seen{err: err}
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), r)
+	if err != nil {
+		return seen{err: err}
+	}
+	defer resp.Body.Close()
+	s := seen{status: resp.StatusCode, header: resp.Header, length: resp.ContentLength}
+	s.body, s.err = io.ReadAll(resp.Body)
+	return s
+}
+
+// byGet downloads as `tributary get` does. What it leaves is a body with status 200, or an error and no file.
+func (f *front) byGet(t *testing.T, u string, h http.Header) seen {
+	t.Helper()
+	dir := t.TempDir()
+	h = maps.Clone(h)
+	if h == nil {
+		h = http.Header{}
+	}
+	g := download.Getter{Engine: f.engine, Options: download.Options{Dir: dir, Output: "file", Header: h}}
+	_, err := g.Get(context.Background(), u, download.NewMeter())
+	body, readErr := os.ReadFile(filepath.Join(dir, "file"))
+	switch {
+	case err != nil && readErr == nil:
+		t.Errorf("an error, %v, and a file of %d bytes", err, len(body))
+	case err == nil && readErr != nil:
+		t.Errorf("no error, and no file: %v", readErr)
+	case err != nil:
+		return seen{err: err}
+	}
+	return seen{status: http.StatusOK, length: int64(len(body)), body: body}
+}
+
+// resumed downloads the rest of an object of which the first bytes are there, as `tributary get --resume` does.
+func (f *front) resumed(t *testing.T, u string, h http.Header, o origintest.Object, have int64) seen {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Write(o.Bytes(0, have)); err != nil {
+		t.Fatal(err)
+	}
+	held := &download.Held{File: file, Version: download.Version{Validator: o.ETag, Size: o.Size, Place: place(u)}, Have: have}
+	g := download.Getter{Engine: f.engine, Options: download.Options{Header: maps.Clone(h)}}
+	if _, err := g.Fill(context.Background(), u, held, download.NewMeter(), nil); err != nil {
+		return seen{err: err}
+	}
+	body := make([]byte, held.Have)
+	if _, err := file.ReadAt(body, 0); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return seen{status: http.StatusOK, length: held.Have, body: body}
+}
+
+// place is where a URL of a case is, as a Held remembers it.
+func place(u string) string {
+	scheme, rest, _ := strings.Cut(u, "://")
+	host, path, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host + map[string]string{"http": ":80", "https": ":443"}[scheme] + "/" + path
+}
+
+// visible reports whether a client sees that it did not get what it asked for.
+func (s seen) visible() bool {
+	return s.err != nil || s.status >= 500 && strings.HasPrefix(s.header.Get("Proxy-Status"), "tributary; error=")
+}
+
+// mayDiffer are the fields that a proxy may change: framing, the connection, and digests of one message (RFC 9530
+// section 2). Accept-Ranges is added to what was asked for by range.
+var mayDiffer = []string{
+	"Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Accept-Ranges", "Content-Digest", "Content-Md5", "Date",
+}
+
+// difference says in what an answer differs from the one that a direct fetch brought, "" if in nothing that matters. An
+// origin may serve less of a range than it was asked for; then the proxy may bring more of it.
+func difference(o origintest.Object, direct, got seen) string {
+	complete := direct.whole() && got.status == http.StatusOK
+	if got.status != direct.status && !complete {
+		return fmt.Sprintf("status %d, not %d", got.status, direct.status)
+	}
+	if !bytes.Equal(got.body, direct.body) && !longer(o, direct, got) {
+		return fmt.Sprintf("other bytes: %d, not %d", len(got.body), len(direct.body))
+	}
+	names := slices.Collect(maps.Keys(direct.header))
+	names = slices.AppendSeq(names, maps.Keys(got.header))
+	for _, name := range names {
+		switch {
+		case slices.Contains(mayDiffer, name), name == "Content-Range" && (complete || len(got.body) > len(direct.body)):
+		case name == "Content-Type" && got.status == http.StatusNotModified: // net/http leaves it out
+		case !slices.Equal(direct.header[name], got.header[name]):
+			return fmt.Sprintf("%s: %q, not %q", name, got.header[name], direct.header[name])
+		}
+	}
+	if got.length >= 0 && got.length != int64(len(got.body)) && got.status != http.StatusNotModified {
+		return fmt.Sprintf("Content-Length %d of %d bytes", got.length, len(got.body))
+	}
+	return ""
+}
+
+// whole reports whether an answer with status 206 holds all of its object. Nobody asked for a part directly; asked by range it
+// is the right answer, which the proxy makes a 200.
+func (s seen) whole() bool {
+	c, err := byterange.ParseContentRange(s.header.Get("Content-Range"))
+	return s.status == http.StatusPartialContent && err == nil && c.Range.Start == 0 && c.Range.End == c.Total
+}
+
+// longer reports whether two answers are parts of the object with the same beginning, and got is the longer one.
+func longer(o origintest.Object, direct, got seen) bool {
+	a, errA := byterange.ParseContentRange(direct.header.Get("Content-Range"))
+	b, errB := byterange.ParseContentRange(got.header.Get("Content-Range"))
+	return errA == nil && errB == nil && a.Range.Start == b.Range.Start && a.Total == b.Total && b.Range.Len() == int64(len(got.body)) &&
+		len(got.body) > len(direct.body) && o.Mismatch(got.body, b.Range.Start) < 0
+}
+
+// wrongFile says what is wrong with a file that a download calls complete, "" if it is what a direct fetch brings as a
+// whole, or the object.
+func wrongFile(o origintest.Object, direct, got seen) string {
+	if (direct.status == http.StatusOK || direct.whole()) && bytes.Equal(got.body, direct.body) {
+		return ""
+	}
+	if int64(len(got.body)) == o.Size && o.Mismatch(got.body, 0) < 0 {
+		return ""
+	}
+	return fmt.Sprintf("a file of %d bytes, where a direct fetch brings %v", len(got.body), direct)
+}
+
+// partialAnswers are origins whose answers have to do with ranges, asked for or not.
+func partialAnswers(size int64) map[string][]origintest.Fault {
+	type f = origintest.Fault
+	all := map[string][]f{
+		"200": {origintest.NoRanges()}, "200 announces ranges": {origintest.IgnoresRange()}, "honest": {},
+		"206 of a middle":              {origintest.Always206(5000, 6000)},
+		"206 of the beginning":         {origintest.Always206(0, 1000)},
+		"206 of the end":               {origintest.Always206(size-1000, size)},
+		"206 of everything":            {origintest.Always206(0, size)},
+		"206 of a byte":                {origintest.Always206(0, 1)},
+		"206 of all but the last byte": {origintest.Always206(0, size-1)},
+		"206 of a middle, gzip":        {origintest.Always206(5000, 6000), origintest.Set("Content-Encoding", "gzip")},
+		"206 of everything, gzip":      {origintest.Always206(0, size), origintest.Set("Content-Encoding", "gzip")},
+		"gzip for who accepts it":      {origintest.Gzip()},
+		"206 of everything, weak":      {origintest.Always206(0, size), origintest.WeakETag()},
+		"206 of a middle, multipart":   {origintest.Always206(5000, 6000), origintest.Multipart()},
+		"206 without Content-Range":    {origintest.Always206(0, 1000), origintest.NoContentRange()},
+		"206 with nonsense":            {origintest.Always206(0, 1000), origintest.ContentRange("bytes x-y/z")},
+		"206 with two Content-Ranges":  {origintest.Always206(0, 1000), origintest.Add("Content-Range", fmt.Sprintf("bytes 0-999/%d", size))},
+		"206 of an unknown total":      {origintest.Always206(0, 1000), origintest.WrongTotal(-1)},
+		"206 of a small total":         {origintest.Always206(0, 1000), origintest.WrongTotal(1000)},
+		"206 of a large total":         {origintest.Always206(0, size), origintest.WrongTotal(size + 1)},
+		"206 that says 416":            {origintest.Always206(0, 1000), origintest.ContentRange(fmt.Sprintf("bytes */%d", size))},
+	}
+	ranged := func(r *origintest.Request) bool { return r.Range != "" }
+	for name, faults := range map[string][]f{
+		"wrong start":           {origintest.WrongStart(7)},
+		"earlier start":         {origintest.WrongStart(-7)},
+		"end beyond":            {origintest.EndsBeyond(1)},
+		"multipart":             {origintest.Multipart()},
+		"no Content-Range":      {origintest.NoContentRange()},
+		"unknown total":         {origintest.WrongTotal(-1)},
+		"wrong total":           {origintest.WrongTotal(size + 5)},
+		"caps ranges":           {origintest.CapsRanges(999)},
+		"no validator":          {origintest.NoValidator()},
+		"400":                   {origintest.Status(400)},
+		"403":                   {origintest.Status(403)},
+		"416":                   {origintest.Status(416)},
+		"500":                   {origintest.Status(500)},
+		"501":                   {origintest.Status(501)},
+		"304 without condition": {origintest.Status(304)},
+		"412 without condition": {origintest.Status(412)},
+	} {
+		all[name+" for ranges"] = []f{origintest.If(ranged, faults...)}
+	}
+	for _, code := range []int{204, 304, 401, 403, 404, 410, 412, 416, 429, 451, 503} {
+		all[fmt.Sprint(code, " always")] = []f{origintest.Status(code)}
+	}
+	return all
+}
+
+// TestSameAsDirect: whatever an origin makes of ranges, asked for or not, a client gets what it would have got without the
+// proxy, or an error that it sees; what `tributary get` calls a success is the whole object.
+func TestSameAsDirect(t *testing.T) {
+	const size = 3*threshold + 77
+	w := newTwin(t, origintest.Object{Size: size})
+	o := w.server.Object()
+	requests := map[string]http.Header{
+		"whole":      nil,
+		"a middle":   between(4000, 2*threshold+4000),
+		"up to end":  get("Range", "bytes=1000-"),
+		"everything": get("Range", "bytes=0-"),
+	}
+	var mu sync.Mutex
+	cells, errs := 0, map[string]int{}
+	n := 0
+	for answer, faults := range partialAnswers(size) {
+		for asked, fields := range requests {
+			for _, gzip := range []bool{false, true} {
+				for _, h2 := range []bool{false, true} {
+					n++
+					id := fmt.Sprintf("c%d", n)
+					t.Run(fmt.Sprintf("R76 R202 %s/%s/gzip=%v/h2=%v", answer, asked, gzip, h2), func(t *testing.T) {
+						t.Parallel()
+						h := fields.Clone()
+						if gzip {
+							if h == nil {
+								h = http.Header{}
+							}
+							h.Set("Accept-Encoding", "gzip")
+						}
+						count := func(how string, direct, got seen) {
+							mu.Lock()
+							defer mu.Unlock()
+							cells++
+							if got.visible() && !direct.visible() {
+								errs[answer+": "+how]++
+							}
+						}
+						for links, f := range w.fronts {
+							u := w.plan(fmt.Sprintf("%s-%d", id, links), h2, faults...)
+							direct := fetch(w.direct, u, h)
+							if direct.err != nil {
+								t.Fatalf("directly: %v", direct)
+							}
+							for _, time := range []string{"first", "again"} {
+								got := f.byProxy(u, h)
+								count("proxy", direct, got)
+								if d := difference(o, direct, got); d != "" && !got.visible() {
+									t.Errorf("proxy, %d links, %s: %s", links, time, d)
+								}
+							}
+							if asked != "whole" && asked != "up to end" {
+								continue
+							}
+							u = w.plan(fmt.Sprintf("%s-%d-get", id, links), h2, faults...)
+							plain := h.Clone()
+							plain.Del("Range")
+							direct = fetch(w.direct, u, plain)
+							for _, time := range []string{"first", "again"} {
+								var got seen
+								if asked == "whole" {
+									got = f.byGet(t, u, plain)
+								} else {
+									got = f.resumed(t, u, plain, o, 1000)
+								}
+								count("get", direct, got)
+								if d := wrongFile(o, direct, got); d != "" && !got.visible() {
+									t.Errorf("get, %s, %d links, %s: %s", asked, links, time, d)
+								}
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+	t.Cleanup(func() {
+		t.Logf("%d cells; visible errors where a direct fetch has none:", cells)
+		for _, name := range slices.Sorted(maps.Keys(errs)) {
+			t.Logf("  %3d %s", errs[name], name)
+		}
+	})
+}
