@@ -80,6 +80,16 @@ func aligned(n int64) Fault {
 	}
 }
 
+// sameTag serves other bytes under the same ETag and date, and what other faults change.
+func sameTag(more ...Fault) Fault {
+	return func(x *Exchange) {
+		x.Object.Seed += 0x5eed
+		for _, f := range more {
+			f(x)
+		}
+	}
+}
+
 var lies = []lie{
 	// An honest origin.
 	{name: "R76 R94 R95 R134 R138 honest", use: both, check: honest},
@@ -155,6 +165,15 @@ var lies = []lie{
 	{
 		name: "R204 other version on one link, If-Range ignored", faults: second(IgnoresIfRange(), NewVersion()),
 		use: alone,
+	},
+	{name: "R92 other bytes on one link, same tag, other date", faults: second(sameTag(Set("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT"))), use: alone},
+	{name: "R92 other bytes on one link, same tag, no date", faults: second(sameTag(Del("Last-Modified"))), use: alone},
+	{name: "R92 other bytes on one link, same tag, a date", faults: faults(OnNode(0, Del("Last-Modified")), OnNode(1, sameTag())), use: alone},
+	{name: "R92 other bytes on one link, same tag, other place", faults: second(sameTag(Set("Content-Location", "/other"))), use: alone},
+	{name: "R92 other bytes on one link, same tag, no type", faults: second(sameTag(Del("Content-Type"))), use: alone},
+	{
+		name:   "R92 other bytes in mid-transfer, same tag, no date any more",
+		faults: faults(AfterBytes(mid/10, sameTag(Del("Last-Modified")))), want: broken, offered: &expect{either, any2},
 	},
 	{name: "R92 smaller on one link", faults: second(Truncated(mid / 2)), use: alone},
 	{

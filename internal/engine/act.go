@@ -124,6 +124,7 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		err := r.lastErrs[a.Why]
 		if r.version != nil && a.Why.Blame() == transfer.Origin {
 			err = allRefused(err)
+			r.disjoint = r.head == nil && a.Why != transfer.Busy
 		}
 		r.changed = a.Why == transfer.Changed
 		r.finish(failure(err, a.Why, r.slot(a.Link).name))

@@ -81,7 +81,8 @@ type Reply struct {
 	Splice error
 }
 
-// Identity is one version of an object: answers may be joined only if they agree in it.
+// Identity is one version of an object: answers may be joined only if they agree in all of it. A field that an answer lacks is
+// empty.
 type Identity struct {
 	Total     int64  // size of the object in bytes, -1 if unknown
 	Validator string // If-Range value: strong entity tag with quotes, or a Last-Modified date that counts as strong
@@ -89,6 +90,7 @@ type Identity struct {
 	Modified  string // Last-Modified
 	Coding    string // Content-Encoding
 	Type      string // Content-Type
+	Location  string // Content-Location
 }
 
 // AttemptError is the failure of one attempt.

@@ -107,9 +107,10 @@ func (r *run) note(reply *Reply) {
 	}
 }
 
-// remember tells the book what came out of it. A link is to blame for a refusal only where another one was served.
+// remember tells the book what came out of it. Where ranges were ignored, or did not fit together, the next request is for
+// the whole object. A link is to blame for a refusal only where another one was served.
 func (r *run) remember() {
-	whole := r.ignored && !r.ranges && !r.whole
+	whole := r.ignored && !r.ranges && !r.whole || r.disjoint
 	if whole || len(r.refused) > 0 {
 		r.e.refuse(r.origin, r.target.Path, whole, r.refused)
 	}

@@ -61,6 +61,7 @@ type run struct {
 	whole    bool            // ranges of the object are known not to be had
 	ignored  bool            // a range was answered with the whole object
 	ranges   bool            // a range was answered as such
+	disjoint bool            // it failed in the middle because the answers do not fit together
 	refused  []string        // links over which an answer was refused after another link's was good
 	barred   map[string]bool // links that stay out
 	version  *Identity       // nil until a head has told

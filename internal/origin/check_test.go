@@ -25,6 +25,13 @@ func wantTag() *engine.Identity {
 	return &engine.Identity{Total: testSize, Validator: strong, ETag: strong, Modified: dayOld, Type: octets}
 }
 
+// without is wantTag with a change.
+func without(change func(*engine.Identity)) *engine.Identity {
+	w := wantTag()
+	change(w)
+	return w
+}
+
 func wantDate() *engine.Identity {
 	return &engine.Identity{Total: testSize, Validator: dayOld, Modified: dayOld, Type: octets}
 }
@@ -85,7 +92,23 @@ func TestR096_EachClause(t *testing.T) {
 		{"R88 became weak", wantTag(), set("ETag", `W/"a"`), "etag", transfer.Changed, ok},
 		{"R88 two ETags", wantTag(), add("ETag", strong), "etag", transfer.Changed, ok},
 		{"R100 ETag missing", wantTag(), del("ETag"), "etag", transfer.Changed, ok},
-		{"R100 Last-Modified missing beside ETag", wantTag(), del("Last-Modified"), "", 0, ok},
+		{"R100 Last-Modified missing beside ETag", wantTag(), del("Last-Modified"), "last_modified", transfer.Changed, ok},
+		{"R92 a second Last-Modified", wantTag(), add("Last-Modified", date), "last_modified", transfer.Changed, ok},
+		{"R92 Last-Modified appears", without(func(w *engine.Identity) { w.Modified = "" }), func(*Head) {}, "last_modified", transfer.Changed, ok},
+		{"R92 type appears", without(func(w *engine.Identity) { w.Type = "" }), func(*Head) {}, "type", transfer.Changed, ok},
+		{"R92 Content-Location is gone", without(func(w *engine.Identity) { w.Location = "/a" }), func(*Head) {}, "location", transfer.Changed, ok},
+		{
+			"R92 the same Content-Location", without(func(w *engine.Identity) { w.Location = "/a" }), set("Content-Location", "/a"), "", 0, ok,
+		},
+		{
+			"R92 other Content-Location", without(func(w *engine.Identity) { w.Location = "/a" }), set("Content-Location", "/b"), "location",
+			transfer.Changed, ok,
+		},
+		{
+			"R92 Last-Modified differs beside ETag, whole", wantTag(), func(h *Head) { h.Status, h.Length = 200, testSize; set("Last-Modified", date)(h) },
+			"last_modified", transfer.Changed, ok,
+		},
+		{"R92 Content-Location appears", wantTag(), set("Content-Location", "/b"), "location", transfer.Changed, ok},
 		{"R92 Last-Modified differs beside ETag", wantTag(), set("Last-Modified", date), "last_modified", transfer.Changed, ok},
 		{"R100 by date", wantDate(), del("ETag"), "", 0, ok},
 		{
@@ -105,7 +128,7 @@ func TestR096_EachClause(t *testing.T) {
 		{"R96 coding appears", wantTag(), set("Content-Encoding", "gzip"), "coding", transfer.Changed, ok},
 		{"R96 coding identity", wantTag(), set("Content-Encoding", "identity"), "", 0, ok},
 		{"R114 other type", wantTag(), set("Content-Type", "text/html"), "type", transfer.Changed, ok},
-		{"R114 type left out", wantTag(), del("Content-Type"), "", 0, ok},
+		{"R114 type left out", wantTag(), del("Content-Type"), "type", transfer.Changed, ok},
 		{"R102 same version, whole", wantTag(), func(h *Head) { h.Status, h.Length = 200, testSize }, "status", transfer.NoRange, ok},
 		{
 			"R102 same version by date, whole", wantDate(), func(h *Head) { del("ETag")(h); h.Status, h.Length = 200, testSize },

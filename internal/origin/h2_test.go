@@ -280,6 +280,7 @@ func TestH2SlowStream(t *testing.T) {
 		case "bytes=1-9":
 			w.Header().Set("Content-Range", "bytes 1-9/8388608")
 			w.Header().Set("ETag", h2Tag)
+			w.Header().Set("Content-Type", "application/octet-stream")
 			w.WriteHeader(http.StatusPartialContent)
 			w.(http.Flusher).Flush()
 			<-behind

@@ -95,12 +95,16 @@ func identity(h Head) engine.Identity {
 	return engine.Identity{
 		Total:     -1,
 		Validator: validator,
-		ETag:      h.Header.Get("ETag"),
-		Modified:  h.Header.Get("Last-Modified"),
+		ETag:      all(h.Header["Etag"]),
+		Modified:  all(h.Header["Last-Modified"]),
 		Coding:    coding(h.Header),
-		Type:      h.Header.Get("Content-Type"),
+		Type:      all(h.Header["Content-Type"]),
+		Location:  all(h.Header["Content-Location"]),
 	}
 }
+
+// all joins the lines of a field, so that a second one shows.
+func all(lines []string) string { return strings.Join(lines, ", ") }
 
 // strongValidator returns the value that If-Range may carry, or the Reason why there is none.
 func strongValidator(h http.Header) (string, error) {
