@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz test for FUZZTIME. go test -fuzz takes one test of one package at a time.
+# Runs every fuzz test for FUZZTIME, then CASES differential tests. go test -fuzz takes one test of one package at a time.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 GO=${GO:-go}
@@ -11,4 +11,6 @@ for package in $($GO list ./...); do
 		$GO test -run '^$' -fuzz "^$fuzz\$" -fuzztime "${FUZZTIME:-30s}" -fuzzminimizetime 1s "$package" || failed=1
 	done
 done
+echo '== random requests to random origins, directly and through Tributary'
+TRIBUTARY_CASES=${CASES:-20000} $GO test -count=1 -v -timeout 30m -run '^TestDifferential$' ./internal/daemon || failed=1
 exit "$failed"

@@ -179,8 +179,12 @@ func request(ctx context.Context, u string, h http.Header) *http.Request {
 }
 
 // fetch GETs u and reads all of it.
-func fetch(c *http.Client, u string, h http.Header) seen {
-	resp, err := c.Do(request(context.Background(), u, h))
+func fetch(c *http.Client, u string, h http.Header) seen { return fetchBy(c, http.MethodGet, u, h) }
+
+func fetchBy(c *http.Client, method, u string, h http.Header) seen {
+	q := request(context.Background(), u, h)
+	q.Method = method
+	resp, err := c.Do(q)
 	if err != nil {
 		return seen{err: err}
 	}

@@ -159,7 +159,9 @@ func (x *Exchange) deserved(h http.Header, p *plan) int {
 	if x.MaxRange > 0 {
 		r.End = min(r.End, r.Start+x.MaxRange)
 	}
-	r = segment.Range{Start: max(0, r.Start+x.ShiftStart), End: r.End + x.ShiftEnd}
+	if shifted := (segment.Range{Start: max(0, r.Start+x.ShiftStart), End: r.End + x.ShiftEnd}); !shifted.Empty() {
+		r = shifted
+	}
 	h.Set("Content-Range", byterange.Content{Range: r, Total: o.Size}.String())
 	p.from, p.length = r.Start, r.Len()
 	return http.StatusPartialContent

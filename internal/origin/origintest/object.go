@@ -28,7 +28,8 @@ const NoETag = "-"
 // NoModified as the Modified of an Object: none is sent.
 var NoModified = time.Unix(0, 0)
 
-func (o Object) withDefaults() Object {
+// Defaults returns the object with its defaults filled in.
+func (o Object) Defaults() Object {
 	if o.ETag == "" {
 		o.ETag = `"v1"`
 	}

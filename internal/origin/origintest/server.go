@@ -35,7 +35,7 @@ type Server struct {
 func New(t testing.TB, o Object, faults ...Fault) *Server {
 	t.Helper()
 	s := &Server{
-		t: t, object: o.withDefaults(), faults: faults, stop: make(chan struct{}), sent: make([]atomic.Int64, 2),
+		t: t, object: o.Defaults(), faults: faults, stop: make(chan struct{}), sent: make([]atomic.Int64, 2),
 		targets: map[string]int{}, conns: map[net.Conn]bool{},
 	}
 	for node := range s.sent {
