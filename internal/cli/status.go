@@ -60,7 +60,7 @@ $XDG_RUNTIME_DIR/tributary, and then the one of the system's service.
 					return err
 				}
 				// Home, each line cleared behind its end, then the rest of the screen (ECMA-48).
-				_, err := io.WriteString(a.stdout, "\x1b[H"+strings.ReplaceAll(page.String(), "\n", "\x1b[K\n")+"\x1b[J")
+				_, err := io.WriteString(a.rawStdout, "\x1b[H"+strings.ReplaceAll(shown(page.String()), "\n", "\x1b[K\n")+"\x1b[J")
 				return err
 			})
 		},
