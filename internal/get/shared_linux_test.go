@@ -470,7 +470,7 @@ func TestVictim(t *testing.T) {
 			}
 		}
 		cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^TestVictim$", "-test.v")
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), variable+"="+dir, "TMPDIR="+dir)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), variable+"="+dir, "TMPDIR="+dir, "GORACE=atexit_sleep_ms=0")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: victim, Gid: victim}}
 		out, err := cmd.CombinedOutput()
 		if err != nil || !bytes.Contains(out, []byte("--- PASS: TestVictim")) {
