@@ -38,7 +38,7 @@ func invoke(t *testing.T, serve func(context.Context, config.Config, *slog.Logge
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app{
-		version: "v9", stdout: &out, stderr: &errs, serve: serve, proxy: noProxy,
+		version: "v9", rawStdout: &out, rawStderr: &errs, serve: serve, proxy: noProxy,
 		getenv: func(string) string { return "" },
 	}
 	code = a.run(t.Context(), args)

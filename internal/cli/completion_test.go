@@ -24,7 +24,7 @@ func TestCompletion(t *testing.T) {
 			words := strings.Split(args, " ")
 			var b bytes.Buffer
 			a := &app{
-				stdout: &b, stderr: io.Discard, getenv: func(string) string { return "" },
+				rawStdout: &b, rawStderr: io.Discard, getenv: func(string) string { return "" },
 				candidates: func(config.Config) ([]link.Candidate, *link.Resolver, error) {
 					return []link.Candidate{{Link: link.Link{Name: "wlan0"}, Reason: "up"}, {Link: link.Link{Name: "eth0"}, Reason: "up"}}, nil, nil
 				},
@@ -41,7 +41,10 @@ func TestCompletion(t *testing.T) {
 			}
 		})
 	}
-	if code, out, _ := invoke(t, nil, "completion", "bash"); code != exitOK || !strings.Contains(out, "tributary") {
-		t.Errorf("code %d, %d bytes", code, len(out))
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		code, out, _ := invoke(t, nil, "completion", shell)
+		if code != exitOK || !strings.Contains(out, "tributary") || strings.Contains(out, `\u00`) {
+			t.Errorf("%s: code %d, %d bytes", shell, code, len(out))
+		}
 	}
 }

@@ -22,6 +22,7 @@ const redraw = 200 * time.Millisecond
 // console is where text for the user goes: above the bars while there are any. It is safe for concurrent use.
 type console struct {
 	plain io.Writer
+	raw   io.Writer // where bars are drawn
 
 	mu   sync.Mutex
 	bars *mpb.Progress
@@ -32,8 +33,8 @@ func (c *console) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.bars != nil {
-		if n, err := c.bars.Write(p); err == nil {
-			return n, nil
+		if _, err := io.WriteString(c.bars, shown(string(p))); err == nil {
+			return len(p), nil
 		}
 	}
 	return c.plain.Write(p)
@@ -59,7 +60,7 @@ type display struct {
 
 func newDisplay(c *console, m *get.Meter, e get.Engine) *display {
 	d := &display{console: c, stop: make(chan struct{})}
-	d.progress = mpb.New(mpb.WithOutput(c.plain), mpb.WithAutoRefresh(), mpb.WithRefreshRate(redraw))
+	d.progress = mpb.New(mpb.WithOutput(c.raw), mpb.WithAutoRefresh(), mpb.WithRefreshRate(redraw))
 	text := func(f func(frame) string) decor.Decorator {
 		return decor.Any(func(decor.Statistics) string { return f(d.now()) })
 	}
@@ -136,7 +137,7 @@ func (f frame) title() string {
 	case "-":
 		return "standard output "
 	}
-	name := []rune(filepath.Base(f.file))
+	name := []rune(shown(filepath.Base(f.file)))
 	if len(name) > maxTitle {
 		name = append(name[:maxTitle-1], '…')
 	}
@@ -159,7 +160,7 @@ func (f frame) sum() string {
 func (f frame) links() string {
 	var b strings.Builder
 	for _, l := range f.each {
-		fmt.Fprintf(&b, "  %-15s %14s %12s  %s\n", l.name, megabits(l.rate), megabytes(l.bytes), l.state)
+		fmt.Fprintf(&b, "  %-15s %14s %12s  %s\n", shown(l.name), megabits(l.rate), megabytes(l.bytes), shown(l.state))
 	}
 	return b.String()
 }

@@ -113,10 +113,10 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 	}
 	r := &getRun{
 		app: a, cfg: cfg.Config, urls: urls, json: f.js, quiet: f.quiet, bars: a.terminal && !f.quiet && !given("log-level"),
-		console: &console{plain: a.stderr},
+		console: &console{plain: a.stderr, raw: a.rawStderr},
 		options: get.Options{
 			Output: f.output, Dir: f.dir, ServerName: f.fromServer, Force: f.force, Resume: f.resume,
-			AllowDowngrade: f.downgrade, Stdout: a.stdout,
+			AllowDowngrade: f.downgrade, Stdout: a.rawStdout,
 		},
 	}
 	if !given("user-agent") {
@@ -199,7 +199,7 @@ func (r *getRun) all(ctx context.Context, e get.Engine) error {
 		if len(r.urls) == 1 {
 			return err
 		}
-		fmt.Fprintf(r.console, "tributary: %s: %v\n", redacted(url), err)
+		fmt.Fprintln(r.console, complaint(redacted(url)+": ", err))
 		failed++
 		if first == nil {
 			first = err

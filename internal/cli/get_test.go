@@ -84,7 +84,7 @@ func invokeGet(t *testing.T, e *scripted, args ...string) (f fetched, code int, 
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app{
-		version: "v9", stdout: &out, stderr: &errs, getenv: func(string) string { return "" },
+		version: "v9", rawStdout: &out, rawStderr: &errs, getenv: func(string) string { return "" },
 		fetch: func(
 			ctx context.Context, cfg config.Config, roots *x509.CertPool, _ *slog.Logger, do func(context.Context, get.Engine) error,
 		) error {
@@ -211,7 +211,7 @@ func TestGetSignals(t *testing.T) {
 			e := &scripted{}
 			var out, errs bytes.Buffer
 			a := &app{
-				version: "v9", stdout: &out, stderr: &errs, getenv: func(string) string { return "" },
+				version: "v9", rawStdout: &out, rawStderr: &errs, getenv: func(string) string { return "" },
 				fetch: func(
 					ctx context.Context, _ config.Config, _ *x509.CertPool, _ *slog.Logger, do func(context.Context, get.Engine) error,
 				) error {
@@ -274,12 +274,15 @@ func TestDisplay(t *testing.T) {
 	})
 	t.Run("lines above bars", func(t *testing.T) {
 		var out bytes.Buffer
-		c := &console{plain: &out}
+		c := &console{plain: &printable{to: &out}, raw: &out}
 		d := newDisplay(c, get.NewMeter(), &scripted{})
-		fmt.Fprintln(c, "a line")
+		fmt.Fprintln(c, "a line"+title)
 		d.close()
 		fmt.Fprintln(c, "another")
-		for _, want := range []string{"a line\n", "another\n", "wifi"} {
+		if strings.Contains(out.String(), title[:4]) {
+			t.Errorf("%q", &out)
+		}
+		for _, want := range []string{"a line" + shown(title) + "\n", "another\n", "wifi"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%q lacks %q", out.String(), want)
 			}

@@ -18,7 +18,7 @@ func look(t *testing.T, args ...string) (code int, stdout, stderr string, cfg co
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app{
-		version: "v9", stdout: &out, stderr: &errs, serve: noServe, proxy: noProxy, getenv: func(string) string { return "" },
+		version: "v9", rawStdout: &out, rawStderr: &errs, serve: noServe, proxy: noProxy, getenv: func(string) string { return "" },
 		candidates: func(c config.Config) ([]link.Candidate, *link.Resolver, error) {
 			cfg = c
 			if c.Allows("broken") && len(c.Links) > 0 {

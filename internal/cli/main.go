@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"crypto/x509"
+	"log"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -21,7 +22,8 @@ func Main(args []string, version string) int {
 	if version == "" {
 		version = builtFrom()
 	}
-	a := &app{version: version, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start, candidates: daemon.Candidates}
+	a := &app{version: version, rawStdout: os.Stdout, rawStderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start, candidates: daemon.Candidates}
+	log.SetOutput(&printable{to: os.Stderr}) // libraries use it
 	a.serve = func(ctx context.Context, cfg config.Config, log *slog.Logger, reloads daemon.Reloads) error {
 		return daemon.Run(ctx, cfg, version, log, reloads)
 	}

@@ -21,8 +21,11 @@ import (
 
 // app is one run of the command line.
 type app struct {
-	version        string
-	stdout, stderr io.Writer
+	version string
+	// rawStdout and rawStderr are for what is not text: the bytes of a file, the sequences that draw bars and pages.
+	rawStdout, rawStderr io.Writer
+	// stdout and stderr are for all text, which they pass on to the raw ones. run sets them.
+	stdout, stderr *printable
 	getenv         func(string) string
 
 	// serve runs the proxy until ctx is cancelled, then drains; it takes on other settings when reloads wants it. An error of listening is or wraps a *net.OpError.
@@ -45,6 +48,7 @@ type app struct {
 
 // run parses args, runs the command, prints its error and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	a.stdout, a.stderr = &printable{to: a.rawStdout}, &printable{to: a.rawStderr}
 	started := false
 	root := a.root(&started)
 	root.SetArgs(args)
@@ -54,13 +58,23 @@ func (a *app) run(ctx context.Context, args []string) int {
 		err = usageError{err}
 	}
 	if err != nil {
-		fmt.Fprintln(a.stderr, "tributary:", strings.ReplaceAll(err.Error(), "\n", "\ntributary: "))
+		fmt.Fprintln(a.stderr, complaint("", err))
 		var usage usageError
 		if errors.As(err, &usage) {
 			fmt.Fprintln(a.stderr, "tributary: see tributary --help, or tributary COMMAND --help")
 		}
 	}
 	return exitCode(err)
+}
+
+// complaint returns an error for the user. Each of its lines tells that it comes from this program. That of a download is
+// one line: a server's words may be in it.
+func complaint(about string, err error) string {
+	text := about + err.Error()
+	if errors.As(err, new(*get.Error)) {
+		text = strings.ReplaceAll(text, "\n", `\n`)
+	}
+	return "tributary: " + strings.ReplaceAll(text, "\n", "\ntributary: ")
 }
 
 // root returns the commands. started is set when one of them begins, so when everything typed was understood.

@@ -33,7 +33,8 @@ of the proxy that runs, every second until Ctrl-C; where the output is no termin
 have numbers, not names: what they fetch is nobody's business.
 
 It asks over the Unix socket that serve listens on: key control of the configuration, by default in
-$XDG_RUNTIME_DIR/tributary, and then the one of the system's service.
+$XDG_RUNTIME_DIR/tributary, and then the one of the system's service. A socket on which another user listens is not
+asked, except by root if it is in that user's own folder.
 
 ` + exitCodes,
 		Example: `  tributary status
@@ -60,7 +61,7 @@ $XDG_RUNTIME_DIR/tributary, and then the one of the system's service.
 					return err
 				}
 				// Home, each line cleared behind its end, then the rest of the screen (ECMA-48).
-				_, err := io.WriteString(a.stdout, "\x1b[H"+strings.ReplaceAll(page.String(), "\n", "\x1b[K\n")+"\x1b[J")
+				_, err := io.WriteString(a.rawStdout, "\x1b[H"+strings.ReplaceAll(shown(page.String()), "\n", "\x1b[K\n")+"\x1b[J")
 				return err
 			})
 		},

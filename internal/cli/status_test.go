@@ -30,7 +30,7 @@ func proxyAt(t *testing.T, path string, s control.Status) {
 func status(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{version: "v9", stdout: &out, stderr: &errs, serve: noServe, proxy: noProxy, getenv: func(n string) string { return env[n] }}
+	a := &app{version: "v9", rawStdout: &out, rawStderr: &errs, serve: noServe, proxy: noProxy, getenv: func(n string) string { return env[n] }}
 	code = a.run(t.Context(), append([]string{"status"}, args...))
 	return code, out.String(), errs.String()
 }

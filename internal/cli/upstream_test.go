@@ -19,7 +19,7 @@ func TestUpstreamProxy(t *testing.T) {
 	in := func(proxy string, args ...string) (served, fetched bool, code int, said string) {
 		var errs bytes.Buffer
 		a := &app{
-			version: "v9", stdout: new(bytes.Buffer), stderr: &errs, proxy: noProxy,
+			version: "v9", rawStdout: new(bytes.Buffer), rawStderr: &errs, proxy: noProxy,
 			getenv: func(name string) string { return map[string]string{"http_proxy": proxy}[name] },
 			serve: func(context.Context, config.Config, *slog.Logger, daemon.Reloads) error {
 				served = true

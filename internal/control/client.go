@@ -16,7 +16,7 @@ import (
 // ErrNotRunning says that no proxy listens on the socket.
 var ErrNotRunning = errors.New("no tributary is running here: start it with  tributary serve")
 
-// Client asks a running proxy.
+// Client asks a running proxy: one of the own user or root, see believed.
 type Client struct {
 	path string
 	http http.Client
@@ -24,11 +24,8 @@ type Client struct {
 
 // NewClient returns a client for the socket at path.
 func NewClient(path string) *Client {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", path)
-	}
-	return &Client{path: path, http: http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: 5 * time.Second}}
+	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) }}
+	return &Client{path: path, http: http.Client{Transport: t, Timeout: 5 * time.Second}}
 }
 
 // Close gives up the connection.
@@ -58,7 +55,10 @@ func (c *Client) ask(ctx context.Context, by *http.Client, method, path string) 
 		return nil, err
 	}
 	resp, err := by.Do(req)
+	var stranger *strangerError
 	switch {
+	case errors.As(err, &stranger):
+		return nil, stranger
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return nil, fmt.Errorf("%w (nothing listens on %s)", ErrNotRunning, c.path)
 	case err != nil:

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Listen makes the socket, mode 0600, and its folder, if missing, mode 0700. A socket that a dead process left behind is
@@ -104,18 +102,4 @@ func (g *guarded) Accept() (net.Conn, error) {
 		g.log.LogAttrs(context.Background(), slog.LevelWarn, "control: another user is turned away", slog.Any("error", err))
 		c.Close()
 	}
-}
-
-// peer returns who made a connection (unix(7), SO_PEERCRED).
-func peer(c net.Conn) (*unix.Ucred, error) {
-	raw, err := c.(*net.UnixConn).SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var cred *unix.Ucred
-	var serr error
-	if err := raw.Control(func(fd uintptr) { cred, serr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
-		return nil, err
-	}
-	return cred, serr
 }

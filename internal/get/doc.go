@@ -9,10 +9,16 @@
 //  1. its sidecar names the same URL, or the user gave a checksum;
 //  2. redirects lead to the same place, or the user gave a checksum, and the version there is still the one that the sidecar
 //     names: same strong validator, same size;
-//  3. its bytes are known to be on the disk: those written since this boot, else those synced before.
+//  3. its bytes are known to be on the disk: those written since this boot, else those synced before;
+//  4. both are regular files of this user that nobody else may write to.
 //
-// A .part without a sidecar may be anybody's, so it is neither used nor overwritten unless the user says so. A lock on the
-// .part keeps a second download away from it.
+// A .part without a sidecar may be anybody's, so it is neither used nor overwritten unless the user says so. One of another
+// user is left alone even then. A lock on the .part keeps a second download away from it. A .part that has all bytes
+// becomes the file only after the server said that this is still the version, or after the checksum proved it.
+//
+// Where FILE is to be, other users may have put a pipe, or a link to one. A pipe or a device gets the bytes only if the user
+// gave its name and no other user made it or a link to it. All this holds in folders with the sticky bit, such as /tmp:
+// without it, everybody who may write to the folder can replace FILE, too, at any time.
 //
 // A Getter is safe for concurrent use; a download is one goroutine, and one more that syncs. Errors are *Error: what went
 // wrong, for whom (Kind), and what the user can do next.

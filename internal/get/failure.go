@@ -152,7 +152,12 @@ func fileError(err error, name string) error {
 	if !errors.As(err, new(*fs.PathError)) {
 		e.Err = fmt.Errorf("%s: %w", name, err)
 	}
+	var stranger *strangerError
 	switch {
+	case errors.As(err, &stranger):
+		e.Err, e.Next = stranger, "choose another folder with -d or -o, or remove it"
+	case errors.Is(err, errNotRegular):
+		e.Err, e.Next = err, "choose another name with -o, or remove it"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		e.Kind, e.Next = Permission, "choose a folder that you may write to, with -d or -o"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -45,8 +45,10 @@ func (d *download) open(name string) (output, error) {
 	switch {
 	case err == nil && old.IsDir():
 		return nil, &Error{Kind: File, Err: fmt.Errorf("%s is a folder", name), Next: "name a file with -o, or the folder with -d"}
+	case err == nil && !old.Mode().IsRegular() && d.Output == "": // whoever put it there may wait for the bytes
+		return nil, fileError(fmt.Errorf("%s %w", name, errNotRegular), name)
 	case err == nil && !old.Mode().IsRegular(): // a device or a pipe takes the bytes as they come
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		f, err := openSpecial(name)
 		if err != nil {
 			return nil, fileError(err, name)
 		}
@@ -74,55 +76,104 @@ func (d *download) open(name string) (output, error) {
 	return p, nil
 }
 
-// openFile opens and locks the .part, a new one unless resume or force permits to use what is there.
+// openFile opens and locks the .part: a new one, unless resume or force permits to use what is there.
 func (p *part) openFile(resume bool) error {
 	name := p.name + partSuffix
-	flags := os.O_RDWR | os.O_CREATE | unix.O_NOFOLLOW
-	if !resume && !p.force {
-		flags |= os.O_EXCL
-	}
-	f, err := os.OpenFile(name, flags, 0o666)
-	if errors.Is(err, fs.ErrExist) {
+	f, err := createPart(name)
+	if errors.Is(err, fs.ErrExist) && !resume && !p.force {
 		return &Error{
 			Kind: File, Err: fmt.Errorf("%s is there from an earlier download", name), Next: "go on with it by --resume, or start again with --force",
 		}
 	}
+	if errors.Is(err, fs.ErrExist) {
+		f, err = p.openOld(name, resume)
+	}
 	if err != nil {
 		return fileError(err, name)
 	}
-	opened, err := f.Stat()
-	if err == nil && !opened.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
+	p.f = f
+	return nil
+}
+
+// createPart makes a .part and locks it. Others may not write to it, whatever the umask: see openTo.
+func createPart(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
-			err = nil // a file system without locks
+	return f, lock(f)
+}
+
+// openOld opens and locks a .part that is there. It is resumed, or with force replaced by a new one, so that nobody who has
+// it open, or another name of it, has to do with the new download. One of another user is left alone.
+func (p *part) openOld(name string, resume bool) (*os.File, error) {
+	old, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a pipe must not block it
+	if errors.Is(err, fs.ErrPermission) {
+		if info, serr := os.Lstat(name); serr == nil {
+			err = errors.Join(owned(info, name, os.Geteuid()), err)
 		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	refused := ours(old)
+	switch {
+	case errors.As(refused, new(*strangerError)), errors.Is(refused, errNotRegular):
+		old.Close()
+		return nil, refused
+	case refused != nil && !p.force:
+		old.Close()
+		return nil, &Error{Kind: File, Err: refused, Next: "start again with --force"}
+	}
+	if err := lock(old); err != nil {
+		return nil, err
+	}
+	if !resume || refused != nil {
+		defer old.Close() // once the new one is locked
+		if err := os.Remove(name); err != nil {
+			return nil, err
+		}
+		return createPart(name)
+	}
+	if p.size, err = old.Seek(0, io.SeekEnd); err == nil { // locked, so that it does not change any more
+		_, err = old.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		old.Close()
+	}
+	return old, err
+}
+
+// lock keeps other downloads away from a .part. If there is an error, it closes the file.
+func lock(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
+		err = nil // a file system without locks
 	}
 	// While it was opened, the download that had the lock may have made FILE of it.
-	if there, lerr := os.Lstat(name); err == nil && (lerr != nil || !os.SameFile(opened, there)) {
+	if err == nil && !stillNamed(f) {
 		err = unix.EWOULDBLOCK
 	}
+	if err == nil {
+		return nil
+	}
+	f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return &Error{
+			Kind: File, Err: fmt.Errorf("another download is writing %s", f.Name()), Next: "wait for it, or choose another name with -o",
+		}
+	}
+	return err
+}
+
+// stillNamed reports whether the name by which a file was opened still leads to that file.
+func stillNamed(f *os.File) bool {
+	opened, err := f.Stat()
 	if err != nil {
-		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return &Error{
-				Kind: File, Err: fmt.Errorf("another download is writing %s", name), Next: "wait for it, or choose another name with -o",
-			}
-		}
-		return fileError(err, name)
+		return false
 	}
-	if p.f = f; resume {
-		if p.size, err = f.Seek(0, io.SeekEnd); err == nil { // locked, so that it does not change any more
-			_, err = f.Seek(0, io.SeekStart)
-		}
-		if err != nil {
-			f.Close()
-			return fileError(err, name)
-		}
-	}
-	return nil
+	there, err := os.Lstat(f.Name())
+	return err == nil && os.SameFile(opened, there)
 }
 
 // trust decides what of a .part can be gone on with.
@@ -147,6 +198,12 @@ func (p *part) trust(d *download) error {
 	size := meta.trusted(p.size)
 	if size == 0 {
 		d.note(fmt.Sprintf("nothing of %s is known to be on the disk: starting again", p.f.Name()))
+		return p.reset()
+	}
+	if size == meta.Size && d.Checksum == nil {
+		size-- // all of it is there: the last byte is asked for again, which tells whether the object is still this version
+	}
+	if size == 0 {
 		return p.reset()
 	}
 	if err := p.f.Truncate(size); err != nil {
@@ -300,6 +357,15 @@ func (p *part) complete() (sum string, err error) {
 			Kept: "what came is in " + p.f.Name() + " for you to look at",
 		}
 	}
+	if !stillNamed(p.f) {
+		p.done = true
+		_ = os.Remove(side)
+		p.f.Close()
+		return sum, &Error{
+			Kind: File, Err: fmt.Errorf("%s was replaced by another file while it was written", p.f.Name()),
+			Next: "choose a folder that others may not write to, with -d or -o",
+		}
+	}
 	move := renameNew
 	if p.force {
 		move = os.Rename
@@ -308,6 +374,7 @@ func (p *part) complete() (sum string, err error) {
 		return sum, fileError(err, p.name)
 	}
 	p.done = true
+	openTo(p.f, umask())
 	if err := os.Remove(side); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return sum, fileError(err, side)
 	}

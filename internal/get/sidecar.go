@@ -4,19 +4,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Names of what belongs to FILE.
 const (
 	partSuffix    = ".part"
 	sidecarSuffix = partSuffix + ".json"
-	newSuffix     = ".new" // of a sidecar that takes the place of another
 )
 
 // sidecarFormat is the version of the sidecar's fields.
 const sidecarFormat = 1
+
+// maxSidecar is more than the longest URLs need.
+const maxSidecar = 1 << 20
 
 // sidecar says what a .part is a part of.
 type sidecar struct {
@@ -32,7 +38,18 @@ type sidecar struct {
 // readSidecar reads a sidecar. Whatever is wrong with it, it cannot be trusted.
 func readSidecar(name string) (sidecar, error) {
 	var s sidecar
-	text, err := os.ReadFile(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a pipe must not block it
+	if errors.Is(err, unix.ELOOP) {
+		return s, fmt.Errorf("%s is a symbolic link", name)
+	}
+	if err != nil {
+		return s, err
+	}
+	defer f.Close()
+	if err := ours(f); err != nil {
+		return s, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxSidecar))
 	if err != nil {
 		return s, err
 	}
@@ -46,13 +63,13 @@ func readSidecar(name string) (sidecar, error) {
 }
 
 // write puts the sidecar in the place of what is there, whole or not at all. Only its owner may read it: the URL may hold a
-// key.
+// key. It is written to a file of a new name first, which nobody can have put there.
 func (s sidecar) write(name string) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name+newSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.CreateTemp(filepath.Dir(name), ".tributary-") // mode 0600
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,66 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// strangerError says that another user listens on a socket. What that user answers is not used.
+type strangerError struct {
+	path string
+	uid  uint32
+}
+
+func (e *strangerError) Error() string {
+	return fmt.Sprintf("user %d listens on %s, who is neither you nor root, so it is not asked: name the socket of your proxy with --control",
+		e.uid, e.path)
+}
+
+// dial connects to the socket at path, unless another user listens there. The error is a *strangerError then.
+func dial(ctx context.Context, path string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	cred, err := peer(c)
+	if err == nil && !believed(cred.Uid, uint32(os.Getuid()), filepath.Dir(path)) {
+		err = &strangerError{path, cred.Uid}
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// believed reports whether a client of the user own may believe a server of another: the user's own and root's. Root also
+// believes a server in a folder of its own that nobody else may write to: that of the system's service, which has a user of
+// its own, and that of whoever calls sudo.
+func believed(server, own uint32, folder string) bool {
+	if server == own || server == 0 {
+		return true
+	}
+	info, err := os.Lstat(folder)
+	return own == 0 && err == nil && info.IsDir() && info.Sys().(*syscall.Stat_t).Uid == server && info.Mode().Perm()&0o022 == 0
+}
+
+// peer returns who is at the other end of a connection: who made it or, to a client, who listens (unix(7), SO_PEERCRED).
+func peer(c net.Conn) (*unix.Ucred, error) {
+	raw, err := c.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var cred *unix.Ucred
+	var serr error
+	if err := raw.Control(func(fd uintptr) { cred, serr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		return nil, err
+	}
+	return cred, serr
+}

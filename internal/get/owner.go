@@ -1,0 +1,83 @@
+package get
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// In a folder that several users may write to, another one can put a file, a pipe or a link where a download will look
+// next. So what was there before is used only if nobody else can have made it or written to it.
+
+// strangerError says that another user owns a file. It is left alone, whatever the user's flags are.
+type strangerError struct {
+	file string
+	uid  uint32
+}
+
+func (e *strangerError) Error() string { return fmt.Sprintf("%s belongs to user %d", e.file, e.uid) }
+
+// errNotRegular says that a file is a pipe, a device or the like.
+var errNotRegular = errors.New("is not a regular file")
+
+// ours returns an error unless a file is regular and the user's own, and only that user can have written to it. The file
+// must be open: what its name leads to may change.
+func ours(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s %w", f.Name(), errNotRegular)
+	}
+	if err := owned(info, f.Name(), os.Geteuid()); err != nil {
+		return err
+	}
+	switch {
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("%s has mode %v: others may write to it", f.Name(), info.Mode().Perm())
+	case info.Sys().(*syscall.Stat_t).Nlink != 1:
+		return fmt.Errorf("%s has more than one name (hard links)", f.Name())
+	}
+	return nil
+}
+
+// owned returns a *strangerError if a file belongs to none of the users.
+func owned(info fs.FileInfo, name string, users ...int) error {
+	uid := info.Sys().(*syscall.Stat_t).Uid
+	for _, u := range users {
+		if int(uid) == u {
+			return nil
+		}
+	}
+	return &strangerError{name, uid}
+}
+
+// openTo gives write permission for a complete file to those who may read it, except as the umask says: what a .part must
+// not have, a new file of any other program has.
+func openTo(f *os.File, umask fs.FileMode) {
+	if info, err := f.Stat(); err == nil {
+		mode := info.Mode().Perm()
+		if open := mode | (mode&0o044)>>1&^umask; open != mode {
+			_ = f.Chmod(open) // where a file system does not keep modes, it has the one that it can have
+		}
+	}
+}
+
+// umask returns the umask of this process, or one that permits nothing if it is not known. The system call that reads it
+// also changes it, for all threads (umask(2)).
+func umask() fs.FileMode {
+	text, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(text)) {
+		if digits, ok := strings.CutPrefix(line, "Umask:"); ok {
+			if n, err := strconv.ParseUint(strings.TrimSpace(digits), 8, 32); err == nil {
+				return fs.FileMode(n)
+			}
+		}
+	}
+	return 0o777
+}

@@ -1,0 +1,68 @@
+package get
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// openSpecial opens a device or a pipe that the user named, for writing. A pipe must be the user's own or root's, and so
+// must every symbolic link that leads there: whoever made it reads what is written. Only root makes devices.
+func openSpecial(name string) (*os.File, error) {
+	if err := followsOwn(name); err != nil {
+		return nil, err
+	}
+	// O_PATH only finds it: the check comes before anything is opened, and what is opened then is what was checked.
+	found, err := os.OpenFile(name, unix.O_PATH, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	info, err := found.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&fs.ModeNamedPipe != 0 && !nameless(found) {
+		if err := owned(info, name, os.Geteuid(), 0); err != nil {
+			return nil, err
+		}
+	}
+	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", found.Fd()), os.O_WRONLY, 0)
+}
+
+// maxLinks is how many symbolic links the kernel follows (path_resolution(7)).
+const maxLinks = 40
+
+// followsOwn returns an error if one of the symbolic links that a name leads through is neither the user's own nor root's.
+func followsOwn(name string) error {
+	at := name
+	for range maxLinks {
+		info, err := os.Lstat(at)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			return nil // the end, also that of a link in /proc, which leads to something without a name
+		}
+		if err := owned(info, at, os.Geteuid(), 0); err != nil {
+			return err
+		}
+		to, err := os.Readlink(at)
+		if err != nil {
+			return err
+		}
+		if !filepath.IsAbs(to) {
+			dir, _ := filepath.Split(at)
+			to = dir + to // not cleaned: ".." behind a link leads elsewhere than its spelling says
+		}
+		at = to
+	}
+	return nil
+}
+
+// nameless reports whether a pipe is in no folder, where another user could have put it. One that the shell made, which
+// /dev/stdout leads to, belongs to whoever called sudo.
+func nameless(f *os.File) bool {
+	var s unix.Statfs_t
+	return unix.Fstatfs(int(f.Fd()), &s) == nil && s.Type == unix.PIPEFS_MAGIC
+}
