@@ -113,7 +113,7 @@ type choice[T any] struct {
 }
 
 func draw(rng *rand.Rand) *drawn {
-	c := &drawn{method: http.MethodGet, header: http.Header{}, links: 1 + rng.IntN(2), h2: rng.IntN(3) == 0, way: rng.IntN(3)}
+	c := &drawn{method: http.MethodGet, header: http.Header{}, links: 1 + rng.IntN(2), h2: rng.IntN(3) == 0, way: rng.IntN(4)}
 	type faults = choice[[]Fault]
 	f := func(name string, all ...Fault) faults { return faults{name, all} }
 	size := []int64{0, 1, 999, threshold - 1, threshold, threshold + 1, 2 * threshold, 3*threshold + 77}[rng.IntN(8)]
@@ -287,7 +287,7 @@ func (c *drawn) run(t *testing.T, w *twin) (equal, visible uint64) {
 		case 2:
 			got = f.byGet(t, u, c.header)
 		case 3:
-			got = f.resumed(t, u, c.header, c.a, c.a.Size/2)
+			got = f.resumed(t, w.url(c.name+"-only0", c.h2), u, c.header, c.a.Size/2)
 		default:
 			got = f.byProxy(c.method, u, c.header)
 		}

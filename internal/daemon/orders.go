@@ -25,6 +25,7 @@ type orderStep struct {
 	Size      int64  `json:"size"`
 	Validator string `json:"validator,omitempty"`
 	Place     string `json:"place,omitempty"`
+	Mark      string `json:"mark,omitempty"`
 }
 
 // orderEnd tells it how an order ended.
@@ -60,10 +61,12 @@ func (d *Daemon) fill(ctx context.Context, o *host.Order) {
 		_ = o.Tell(orderEnd{Type: "failed", Error: err.Error()})
 		return
 	}
-	h := &download.Held{File: o.File, Version: download.Version{Validator: o.Validator, Size: o.Size, Place: o.Place}, Have: o.Have}
+	h := &download.Held{File: o.File, Version: download.Version{Validator: o.Validator, Size: o.Size, Place: o.Place, Mark: o.Mark}, Have: o.Have}
 	m := download.NewMeter()
 	now := orderStep{Type: "at"}
-	version := func(v download.Version) { now.Size, now.Validator, now.Place = v.Size, v.Validator, v.Place }
+	version := func(v download.Version) {
+		now.Size, now.Validator, now.Place, now.Mark = v.Size, v.Validator, v.Place, v.Mark
+	}
 	version(h.Version)
 	now.Bytes, now.Kept = o.Have, o.Have
 	tell := func() {

@@ -1,6 +1,8 @@
 package get
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/origin/byterange"
@@ -142,10 +145,16 @@ func differs(resp *engine.Response, from int64, of version) string {
 	switch {
 	case err != nil || len(resp.Header["Content-Range"]) != 1 || c.Range.Start != from || c.Range.Empty():
 		return "the server sends another part than it was asked for"
-	case resp.ID.Validator != of.validator || c.Total != of.size || resp.ID.Coding != "":
+	case resp.ID.Validator != of.validator || c.Total != of.size || resp.ID.Coding != "" || markOf(resp.ID) != of.mark:
 		return changed
 	}
 	return ""
+}
+
+// markOf returns a digest of the properties in which two versions may differ though they have one validator and one size.
+func markOf(id engine.Identity) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{id.ETag, id.Modified, id.Type, id.Location}, "\n")))
+	return hex.EncodeToString(sum[:16])
 }
 
 // status writes a status code as users know it.

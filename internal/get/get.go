@@ -186,6 +186,7 @@ type version struct {
 	validator string // strong, as for If-Range; "" = none
 	size      int64  // -1 if unknown
 	place     string // where it was found, see location.place; a validator means nothing elsewhere
+	mark      string // a digest of its other properties, see markOf
 }
 
 // fetch fills out; with nil it is opened by the name that the answer gives.
@@ -242,7 +243,7 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 	if d.nameless {
 		d.named(serverName(resp.Header, at))
 	}
-	v := version{resp.ID.Validator, resp.ID.Total, at.place()}
+	v := version{resp.ID.Validator, resp.ID.Total, at.place(), markOf(resp.ID)}
 	if resp.ID.Coding != "" {
 		v.validator = "" // a coded stream may differ from time to time
 	}

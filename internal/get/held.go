@@ -18,6 +18,7 @@ type Version struct {
 	Validator string // strong, as for If-Range; "" = it cannot be gone on with
 	Size      int64  // -1 = unknown
 	Place     string // where it was found: a validator means nothing elsewhere
+	Mark      string // a digest of its other properties
 }
 
 // Fill downloads the object at url into h, from where it is on if that is possible. Began, which may be nil, is told each
@@ -61,12 +62,12 @@ func (h *held) have() (int64, *version) {
 	if h.Validator == "" || h.Have == 0 {
 		return h.Have, nil
 	}
-	return h.Have, &version{h.Validator, h.Size, h.Place}
+	return h.Have, &version{h.Validator, h.Size, h.Place, h.Mark}
 }
 
 // begin implements output.
 func (h *held) begin(v version) error {
-	h.Have, h.Version = 0, Version{v.validator, v.size, v.place}
+	h.Have, h.Version = 0, Version{v.validator, v.size, v.place, v.mark}
 	h.tell() // before what it held is gone
 	if err := h.File.Truncate(0); err != nil {
 		return fileError(err, "the file")

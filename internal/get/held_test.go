@@ -94,7 +94,7 @@ func TestFill(t *testing.T) {
 			if _, err := h.File.WriteString("XXXXXX"); err != nil {
 				t.Fatal(err)
 			}
-			h.Have, h.Version = 6, Version{`"v1"`, mid, s.URL()}
+			h.Have, h.Version = 6, Version{`"v1"`, mid, s.URL(), markOfObject(s.Object())}
 			spoil(h)
 			if _, told, err := r.fill(ctx, s.URL(), h); err != nil || len(told) == 0 {
 				t.Errorf("%s: told %q, %v", name, told, err)

@@ -262,7 +262,7 @@ func (p *part) have() (int64, *version) {
 	if p.meta.Validator == "" {
 		return p.size, nil
 	}
-	return p.size, &version{p.meta.Validator, p.meta.Size, p.meta.Place}
+	return p.size, &version{p.meta.Validator, p.meta.Size, p.meta.Place, p.meta.Mark}
 }
 
 // begin implements output.
@@ -277,7 +277,9 @@ func (p *part) begin(v version) error {
 		}
 		return nil
 	}
-	p.meta.Format, p.meta.Validator, p.meta.Size, p.meta.Place, p.meta.Boot = sidecarFormat, v.validator, v.size, v.place, bootID()
+	p.meta = sidecar{
+		Format: sidecarFormat, URL: p.meta.URL, Place: v.place, Validator: v.validator, Mark: v.mark, Size: v.size, Boot: bootID(),
+	}
 	if err := p.meta.write(name); err != nil {
 		return fileError(err, name)
 	}

@@ -157,6 +157,11 @@ func (r *rig) bothCarried(res Result) {
 	}
 }
 
+// markOfObject returns the mark that an object's versions have.
+func markOfObject(o origintest.Object) string {
+	return markOf(engine.Identity{ETag: o.ETag, Modified: o.Modified.UTC().Format(http.TimeFormat), Type: o.Type})
+}
+
 // secure starts an https server of an object, HTTP/2 if h2, at the given rate of a connection's streams; it returns the
 // certificates that prove it.
 func secure(t *testing.T, h2 bool, h http.Handler) (*httptest.Server, *x509.CertPool) {

@@ -82,7 +82,7 @@ func (r *rig) reader(name string) (received func() []byte) {
 func (r *rig) sidecarOf(s *origintest.Server, name string) {
 	r.Helper()
 	text, err := json.Marshal(sidecar{
-		Format: sidecarFormat, URL: s.URL(), Place: s.URL(), Validator: `"v1"`, Size: s.Object().Size, Boot: bootID(),
+		Format: sidecarFormat, URL: s.URL(), Place: s.URL(), Validator: `"v1"`, Mark: markOfObject(s.Object()), Size: s.Object().Size, Boot: bootID(),
 	})
 	if err != nil {
 		r.Fatal(err)

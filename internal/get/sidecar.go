@@ -30,6 +30,7 @@ type sidecar struct {
 	URL       string `json:"url"`   // as the user gave it, without userinfo and fragment
 	Place     string `json:"place"` // where redirects led, without the query
 	Validator string `json:"validator"`
+	Mark      string `json:"mark"`   // a digest of the version's other properties
 	Size      int64  `json:"size"`   // of the whole object in bytes
 	Synced    int64  `json:"synced"` // bytes that are on the disk for sure
 	Boot      string `json:"boot"`   // boot in which the bytes after these were written

@@ -24,6 +24,7 @@ type Order struct {
 	Validator string   `json:"validator"` // "" = none: it is filled from the beginning
 	Size      int64    `json:"size"`
 	Place     string   `json:"place"` // where that version was found, as it was told
+	Mark      string   `json:"mark"`  // of that version, as it was told
 
 	conn *net.UnixConn
 	stop chan struct{}
