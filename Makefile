@@ -65,7 +65,7 @@ android: ## the app and the module for rooted phones: android/out/tributary.apk,
 
 android-test: ## the app's core in a JVM; the phone's binary under emulation: module in a chroot, host mode in the lab, tests of its packages (root)
 	@DEBIAN='$(DEBIAN) $(ANDROID)' bash -c '. tools/debian.sh && need_packages'
-	$(MAKE) -C android java-test screens-test java-host-test module-test host-test go-test GO='$(GO)'
+	$(MAKE) -C android fetch-test java-test screens-test java-host-test module-test host-test go-test GO='$(GO)'
 
 demo: build ## two emulated links, one download: under 60 s, no root, no network
 	bin/tributary demo

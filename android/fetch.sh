@@ -1,11 +1,35 @@
 #!/bin/bash
-# Fetches a Maven artifact (GROUP:ARTIFACT:VERSION) to FILE, by Maven, so that its settings for mirrors count.
+# Fetches a Maven artifact (GROUP:ARTIFACT:VERSION) to FILE, by Maven, so that its settings for mirrors count. Some of these
+# jars make the app: each must have the contents named here.
 set -eu
 artifact=$1 file=$2
+case $artifact in
+org.robolectric:android-all:14-robolectric-10818077)
+	sum=6be2218c6a53fe3c57bc22ebdc723edcb7270a8a6f187545708aa5c0ed813977 ;;
+com.jakewharton.android.repackaged:dalvik-dx:11.0.0_r3)
+	sum=37581a56fded15ec6f88b46d3c7704cc700a3371f9e75f41b2121e3287769ba9 ;;
+org.json:json:20231013)
+	sum=0f18192df289114e17aa1a0d0a7f8372cc9f5c7e4f7e39adcf8906fe714fa7d3 ;;
+junit:junit:4.13.2)
+	sum=8e495b634469d64fb8acfa3495a065cbacc8a0fff55ce1e31007be4c16dc57d3 ;;
+org.hamcrest:hamcrest-core:1.3)
+	sum=66fdef91e9739348df7a096aa384a5685f4e875584cce89386a7a47251c4d8e9 ;;
+org.robolectric:android-all-instrumented:15-robolectric-12650502-i7)
+	sum=33c2d7cc4186d4605269d5d411fa1818972c5b30a9f70bfbbd3d430b076af52f ;;
+*)
+	echo "fetch.sh: $artifact has no SHA-256 sum here: add it" >&2
+	exit 1
+	;;
+esac
 IFS=: read -r _ name version <<<"$artifact"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mvn -q -B dependency:copy -Dartifact="$artifact" -DoutputDirectory="$work" >&2
+read -r got _ < <(sha256sum "$work/$name-$version.jar")
+if [ "$got" != "$sum" ]; then
+	echo "fetch.sh: $artifact has the SHA-256 sum $got, not $sum: it is not used. Is a Maven mirror at fault?" >&2
+	exit 1
+fi
 mkdir -p "$(dirname "$file")"
 cp "$work/$name-$version.jar" "$file.new"
 mv "$file.new" "$file"

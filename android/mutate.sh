@@ -50,6 +50,9 @@ try screens-test app/ProxyService.java '        status = null;
 try screens-test app/ProxyService.java 'announcer.update(false, false, settings.reach());' ''
 try screens-test app/ProxyService.java 'settings.run() ? START_STICKY : START_NOT_STICKY' 'START_NOT_STICKY'
 try screens-test app/MobileChoice.java 'settings.policy().consent' 'true'
-try screens-test app/ShareActivity.java 'boolean opened = ' 'boolean opened = false && '
+try screens-test app/ShareActivity.java '            ask(url, host);' '            download(url);'
+try screens-test app/ShareActivity.java 'setFilterTouchesWhenObscured(true)' 'setFilterTouchesWhenObscured(false)'
+try screens-test app/Texts.java '!policy.mobileAllowed()' 'false'
+try screens-test app/MainActivity.java 'START.equals(' 'getIntent().getAction() != null || START.equals('
 try screens-test app/BootReceiver.java 'if (settings.onBoot())' 'if (true)'
 [ $missed = 0 ]

@@ -82,6 +82,38 @@ func TestSystemUnitIsHardened(t *testing.T) {
 	}
 }
 
+// directive returns the value of a directive that a unit has once.
+func directive(t *testing.T, unit, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := regexp.MustCompile(`(?m)^`+name+`=(.*)$`).FindAllStringSubmatch(string(text), -1)
+	if len(all) != 1 {
+		t.Fatalf("%s: %d lines %s=, want 1", unit, len(all), name)
+	}
+	return all[0][1]
+}
+
+// TestUnitsBoundMemory: a fault must not take the machine's memory, and downloads must have theirs.
+func TestUnitsBoundMemory(t *testing.T) {
+	for unit := range units {
+		value := directive(t, unit, "MemoryMax")
+		mib, err := strconv.Atoi(strings.TrimSuffix(value, "M"))
+		if least := 4 * int(config.Default().Budget>>20); err != nil || mib < least || mib > 1024 {
+			t.Errorf("%s: MemoryMax=%s, %v: want %dM to 1024M", unit, value, err, least)
+		}
+	}
+}
+
+// TestSystemUnitHasNoKeys: root's keyring is none of its business. User managers do not know the directive.
+func TestSystemUnitHasNoKeys(t *testing.T) {
+	if v := directive(t, "systemd/tributary.service", "KeyringMode"); v != "private" {
+		t.Errorf("KeyringMode=%s", v)
+	}
+}
+
 // TestUnitsFitTheProgram: a drain must fit into the time that systemd waits, and the shipped configuration must load.
 func TestUnitsFitTheProgram(t *testing.T) {
 	const drain = 10 * time.Minute // internal/daemon

@@ -1,12 +1,18 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # What the module's scripts share. MODDIR is the module's folder.
 
+# What the user writes and reads. Only root may enter /data/adb.
 DATA=/data/adb/tributary
 BIN=$MODDIR/bin/tributary
 LOG=$DATA/log
 
-# Where tributary looks for its files: Android has neither /run nor a home.
-export HOME="$DATA" RUNTIME_DIRECTORY="$DATA/run" STATE_DIRECTORY="$DATA"
+# The proxy's user. No app and no part of Android has this number. Below 10000 Android's firewalls for apps, such as those
+# of Doze and Data Saver, do not apply.
+PROXY_UID=8080
+
+# Where the proxy's files are: Android has neither /run nor a home.
+STATE=/data/misc/tributary
+export HOME="$DATA" RUNTIME_DIRECTORY="$STATE/run" STATE_DIRECTORY="$STATE/state"
 
 # Months begin where the phone is.
 TZ=$(getprop persist.sys.timezone)
@@ -38,16 +44,28 @@ flags() {
 	done
 }
 
-# start runs the proxy, and the process that redirects to it and ends with it.
+# prepare makes the proxy's folders, with a copy of the configuration. Their parent stays root's, so the proxy cannot put a
+# link where root writes.
+prepare() {
+	mkdir -p "$STATE/run" "$STATE/state"
+	rm -f "$STATE/config.toml"
+	cp "$DATA/config.toml" "$STATE/config.toml"
+	chown "0:$PROXY_UID" "$STATE" "$STATE/config.toml"
+	chmod 0640 "$STATE/config.toml"
+	chmod 0750 "$STATE"
+	chown "$PROXY_UID:$PROXY_UID" "$STATE/run" "$STATE/state"
+	chmod 0700 "$STATE/run" "$STATE/state"
+}
+
+# start runs the proxy without root's privileges, and as root the process that redirects to it and ends with it.
 start() {
 	stop
-	mkdir -p "$DATA/run"
-	chmod 0700 "$DATA/run"
 	: >"$LOG"
-	"$BIN" serve --config "$DATA/config.toml" >>"$LOG" 2>&1 </dev/null &
+	prepare 2>>"$LOG"
+	"$BIN" serve --user "$PROXY_UID" --config "$STATE/config.toml" >>"$LOG" 2>&1 </dev/null &
 	echo $! >"$DATA/pid"
 	tries=50
-	until [ -S "$DATA/run/control.sock" ] || [ "$tries" = 0 ]; do
+	until [ -S "$STATE/run/control.sock" ] || [ "$tries" = 0 ]; do
 		tries=$((tries - 1))
 		sleep 0.2
 	done
@@ -74,5 +92,5 @@ stop() {
 		kill -9 "$pid" 2>/dev/null
 	fi
 	"$BIN" redirect off --config "$DATA/config.toml" >/dev/null 2>&1
-	rm -f "$DATA/pid" "$DATA/run/control.sock" # one that was killed leaves it
+	rm -f "$DATA/pid" "$STATE/run/control.sock" # one that was killed leaves it
 }

@@ -12,4 +12,4 @@ if [ -e "$DATA/mobile_data_always_on" ]; then
 	*) settings put global mobile_data_always_on "$was" ;;
 	esac
 fi
-rm -rf "$DATA"
+rm -rf "$DATA" "$STATE"

@@ -13,7 +13,7 @@ var rules = map[string]rule{
 	"cmd/tributary":     {imports: []string{"internal/cli"}},
 	"cmd/tributary-lab": {imports: []string{"*"}, later: true}, // a developers' tool, never in a package
 
-	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link", "internal/redirect"}},
+	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link", "internal/privilege", "internal/redirect"}},
 	"internal/control": {},
 	"internal/admin":   {imports: []string{"internal/engine"}},
 	"internal/doctor":  {imports: []string{"internal/config", "internal/link"}},
@@ -43,6 +43,7 @@ var rules = map[string]rule{
 	"internal/link/host/hosttest": {},
 	"internal/allowance":          {},
 	"internal/peer":               {},
+	"internal/privilege":          {},
 	"internal/redirect":           {},
 	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.
 	"internal/origin/byterange": {imports: []string{"internal/segment"}},

@@ -32,16 +32,22 @@ Settings come from --config FILE, by default $XDG_CONFIG_HOME/tributary/config.t
 the file. What the file alone has are the [link.NAME] tables. SIGHUP makes it read the file again: other links and
 another log level are taken on at once, everything or nothing; the rest needs a restart.
 
+` + userHelp + `
+
 ` + exitCodes,
 		Example: `  tributary serve
   tributary serve --link wlan0 --link wwan0
   tributary serve --listen 127.0.0.1:3128 --admin 127.0.0.1:9092
   tributary serve --config /etc/tributary.toml --log-level debug
+  sudo tributary serve --user nobody
 
   # one command through it, without what is local
   http_proxy=http://127.0.0.1:8080 no_proxy=localhost,127.0.0.0/8,::1 wget http://example.com/big.iso`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := becomeUser(flags.user); err != nil {
+				return err
+			}
 			cfg, err := flags.config(cmd, a.getenv)
 			if err != nil {
 				return usageError{err}
@@ -82,13 +88,14 @@ func noUpstream(cfg config.Config, getenv func(string) string, command string) e
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
-	file, listen, admin, hostSocket, scheduler, logLevel string
-	links, users                                         []string
+	file, user, listen, admin, hostSocket, scheduler, logLevel string
+	links, users                                               []string
 }
 
 func (f *serveFlags) register(c *cobra.Command) {
 	d := config.Default()
 	c.Flags().StringVar(&f.file, "config", "", "read settings from `FILE`")
+	c.Flags().StringVar(&f.user, "user", "", "as root: run as `USER`, a name or a number, without root's privileges")
 	c.Flags().StringVar(&f.listen, "listen", d.Listen, "`ADDRESS` of the proxy")
 	c.Flags().StringVar(&f.admin, "admin", d.Admin, `ADDRESS of metrics and health, "" for none`)
 	c.Flags().StringSliceVar(&f.links, "link", nil, "use the link `NAME` and no other; repeatable")

@@ -1,11 +1,14 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,7 +30,8 @@ const anotherApp = "10200"
 const firstNet = 100
 
 // android gives the client namespace the routing rules of Android's netd: what carries no mark goes out over the first link,
-// what carries a network's mark over that network, and interfaces can be bound to by root only.
+// what carries a network's mark over that network. Root may bind to every interface. Others may bind to the first link; the
+// other ones are background networks, as mobile data is beside Wi-Fi, and take a mark with netd's PERMISSION_NETWORK.
 func (r *rig) android() {
 	r.Helper()
 	ip := func(args ...string) {
@@ -41,7 +45,11 @@ func (r *rig) android() {
 			ip(family.option, "rule", "del", "from", family.own)
 			ip(family.option, "rule", "add", "pref", "11000", "iif", "lo", "oif", l.Name, "uidrange", "0-0", "lookup", table)
 			ip(family.option, "rule", "add", "pref", "16000", "fwmark", fmt.Sprintf("%#x/0x1ffff", 0x10000|firstNet+i), "iif", "lo", "lookup", table)
-			ip(family.option, "rule", "add", "pref", "17000", "iif", "lo", "oif", l.Name, "lookup", table)
+			permission := "0/0"
+			if i > 0 {
+				permission = "0x40000/0x40000"
+			}
+			ip(family.option, "rule", "add", "pref", "17000", "fwmark", permission, "iif", "lo", "oif", l.Name, "lookup", table)
 			if i == 0 {
 				ip(family.option, "rule", "add", "pref", "31000", "fwmark", "0/0xffff", "iif", "lo", "lookup", table)
 			}
@@ -209,22 +217,78 @@ func TestHosted(t *testing.T) {
 	}
 }
 
-// TestRooted runs the program as root under the routing rules of a phone, where the main table leads nowhere: it finds the
-// links itself, and serves what is redirected.
+// TestRooted runs the program as the module does, and as root, under the routing rules of a phone, where the main table leads
+// nowhere: it finds the links itself, and serves what is redirected.
 func TestRooted(t *testing.T) {
-	r := newRig(t, quick(), lab.NginxOptions{})
-	r.android()
-	r.serve()
-	r.ok(r.redirect("iptables", "on", "--user=10000-19999"))
-	o := r.object(5_000_000)
-	before := map[string]int64{}
-	for _, l := range r.lab.LinkNames() {
-		_, before[l] = r.carried(l)
+	for _, user := range []string{"", "8080"} {
+		t.Run("user "+user, func(t *testing.T) {
+			r := newRig(t, quick(), lab.NginxOptions{})
+			r.android()
+			if user != "" {
+				r.as(user)
+			}
+			r.serve()
+			if user != "" {
+				r.keepsTwoCapabilities(user)
+			}
+			r.ok(r.redirect("iptables", "on", "--user=10000-19999"))
+			o := r.object(5_000_000)
+			for _, url := range []string{o.URL, fmt.Sprintf("http://[%s]/%s", lab.OriginAddr6, o.Size)} {
+				before := map[string]int64{}
+				for _, l := range r.lab.LinkNames() {
+					_, before[l] = r.carried(l)
+				}
+				r.isObject(r.ok(r.asUser(anotherApp, "curl", "-sS", "--fail", url)).body, o)
+				for _, l := range r.lab.LinkNames() {
+					if _, n := r.carried(l); n-before[l] < int64(o.Size)/5 {
+						t.Errorf("%s: %s carried %d bytes of %d", url, l, n-before[l], o.Size)
+					}
+				}
+			}
+		})
 	}
-	r.isObject(r.ok(r.asUser(anotherApp, "curl", "-sS", "--fail", o.URL)).body, o)
-	for _, l := range r.lab.LinkNames() {
-		if _, n := r.carried(l); n-before[l] < int64(o.Size)/5 {
-			t.Errorf("%s carried %d bytes of %d", l, n-before[l], o.Size)
+}
+
+// as has the program start as root and become a user, who may make its control socket.
+func (r *rig) as(user string) {
+	r.Helper()
+	id, err := strconv.Atoi(user)
+	if err != nil {
+		r.Fatal(err)
+	}
+	run, file := filepath.Join(r.lab.Dir, "tributary"), filepath.Join(r.lab.Dir, "user.toml")
+	control := filepath.Join(run, "control.sock")
+	if err := errors.Join(
+		os.Mkdir(run, 0o700), os.Chown(run, id, id), os.WriteFile(file, fmt.Appendf(nil, "control = %q\n", control), 0o644),
+	); err != nil {
+		r.Fatal(err)
+	}
+	r.options.Args = append(r.options.Args, "--user="+user, "--config="+file)
+}
+
+// keepsTwoCapabilities looks at every thread of the program.
+func (r *rig) keepsTwoCapabilities(user string) {
+	r.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", r.proxy.PID()))
+	if err != nil || len(threads) < 2 {
+		r.Fatalf("%v, %v: a Go program has several threads", threads, err)
+	}
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has ended
+		}
+		if err != nil {
+			r.Fatal(err)
+		}
+		said := strings.Join(strings.Fields(string(text)), " ")
+		for _, want := range []string{
+			strings.TrimSpace("Uid: " + strings.Repeat(user+" ", 4)), strings.TrimSpace("Gid: " + strings.Repeat(user+" ", 4)),
+			"CapPrm: 0000000000003000", "CapEff: 0000000000003000", "NoNewPrivs: 1",
+		} {
+			if !strings.Contains(said, want) {
+				r.Errorf("no %q in %s", want, said)
+			}
 		}
 	}
 }

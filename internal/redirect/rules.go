@@ -11,7 +11,8 @@ import (
 )
 
 // Mark is the mark (SO_MARK) of the sockets that are never redirected: the proxy's own. It keeps clear of the bits that
-// Tailscale, Kubernetes and Android's netd use.
+// Tailscale and Kubernetes use. Its bit 0x40000 is PERMISSION_NETWORK of Android's netd: only with that may a user other
+// than root send over a network in the background, as mobile data is beside Wi-Fi.
 const Mark = 0x740000
 
 // Users is a range of user IDs, both ends included.

@@ -1,9 +1,10 @@
 #!/bin/bash
 # The module in a chroot that looks like a phone's root, under each shell that root managers use: MODULE.zip, LINKER (an
 # arm64 dynamic loader) and qemu-aarch64-static run the real binary, iptables the real rules in a network namespace of its
-# own. Nothing outlives the run: processes and mounts end with its namespaces.
+# own. Under qemu nothing can ask where a redirected connection was going, so a download is redirected to NATIVE, the same
+# program for this machine. Nothing outlives the run: processes and mounts end with its namespaces.
 set -eu
-zip=$1 linker=$2
+zip=$1 linker=$2 native=$3
 if [ -z "${MODULE_TEST_INSIDE:-}" ]; then
 	root=$(mktemp -d /tmp/tributary-module-XXXXXX)
 	status=0
@@ -30,7 +31,7 @@ waitfor() { # what, command...
 	done
 }
 no_rules() { [ -z "$(rules)" ]; }
-no_processes() { ! pgrep -f 'tributary.arm64' >/dev/null; }
+no_processes() { ! pgrep -f '[t]ributary (serve|redirect)|[t]ributary.arm64' >/dev/null; }
 
 # add copies a program with the libraries that it needs.
 add() {
@@ -45,7 +46,9 @@ add() {
 # phone makes the root of a phone.
 phone() {
 	root=$MODULE_TEST_INSIDE/$shell
-	mkdir -p "$root"/{bin,sbin,dev,proc,tmp,system/bin,data/system,data/adb/magisk,usr/lib/x86_64-linux-gnu}
+	mkdir -p "$root"/{bin,sbin,dev,proc,tmp,system/bin,data/system,data/adb/magisk,data/misc,usr/lib/x86_64-linux-gnu}
+	chmod 0700 "$root/data/adb" # as Magisk has it
+	chown 1000:9998 "$root/data/misc" && chmod 01771 "$root/data/misc"
 	cp "$(command -v busybox)" "$root/bin/busybox"
 	chroot "$root" /bin/busybox --install -s /bin
 	mount -t proc proc "$root/proc"
@@ -93,6 +96,42 @@ phone() {
 	cp "$zip" "$root/tmp/module.zip"
 }
 
+# confined fails unless the proxy is a user of its own with these groups, CAP_NET_ADMIN and CAP_NET_RAW, in each of its threads.
+confined() {
+	local task said want
+	for task in "/proc/$(cat "$data/pid")"/task/*/status; do
+		said=$(tr -s '\t\n' '  ' <"$task")
+		for want in 'Uid: 8080 8080 8080 8080 ' 'Gid: 8080 8080 8080 8080 ' "Groups: $1" 'CapPrm: 0000000000003000 ' \
+			'CapEff: 0000000000003000 ' 'NoNewPrivs: 1 '; do
+			case $said in *"$want"*) ;; *) fail "the proxy is not '$want': $said" ;; esac
+		done
+	done
+	[ "$(stat -c %u:%g:%a "$state")" = 0:8080:750 ] || fail "the proxy may write where root does: $(ls -ld "$state")"
+}
+
+# origin serves an object at http://192.0.2.1/object, behind an interface called wlan0.
+origin() {
+	local far
+	mkdir "$MODULE_TEST_INSIDE/origin"
+	head -c 1000000 /dev/urandom >"$MODULE_TEST_INSIDE/origin/object"
+	# shellcheck disable=SC2016 # the inner shell expands it
+	unshare -n sh -c 'until ip link set eth0 up 2>/dev/null; do sleep 0.1; done
+		ip addr add 192.0.2.1/24 dev eth0
+		exec busybox httpd -f -p 192.0.2.1:80 -h "$0"' "$MODULE_TEST_INSIDE/origin" &
+	far=$!
+	until [ "$(readlink /proc/$far/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.1; done
+	ip link add wlan0 type veth peer name eth0 netns $far
+	ip addr add 192.0.2.2/24 dev wlan0
+	ip link set wlan0 up
+	ip route add default via 192.0.2.1
+}
+
+# object downloads it as an app that knows no proxy.
+object() { setpriv --reuid=10123 --regid=10123 --clear-groups curl -sS --fail -m 20 --noproxy '*' http://192.0.2.1/object; }
+# received prints how many bytes the proxy has of its one link.
+received() { inside RUNTIME_DIRECTORY=/data/misc/tributary/run $module/bin/tributary status --once --json |
+	grep -m 1 -o '"bytes": *[0-9]*' | grep -o '[0-9]*$'; }
+
 # install runs the installer for an architecture.
 install_for() {
 	unzip -oqj "$zip" META-INF/com/google/android/update-binary -d "$root/tmp"
@@ -100,6 +139,7 @@ install_for() {
 }
 
 ip link set lo up
+origin
 for shell in dash ash mksh; do
 	phone
 	for wrong in 'arm 30' 'x64 30' 'arm64 25'; do
@@ -109,16 +149,18 @@ for shell in dash ash mksh; do
 	done
 	install_for arm64 30 >/dev/null || fail "it does not install"
 	module=/data/adb/modules/tributary
-	data=$root/data/adb/tributary
+	data=$root/data/adb/tributary state=$root/data/misc/tributary
 	[ -x "$root/$module/bin/tributary" ] || fail "no program is installed"
 	[ -e "$data/config.toml" ] || fail "no configuration is installed"
 	echo '# mine' >>"$data/config.toml"
 	install_for arm64 30 >/dev/null || fail "it does not install over itself"
 	grep -q '# mine' "$data/config.toml" || fail "an update loses the configuration"
 
-	mv "$root/$module/bin/tributary" "$root/$module/bin/tributary.arm64"
-	printf '#!/bin/busybox sh\n# qemu-user at times hangs in a fork beside other threads.\nexport GODEBUG=asyncpreemptoff=1 GOMAXPROCS=1\nexec /bin/qemu %s/bin/tributary.arm64 "$@"\n' $module >"$root/$module/bin/tributary"
-	chmod 0755 "$root/$module/bin/tributary"
+	# The program starts itself again, by the name it was called: the kernel has to be able to start that.
+	mv "$root/$module/bin/tributary" "$root/bin/tributary.arm64"
+	printf '#!/bin/busybox sh\n# qemu-user at times hangs in a fork beside other threads.\nexport GODEBUG=asyncpreemptoff=1 GOMAXPROCS=1\nexec /bin/qemu -0 /bin/emulated /bin/tributary.arm64 "$@"\n' >"$root/bin/emulated"
+	chmod 0755 "$root/bin/emulated"
+	cp "$root/bin/emulated" "$root/$module/bin/tributary"
 	echo com.example.b >>"$data/deny.txt"
 
 	inside /system/bin/sh $module/service.sh || fail "service.sh: $?"
@@ -127,6 +169,8 @@ for shell in dash ash mksh; do
 	rules_are '--uid-owner 10200 -j RETURN' || fail "deny.txt does not count: $(rules)"
 	grep -q 'put global mobile_data_always_on 1' "$root/tmp/settings" || fail "mobile data: $(cat "$root/tmp/settings")"
 	[ -d "/proc/$(cat "$data/pid")" ] || fail "the proxy does not run"
+	confined '3003 3004 3005' # Android's: see internal/privilege
+	if (: </dev/tcp/127.0.0.1/9091) 2>/dev/null; then fail "every app can read the metrics"; fi
 	grep -q '^time=.*+09:00 ' "$data/log" || fail "months begin elsewhere: $(head -1 "$data/log")"
 
 	said=$(inside /system/bin/sh $module/action.sh) || fail "action.sh: $?"
@@ -143,11 +187,24 @@ for shell in dash ash mksh; do
 	inside /system/bin/sh $module/service.sh || fail "service.sh again: $?"
 	waitfor "rules again" rules_are REDIRECT
 
-	inside /system/bin/sh $module/uninstall.sh || fail "uninstall.sh: $?"
-	waitfor "rules go with the module" no_rules
-	waitfor "processes end with the module" no_processes
-	[ ! -e "$data" ] || fail "it leaves $(ls -a "$data")"
+	uninstall() {
+		inside /system/bin/sh $module/uninstall.sh || fail "uninstall.sh: $?"
+		waitfor "rules go with the module" no_rules
+		waitfor "processes end with the module" no_processes
+		for folder in "$data" "$state"; do [ ! -e "$folder" ] || fail "it leaves $(ls -a "$folder")"; done
+	}
+	uninstall
 	tail -n 1 "$root/tmp/settings" | grep -q 'delete global mobile_data_always_on' || fail "settings: $(cat "$root/tmp/settings")"
+
+	install_for arm64 30 >/dev/null || fail "it does not install again"
+	cp "$native" "$root/$module/bin/tributary"
+	printf '[link.wlan0]\nenabled = true # of a kind that is not used by itself\n' >>"$data/config.toml"
+	inside /system/bin/sh $module/service.sh || fail "service.sh with the native program: $?"
+	waitfor "rules for apps again" rules_are '--uid-owner 10000-19999.*REDIRECT'
+	confined ''
+	object | cmp - "$MODULE_TEST_INSIDE/origin/object" || fail "a download is not what the origin has"
+	[ "$(received)" -ge 1000000 ] || fail "it went past the proxy, which received $(received) bytes"
+	uninstall
 	umount "$root/proc" "$root/dev"
 	echo "ok: $shell"
 done

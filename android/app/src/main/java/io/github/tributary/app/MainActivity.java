@@ -2,6 +2,7 @@ package io.github.tributary.app;
 
 import android.Manifest;
 import android.app.Activity;
+import android.content.Context;
 import android.content.Intent;
 import android.content.pm.PackageManager;
 import android.os.Build;
@@ -19,8 +20,8 @@ import io.github.tributary.core.Status;
 
 /** The one screen: start and stop, what runs, what mobile data may be used for, and how apps come to use the proxy. */
 public final class MainActivity extends Activity {
-    /** The intent's action that also starts the proxy. */
-    static final String START = "io.github.tributary.START";
+    /** The manifest's other name of the screen, by which it also starts the proxy. Other apps cannot use that name. */
+    private static final String START = "io.github.tributary.app.StartActivity";
 
     private static final long REFRESH_MILLIS = 1_000;
 
@@ -37,6 +38,11 @@ public final class MainActivity extends Activity {
                     refresh();
                 }
             };
+
+    /** Opens the screen and starts the proxy. */
+    static Intent starting(Context context) {
+        return new Intent().setClassName(context, START);
+    }
 
     @Override
     protected void onCreate(Bundle state) {
@@ -71,7 +77,7 @@ public final class MainActivity extends Activity {
     @Override
     protected void onResume() {
         super.onResume();
-        boolean asked = START.equals(getIntent().getAction());
+        boolean asked = START.equals(getIntent().getComponent().getClassName());
         if (asked) {
             setIntent(new Intent(this, MainActivity.class)); // once
         }

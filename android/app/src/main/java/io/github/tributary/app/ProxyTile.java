@@ -21,7 +21,7 @@ public final class ProxyTile extends TileService {
             ProxyService.stop(this);
         } else if (!ProxyService.start(this)) { // Android 14 lets no tile do this: the screen may
             run = false;
-            open(new Intent(this, MainActivity.class).setAction(MainActivity.START).addFlags(Intent.FLAG_ACTIVITY_NEW_TASK));
+            open(MainActivity.starting(this).addFlags(Intent.FLAG_ACTIVITY_NEW_TASK));
         }
         show(run);
     }

@@ -12,30 +12,35 @@ import io.github.tributary.core.FileName;
 import io.github.tributary.core.SharedText;
 
 /**
- * Takes a link that another app shares or opens, and has it downloaded. Who shares has chosen this app; what is opened may be
- * a web page's idea, and is asked about.
+ * Takes a link that another app shares or opens, and downloads it if the user wants that. Any app can start this with any
+ * link, so it always asks: a download can cost money, and a request can carry data to a server.
  */
 public final class ShareActivity extends Activity {
     @Override
     protected void onCreate(Bundle state) {
         super.onCreate(state);
-        Intent intent = getIntent();
-        boolean opened = Intent.ACTION_VIEW.equals(intent.getAction());
-        String url = opened ? SharedText.url(intent.getDataString()) : shared(intent);
-        if (url == null) {
+        String url = url(getIntent());
+        String host = url == null ? null : Uri.parse(url).getHost();
+        if (host == null || host.isEmpty()) {
             Toast.makeText(this, R.string.no_url, Toast.LENGTH_LONG).show();
             finish();
-        } else if (opened) {
-            ask(url);
         } else {
-            download(url);
-            finish();
+            ask(url, host);
         }
     }
 
-    private static String shared(Intent intent) {
-        String url = SharedText.url(intent.getCharSequenceExtra(Intent.EXTRA_TEXT));
-        return url != null ? url : SharedText.url(intent.getCharSequenceExtra(Intent.EXTRA_SUBJECT));
+    /** The link in what is opened, or else in what is shared; null if there is none. */
+    private static String url(Intent intent) {
+        CharSequence[] places = {
+            intent.getDataString(), intent.getCharSequenceExtra(Intent.EXTRA_TEXT), intent.getCharSequenceExtra(Intent.EXTRA_SUBJECT)
+        };
+        for (CharSequence place : places) {
+            String url = SharedText.url(place);
+            if (url != null) {
+                return url;
+            }
+        }
+        return null;
     }
 
     private void download(String url) {
@@ -43,26 +48,29 @@ public final class ShareActivity extends Activity {
         Toast.makeText(this, R.string.download_begins, Toast.LENGTH_SHORT).show();
     }
 
-    private void ask(final String url) {
-        new AlertDialog.Builder(this)
-                .setTitle(R.string.ask_title)
-                .setMessage(getString(R.string.ask, FileName.of(url), Uri.parse(url).getHost()))
-                .setPositiveButton(
-                        R.string.add,
-                        new DialogInterface.OnClickListener() {
-                            @Override
-                            public void onClick(DialogInterface dialog, int which) {
-                                download(url);
-                            }
-                        })
-                .setNegativeButton(android.R.string.cancel, null)
-                .setOnDismissListener(
-                        new DialogInterface.OnDismissListener() {
-                            @Override
-                            public void onDismiss(DialogInterface dialog) {
-                                finish();
-                            }
-                        })
-                .show();
+    private void ask(final String url, String host) {
+        AlertDialog question =
+                new AlertDialog.Builder(this)
+                        .setTitle(R.string.ask_title)
+                        .setMessage(getString(R.string.ask, FileName.of(url), host, Texts.cost(this, new Settings(this).policy())))
+                        .setPositiveButton(
+                                R.string.add,
+                                new DialogInterface.OnClickListener() {
+                                    @Override
+                                    public void onClick(DialogInterface dialog, int which) {
+                                        download(url);
+                                    }
+                                })
+                        .setNegativeButton(android.R.string.cancel, null)
+                        .setOnDismissListener(
+                                new DialogInterface.OnDismissListener() {
+                                    @Override
+                                    public void onDismiss(DialogInterface dialog) {
+                                        finish();
+                                    }
+                                })
+                        .show();
+        // A window that another app lays over the question must not borrow the user's finger.
+        question.getButton(DialogInterface.BUTTON_POSITIVE).setFilterTouchesWhenObscured(true);
     }
 }

@@ -6,6 +6,7 @@ import io.github.tributary.R;
 import io.github.tributary.core.BatteryMeter;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.LinkRow;
+import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Net;
 import io.github.tributary.core.Status;
 
@@ -77,6 +78,17 @@ final class Texts {
             default:
                 return c.getString(R.string.state_down);
         }
+    }
+
+    /** What a download may cost. */
+    static String cost(Context c, MobilePolicy policy) {
+        if (!policy.mobileAllowed()) {
+            return c.getString(R.string.cost_none);
+        }
+        String use = c.getString(policy.mode == MobilePolicy.Mode.MOBILE_HELPS ? R.string.cost_helps : R.string.cost_backup);
+        String limit =
+                policy.monthlyBytes == 0 ? c.getString(R.string.cost_unlimited) : c.getString(R.string.cost_limit, size(c, policy.monthlyBytes));
+        return use + " " + limit;
     }
 
     /** How far a download is, and in the end what it took. */

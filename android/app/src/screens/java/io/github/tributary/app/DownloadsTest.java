@@ -2,19 +2,15 @@ package io.github.tributary.app;
 
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
-import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
 
-import android.app.AlertDialog;
 import android.app.Application;
 import android.app.Notification;
 import android.app.NotificationManager;
 import android.content.Context;
-import android.content.DialogInterface;
 import android.content.Intent;
-import android.net.Uri;
 import android.os.BatteryManager;
 import android.os.Looper;
 import io.github.tributary.core.DownloadState;
@@ -26,7 +22,6 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.Arrays;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.After;
 import org.junit.Before;
@@ -34,14 +29,11 @@ import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
 import org.junit.runner.RunWith;
-import org.robolectric.Robolectric;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
 import org.robolectric.annotation.Config;
-import org.robolectric.shadows.ShadowAlertDialog;
-import org.robolectric.shadows.ShadowToast;
 
-/** Shared links, and what becomes of them. */
+/** Downloads, and what becomes of them. */
 @RunWith(RobolectricTestRunner.class)
 @Config(sdk = 35)
 public class DownloadsTest {
@@ -211,44 +203,5 @@ public class DownloadsTest {
         press("CANCEL");
         until("it is deleted", () -> !new File(files.dir, "slow.bin").exists());
         assertNull("it is still shown", shown());
-    }
-
-    @Test
-    public void sharedLinks() {
-        String[][] rows = {
-            {Intent.ACTION_SEND, "see https://example.com/x.iso.", "https://example.com/x.iso"},
-            {Intent.ACTION_SEND, "no link", null},
-            {Intent.ACTION_SEND, null, null},
-            {Intent.ACTION_VIEW, "https://example.com/y.iso", "https://example.com/y.iso"},
-        };
-        Downloads real = App.downloads(app);
-        for (String[] r : rows) {
-            Intent intent = new Intent(r[0]);
-            boolean opened = r[0].equals(Intent.ACTION_VIEW);
-            if (opened) {
-                intent.setData(Uri.parse(r[1]));
-            } else {
-                intent.putExtra(Intent.EXTRA_TEXT, r[1]);
-            }
-            ShareActivity shared = Robolectric.buildActivity(ShareActivity.class, intent).create().get();
-            if (opened) {
-                assertTrue("a page alone may not download", real.all().isEmpty());
-                ((AlertDialog) ShadowAlertDialog.getLatestDialog()).getButton(DialogInterface.BUTTON_POSITIVE).performClick();
-                shadowOf(Looper.getMainLooper()).idle();
-            }
-            assertTrue("it stays", shared.isFinishing());
-            assertNotNull("the user hears nothing", ShadowToast.getLatestToast());
-            List<Downloads.Entry> all = real.all();
-            assertEquals(String.valueOf(r[1]), r[2], all.isEmpty() ? null : all.get(0).state().url);
-            for (Downloads.Entry e : all) {
-                assertEquals("the proxy is not there", ProxyService.class.getName(), next().getComponent().getClassName());
-                real.remove(e);
-            }
-            assertNull(next());
-        }
-    }
-
-    private Intent next() {
-        return shadowOf(app).getNextStartedService();
     }
 }

@@ -12,7 +12,10 @@ import android.app.Activity;
 import android.app.AlertDialog;
 import android.content.DialogInterface;
 import android.content.Intent;
+import android.content.pm.ComponentInfo;
+import android.content.pm.PackageInfo;
 import android.content.pm.PackageManager;
+import android.content.pm.ServiceInfo;
 import android.os.Looper;
 import android.view.View;
 import android.view.inputmethod.EditorInfo;
@@ -24,6 +27,11 @@ import android.widget.TextView;
 import io.github.tributary.R;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Reach;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.Before;
 import org.junit.Test;
@@ -141,11 +149,45 @@ public class MainActivityTest {
     public void theTileMayHaveItStarted() {
         assertNull(started());
         controller.pause();
-        controller.newIntent(new Intent(screen, MainActivity.class).setAction(MainActivity.START)).resume();
+        controller.newIntent(MainActivity.starting(screen)).resume();
         assertNotNull(started());
         settings.setRun(false);
         controller.pause().resume();
         assertNull("asked once", started());
+    }
+
+    @Test
+    public void otherAppsCannotHaveItStarted() {
+        controller.pause();
+        controller.newIntent(new Intent(screen, MainActivity.class).setAction("io.github.tributary.START")).resume();
+        assertNull("it started", started());
+        assertFalse(settings.run());
+    }
+
+    /** What other apps can start, and of what only the system can. */
+    @Test
+    public void littleIsOpenToOtherApps() throws Exception {
+        int all = PackageManager.GET_ACTIVITIES | PackageManager.GET_SERVICES | PackageManager.GET_RECEIVERS | PackageManager.GET_PROVIDERS;
+        PackageInfo info = screen.getPackageManager().getPackageInfo(screen.getPackageName(), all);
+        List<ComponentInfo> components = new ArrayList<ComponentInfo>();
+        for (ComponentInfo[] some : new ComponentInfo[][] {info.activities, info.services, info.receivers, info.providers}) {
+            components.addAll(some == null ? Arrays.<ComponentInfo>asList() : Arrays.asList(some));
+        }
+        assertTrue("the service is missing", names(components).contains("ProxyService"));
+        components.removeIf(c -> !c.exported);
+        assertEquals(new HashSet<String>(Arrays.asList("MainActivity", "ShareActivity", "ProxyTile")), names(components));
+        for (ServiceInfo s : info.services) {
+            assertTrue(s.name, !s.exported || "android.permission.BIND_QUICK_SETTINGS_TILE".equals(s.permission));
+        }
+        assertFalse("the tile's way to start it", screen.getPackageManager().getActivityInfo(MainActivity.starting(screen).getComponent(), 0).exported);
+    }
+
+    private static Set<String> names(List<ComponentInfo> components) {
+        Set<String> names = new HashSet<String>();
+        for (ComponentInfo c : components) {
+            names.add(c.name.replaceFirst("^io\\.github\\.tributary\\.app\\.", ""));
+        }
+        return names;
     }
 
     private String text(int id) {

@@ -1,0 +1,162 @@
+package io.github.tributary.app;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNotNull;
+import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertTrue;
+import static org.robolectric.Shadows.shadowOf;
+
+import android.app.AlertDialog;
+import android.app.Application;
+import android.content.DialogInterface;
+import android.content.Intent;
+import android.net.Uri;
+import android.os.Looper;
+import io.github.tributary.core.MobilePolicy;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.junit.Before;
+import org.junit.Test;
+import org.junit.runner.RunWith;
+import org.robolectric.Robolectric;
+import org.robolectric.RobolectricTestRunner;
+import org.robolectric.RuntimeEnvironment;
+import org.robolectric.annotation.Config;
+import org.robolectric.shadows.ShadowAlertDialog;
+import org.robolectric.shadows.ShadowToast;
+
+/** Links from other apps: the user is asked, whatever the intent says. */
+@RunWith(RobolectricTestRunner.class)
+@Config(sdk = 35)
+public class ShareActivityTest {
+    private final Application app = RuntimeEnvironment.getApplication();
+    private Downloads downloads;
+
+    @Before
+    public void start() {
+        downloads = App.downloads(app);
+    }
+
+    /** What other apps can send, with a link to https://example.com/a/x.iso. */
+    private Map<String, Intent> intents() {
+        Uri link = Uri.parse("https://example.com/a/x.iso");
+        String text = "see https://example.com/a/x.iso.";
+        Intent explicit = new Intent(app, ShareActivity.class);
+        Map<String, Intent> all = new LinkedHashMap<String, Intent>();
+        all.put("VIEW", new Intent(Intent.ACTION_VIEW, link));
+        all.put("SEND", new Intent(Intent.ACTION_SEND).putExtra(Intent.EXTRA_TEXT, text));
+        all.put("SEND, in the subject", new Intent(Intent.ACTION_SEND).putExtra(Intent.EXTRA_SUBJECT, text));
+        all.put("explicit, data", new Intent(explicit).setData(link));
+        all.put("explicit, text", new Intent(explicit).putExtra(Intent.EXTRA_TEXT, text));
+        all.put("explicit, another action", new Intent(explicit).setAction("x.y.Z").putExtra(Intent.EXTRA_TEXT, text));
+        all.put("explicit, SEND", new Intent(explicit).setAction(Intent.ACTION_SEND).putExtra(Intent.EXTRA_TEXT, text));
+        return all;
+    }
+
+    private ShareActivity open(Intent intent) {
+        return Robolectric.buildActivity(ShareActivity.class, intent).create().get();
+    }
+
+    /** The question that is on the screen; null if there is none. */
+    private AlertDialog question() {
+        AlertDialog d = (AlertDialog) ShadowAlertDialog.getLatestDialog();
+        return d != null && d.isShowing() ? d : null;
+    }
+
+    private String text() {
+        return shadowOf(question()).getMessage().toString();
+    }
+
+    private void answer(int button) {
+        question().getButton(button).performClick();
+        shadowOf(Looper.getMainLooper()).idle();
+    }
+
+    private void nothingBegan(String what) {
+        assertTrue(what + " downloads by itself", downloads.all().isEmpty());
+        assertNull(what + " starts the proxy", shadowOf(app).getNextStartedService());
+    }
+
+    @Test
+    public void everyIntentIsAskedAbout() {
+        for (Map.Entry<String, Intent> e : intents().entrySet()) {
+            ShareActivity shared = open(e.getValue());
+            nothingBegan(e.getKey());
+            assertNotNull(e.getKey() + " is not asked about", question());
+            assertTrue(text(), text().contains("x.iso") && text().contains("example.com"));
+            answer(DialogInterface.BUTTON_POSITIVE);
+            assertTrue(e.getKey() + ": it stays", shared.isFinishing());
+            assertEquals(e.getKey(), 1, downloads.all().size());
+            assertEquals(e.getKey(), "https://example.com/a/x.iso", downloads.all().get(0).state().url);
+            assertNotNull(e.getKey() + ": the proxy is not there", shadowOf(app).getNextStartedService());
+            downloads.remove(downloads.all().get(0));
+        }
+    }
+
+    @Test
+    public void cancelDoesNothing() {
+        for (Map.Entry<String, Intent> e : intents().entrySet()) {
+            ShareActivity refused = open(e.getValue());
+            answer(DialogInterface.BUTTON_NEGATIVE);
+            nothingBegan(e.getKey());
+            assertTrue(e.getKey() + ": it stays", refused.isFinishing());
+            ShareActivity left = open(e.getValue());
+            question().cancel(); // as "back" does
+            shadowOf(Looper.getMainLooper()).idle();
+            nothingBegan(e.getKey());
+            assertTrue(e.getKey() + ": it stays", left.isFinishing());
+        }
+        assertNull("the user is told of a download", ShadowToast.getLatestToast());
+    }
+
+    @Test
+    public void theQuestionNamesTheServer() {
+        open(new Intent(Intent.ACTION_VIEW, Uri.parse("https://bank.example@evil.example:8443/bank.example/a%20b.apk?c=/d.txt")));
+        assertTrue(text(), text().startsWith("a b.apk\nfrom evil.example\n"));
+    }
+
+    @Test
+    public void theQuestionTellsWhatItMayCost() {
+        Settings settings = new Settings(app);
+        Intent link = new Intent(Intent.ACTION_VIEW, Uri.parse("https://example.com/a/x.iso"));
+        open(link);
+        assertTrue(text(), text().endsWith("does not use mobile data."));
+        settings.setMode(MobilePolicy.Mode.MOBILE_HELPS);
+        open(link);
+        assertTrue("without consent there is no mobile data: " + text(), text().endsWith("does not use mobile data."));
+        settings.setConsent(true);
+        open(link);
+        assertTrue(text(), text().contains("may use mobile data") && text().contains("cost money") && text().contains("not set a monthly limit"));
+        settings.setMode(MobilePolicy.Mode.MOBILE_BACKUP);
+        settings.setMonthlyBytes(2_000_000_000);
+        open(link);
+        assertTrue(text(), text().contains("when there is no Wi-Fi") && text().contains("cost money"));
+        assertTrue(text(), text().matches("(?s).*monthly limit is 2[.,]00 GB.*"));
+    }
+
+    @Test
+    public void aWindowOverTheQuestionCannotPassTheTouchOn() {
+        open(new Intent(Intent.ACTION_VIEW, Uri.parse("https://example.com/a/x.iso")));
+        assertTrue(question().getButton(DialogInterface.BUTTON_POSITIVE).getFilterTouchesWhenObscured());
+    }
+
+    @Test
+    public void whatHasNoLinkIsRefused() {
+        for (Intent intent : new Intent[] {
+            new Intent(Intent.ACTION_SEND).putExtra(Intent.EXTRA_TEXT, "no link"),
+            new Intent(Intent.ACTION_SEND),
+            new Intent(Intent.ACTION_VIEW, Uri.parse("https:///x.iso")),
+            new Intent(Intent.ACTION_VIEW, Uri.parse("file:///data/x.iso")),
+            new Intent(app, ShareActivity.class),
+        }) {
+            ShadowToast.reset();
+            ShareActivity refused = open(intent);
+            assertNull(intent + " is asked about", question());
+            assertTrue(intent + " stays", refused.isFinishing());
+            assertNotNull("the user hears nothing", ShadowToast.getLatestToast());
+            nothingBegan(intent.toString());
+        }
+        assertFalse(downloads.active());
+    }
+}

@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/privilege"
+)
+
+// userHelp is the part of serve's help about --user.
+const userHelp = `With --user, started as root, it becomes that user before it reads its configuration or touches the network, and keeps
+CAP_NET_ADMIN and CAP_NET_RAW alone: to bind to links on any kernel, and to mark its connections for "redirect on". The
+user must be able to read the configuration, and to write into $RUNTIME_DIRECTORY and $STATE_DIRECTORY if they are set.
+A service manager can do the same, as the systemd units do.`
+
+// becomeUser returns at once if name is "" or the user is the one that runs this process. Else it starts the process again as
+// that user and returns only if that fails.
+func becomeUser(name string) error {
+	if name == "" {
+		return nil
+	}
+	err := privilege.Drop(name, unix.CAP_NET_ADMIN, unix.CAP_NET_RAW)
+	if errors.Is(err, privilege.ErrAccount) {
+		return usageError{fmt.Errorf("--user: %w", err)}
+	}
+	return err
+}

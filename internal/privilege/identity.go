@@ -1,0 +1,72 @@
+package privilege
+
+import (
+	"errors"
+	"fmt"
+	"os/user"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// ErrAccount says that there is no such account, or that a program cannot run as it.
+var ErrAccount = errors.New("user")
+
+// identity is what a process is in the eyes of the kernel, and what its environment says about it.
+type identity struct {
+	uid, gid   int
+	groups     []int
+	name, home string
+}
+
+// networkGroups are Android's groups inet, net_raw and net_admin. Its older kernels give sockets to their members only
+// (CONFIG_ANDROID_PARANOID_NETWORK).
+var networkGroups = []int{3003, 3004, 3005}
+
+// find returns who an account is. A number need not have an account: then it is its own group.
+func find(account string) (identity, error) {
+	u, err := user.Lookup(account)
+	if err != nil {
+		uid, notNumber := strconv.ParseInt(account, 10, 31)
+		if notNumber != nil || uid < 0 {
+			return identity{}, fmt.Errorf("%w %q: write the name or the number of a user of this machine", ErrAccount, account)
+		}
+		if u, err = user.LookupId(account); err != nil {
+			u = &user.User{Uid: account, Gid: account, Username: account, HomeDir: "/"}
+		}
+	}
+	to := identity{name: u.Username, home: u.HomeDir}
+	if to.uid, err = strconv.Atoi(u.Uid); err != nil {
+		return identity{}, fmt.Errorf("%w %q: its number: %w", ErrAccount, account, err)
+	}
+	if to.uid == 0 {
+		return identity{}, fmt.Errorf("%w %q: that is root, who has every privilege; choose another user", ErrAccount, account)
+	}
+	if to.gid, err = strconv.Atoi(u.Gid); err != nil {
+		return identity{}, fmt.Errorf("%w %q: the number of its group: %w", ErrAccount, account, err)
+	}
+	if ids, err := u.GroupIds(); err == nil { // an account that is a mere number has none
+		for _, id := range ids {
+			if gid, err := strconv.Atoi(id); err == nil {
+				to.groups = append(to.groups, gid)
+			}
+		}
+	}
+	if runtime.GOOS == "android" {
+		to.groups = append(to.groups, networkGroups...)
+	}
+	return to, nil
+}
+
+// environ returns the environment with the identity's home in place of the other user's folders.
+func (to identity) environ(from []string) []string {
+	env := []string{"HOME=" + to.home, "USER=" + to.name, "LOGNAME=" + to.name}
+	for _, e := range from {
+		switch name, _, _ := strings.Cut(e, "="); {
+		case name == "HOME", name == "USER", name == "LOGNAME", strings.HasPrefix(name, "XDG_"):
+		default:
+			env = append(env, e)
+		}
+	}
+	return env
+}
