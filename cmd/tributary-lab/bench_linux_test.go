@@ -193,11 +193,11 @@ func TestRun(t *testing.T) {
 	sc := scenario()
 	sc.Events = []lab.Event{{Link: "wifi", What: lab.EventDown}}
 	var said bytes.Buffer
-	down := []string{"sh", "-c", "while ip link show dev wifi | grep -q LOWER_UP; do :; done; getent ahostsv4 origin.lab"}
+	down := []string{"sh", "-c", "while ip link show dev wifi | grep -q LOWER_UP; do :; done; getent ahostsv4 origin.test"}
 	if err := run(t.Context(), sc, down, &said); err != nil {
 		t.Fatalf("%v: %s", err, said.String())
 	}
-	if !strings.Contains(said.String(), "http://origin.lab/300kB") {
+	if !strings.Contains(said.String(), "http://origin.test/300kB") {
 		t.Errorf("said %q", said.String())
 	}
 	var exit *exec.ExitError

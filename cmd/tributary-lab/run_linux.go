@@ -20,7 +20,7 @@ func runCommand() *cobra.Command {
 		Long: `Sets the scenario's links up, with nginx and a name server in the server namespace, and runs CMD in the client
 namespace; the events count from CMD's start. Ends with CMD and its exit code. Without CMD it waits for Ctrl-C.`,
 		Example: `  tributary-lab run equal-blackhole -- bin/tributary serve --link wifi --link lte
-  tributary-lab run hs -- curl --interface lte -o /dev/null -w '%{speed_download}\n' http://origin.lab/50MB`,
+  tributary-lab run hs -- curl --interface lte -o /dev/null -w '%{speed_download}\n' http://origin.test/50MB`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sc, err := load(args[0])

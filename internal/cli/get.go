@@ -58,8 +58,9 @@ password in the URL, go to the scheme, host and port of the URL only.
 
 // getFlags are the flags of get.
 type getFlags struct {
-	output, dir, agent, checksum, cacert, file, logLevel     string
-	header, links                                            []string
+	output, dir, agent, checksum, cacert, logLevel           string
+	header                                                   []string
+	from                                                     linkFlags
 	fromURL, fromServer, resume, force, downgrade, quiet, js bool
 }
 
@@ -76,8 +77,7 @@ func (f *getFlags) register(c *cobra.Command) {
 	s.StringVarP(&f.agent, "user-agent", "A", "tributary/VERSION", "send this `AGENT` as User-Agent, \"\" for none")
 	s.BoolVar(&f.downgrade, "allow-downgrade", false, "follow redirects from https to http")
 	s.StringVar(&f.cacert, "cacert", "", "trust the certificates in `FILE` (PEM) instead of the system's")
-	s.StringSliceVar(&f.links, "link", nil, "use the link `NAME` and no other; repeatable")
-	s.StringVar(&f.file, "config", "", "read settings from `FILE`, as serve does")
+	f.from.register(c)
 	s.StringVar(&f.logLevel, "log-level", "warn", "`LEVEL` of messages: debug, info, warn, error; given, there are no bars")
 	s.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	s.BoolVar(&f.js, "json", false, "print a line of JSON for each URL on standard output")
@@ -98,14 +98,11 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 	case f.output == "-" && f.resume:
 		return nil, errors.New("standard output cannot be resumed: leave --resume away, or write to a file")
 	}
-	cfg, err := config.Load(f.file, a.getenv)
+	cfg, err := config.Load(f.from.file, a.getenv)
 	if err != nil {
 		return nil, err
 	}
-	if given("link") {
-		cfg.Links = f.links
-		cfg.Override("links", "link")
-	}
+	f.from.lay(c, cfg)
 	cfg.LogLevel = f.logLevel // that of the file is the proxy's
 	cfg.Override("log_level", "log-level")
 	if err := cfg.Check(); err != nil {

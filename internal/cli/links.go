@@ -50,13 +50,14 @@ it, and why. What it says is what tributary serve with the same settings would d
 
 // linkFlags are those of serve that say which links are used.
 type linkFlags struct {
-	file  string
-	links []string
+	file, vpn string
+	links     []string
 }
 
 func (f *linkFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.file, "config", "", "read settings from `FILE`, as serve does")
 	c.Flags().StringSliceVar(&f.links, "link", nil, "use the link `NAME` and no other; repeatable")
+	c.Flags().StringVar(&f.vpn, "vpn", config.VPNFollow, vpnHelp)
 }
 
 func (f *linkFlags) config(c *cobra.Command, getenv func(string) string) (config.Config, error) {
@@ -64,11 +65,20 @@ func (f *linkFlags) config(c *cobra.Command, getenv func(string) string) (config
 	if err != nil {
 		return config.Config{}, err
 	}
+	f.lay(c, cfg)
+	return cfg.Config, cfg.Check()
+}
+
+// lay lays the flags that were given over cfg.
+func (f *linkFlags) lay(c *cobra.Command, cfg *config.File) {
 	if c.Flags().Changed("link") {
 		cfg.Links = f.links
 		cfg.Override("links", "link")
 	}
-	return cfg.Config, cfg.Check()
+	if c.Flags().Changed("vpn") {
+		cfg.VPN = f.vpn
+		cfg.Override("vpn", "vpn")
+	}
 }
 
 // linkRow is one interface.

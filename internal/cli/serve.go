@@ -77,6 +77,9 @@ another log level are taken on at once, everything or nothing; the rest needs a 
 	return c
 }
 
+// vpnHelp is the help of --vpn.
+const vpnHelp = "`MODE` of a VPN that carries all traffic: follow = use it as the only link, around = use the links beneath it"
+
 // noUpstream refuses a proxy in the environment that is not this one.
 func noUpstream(cfg config.Config, getenv func(string) string, command string) error {
 	a, err := net.ResolveTCPAddr("tcp", cfg.Listen)
@@ -89,6 +92,7 @@ func noUpstream(cfg config.Config, getenv func(string) string, command string) e
 // serveFlags are the flags of serve.
 type serveFlags struct {
 	file, user, listen, admin, hostSocket, scheduler, logLevel string
+	vpn                                                        string
 	links, users                                               []string
 }
 
@@ -100,6 +104,7 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.admin, "admin", d.Admin, `ADDRESS of metrics and health, "" for none`)
 	c.Flags().StringSliceVar(&f.links, "link", nil, "use the link `NAME` and no other; repeatable")
 	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "let the user `NAME` of this machine in, too; repeatable; all = everybody")
+	c.Flags().StringVar(&f.vpn, "vpn", d.VPN, vpnHelp)
 	c.Flags().StringVar(&f.hostSocket, "host-socket", d.HostSocket, "`PATH` of the socket of an app that owns the networks (docs/HOST.md)")
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
 		"`NAME` of the algorithm that divides a download: "+strings.Join(config.Schedulers(), ", "))
@@ -120,6 +125,7 @@ func (f *serveFlags) config(c *cobra.Command, getenv func(string) string) (confi
 		{"admin", "admin", func() { cfg.Admin = f.admin }},
 		{"link", "links", func() { cfg.Links = f.links }},
 		{"allow-users", "allow_users", func() { cfg.AllowUsers = f.users }},
+		{"vpn", "vpn", func() { cfg.VPN = f.vpn }},
 		{"host-socket", "host_socket", func() { cfg.HostSocket = f.hostSocket }},
 		{"scheduler", "scheduler", func() { cfg.Scheduler = f.scheduler }},
 		{"log-level", "log_level", func() { cfg.LogLevel = f.logLevel }},

@@ -162,6 +162,11 @@ func printStatus(w io.Writer, s, before control.Status) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if v := s.VPN; v != nil && v.Mode == config.VPNAround {
+		fmt.Fprintf(w, "downloads go around the VPN %s: vpn = %q\n", strings.Join(v.Interfaces, ", "), v.Mode)
+	} else if v != nil {
+		fmt.Fprintf(w, "downloads follow the VPN %s, and the links beneath it rest; vpn = %q goes around it\n", strings.Join(v.Interfaces, ", "), config.VPNAround)
+	}
 	fmt.Fprintln(w)
 	if len(s.Transfers) > 0 {
 		fmt.Fprintln(t, "DOWNLOAD\tDONE\tOF\tRATE\tHELD\tBY LINK")

@@ -35,6 +35,9 @@ type Config struct {
 	// that is skipped otherwise (tunnel, bridge, ...). The flag is --link: in TOML that key belongs to the tables.
 	Links []string `toml:"links"`
 
+	// VPN says what becomes of a VPN that carries what the system itself sends to the world: VPNFollow or VPNAround.
+	VPN string `toml:"vpn"`
+
 	// HostSocket is the Unix socket of an app that owns the networks, "@name" for an abstract one: it says which links there
 	// are, binds sockets and resolves names (docs/HOST.md). "" = Tributary does that itself.
 	HostSocket string `toml:"host_socket"`
@@ -79,6 +82,12 @@ type Link struct {
 	Monthly Bytes `toml:"monthly"`
 }
 
+// What VPN may be.
+const (
+	VPNFollow = "follow" // the VPN is the link, and those beneath it rest
+	VPNAround = "around" // the VPN is left alone, and links are used as if it were not there
+)
+
 // AutoControl as Control leaves the place of the socket to Tributary.
 const AutoControl = "auto"
 
@@ -88,6 +97,7 @@ func Default() Config {
 		Listen:         "127.0.0.1:8080",
 		Admin:          "127.0.0.1:9091",
 		Control:        AutoControl,
+		VPN:            VPNFollow,
 		ConnectPorts:   []uint16{443},
 		Scheduler:      schedule.Default,
 		Alg3:           "guarded",

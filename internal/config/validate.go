@@ -74,6 +74,7 @@ func (c Config) problems() problems {
 		}
 	}
 
+	p.oneOf(c.VPN, "vpn", VPNFollow, VPNAround)
 	p.oneOf(c.Scheduler, "scheduler", Schedulers()...)
 	p.oneOf(c.Alg3, "alg3", "guarded", "literal")
 	p.oneOf(c.Continuation, "continuation", "cursor", "restart")

@@ -19,6 +19,13 @@ type Status struct {
 	Ended     int64      `json:"ended_transfers"`
 	Budget    Budget     `json:"budget"`
 	Battery   *Battery   `json:"battery,omitempty"` // as the host app has read it last; nil = it has not
+	VPN       *VPN       `json:"vpn,omitempty"`     // nil = none carries what the system sends
+}
+
+// VPN is a VPN that carries what the system itself sends to the world.
+type VPN struct {
+	Interfaces []string `json:"interfaces"`
+	Mode       string   `json:"mode"` // "follow" or "around"
 }
 
 // Link is a link of a Status.

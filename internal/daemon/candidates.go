@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"log/slog"
+
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/link"
 )
@@ -8,6 +10,14 @@ import (
 // Candidates returns every interface with the decision that a daemon with this configuration takes on it now, and whom it
 // asks for names.
 func Candidates(cfg config.Config) ([]link.Candidate, *link.Resolver, error) {
-	all, err := (&link.Netlink{Options: options(cfg)}).List()
-	return all, &link.Resolver{Binder: link.Device{}, AllLinksAllowed: len(cfg.Links) == 0 && !anyDisabled(cfg)}, err
+	o := newFetch(cfg, slog.New(slog.DiscardHandler), &link.Netlink{Options: options(cfg)})
+	all, err := o.source.(*link.Netlink).List()
+	var used []link.Link
+	for _, c := range all {
+		if c.Use {
+			used = append(used, c.Link)
+		}
+	}
+	o.reach.SetLinks(used)
+	return all, o.dialer(link.Device{}).Resolver, err
 }

@@ -67,7 +67,7 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 		Version: d.version, PID: os.Getpid(), Listen: listen.String(), Started: began, At: now,
 		Tunnels: d.proxy.Tunnels(), Passed: d.tally.passed.Load(), Ended: d.tally.ended.Load(),
 		Budget: control.Budget{Total: e.Budget, Granted: e.Granted, Held: e.Held},
-		Links:  []control.Link{}, Transfers: []control.Transfer{},
+		Links:  []control.Link{}, Transfers: []control.Transfer{}, VPN: d.vpn(),
 	}
 	if d.hosted != nil {
 		if b, ok := d.hosted.host.Battery(); ok {

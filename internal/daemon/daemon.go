@@ -75,9 +75,10 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 	if cfg.HostSocket != "" {
 		return runHosted(ctx, cfg, version, log, reloads)
 	}
-	d := newDaemon(cfg, log, &link.Netlink{Options: options(cfg)})
+	mark := ownMark()
+	d := newDaemon(cfg, log, &link.Netlink{Options: options(cfg), Mark: mark})
 	d.reloads = reloads
-	if err := d.build(d.dialing(link.Device{Mark: d.redirected.mark.Load}), version); err != nil {
+	if err := d.build(d.dialing(link.Device{Mark: mark}), version); err != nil {
 		return err
 	}
 	checkFiles(log)

@@ -89,11 +89,11 @@ func TestFetchDestinations(t *testing.T) {
 	other := link.Link{Name: "lte"}
 	o.reach.SetLinks([]link.Link{home, other})
 	for _, addr := range []string{"127.0.0.1:80", "[::1]:80", "169.254.1.1:80", "93.184.215.14:80", "192.168.1.1:80"} {
-		if err := o.reach.Check(home, netip.MustParseAddrPort(addr)); err != nil {
+		if _, err := o.reach.Check(home, "", netip.MustParseAddrPort(addr)); err != nil {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}
-	if err := o.reach.Check(other, netip.MustParseAddrPort("192.168.1.1:80")); !errors.Is(err, link.ErrOffLink) {
+	if _, err := o.reach.Check(other, "", netip.MustParseAddrPort("192.168.1.1:80")); !errors.Is(err, link.ErrOffLink) {
 		t.Errorf("R184: %v", err)
 	}
 }

@@ -51,7 +51,8 @@ func TestOrders(t *testing.T) {
 		t.Helper()
 		line = map[string]any{"url": s.URL()}
 		if from != nil {
-			line["have"], line["validator"], line["size"], line["place"] = from["kept"], from["validator"], from["size"], from["place"]
+			line["have"], line["validator"], line["mark"] = from["kept"], from["validator"], from["mark"]
+			line["size"], line["place"] = from["size"], from["place"]
 		}
 		app.Say(`{"type":"fetch","id":%d}`, id)
 		for {

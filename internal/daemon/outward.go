@@ -16,6 +16,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/allowance"
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/control"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
@@ -45,6 +46,14 @@ type outward struct {
 
 func newOutward(cfg config.Config, log *slog.Logger, source link.Source) *outward {
 	o := &outward{cfg: cfg, log: log, source: source, reconsider: make(chan struct{}, 1)}
+	if n, ok := source.(*link.Netlink); ok {
+		o.reach.Router = link.Kernel{Mark: n.Mark}
+	}
+	o.reach.Around = cfg.VPN == config.VPNAround
+	o.reach.Names = func(name string) bool { // a VPN's, as the system asks them
+		cfg := o.live.Load()
+		return anyAllowed(*cfg) && cfg.Allows(name)
+	}
 	o.live.Store(&cfg)
 	o.rates.Set(rates(cfg))
 	return o
@@ -62,7 +71,7 @@ func (o *outward) dialing(b link.Binder) dialFunc {
 // dialer returns what all connections to origins are made with: it goes where reach allows.
 func (o *outward) dialer(b link.Binder) *link.Dialer {
 	cfg := o.live.Load()
-	resolver := &link.Resolver{Binder: b, AllLinksAllowed: len(cfg.Links) == 0 && !anyDisabled(*cfg), Names: o.names}
+	resolver := &link.Resolver{Binder: b, AllLinksAllowed: anyAllowed(*cfg), Over: o.reach.Over, Names: o.names}
 	return &link.Dialer{Binder: b, Resolver: resolver, Allow: o.reach.Check, Rates: &o.rates, Meter: func(c net.Conn, l link.Link) net.Conn {
 		return o.book.Wrap(c, account(l))
 	}}
@@ -107,6 +116,7 @@ func (o *outward) start(ctx context.Context) (stop func(), err error) {
 // follow tells the engine which links there are, until the source ends.
 func (o *outward) follow(links <-chan []link.Link, first chan<- struct{}) {
 	var before, all []link.Link
+	var vpn *control.VPN
 	found := false
 	for {
 		select {
@@ -144,6 +154,10 @@ func (o *outward) follow(links <-chan []link.Link, first chan<- struct{}) {
 		for _, l := range c.Removed {
 			o.log.Info("link lost", "link", l.Name)
 		}
+		if v := o.vpn(); (v == nil) != (vpn == nil) || v != nil && !slices.Equal(v.Interfaces, vpn.Interfaces) {
+			o.tellVPN(v)
+			vpn = v
+		}
 		if len(use) > 0 && !found {
 			found = true
 			close(o.found)
@@ -156,6 +170,18 @@ func (o *outward) follow(links <-chan []link.Link, first chan<- struct{}) {
 			first = nil
 		}
 		before = use
+	}
+}
+
+// tellVPN says what becomes of a VPN.
+func (o *outward) tellVPN(v *control.VPN) {
+	switch {
+	case v == nil:
+		o.log.Info("no VPN carries what the system sends any more")
+	case v.Mode == config.VPNAround:
+		o.log.Warn("downloads go around the VPN, because the configuration says vpn = \"around\"", "vpn", v.Interfaces)
+	default:
+		o.log.Info("downloads follow the VPN, and the links beneath it rest; vpn = \"around\" goes around it", "vpn", v.Interfaces)
 	}
 }
 
@@ -205,7 +231,9 @@ func monthly(cfg config.Config, links []link.Link) map[string]int64 {
 
 // options says which links to look for, and what is configured of them.
 func options(cfg config.Config) link.Options {
-	o := link.Options{Names: cfg.Links, DNS: map[string][]netip.AddrPort{}, Metered: map[string]bool{}}
+	o := link.Options{
+		Names: cfg.Links, DNS: map[string][]netip.AddrPort{}, Metered: map[string]bool{}, Around: cfg.VPN == config.VPNAround,
+	}
 	for name, l := range cfg.Link {
 		if s := l.Servers(); len(s) > 0 {
 			o.DNS[name] = s
@@ -235,11 +263,29 @@ func rates(cfg config.Config) map[string]int64 {
 	return all
 }
 
-func anyDisabled(cfg config.Config) bool {
+// anyAllowed reports whether every interface may be used, as far as the configuration is concerned.
+func anyAllowed(cfg config.Config) bool {
+	if len(cfg.Links) > 0 {
+		return false
+	}
 	for _, l := range cfg.Link {
 		if l.Enabled != nil && !*l.Enabled {
-			return true
+			return false
 		}
 	}
-	return false
+	return true
+}
+
+// vpn returns the VPN that carries what the system sends to the world, and whether it is followed or gone around; nil = there
+// is none, or it is not known.
+func (o *outward) vpn() *control.VPN {
+	s, ok := o.source.(interface{ VPNs() []string })
+	if !ok {
+		return nil
+	}
+	names := s.VPNs()
+	if len(names) == 0 {
+		return nil
+	}
+	return &control.VPN{Interfaces: names, Mode: o.cfg.VPN}
 }

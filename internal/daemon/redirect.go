@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +27,6 @@ const hangUp = 3 * time.Second
 // keeper find it.
 type redirection struct {
 	d       *Daemon
-	mark    atomic.Uint32 // of the own sockets; 0 = none
 	serving sync.WaitGroup
 
 	mu     sync.Mutex
@@ -81,9 +79,6 @@ func (r *redirection) open() error {
 	r.found = control.Redirect{
 		Port: uint16(port), IPv6: len(all) > 1, UID: uint32(os.Getuid()), Marked: canMark(), PID: os.Getpid(),
 	}
-	if r.found.Marked {
-		r.mark.Store(redirect.Mark)
-	}
 	server := proxy.NewTransparent(r.d.proxy, redirect.Original)
 	r.server = server
 	r.serving.Go(func() {
@@ -94,6 +89,15 @@ func (r *redirection) open() error {
 	})
 	r.d.log.Info("listening for redirected connections", "port", port, "marked", r.found.Marked)
 	return nil
+}
+
+// ownMark returns the mark of this process's sockets, 0 if it may set none.
+func ownMark() func() uint32 {
+	mark := uint32(0)
+	if canMark() {
+		mark = redirect.Mark
+	}
+	return func() uint32 { return mark }
 }
 
 // canMark reports whether sockets may be marked: it takes CAP_NET_ADMIN.

@@ -279,16 +279,28 @@ func sameNetwork(a, b link.Link) bool {
 	return slices.ContainsFunc(a.Prefixes, func(p netip.Prefix) bool { return slices.Contains(b.Prefixes, p) })
 }
 
-// tunnel: what is bound to a link goes around a VPN.
+// tunnel says whether downloads follow a VPN that carries all that the system sends, or go around it.
 func tunnel(f *Facts) []Check {
 	s := f.System
-	if s.Link.Name == "" || s.Use || s.Link.Kind != link.KindTunnel && s.Link.Kind != link.KindPPP {
+	switch {
+	case s.Link.VPN && s.Use:
+		return []Check{{
+			Name: "vpn", Verdict: OK,
+			Found: fmt.Sprintf("the system sends everything through %s, and so does Tributary: the links beneath it rest (vpn = \"follow\")", s.Link.Name),
+		}}
+	case s.Link.VPN:
+		return []Check{{
+			Name: "vpn", Verdict: Warn,
+			Found: fmt.Sprintf("the system sends everything through %s, which Tributary may not use: %s", s.Link.Name, s.Reason),
+			Fix:   "tributary serve --link " + quote(s.Link.Name) + "    # or --vpn around, to go around it",
+		}}
+	case s.Link.Name == "" || s.Use || s.Link.Kind != link.KindTunnel && s.Link.Kind != link.KindPPP:
 		return nil
 	}
 	return []Check{{
 		Name: "vpn", Verdict: Warn,
-		Found: fmt.Sprintf("the system sends everything through %s; Tributary goes around it, over %s", s.Link.Name, usedNames(f)),
-		Fix:   "tributary serve --link " + quote(s.Link.Name) + "    # if that must not be",
+		Found: fmt.Sprintf("the system sends everything through %s; Tributary goes around it, over %s (vpn = \"around\")", s.Link.Name, usedNames(f)),
+		Fix:   "tributary serve --vpn follow    # if that must not be",
 	}}
 }
 

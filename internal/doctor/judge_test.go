@@ -148,7 +148,7 @@ func TestVerdicts(t *testing.T) {
 		{
 			"a VPN", func(f *Facts) {
 				f.System = link.Candidate{Link: link.Link{Name: "wg0", Kind: link.KindTunnel}}
-			}, "vpn", Warn, "wg0", "--link wg0",
+			}, "vpn", Warn, "wg0", "--vpn follow",
 		},
 
 		{

@@ -66,7 +66,7 @@ func TestHostedDownload(t *testing.T) {
 	for _, l := range r.lab.LinkNames() {
 		_, before[l] = r.carried(l)
 	}
-	for _, key := range []string{"validator", "size", "place"} {
+	for _, key := range []string{"validator", "mark", "size", "place"} {
 		line[key] = at[key]
 	}
 	line["have"] = at["kept"]

@@ -81,7 +81,7 @@ func unreachable(err error, at location) error {
 	case errors.As(err, new(*link.BindError)):
 		e.Kind, e.Temporary, e.Next = Permission, false, "\"tributary doctor\" shows what is missing"
 	case errors.Is(err, link.ErrOffLink):
-		e.Next = "the server is in the network of a link that is not used: \"tributary links\" shows why"
+		e.Next = "the server belongs to an interface that is not one of the links, such as a VPN: \"tributary links\" shows them; use one by --link NAME"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Next = "check the port, and that the server runs"
 	case errors.As(err, &attempt) && attempt.Why == transfer.Busy:

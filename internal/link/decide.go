@@ -20,6 +20,9 @@ type Options struct {
 	DNS map[string][]netip.AddrPort
 	// Metered overrides by name what is assumed otherwise: only cellular links are metered.
 	Metered map[string]bool
+	// Around lets links go around a VPN that carries what the system itself sends to the world. By default the links beneath
+	// it rest, and the VPN is the link.
+	Around bool
 }
 
 // Interface is what the kernel tells about one network interface, as plain data.
@@ -39,6 +42,17 @@ type Interface struct {
 
 	Addrs  []Address
 	Routes []Route
+
+	// World4 and World6 say that what the system itself sends to the world leaves here, over IPv4 and IPv6.
+	World4, World6 bool
+}
+
+// world reports whether what the system sends to the world leaves here, over IPv6 if six.
+func (i Interface) world(six bool) bool {
+	if six {
+		return i.World6
+	}
+	return i.World4
 }
 
 // Address is one address of an interface.
@@ -171,6 +185,7 @@ func route(c *Candidate, routes []Route, named bool) {
 	c.Link.Metric = Unranked
 	if len(routes) == 0 && named {
 		c.Use, c.Reason = true, "named; without a default route it reaches its own networks only"
+		c.Link.Confined = true
 		return
 	}
 	// A family without a way out is not offered: its connection attempts could only fail (RFC 8305 section 7).
@@ -234,8 +249,18 @@ func global(a netip.Addr) bool { return a.IsGlobalUnicast() }
 // candidates decides on every interface; those that are named and missing come last.
 func candidates(all []Interface, o Options) []Candidate {
 	var cs []Candidate
+	vpns := vpnsOf(all, o)
 	for _, i := range all {
-		cs = append(cs, decide(i, o))
+		switch {
+		case i.vpn(o) && !o.Around:
+			cs = append(cs, follow(i, o))
+		case i.vpn(o):
+			c := decide(i, o)
+			c.Reason = "a VPN that carries what the system sends, which Tributary goes around: vpn = \"around\""
+			cs = append(cs, c)
+		default:
+			cs = append(cs, beneath(decide(i, o), vpns))
+		}
 	}
 	slices.SortStableFunc(cs, func(a, b Candidate) int {
 		return cmp.Or(order(b.Use)-order(a.Use), cmp.Compare(a.Link.Metric, b.Link.Metric), cmp.Compare(a.Link.Name, b.Link.Name))
@@ -246,6 +271,67 @@ func candidates(all []Interface, o Options) []Candidate {
 		}
 	}
 	return cs
+}
+
+// vpn reports whether i is a VPN that carries what the system sends to the world: it is of such a kind, and not one that the
+// user has named as a link like others.
+func (i Interface) vpn(o Options) bool {
+	kind, _ := i.kind()
+	return (i.World4 || i.World6) && carriesVPN(kind) && !slices.Contains(o.Names, i.Name) && !slices.Contains(o.Also, i.Name)
+}
+
+// vpnsOf returns the names of the VPNs that are followed, by family: IPv4, IPv6; "" if there is none.
+func vpnsOf(all []Interface, o Options) (names [2]string) {
+	for _, i := range all {
+		for f, six := range []bool{false, true} {
+			if !o.Around && i.vpn(o) && i.world(six) {
+				names[f] = i.Name
+			}
+		}
+	}
+	return names
+}
+
+// follow decides on a VPN that is followed: it is used as the system uses it, in the families for which that is so.
+func follow(i Interface, o Options) Candidate {
+	named := o
+	named.Also = append(slices.Clone(o.Also), i.Name)
+	for _, six := range []bool{false, true} {
+		has := slices.ContainsFunc(i.Routes, func(r Route) bool { return r.Six == six })
+		if i.world(six) && !has { // by two halves of the world
+			i.Routes = append(slices.Clone(i.Routes), Route{Six: six, Own: true})
+		}
+	}
+	c := decide(i, named)
+	c.Link.VPN = true
+	if c.Use {
+		c.Link.Addrs = slices.DeleteFunc(c.Link.Addrs, func(a netip.Addr) bool { return !i.world(a.Is6()) })
+		c.Reason = "a VPN that carries what the system sends; vpn = \"around\" goes around it"
+	}
+	return c
+}
+
+// beneath keeps a link from the families that a VPN carries.
+func beneath(c Candidate, vpns [2]string) Candidate {
+	if !c.Use || vpns == [2]string{} {
+		return c
+	}
+	resting := vpns[0]
+	c.Link.Addrs = slices.DeleteFunc(slices.Clone(c.Link.Addrs), func(a netip.Addr) bool {
+		name := vpns[0]
+		if a.Is6() {
+			name = vpns[1]
+		}
+		if name != "" {
+			resting = name
+		}
+		return name != ""
+	})
+	if len(c.Link.Addrs) == 0 {
+		c.Use = false
+		c.Reason = fmt.Sprintf("rests, since the VPN %s carries what the system sends; vpn = \"around\" uses it all the same", resting)
+	}
+	return c
 }
 
 func order(use bool) int {

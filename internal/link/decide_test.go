@@ -1,6 +1,8 @@
 package link
 
 import (
+	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -186,5 +188,68 @@ func TestCandidates(t *testing.T) {
 	}
 	if got := links(all, Options{Names: []string{"a", "gone"}}); len(got) != 1 || got[0].Name != "a" {
 		t.Errorf("links %v", got)
+	}
+}
+
+// TestVPN: a VPN that carries what the system sends is the link, and those beneath it rest, family by family, unless they are
+// to go around it.
+func TestVPN(t *testing.T) {
+	eth := good()
+	vpn := Interface{
+		Name: "wg0", Index: 9, Up: true, State: "unknown", Type: "wireguard", Encap: "none",
+		Addrs:  []Address{addr("10.2.0.2"), addr("fd02::2")},
+		Routes: []Route{{Own: true}, {Six: true, Own: true}}, World4: true, World6: true,
+	}
+	four := vpn // carries IPv4 only; IPv6 leaves as ever
+	four.World6, four.Routes = false, []Route{{Own: true}}
+	ethSix := good()
+	ethSix.World6 = true
+	halves := vpn // 0.0.0.0/1 and 128.0.0.0/1 in place of a default route
+	halves.Routes = nil
+	split := vpn // for its own networks only
+	split.World4, split.World6, split.Routes = false, false, nil
+	ppp := vpn
+	ppp.Name, ppp.Type, ppp.Encap = "ppp0", "ppp", "ppp"
+	bridge := vpn
+	bridge.Name, bridge.Type, bridge.Encap = "br0", "bridge", "ether"
+	for _, c := range []struct {
+		name string
+		all  []Interface
+		o    Options
+		want map[string]string // name of a link -> its addresses
+	}{
+		{"followed", []Interface{eth, vpn}, Options{}, map[string]string{"wg0": "[10.2.0.2 fd02::2]"}},
+		{"followed, without default routes", []Interface{eth, halves}, Options{}, map[string]string{"wg0": "[10.2.0.2 fd02::2]"}},
+		{"around", []Interface{eth, vpn}, Options{Around: true}, map[string]string{"eth0": "[192.0.2.7 2001:db8::7]"}},
+		{"IPv4 only", []Interface{ethSix, four}, Options{}, map[string]string{"wg0": "[10.2.0.2]", "eth0": "[2001:db8::7]"}},
+		{"split", []Interface{eth, split}, Options{}, map[string]string{"eth0": "[192.0.2.7 2001:db8::7]"}},
+		{"a PPP device", []Interface{eth, ppp}, Options{}, map[string]string{"ppp0": "[10.2.0.2 fd02::2]"}},
+		{"a bridge is none", []Interface{eth, bridge}, Options{}, map[string]string{"eth0": "[192.0.2.7 2001:db8::7]"}},
+		{"the link beneath is named", []Interface{eth, vpn}, Options{Names: []string{"eth0"}}, nil},
+		{"the link beneath is enabled", []Interface{eth, vpn}, Options{Also: []string{"eth0"}}, map[string]string{"wg0": "[10.2.0.2 fd02::2]"}},
+		{"the VPN is disabled", []Interface{eth, vpn}, Options{Never: []string{"wg0"}}, nil},
+		{"the VPN is disabled, around", []Interface{eth, vpn}, Options{Never: []string{"wg0"}, Around: true}, map[string]string{"eth0": "[192.0.2.7 2001:db8::7]"}},
+		{
+			"both are named", []Interface{eth, vpn}, Options{Names: []string{"eth0", "wg0"}},
+			map[string]string{"wg0": "[10.2.0.2 fd02::2]", "eth0": "[192.0.2.7 2001:db8::7]"},
+		},
+	} {
+		t.Run("R198 S2 "+c.name, func(t *testing.T) {
+			got := map[string]string{}
+			for _, l := range links(c.all, c.o) {
+				got[l.Name] = fmt.Sprint(l.Addrs)
+				if followed := l.Name == "wg0" || l.Name == "ppp0"; l.VPN != (followed && len(c.o.Names) == 0) {
+					t.Errorf("%s: VPN %v", l.Name, l.VPN)
+				}
+			}
+			if !maps.Equal(got, c.want) {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+			for _, k := range candidates(c.all, c.o) {
+				if k.Reason == "" {
+					t.Errorf("%s: no reason", k.Link.Name)
+				}
+			}
+		})
 	}
 }

@@ -1,8 +1,8 @@
 package link
 
 import (
-	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"sync/atomic"
@@ -11,17 +11,28 @@ import (
 var (
 	// ErrDenied says that no request may go to an address, over no link.
 	ErrDenied = errors.New("the address is not allowed as a destination")
-	// ErrOffLink says that an address lies in the own network of another link: only that one leads there.
-	ErrOffLink = errors.New("the address belongs to the network of another link")
+	// ErrRebound says that a public name led to a private address. It is an ErrDenied.
+	ErrRebound = fmt.Errorf("%w: a public name leads to a private network", ErrDenied)
+	// ErrOffLink says that an address belongs to another interface: only that one leads there.
+	ErrOffLink = errors.New("the address belongs to another interface")
 )
+
+// loopback is the name of the kernel's loopback device.
+const loopback = "lo"
 
 // Destinations says which addresses may be dialed, and over which link. A proxy reaches what its clients may not, and a web
 // page can make a browser ask it: so the address that a name resolved to is checked, each time before it is dialed (R183).
-// The zero value denies what is not meant to be reached through a proxy and allows the rest.
+// What the system itself would send over an interface that is not a link, such as a VPN or a container's bridge, never
+// leaves by a link. The zero value knows no interfaces, denies what is not meant to be reached through a proxy and allows
+// the rest.
 type Destinations struct {
 	Allow       []netip.Prefix            // exceptions from what is denied, own listeners apart
-	DenyPrivate bool                      // also deny private networks (RFC 1918, RFC 4193)
+	DenyPrivate bool                      // also deny private networks
 	Own         func(netip.AddrPort) bool // reports the proxy's own listeners, which are always denied; may be nil
+
+	Router Router                 // the system's own ways; nil = they are not known
+	Around bool                   // links go around a VPN that carries what the system sends to the world
+	Names  func(name string) bool // reports interfaces, beside links, over which names may be asked for; nil = none
 
 	links atomic.Pointer[[]Link]
 }
@@ -32,112 +43,151 @@ func (d *Destinations) SetLinks(links []Link) {
 	d.links.Store(&links)
 }
 
-// Check returns nil, [ErrDenied] or [ErrOffLink]. It is a [Dialer]'s Allow.
-func (d *Destinations) Check(l Link, to netip.AddrPort) error {
+// Check returns what a socket to an address must be bound to so that it uses l: l, or for an address of this machine the
+// interface that has it. name is what the address was looked up by, "" if it was not. The error is [ErrDenied],
+// [ErrRebound] or [ErrOffLink], or one of the Router. It is a [Dialer]'s Allow.
+func (d *Destinations) Check(l Link, name string, to netip.AddrPort) (Link, error) {
 	addr := to.Addr().Unmap().WithZone("")
 	if d.Own != nil && d.Own(netip.AddrPortFrom(addr, to.Port())) {
-		return ErrDenied
+		return l, ErrDenied
+	}
+	way, err := d.way(addr)
+	if err != nil {
+		return l, err
 	}
 	if !d.excepted(addr) {
 		for _, a := range meanings(addr, l.NAT64) {
-			if !d.excepted(a) && (denied(a) || d.DenyPrivate && private(a)) {
-				return ErrDenied
+			if err := d.permit(name, a, addr, way); err != nil {
+				return l, err
 			}
 		}
 	}
-	if !private(addr) {
+	if way.Local {
+		out, err := d.device(way.Index)
+		return out, err
+	}
+	over, err := d.over(l, addr, way)
+	if err == nil && over.Name != l.Name {
+		err = ErrOffLink
+	}
+	return l, err
+}
+
+// permit returns why a request may not go to a, one of the addresses that to stands for, whose way is known.
+func (d *Destinations) permit(name string, a, to netip.Addr, way Way) error {
+	if d.excepted(a) {
 		return nil
 	}
-	if name := d.owner(addr); name != "" && name != l.Name {
-		return ErrOffLink
+	if a != to {
+		var err error
+		if way, err = d.way(a); err != nil {
+			return err
+		}
+	}
+	switch {
+	case denied(a), way.Local, d.DenyPrivate && private(a):
+		return ErrDenied
+	case publicName(name) && private(a):
+		return ErrRebound
 	}
 	return nil
 }
 
-func (d *Destinations) excepted(a netip.Addr) bool {
-	return slices.ContainsFunc(d.Allow, func(p netip.Prefix) bool { return p.Contains(a) })
+// Over returns the interface over which a server on l's behalf is to be asked, such as one for names: l, or another link or
+// interface that the server's address belongs to, if that may be used. The error is [ErrOffLink] or one of the Router.
+func (d *Destinations) Over(l Link, server netip.Addr) (Link, error) {
+	server = server.Unmap().WithZone("")
+	way, err := d.way(server)
+	if err != nil {
+		return l, err
+	}
+	over := l
+	if way.Local { // it chooses its interface itself, like a stub
+		over, err = d.device(way.Index)
+	} else {
+		over, err = d.over(l, server, way)
+	}
+	if err != nil || over.Name == l.Name && !way.Local {
+		return over, err
+	}
+	_, used := d.link(func(o Link) bool { return o.Name == over.Name })
+	if used && !way.Local || d.Names != nil && d.Names(over.Name) {
+		return over, nil
+	}
+	return over, ErrOffLink
 }
 
-// owner returns the link in whose network a lies, "" if in none. Home networks look alike: of two links with the same
-// network the better one leads there, as the system's own routing would have it (R184).
-func (d *Destinations) owner(a netip.Addr) string {
-	links := d.links.Load()
-	if links == nil {
-		return ""
+// over returns the interface that an address belongs to, of which the way is known: l if none in particular leads there.
+func (d *Destinations) over(l Link, a netip.Addr, way Way) (Link, error) {
+	switch {
+	case way.Blocked:
+		return l, ErrOffLink
+	case way.Index == 0:
+		return d.neighbour(l, a), nil
+	case way.Index == l.Index:
+		return l, nil
 	}
-	for _, l := range *links {
-		for _, p := range l.Prefixes {
-			if p.Contains(a) {
-				return l.Name
-			}
+	if out, used := d.link(func(o Link) bool { return o.Index == way.Index }); used {
+		// Home networks look alike: of two links with one network the better one leads there, as the system has it (R184).
+		// A public address in a link's network is reached over the others, too, but not one behind a tunnel.
+		own := !way.Default && (private(a) || carriesVPN(out.Kind))
+		if own || l.Confined || out.VPN {
+			return out, nil
+		}
+		return l, nil
+	}
+	out, err := d.device(way.Index)
+	vpn := carriesVPN(out.Kind)
+	switch {
+	case err != nil:
+		return l, err
+	case vpn && d.Around && !private(a):
+		return l, nil
+	case way.Default && !vpn && !l.Confined:
+		return l, nil // the system prefers a link that is not used: the others lead to the world as well
+	}
+	return out, nil
+}
+
+// neighbour returns the link in whose network a private address lies, l if it is in none's.
+func (d *Destinations) neighbour(l Link, a netip.Addr) Link {
+	if !private(a) {
+		return l
+	}
+	out, found := d.link(func(o Link) bool { return within(o.Prefixes, a) })
+	if !found {
+		return l
+	}
+	return out
+}
+
+func (d *Destinations) excepted(a netip.Addr) bool { return within(d.Allow, a) }
+
+// way returns the system's way to an address, the zero Way if there is none or it is not known.
+func (d *Destinations) way(a netip.Addr) (Way, error) {
+	if d.Router == nil {
+		return Way{Local: a.IsLoopback()}, nil
+	}
+	return d.Router.Way(a)
+}
+
+// device returns an interface by its index.
+func (d *Destinations) device(index int) (Link, error) {
+	if d.Router == nil {
+		return Link{Name: loopback}, nil
+	}
+	if l, used := d.link(func(o Link) bool { return o.Index == index }); used {
+		return l, nil
+	}
+	return d.Router.Device(index)
+}
+
+// link returns the first link for which which holds.
+func (d *Destinations) link(which func(Link) bool) (Link, bool) {
+	if links := d.links.Load(); links != nil {
+		if i := slices.IndexFunc(*links, which); i >= 0 {
+			return (*links)[i], true
 		}
 	}
-	return ""
-}
-
-// private reports whether a is of a private network: RFC 1918, RFC 4193, and site-local as long as it was (RFC 3879).
-func private(a netip.Addr) bool { return a.IsPrivate() || siteLocal.Contains(a) }
-
-var siteLocal = netip.MustParsePrefix("fec0::/10")
-
-// NoDestinations returns the networks that Check denies to everybody, private ones apart: what redirects connections leaves
-// these alone.
-func NoDestinations() []netip.Prefix {
-	return slices.Clone(deniedPrefixes[:])
-}
-
-// denied reports whether a is no destination for requests of others: the host itself, its links' neighbours by link-local
-// address, groups, and the addresses at which clouds give their machines credentials.
-func denied(a netip.Addr) bool {
-	return slices.ContainsFunc(deniedPrefixes[:], func(p netip.Prefix) bool { return p.Contains(a) })
-}
-
-var deniedPrefixes = [...]netip.Prefix{
-	netip.MustParsePrefix("127.0.0.0/8"),        // loopback
-	netip.MustParsePrefix("::1/128"),            //
-	netip.MustParsePrefix("169.254.0.0/16"),     // link-local
-	netip.MustParsePrefix("fe80::/10"),          //
-	netip.MustParsePrefix("224.0.0.0/4"),        // multicast
-	netip.MustParsePrefix("ff00::/8"),           //
-	netip.MustParsePrefix("::/128"),             // unspecified
-	netip.MustParsePrefix("0.0.0.0/8"),          // this network (RFC 791): Linux takes 0.0.0.0 for itself
-	netip.MustParsePrefix("255.255.255.255/32"), // broadcast
-	netip.MustParsePrefix("fd00:ec2::254/128"),  // metadata of Amazon EC2; 169.254.169.254 is link-local
-	netip.MustParsePrefix("100.100.100.200/32"), // metadata of Alibaba Cloud
-}
-
-// Networks whose addresses carry an IPv4 address that a router unwraps.
-var (
-	compatible = netip.MustParsePrefix("::/96")          // IPv4-compatible (RFC 4291 section 2.5.5.1)
-	nat64      = netip.MustParsePrefix("64:ff9b::/96")   // RFC 6052
-	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48") // RFC 8215; read as its /96 form
-	sixToFour  = netip.MustParsePrefix("2002::/16")      // RFC 3056
-	teredo     = netip.MustParsePrefix("2001::/32")      // RFC 4380
-)
-
-// meanings returns a and the IPv4 addresses that it stands for, on a link with this NAT64 prefix.
-func meanings(a netip.Addr, prefix netip.Prefix) []netip.Addr {
-	all := []netip.Addr{a}
-	if a.Is4() {
-		return all
-	}
-	if prefix.IsValid() && prefix.Contains(a) {
-		all = append(all, fromNAT64(prefix, a))
-	}
-	b := a.As16()
-	v4 := func(at int, mask uint32) {
-		var x [4]byte
-		binary.BigEndian.PutUint32(x[:], binary.BigEndian.Uint32(b[at:])^mask)
-		all = append(all, netip.AddrFrom4(x))
-	}
-	switch {
-	case compatible.Contains(a), nat64.Contains(a), localNAT64.Contains(a):
-		v4(12, 0)
-	case sixToFour.Contains(a):
-		v4(2, 0)
-	case teredo.Contains(a):
-		v4(4, 0) // the server
-		v4(12, 0xffffffff)
-	}
-	return all
+	return Link{}, false
 }

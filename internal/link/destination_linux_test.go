@@ -2,10 +2,15 @@ package link
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"syscall"
 	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // TestDestinationsInside dials through a filter in a network namespace: what the kernel says of networks decides.
@@ -16,7 +21,7 @@ func TestDestinationsInside(t *testing.T) {
 	f := twoLinks(t)
 	f.greeter(t, "10.2.0.2:80") // the far end of b
 	ls := current(t, nil, "a0", "b0")
-	d := &Destinations{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	d := &Destinations{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Router: Kernel{}}
 	d.SetLinks(ls)
 	dialer := &Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}, Allow: d.Check}
 	dial := func(l Link, addr string) (from string, err error) {
@@ -58,4 +63,67 @@ func TestDestinationsInside(t *testing.T) {
 			t.Errorf("%d packets over a", n-before)
 		}
 	})
+	t.Run("R183 R199 an own address is denied by literal and name, and reached where it is, as an exception", func(t *testing.T) {
+		ln, err := net.Listen("tcp4", "0.0.0.0:0")
+		must(t, err)
+		defer ln.Close()
+		port := ln.Addr().(*net.TCPAddr).Port
+		server := serveDNS(t, "127.0.0.1:0", always(said{Addrs: ips("10.2.0.1")}))
+		asked := &Resolver{Binder: unbound{}, Over: func(Link, netip.Addr) (Link, error) { return Link{Name: "lo"}, nil }}
+		for _, l := range ls {
+			l.DNS = asking(server).DNS
+			for _, host := range []string{"10.1.0.1", "10.2.0.1", "[::ffff:10.2.0.1]", "own.test"} {
+				dialer := &Dialer{Binder: Device{}, Resolver: asked, Allow: d.Check}
+				c, err := dialer.DialContext(t.Context(), l, "tcp", fmt.Sprintf("%s:%d", host, port))
+				if err == nil {
+					c.Close()
+				}
+				if !errors.Is(err, ErrDenied) {
+					t.Errorf("%s over %s: %v", host, l.Name, err)
+				}
+			}
+		}
+		all := &Destinations{Allow: prefixes("0.0.0.0/0"), Router: Kernel{}}
+		all.SetLinks(ls)
+		dialer := &Dialer{Binder: Device{}, Resolver: asked, Allow: all.Check}
+		for _, host := range []string{"10.1.0.1", "10.2.0.1", "127.0.0.1"} {
+			c, err := dialer.DialContext(t.Context(), ls[0], "tcp", fmt.Sprintf("%s:%d", host, port))
+			if err != nil {
+				t.Errorf("%s as an exception: %v", host, err)
+				continue
+			}
+			c.Close()
+		}
+	})
+	t.Run("R184 S2 what belongs to an interface that is no link leaves by none", func(t *testing.T) {
+		bridge(t, "br0", "172.17.0.1/16")
+		must(t, netlink.RouteAdd(&netlink.Route{LinkIndex: dev(t, "br0").Attrs().Index, Dst: parseCIDR(t, "198.51.100.0/24").IPNet}))
+		must(t, netlink.RouteAdd(&netlink.Route{Dst: parseCIDR(t, "198.51.101.0/24").IPNet, Type: unix.RTN_BLACKHOLE}))
+		before := sent(t, "a0") + sent(t, "b0")
+		for _, l := range ls {
+			for _, host := range []string{"172.17.0.2", "198.51.100.1", "198.51.101.1"} {
+				if _, err := dial(l, host+":80"); !errors.Is(err, ErrOffLink) {
+					t.Errorf("%s over %s: %v", host, l.Name, err)
+				}
+			}
+		}
+		if n := sent(t, "a0") + sent(t, "b0"); n != before {
+			t.Errorf("%d packets over the links", n-before)
+		}
+	})
+}
+
+// bridge adds a bridge with an address.
+func bridge(t *testing.T, name, cidr string) {
+	t.Helper()
+	must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}))
+	up(t, name)
+	addAddr(t, name, cidr)
+}
+
+// unbound is a Binder that leaves sockets as they are.
+type unbound struct{}
+
+func (unbound) Control(Link) func(string, string, syscall.RawConn) error {
+	return func(string, string, syscall.RawConn) error { return nil }
 }

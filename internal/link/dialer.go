@@ -34,9 +34,6 @@ func (e *DialError) Error() string {
 
 func (e *DialError) Unwrap() error { return e.Err }
 
-// loopback is the name of the kernel's loopback device.
-const loopback = "lo"
-
 // DefaultTimeout is the time for a dial, names included.
 const DefaultTimeout = 5 * time.Second
 
@@ -47,9 +44,10 @@ type Dialer struct {
 	Binder   Binder
 	Resolver *Resolver
 	Timeout  time.Duration // 0 = DefaultTimeout
-	// Allow, if not nil, is asked before an address is dialed over a link; its error keeps the address from being dialed
-	// and is found by errors.Is in what DialContext returns if no other address works. See [Destinations].
-	Allow func(Link, netip.AddrPort) error
+	// Allow, if not nil, is asked before an address is dialed over a link. It returns what the socket is bound to. Its error
+	// keeps the address from being dialed and is found by errors.Is in what DialContext returns if no other address works.
+	// name is the host that the address was looked up for, "" if the host is an address. See [Destinations].
+	Allow func(l Link, name string, to netip.AddrPort) (Link, error)
 	// Rates, if not nil, bounds what connections receive.
 	Rates *Rates
 	// Meter, if not nil, is given each connection, and may count its bytes.
@@ -74,7 +72,7 @@ func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) 
 	}
 	if a, ok := literal(host); ok {
 		if d.Allow != nil { // whatever families the link has
-			if err := d.Allow(l, netip.AddrPortFrom(a, uint16(port))); err != nil {
+			if _, err := d.Allow(l, "", netip.AddrPortFrom(a, uint16(port))); err != nil {
 				return fail(OpRefuse, err)
 			}
 		}
@@ -132,9 +130,6 @@ func (d *Dialer) families(l Link, network, host string) ([]family, error) {
 func (d *Dialer) open(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error) {
 	if d.connect != nil {
 		return d.connect(ctx, l, to)
-	}
-	if to.Addr().IsLoopback() { // allowed by name: it is reached over the loopback device and no other (R199)
-		l = Link{Name: loopback}
 	}
 	return sockets(d.Binder, l, "tcp", to.Addr()).DialContext(ctx, "tcp", to.String())
 }

@@ -347,11 +347,11 @@ func TestAllow(t *testing.T) {
 			dialed = append(dialed, to.Addr())
 			return nil, errRefused
 		},
-		Allow: func(_ Link, to netip.AddrPort) error {
+		Allow: func(l Link, _ string, to netip.AddrPort) (Link, error) {
 			if to.Addr().IsLoopback() && to.Port() == 8080 {
-				return own
+				return l, own
 			}
-			return nil
+			return l, nil
 		},
 	}
 	t.Run("R15 R183 the resolved address is checked, others are dialed", func(t *testing.T) {
@@ -382,7 +382,7 @@ func TestDialLoopback(t *testing.T) {
 	// Nobody listens at 127.0.0.9.
 	dns := serveDNS(t, anyPort, always(said{Addrs: ips("127.0.0.9", "127.0.0.1")}))
 	b := &recorder{}
-	d := &Dialer{Binder: b, Resolver: &Resolver{Binder: b}}
+	d := &Dialer{Binder: b, Resolver: &Resolver{Binder: b}, Allow: (&Destinations{Allow: prefixes("127.0.0.0/8")}).Check}
 	l := asking(dns)
 	c, err := d.DialContext(t.Context(), l, "tcp", fmt.Sprintf("o.test:%d", port))
 	if err != nil {

@@ -14,15 +14,20 @@ import (
 // kernel asks rtnetlink for the state of all interfaces. It belongs to the network namespace that it was opened in.
 // Not safe for concurrent use.
 type kernel struct {
-	h *netlink.Handle
+	h    *netlink.Handle
+	mark uint32 // of the packets whose ways are asked for
 }
 
-func openKernel() (*kernel, error) {
+func openKernel(mark func() uint32) (*kernel, error) {
 	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("open a netlink socket: %w", err)
 	}
-	return &kernel{h}, nil
+	k := &kernel{h: h}
+	if mark != nil {
+		k.mark = mark()
+	}
+	return k, nil
 }
 
 func (k *kernel) close() { k.h.Close() }
@@ -48,13 +53,8 @@ func (k *kernel) read() ([]Interface, error) {
 	all := make([]Interface, 0, len(devs))
 	at := map[int]int{} // kernel index -> index in all
 	for _, d := range devs {
-		a := d.Attrs()
-		i := Interface{
-			Name: a.Name, Index: a.Index, Up: a.Flags&net.FlagUp != 0, State: a.OperState.String(), Type: d.Type(), Encap: a.EncapType,
-		}
-		sysfs(&i)
-		at[a.Index] = len(all)
-		all = append(all, i)
+		at[d.Attrs().Index] = len(all)
+		all = append(all, newInterface(d))
 	}
 	for _, d := range devs {
 		if p, ok := at[d.Attrs().ParentIndex]; ok && d.Type() == "vlan" {
@@ -65,7 +65,30 @@ func (k *kernel) read() ([]Interface, error) {
 	if err := k.readAddrs(all, at); err != nil {
 		return nil, err
 	}
-	return all, k.readRoutes(all, at)
+	if err := k.readRoutes(all, at); err != nil {
+		return nil, err
+	}
+	for _, six := range []bool{false, true} {
+		ways, _ := k.ways(six, &netlink.RouteGetOptions{FIBMatch: true, Mark: k.mark}) // an error is: no way out
+		for _, index := range ways {
+			if i, ok := at[index]; ok && six {
+				all[i].World6 = true
+			} else if ok {
+				all[i].World4 = true
+			}
+		}
+	}
+	return all, nil
+}
+
+// newInterface returns what the kernel tells of a device itself.
+func newInterface(d netlink.Link) Interface {
+	a := d.Attrs()
+	i := Interface{
+		Name: a.Name, Index: a.Index, Up: a.Flags&net.FlagUp != 0, State: a.OperState.String(), Type: d.Type(), Encap: a.EncapType,
+	}
+	sysfs(&i)
+	return i
 }
 
 func (k *kernel) readAddrs(all []Interface, at map[int]int) error {
@@ -130,7 +153,7 @@ func (k *kernel) found(family, index int) bool { return k.route(family, index, n
 // route looks for a way out through an interface, from an address unless that is the zero Addr.
 func (k *kernel) route(family, index int, from netip.Addr) error {
 	// Without FIBMatch the kernel assumes that anything is on-link where no route is found.
-	o := netlink.RouteGetOptions{OifIndex: index, FIBMatch: true}
+	o := netlink.RouteGetOptions{OifIndex: index, FIBMatch: true, Mark: k.mark}
 	if from.IsValid() {
 		o.SrcAddr = from.AsSlice()
 	}
@@ -148,7 +171,7 @@ func (k *kernel) route(family, index int, from netip.Addr) error {
 
 // Routed returns why no socket that is bound to l finds a way out in any of its address families, nil if one does.
 func Routed(l Link) error {
-	k, err := openKernel()
+	k, err := openKernel(nil)
 	if err != nil {
 		return err
 	}
@@ -178,7 +201,7 @@ func Routed(l Link) error {
 // then IPv6 decides only where IPv4 has no way out. Strict reverse path filtering takes the same decision (RFC 3704
 // section 2.2). Nothing is sent.
 func Outbound(from netip.Addr) ([]int, error) {
-	k, err := openKernel()
+	k, err := openKernel(nil)
 	if err != nil {
 		return nil, err
 	}

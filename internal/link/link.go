@@ -23,6 +23,11 @@ type Link struct {
 	Monthly  int64            // bytes that may go over Account in a month, as its host says; 0 = it says nothing
 	Metric   int              // metric of its default route in the main table, lower is preferred by the system; or Unranked
 
+	// VPN says that it is a VPN that carries what the system itself sends to the world.
+	VPN bool
+	// Confined says that it leads to its own networks only, since no default route leads through it.
+	Confined bool
+
 	// SourceRouted says that the link's default route is found only by packets that carry one of its addresses (an
 	// `ip rule from ADDR`): sockets are bound to the first of Addrs too.
 	SourceRouted bool
@@ -44,7 +49,7 @@ func (l Link) Addr(six bool) (netip.Addr, bool) {
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
 	return l.Name == o.Name && l.same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Account == o.Account && l.Monthly == o.Monthly &&
-		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
+		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Confined == o.Confined && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
 		slices.Equal(l.DNS, o.DNS)
 }
 

@@ -14,7 +14,8 @@ import (
 
 // Netlink is the Source that asks the Linux kernel. It observes the network namespace of the thread that calls Watch.
 type Netlink struct {
-	Options Options // at first; see SetOptions
+	Options Options       // at first; see SetOptions
+	Mark    func() uint32 // of the sockets that will use the links; nil or 0 = none
 
 	mu      sync.Mutex
 	later   *Options
@@ -42,7 +43,7 @@ func (n *Netlink) options() Options {
 
 // List returns every interface with the decision on it, links first, for people to read.
 func (n *Netlink) List() ([]Candidate, error) {
-	k, err := openKernel()
+	k, err := openKernel(n.Mark)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +55,25 @@ func (n *Netlink) List() ([]Candidate, error) {
 	return candidates(all, n.options()), nil
 }
 
+// VPNs returns the names of the VPNs that carry what the system sends to the world now, followed or not.
+func (n *Netlink) VPNs() (names []string) {
+	k, err := openKernel(n.Mark)
+	if err != nil {
+		return nil
+	}
+	defer k.close()
+	all, err := k.interfaces()
+	if err != nil {
+		return nil
+	}
+	for _, i := range all {
+		if i.vpn(n.options()) {
+			names = append(names, i.Name)
+		}
+	}
+	return names
+}
+
 // Watch implements [Source]. A loss (interface down or gone, address or route removed) is sent at once, anything else
 // 100 ms after its first event.
 func (n *Netlink) Watch(ctx context.Context) (<-chan []Link, error) {
@@ -63,7 +83,7 @@ func (n *Netlink) Watch(ctx context.Context) (<-chan []Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to link events: %w", err)
 	}
-	k, err := openKernel()
+	k, err := openKernel(n.Mark)
 	if err != nil {
 		sock.Close()
 		return nil, err

@@ -78,8 +78,8 @@ func (r *race) lookup(ctx context.Context, f family) {
 	r.names <- named{f, addrs, err}
 }
 
-func (r *race) attempt(ctx context.Context, to netip.AddrPort) {
-	c, err := r.dialer.open(ctx, r.link, to)
+func (r *race) attempt(ctx context.Context, over Link, to netip.AddrPort) {
+	c, err := r.dialer.open(ctx, over, to)
 	r.results <- outcome{c, err}
 }
 
@@ -135,9 +135,14 @@ func (r *race) next(ctx context.Context) {
 		if !ok {
 			return
 		}
-		to := netip.AddrPortFrom(a, r.port)
+		to, over := netip.AddrPortFrom(a, r.port), r.link
 		if allow := r.dialer.Allow; allow != nil {
-			if err := allow(r.link, to); err != nil {
+			name := r.host
+			if _, isLit := literal(name); isLit {
+				name = ""
+			}
+			var err error
+			if over, err = allow(r.link, name, to); err != nil {
 				r.refused++
 				r.errs = append(r.errs, err)
 				continue
@@ -145,7 +150,7 @@ func (r *race) next(ctx context.Context) {
 		}
 		r.tried++
 		r.running++
-		go r.attempt(ctx, to)
+		go r.attempt(ctx, over, to)
 		r.arm(attemptDelay)
 		return
 	}

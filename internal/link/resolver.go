@@ -26,6 +26,9 @@ type Resolver struct {
 	Binder Binder
 	// AllLinksAllowed permits asking a local stub resolver, which chooses its link itself, where no other server is known.
 	AllLinksAllowed bool
+	// Over, if not nil, returns the interface over which a server is asked on a link's behalf; an error keeps it from being
+	// asked. nil stands for the link itself. See [Destinations.Over].
+	Over func(l Link, server netip.Addr) (Link, error)
 	// Names, if not nil, is asked instead of DNS servers: it returns the addresses of a name over a link, both families, none
 	// if the name does not exist.
 	Names func(ctx context.Context, l Link, name string) ([]netip.Addr, error)
@@ -118,7 +121,7 @@ func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, name st
 	if err != nil {
 		return nil, err
 	}
-	servers, bound := from.Addrs, !from.Stub
+	servers := from.Addrs
 	trusted := slices.Index(servers, m.server())
 	if trusted >= 0 {
 		servers[0], servers[trusted] = servers[trusted], servers[0]
@@ -134,7 +137,7 @@ func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, name st
 		for ; next < n; next++ {
 			server := servers[next]
 			wg.Go(func() {
-				addrs, err := r.exchange(ctx, l, server, bound, f, name)
+				addrs, err := r.exchange(ctx, from.over[server], server, f, name)
 				replies <- reply{server, addrs, err}
 			})
 		}
@@ -165,12 +168,12 @@ func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, name st
 	return nil, fmt.Errorf("look up %s over %s: %w", name, l.Name, firstError(errs...))
 }
 
-// exchange asks one server. An error means that it gave no answer.
-func (r *Resolver) exchange(ctx context.Context, l Link, server netip.AddrPort, bound bool, f family, name string) ([]netip.Addr, error) {
+// exchange asks one server over l, nil for whatever the system chooses. An error means that it gave no answer.
+func (r *Resolver) exchange(ctx context.Context, l *Link, server netip.AddrPort, f family, name string) ([]netip.Addr, error) {
 	var mu sync.Mutex
 	var bind *BindError // net.Resolver keeps only the text of errors
 	res := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		c, err := r.dial(ctx, l, server, bound, network)
+		c, err := r.dial(ctx, l, server, network)
 		if b, ok := errors.AsType[*BindError](err); ok {
 			mu.Lock()
 			bind = b
@@ -205,11 +208,11 @@ func (r *Resolver) exchange(ctx context.Context, l Link, server netip.AddrPort, 
 }
 
 // dial opens a socket to a DNS server.
-func (r *Resolver) dial(ctx context.Context, l Link, server netip.AddrPort, bound bool, network string) (net.Conn, error) {
+func (r *Resolver) dial(ctx context.Context, l *Link, server netip.AddrPort, network string) (net.Conn, error) {
 	network = network[:3] // "udp", "tcp"
 	d := &net.Dialer{}
-	if bound {
-		d = sockets(r.Binder, l, network, server.Addr())
+	if l != nil {
+		d = sockets(r.Binder, *l, network, server.Addr())
 	}
 	c, err := d.DialContext(ctx, network, server.String())
 	if err != nil {

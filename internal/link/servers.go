@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,14 +29,15 @@ type Servers struct {
 	Addrs []netip.AddrPort
 	Stub  bool   // a resolver of this machine, which chooses its link itself
 	From  string // the file that names them, or "configuration"
+
+	over map[netip.AddrPort]*Link // what a server is asked over; nil = what the system chooses
 }
 
-// Servers returns whom to ask for names over l. A stub is asked without being bound to l, and only where any link may be
-// asked.
+// Servers returns whom to ask for names over l. A server whose address belongs to another interface, such as a VPN's, is
+// asked over that, or not at all. A stub is asked without being bound to l, and only where any link may be asked.
 func (r *Resolver) Servers(l Link) (Servers, error) {
 	if len(l.DNS) > 0 {
-		addrs, err := reachable(l, l.DNS)
-		return Servers{Addrs: addrs, From: "configuration"}, err
+		return r.reachable(l, l.DNS, "configuration")
 	}
 	files := r.files
 	if files == nil {
@@ -47,8 +47,7 @@ func (r *Resolver) Servers(l Link) (Servers, error) {
 	for _, name := range files {
 		real, stub := readServers(name)
 		if len(real) > 0 {
-			addrs, err := reachable(l, real)
-			return Servers{Addrs: addrs, From: name}, err
+			return r.reachable(l, real, name)
 		}
 		if len(stub) > 0 && stubs.From == "" {
 			stubs.From, stubs.Stub = name, true
@@ -66,29 +65,39 @@ func (r *Resolver) Servers(l Link) (Servers, error) {
 	return stubs, nil
 }
 
-// reachable keeps the servers whose address family the link has, and completes link-local ones with the link as zone.
-func reachable(l Link, servers []netip.AddrPort) ([]netip.AddrPort, error) {
-	var ok []netip.AddrPort
+// reachable keeps the servers that can be asked on l's behalf, and completes link-local ones with the link as zone.
+func (r *Resolver) reachable(l Link, servers []netip.AddrPort, from string) (Servers, error) {
+	found := Servers{From: from, over: map[netip.AddrPort]*Link{}}
 	for _, s := range servers {
 		a := s.Addr().Unmap()
-		if _, has := l.Addr(a.Is6()); !has && !a.IsLinkLocalUnicast() {
-			continue
-		}
-		if a.Is6() && a.IsLinkLocalUnicast() {
+		over := l
+		switch {
+		case a.IsLinkLocalUnicast():
 			if z := a.Zone(); z != "" && z != l.Name && z != strconv.Itoa(l.Index) {
 				continue // a server of another link
 			}
-			a = a.WithZone(l.Name)
+			if a.Is6() {
+				a = a.WithZone(l.Name)
+			}
+		case r.Over != nil:
+			var err error
+			if over, err = r.Over(l, a); err != nil {
+				continue
+			}
 		}
-		if p := netip.AddrPortFrom(a, s.Port()); !slices.Contains(ok, p) {
-			ok = append(ok, p)
+		if _, has := l.Addr(a.Is6()); over.Name == l.Name && !has && !a.IsLinkLocalUnicast() {
+			continue
+		}
+		if p := netip.AddrPortFrom(a, s.Port()); found.over[p] == nil && len(found.Addrs) < maxServers {
+			found.Addrs = append(found.Addrs, p)
+			found.over[p] = &over
 		}
 	}
-	if len(ok) == 0 {
-		return nil, fmt.Errorf("%w that %s can reach (%v are of another address family or link); "+
+	if len(found.Addrs) == 0 {
+		return Servers{}, fmt.Errorf("%w that may be asked for %s (%v are of another address family, or belong to another interface); "+
 			"set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, servers, l.Name)
 	}
-	return ok[:min(len(ok), maxServers)], nil
+	return found, nil
 }
 
 // readServers returns the name servers of a resolv.conf, loopback ones apart; none if it cannot be read.

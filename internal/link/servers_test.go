@@ -48,9 +48,13 @@ func TestServers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &Resolver{AllLinksAllowed: tt.all, files: files(t, tt.files...)}
 			from, err := r.Servers(tt.link)
-			got, bound := from.Addrs, from.From != "" && !from.Stub
-			if !slices.Equal(got, tt.want) || bound != tt.bound {
-				t.Errorf("got %v, bound %v", got, bound)
+			if !slices.Equal(from.Addrs, tt.want) {
+				t.Errorf("got %v", from.Addrs)
+			}
+			for _, a := range from.Addrs {
+				if l := from.over[a]; (l != nil) != tt.bound || l != nil && l.Name != tt.link.Name {
+					t.Errorf("%v is asked over %v", a, l)
+				}
 			}
 			if tt.err == "" && err != nil || tt.err != "" && (!errors.Is(err, ErrNoServer) || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("error %v, want %q", err, tt.err)

@@ -56,6 +56,15 @@ func prohibited() *failure {
 	}
 }
 
+// rebound is the answer for a public name that leads to a private network.
+func rebound() *failure {
+	return &failure{
+		http.StatusForbidden, "destination_ip_prohibited", 0,
+		"A public name leads to a private network here, which a hostile page could make use of. If it is meant to, allow that " +
+			"network by allow_destinations in the configuration, for example [\"192.168.1.0/24\"], or use the address instead of the name.",
+	}
+}
+
 func timedOut(cause string) *failure {
 	return &failure{
 		http.StatusGatewayTimeout, cause, 0,
@@ -70,8 +79,11 @@ func classify(err error) *failure {
 	hasAttempt := errors.As(err, &attempt)
 	switch {
 	case errors.Is(err, link.ErrOffLink):
-		return badGateway("destination_ip_unroutable", "The server is in the network of a link that is not used now. "+
-			"\"tributary links\" shows the links and why they are not used.")
+		return badGateway("destination_ip_unroutable", "The server belongs to the network of an interface that is not one of the "+
+			"links now, such as a VPN or a bridge of containers. Exempt it from the proxy (no_proxy); \"tributary links\" shows the "+
+			"interfaces and how to use them.")
+	case errors.Is(err, link.ErrRebound):
+		return rebound()
 	case errors.Is(err, link.ErrDenied), errors.As(err, &dial) && dial.Op == link.OpRefuse:
 		return prohibited()
 	case errors.Is(err, engine.ErrNoLink):

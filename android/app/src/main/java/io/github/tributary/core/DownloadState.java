@@ -86,6 +86,7 @@ public final class DownloadState {
                     .put("place", place)
                     .put("phase", phase.name())
                     .put("validator", version.validator)
+                    .put("mark", version.mark)
                     .put("size", version.size)
                     .put("found", version.place)
                     .put("bytes", bytes)
@@ -110,7 +111,7 @@ public final class DownloadState {
                         o.getString("name"),
                         o.getString("place"),
                         phase,
-                        new Version(o.optString("validator"), o.optLong("size", -1), o.optString("found")),
+                        new Version(o.optString("validator"), o.optString("mark"), o.optLong("size", -1), o.optString("found")),
                         o.optLong("bytes"),
                         o.optLong("kept"),
                         o.optString("error"));

@@ -111,7 +111,7 @@ public final class Fetches implements Fetcher {
         private boolean heard(JSONObject m) throws JSONException {
             String type = m.getString("type");
             if (type.equals("at")) {
-                Version v = new Version(m.optString("validator"), m.optLong("size", -1), m.optString("place"));
+                Version v = new Version(m.optString("validator"), m.optString("mark"), m.optLong("size", -1), m.optString("place"));
                 listener.at(new Step(m.optString("name"), v, m.getLong("bytes"), m.optLong("kept")));
                 return false;
             } else if (type.equals("done")) {

@@ -58,6 +58,7 @@ public final class HostMessages {
         if (!s.version.validator.isEmpty()) {
             put(o, "have", s.kept);
             put(o, "validator", s.version.validator);
+            put(o, "mark", s.version.mark);
             put(o, "size", s.version.size);
             put(o, "place", s.version.place);
         }

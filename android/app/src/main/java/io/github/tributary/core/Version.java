@@ -3,10 +3,13 @@ package io.github.tributary.core;
 /** What tells one version of an object from another. A value. */
 public final class Version {
     /** That of which nothing is known. */
-    public static final Version NONE = new Version("", -1, "");
+    public static final Version NONE = new Version("", "", -1, "");
 
     /** Strong, as for If-Range; "" = it cannot be gone on with. */
     public final String validator;
+
+    /** A digest of the version's other properties. */
+    public final String mark;
 
     /** -1 = not known. */
     public final long size;
@@ -14,8 +17,9 @@ public final class Version {
     /** Where it was found: a validator means nothing elsewhere. */
     public final String place;
 
-    public Version(String validator, long size, String place) {
+    public Version(String validator, String mark, long size, String place) {
         this.validator = validator;
+        this.mark = mark;
         this.size = size;
         this.place = place;
     }

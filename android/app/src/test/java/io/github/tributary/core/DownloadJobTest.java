@@ -178,8 +178,10 @@ public class DownloadJobTest {
 
     @Test(timeout = 30_000)
     public void isKept() throws JSONException {
-        DownloadState s = fresh().at(new Fetcher.Step("n", new Version("\"v\"", 9, "p"), 3, 2)).in(DownloadState.Phase.FAILED, "why");
-        assertEquals(s.toJson().toString(), DownloadState.parse(s.toJson()).toJson().toString());
+        DownloadState s = fresh().at(new Fetcher.Step("n", new Version("\"v\"", "m", 9, "p"), 3, 2)).in(DownloadState.Phase.FAILED, "why");
+        DownloadState again = DownloadState.parse(s.toJson());
+        assertEquals(s.toJson().toString(), again.toJson().toString());
+        assertEquals("m", again.version.mark);
         assertEquals(DownloadState.Phase.PAUSED, DownloadState.parse(s.toJson().put("phase", "OF_LATER")).phase);
     }
 }

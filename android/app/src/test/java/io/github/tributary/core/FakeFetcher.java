@@ -50,7 +50,7 @@ public final class FakeFetcher implements Fetcher {
             } catch (IOException e) {
                 throw new Failed(e.toString(), false);
             }
-            listener.at(new Step(name, new Version("\"v\"", 10, "where"), end, end));
+            listener.at(new Step(name, new Version("\"v\"", "m", 10, "where"), end, end));
             if (failure != null) {
                 throw failure;
             }

@@ -62,8 +62,8 @@ public class FetchesTest {
     }
 
     private Fetcher.Fill fill() throws Fetcher.Failed {
-        DownloadState from = DownloadState.begin("https://example.com/a").at(new Fetcher.Step("", new Version("\"v\"", 9, "p"), 7, 5));
-        return fetches.fill(from, file, s -> steps.add(s.name + " " + s.bytes + " (" + s.kept + ") of " + s.version.size + " " + s.version.validator + " " + s.version.place));
+        DownloadState from = DownloadState.begin("https://example.com/a").at(new Fetcher.Step("", new Version("\"v\"", "m", 9, "p"), 7, 5));
+        return fetches.fill(from, file, s -> steps.add(s.name + " " + s.bytes + " (" + s.kept + ") of " + s.version.size + " " + s.version.validator + " " + s.version.mark + " " + s.version.place));
     }
 
     /** Connects for the order, says lines, and hangs up. */
@@ -95,14 +95,14 @@ public class FetchesTest {
     public void fills() throws Exception {
         Fetcher.Fill f = fill();
         daemonSays(
-                "{\"type\":\"at\",\"name\":\"n\",\"bytes\":7,\"kept\":6,\"size\":9,\"validator\":\"\\\"v\\\"\",\"place\":\"p\"}",
+                "{\"type\":\"at\",\"name\":\"n\",\"bytes\":7,\"kept\":6,\"size\":9,\"validator\":\"\\\"v\\\"\",\"mark\":\"m\",\"place\":\"p\"}",
                 "{\"type\":\"of later\"}",
                 "{\"type\":\"at\",\"bytes\":9}",
                 "{\"type\":\"done\"}");
         assertTrue(f.await());
-        assertEquals("[n 7 (6) of 9 \"v\" p,  9 (0) of -1  ]", steps.toString());
+        assertEquals("[n 7 (6) of 9 \"v\" m p,  9 (0) of -1   ]", steps.toString());
         assertEquals(
-                new JSONObject("{'url':'https://example.com/a','have':5,'validator':'\"v\"','size':9,'place':'p'}").toString(),
+                new JSONObject("{'url':'https://example.com/a','have':5,'validator':'\"v\"','mark':'m','size':9,'place':'p'}").toString(),
                 new JSONObject(handed).toString());
         assertSame(file, handedFile);
     }

@@ -1,0 +1,111 @@
+package link
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// NoDestinations returns the networks that Check denies to everybody, private ones apart: what redirects connections leaves
+// these alone.
+func NoDestinations() []netip.Prefix { return slices.Clone(deniedPrefixes) }
+
+// PrivateNetworks returns the networks that are private for [Destinations].
+func PrivateNetworks() []netip.Prefix { return slices.Clone(privatePrefixes) }
+
+// private reports whether a is of a network that means something else in each place where it is used.
+func private(a netip.Addr) bool { return within(privatePrefixes, a) }
+
+// denied reports whether requests of others must not go to a: the host itself, its links' neighbours by link-local address,
+// groups, and the addresses at which clouds give their machines credentials.
+func denied(a netip.Addr) bool { return within(deniedPrefixes, a) }
+
+func within(all []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+var privatePrefixes = prefixes(
+	"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", // RFC 1918
+	"100.64.0.0/10", // carriers' own (RFC 6598), and Tailscale's
+	"fc00::/7",      // RFC 4193
+	"fec0::/10",     // site-local as long as it was (RFC 3879)
+)
+
+var deniedPrefixes = prefixes(
+	"127.0.0.0/8", "::1/128", // loopback
+	"169.254.0.0/16", "fe80::/10", // link-local; 169.254.169.254 is where most clouds have their metadata
+	"224.0.0.0/4", "ff00::/8", // multicast
+	"::/128",             // unspecified
+	"0.0.0.0/8",          // this network (RFC 791): Linux takes 0.0.0.0 for itself
+	"255.255.255.255/32", // broadcast
+
+	// Metadata and credentials of clouds.
+	"fd00:ec2::/32",          // Amazon: EC2, EKS, time and names
+	"fd20:ce::254/128",       // Google
+	"168.63.129.16/32",       // Azure
+	"fd00:c1::a9fe:a9fe/128", // Oracle
+	"192.0.0.192/32",         // Oracle, before
+	"100.100.100.200/32",     // Alibaba
+	"fd00:42::42/128",        // Scaleway
+)
+
+func prefixes(all ...string) []netip.Prefix {
+	ps := make([]netip.Prefix, len(all))
+	for i, s := range all {
+		ps[i] = netip.MustParsePrefix(s)
+	}
+	return ps
+}
+
+// localDomains are not delegated in the public DNS, so that no stranger can own a name in them: special-use names (RFC 6761,
+// 6762, 8375), what ICANN keeps for private use, and what networks without a domain of their own use (RFC 6762 appendix G).
+var localDomains = []string{
+	"localhost", "local", "test", "home.arpa", "internal", "intranet", "private", "corp", "home", "lan",
+}
+
+// publicName reports whether anybody may own a host name. Who owns a public name can let it lead to an address of a network
+// that only the user reaches (DNS rebinding).
+func publicName(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if !strings.Contains(host, ".") {
+		return false
+	}
+	return !slices.ContainsFunc(localDomains, func(d string) bool { return strings.HasSuffix(host, "."+d) })
+}
+
+// Networks whose addresses carry an IPv4 address that a router unwraps.
+var (
+	compatible = netip.MustParsePrefix("::/96")          // IPv4-compatible (RFC 4291 section 2.5.5.1)
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")   // RFC 6052
+	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48") // RFC 8215; read as its /96 form
+	sixToFour  = netip.MustParsePrefix("2002::/16")      // RFC 3056
+	teredo     = netip.MustParsePrefix("2001::/32")      // RFC 4380
+)
+
+// meanings returns a and the IPv4 addresses that it stands for, on a link with this NAT64 prefix.
+func meanings(a netip.Addr, prefix netip.Prefix) []netip.Addr {
+	all := []netip.Addr{a}
+	if a.Is4() {
+		return all
+	}
+	if prefix.IsValid() && prefix.Contains(a) {
+		all = append(all, fromNAT64(prefix, a))
+	}
+	b := a.As16()
+	v4 := func(at int, mask uint32) {
+		var x [4]byte
+		binary.BigEndian.PutUint32(x[:], binary.BigEndian.Uint32(b[at:])^mask)
+		all = append(all, netip.AddrFrom4(x))
+	}
+	switch {
+	case compatible.Contains(a), nat64.Contains(a), localNAT64.Contains(a):
+		v4(12, 0)
+	case sixToFour.Contains(a):
+		v4(2, 0)
+	case teredo.Contains(a):
+		v4(4, 0) // the server
+		v4(12, 0xffffffff)
+	}
+	return all
+}

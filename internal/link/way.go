@@ -1,0 +1,31 @@
+package link
+
+import "net/netip"
+
+// Way is where the system itself sends what goes to an address.
+type Way struct {
+	Local   bool // to this machine itself: Index is the interface that has the address
+	Blocked bool // nowhere: a route forbids it
+	Index   int  // the kernel's index of the interface; 0 = there is no route
+	Default bool // by a route to the whole world, or to so much of it that it stands for one
+}
+
+// Router tells the system's own ways. Answers are those for a socket that is not bound to an interface.
+type Router interface {
+	// Way returns where what goes to an address would go. Nothing is sent.
+	Way(a netip.Addr) (Way, error)
+	// Device returns the Name and Kind of an interface.
+	Device(index int) (Link, error)
+}
+
+// worldwide reports whether a route leads to so much of the address space that it stands for a default route. VPNs take the
+// place of one by two halves of IPv4 (0.0.0.0/1) or by what IPv6 has in use (2000::/3).
+func worldwide(p netip.Prefix) bool {
+	if p.Addr().Is4() {
+		return p.Bits() <= 1
+	}
+	return p.Bits() <= 3
+}
+
+// carriesVPN reports whether an interface of this kind may be that of a VPN.
+func carriesVPN(kind string) bool { return kind == KindTunnel || kind == KindPPP }
