@@ -14,7 +14,7 @@ var rules = map[string]rule{
 	"cmd/tributary-lab": {imports: []string{"*"}, later: true}, // a developers' tool, never in a package
 
 	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link", "internal/privilege", "internal/redirect"}},
-	"internal/control": {},
+	"internal/control": {imports: []string{"internal/rights"}},
 	"internal/admin":   {imports: []string{"internal/engine"}},
 	"internal/doctor":  {imports: []string{"internal/config", "internal/link"}},
 	"internal/config":  {imports: []string{"internal/schedule"}}, // for the names
@@ -39,11 +39,12 @@ var rules = map[string]rule{
 	"internal/origin": {imports: []string{"internal/engine", "internal/link", "internal/segment", "internal/transfer"}},
 	"internal/link":   {},
 
-	"internal/link/host":          {imports: []string{"internal/link"}},
+	"internal/link/host":          {imports: []string{"internal/link", "internal/rights"}},
 	"internal/link/host/hosttest": {},
 	"internal/allowance":          {},
 	"internal/peer":               {},
 	"internal/privilege":          {},
+	"internal/rights":             {},
 	"internal/redirect":           {},
 	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.
 	"internal/origin/byterange": {imports: []string{"internal/segment"}},

@@ -62,7 +62,8 @@ func (a *app) keepInBackground(ctx context.Context) error {
 	return cmd.Process.Release()
 }
 
-// keep puts the rules in force, says so, and removes them when the proxy ends or ctx does.
+// keep puts the rules in force, says so, keeps them as the proxy's links come and go, and removes them when the proxy ends or
+// ctx does. It has the port to which they lead open all the time, so that nobody else can.
 func (a *app) keep(ctx context.Context, f redirectFlags, rules redirect.Rules, say func(string)) error {
 	client, _, err := a.reach(ctx, f.file, f.socket)
 	if err != nil {
@@ -72,37 +73,60 @@ func (a *app) keep(ctx context.Context, f redirectFlags, rules redirect.Rules, s
 	if err := client.Release(ctx); err != nil { // whoever keeps rules now
 		return err
 	}
-	lease, err := client.Redirect(ctx)
+	listeners, err := redirect.Listen()
+	if err != nil {
+		return fmt.Errorf("open a port for redirected connections: %w", err)
+	}
+	defer listeners.Close()
+	lease, err := client.Redirect(ctx, listeners.Files...)
 	if err != nil {
 		return err
 	}
 	defer lease.Close()
-	warn, err := complete(&rules, lease.Redirect)
+	rules.To, rules.NoIPv6 = listeners.Port, !listeners.IPv6()
+	now := lease.Next()
+	warn, err := complete(&rules, now)
 	if err != nil {
 		return usageError{err}
 	}
-	change, cancel := context.WithTimeout(ctx, firewallTime)
-	in, err := redirect.On(change, rules)
-	cancel()
-	if err != nil {
-		return errors.Join(err, turnOff(lease.Port))
-	}
-	say(describe(in, rules) + warn)
-	over := make(chan struct{})
-	go func() { // ends with the lease, which is closed on return
-		lease.Ended()
-		close(over)
+	words := make(chan control.Redirect)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // ends with ctx or the lease
+		for {
+			r := lease.Next()
+			select {
+			case words <- r:
+			case <-ctx.Done():
+				return
+			}
+			if r.Over {
+				return
+			}
+		}
 	}()
-	select {
-	case <-over:
-	case <-ctx.Done():
+	for first := true; !now.Over; first = false {
+		rules.Over, rules.Around = now.Links, now.Around
+		change, done := context.WithTimeout(ctx, firewallTime)
+		in, err := redirect.On(change, rules)
+		done()
+		if err != nil {
+			return errors.Join(err, turnOff(rules.To))
+		}
+		if first {
+			say(describe(in, rules) + warn)
+		}
+		select {
+		case now = <-words:
+		case <-ctx.Done():
+			now.Over = true
+		}
 	}
-	return turnOff(lease.Port)
+	return turnOff(rules.To)
 }
 
 // complete adds to the rules what the proxy says of itself.
 func complete(r *redirect.Rules, p control.Redirect) (warn string, err error) {
-	r.To, r.NoIPv6 = p.Port, !p.IPv6
 	wanted := slices.ContainsFunc(r.Users, func(u redirect.Users) bool { return u.First == u.Last && u.Has(p.UID) })
 	switch {
 	case wanted && !p.Marked:
@@ -113,7 +137,7 @@ func complete(r *redirect.Rules, p control.Redirect) (warn string, err error) {
 		warn = fmt.Sprintf("\nuser %d is exempt, since the proxy runs as that user", p.UID)
 	}
 	if r.NoIPv6 {
-		warn += "\nonly IPv4: the proxy has no IPv6 address to listen on"
+		warn += "\nonly IPv4: this machine has no IPv6 loopback address to redirect to"
 	}
 	return warn, nil
 }

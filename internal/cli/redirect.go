@@ -114,7 +114,7 @@ func (f *redirectFlags) registerSocket(c *cobra.Command) {
 }
 
 func (f *redirectFlags) rules() (redirect.Rules, error) {
-	r := redirect.Rules{Leave: link.NoDestinations()}
+	r := redirect.Rules{Leave: link.NoDestinations(), LeaveAround: link.PrivateNetworks()}
 	for _, p := range f.ports {
 		if p == 0 || p > 65535 {
 			return r, fmt.Errorf("--port %d: ports are numbers from 1 to 65535", p)

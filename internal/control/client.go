@@ -55,14 +55,20 @@ func (c *Client) ask(ctx context.Context, by *http.Client, method, path string) 
 		return nil, err
 	}
 	resp, err := by.Do(req)
+	if err != nil {
+		return nil, c.failed(err)
+	}
+	return resp, nil
+}
+
+// failed makes the error of a request that got no answer.
+func (c *Client) failed(err error) error {
 	var stranger *strangerError
 	switch {
 	case errors.As(err, &stranger):
-		return nil, stranger
+		return stranger
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("%w (nothing listens on %s)", ErrNotRunning, c.path)
-	case err != nil:
-		return nil, fmt.Errorf("ask the running tributary: %w", err)
+		return fmt.Errorf("%w (nothing listens on %s)", ErrNotRunning, c.path)
 	}
-	return resp, nil
+	return fmt.Errorf("ask the running tributary: %w", err)
 }

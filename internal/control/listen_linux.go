@@ -97,7 +97,7 @@ func (g *guarded) Accept() (net.Conn, error) {
 		}
 		cred, err := peer(c)
 		if err == nil && (cred.Uid == g.uid || cred.Uid == 0) {
-			return c, nil
+			return &filesConn{UnixConn: c.(*net.UnixConn)}, nil
 		}
 		g.log.LogAttrs(context.Background(), slog.LevelWarn, "control: another user is turned away", slog.Any("error", err))
 		c.Close()

@@ -1,86 +1,117 @@
 package control
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-// RedirectPath is where connections are asked for that the firewall redirects. A POST opens the listener and is answered
-// by a Redirect; the answer goes on until the proxy ends or DELETE is asked for: then whoever asked removes the rules and
-// hangs up, for which the proxy waits a moment. When the proxy dies the answer breaks off.
+// RedirectPath is where connections are asked for that the firewall redirects. A POST brings the listeners for them, open
+// and of loopback, one for each family: whoever asks keeps them open as well, so that nobody else can have their port as
+// long as rules lead there. It is answered by a Redirect, and by another one whenever it changes, a line each, until the
+// proxy ends or DELETE is asked for: then Over says so, whoever asked removes the rules and hangs up, and the proxy, which
+// waits a moment for that, takes no more connections. When the proxy dies the answer breaks off.
 const RedirectPath = "/redirect"
 
 // Redirect tells what the rules must be like.
 type Redirect struct {
-	Port   uint16 `json:"port"`   // of 127.0.0.1 and ::1: where to redirect to
-	IPv6   bool   `json:"ipv6"`   // the port is one of ::1, too
-	UID    uint32 `json:"uid"`    // whose connections must not be redirected, unless they are marked
-	Marked bool   `json:"marked"` // the proxy's own connections carry redirect.Mark
-	PID    int    `json:"pid"`
+	Over   bool     `json:"over,omitempty"`   // there must be none any more
+	Links  []string `json:"links"`            // interfaces over which connections are redirected; others are left alone
+	Around []string `json:"around,omitempty"` // those of them whose private networks are left alone: VPNs that links go around
+	UID    uint32   `json:"uid"`              // whose connections must not be redirected, unless they are marked
+	Marked bool     `json:"marked"`           // the proxy's own connections carry redirect.Mark
+	PID    int      `json:"pid"`
 }
 
 // Lease is the running answer to a POST.
 type Lease struct {
-	Redirect
-	body io.ReadCloser
-	rest io.Reader
+	conn    net.Conn
+	answers *json.Decoder
 }
 
-// Ended returns when the rules must go.
-func (l *Lease) Ended() {
-	var b [1]byte
-	_, _ = l.rest.Read(b[:]) // whatever comes, or does not
+// Next returns what the rules must be like, when that is known or has changed; Over also when the proxy is gone.
+func (l *Lease) Next() Redirect {
+	var r Redirect
+	if err := l.answers.Decode(&r); err != nil {
+		return Redirect{Over: true}
+	}
+	return r
 }
 
 // Close hangs up: the rules are gone.
-func (l *Lease) Close() error { return l.body.Close() }
+func (l *Lease) Close() error { return l.conn.Close() }
 
-// Redirect opens the listener for redirected connections, until the end of ctx at the latest.
-func (c *Client) Redirect(ctx context.Context) (*Lease, error) {
-	resp, err := c.redirect(ctx, http.MethodPost)
+// Redirect hands the proxy listeners for redirected connections, until the end of ctx at the latest.
+func (c *Client) Redirect(ctx context.Context, listeners ...*os.File) (*Lease, error) {
+	conn, err := dial(ctx, c.path)
 	if err != nil {
+		return nil, c.failed(err)
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	l := &Lease{conn: conn}
+	if l.answers, err = post(conn, listeners); err != nil {
+		stop()
+		conn.Close()
 		return nil, err
-	}
-	d := json.NewDecoder(resp.Body)
-	l := &Lease{body: resp.Body}
-	if err := d.Decode(&l.Redirect); err != nil {
-		resp.Body.Close()
-		return nil, fmt.Errorf("ask the running tributary: %w", err)
-	}
-	l.rest = resp.Body
-	if held, _ := io.ReadAll(d.Buffered()); strings.TrimSpace(string(held)) != "" { // the end is there already
-		l.rest = strings.NewReader("")
 	}
 	return l, nil
 }
 
+// post sends the request with the files, and returns its answer.
+func post(conn net.Conn, listeners []*os.File) (*json.Decoder, error) {
+	req, err := http.NewRequest(http.MethodPost, "http://control"+RedirectPath, nil)
+	if err != nil {
+		return nil, err
+	}
+	var head strings.Builder
+	if err := req.Write(&head); err != nil {
+		return nil, err
+	}
+	fds := make([]int, len(listeners))
+	for i, f := range listeners {
+		fds[i] = int(f.Fd())
+	}
+	if _, _, err := conn.(*net.UnixConn).WriteMsgUnix([]byte(head.String()), unix.UnixRights(fds...), nil); err != nil {
+		return nil, fmt.Errorf("ask the running tributary: %w", err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the running tributary: %w", err)
+	}
+	if err := refusal(resp); err != nil {
+		return nil, err
+	}
+	return json.NewDecoder(resp.Body), nil
+}
+
 // Release makes those end who hold a Lease, and waits for them a moment. That no proxy runs is no error.
 func (c *Client) Release(ctx context.Context) error {
-	resp, err := c.redirect(ctx, http.MethodDelete)
+	patient := http.Client{Transport: c.http.Transport} // without its limit of time
+	resp, err := c.ask(ctx, &patient, http.MethodDelete, RedirectPath)
 	switch {
 	case errors.Is(err, ErrNotRunning):
 		return nil
 	case err != nil:
 		return err
 	}
-	return resp.Body.Close()
+	defer resp.Body.Close()
+	return refusal(resp)
 }
 
-func (c *Client) redirect(ctx context.Context, method string) (*http.Response, error) {
-	patient := http.Client{Transport: c.http.Transport} // without its limit of time
-	resp, err := c.ask(ctx, &patient, method, RedirectPath)
-	if err != nil {
-		return nil, err
+// refusal returns the error that an answer is, nil if it is none.
+func refusal(resp *http.Response) error {
+	if resp.StatusCode < http.StatusBadRequest {
+		return nil
 	}
-	if resp.StatusCode >= http.StatusBadRequest {
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-		return nil, fmt.Errorf("the running tributary: %s", strings.TrimSpace(string(text)))
-	}
-	return resp, nil
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	return fmt.Errorf("the running tributary: %s", strings.TrimSpace(string(text)))
 }

@@ -172,7 +172,9 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		servers = append(servers, back)
 	}
 	if ctl != nil {
-		status := &http.Server{Handler: d.controlHandler(ln.Addr(), began), ReadHeaderTimeout: 10 * time.Second}
+		status := &http.Server{
+			Handler: d.controlHandler(ln.Addr(), began), ConnContext: control.ConnContext, ReadHeaderTimeout: 10 * time.Second,
+		}
 		parts.Go(func() { failed <- status.Serve(ctl) })
 		defer status.Close() // to the end: a drain can be watched
 	}

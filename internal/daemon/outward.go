@@ -35,6 +35,7 @@ type outward struct {
 	pool   *origin.Pool
 	engine *engine.Engine
 	found  chan struct{} // closed by follow when there is a link to use
+	using  using         // set by follow
 
 	live       atomic.Pointer[config.Config]
 	names      func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // the host's; nil = DNS servers are asked
@@ -52,7 +53,7 @@ func newOutward(cfg config.Config, log *slog.Logger, source link.Source) *outwar
 	o.reach.Around = cfg.VPN == config.VPNAround
 	o.reach.Names = func(name string) bool { // a VPN's, as the system asks them
 		cfg := o.live.Load()
-		return anyAllowed(*cfg) && cfg.Allows(name)
+		return len(cfg.Links) == 0 && cfg.Allows(name)
 	}
 	o.live.Store(&cfg)
 	o.rates.Set(rates(cfg))
@@ -147,6 +148,7 @@ func (o *outward) follow(links <-chan []link.Link, first chan<- struct{}) {
 		o.accounts.Store(&accounts)
 		o.reach.SetLinks(all)
 		o.engine.SetLinks(use)
+		o.using.set(use)
 		c := link.Diff(before, use)
 		for _, l := range c.Added {
 			o.log.Info("link found", "link", l.Name, "kind", l.Kind, "metered", l.Metered)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,18 +23,16 @@ import (
 // still served.
 const hangUp = 3 * time.Second
 
-// redirection is the listener for connections that the firewall redirects. It is opened by the first request for it over
-// the control socket, so that nothing listens where nobody redirects, and stays open to the end: rules that outlive their
-// keeper find it.
+// redirection serves connections that the firewall redirects, on listeners that come over the control socket. Nothing
+// listens where nobody redirects. Who brings them keeps them open, too, and removes the rules before they are closed.
 type redirection struct {
 	d       *Daemon
 	serving sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	server *proxy.Transparent // nil = not opened
-	found  control.Redirect
-	leases *leases
+	mu      sync.Mutex
+	closed  bool
+	servers []*proxy.Transparent // the last one has the listeners in use
+	leases  *leases
 }
 
 // leases are those that end together.
@@ -46,49 +45,62 @@ func newLeases() *leases { return &leases{over: make(chan struct{})} }
 
 func newRedirection(d *Daemon) *redirection { return &redirection{d: d, leases: newLeases()} }
 
-// lease opens the listener, if it is not. The caller must call Done of the leases' running at the end of its own.
-func (r *redirection) lease() (control.Redirect, *leases, error) {
+// lease serves on the listeners in place of earlier ones, to which no rules lead any more. The caller must call Done of the
+// leases' running at the end of its own.
+func (r *redirection) lease(listeners []net.Listener) (*leases, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return control.Redirect{}, nil, errors.New("it is shutting down")
+		return nil, errors.New("it is shutting down")
 	}
-	if r.server == nil {
-		if err := r.open(); err != nil {
-			return control.Redirect{}, nil, err
-		}
-	}
-	r.leases.running.Add(1)
-	return r.found, r.leases, nil
-}
-
-// open listens. The listeners are of one family each, see redirect.Original.
-func (r *redirection) open() error {
-	v4, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	port := v4.Addr().(*net.TCPAddr).Port
-	all := []net.Listener{v4}
-	if v6, err := net.Listen("tcp6", fmt.Sprintf("[::1]:%d", port)); err == nil { // the machine may have no IPv6
-		all = append(all, v6)
-	}
-	for _, l := range all {
-		r.d.own.add(l.Addr())
-	}
-	r.found = control.Redirect{
-		Port: uint16(port), IPv6: len(all) > 1, UID: uint32(os.Getuid()), Marked: canMark(), PID: os.Getpid(),
+	for _, old := range r.servers {
+		r.serving.Go(func() {
+			_ = old.Shutdown(context.Background()) // what it accepted comes to its end
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.servers = slices.DeleteFunc(r.servers, func(s *proxy.Transparent) bool { return s == old })
+		})
 	}
 	server := proxy.NewTransparent(r.d.proxy, redirect.Original)
-	r.server = server
+	r.servers = append(r.servers, server)
+	for _, l := range listeners {
+		r.d.own.add(l.Addr())
+	}
 	r.serving.Go(func() {
-		if err := server.Serve(all...); err != http.ErrServerClosed {
+		if err := server.Serve(listeners...); err != http.ErrServerClosed {
 			r.d.log.Error("redirected connections are not served any more", "error", err)
 			r.release()
 		}
 	})
-	r.d.log.Info("listening for redirected connections", "port", port, "marked", r.found.Marked)
-	return nil
+	r.d.log.Info("listening for redirected connections", "address", listeners[0].Addr().String(), "marked", canMark())
+	r.leases.running.Add(1)
+	return r.leases, nil
+}
+
+// received returns what the files are, if they are all listeners of loopback.
+func received(files []*os.File) (all []net.Listener, err error) {
+	if len(files) == 0 {
+		err = errors.New("no listener came with the request")
+	}
+	for _, f := range files {
+		l, lerr := net.FileListener(f) // duplicates it
+		f.Close()
+		if lerr != nil {
+			err = lerr
+			continue
+		}
+		all = append(all, l)
+		if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+			err = fmt.Errorf("%v is not an address of loopback", l.Addr())
+		}
+	}
+	if err != nil {
+		for _, l := range all {
+			l.Close()
+		}
+		return nil, err
+	}
+	return all, nil
 }
 
 // ownMark returns the mark of this process's sockets, 0 if it may set none.
@@ -124,33 +136,53 @@ func (r *redirection) release() {
 func (r *redirection) shutdown(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
-	server := r.server
+	servers := slices.Clone(r.servers)
 	r.mu.Unlock()
 	r.release()
-	if server == nil {
-		return nil
+	var all sync.WaitGroup
+	errs := make([]error, len(servers))
+	for i, s := range servers {
+		all.Go(func() { errs[i] = s.Shutdown(ctx) })
 	}
-	return server.Shutdown(ctx)
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // give answers a POST: see control.RedirectPath.
 func (r *redirection) give(w http.ResponseWriter, req *http.Request) {
-	found, all, err := r.lease()
+	found, err := received(control.Files(req.Context()))
 	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	all, err := r.lease(found)
+	if err != nil {
+		for _, l := range found {
+			l.Close()
+		}
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer all.running.Done()
-	flush := http.NewResponseController(w)
-	_ = json.NewEncoder(w).Encode(found)
-	_ = flush.Flush()
-	select {
-	case <-req.Context().Done():
-		return
-	case <-all.over:
+	rules := control.Redirect{UID: uint32(os.Getuid()), Marked: canMark(), PID: os.Getpid()}
+	tell := func() {
+		_ = json.NewEncoder(w).Encode(rules)
+		_ = http.NewResponseController(w).Flush()
 	}
-	_, _ = w.Write([]byte("end\n"))
-	_ = flush.Flush()
+	for over := false; !over; {
+		now, changed := r.d.using.now()
+		rules.Links, rules.Around = now.links, now.around
+		tell()
+		select {
+		case <-req.Context().Done():
+			return
+		case <-changed:
+		case <-all.over:
+			over = true
+		}
+	}
+	rules.Over = true
+	tell()
 	select {
 	case <-req.Context().Done():
 	case <-time.After(hangUp):

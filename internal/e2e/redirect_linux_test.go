@@ -205,6 +205,7 @@ func testRedirect(t *testing.T, firewall string) {
 
 	r.serve()
 	r.ok(r.redirect(firewall, "on"))
+	r.notToBeHad(r.redirectedTo(firewall), "while the proxy runs")
 	r.kill()
 	r.until("the keeper sees the proxy's death", func() bool { return len(r.rules()) == 0 })
 	gone("kill -9")
@@ -214,13 +215,37 @@ func testRedirect(t *testing.T, firewall string) {
 	for _, pid := range r.keepers() {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
+	port := r.redirectedTo(firewall)
+	r.isObject(r.ok(r.asNobody("curl", "-sS", "--fail", o.URL)).body, o) // without its keeper the proxy serves on
 	r.kill()
 	if len(r.rules()) == 0 {
 		t.Error("there are no rules that nobody keeps")
 	}
+	r.notToBeHad(port, "after kill -9 of both")
 	r.ok(r.redirect(firewall, "off"))
 	gone("kill -9 of both and redirect off")
 	r.isObject(r.ok(r.asNobody("curl", "-sS", "--fail", o.URL)).body, o)
+}
+
+// redirectedTo returns the port that the rules lead to.
+func (r *rig) redirectedTo(firewall string) uint16 {
+	r.Helper()
+	var s struct{ Port uint16 }
+	if err := json.Unmarshal(r.ok(r.redirect(firewall, "status", "--json")).body, &s); err != nil || s.Port == 0 {
+		r.Fatalf("no port: %+v, %v", s, err)
+	}
+	return s.Port
+}
+
+// notToBeHad fails the test if another user can take the port that rules lead to, and with it everybody's connections.
+func (r *rig) notToBeHad(port uint16, when string) {
+	r.Helper()
+	for _, addr := range []string{"127.0.0.1", "0.0.0.0"} {
+		take := fmt.Sprintf("import socket; s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind((%q, %d))", addr, port)
+		if c := r.asNobody("python3", "-c", take); c.failed == nil {
+			r.Errorf("R165 %s another user can listen on %s:%d", when, addr, port)
+		}
+	}
 }
 
 // kill kills the program.

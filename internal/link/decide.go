@@ -258,6 +258,10 @@ func candidates(all []Interface, o Options) []Candidate {
 			c := decide(i, o)
 			c.Reason = "a VPN that carries what the system sends, which Tributary goes around: vpn = \"around\""
 			cs = append(cs, c)
+		case o.Around:
+			c := decide(i, o)
+			c.Link.Beneath = cmp.Or(vpns[0], vpns[1])
+			cs = append(cs, c)
 		default:
 			cs = append(cs, beneath(decide(i, o), vpns))
 		}
@@ -280,11 +284,11 @@ func (i Interface) vpn(o Options) bool {
 	return (i.World4 || i.World6) && carriesVPN(kind) && !slices.Contains(o.Names, i.Name) && !slices.Contains(o.Also, i.Name)
 }
 
-// vpnsOf returns the names of the VPNs that are followed, by family: IPv4, IPv6; "" if there is none.
+// vpnsOf returns the names of the VPNs by family: IPv4, IPv6; "" if there is none.
 func vpnsOf(all []Interface, o Options) (names [2]string) {
 	for _, i := range all {
 		for f, six := range []bool{false, true} {
-			if !o.Around && i.vpn(o) && i.world(six) {
+			if i.vpn(o) && i.world(six) {
 				names[f] = i.Name
 			}
 		}

@@ -234,7 +234,7 @@ func TestVPN(t *testing.T) {
 			map[string]string{"wg0": "[10.2.0.2 fd02::2]", "eth0": "[192.0.2.7 2001:db8::7]"},
 		},
 	} {
-		t.Run("R198 S2 "+c.name, func(t *testing.T) {
+		t.Run("R198 "+c.name, func(t *testing.T) {
 			got := map[string]string{}
 			for _, l := range links(c.all, c.o) {
 				got[l.Name] = fmt.Sprint(l.Addrs)

@@ -94,27 +94,26 @@ func (d *Destinations) permit(name string, a, to netip.Addr, way Way) error {
 }
 
 // Over returns the interface over which a server on l's behalf is to be asked, such as one for names: l, or another link or
-// interface that the server's address belongs to, if that may be used. The error is [ErrOffLink] or one of the Router.
-func (d *Destinations) Over(l Link, server netip.Addr) (Link, error) {
+// interface that the server's address belongs to, if that may be used. A local server is of this machine, and chooses its
+// way itself. The error is [ErrOffLink] or one of the Router. It is a [Resolver]'s Over.
+func (d *Destinations) Over(l Link, server netip.Addr) (over Link, local bool, err error) {
 	server = server.Unmap().WithZone("")
 	way, err := d.way(server)
 	if err != nil {
-		return l, err
+		return l, false, err
 	}
-	over := l
-	if way.Local { // it chooses its interface itself, like a stub
+	if way.Local {
 		over, err = d.device(way.Index)
-	} else {
-		over, err = d.over(l, server, way)
+		return over, true, err
 	}
-	if err != nil || over.Name == l.Name && !way.Local {
-		return over, err
+	if over, err = d.over(l, server, way); err != nil || over.Name == l.Name {
+		return over, false, err
 	}
 	_, used := d.link(func(o Link) bool { return o.Name == over.Name })
-	if used && !way.Local || d.Names != nil && d.Names(over.Name) {
-		return over, nil
+	if used || d.Names != nil && d.Names(over.Name) {
+		return over, false, nil
 	}
-	return over, ErrOffLink
+	return over, false, ErrOffLink
 }
 
 // over returns the interface that an address belongs to, of which the way is known: l if none in particular leads there.

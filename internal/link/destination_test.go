@@ -115,13 +115,12 @@ func TestRebinding(t *testing.T) {
 		{"example.com", "93.184.215.14", nil},
 		{"example.com", "2001:db8::1", nil},
 	} {
-		_, err := d.Check(Link{Name: "w0"}, c.name, netip.AddrPortFrom(netip.MustParseAddr(c.addr), 80))
-		if !errors.Is(err, c.want) || (c.want == nil) != (err == nil) {
-			t.Errorf("R183 %s at %s: %v, want %v", c.name, c.addr, err, c.want)
-		}
-		if errors.Is(c.want, ErrDenied) && errors.Is(err, ErrRebound) != errors.Is(c.want, ErrRebound) {
-			t.Errorf("R183 %s at %s: %v, want %v", c.name, c.addr, err, c.want)
-		}
+		t.Run("R183 "+c.name+" at "+c.addr, func(t *testing.T) {
+			_, err := d.Check(Link{Name: "w0"}, c.name, netip.AddrPortFrom(netip.MustParseAddr(c.addr), 80))
+			if !errors.Is(err, c.want) || (c.want == nil) != (err == nil) || errors.Is(err, ErrRebound) != errors.Is(c.want, ErrRebound) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+		})
 	}
 }
 
@@ -207,31 +206,31 @@ func TestWays(t *testing.T) {
 		{name: "R184 a private address of wlan's over wlan", router: s, over: 0, addr: "192.168.1.9"},
 		{name: "R184 a private address of wlan's over lte", router: s, over: 1, addr: "192.168.1.9", want: ErrOffLink},
 		{name: "a public address of wlan's over lte", router: s, over: 1, addr: "198.18.0.9"},
-		{name: "R184 S2 a VPN's private address", router: s, over: 0, addr: "10.8.0.5", want: ErrOffLink},
-		{name: "R184 S2 a VPN's public address", router: s, over: 1, addr: "198.51.100.5", want: ErrOffLink},
-		{name: "R184 S2 a bridge's address", router: s, over: 0, addr: "172.17.0.2", want: ErrOffLink},
-		{name: "R184 S2 an address of a link that is not used", router: s, over: 0, addr: "203.0.113.9", want: ErrOffLink},
-		{name: "R184 S2 an address that a route forbids", router: s, over: 0, addr: "10.66.0.1", want: ErrOffLink},
-		{name: "R184 S2 the private address of a named tunnel over wlan", router: s, over: 0, addr: "10.7.0.1", want: ErrOffLink},
-		{name: "R184 S2 the public address of a named tunnel over wlan", router: s, over: 0, addr: "198.51.101.1", want: ErrOffLink},
+		{name: "R184 a VPN's private address", router: s, over: 0, addr: "10.8.0.5", want: ErrOffLink},
+		{name: "R184 a VPN's public address", router: s, over: 1, addr: "198.51.100.5", want: ErrOffLink},
+		{name: "R184 a bridge's address", router: s, over: 0, addr: "172.17.0.2", want: ErrOffLink},
+		{name: "R184 an address of a link that is not used", router: s, over: 0, addr: "203.0.113.9", want: ErrOffLink},
+		{name: "R184 an address that a route forbids", router: s, over: 0, addr: "10.66.0.1", want: ErrOffLink},
+		{name: "R184 the private address of a named tunnel over wlan", router: s, over: 0, addr: "10.7.0.1", want: ErrOffLink},
+		{name: "R184 the public address of a named tunnel over wlan", router: s, over: 0, addr: "198.51.101.1", want: ErrOffLink},
 		{name: "its own over the named tunnel", router: s, over: 2, addr: "198.51.101.1"},
 		{name: "the world over a tunnel that does not lead there", router: s, over: 2, addr: "192.0.2.1", want: ErrOffLink},
 		{name: "no route at all", router: s, over: 1, addr: "10.99.0.1"},
-		{name: "R183 S3 an own address of a link", router: s, over: 0, addr: "192.168.1.7", want: ErrDenied},
-		{name: "R183 S3 an own address of another link", router: s, over: 1, addr: "192.168.1.7", want: ErrDenied},
-		{name: "R183 S3 an own address of what is no link", router: s, over: 0, addr: "203.0.113.7", want: ErrDenied},
-		{name: "R183 S3 an own address, mapped", router: s, over: 0, addr: "::ffff:203.0.113.7", want: ErrDenied},
-		{name: "R183 S3 an own address by NAT64", router: s, over: 0, addr: "64:ff9b::cb00:7107", want: ErrDenied},
-		{name: "R183 S3 an own address by 6to4", router: s, over: 0, addr: "2002:cb00:7107::1", want: ErrDenied},
+		{name: "R183 an own address of a link", router: s, over: 0, addr: "192.168.1.7", want: ErrDenied},
+		{name: "R183 an own address of another link", router: s, over: 1, addr: "192.168.1.7", want: ErrDenied},
+		{name: "R183 an own address of what is no link", router: s, over: 0, addr: "203.0.113.7", want: ErrDenied},
+		{name: "R183 an own address, mapped", router: s, over: 0, addr: "::ffff:203.0.113.7", want: ErrDenied},
+		{name: "R183 an own address by NAT64", router: s, over: 0, addr: "64:ff9b::cb00:7107", want: ErrDenied},
+		{name: "R183 an own address by 6to4", router: s, over: 0, addr: "2002:cb00:7107::1", want: ErrDenied},
 		{name: "R199 an own address that is allowed", router: s, allow: all, over: 1, addr: "203.0.113.7", bound: "eth0"},
 		{name: "R199 loopback that is allowed", router: s, allow: all, over: 0, addr: "127.0.0.1", bound: "lo"},
-		{name: "S2 allowed, but a VPN's", router: s, allow: all, over: 0, addr: "10.8.0.5", want: ErrOffLink},
-		{name: "S2 the world beneath a VPN that is followed", router: full, links: followed, over: 1, addr: "192.0.2.1", want: ErrOffLink},
-		{name: "S2 the world over a VPN that is followed", router: full, links: followed, over: 0, addr: "192.0.2.1"},
-		{name: "S2 the world beneath a VPN that nobody knows of yet", router: full, over: 0, addr: "192.0.2.1", want: ErrOffLink},
-		{name: "S2 the home network beneath a VPN", router: full, links: followed, over: 1, addr: "192.168.1.9"},
+		{name: "R184 allowed, but a VPN's", router: s, allow: all, over: 0, addr: "10.8.0.5", want: ErrOffLink},
+		{name: "R184 the world beneath a VPN that is followed", router: full, links: followed, over: 1, addr: "192.0.2.1", want: ErrOffLink},
+		{name: "R184 the world over a VPN that is followed", router: full, links: followed, over: 0, addr: "192.0.2.1"},
+		{name: "R184 the world beneath a VPN that nobody knows of yet", router: full, over: 0, addr: "192.0.2.1", want: ErrOffLink},
+		{name: "R184 the home network beneath a VPN", router: full, links: followed, over: 1, addr: "192.168.1.9"},
 		{name: "the world around a VPN", router: full, around: true, over: 0, addr: "192.0.2.1"},
-		{name: "S2 what is private stays the VPN's", router: full, around: true, over: 0, addr: "10.64.0.1", want: ErrOffLink},
+		{name: "R184 what is private stays the VPN's", router: full, around: true, over: 0, addr: "10.64.0.1", want: ErrOffLink},
 		{name: "the public addresses of a VPN, around it", router: s, around: true, over: 0, addr: "198.51.100.5"},
 		{name: "the world where the system prefers a link that is not used", router: absent, over: 1, addr: "192.0.2.1"},
 	} {
@@ -269,8 +268,7 @@ func TestWays(t *testing.T) {
 			{router: s, over: 1, server: "192.168.1.1", want: "wlan0"}, // wlan0's router, for lte0: over the link that leads there
 			{router: s, over: 0, server: "10.8.0.1", names: true, want: "wg0"},
 			{router: s, over: 0, server: "10.8.0.1"},
-			{router: s, over: 0, server: "192.168.1.7", names: true, want: "wlan0"}, // this machine's own
-			{router: s, over: 0, server: "192.168.1.7"},
+			{router: s, over: 1, server: "192.168.1.7", want: "wlan0"}, // this machine's own
 			{router: s, over: 1, server: "10.66.0.1", names: true},
 			{router: full, links: followed, over: 0, server: "192.0.2.53", want: "wg0"},
 			{router: full, links: followed, over: 1, server: "192.0.2.53", want: "wg0"},
@@ -285,8 +283,8 @@ func TestWays(t *testing.T) {
 				c.links = links
 			}
 			d.SetLinks(c.links)
-			got, err := d.Over(c.links[c.over], netip.MustParseAddr(c.server))
-			if (err == nil) != (c.want != "") || err == nil && got.Name != c.want || err != nil && !errors.Is(err, ErrOffLink) {
+			got, local, err := d.Over(c.links[c.over], netip.MustParseAddr(c.server))
+			if local != (c.server == "192.168.1.7") || (err == nil) != (c.want != "") || err == nil && got.Name != c.want || err != nil && !errors.Is(err, ErrOffLink) {
 				t.Errorf("%s for %s: %s, %v; want %q", c.server, c.links[c.over].Name, got.Name, err, c.want)
 			}
 		}

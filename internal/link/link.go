@@ -25,6 +25,8 @@ type Link struct {
 
 	// VPN says that it is a VPN that carries what the system itself sends to the world.
 	VPN bool
+	// Beneath names the VPN that it goes around, "" for none.
+	Beneath string
 	// Confined says that it leads to its own networks only, since no default route leads through it.
 	Confined bool
 
@@ -49,7 +51,7 @@ func (l Link) Addr(six bool) (netip.Addr, bool) {
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
 	return l.Name == o.Name && l.same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Account == o.Account && l.Monthly == o.Monthly &&
-		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Confined == o.Confined && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
+		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Beneath == o.Beneath && l.Confined == o.Confined && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
 		slices.Equal(l.DNS, o.DNS)
 }
 

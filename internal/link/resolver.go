@@ -26,9 +26,9 @@ type Resolver struct {
 	Binder Binder
 	// AllLinksAllowed permits asking a local stub resolver, which chooses its link itself, where no other server is known.
 	AllLinksAllowed bool
-	// Over, if not nil, returns the interface over which a server is asked on a link's behalf; an error keeps it from being
-	// asked. nil stands for the link itself. See [Destinations.Over].
-	Over func(l Link, server netip.Addr) (Link, error)
+	// Over, if not nil, returns the interface over which a server is asked on a link's behalf, and whether it is a stub on
+	// this machine; an error keeps it from being asked. nil stands for the link itself. See [Destinations.Over].
+	Over func(l Link, server netip.Addr) (over Link, local bool, err error)
 	// Names, if not nil, is asked instead of DNS servers: it returns the addresses of a name over a link, both families, none
 	// if the name does not exist.
 	Names func(ctx context.Context, l Link, name string) ([]netip.Addr, error)

@@ -80,10 +80,11 @@ func (r *Resolver) reachable(l Link, servers []netip.AddrPort, from string) (Ser
 				a = a.WithZone(l.Name)
 			}
 		case r.Over != nil:
-			var err error
-			if over, err = r.Over(l, a); err != nil {
+			o, local, err := r.Over(l, a)
+			if err != nil || local && !r.AllLinksAllowed {
 				continue
 			}
+			over = o
 		}
 		if _, has := l.Addr(a.Is6()); over.Name == l.Name && !has && !a.IsLinkLocalUnicast() {
 			continue

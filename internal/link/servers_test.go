@@ -2,6 +2,7 @@ package link
 
 import (
 	"errors"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -60,6 +61,41 @@ func TestServers(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tt.err)
 			}
 		})
+	}
+}
+
+// TestServersOfOthers: a server is asked over the interface that leads to it, one of this machine only where any link may be
+// asked.
+func TestServersOfOthers(t *testing.T) {
+	l := lnk("eth0", 2, "192.0.2.7")
+	over := func(_ Link, server netip.Addr) (Link, bool, error) {
+		switch server.String() {
+		case "10.8.0.1":
+			return Link{Name: "wg0"}, false, nil
+		case "192.0.2.7":
+			return Link{Name: "eth0"}, true, nil
+		case "172.17.0.1":
+			return Link{Name: "docker0"}, false, ErrOffLink
+		}
+		return l, false, nil
+	}
+	all := files(t, "nameserver 172.17.0.1\nnameserver 10.8.0.1\nnameserver 192.0.2.7\nnameserver 192.0.2.53\n")
+	for _, allowed := range []bool{false, true} {
+		from, err := (&Resolver{Over: over, AllLinksAllowed: allowed, files: all}).Servers(l)
+		got := map[string]string{}
+		for _, a := range from.Addrs {
+			got[a.Addr().String()] = from.over[a].Name
+		}
+		want := map[string]string{"10.8.0.1": "wg0", "192.0.2.53": "eth0"}
+		if allowed {
+			want["192.0.2.7"] = "eth0"
+		}
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("R198 every link allowed %v: %v, %v; want %v", allowed, got, err, want)
+		}
+	}
+	if _, err := (&Resolver{Over: over, files: files(t, "nameserver 172.17.0.1\n")}).Servers(l); !errors.Is(err, ErrNoServer) {
+		t.Errorf("R198 none is left: %v", err)
 	}
 }
 

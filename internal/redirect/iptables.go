@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"regexp"
 	"strings"
 )
@@ -19,17 +18,25 @@ type iptables struct{ run runner }
 func (iptables) name() string { return "iptables" }
 
 // script is the input of iptables-restore --noflush. hooked says that OUTPUT leads to the chain already.
-func (iptables) script(r Rules, leave []netip.Prefix, hooked bool) string {
+func (iptables) script(r Rules, hooked, six bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*nat\n:%s - [0:0]\n", chain) // makes it, or empties it
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "-A "+chain+" "+format+"\n", args...) }
 	line("-m mark --mark %#x -j RETURN", Mark)
-	line("-o lo -j RETURN")
 	for _, u := range r.Except {
 		line("-m owner --uid-owner %s -j RETURN", u)
 	}
-	for _, p := range leave {
-		line("-d %s -j RETURN", p)
+	for _, p := range r.Leave {
+		if p.Addr().Is6() == six {
+			line("-d %s -j RETURN", p)
+		}
+	}
+	for _, name := range r.Around {
+		for _, p := range r.LeaveAround {
+			if p.Addr().Is6() == six {
+				line("-o %s -d %s -j RETURN", name, p)
+			}
+		}
 	}
 	who := []string{""}
 	if len(r.Users) > 0 {
@@ -38,9 +45,11 @@ func (iptables) script(r Rules, leave []netip.Prefix, hooked bool) string {
 			who = append(who, fmt.Sprintf("-m owner --uid-owner %s ", u))
 		}
 	}
-	for _, p := range r.Ports {
-		for _, w := range who {
-			line("-p tcp --dport %d %s-j REDIRECT --to-ports %d", p, w, r.To)
+	for _, name := range r.Over {
+		for _, p := range r.Ports {
+			for _, w := range who {
+				line("-o %s -p tcp --dport %d %s-j REDIRECT --to-ports %d", name, p, w, r.To)
+			}
 		}
 	}
 	if !hooked {
@@ -66,21 +75,19 @@ func (i iptables) call(ctx context.Context, t tools, args string) (string, error
 }
 
 func (i iptables) add(ctx context.Context, r Rules) (Installed, error) {
-	v4, v6 := families(r.Leave)
-	err4 := i.addFamily(ctx, tools4, r, v4)
-	if err4 != nil {
-		return Installed{}, err4
+	if err := i.addFamily(ctx, tools4, r); err != nil {
+		return Installed{}, err
 	}
 	if r.NoIPv6 {
 		return Installed{i.name(), r.To, true, false}, i.removeFamily(ctx, tools6)
 	}
-	err6 := i.addFamily(ctx, tools6, r, v6)
+	err6 := i.addFamily(ctx, tools6, r)
 	return Installed{i.name(), r.To, true, err6 == nil}, nil
 }
 
-func (i iptables) addFamily(ctx context.Context, t tools, r Rules, leave []netip.Prefix) error {
+func (i iptables) addFamily(ctx context.Context, t tools, r Rules) error {
 	_, err := i.call(ctx, t, "-C OUTPUT "+hook)
-	_, err = i.run(ctx, i.script(r, leave, err == nil), t.restore, "--noflush", "-w", "5")
+	_, err = i.run(ctx, i.script(r, err == nil, t == tools6), t.restore, "--noflush", "-w", "5")
 	return err
 }
 

@@ -28,19 +28,29 @@ func (nftables) script(r Rules) string {
 		line("meta nfproto ipv6 return")
 	}
 	line("meta mark %#x return", Mark)
-	line(`oifname "lo" return`)
+	if len(r.Over) == 0 {
+		line("return")
+	} else {
+		line("oifname != %s return", set(quoted(r.Over)))
+	}
 	if len(r.Except) > 0 {
 		line("meta skuid %s return", set(r.Except))
 	}
 	if len(r.Users) > 0 {
 		line("meta skuid != %s return", set(r.Users))
 	}
-	v4, v6 := families(r.Leave)
-	if len(v4) > 0 {
-		line("ip daddr %s return", set(v4))
+	leave := func(over string, all []netip.Prefix) {
+		v4, v6 := families(all)
+		if len(v4) > 0 {
+			line("%sip daddr %s return", over, set(v4))
+		}
+		if len(v6) > 0 {
+			line("%sip6 daddr %s return", over, set(v6))
+		}
 	}
-	if len(v6) > 0 {
-		line("ip6 daddr %s return", set(v6))
+	leave("", r.Leave)
+	if len(r.Around) > 0 {
+		leave("oifname "+set(quoted(r.Around))+" ", r.LeaveAround)
 	}
 	line("tcp dport %s redirect to :%d", set(r.Ports), r.To)
 	b.WriteString("\t}\n}\n")
@@ -91,6 +101,14 @@ func set[T any](all []T) string {
 		parts = append(parts, fmt.Sprint(x))
 	}
 	return "{ " + strings.Join(parts, ", ") + " }"
+}
+
+func quoted(names []string) []string {
+	all := make([]string, len(names))
+	for i, n := range names {
+		all[i] = strconv.Quote(n)
+	}
+	return all
 }
 
 func families(all []netip.Prefix) (v4, v6 []netip.Prefix) {

@@ -49,7 +49,14 @@ type Rules struct {
 	Users  []Users        // whose connections; none = everybody's
 	Except []Users        // whose are not, though they are among Users
 	NoIPv6 bool           // only connections over IPv4
-	Leave  []netip.Prefix // destinations that are left alone; those of the loopback device always are
+	Leave  []netip.Prefix // destinations that are left alone
+
+	// Over names the interfaces over which the system would send the connections that are redirected. What it sends over
+	// others, such as a VPN or a bridge of containers, is left alone.
+	Over []string
+	// Around names those of Over whose LeaveAround destinations are left alone, too.
+	Around      []string
+	LeaveAround []netip.Prefix
 }
 
 // Check says what is wrong with the rules.
@@ -63,8 +70,17 @@ func (r Rules) Check() error {
 		return errors.New("port 0 is none")
 	case slices.Contains(r.Ports, r.To):
 		return fmt.Errorf("port %d would be redirected to itself", r.To)
+	case slices.ContainsFunc(r.Over, func(name string) bool { return !plain(name) }):
+		return fmt.Errorf("one of the interfaces %q has a name that firewalls take for something else", r.Over)
 	}
 	return nil
+}
+
+// plain reports whether the name of an interface stands for itself in the languages of firewalls.
+func plain(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' || r == '@')
+	})
 }
 
 // Installed is what is in force now.

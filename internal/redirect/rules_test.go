@@ -18,7 +18,8 @@ func prefixes(all ...string) (ps []netip.Prefix) {
 func some() Rules {
 	return Rules{
 		To: 4321, Ports: []uint16{80, 8000}, Users: []Users{{1000, 1000}, {10000, 19999}}, Except: []Users{{998, 998}},
-		Leave: prefixes("169.254.0.0/16", "fe80::/10"),
+		Leave: prefixes("169.254.0.0/16", "fe80::/10"), Over: []string{"wlan0", "wg0"},
+		Around: []string{"wg0"}, LeaveAround: prefixes("10.0.0.0/8", "fc00::/7"),
 	}
 }
 
@@ -30,11 +31,13 @@ table inet tributary_redirect {
 		type nat hook output priority -100; policy accept;
 		meta l4proto != tcp return
 		meta mark 0x740000 return
-		oifname "lo" return
+		oifname != { "wlan0", "wg0" } return
 		meta skuid { 998 } return
 		meta skuid != { 1000, 10000-19999 } return
 		ip daddr { 169.254.0.0/16 } return
 		ip6 daddr { fe80::/10 } return
+		oifname { "wg0" } ip daddr { 10.0.0.0/8 } return
+		oifname { "wg0" } ip6 daddr { fc00::/7 } return
 		tcp dport { 80, 8000 } redirect to :4321
 	}
 }
@@ -43,10 +46,14 @@ table inet tributary_redirect {
 		t.Errorf("got\n%s", got)
 	}
 	r := some()
-	r.NoIPv6, r.Users, r.Except, r.Leave = true, nil, nil, nil
+	r.NoIPv6, r.Users, r.Except, r.Leave, r.Around = true, nil, nil, nil, nil
 	got := (nftables{}).script(r)
 	if !strings.Contains(got, "meta nfproto ipv6 return\n") || strings.Contains(got, "skuid") || strings.Contains(got, "daddr") {
 		t.Errorf("everybody, IPv4 only:\n%s", got)
+	}
+	r.Over = nil
+	if got := (nftables{}).script(r); !strings.Contains(got, "\t\treturn\n") {
+		t.Errorf("no link is used:\n%s", got)
 	}
 }
 
@@ -54,21 +61,30 @@ func TestIptables(t *testing.T) {
 	const want = `*nat
 :TRIBUTARY_REDIRECT - [0:0]
 -A TRIBUTARY_REDIRECT -m mark --mark 0x740000 -j RETURN
--A TRIBUTARY_REDIRECT -o lo -j RETURN
 -A TRIBUTARY_REDIRECT -m owner --uid-owner 998 -j RETURN
 -A TRIBUTARY_REDIRECT -d 169.254.0.0/16 -j RETURN
--A TRIBUTARY_REDIRECT -p tcp --dport 80 -m owner --uid-owner 1000 -j REDIRECT --to-ports 4321
--A TRIBUTARY_REDIRECT -p tcp --dport 80 -m owner --uid-owner 10000-19999 -j REDIRECT --to-ports 4321
--A TRIBUTARY_REDIRECT -p tcp --dport 8000 -m owner --uid-owner 1000 -j REDIRECT --to-ports 4321
--A TRIBUTARY_REDIRECT -p tcp --dport 8000 -m owner --uid-owner 10000-19999 -j REDIRECT --to-ports 4321
+-A TRIBUTARY_REDIRECT -o wg0 -d 10.0.0.0/8 -j RETURN
+-A TRIBUTARY_REDIRECT -o wlan0 -p tcp --dport 80 -m owner --uid-owner 1000 -j REDIRECT --to-ports 4321
+-A TRIBUTARY_REDIRECT -o wlan0 -p tcp --dport 80 -m owner --uid-owner 10000-19999 -j REDIRECT --to-ports 4321
+-A TRIBUTARY_REDIRECT -o wg0 -p tcp --dport 80 -m owner --uid-owner 1000 -j REDIRECT --to-ports 4321
+-A TRIBUTARY_REDIRECT -o wg0 -p tcp --dport 80 -m owner --uid-owner 10000-19999 -j REDIRECT --to-ports 4321
 -A OUTPUT -p tcp -j TRIBUTARY_REDIRECT
 COMMIT
 `
-	if got := (iptables{}).script(some(), prefixes("169.254.0.0/16"), false); got != want {
+	r := some()
+	r.Ports = []uint16{80}
+	if got := (iptables{}).script(r, false, false); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if got := (iptables{}).script(some(), nil, true); strings.Contains(got, "OUTPUT") {
+	if got := (iptables{}).script(r, true, false); strings.Contains(got, "OUTPUT") {
 		t.Errorf("OUTPUT gets the chain twice:\n%s", got)
+	}
+	if got := (iptables{}).script(r, true, true); !strings.Contains(got, "-d fe80::/10 -j RETURN") || strings.Contains(got, "169.254") {
+		t.Errorf("IPv6:\n%s", got)
+	}
+	r.Over = nil
+	if got := (iptables{}).script(r, true, false); strings.Contains(got, "REDIRECT --to") {
+		t.Errorf("no link is used:\n%s", got)
 	}
 }
 
@@ -90,10 +106,12 @@ func TestParseUsers(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for name, r := range map[string]Rules{
-		"no target": {Ports: []uint16{80}},
-		"no port":   {To: 1},
-		"port 0":    {To: 1, Ports: []uint16{0}},
-		"a loop":    {To: 80, Ports: []uint16{80}},
+		"no target":               {Ports: []uint16{80}},
+		"no port":                 {To: 1},
+		"port 0":                  {To: 1, Ports: []uint16{0}},
+		"a loop":                  {To: 80, Ports: []uint16{80}},
+		"a name that is a set":    {To: 1, Ports: []uint16{80}, Over: []string{`a", "b`}},
+		"a name that is an order": {To: 1, Ports: []uint16{80}, Over: []string{"a -j ACCEPT"}},
 	} {
 		if r.Check() == nil {
 			t.Errorf("%s: no error", name)

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/tributary-http/tributary/internal/rights"
 )
 
 // maxOrders are those that may be open: each has a file and a connection.
@@ -86,7 +86,7 @@ func (h *Host) receive(ctx context.Context, id uint64) (*Order, error) {
 
 // readOrder reads a line and the descriptor that comes with it.
 func readOrder(c *net.UnixConn) (line []byte, file *os.File, err error) {
-	b, oob := make([]byte, 4<<10), make([]byte, unix.CmsgSpace(4*4))
+	b, oob := make([]byte, 4<<10), make([]byte, rights.Space(4))
 	for {
 		n, m, _, _, err := c.ReadMsgUnix(b, oob)
 		if err != nil {
@@ -95,12 +95,12 @@ func readOrder(c *net.UnixConn) (line []byte, file *os.File, err error) {
 		if n == 0 {
 			return nil, file, errors.New("it ends before its end")
 		}
-		for _, fd := range descriptors(oob[:m]) {
+		for _, f := range rights.Files(oob[:m]) {
 			if file != nil {
-				_ = unix.Close(fd)
+				f.Close()
 				continue
 			}
-			file = os.NewFile(uintptr(fd), "the app's file")
+			file = f
 		}
 		line = append(line, b[:n]...)
 		if i := bytes.IndexByte(line, '\n'); i >= 0 {
@@ -110,19 +110,6 @@ func readOrder(c *net.UnixConn) (line []byte, file *os.File, err error) {
 			return nil, file, errors.New("it is too long")
 		}
 	}
-}
-
-func descriptors(oob []byte) (fds []int) {
-	messages, err := unix.ParseSocketControlMessage(oob)
-	if err != nil {
-		return nil
-	}
-	for i := range messages {
-		if got, err := unix.ParseUnixRights(&messages[i]); err == nil {
-			fds = append(fds, got...)
-		}
-	}
-	return fds
 }
 
 // listen ends when the host wants no more: it closes its side, or all of the connection.

@@ -1,0 +1,77 @@
+package control
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"sync"
+
+	"github.com/tributary-http/tributary/internal/rights"
+)
+
+// maxFiles is how many open files a request may bring: a listener for each family.
+const maxFiles = 2
+
+// filesConn is a connection on which requests may bring open files.
+type filesConn struct {
+	*net.UnixConn
+
+	mu    sync.Mutex
+	files []*os.File
+	done  bool
+}
+
+// Read implements io.Reader. Files that come with the bytes are kept for [Files].
+func (c *filesConn) Read(b []byte) (int, error) {
+	oob := make([]byte, rights.Space(maxFiles))
+	n, m, _, _, err := c.ReadMsgUnix(b, oob)
+	got := rights.Files(oob[:max(m, 0)])
+	c.mu.Lock()
+	for _, f := range got {
+		if c.done || len(c.files) == maxFiles {
+			f.Close()
+			continue
+		}
+		c.files = append(c.files, f)
+	}
+	c.mu.Unlock()
+	if n == 0 && err == nil && len(b) > 0 {
+		err = io.EOF // ReadMsgUnix does not say so
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (c *filesConn) Close() error {
+	for _, f := range c.take() {
+		f.Close()
+	}
+	c.mu.Lock()
+	c.done = true
+	c.mu.Unlock()
+	return c.UnixConn.Close()
+}
+
+func (c *filesConn) take() []*os.File {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.files
+	c.files = nil
+	return all
+}
+
+type connKey struct{}
+
+// ConnContext is an http.Server's: it lets handlers ask for [Files].
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// Files returns the open files that came with a request of this context; the caller closes them.
+func Files(ctx context.Context) []*os.File {
+	if c, ok := ctx.Value(connKey{}).(*filesConn); ok {
+		return c.take()
+	}
+	return nil
+}

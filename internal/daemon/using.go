@@ -1,0 +1,53 @@
+package daemon
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// using tells which links are used, to whoever waits for changes.
+type using struct {
+	mu      sync.Mutex
+	current used
+	changed chan struct{} // closed by the next change; nil if nobody waits
+}
+
+// used are the names of interfaces: links, and VPNs that links go around.
+type used struct {
+	links, around []string
+}
+
+// set takes the links that are used now.
+func (u *using) set(links []link.Link) {
+	var next used
+	for _, l := range links {
+		next.links = append(next.links, l.Name)
+		if l.Beneath != "" && !slices.Contains(next.around, l.Beneath) {
+			next.around = append(next.around, l.Beneath)
+		}
+	}
+	next.links = append(next.links, next.around...)
+	slices.Sort(next.links)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if slices.Equal(u.current.links, next.links) && slices.Equal(u.current.around, next.around) {
+		return
+	}
+	u.current = next
+	if u.changed != nil {
+		close(u.changed)
+		u.changed = nil
+	}
+}
+
+// now returns what is used and a channel that is closed when that changes.
+func (u *using) now() (used, <-chan struct{}) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.changed == nil {
+		u.changed = make(chan struct{})
+	}
+	return u.current, u.changed
+}
