@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,9 +30,16 @@ func analyze(t *testing.T, unit string, args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	changed := regexp.MustCompile(`(?m)^ExecStart=\S+`).ReplaceAllString(string(text), "ExecStart="+fake)
-	unitCopy := filepath.Join(t.TempDir(), "tributary.service")
-	if err := os.WriteFile(unitCopy, []byte(changed), 0o644); err != nil {
+	dir := t.TempDir()
+	unitCopy := filepath.Join(dir, "tributary.service")
+	socket, err := os.ReadFile(strings.TrimSuffix(unit, ".service") + ".socket")
+	if err != nil {
 		t.Fatal(err)
+	}
+	for name, text := range map[string]string{unitCopy: changed, filepath.Join(dir, "tributary.socket"): string(socket)} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	cmd := exec.CommandContext(t.Context(), tool, append(args, unitCopy)...)
 	cmd.Env = append(os.Environ(), "SYSTEMD_LOG_LEVEL=warning")
@@ -111,6 +119,31 @@ func TestUnitsBoundMemory(t *testing.T) {
 func TestSystemUnitHasNoKeys(t *testing.T) {
 	if v := directive(t, "systemd/tributary.service", "KeyringMode"); v != "private" {
 		t.Errorf("KeyringMode=%s", v)
+	}
+}
+
+// TestSocketsFitTheProgram: systemd keeps the ports that the program listens on.
+func TestSocketsFitTheProgram(t *testing.T) {
+	shipped, err := config.Load("systemd/tributary.toml", func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for unit, user := range units {
+		cfg := shipped.Config
+		if user {
+			cfg = config.Default()
+		}
+		text, err := os.ReadFile(strings.TrimSuffix(unit, ".service") + ".socket")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range regexp.MustCompile(`(?m)^ListenStream=(.*)$`).FindAllSubmatch(text, -1) {
+			got = append(got, string(m[1]))
+		}
+		if want := []string{cfg.Listen, cfg.Admin}; !slices.Equal(got, want) {
+			t.Errorf("%s: sockets %v, the program listens on %v", unit, got, want)
+		}
 	}
 }
 

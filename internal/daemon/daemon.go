@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	sd "github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/tributary-http/tributary/internal/admin"
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/control"
@@ -45,6 +47,7 @@ type Daemon struct {
 	proxy   *proxy.Proxy
 	metrics *metrics.Metrics
 	own     listeners
+	sockets sockets // that are open already
 
 	redirected *redirection
 	hosted     *hosted       // nil = this process sees to the links itself
@@ -75,9 +78,13 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 	if cfg.HostSocket != "" {
 		return runHosted(ctx, cfg, version, log, reloads)
 	}
+	open, err := inherited()
+	if err != nil {
+		return err
+	}
 	mark := ownMark()
 	d := newDaemon(cfg, log, &link.Netlink{Options: options(cfg), Mark: mark})
-	d.reloads = reloads
+	d.reloads, d.sockets = reloads, open
 	if err := d.build(d.dialing(link.Device{Mark: mark}), version); err != nil {
 		return err
 	}
@@ -122,25 +129,28 @@ func (d *Daemon) linkDown(name string) {
 
 // serve listens, finds links, and serves until ctx is cancelled. ready, if not nil, is called with the proxy's address.
 func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
-	ln, err := net.Listen("tcp", d.cfg.Listen)
+	ln, err := d.sockets.listen(d.cfg.Listen)
 	if err != nil {
 		return err
 	}
 	d.own.add(ln.Addr())
 	var adminLn net.Listener
-	if d.cfg.Admin != "" {
-		if adminLn, err = net.Listen("tcp", d.cfg.Admin); err != nil {
-			ln.Close()
-			return err
-		}
-		d.own.add(adminLn.Addr())
-	}
-
 	closeAll := func() {
 		ln.Close()
 		if adminLn != nil {
 			adminLn.Close()
 		}
+	}
+	if d.cfg.Admin != "" {
+		if adminLn, err = d.sockets.listen(d.cfg.Admin); err != nil {
+			closeAll()
+			return err
+		}
+		d.own.add(adminLn.Addr())
+	}
+	if err := d.sockets.left(); err != nil {
+		closeAll()
+		return err
 	}
 	ctl, err := d.listenControl()
 	if err != nil {
@@ -188,9 +198,9 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	if ready != nil {
 		ready(ln.Addr())
 	}
-	notify(notifyReady)
+	notify(sd.SdNotifyReady)
 	err = d.until(ctx, failed)
-	notify(notifyStopping)
+	notify(sd.SdNotifyStopping)
 	return errors.Join(err, d.drain(servers))
 }
 
@@ -203,16 +213,22 @@ func (d *Daemon) until(ctx context.Context, failed <-chan error) error {
 		case err := <-failed:
 			return err
 		case <-d.reloads.Wanted:
-			notify(notifyReloading())
+			notify(reloading())
 			if err := d.reload(d.reloads); err != nil {
 				d.log.Error("not reloaded", "error", err)
 			} else {
 				d.log.Info("reloaded")
 			}
-			notify(notifyReady)
+			notify(sd.SdNotifyReady)
 		}
 	}
 }
+
+// reloading is the state that a reload begins with: systemd wants to know when.
+func reloading() string { return sd.SdNotifyReloading + "\n" + sd.SdNotifyMonotonicUsec() }
+
+// notify tells systemd a state of the service (Type=notify-reload). Without systemd nothing happens.
+func notify(state string) { _, _ = sd.SdNotify(false, state) }
 
 // observers tells all of them.
 type observers []engine.Observer

@@ -157,7 +157,8 @@ func TestNotify(t *testing.T) {
 	if got := heard(); got != "READY=1" {
 		t.Errorf("told %q", got)
 	}
-	if got := notifyReloading(); !strings.HasPrefix(got, "RELOADING=1\nMONOTONIC_USEC=") {
+	notify(reloading())
+	if got := heard(); !strings.HasPrefix(got, "RELOADING=1\nMONOTONIC_USEC=") {
 		t.Errorf("reload %q", got)
 	}
 	r.stop()

@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/coreos/go-systemd/v22/activation"
+)
+
+// sockets are listeners that systemd has opened for this process (sd_listen_fds(3)) and keeps while it restarts: meanwhile
+// nobody else can take the ports that clients know, and their connections wait.
+type sockets []net.Listener
+
+// inherited returns them, none if systemd has opened none.
+func inherited() (sockets, error) {
+	all, err := activation.Listeners()
+	if err != nil {
+		return nil, fmt.Errorf("take the sockets of systemd: %w", err)
+	}
+	if slices.Contains(all, nil) {
+		return nil, fmt.Errorf("take the sockets of systemd: one of them takes no connections: tributary.socket may have ListenStream= only")
+	}
+	return all, nil
+}
+
+// listen returns the one with this address, or listens.
+func (s *sockets) listen(addr string) (net.Listener, error) {
+	want, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(*s, func(l net.Listener) bool { return l.Addr().String() == want.String() })
+	if i < 0 {
+		return net.Listen("tcp", addr)
+	}
+	l := (*s)[i]
+	*s = slices.Delete(*s, i, i+1)
+	return l, nil
+}
+
+// left returns an error if some were not taken: clients would wait there for an answer that never comes.
+func (s sockets) left() error {
+	if len(s) == 0 {
+		return nil
+	}
+	return fmt.Errorf("systemd listens on %v, which the configuration names neither as listen nor as admin: change ListenStream= by "+
+		"systemctl edit tributary.socket, or do without it: systemctl disable --now tributary.socket", s[0].Addr())
+}
