@@ -20,12 +20,12 @@ var rules = map[string]rule{
 	"internal/config":  {imports: []string{"internal/schedule"}}, // for the names
 	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
-		"internal/admin", "internal/allowance", "internal/config", "internal/control", "internal/demo", "internal/engine", "internal/estimate", "internal/get", "internal/health", "internal/link", "internal/link/host",
+		"internal/admin", "internal/allowance", "internal/config", "internal/control", "internal/crowd", "internal/demo", "internal/engine", "internal/estimate", "internal/get", "internal/health", "internal/link", "internal/link/host",
 		"internal/metrics", "internal/origin", "internal/peer", "internal/policy", "internal/proxy", "internal/redirect", "internal/schedule", "internal/segment",
 		"internal/transfer",
 	}, later: true},
 	// transfer for the words in which engine.AttemptError says how an attempt ended.
-	"internal/proxy":   {imports: []string{"internal/engine", "internal/link", "internal/policy", "internal/transfer"}},
+	"internal/proxy":   {imports: []string{"internal/crowd", "internal/engine", "internal/link", "internal/policy", "internal/transfer"}},
 	"internal/metrics": {imports: []string{"internal/engine"}},
 	// As proxy: another front of the engine.
 	"internal/get": {imports: []string{
@@ -42,6 +42,7 @@ var rules = map[string]rule{
 	"internal/link/host":          {imports: []string{"internal/link", "internal/rights"}},
 	"internal/link/host/hosttest": {},
 	"internal/allowance":          {},
+	"internal/crowd":              {},
 	"internal/peer":               {},
 	"internal/privilege":          {},
 	"internal/rights":             {},

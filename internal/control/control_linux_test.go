@@ -74,6 +74,55 @@ func TestListenAndAsk(t *testing.T) {
 	}
 }
 
+func TestListenTakesSome(t *testing.T) {
+	t.Run("R190 connections of a user", testListenTakesSome)
+}
+
+func testListenTakesSome(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "control.sock")
+	l, err := Listen(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dial := func() net.Conn {
+		t.Helper()
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	accepted := make(chan net.Conn, maxConns+1)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- c
+		}
+	}()
+	for range maxConns {
+		dial()
+	}
+	if n, err := dial().Read(make([]byte, 1)); n > 0 || err == nil {
+		t.Errorf("R190 one too many reads %d bytes, %v", n, err)
+	}
+	c := <-accepted
+	c.Close()
+	c.Close() // gives one place back, not two
+	for range maxConns - 1 {
+		<-accepted
+	}
+	dial()
+	<-accepted
+	if n, err := dial().Read(make([]byte, 1)); n > 0 || err == nil {
+		t.Errorf("R190 one too many reads %d bytes, %v", n, err)
+	}
+}
+
 func TestListenReplacesWhatADeadProcessLeft(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "control.sock")
 	l, err := net.Listen("unix", path)

@@ -16,6 +16,7 @@ const maxFiles = 2
 // filesConn is a connection on which requests may bring open files.
 type filesConn struct {
 	*net.UnixConn
+	closed func() // called once by Close
 
 	mu    sync.Mutex
 	files []*os.File
@@ -50,6 +51,7 @@ func (c *filesConn) Close() error {
 	c.mu.Lock()
 	c.done = true
 	c.mu.Unlock()
+	c.closed()
 	return c.UnixConn.Close()
 }
 

@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -82,11 +84,15 @@ func removeStale(path string) error {
 	return nil
 }
 
+// maxConns is how many connections each of the two users may have at a time.
+const maxConns = 32
+
 // guarded accepts the own user and root. Mode 0600 alone would do on Linux; not every file system keeps it.
 type guarded struct {
 	net.Listener
-	uid uint32
-	log *slog.Logger
+	uid  uint32
+	log  *slog.Logger
+	open [2]atomic.Int32 // connections of the own user, and of root
 }
 
 func (g *guarded) Accept() (net.Conn, error) {
@@ -96,10 +102,20 @@ func (g *guarded) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		cred, err := peer(c)
-		if err == nil && (cred.Uid == g.uid || cred.Uid == 0) {
-			return &filesConn{UnixConn: c.(*net.UnixConn)}, nil
+		if err != nil || cred.Uid != g.uid && cred.Uid != 0 {
+			g.log.LogAttrs(context.Background(), slog.LevelWarn, "control: another user is turned away", slog.Any("error", err))
+			c.Close()
+			continue
 		}
-		g.log.LogAttrs(context.Background(), slog.LevelWarn, "control: another user is turned away", slog.Any("error", err))
-		c.Close()
+		open := &g.open[0]
+		if cred.Uid == 0 {
+			open = &g.open[1]
+		}
+		if open.Add(1) > maxConns {
+			open.Add(-1)
+			c.Close()
+			continue
+		}
+		return &filesConn{UnixConn: c.(*net.UnixConn), closed: sync.OnceFunc(func() { open.Add(-1) })}, nil
 	}
 }

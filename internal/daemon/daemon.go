@@ -17,6 +17,7 @@ import (
 	"github.com/tributary-http/tributary/internal/admin"
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/control"
+	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/metrics"
@@ -47,7 +48,8 @@ type Daemon struct {
 	proxy   *proxy.Proxy
 	metrics *metrics.Metrics
 	own     listeners
-	sockets sockets // that are open already
+	sockets sockets     // that are open already
+	owner   crowd.Owner // tells whose a connection is; nil = users are not told apart
 
 	redirected *redirection
 	hosted     *hosted       // nil = this process sees to the links itself
@@ -108,16 +110,21 @@ func (d *Daemon) build(dial dialFunc, version string) error {
 	if err != nil {
 		return err
 	}
-	owner := peer.Owner
-	if d.hosted != nil && users == nil {
-		owner = nil // Android does not tell apps of each other's sockets: no need to ask
+	if d.hosted == nil || users != nil { // else Android does not tell apps of each other's sockets: no need to ask
+		d.owner = peer.Owner
 	}
 	d.plain = origin.NewPlain(dial, d.engine.Ranked, d.roots)
 	d.proxy = proxy.New(proxy.Config{
 		Getter: d.engine, Plain: d.plain, Policy: policy.Policy{}, Self: d.own.has, Observer: observers{d.metrics, &d.tally}, Log: d.log,
-		Owner: owner, Users: users, TunnelPorts: d.cfg.ConnectPorts,
+		Owner: d.owner, Users: users, TunnelPorts: d.cfg.ConnectPorts,
 	})
 	return nil
+}
+
+// shortServer returns a server of small pages: who is slow or idle is not waited for.
+func shortServer(h http.Handler) *http.Server {
+	const limit = 10 * time.Second
+	return &http.Server{Handler: h, ReadHeaderTimeout: limit, ReadTimeout: limit, WriteTimeout: 3 * limit, IdleTimeout: limit, MaxHeaderBytes: 16 << 10}
 }
 
 // linkDown drops what can only hang on a link that went down.
@@ -177,14 +184,16 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	servers := []*http.Server{front}
 	if adminLn != nil {
 		pages := admin.Handler(d.metrics.Handler(), d.engine.Status, ln.Addr())
-		back := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second}
+		back := shortServer(pages)
+		visitors := crowd.Crowd{Limits: crowd.Limits{Each: 16, Sure: 8, All: 64}}
+		visitors.Guard(back, d.owner)
 		parts.Go(func() { failed <- back.Serve(adminLn) })
 		servers = append(servers, back)
 	}
 	if ctl != nil {
-		status := &http.Server{
-			Handler: d.controlHandler(ln.Addr(), began), ConnContext: control.ConnContext, ReadHeaderTimeout: 10 * time.Second,
-		}
+		status := shortServer(d.controlHandler(ln.Addr(), began))
+		status.ConnContext = control.ConnContext
+		status.WriteTimeout = 0 // a lease goes on as long as it is held
 		parts.Go(func() { failed <- status.Serve(ctl) })
 		defer status.Close() // to the end: a drain can be watched
 	}

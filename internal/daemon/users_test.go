@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // askAs is what this program does instead of tests when TRIBUTARY_TEST_ASK names a proxy: it asks it for help as whatever
@@ -101,7 +103,29 @@ func TestUsers(t *testing.T) {
 		if status != 503 || header.Get("Retry-After") == "" {
 			t.Errorf("%d %v", status, header)
 		}
-		resp, err := client(t, nil).Get("http://" + d.own.own[1].String() + "/healthz")
+		admin := d.own.own[1].String()
+		var visitors []net.Conn
+		for range 100 {
+			c, err := net.Dial("tcp", admin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			visitors = append(visitors, c)
+		}
+		for _, c := range visitors[16:] {
+			if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatalf("one of too many connections to the admin port: %v", err)
+			}
+		}
+		// While the first ones have their places.
+		if _, err := io.WriteString(visitors[0], "GET /healthz HTTP/1.1\r\nHost: "+admin+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(visitors[0]), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,4 +134,17 @@ func TestUsers(t *testing.T) {
 			t.Errorf("admin: %d", resp.StatusCode)
 		}
 	})
+}
+
+func TestShortServer(t *testing.T) {
+	s := shortServer(nil)
+	for name, limit := range map[string]time.Duration{
+		"head": s.ReadHeaderTimeout, "request": s.ReadTimeout, "answer": s.WriteTimeout, "silence": s.IdleTimeout,
+	} {
+		t.Run("R190 time for "+name, func(t *testing.T) {
+			if limit <= 0 || limit > 30*time.Second {
+				t.Error(limit)
+			}
+		})
+	}
 }

@@ -1,9 +1,14 @@
 package e2e
 
 import (
+	"fmt"
+	"net"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tributary-http/tributary/internal/lab"
 )
@@ -52,4 +57,47 @@ func TestGuards(t *testing.T) {
 			t.Errorf("nobody gets %s", got)
 		}
 	})
+}
+
+// TestStrangers: what another user opens and holds takes nothing from the user of the proxy.
+func TestStrangers(t *testing.T) {
+	r := start(t, quick())
+	o := r.object(10_000_000)
+	r.ok(r.redirect("nftables", "on"))
+	took := func() (sum time.Duration) {
+		for range 3 {
+			d, err := r.lab.Download(r.ctx, lab.ProxyAddr, o.URL)
+			if err != nil || d.SHA256 != o.SHA256 {
+				r.Fatalf("%d, %d bytes, %v", d.Status, d.Bytes, err)
+			}
+			sum += d.Took
+		}
+		return sum
+	}
+	took() // learns the links
+	alone := took()
+	for _, open := range []struct {
+		addr string
+		n    int
+	}{{lab.AdminAddr, 3000}, {fmt.Sprintf("%s:80", lab.OriginAddr), 1024}, {lab.ProxyAddr, 600}} {
+		err := r.lab.InClient(func() error {
+			if _, err := unix.SetfsuidRetUid(65534); err != nil { // of this thread: sockets are nobody's
+				return err
+			}
+			defer func() { _, _ = unix.SetfsuidRetUid(0) }()
+			for range open.n {
+				if c, err := net.DialTimeout("tcp", open.addr, time.Second); err == nil { // some are refused
+					r.Cleanup(func() { c.Close() })
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+	}
+	among := took()
+	r.Logf("R190 three downloads of 10 MB take %v alone, %v with 4624 connections of another user: %.2f x", alone, among, among.Seconds()/alone.Seconds())
+	r.isObject(r.ok(r.asUser("1234", "curl", "-sS", o.URL)).body, o) // a third user, who is redirected, too
+	r.metrics()
 }

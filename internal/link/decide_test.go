@@ -230,7 +230,9 @@ func TestVPN(t *testing.T) {
 		{"the VPN is disabled", []Interface{eth, vpn}, Options{Never: []string{"wg0"}}, nil},
 		{"the VPN is disabled, around", []Interface{eth, vpn}, Options{Never: []string{"wg0"}, Around: true}, map[string]string{"eth0": "[192.0.2.7 2001:db8::7]"}},
 		{
-			"both are named", []Interface{eth, vpn}, Options{Names: []string{"eth0", "wg0"}},
+			"both are named",
+			[]Interface{eth, vpn},
+			Options{Names: []string{"eth0", "wg0"}},
 			map[string]string{"wg0": "[10.2.0.2 fd02::2]", "eth0": "[192.0.2.7 2001:db8::7]"},
 		},
 	} {

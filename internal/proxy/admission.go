@@ -6,70 +6,90 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"sync"
 
+	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/policy"
 )
 
 // Limits on how much clients may have open (R190). Each has room for what one busy person's programs open, and keeps the
 // process well below a limit of 4096 open files.
 const (
-	// maxClients counts connections, tunnels included. Beyond it the answer is 503, beyond twice as many there is none.
+	// maxClients counts the connections of one user; beyond it the answer is 503. A connection that becomes a tunnel is
+	// counted as such.
 	maxClients = 512
+	// sureClients are what a user has whatever the others do.
+	sureClients = 64
+	// allClients counts those of all users together.
+	allClients = 1024
+	// doorstep is for those who get 403 or 503.
+	doorstep = 16
 	// maxTunnels counts those of one user: browsers open up to 32 to a proxy each.
 	maxTunnels = 128
+	// maxUnknownTunnels counts those of all users who are not told apart; the rest of their connections is for requests.
+	maxUnknownTunnels = 3 * maxClients / 4
 	// maxTransfers is larger than the 64 of the rule, because a hundred downloads at a time are to share the links fairly:
 	// a GET beyond it is passed through over one link. Memory does not depend on it: the engine's budget bounds that, and a
 	// transfer that gets no grant keeps to one link, too.
 	maxTransfers = 256
 )
 
-// crowded is why a GET beyond maxTransfers is passed through.
-const crowded policy.Reason = "crowded"
-
-// user is whose connection it is.
-type user struct {
-	uid  int64      // of a client on this machine; -1 = not known
-	addr netip.Addr // of a client on another one
-}
-
-// unknown stands for all users of this machine who are not told apart.
-var unknown = user{uid: -1}
+// overfull is why a GET beyond maxTransfers is passed through.
+const overfull policy.Reason = "crowded"
 
 // client is one connection of a client.
 type client struct {
 	local, remote netip.AddrPort // of the connection, as the client sees it
 	to            netip.AddrPort // where it was going before it was redirected; zero = it was not
-	over          bool           // beyond maxClients
-	ask           sync.Once
-	user          user
+	user          crowd.User
 	allowed       bool
+	place         crowd.Place
 }
 
 type clientKey struct{}
 
-// accept is the server's ConnContext.
+// accept is the server's ConnContext. A connection without a place is closed; the server finds out at its first read.
 func (p *Proxy) accept(ctx context.Context, nc net.Conn) context.Context {
 	boundUnsent(nc)
-	c := &client{}
+	c, known := p.clients.Load(nc)
+	if !known {
+		c = p.enter(nc, netip.AddrPort{})
+	}
+	if c.(*client).place == crowd.Out {
+		_ = nc.Close()
+	}
+	return context.WithValue(ctx, clientKey{}, c)
+}
+
+// connState is the server's. A connection that is taken over is a tunnel, which is counted as such, or ends at once.
+func (p *Proxy) connState(nc net.Conn, s http.ConnState) {
+	if s == http.StateClosed || s == http.StateHijacked {
+		p.leave(nc)
+	}
+}
+
+// enter finds out whose connection it is, and gives it a place.
+func (p *Proxy) enter(nc net.Conn, to netip.AddrPort) *client {
+	c := &client{to: to}
 	if a, ok := nc.LocalAddr().(*net.TCPAddr); ok {
 		c.local = a.AddrPort()
 	}
 	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
 		c.remote = a.AddrPort()
 	}
-	n := int(p.clients.Add(1)) + p.Tunnels()
-	c.over = n > maxClients
-	if n > 2*maxClients {
-		_ = nc.Close() // the server finds out at its first read
+	if to.IsValid() {
+		c.local = to
 	}
-	return context.WithValue(ctx, clientKey{}, c)
+	p.identify(c)
+	if c.place = p.crowd.Enter(c.user, c.allowed, nc); c.place != crowd.Out {
+		p.clients.Store(nc, c)
+	}
+	return c
 }
 
-// connState is the server's. A connection that is taken over is a tunnel, which is counted as such, or ends at once.
-func (p *Proxy) connState(_ net.Conn, s http.ConnState) {
-	if s == http.StateClosed || s == http.StateHijacked {
-		p.clients.Add(-1)
+// leave gives a connection's place back.
+func (p *Proxy) leave(nc net.Conn) {
+	if c, ok := p.clients.LoadAndDelete(nc); ok {
+		p.crowd.Leave(c.(*client).user, c.(*client).place, nc)
 	}
 }
 
@@ -79,39 +99,30 @@ func (x *exchange) admit() *failure {
 	if !ok { // not one of NewServer's
 		return nil
 	}
-	c.ask.Do(func() { x.p.identify(c) })
 	x.user, x.to = c.user, c.to
 	switch {
 	case !c.allowed:
 		return forbidden("This proxy serves the user who started it, and root. The configuration can admit others: " +
 			`allow_users = ["NAME"], or ["all"] for everybody on this machine.`)
-	case c.over:
-		return crowd("Too many connections to the proxy are open. Try again when some are closed.")
+	case c.place != crowd.Inside:
+		return full("Too many connections to the proxy are open. Try again when some are closed.")
 	}
 	return nil
 }
 
-func crowd(text string) *failure { return unavailable("connection_limit_reached", 0, text) }
+func full(text string) *failure { return unavailable("connection_limit_reached", 0, text) }
 
 // identify finds out who the client is and whether it may use the proxy. Loopback is no authentication: each user of the
 // machine reaches it (R185). Who comes from another machine is let in by the address that is listened on.
 func (p *Proxy) identify(c *client) {
-	c.user = unknown
 	redirected := c.to.IsValid() // of this machine, and chosen by the rules
 	if addr := c.remote.Addr().Unmap(); !redirected && !addr.IsLoopback() {
-		c.user.addr, c.allowed = addr, true
+		c.user, c.allowed = crowd.User{UID: -1, Addr: addr}, true
 		return
 	}
-	if p.Owner == nil {
-		c.allowed = true
-		return
-	}
-	uid, err := p.Owner(c.local, c.remote)
-	if err == nil {
-		c.user.uid = int64(uid)
-	}
-	c.allowed = redirected || p.Users == nil || err == nil && slices.Contains(p.Users, uid)
+	c.user = crowd.Local(c.local, c.remote, p.Owner)
+	c.allowed = redirected || p.Owner == nil || p.Users == nil || c.user.Known() && slices.Contains(p.Users, uint32(c.user.UID))
 	if !c.allowed {
-		p.Log.Debug("client refused", "uid", c.user.uid, "err", err)
+		p.Log.Debug("client refused", "uid", c.user.UID)
 	}
 }

@@ -2,12 +2,14 @@ package proxy_test
 
 import (
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/proxy"
@@ -81,6 +83,82 @@ func TestUsers(t *testing.T) {
 		g := start(t, by(1001, errors.New("cannot tell")), func(c *proxy.Config) { c.Users = nil })
 		g.get(o.url("/")).wantHead("200")
 		<-heads
+	})
+}
+
+// TestStrangers: what the connections of others take from a user is nothing.
+func TestStrangers(t *testing.T) {
+	const owner, stranger, third = 1000, 1001, 1002
+	var uid, asked atomic.Int32
+	told := func(users ...uint32) func(*proxy.Config) {
+		asked.Store(0)
+		return func(c *proxy.Config) {
+			c.Users = users
+			c.Owner = func(_, _ netip.AddrPort) (uint32, error) {
+				u := uid.Load()
+				asked.Add(1) // whoever opens connections waits for this before the next user's turn
+				return uint32(u), nil
+			}
+		}
+	}
+	open := func(g *rig, u int32, n int) (conns []*conn) {
+		uid.Store(u)
+		before := asked.Load()
+		for range n {
+			conns = append(conns, g.dial())
+		}
+		for asked.Load() < before+int32(n) {
+			runtime.Gosched()
+		}
+		return conns
+	}
+	const toSelf = "GET / HTTP/1.1\r\nHost: x\r\n\r\n" // 400 is the answer to who may come in
+	t.Run("R185 R190 600 silent connections of a user who may not use it", func(t *testing.T) {
+		g := start(t, told(owner))
+		silent := open(g, stranger, 600)
+		for _, c := range open(g, owner, 200) {
+			c.send(toSelf)
+			c.wantHead("400")
+		}
+		refused := open(g, stranger, 1)[0]
+		refused.send(toSelf)
+		refused.wantHead("403")
+		if rest := silent[0].ended(); rest != "" { // it made room for those who came later
+			t.Errorf("a silent connection gets %q", rest)
+		}
+	})
+	t.Run("R190 two users with all connections there are", func(t *testing.T) {
+		g := start(t, told())
+		open(g, owner, 512)
+		open(g, stranger, 512)
+		for i, c := range open(g, third, 65) {
+			c.send(toSelf)
+			if i < 64 {
+				c.wantHead("400")
+			} else {
+				c.wantHead("503")
+			}
+		}
+	})
+	t.Run("R190 1024 redirected connections of a user", func(t *testing.T) {
+		o, _ := answer(t, small)
+		g := redirected(t, o.addr, told(), func(c *proxy.Config) {
+			c.Plain.(*forwarder).dialed = make(chan string, 512) // silent connections become tunnels
+		})
+		open(g, stranger, 512)
+		for range 512 {
+			c, err := net.Dial("tcp", g.addr)
+			if err == nil {
+				_, err = io.Copy(io.Discard, c)
+				c.Close()
+			}
+			if !errors.Is(err, syscall.ECONNRESET) {
+				t.Fatalf("one too many ends with %v", err)
+			}
+		}
+		c := open(g, owner, 1)[0]
+		c.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		c.wantHead("200")
 	})
 }
 
@@ -161,9 +239,10 @@ func TestCrowds(t *testing.T) {
 			t.Errorf("%d dials: one is for the refused tunnel", n)
 		}
 		stranger.Store(true)
-		for range 129 {
+		for range 384 {
 			open = append(open, tunnel("200")) // who are not told apart are not one user
 		}
+		tunnel("503") // and leave room for requests
 		stranger.Store(false)
 		uid.Store(0)
 		for _, c := range open[:2] {

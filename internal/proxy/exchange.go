@@ -9,6 +9,7 @@ import (
 	"net/textproto"
 	"strings"
 
+	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/policy"
 )
@@ -20,7 +21,7 @@ type exchange struct {
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	r      *http.Request
-	user   user
+	user   crowd.User
 	to     netip.AddrPort // where the connection was going before it was redirected; zero = it was not
 	upload *upload        // the request's content, nil if there is none
 
@@ -80,7 +81,7 @@ func (x *exchange) fetch(target engine.Target) {
 	if d.Transfer {
 		defer x.p.transfers.Add(-1)
 		if x.p.transfers.Add(1) > maxTransfers {
-			d = policy.Decision{Reason: crowded}
+			d = policy.Decision{Reason: overfull}
 		}
 	}
 	if d.Transfer {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/crowd"
 )
 
 // end is the tunnel's end of an in-memory connection. Its peer sends nothing and can say so, as with TCP, if stop is set.
@@ -35,7 +37,7 @@ func TestTunnelTimes(t *testing.T) {
 		c1, c2 := net.Pipe()
 		o1, o2 := net.Pipe()
 		ts := newTunnels()
-		tun, _ := ts.add(&end{Conn: o1}, "lo", user{})
+		tun, _ := ts.add(&end{Conn: o1}, "lo", crowd.User{})
 		buffers := &sync.Pool{New: func() any { b := make([]byte, 1024); return &b }}
 		ch := make(chan string, 1)
 		go func() {
@@ -130,7 +132,7 @@ func TestTunnelLook(t *testing.T) {
 	client, clientFar := pair()
 	origin, originFar := pair()
 	ts := newTunnels()
-	tun, _ := ts.add(origin, "lo", user{})
+	tun, _ := ts.add(origin, "lo", crowd.User{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/policy"
@@ -43,7 +44,7 @@ type Config struct {
 	Log      *slog.Logger
 
 	// Owner tells the user ID of a client on this machine by the two ends of its connection; nil = users are not told apart.
-	Owner func(local, remote netip.AddrPort) (uid uint32, err error)
+	Owner crowd.Owner
 	// Users are the IDs of those who may use the proxy; nil = all. A client of whom Owner cannot tell is none of them.
 	Users []uint32
 	// TunnelPorts are the ports to which clients that do not come over loopback may have tunnels.
@@ -53,7 +54,8 @@ type Config struct {
 // Proxy answers clients. It is an http.Handler for NewServer; behind a ServeMux, which cleans paths, it would not work.
 type Proxy struct {
 	Config
-	clients   atomic.Int64 // connections that the server has
+	crowd     crowd.Crowd
+	clients   sync.Map     // net.Conn -> *client: the connections that have a place
 	transfers atomic.Int64 // GETs given to Getter
 	tunnels   *tunnels
 	buffers   sync.Pool // of *[]byte, copyBuffer long
@@ -66,7 +68,10 @@ func New(c Config) *Proxy {
 	if c.Getter == nil || c.Plain == nil || c.Log == nil {
 		panic("proxy: Config without Getter, Plain or Log")
 	}
-	p := &Proxy{Config: c, tunnels: newTunnels()}
+	p := &Proxy{
+		Config: c, tunnels: newTunnels(),
+		crowd: crowd.Crowd{Limits: crowd.Limits{Each: maxClients, Sure: sureClients, All: allClients, Doorstep: doorstep}},
+	}
 	p.buffers.New = func() any {
 		b := make([]byte, copyBuffer)
 		return &b

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
@@ -37,16 +38,6 @@ func NewTransparent(p *Proxy, original func(*net.TCPConn) (netip.AddrPort, error
 	t := &Transparent{p: p, original: original, requests: handoff{conns: make(chan net.Conn), closed: make(chan struct{})}}
 	t.ctx, t.end = context.WithCancel(context.Background())
 	t.server = NewServer(p)
-	t.server.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {
-		ctx = p.accept(ctx, nc)
-		c := ctx.Value(clientKey{}).(*client)
-		if to, err := original(nc.(*net.TCPConn)); err == nil { // it was before, and the kernel does not forget
-			c.to, c.local = to, to
-		} else {
-			_ = nc.Close()
-		}
-		return ctx
-	}
 	return t
 }
 
@@ -86,31 +77,31 @@ func (t *Transparent) accept(ln net.Listener, conns *sync.WaitGroup) error {
 			}
 		}
 		tcp := nc.(*net.TCPConn)
-		if int(t.p.clients.Add(1))+t.p.Tunnels() > 2*maxClients {
-			t.p.clients.Add(-1)
-			resetConn(tcp)
+		to, err := t.original(tcp)
+		if err != nil || t.p.Self != nil && t.p.Self(to) { // it was not redirected: someone connects to the port (R155)
+			t.p.Log.Debug("a connection that was not redirected is closed", "error", err)
+			_ = tcp.Close()
 			continue
 		}
-		conns.Go(func() { t.serve(tcp) })
+		if c := t.p.enter(tcp, to); c.place != crowd.Inside {
+			t.p.leave(tcp)
+			resetConn(tcp)
+		} else {
+			conns.Go(func() { t.serve(tcp, c) })
+		}
 	}
 }
 
 // serve finds out what a connection is.
-func (t *Transparent) serve(c *net.TCPConn) {
-	to, err := t.original(c)
-	if err != nil || t.p.Self != nil && t.p.Self(to) { // it was not redirected: someone connects to the port (R155)
-		t.p.Log.Debug("a connection that was not redirected is closed", "error", err)
-		t.p.clients.Add(-1)
-		_ = c.Close()
-		return
-	}
+func (t *Transparent) serve(c *net.TCPConn, of *client) {
 	if speaksHTTP(c, speakTime) {
-		t.p.clients.Add(-1) // the server counts what it takes over
-		t.requests.give(c)
+		if !t.requests.give(c) {
+			t.p.leave(c)
+		}
 		return
 	}
-	tun, ok := t.dial(c, to)
-	t.p.clients.Add(-1) // a tunnel counts as such
+	tun, ok := t.dial(of)
+	t.p.leave(c) // a tunnel counts as such
 	if !ok {
 		resetConn(c)
 		return
@@ -122,13 +113,11 @@ func (t *Transparent) serve(c *net.TCPConn) {
 }
 
 // dial begins the tunnel of a connection to where it was going.
-func (t *Transparent) dial(c *net.TCPConn, to netip.AddrPort) (*tunnel, bool) {
-	client := &client{local: to, to: to, remote: c.RemoteAddr().(*net.TCPAddr).AddrPort()}
-	t.p.identify(client)
+func (t *Transparent) dial(client *client) (*tunnel, bool) {
 	if f := t.p.tunnels.room(client.user); f != nil {
 		return nil, false
 	}
-	origin, l, err := t.p.Plain.DialTunnel(t.ctx, to.String())
+	origin, l, err := t.p.Plain.DialTunnel(t.ctx, client.to.String())
 	if err != nil {
 		t.p.Log.Debug("a redirected connection leads nowhere", "error", err)
 		return nil, false
@@ -173,11 +162,14 @@ func (h *handoff) add(ln net.Listener) {
 	}
 }
 
-func (h *handoff) give(c net.Conn) {
+// give hands a connection over; false = it is closed, since nobody takes it any more.
+func (h *handoff) give(c net.Conn) bool {
 	select {
 	case h.conns <- c:
+		return true
 	case <-h.closed:
 		c.Close()
+		return false
 	}
 }
 

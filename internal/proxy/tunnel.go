@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/crowd"
 )
 
 // Bounds on silence in both directions of a tunnel together; there is none on its age (R143, R144). A tunnel ends
@@ -23,7 +25,7 @@ const (
 type tunnel struct {
 	origin io.ReadWriteCloser
 	link   string          // "" = not known
-	user   user            // of the client
+	user   crowd.User      // of the client
 	cut    context.Context // ends when the tunnel is to be reset
 	reset  context.CancelFunc
 	bytes  atomic.Int64 // copied, both directions; for TCP to TCP only up to the last look
@@ -150,17 +152,17 @@ type onlyReader struct{ io.Reader }
 type tunnels struct {
 	mu      sync.Mutex
 	open    map[*tunnel]struct{}
-	of      map[user]int // how many each user has
+	of      map[crowd.User]int // how many each user has
 	closing bool
 	running sync.WaitGroup // Add only while not closing, so that Wait is safe afterwards
 }
 
 func newTunnels() *tunnels {
-	return &tunnels{open: map[*tunnel]struct{}{}, of: map[user]int{}}
+	return &tunnels{open: map[*tunnel]struct{}{}, of: map[crowd.User]int{}}
 }
 
 // add makes a tunnel to origin known, unless no more are taken.
-func (ts *tunnels) add(origin io.ReadWriteCloser, link string, u user) (*tunnel, *failure) {
+func (ts *tunnels) add(origin io.ReadWriteCloser, link string, u crowd.User) (*tunnel, *failure) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if f := ts.refusal(u); f != nil {
@@ -175,18 +177,18 @@ func (ts *tunnels) add(origin io.ReadWriteCloser, link string, u user) (*tunnel,
 }
 
 // room returns why a user may not have one more tunnel, nil if it may: asked before anything is dialed for it.
-func (ts *tunnels) room(u user) *failure {
+func (ts *tunnels) room(u crowd.User) *failure {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.refusal(u)
 }
 
-func (ts *tunnels) refusal(u user) *failure {
+func (ts *tunnels) refusal(u crowd.User) *failure {
 	switch {
 	case ts.closing:
-		return crowd("Tributary is shutting down. Try again when it runs.")
-	case u != unknown && ts.of[u] >= maxTunnels: // those who are not told apart have the limit of clients
-		return crowd("This user has too many tunnels open. Close some and try again.")
+		return full("Tributary is shutting down. Try again when it runs.")
+	case u != crowd.Unknown && ts.of[u] >= maxTunnels, ts.of[u] >= maxUnknownTunnels:
+		return full("This user has too many tunnels open. Close some and try again.")
 	}
 	return nil
 }

@@ -1,0 +1,105 @@
+// Package crowd counts the connections of each user, so that one user of a machine cannot take what others need.
+//
+// Loopback is open to every user and every app of a machine, welcome or not. A connection is counted when it is accepted:
+// whoever only holds connections open is counted, too. A user who is known always has a few places, however many the others
+// have. Who is not welcome, or has too many connections, may stand on the doorstep to hear why: there are few places, and
+// who comes takes that of the one who has stood there longest.
+//
+// All methods are safe for concurrent use and never block.
+package crowd
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+)
+
+// User is whose connection it is.
+type User struct {
+	UID  int64      // of a client on this machine; -1 = not known
+	Addr netip.Addr // of a client on another one
+}
+
+// Unknown stands for all users of this machine who are not told apart.
+var Unknown = User{UID: -1}
+
+// Known reports whether u is one user of this machine.
+func (u User) Known() bool { return u.UID >= 0 && !u.Addr.IsValid() }
+
+// Limits says how many connections there may be.
+type Limits struct {
+	Each     int // of one user
+	Sure     int // of one user of this machine, however many there are in all
+	All      int // of all users together, apart from those
+	Doorstep int // of those who only hear why they may not come in
+}
+
+// Crowd counts connections. The zero value lets nobody in.
+type Crowd struct {
+	Limits
+
+	mu       sync.Mutex
+	of       map[User]int
+	all      int
+	doorstep []net.Conn // the one who has stood there longest first
+}
+
+// Place is where a connection is.
+type Place uint8
+
+// The places.
+const (
+	Out      Place = iota // it must be closed
+	Doorstep              // it may hear why it may not come in
+	Inside
+)
+
+// Enter gives the connection of a user a place. One that was given a place other than Out leaves it by Leave. Those who must
+// make room on the doorstep are closed.
+func (c *Crowd) Enter(u User, welcome bool, conn net.Conn) Place {
+	c.mu.Lock()
+	place, makesRoom := c.enter(u, welcome, conn)
+	c.mu.Unlock()
+	if makesRoom != nil {
+		_ = makesRoom.Close()
+	}
+	return place
+}
+
+func (c *Crowd) enter(u User, welcome bool, conn net.Conn) (place Place, makesRoom net.Conn) {
+	n := c.of[u]
+	if welcome && n < c.Each && (c.all < c.All || u.Known() && n < c.Sure) {
+		if c.of == nil {
+			c.of = map[User]int{}
+		}
+		c.of[u]++
+		c.all++
+		return Inside, nil
+	}
+	if c.Limits.Doorstep == 0 {
+		return Out, nil
+	}
+	if len(c.doorstep) >= c.Limits.Doorstep {
+		makesRoom = c.doorstep[0]
+		c.doorstep = slices.Delete(c.doorstep, 0, 1)
+	}
+	c.doorstep = append(c.doorstep, conn)
+	return Doorstep, makesRoom
+}
+
+// Leave gives a place back.
+func (c *Crowd) Leave(u User, place Place, conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch place {
+	case Inside:
+		c.all--
+		if c.of[u]--; c.of[u] == 0 {
+			delete(c.of, u)
+		}
+	case Doorstep:
+		c.doorstep = slices.DeleteFunc(c.doorstep, func(o net.Conn) bool { return o == conn })
+	case Out:
+	}
+}
