@@ -191,6 +191,13 @@ func (b *Board) Tick(now time.Time, probe bool) (probes []int8, next time.Time) 
 	return probes, next
 }
 
+// reach ends the suspicion or the ban of a link that leads somewhere after all.
+func (b *Board) reach(now time.Time, link int8) {
+	if s := b.links[link].state; s == Suspect || s == Banned || s == Probing {
+		b.set(now, link, Up, NoCause)
+	}
+}
+
 // Changes returns the changes since the last call, oldest first; valid until the next call of any method.
 func (b *Board) Changes() []Change {
 	c := b.changes

@@ -50,6 +50,9 @@ type Dialer struct {
 	Allow func(l Link, name string, to netip.AddrPort) (Link, error)
 	// Rates, if not nil, bounds what connections receive.
 	Rates *Rates
+	// Connected, if not nil, is given each connection over a link, as the kernel has it, and the addr that was asked for. It is
+	// not given those to this machine.
+	Connected func(l Link, addr string, c net.Conn)
 	// Meter, if not nil, is given each connection, and may count its bytes.
 	Meter func(net.Conn, Link) net.Conn
 
@@ -98,6 +101,9 @@ func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) 
 			op = OpBind
 		}
 		return fail(op, err)
+	}
+	if d.Connected != nil && r.over.Name == l.Name {
+		d.Connected(l, addr, c)
 	}
 	c = d.Rates.limit(c, l.Name)
 	if d.Meter != nil {

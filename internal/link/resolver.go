@@ -115,12 +115,40 @@ type reply struct {
 	err    error
 }
 
+// anyName is the name that DNS servers are asked for to see whether they answer; whether it exists does not matter (RFC 6761
+// section 6.5).
+const anyName = "example.com"
+
+// Answers asks the DNS servers of l, whatever is remembered, and reports whether one of them answers. known is false if none
+// of them is asked over l itself, so that an answer would tell nothing of the link.
+func (r *Resolver) Answers(ctx context.Context, l Link) (answers, known bool) {
+	if r.Names != nil {
+		_, err := r.Names(ctx, l, anyName)
+		return err == nil, true
+	}
+	from, err := r.Servers(l)
+	from.Addrs = slices.DeleteFunc(from.Addrs, func(s netip.AddrPort) bool {
+		over := from.over[s]
+		return over == nil || over.Name != l.Name
+	})
+	if err != nil || len(from.Addrs) == 0 {
+		return false, false
+	}
+	_, err = r.askServers(ctx, l, from, newMemory(l), v4, anyName)
+	return err == nil, true
+}
+
 // ask asks the servers of l until one answers; all that it started is gone when it returns.
 func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, name string) ([]netip.Addr, error) {
 	from, err := r.Servers(l)
 	if err != nil {
 		return nil, err
 	}
+	return r.askServers(ctx, l, from, m, f, name)
+}
+
+// askServers is ask for servers that are known.
+func (r *Resolver) askServers(ctx context.Context, l Link, from Servers, m *memory, f family, name string) ([]netip.Addr, error) {
 	servers := from.Addrs
 	trusted := slices.Index(servers, m.server())
 	if trusted >= 0 {
