@@ -2,7 +2,7 @@ package engine
 
 import (
 	"context"
-	"net/http"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -159,7 +159,7 @@ func TestDeadLinkIsBannedForAll(t *testing.T) {
 		dns   bool     // it has a DNS server
 		limit time.Duration
 	}{
-		{"two origins", []string{"one:80", "two:80"}, nil, false, 4 * time.Second},
+		{"two origins, DNS", []string{"one:80", "two:80"}, nil, true, 6 * time.Second},
 		{"one origin, others lately", []string{"one:80"}, []string{"x:80", "y:443"}, false, 6 * time.Second},
 		{"one origin, DNS", []string{"one:80"}, nil, true, 6 * time.Second},
 	}
@@ -239,56 +239,57 @@ func TestAllLinksDie(t *testing.T) {
 	})
 }
 
-// TestBannedLinkIsProbedForTunnels ends a ban that no transfer is there to end.
-func TestBannedLinkIsProbedForTunnels(t *testing.T) {
+// TestTrialsAreSpaced lets many origins accuse a link at once, again and again. Those who are asked about it are bothered
+// no more often than one of them would have it.
+func TestTrialsAreSpaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const evil, most = 20, time.Minute
 		w := newWorld()
 		e := newWorldEngine(t, w, nil)
-		met(e, linkA, "x:443")
-		done := download(t, e, "one:80")
-		time.Sleep(time.Second)
-		w.change(func() { w.dead["a"] = true })
-		becomes(t, e, "a", "banned", 6*time.Second)
-		<-done
-		time.Sleep(time.Minute)
-		w.probes()
-		time.Sleep(time.Hour)
-		if p := w.probes(); len(p) > 0 {
-			t.Errorf("nobody wants the link, but it is probed: %v", p)
+		for i := range evil {
+			w.shut[fmt.Sprintf("evil%d:80", i)] = "a"
 		}
-		w.change(func() { w.dead["a"] = false })
-		next(t, e, "b")
-		becomes(t, e, "a", "up", time.Second)
-		next(t, e, "a")
+		for i := range 2 * maxReached {
+			met(e, linkA, fmt.Sprintf("good%d:80", i))
+		}
+		var done []<-chan struct{}
+		for i := range evil {
+			done = append(done, download(t, e, fmt.Sprintf("evil%d:80", i)))
+			time.Sleep(most / evil)
+		}
+		asked := 0
+		for _, p := range w.probes() {
+			if strings.HasPrefix(p, "good") {
+				asked++
+			}
+		}
+		if allowed := maxWitnesses * int(most/trialEvery+1); asked == 0 || asked > allowed {
+			t.Errorf("%d connections to origins that were not accusers, want 1 to %d", asked, allowed)
+		}
+		for _, d := range done {
+			<-d
+		}
 	})
 }
 
-// TestOriginIsNotProbedOverOtherLinks keeps probes of an origin to the links that its requests may use.
-func TestOriginIsNotProbedOverOtherLinks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		e := newWorldEngine(t, w, nil)
-		e.SetLinks([]link.Link{{Name: "a", Metric: 1}, {Name: "b", Metric: 2}, {Name: "c", Metric: 3}})
-		met(e, linkA, "x:80")
-		met(e, linkB, "only-b:80")
-		w.dead["a"] = true
-		go func() {
-			resp, err := e.Get(t.Context(), &Request{
-				Target: Target{Scheme: "http", Host: "only-b", Addr: "only-b:80", Path: "/"}, Header: http.Header{}, StartRanged: true,
-				Links: []string{"b"},
-			})
-			if err == nil {
-				resp.Body.Close()
-			}
-		}()
-		<-download(t, e, "one:80")
-		if bans(e, "a") == 0 {
-			t.Fatal("a was never banned: the test shows nothing")
+// TestSitesAreBounded keeps few of the origins that nobody downloads from.
+func TestSitesAreBounded(t *testing.T) {
+	e := newFakeEngine(t, &fakeOrigin{size: 1})
+	for i := range 3 * maxIdle {
+		req := fakeRequest(true)
+		req.Target.Addr = fmt.Sprintf("host%d:80", i)
+		resp, err := e.Get(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, p := range w.probes() {
-			if p == "only-b:80 over a" {
-				t.Error("an origin was probed over a link that it may not use")
-			}
-		}
-	})
+		resp.Body.Close()
+	}
+	e.fleet.mu.Lock()
+	defer e.fleet.mu.Unlock()
+	if n := len(e.fleet.sites); n != maxIdle {
+		t.Errorf("%d origins are kept, want %d", n, maxIdle)
+	}
+	if newest := e.fleet.sites[maxIdle-1].addr; newest != fmt.Sprintf("host%d:80", 3*maxIdle-1) {
+		t.Errorf("the newest origin kept is %s", newest)
+	}
 }

@@ -22,9 +22,6 @@ const (
 
 	// rateFresh is how old a transfer's report of a link's rate may be.
 	rateFresh = time.Second
-
-	// wantedFor is how long after a tunnel or a passed-through request banned links are probed for the next one.
-	wantedFor = time.Minute
 )
 
 // slot is one link since the process began; its index is the link's number in package transfer.
@@ -38,8 +35,9 @@ type slot struct {
 	meter    meter
 	rates    map[*run]rated
 	reached  []reached // whom connections over it have led to lately, newest last
-	accused  bool      // an origin has banned it
+	accused  bool      // an origin has banned it: a trial is due
 	onTrial  bool      // others are being asked about it
+	tried    time.Time // when the last trial ended
 }
 
 type rated struct {
@@ -65,7 +63,6 @@ type fleet struct {
 	slots  []*slot
 	sites  []*site
 	runs   []*run
-	wanted time.Time // when tunnels or passed-through requests last wanted a link while one was banned
 	wake   chan struct{}
 }
 
@@ -98,23 +95,28 @@ func (f *fleet) serve(ctx context.Context) {
 // tick begins the probes and trials that are due and returns the next deadline. The lock is held.
 func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup) (next time.Time) {
 	for _, s := range f.sites {
-		due, at := s.board.Tick(now, f.running(s))
+		due, at := s.board.Tick(now, s.runs > 0)
 		for _, i := range due {
 			probes.Go(func() { f.probe(ctx, s, i) })
 		}
 		next = schedule.Earlier(next, at)
 	}
-	due, at := f.boards.Tick(now, len(f.runs) > 0 || now.Sub(f.wanted) < wantedFor)
+	due, at := f.boards.Tick(now, len(f.runs) > 0)
 	for _, i := range due {
 		probes.Go(func() { f.probeForAll(ctx, i) })
 	}
+	next = schedule.Earlier(next, at)
 	for i, s := range f.slots {
-		if s.accused && !s.onTrial {
+		switch at := s.tried.Add(trialEvery); {
+		case !s.accused || s.onTrial:
+		case now.Before(at):
+			next = schedule.Earlier(next, at)
+		default:
 			s.accused, s.onTrial = false, true
 			probes.Go(func() { f.try(ctx, int8(i)) })
 		}
 	}
-	return schedule.Earlier(next, at)
+	return next
 }
 
 // change lets do change the boards and tells everybody what came of it.
@@ -141,6 +143,13 @@ func (f *fleet) flush() (down []string) {
 	for _, s := range f.sites {
 		for _, c := range s.board.Changes() {
 			changed = true
+			if s.runs == 0 {
+				continue
+			}
+			f.tell(Event{
+				Kind: EventOriginState, At: time.Now(), Link: f.slots[c.Link].name, State: c.State.String(),
+				Reason: c.Cause.String(), Origin: s.addr,
+			})
 			if c.State == health.Banned && accusing(c.Cause) {
 				f.slots[c.Link].accused = true
 			}
@@ -312,21 +321,14 @@ func (f *fleet) ranked() (out []link.Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	order := func(a, b link.Link) int { return a.Metric - b.Metric }
-	banned := false
 	for _, want := range []health.State{health.Up, health.Suspect} {
 		from := len(out)
 		for i, s := range f.slots {
-			state, _ := f.boards.State(int8(i))
-			banned = banned || state == health.Banned
-			if state == want {
+			if state, _ := f.boards.State(int8(i)); state == want {
 				out = append(out, s.link)
 			}
 		}
 		slices.SortStableFunc(out[from:], order)
-	}
-	if banned { // a ban whose time is over is probed for whoever wants the link
-		f.wanted = time.Now()
-		f.nudge()
 	}
 	return out
 }

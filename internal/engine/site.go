@@ -4,24 +4,23 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 const (
-	maxSites = 64 // without a transfer; their verdicts hold for the next one
-	maxNets  = 8  // of one origin
+	maxIdle = 64 // sites without a transfer: what they found out about a link helps their next transfer
+	maxNets = 8  // networks known of one site
 )
 
 // site is an origin that transfers use or used lately.
 type site struct {
-	addr  string // "host:port"
-	host  string
-	board *health.Board  // its links as its own transfers find them
-	nets  []netip.Prefix // that its addresses are in, as far as they are known
-	left  time.Time      // when its last transfer ended
+	addr  string         // "host:port"
+	host  string         // of addr
+	board *health.Board  // the links as transfers from here find them
+	nets  []netip.Prefix // networks of its addresses, as far as they are known
+	runs  int            // transfers
 }
 
 // join adds a transfer and returns the state of every link for its origin, in the order of their numbers.
@@ -29,6 +28,7 @@ func (f *fleet) join(r *run) []transfer.Event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.site = f.site(r.target.Addr)
+	r.site.runs++
 	f.runs = append(f.runs, r)
 	var e []transfer.Event
 	for i := range f.slots {
@@ -39,14 +39,15 @@ func (f *fleet) join(r *run) []transfer.Event {
 	return e
 }
 
-// site returns the origin at an address. The lock is held.
+// site returns the site of an address and makes it the last one in the list. The lock is held.
 func (f *fleet) site(addr string) *site {
-	for _, s := range f.sites {
-		if s.addr == addr {
-			return s
-		}
+	var s *site
+	if i := slices.IndexFunc(f.sites, func(s *site) bool { return s.addr == addr }); i >= 0 {
+		s = f.sites[i]
+		f.sites = slices.Delete(f.sites, i, i+1)
+	} else {
+		s = &site{addr: addr, host: hostOf(addr), board: f.boards.Join()}
 	}
-	s := &site{addr: addr, host: hostOf(addr), board: f.boards.Join()}
 	f.sites = append(f.sites, s)
 	return s
 }
@@ -58,30 +59,25 @@ func (f *fleet) leave(r *run) {
 	for _, s := range f.slots {
 		delete(s.rates, r)
 	}
-	r.site.left = time.Now()
-	var idle []*site
-	for _, s := range f.sites {
-		if !f.running(s) {
-			idle = append(idle, s)
+	r.site.runs--
+	oldest, idle := 0, 0
+	for i, s := range slices.Backward(f.sites) {
+		if s.runs == 0 {
+			oldest = i
+			idle++
 		}
 	}
-	if len(idle) > maxSites {
-		oldest := slices.MinFunc(idle, func(a, b *site) int { return a.left.Compare(b.left) })
-		f.boards.Leave(oldest.board)
-		f.sites = slices.DeleteFunc(f.sites, func(s *site) bool { return s == oldest })
+	if idle > maxIdle {
+		f.boards.Leave(f.sites[oldest].board)
+		f.sites = slices.Delete(f.sites, oldest, oldest+1)
 	}
-}
-
-// running reports whether transfers from an origin run. The lock is held.
-func (f *fleet) running(s *site) bool {
-	return slices.ContainsFunc(f.runs, func(r *run) bool { return r.site == s })
 }
 
 // found notes where an origin is, as a connection of one of its transfers has found it.
 func (f *fleet) found(s *site, i int8, remote string) {
 	to, err := netip.ParseAddrPort(remote)
 	if err != nil {
-		return // a test's
+		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -115,15 +116,13 @@ type reply struct {
 	err    error
 }
 
-// anyName is the name that DNS servers are asked for to see whether they answer; whether it exists does not matter (RFC 6761
-// section 6.5).
-const anyName = "example.com"
-
-// Answers asks the DNS servers of l, whatever is remembered, and reports whether one of them answers. known is false if none
-// of them is asked over l itself, so that an answer would tell nothing of the link.
+// Answers asks the DNS servers of l for a name that they cannot remember, and reports whether one of them answers; that the
+// name does not exist is an answer. known is false if none of them is asked over l itself, so that an answer would say nothing
+// about the link.
 func (r *Resolver) Answers(ctx context.Context, l Link) (answers, known bool) {
+	name := strings.ToLower(rand.Text()) + ".example.com"
 	if r.Names != nil {
-		_, err := r.Names(ctx, l, anyName)
+		_, err := r.Names(ctx, l, name)
 		return err == nil, true
 	}
 	from, err := r.Servers(l)
@@ -134,7 +133,7 @@ func (r *Resolver) Answers(ctx context.Context, l Link) (answers, known bool) {
 	if err != nil || len(from.Addrs) == 0 {
 		return false, false
 	}
-	_, err = r.askServers(ctx, l, from, newMemory(l), v4, anyName)
+	_, err = r.askServers(ctx, l, from, newMemory(l), v4, name)
 	return err == nil, true
 }
 
