@@ -70,7 +70,6 @@ func TestOneOriginAccuses(t *testing.T) {
 	tests := []struct {
 		name  string
 		set   func(w *world)
-		also  []string // other origins with transfers
 		heard bool     // bytes of tunnels come over the link
 		dns   bool     // its DNS servers answer
 		met   []string // who was connected to over the link
@@ -89,14 +88,6 @@ func TestOneOriginAccuses(t *testing.T) {
 			starve(w)
 			w.shut["accomplice:80"] = "a"
 		}, heard: true, met: []string{"accomplice:80"}},
-		{name: "it has a second port", set: func(w *world) {
-			starve(w)
-			w.starved["evil:8080"] = "a"
-		}, also: []string{"evil:8080"}},
-		{name: "it has a second name in its network", set: func(w *world) {
-			starve(w)
-			w.starved["www.evil:80"] = "a"
-		}, also: []string{"www.evil:80"}},
 		{name: "its second name is no witness", set: func(w *world) {
 			starve(w)
 			w.shut["www.evil:80"] = "a"
@@ -122,9 +113,6 @@ func TestOneOriginAccuses(t *testing.T) {
 					met(e, linkA, addr)
 				}
 				done := download(t, e, "evil:80")
-				for _, addr := range tt.also {
-					download(t, e, addr)
-				}
 				stays(t, e, "a", "up", 20*time.Second)
 				next(t, e, "a")
 				before := carried(e, "a")
@@ -243,7 +231,7 @@ func TestAllLinksDie(t *testing.T) {
 // no more often than one of them would have it.
 func TestTrialsAreSpaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const evil, most = 20, time.Minute
+		const evil, most = 6, 30 * time.Second
 		w := newWorld()
 		e := newWorldEngine(t, w, nil)
 		for i := range evil {
