@@ -75,24 +75,24 @@ func TestOneOriginAccuses(t *testing.T) {
 		met   []string // who was connected to over the link
 		asked []string // who is asked about it
 	}{
-		{name: "it sends nothing over a", set: starve},
-		{name: "it cannot be connected to over a", set: func(w *world) { w.shut["evil:80"] = "a" }},
-		{name: "it sends hardly anything over a", set: func(w *world) { w.slow["evil:80"] = "a" }},
-		{name: "another origin is reached over a", set: starve, met: []string{"good:443"}, asked: []string{"good:443"}},
-		{name: "one of the others is reached over a", set: func(w *world) {
+		{name: "R207 it sends nothing over a", set: starve},
+		{name: "R207 it cannot be connected to over a", set: func(w *world) { w.shut["evil:80"] = "a" }},
+		{name: "R207 it sends hardly anything over a", set: func(w *world) { w.slow["evil:80"] = "a" }},
+		{name: "R207 another origin is reached over a", set: starve, met: []string{"good:443"}, asked: []string{"good:443"}},
+		{name: "R207 one of the others is reached over a", set: func(w *world) {
 			starve(w)
 			w.shut["down:80"], w.shut["gone:80"] = "a", "a"
 		}, met: []string{"old:80", "good:80", "down:80", "gone:80"}, asked: []string{"down:80", "gone:80", "good:80"}},
-		{name: "the link's DNS servers answer", set: starve, dns: true},
-		{name: "a tunnel's bytes come over a", set: func(w *world) {
+		{name: "R207 the link's DNS servers answer", set: starve, dns: true},
+		{name: "R207 a tunnel's bytes come over a", set: func(w *world) {
 			starve(w)
 			w.shut["accomplice:80"] = "a"
 		}, heard: true, met: []string{"accomplice:80"}},
-		{name: "its second name is no witness", set: func(w *world) {
+		{name: "R207 its second name is no witness", set: func(w *world) {
 			starve(w)
 			w.shut["www.evil:80"] = "a"
 		}, met: []string{"www.evil:80"}},
-		{name: "only web servers are asked", set: func(w *world) {
+		{name: "R207 only web servers are asked", set: func(w *world) {
 			starve(w)
 			w.shut["mail:993"] = "a"
 		}, met: []string{"mail:993"}},
@@ -147,9 +147,9 @@ func TestDeadLinkIsBannedForAll(t *testing.T) {
 		dns   bool     // it has a DNS server
 		limit time.Duration
 	}{
-		{"two origins, DNS", []string{"one:80", "two:80"}, nil, true, 6 * time.Second},
-		{"one origin, others lately", []string{"one:80"}, []string{"x:80", "y:443"}, false, 6 * time.Second},
-		{"one origin, DNS", []string{"one:80"}, nil, true, 6 * time.Second},
+		{"R207 two origins, DNS", []string{"one:80", "two:80"}, nil, true, 6 * time.Second},
+		{"R207 one origin, others lately", []string{"one:80"}, []string{"x:80", "y:443"}, false, 6 * time.Second},
+		{"R207 one origin, DNS", []string{"one:80"}, nil, true, 6 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

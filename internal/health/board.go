@@ -61,7 +61,7 @@ type entry struct {
 	speed   speed
 }
 
-// Board holds the state of every link. The zero value has none.
+// Board holds the state of every link, for one origin or for everybody. The zero value has none.
 type Board struct {
 	links   []entry
 	changes []Change

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// Boards keeps what one origin says of the links apart from what holds for everybody: an origin that starves the
-// connections over a link, or takes none, looks to its own transfers as a dead link does. So each origin has a Board, and
-// its verdicts count for its own transfers only. One more Board holds the verdicts that were confirmed; these are passed on
-// every origin, and so is their end. The zero value has no links and no origins.
+// Boards separates what one origin says about the links from what holds for everybody. An origin that starves its
+// connections over a link, or accepts none there, looks to its own transfers as a dead link does. So each origin has a
+// Board whose verdicts count for its own transfers only. One more Board holds the verdicts that were confirmed; they are
+// passed on to every origin's Board, and so is their end. The zero value has no links and no origins.
 //
-// Silent, Failed, Rate and Tick of an origin's Board are its own; what proves more than that goes through Boards.
+// Call Silent, Failed, Rate and Tick of an origin's Board for what concerns only that origin, and the methods of Boards for
+// what may concern everybody.
 type Boards struct {
 	all  Board
 	each []*Board
@@ -51,7 +52,7 @@ func (b *Boards) Present(now time.Time, link int8, here bool) {
 	}
 }
 
-// Failed tells that a link fails for everybody: a socket could not be bound to it, or an origin's verdict is confirmed.
+// Failed tells that a link fails for everybody: a socket could not be bound to it, or an origin's verdict was confirmed.
 func (b *Boards) Failed(now time.Time, link int8, c Cause) {
 	b.all.Failed(now, link, c)
 	for _, own := range b.each {
