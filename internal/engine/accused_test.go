@@ -89,8 +89,7 @@ func TestOneOriginAccuses(t *testing.T) {
 			w.shut["accomplice:80"] = "a"
 		}, heard: true, met: []string{"accomplice:80"}},
 		{name: "R207 its second name is no witness", set: func(w *world) {
-			starve(w)
-			w.shut["www.evil:80"] = "a"
+			w.shut["evil:80"], w.shut["www.evil:80"] = "a", "a"
 		}, met: []string{"www.evil:80"}},
 		{name: "R207 only web servers are asked", set: func(w *world) {
 			starve(w)
@@ -262,22 +261,25 @@ func TestTrialsAreSpaced(t *testing.T) {
 
 // TestSitesAreBounded keeps few of the origins that nobody downloads from.
 func TestSitesAreBounded(t *testing.T) {
-	e := newFakeEngine(t, &fakeOrigin{size: 1})
-	for i := range 3 * maxIdle {
-		req := fakeRequest(true)
-		req.Target.Addr = fmt.Sprintf("host%d:80", i)
-		resp, err := e.Get(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		e := newFakeEngine(t, &fakeOrigin{size: 1})
+		for i := range 3 * maxIdle {
+			req := fakeRequest(true)
+			req.Target.Addr = fmt.Sprintf("host%d:80", i)
+			resp, err := e.Get(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
 		}
-		resp.Body.Close()
-	}
-	e.fleet.mu.Lock()
-	defer e.fleet.mu.Unlock()
-	if n := len(e.fleet.sites); n != maxIdle {
-		t.Errorf("%d origins are kept, want %d", n, maxIdle)
-	}
-	if newest := e.fleet.sites[maxIdle-1].addr; newest != fmt.Sprintf("host%d:80", 3*maxIdle-1) {
-		t.Errorf("the newest origin kept is %s", newest)
-	}
+		synctest.Wait() // the last transfer ends after its answer
+		e.fleet.mu.Lock()
+		defer e.fleet.mu.Unlock()
+		if n := len(e.fleet.sites); n != maxIdle {
+			t.Fatalf("%d origins are kept, want %d", n, maxIdle)
+		}
+		if newest := e.fleet.sites[maxIdle-1].addr; newest != fmt.Sprintf("host%d:80", 3*maxIdle-1) {
+			t.Errorf("the newest origin kept is %s", newest)
+		}
+	})
 }

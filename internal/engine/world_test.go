@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ type world struct {
 	changed chan struct{}     // closed by the next change
 	dead    map[string]bool   // links over which nothing comes back
 	starved map[string]string // by address: over this link the origin sends a head, a few bytes and no more
-	shut    map[string]string // by address: over this link the origin does not answer a SYN
+	shut    map[string]string // by address: over this link the origin cannot be reached, as an ICMP message says
 	slow    map[string]string // by address: over this link the origin hardly sends anything
 	probed  []string          // "address over link" of dials without a request
 }
@@ -79,8 +80,13 @@ func (w *world) connect(ctx context.Context, l, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	time.Sleep(worldRTT)
-	if !w.wait(ctx.Done(), func() bool { return !w.dead[l] && w.shut[addr] != l }) {
+	if !w.wait(ctx.Done(), func() bool { return !w.dead[l] }) {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.shut[addr] == l {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EHOSTUNREACH}
 	}
 	return nil
 }
