@@ -12,8 +12,8 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
-	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // Main runs the command line args, without the program's name, and returns the exit code. After a second signal
@@ -22,7 +22,7 @@ func Main(args []string, version string) int {
 	if version == "" {
 		version = builtFrom()
 	}
-	a := &app{version: version, rawStdout: os.Stdout, rawStderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start, candidates: daemon.Candidates}
+	a := &app{version: version, rawStdout: os.Stdout, rawStderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start, candidates: transport.Candidates}
 	log.SetOutput(&printable{to: os.Stderr}) // libraries use it
 	a.serve = func(ctx context.Context, cfg config.Config, log *slog.Logger, reloads daemon.Reloads) error {
 		return daemon.Run(ctx, cfg, version, log, reloads)
@@ -30,7 +30,19 @@ func Main(args []string, version string) int {
 	a.fetch = func(
 		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, get.Engine) error,
 	) error {
-		return daemon.Fetch(ctx, cfg, roots, log, func(ctx context.Context, e *engine.Engine) error { return do(ctx, e) })
+		daemon.SaveMemory()
+		t, err := transport.Own(cfg, roots, log)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		stop, err := t.Start(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		t.Await(ctx)
+		return do(ctx, t.Engine())
 	}
 	a.terminal = os.Getenv("TERM") != "dumb" && cwriter.IsTerminal(int(os.Stderr.Fd()))
 	a.outTerminal = os.Getenv("TERM") != "dumb" && cwriter.IsTerminal(int(os.Stdout.Fd()))

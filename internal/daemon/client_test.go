@@ -27,7 +27,7 @@ func released(t *testing.T, r *rig) {
 func returned(t *testing.T, r *rig) {
 	t.Helper()
 	until(t, "memory and transfers are released", time.Second, func() bool {
-		s := r.d.engine.Status()
+		s := r.d.out.Status()
 		return s.Granted == 0 && s.Held == 0 && len(s.Transfers) == 0
 	})
 }
@@ -131,7 +131,7 @@ func TestSlowClient(t *testing.T) {
 			if sent > window+22<<20 {
 				t.Errorf("the origin has sent %d bytes to a client that does not read", sent)
 			}
-			if st := r.d.engine.Status(); st.Held > window+512<<10 {
+			if st := r.d.out.Status(); st.Held > window+512<<10 {
 				t.Errorf("%d bytes held with a window of %d", st.Held, window)
 			}
 			d.read(20 << 20)
@@ -162,7 +162,7 @@ func TestBudget(t *testing.T) {
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for {
-			st := r.d.engine.Status()
+			st := r.d.out.Status()
 			held.Store(max(held.Load(), st.Held))
 			granted.Store(max(granted.Load(), st.Granted))
 			sum := int64(0)
@@ -223,7 +223,7 @@ func TestNewcomer(t *testing.T) {
 	cfg.Budget, cfg.TransferWindow = budget, budget
 	r := newRig(t, s, cfg, "wifi", "lte")
 	window := func(i int) int64 {
-		if all := r.d.engine.Status().Transfers; i < len(all) {
+		if all := r.d.out.Status().Transfers; i < len(all) {
 			return all[i].Window
 		}
 		return 0
@@ -245,7 +245,7 @@ func TestNewcomer(t *testing.T) {
 		next.read(64 << 10)
 		return window(1) >= budget/2-own
 	})
-	if g := r.d.engine.Status().Granted; g > budget {
+	if g := r.d.out.Status().Granted; g > budget {
 		t.Errorf("%d bytes are granted", g)
 	}
 	first.close()

@@ -3,7 +3,6 @@ package daemon
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -62,12 +61,12 @@ func (d *Daemon) controlHandler(listen net.Addr, began time.Time) http.Handler {
 }
 
 func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
-	e, now := d.engine.Status(), time.Now()
+	e, now := d.out.Status(), time.Now()
 	s := control.Status{
 		Version: d.version, PID: os.Getpid(), Listen: listen.String(), Started: began, At: now,
 		Tunnels: d.proxy.Tunnels(), Passed: d.tally.passed.Load(), Ended: d.tally.ended.Load(),
 		Budget: control.Budget{Total: e.Budget, Granted: e.Granted, Held: e.Held},
-		Links:  []control.Link{}, Transfers: []control.Transfer{}, VPN: d.vpn(),
+		Links:  []control.Link{}, Transfers: []control.Transfer{}, VPN: (*control.VPN)(d.out.VPN()),
 	}
 	if d.hosted != nil {
 		if b, ok := d.hosted.host.Battery(); ok {
@@ -77,7 +76,7 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	for _, l := range e.Links {
 		s.Links = append(s.Links, control.Link{
 			Name: l.Name, State: l.State, Reason: l.Reason, Goodput: l.Goodput, RTT: l.RTT.Seconds(), Bytes: l.Bytes, Waste: l.Waste, Bans: l.Bans,
-			MonthlyLeft: d.left(l.Name),
+			MonthlyLeft: d.out.Left(l.Name),
 		})
 	}
 	s.Links = d.withSpent(s.Links)
@@ -97,12 +96,8 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 
 // withSpent tells why links are not used that have nothing left this month; the engine may not know them.
 func (d *Daemon) withSpent(links []control.Link) []control.Link {
-	accounts := d.accounts.Load()
-	if accounts == nil {
-		return links
-	}
-	for _, name := range slices.Sorted(maps.Keys(*accounts)) {
-		left := d.left(name)
+	for _, name := range d.out.Named() {
+		left := d.out.Left(name)
 		if left == nil || *left > 0 {
 			continue
 		}

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net"
@@ -21,10 +20,9 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/metrics"
-	"github.com/tributary-http/tributary/internal/origin"
 	"github.com/tributary-http/tributary/internal/peer"
-	"github.com/tributary-http/tributary/internal/policy"
 	"github.com/tributary-http/tributary/internal/proxy"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // drainTime is how long running requests may go on after the first signal; a second one ends the process at once. Without
@@ -34,17 +32,14 @@ const (
 	hostedDrainTime = 5 * time.Second
 )
 
-// dialFunc connects over one link and no other.
-type dialFunc = func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error)
-
 // Daemon is the proxy with everything it needs.
 type Daemon struct {
-	*outward
+	cfg     config.Config // as at the start
+	log     *slog.Logger
 	version string
-	roots   *x509.CertPool // that https origins are verified against; nil = the system's
 	reloads Reloads
 	tally   tally
-	plain   *origin.Plain
+	out     *transport.Transport
 	proxy   *proxy.Proxy
 	metrics *metrics.Metrics
 	own     listeners
@@ -56,10 +51,9 @@ type Daemon struct {
 	drainTime  time.Duration // how long running requests may go on at the end
 }
 
-func newDaemon(cfg config.Config, log *slog.Logger, source link.Source) *Daemon {
-	d := &Daemon{outward: newOutward(cfg, log, source), drainTime: drainTime}
+func newDaemon(cfg config.Config, log *slog.Logger) *Daemon {
+	d := &Daemon{cfg: cfg, log: log, drainTime: drainTime}
 	d.redirected = newRedirection(d)
-	d.reach.Allow, d.reach.DenyPrivate, d.reach.Own = cfg.Destinations(), cfg.DenyPrivate, d.own.has
 	return d
 }
 
@@ -67,8 +61,8 @@ func newDaemon(cfg config.Config, log *slog.Logger, source link.Source) *Daemon 
 // for a request is little.
 const gcPercent = 50
 
-// saveMemory sets the pace of the garbage collector, unless the user has.
-func saveMemory() {
+// SaveMemory sets the pace of the garbage collector, unless the user has.
+func SaveMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
@@ -76,7 +70,7 @@ func saveMemory() {
 
 // Run serves until ctx is cancelled, then lets running requests end. It tells systemd about it (Type=notify-reload). An error of listening is a *net.OpError.
 func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
-	saveMemory()
+	SaveMemory()
 	if cfg.HostSocket != "" {
 		return runHosted(ctx, cfg, version, log, reloads)
 	}
@@ -85,25 +79,32 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 		return err
 	}
 	mark := ownMark()
-	d := newDaemon(cfg, log, &link.Netlink{Options: options(cfg), Mark: mark})
+	d := newDaemon(cfg, log)
 	d.reloads, d.sockets = reloads, open
-	if err := d.build(d.dialing(link.Device{Mark: mark}), version); err != nil {
+	err = d.build(version, transport.Config{
+		Source: &link.Netlink{Options: transport.Options(cfg), Mark: mark}, Binder: link.Device{Mark: mark},
+	})
+	if err != nil {
 		return err
 	}
 	checkFiles(log)
 	return d.serve(ctx, nil)
 }
 
-// build makes the parts.
-func (d *Daemon) build(dial dialFunc, version string) error {
+// build makes the parts. c says where links come from and how they are dialed.
+func (d *Daemon) build(version string, c transport.Config) error {
 	d.version = version
-	// Metrics read the engine's status, and the engine tells metrics its events.
-	d.metrics = metrics.New(version, func() engine.Status { return d.engine.Status() })
-	see := []engine.Observer{d.metrics, &d.tally, newJournal(d.log)}
+	// Metrics read the transport's status, and the transport tells metrics its events.
+	d.metrics = metrics.New(version, func() engine.Status { return d.out.Status() })
+	c.Settings, c.Log = d.cfg, d.log
+	c.Allow, c.DenyPrivate, c.Own = d.cfg.Destinations(), d.cfg.DenyPrivate, d.own.has
+	c.Observers = []engine.Observer{d.metrics, &d.tally}
 	if d.hosted != nil {
-		see = append(see, d.hosted)
+		c.Observers = append(c.Observers, d.hosted)
 	}
-	if err := d.connect(dial, d.roots, d.linkDown, see...); err != nil {
+	c.LinkDown = func(name string) { d.proxy.CloseLink(name) }
+	var err error
+	if d.out, err = transport.New(c); err != nil {
 		return err
 	}
 	users, err := d.cfg.Users(os.Getuid())
@@ -113,9 +114,8 @@ func (d *Daemon) build(dial dialFunc, version string) error {
 	if d.hosted == nil || users != nil { // else Android does not tell apps of each other's sockets: no need to ask
 		d.owner = peer.Owner
 	}
-	d.plain = origin.NewPlain(dial, d.engine.Ranked, d.roots)
 	d.proxy = proxy.New(proxy.Config{
-		Getter: d.engine, Plain: d.plain, Pin: func() proxy.Pinned { return d.plain.Pin() }, Policy: policy.Policy{}, Self: d.own.has, Observer: observers{d.metrics, &d.tally}, Log: d.log,
+		Transport: d.out, Session: func() proxy.Session { return d.out.Session() }, Self: d.own.has, Log: d.log,
 		Owner: d.owner, Users: users, TunnelPorts: d.cfg.ConnectPorts,
 	})
 	return nil
@@ -125,13 +125,6 @@ func (d *Daemon) build(dial dialFunc, version string) error {
 func shortServer(h http.Handler) *http.Server {
 	const limit = 10 * time.Second
 	return &http.Server{Handler: h, ReadHeaderTimeout: limit, ReadTimeout: limit, WriteTimeout: 3 * limit, IdleTimeout: limit, MaxHeaderBytes: 16 << 10}
-}
-
-// linkDown drops what can only hang on a link that went down.
-func (d *Daemon) linkDown(name string) {
-	d.pool.DropLink(name)
-	d.plain.DropLink(name)
-	d.proxy.CloseLink(name)
 }
 
 // serve listens, finds links, and serves until ctx is cancelled. ready, if not nil, is called with the proxy's address.
@@ -164,7 +157,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		closeAll()
 		return err
 	}
-	stop, err := d.start(ctx) // requests drain over links that still work
+	stop, err := d.out.Start(ctx) // requests drain over links that still work
 	if err != nil {
 		closeAll()
 		if ctl != nil {
@@ -183,7 +176,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	parts.Go(func() { failed <- front.Serve(ln) })
 	servers := []*http.Server{front}
 	if adminLn != nil {
-		pages := admin.Handler(d.metrics.Handler(), d.engine.Status, ln.Addr())
+		pages := admin.Handler(d.metrics.Handler(), d.out.Status, ln.Addr())
 		back := shortServer(pages)
 		visitors := crowd.Crowd{Limits: crowd.Limits{Each: 16, Sure: 8, All: 64}}
 		visitors.Guard(back, d.owner)
@@ -239,15 +232,6 @@ func reloading() string { return sd.SdNotifyReloading + "\n" + sd.SdNotifyMonoto
 // notify tells systemd a state of the service (Type=notify-reload). Without systemd nothing happens.
 func notify(state string) { _, _ = sd.SdNotify(false, state) }
 
-// observers tells all of them.
-type observers []engine.Observer
-
-func (all observers) Observe(e engine.Event) {
-	for _, o := range all {
-		o.Observe(e)
-	}
-}
-
 // drain lets running requests and tunnels end.
 func (d *Daemon) drain(servers []*http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d.drainTime)
@@ -264,7 +248,6 @@ func (d *Daemon) drain(servers []*http.Server) error {
 	all.Go(func() { errs[len(servers)] = d.proxy.Shutdown(ctx) })
 	all.Go(func() { errs[len(servers)+1] = d.redirected.shutdown(ctx) })
 	all.Wait()
-	d.plain.Close()
-	d.pool.Close()
+	d.out.Close()
 	return errors.Join(errs...)
 }

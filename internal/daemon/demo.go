@@ -9,24 +9,25 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // Start runs the proxy on a free port of loopback over the given links, connecting by dial; stop ends it and waits.
-func Start(ctx context.Context, links []link.Link, dial dialFunc) (proxyURL string, stop func(), err error) {
+func Start(ctx context.Context, links []link.Link, dial transport.Dial) (proxyURL string, stop func(), err error) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
 	return StartWith(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), link.NewStatic(links...), dial)
 }
 
 // StartWith is Start with a configuration, a log and links that may change.
-func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source, dial dialFunc) (string, func(), error) {
+func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source, dial transport.Dial) (string, func(), error) {
 	_, url, stop, err := start(ctx, cfg, log, links, dial)
 	return url, stop, err
 }
 
-func start(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source, dial dialFunc) (*Daemon, string, func(), error) {
-	d := newDaemon(cfg, log, links)
-	if err := d.build(dial, "demo"); err != nil {
+func start(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source, dial transport.Dial) (*Daemon, string, func(), error) {
+	d := newDaemon(cfg, log)
+	if err := d.build("demo", transport.Config{Source: links, Dial: dial}); err != nil {
 		return nil, "", nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -25,6 +25,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // twin fetches the same thing directly, through the proxy and by the downloader of `tributary get`, over one link and over
@@ -92,28 +93,26 @@ func (w *twin) newFront(names []string) *front {
 	}
 	f := &front{}
 	cfg, log, source := settings(), slog.New(slog.DiscardHandler), link.NewStatic(named(names...)...)
-	d := newDaemon(cfg, log, source)
-	d.roots = w.secure.Roots
-	if err := d.build(dial, "test"); err != nil {
+	d := newDaemon(cfg, log)
+	if err := d.build("test", transport.Config{Source: source, Dial: dial, Roots: w.secure.Roots}); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan net.Addr, 1), make(chan error, 1)
 	go func() { ended <- d.serve(ctx, func(a net.Addr) { ready <- a }) }()
 	f.proxy = (<-ready).String()
-	engines, fetched, done := make(chan *engine.Engine, 1), make(chan error, 1), make(chan struct{})
-	go func() {
-		fetched <- newFetch(cfg, log, source).fetch(context.Background(), dial, w.secure.Roots, func(_ context.Context, e *engine.Engine) error {
-			engines <- e
-			<-done
-			return nil
-		})
-	}()
-	f.engine = <-engines
+	own, err := transport.New(transport.Config{Settings: cfg, Log: log, Source: source, Dial: dial, Roots: w.secure.Roots, Allow: transport.Everywhere})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	stop, err := own.Start(ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	f.engine = own.Engine()
 	w.t.Cleanup(func() {
 		cancel()
-		close(done)
-		within(w.t, "stop of a front", func() { <-ended; <-fetched })
+		within(w.t, "stop of a front", func() { <-ended; stop(); own.Close() })
 	})
 	return f
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // unbound is a Binder that leaves sockets as they are: loopback is all that these tests reach.
@@ -30,8 +31,8 @@ func (unbound) Control(link.Link) func(string, string, syscall.RawConn) error {
 // startGuarded starts the proxy with its own dialer.
 func startGuarded(t *testing.T, cfg config.Config, links ...link.Link) (*Daemon, *url.URL) {
 	t.Helper()
-	d := newDaemon(cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), link.NewStatic(links...))
-	if err := d.build(d.dialer(unbound{}).DialContext, "test"); err != nil {
+	d := newDaemon(cfg, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err := d.build("test", transport.Config{Source: link.NewStatic(links...), Binder: unbound{}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -111,7 +112,7 @@ func TestDestinationFilter(t *testing.T) {
 		if n := len(s.Requests()); n != 0 {
 			t.Errorf("%d requests arrived", n)
 		}
-		for _, l := range d.engine.Status().Links {
+		for _, l := range d.out.Status().Links {
 			if l.State != "up" || l.Bans != 0 {
 				t.Errorf("%s is %s, %d bans", l.Name, l.State, l.Bans)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/control"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link/host"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 const (
@@ -33,11 +34,10 @@ func runHosted(ctx context.Context, cfg config.Config, version string, log *slog
 		return fmt.Errorf("%w: it is the app that starts tributary in this mode", err)
 	}
 	defer h.Close()
-	d := newDaemon(cfg, log, h)
+	d := newDaemon(cfg, log)
 	d.reloads, d.drainTime = reloads, hostedDrainTime
 	d.hosted = &hosted{h, make(chan struct{}, 1)}
-	d.names = h.Lookup
-	if err := d.build(d.dialing(h), version); err != nil {
+	if err := d.build(version, transport.Config{Source: h, Binder: h, Names: h.Lookup}); err != nil {
 		return err
 	}
 	ctx, cancel = context.WithCancel(ctx)

@@ -170,8 +170,8 @@ func (r *redirection) give(w http.ResponseWriter, req *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 	}
 	for over := false; !over; {
-		now, changed := r.d.using.now()
-		rules.Links, rules.Around = now.links, now.around
+		var changed <-chan struct{}
+		rules.Links, rules.Around, changed = r.d.out.InUse()
 		tell()
 		select {
 		case <-req.Context().Done():

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/link"
 )
 
 // Reloads says how a running proxy gets another configuration. The zero value: it does not.
@@ -28,27 +27,14 @@ func (d *Daemon) reload(r Reloads) error {
 	if err != nil {
 		return fmt.Errorf("the configuration stays as it was: %w", err)
 	}
-	if keys := fixed(*d.live.Load(), cfg); len(keys) > 0 {
+	if keys := fixed(d.out.Settings(), cfg); len(keys) > 0 {
 		return fmt.Errorf("the configuration stays as it was: a change of %s needs a restart", strings.Join(keys, ", "))
 	}
-	d.adopt(cfg)
+	d.out.Reload(cfg)
 	if r.Level != nil {
 		r.Level.Set(cfg.Level())
 	}
 	return nil
-}
-
-// adopt makes cfg the live configuration: links that it does not allow leave running transfers, others join.
-func (o *outward) adopt(cfg config.Config) {
-	o.live.Store(&cfg)
-	o.rates.Set(rates(cfg))
-	if o.binder != nil {
-		o.dials.Store(o.dialer(o.binder))
-	}
-	if s, ok := o.source.(interface{ SetOptions(link.Options) }); ok {
-		s.SetOptions(options(cfg))
-	}
-	o.lookAgain()
 }
 
 // fixed returns the keys in which two configurations differ though that takes a restart.

@@ -19,7 +19,7 @@ import (
 // with returns a Load that gives the rig's settings with changes.
 func (r *rig) with(change func(*config.Config)) Reloads {
 	return Reloads{Load: func() (config.Config, error) {
-		cfg := *r.d.live.Load()
+		cfg := r.d.out.Settings()
 		change(&cfg)
 		return cfg, nil
 	}}

@@ -144,7 +144,7 @@ func until(t testing.TB, what string, within time.Duration, ok func() bool) {
 
 // carried returns the body bytes that came over a link.
 func (r *rig) carried(name string) int64 {
-	for _, l := range r.d.engine.Status().Links {
+	for _, l := range r.d.out.Status().Links {
 		if l.Name == name {
 			return l.Bytes
 		}
@@ -153,7 +153,7 @@ func (r *rig) carried(name string) int64 {
 }
 
 func (r *rig) state(name string) string {
-	for _, l := range r.d.engine.Status().Links {
+	for _, l := range r.d.out.Status().Links {
 		if l.Name == name {
 			return l.State
 		}

@@ -13,6 +13,10 @@ func (r *run) receive(e event) {
 	if wanted := r.m.Wanted(e.Attempt); p.end() > wanted {
 		p.hi -= int(min(p.end()-wanted, int64(p.hi-p.lo)))
 	}
+	if r.scatter != nil {
+		r.scatter.add(r, p)
+		return
+	}
 	r.store.add(p, r.given)
 }
 
@@ -53,7 +57,7 @@ func (r *run) handle(e transfer.Event) time.Time {
 	if r.over {
 		return time.Time{}
 	}
-	if r.shrink {
+	if r.shrink && r.scatter == nil {
 		r.shrink = r.share.Holds(max(r.m.Committed(), r.m.Reorder()))
 	}
 	r.news = r.news || e.Kind != transfer.Tick
@@ -80,6 +84,7 @@ func (r *run) count(now time.Time, e transfer.Event, total, waste int64) {
 	}
 	r.brought[f.link] += total2 - total
 	s.waste.Add(waste2 - waste)
+	r.req.Usage.Add(s.name, total2-total, waste2-waste)
 	r.e.observe(Event{Kind: EventReceived, At: now, Transfer: r.id, Link: s.name, Bytes: total2 - total, Waste: waste2 - waste})
 }
 
@@ -106,8 +111,14 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.lanes[a.Conn].release()
 		r.retire(a.Conn)
 	case transfer.Want:
+		if r.scatter != nil {
+			return
+		}
 		r.share = r.e.budget.Join(a.N, func(n int64) { r.post(transfer.Event{Kind: transfer.Granted, N: n}) })
 	case transfer.Need:
+		if r.scatter != nil {
+			return
+		}
 		r.share.Need(a.N)
 		r.shrink = true
 	case transfer.ReportSilent:
@@ -145,6 +156,10 @@ func (r *run) retire(conn uint32) {
 
 // pump hands bytes to the writer when it has nothing to do.
 func (r *run) pump() {
+	if r.scatter != nil {
+		r.scatter.pump(r)
+		return
+	}
 	if ready := r.m.Head() + r.m.Ready() - r.given; !r.writing && ready > 0 && r.version != nil {
 		batch := r.store.take(nil, r.given, min(ready, batchBytes))
 		if len(batch) == 0 {

@@ -24,6 +24,9 @@ type Request struct {
 
 	// Interim, if not nil, gets the interim answers (1xx) of the first attempt before Get returns.
 	Interim func(status int, h http.Header)
+
+	// Usage, if not nil, notes what the request uses.
+	Usage *Usage
 }
 
 // Response is what the client would have seen without the proxy.
@@ -38,10 +41,14 @@ type Response struct {
 	Trailer http.Header
 }
 
-// Body is the content of a Response.
+// Body is the content of a Response. WriteAtTo writes it to w instead, beginning at w's offset 0, in the order in which it
+// comes: nothing waits for its turn in memory. It returns how many bytes were written from offset 0 on without a gap. It is
+// called once, before anything is read. progress, if not nil, is called after each write with the bytes written so far and
+// those of them without a gap.
 type Body interface {
 	io.ReadCloser
 	io.WriterTo
+	WriteAtTo(w io.WriterAt, progress func(written, prefix int64)) (prefix int64, err error)
 }
 
 // LinkStatus is a link as observers see it.

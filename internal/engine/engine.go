@@ -86,6 +86,11 @@ func (e *Engine) Connected(l link.Link, addr string, to netip.Addr) { e.fleet.re
 // Ranked returns the links that pass-through requests may use, best first.
 func (e *Engine) Ranked() []link.Link { return e.fleet.ranked() }
 
+// Passed tells observers why a GET is not given to the engine.
+func (e *Engine) Passed(reason string) {
+	e.observe(Event{Kind: EventPassedThrough, At: time.Now(), Reason: reason})
+}
+
 // Status describes the engine for observers.
 func (e *Engine) Status() Status {
 	s := Status{Links: e.fleet.status(), Budget: e.budget.Total(), Granted: e.budget.Granted(), Held: e.blocks.held()}

@@ -225,6 +225,7 @@ func (r *run) handOver(e event, reason string) {
 	out.Body = b
 	r.over = true
 	r.e.observe(Event{Kind: EventPassedThrough, At: time.Now(), Link: r.slot(l.link).name, Reason: reason})
+	r.req.Usage.SetReason(reason)
 	r.e.learn(r.origin, estimate.Visit{}, nil)
 	r.remember()
 	r.started <- start{resp: out}
@@ -288,6 +289,43 @@ func (b *transferBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// WriteAtTo implements Body.
+func (b *transferBody) WriteAtTo(w io.WriterAt, progress func(written, prefix int64)) (int64, error) {
+	var done segment.Set
+	var written, prefix int64
+	var failed error
+	b.r.tellWrote(wrote{begin: true})
+	start := b.r.plan.window.Start
+	for batch := range b.r.out {
+		var ranges []segment.Range
+		for _, p := range batch {
+			if failed == nil {
+				if _, failed = w.WriteAt(p.bytes(), p.off-start); failed == nil {
+					r := segment.Range{Start: p.off, End: p.end()}
+					ranges = append(ranges, r)
+					written += done.Add(r)
+				}
+			}
+			p.b.free()
+		}
+		if all := done.Ranges(); len(all) > 0 && all[0].Start == start {
+			prefix = all[0].Len()
+		}
+		if failed != nil {
+			b.r.cancel()
+			continue
+		}
+		if progress != nil {
+			progress(written, prefix)
+		}
+		b.r.tellWrote(wrote{ranges: ranges})
+	}
+	if failed == nil {
+		failed = b.r.failed
+	}
+	return prefix, failed
+}
+
 // Close implements io.Closer: it ends the transfer and waits until nothing of it is left.
 func (b *transferBody) Close() error {
 	b.r.cancel()
@@ -318,6 +356,7 @@ func (b *streamBody) Read(p []byte) (int, error) {
 		s.lastByte.Store(b.r.e.fleet.clock(time.Now()))
 		s.bytes.Add(int64(n))
 		s.meter.add(s.lastByte.Load(), int64(n))
+		b.r.req.Usage.Add(s.name, int64(n), 0)
 		b.r.e.observe(Event{Kind: EventReceived, At: time.Now(), Link: s.name, Bytes: int64(n)})
 	}
 	if err == io.EOF && !b.end {
@@ -334,6 +373,11 @@ func (b *streamBody) WriteTo(w io.Writer) (int64, error) {
 	k := b.r.e.blocks.get()
 	defer k.free()
 	return io.CopyBuffer(w, struct{ io.Reader }{b}, k.data)
+}
+
+// WriteAtTo implements Body.
+func (b *streamBody) WriteAtTo(w io.WriterAt, progress func(written, prefix int64)) (int64, error) {
+	return writeInOrder(b, w, progress)
 }
 
 // Close implements io.Closer.

@@ -37,6 +37,7 @@ type run struct {
 
 	started chan start    // capacity 1: what came of the first request
 	events  chan event    // from lanes and writer
+	wrote   chan wrote    // from the writer of a scattered transfer
 	out     chan []piece  // capacity 1: to the writer, in order; closed by the loop
 	left    chan struct{} // closed when the loop takes no more events
 	done    chan struct{} // closed when everything has ended
@@ -58,6 +59,7 @@ type run struct {
 	lanes    map[uint32]*lane
 	fetches  map[uint32]*fetch
 	store    store
+	scatter  *scatter        // nil = bytes are written in order
 	repeat   bool            // a range of our own was not answered as it should be
 	whole    bool            // ranges of the object are known not to be had
 	ignored  bool            // a range was answered with the whole object
@@ -98,7 +100,7 @@ const headHold = 200 * time.Millisecond
 func newRun(ctx context.Context, e *Engine, req *Request, ranged, repeat bool) (*run, error) {
 	r := &run{
 		e: e, id: e.lastID.Add(1), req: req, target: req.Target, origin: estimate.Origin(req.Target.Scheme + "://" + req.Target.Addr),
-		started: make(chan start, 1), events: make(chan event, 64), out: make(chan []piece, 1),
+		started: make(chan start, 1), events: make(chan event, 64), wrote: make(chan wrote, 1), out: make(chan []piece, 1),
 		left: make(chan struct{}), done: make(chan struct{}), posted: make(chan struct{}, 1),
 		lanes: map[uint32]*lane{}, fetches: map[uint32]*fetch{}, lastErrs: map[transfer.Why]error{}, began: time.Now(),
 	}
@@ -205,9 +207,15 @@ func (r *run) loop() {
 	defer timer.Stop()
 	for !r.over {
 		var next time.Time
+		events, tick := r.events, timer.C
+		if r.scatter != nil && r.scatter.full(r) { // the disk is behind: lanes wait, which is not their links' silence
+			events, tick = nil, nil
+		}
 		select {
-		case e := <-r.events:
+		case e := <-events:
 			next = r.take(e)
+		case w := <-r.wrote:
+			next = r.scattered(w)
 		case <-r.posted:
 			r.mailMu.Lock()
 			mail := r.mail
@@ -216,7 +224,7 @@ func (r *run) loop() {
 			for _, e := range mail {
 				next = r.takeMail(e)
 			}
-		case <-timer.C:
+		case <-tick:
 			next = r.handle(transfer.Event{Kind: transfer.Tick})
 		case <-r.ctx.Done():
 			r.hungUp()

@@ -8,8 +8,7 @@ import (
 	"slices"
 
 	"github.com/tributary-http/tributary/internal/crowd"
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/policy"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // Limits on how much clients may have open (R190). Each has room for what one busy person's programs open, and keeps the
@@ -35,7 +34,7 @@ const (
 )
 
 // overfull is why a GET beyond maxTransfers is passed through.
-const overfull policy.Reason = "crowded"
+const overfull = "crowded"
 
 // client is one connection of a client.
 type client struct {
@@ -44,7 +43,7 @@ type client struct {
 	user          crowd.User
 	allowed       bool
 	place         crowd.Place
-	pinned        Pinned          // of its goroutine; nil = it shares all connections to origins with others
+	session       Session         // of its goroutine; nil = it shares all connections to origins with others
 	authenticated map[string]bool // origins whose connections its credentials may have authenticated
 }
 
@@ -93,27 +92,27 @@ func (p *Proxy) enter(nc net.Conn, to netip.AddrPort) *client {
 func (p *Proxy) leave(nc net.Conn) {
 	if v, ok := p.clients.LoadAndDelete(nc); ok {
 		c := v.(*client)
-		if c.pinned != nil {
-			c.pinned.Close()
+		if c.session != nil {
+			c.session.Close()
 		}
 		p.crowd.Leave(c.user, c.place, nc)
 	}
 }
 
-// doer returns what carries a request of c: its own connections if its credentials may have authenticated those to the
+// carrier returns what carries a request of c: its own connections if its credentials may have authenticated those to the
 // origin, or do so now (R83).
-func (c *client) doer(p *Proxy, t engine.Target, h http.Header) Doer {
-	origin := t.Scheme + "://" + t.Addr
+func (c *client) carrier(p *Proxy, t target, h http.Header) http.RoundTripper {
+	origin := t.scheme + "://" + t.addr
 	if !c.authenticated[origin] {
-		if !policy.AuthenticatesConnection(h) {
-			return p.Plain
+		if !transport.NeedsSession(h) {
+			return p.Transport
 		}
-		if c.pinned == nil {
-			c.pinned, c.authenticated = p.Pin(), map[string]bool{}
+		if c.session == nil {
+			c.session, c.authenticated = p.Session(), map[string]bool{}
 		}
 		c.authenticated[origin] = true
 	}
-	return c.pinned
+	return c.session
 }
 
 // admit refuses clients that may not use the proxy, and those beyond the limits.

@@ -40,14 +40,14 @@ func (x *exchange) connect() {
 		x.refuse(f)
 		return
 	}
-	conn, l, err := x.p.Plain.DialTunnel(x.r.Context(), addr)
+	conn, l, err := x.p.Transport.DialTunnel(x.r.Context(), addr)
 	if err != nil {
 		x.fail(err)
 		return
 	}
 	setKeepAlive(conn)
 	// Neither Content-Length nor Transfer-Encoding may be in it, which net/http would not promise.
-	x.tunnel([]byte("HTTP/1.1 200 Connection established\r\n\r\n"), conn, l.Name)
+	x.tunnel([]byte("HTTP/1.1 200 Connection established\r\n\r\n"), conn, l)
 }
 
 // mailPort reports whether addr ("host:port") is where mail is handed in: who has a tunnel there, or has a request taken for

@@ -2,14 +2,12 @@ package proxy
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
 	"strings"
 
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/policy"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // exchange is one request of a client and its answer. It belongs to the goroutine that serves the request; others reach it
@@ -42,14 +40,10 @@ func newExchange(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
 	return x
 }
 
-// answer is what came from a Getter or Plain.
+// answer is what came from the origin.
 type answer struct {
-	status  int
-	header  http.Header
-	length  int64 // -1 = unknown
-	body    io.ReadCloser
-	trailer func() http.Header // valid after the body's end
-	link    string             // that carries it; "" = several may
+	*http.Response
+	link string // that carries it; "" = several may
 }
 
 // forward serves a request in absolute-form.
@@ -59,10 +53,10 @@ func (x *exchange) forward() {
 	case f != nil:
 		x.refuse(f)
 		return
-	case mailPort(target.Addr):
+	case mailPort(target.addr):
 		x.refuse(noMail())
 		return
-	case x.p.own(target.Addr):
+	case x.p.own(target.addr):
 		x.refuse(prohibited())
 		return
 	}
@@ -70,57 +64,59 @@ func (x *exchange) forward() {
 }
 
 // fetch gets the answer to a request and passes it on.
-func (x *exchange) fetch(target engine.Target) {
+func (x *exchange) fetch(t target) {
 	header := x.r.Header.Clone()
 	removeHopByHop(header)
 	if x.answerHere(header) {
 		return
 	}
 	offer := upgradeOffer(x.r)
-	by := x.client.doer(x.p, target, x.r.Header)
-	fetch := func() (*answer, error) { return x.pass(by, target, header, offer) }
-	d := x.p.Policy.Decide(x.r)
-	if d.Transfer && by != Doer(x.p.Plain) {
-		d = policy.Decision{Reason: policy.AuthConnection} // another connection would not be the client's
-	}
-	if d.Transfer {
+	by := x.client.carrier(x.p, t, x.r.Header)
+	ctx := x.r.Context()
+	if x.r.Method == http.MethodGet && offer == "" {
 		defer x.p.transfers.Add(-1)
 		if x.p.transfers.Add(1) > maxTransfers {
-			d = policy.Decision{Reason: overfull}
+			ctx = transport.Undivided(ctx, overfull)
 		}
 	}
-	if d.Transfer {
-		fetch = func() (*answer, error) { return x.get(target, header, d) }
-	} else if x.r.Method == http.MethodGet {
-		x.p.passed(d.Reason)
-	}
-	a, err := x.await(fetch)
+	out := x.request(t, header, offer)
+	a, err := x.await(func() (*answer, error) {
+		var used transport.Usage
+		resp, err := by.RoundTrip(out.WithContext(transport.WithUsage(httptrace.WithClientTrace(ctx, x.trace()), &used)))
+		if err != nil {
+			return nil, err
+		}
+		a := &answer{Response: resp}
+		if links := used.Links(); len(links) == 1 {
+			a.link = links[0].Link
+		}
+		return a, nil
+	})
 	if err != nil {
 		x.fail(err)
 		return
 	}
-	defer a.body.Close()
-	if a.status == http.StatusSwitchingProtocols {
+	defer a.Body.Close()
+	if a.StatusCode == http.StatusSwitchingProtocols {
 		x.switchProtocols(a, offer)
 		return
 	}
 	x.reply(a)
 }
 
-// get fetches through the engine.
-func (x *exchange) get(t engine.Target, h http.Header, d policy.Decision) (*answer, error) {
-	resp, err := x.p.Getter.Get(x.r.Context(), &engine.Request{
-		Target: t, Header: h, Links: d.Links, StartRanged: d.StartRanged,
-		Interim: func(status int, h http.Header) { _ = x.tell(status, h) }, // too many are dropped
-	})
-	if err != nil {
-		return nil, err
+// trace returns the hooks by which interim answers reach the client.
+func (x *exchange) trace() *httptrace.ClientTrace {
+	trace := &httptrace.ClientTrace{
+		Got1xxResponse: func(code int, h textproto.MIMEHeader) error { return x.tell(code, http.Header(h)) },
 	}
-	return &answer{resp.Status, resp.Header, resp.ContentLength, resp.Body, func() http.Header { return resp.Trailer }, ""}, nil
+	if x.upload != nil && x.upload.expect {
+		x.upload.follow(trace)
+	}
+	return trace
 }
 
-// pass passes the request through over one link. offer is the protocol to switch to, "" for none.
-func (x *exchange) pass(by Doer, t engine.Target, h http.Header, offer string) (*answer, error) {
+// request returns what the origin is asked. offer is the protocol to switch to, "" for none.
+func (x *exchange) request(t target, h http.Header, offer string) *http.Request {
 	var options []string
 	if hasToken(x.r.Header["Te"], "trailers") && x.r.ProtoAtLeast(1, 1) {
 		h.Set("Te", "trailers")
@@ -139,14 +135,8 @@ func (x *exchange) pass(by Doer, t engine.Target, h http.Header, offer string) (
 	if _, ok := h["User-Agent"]; !ok {
 		h["User-Agent"] = nil // keeps net/http from adding its own (R27)
 	}
-	trace := &httptrace.ClientTrace{
-		Got1xxResponse: func(code int, h textproto.MIMEHeader) error { return x.tell(code, http.Header(h)) },
-	}
-	if x.upload != nil && x.upload.expect {
-		x.upload.follow(trace)
-	}
 	out := &http.Request{
-		Method: x.r.Method, URL: requestURL(t), Host: t.Host, Header: h,
+		Method: x.r.Method, URL: requestURL(t), Host: t.host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if x.upload != nil {
@@ -157,11 +147,7 @@ func (x *exchange) pass(by Doer, t engine.Target, h http.Header, offer string) (
 			x.upload.cleanTrailer()
 		}
 	}
-	resp, l, err := by.Do(out.WithContext(httptrace.WithClientTrace(x.r.Context(), trace)))
-	if err != nil {
-		return nil, err
-	}
-	return &answer{resp.StatusCode, resp.Header, resp.ContentLength, resp.Body, func() http.Header { return resp.Trailer }, l.Name}, nil
+	return out
 }
 
 // maxInterim bounds the interim answers to one request; net/http lifts its own limits where they are forwarded (R36).

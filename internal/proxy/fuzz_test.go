@@ -16,9 +16,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/link"
 )
 
 // FuzzR037_R189_R202_Requests: whatever a client sends, there is no panic and no request without an end, and each request that
@@ -62,7 +59,7 @@ func FuzzR037_R189_R202_Requests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		synctest.Test(t, func(t *testing.T) { // virtual time: clients that send half a request are given up at once
 			o := newTap(t)
-			p := New(Config{Getter: o, Plain: o, Pin: pin(o), Log: slog.New(slog.NewTextHandler(o, &slog.HandlerOptions{Level: slog.LevelError}))})
+			p := New(Config{Transport: o, Session: session(o), Log: slog.New(slog.NewTextHandler(o, &slog.HandlerOptions{Level: slog.LevelError}))})
 			s := NewServer(p)
 			l := &pipes{make(chan net.Conn), make(chan struct{})}
 			var all sync.WaitGroup
@@ -86,7 +83,7 @@ func FuzzR037_R189_R202_Requests(f *testing.F) {
 	})
 }
 
-// tap is a Getter and a Plain that looks at what goes out.
+// tap is a Transport that looks at what goes out.
 type tap struct {
 	t         *testing.T
 	transport http.Transport
@@ -112,31 +109,35 @@ func (o *tap) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (o *tap) Do(r *http.Request) (*http.Response, link.Link, error) {
-	resp, err := o.transport.RoundTrip(r)
-	return resp, link.Link{}, err
-}
-
-func (o *tap) DialTunnel(_ context.Context, addr string) (net.Conn, link.Link, error) {
-	if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.ContainsFunc(addr, unsafe) {
-		o.t.Errorf("dials %q for a tunnel", addr)
+func (o *tap) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet || r.Header["Upgrade"] != nil {
+		return o.transport.RoundTrip(r)
 	}
-	return nil, link.Link{}, errors.New("no tunnels here")
-}
-
-func (o *tap) Get(_ context.Context, r *engine.Request) (*engine.Response, error) {
-	if r.Target.Host == "" || strings.ContainsFunc(r.Target.Host, unsafe) || strings.ContainsFunc(r.Target.Addr, unsafe) ||
-		!strings.HasPrefix(r.Target.Path, "/") || strings.ContainsFunc(r.Target.Path, unsafe) {
-		o.t.Errorf("asks for %+v", r.Target)
+	path := r.URL.RequestURI()
+	if rest, ok := strings.CutPrefix(r.URL.Opaque, "//"+r.Host); ok {
+		path = rest
+	}
+	if r.Host == "" || strings.ContainsFunc(r.Host, unsafe) || strings.ContainsFunc(r.URL.Host, unsafe) || !strings.HasPrefix(path, "/") ||
+		strings.ContainsFunc(path, unsafe) {
+		o.t.Errorf("asks for %q of %q at %q", path, r.Host, r.URL.Host)
 	}
 	for name, values := range r.Header {
 		o.field(name, values...)
 		switch name {
 		case "Host", "Content-Length", "Transfer-Encoding", "Connection":
-			o.t.Errorf("asks with %s: %q", name, values)
+			if name != "Connection" || len(values) != 1 || values[0] != "TE" {
+				o.t.Errorf("asks with %s: %q", name, values)
+			}
 		}
 	}
-	return &engine.Response{Status: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
+}
+
+func (o *tap) DialTunnel(_ context.Context, addr string) (net.Conn, string, error) {
+	if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.ContainsFunc(addr, unsafe) {
+		o.t.Errorf("dials %q for a tunnel", addr)
+	}
+	return nil, "", errors.New("no tunnels here")
 }
 
 // unsafe reports whether a byte could end a word of a request line.

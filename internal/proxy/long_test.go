@@ -11,8 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/tributary-http/tributary/internal/link"
 )
 
 // patient answers after as long as it is told to, unless the request ends before.
@@ -21,16 +19,16 @@ type patient struct {
 	takes time.Duration
 }
 
-func (p patient) Do(r *http.Request) (*http.Response, link.Link, error) {
-	if _, l, err := p.swallow.Do(r); err != nil {
-		return nil, l, err
+func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, err := p.swallow.RoundTrip(r); err != nil {
+		return nil, err
 	}
 	select {
 	case <-time.After(p.takes):
 	case <-r.Context().Done():
-		return nil, link.Link{}, context.Cause(r.Context())
+		return nil, context.Cause(r.Context())
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, link.Link{}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
 }
 
 // TestLongRequests: limits are on what the client is slow to send, never on how long its answer takes.
@@ -45,7 +43,7 @@ func TestLongRequests(t *testing.T) {
 		t.Run("R64 "+request[:5], func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				origin := patient{takes: time.Hour}
-				s := NewServer(New(Config{Getter: origin, Plain: origin, Pin: pin(origin), Log: slog.New(slog.DiscardHandler)}))
+				s := NewServer(New(Config{Transport: origin, Session: session(origin), Log: slog.New(slog.DiscardHandler)}))
 				l := &pipes{make(chan net.Conn), make(chan struct{})}
 				done := make(chan struct{})
 				go func() { defer close(done); _ = s.Serve(l) }()
@@ -73,20 +71,20 @@ func TestLongRequests(t *testing.T) {
 // trickle answers with content of unknown length that ends an hour after its last byte.
 type trickle struct{ swallow }
 
-func (trickle) Do(*http.Request) (*http.Response, link.Link, error) {
+func (trickle) RoundTrip(*http.Request) (*http.Response, error) {
 	r, w := io.Pipe()
 	go func() {
 		_, _ = io.WriteString(w, "hello")
 		time.Sleep(time.Hour)
 		w.Close()
 	}()
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: r, ContentLength: -1}, link.Link{}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: r, ContentLength: -1}, nil
 }
 
 func TestLongAnswer(t *testing.T) {
 	t.Run("R64 the end comes an hour after the last byte", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := NewServer(New(Config{Getter: trickle{}, Plain: trickle{}, Pin: pin(trickle{}), Log: slog.New(slog.DiscardHandler)}))
+			s := NewServer(New(Config{Transport: trickle{}, Session: session(trickle{}), Log: slog.New(slog.DiscardHandler)}))
 			l := &pipes{make(chan net.Conn), make(chan struct{})}
 			done := make(chan struct{})
 			go func() { defer close(done); _ = s.Serve(l) }()

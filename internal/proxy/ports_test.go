@@ -12,7 +12,7 @@ import (
 )
 
 func TestTunnelPorts(t *testing.T) {
-	p := New(Config{Getter: swallow{}, Plain: swallow{}, Pin: pin(swallow{}), Log: slog.New(slog.DiscardHandler), TunnelPorts: []uint16{443, 8443}})
+	p := New(Config{Transport: swallow{}, Session: session(swallow{}), Log: slog.New(slog.DiscardHandler), TunnelPorts: []uint16{443, 8443}})
 	for _, tt := range []struct {
 		local, port string
 		status      int // 502: it was dialed, and swallow has no tunnels

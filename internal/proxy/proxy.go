@@ -9,51 +9,34 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/tributary-http/tributary/internal/crowd"
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/policy"
 )
 
-// Getter serves GETs that may become transfers. engine.Engine implements it.
-type Getter interface {
-	Get(context.Context, *engine.Request) (*engine.Response, error)
-}
-
-// Doer carries one request over one link.
-type Doer interface {
-	// Do sends the request over HTTP/1.1 as it is and returns the final answer, a 101 included, whose Body is then an
-	// io.ReadWriteCloser, and the link that carries it. It follows no redirect, adds no field and decodes no content coding.
-	// Interim answers are told to the Got1xxResponse hook of net/http/httptrace. A request with Expect keeps its body back
-	// until the origin's 100 or a short time has passed. The body may be read after Do returned, until the answer's body is
-	// closed. The values of the request's Trailer are set when its body has been read.
-	Do(*http.Request) (*http.Response, link.Link, error)
-}
-
-// Plain carries one request or one tunnel over one link.
-type Plain interface {
-	Doer
+// Transport carries requests and tunnels to origins. transport.Transport implements it.
+type Transport interface {
+	// RoundTrip connects as the URL says and sends the request with its Host and fields as they are. It returns the final
+	// answer, a 101 included, whose Body is then an io.ReadWriteCloser. It follows no redirect, adds no field and decodes no
+	// content coding. Interim answers are told to the Got1xxResponse hook of net/http/httptrace. A request with Expect keeps
+	// its body back until the origin's 100 or a short time has passed. The body may be read after RoundTrip returned, until
+	// the answer's body is closed. The values of the request's Trailer are set when its body has been read.
+	http.RoundTripper
 	// DialTunnel connects to addr ("host:port") and tells the link that carries the connection.
-	DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error)
+	DialTunnel(ctx context.Context, addr string) (c net.Conn, link string, err error)
 }
 
-// Pinned carries the requests of one client over connections that nobody else uses, until Close.
-type Pinned interface {
-	Doer
+// Session carries the requests of one client over connections that nobody else uses, until Close.
+type Session interface {
+	http.RoundTripper
 	Close()
 }
 
-// Config is what a Proxy works with. Getter, Plain, Pin and Log must not be nil.
+// Config is what a Proxy works with. Transport, Session and Log must not be nil.
 type Config struct {
-	Getter   Getter
-	Plain    Plain
-	Pin      func() Pinned
-	Policy   policy.Policy
-	Self     func(netip.AddrPort) bool // reports an own listener; nil = none is known
-	Observer engine.Observer           // may be nil
-	Log      *slog.Logger
+	Transport Transport
+	Session   func() Session
+	Self      func(netip.AddrPort) bool // reports an own listener; nil = none is known
+	Log       *slog.Logger
 
 	// Owner tells the user ID of a client on this machine by the two ends of its connection; nil = users are not told apart.
 	Owner crowd.Owner
@@ -68,7 +51,7 @@ type Proxy struct {
 	Config
 	crowd     crowd.Crowd
 	clients   sync.Map     // net.Conn -> *client: the connections that have a place
-	transfers atomic.Int64 // GETs given to Getter
+	transfers atomic.Int64 // GETs that may be divided
 	tunnels   *tunnels
 	buffers   sync.Pool // of *[]byte, copyBuffer long
 }
@@ -77,8 +60,8 @@ const copyBuffer = 32 << 10 // bytes
 
 // New returns a Proxy.
 func New(c Config) *Proxy {
-	if c.Getter == nil || c.Plain == nil || c.Pin == nil || c.Log == nil {
-		panic("proxy: Config without Getter, Plain, Pin or Log")
+	if c.Transport == nil || c.Session == nil || c.Log == nil {
+		panic("proxy: Config without Transport, Session or Log")
 	}
 	p := &Proxy{
 		Config: c, tunnels: newTunnels(),
@@ -146,10 +129,3 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 
 // Tunnels returns the number of open tunnels.
 func (p *Proxy) Tunnels() int { return p.tunnels.count() }
-
-// passed tells the observer that a GET did not become a transfer.
-func (p *Proxy) passed(reason policy.Reason) {
-	if p.Observer != nil {
-		p.Observer.Observe(engine.Event{Kind: engine.EventPassedThrough, At: time.Now(), Reason: string(reason)})
-	}
-}

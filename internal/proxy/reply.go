@@ -11,19 +11,19 @@ import (
 // reply sends an answer to the client as the origin gave it. It does not return if the answer breaks off.
 func (x *exchange) reply(a *answer) {
 	switch {
-	case a.status < 200 || a.status > 999: // net/http parses 099, and would panic writing it (R13)
+	case a.StatusCode < 200 || a.StatusCode > 999: // net/http parses 099, and would panic writing it (R13)
 		x.refuse(badGateway("http_protocol_error", "The server's status code is not valid. Try again later."))
 		return
-	case a.status == http.StatusProxyAuthRequired: // a browser would answer with credentials meant for us (R35)
+	case a.StatusCode == http.StatusProxyAuthRequired: // a browser would answer with credentials meant for us (R35)
 		x.refuse(badGateway("http_protocol_error", "The server asks for proxy credentials, which only a proxy may do."))
 		return
 	}
-	nominated := a.header["Connection"]
-	h := a.header
+	nominated := a.Header["Connection"]
+	h := a.Header
 	removeHopByHop(h)
-	bodiless := x.r.Method == http.MethodHead || a.status == http.StatusNoContent || a.status == http.StatusNotModified
-	if a.length >= 0 && a.status != http.StatusNoContent && a.status != http.StatusNotModified {
-		h.Set("Content-Length", strconv.FormatInt(a.length, 10))
+	bodiless := x.r.Method == http.MethodHead || a.StatusCode == http.StatusNoContent || a.StatusCode == http.StatusNotModified
+	if a.ContentLength >= 0 && a.StatusCode != http.StatusNoContent && a.StatusCode != http.StatusNotModified {
+		h.Set("Content-Length", strconv.FormatInt(a.ContentLength, 10))
 	}
 	if _, ok := h["Content-Type"]; !ok {
 		h["Content-Type"] = nil // keeps net/http from guessing one (R29)
@@ -31,9 +31,9 @@ func (x *exchange) reply(a *answer) {
 	if !x.r.ProtoAtLeast(1, 1) || x.upload != nil && !x.upload.ended.Load() {
 		h.Set("Connection", "close") // R59; content that is still to come cannot be told from a next request (R57)
 	}
-	trailers := x.r.ProtoAtLeast(1, 1) && hasToken(x.r.Header["Te"], "trailers") && a.length < 0 && !bodiless
+	trailers := x.r.ProtoAtLeast(1, 1) && hasToken(x.r.Header["Te"], "trailers") && a.ContentLength < 0 && !bodiless
 	if trailers {
-		for name := range a.trailer() {
+		for name := range a.Trailer {
 			if trailerAllowed(name, nominated) {
 				h.Add("Trailer", name)
 			}
@@ -41,7 +41,7 @@ func (x *exchange) reply(a *answer) {
 	}
 	setAll(x.w.Header(), h)
 	x.boundWrite()
-	x.w.WriteHeader(a.status)
+	x.w.WriteHeader(a.StatusCode)
 	clear(x.w.Header()) // what is found there later is a trailer
 	out := &clientWriter{x: x}
 	err := out.flush()
@@ -49,26 +49,26 @@ func (x *exchange) reply(a *answer) {
 		err = x.copyBody(out, a)
 	}
 	if err != nil {
-		x.p.Log.Debug("answer broke off", "status", a.status, "sent", out.sent, "client_gone", out.failed, "err", err)
-		x.abort(a.length < 0 && !x.r.ProtoAtLeast(1, 1))
+		x.p.Log.Debug("answer broke off", "status", a.StatusCode, "sent", out.sent, "client_gone", out.failed, "err", err)
+		x.abort(a.ContentLength < 0 && !x.r.ProtoAtLeast(1, 1))
 	}
 	x.boundWrite() // of the last chunk
 	if trailers {
-		for name, values := range a.trailer() {
+		for name, values := range a.Trailer {
 			if trailerAllowed(name, nominated) {
 				x.w.Header()[http.TrailerPrefix+name] = values
 			}
 		}
 	}
-	x.p.Log.Debug("answer sent", "method", x.r.Method, "status", a.status, "bytes", out.sent)
+	x.p.Log.Debug("answer sent", "method", x.r.Method, "status", a.StatusCode, "bytes", out.sent)
 }
 
 func (x *exchange) copyBody(out *clientWriter, a *answer) error {
 	buf := x.p.buffers.Get().(*[]byte)
 	defer x.p.buffers.Put(buf)
-	n, err := io.CopyBuffer(out, a.body, *buf) // by the body's WriteTo, if it has one
-	if err == nil && a.length >= 0 && n != a.length {
-		err = fmt.Errorf("%w: %d of %d bytes", io.ErrUnexpectedEOF, n, a.length)
+	n, err := io.CopyBuffer(out, a.Body, *buf) // by the body's WriteTo, if it has one
+	if err == nil && a.ContentLength >= 0 && n != a.ContentLength {
+		err = fmt.Errorf("%w: %d of %d bytes", io.ErrUnexpectedEOF, n, a.ContentLength)
 	}
 	return err
 }

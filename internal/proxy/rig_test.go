@@ -16,9 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/proxy"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // patience bounds every wait of the rig; nothing that works comes near it.
@@ -166,15 +165,15 @@ func (c *conn) wantHead(status string) string {
 	return head
 }
 
-// forwarder is a Getter and a Plain over package net, without links.
+// forwarder is a Transport over package net, without links.
 type forwarder struct {
 	transport http.Transport
 	dialErr   error // what DialTunnel returns
-	getErr    error // what Get returns
+	getErr    error // what RoundTrip returns for a GET
 	dialed    chan string
 
-	mu   sync.Mutex
-	gets []*engine.Request
+	mu       sync.Mutex
+	requests []*http.Request
 }
 
 func newForwarder() *forwarder {
@@ -184,67 +183,38 @@ func newForwarder() *forwarder {
 	return f
 }
 
-func (f *forwarder) Do(r *http.Request) (*http.Response, link.Link, error) {
-	resp, err := f.transport.RoundTrip(r)
-	return resp, link.Link{Name: "lo"}, err
+func (f *forwarder) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.mu.Lock()
+	f.requests = append(f.requests, r)
+	f.mu.Unlock()
+	if f.getErr != nil && r.Method == http.MethodGet {
+		return nil, f.getErr
+	}
+	transport.UsageOf(r.Context()).Add("lo", 0, 0)
+	return f.transport.RoundTrip(r)
 }
 
-// Close makes it a Pinned, too.
+// Close makes it a Session, too.
 func (f *forwarder) Close() {}
 
-func (f *forwarder) DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error) {
+func (f *forwarder) DialTunnel(ctx context.Context, addr string) (net.Conn, string, error) {
 	f.dialed <- addr
 	if f.dialErr != nil {
-		return nil, link.Link{}, f.dialErr
+		return nil, "", f.dialErr
 	}
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", addr)
-	return c, link.Link{Name: "lo"}, err
+	return c, "lo", err
 }
 
-func (f *forwarder) Get(ctx context.Context, q *engine.Request) (*engine.Response, error) {
-	f.mu.Lock()
-	f.gets = append(f.gets, q)
-	f.mu.Unlock()
-	if f.getErr != nil {
-		return nil, f.getErr
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+q.Target.Addr+"/", nil)
-	if err != nil {
-		return nil, err
-	}
-	r.URL.Opaque = q.Target.Path
-	if strings.HasPrefix(q.Target.Path, "//") {
-		r.URL.Opaque = "//" + q.Target.Host + q.Target.Path
-	}
-	r.Host = q.Target.Host
-	r.Header = q.Header.Clone()
-	if r.Header["User-Agent"] == nil {
-		r.Header["User-Agent"] = nil
-	}
-	resp, err := f.transport.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	return &engine.Response{
-		Status: resp.StatusCode, Header: resp.Header, ContentLength: resp.ContentLength,
-		Body: writerTo{resp.Body}, Trailer: resp.Trailer,
-	}, nil
-}
-
-func (f *forwarder) lastGet() *engine.Request {
+// last returns the last request, nil if there was none.
+func (f *forwarder) last() *http.Request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.gets) == 0 {
+	if len(f.requests) == 0 {
 		return nil
 	}
-	return f.gets[len(f.gets)-1]
-}
-
-type writerTo struct{ io.ReadCloser }
-
-func (w writerTo) WriteTo(to io.Writer) (int64, error) {
-	return io.Copy(to, struct{ io.Reader }{w.ReadCloser})
+	return f.requests[len(f.requests)-1]
 }
 
 // rig is a proxy on loopback.
@@ -254,7 +224,6 @@ type rig struct {
 	proxy *proxy.Proxy
 	f     *forwarder
 	log   *logBuffer
-	seen  *observer
 }
 
 // logBuffer keeps what is logged at info level and above.
@@ -275,26 +244,6 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-type observer struct {
-	mu     sync.Mutex
-	events []engine.Event
-}
-
-func (o *observer) Observe(e engine.Event) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.events = append(o.events, e)
-}
-
-func (o *observer) last() engine.Event {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.events) == 0 {
-		return engine.Event{}
-	}
-	return o.events[len(o.events)-1]
-}
-
 // start runs a proxy until the test ends.
 func start(t *testing.T, options ...func(*proxy.Config)) *rig {
 	t.Helper()
@@ -303,9 +252,9 @@ func start(t *testing.T, options ...func(*proxy.Config)) *rig {
 		t.Fatal(err)
 	}
 	own := netip.MustParseAddrPort(l.Addr().String())
-	g := &rig{t: t, addr: l.Addr().String(), f: newForwarder(), log: &logBuffer{}, seen: &observer{}}
+	g := &rig{t: t, addr: l.Addr().String(), f: newForwarder(), log: &logBuffer{}}
 	cfg := proxy.Config{
-		Getter: g.f, Plain: g.f, Pin: func() proxy.Pinned { return g.f }, Observer: g.seen,
+		Transport: g.f, Session: func() proxy.Session { return g.f },
 		Self: func(a netip.AddrPort) bool { return a == own },
 		Log:  slog.New(slog.NewTextHandler(g.log, nil)),
 	}

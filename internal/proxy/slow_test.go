@@ -15,9 +15,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/link"
 )
 
 // pipes is a listener whose connections are made in memory: their deadlines are of virtual time.
@@ -41,29 +38,25 @@ func (l *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 // swallow reads a request's content, after a pause, and answers 200.
 type swallow struct{ pause time.Duration }
 
-func (s swallow) Do(r *http.Request) (*http.Response, link.Link, error) {
+func (s swallow) RoundTrip(r *http.Request) (*http.Response, error) {
 	time.Sleep(s.pause) // virtual
 	if r.Body != nil {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			return nil, link.Link{}, err
+			return nil, err
 		}
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, link.Link{}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
 }
 
 // pin is for a Config whose connections need not be told apart.
-func pin(d Doer) func() Pinned { return func() Pinned { return pinned{d} } }
+func session(t Transport) func() Session { return func() Session { return closer{t} } }
 
-type pinned struct{ Doer }
+type closer struct{ Transport }
 
-func (pinned) Close() {}
+func (closer) Close() {}
 
-func (swallow) DialTunnel(context.Context, string) (net.Conn, link.Link, error) {
-	return nil, link.Link{}, errors.New("not here")
-}
-
-func (swallow) Get(context.Context, *engine.Request) (*engine.Response, error) {
-	return nil, errors.New("not here")
+func (swallow) DialTunnel(context.Context, string) (net.Conn, string, error) {
+	return nil, "", errors.New("not here")
 }
 
 func TestSlowSenders(t *testing.T) {
@@ -87,7 +80,7 @@ func TestSlowSenders(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				origin := swallow{tt.pause}
-				p := New(Config{Getter: origin, Plain: origin, Pin: pin(origin), Log: slog.New(slog.DiscardHandler)})
+				p := New(Config{Transport: origin, Session: session(origin), Log: slog.New(slog.DiscardHandler)})
 				s := NewServer(p)
 				l := &pipes{make(chan net.Conn), make(chan struct{})}
 				done := make(chan struct{})
@@ -132,9 +125,9 @@ func TestSlowSenders(t *testing.T) {
 // hasty answers at once, while a goroutine goes on reading the content, as that of a transport does.
 type hasty struct{ swallow }
 
-func (hasty) Do(r *http.Request) (*http.Response, link.Link, error) {
+func (hasty) RoundTrip(r *http.Request) (*http.Response, error) {
 	go io.Copy(io.Discard, r.Body)
-	return &http.Response{StatusCode: http.StatusRequestEntityTooLarge, Header: http.Header{}, Body: http.NoBody}, link.Link{}, nil
+	return &http.Response{StatusCode: http.StatusRequestEntityTooLarge, Header: http.Header{}, Body: http.NoBody}, nil
 }
 
 func TestEarlyAnswer(t *testing.T) {
@@ -145,7 +138,7 @@ func TestEarlyAnswer(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("R67 %s, %d bytes after the answer", framing, sends), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					p := New(Config{Getter: hasty{}, Plain: hasty{}, Pin: pin(hasty{}), Log: slog.New(slog.DiscardHandler)})
+					p := New(Config{Transport: hasty{}, Session: session(hasty{}), Log: slog.New(slog.DiscardHandler)})
 					s := NewServer(p)
 					l := &pipes{make(chan net.Conn), make(chan struct{})}
 					done := make(chan struct{})
@@ -182,7 +175,7 @@ func TestEarlyAnswer(t *testing.T) {
 func TestIdleClient(t *testing.T) {
 	t.Run("R64 an idle connection is closed after 120 s", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := New(Config{Getter: swallow{}, Plain: swallow{}, Pin: pin(swallow{}), Log: slog.New(slog.DiscardHandler)})
+			p := New(Config{Transport: swallow{}, Session: session(swallow{}), Log: slog.New(slog.DiscardHandler)})
 			s := NewServer(p)
 			l := &pipes{make(chan net.Conn), make(chan struct{})}
 			done := make(chan struct{})
@@ -214,18 +207,18 @@ type hinting struct {
 	ended chan<- error // why its request ended before
 }
 
-func (o hinting) Do(r *http.Request) (*http.Response, link.Link, error) {
+func (o hinting) RoundTrip(r *http.Request) (*http.Response, error) {
 	hook := httptrace.ContextClientTrace(r.Context()).Got1xxResponse
 	if err := hook(http.StatusEarlyHints, textproto.MIMEHeader{"Link": {"<a>"}}); err != nil {
 		o.ended <- err
-		return nil, link.Link{}, err
+		return nil, err
 	}
 	select {
 	case <-time.After(o.pause):
-		return o.swallow.Do(r)
+		return o.swallow.RoundTrip(r)
 	case <-r.Context().Done():
 		o.ended <- r.Context().Err()
-		return nil, link.Link{}, r.Context().Err()
+		return nil, r.Context().Err()
 	}
 }
 
@@ -236,7 +229,7 @@ func TestInterimToSlow(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ended := make(chan error, 1)
 				origin := hinting{swallow{time.Hour}, ended}
-				s := NewServer(New(Config{Getter: origin, Plain: origin, Pin: pin(origin), Log: slog.New(slog.DiscardHandler)}))
+				s := NewServer(New(Config{Transport: origin, Session: session(origin), Log: slog.New(slog.DiscardHandler)}))
 				l := &pipes{make(chan net.Conn), make(chan struct{})}
 				done := make(chan struct{})
 				go func() { defer close(done); _ = s.Serve(l) }()

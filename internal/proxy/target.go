@@ -7,13 +7,19 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"github.com/tributary-http/tributary/internal/engine"
 )
+
+// target names an object: where to connect and what to ask for there.
+type target struct {
+	scheme string // "http" or "https"
+	host   string // authority as the client spelled it: the Host field
+	addr   string // "host:port" to connect to, default port filled in
+	path   string // path and query, byte for byte as the client sent them (RFC 9110 section 7.7)
+}
 
 // parseTarget returns the target of a request in absolute-form. Path is taken from the bytes that the client sent, not
 // from the parsed URL (R6).
-func parseTarget(r *http.Request) (engine.Target, *failure) {
+func parseTarget(r *http.Request) (target, *failure) {
 	var port string
 	scheme := r.URL.Scheme
 	switch scheme {
@@ -22,23 +28,23 @@ func parseTarget(r *http.Request) (engine.Target, *failure) {
 	case "https":
 		port = "443"
 	default:
-		return engine.Target{}, badRequest("This proxy fetches http:// and https:// URLs only. Ask for one of these, " +
+		return target{}, badRequest("This proxy fetches http:// and https:// URLs only. Ask for one of these, " +
 			"or take the proxy out of the way for other schemes.")
 	}
 	rest, ok := strings.CutPrefix(r.RequestURI[len(scheme):], "://")
 	if !ok {
-		return engine.Target{}, badRequest("The URL names no host. Write it as http://host/path.")
+		return target{}, badRequest("The URL names no host. Write it as http://host/path.")
 	}
 	authority, path := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, path = rest[:i], rest[i:]
 	}
 	if strings.Contains(path, "#") {
-		return engine.Target{}, badRequest("The URL has a fragment (#...), which is never sent. Leave it away, or write # as %23.")
+		return target{}, badRequest("The URL has a fragment (#...), which is never sent. Leave it away, or write # as %23.")
 	}
 	host, given, f := splitAuthority(authority)
 	if f != nil {
-		return engine.Target{}, f
+		return target{}, f
 	}
 	if given != "" {
 		port = given
@@ -49,7 +55,7 @@ func parseTarget(r *http.Request) (engine.Target, *failure) {
 	case path == "" || path[0] == '?':
 		path = "/" + path // RFC 9112 section 3.2.1
 	}
-	return engine.Target{Scheme: scheme, Host: authority, Addr: net.JoinHostPort(host, port), Path: path}, nil
+	return target{scheme: scheme, host: authority, addr: net.JoinHostPort(host, port), path: path}, nil
 }
 
 // splitAuthority splits "host[:port]" and refuses what is no such thing: userinfo (RFC 9110 section 4.2.4), zone
@@ -89,14 +95,14 @@ func notInHost(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_'
 }
 
-// requestURL returns a URL that net/http dials as t.Addr and writes as t.Path, byte for byte.
-func requestURL(t engine.Target) *url.URL {
-	if strings.HasPrefix(t.Path, "//") {
+// requestURL returns a URL that net/http dials as t.addr and writes as t.path, byte for byte.
+func requestURL(t target) *url.URL {
+	if strings.HasPrefix(t.path, "//") {
 		// URL.RequestURI puts the scheme before an Opaque that begins so. As absolute-form, which every origin must accept
 		// (RFC 9112 section 3.2.2), the path keeps its bytes.
-		return &url.URL{Scheme: t.Scheme, Host: t.Addr, Opaque: "//" + t.Host + t.Path}
+		return &url.URL{Scheme: t.scheme, Host: t.addr, Opaque: "//" + t.host + t.path}
 	}
-	return &url.URL{Scheme: t.Scheme, Host: t.Addr, Opaque: t.Path}
+	return &url.URL{Scheme: t.scheme, Host: t.addr, Opaque: t.path}
 }
 
 // own reports whether addr ("host:port") is one of our own listeners, as far as it shows before names are resolved (R15).

@@ -127,7 +127,7 @@ func TestRefusedTargets(t *testing.T) {
 			}
 		})
 	}
-	if len(g.f.dialed) > 0 || g.f.lastGet() != nil {
+	if len(g.f.dialed) > 0 || g.f.last() != nil {
 		t.Error("a refused request was dialed")
 	}
 	t.Run("R4 help page", func(t *testing.T) {

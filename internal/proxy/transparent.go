@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/crowd"
-	"github.com/tributary-http/tributary/internal/engine"
 )
 
 // speakTime is how long a client may be silent before its server is taken for the one that speaks first (R162).
@@ -117,13 +116,13 @@ func (t *Transparent) dial(client *client) (*tunnel, bool) {
 	if f := t.p.tunnels.room(client.user); f != nil {
 		return nil, false
 	}
-	origin, l, err := t.p.Plain.DialTunnel(t.ctx, client.to.String())
+	origin, l, err := t.p.Transport.DialTunnel(t.ctx, client.to.String())
 	if err != nil {
 		t.p.Log.Debug("a redirected connection leads nowhere", "error", err)
 		return nil, false
 	}
 	setKeepAlive(origin)
-	tun, f := t.p.tunnels.add(origin, l.Name, client.user)
+	tun, f := t.p.tunnels.add(origin, l, client.user)
 	if f != nil {
 		_ = origin.Close()
 		return nil, false
@@ -244,7 +243,7 @@ func (x *exchange) redirected(to netip.AddrPort) {
 	}
 	r := *x.r
 	u := *x.r.URL
-	u.Scheme, u.Host = target.Scheme, target.Host // as in absolute-form
+	u.Scheme, u.Host = target.scheme, target.host // as in absolute-form
 	r.URL = &u
 	x.r = &r
 	x.fetch(target)
@@ -252,24 +251,24 @@ func (x *exchange) redirected(to netip.AddrPort) {
 
 // redirectedTarget returns the target of a request whose connection was redirected: asked as the client asks, dialed where
 // the client dialed. Without a Host field the address is the authority (R161).
-func redirectedTarget(r *http.Request, to netip.AddrPort) (engine.Target, *failure) {
-	t := engine.Target{Scheme: "http", Host: r.Host, Addr: to.String(), Path: r.RequestURI}
+func redirectedTarget(r *http.Request, to netip.AddrPort) (target, *failure) {
+	t := target{scheme: "http", host: r.Host, addr: to.String(), path: r.RequestURI}
 	if r.URL.IsAbs() { // a server must understand that, too (RFC 9112 section 3.2.2)
 		abs, f := parseTarget(r)
-		if f == nil && abs.Scheme != "http" {
+		if f == nil && abs.scheme != "http" {
 			f = badRequest("This connection is not encrypted, and the URL begins with https.")
 		}
 		if f != nil {
-			return engine.Target{}, f
+			return target{}, f
 		}
-		t.Host, t.Path = abs.Host, abs.Path
+		t.host, t.path = abs.host, abs.path
 	}
-	if t.Host == "" {
-		t.Host = strings.TrimSuffix(to.String(), ":80")
+	if t.host == "" {
+		t.host = strings.TrimSuffix(to.String(), ":80")
 	}
-	if strings.Contains(t.Path, "#") {
-		return engine.Target{}, badRequest("The path has a fragment (#...), which is never sent.")
+	if strings.Contains(t.path, "#") {
+		return target{}, badRequest("The path has a fragment (#...), which is never sent.")
 	}
-	_, _, f := splitAuthority(t.Host)
+	_, _, f := splitAuthority(t.host)
 	return t, f
 }

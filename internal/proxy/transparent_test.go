@@ -92,7 +92,7 @@ func TestRedirectedRequest(t *testing.T) {
 		c := g.send("GET /big HTTP/1.1\r\nHost: x.example\r\n\r\n")
 		c.wantHead("200")
 		c.want("ok")
-		if q := g.f.lastGet(); q == nil || q.Target.Addr != o.addr || q.Target.Host != "x.example" || q.Target.Path != "/big" || q.Target.Scheme != "http" {
+		if q := g.f.last(); q == nil || q.URL.Host != o.addr || q.Host != "x.example" || q.URL.RequestURI() != "/big" || q.URL.Scheme != "http" {
 			t.Errorf("the engine got %+v", q)
 		}
 	})

@@ -18,12 +18,12 @@ func upgradeOffer(r *http.Request) string {
 
 // switchProtocols passes on a 101 and copies both ways until the connection ends (R69-R72).
 func (x *exchange) switchProtocols(a *answer, offer string) {
-	origin, ok := a.body.(io.ReadWriteCloser)
-	if offer == "" || !hasToken(a.header["Upgrade"], offer) || !ok {
+	origin, ok := a.Body.(io.ReadWriteCloser)
+	if offer == "" || !hasToken(a.Header["Upgrade"], offer) || !ok {
 		x.refuse(badGateway("http_upgrade_failed", "The server switched to a protocol that nobody asked for. Try again."))
 		return
 	}
-	h := a.header
+	h := a.Header
 	removeHopByHop(h)
 	h.Set("Connection", "Upgrade")
 	h.Set("Upgrade", offer)

@@ -39,7 +39,7 @@ type appetite struct {
 
 // feed measures the client's speed and tells the need when it changes by a quarter or more.
 func (m *Machine) feed(now time.Time) {
-	if !m.known || m.received {
+	if !m.known || m.received || m.scattered {
 		return
 	}
 	p := &m.client
@@ -94,7 +94,7 @@ func (m *Machine) tellNeed() {
 // fed returns when the client's speed is to be looked at though nothing happens: it may have stopped. Zero if that can
 // change nothing.
 func (m *Machine) fed() time.Time {
-	if p := &m.client; m.known && !m.received && p.need != leastNeed && !m.low() {
+	if p := &m.client; m.known && !m.received && !m.scattered && p.need != leastNeed && !m.low() {
 		return p.since.Add(appetitePeriod)
 	}
 	return time.Time{}

@@ -22,6 +22,7 @@ const (
 	Ended                       // Attempt, Why, RetryAfter; unless Complete its connection is gone
 	ConnClosed                  // Conn: it ended while nothing was asked of it
 	Delivered                   // N bytes at the head went to the client
+	Scatter                     // from now on bytes are written as they come: none waits for its turn
 	Granted                     // N = size of the reorder window from now on
 )
 

@@ -13,6 +13,9 @@ import (
 // Unknown is the end of a window whose object has no known size yet.
 const Unknown = math.MaxInt64
 
+// unbounded is a window that no object fills, small enough to be multiplied.
+const unbounded = 1 << 50
+
 // Config says what to fetch and how.
 type Config struct {
 	Window    segment.Range // what the client wants; End = Unknown until the size is known
@@ -58,6 +61,7 @@ type Machine struct {
 	firstSent int // requests sent before the size was known
 
 	granted     int64 // memory for bytes beyond the head
+	scattered   bool  // bytes do not wait for their turn: granted is unbounded
 	multiplexed bool  // a link speaks HTTP/2
 	client      appetite
 
@@ -109,7 +113,12 @@ func (m *Machine) Handle(now time.Time, e Event) ([]Action, time.Time) {
 		m.client.delivered += e.N
 		m.client.taken += e.N
 	case Granted:
-		m.granted = max(e.N, 1) // the head can always be read
+		if !m.scattered {
+			m.granted = max(e.N, 1) // the head can always be read
+			m.resize()
+		}
+	case Scatter:
+		m.scattered, m.granted, m.client.need = true, unbounded, 0
 		m.resize()
 	case Tick:
 	}

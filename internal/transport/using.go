@@ -1,4 +1,4 @@
-package daemon
+package transport
 
 import (
 	"slices"
@@ -40,6 +40,13 @@ func (u *using) set(links []link.Link) {
 		close(u.changed)
 		u.changed = nil
 	}
+}
+
+// InUse returns the names of the interfaces that are used (links, and VPNs that links go around), of the VPNs among them, and
+// a channel that is closed when that changes.
+func (t *Transport) InUse() (links, around []string, changed <-chan struct{}) {
+	now, changed := t.using.now()
+	return now.links, now.around, changed
 }
 
 // now returns what is used and a channel that is closed when that changes.

@@ -1,0 +1,26 @@
+package transport
+
+import (
+	"log/slog"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// Candidates returns every interface with the decision that a Transport with this configuration takes on it now, and whom it
+// asks for names.
+func Candidates(cfg config.Config) ([]link.Candidate, *link.Resolver, error) {
+	t, err := Own(cfg, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := t.source.(*link.Netlink).List()
+	var used []link.Link
+	for _, c := range all {
+		if c.Use {
+			used = append(used, c.Link)
+		}
+	}
+	t.reach.SetLinks(used)
+	return all, t.dials.Load().Resolver, err
+}

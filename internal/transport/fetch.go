@@ -1,0 +1,37 @@
+package transport
+
+import (
+	"context"
+	"crypto/x509"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// firstLink is how long Await waits for a link when there is none: after a resume from suspend it takes seconds until an
+// interface has an address again.
+const firstLink = 5 * time.Second
+
+// Everywhere is every address. Whoever runs a command may reach what it can reach; what a proxy denies, it denies to others
+// (R183). That a private network belongs to one link (R184) holds all the same.
+var Everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+
+// Own returns a Transport over the links of this machine for the program's own requests. Certificates of https origins are
+// verified against roots, nil for the system's.
+func Own(cfg config.Config, roots *x509.CertPool, log *slog.Logger) (*Transport, error) {
+	return New(Config{
+		Settings: cfg, Log: log, Source: &link.Netlink{Options: Options(cfg)}, Binder: link.Device{}, Roots: roots, Allow: Everywhere,
+	})
+}
+
+// Await waits until there is a link, a moment at most.
+func (t *Transport) Await(ctx context.Context) {
+	select {
+	case <-t.found:
+	case <-ctx.Done():
+	case <-time.After(firstLink):
+	}
+}

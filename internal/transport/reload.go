@@ -1,0 +1,22 @@
+package transport
+
+import (
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// Settings returns the live configuration.
+func (t *Transport) Settings() config.Config { return *t.live.Load() }
+
+// Reload makes cfg the live configuration: links that it does not allow leave running transfers, others join.
+func (t *Transport) Reload(cfg config.Config) {
+	t.live.Store(&cfg)
+	t.rates.Set(rates(cfg))
+	if t.binder != nil {
+		t.dials.Store(t.dialer(t.binder))
+	}
+	if s, ok := t.source.(interface{ SetOptions(link.Options) }); ok {
+		s.SetOptions(Options(cfg))
+	}
+	t.lookAgain()
+}

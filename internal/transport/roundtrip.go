@@ -1,0 +1,164 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"strings"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin"
+	"github.com/tributary-http/tributary/internal/policy"
+)
+
+// RoundTrip implements http.RoundTripper. A GET that can be divided gets an answer whose content comes over all links; every
+// other request goes over one link as it is. A request is dialed as its URL says, whatever its Host.
+//
+// It adds no field and decodes no content coding. Interim answers are told to the Got1xxResponse hook of
+// net/http/httptrace. The Body of a 101 is an io.ReadWriteCloser. Where content breaks off after the head, reading the Body
+// fails.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	reason := policy.Reason(Reason(r.Context()))
+	if reason == policy.None {
+		_, reason = policy.Eligible(r)
+	}
+	if reason == policy.None {
+		return t.divide(r)
+	}
+	return t.pass(t.plain.Do, r, reason)
+}
+
+// pass sends a request over one link.
+func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, error), r *http.Request, reason policy.Reason) (*http.Response, error) {
+	usage := UsageOf(r.Context())
+	usage.SetReason(string(reason))
+	if r.Method == http.MethodGet {
+		t.engine.Passed(string(reason))
+	}
+	resp, l, err := do(r)
+	if err != nil {
+		return nil, err
+	}
+	usage.Add(l.Name, 0, 0)
+	return resp, nil
+}
+
+// divide gets an object through the engine.
+func (t *Transport) divide(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	if r.Body != nil {
+		r.Body.Close() // it is empty, or the request would not be eligible
+	}
+	q := &engine.Request{Target: target(r), Header: r.Header, StartRanged: policy.StartRanged(r.Header), Usage: UsageOf(ctx)}
+	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.Got1xxResponse != nil {
+		q.Interim = func(status int, h http.Header) { _ = trace.Got1xxResponse(status, textproto.MIMEHeader(h)) }
+	}
+	resp, err := t.engine.Get(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status: strings.TrimSpace(fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status))), StatusCode: resp.Status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: resp.Header, ContentLength: resp.ContentLength, Body: resp.Body, Trailer: resp.Trailer, Request: r,
+	}, nil
+}
+
+// target returns what the engine is to get.
+func target(r *http.Request) engine.Target {
+	host := r.Host
+	if host == "" {
+		host = r.URL.Host
+	}
+	return engine.Target{Scheme: r.URL.Scheme, Host: host, Addr: addr(r.URL), Path: path(r.URL, host)}
+}
+
+// addr returns the "host:port" to connect to.
+func addr(u *url.URL) string {
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	default:
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// path returns the path and query, byte for byte. An Opaque may be an absolute URL without its scheme, as net/http writes
+// paths that begin with two slashes.
+func path(u *url.URL, host string) string {
+	if rest, ok := strings.CutPrefix(u.Opaque, "//"+host); ok {
+		return rest
+	}
+	return u.RequestURI()
+}
+
+// DialTunnel connects to addr ("host:port") over the first link that can, and returns the link's name.
+func (t *Transport) DialTunnel(ctx context.Context, addr string) (net.Conn, string, error) {
+	c, l, err := t.plain.DialTunnel(ctx, addr)
+	return c, l.Name, err
+}
+
+// Session carries the requests of one client whose credentials authenticate its connections (RFC 4559 section 6), over
+// connections that nobody else uses. It sends one request at a time and divides none.
+type Session struct {
+	t      *Transport
+	pinned *origin.Pinned
+}
+
+// Session returns a Session without connections. Close ends it.
+func (t *Transport) Session() *Session { return &Session{t, t.plain.Pin()} }
+
+// RoundTrip implements http.RoundTripper.
+func (s *Session) RoundTrip(r *http.Request) (*http.Response, error) {
+	return s.t.pass(s.pinned.Do, r, policy.AuthConnection)
+}
+
+// Close closes the connections that no request uses.
+func (s *Session) Close() { s.pinned.Close() }
+
+// NeedsSession reports whether credentials may hold for more than their request: for all that follows on the same connection.
+func NeedsSession(h http.Header) bool { return policy.AuthenticatesConnection(h) }
+
+// Engine returns what divides downloads.
+func (t *Transport) Engine() *engine.Engine { return t.engine }
+
+// Status describes links and transfers for observers.
+func (t *Transport) Status() engine.Status { return t.engine.Status() }
+
+type (
+	undividedKey struct{}
+	usageKey     struct{}
+)
+
+// Undivided returns a context whose requests go over one link, for a reason that metrics show.
+func Undivided(ctx context.Context, reason string) context.Context {
+	return context.WithValue(ctx, undividedKey{}, reason)
+}
+
+// Reason returns why requests with this context go over one link, "" if they need not.
+func Reason(ctx context.Context) string {
+	reason, _ := ctx.Value(undividedKey{}).(string)
+	return reason
+}
+
+// Usage is what a request used, see engine.Usage.
+type Usage = engine.Usage
+
+// WithUsage returns a context whose requests note in u what they use.
+func WithUsage(ctx context.Context, u *Usage) context.Context {
+	return context.WithValue(ctx, usageKey{}, u)
+}
+
+// UsageOf returns the Usage of a context, nil without one.
+func UsageOf(ctx context.Context) *Usage {
+	u, _ := ctx.Value(usageKey{}).(*Usage)
+	return u
+}

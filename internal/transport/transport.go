@@ -1,0 +1,361 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/allowance"
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin"
+)
+
+// Config says what a Transport works with. Settings, Log, Source and one of Binder and Dial are required.
+type Config struct {
+	Settings config.Config // as the user has configured it; Reload changes what can change while it runs
+	Log      *slog.Logger
+	Source   link.Source // of the links
+
+	// Binder binds the sockets of the Transport's own dialer. Names, if not nil, resolves names in place of DNS servers.
+	Binder link.Binder
+	Names  func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error)
+	// Dial, if not nil, connects over one link and no other in place of that dialer.
+	Dial Dial
+
+	Roots *x509.CertPool // that https origins are verified against; nil = the system's
+	// Allow, DenyPrivate and Own bound which destinations are reached, see link.Destinations.
+	Allow       []netip.Prefix
+	DenyPrivate bool
+	Own         func(netip.AddrPort) bool
+
+	Observers []engine.Observer
+	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
+	LinkDown func(name string)
+}
+
+// Dial connects over one link and no other.
+type Dial = func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error)
+
+// Transport carries requests to origins over the links. Make it with New. Safe for concurrent use.
+type Transport struct {
+	cfg    config.Config // as at the start; follow and dials go by live
+	log    *slog.Logger
+	source link.Source
+	reach  link.Destinations
+	rates  link.Rates
+	conns  link.Conns
+	book   *allowance.Book // from Start on
+	pool   *origin.Pool
+	plain  *origin.Plain
+	engine *engine.Engine
+	found  chan struct{} // closed by follow when there is a link to use
+	using  using         // set by follow
+
+	live       atomic.Pointer[config.Config]
+	names      func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // nil = DNS servers are asked
+	binder     link.Binder                                                               // nil = Config.Dial connects
+	dials      atomic.Pointer[link.Dialer]
+	accounts   atomic.Pointer[map[string]string] // by name of the link
+	reconsider chan struct{}                     // live is another: follow looks again at what it has
+}
+
+// New returns a Transport that has no links before Start.
+func New(c Config) (*Transport, error) {
+	t := &Transport{
+		cfg: c.Settings, log: c.Log, source: c.Source, names: c.Names, binder: c.Binder, reconsider: make(chan struct{}, 1), found: make(chan struct{}),
+	}
+	if n, ok := c.Source.(*link.Netlink); ok {
+		t.reach.Router = link.Kernel{Mark: n.Mark}
+	}
+	t.reach.Allow, t.reach.DenyPrivate, t.reach.Own = c.Allow, c.DenyPrivate, c.Own
+	t.reach.Around = c.Settings.VPN == config.VPNAround
+	t.reach.Names = func(name string) bool { // a VPN's, as the system asks them
+		cfg := t.live.Load()
+		return len(cfg.Links) == 0 && cfg.Allows(name)
+	}
+	t.live.Store(&c.Settings)
+	t.rates.Set(rates(c.Settings))
+	dial := c.Dial
+	if dial == nil {
+		t.dials.Store(t.dialer(c.Binder))
+		dial = func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
+			return t.dials.Load().DialContext(ctx, l, network, addr)
+		}
+	}
+	t.pool = origin.New(dial, c.Roots)
+	var err error
+	t.engine, err = engine.New(engine.Config{
+		Opener: t.pool, Dial: dial, Log: t.log, Observers: append([]engine.Observer{journal{t.log}}, c.Observers...),
+		Scheduler: t.cfg.Algorithm(), Restart: t.cfg.Continuation == "restart",
+		Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
+		Patience: t.cfg.WaitForLink, SlowLink: health.PaperLimits,
+		Heard: t.conns.Heard, AskDNS: t.askDNS,
+		LinkDown: func(name string) {
+			t.pool.DropLink(name)
+			t.plain.DropLink(name)
+			if c.LinkDown != nil {
+				c.LinkDown(name)
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("scheduler: %w", err)
+	}
+	t.plain = origin.NewPlain(dial, t.engine.Ranked, c.Roots)
+	return t, nil
+}
+
+// Close closes the connections that no request uses. Requests under way continue.
+func (t *Transport) Close() {
+	t.plain.Close()
+	t.pool.Close()
+}
+
+// dialer returns what all connections to origins are made with: it goes where reach allows.
+func (t *Transport) dialer(b link.Binder) *link.Dialer {
+	cfg := t.live.Load()
+	resolver := &link.Resolver{Binder: b, AllLinksAllowed: anyAllowed(*cfg), Over: t.reach.Over, Names: t.names}
+	return &link.Dialer{Binder: b, Resolver: resolver, Allow: t.reach.Check, Rates: &t.rates, Connected: t.connected, Meter: func(c net.Conn, l link.Link) net.Conn {
+		return t.book.Wrap(c, account(l))
+	}}
+}
+
+// connected notes a connection over a link: it may tell later whether the link still works.
+func (t *Transport) connected(l link.Link, addr string, c net.Conn) {
+	t.conns.Add(l, c)
+	if to, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		t.engine.Connected(l, addr, to.AddrPort().Addr())
+	}
+}
+
+// askDNS reports whether a DNS server of a link answers over it, if it has one.
+func (t *Transport) askDNS(ctx context.Context, l link.Link) (answers, known bool) {
+	d := t.dials.Load()
+	if d == nil {
+		return false, false
+	}
+	return d.Resolver.Answers(ctx, l)
+}
+
+// Start watches the links and looks after them until stop, which waits for both; the end of ctx is no end. It returns when
+// the engine has the links that there are now: a request that comes at once finds them.
+func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	links, err := t.source.Watch(ctx)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("look for links: %w", err)
+	}
+	t.book = allowance.Open(allowance.File(os.Getenv), time.Now, t.log, t.lookAgain)
+	var parts sync.WaitGroup
+	first := make(chan struct{})
+	parts.Go(func() { t.follow(links, first) })
+	parts.Go(func() { t.engine.Run(ctx) })
+	<-first
+	return func() { cancel(); parts.Wait(); t.book.Close() }, nil
+}
+
+// follow tells the engine which links there are, until the source ends.
+func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
+	var before, all []link.Link
+	var vpn *VPN
+	found := false
+	for {
+		select {
+		case now, ok := <-links:
+			if !ok {
+				return
+			}
+			all = now
+		case <-t.reconsider:
+			if first != nil {
+				continue // the links are not known yet
+			}
+		}
+		cfg := t.live.Load()
+		var use []link.Link
+		t.book.Set(monthly(*cfg, all))
+		accounts := map[string]string{}
+		for _, l := range all {
+			accounts[l.Name] = account(l)
+			switch {
+			case !cfg.Allows(l.Name):
+			case t.affords(l):
+				use = append(use, l)
+			case slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name }):
+				t.log.Warn("what this link may carry in a month is spent", "link", l.Name)
+			}
+		}
+		t.accounts.Store(&accounts)
+		t.reach.SetLinks(all)
+		t.engine.SetLinks(use)
+		t.using.set(use)
+		c := link.Diff(before, use)
+		for _, l := range c.Added {
+			t.log.Info("link found", "link", l.Name, "kind", l.Kind, "metered", l.Metered)
+		}
+		for _, l := range c.Removed {
+			t.log.Info("link lost", "link", l.Name)
+		}
+		if v := t.VPN(); (v == nil) != (vpn == nil) || v != nil && !slices.Equal(v.Interfaces, vpn.Interfaces) {
+			t.tellVPN(v)
+			vpn = v
+		}
+		if len(use) > 0 && !found {
+			found = true
+			close(t.found)
+		}
+		if first != nil {
+			if len(use) == 0 {
+				t.log.Warn("no link found yet: an interface must be up, with an address and a default route; name others with --link; see: tributary links, tributary doctor")
+			}
+			close(first)
+			first = nil
+		}
+		before = use
+	}
+}
+
+// tellVPN says what becomes of a VPN.
+func (t *Transport) tellVPN(v *VPN) {
+	switch {
+	case v == nil:
+		t.log.Info("no VPN carries what the system sends any more")
+	case v.Mode == config.VPNAround:
+		t.log.Warn("downloads go around the VPN, because the configuration says vpn = \"around\"", "vpn", v.Interfaces)
+	default:
+		t.log.Info("downloads follow the VPN, and the links beneath it rest; vpn = \"around\" goes around it", "vpn", v.Interfaces)
+	}
+}
+
+// lookAgain has follow look again at what it has.
+func (t *Transport) lookAgain() {
+	select {
+	case t.reconsider <- struct{}{}:
+	default:
+	}
+}
+
+// account names what a link's bytes are counted on.
+func account(l link.Link) string { return cmp.Or(l.Account, l.Name) }
+
+// Left returns what the named link may still carry this month; nil = there is no limit.
+func (t *Transport) Left(name string) *int64 {
+	if accounts := t.accounts.Load(); accounts != nil {
+		if n, bounded := t.book.Left((*accounts)[name]); bounded {
+			return &n
+		}
+	}
+	return nil
+}
+
+// Named returns the names of all links that there are, in order, whether they are used or not.
+func (t *Transport) Named() []string {
+	accounts := t.accounts.Load()
+	if accounts == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(*accounts))
+}
+
+// affords reports whether a link has something left this month.
+func (t *Transport) affords(l link.Link) bool {
+	n, bounded := t.book.Left(account(l))
+	return !bounded || n > 0
+}
+
+// monthly returns the limits of accounts in bytes a month: what the configuration says of a link comes before what a host
+// says of it.
+func monthly(cfg config.Config, links []link.Link) map[string]int64 {
+	all := map[string]int64{}
+	for _, l := range links {
+		if l.Monthly > 0 {
+			all[account(l)] = l.Monthly
+		}
+	}
+	for name, l := range cfg.Link {
+		if l.Monthly > 0 {
+			all[name] = int64(l.Monthly)
+		}
+	}
+	return all
+}
+
+// Options says which links to look for, and what is configured of them.
+func Options(cfg config.Config) link.Options {
+	o := link.Options{
+		Names: cfg.Links, DNS: map[string][]netip.AddrPort{}, Metered: map[string]bool{}, Around: cfg.VPN == config.VPNAround,
+	}
+	for name, l := range cfg.Link {
+		if s := l.Servers(); len(s) > 0 {
+			o.DNS[name] = s
+		}
+		if l.Metered != nil {
+			o.Metered[name] = *l.Metered
+		}
+		switch {
+		case l.Enabled == nil:
+		case *l.Enabled:
+			o.Also = append(o.Also, name)
+		default:
+			o.Never = append(o.Never, name)
+		}
+	}
+	return o
+}
+
+// rates returns the limits of links in bytes per second.
+func rates(cfg config.Config) map[string]int64 {
+	all := map[string]int64{}
+	for name, l := range cfg.Link {
+		if l.MaxRate > 0 {
+			all[name] = int64(l.MaxRate)
+		}
+	}
+	return all
+}
+
+// anyAllowed reports whether every interface may be used, as far as the configuration is concerned.
+func anyAllowed(cfg config.Config) bool {
+	if len(cfg.Links) > 0 {
+		return false
+	}
+	for _, l := range cfg.Link {
+		if l.Enabled != nil && !*l.Enabled {
+			return false
+		}
+	}
+	return true
+}
+
+// VPN is a VPN that carries what the system sends to the world.
+type VPN struct {
+	Interfaces []string
+	Mode       string // config.VPNFollow or config.VPNAround
+}
+
+// VPN returns the VPN that carries what the system sends to the world; nil = there is none, or it is not known.
+func (t *Transport) VPN() *VPN {
+	s, ok := t.source.(interface{ VPNs() []string })
+	if !ok {
+		return nil
+	}
+	names := s.VPNs()
+	if len(names) == 0 {
+		return nil
+	}
+	return &VPN{names, t.cfg.VPN}
+}
