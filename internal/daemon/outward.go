@@ -73,9 +73,11 @@ func (o *outward) dialing(b link.Binder) dialFunc {
 func (o *outward) dialer(b link.Binder) *link.Dialer {
 	cfg := o.live.Load()
 	resolver := &link.Resolver{Binder: b, AllLinksAllowed: anyAllowed(*cfg), Over: o.reach.Over, Names: o.names}
-	return &link.Dialer{Binder: b, Resolver: resolver, Allow: o.reach.Check, Rates: &o.rates, Meter: func(c net.Conn, l link.Link) net.Conn {
-		return o.book.Wrap(c, account(l))
-	}}
+	return &link.Dialer{
+		Binder: b, Resolver: resolver, Allow: o.reach.Check, Rates: &o.rates,
+		Buffer: func(l link.Link) int { return o.book.Buffer(account(l)) },
+		Meter:  func(c net.Conn, l link.Link) net.Conn { return o.book.Wrap(c, account(l)) },
+	}
 }
 
 // connect makes the pool and the engine. Certificates are verified against roots, nil for the system's.
