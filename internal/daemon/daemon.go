@@ -115,7 +115,7 @@ func (d *Daemon) build(dial dialFunc, version string) error {
 	}
 	d.plain = origin.NewPlain(dial, d.engine.Ranked, d.roots)
 	d.proxy = proxy.New(proxy.Config{
-		Getter: d.engine, Plain: d.plain, Policy: policy.Policy{}, Self: d.own.has, Observer: observers{d.metrics, &d.tally}, Log: d.log,
+		Getter: d.engine, Plain: d.plain, Pin: func() proxy.Pinned { return d.plain.Pin() }, Policy: policy.Policy{}, Self: d.own.has, Observer: observers{d.metrics, &d.tally}, Log: d.log,
 		Owner: d.owner, Users: users, TunnelPorts: d.cfg.ConnectPorts,
 	})
 	return nil

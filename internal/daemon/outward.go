@@ -142,6 +142,7 @@ func (o *outward) follow(links <-chan []link.Link, first chan<- struct{}) {
 			switch {
 			case !cfg.Allows(l.Name):
 			case o.affords(l):
+				l.Untrusted = !cfg.Trusts(l.Name)
 				use = append(use, l)
 			case slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name }):
 				o.log.Warn("what this link may carry in a month is spent", "link", l.Name)

@@ -149,6 +149,7 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 			return nil, Head{}, bad(err)
 		}
 		limit -= len(raw)
+		restore(resp.Header, raw)
 		switch code := resp.StatusCode; {
 		case code < 100:
 			return nil, Head{}, bad(errBadStatus)
@@ -190,9 +191,6 @@ func judgeable(resp *http.Response, raw []byte) Head {
 	h.Ambiguous = chunked && hasField(raw, "Content-Length") || h.HTTP10 && hasField(raw, "Transfer-Encoding")
 	if h.Ambiguous {
 		resp.Close = true // RFC 9112 section 6.1
-	}
-	if len(resp.Header["Pragma"]) > 0 && !hasField(raw, "Cache-Control") {
-		delete(resp.Header, "Cache-Control")
 	}
 	return h
 }

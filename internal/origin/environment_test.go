@@ -32,7 +32,7 @@ func TestEnvironment(t *testing.T) {
 		if with, err := http.ProxyFromEnvironment(r); err != nil || with == nil || with.Host != "proxy.invalid:1" {
 			t.Fatalf("the environment names %v, %v", with, err)
 		}
-		resp, err := p.RoundTrip(r)
+		resp, _, err := p.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,9 +6,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,17 +22,74 @@ import (
 // 10.1.1 forbids to wait for ever). Longer than the second after which curl sends anyway.
 const expectContinue = 2 * time.Second
 
+// handshakeTime bounds a TLS handshake.
+const handshakeTime = 10 * time.Second
+
 // Plain is the pass-through client: a request goes over one link, bodies are streamed both ways, nothing is added to it,
-// no redirect is followed and no coding removed. It shares no connection with a Pool. A caller that traces
-// Got1xxResponse lifts the bound on interim answers with it and has to count them (MaxInterim).
+// no redirect is followed and no coding removed. It shares no connection with a Pool.
 type Plain struct {
 	dial  Dial
 	tls   *tls.Config
 	links func() []link.Link
+	ways  ways
 
-	mu   sync.Mutex
-	ways map[string]*way      // by name of the link
-	lost map[string]time.Time // when another link overtook it in a race, by name
+	mu     sync.Mutex
+	lost   map[string]time.Time // when another link overtook it in a race, by name
+	pinned map[*Pinned]struct{}
+}
+
+// NewPlain returns a pass-through client that dials with dial and takes the links that links returns, best first. Roots
+// are as for New.
+func NewPlain(dial Dial, links func() []link.Link, roots *x509.CertPool) *Plain {
+	if dial == nil || links == nil {
+		panic("origin: NewPlain without a dial or links function")
+	}
+	p := &Plain{
+		dial:   dial,
+		tls:    &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		links:  links,
+		lost:   map[string]time.Time{},
+		pinned: map[*Pinned]struct{}{},
+	}
+	p.ways.plain = p
+	return p
+}
+
+// Do sends r and returns the link that carried it: over a connection that the best link keeps, else over the link that is
+// the first to connect, see race. Once something was sent no other link tries. It fails with engine.ErrNoLink, an
+// *engine.AttemptError of the best link if none could connect, or what net/http says of the exchange.
+//
+// The answer's Header holds what the origin sent: also the Connection field that net/http removes, and no Cache-Control
+// that it makes up.
+func (p *Plain) Do(r *http.Request) (*http.Response, link.Link, error) {
+	return p.ways.do(r, p.orderFor(r))
+}
+
+// DialTunnel connects to addr over the first link that can, see race, and returns the link. Errors are those of Do.
+func (p *Plain) DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error) {
+	return p.race(ctx, p.order(), addr)
+}
+
+// DropLink closes the idle connections of the link of this name; later requests over it dial anew.
+func (p *Plain) DropLink(name string) {
+	p.ways.drop(name)
+	p.mu.Lock()
+	pinned := slices.Collect(maps.Keys(p.pinned))
+	p.mu.Unlock()
+	for _, own := range pinned {
+		own.ways.drop(name)
+	}
+}
+
+// Close closes the idle connections; requests under way continue.
+func (p *Plain) Close() { p.ways.close() }
+
+// ways are the transports of a client, one for each link.
+type ways struct {
+	plain *Plain
+
+	mu sync.Mutex
+	of map[string]*way // by name of the link
 }
 
 // way is the transport that one link owns.
@@ -39,33 +98,7 @@ type way struct {
 	http *http.Transport
 }
 
-var _ http.RoundTripper = (*Plain)(nil)
-
-// NewPlain returns a pass-through client that dials with dial and takes the links that links returns, best first. Roots
-// are as for New.
-func NewPlain(dial Dial, links func() []link.Link, roots *x509.CertPool) *Plain {
-	if dial == nil || links == nil {
-		panic("origin: NewPlain without a dial or links function")
-	}
-	return &Plain{
-		dial:  dial,
-		tls:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		links: links,
-		ways:  map[string]*way{},
-		lost:  map[string]time.Time{},
-	}
-}
-
-// RoundTrip implements http.RoundTripper, see Do.
-func (p *Plain) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, _, err := p.Do(r)
-	return resp, err
-}
-
-// Do sends r and returns the link that carried it: over a connection that the best link keeps, else over the link that is
-// the first to connect, see race. Once something was sent no other link tries. It fails with engine.ErrNoLink, an
-// *engine.AttemptError of the best link if none could connect, or what net/http says of the exchange.
-func (p *Plain) Do(r *http.Request) (*http.Response, link.Link, error) {
+func (ws *ways) do(r *http.Request, links []link.Link) (*http.Response, link.Link, error) {
 	out := r.Clone(r.Context())
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header.Set("User-Agent", "") // net/http then sends none
@@ -75,14 +108,13 @@ func (p *Plain) Do(r *http.Request) (*http.Response, link.Link, error) {
 	if out.Header.Get("Expect") != "" {
 		out.Close = true
 	}
-	links := p.order()
 	if len(links) > 0 {
-		resp, err := p.over(out, r.Body, links[0], idleOnly{})
+		resp, err := ws.over(out, r.Body, links[0], idleOnly{})
 		if !errors.Is(err, errNoIdle) {
 			return resp, links[0], err
 		}
 	}
-	nc, l, err := p.race(r.Context(), links, hostPort(r.URL))
+	nc, l, err := ws.plain.race(r.Context(), links, hostPort(r.URL))
 	if err != nil {
 		if r.Body != nil {
 			r.Body.Close()
@@ -90,7 +122,7 @@ func (p *Plain) Do(r *http.Request) (*http.Response, link.Link, error) {
 		return nil, link.Link{}, err
 	}
 	h := &handed{conn: nc}
-	resp, err := p.over(out, r.Body, l, h)
+	resp, err := ws.over(out, r.Body, l, h)
 	if nc := h.take(); nc != nil { // another one had become idle
 		nc.Close()
 	}
@@ -98,15 +130,22 @@ func (p *Plain) Do(r *http.Request) (*http.Response, link.Link, error) {
 }
 
 // over sends r with body on a connection of l that how tells to get.
-func (p *Plain) over(r *http.Request, body io.ReadCloser, l link.Link, how any) (*http.Response, error) {
-	r = r.WithContext(context.WithValue(r.Context(), wayKey{}, how))
+func (ws *ways) over(r *http.Request, body io.ReadCloser, l link.Link, how any) (*http.Response, error) {
+	var w watch
+	r = r.WithContext(context.WithValue(w.context(r.Context()), wayKey{}, how))
 	lent := &lentBody{of: body}
 	if body != nil && body != http.NoBody {
 		r.Body = lent
 	}
-	resp, err := p.way(l).http.RoundTrip(r)
+	resp, err := ws.way(l).http.RoundTrip(r)
 	if body != nil && !errors.Is(err, errNoIdle) {
 		lent.settle()
+	}
+	if err == nil {
+		if err = w.judge(resp); err != nil {
+			resp.Body.Close()
+			return nil, err
+		}
 	}
 	return resp, err
 }
@@ -124,38 +163,29 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// DialTunnel connects to addr over the first link that can, see race, and returns the link. Errors are those of Do.
-func (p *Plain) DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error) {
-	return p.race(ctx, p.order(), addr)
-}
-
 // way returns the transport of l.
-func (p *Plain) way(l link.Link) *way {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w := p.ways[l.Name]
+func (ws *ways) way(l link.Link) *way {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w := ws.of[l.Name]
 	if w == nil {
 		w = &way{}
 		w.http = &http.Transport{
 			Proxy: nil, // http_proxy may point at ourselves
 			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				switch how := ctx.Value(wayKey{}).(type) {
-				case idleOnly:
-					return nil, errNoIdle
-				case *handed:
-					if nc := how.take(); nc != nil {
-						return nc, nil
-					}
-				}
-				l := *w.link.Load()
-				nc, err := p.dial(ctx, l, network, addr)
+				nc, err := w.connect(ctx, ws.plain.dial, network, addr)
 				if err != nil {
-					return nil, dialError(l, err)
+					return nil, err
 				}
-				return nc, nil
+				return &heads{Conn: nc}, nil
 			},
-			TLSClientConfig:        p.tls.Clone(),
-			TLSHandshakeTimeout:    10 * time.Second,
+			DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				nc, err := w.connect(ctx, ws.plain.dial, network, addr)
+				if err != nil {
+					return nil, err
+				}
+				return handshake(ctx, nc, ws.plain.tls, addr)
+			},
 			DisableCompression:     true,
 			MaxIdleConnsPerHost:    maxIdlePerKey,
 			MaxIdleConns:           maxIdle,
@@ -166,30 +196,68 @@ func (p *Plain) way(l link.Link) *way {
 			// Not nil: HTTP/1.1 only.
 			TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
 		}
-		p.ways[l.Name] = w
+		if ws.of == nil {
+			ws.of = map[string]*way{}
+		}
+		ws.of[l.Name] = w
 	}
 	w.link.Store(&l)
 	return w
 }
 
-// DropLink closes the idle connections of the link of this name; later requests over it dial anew.
-func (p *Plain) DropLink(name string) {
-	p.mu.Lock()
-	w := p.ways[name]
-	delete(p.ways, name)
-	p.mu.Unlock()
+// connect returns the connection that ctx holds, or dials one if it may.
+func (w *way) connect(ctx context.Context, dial Dial, network, addr string) (net.Conn, error) {
+	switch how := ctx.Value(wayKey{}).(type) {
+	case idleOnly:
+		return nil, errNoIdle
+	case *handed:
+		if nc := how.take(); nc != nil {
+			return nc, nil
+		}
+	}
+	l := *w.link.Load()
+	nc, err := dial(ctx, l, network, addr)
+	if err != nil {
+		return nil, dialError(l, err)
+	}
+	return nc, nil
+}
+
+// handshake makes TLS of a connection to addr.
+func handshake(ctx context.Context, nc net.Conn, base *tls.Config, addr string) (net.Conn, error) {
+	config := base.Clone()
+	config.ServerName, _, _ = net.SplitHostPort(addr) // as dialed
+	c := tls.Client(nc, config)
+	err := nc.SetDeadline(time.Now().Add(handshakeTime))
+	if err == nil {
+		err = c.HandshakeContext(ctx)
+	}
+	if err == nil {
+		err = nc.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return &heads{Conn: c}, nil
+}
+
+func (ws *ways) drop(name string) {
+	ws.mu.Lock()
+	w := ws.of[name]
+	delete(ws.of, name)
+	ws.mu.Unlock()
 	if w != nil {
 		w.http.CloseIdleConnections()
 	}
 }
 
-// Close closes the idle connections; requests under way go on.
-func (p *Plain) Close() {
-	p.mu.Lock()
-	ways := p.ways
-	p.ways = map[string]*way{}
-	p.mu.Unlock()
-	for _, w := range ways {
+func (ws *ways) close() {
+	ws.mu.Lock()
+	of := ws.of
+	ws.of = nil
+	ws.mu.Unlock()
+	for _, w := range of {
 		w.http.CloseIdleConnections()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -68,7 +69,7 @@ func TestR051_R063_PlainPassesRedirectsAndCodings(t *testing.T) {
 	for _, want := range []int{200, 302} {
 		r, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil)
 		r.Header.Set("Accept-Encoding", "gzip")
-		resp, err := p.RoundTrip(r)
+		resp, _, err := p.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +82,7 @@ func TestR051_R063_PlainPassesRedirectsAndCodings(t *testing.T) {
 	s = ot.New(t, ot.Object{Size: 5000}, ot.Set("Content-Encoding", "gzip"))
 	p = plain(t, dialNodes(s))
 	r, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil) // the coding comes without being asked for
-	resp, err := p.RoundTrip(r)
+	resp, _, err := p.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestPlainStreams(t *testing.T) {
 	pr, pw := io.Pipe()
 	r, _ := http.NewRequestWithContext(t.Context(), "POST", h.URL, pr)
 	go io.WriteString(pw, "first\n")
-	resp, err := p.RoundTrip(r)
+	resp, _, err := p.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func TestR056_ExpectContinue(t *testing.T) {
 	r.Header.Set("Expect", "100-continue")
 	continued := false
 	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{Got100Continue: func() { continued = true }}))
-	resp, err := p.RoundTrip(r)
+	resp, _, err := p.Do(r)
 	if err != nil || resp.StatusCode != 417 {
 		t.Fatalf("%+v, %v", resp, err)
 	}
@@ -272,7 +273,7 @@ func TestPlainOwnsItsConnections(t *testing.T) {
 	get := func() {
 		t.Helper()
 		r, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil)
-		resp, err := p.RoundTrip(r)
+		resp, _, err := p.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,5 +289,31 @@ func TestPlainOwnsItsConnections(t *testing.T) {
 	get()
 	if got := s.Accepted(); got != 2 {
 		t.Errorf("after DropLink: %d connections", got)
+	}
+}
+
+// TestPlainInterim: a caller that follows interim answers need not count them.
+func TestPlainInterim(t *testing.T) {
+	for _, n := range []int{origin.MaxInterim, origin.MaxInterim + 1} {
+		t.Run(fmt.Sprintf("R36 %d interim answers", n), func(t *testing.T) {
+			hint := ot.Interim(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n", n))
+			s := ot.New(t, ot.Object{Size: 5000}, hint)
+			p := plain(t, dialNodes(s))
+			got := 0
+			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+				Got1xxResponse: func(int, textproto.MIMEHeader) error { got++; return nil },
+			})
+			r, err := http.NewRequestWithContext(ctx, "GET", s.URL(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, _, err := p.Do(r)
+			if err == nil {
+				resp.Body.Close()
+			}
+			if (err == nil) != (n == origin.MaxInterim) || got < origin.MaxInterim {
+				t.Errorf("%d interim answers, %v", got, err)
+			}
+		})
 	}
 }

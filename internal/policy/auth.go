@@ -3,6 +3,7 @@ package policy
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -11,20 +12,38 @@ func authRefusal(h http.Header) Reason {
 	if len(h["Dpop"]) > 0 { // a proof names one request and may be refused the second time (RFC 9449 section 11.1)
 		return AuthOnce
 	}
-	lines := h["Authorization"]
-	switch len(lines) {
+	switch lines := h["Authorization"]; len(lines) {
 	case 0:
 		return None
 	case 1:
+		return credentials(lines[0])
 	default:
 		return AuthUnknown
 	}
-	switch scheme := authScheme(lines[0]); scheme {
+}
+
+// AuthenticatesConnection reports whether the credentials in h may hold for more than their request: for all that follows on
+// the same connection (NTLM and Negotiate do, RFC 4559 section 6; of unknown schemes nothing is known).
+func AuthenticatesConnection(h http.Header) bool {
+	return slices.ContainsFunc(h["Authorization"], func(line string) bool {
+		reason := credentials(line)
+		return reason == AuthConnection || reason == AuthUnknown
+	})
+}
+
+// Exposes reports whether a request shows credentials to everybody on its way: those of plain http.
+func Exposes(scheme string, h http.Header) bool {
+	return scheme == "http" && (len(h["Authorization"]) > 0 || len(h["Cookie"]) > 0)
+}
+
+// credentials judges one Authorization field.
+func credentials(line string) Reason {
+	switch scheme := authScheme(line); scheme {
 	case "basic", "bearer", "token", "aws": // aws: signature version 2, which does not cover the fields in varying
 		return None
 	case "ntlm", "negotiate", "kerberos":
 		return AuthConnection
-	case "digest", "oauth", "hawk", "scram-sha-1", "scram-sha-256":
+	case "digest", "oauth", "hawk", "scram-sha-1", "scram-sha-256", "dpop":
 		return AuthOnce
 	default:
 		if headerSignature(scheme) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/policy"
 )
 
@@ -43,6 +44,8 @@ type client struct {
 	user          crowd.User
 	allowed       bool
 	place         crowd.Place
+	pinned        Pinned          // of its goroutine; nil = it shares all connections to origins with others
+	authenticated map[string]bool // origins whose connections its credentials may have authenticated
 }
 
 type clientKey struct{}
@@ -88,18 +91,38 @@ func (p *Proxy) enter(nc net.Conn, to netip.AddrPort) *client {
 
 // leave gives a connection's place back.
 func (p *Proxy) leave(nc net.Conn) {
-	if c, ok := p.clients.LoadAndDelete(nc); ok {
-		p.crowd.Leave(c.(*client).user, c.(*client).place, nc)
+	if v, ok := p.clients.LoadAndDelete(nc); ok {
+		c := v.(*client)
+		if c.pinned != nil {
+			c.pinned.Close()
+		}
+		p.crowd.Leave(c.user, c.place, nc)
 	}
+}
+
+// doer returns what carries a request of c: its own connections if its credentials may have authenticated those to the
+// origin, or do so now (R83).
+func (c *client) doer(p *Proxy, t engine.Target, h http.Header) Doer {
+	origin := t.Scheme + "://" + t.Addr
+	if !c.authenticated[origin] {
+		if !policy.AuthenticatesConnection(h) {
+			return p.Plain
+		}
+		if c.pinned == nil {
+			c.pinned, c.authenticated = p.Pin(), map[string]bool{}
+		}
+		c.authenticated[origin] = true
+	}
+	return c.pinned
 }
 
 // admit refuses clients that may not use the proxy, and those beyond the limits.
 func (x *exchange) admit() *failure {
 	c, ok := x.r.Context().Value(clientKey{}).(*client)
 	if !ok { // not one of NewServer's
-		return nil
+		panic("proxy: a request without a client: serve it by NewServer")
 	}
-	x.user, x.to = c.user, c.to
+	x.client = c
 	switch {
 	case !c.allowed:
 		return forbidden("This proxy serves the user who started it, and root. The configuration can admit others: " +

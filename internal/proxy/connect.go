@@ -29,14 +29,14 @@ func (x *exchange) connect() {
 		x.refuse(forbidden("Tunnels to this port are not allowed from other machines. " +
 			"connect_ports in the configuration of the proxy lists those that are."))
 		return
-	case port == "25" || port == "465" || port == "587": // a tunnel there sends mail in the user's name (R139)
-		x.refuse(forbidden("Tunnels to mail submission ports are not allowed. Take the proxy out of the way for mail."))
+	case mailPort(addr):
+		x.refuse(noMail())
 		return
 	case x.p.own(addr):
 		x.refuse(prohibited())
 		return
 	}
-	if f := x.p.tunnels.room(x.user); f != nil {
+	if f := x.p.tunnels.room(x.client.user); f != nil {
 		x.refuse(f)
 		return
 	}
@@ -48,6 +48,17 @@ func (x *exchange) connect() {
 	setKeepAlive(conn)
 	// Neither Content-Length nor Transfer-Encoding may be in it, which net/http would not promise.
 	x.tunnel([]byte("HTTP/1.1 200 Connection established\r\n\r\n"), conn, l.Name)
+}
+
+// mailPort reports whether addr ("host:port") is where mail is handed in: who has a tunnel there, or has a request taken for
+// the commands of a mail client, sends mail in the user's name (R139).
+func mailPort(addr string) bool {
+	_, port, _ := net.SplitHostPort(addr)
+	return port == "25" || port == "465" || port == "587"
+}
+
+func noMail() *failure {
+	return forbidden("Mail submission ports are not allowed. Take the proxy out of the way for mail.")
 }
 
 // tunnelPort reports whether a client may have a tunnel to a port: one that came over loopback to any, the others to those
@@ -62,7 +73,7 @@ func (x *exchange) tunnelPort(port string) bool {
 
 // tunnel sends head to the client, then copies both ways until the tunnel has ended. It takes origin over.
 func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string) {
-	t, f := x.p.tunnels.add(origin, link, x.user)
+	t, f := x.p.tunnels.add(origin, link, x.client.user)
 	if f != nil {
 		_ = origin.Close()
 		x.refuse(f)

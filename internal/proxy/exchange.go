@@ -5,11 +5,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"net/netip"
 	"net/textproto"
 	"strings"
 
-	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/policy"
 )
@@ -21,9 +19,8 @@ type exchange struct {
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	r      *http.Request
-	user   crowd.User
-	to     netip.AddrPort // where the connection was going before it was redirected; zero = it was not
-	upload *upload        // the request's content, nil if there is none
+	client *client
+	upload *upload // the request's content, nil if there is none
 
 	interims  chan interim  // to the serving goroutine
 	settled   chan struct{} // closed when no interim answer is taken any more
@@ -52,6 +49,7 @@ type answer struct {
 	length  int64 // -1 = unknown
 	body    io.ReadCloser
 	trailer func() http.Header // valid after the body's end
+	link    string             // that carries it; "" = several may
 }
 
 // forward serves a request in absolute-form.
@@ -60,6 +58,9 @@ func (x *exchange) forward() {
 	switch {
 	case f != nil:
 		x.refuse(f)
+		return
+	case mailPort(target.Addr):
+		x.refuse(noMail())
 		return
 	case x.p.own(target.Addr):
 		x.refuse(prohibited())
@@ -76,8 +77,12 @@ func (x *exchange) fetch(target engine.Target) {
 		return
 	}
 	offer := upgradeOffer(x.r)
-	fetch := func() (*answer, error) { return x.roundTrip(target, header, offer) }
+	by := x.client.doer(x.p, target, x.r.Header)
+	fetch := func() (*answer, error) { return x.pass(by, target, header, offer) }
 	d := x.p.Policy.Decide(x.r)
+	if d.Transfer && by != Doer(x.p.Plain) {
+		d = policy.Decision{Reason: policy.AuthConnection} // another connection would not be the client's
+	}
 	if d.Transfer {
 		defer x.p.transfers.Add(-1)
 		if x.p.transfers.Add(1) > maxTransfers {
@@ -111,11 +116,11 @@ func (x *exchange) get(t engine.Target, h http.Header, d policy.Decision) (*answ
 	if err != nil {
 		return nil, err
 	}
-	return &answer{resp.Status, resp.Header, resp.ContentLength, resp.Body, func() http.Header { return resp.Trailer }}, nil
+	return &answer{resp.Status, resp.Header, resp.ContentLength, resp.Body, func() http.Header { return resp.Trailer }, ""}, nil
 }
 
-// roundTrip passes the request through over one link. offer is the protocol to switch to, "" for none.
-func (x *exchange) roundTrip(t engine.Target, h http.Header, offer string) (*answer, error) {
+// pass passes the request through over one link. offer is the protocol to switch to, "" for none.
+func (x *exchange) pass(by Doer, t engine.Target, h http.Header, offer string) (*answer, error) {
 	var options []string
 	if hasToken(x.r.Header["Te"], "trailers") && x.r.ProtoAtLeast(1, 1) {
 		h.Set("Te", "trailers")
@@ -152,11 +157,11 @@ func (x *exchange) roundTrip(t engine.Target, h http.Header, offer string) (*ans
 			x.upload.cleanTrailer()
 		}
 	}
-	resp, err := x.p.Plain.RoundTrip(out.WithContext(httptrace.WithClientTrace(x.r.Context(), trace)))
+	resp, l, err := by.Do(out.WithContext(httptrace.WithClientTrace(x.r.Context(), trace)))
 	if err != nil {
 		return nil, err
 	}
-	return &answer{resp.StatusCode, resp.Header, resp.ContentLength, resp.Body, func() http.Header { return resp.Trailer }}, nil
+	return &answer{resp.StatusCode, resp.Header, resp.ContentLength, resp.Body, func() http.Header { return resp.Trailer }, l.Name}, nil
 }
 
 // maxInterim bounds the interim answers to one request; net/http lifts its own limits where they are forwarded (R36).
@@ -225,6 +230,7 @@ func (x *exchange) writeInterim(status int, h http.Header) error {
 	h = h.Clone()
 	removeHopByHop(h)
 	setAll(x.w.Header(), h)
+	x.boundWrite() // a client that takes nothing ends the request
 	x.w.WriteHeader(status)
 	clear(x.w.Header())
 	return nil

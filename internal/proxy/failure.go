@@ -163,6 +163,7 @@ func (x *exchange) refuse(f *failure) {
 	}
 	body := "Tributary (proxy): " + f.text + "\n"
 	h.Set("Content-Length", strconv.Itoa(len(body)))
+	x.boundWrite()
 	x.w.WriteHeader(f.status)
 	if x.r.Method != http.MethodHead {
 		_, _ = x.w.Write([]byte(body)) // the client may be gone

@@ -62,7 +62,7 @@ func FuzzR037_R189_R202_Requests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		synctest.Test(t, func(t *testing.T) { // virtual time: clients that send half a request are given up at once
 			o := newTap(t)
-			p := New(Config{Getter: o, Plain: o, Log: slog.New(slog.NewTextHandler(o, &slog.HandlerOptions{Level: slog.LevelError}))})
+			p := New(Config{Getter: o, Plain: o, Pin: pin(o), Log: slog.New(slog.NewTextHandler(o, &slog.HandlerOptions{Level: slog.LevelError}))})
 			s := NewServer(p)
 			l := &pipes{make(chan net.Conn), make(chan struct{})}
 			var all sync.WaitGroup
@@ -112,7 +112,10 @@ func (o *tap) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (o *tap) RoundTrip(r *http.Request) (*http.Response, error) { return o.transport.RoundTrip(r) }
+func (o *tap) Do(r *http.Request) (*http.Response, link.Link, error) {
+	resp, err := o.transport.RoundTrip(r)
+	return resp, link.Link{}, err
+}
 
 func (o *tap) DialTunnel(_ context.Context, addr string) (net.Conn, link.Link, error) {
 	if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.ContainsFunc(addr, unsafe) {

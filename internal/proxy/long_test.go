@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/link"
 )
 
 // patient answers after as long as it is told to, unless the request ends before.
@@ -19,16 +21,16 @@ type patient struct {
 	takes time.Duration
 }
 
-func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
-	if _, err := p.swallow.RoundTrip(r); err != nil {
-		return nil, err
+func (p patient) Do(r *http.Request) (*http.Response, link.Link, error) {
+	if _, l, err := p.swallow.Do(r); err != nil {
+		return nil, l, err
 	}
 	select {
 	case <-time.After(p.takes):
 	case <-r.Context().Done():
-		return nil, context.Cause(r.Context())
+		return nil, link.Link{}, context.Cause(r.Context())
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, link.Link{}, nil
 }
 
 // TestLongRequests: limits are on what the client is slow to send, never on how long its answer takes.
@@ -43,7 +45,7 @@ func TestLongRequests(t *testing.T) {
 		t.Run("R64 "+request[:5], func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				origin := patient{takes: time.Hour}
-				s := NewServer(New(Config{Getter: origin, Plain: origin, Log: slog.New(slog.DiscardHandler)}))
+				s := NewServer(New(Config{Getter: origin, Plain: origin, Pin: pin(origin), Log: slog.New(slog.DiscardHandler)}))
 				l := &pipes{make(chan net.Conn), make(chan struct{})}
 				done := make(chan struct{})
 				go func() { defer close(done); _ = s.Serve(l) }()
@@ -66,4 +68,43 @@ func TestLongRequests(t *testing.T) {
 			})
 		})
 	}
+}
+
+// trickle answers with content of unknown length that ends an hour after its last byte.
+type trickle struct{ swallow }
+
+func (trickle) Do(*http.Request) (*http.Response, link.Link, error) {
+	r, w := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(w, "hello")
+		time.Sleep(time.Hour)
+		w.Close()
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: r, ContentLength: -1}, link.Link{}, nil
+}
+
+func TestLongAnswer(t *testing.T) {
+	t.Run("R64 the end comes an hour after the last byte", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := NewServer(New(Config{Getter: trickle{}, Plain: trickle{}, Pin: pin(trickle{}), Log: slog.New(slog.DiscardHandler)}))
+			l := &pipes{make(chan net.Conn), make(chan struct{})}
+			done := make(chan struct{})
+			go func() { defer close(done); _ = s.Serve(l) }()
+			near, far := net.Pipe()
+			l.conns <- far
+			if _, err := io.WriteString(near, "POST http://o.test/ HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(bufio.NewReader(near), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := io.ReadAll(resp.Body); string(b) != "hello" || err != nil {
+				t.Errorf("%q, %v", b, err)
+			}
+			near.Close()
+			_ = s.Close()
+			<-done
+		})
+	})
 }

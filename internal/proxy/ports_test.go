@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/tributary-http/tributary/internal/crowd"
 )
 
 func TestTunnelPorts(t *testing.T) {
-	p := New(Config{Getter: swallow{}, Plain: swallow{}, Log: slog.New(slog.DiscardHandler), TunnelPorts: []uint16{443, 8443}})
+	p := New(Config{Getter: swallow{}, Plain: swallow{}, Pin: pin(swallow{}), Log: slog.New(slog.DiscardHandler), TunnelPorts: []uint16{443, 8443}})
 	for _, tt := range []struct {
 		local, port string
 		status      int // 502: it was dialed, and swallow has no tunnels
@@ -31,7 +33,9 @@ func TestTunnelPorts(t *testing.T) {
 		r.RequestURI = "o.test:" + tt.port
 		at := &net.TCPAddr{IP: net.ParseIP(tt.local), Port: 8080}
 		w := httptest.NewRecorder()
-		p.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, at)))
+		ctx := context.WithValue(r.Context(), http.LocalAddrContextKey, at)
+		ctx = context.WithValue(ctx, clientKey{}, &client{allowed: true, place: crowd.Inside})
+		p.ServeHTTP(w, r.WithContext(ctx))
 		if w.Code != tt.status {
 			t.Errorf("R139 port %s over %s: %d, want %d", tt.port, tt.local, w.Code, tt.status)
 		}

@@ -22,22 +22,34 @@ type Getter interface {
 	Get(context.Context, *engine.Request) (*engine.Response, error)
 }
 
+// Doer carries one request over one link.
+type Doer interface {
+	// Do sends the request over HTTP/1.1 as it is and returns the final answer, a 101 included, whose Body is then an
+	// io.ReadWriteCloser, and the link that carries it. It follows no redirect, adds no field and decodes no content coding.
+	// Interim answers are told to the Got1xxResponse hook of net/http/httptrace. A request with Expect keeps its body back
+	// until the origin's 100 or a short time has passed. The body may be read after Do returned, until the answer's body is
+	// closed. The values of the request's Trailer are set when its body has been read.
+	Do(*http.Request) (*http.Response, link.Link, error)
+}
+
 // Plain carries one request or one tunnel over one link.
 type Plain interface {
-	// RoundTrip sends the request over HTTP/1.1 as it is and returns the final answer, a 101 included, whose Body is then an
-	// io.ReadWriteCloser. It follows no redirect, adds no field and decodes no content coding. Interim answers are told to
-	// the Got1xxResponse hook of net/http/httptrace. A request with Expect keeps its body back until the origin's 100 or a
-	// short time has passed. The body may be read after RoundTrip returned, until the answer's body is closed. The values of
-	// the request's Trailer are set when its body has been read.
-	RoundTrip(*http.Request) (*http.Response, error)
+	Doer
 	// DialTunnel connects to addr ("host:port") and tells the link that carries the connection.
 	DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error)
 }
 
-// Config is what a Proxy works with. Getter, Plain and Log must not be nil.
+// Pinned carries the requests of one client over connections that nobody else uses, until Close.
+type Pinned interface {
+	Doer
+	Close()
+}
+
+// Config is what a Proxy works with. Getter, Plain, Pin and Log must not be nil.
 type Config struct {
 	Getter   Getter
 	Plain    Plain
+	Pin      func() Pinned
 	Policy   policy.Policy
 	Self     func(netip.AddrPort) bool // reports an own listener; nil = none is known
 	Observer engine.Observer           // may be nil
@@ -65,8 +77,8 @@ const copyBuffer = 32 << 10 // bytes
 
 // New returns a Proxy.
 func New(c Config) *Proxy {
-	if c.Getter == nil || c.Plain == nil || c.Log == nil {
-		panic("proxy: Config without Getter, Plain or Log")
+	if c.Getter == nil || c.Plain == nil || c.Pin == nil || c.Log == nil {
+		panic("proxy: Config without Getter, Plain, Pin or Log")
 	}
 	p := &Proxy{
 		Config: c, tunnels: newTunnels(),
@@ -103,8 +115,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
-	case x.to.IsValid():
-		x.redirected(x.to)
+	case x.client.to.IsValid():
+		x.redirected(x.client.to)
 	case r.Method == http.MethodConnect:
 		x.connect()
 	case r.RequestURI[0] == '/':

@@ -40,9 +40,10 @@ func (x *exchange) reply(a *answer) {
 		}
 	}
 	setAll(x.w.Header(), h)
+	x.boundWrite()
 	x.w.WriteHeader(a.status)
 	clear(x.w.Header()) // what is found there later is a trailer
-	out := &clientWriter{w: x.w, rc: x.rc}
+	out := &clientWriter{x: x}
 	err := out.flush()
 	if err == nil && !bodiless {
 		err = x.copyBody(out, a)
@@ -51,6 +52,7 @@ func (x *exchange) reply(a *answer) {
 		x.p.Log.Debug("answer broke off", "status", a.status, "sent", out.sent, "client_gone", out.failed, "err", err)
 		x.abort(a.length < 0 && !x.r.ProtoAtLeast(1, 1))
 	}
+	x.boundWrite() // of the last chunk
 	if trailers {
 		for name, values := range a.trailer() {
 			if trailerAllowed(name, nominated) {
@@ -95,10 +97,12 @@ const (
 	writePiece = 256 << 10       // bytes that must go within stallTime
 )
 
+// boundWrite makes the client take what is written next within stallTime. The server lifts the bound after the answer.
+func (x *exchange) boundWrite() { _ = x.rc.SetWriteDeadline(time.Now().Add(stallTime)) }
+
 // clientWriter writes an answer's body and flushes after each write: what the origin sends now the client gets now (R66).
 type clientWriter struct {
-	w      http.ResponseWriter
-	rc     *http.ResponseController
+	x      *exchange
 	sent   int64
 	failed bool // writing failed: the client is gone
 }
@@ -107,8 +111,8 @@ func (c *clientWriter) Write(p []byte) (int, error) {
 	total := 0
 	for len(p) > 0 {
 		piece := p[:min(len(p), writePiece)]
-		_ = c.rc.SetWriteDeadline(time.Now().Add(stallTime)) // the server clears it after the answer
-		n, err := c.w.Write(piece)
+		c.x.boundWrite()
+		n, err := c.x.w.Write(piece)
 		total += n
 		c.sent += int64(n)
 		if err != nil {
@@ -124,7 +128,7 @@ func (c *clientWriter) Write(p []byte) (int, error) {
 }
 
 func (c *clientWriter) flush() error {
-	err := c.rc.Flush()
+	err := c.x.rc.Flush()
 	c.failed = c.failed || err != nil
 	return err
 }

@@ -184,9 +184,13 @@ func newForwarder() *forwarder {
 	return f
 }
 
-func (f *forwarder) RoundTrip(r *http.Request) (*http.Response, error) {
-	return f.transport.RoundTrip(r)
+func (f *forwarder) Do(r *http.Request) (*http.Response, link.Link, error) {
+	resp, err := f.transport.RoundTrip(r)
+	return resp, link.Link{Name: "lo"}, err
 }
+
+// Close makes it a Pinned, too.
+func (f *forwarder) Close() {}
 
 func (f *forwarder) DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error) {
 	f.dialed <- addr
@@ -301,7 +305,7 @@ func start(t *testing.T, options ...func(*proxy.Config)) *rig {
 	own := netip.MustParseAddrPort(l.Addr().String())
 	g := &rig{t: t, addr: l.Addr().String(), f: newForwarder(), log: &logBuffer{}, seen: &observer{}}
 	cfg := proxy.Config{
-		Getter: g.f, Plain: g.f, Observer: g.seen,
+		Getter: g.f, Plain: g.f, Pin: func() proxy.Pinned { return g.f }, Observer: g.seen,
 		Self: func(a netip.AddrPort) bool { return a == own },
 		Log:  slog.New(slog.NewTextHandler(g.log, nil)),
 	}

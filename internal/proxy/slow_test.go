@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,15 +41,22 @@ func (l *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 // swallow reads a request's content, after a pause, and answers 200.
 type swallow struct{ pause time.Duration }
 
-func (s swallow) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s swallow) Do(r *http.Request) (*http.Response, link.Link, error) {
 	time.Sleep(s.pause) // virtual
 	if r.Body != nil {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			return nil, err
+			return nil, link.Link{}, err
 		}
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, link.Link{}, nil
 }
+
+// pin is for a Config whose connections need not be told apart.
+func pin(d Doer) func() Pinned { return func() Pinned { return pinned{d} } }
+
+type pinned struct{ Doer }
+
+func (pinned) Close() {}
 
 func (swallow) DialTunnel(context.Context, string) (net.Conn, link.Link, error) {
 	return nil, link.Link{}, errors.New("not here")
@@ -78,7 +87,7 @@ func TestSlowSenders(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				origin := swallow{tt.pause}
-				p := New(Config{Getter: origin, Plain: origin, Log: slog.New(slog.DiscardHandler)})
+				p := New(Config{Getter: origin, Plain: origin, Pin: pin(origin), Log: slog.New(slog.DiscardHandler)})
 				s := NewServer(p)
 				l := &pipes{make(chan net.Conn), make(chan struct{})}
 				done := make(chan struct{})
@@ -123,9 +132,9 @@ func TestSlowSenders(t *testing.T) {
 // hasty answers at once, while a goroutine goes on reading the content, as that of a transport does.
 type hasty struct{ swallow }
 
-func (hasty) RoundTrip(r *http.Request) (*http.Response, error) {
+func (hasty) Do(r *http.Request) (*http.Response, link.Link, error) {
 	go io.Copy(io.Discard, r.Body)
-	return &http.Response{StatusCode: http.StatusRequestEntityTooLarge, Header: http.Header{}, Body: http.NoBody}, nil
+	return &http.Response{StatusCode: http.StatusRequestEntityTooLarge, Header: http.Header{}, Body: http.NoBody}, link.Link{}, nil
 }
 
 func TestEarlyAnswer(t *testing.T) {
@@ -136,7 +145,7 @@ func TestEarlyAnswer(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("R67 %s, %d bytes after the answer", framing, sends), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					p := New(Config{Getter: hasty{}, Plain: hasty{}, Log: slog.New(slog.DiscardHandler)})
+					p := New(Config{Getter: hasty{}, Plain: hasty{}, Pin: pin(hasty{}), Log: slog.New(slog.DiscardHandler)})
 					s := NewServer(p)
 					l := &pipes{make(chan net.Conn), make(chan struct{})}
 					done := make(chan struct{})
@@ -173,7 +182,7 @@ func TestEarlyAnswer(t *testing.T) {
 func TestIdleClient(t *testing.T) {
 	t.Run("R64 an idle connection is closed after 120 s", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := New(Config{Getter: swallow{}, Plain: swallow{}, Log: slog.New(slog.DiscardHandler)})
+			p := New(Config{Getter: swallow{}, Plain: swallow{}, Pin: pin(swallow{}), Log: slog.New(slog.DiscardHandler)})
 			s := NewServer(p)
 			l := &pipes{make(chan net.Conn), make(chan struct{})}
 			done := make(chan struct{})
@@ -197,4 +206,60 @@ func TestIdleClient(t *testing.T) {
 			<-done
 		})
 	})
+}
+
+// hinting sends an interim answer and, after a pause, another one.
+type hinting struct {
+	swallow
+	ended chan<- error // why its request ended before
+}
+
+func (o hinting) Do(r *http.Request) (*http.Response, link.Link, error) {
+	hook := httptrace.ContextClientTrace(r.Context()).Got1xxResponse
+	if err := hook(http.StatusEarlyHints, textproto.MIMEHeader{"Link": {"<a>"}}); err != nil {
+		o.ended <- err
+		return nil, link.Link{}, err
+	}
+	select {
+	case <-time.After(o.pause):
+		return o.swallow.Do(r)
+	case <-r.Context().Done():
+		o.ended <- r.Context().Err()
+		return nil, link.Link{}, r.Context().Err()
+	}
+}
+
+// TestInterimToSlow: a client that takes nothing, not even an interim answer, does not hold a connection for ever.
+func TestInterimToSlow(t *testing.T) {
+	for _, reads := range []bool{false, true} {
+		t.Run(fmt.Sprintf("R189 R64 the client reads: %v", reads), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ended := make(chan error, 1)
+				origin := hinting{swallow{time.Hour}, ended}
+				s := NewServer(New(Config{Getter: origin, Plain: origin, Pin: pin(origin), Log: slog.New(slog.DiscardHandler)}))
+				l := &pipes{make(chan net.Conn), make(chan struct{})}
+				done := make(chan struct{})
+				go func() { defer close(done); _ = s.Serve(l) }()
+				near, far := net.Pipe()
+				l.conns <- far
+				began := time.Now()
+				if _, err := io.WriteString(near, "POST http://o.test/ HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"); err != nil {
+					t.Fatal(err)
+				}
+				if reads {
+					answers := bufio.NewReader(near)
+					for _, want := range []int{http.StatusEarlyHints, http.StatusOK} {
+						if resp, err := http.ReadResponse(answers, nil); err != nil || resp.StatusCode != want {
+							t.Fatalf("%v, %v; want %d", resp, err, want)
+						}
+					}
+				} else if err := <-ended; !errors.Is(err, context.Canceled) || time.Since(began) != stallTime {
+					t.Errorf("the request ends after %v with %v", time.Since(began), err)
+				}
+				near.Close()
+				_ = s.Close()
+				<-done
+			})
+		})
+	}
 }

@@ -191,6 +191,20 @@ func TestUpgrade(t *testing.T) {
 			t.Errorf("after the end %q, %v", rest, err)
 		}
 	})
+	t.Run("R145 link down", func(t *testing.T) {
+		g := start(t)
+		o := serve(t, switching("websocket"))
+		c := g.send("GET " + o.url("/ws") + " HTTP/1.1\r\nHost: x\r\n" + ask)
+		c.wantHead("101")
+		c.want("hello ")
+		g.proxy.CloseLink("other")
+		c.send("!")
+		c.want("!")
+		g.proxy.CloseLink("lo")
+		if _, err := c.rest(); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("client's end: %v, want a reset", err)
+		}
+	})
 	t.Run("R22 options of Connection together, in lines and twice", func(t *testing.T) {
 		g := start(t)
 		o := serve(t, switching("websocket"))

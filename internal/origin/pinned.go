@@ -1,0 +1,57 @@
+package origin
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// Pinned is a pass-through client with connections of its own. It serves one client whose credentials authenticate its
+// connections instead of its requests (RFC 4559 section 6): what comes later on such a connection counts as that client's.
+// It sends one request at a time, and keeps to the link that it used last while that is up.
+type Pinned struct {
+	plain *Plain
+	ways  ways
+
+	mu   sync.Mutex
+	last string // name of the link; "" = none yet
+}
+
+// Pin returns a client that shares no connection with p or with another Pinned. Close ends it.
+func (p *Plain) Pin() *Pinned {
+	own := &Pinned{plain: p}
+	own.ways.plain = p
+	p.mu.Lock()
+	p.pinned[own] = struct{}{}
+	p.mu.Unlock()
+	return own
+}
+
+// Do is as for Plain.
+func (p *Pinned) Do(r *http.Request) (*http.Response, link.Link, error) {
+	links := p.plain.orderFor(r)
+	p.mu.Lock()
+	last := p.last
+	p.mu.Unlock()
+	if i := slices.IndexFunc(links, func(l link.Link) bool { return l.Name == last }); i > 0 {
+		l := links[i]
+		links = slices.Insert(slices.Delete(links, i, i+1), 0, l)
+	}
+	resp, l, err := p.ways.do(r, links)
+	if err == nil {
+		p.mu.Lock()
+		p.last = l.Name
+		p.mu.Unlock()
+	}
+	return resp, l, err
+}
+
+// Close closes the connections that no request uses.
+func (p *Pinned) Close() {
+	p.plain.mu.Lock()
+	delete(p.plain.pinned, p)
+	p.plain.mu.Unlock()
+	p.ways.close()
+}
