@@ -10,17 +10,27 @@ missing() {
 	done
 }
 
-# install_packages installs without questions and without starting a service (policy-rc.d, invoke-rc.d(8)).
+# apt runs apt-get without questions and waits for whoever holds its locks, such as unattended-upgrades after a boot.
+# DPkg::Lock::Timeout covers only the locks of dpkg, not those of the lists and the archives. The output is in $log.
+apt() {
+	local end=$((SECONDS + 600))
+	while ! DEBIAN_FRONTEND=noninteractive timeout 600 apt-get -q -y -o DPkg::Lock::Timeout=600 "$@" >"$log.last" 2>&1 </dev/null; do
+		cat "$log.last" >>"$log"
+		grep -q 'Could not get lock' "$log.last" && [ "$SECONDS" -lt "$end" ] || return 1
+		sleep 2
+	done
+}
+
+# install_packages installs without starting a service (policy-rc.d, invoke-rc.d(8)).
 install_packages() {
 	local policy=/usr/sbin/policy-rc.d made='' log package failed=''
 	log=$(mktemp)
 	if [ ! -e "$policy" ]; then
 		printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy" && made=yes
 	fi
-	export DEBIAN_FRONTEND=noninteractive
-	timeout 300 apt-get update -q >"$log" 2>&1 </dev/null
-	for package in "$@"; do # one by one, so that one that is not to be had does not keep the others out
-		timeout 600 apt-get install -q -y --no-install-recommends "$package" >>"$log" 2>&1 </dev/null || failed+=" $package"
+	apt update || true # what is known already may be enough
+	for package in "$@"; do # one by one, so that one that is missing does not keep the others out
+		apt install --no-install-recommends "$package" || failed+=" $package"
 	done
 	[ -n "$made" ] && rm -f "$policy"
 	if [ -n "$failed" ]; then
@@ -28,7 +38,7 @@ install_packages() {
 		tail -n 8 "$log" | sed 's/^/   /'
 		say "The tests that need them are skipped. With a network: apt-get update && apt-get install$failed"
 	fi
-	rm -f "$log"
+	rm -f "$log" "$log.last"
 }
 
 # need_packages installs what is missing of DEBIAN, as root; what cannot be had only makes tests skip.

@@ -33,10 +33,10 @@ var rules = map[string]rule{
 	}},
 	"internal/policy": {imports: []string{"internal/link", "internal/segment"}},
 	"internal/engine": {imports: []string{
-		"internal/estimate", "internal/health", "internal/link", "internal/schedule", "internal/segment", "internal/transfer",
+		"internal/estimate", "internal/health", "internal/link", "internal/policy", "internal/schedule", "internal/segment", "internal/transfer",
 		"internal/origin/byterange",
 	}},
-	"internal/origin": {imports: []string{"internal/engine", "internal/link", "internal/segment", "internal/transfer"}},
+	"internal/origin": {imports: []string{"internal/engine", "internal/link", "internal/policy", "internal/segment", "internal/transfer"}},
 	"internal/link":   {},
 
 	"internal/link/host":          {imports: []string{"internal/link", "internal/rights"}},

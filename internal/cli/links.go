@@ -94,6 +94,7 @@ type linkRow struct {
 	DNSFrom   string   `json:"dns_from,omitempty"`
 	DNSError  string   `json:"dns_error,omitempty"`
 	Metered   bool     `json:"metered"`
+	Trusted   bool     `json:"trusted"`
 	Metric    *int     `json:"metric"` // null: the system itself would not choose it
 }
 
@@ -105,7 +106,7 @@ func (a *app) linkRows(cfg config.Config) ([]linkRow, error) {
 	rows := []linkRow{}
 	for _, c := range all {
 		r := linkRow{
-			Name: c.Link.Name, Kind: c.Link.Kind, State: c.State, Used: c.Use, Reason: c.Reason, Metered: c.Link.Metered,
+			Name: c.Link.Name, Kind: c.Link.Kind, State: c.State, Used: c.Use, Reason: c.Reason, Metered: c.Link.Metered, Trusted: cfg.Trusts(c.Link.Name),
 			Addresses: text(c.Link.Addrs), Gateways: text(c.Gateways), DNS: []string{},
 		}
 		if c.Use && c.Link.Metric < link.Unranked {
@@ -146,6 +147,9 @@ func printLinks(w io.Writer, rows []linkRow) error {
 		}
 		if r.Metered {
 			kind += ", metered"
+		}
+		if !r.Trusted {
+			kind += ", not trusted"
 		}
 		dns := list(r.DNS)
 		if r.DNSError != "" {

@@ -76,6 +76,9 @@ type Link struct {
 	DNS []string `toml:"dns"`
 	// Metered says that bytes on this link cost money. Unset = what the system says.
 	Metered *bool `toml:"metered"`
+	// Trusted false keeps credentials that plain http shows (Cookie, Authorization) off this link while a trusted one is up.
+	// Unset = true.
+	Trusted *bool `toml:"trusted"`
 	// MaxRate bounds what is received over this link, all connections together; 0 = no limit.
 	MaxRate Rate `toml:"max_rate"`
 	// Monthly bounds what may go over this link in a calendar month, both directions and headers; 0 = no limit.
@@ -148,6 +151,12 @@ func (c Config) Allows(name string) bool {
 		return false
 	}
 	return len(c.Links) == 0 || c.Named(name)
+}
+
+// Trusts reports whether credentials may go over the named link in the clear.
+func (c Config) Trusts(name string) bool {
+	t := c.Link[name].Trusted
+	return t == nil || *t
 }
 
 // Servers returns DNS as addresses, port 53 filled in. Entries that are no address are left out; Validate names them.

@@ -11,6 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/estimate"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/policy"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
@@ -67,6 +68,7 @@ type run struct {
 	disjoint bool            // it failed in the middle because the answers do not fit together
 	refused  []string        // links over which an answer was refused after another link's was good
 	barred   map[string]bool // links that stay out
+	exposes  bool            // the request shows credentials to whoever runs a link
 	version  *Identity       // nil until a head has told
 	first    int8            // the link whose answer told it
 	head     *Response       // not yet told
@@ -104,6 +106,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, ranged, repeat bool) (
 		left: make(chan struct{}), done: make(chan struct{}), posted: make(chan struct{}, 1),
 		lanes: map[uint32]*lane{}, fetches: map[uint32]*fetch{}, lastErrs: map[transfer.Why]error{}, began: time.Now(),
 	}
+	r.exposes = policy.Exposes(req.Target.Scheme, req.Header)
 	r.repeat, r.whole = repeat, e.servedWhole(r.origin, req.Target.Path)
 	r.plan = newPlan(req, ranged && !r.whole, e.cfg.Threshold)
 	r.plan.warm = r.plan.warm && !r.whole
@@ -140,6 +143,9 @@ func newRun(ctx context.Context, e *Engine, req *Request, ranged, repeat bool) (
 		}
 		return links[a].Metric - links[b].Metric
 	})
+	if r.exposes {
+		cfg.Order = entrusted(cfg.Order, links, states)
+	}
 	r.links = len(states)
 	r.m = transfer.New(cfg)
 	r.parent = ctx
@@ -168,6 +174,25 @@ func (r *run) bar(links []link.Link, states []transfer.Event) {
 			return
 		}
 	}
+}
+
+// entrusted returns the links, best first, that may see what the request shows: the trusted ones, and the best other one
+// unless one of those is up (R205).
+func entrusted(order []int8, links []link.Link, states []transfer.Event) (out []int8) {
+	resort, up := int8(-1), false
+	for _, i := range order {
+		switch {
+		case !links[i].Untrusted:
+			out = append(out, i)
+			up = up || states[i].State == health.Up
+		case resort < 0 && states[i].State != health.Down:
+			resort = i
+		}
+	}
+	if !up && resort >= 0 {
+		out = append(out, resort)
+	}
+	return out
 }
 
 // slot returns the link with a number; its name never changes.
@@ -262,7 +287,7 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 	case transfer.LinkState:
 		for int(e.Link) >= r.links { // a link that appeared after the transfer began
 			l := r.e.fleet.at(int8(r.links))
-			r.m.AddLink(transfer.LinkConfig{Metered: l.Metered, Book: r.e.lookUp(l.Name, r.origin)}, r.allowed(l.Name))
+			r.m.AddLink(transfer.LinkConfig{Metered: l.Metered, Book: r.e.lookUp(l.Name, r.origin)}, r.allowed(l.Name) && !(r.exposes && l.Untrusted))
 			r.links++
 		}
 	case transfer.Granted:

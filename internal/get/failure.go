@@ -120,6 +120,9 @@ func refused(resp *engine.Response, at location) error {
 	e.Temporary = resp.Status >= 500 && resp.Status != http.StatusNotImplemented && resp.Status != http.StatusHTTPVersionNotSupported &&
 		resp.Status != http.StatusNetworkAuthenticationRequired
 	switch resp.Status {
+	case http.StatusPartialContent:
+		e.Err = fmt.Errorf("%s sends a part of the file (206), though all of it was asked for", at.url.Host)
+		e.Next = "its answers cannot be trusted: look for another server that has the file"
 	case http.StatusNotFound, http.StatusGone:
 		e.Next = "check the URL"
 	case http.StatusUnauthorized:

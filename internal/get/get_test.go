@@ -163,6 +163,13 @@ func TestRefused(t *testing.T) {
 			r.holds()
 		})
 	}
+	t.Run("206 unasked", func(t *testing.T) {
+		s := origintest.New(t, origintest.Object{Size: mid}, origintest.Always206(5000, 6000))
+		r := newRig(t, toNodes(s), nil)
+		_, err := r.get(t.Context(), s.URL(), Options{})
+		r.fails(err, Server, "a part of the file (206)", "another server")
+		r.holds()
+	})
 }
 
 func TestFiles(t *testing.T) {

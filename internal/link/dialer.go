@@ -53,6 +53,9 @@ type Dialer struct {
 	// Connected, if not nil, is given each connection over a link, as the kernel has it, and the addr that was asked for. It is
 	// not given those to this machine.
 	Connected func(l Link, addr string, c net.Conn)
+	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds what the peer may send
+	// before anything is read.
+	Buffer func(Link) int
 	// Meter, if not nil, is given each connection, and may count its bytes.
 	Meter func(net.Conn, Link) net.Conn
 
@@ -137,7 +140,13 @@ func (d *Dialer) open(ctx context.Context, l Link, to netip.AddrPort) (net.Conn,
 	if d.connect != nil {
 		return d.connect(ctx, l, to)
 	}
-	return sockets(d.Binder, l, "tcp", to.Addr()).DialContext(ctx, "tcp", to.String())
+	s := sockets(d.Binder, l, "tcp", to.Addr())
+	if d.Buffer != nil {
+		if n := d.Buffer(l); n > 0 {
+			s.Control = withBuffer(s.Control, n)
+		}
+	}
+	return s.DialContext(ctx, "tcp", to.String())
 }
 
 // resolve returns the addresses of one family.

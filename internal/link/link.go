@@ -19,9 +19,11 @@ type Link struct {
 	NAT64    netip.Prefix     // by which an IPv6 network reaches IPv4 addresses, as its host says; zero = not known
 	DNS      []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
 	Metered  bool             // bytes cost money: no handshake without payload (DESIGN.md, promise 6)
-	Account  string           // what its bytes are counted on, as its host says; "" = on its Name
-	Monthly  int64            // bytes that may go over Account in a month, as its host says; 0 = it says nothing
-	Metric   int              // metric of its default route in the main table, lower is preferred by the system; or Unranked
+	// Untrusted says that whoever runs the network may not see credentials: policy.Exposes.
+	Untrusted bool
+	Account   string // what its bytes are counted on, as its host says; "" = on its Name
+	Monthly   int64  // bytes that may go over Account in a month, as its host says; 0 = it says nothing
+	Metric    int    // metric of its default route in the main table, lower is preferred by the system; or Unranked
 
 	// VPN says that it is a VPN that carries what the system itself sends to the world.
 	VPN bool
@@ -50,7 +52,7 @@ func (l Link) Addr(six bool) (netip.Addr, bool) {
 
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
-	return l.Name == o.Name && l.same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Account == o.Account && l.Monthly == o.Monthly &&
+	return l.Name == o.Name && l.same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Account == o.Account && l.Monthly == o.Monthly &&
 		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Beneath == o.Beneath && l.Confined == o.Confined && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
 		slices.Equal(l.DNS, o.DNS)
 }

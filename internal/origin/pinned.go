@@ -31,7 +31,7 @@ func (p *Plain) Pin() *Pinned {
 
 // Do is as for Plain.
 func (p *Pinned) Do(r *http.Request) (*http.Response, link.Link, error) {
-	links := p.plain.order()
+	links := p.plain.orderFor(r)
 	p.mu.Lock()
 	last := p.last
 	p.mu.Unlock()

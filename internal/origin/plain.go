@@ -62,7 +62,7 @@ func NewPlain(dial Dial, links func() []link.Link, roots *x509.CertPool) *Plain 
 // The answer's Header holds what the origin sent: also the Connection field that net/http removes, and no Cache-Control
 // that it makes up.
 func (p *Plain) Do(r *http.Request) (*http.Response, link.Link, error) {
-	return p.ways.do(r, p.order())
+	return p.ways.do(r, p.orderFor(r))
 }
 
 // DialTunnel connects to addr over the first link that can, see race, and returns the link. Errors are those of Do.

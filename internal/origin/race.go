@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/policy"
 )
 
 // raceDelay is how long a link may take to connect before the next one joins in (RFC 8305 section 5). Behind a link that
@@ -113,6 +115,19 @@ func (p *Plain) order() []link.Link {
 	}
 	slices.SortStableFunc(links, func(a, b link.Link) int { return place(a) - place(b) })
 	return links
+}
+
+// orderFor is order for a request. If it shows credentials, only trusted links see them, or one link if none is trusted.
+func (p *Plain) orderFor(r *http.Request) []link.Link {
+	links := p.order()
+	if !policy.Exposes(r.URL.Scheme, r.Header) {
+		return links
+	}
+	trusted := slices.DeleteFunc(slices.Clone(links), func(l link.Link) bool { return l.Untrusted })
+	if len(trusted) == 0 {
+		return links[:min(1, len(links))]
+	}
+	return trusted
 }
 
 // errNoIdle says that no connection is kept that a request could use.

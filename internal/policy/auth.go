@@ -31,6 +31,11 @@ func AuthenticatesConnection(h http.Header) bool {
 	})
 }
 
+// Exposes reports whether a request shows credentials to everybody on its way: those of plain http.
+func Exposes(scheme string, h http.Header) bool {
+	return scheme == "http" && (len(h["Authorization"]) > 0 || len(h["Cookie"]) > 0)
+}
+
 // credentials judges one Authorization field.
 func credentials(line string) Reason {
 	switch scheme := authScheme(line); scheme {

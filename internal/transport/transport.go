@@ -128,9 +128,11 @@ func (t *Transport) Close() {
 func (t *Transport) dialer(b link.Binder) *link.Dialer {
 	cfg := t.live.Load()
 	resolver := &link.Resolver{Binder: b, AllLinksAllowed: anyAllowed(*cfg), Over: t.reach.Over, Names: t.names}
-	return &link.Dialer{Binder: b, Resolver: resolver, Allow: t.reach.Check, Rates: &t.rates, Connected: t.connected, Meter: func(c net.Conn, l link.Link) net.Conn {
-		return t.book.Wrap(c, account(l))
-	}}
+	return &link.Dialer{
+		Binder: b, Resolver: resolver, Allow: t.reach.Check, Rates: &t.rates, Connected: t.connected,
+		Buffer: func(l link.Link) int { return t.book.Buffer(account(l)) },
+		Meter:  func(c net.Conn, l link.Link) net.Conn { return t.book.Wrap(c, account(l)) },
+	}
 }
 
 // connected notes a connection over a link: it may tell later whether the link still works.
@@ -194,6 +196,7 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 			switch {
 			case !cfg.Allows(l.Name):
 			case t.affords(l):
+				l.Untrusted = !cfg.Trusts(l.Name)
 				use = append(use, l)
 			case slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name }):
 				t.log.Warn("what this link may carry in a month is spent", "link", l.Name)
