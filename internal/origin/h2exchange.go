@@ -22,6 +22,9 @@ import (
 
 var errMalformed = errors.New("malformed answer")
 
+// fieldCost is added to the length of each field's name and value in the size of a head (RFC 9113 section 6.5.2).
+const fieldCost = 32
+
 // exchange is one request and its answer. run owns it until done is closed, then the reader does; what is marked belongs
 // to the connection's mu.
 type exchange struct {
@@ -106,7 +109,7 @@ func (x *exchange) trace(c *h2conn) {
 		Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
 			for name, values := range h {
 				for _, v := range values {
-					room -= len(name) + len(v)
+					room -= len(name) + len(v) + fieldCost
 				}
 			}
 			switch count++; {
