@@ -226,6 +226,7 @@ func (r *run) handOver(e event, reason string) {
 	r.over = true
 	r.e.observe(Event{Kind: EventPassedThrough, At: time.Now(), Link: r.slot(l.link).name, Reason: reason})
 	r.req.Usage.SetReason(reason)
+	r.req.Usage.Add(r.slot(l.link).name, 0, 0)
 	r.e.learn(r.origin, estimate.Visit{}, nil)
 	r.remember()
 	r.started <- start{resp: out}
