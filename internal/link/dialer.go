@@ -53,6 +53,9 @@ type Dialer struct {
 	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds what the peer may send
 	// before anything is read.
 	Buffer func(Link) int
+	// Connected, if not nil, is given each connection over a link before Rates and Meter wrap it, and the addr that was asked
+	// for. It is not given connections that Allow bound to another interface.
+	Connected func(l Link, addr string, c net.Conn)
 	// Meter, if not nil, is given each connection, and may count its bytes.
 	Meter func(net.Conn, Link) net.Conn
 
@@ -101,6 +104,9 @@ func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) 
 			op = OpBind
 		}
 		return fail(op, err)
+	}
+	if d.Connected != nil && r.over.Name == l.Name {
+		d.Connected(l, addr, c)
 	}
 	c = d.Rates.limit(c, l.Name)
 	if d.Meter != nil {
