@@ -104,3 +104,30 @@ func TestStarvingOrigin(t *testing.T) {
 		}
 	}
 }
+
+// TestDarkLink lets a link die without a word while one origin's download runs, and come back. Nobody else uses the link, so
+// its DNS servers tell.
+func TestDarkLink(t *testing.T) {
+	t.Parallel()
+	r := start(t, equal())
+	o, small := r.object(40_000_000), r.object(10_000)
+	ctx, cancel := context.WithCancel(r.ctx)
+	download := r.lab.Client(ctx, "curl", "-sS", "-o", "/dev/null", "-x", proxyURL, o.URL)
+	if err := download.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { cancel(); _ = download.Wait() }()
+	r.until("both links carry", func() bool { m := r.metrics(); return m.Received("wifi") > 0 && m.Received("lte") > 0 })
+	for _, tt := range []struct {
+		dark  bool
+		state string
+	}{{true, "banned"}, {false, "up"}} {
+		if err := r.lab.Link("wifi").Blackhole(tt.dark); err != nil {
+			t.Fatal(err)
+		}
+		r.until("wifi is "+tt.state+" for everybody", func() bool {
+			return r.metrics()[`tributary_link_state{link="wifi",state="`+tt.state+`"}`] == 1
+		})
+		r.download(small.URL, small, "--proxytunnel")
+	}
+}

@@ -63,8 +63,8 @@ func met(e *Engine, l link.Link, addr string) {
 	e.Connected(l, addr, netip.MustParseAddr(addrOf(hostOf(addr))))
 }
 
-// TestOneOriginAccuses lets one origin starve its connections over a link, or take none there. That is a matter between the
-// two: other transfers, tunnels and what is passed through go on using the link.
+// TestOneOriginAccuses lets one origin starve its connections over a link, or accept none there. That concerns only its own
+// transfers: others, tunnels and pass-through still use the link.
 func TestOneOriginAccuses(t *testing.T) {
 	starve := func(w *world) { w.starved["evil:80"] = "a" }
 	tests := []struct {
@@ -112,7 +112,7 @@ func TestOneOriginAccuses(t *testing.T) {
 					met(e, linkA, addr)
 				}
 				done := download(t, e, "evil:80")
-				stays(t, e, "a", "up", 20*time.Second)
+				stays(t, e, "a", "up", 15*time.Second)
 				next(t, e, "a")
 				before := carried(e, "a")
 				download(t, e, "stranger:80")

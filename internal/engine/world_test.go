@@ -38,9 +38,9 @@ const (
 	worldSize = 8 * mib
 	worldRTT  = 10 * time.Millisecond
 	beforeIt  = 10 << 10 // bytes that come before a starved connection falls silent
-	chunk     = 4 << 10  // comes each
-	chunkTime = 20 * time.Millisecond
-	slowTime  = 100 * chunkTime / 4
+	chunk     = 16 << 10 // comes each
+	chunkTime = 80 * time.Millisecond
+	slowChunk = chunk / 25
 )
 
 func newWorld() *world {
@@ -187,17 +187,17 @@ type pacedBody struct {
 }
 
 func (b *pacedBody) Read(p []byte) (int, error) {
-	wait := chunkTime
+	size := chunk
 	b.c.w.mu.Lock()
 	if b.c.w.slow[b.c.addr] == b.c.link {
-		wait = slowTime
+		size = slowChunk
 	}
 	b.c.w.mu.Unlock()
-	time.Sleep(wait)
+	time.Sleep(chunkTime)
 	if !b.c.flow() {
 		return 0, &AttemptError{Op: "body", Link: b.c.link, Why: transfer.Canceled, Err: net.ErrClosed}
 	}
-	n, err := b.r.Read(p[:min(len(p), chunk)])
+	n, err := b.r.Read(p[:min(len(p), size)])
 	b.c.got += int64(n)
 	return n, err
 }

@@ -7,24 +7,24 @@ import (
 	"weak"
 )
 
-// Conns knows the open connections over each link, whatever they are used for, so that the kernel can be asked when something
-// last came over the link. It costs the connections nothing: it holds them weakly, so they need not say when they close and
-// can be handed to the kernel (splice) as they are. The zero value has none. Safe for concurrent use.
+// Conns knows the open connections over each link, whatever they are used for, and asks the kernel when something last came
+// over the link. That costs the connections nothing: they are held weakly, need not be wrapped to say when they close, and can
+// be spliced. The zero value has none. Safe for concurrent use.
 type Conns struct {
 	mu   sync.Mutex
 	over map[string]*open // by name of the link
 }
 
-// open are connections over one link, those that have closed lately among them.
+// open is the connections over one link, including some that have closed.
 type open struct {
 	conns []weak.Pointer[net.TCPConn]
-	most  int // beyond so many the closed ones are forgotten
+	most  int // if there are more, closed ones are forgotten
 }
 
-// fewConns is how many connections of a link are kept before those that have closed are looked for.
+// fewConns is how many connections of a link are kept before closed ones are looked for.
 const fewConns = 64
 
-// Add makes a connection over a link known. Nothing is known of what is not a *net.TCPConn.
+// Add makes a connection over a link known. It ignores what is not a *net.TCPConn.
 func (c *Conns) Add(l Link, nc net.Conn) {
 	tcp, ok := nc.(*net.TCPConn)
 	if !ok {

@@ -50,12 +50,12 @@ type Dialer struct {
 	Allow func(l Link, name string, to netip.AddrPort) (Link, error)
 	// Rates, if not nil, bounds what connections receive.
 	Rates *Rates
-	// Connected, if not nil, is given each connection over a link, as the kernel has it, and the addr that was asked for. It is
-	// not given those to this machine.
-	Connected func(l Link, addr string, c net.Conn)
 	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds what the peer may send
 	// before anything is read.
 	Buffer func(Link) int
+	// Connected, if not nil, is given each connection over a link before Rates and Meter wrap it, and the addr that was asked
+	// for. It is not given connections that Allow bound to another interface.
+	Connected func(l Link, addr string, c net.Conn)
 	// Meter, if not nil, is given each connection, and may count its bytes.
 	Meter func(net.Conn, Link) net.Conn
 

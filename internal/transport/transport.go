@@ -135,7 +135,7 @@ func (t *Transport) dialer(b link.Binder) *link.Dialer {
 	}
 }
 
-// connected notes a connection over a link: it may tell later whether the link still works.
+// connected notes a connection over a link: it may show later whether the link still works.
 func (t *Transport) connected(l link.Link, addr string, c net.Conn) {
 	t.conns.Add(l, c)
 	if to, ok := c.RemoteAddr().(*net.TCPAddr); ok {
