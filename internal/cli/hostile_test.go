@@ -62,10 +62,10 @@ func over(t *testing.T, server string) func(
 		dial := func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, server)
 		}
-		pool := origin.New(dial, roots)
+		pool := origin.New(roots)
 		defer pool.Close()
 		e, err := engine.New(engine.Config{
-			Opener: pool, Dial: dial, Log: log, Scheduler: "alg3", Patience: 5 * time.Second, Budget: 64 << 20, Window: 16 << 20,
+			Opener: pool, Log: log, Scheduler: "alg3", Patience: 5 * time.Second, Budget: 64 << 20, Window: 16 << 20,
 			Threshold: 128 << 10, SlowLink: health.PaperLimits, LinkDown: pool.DropLink,
 		})
 		if err != nil {
@@ -76,7 +76,7 @@ func over(t *testing.T, server string) func(
 		defer run.Wait()
 		defer stop()
 		run.Go(func() { e.Run(ctx) })
-		e.SetLinks([]link.Link{{Name: "wifi", Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}})
+		e.SetLinks(link.DialFunc(dial).Over(link.Link{Name: "wifi", Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}))
 		return do(ctx, e)
 	}
 }

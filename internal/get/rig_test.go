@@ -57,11 +57,11 @@ func newRig(t *testing.T, to dialer, roots *x509.CertPool) *rig {
 	dial := func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, to(l, addr))
 	}
-	pool := origin.New(dial, roots)
+	pool := origin.New(roots)
 	t.Cleanup(pool.Close)
 	var err error
 	r.engine, err = engine.New(engine.Config{
-		Opener: pool, Dial: dial, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Patience: 5 * time.Second,
+		Opener: pool, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Patience: 5 * time.Second,
 		Budget: 64 << 20, Window: 16 << 20, Threshold: threshold, SlowLink: health.PaperLimits, LinkDown: pool.DropLink,
 	})
 	if err != nil {
@@ -76,7 +76,7 @@ func newRig(t *testing.T, to dialer, roots *x509.CertPool) *rig {
 		addr := netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})
 		links = append(links, link.Link{Name: name, Metric: 100 * (i + 1), Addrs: []netip.Addr{addr}})
 	}
-	r.engine.SetLinks(links)
+	r.engine.SetLinks(link.DialFunc(dial).Over(links...))
 	return r
 }
 

@@ -14,7 +14,7 @@ func Candidates(cfg config.Config) ([]link.Candidate, *link.Resolver, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := t.source.(*link.Netlink).List()
+	all, err := t.device.(*link.Netlink).List()
 	var used []link.Link
 	for _, c := range all {
 		if c.Use {
