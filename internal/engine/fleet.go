@@ -227,7 +227,7 @@ func moved(before, now link.Link) bool {
 			return true
 		}
 	}
-	return before.Index != now.Index || before.Handle != now.Handle
+	return !before.Same(now)
 }
 
 // silent takes a transfer's report that a link is silent; another transfer's bytes prove it wrong.

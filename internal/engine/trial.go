@@ -125,14 +125,15 @@ func (f *fleet) lives(i int8, l link.Link, d time.Duration) bool {
 	return f.clock(time.Now())-f.slot(i).lastByte.Load() < int64(d) || f.heard != nil && f.heard(l.Name, d)
 }
 
-// works reports whether a link leads anywhere. It asks the witnesses, or DNS servers if no witness can tell. If those cannot
+// works reports whether a link leads anywhere. It asks the witnesses, or what the link itself has if no witness can tell. If those cannot
 // tell either, nothing speaks against the link.
 func (f *fleet) works(ctx context.Context, l link.Link, witnesses []string) bool {
 	reachable, known := f.testify(ctx, l, witnesses)
 	if !known {
 		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
-		reachable, known = l.Answers(ctx)
+		err := l.Probe(ctx)
+		reachable, known = err == nil, !errors.Is(err, link.ErrNothingToProbe)
 	}
 	return reachable || !known
 }
@@ -175,7 +176,7 @@ func (f *fleet) ask(ctx context.Context, l link.Link, addr string) testimony {
 		return reachable
 	case refusedByOrigin(err): // an answer, if not a welcome one
 		return reachable
-	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink):
+	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrUpstreamRefused):
 		return nothing
 	}
 	return unreachable

@@ -107,12 +107,15 @@ type worldPath struct {
 	link string
 }
 
-// Answers implements link.Path.
-func (p *worldPath) Answers(ctx context.Context) (answers, known bool) {
-	if p.w.answers == nil {
-		return false, false
+// Probe implements link.Path.
+func (p *worldPath) Probe(ctx context.Context) error {
+	switch {
+	case p.w.answers == nil:
+		return link.ErrNothingToProbe
+	case !p.w.answers(ctx, p.link):
+		return os.ErrDeadlineExceeded
 	}
-	return p.w.answers(ctx, p.link), true
+	return nil
 }
 
 // Dial implements link.Path.

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,11 +84,7 @@ func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Co
 	if err != nil {
 		return fail(OpConnect, err)
 	}
-	timeout := d.Timeout
-	if timeout == 0 {
-		timeout = DefaultTimeout
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no connection within %v: %w", timeout, context.DeadlineExceeded))
+	ctx, cancel := withTimeout(ctx, d.Timeout)
 	defer cancel()
 	r := race{dialer: d, link: l, host: host, port: uint16(port)}
 	c, err := r.run(ctx, families)
@@ -101,6 +98,12 @@ func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Co
 	info := infoOf(c)
 	info.Local = r.over.Name != l.Name
 	return c, info, nil
+}
+
+// withTimeout bounds a dial, by DefaultTimeout if limit is 0.
+func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	limit = cmp.Or(limit, DefaultTimeout)
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no connection within %v: %w", limit, context.DeadlineExceeded))
 }
 
 // families returns the families that network allows, l has an address for and host, if a literal, is of; IPv6 first.

@@ -15,9 +15,9 @@ type Path interface {
 	// Dial connects to addr, which is "host:port" with a number as port. Network is "tcp", "tcp4" or "tcp6". An error is a
 	// *DialError.
 	Dial(ctx context.Context, network, addr string) (net.Conn, Info, error)
-	// Answers asks something on the link that is no origin, such as its DNS servers, and reports whether it answers. known is
-	// false if there is nothing to ask.
-	Answers(ctx context.Context) (answers, known bool)
+	// Probe asks something on the link that is no origin, such as its DNS servers, and returns nil if it answers. The error is
+	// ErrNothingToProbe if there is nothing to ask.
+	Probe(ctx context.Context) error
 }
 
 // Info is what a [Path] knows of a connection that it has made.
@@ -30,6 +30,9 @@ type Info struct {
 	Local bool
 }
 
+// ErrNothingToProbe says that nothing on a link can be asked whether the link works.
+var ErrNothingToProbe = errors.New("nothing on the link can be asked")
+
 var errNoPath = errors.New("the link has no path")
 
 // Dial connects over the link, see [Path].
@@ -40,12 +43,12 @@ func (l Link) Dial(ctx context.Context, network, addr string) (net.Conn, Info, e
 	return l.Path.Dial(ctx, network, addr)
 }
 
-// Answers reports whether something on the link answers, see [Path].
-func (l Link) Answers(ctx context.Context) (answers, known bool) {
+// Probe asks whether the link works, see [Path].
+func (l Link) Probe(ctx context.Context) error {
 	if l.Path == nil {
-		return false, false
+		return ErrNothingToProbe
 	}
-	return l.Path.Answers(ctx)
+	return l.Path.Probe(ctx)
 }
 
 // device is the Path of a link whose sockets are bound to it.
@@ -61,10 +64,8 @@ func (d *device) Dial(ctx context.Context, network, addr string) (net.Conn, Info
 	return d.dialer().Dial(ctx, d.link, network, addr)
 }
 
-// Answers asks the DNS servers of the link.
-func (d *device) Answers(ctx context.Context) (answers, known bool) {
-	return d.dialer().Resolver.Answers(ctx, d.link)
-}
+// Probe asks the DNS servers of the link.
+func (d *device) Probe(ctx context.Context) error { return d.dialer().Resolver.Probe(ctx, d.link) }
 
 // DialFunc connects over one link and no other. It makes emulated links.
 type DialFunc func(ctx context.Context, l Link, network, addr string) (net.Conn, error)
@@ -95,7 +96,7 @@ func (e *emulated) Dial(ctx context.Context, network, addr string) (net.Conn, In
 	return c, infoOf(c), nil
 }
 
-func (*emulated) Answers(context.Context) (answers, known bool) { return false, false }
+func (*emulated) Probe(context.Context) error { return ErrNothingToProbe }
 
 // infoOf returns what a connection that leads to an origin itself tells.
 func infoOf(c net.Conn) Info {

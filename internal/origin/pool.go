@@ -137,7 +137,7 @@ func dialError(l link.Link, err error) *engine.AttemptError {
 	switch {
 	case errors.As(err, new(*link.BindError)):
 		why = transfer.Unbound
-	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink):
+	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrUpstreamRefused):
 		why = transfer.Refused
 	}
 	return &engine.AttemptError{Op: "dial", Link: l.Name, Why: why, Err: err}

@@ -33,8 +33,8 @@ func (t *Transport) bounded(c net.Conn, l link.Link) net.Conn {
 	return t.book.Wrap(t.rates.Limit(c, l.Name), account(l))
 }
 
-// Answers implements link.Path.
-func (p *linkPath) Answers(ctx context.Context) (answers, known bool) { return p.link.Answers(ctx) }
+// Probe implements link.Path.
+func (p *linkPath) Probe(ctx context.Context) error { return p.link.Probe(ctx) }
 
 // dialer returns what connects over devices: it goes where reach allows.
 func (t *Transport) dialer() *link.Dialer {
@@ -46,4 +46,9 @@ func (t *Transport) dialer() *link.Dialer {
 }
 
 // buffer returns the SO_RCVBUF of a new socket over a link, 0 to leave it to the kernel.
-func (t *Transport) buffer(l link.Link) int { return t.book.Buffer(account(l)) }
+func (t *Transport) buffer(l link.Link) int {
+	if t.book == nil { // not started
+		return 0
+	}
+	return t.book.Buffer(account(l))
+}

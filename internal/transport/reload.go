@@ -13,6 +13,7 @@ func (t *Transport) Reload(cfg config.Config) {
 	t.live.Store(&cfg)
 	t.rates.Set(rates(cfg))
 	t.dials.Store(t.dialer())
+	t.upstream.Set(t.upstreams(cfg)...)
 	if s, ok := t.device.(interface{ SetOptions(link.Options) }); ok {
 		s.SetOptions(Options(cfg))
 	}

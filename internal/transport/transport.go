@@ -46,19 +46,20 @@ type Config struct {
 
 // Transport carries requests to origins over the links. Make it with New. Safe for concurrent use.
 type Transport struct {
-	cfg    config.Config // as at the start; follow and dials go by live
-	log    *slog.Logger
-	device link.Source // of Config
-	source link.Source // the same with a Path for each link
-	reach  link.Destinations
-	rates  link.Rates
-	conns  link.Conns
-	book   *allowance.Book // from Start on
-	pool   *origin.Pool
-	plain  *origin.Plain
-	engine *engine.Engine
-	found  chan struct{} // closed by follow when there is a link to use
-	using  using         // set by follow
+	cfg      config.Config // as at the start; follow and dials go by live
+	log      *slog.Logger
+	device   link.Source  // of Config
+	source   link.Source  // all links, each with its Path
+	upstream *link.Static // those that lead through an upstream proxy
+	reach    link.Destinations
+	rates    link.Rates
+	conns    link.Conns
+	book     *allowance.Book // from Start on
+	pool     *origin.Pool
+	plain    *origin.Plain
+	engine   *engine.Engine
+	found    chan struct{} // closed by follow when there is a link to use
+	using    using         // set by follow
 
 	live       atomic.Pointer[config.Config]
 	names      func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // nil = DNS servers are asked
@@ -85,7 +86,9 @@ func New(c Config) (*Transport, error) {
 	t.live.Store(&c.Settings)
 	t.rates.Set(rates(c.Settings))
 	t.dials.Store(t.dialer())
-	t.source = link.WithPaths(c.Source, func(l link.Link) link.Path { return link.DevicePath(l, t.dials.Load) })
+	t.upstream = link.NewStatic(t.upstreams(c.Settings)...)
+	devices := link.WithPaths(c.Source, func(l link.Link) link.Path { return link.DevicePath(l, t.dials.Load) })
+	t.source = link.Merge(devices, t.upstream)
 	t.pool = origin.New(c.Roots)
 	var err error
 	t.engine, err = engine.New(engine.Config{
@@ -274,6 +277,8 @@ func Options(cfg config.Config) link.Options {
 			o.Metered[name] = *l.Metered
 		}
 		switch {
+		case l.Upstream() != nil:
+			o.Taken = append(o.Taken, name)
 		case l.Enabled == nil:
 		case *l.Enabled:
 			o.Also = append(o.Also, name)
