@@ -13,30 +13,29 @@ var rules = map[string]rule{
 	"cmd/tributary":     {imports: []string{"internal/cli"}},
 	"cmd/tributary-lab": {imports: []string{"*"}, later: true}, // a developers' tool, never in a package
 
-	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link", "internal/privilege", "internal/redirect"}},
+	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link", "internal/privilege", "internal/redirect", "internal/transport"}},
 	"internal/control": {imports: []string{"internal/rights"}},
 	"internal/admin":   {imports: []string{"internal/engine"}},
 	"internal/doctor":  {imports: []string{"internal/config", "internal/link"}},
 	"internal/config":  {imports: []string{"internal/schedule"}}, // for the names
 	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
-		"internal/admin", "internal/allowance", "internal/config", "internal/control", "internal/crowd", "internal/demo", "internal/engine", "internal/estimate", "internal/get", "internal/health", "internal/link", "internal/link/host",
-		"internal/metrics", "internal/origin", "internal/peer", "internal/policy", "internal/proxy", "internal/redirect", "internal/schedule", "internal/segment",
-		"internal/transfer",
-	}, later: true},
+		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/engine", "internal/get", "internal/link", "internal/link/host",
+		"internal/metrics", "internal/peer", "internal/proxy", "internal/redirect", "internal/transport",
+	}},
 	// transfer for the words in which engine.AttemptError says how an attempt ended.
-	"internal/proxy":   {imports: []string{"internal/crowd", "internal/engine", "internal/link", "internal/policy", "internal/transfer"}},
+	"internal/proxy":   {imports: []string{"internal/crowd", "internal/engine", "internal/link", "internal/transfer", "internal/transport"}},
 	"internal/metrics": {imports: []string{"internal/engine"}},
 	// As proxy: another front of the engine.
 	"internal/get": {imports: []string{
-		"internal/engine", "internal/link", "internal/origin/byterange", "internal/policy", "internal/transfer",
+		"internal/engine", "internal/link", "pkg/byterange", "internal/policy", "internal/transfer",
 	}},
 	"internal/policy": {imports: []string{"internal/link", "internal/segment"}},
 	"internal/engine": {imports: []string{
 		"internal/estimate", "internal/health", "internal/link", "internal/policy", "internal/schedule", "internal/segment", "internal/transfer",
-		"internal/origin/byterange",
+		"pkg/byterange",
 	}},
-	"internal/origin": {imports: []string{"internal/engine", "internal/link", "internal/policy", "internal/segment", "internal/transfer"}},
+	"internal/origin": {imports: []string{"internal/engine", "internal/link", "internal/policy", "internal/segment", "internal/transfer", "pkg/byterange"}},
 	"internal/link":   {},
 
 	"internal/link/host":          {imports: []string{"internal/link", "internal/rights"}},
@@ -48,7 +47,10 @@ var rules = map[string]rule{
 	"internal/rights":             {},
 	"internal/redirect":           {},
 	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.
-	"internal/origin/byterange": {imports: []string{"internal/segment"}},
+	"pkg/byterange": {pure: true},
+
+	"pkg/tributary":      {imports: []string{"internal/config", "internal/engine", "internal/link", "internal/transfer", "internal/transport"}},
+	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/engine", "internal/health", "internal/link", "internal/origin", "internal/policy"}},
 
 	"internal/transfer": {pure: true, imports: []string{
 		"internal/estimate", "internal/health", "internal/schedule", "internal/segment",
@@ -56,7 +58,7 @@ var rules = map[string]rule{
 	"internal/schedule": {pure: true, imports: []string{"internal/estimate", "internal/health", "internal/segment"}},
 	"internal/estimate": {pure: true},
 	"internal/health":   {pure: true},
-	"internal/segment":  {pure: true},
+	"internal/segment":  {pure: true, imports: []string{"pkg/byterange"}},
 	"internal/sim": {pure: true, imports: []string{
 		"internal/estimate", "internal/health", "internal/schedule", "internal/segment", "internal/transfer",
 	}},

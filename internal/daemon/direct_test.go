@@ -23,9 +23,9 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 	download "github.com/tributary-http/tributary/internal/get"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // twin fetches the same thing directly, through the proxy and by the downloader of `tributary get`, over one link and over

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // plan is how a GET begins.

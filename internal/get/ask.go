@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/policy"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // maxRedirects is how many redirects of one request are followed.

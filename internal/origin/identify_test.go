@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 func good200() Head {

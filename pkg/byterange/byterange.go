@@ -5,11 +5,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Open as the End of a segment.Range says "to the end of the object".
+// Open as the End of a Range says "to the end of the object".
 const Open = math.MaxInt64
 
 // Spec is a single range of a client's Range field.
@@ -51,15 +49,15 @@ func ParseRange(field string) (Spec, bool) {
 }
 
 // Resolve returns the offsets that s selects of an object of total bytes; false if it selects none (status 416).
-func (s Spec) Resolve(total int64) (segment.Range, bool) {
+func (s Spec) Resolve(total int64) (Range, bool) {
 	if s.First < 0 {
-		return segment.Range{Start: max(0, total-s.Suffix), End: total}, total > 0
+		return Range{Start: max(0, total-s.Suffix), End: total}, total > 0
 	}
-	return segment.Range{Start: s.First, End: min(s.End, total)}, s.First < total
+	return Range{Start: s.First, End: min(s.End, total)}, s.First < total
 }
 
 // FormatRange writes r as the value of a Range field; an End of Open makes "bytes=a-". r must not be empty.
-func FormatRange(r segment.Range) string {
+func FormatRange(r Range) string {
 	b := append([]byte("bytes="), strconv.FormatInt(r.Start, 10)...)
 	b = append(b, '-')
 	if r.End != Open {
@@ -70,8 +68,8 @@ func FormatRange(r segment.Range) string {
 
 // Content is the value of a Content-Range field.
 type Content struct {
-	Range segment.Range // empty for the unsatisfied form "bytes */T" of a 416
-	Total int64         // size of the object, -1 if given as "*"
+	Range Range // empty for the unsatisfied form "bytes */T" of a 416
+	Total int64 // size of the object, -1 if given as "*"
 }
 
 var (
@@ -119,7 +117,7 @@ func ParseContentRange(field string) (Content, error) {
 	if last < first || (c.Total >= 0 && c.Total <= last) {
 		return Content{}, errContentInvalid
 	}
-	c.Range = segment.Range{Start: first, End: last + 1}
+	c.Range = Range{Start: first, End: last + 1}
 	return c, nil
 }
 

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-http/tributary/internal/origin/byterange"
-	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 func TestR079_ParseRange(t *testing.T) {
@@ -58,20 +57,20 @@ func TestResolve(t *testing.T) {
 	tests := []struct {
 		field string
 		total int64
-		want  segment.Range
+		want  byterange.Range
 		ok    bool
 	}{
-		{"bytes=0-9", 100, segment.Range{Start: 0, End: 10}, true},
+		{"bytes=0-9", 100, byterange.Range{Start: 0, End: 10}, true},
 		// RFC 9110 section 14.1.2: "If the last-pos value is absent, or if the value is greater than or equal to the current
 		// length of the representation data, the byte range is interpreted as the remainder of the representation".
-		{"bytes=90-200", 100, segment.Range{Start: 90, End: 100}, true},
-		{"bytes=99-", 100, segment.Range{Start: 99, End: 100}, true},
-		{"bytes=100-", 100, segment.Range{}, false},
-		{"bytes=-10", 100, segment.Range{Start: 90, End: 100}, true},
+		{"bytes=90-200", 100, byterange.Range{Start: 90, End: 100}, true},
+		{"bytes=99-", 100, byterange.Range{Start: 99, End: 100}, true},
+		{"bytes=100-", 100, byterange.Range{}, false},
+		{"bytes=-10", 100, byterange.Range{Start: 90, End: 100}, true},
 		// "If the selected representation is shorter than the specified suffix-length, the entire representation is used."
-		{"bytes=-1000", 100, segment.Range{Start: 0, End: 100}, true},
-		{"bytes=-1", 0, segment.Range{}, false},
-		{"bytes=0-", 0, segment.Range{}, false},
+		{"bytes=-1000", 100, byterange.Range{Start: 0, End: 100}, true},
+		{"bytes=-1", 0, byterange.Range{}, false},
+		{"bytes=0-", 0, byterange.Range{}, false},
 	}
 	for _, tt := range tests {
 		s, ok := byterange.ParseRange(tt.field)
@@ -86,7 +85,7 @@ func TestResolve(t *testing.T) {
 }
 
 func TestR099_ParseContentRange(t *testing.T) {
-	r := func(a, b int64) segment.Range { return segment.Range{Start: a, End: b} }
+	r := func(a, b int64) byterange.Range { return byterange.Range{Start: a, End: b} }
 	tests := []struct {
 		why, field string
 		want       byterange.Content
@@ -141,7 +140,7 @@ func FuzzRange(f *testing.F) {
 			}
 			return
 		}
-		r := segment.Range{Start: s.First, End: s.End}
+		r := byterange.Range{Start: s.First, End: s.End}
 		if r.Empty() {
 			t.Fatalf("%q = %v: no byte", field, r)
 		}
