@@ -13,7 +13,7 @@ var rules = map[string]rule{
 	"cmd/tributary":     {imports: []string{"internal/cli"}},
 	"cmd/tributary-lab": {imports: []string{"*"}, later: true}, // a developers' tool, never in a package
 
-	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link", "internal/privilege", "internal/redirect"}},
+	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/get", "internal/link", "internal/privilege", "internal/redirect", "internal/transport"}},
 	"internal/control": {imports: []string{"internal/rights"}},
 	"internal/admin":   {imports: []string{"internal/engine"}},
 	"internal/doctor":  {imports: []string{"internal/config", "internal/link"}},
@@ -24,14 +24,11 @@ var rules = map[string]rule{
 		"internal/metrics", "internal/origin", "internal/peer", "internal/policy", "internal/proxy", "internal/redirect", "internal/schedule", "internal/segment",
 		"internal/transfer",
 	}, later: true},
-	// transfer for the words in which engine.AttemptError says how an attempt ended.
-	"internal/proxy":   {imports: []string{"internal/crowd", "internal/engine", "internal/link", "internal/policy", "internal/transfer"}},
+	// As every other user of a Transport, neither knows how it divides.
+	"internal/proxy":   {imports: []string{"internal/crowd", "internal/link", "internal/transport"}},
+	"internal/get":     {imports: []string{"internal/link", "internal/origin/byterange", "internal/transport"}},
 	"internal/metrics": {imports: []string{"internal/engine"}},
-	// As proxy: another front of the engine.
-	"internal/get": {imports: []string{
-		"internal/engine", "internal/link", "internal/origin/byterange", "internal/policy", "internal/transfer",
-	}},
-	"internal/policy": {imports: []string{"internal/link", "internal/segment"}},
+	"internal/policy":  {imports: []string{"internal/link", "internal/segment"}},
 	"internal/engine": {imports: []string{
 		"internal/estimate", "internal/health", "internal/link", "internal/policy", "internal/schedule", "internal/segment", "internal/transfer",
 		"internal/origin/byterange",

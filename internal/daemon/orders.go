@@ -85,7 +85,7 @@ func (d *Daemon) fill(ctx context.Context, o *host.Order) {
 	}
 	ended := make(chan ending)
 	go func() { // ends with ctx, and is waited for
-		g := &download.Getter{Engine: d.out.Engine(), Options: download.Options{Header: header}}
+		g := &download.Getter{Transport: d.out, Options: download.Options{Header: header}}
 		r, err := g.Fill(ctx, o.URL, h, m, func(name string, v download.Version) {
 			select {
 			case begun <- beginning{name, v}:

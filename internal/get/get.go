@@ -12,14 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/transport"
 )
-
-// Engine is what a Getter needs of *engine.Engine.
-type Engine interface {
-	Get(ctx context.Context, r *engine.Request) (*engine.Response, error)
-	Status() engine.Status
-}
 
 // Options say what is done with an object.
 type Options struct {
@@ -38,7 +32,8 @@ type Options struct {
 
 // Getter downloads objects, each to a file.
 type Getter struct {
-	Engine Engine
+	// Transport carries the requests. transport.Transport divides them over all links.
+	Transport http.RoundTripper
 	Options
 	// Note tells the user what is neither progress nor an error, such as that a download starts again. May be nil.
 	Note func(text string)
@@ -49,6 +44,8 @@ type Meter struct {
 	file atomic.Pointer[string]
 	have atomic.Int64
 	size atomic.Int64
+
+	usage transport.Usage
 }
 
 // NewMeter returns a meter at zero of an unknown size.
@@ -66,12 +63,8 @@ func (m *Meter) Now() (file string, have, size int64) {
 	return file, m.have.Load(), m.size.Load()
 }
 
-// LinkShare is what one link did for a download.
-type LinkShare struct {
-	Name  string
-	Bytes int64 // body bytes received
-	Waste int64 // of these, bytes that another link brought too or nobody wanted
-}
+// Links returns what each link has brought so far, in the order of their first bytes.
+func (m *Meter) Links() []transport.LinkUse { return m.usage.Links() }
 
 // Result is what became of a download, as far as it came.
 type Result struct {
@@ -80,38 +73,25 @@ type Result struct {
 	Resumed  int64  // of these, bytes that were there before
 	Checksum string // as computed, like "sha256:HEX"; "" if none was asked for
 	Took     time.Duration
-	Links    []LinkShare
+	Links    []transport.LinkUse // in the order of their first bytes
 }
 
 // Get downloads the object at url. The meter shows the progress; it must be new. An error is an *Error.
 func (g *Getter) Get(ctx context.Context, url string, m *Meter) (Result, error) {
-	d := &download{Getter: g, ctx: ctx, meter: m}
+	d := newDownload(ctx, g, m)
 	return d.measured(func() error { return d.run(url) })
 }
 
 // measured runs a download and tells what became of it, how long it took and what each link did.
 func (d *download) measured(run func() error) (Result, error) {
-	began, before := time.Now(), d.Engine.Status().Links
+	began := time.Now()
 	err := run()
 	if err != nil && d.ctx.Err() != nil {
 		err = canceled(err)
 	}
 	d.result.Took = time.Since(began)
-	d.result.Links = shares(before, d.Engine.Status().Links)
+	d.result.Links = d.meter.Links()
 	return d.result, err
-}
-
-// shares returns what the links brought between two snapshots.
-func shares(before, now []engine.LinkStatus) []LinkShare {
-	var all []LinkShare
-	for _, l := range now {
-		s := LinkShare{Name: l.Name, Bytes: l.Bytes, Waste: l.Waste}
-		if i := slices.IndexFunc(before, func(b engine.LinkStatus) bool { return b.Name == l.Name }); i >= 0 {
-			s.Bytes, s.Waste = s.Bytes-before[i].Bytes, s.Waste-before[i].Waste
-		}
-		all = append(all, s)
-	}
-	return all
 }
 
 // download is one Get.
@@ -125,6 +105,10 @@ type download struct {
 	nameless bool // the output has no name: the server's is told
 	began    bool // bytes were received
 	restarts int
+}
+
+func newDownload(ctx context.Context, g *Getter, m *Meter) *download {
+	return &download{Getter: g, ctx: transport.Repeatable(transport.WithUsage(ctx, &m.usage)), meter: m}
 }
 
 // maxRestarts is how often a download starts again because the object or the server is not what it was.
@@ -243,12 +227,13 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 	if d.nameless {
 		d.named(serverName(resp.Header, at))
 	}
-	v := version{resp.ID.Validator, resp.ID.Total, at.place(), markOf(resp.ID)}
-	if resp.ID.Coding != "" {
+	id := transport.Identify(resp)
+	v := version{id.Validator, id.Total, at.place(), markOf(id)}
+	if id.Coding != "" {
 		v.validator = "" // a coded stream may differ from time to time
 	}
-	d.warn(resp)
-	if resp.Status == http.StatusOK && v.size < 0 {
+	d.warn(resp.Header, id.Coding)
+	if resp.StatusCode == http.StatusOK && v.size < 0 {
 		v.size = resp.ContentLength
 	}
 	if from > 0 {
@@ -280,23 +265,23 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 var pages = []string{"", ".html", ".htm", ".xhtml", ".php", ".asp", ".aspx", ".jsp"}
 
 // warn tells of what is probably not what the user wants.
-func (d *download) warn(resp *engine.Response) {
+func (d *download) warn(h http.Header, coding string) {
 	if d.began {
 		return
 	}
-	if c := resp.ID.Coding; c != "" {
-		d.note(fmt.Sprintf("the server sends it in the coding %q, and so it is saved", c))
+	if coding != "" {
+		d.note(fmt.Sprintf("the server sends it in the coding %q, and so it is saved", coding))
 	}
-	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	if strings.EqualFold(strings.TrimSpace(kind), "text/html") && !slices.Contains(pages, strings.ToLower(filepath.Ext(d.result.File))) {
 		d.note("the server sends a page of HTML: look whether it is a login or an error")
 	}
 }
 
 // copy writes the content of an answer.
-func (d *download) copy(out output, resp *engine.Response, v version) (more bool, err error) {
+func (d *download) copy(out output, resp *http.Response, v version) (more bool, err error) {
 	w := &counted{out: out, have: &d.meter.have}
-	_, err = resp.Body.WriteTo(w)
+	_, err = io.Copy(w, resp.Body)
 	have, _ := out.have()
 	switch {
 	case w.err != nil:

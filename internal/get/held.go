@@ -25,7 +25,8 @@ type Version struct {
 // time the file begins anew, by the goroutine of Fill. The result's File is what the server calls the object, "" if it was
 // not asked. The meter must be new. When Fill returns, error or not, h tells what the file holds. An error is an *Error.
 func (g *Getter) Fill(ctx context.Context, url string, h *Held, m *Meter, began func(name string, v Version)) (Result, error) {
-	d := &download{Getter: g, ctx: ctx, meter: m, nameless: true}
+	d := newDownload(ctx, g, m)
+	d.nameless = true
 	out := &held{Held: h, download: d, began: began}
 	return d.measured(func() (err error) {
 		if err = out.check(); err != nil {

@@ -306,7 +306,7 @@ func TestStopped(t *testing.T) {
 	done := make(chan error, 1)
 	m := NewMeter()
 	go func() {
-		g := &Getter{Engine: r.engine, Options: Options{Dir: r.dir}}
+		g := &Getter{Transport: r.transport, Options: Options{Dir: r.dir}}
 		_, err := g.Get(ctx, s.URL(), m)
 		done <- err
 	}()
