@@ -41,9 +41,10 @@ type Getter struct {
 
 // Meter is where a running download stands. Any goroutine may read it.
 type Meter struct {
-	file atomic.Pointer[string]
-	have atomic.Int64
-	size atomic.Int64
+	file   atomic.Pointer[string]
+	have   atomic.Int64
+	prefix atomic.Int64
+	size   atomic.Int64
 
 	usage transport.Usage
 }
@@ -61,6 +62,15 @@ func (m *Meter) Now() (file string, have, size int64) {
 		file = *f
 	}
 	return file, m.have.Load(), m.size.Load()
+}
+
+// Prefix returns how many bytes the file has from its beginning on without a gap.
+func (m *Meter) Prefix() int64 { return m.prefix.Load() }
+
+// set takes down how many bytes the file has, and how many of them without a gap.
+func (m *Meter) set(have, prefix int64) {
+	m.have.Store(have)
+	m.prefix.Store(prefix)
 }
 
 // Links returns what each link has brought so far, in the order of their first bytes.
@@ -155,7 +165,7 @@ func (d *download) note(text string) {
 // output is where the bytes go.
 type output interface {
 	io.Writer
-	// have returns how many bytes it has, and of which version; a nil version cannot be gone on with.
+	// have returns how many bytes it has without a gap, and of which version; a nil version cannot be gone on with.
 	have() (int64, *version)
 	// begin empties it for a version.
 	begin(v version) error
@@ -163,6 +173,19 @@ type output interface {
 	complete() (sum string, err error)
 	// abandon keeps what can be gone on with, removes the rest, and says what to do about it. It does nothing after complete.
 	abandon() (advice string)
+}
+
+// placed is an output that takes bytes out of order.
+type placed interface {
+	output
+	io.WriterAt // offsets are those of the object
+	// advance tells how many bytes from the beginning on have been written without a gap.
+	advance(size int64) error
+}
+
+// scatteredBody is content that can be written in the order in which it comes, as that of a transport.Transport can.
+type scatteredBody interface {
+	WriteAtTo(w io.WriterAt, progress func(written, prefix int64)) (prefix int64, err error)
 }
 
 // version is what tells one version of an object from another.
@@ -190,7 +213,7 @@ func (d *download) fetch(out output) (err error) {
 		if out != nil {
 			from, of = out.have()
 		}
-		d.meter.have.Store(from)
+		d.meter.set(from, from)
 		if of != nil && from == of.size { // all of it is there, only its end was missed
 			d.meter.size.Store(of.size)
 			break
@@ -278,10 +301,21 @@ func (d *download) warn(h http.Header, coding string) {
 	}
 }
 
-// copy writes the content of an answer.
+// copy writes the content of an answer, in the order in which it comes if that is possible.
 func (d *download) copy(out output, resp *http.Response, v version) (more bool, err error) {
-	w := &counted{out: out, have: &d.meter.have}
-	_, err = io.Copy(w, resp.Body)
+	from, _ := out.have()
+	w := &counted{out: out, from: from, meter: d.meter}
+	to, placeable := out.(placed)
+	body, scattered := resp.Body.(scatteredBody)
+	if placeable && scattered {
+		w.placed = to
+		var prefix int64
+		prefix, err = body.WriteAtTo(w, w.progress)
+		w.progress(w.n, prefix)
+		w.n = prefix
+	} else {
+		_, err = io.Copy(w, resp.Body)
+	}
 	have, _ := out.have()
 	switch {
 	case w.err != nil:
@@ -302,17 +336,38 @@ func (d *download) copy(out output, resp *http.Response, v version) (more bool, 
 
 // counted tells the meter what was written, and keeps errors of the file apart from those of the network.
 type counted struct {
-	out  io.Writer
-	have *atomic.Int64
-	n    int64
-	err  error
+	out    io.Writer
+	placed placed // the same; nil if bytes come in order
+	from   int64  // where the content begins in the object
+	meter  *Meter
+	n      int64 // bytes written
+	err    error
 }
 
 // Write implements io.Writer.
 func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.out.Write(p)
 	c.n += int64(n)
-	c.have.Add(int64(n))
+	c.meter.set(c.from+c.n, c.from+c.n)
 	c.err = err
 	return n, err
+}
+
+// WriteAt implements io.WriterAt.
+func (c *counted) WriteAt(p []byte, off int64) (int, error) {
+	if c.err != nil { // of progress
+		return 0, c.err
+	}
+	n, err := c.placed.WriteAt(p, c.from+off)
+	c.err = err
+	return n, err
+}
+
+// progress takes note of what has been written.
+func (c *counted) progress(written, prefix int64) {
+	c.n = written
+	c.meter.set(c.from+written, c.from+prefix)
+	if err := c.placed.advance(c.from + prefix); c.err == nil {
+		c.err = err
+	}
 }

@@ -111,7 +111,7 @@ func TestFill(t *testing.T) {
 		g := &Getter{Transport: r.transport}
 		m := NewMeter()
 		go func() {
-			for _, have, _ := m.Now(); have < mid && stopping.Err() == nil; _, have, _ = m.Now() {
+			for m.Prefix() < mid && stopping.Err() == nil {
 				time.Sleep(time.Millisecond)
 			}
 			stop()
