@@ -13,7 +13,7 @@ var rules = map[string]rule{
 	"cmd/tributary":     {imports: []string{"internal/cli"}},
 	"cmd/tributary-lab": {imports: []string{"*"}, later: true}, // a developers' tool, never in a package
 
-	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/engine", "internal/get", "internal/link", "internal/privilege", "internal/redirect", "internal/transport"}},
+	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/get", "internal/link", "internal/privilege", "internal/redirect", "internal/transport"}},
 	"internal/control": {imports: []string{"internal/rights"}},
 	"internal/admin":   {imports: []string{"internal/engine"}},
 	"internal/doctor":  {imports: []string{"internal/config", "internal/link"}},
@@ -23,14 +23,11 @@ var rules = map[string]rule{
 		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/engine", "internal/get", "internal/link", "internal/link/host",
 		"internal/metrics", "internal/peer", "internal/proxy", "internal/redirect", "internal/transport",
 	}},
-	// transfer for the words in which engine.AttemptError says how an attempt ended.
-	"internal/proxy":   {imports: []string{"internal/crowd", "internal/engine", "internal/link", "internal/transfer", "internal/transport"}},
+	// As every other user of a Transport, neither knows how it divides.
+	"internal/proxy":   {imports: []string{"internal/crowd", "internal/link", "internal/transport"}},
+	"internal/get":     {imports: []string{"internal/link", "pkg/byterange", "internal/transport"}},
 	"internal/metrics": {imports: []string{"internal/engine"}},
-	// As proxy: another front of the engine.
-	"internal/get": {imports: []string{
-		"internal/engine", "internal/link", "pkg/byterange", "internal/policy", "internal/transfer",
-	}},
-	"internal/policy": {imports: []string{"internal/link", "internal/segment"}},
+	"internal/policy":  {imports: []string{"internal/link", "internal/segment"}},
 	"internal/engine": {imports: []string{
 		"internal/estimate", "internal/health", "internal/link", "internal/policy", "internal/schedule", "internal/segment", "internal/transfer",
 		"pkg/byterange",
@@ -49,8 +46,8 @@ var rules = map[string]rule{
 	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.
 	"pkg/byterange": {pure: true},
 
-	"pkg/tributary":      {imports: []string{"internal/config", "internal/engine", "internal/link", "internal/transfer", "internal/transport"}},
-	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/engine", "internal/health", "internal/link", "internal/origin", "internal/policy"}},
+	"pkg/tributary":      {imports: []string{"internal/config", "internal/link", "internal/transport"}},
+	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/engine", "internal/health", "internal/link", "internal/origin", "internal/policy", "internal/transfer"}},
 
 	"internal/transfer": {pure: true, imports: []string{
 		"internal/estimate", "internal/health", "internal/schedule", "internal/segment",

@@ -3,6 +3,9 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -63,6 +66,22 @@ func (r *rig) has(path string, size int64) {
 		st, err := os.Stat(path)
 		return err == nil && st.Size() >= size
 	})
+}
+
+// kept returns how much of a .part there is without a gap, as the first line of its sidecar tells; 0 if there is none.
+func (r *rig) kept(file string) (n int64) {
+	r.Helper()
+	text, err := os.ReadFile(file + ".part.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0
+	}
+	if _, serr := fmt.Sscan(string(text), &n); err != nil || serr != nil {
+		r.Fatalf("%v, %v", err, serr)
+	}
+	if st, err := os.Stat(file + ".part"); err != nil || st.Size() < n {
+		r.Errorf("%d bytes are recorded: %v, %v", n, st, err)
+	}
+	return n
 }
 
 // report is what get --json prints.
@@ -130,7 +149,7 @@ func TestGetResumes(t *testing.T) {
 			code int
 		}{{unix.SIGINT, 130}, {unix.SIGKILL, -1}} {
 			f := r.getting("--resume", "-o", file, url)
-			r.has(file+".part", kept+3_000_000)
+			r.until(file+".part grows", func() bool { return r.kept(file) >= kept+3_000_000 })
 			if err := f.cmd.Process.Signal(stop.by); err != nil {
 				t.Fatal(err)
 			}
@@ -138,9 +157,9 @@ func TestGetResumes(t *testing.T) {
 			if _, err := os.Stat(file); err == nil {
 				t.Fatal("the file is there before it is complete")
 			}
-			part := r.read(file + ".part")
-			if kept = int64(len(part)); kept >= int64(o.Size) {
-				t.Fatal("it was stopped too late: the test shows nothing")
+			before := kept
+			if kept = r.kept(file); kept <= before || kept >= int64(o.Size) {
+				t.Fatalf("%d bytes are kept, %d before: the test shows nothing", kept, before)
 			}
 			if stop.by == unix.SIGINT && !strings.Contains(f.said.String(), "--resume") {
 				t.Errorf("it does not say how to go on: %s", f.said.String())

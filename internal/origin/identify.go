@@ -89,6 +89,20 @@ func unfit(h Head) error {
 	return nil
 }
 
+// Identity returns what an answer says of the version that its content belongs to, whatever it was asked for.
+func Identity(h Head) engine.Identity {
+	id := identity(h)
+	switch fields := h.Header["Content-Range"]; {
+	case h.Status == http.StatusOK:
+		id.Total = h.Length
+	case h.Status == http.StatusPartialContent && len(fields) == 1:
+		if c, err := byterange.ParseContentRange(fields[0]); err == nil && !c.Range.Empty() {
+			id.Total = c.Total
+		}
+	}
+	return id
+}
+
 // identity returns what h says of the version it belongs to; Total is left unknown.
 func identity(h Head) engine.Identity {
 	validator, _ := strongValidator(h.Header)

@@ -1,0 +1,43 @@
+package transport
+
+import (
+	"net/http"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/origin"
+	"github.com/tributary-http/tributary/internal/policy"
+)
+
+// Identity is one version of an object, as far as an answer tells it.
+type Identity = engine.Identity
+
+// Identify returns the version that the content of an answer belongs to. What two answers carry may be joined only if their
+// versions agree in everything and have a Validator.
+func Identify(resp *http.Response) Identity {
+	if b, ok := resp.Body.(*dividedBody); ok {
+		return b.id
+	}
+	return origin.Identity(origin.Head{Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength})
+}
+
+// dividedBody is the content of a GET that went to the engine. It remembers the version: a head that was made whole no
+// longer says all of it.
+type dividedBody struct {
+	engine.Body
+	id Identity
+}
+
+// OneTime returns why the credentials in h hold for one request or one connection only, which a divided download cannot do
+// with; "" if they hold for several.
+func OneTime(h http.Header) string {
+	r, err := http.NewRequest(http.MethodGet, "http://localhost/", nil)
+	if err != nil {
+		panic(err) // never: both are constant
+	}
+	r.Header = h
+	switch _, reason := policy.Eligible(r); reason {
+	case policy.AuthConnection, policy.AuthOnce, policy.Signed:
+		return string(reason)
+	}
+	return ""
+}
