@@ -148,9 +148,6 @@ func (s *Session) Close() { s.pinned.Close() }
 // NeedsSession reports whether credentials may hold for more than their request: for all that follows on the same connection.
 func NeedsSession(h http.Header) bool { return policy.AuthenticatesConnection(h) }
 
-// Engine returns what divides downloads.
-func (t *Transport) Engine() *engine.Engine { return t.engine }
-
 // Status is a snapshot of links and transfers for observers.
 type Status = engine.Status
 
