@@ -3,7 +3,6 @@
 GO      ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -X main.version=$(VERSION)
-TOOL    := $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
 ROUNDS  ?= 9
 
@@ -30,7 +29,7 @@ build: ## build bin/tributary
 
 lab: ## build bin/tributary-lab, the developers' tool (running it takes root)
 	@mkdir -p bin
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tributary-lab ./cmd/tributary-lab
+	$(GO) build -C lab -trimpath -ldflags '$(LDFLAGS)' -o ../bin/tributary-lab ./cmd/tributary-lab
 
 test: ## go vet and all tests; as root it installs the Debian packages they need and runs those in the lab too
 	@GO='$(GO)' DEBIAN='$(DEBIAN)' tools/test.sh
@@ -39,7 +38,7 @@ matrix: ## every real client and origin, Caddy (from its module), Chromium and N
 	@GO='$(GO)' DEBIAN='$(DEBIAN) $(MATRIX)' tools/matrix.sh
 
 lint: ## gofumpt, staticcheck, govulncheck
-	@GO='$(GO)' TOOL='$(TOOL)' tools/lint.sh
+	@GO='$(GO)' tools/lint.sh
 
 httpdoc: ## write docs/HTTP.md from docs/http-rules.toml and the names of the tests
 	$(GO) test -count=1 -run TestHTTPDoc ./internal/arch -args -update
@@ -54,7 +53,7 @@ mutate-core: ## break lines of the core, in a copy: the simulator must notice
 	@GO='$(GO)' tools/mutate-core.sh
 
 sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one
-	SIM_LONG=1 $(GO) test -count=1 -v -run 'Invariants|SameLog' ./internal/sim
+	SIM_LONG=1 $(GO) test -C lab -count=1 -v -run 'Invariants|SameLog' ./sim
 
 bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, 9 rounds: about 100 minutes (root)
 	bin/tributary-lab bench --all --rounds $(ROUNDS)

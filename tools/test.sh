@@ -6,7 +6,7 @@ GO=${GO:-go}
 PATH=$PATH:/usr/sbin:/sbin
 
 # Packages without goroutines have no races, and the lab's measure of time would be the detector's.
-PLAIN='/internal/(arch|estimate|health|lab|schedule|segment|sim|transfer)$|/cmd/tributary-lab$|/deploy$'
+PLAIN='/internal/(arch|estimate|health|schedule|segment|transfer)$|/deploy$|/lab/(netlab|sim|cmd/tributary-lab)$'
 
 # shellcheck source=tools/debian.sh
 . tools/debian.sh
@@ -49,17 +49,18 @@ else
 	echo "android: $java" >>"$sum/skipped"
 fi
 
-say 'go vet ./...'
-$GO vet ./... || failed=1
-
-all=$($GO list ./...) || exit 1
 # shellcheck disable=SC2086,SC2046 # lists of words
-run() { $GO test -json -shuffle=on -timeout 20m "$@" 2>&1 | "$sum/testsum" "$sum/skipped" || failed=1; }
+run() { $GO test -C "$module" -json -shuffle=on -timeout 20m "$@" 2>&1 | "$sum/testsum" "$sum/skipped" || failed=1; }
 
-say "go test $race -shuffle=on"
-run $race $(grep -vE "$PLAIN" <<<"$all")
-say 'go test -shuffle=on (packages without goroutines, and the lab)'
-run $(grep -E "$PLAIN" <<<"$all")
+for module in . lab; do
+	say "go vet ./... in $module"
+	$GO vet -C "$module" ./... || failed=1
+	all=$($GO list -C "$module" ./...) || exit 1
+	say "go test $race -shuffle=on in $module"
+	run $race $(grep -vE "$PLAIN" <<<"$all")
+	say "go test -shuffle=on in $module (packages without goroutines, and the lab)"
+	run $(grep -E "$PLAIN" <<<"$all")
+done
 
 if [ -s "$sum/skipped" ]; then
 	say "Skipped ($(wc -l <"$sum/skipped")):"
