@@ -18,7 +18,7 @@ MATRIX := node:nodejs chromium:chromium
 # Those of `make android` and `make android-test`, beside a JDK and Maven.
 ANDROID := aapt:aapt apksigner:apksigner zipalign:zipalign dexdump:dexdump readelf:binutils qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh busybox:busybox-static zip:zip unzip:unzip
 
-.PHONY: android android-test mutate-core help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
+.PHONY: android android-test help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' Makefile
@@ -41,16 +41,13 @@ lint: ## gofumpt, staticcheck, govulncheck
 	@GO='$(GO)' tools/lint.sh
 
 httpdoc: ## write docs/HTTP.md from docs/http-rules.toml and the names of the tests
-	$(GO) test -count=1 -run TestHTTPDoc ./internal/arch -args -update
+	$(GO) test -C lab -count=1 -run TestHTTPDoc ./httprules -args -update
 
 fuzz: ## run every fuzz test for FUZZTIME (30s), and 20,000 random requests against a direct fetch
 	@GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh
 
-mutate: ## break 15 lines that guard HTTP rules, drawn by lot, in a copy: the tests must notice
-	@GO='$(GO)' tools/mutate.sh
-
-mutate-core: ## break lines of the core, in a copy: the simulator must notice
-	@GO='$(GO)' tools/mutate-core.sh
+mutate: ## break guarding lines, in a copy: the tests must notice; 15 drawn by lot, or ARGS='R37 core', ARGS=--all, ARGS=--help
+	@cd lab && PATH="$$PATH:/usr/sbin:/sbin" $(GO) run ./mutate $(ARGS)
 
 sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one
 	SIM_LONG=1 $(GO) test -C lab -count=1 -v -run 'Invariants|SameLog' ./sim

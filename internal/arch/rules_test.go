@@ -63,6 +63,8 @@ var rules = map[string]rule{
 	"lab/netlab":            {},
 	"lab/cmd/tributary-lab": {imports: []string{"lab/netlab"}},
 	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/link/host/hosttest"}}, // knows the product only as a program
+	"lab/httprules":         {},
+	"lab/mutate":            {imports: []string{"lab/httprules"}},
 	"lab/sim":               {pure: true, imports: []string{"internal/health", "internal/schedule", "internal/segment", "internal/transfer"}},
 }
 
@@ -110,7 +112,7 @@ var reserved = []struct {
 	},
 	{
 		"github.com/BurntSushi/toml",
-		[]string{"internal/config", "internal/arch", "lab"},
+		[]string{"internal/config", "lab"},
 		"the file's format is known to the configuration only",
 	},
 }

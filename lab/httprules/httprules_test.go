@@ -111,71 +111,7 @@ func TestLoadErrors(t *testing.T) {
 			t.Errorf("%q: %v, want %q", tt.text, err, tt.want)
 		}
 	}
-	if got, err := parseList("R1-R3, R9"); err != nil || !slices.Equal(got, []int{1, 2, 3, 9}) {
+	if got, err := ParseList("R1-R3, R9"); err != nil || !slices.Equal(got, []int{1, 2, 3, 9}) {
 		t.Errorf("%v, %v", got, err)
-	}
-}
-
-func TestMutations(t *testing.T) {
-	const rules = "required = \"R1-R3\"\n[[section]]\ntitle = \"x\"\n[section.rules]\n"
-	tests := Tests{
-		1: {{"a", "a/x_test.go", "TestOne"}, {"b", "b/x_test.go", "TestR001_Other"}},
-		2: {{"b", "b/x_test.go", "TestR001_Other"}},
-	}
-	load := func(list string) (*Mutations, []string, error) {
-		root := write(t, RulesFile, rules, MutationsFile, list, "a/x.go", "package a\n\nvar twice, twice2, once = 1, 2, 3\n")
-		book, err := Load(root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return LoadMutations(root, book, tests)
-	}
-	const good = `
-[[exempt]]
-rules = "R2-R3"
-reason = "others do it"
-[[mutation]]
-rule = "R1"
-file = "a/x.go"
-old = "once"
-new = "never"
-`
-	all, bad, err := load(good)
-	if err != nil || len(bad) > 0 || len(all.All) != 1 || all.Exempt[3] != "others do it" {
-		t.Fatalf("%+v, %q, %v", all, bad, err)
-	}
-	m := all.All[0]
-	if m.Line != 3 || !slices.Equal(m.Dirs, []string{"a"}) || m.Run != "^TestOne$/(^|[^0-9A-Za-z])R1([^0-9]|$)" {
-		t.Errorf("%+v", m)
-	}
-	if got := m.Apply("a once b"); got != "a never b" {
-		t.Errorf("%q", got)
-	}
-	all, _, err = load(good + "tests = [\"a\", \"b\"]")
-	if err != nil || all.All[0].Run != "^TestOne$/(^|[^0-9A-Za-z])R1([^0-9]|$)|^TestR001_Other$" {
-		t.Errorf("%+v, %v", all, err)
-	}
-	for _, tt := range []struct{ change, to, want string }{
-		{`old = "once"`, `old = "gone"`, "0 times"},
-		{`old = "once"`, `old = "twice"`, "2 times"},
-		{`new = "never"`, `new = "once"`, "say nothing"},
-		{`"a/x.go"`, `"a/y.go"`, "y.go"},
-		{`"a/x.go"`, `"a/x.go"` + "\ntests = [\"c\"]", "no test in c"},
-		{"R2-R3", "R2", "R3 has no mutation"},
-		{"R2-R3", "R1-R3", "R1 has a mutation and a reason"},
-	} {
-		_, bad, err := load(strings.Replace(good, tt.change, tt.to, 1))
-		if err != nil || !strings.Contains(strings.Join(bad, "; "), tt.want) {
-			t.Errorf("%s: %q, %v, want %q", tt.to, bad, err, tt.want)
-		}
-	}
-	for _, tt := range []struct{ change, to, want string }{
-		{`rule = "R1"`, `rule = "1"`, "rule number"},
-		{`reason = "others do it"`, "", "reason"},
-		{"old =", "olde =", "unknown keys"},
-	} {
-		if _, _, err := load(strings.Replace(good, tt.change, tt.to, 1)); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", tt.to, err, tt.want)
-		}
 	}
 }

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/tributary-http/tributary/internal/arch/httprules"
 )
 
 // result is what came of a mutation.
@@ -29,7 +27,7 @@ const (
 // patience is how long the tests of one mutation may take; running into it counts as a failure of theirs.
 const patience = "1m"
 
-// tree is a copy of the module.
+// tree is a copy of the repository.
 type tree struct {
 	root string
 	said io.Writer // what tests print
@@ -75,11 +73,11 @@ func copyFile(to, from string) error {
 func (c *tree) remove() { _ = os.RemoveAll(c.root) }
 
 // sound runs the tests of all mutations on the code as it is: only tests that pass there can tell.
-func (c *tree) sound(ctx context.Context, chosen []httprules.Mutation) error {
+func (c *tree) sound(ctx context.Context, chosen []mutation) error {
 	runs := map[string][]string{}
 	for _, m := range chosen {
-		for _, dir := range m.Dirs {
-			runs[dir] = append(runs[dir], m.Run)
+		for _, dir := range m.dirs {
+			runs[dir] = append(runs[dir], m.run)
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(runs)) {
@@ -93,22 +91,22 @@ func (c *tree) sound(ctx context.Context, chosen []httprules.Mutation) error {
 }
 
 // try applies one mutation, runs its tests and takes the mutation back.
-func (c *tree) try(ctx context.Context, m httprules.Mutation) (result, time.Duration, error) {
-	name := filepath.Join(c.root, m.File)
+func (c *tree) try(ctx context.Context, m mutation) (result, time.Duration, error) {
+	name := filepath.Join(c.root, m.file)
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return "", 0, err
 	}
-	if err := os.WriteFile(name, []byte(m.Apply(string(text))), 0o644); err != nil {
+	if err := os.WriteFile(name, []byte(m.apply(string(text))), 0o644); err != nil {
 		return "", 0, err
 	}
 	began := time.Now()
-	out, err := c.test(ctx, m.Dirs, m.Run, patience)
+	out, err := c.test(ctx, m.dirs, m.run, patience)
 	took := time.Since(began)
 	if err := os.WriteFile(name, text, 0o644); err != nil {
 		return "", 0, err
 	}
-	fmt.Fprintf(c.said, "== R%d %s: %s -> %s\ngo test -run '%s' %v\n%s", m.Rule, m.File, m.Old, m.New, m.Run, m.Dirs, out)
+	fmt.Fprintf(c.said, "== %s %s: %s -> %s\ngo test -run '%s' %v\n%s", m.name(), m.file, m.old, m.new, m.run, m.dirs, out)
 	switch {
 	case ctx.Err() != nil:
 		return "", 0, ctx.Err()
@@ -120,17 +118,23 @@ func (c *tree) try(ctx context.Context, m httprules.Mutation) (result, time.Dura
 	return unbuilt, took, nil
 }
 
-// test runs tests and returns what they print.
-func (c *tree) test(ctx context.Context, dirs []string, run, limit string) ([]byte, error) {
-	args := []string{"go", "test", "-vet=off", "-count=1", "-failfast", "-timeout", limit, "-run", run}
+// test runs tests, each package in its module, up to the first that fails, and returns what they print.
+func (c *tree) test(ctx context.Context, dirs []string, run, limit string) (said []byte, err error) {
 	for _, d := range dirs {
-		args = append(args, "./"+d)
+		module := "."
+		if below, ok := strings.CutPrefix(d, "lab/"); ok {
+			module, d = "lab", below
+		}
+		args := []string{"go", "test", "-C", module, "-vet=off", "-count=1", "-failfast", "-timeout", limit, "-run", run, "./" + d}
+		out, err := c.output(isolated(ctx, args))
+		if errors.Is(err, os.ErrPermission) { // a root who may not make namespaces
+			out, err = c.output(exec.CommandContext(ctx, args[0], args[1:]...))
+		}
+		if said = append(said, out...); err != nil {
+			return said, err
+		}
 	}
-	out, err := c.output(isolated(ctx, args))
-	if errors.Is(err, os.ErrPermission) { // a root who may not make namespaces
-		out, err = c.output(exec.CommandContext(ctx, args[0], args[1:]...))
-	}
-	return out, err
+	return said, nil
 }
 
 func (c *tree) output(cmd *exec.Cmd) ([]byte, error) {

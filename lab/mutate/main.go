@@ -1,5 +1,6 @@
-// Command mutate tries the tests of the HTTP rules: it breaks lines that guard a rule, one at a time and in a copy of the
-// module, and demands that a test of that rule fails. tools/mutations.toml lists the lines.
+// Command mutate tries the tests: it breaks lines that guard the product, one at a time and in a copy of the repository, and
+// demands that a test fails. mutations.toml lists the lines: those that keep HTTP rules, and those that keep the invariants
+// of the core. It is run by hand, from the laboratory's folder: `make mutate`.
 //
 // As root on Linux the tests run in a network namespace with a loopback device only: without its guard the code may dial
 // what it must not.
@@ -14,12 +15,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"regexp"
-	"strconv"
-	"strings"
+	"slices"
 	"syscall"
 
-	"github.com/tributary-http/tributary/internal/arch/httprules"
+	"github.com/tributary-http/tributary/lab/httprules"
 )
 
 func main() {
@@ -31,10 +30,10 @@ func main() {
 	}
 }
 
-const usage = `Usage: tools/mutate.sh [--seed N] [--count N] [--all] [RULE ...]
+const usage = `Usage: make mutate [ARGS='[--seed N] [--count N] [--all] [-v] [RULE ...] [core]']
 
-Breaks lines that guard rules of docs/HTTP.md, one at a time in a copy of the tree, and runs the tests of the rule: they
-must fail. Without RULE (like R37) it draws some by lot.
+Breaks lines that guard rules of docs/HTTP.md, or invariants of the core, one at a time in a copy of the tree, and runs
+their tests: they must fail. Without RULE (like R37) or core it draws some by lot.
 
 `
 
@@ -51,9 +50,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case err != nil:
 		return err
 	}
-	list, err := load(".")
+	const root = ".."
+	list, bad, err := load(root)
 	if err != nil {
 		return err
+	}
+	for _, b := range bad {
+		fmt.Fprintln(out, "ERROR", b)
 	}
 	chosen, err := choose(list, flags.Args(), *all, *seed, *count)
 	if err != nil {
@@ -62,7 +65,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(flags.Args()) == 0 && !*all {
 		fmt.Fprintf(out, "%d of %d mutations, seed %d\n", len(chosen), len(list), *seed)
 	}
-	c, err := newTree(ctx, ".")
+	chosen = slices.DeleteFunc(chosen, func(m mutation) bool { return m.stale != "" })
+	c, err := newTree(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -73,35 +77,31 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := c.sound(ctx, chosen); err != nil {
 		return err
 	}
-	return report(ctx, c, chosen, out)
+	err = report(ctx, c, chosen, out)
+	if len(bad) > 0 {
+		err = errors.Join(err, fmt.Errorf("%d errors in %s, listed above", len(bad), listName))
+	}
+	return err
 }
 
-func load(root string) ([]httprules.Mutation, error) {
+// load reads the list of mutations of the tree below root, and what is wrong with it.
+func load(root string) (list []mutation, bad []string, err error) {
 	book, err := httprules.Load(root)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tests, err := httprules.Scan(root)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	list, bad, err := httprules.LoadMutations(root, book, tests)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(bad) > 0:
-		return nil, errors.New(strings.Join(bad, "\n        "))
-	}
-	return list.All, nil
+	return parse(listed, root, book, tests)
 }
 
-var ruleForm = regexp.MustCompile(`^R([0-9]+)$`)
-
-// choose returns the mutations of the rules, all, or count drawn by lot.
-func choose(list []httprules.Mutation, rules []string, all bool, seed uint64, count int) (chosen []httprules.Mutation, err error) {
-	if len(rules) == 0 {
+// choose returns the mutations of the rules named, all, or count drawn by lot.
+func choose(list []mutation, names []string, all bool, seed uint64, count int) (chosen []mutation, err error) {
+	if len(names) == 0 {
 		if all {
-			return list, nil
+			return slices.Clone(list), nil
 		}
 		draw := rand.New(rand.NewPCG(seed, 0))
 		for _, i := range draw.Perm(len(list))[:max(0, min(count, len(list)))] {
@@ -109,29 +109,22 @@ func choose(list []httprules.Mutation, rules []string, all bool, seed uint64, co
 		}
 		return chosen, nil
 	}
-	for _, r := range rules {
-		m := ruleForm.FindStringSubmatch(r)
-		if m == nil {
-			return nil, fmt.Errorf("%q is no rule like R37", r)
-		}
-		n, before := 0, len(chosen)
-		if n, err = strconv.Atoi(m[1]); err != nil {
-			return nil, err
-		}
+	for _, name := range names {
+		before := len(chosen)
 		for _, m := range list {
-			if m.Rule == n {
+			if m.name() == name {
 				chosen = append(chosen, m)
 			}
 		}
 		if len(chosen) == before {
-			return nil, fmt.Errorf("%s has no mutation; %s may say why", r, httprules.MutationsFile)
+			return nil, fmt.Errorf("%s is not a rule like R37 with a mutation, nor core; %s may say why", name, listName)
 		}
 	}
 	return chosen, nil
 }
 
 // report tries the mutations and prints a line for each.
-func report(ctx context.Context, c *tree, chosen []httprules.Mutation, out io.Writer) error {
+func report(ctx context.Context, c *tree, chosen []mutation, out io.Writer) error {
 	missed := 0
 	for _, m := range chosen {
 		r, took, err := c.try(ctx, m)
@@ -141,8 +134,7 @@ func report(ctx context.Context, c *tree, chosen []httprules.Mutation, out io.Wr
 		if r != caught {
 			missed++
 		}
-		fmt.Fprintf(out, "%-5s %-45s %-9s %5.1fs\n", fmt.Sprintf("R%d", m.Rule), fmt.Sprintf("%s:%d", m.File, m.Line), r,
-			took.Seconds())
+		fmt.Fprintf(out, "%-5s %-45s %-9s %5.1fs  %s\n", m.name(), fmt.Sprintf("%s:%d", m.file, m.line), r, took.Seconds(), m.guards)
 	}
 	fmt.Fprintf(out, "%d of %d caught\n", len(chosen)-missed, len(chosen))
 	if missed > 0 {

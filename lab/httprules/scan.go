@@ -22,6 +22,9 @@ type Test struct {
 	Func string
 }
 
+// NamedAfter reports whether the function itself, not a subtest, carries the number of a rule.
+func (t Test) NamedAfter(rule int) bool { return slices.Contains(functionNumbers(t.Func), rule) }
+
 // Tests are the tests of each rule, in order of file and function.
 type Tests map[int][]Test
 

@@ -11,7 +11,7 @@ const preface = `# HTTP rules
 
 The rules of HTTP, and some of caution, that the proxy obeys, each with the tests that prove it. A subtest carries the
 number of its rule: ` + "`go test ./internal/proxy -run '/R37'`" + ` runs those of R37 in one package. A rule without a test says why.
-` + "`tools/mutate.sh`" + ` breaks the lines that guard the rules and sees whether the tests notice.
+` + "`make mutate`" + ` breaks the lines that guard the rules and sees whether the tests notice.
 
 RFC 9110 is HTTP's semantics, RFC 9112 is HTTP/1.1, RFC 9113 is HTTP/2.
 `

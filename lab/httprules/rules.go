@@ -51,7 +51,7 @@ func Load(root string) (*Book, error) {
 		return nil, fmt.Errorf("%s: unknown keys: %v", RulesFile, unknown)
 	}
 	b := &Book{}
-	if b.Required, err = parseList(file.Required); err != nil {
+	if b.Required, err = ParseList(file.Required); err != nil {
 		return nil, fmt.Errorf("%s: required: %w", RulesFile, err)
 	}
 	at := map[string]int{} // section of each rule
@@ -71,7 +71,7 @@ func Load(root string) (*Book, error) {
 		s := file.Section[at[k[2]]]
 		r := s.Rules[k[2]]
 		r.Section = s.Title
-		if r.Number, err = parseNumber(k[2]); err != nil {
+		if r.Number, err = ParseNumber(k[2]); err != nil {
 			return nil, fmt.Errorf("%s: %w", RulesFile, err)
 		}
 		if r.Text == "" || r.Source == "" {
@@ -85,7 +85,8 @@ func Load(root string) (*Book, error) {
 
 var numberForm = regexp.MustCompile(`^R([1-9][0-9]*)$`)
 
-func parseNumber(s string) (int, error) {
+// ParseNumber reads a rule's number: "R37".
+func ParseNumber(s string) (int, error) {
 	m := numberForm.FindStringSubmatch(s)
 	if m == nil {
 		return 0, fmt.Errorf("%q is no rule number like R37", s)
@@ -93,17 +94,17 @@ func parseNumber(s string) (int, error) {
 	return strconv.Atoi(m[1])
 }
 
-// parseList reads numbers and spans: "R1-R6, R9".
-func parseList(s string) (numbers []int, err error) {
+// ParseList reads numbers and spans: "R1-R6, R9".
+func ParseList(s string) (numbers []int, err error) {
 	for item := range strings.SplitSeq(s, ",") {
 		first, last, span := strings.Cut(strings.TrimSpace(item), "-")
-		a, err := parseNumber(first)
+		a, err := ParseNumber(first)
 		if err != nil {
 			return nil, err
 		}
 		b := a
 		if span {
-			if b, err = parseNumber(last); err != nil {
+			if b, err = ParseNumber(last); err != nil {
 				return nil, err
 			}
 		}

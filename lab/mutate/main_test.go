@@ -8,21 +8,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/tributary-http/tributary/internal/arch/httprules"
 )
 
-func rulesOf(list []httprules.Mutation) (all []int) {
+func rulesOf(list []mutation) (all []int) {
 	for _, m := range list {
-		all = append(all, m.Rule)
+		all = append(all, m.rule)
 	}
 	return all
 }
 
 func TestChoose(t *testing.T) {
-	list := []httprules.Mutation{{Rule: 1}, {Rule: 2}, {Rule: 2}, {Rule: 3}, {Rule: 4}}
-	got, err := choose(list, []string{"R4", "R2"}, false, 0, 1)
-	if err != nil || !slices.Equal(rulesOf(got), []int{4, 2, 2}) {
+	list := []mutation{{rule: 1}, {rule: 2}, {rule: 2}, {rule: 3}, {rule: 4}, {guards: "x"}}
+	got, err := choose(list, []string{"R4", "core", "R2"}, false, 0, 1)
+	if err != nil || !slices.Equal(rulesOf(got), []int{4, 0, 2, 2}) {
 		t.Errorf("%v, %v", rulesOf(got), err)
 	}
 	for _, bad := range []string{"R9", "4", "R"} {
@@ -42,7 +40,7 @@ func TestChoose(t *testing.T) {
 		}
 		var key strings.Builder
 		for _, m := range got {
-			key.WriteString(string(rune('0' + m.Rule)))
+			key.WriteString(string(rune('0' + m.rule)))
 		}
 		drawn[key.String()] = true
 	}
@@ -83,9 +81,9 @@ func TestTree(t *testing.T) {
 	}
 	var said strings.Builder
 	c.said = &said
-	guard := httprules.Mutation{Rule: 1, File: "x.go", Old: "n > 3", Dirs: []string{"."}, Run: "TestGuard"}
-	with := func(text string) httprules.Mutation { m := guard; m.New = text; return m }
-	if err := c.sound(t.Context(), []httprules.Mutation{guard}); err != nil {
+	guard := mutation{rule: 1, file: "x.go", old: "n > 3", dirs: []string{"."}, run: "TestGuard"}
+	with := func(text string) mutation { m := guard; m.new = text; return m }
+	if err := c.sound(t.Context(), []mutation{guard}); err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]result{"n > 2": caught, "n > 4": survived, "n >": unbuilt} {
@@ -99,7 +97,7 @@ func TestTree(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := report(t.Context(), c, []httprules.Mutation{with("n > 2"), with("n > 4")}, &out); err == nil ||
+	if err := report(t.Context(), c, []mutation{with("n > 2"), with("n > 4")}, &out); err == nil ||
 		!strings.Contains(out.String(), "SURVIVED") || !strings.Contains(out.String(), "1 of 2 caught") {
 		t.Errorf("%s, %v", out.String(), err)
 	}
@@ -111,7 +109,7 @@ func TestTree(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.root, "x.go"), []byte("package x\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.sound(t.Context(), []httprules.Mutation{guard}); err == nil {
+	if err := c.sound(t.Context(), []mutation{guard}); err == nil {
 		t.Error("tests that fail anyway are accepted")
 	}
 }
