@@ -42,7 +42,7 @@ type Config struct {
 	// are, binds sockets and resolves names (docs/HOST.md). "" = Tributary does that itself.
 	HostSocket string `toml:"host_socket"`
 
-	// Scheduler is the name of the algorithm that divides a transfer among links: see Schedulers.
+	// Scheduler is the name of the algorithm that divides a transfer among links: one of Schedulers, or of docs/SCHEDULERS.md.
 	Scheduler string `toml:"scheduler"`
 	// Alg3 chooses the variant of scheduler alg3: "guarded", or "literal" for the formulas as published.
 	Alg3 string `toml:"alg3"`
@@ -113,7 +113,7 @@ func Default() Config {
 	}
 }
 
-// Schedulers returns the names that Scheduler may have.
+// Schedulers returns the names that Scheduler usually has. It may also name a scheduler of docs/SCHEDULERS.md.
 func Schedulers() []string { return schedule.Names() }
 
 // Algorithm returns the name of the scheduler to run (schedule.New): Scheduler, in the variant that Alg3 chooses.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
 func TestDefaultIsValid(t *testing.T) {
@@ -127,7 +127,7 @@ func TestValidateNamesEverything(t *testing.T) {
 	for _, want := range []string{
 		`listen: "" is no IP address`, `admin: "x" is no port`, `admin: "proxy.example" is no IP`,
 		`"wlan0" is named twice`, `"a/b" is no interface name`, `[link.off] says enabled = false`, `"dns.example" is no IP`,
-		`scheduler: "alg4" is none of alg1, alg2, alg3, `, "alg3: ", "continuation: ", "log_level: ",
+		`scheduler: "alg4" is not one of alg3, confluence, single, `, "alg3: ", "continuation: ", "log_level: ",
 		"threshold: ", "budget: ", "transfer_window: ", "write it with a unit",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -253,13 +253,13 @@ func TestBytes(t *testing.T) {
 
 func TestAlgorithm(t *testing.T) {
 	for _, variant := range []string{"guarded", "literal"} {
-		for _, name := range Schedulers() {
+		for _, name := range literature.Names() {
 			c := Default()
 			c.Scheduler, c.Alg3 = name, variant
 			if err := c.Validate(); err != nil {
 				t.Error(err)
 			}
-			if _, err := schedule.New(c.Algorithm()); err != nil {
+			if _, err := literature.New(c.Algorithm()); err != nil {
 				t.Errorf("%s, %s: %v", name, variant, err)
 			}
 		}

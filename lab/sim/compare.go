@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
 // Score is how a scheduler did over the scenarios of a class: medians, but for Worst.
@@ -21,7 +21,7 @@ type Score struct {
 }
 
 // Contenders returns the names of all schedulers that are compared: those that run in the product, then the oracles.
-func Contenders() []string { return append(schedule.Names(), Oracles()...) }
+func Contenders() []string { return append(literature.Names(), Oracles()...) }
 
 // Scenario is one situation with its bundling limit.
 type Scenario struct {

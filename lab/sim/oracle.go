@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
 // Oracles returns the names of the schedulers that only a simulator can run, since they know the future
@@ -27,9 +28,9 @@ func (s Spec) scheduler() (schedule.Scheduler, error) {
 	}
 	switch s.Scheduler {
 	case "alg2-known":
-		return &schedule.Alg2{Bandwidth: s.rates()}, nil
+		return &literature.Alg2{Bandwidth: s.rates()}, nil
 	case "alg3-known":
-		return &schedule.Alg3{Literal: true, Bandwidth: s.rates()}, nil
+		return &literature.Alg3{Bandwidth: s.rates()}, nil
 	case "best":
 		return &schedule.Single{}, nil
 	case "noisy-2":
@@ -43,7 +44,7 @@ func (s Spec) scheduler() (schedule.Scheduler, error) {
 	case "switching-free":
 		return s.switching(nil), nil
 	}
-	return schedule.New(s.Scheduler)
+	return literature.New(s.Scheduler)
 }
 
 // Limit returns the bundling limit of a scenario and what each link carries until then: each link alone fetches the whole
@@ -87,7 +88,7 @@ func (s Spec) partition(noise float64) (schedule.Scheduler, error) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, 11))
-	p := &schedule.Partition{}
+	p := &literature.Partition{}
 	for _, n := range carried {
 		p.Weights = append(p.Weights, max(0.01, 1+noise*rng.NormFloat64())*float64(n))
 	}
@@ -123,7 +124,7 @@ func (s Spec) switching(cost func(from, to int8) time.Duration) schedule.Schedul
 		}
 		return b
 	}
-	return &schedule.Switching{Best: best, Cost: cost}
+	return &literature.Switching{Best: best, Cost: cost}
 }
 
 // order returns the links in order of preference for the first request.

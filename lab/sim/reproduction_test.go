@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// runs is how often a row of the reproduction is run, each time with other noise (sources.md section 3.5).
+// runs is how often a row of the reproduction is run, each time with other noise (docs/REPRODUCTION.md).
 const runs = 10
 
 // published are the schemes of the thesis, Algorithms 2 and 3 with the links' mean rates as their constants, as published;

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The scenarios of sources.md section 3.5.
+// The scenarios of docs/REPRODUCTION.md.
 
 const (
 	ms   = time.Millisecond
@@ -52,7 +52,7 @@ func (r radio) draw(rnd *rand.Rand) Link {
 	return l
 }
 
-// thesis is a row of Skjolden 2019: the links of sources.md section 3.5, and the shares of the ideal time and the Link
+// thesis is a row of Skjolden 2019: the links of docs/REPRODUCTION.md, and the shares of the ideal time and the Link
 // deltas of section 3.1 for naive and Algorithms 1 to 3.
 type thesis struct {
 	name      string

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/schedule/literature"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
@@ -79,7 +80,7 @@ func random(seed uint64) Spec {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(v ...int64) int64 { return v[r.IntN(len(v))] }
 	s := Spec{
-		Size: 1 + r.Int64N(pick(1000, 1e6, 20e6)), Scheduler: schedule.Names()[r.IntN(len(schedule.Names()))], Seed: seed,
+		Size: 1 + r.Int64N(pick(1000, 1e6, 20e6)), Scheduler: literature.Names()[r.IntN(len(literature.Names()))], Seed: seed,
 		Window: pick(256<<10, 1<<20, 4<<20, 12<<20), First: pick(0, 16<<10, 256<<10), Restart: r.IntN(4) == 0,
 		Faults: Faults{
 			Reset: 0.1 * float64(r.IntN(2)), Short: 0.2 * float64(r.IntN(2)), CloseAfter: r.IntN(3) * r.IntN(20),

@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
-// The tests of this file hold the simulator to what the sources report (sources.md section 3): not the figures, which are of
+// The tests of this file hold the simulator to what the sources report (docs/SIMULATOR.md): not the figures, which are of
 // other links, but who is ahead of whom, and by about how much. docs/SIMULATOR.md says where one does not come out, and why.
 
 // TestLinkDelta: naive ends seconds to minutes apart (4.6 to 122 s in the thesis), Algorithm 3 does not.
@@ -61,12 +62,12 @@ func requests(t *testing.T, link int, with schedule.Scheduler, s Spec) (sizes []
 }
 
 // TestAlg2SlowLink: the sum of throughputs cancels, so the slow link's requests do not change when the fast link speeds up
-// (Skjolden 2019 section 4.3.4; sources.md section 2.1, fact (a)).
+// (Skjolden 2019 section 4.3.4).
 func TestAlg2SlowLink(t *testing.T) {
 	s := Spec{Size: 100e6, Links: []Link{{Rate: 0.8e6, RTT: 20 * ms}, {Rate: 1.6e6, RTT: 40 * ms, Events: []LinkEvent{{At: 10 * time.Second, What: SetRate, Rate: 8e6}}}}}
 	bandwidth := []float64{30e6, 30e6} // sum bw of the thesis' example: 60,000 KBps
-	slow, _ := requests(t, 0, &schedule.Alg2{Bandwidth: bandwidth}, s)
-	fast, _ := requests(t, 1, &schedule.Alg2{Bandwidth: bandwidth}, s)
+	slow, _ := requests(t, 0, &literature.Alg2{Bandwidth: bandwidth}, s)
+	fast, _ := requests(t, 1, &literature.Alg2{Bandwidth: bandwidth}, s)
 	for _, n := range slow {
 		if d := math.Abs(float64(n)/float64(slow[len(slow)/2]) - 1); d > 0.15 { // the rate is an estimate
 			t.Errorf("the slow link is asked for %d, and for %d", slow[len(slow)/2], n)
@@ -83,8 +84,8 @@ func TestAlg3Floor(t *testing.T) {
 	s := Spec{Size: 300e6, Links: []Link{{Rate: 80 * mbit, RTT: 20 * ms}, {Rate: 20 * mbit, RTT: 600 * ms}}}
 	bandwidth := []float64{480e6, 5e6} // set by hand, and too high, as in the thesis' example: then shares are short
 	const floor = 5e6 * 0.6
-	a2, r2 := requests(t, 1, &schedule.Alg2{Bandwidth: bandwidth}, s)
-	a3, r3 := requests(t, 1, &schedule.Alg3{Literal: true, Bandwidth: bandwidth}, s)
+	a2, r2 := requests(t, 1, &literature.Alg2{Bandwidth: bandwidth}, s)
+	a3, r3 := requests(t, 1, &literature.Alg3{Bandwidth: bandwidth}, s)
 	if n := slices.Max(a2); n >= floor {
 		t.Errorf("Algorithm 2 asks for %d, the link has %.0f in flight", n, floor)
 	}
@@ -98,7 +99,7 @@ func TestAlg3Floor(t *testing.T) {
 }
 
 // TestMPHTTPAgainstFixed: 3 to 26 % faster than the best fixed range of 128, 256 and 512 KB (Nikravesh 2018 section 6.6;
-// K-cap of sources.md section 3.5).
+// K-cap of docs/REPRODUCTION.md).
 func TestMPHTTPAgainstFixed(t *testing.T) {
 	sum := 0.
 	for _, rates := range kCapRates {

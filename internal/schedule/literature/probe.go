@@ -1,8 +1,9 @@
-package schedule
+package literature
 
 import (
 	"time"
 
+	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
@@ -18,8 +19,8 @@ type Probe struct {
 
 const probeSize = 100e3
 
-// Next implements Scheduler.
-func (s *Probe) Next(_ time.Time, v *View) Decision {
+// Next implements schedule.Scheduler.
+func (s *Probe) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	for len(s.started) < len(v.Links) {
 		s.started = append(s.started, false)
 	}
@@ -33,11 +34,11 @@ func (s *Probe) Next(_ time.Time, v *View) Decision {
 	}
 	if s.edges == nil && v.Links[i].Rate <= 0 && !s.started[i] {
 		s.started[i] = true
-		return Decision{Do: Fetch, Link: i, Range: segment.Range{Start: r.Start, End: min(r.Start+probeSize, r.End)}, Why: First}
+		return schedule.Decision{Do: schedule.Fetch, Link: i, Range: segment.Range{Start: r.Start, End: min(r.Start+probeSize, r.End)}, Why: schedule.First}
 	}
 	if s.edges == nil {
 		if s.measuring(v) {
-			return Decision{Do: Wait, Why: Measuring}
+			return schedule.Decision{Do: schedule.Wait, Why: schedule.Measuring}
 		}
 		s.split(v, r.Start)
 	}
@@ -45,7 +46,7 @@ func (s *Probe) Next(_ time.Time, v *View) Decision {
 }
 
 // measuring reports whether a link still carries its probe.
-func (s *Probe) measuring(v *View) bool {
+func (s *Probe) measuring(v *schedule.View) bool {
 	for i := range v.Links {
 		if l := &v.Links[i]; l.Usable && l.Running > 0 && !l.Blocked {
 			return true
@@ -54,7 +55,7 @@ func (s *Probe) measuring(v *View) bool {
 	return false
 }
 
-func (s *Probe) split(v *View, from int64) {
+func (s *Probe) split(v *schedule.View, from int64) {
 	weights := make([]float64, len(v.Links))
 	for i := range v.Links {
 		if l := &v.Links[i]; l.Usable {

@@ -1,6 +1,10 @@
-package schedule
+package literature
 
-import "time"
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
+)
 
 // Alg1 is Algorithm 1 of Skjolden 2019 (section 4.3.3): a request is the link's share, by throughput, of a fixed cap. The
 // next one leaves when 60 % of the last has come.
@@ -12,17 +16,19 @@ type Alg1 struct {
 	Cap int64 // U in bytes; 0 = 4 MB, the thesis' example
 }
 
-// Next implements Scheduler.
-func (s *Alg1) Next(_ time.Time, v *View) Decision { return pull(v, overlapped, s.size) }
+// Next implements schedule.Scheduler.
+func (s *Alg1) Next(_ time.Time, v *schedule.View) schedule.Decision {
+	return pull(v, overlapped, s.size)
+}
 
-func (s *Alg1) size(v *View, i int8) (int64, Reason) {
-	part, ok := v.share(i)
+func (s *Alg1) size(v *schedule.View, i int8) (int64, schedule.Reason) {
+	part, ok := share(v, i)
 	if !ok {
-		return firstSize, First
+		return schedule.FirstSize, schedule.First
 	}
 	u := s.Cap
 	if u == 0 {
 		u = 4e6
 	}
-	return int64(float64(u) * part), Share
+	return int64(float64(u) * part), schedule.Share
 }

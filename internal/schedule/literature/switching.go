@@ -1,8 +1,9 @@
-package schedule
+package literature
 
 import (
 	"time"
 
+	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
@@ -23,12 +24,12 @@ type Switching struct {
 // switchEvery is how often the choice is made, and the length of a range in time of the link's goodput.
 const switchEvery = 100 * time.Millisecond
 
-// Next implements Scheduler.
-func (s *Switching) Next(now time.Time, v *View) Decision {
-	idle := Decision{Do: Wait, Until: now.Add(switchEvery), Why: OtherLink}
+// Next implements schedule.Scheduler.
+func (s *Switching) Next(now time.Time, v *schedule.View) schedule.Decision {
+	idle := schedule.Decision{Do: schedule.Wait, Until: now.Add(switchEvery), Why: schedule.OtherLink}
 	best := s.Best(now)
 	if !v.Links[best].Usable {
-		best = v.best()
+		best = v.Best()
 	}
 	switch {
 	case best < 0:
@@ -47,9 +48,9 @@ func (s *Switching) Next(now time.Time, v *View) Decision {
 	if !ok || now.Before(s.ready) || !l.CanAsk || !l.Due() {
 		return idle
 	}
-	n := int64(firstSize)
+	n := int64(schedule.FirstSize)
 	if l.Rate > 0 {
-		n = max(tailMin, int64(l.Rate*switchEvery.Seconds()))
+		n = max(schedule.TailMin, int64(l.Rate*switchEvery.Seconds()))
 	}
-	return Decision{Do: Fetch, Link: s.on, Range: segment.Range{Start: r.Start, End: min(r.Start+n, r.End)}, Why: Piece}
+	return schedule.Decision{Do: schedule.Fetch, Link: s.on, Range: segment.Range{Start: r.Start, End: min(r.Start+n, r.End)}, Why: schedule.Piece}
 }

@@ -1,8 +1,9 @@
-package schedule
+package literature
 
 import (
 	"time"
 
+	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
@@ -16,8 +17,8 @@ type DEMS struct{}
 
 const demsLength = 100 * time.Millisecond
 
-// Next implements Scheduler.
-func (s *DEMS) Next(now time.Time, v *View) Decision {
+// Next implements schedule.Scheduler.
+func (s *DEMS) Next(now time.Time, v *schedule.View) schedule.Decision {
 	var until time.Time
 	rear := false
 	for i := range v.Links {
@@ -27,26 +28,26 @@ func (s *DEMS) Next(now time.Time, v *View) Decision {
 		}
 		if l.CanAsk && l.Due() {
 			if r, ok := s.at(v, int8(i), rear); ok {
-				return Decision{Do: Fetch, Link: int8(i), Range: r, Why: Piece}
+				return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: r, Why: schedule.Piece}
 			}
 		}
-		until = Earlier(until, l.dry(now))
+		until = schedule.Earlier(until, l.Dry(now))
 		rear = !rear
 	}
 	return wait(until)
 }
 
 // at returns the range at the head or at the rear of what is free.
-func (s *DEMS) at(v *View, i int8, rear bool) (segment.Range, bool) {
+func (s *DEMS) at(v *schedule.View, i int8, rear bool) (segment.Range, bool) {
 	f, ok := v.FirstFree()
 	if !ok {
 		return f, false
 	}
-	n := int64(tailMin)
+	n := int64(schedule.TailMin)
 	if l := &v.Links[i]; l.Rate > 0 {
 		n = max(n, int64(l.Rate*demsLength.Seconds()))
 	} else {
-		n = firstSize
+		n = schedule.FirstSize
 	}
 	if !rear {
 		return segment.Range{Start: f.Start, End: min(f.Start+n, f.End)}, true

@@ -1,6 +1,10 @@
-package schedule
+package literature
 
-import "time"
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
+)
 
 // Fixed asks for ranges of one fixed length, one at a time on each link: whichever link is done takes the next. It is what
 // download managers do, and mHTTP, which Nikravesh 2018 (section 6.6) compares with 128, 256 and 512 KB.
@@ -11,12 +15,14 @@ type Fixed struct {
 	Size int64 // in bytes; 0 = 256 KB
 }
 
-// Next implements Scheduler.
-func (s *Fixed) Next(_ time.Time, v *View) Decision { return pull(v, oneByOne, s.size) }
+// Next implements schedule.Scheduler.
+func (s *Fixed) Next(_ time.Time, v *schedule.View) schedule.Decision {
+	return pull(v, oneByOne, s.size)
+}
 
-func (s *Fixed) size(*View, int8) (int64, Reason) {
+func (s *Fixed) size(*schedule.View, int8) (int64, schedule.Reason) {
 	if s.Size == 0 {
-		return 256e3, Piece
+		return 256e3, schedule.Piece
 	}
-	return s.Size, Piece
+	return s.Size, schedule.Piece
 }

@@ -1,6 +1,10 @@
-package schedule
+package literature
 
-import "time"
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
+)
 
 // Alg2 is Algorithm 2 of Skjolden 2019 (section 4.3.4): the cap of Algorithm 1 becomes what an even part of the object is
 // worth at the present use of the links' capacity, (P/n) (sum thr / sum bw). The sum of throughputs cancels, so a link's
@@ -14,12 +18,14 @@ type Alg2 struct {
 	Bandwidth []float64 // capacity of each link in bytes per second, by index; nil = the peaks seen
 }
 
-// Next implements Scheduler.
-func (s *Alg2) Next(_ time.Time, v *View) Decision { return pull(v, overlapped, s.size) }
+// Next implements schedule.Scheduler.
+func (s *Alg2) Next(_ time.Time, v *schedule.View) schedule.Decision {
+	return pull(v, overlapped, s.size)
+}
 
-func (s *Alg2) size(v *View, i int8) (int64, Reason) {
+func (s *Alg2) size(v *schedule.View, i int8) (int64, schedule.Reason) {
 	if v.Links[i].Rate <= 0 {
-		return firstSize, First
+		return schedule.FirstSize, schedule.First
 	}
-	return v.params(i, v.Object.Len(), s.Bandwidth).Share(), Share
+	return params(v, i, v.Object.Len(), s.Bandwidth).Share(), schedule.Share
 }

@@ -1,8 +1,9 @@
-package schedule
+package literature
 
 import (
 	"time"
 
+	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
@@ -13,8 +14,8 @@ type Naive struct {
 	edges []int64 // ends of the shares, ascending
 }
 
-// Next implements Scheduler.
-func (s *Naive) Next(_ time.Time, v *View) Decision {
+// Next implements schedule.Scheduler.
+func (s *Naive) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	if s.edges == nil {
 		s.split(v)
 	}
@@ -28,14 +29,14 @@ func (s *Naive) Next(_ time.Time, v *View) Decision {
 				break
 			}
 			r := segment.Range{Start: f.Start, End: s.edge(f.Start, f.End)}
-			return Decision{Do: Fetch, Link: int8(i), Range: r, Why: WholeRange}
+			return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: r, Why: schedule.WholeRange}
 		}
 	}
 	return wait(time.Time{})
 }
 
 // split places the edges, once, over what is free when the size becomes known.
-func (s *Naive) split(v *View) {
+func (s *Naive) split(v *schedule.View) {
 	n := int64(0)
 	for i := range v.Links {
 		if v.Links[i].Usable {

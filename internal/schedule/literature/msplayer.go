@@ -1,8 +1,10 @@
-package schedule
+package literature
 
 import (
 	"math"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
 )
 
 // MSPlayer sizes ranges by the ratio of the links, one range at a time on each (Nikravesh 2018 section 6.6 compares with
@@ -26,20 +28,22 @@ const (
 	msVariation = 0.05
 )
 
-// Next implements Scheduler.
-func (s *MSPlayer) Next(_ time.Time, v *View) Decision { return pull(v, oneByOne, s.size) }
+// Next implements schedule.Scheduler.
+func (s *MSPlayer) Next(_ time.Time, v *schedule.View) schedule.Decision {
+	return pull(v, oneByOne, s.size)
+}
 
-func (s *MSPlayer) size(v *View, i int8) (int64, Reason) {
+func (s *MSPlayer) size(v *schedule.View, i int8) (int64, schedule.Reason) {
 	if s.base == 0 {
 		s.base = msBase
 	}
-	slow := v.slowest()
+	slow := slowest(v)
 	rate := v.Links[i].Rate
 	if rate <= 0 || slow < 0 {
-		return s.base, First
+		return s.base, schedule.First
 	}
 	if least := v.Links[slow].Rate; i != slow {
-		return int64(math.Ceil(rate/least)) * s.base, Share
+		return int64(math.Ceil(rate/least)) * s.base, schedule.Share
 	}
 	if !s.Ratio && s.rate > 0 {
 		switch {
@@ -50,11 +54,11 @@ func (s *MSPlayer) size(v *View, i int8) (int64, Reason) {
 		}
 	}
 	s.rate = rate
-	return s.base, Share
+	return s.base, schedule.Share
 }
 
 // slowest returns the usable link with the lowest goodput that is known, -1 if none is.
-func (v *View) slowest() int8 {
+func slowest(v *schedule.View) int8 {
 	s := int8(-1)
 	for i := range v.Links {
 		if l := &v.Links[i]; l.Usable && l.Rate > 0 && (s < 0 || l.Rate < v.Links[s].Rate) {

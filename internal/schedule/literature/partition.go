@@ -1,9 +1,10 @@
-package schedule
+package literature
 
 import (
 	"math"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
@@ -18,8 +19,8 @@ type Partition struct {
 	edges []int64
 }
 
-// Next implements Scheduler.
-func (s *Partition) Next(_ time.Time, v *View) Decision {
+// Next implements schedule.Scheduler.
+func (s *Partition) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	if s.edges == nil {
 		s.edges = edges(v.Object, s.Weights)
 	}
@@ -47,7 +48,7 @@ func edges(r segment.Range, weights []float64) []int64 {
 }
 
 // partition gives each idle link what is free of its share, in one range; what a lost link leaves goes to any idle one.
-func partition(v *View, ends []int64) Decision {
+func partition(v *schedule.View, ends []int64) schedule.Decision {
 	for _, own := range [...]bool{true, false} {
 		for i := range v.Links {
 			l := &v.Links[i]
@@ -66,15 +67,15 @@ func partition(v *View, ends []int64) Decision {
 				if k < len(ends) {
 					end = min(end, ends[k])
 				}
-				return Decision{Do: Fetch, Link: int8(i), Range: segment.Range{Start: f.Start, End: end}, Why: WholeRange}
+				return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: segment.Range{Start: f.Start, End: end}, Why: schedule.WholeRange}
 			}
 		}
 	}
-	return Decision{Do: Wait, Why: WholeRange}
+	return schedule.Decision{Do: schedule.Wait, Why: schedule.WholeRange}
 }
 
 // stuck reports whether the client waits for a free range.
-func stuck(v *View, f segment.Range) bool { return f.Start == v.Head && len(v.Attempts) == 0 }
+func stuck(v *schedule.View, f segment.Range) bool { return f.Start == v.Head && len(v.Attempts) == 0 }
 
 // shareOf returns whose share an offset lies in.
 func shareOf(ends []int64, at int64) int {

@@ -1,8 +1,10 @@
-package schedule
+package literature
 
 import (
 	"math"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
 )
 
 // Subsegments divides the object as Evensen 2011 does a video segment. Static (section 4.4): pieces of 100 KB. Dynamic
@@ -23,28 +25,30 @@ type Subsegments struct {
 
 const subsegment = 100e3 // bytes
 
-// Next implements Scheduler.
-func (s *Subsegments) Next(_ time.Time, v *View) Decision {
+// Next implements schedule.Scheduler.
+func (s *Subsegments) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	if s.Dynamic {
 		return pull(v, pipelined, s.share)
 	}
 	return pull(v, pipelined, s.piece)
 }
 
-func (s *Subsegments) piece(*View, int8) (int64, Reason) { return subsegment, Piece }
+func (s *Subsegments) piece(*schedule.View, int8) (int64, schedule.Reason) {
+	return subsegment, schedule.Piece
+}
 
-func (s *Subsegments) share(v *View, i int8) (int64, Reason) {
-	part, ok := v.share(i)
+func (s *Subsegments) share(v *schedule.View, i int8) (int64, schedule.Reason) {
+	part, ok := share(v, i)
 	if !ok {
-		return subsegment, First
+		return subsegment, schedule.First
 	}
-	n, left := Draw(v.usable()*subsegment, s.left, part)
+	n, left := Draw(usable(v)*subsegment, s.left, part)
 	s.left = left
 	if l := &v.Links[i]; !s.Literal && n < Least(l.Rate, l.RTT/2) {
 		s.left = 0 // what is left over is no worth a request of its own
-		return Least(l.Rate, l.RTT/2), Floor
+		return Least(l.Rate, l.RTT/2), schedule.Floor
 	}
-	return n, Share
+	return n, schedule.Share
 }
 
 // Draw is Algorithm 3 of Evensen 2011: the size in bytes of the next request of a link whose share of the throughput is
@@ -61,9 +65,3 @@ func Draw(block, left int64, share float64) (size, rest int64) {
 // Least is S_min, equation 4.3 of Evensen 2011: the bytes that a link sends during one trip. Rate in bytes per second,
 // delay one way.
 func Least(rate float64, delay time.Duration) int64 { return int64(math.Round(rate * delay.Seconds())) }
-
-// RequestAt is equation 4.2 of Evensen 2011: how long before now (negative) or after it the next request must leave for the
-// server not to fall idle, when a piece of size bytes is being sent at rate and a trip takes delay.
-func RequestAt(size int64, rate float64, delay time.Duration) time.Duration {
-	return seconds(float64(size)/rate) - delay
-}
