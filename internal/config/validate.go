@@ -80,8 +80,6 @@ func (c Config) problems() problems {
 	if !slices.Contains(literature.Names(), c.Scheduler) {
 		p.add("scheduler", "%q is not one of %s, and not in docs/SCHEDULERS.md", c.Scheduler, strings.Join(Schedulers(), ", "))
 	}
-	p.oneOf(c.Alg3, "alg3", "guarded", "literal")
-	p.oneOf(c.Continuation, "continuation", "cursor", "restart")
 	p.oneOf(c.LogLevel, "log_level", "debug", "info", "warn", "error")
 
 	if c.TransferWindow < minWindow {

@@ -85,8 +85,7 @@ func (o *outward) connect(dial dialFunc, roots *x509.CertPool, linkDown func(str
 	var err error
 	o.engine, err = engine.New(engine.Config{
 		Opener: o.pool, Dial: dial, Log: o.log, Observers: observers,
-		Scheduler: o.cfg.Algorithm(), Restart: o.cfg.Continuation == "restart",
-		Budget: int64(o.cfg.Budget), Window: int64(o.cfg.TransferWindow), Threshold: int64(o.cfg.Threshold),
+		Scheduler: o.cfg.Scheduler, Budget: int64(o.cfg.Budget), Window: int64(o.cfg.TransferWindow), Threshold: int64(o.cfg.Threshold),
 		Patience: o.cfg.WaitForLink, SlowLink: health.PaperLimits,
 		LinkDown: linkDown,
 	})

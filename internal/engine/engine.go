@@ -27,7 +27,6 @@ type Config struct {
 	Observers []Observer
 
 	Scheduler string // name in package literature
-	Restart   bool   // restart continuation instead of cursor continuation, for comparison
 	Budget    int64  // bytes for reordering, all transfers
 	Window    int64  // bytes for reordering, one transfer at most
 	Threshold int64  // objects of no more than so many bytes are one request on one link

@@ -115,7 +115,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, ranged, repeat bool) (
 	states := e.fleet.join(r)
 	links, _ := e.fleet.snapshot()
 	cfg := transfer.Config{
-		Window: r.plan.window, First: r.plan.first, Scheduler: sched, Warm: e.warm(r.origin) && r.plan.warm, Restart: e.cfg.Restart,
+		Window: r.plan.window, First: r.plan.first, Scheduler: sched, Warm: e.warm(r.origin) && r.plan.warm,
 		Patience: e.cfg.Patience, Reorder: max(minGrant, r.plan.first),
 	}
 	r.bar(links, states)
