@@ -53,7 +53,7 @@ sim: ## the simulator at length: 1,000 random transfers of the default scheduler
 	SIM_LONG=1 $(GO) test -C lab -count=1 -v -run 'Invariants|SameLog' ./sim
 
 bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, 9 rounds: about 100 minutes (root)
-	bin/tributary-lab bench --all --rounds $(ROUNDS)
+	bin/tributary-lab bench --all --rounds $(ROUNDS) --svg bin/plots
 
 android: ## the app and the module for rooted phones: android/out/tributary.apk, tributary-module.zip
 	@DEBIAN='$(ANDROID)' bash -c '. tools/debian.sh && need_packages'

@@ -2,6 +2,7 @@
 # All tests. GO is the go command, DEBIAN the packages to install ("command:package ..."): see the Makefile.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+here=$PWD
 GO=${GO:-go}
 PATH=$PATH:/usr/sbin:/sbin
 
@@ -20,7 +21,6 @@ fi
 
 sum=$(mktemp -d)
 trap 'rm -rf "$sum"' EXIT
-(cd tools && $GO test ./testsum && $GO build -o "$sum/testsum" ./testsum) || exit 1
 
 failed=0
 # The app's core and its tests take a JDK, and Maven to fetch three small artifacts.
@@ -50,7 +50,7 @@ else
 fi
 
 # shellcheck disable=SC2086,SC2046 # lists of words
-run() { $GO test -C "$module" -json -shuffle=on -timeout 20m "$@" 2>&1 | "$sum/testsum" "$sum/skipped" || failed=1; }
+run() { (cd "$module" && $GO tool -modfile="$here/tools/go.mod" gotestsum --format pkgname -- -shuffle=on -timeout 20m "$@") || failed=1; }
 
 for module in . lab; do
 	say "go vet ./... in $module"

@@ -64,6 +64,7 @@ var rules = map[string]rule{
 	"lab/cmd/tributary-lab": {imports: []string{"lab/netlab"}},
 	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/link/host/hosttest"}}, // knows the product only as a program
 	"lab/httprules":         {},
+	"lab/pac":               {tests: true, imports: []string{"internal/admin", "internal/engine"}},
 	"lab/mutate":            {imports: []string{"lab/httprules"}},
 	"lab/sim":               {pure: true, imports: []string{"internal/health", "internal/schedule", "internal/segment", "internal/transfer"}},
 }

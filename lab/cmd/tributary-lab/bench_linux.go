@@ -70,7 +70,7 @@ links, at half of the time; pause = the longest at the client after its first by
 origin saw in a round; requests = seen by the origin; CPU/GB = of the proxy, or of a downloader other than curl. Medians.
 
 With --all it runs the rows of docs/BENCHMARKS.md instead, each with its own size, origin, contenders and events, and
-writes its tables, plots and docs/bench/results.json: 9 rounds of all rows take about 100 minutes.
+writes its tables, the two pictures in it and docs/bench/results.json: 9 rounds of all rows take about 100 minutes.
 
 With --https the origin speaks TLS 1.3 and HTTP/2. The limit is then measured by HTTP/1.1 over TLS; through a tributary,
 curl gets one tunnel over one link.`,
@@ -136,7 +136,7 @@ curl gets one tunnel over one link.`,
 	f.BoolVar(&o.http1, "http1", false, "with --https: the origin speaks HTTP/1.1 only")
 	f.BoolVar(&o.json, "json", false, "print JSON, with every round")
 	f.BoolVar(&o.markdown, "markdown", false, "print a Markdown table")
-	f.StringVar(&o.svg, "svg", "", "write three plots into this folder")
+	f.StringVar(&o.svg, "svg", "", "write three plots into this folder, with --all of each row")
 	f.BoolVar(&o.all, "all", false, "run the rows of docs/BENCHMARKS.md")
 	f.StringArrayVar(&o.rows, "row", nil, "with --all: this row only, repeatable")
 	f.StringVar(&o.docs, "docs", "docs", "with --all: folder of BENCHMARKS.md")

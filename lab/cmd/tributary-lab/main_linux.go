@@ -39,7 +39,7 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.AddCommand(runCommand(), benchCommand(), playCommand(), ttfbCommand(), crowdCommand(), relayCommand(), traceCommand(),
-		cleanCommand())
+		plotCommand(), cleanCommand())
 	return cmd
 }
 

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/tributary-http/tributary/lab/netlab"
 )
@@ -18,18 +21,47 @@ const (
 	rateStep = 100 * time.Millisecond
 )
 
-// writePlots writes the three plots of a result: PREFIX-rate.svg, PREFIX-order.svg and PREFIX-share.svg.
-func (r *result) writePlots(dir, prefix string) error {
+// writePlots writes plots of a result, PREFIX-NAME.svg: rate, order and share, or those named. Only share can be drawn
+// from results.json; the others need what was recorded while it was measured.
+func (r *result) writePlots(dir, prefix string, names ...string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for name, svg := range map[string]string{"rate": r.ratePlot(), "order": r.orderPlot(), "share": r.sharePlot()} {
+	for name, draw := range map[string]func() string{"rate": r.ratePlot, "order": r.orderPlot, "share": r.sharePlot} {
+		if len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
 		path := filepath.Join(dir, prefix+"-"+name+".svg")
-		if err := os.WriteFile(path, []byte(svg), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(draw()), 0o644); err != nil {
 			return fmt.Errorf("plot: %w", err)
 		}
 	}
 	return nil
+}
+
+func plotCommand() *cobra.Command {
+	docs := "docs"
+	cmd := &cobra.Command{
+		Use:   "plot FOLDER",
+		Short: "Draw every round's share of the limit, of each row of docs/bench/results.json",
+		Long: `Draws every round's share of the limit, with quartiles and median, of each row of docs/bench/results.json. Rates and
+bytes over time are drawn while they are measured: bench --svg FOLDER.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := readResults(filepath.Join(docs, "bench", "results.json"))
+			if err != nil {
+				return err
+			}
+			for _, found := range all {
+				if err := found.writePlots(args[0], "row"+found.Row, "share"); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&docs, "docs", docs, "folder of BENCHMARKS.md")
+	return cmd
 }
 
 // ratePlot shows what each link carried over time in the first contender's typical round.

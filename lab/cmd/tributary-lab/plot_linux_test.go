@@ -177,12 +177,25 @@ func TestKeep(t *testing.T) {
 			t.Errorf("want %s in:\n%s", want, got)
 		}
 	}
-	for _, plot := range []string{"row1-rate.svg", "row4-order.svg", "row4-share.svg"} {
-		if !strings.Contains(got, "(bench/"+plot+")") {
-			t.Errorf("%s is not shown", plot)
+	for plot, want := range map[string]bool{"row1-rate.svg": true, "row1-order.svg": true, "row1-share.svg": false, "row4-rate.svg": false} {
+		_, err := os.Stat(filepath.Join(docs, "bench", plot))
+		if shown := strings.Contains(got, "(bench/"+plot+")"); shown != want || (err == nil) != want {
+			t.Errorf("%s: shown %v, %v, want %v", plot, shown, err, want)
 		}
-		if _, err := os.Stat(filepath.Join(docs, "bench", plot)); err != nil {
-			t.Error(err)
+	}
+	plots := filepath.Join(docs, "plots")
+	plot := plotCommand()
+	plot.SetArgs([]string{"--docs", docs, plots})
+	if err := plot.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"1", "4"} {
+		svg, err := os.ReadFile(filepath.Join(plots, "row"+id+"-share.svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := wellFormed(t, string(svg))["circle"]; n != 4 {
+			t.Errorf("row %s, from its results: %d rounds", id, n)
 		}
 	}
 	if err := replaceBlock(filepath.Join(docs, "bench", "results.json"), ""); err == nil {

@@ -32,8 +32,12 @@ const (
 	blockEnd   = "<!-- make bench: end -->"
 )
 
-// benchAll measures rows one after the other. After each it writes DOCS/bench/results.json, the row's plots and the
-// tables of DOCS/BENCHMARKS.md; rows that are not measured keep what was found before.
+// pictured is the row whose plots BENCHMARKS.md shows.
+const pictured = "1"
+
+// benchAll measures rows one after the other. After each it writes DOCS/bench/results.json and the tables of
+// DOCS/BENCHMARKS.md, the pictures there, and with --svg the row's plots; rows that are not measured keep what was found
+// before.
 func benchAll(ctx context.Context, chosen []row, o benchOptions, docs string, say io.Writer) error {
 	version, err := exec.CommandContext(ctx, o.binary, "version").Output()
 	if err != nil {
@@ -60,6 +64,11 @@ func benchAll(ctx context.Context, chosen []row, o benchOptions, docs string, sa
 		if err := keep(docs, found); err != nil {
 			return err
 		}
+		if o.svg != "" {
+			if err := found.writePlots(o.svg, "row"+found.Row); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -67,8 +76,13 @@ func benchAll(ctx context.Context, chosen []row, o benchOptions, docs string, sa
 // keep puts a row's result into the documents.
 func keep(docs string, found rowResult) error {
 	dir := filepath.Join(docs, "bench")
-	if err := found.writePlots(dir, "row"+found.Row); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
+	}
+	if found.Row == pictured {
+		if err := found.writePlots(dir, "row"+found.Row, "rate", "order"); err != nil {
+			return err
+		}
 	}
 	path := filepath.Join(dir, "results.json")
 	all, err := readResults(path)
@@ -119,7 +133,7 @@ func writeResults(path string, all []rowResult) ([]rowResult, error) {
 	return kept, os.WriteFile(path, list, 0o644)
 }
 
-// report writes the tables as Markdown: the summary, then each row with its plots.
+// report writes the tables as Markdown: the summary, then each row.
 func report(all []rowResult) string {
 	var b strings.Builder
 	b.WriteString("### Summary\n\nMedians in percent, of tributary quartiles, too.\n\n")
@@ -129,11 +143,9 @@ func report(all []rowResult) string {
 		fmt.Fprintf(&b, "\n### Row %s: %s, %s\n\n", r.ID, r.Links, r.Size)
 		fmt.Fprintf(&b, "%s, %s UTC, %s. ", found.Version, found.Date, runtime.GOARCH)
 		found.markdown(&b)
-		b.WriteString("\n")
-		for _, plot := range []struct{ name, shows string }{
-			{"rate", "rate of each link over time"}, {"order", "bytes at the client over time"}, {"share", "share of the limit"},
-		} {
-			fmt.Fprintf(&b, "![%s](bench/row%s-%s.svg)\n", plot.shows, r.ID, plot.name)
+		if found.Row == pictured {
+			b.WriteString("\n![rate of each link over time](bench/row" + pictured + "-rate.svg)\n" +
+				"![bytes at the client over time](bench/row" + pictured + "-order.svg)\n")
 		}
 	}
 	return b.String()
