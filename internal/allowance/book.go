@@ -12,13 +12,16 @@ import (
 )
 
 const (
-	lease    = 1 << 20   // bytes noted as spent at a time
-	ahead    = lease / 2 // left of a lease when the next one is asked for
-	overhead = 106       // percent of the bytes that are read and written: headers and acknowledgements
-	retry    = time.Minute
+	lease      = 1 << 20  // bytes noted as spent at a time, far from the limit
+	leastLease = 64 << 10 // the same, near the limit
+	overhead   = 106      // percent of the bytes that are read and written: headers and acknowledgements
+	retry      = time.Minute
 
 	unbounded = math.MaxInt64 // as a limit: there was one once
 )
+
+// cost is what n bytes count as.
+func cost(n int64) int64 { return (n*overhead + 99) / 100 }
 
 // ErrSpent says that a link has nothing left this month.
 var ErrSpent = errors.New("the link's data for this month is spent")
@@ -47,18 +50,49 @@ type account struct {
 	broken bool          // the file cannot be written: nothing may be spent
 	empty  bool          // as changed was told; true until the file has told otherwise
 	more   chan struct{} // closed when there may be more to spend, or never will be
+
+	conns   map[*conn]struct{} // the open connections
+	windows int64              // at least what their receive buffers hold together
+	near    bool               // the receive buffers are fixed and reserved
+	held    int64              // reserved for what connections may receive, while near
+	stopped bool               // nothing is left beside what is reserved
 }
+
+// rest is what has not been used this month.
+func (a *account) rest() int64 { return a.limit - a.others - a.used }
+
+// free is what is neither used nor reserved.
+func (a *account) free() int64 { return a.rest() - a.held }
 
 // left is what may be spent at once.
-func (a *account) left() int64 { return min(a.leased, a.limit-a.others) - a.used }
+func (a *account) left() int64 { return min(a.leased, a.limit-a.others) - a.used - a.held }
 
-// low reports whether another lease is to be had and due.
+// lease is how much is noted as spent at a time.
+func (a *account) lease() int64 { return max(leastLease, min(lease, a.rest()/16)) }
+
+// low reports whether another lease is due and possible.
 func (a *account) low() bool {
-	return a.leased-a.used < ahead && a.others+a.leased < a.limit && a.limit != unbounded
+	return a.leased-a.used-a.held < a.lease()/2 && a.others+a.leased < a.limit && a.limit != unbounded
 }
 
-// spent reports whether there is nothing left, nor can be before the next month.
-func (a *account) spent() bool { return a.broken || a.others+a.used >= a.limit }
+// due is what to note as spent: what goes beyond the lease, and the next lease if one is due.
+func (a *account) due() int64 {
+	if !a.low() {
+		return max(0, a.used-a.leased)
+	}
+	beyond := max(0, a.used+a.held-a.leased)
+	return max(a.used-a.leased, min(beyond+a.lease(), a.limit-a.others-a.leased))
+}
+
+// spent reports whether nothing more may be sent or received.
+func (a *account) spent() bool { return a.broken || a.stopped }
+
+// settle stops the account when nothing is free, and resumes it when enough is: connections that close give back what was
+// reserved for them, and a link should not come and go with each of them.
+func (a *account) settle() {
+	free := a.free()
+	a.stopped = free <= 0 || a.stopped && free < min(lease, a.limit/2)
+}
 
 // File returns where the counts are: in $STATE_DIRECTORY, which systemd gives to services, in $XDG_STATE_HOME/tributary, or
 // below home.
@@ -94,15 +128,17 @@ func (b *Book) Set(limits map[string]int64) {
 	for name, a := range b.accounts {
 		if limits[name] == 0 {
 			a.limit = unbounded
+			a.settle()
 		}
 	}
 	for name, n := range limits {
 		a := b.accounts[name]
 		if a == nil {
-			a = &account{empty: true, more: make(chan struct{})}
+			a = &account{empty: true, more: make(chan struct{}), conns: map[*conn]struct{}{}}
 			b.accounts[name] = a
 		}
 		a.limit = n
+		a.settle()
 	}
 	b.mu.Unlock()
 	b.hurry()
@@ -160,13 +196,7 @@ func (b *Book) renew() {
 	now := b.now()
 	change := map[string]int64{}
 	for name, a := range b.accounts {
-		change[name] = 0
-		if over := a.used - a.leased; over > 0 { // counted a little beyond the lease
-			change[name] = over
-		}
-		if a.low() {
-			change[name] += min(lease, a.limit-a.others-a.leased)
-		}
+		change[name] = a.due()
 	}
 	b.mu.Unlock()
 	if len(change) == 0 {
@@ -192,6 +222,8 @@ func (b *Book) note(r record, err error, change map[string]int64) {
 			}
 			a.leased += n
 			a.others = max(0, r.Spent[name]-a.leased)
+			a.look()
+			a.settle()
 		}
 		if e := a.spent(); e != a.empty {
 			a.empty, told = e, true
@@ -208,11 +240,15 @@ func (b *Book) note(r record, err error, change map[string]int64) {
 	}
 }
 
-// giveBack takes what was not used out of the file again.
+// giveBack takes what was not used out of the file again. What open connections have received and may still receive is
+// used.
 func (b *Book) giveBack() {
 	b.mu.Lock()
 	now, change := b.now(), map[string]int64{}
 	for name, a := range b.accounts {
+		for c := range a.conns {
+			a.used += cost(c.owed())
+		}
 		if n := a.used - a.leased; n != 0 && !a.broken {
 			change[name] = n
 		}
@@ -228,23 +264,45 @@ func (b *Book) giveBack() {
 }
 
 // Wrap returns a connection that is counted on an account, and ends with ErrSpent when that has nothing left. A connection
-// of an account without a limit is returned as it is.
+// of an account without a limit is returned as it is. Near the limit, what the connection may receive is reserved.
 func (b *Book) Wrap(c net.Conn, name string) net.Conn {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	a := b.accounts[name]
-	b.mu.Unlock()
 	tcp, ok := c.(tcpConn)
 	if a == nil || !ok {
 		return c
 	}
-	return &conn{tcpConn: tcp, book: b, account: a, closed: make(chan struct{})}
+	counted := &conn{tcpConn: tcp, book: b, account: a, closed: make(chan struct{})}
+	a.join(counted)
+	b.tell(a)
+	return counted
 }
 
-// wait returns when something may be spent, and how much.
-func (b *Book) wait(a *account, closed <-chan struct{}) (int64, error) {
+// Buffer returns what SO_RCVBUF of a new connection of an account must be before it connects; 0 leaves it to the kernel.
+func (b *Book) Buffer(name string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a := b.accounts[name]; a != nil && a.near {
+		return a.buffer()
+	}
+	return 0
+}
+
+// tell has the keeper tell whether an account has something left, if that has changed. mu is held.
+func (b *Book) tell(a *account) {
+	a.settle()
+	if a.spent() != a.empty {
+		b.hurry()
+	}
+}
+
+// wait returns when something may be spent, and how much at a time.
+func (b *Book) wait(c *conn) (int64, error) {
+	a := c.account
 	for {
 		b.mu.Lock()
-		n, spent, free, more := a.left(), a.spent(), a.limit == unbounded, a.more
+		n, spent, free, more := min(a.left(), c.part()), a.spent(), a.limit == unbounded, a.more
 		low := a.low()
 		b.mu.Unlock()
 		if low {
@@ -260,7 +318,7 @@ func (b *Book) wait(a *account, closed <-chan struct{}) (int64, error) {
 		}
 		select {
 		case <-more:
-		case <-closed:
+		case <-c.closed:
 			return 0, net.ErrClosed
 		case <-b.done:
 			return 0, ErrSpent
@@ -268,16 +326,27 @@ func (b *Book) wait(a *account, closed <-chan struct{}) (int64, error) {
 	}
 }
 
-// count notes what was read or written.
-func (b *Book) count(a *account, n int) {
-	if n <= 0 {
+// count notes what a connection has read and written.
+func (b *Book) count(c *conn, read, written int) {
+	if read <= 0 && written <= 0 {
 		return
 	}
 	b.mu.Lock()
-	a.used += (int64(n)*overhead + 99) / 100
-	now := a.spent() && !a.empty
-	b.mu.Unlock()
-	if now {
-		b.hurry()
-	}
+	defer b.mu.Unlock()
+	c.read += int64(read)
+	c.asked = c.asked || written > 0
+	c.account.used += cost(int64(read + written))
+	b.tell(c.account)
+}
+
+// leave ends the counting of a connection that is about to be closed.
+func (b *Book) leave(c *conn) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := c.account
+	a.used += cost(c.owed())
+	a.held -= c.hold
+	c.hold = 0
+	delete(a.conns, c)
+	b.tell(a)
 }

@@ -23,36 +23,60 @@ type conn struct {
 	account *account
 	closed  chan struct{}
 	once    sync.Once
+
+	// mu of the book guards these.
+	read   int64 // bytes
+	asked  bool  // something was written: there may be an answer
+	buffer int64 // size of the receive buffer while that is fixed, else 0
+	hold   int64 // what is reserved for it
 }
 
-// largest is the most bytes that are read or written at a time: what connections have under way when an account runs empty
-// is beyond it.
+// largest is the most bytes that are read or written at a time.
 const largest = 32 << 10
 
-// part waits for something to spend and does what do does with so much of p.
-func (c *conn) part(p []byte, do func([]byte) (int, error)) (int, error) {
-	most, err := c.book.wait(c.account, c.closed)
+// part is what may be read or written at a time. What is under way when an account runs empty is beyond it, so it is
+// part of what is reserved.
+func (c *conn) part() int64 {
+	if c.buffer > 0 {
+		return min(largest, c.buffer/4)
+	}
+	return largest
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.most(p)
 	if err != nil {
 		return 0, err
 	}
-	n, err := do(p[:min(int64(len(p)), max(1, min(most, largest)*100/overhead))])
-	c.book.count(c.account, n)
+	n, err = c.tcpConn.Read(p[:n])
+	c.book.count(c, n, 0)
 	return n, err
 }
-
-func (c *conn) Read(p []byte) (int, error) { return c.part(p, c.tcpConn.Read) }
 
 func (c *conn) Write(p []byte) (written int, err error) {
 	for written < len(p) && err == nil {
 		var n int
-		n, err = c.part(p[written:], c.tcpConn.Write)
+		if n, err = c.most(p[written:]); err != nil {
+			break
+		}
+		n, err = c.tcpConn.Write(p[written : written+n])
+		c.book.count(c, 0, n)
 		written += n
 	}
 	return written, err
 }
 
+// most waits for something to spend and returns how much of p that is.
+func (c *conn) most(p []byte) (int, error) {
+	n, err := c.book.wait(c)
+	return int(min(int64(len(p)), max(1, n*100/overhead))), err
+}
+
 func (c *conn) Close() error {
-	c.once.Do(func() { close(c.closed) })
+	c.once.Do(func() {
+		close(c.closed)
+		c.book.leave(c)
+	})
 	return c.tcpConn.Close()
 }
 

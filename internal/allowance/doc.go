@@ -2,11 +2,20 @@
 // agreed to.
 //
 // An account is what is counted together: a link, or all links of a kind. What it has spent is kept in a file, in leases: a
-// process first notes 1 MiB as spent, then uses it, and gives back what is left over when it ends. After a crash unspent
-// leases count as spent: the count may be too high by a lease, never too low. Several processes may share the file.
+// process first notes up to 1 MiB as spent, then uses it, and gives back what is left over when it ends. After a crash
+// unspent leases count as spent: the count may be too high by a lease, never too low. Several processes may share the file.
 //
-// Bytes are counted as they are read and written, with 6 % for the headers of TCP and IP in both directions. What a server
-// has sent when the last byte was read still arrives: up to two bandwidth-delay products.
+// Bytes are counted as they are read and written, with 6 % for the headers of TCP and IP in both directions. That is too
+// late near the limit: what waits in receive buffers has already come, and servers may fill every window that was
+// advertised to them. So the last 64 MiB of an account, and twice what its connections may receive, are spent with care:
+// the receive buffer of every connection is fixed, no connection reads more than is left beside all these buffers, and a
+// new one gets a smaller buffer before it connects. Used and reserved bytes together never exceed the limit. A connection
+// that is closed has used what it received, read or not, and the window of a peer that may still be sending.
+//
+// Beyond the limit goes at most the first window of a connection, 64 KiB, if the server speaks before it is asked. Packets
+// that the network loses and sends again are not known here.
+//
+// Far from the limit the kernel sizes the buffers; once per lease the keeper asks how large they are.
 //
 // A Book is safe for concurrent use. One goroutine does all file I/O; nothing else waits for the disk but a reader that has
 // no lease. The package reads the clock, for the month.

@@ -40,7 +40,7 @@ func (c *filesConn) Read(b []byte) (int, error) {
 	if n == 0 && err == nil && len(b) > 0 {
 		err = io.EOF // ReadMsgUnix does not say so
 	}
-	return n, err
+	return max(n, 0), err // ReadMsgUnix returns -1 when it fails
 }
 
 // Close implements io.Closer.

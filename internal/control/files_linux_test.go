@@ -2,6 +2,7 @@ package control
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // handing serves a socket whose POSTs hand listeners over; each answer is what arrived.
@@ -42,6 +44,32 @@ func open(t *testing.T) (*os.File, string) {
 	}
 	t.Cleanup(func() { f.Close() })
 	return f, l.Addr().String()
+}
+
+// TestFilesConnRead: net/http panics at a reader that returns a negative count, which ReadMsgUnix does when it fails.
+func TestFilesConnRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "control", "s")
+	l, err := Listen(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	far, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil { // it begins to wait
+		t.Fatal(err)
+	}
+	if n, err := c.Read(make([]byte, 10)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%d, %v", n, err)
+	}
 }
 
 func TestRedirectHandsListenersOver(t *testing.T) {

@@ -21,6 +21,8 @@ func (j journal) Observe(e engine.Event) {
 			level = slog.LevelDebug // LTE falls silent all the time
 		}
 		j.log.Log(context.Background(), level, "link state", "link", e.Link, "state", e.State, "reason", e.Reason)
+	case engine.EventOriginState:
+		j.log.Debug("link state for an origin", "link", e.Link, "state", e.State, "reason", e.Reason, "origin", e.Origin)
 	case engine.EventFailover:
 		j.log.Debug("bytes taken over", "link", e.Link, "transfer", e.Transfer)
 	}

@@ -109,7 +109,7 @@ func TestLinksInMidTransfer(t *testing.T) {
 	}{
 		{"a link falls silent and speaks again", []string{"wifi", "lte"}, func(t *testing.T, r *rig) {
 			r.lte.silence()
-			until(t, "lte is no longer up", limit, func() bool { return r.state("lte") != "up" })
+			until(t, "lte is suspected", limit, func() bool { return r.suspected("lte") })
 			before := r.carried("lte")
 			r.lte.speak()
 			until(t, "lte carries bytes again", limit, func() bool { return r.carried("lte") > before })
@@ -118,7 +118,7 @@ func TestLinksInMidTransfer(t *testing.T) {
 		{"both fall silent and one speaks again", []string{"wifi", "lte"}, func(t *testing.T, r *rig) {
 			r.wifi.silence()
 			r.lte.silence()
-			until(t, "a link is suspected", limit, func() bool { return r.state("lte") != "up" || r.state("wifi") != "up" })
+			until(t, "a link is suspected", limit, func() bool { return r.suspected("lte") || r.suspected("wifi") })
 			before := r.carried("lte")
 			r.lte.speak()
 			until(t, "lte carries bytes again", limit, func() bool { return r.carried("lte") > before })
@@ -197,7 +197,7 @@ func TestStalledAnswers(t *testing.T) {
 	r := newRig(t, s, settings(), "wifi", "lte")
 	d := r.open(nil)
 	d.read(256 << 10)
-	until(t, "lte is suspected", limit, func() bool { return r.state("lte") != "up" })
+	until(t, "lte is suspected", limit, func() bool { return r.suspected("lte") })
 	before := r.carried("lte")
 	close(on)
 	until(t, "lte carries bytes again", limit, func() bool { return r.carried("lte") > before })

@@ -31,6 +31,7 @@ type outward struct {
 	source link.Source
 	reach  link.Destinations
 	rates  link.Rates
+	conns  link.Conns
 	book   *allowance.Book // from start on
 	pool   *origin.Pool
 	engine *engine.Engine
@@ -73,9 +74,28 @@ func (o *outward) dialing(b link.Binder) dialFunc {
 func (o *outward) dialer(b link.Binder) *link.Dialer {
 	cfg := o.live.Load()
 	resolver := &link.Resolver{Binder: b, AllLinksAllowed: anyAllowed(*cfg), Over: o.reach.Over, Names: o.names}
-	return &link.Dialer{Binder: b, Resolver: resolver, Allow: o.reach.Check, Rates: &o.rates, Meter: func(c net.Conn, l link.Link) net.Conn {
-		return o.book.Wrap(c, account(l))
-	}}
+	return &link.Dialer{
+		Binder: b, Resolver: resolver, Allow: o.reach.Check, Rates: &o.rates, Connected: o.connected,
+		Buffer: func(l link.Link) int { return o.book.Buffer(account(l)) },
+		Meter:  func(c net.Conn, l link.Link) net.Conn { return o.book.Wrap(c, account(l)) },
+	}
+}
+
+// connected notes a connection over a link: it may show later whether the link still works.
+func (o *outward) connected(l link.Link, addr string, c net.Conn) {
+	o.conns.Add(l, c)
+	if to, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		o.engine.Connected(l, addr, to.AddrPort().Addr())
+	}
+}
+
+// askDNS reports whether a DNS server of a link answers over it, if it has one.
+func (o *outward) askDNS(ctx context.Context, l link.Link) (answers, known bool) {
+	d := o.dials.Load()
+	if d == nil {
+		return false, false
+	}
+	return d.Resolver.Answers(ctx, l)
 }
 
 // connect makes the pool and the engine. Certificates are verified against roots, nil for the system's.
@@ -87,7 +107,7 @@ func (o *outward) connect(dial dialFunc, roots *x509.CertPool, linkDown func(str
 		Opener: o.pool, Dial: dial, Log: o.log, Observers: observers,
 		Scheduler: o.cfg.Scheduler, Budget: int64(o.cfg.Budget), Window: int64(o.cfg.TransferWindow), Threshold: int64(o.cfg.Threshold),
 		Patience: o.cfg.WaitForLink, SlowLink: health.PaperLimits,
-		LinkDown: linkDown,
+		Heard: o.conns.Heard, AskDNS: o.askDNS, LinkDown: linkDown,
 	})
 	if err != nil {
 		return fmt.Errorf("scheduler: %w", err)

@@ -41,6 +41,25 @@ type rig struct {
 	d      *Daemon
 	url    *url.URL
 	stop   func()
+	said   said
+}
+
+// said is what the proxy has logged.
+type said struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *said) has(part string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Contains(s.b.String(), part)
 }
 
 func named(names ...string) []link.Link {
@@ -75,10 +94,11 @@ func newRig(t testing.TB, s *origintest.Server, cfg config.Config, names ...stri
 		}
 		return r.lte.dial(ctx, network)
 	}
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	var to io.Writer = &r.said
 	if os.Getenv("TRIBUTARY_TEST_LOG") != "" {
-		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		to = io.MultiWriter(to, os.Stderr)
 	}
+	log := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	d, u, stop, err := start(context.Background(), cfg, log, r.source, dial)
 	if err != nil {
 		t.Fatalf("start the proxy: %v", err)
@@ -140,6 +160,9 @@ func (r *rig) state(name string) string {
 	}
 	return ""
 }
+
+// suspected reports whether the downloads have found a link silent.
+func (r *rig) suspected(name string) bool { return r.said.has("link=" + name + " state=suspect") }
 
 // seen is what a client saw of an answer.
 type seen struct {

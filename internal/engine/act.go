@@ -111,11 +111,11 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.share.Need(a.N)
 		r.shrink = true
 	case transfer.ReportSilent:
-		r.e.fleet.silent(a.Link)
+		r.e.fleet.silent(r, a.Link)
 	case transfer.ReportAlive:
-		r.e.fleet.alive(a.Link)
+		r.e.fleet.alive(r, a.Link)
 	case transfer.ReportFailed:
-		r.e.fleet.failed(a.Link, a.Cause)
+		r.e.fleet.failed(r, a.Link, a.Cause)
 	case transfer.TakenOver:
 		r.e.observe(Event{Kind: EventFailover, At: now, Transfer: r.id, Link: r.slot(a.Link).name, Reason: "silent"})
 	case transfer.Done:

@@ -90,7 +90,8 @@ const (
 	EventTransferEnded                    // Transfer, Reason = result ("ok", "client_gone", "origin", "link", "local"), Bytes, Waste, Took
 	EventPassedThrough                    // Reason = why the GET did not become a transfer
 	EventDecision                         // Transfer, Link, Reason = the scheduler's
-	EventLinkState                        // Link, State, Reason
+	EventLinkState                        // Link, State, Reason: for everybody
+	EventOriginState                      // Link, State, Reason, Origin: for transfers from there, what holds for everybody included
 	EventFailover                         // Transfer, Link = the link whose bytes another one takes over, Reason
 	EventReceived                         // Transfer, Link, Bytes, Waste = duplicates among them
 	EventAttemptEnded                     // Transfer, Link, Reason, Took
@@ -107,6 +108,7 @@ type Event struct {
 	Bytes    int64
 	Waste    int64
 	Took     time.Duration
+	Origin   string // "host:port"
 }
 
 // Observer listens to events.

@@ -11,8 +11,9 @@
 //	  |                    v                      +----- delivered ------+
 //	fleet, budget        origin
 //
-// The fleet holds what all transfers know of the links (package health) and probes those that were banned; the budget
-// shares memory for reordering among transfers. Both tell a loop by its mailbox, which never blocks.
+// The fleet holds what transfers know of the links, for each origin and for all (package health). It probes links that were
+// banned, and before one origin's verdict counts for others it asks around (trial.go). The budget shares memory for
+// reordering among transfers. Both tell a loop by its mailbox, which never blocks.
 //
 // The engine declares the interface through which it fetches (Opener, Conn); package origin implements it.
 package engine

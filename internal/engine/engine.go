@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,11 @@ type Config struct {
 	Patience  time.Duration
 	SlowLink  health.Limits
 
+	// Heard, if not nil, reports whether anything came over a link within the last d, on any connection.
+	Heard func(link string, d time.Duration) bool
+	// AskDNS, if not nil, reports whether a DNS server of a link answers over it; known is false if there is none to ask.
+	AskDNS func(ctx context.Context, l link.Link) (answers, known bool)
+
 	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
 	LinkDown func(name string)
 }
@@ -59,7 +65,10 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: &blocks{}, book: estimate.NewBook()}
 	e.budget.each = perTransfer
-	e.fleet = &fleet{began: time.Now().Add(-time.Hour), dial: cfg.Dial, limits: cfg.SlowLink, onDown: cfg.LinkDown, tell: e.observe, wake: make(chan struct{}, 1)}
+	e.fleet = &fleet{
+		began: time.Now().Add(-time.Hour), dial: cfg.Dial, limits: cfg.SlowLink, onDown: cfg.LinkDown, tell: e.observe,
+		heard: cfg.Heard, askDNS: cfg.AskDNS, wake: make(chan struct{}, 1),
+	}
 	return e, nil
 }
 
@@ -68,6 +77,10 @@ func (e *Engine) Run(ctx context.Context) { e.fleet.serve(ctx) }
 
 // SetLinks tells which links there are now; transfers that are running take note.
 func (e *Engine) SetLinks(links []link.Link) { e.fleet.setLinks(links) }
+
+// Connected tells that a connection to addr ("host:port") was made over a link, and to which address it led. If an origin
+// finds the link dead later, others that were reached over it are asked.
+func (e *Engine) Connected(l link.Link, addr string, to netip.Addr) { e.fleet.reach(l, addr, to) }
 
 // Ranked returns the links that pass-through requests may use, best first.
 func (e *Engine) Ranked() []link.Link { return e.fleet.ranked() }

@@ -49,6 +49,7 @@ type Conn interface {
 type ConnInfo struct {
 	Reused bool          // an earlier transfer used it
 	RTT    time.Duration // time of the TCP handshake, 0 if unknown
+	Remote string        // address of the origin, for logs at debug level
 	// Multiplexed says that requests may be pipelined without trying: each is a stream of its own (HTTP/2).
 	Multiplexed bool
 }

@@ -10,12 +10,12 @@ import (
 
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 const (
-	probeTimeout = 2 * time.Second
-	maxLinks     = 100 // names seen since the start; int8 indices
+	maxLinks = 100 // names seen since the start; int8 indices
 
 	// hearsay is how long ago another transfer may have had a byte of a link for one transfer's silence not to count.
 	hearsay = 300 * time.Millisecond
@@ -34,6 +34,10 @@ type slot struct {
 	rtt      atomic.Int64 // nanoseconds
 	meter    meter
 	rates    map[*run]rated
+	reached  []reached // whom connections over it have led to lately, newest last
+	accused  bool      // an origin has banned it: a trial is due
+	onTrial  bool      // others are being asked about it
+	tried    time.Time // when the last trial ended
 }
 
 type rated struct {
@@ -43,20 +47,23 @@ type rated struct {
 
 // fleet holds the links: what they are, how they are, and who has to be told.
 //
-// Its lock guards the board and the list of transfers; it is held for arithmetic and for posting to mailboxes, never
-// across I/O. One goroutine (serve) waits for deadlines and runs probes.
+// Its lock guards the boards, the origins and the list of transfers; it is held for arithmetic and for posting to
+// mailboxes, never across I/O. One goroutine (serve) waits for deadlines and runs probes.
 type fleet struct {
 	began  time.Time
 	dial   func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error)
 	limits health.Limits
 	onDown func(name string) // may be nil; called without the lock
 	tell   func(Event)
+	heard  func(name string, within time.Duration) bool                 // may be nil
+	askDNS func(ctx context.Context, l link.Link) (answers, known bool) // may be nil
 
-	mu    sync.Mutex
-	board health.Board
-	slots []*slot
-	runs  []*run
-	wake  chan struct{}
+	mu     sync.Mutex
+	boards health.Boards
+	slots  []*slot
+	sites  []*site
+	runs   []*run
+	wake   chan struct{}
 }
 
 // serve does what is due until ctx ends and waits for its probes.
@@ -67,15 +74,7 @@ func (f *fleet) serve(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		f.mu.Lock()
-		due, next := f.board.Tick(time.Now(), len(f.runs) > 0)
-		for _, i := range due {
-			l := f.slots[i].link
-			addr := f.runs[len(f.runs)-1].target.Addr
-			probes.Go(func() {
-				ok := f.probe(ctx, l, addr)
-				f.change(func(now time.Time) { f.board.Probed(now, i, ok) })
-			})
-		}
+		next := f.tick(ctx, time.Now(), &probes)
 		down := f.flush()
 		f.mu.Unlock()
 		f.downed(down)
@@ -93,44 +92,86 @@ func (f *fleet) serve(ctx context.Context) {
 	}
 }
 
-// probe connects to an origin of a running transfer and sends nothing.
-func (f *fleet) probe(ctx context.Context, l link.Link, addr string) bool {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	c, err := f.dial(ctx, l, "tcp", addr)
-	if err != nil {
-		return refusedByOrigin(err) // an answer, if not a welcome one
+// tick begins the probes and trials that are due and returns the next deadline. The lock is held.
+func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup) (next time.Time) {
+	for _, s := range f.sites {
+		due, at := s.board.Tick(now, s.runs > 0)
+		for _, i := range due {
+			probes.Go(func() { f.probe(ctx, s, i) })
+		}
+		next = schedule.Earlier(next, at)
 	}
-	c.Close()
-	return true
+	due, at := f.boards.Tick(now, len(f.runs) > 0)
+	for _, i := range due {
+		probes.Go(func() { f.probeForAll(ctx, i) })
+	}
+	next = schedule.Earlier(next, at)
+	for i, s := range f.slots {
+		switch at := s.tried.Add(trialEvery); {
+		case !s.accused || s.onTrial:
+		case now.Before(at):
+			next = schedule.Earlier(next, at)
+		default:
+			s.accused, s.onTrial = false, true
+			probes.Go(func() { f.try(ctx, int8(i)) })
+		}
+	}
+	return next
 }
 
-// change lets do change the board and tells everybody what came of it.
+// change lets do change the boards and tells everybody what came of it.
 func (f *fleet) change(do func(now time.Time)) {
 	f.mu.Lock()
 	do(time.Now())
 	down := f.flush()
 	f.mu.Unlock()
 	f.downed(down)
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
 }
 
-// flush posts the board's changes to every transfer; it returns the links that went down. The lock is held.
+// flush posts the changes of the boards to the transfers, and has serve look for new deadlines if there are any; it
+// returns the links that went down. The lock is held.
 func (f *fleet) flush() (down []string) {
-	for _, c := range f.board.Changes() {
+	changed := false
+	for _, c := range f.boards.Changes() {
+		changed = true
 		name := f.slots[c.Link].name
 		f.tell(Event{Kind: EventLinkState, At: time.Now(), Link: name, State: c.State.String(), Reason: c.Cause.String()})
 		if c.State == health.Down {
 			down = append(down, name)
 		}
-		for _, r := range f.runs {
-			r.post(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State})
+	}
+	for _, s := range f.sites {
+		for _, c := range s.board.Changes() {
+			changed = true
+			if s.runs == 0 {
+				continue
+			}
+			f.tell(Event{
+				Kind: EventOriginState, At: time.Now(), Link: f.slots[c.Link].name, State: c.State.String(),
+				Reason: c.Cause.String(), Origin: s.addr,
+			})
+			if c.State == health.Banned && accusing(c.Cause) {
+				f.slots[c.Link].accused = true
+			}
+			for _, r := range f.runs {
+				if r.site == s {
+					r.post(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State})
+				}
+			}
 		}
 	}
+	if changed {
+		f.nudge()
+	}
 	return down
+}
+
+// nudge has serve look at what is due.
+func (f *fleet) nudge() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
 }
 
 func (f *fleet) downed(names []string) {
@@ -160,17 +201,23 @@ func (f *fleet) setLinks(links []link.Link) {
 			}
 			seen[i] = true
 			if moved(f.slots[i].link, l) { // connections from an address that is gone are dead
-				f.board.Present(now, int8(i), false)
+				f.gone(now, int8(i))
 			}
 			f.slots[i].link = l
-			f.board.Present(now, int8(i), true)
+			f.boards.Present(now, int8(i), true)
 		}
 		for i, s := range seen {
 			if !s {
-				f.board.Present(now, int8(i), false)
+				f.gone(now, int8(i))
 			}
 		}
 	})
+}
+
+// gone takes note that a link has gone: the next one of its name may lead elsewhere.
+func (f *fleet) gone(now time.Time, i int8) {
+	f.boards.Present(now, i, false)
+	f.slots[i].reached = nil
 }
 
 // moved reports whether a link lost an address that it had, or is another interface of the same name.
@@ -186,77 +233,57 @@ func moved(before, now link.Link) bool {
 	return before.Index != now.Index || before.Handle != now.Handle
 }
 
-// join adds a transfer and returns the state of every link, in the order of their numbers.
-func (f *fleet) join(r *run) []transfer.Event {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.runs = append(f.runs, r)
-	var e []transfer.Event
-	for i := range f.slots {
-		s, _ := f.board.State(int8(i))
-		e = append(e, transfer.Event{Kind: transfer.LinkState, Link: int8(i), State: s})
-	}
-	select { // a ban whose time is over is probed now that there is an origin to probe
-	case f.wake <- struct{}{}:
-	default:
-	}
-	return e
-}
-
-func (f *fleet) leave(r *run) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.runs = slices.DeleteFunc(f.runs, func(o *run) bool { return o == r })
-	for _, s := range f.slots {
-		delete(s.rates, r)
-	}
-}
-
 // silent takes a transfer's report that a link is silent; another transfer's bytes prove it wrong.
-func (f *fleet) silent(i int8) {
+func (f *fleet) silent(r *run, i int8) {
 	f.change(func(now time.Time) {
 		if f.clock(now)-f.slots[i].lastByte.Load() >= int64(hearsay) {
-			f.board.Silent(now, i)
+			r.site.board.Silent(now, i)
 		}
 	})
 }
 
-func (f *fleet) alive(i int8) {
-	f.change(func(now time.Time) { f.board.Alive(now, i) })
+func (f *fleet) alive(r *run, i int8) {
+	f.change(func(now time.Time) { f.boards.Alive(now, r.site.board, i) })
 }
 
-func (f *fleet) failed(i int8, c health.Cause) {
-	f.change(func(now time.Time) { f.board.Failed(now, i, c) })
+func (f *fleet) failed(r *run, i int8, c health.Cause) {
+	f.change(func(now time.Time) {
+		if c == health.BindFailed { // no origin has a part in it
+			f.boards.Failed(now, i, c)
+			return
+		}
+		r.site.board.Failed(now, i, c)
+	})
 }
 
-// rate takes a transfer's goodput on a link that it keeps busy and feeds the slow-link check with the sum of all.
+// rate takes a transfer's goodput on a link that it keeps busy and feeds the slow-link check with the sum of all transfers
+// from the same origin: how fast others send says nothing of this one.
 func (f *fleet) rate(r *run, i int8, perSecond float64) {
 	f.change(func(now time.Time) {
 		s := f.slots[i]
 		s.rates[r] = rated{perSecond, now}
-		f.board.Rate(now, i, s.goodput(now), f.limits)
+		r.site.board.Rate(now, i, s.goodput(now, r.site), f.limits)
 	})
 }
 
-// goodput sums what the transfers reported lately.
-func (s *slot) goodput(now time.Time) (sum float64) {
-	for _, r := range s.rates {
-		if now.Sub(r.at) <= rateFresh {
-			sum += r.perSecond
+// goodput sums what the transfers from an origin reported lately.
+func (s *slot) goodput(now time.Time, from *site) (sum float64) {
+	for r, rate := range s.rates {
+		if r.site == from && now.Sub(rate.at) <= rateFresh {
+			sum += rate.perSecond
 		}
 	}
 	return sum
 }
 
-// snapshot returns the links and their states, by number.
-func (f *fleet) snapshot() (links []link.Link, states []health.State) {
+// links returns the links by number.
+func (f *fleet) links() (all []link.Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i, s := range f.slots {
-		st, _ := f.board.State(int8(i))
-		links, states = append(links, s.link), append(states, st)
+	for _, s := range f.slots {
+		all = append(all, s.link)
 	}
-	return links, states
+	return all
 }
 
 // slot returns the link with a number.
@@ -280,25 +307,25 @@ func (f *fleet) status() []LinkStatus {
 	now := time.Now()
 	out := make([]LinkStatus, 0, len(f.slots))
 	for i, s := range f.slots {
-		st, cause := f.board.State(int8(i))
+		st, cause := f.boards.State(int8(i))
 		out = append(out, LinkStatus{
 			Name: s.name, State: st.String(), Reason: cause.String(), Goodput: s.meter.rate(f.clock(now)),
-			RTT: time.Duration(s.rtt.Load()), Bytes: s.bytes.Load(), Waste: s.waste.Load(), Bans: int64(f.board.Bans(int8(i))),
+			RTT: time.Duration(s.rtt.Load()), Bytes: s.bytes.Load(), Waste: s.waste.Load(), Bans: int64(f.boards.Bans(int8(i))),
 		})
 	}
 	return out
 }
 
-// ranked returns the links that are up, then the suspects, each by the system's own preference.
-func (f *fleet) ranked() []link.Link {
-	links, states := f.snapshot()
-	var out []link.Link
+// ranked returns the links that are up for everybody, then the suspects, each by the system's own preference.
+func (f *fleet) ranked() (out []link.Link) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	order := func(a, b link.Link) int { return a.Metric - b.Metric }
 	for _, want := range []health.State{health.Up, health.Suspect} {
 		from := len(out)
-		for i, l := range links {
-			if states[i] == want {
-				out = append(out, l)
+		for i, s := range f.slots {
+			if state, _ := f.boards.State(int8(i)); state == want {
+				out = append(out, s.link)
 			}
 		}
 		slices.SortStableFunc(out[from:], order)

@@ -122,6 +122,7 @@ func (l *lane) send() {
 		return
 	}
 	info := c.Info()
+	l.r.e.fleet.found(l.r.site, l.link, info.Remote)
 	rtt := info.RTT
 	if rtt == 0 && !info.Reused {
 		rtt = time.Since(began)

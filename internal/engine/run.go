@@ -30,6 +30,7 @@ type run struct {
 	req    *Request
 	target Target
 	origin estimate.Origin
+	site   *site // what the fleet knows of the origin
 	plan   plan
 	parent context.Context // the client's
 	ctx    context.Context
@@ -113,7 +114,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, ranged, repeat bool) (
 		return nil, err
 	}
 	states := e.fleet.join(r)
-	links, _ := e.fleet.snapshot()
+	links := e.fleet.links()
 	cfg := transfer.Config{
 		Window: r.plan.window, First: r.plan.first, Scheduler: sched, Warm: e.warm(r.origin) && r.plan.warm,
 		Patience: e.cfg.Patience, Reorder: max(minGrant, r.plan.first),

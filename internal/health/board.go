@@ -61,7 +61,7 @@ type entry struct {
 	speed   speed
 }
 
-// Board holds the state of every link. The zero value has none.
+// Board holds the state of every link, for one origin or for everybody. The zero value has none.
 type Board struct {
 	links   []entry
 	changes []Change
@@ -189,6 +189,13 @@ func (b *Board) Tick(now time.Time, probe bool) (probes []int8, next time.Time) 
 		}
 	}
 	return probes, next
+}
+
+// reach ends the suspicion or the ban of a link that leads somewhere after all.
+func (b *Board) reach(now time.Time, link int8) {
+	if s := b.links[link].state; s == Suspect || s == Banned || s == Probing {
+		b.set(now, link, Up, NoCause)
+	}
 }
 
 // Changes returns the changes since the last call, oldest first; valid until the next call of any method.

@@ -1,4 +1,5 @@
-// Package health decides which links may be used. One Board serves all transfers; they tell it what they see.
+// Package health decides which links may be used. Transfers tell a Board what they see. Each origin has a Board of its own,
+// since an origin can make any link look dead; Boards adds one for what holds for everybody.
 //
 //	             silent                  3 s of silence, dial or bind error, too slow
 //	   Up -----------------> Suspect ------------------------------------------> Banned
@@ -11,7 +12,7 @@
 //	Banned, Probing -- a byte after all, if silence was the cause; or the last other link goes down --> Up
 //
 // Suspicion is cheap: a suspect gets no new range, what it still delivers counts. A ban is undone by a probe: a TCP
-// connection to an origin of a running transfer. The last link is never banned (DESIGN.md, promise 4).
+// connection to the origin, or for everybody's Board to any origin. The last link is never banned (DESIGN.md, promise 4).
 //
 // The slow-link limits are those of Skjolden 2019 section 8.2.4 with the guards that it leaves out: warm-up, hysteresis,
 // and the last link exempt.

@@ -41,16 +41,27 @@ func (d Device) Control(l Link) func(network, address string, c syscall.RawConn)
 	}
 }
 
+// control is what a [net.Dialer] calls on a new socket.
+type control = func(network, address string, c syscall.RawConn) error
+
 // withTimeout adds TCP_USER_TIMEOUT to what a Binder does to a socket.
-func withTimeout(bind func(network, address string, c syscall.RawConn) error) func(network, address string, c syscall.RawConn) error {
+func withTimeout(bind control) control {
+	return withOption(bind, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout.Milliseconds()))
+}
+
+// withBuffer adds SO_RCVBUF, which has to be set before the socket connects to bound the first window.
+func withBuffer(bind control, n int) control {
+	return withOption(bind, unix.SOL_SOCKET, unix.SO_RCVBUF, n)
+}
+
+// withOption adds an option to what is done to a new TCP socket.
+func withOption(do control, level, option, value int) control {
 	return func(network, address string, c syscall.RawConn) error {
-		if err := bind(network, address, c); err != nil || !strings.HasPrefix(network, "tcp") {
+		if err := do(network, address, c); err != nil || !strings.HasPrefix(network, "tcp") {
 			return err
 		}
 		var err error
-		if e := c.Control(func(fd uintptr) {
-			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout.Milliseconds()))
-		}); e != nil {
+		if e := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), level, option, value) }); e != nil {
 			err = e
 		}
 		return err

@@ -340,3 +340,41 @@ func TestBindErrorText(t *testing.T) {
 		}
 	}
 }
+
+// TestBuffer: the receive buffer is set before the handshake, so it bounds the first window.
+func TestBuffer(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer ln.Close()
+	for _, want := range []int{0, 10_000} {
+		d := &Dialer{Binder: Device{}, Buffer: func(l Link) int {
+			if l.Name != "lo" {
+				t.Errorf("asked for %s", l.Name)
+			}
+			return want
+		}}
+		d.Resolver = &Resolver{Binder: d.Binder}
+		c, err := d.DialContext(t.Context(), lnk("lo", 1, "127.0.0.1"), "tcp", ln.Addr().String())
+		must(t, err)
+		defer c.Close()
+		raw, err := c.(*net.TCPConn).SyscallConn()
+		must(t, err)
+		var size, fixed int
+		var info *unix.TCPInfo
+		var errs [3]error
+		must(t, raw.Control(func(fd uintptr) {
+			size, errs[0] = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF)
+			info, errs[1] = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+			if fixed, errs[2] = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BUF_LOCK); errs[2] == unix.ENOPROTOOPT {
+				fixed, errs[2] = unix.SOCK_RCVBUF_LOCK*min(want, 1), nil // before Linux 5.14
+			}
+		}))
+		must(t, errors.Join(errs[:]...))
+		if want == 0 && fixed != 0 {
+			t.Errorf("the buffer is fixed at %d, not left to the kernel", size)
+		}
+		if want > 0 && (size != 2*want || fixed == 0 || int(info.Rcv_wnd) > 2*want) {
+			t.Errorf("a buffer of %d bytes, fixed: %d, and a first window of %d", size, fixed, info.Rcv_wnd)
+		}
+	}
+}

@@ -50,6 +50,12 @@ type Dialer struct {
 	Allow func(l Link, name string, to netip.AddrPort) (Link, error)
 	// Rates, if not nil, bounds what connections receive.
 	Rates *Rates
+	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds what the peer may send
+	// before anything is read.
+	Buffer func(Link) int
+	// Connected, if not nil, is given each connection over a link before Rates and Meter wrap it, and the addr that was asked
+	// for. It is not given connections that Allow bound to another interface.
+	Connected func(l Link, addr string, c net.Conn)
 	// Meter, if not nil, is given each connection, and may count its bytes.
 	Meter func(net.Conn, Link) net.Conn
 
@@ -99,6 +105,9 @@ func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) 
 		}
 		return fail(op, err)
 	}
+	if d.Connected != nil && r.over.Name == l.Name {
+		d.Connected(l, addr, c)
+	}
 	c = d.Rates.limit(c, l.Name)
 	if d.Meter != nil {
 		c = d.Meter(c, l)
@@ -131,7 +140,13 @@ func (d *Dialer) open(ctx context.Context, l Link, to netip.AddrPort) (net.Conn,
 	if d.connect != nil {
 		return d.connect(ctx, l, to)
 	}
-	return sockets(d.Binder, l, "tcp", to.Addr()).DialContext(ctx, "tcp", to.String())
+	s := sockets(d.Binder, l, "tcp", to.Addr())
+	if d.Buffer != nil {
+		if n := d.Buffer(l); n > 0 {
+			s.Control = withBuffer(s.Control, n)
+		}
+	}
+	return s.DialContext(ctx, "tcp", to.String())
 }
 
 // resolve returns the addresses of one family.

@@ -371,6 +371,40 @@ func TestAllow(t *testing.T) {
 	})
 }
 
+// TestConnected tells of connections over a link, and not of those that are bound to another interface.
+func TestConnected(t *testing.T) {
+	var told []string
+	d := &Dialer{
+		lookup: func(_ context.Context, _ Link, f family, host string) ([]netip.Addr, error) {
+			if a, ok := literal(host); ok {
+				return only(f, a), nil
+			}
+			return only(f, ips("192.0.2.1")...), nil
+		},
+		connect: func(_ context.Context, _ Link, to netip.AddrPort) (net.Conn, error) {
+			if to.Port() == 81 {
+				return nil, errRefused
+			}
+			return &fakeConn{to: to.Addr(), of: &attempts{}}, nil
+		},
+		Allow: func(l Link, _ string, to netip.AddrPort) (Link, error) {
+			if to.Addr().IsLoopback() {
+				return lnk("lo", 1), nil
+			}
+			return l, nil
+		},
+		Connected: func(l Link, addr string, c net.Conn) {
+			told = append(told, fmt.Sprintf("%s %s at %s", l.Name, addr, c.(*fakeConn).to))
+		},
+	}
+	for _, addr := range []string{"o.test:80", "o.test:81", "127.0.0.1:80"} {
+		_, _ = d.DialContext(t.Context(), lnk("fake0", 1, "10.0.0.1"), "tcp", addr)
+	}
+	if want := []string{"fake0 o.test:80 at 192.0.2.1"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
 // TestDialLoopback uses real sockets, bound to nothing.
 func TestDialLoopback(t *testing.T) {
 	good, err := net.Listen("tcp", anyPort)

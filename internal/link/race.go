@@ -24,6 +24,7 @@ type race struct {
 	port   uint16
 
 	lookups  int             // still running
+	over     Link            // what the winner is bound to
 	running  int             // attempts
 	queue    [2][]netip.Addr // not tried yet, by family
 	turn     family          // whose address is next, if there is one
@@ -48,6 +49,7 @@ type named struct {
 // outcome is the end of one attempt.
 type outcome struct {
 	conn net.Conn
+	over Link // what it is bound to
 	err  error
 }
 
@@ -80,7 +82,7 @@ func (r *race) lookup(ctx context.Context, f family) {
 
 func (r *race) attempt(ctx context.Context, over Link, to netip.AddrPort) {
 	c, err := r.dialer.open(ctx, over, to)
-	r.results <- outcome{c, err}
+	r.results <- outcome{c, over, err}
 }
 
 // events handles what happens until a connection is there, nothing can happen any more or ctx has ended.
@@ -97,6 +99,7 @@ func (r *race) events(ctx context.Context) net.Conn {
 		case o := <-r.results:
 			r.running--
 			if o.err == nil {
+				r.over = o.over
 				return o.conn
 			}
 			r.errs = append(r.errs, o.err)

@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -115,12 +116,38 @@ type reply struct {
 	err    error
 }
 
+// Answers asks the DNS servers of l for a name that they cannot remember, and reports whether one of them answers; that the
+// name does not exist is an answer. known is false if none of them is asked over l itself, so that an answer would say nothing
+// about the link.
+func (r *Resolver) Answers(ctx context.Context, l Link) (answers, known bool) {
+	name := strings.ToLower(rand.Text()) + ".example.com"
+	if r.Names != nil {
+		_, err := r.Names(ctx, l, name)
+		return err == nil, true
+	}
+	from, err := r.Servers(l)
+	from.Addrs = slices.DeleteFunc(from.Addrs, func(s netip.AddrPort) bool {
+		over := from.over[s]
+		return over == nil || over.Name != l.Name
+	})
+	if err != nil || len(from.Addrs) == 0 {
+		return false, false
+	}
+	_, err = r.askServers(ctx, l, from, newMemory(l), v4, name)
+	return err == nil, true
+}
+
 // ask asks the servers of l until one answers; all that it started is gone when it returns.
 func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, name string) ([]netip.Addr, error) {
 	from, err := r.Servers(l)
 	if err != nil {
 		return nil, err
 	}
+	return r.askServers(ctx, l, from, m, f, name)
+}
+
+// askServers is ask for servers that are known.
+func (r *Resolver) askServers(ctx context.Context, l Link, from Servers, m *memory, f family, name string) ([]netip.Addr, error) {
 	servers := from.Addrs
 	trusted := slices.Index(servers, m.server())
 	if trusted >= 0 {

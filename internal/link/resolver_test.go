@@ -441,3 +441,54 @@ func isTimeout(err error) bool {
 	n, ok := errors.AsType[net.Error](err)
 	return ok && n.Timeout()
 }
+
+// TestAnswers asks whether a link's DNS servers answer, with names that no server and no memory has seen.
+func TestAnswers(t *testing.T) {
+	elsewhere := func(Link, netip.Addr) (Link, bool, error) { return lnk("vpn0", 9, "127.0.0.1"), false, nil }
+	for _, tt := range []struct {
+		name           string
+		say            said
+		over           func(Link, netip.Addr) (Link, bool, error)
+		answers, known bool
+		asked          int // times, of two
+	}{
+		{"no such name", said{RCode: dnsmessage.RCodeNameError}, nil, true, true, 2},
+		{"an address", one, nil, true, true, 2},
+		{"a failure", fail, nil, false, true, 2},
+		{"over another interface", one, elsewhere, false, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serveDNS(t, anyPort, always(tt.say))
+			r := &Resolver{Binder: &recorder{}, Over: tt.over}
+			for range 2 {
+				if answers, known := r.Answers(t.Context(), asking(s)); answers != tt.answers || known != tt.known {
+					t.Errorf("answers %v, known %v", answers, known)
+				}
+			}
+			names := map[string]bool{}
+			for _, a := range s.asks() {
+				names[a.Name] = true
+			}
+			if len(names) != tt.asked {
+				t.Errorf("asked for %v", names)
+			}
+		})
+	}
+	t.Run("no server", func(t *testing.T) {
+		r := &Resolver{Binder: &recorder{}, files: []string{t.TempDir() + "/resolv.conf"}}
+		if _, known := r.Answers(t.Context(), asking()); known {
+			t.Error("nobody can have answered")
+		}
+	})
+	t.Run("the host's names", func(t *testing.T) {
+		var lost error
+		r := &Resolver{Names: func(context.Context, Link, string) ([]netip.Addr, error) { return nil, lost }}
+		if answers, known := r.Answers(t.Context(), asking()); !answers || !known {
+			t.Error("no such name is an answer")
+		}
+		lost = errors.New("no network")
+		if answers, known := r.Answers(t.Context(), asking()); answers || !known {
+			t.Error("an error is no answer")
+		}
+	})
+}

@@ -11,13 +11,12 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// Receive windows of an HTTP/2 connection in bytes (RFC 9113 section 5.2). What answers hold before anybody reads them is
-// part of the transfer's grant, since no more is asked for than it can hold (transfer.Machine); here it is bounded for each
-// connection: a well-behaved origin can make one hold maxUnread, or streamWindow if one answer of unknown length is all
-// that was asked for; a hostile one connWindow.
+// Receive windows of an HTTP/2 connection in bytes (RFC 9113 section 5.2), wide enough for long and fast links. The bytes
+// that answers hold before anybody reads them belong to the transfer's grant, since transfer.Machine asks for no more than
+// the grant can hold. http2 opens its windows once, to the same size for every stream, so they cannot keep an origin from
+// sending more than it was asked for; inflow does.
 const (
-	// connWindow is twice what is to be in flight: http2 announces what was read only once it is as much as is left of the
-	// window, so half of it is sure to be open.
+	// connWindow is twice what may be in flight: bytes that were read take up room until the origin hears of it.
 	connWindow = 2 * maxUnread
 	// streamWindow bounds what one answer holds. Longer answers move at half of it per round trip at least: 168 Mbit/s at
 	// 100 ms; several ranges in flight fill the connection.
@@ -26,6 +25,9 @@ const (
 	// above 100 ms x 500 Mbit/s = 6.25 MB. Since it is below connWindow, answers that wait for their turn never take the
 	// window away from the one that is being read.
 	maxUnread = 8 << 20
+	// maxOpen bounds what is held of an answer to a request that names no last byte. It is small, since a transfer may send
+	// such a request without a grant.
+	maxOpen = 128 << 10
 	// readFrame is the largest frame taken: a quarter of the frames of the default at high rates.
 	readFrame = 64 << 10
 )
@@ -55,6 +57,7 @@ func (s *stream) negotiate(t *http2.Transport) error {
 		return nil
 	}
 	var err error
-	s.h2, err = t.NewClientConn(tc)
+	s.inflow = newInflow(tc)
+	s.h2, err = t.NewClientConn(s.inflow)
 	return err
 }

@@ -3,41 +3,86 @@ package origin_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin"
 )
 
-// One GET of an https object over two links, each with an HTTP/2 connection of its own. After the first range an answer
-// waits until both links have been asked, so that both carry bytes however fast loopback is.
-func TestR121_H2TransferOverTwoLinks(t *testing.T) {
-	const size = 12 << 20
-	var nodes [2]*h2rig
-	var asked [2]chan struct{}
-	roots := x509.NewCertPool()
-	for i := range nodes {
-		asked[i] = make(chan struct{})
-		once := sync.OnceFunc(func() { close(asked[i]) })
-		nodes[i] = newH2(t, size, func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc) {
-			if q.Header.Get("Range") != "bytes=0-262143" {
-				once()
-				<-asked[0]
-				<-asked[1]
-			}
-			serve(w, q)
-		})
-		roots.AddCert(nodes[i].server.Certificate())
+// pipes is a listener whose connections are made in memory.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
 	}
-	dial := func(ctx context.Context, l link.Link, network, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, nodes[l.Index-1].server.Listener.Addr().String())
+}
+
+func (l *pipes) Close() error   { close(l.closed); return nil }
+func (l *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// One GET of an https object over two links, each with an HTTP/2 connection of its own. Time is virtual, so that a busy
+// machine makes no link look silent.
+func TestR121_H2TransferOverTwoLinks(t *testing.T) {
+	cert, roots := certificate(t)
+	synctest.Test(t, func(t *testing.T) { transferOverTwoLinks(t, cert, roots) })
+}
+
+// After the first range an answer waits until both links have been asked, so that both carry bytes however fast they are.
+func transferOverTwoLinks(t *testing.T, cert tls.Certificate, roots *x509.CertPool) {
+	object := make([]byte, 12<<20)
+	rand.NewChaCha8([32]byte{}).Read(object)
+	var nodes [2]*pipes
+	var asked [2]chan struct{}
+	var run sync.WaitGroup
+	t.Cleanup(run.Wait)
+	for i := range nodes {
+		l := &pipes{make(chan net.Conn), make(chan struct{})}
+		nodes[i], asked[i] = l, make(chan struct{})
+		once := sync.OnceFunc(func() { close(asked[i]) })
+		server := &http.Server{
+			TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}},
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				if q.ProtoMajor != 2 {
+					t.Errorf("asked over %s", q.Proto)
+				}
+				if q.Header.Get("Range") != "bytes=0-262143" {
+					once()
+					<-asked[0]
+					<-asked[1]
+				}
+				w.Header().Set("ETag", h2Tag)
+				http.ServeContent(w, q, "object.bin", time.Time{}, bytes.NewReader(object))
+			}),
+		}
+		run.Go(func() { server.ServeTLS(l, "", "") })
+		t.Cleanup(func() { server.Close() })
+	}
+	dial := func(ctx context.Context, l link.Link, _, _ string) (net.Conn, error) {
+		near, far := net.Pipe()
+		select {
+		case nodes[l.Index-1].conns <- far:
+			return near, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	pool := origin.New(dial, roots)
 	t.Cleanup(pool.Close)
@@ -49,20 +94,19 @@ func TestR121_H2TransferOverTwoLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	var run sync.WaitGroup
 	run.Go(func() { e.Run(ctx) })
-	t.Cleanup(func() { stop(); run.Wait() })
+	t.Cleanup(stop)
 	e.SetLinks(links)
-	resp, err := e.Get(t.Context(), &engine.Request{Target: nodes[0].target(), Header: http.Header{}, StartRanged: true})
+	resp, err := e.Get(t.Context(), &engine.Request{Target: scriptTarget, Header: http.Header{}, StartRanged: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil || !bytes.Equal(b, nodes[0].object) {
-		t.Errorf("%d bytes, right ones: %v; %v", len(b), bytes.Equal(b, nodes[0].object), err)
+	if err != nil || !bytes.Equal(b, object) {
+		t.Errorf("%d bytes, right ones: %v; %v", len(b), bytes.Equal(b, object), err)
 	}
-	if resp.Status != http.StatusOK || resp.ContentLength != size {
+	if resp.Status != http.StatusOK || resp.ContentLength != int64(len(object)) {
 		t.Errorf("%d, Content-Length %d", resp.Status, resp.ContentLength)
 	}
 	for _, l := range e.Status().Links {

@@ -219,6 +219,17 @@ func TestH2BadStreams(t *testing.T) {
 			}
 			f.t.Error("the flood was taken to its end")
 		}, transfer.Refused},
+		{"R133 interim answers of many small fields", func(f *frames) {
+			id := f.asked()
+			hints := []string{":status", "103"}
+			for range 4000 { // a byte each on the wire
+				hints = append(hints, "a", "b")
+			}
+			for range 3 {
+				f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: f.fields(hints...), EndHeaders: true})
+			}
+			f.head(id, 0)
+		}, transfer.Refused},
 		{"R133 pushed stream", func(f *frames) {
 			f.fr.WritePushPromise(http2.PushPromiseParam{StreamID: f.asked(), PromiseID: 2, BlockFragment: f.fields(":method", "GET"), EndHeaders: true})
 		}, transfer.Refused},

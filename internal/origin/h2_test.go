@@ -428,3 +428,29 @@ func BenchmarkH2(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkH2Whole reads answers whose length was not asked for: little of them is held, and TCP holds back the rest.
+func BenchmarkH2Whole(b *testing.B) {
+	const size = 64 << 20
+	r := newH2(b, size, nil)
+	c, err := r.pool.Open(b.Context(), links[0], r.target())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	buf := make([]byte, 32<<10)
+	b.SetBytes(size)
+	for range b.N {
+		if err := c.Send(engine.Ask{Target: r.target()}); err != nil {
+			b.Fatal(err)
+		}
+		reply, err := c.Next()
+		if err != nil {
+			b.Fatal(err)
+		}
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, reply.Body, buf)
+		if n != size || err != nil {
+			b.Fatal(n, err)
+		}
+	}
+}

@@ -8,7 +8,7 @@ import (
 )
 
 // h2body is the body of one answer over HTTP/2. Its errors are *engine.AttemptError: Short for an early end, Reset for a
-// stream or connection that broke, BadRange for bytes beyond the range, Canceled after Close of the connection.
+// stream or connection that broke, BadRange for bytes beyond a range, Canceled after Close of the connection.
 type h2body struct {
 	conn *h2conn
 	x    *exchange
@@ -52,6 +52,8 @@ func (b *h2body) Read(p []byte) (int, error) {
 		return n, io.EOF
 	case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF):
 		return n, b.fail(transfer.Short, errShort)
+	case errors.Is(err, errFlood):
+		return n, b.fail(transfer.BadRange, err)
 	}
 	return n, b.fail(transfer.Reset, err)
 }

@@ -19,7 +19,8 @@ var (
 // h2conn implements engine.Conn over HTTP/2: every request is a stream of its own. Answers are handed out in the order of
 // the requests, however the origin interleaves them; what comes early waits in the stream's window. A request is written
 // when what its answer may hold fits into maxUnread, and after the one before it. Until the first head shows that the
-// origin's SETTINGS have come, there is one stream (RFC 9113 section 6.5.2).
+// origin's SETTINGS have come, there is one stream (RFC 9113 section 6.5.2). A request whose answer may be of any length
+// waits until it is first in line: nobody reads the answer before that, so it could fill the connection.
 //
 // mu is never held across a call of http2, which may write.
 type h2conn struct {
@@ -60,7 +61,7 @@ func (c *h2conn) Send(a engine.Ask) error {
 		c.broken, err = true, errGoingAway
 	default:
 		x.behind = !first
-		x.trace(c.wrote)
+		x.trace(c)
 		c.queue = append(c.queue, x)
 		c.start()
 	}
@@ -75,14 +76,33 @@ func (c *h2conn) Send(a engine.Ask) error {
 func (c *h2conn) start() {
 	for c.started < len(c.queue) && !c.starting && !c.given {
 		x := c.queue[c.started]
-		if c.started > 0 && (!c.settled || c.unread+x.need > maxUnread) {
+		if c.started > 0 && (!c.settled || x.endless() || c.unread+x.need > maxUnread) {
 			return
 		}
 		c.started++
 		c.starting = true
 		c.unread += x.need
+		c.bound()
 		c.runs.Go(func() { c.run(x) })
 	}
+}
+
+// bound tells inflow how much the answers under way may hold. c.mu is held.
+func (c *h2conn) bound() {
+	open := false
+	for _, x := range c.queue[:c.started] {
+		open = open || x.open
+	}
+	c.inflow.bound(c.unread, open)
+}
+
+// begun notes that the answer of x has begun. Until its head is judged its body may be of any length: run cancels those
+// that are too long.
+func (c *h2conn) begun(x *exchange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x.open = true
+	c.bound()
 }
 
 // wrote notes that the request of x is written or never will be.
@@ -105,7 +125,9 @@ func (c *h2conn) run(x *exchange) {
 	x.err = err
 	c.mu.Lock()
 	x.unwritten = !x.written
+	x.open = err == nil && !x.unwanted && !x.bounded()
 	c.settled = c.settled || err == nil
+	c.bound()
 	c.mu.Unlock()
 	if err != nil || x.unwanted {
 		c.holds(x, 0)
@@ -120,6 +142,7 @@ func (c *h2conn) holds(x *exchange, n int64) {
 	if n < x.need {
 		c.unread -= x.need - n
 		x.need = n
+		c.bound()
 		c.start()
 	}
 }
@@ -196,6 +219,7 @@ func (c *h2conn) answered(x *exchange) {
 	c.queue[0] = nil
 	c.queue = c.queue[1:]
 	c.started--
+	c.bound()
 	c.start()
 }
 
@@ -224,7 +248,7 @@ func (c *h2conn) Close() {
 	if !c.end() {
 		return
 	}
-	c.socket.Close() // before the streams end: what they write must not block
+	c.inflow.Close() // before the streams end: what they write must not block
 	c.cancel()
 	c.runs.Wait()
 }

@@ -22,13 +22,18 @@ import (
 
 var errMalformed = errors.New("malformed answer")
 
+// fieldCost is added to the length of each field's name and value in the size of a head (RFC 9113 section 6.5.2).
+const fieldCost = 32
+
 // exchange is one request and its answer. run owns it until done is closed, then the reader does; what is marked belongs
 // to the connection's mu.
 type exchange struct {
 	ask     *engine.Ask
 	req     *http.Request
 	behind  bool  // sent before the answers to earlier requests were read
+	asked   int64 // length of the range, maxOpen if the request names no last byte
 	need    int64 // bytes that the answer may hold unread (mu)
+	open    bool  // the answer may be longer than asked (mu)
 	written bool  // the request is written or never will be (mu)
 
 	interim chan interim  // never full: trace counts
@@ -72,23 +77,39 @@ func newExchange(ctx context.Context, a *engine.Ask) (*exchange, error) {
 		Header: h,
 		Proto:  "HTTP/2.0", ProtoMajor: 2,
 	}
-	x := &exchange{ask: a, need: streamWindow, interim: make(chan interim, MaxInterim), done: make(chan struct{})}
-	if a.Range != (segment.Range{}) && a.Range.End != byterange.Open {
-		x.need = min(x.need, a.Range.Len())
+	x := &exchange{ask: a, asked: maxOpen, interim: make(chan interim, MaxInterim), done: make(chan struct{})}
+	if lastNamed(a) {
+		x.asked = a.Range.Len()
 	}
+	x.need = min(x.asked, streamWindow)
 	x.req = req.WithContext(ctx)
 	return x, nil
 }
 
-// trace makes http2 tell when the request is written and which interim answers come.
-func (x *exchange) trace(wrote func(*exchange)) {
+// lastNamed reports whether the request names the last byte it wants.
+func lastNamed(a *engine.Ask) bool {
+	return a.Range != (segment.Range{}) && a.Range.End != byterange.Open
+}
+
+// endless reports whether judge may let an answer pass that is longer than asked.
+func (x *exchange) endless() bool { return x.ask.Want == nil || !lastNamed(x.ask) }
+
+// bounded reports whether the answer that judge let pass is no longer than asked.
+func (x *exchange) bounded() bool {
+	r := x.verdict.Range
+	return x.verdict.Err == nil && r.End >= 0 && r.Len() <= x.asked
+}
+
+// trace makes http2 tell c when the request is written and when its answer begins, and hand over interim answers.
+func (x *exchange) trace(c *h2conn) {
 	room, count := maxHead, 0
 	x.req = x.req.WithContext(httptrace.WithClientTrace(x.req.Context(), &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { wrote(x) },
+		WroteRequest:         func(httptrace.WroteRequestInfo) { c.wrote(x) },
+		GotFirstResponseByte: func() { c.begun(x) },
 		Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
 			for name, values := range h {
 				for _, v := range values {
-					room -= len(name) + len(v)
+					room -= len(name) + len(v) + fieldCost
 				}
 			}
 			switch count++; {
@@ -158,6 +179,8 @@ func (c *h2conn) lost(x *exchange) transfer.Why {
 	switch {
 	case errors.Is(x.err, errMalformed):
 		return transfer.Refused
+	case errors.Is(x.err, errFlood):
+		return transfer.BadRange
 	case errors.As(x.err, &reset):
 		switch reset.Code {
 		case http2.ErrCodeProtocol, http2.ErrCodeHTTP11Required, http2.ErrCodeInadequateSecurity:

@@ -23,7 +23,7 @@ func TestR121_R136_ReuseAcrossTransfers(t *testing.T) {
 	r := newRig(t, ot.Object{Size: 5000})
 	c := r.open(0)
 	untimed := os.Getenv("TRIBUTARY_EMULATOR") != "" // qemu-user has no TCP_INFO
-	if c.Info().Reused || c.Info().RTT <= 0 && !untimed {
+	if c.Info().Reused || c.Info().RTT <= 0 && !untimed || c.Info().Remote != r.s.Addr(0) {
 		t.Errorf("new connection: %+v", c.Info())
 	}
 	r.send(c, whole(r))

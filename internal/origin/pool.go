@@ -66,6 +66,7 @@ type stream struct {
 	wire   *wire
 	br     *bufio.Reader
 	h2     *http2.ClientConn // HTTP/2 in place of wire and br, else nil
+	inflow *inflow           // below h2
 	rtt    time.Duration
 }
 

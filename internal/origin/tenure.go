@@ -24,7 +24,7 @@ type tenure struct {
 
 func newTenure(p *Pool, s *stream, reused bool) *tenure {
 	return &tenure{stream: s, pool: p, info: engine.ConnInfo{
-		Reused: reused, RTT: s.rtt, Multiplexed: s.h2 != nil,
+		Reused: reused, RTT: s.rtt, Remote: s.socket.RemoteAddr().String(), Multiplexed: s.h2 != nil,
 	}}
 }
 

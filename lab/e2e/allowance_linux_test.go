@@ -53,20 +53,16 @@ func TestMonthlyLimit(t *testing.T) {
 	_ = cmd.Wait() // its download breaks off
 	r.settle()
 	_, before := r.carried(lte)
-	if n := noted(); n < before-bdp {
+	if n := noted(); n < before {
 		t.Errorf("%d bytes are noted of %d that were carried", n, before)
 	}
 
 	r.serve()
-	r.download(r.nginx.NamedURL(o), o)
-	r.settle()
+	r.spend(o)
 	_, n := r.carried(lte)
 	t.Logf("%s carried %d bytes of %d; %d are noted", lte, n, month, noted())
-	if n > month+2*bdp || n < month*8/10 {
+	if n > month+firstWindow || n < month*8/10 {
 		t.Errorf("%d bytes were carried of %d", n, month)
-	}
-	if !strings.Contains(r.proxy.Said(), "in a month is spent") {
-		t.Error("nobody was told")
 	}
 	var status struct {
 		Links []struct {
@@ -109,7 +105,7 @@ func TestHostedMonthlyLimit(t *testing.T) {
 		_, other := r.carried("other")
 		return lte + other
 	}
-	o := r.object(20_000_000)
+	o := r.object(40_000_000)
 	newPhone(r, month, "wifi", "lte")
 	r.stopped = true
 	cmd := r.lab.Client(r.ctx, "curl", "-sS", "-x", proxyURL, "-o", r.file(), r.nginx.NamedURL(o))
@@ -122,15 +118,11 @@ func TestHostedMonthlyLimit(t *testing.T) {
 	r.settle()
 
 	newPhone(r, month, "wifi", "lte", "other")
-	r.download(r.nginx.NamedURL(o), o)
-	r.settle()
+	r.spend(o)
 	n := mobile()
 	t.Logf("mobile links carried %d bytes of %d", n, month)
-	if n > month+4*bdp || n < month*7/10 {
+	if n > month+firstWindow || n < month*7/10 {
 		t.Errorf("%d bytes were carried of %d", n, month)
-	}
-	if !strings.Contains(r.proxy.Said(), "in a month is spent") {
-		t.Error("nobody was told")
 	}
 	r.download(r.nginx.NamedURL(o), o)
 	r.settle()
@@ -139,5 +131,16 @@ func TestHostedMonthlyLimit(t *testing.T) {
 	}
 }
 
-// bdp is the bandwidth-delay product of the link lte of quick.
-const bdp = 40e6 / 8 * 30 / 1000
+// spend downloads an object until the log says that a limit is reached: on a busy machine the other links may carry most of
+// it.
+func (r *rig) spend(o netlab.Object) {
+	r.Helper()
+	r.until("the limit is reached", func() bool {
+		r.download(r.nginx.NamedURL(o), o)
+		return strings.Contains(r.proxy.Said(), "in a month is spent")
+	})
+	r.settle()
+}
+
+// firstWindow is what a connection may receive before anything is asked of it.
+const firstWindow = 64 << 10

@@ -219,8 +219,13 @@ func TestOtherInterfaces(t *testing.T) {
 			"proxy":    func() { r.download(url, o) },
 			"redirect": func() { r.isObject(r.ok(r.asNobody("curl", "-sS", "--fail", url)).body, o) },
 		} {
+			_, before := r.carried("wg0")
 			n := r.packets(get)
-			r.silent(name, n, "wg0", "eth")
+			r.silent(name, n, "eth")
+			// The kernel answers what still comes for a closed connection by a RST, which is bound to no link.
+			if _, after := r.carried("wg0"); after-before > 40*n["wg0"] {
+				t.Errorf("%s: %d bytes in %d packets over wg0", name, after-before, n["wg0"])
+			}
 			if n["wifi"] < 1000 || n["lte"] < 500 {
 				t.Errorf("%s: %v packets", name, n)
 			}

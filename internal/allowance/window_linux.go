@@ -1,0 +1,136 @@
+package allowance
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// margin is what the receive buffers of an account may grow by until the keeper looks again, which it does with each
+	// lease. The kernel sizes a buffer by what was read in a round trip: in Linux 6.18 at most 32 times that, when a
+	// connection has read its first window.
+	margin = 64 * lease
+	// newcomer is taken for the buffer of a connection that nobody has looked at.
+	newcomer = 1 << 20
+	// leastBuffer is the smallest receive buffer: half of it is advertised as the window.
+	leastBuffer = 64 << 10
+	// quiet is how long a connection must have been silent for nothing to be on the way to it.
+	quiet = 10 * time.Second
+)
+
+// buffer is what SO_RCVBUF of a new connection must be. The kernel doubles it.
+func (a *account) buffer() int { return int(max(leastBuffer, a.free()/64) / 2) }
+
+// join adds a connection, before anything is asked of it.
+func (a *account) join(c *conn) {
+	a.conns[c] = struct{}{}
+	if a.near {
+		a.reserve(c)
+		return
+	}
+	if a.windows += newcomer; a.closing() {
+		a.look()
+	}
+}
+
+// closing reports whether the buffers might grow beyond what is left before the next look.
+func (a *account) closing() bool { return a.rest() <= margin+2*a.windows }
+
+// look finds out how large the buffers of the connections are. Near the limit it fixes and reserves them; far from it the
+// kernel sizes them.
+func (a *account) look() {
+	a.windows = 0
+	for c := range a.conns {
+		a.windows += c.receiveBuffer()
+	}
+	near := a.closing()
+	if near == a.near {
+		return
+	}
+	a.near = near
+	for c := range a.conns {
+		if near {
+			a.reserve(c)
+		} else {
+			a.release(c)
+		}
+	}
+}
+
+// reserve fixes a connection's receive buffer and holds back what it may receive: what waits in the buffer and the window
+// that was advertised are never more than the buffer together. What is being read and written is not counted yet.
+func (a *account) reserve(c *conn) {
+	c.buffer = c.receiveBuffer()
+	c.control(func(fd int) error {
+		err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BUF_LOCK, unix.SOCK_RCVBUF_LOCK)
+		if err != nil { // before Linux 5.14; larger buffers shrink to what the system allows
+			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, int(c.buffer/2))
+		}
+		return err
+	})
+	c.hold = cost(c.buffer + 2*c.part())
+	a.held += c.hold
+}
+
+// release lets the kernel size a connection's receive buffer again.
+func (a *account) release(c *conn) {
+	c.control(func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BUF_LOCK, 0) })
+	a.held -= c.hold
+	c.buffer, c.hold = 0, 0
+}
+
+// receiveBuffer returns the size of the receive buffer, 0 if the connection is closed.
+func (c *conn) receiveBuffer() (n int64) {
+	c.control(func(fd int) error {
+		size, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+		n = int64(size)
+		return err
+	})
+	return n
+}
+
+// TCP states in which the peer can send.
+const (
+	established = 1
+	finWait1    = 4
+	finWait2    = 5
+)
+
+// owed returns how many bytes the connection has received and not read, and may still receive when it is closed now.
+func (c *conn) owed() (n int64) {
+	c.control(func(fd int) error {
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err != nil {
+			return err
+		}
+		size, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+		n = owed(info, c.read, c.asked, int64(size))
+		return err
+	})
+	return n
+}
+
+// owed is the same of a connection that has read so much and a receive buffer of that size. The window counts only if the
+// peer may be sending: it has not ended, has something to answer or has spoken first, and one side spoke a moment ago.
+func owed(info *unix.TCPInfo, read int64, asked bool, buffer int64) int64 {
+	unread := max(0, int64(info.Bytes_received)-read)
+	open := info.State == established || info.State == finWait1 || info.State == finWait2
+	silent := time.Duration(min(info.Last_data_recv, info.Last_data_sent)) * time.Millisecond
+	switch {
+	case !open, !asked && info.Bytes_received == 0, silent >= quiet:
+		return unread
+	case info.Rcv_wnd == 0: // Linux before 6.2, or the window is closed
+		return max(unread, buffer)
+	}
+	return unread + int64(info.Rcv_wnd)
+}
+
+// control calls f with the connection's descriptor. What fails has been closed.
+func (c *conn) control(f func(fd int) error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { _ = f(int(fd)) })
+}

@@ -1,0 +1,285 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+var (
+	linkA = link.Link{Name: "a"}
+	linkB = link.Link{Name: "b"}
+)
+
+// stays fails the test if a link leaves a state within d.
+func stays(t *testing.T, e *Engine, name, state string, d time.Duration) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < d; time.Sleep(10 * time.Millisecond) {
+		if got := linkState(e, name); got != state {
+			t.Errorf("after %v %s is %s, want %s", time.Since(began), name, got, state)
+			return
+		}
+	}
+}
+
+// becomes fails the test if a link is not in a state after a time.
+func becomes(t *testing.T, e *Engine, name, state string, most time.Duration) {
+	t.Helper()
+	for began := time.Now(); linkState(e, name) != state; time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > most {
+			t.Fatalf("after %v %s is %s, not %s", most, name, linkState(e, name), state)
+		}
+	}
+}
+
+// carried returns the bytes that a link brought, for whomever.
+func carried(e *Engine, name string) int64 {
+	for _, l := range e.Status().Links {
+		if l.Name == name {
+			return l.Bytes
+		}
+	}
+	return 0
+}
+
+// next fails the test unless the next tunnel goes over a link.
+func next(t *testing.T, e *Engine, name string) {
+	t.Helper()
+	if best := e.Ranked(); len(best) == 0 || best[0].Name != name {
+		t.Errorf("the next tunnel goes over %v, want %s", best, name)
+	}
+}
+
+// met tells the engine of a tunnel to an origin.
+func met(e *Engine, l link.Link, addr string) {
+	e.Connected(l, addr, netip.MustParseAddr(addrOf(hostOf(addr))))
+}
+
+// TestOneOriginAccuses lets one origin starve its connections over a link, or accept none there. That concerns only its own
+// transfers: others, tunnels and pass-through still use the link.
+func TestOneOriginAccuses(t *testing.T) {
+	starve := func(w *world) { w.starved["evil:80"] = "a" }
+	tests := []struct {
+		name  string
+		set   func(w *world)
+		heard bool     // bytes of tunnels come over the link
+		dns   bool     // its DNS servers answer
+		met   []string // who was connected to over the link
+		asked []string // who is asked about it
+	}{
+		{name: "R207 it sends nothing over a", set: starve},
+		{name: "R207 it cannot be connected to over a", set: func(w *world) { w.shut["evil:80"] = "a" }},
+		{name: "R207 it sends hardly anything over a", set: func(w *world) { w.slow["evil:80"] = "a" }},
+		{name: "R207 another origin is reached over a", set: starve, met: []string{"good:443"}, asked: []string{"good:443"}},
+		{name: "R207 one of the others is reached over a", set: func(w *world) {
+			starve(w)
+			w.shut["down:80"], w.shut["gone:80"] = "a", "a"
+		}, met: []string{"old:80", "good:80", "down:80", "gone:80"}, asked: []string{"down:80", "gone:80", "good:80"}},
+		{name: "R207 the link's DNS servers answer", set: starve, dns: true},
+		{name: "R207 a tunnel's bytes come over a", set: func(w *world) {
+			starve(w)
+			w.shut["accomplice:80"] = "a"
+		}, heard: true, met: []string{"accomplice:80"}},
+		{name: "R207 its second name is no witness", set: func(w *world) {
+			w.shut["evil:80"], w.shut["www.evil:80"] = "a", "a"
+		}, met: []string{"www.evil:80"}},
+		{name: "R207 only web servers are asked", set: func(w *world) {
+			starve(w)
+			w.shut["mail:993"] = "a"
+		}, met: []string{"mail:993"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				tt.set(w)
+				e := newWorldEngine(t, w, func(c *Config) {
+					c.SlowLink = health.PaperLimits
+					c.Heard = func(name string, _ time.Duration) bool { return tt.heard && name == "a" }
+					if tt.dns {
+						c.AskDNS = func(context.Context, link.Link) (bool, bool) { return true, true }
+					}
+				})
+				for _, addr := range tt.met {
+					met(e, linkA, addr)
+				}
+				done := download(t, e, "evil:80")
+				stays(t, e, "a", "up", 15*time.Second)
+				next(t, e, "a")
+				before := carried(e, "a")
+				download(t, e, "stranger:80")
+				time.Sleep(time.Second)
+				if n := carried(e, "a") - before; n < 100<<10 {
+					t.Errorf("a brings a stranger %d bytes", n)
+				}
+				<-done
+				var asked []string
+				for _, p := range w.probes() {
+					addr, over, _ := strings.Cut(p, " over ")
+					if over == "a" && !strings.Contains(addr, "evil") && !slices.Contains(asked, addr) {
+						asked = append(asked, addr)
+					}
+				}
+				slices.Sort(asked)
+				if !slices.Equal(asked, tt.asked) {
+					t.Errorf("about a were asked %v, want %v", asked, tt.asked)
+				}
+			})
+		})
+	}
+}
+
+// TestDeadLinkIsBannedForAll lets a link die and come back.
+func TestDeadLinkIsBannedForAll(t *testing.T) {
+	tests := []struct {
+		name  string
+		from  []string // origins of transfers
+		met   []string // who was connected to over the link
+		dns   bool     // it has a DNS server
+		limit time.Duration
+	}{
+		{"R207 two origins, DNS", []string{"one:80", "two:80"}, nil, true, 6 * time.Second},
+		{"R207 one origin, others lately", []string{"one:80"}, []string{"x:80", "y:443"}, false, 6 * time.Second},
+		{"R207 one origin, DNS", []string{"one:80"}, nil, true, 6 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				e := newWorldEngine(t, w, func(c *Config) {
+					if tt.dns {
+						c.AskDNS = func(ctx context.Context, l link.Link) (bool, bool) {
+							return w.wait(ctx.Done(), func() bool { return !w.dead[l.Name] }), true
+						}
+					}
+				})
+				for _, addr := range tt.met {
+					met(e, linkA, addr)
+				}
+				var done []<-chan struct{}
+				for _, addr := range tt.from {
+					done = append(done, download(t, e, addr))
+				}
+				stays(t, e, "a", "up", 2*time.Second)
+				w.change(func() { w.dead["a"] = true })
+				becomes(t, e, "a", "banned", tt.limit)
+				next(t, e, "b")
+				for range 2 { // two probes, in vain
+					becomes(t, e, "a", "probing", 3*time.Second)
+					becomes(t, e, "a", "banned", 3*time.Second)
+				}
+				before := carried(e, "a")
+				w.change(func() { w.dead["a"] = false })
+				becomes(t, e, "a", "up", 5*time.Second)
+				next(t, e, "a")
+				time.Sleep(time.Second)
+				if n := carried(e, "a") - before; n < 100<<10 {
+					t.Errorf("after its return a brings %d bytes", n)
+				}
+				for _, d := range done {
+					<-d
+				}
+				if n := bans(e, "a"); n != 1 {
+					t.Errorf("%d bans", n)
+				}
+			})
+		})
+	}
+}
+
+func bans(e *Engine, name string) int64 {
+	for _, l := range e.Status().Links {
+		if l.Name == name {
+			return l.Bans
+		}
+	}
+	return -1
+}
+
+// TestAllLinksDie lets both links die: one is banned, the last one is not, and each comes back.
+func TestAllLinksDie(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		e := newWorldEngine(t, w, nil)
+		met(e, linkA, "x:80")
+		met(e, linkB, "x:80")
+		done := download(t, e, "one:80")
+		time.Sleep(2 * time.Second)
+		w.change(func() { w.dead["a"], w.dead["b"] = true, true })
+		time.Sleep(20 * time.Second)
+		if a, b := linkState(e, "a"), linkState(e, "b"); (a == "suspect") == (b == "suspect") || a == "up" || b == "up" {
+			t.Errorf("a is %s, b is %s", a, b)
+		}
+		w.change(func() { w.dead["b"] = false })
+		becomes(t, e, "b", "up", 3*time.Second)
+		w.change(func() { w.dead["a"] = false })
+		becomes(t, e, "a", "up", 31*time.Second)
+		<-done
+	})
+}
+
+// TestTrialsAreSpaced lets many origins accuse a link at once, again and again. Those who are asked about it are bothered
+// no more often than one of them would have it.
+func TestTrialsAreSpaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const evil, most = 6, 30 * time.Second
+		w := newWorld()
+		e := newWorldEngine(t, w, nil)
+		for i := range evil {
+			w.shut[fmt.Sprintf("evil%d:80", i)] = "a"
+		}
+		for i := range 2 * maxReached {
+			met(e, linkA, fmt.Sprintf("good%d:80", i))
+		}
+		var done []<-chan struct{}
+		for i := range evil {
+			done = append(done, download(t, e, fmt.Sprintf("evil%d:80", i)))
+			time.Sleep(most / evil)
+		}
+		asked := 0
+		for _, p := range w.probes() {
+			if strings.HasPrefix(p, "good") {
+				asked++
+			}
+		}
+		if allowed := maxWitnesses * int(most/trialEvery+1); asked == 0 || asked > allowed {
+			t.Errorf("%d connections to origins that were not accusers, want 1 to %d", asked, allowed)
+		}
+		for _, d := range done {
+			<-d
+		}
+	})
+}
+
+// TestSitesAreBounded keeps few of the origins that nobody downloads from.
+func TestSitesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newFakeEngine(t, &fakeOrigin{size: 1})
+		for i := range 3 * maxIdle {
+			req := fakeRequest(true)
+			req.Target.Addr = fmt.Sprintf("host%d:80", i)
+			resp, err := e.Get(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+		}
+		synctest.Wait() // the last transfer ends after its answer
+		e.fleet.mu.Lock()
+		defer e.fleet.mu.Unlock()
+		if n := len(e.fleet.sites); n != maxIdle {
+			t.Fatalf("%d origins are kept, want %d", n, maxIdle)
+		}
+		if newest := e.fleet.sites[maxIdle-1].addr; newest != fmt.Sprintf("host%d:80", 3*maxIdle-1) {
+			t.Errorf("the newest origin kept is %s", newest)
+		}
+	})
+}

@@ -1,0 +1,211 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// An origin that starves its connections over one link, or accepts none there, makes the link look dead, and any origin can
+// do that. So its verdict counts for its own transfers only. It counts for everybody, including tunnels and transfers from
+// other origins, if a trial confirms it: nothing has come over the link lately, and other origins that were reached over it
+// no longer are, or its DNS servers no longer answer if there are no such origins.
+
+const (
+	probeTimeout = 2 * time.Second
+
+	// lifetime is how long ago a link may have brought something, for anybody, and still be alive: as long as a suspect is
+	// waited for before it is banned (package health).
+	lifetime = 3 * time.Second
+
+	// trialEvery spaces the trials of a link. An origin may accuse it as often as it likes, and each trial connects to
+	// origins that have nothing to do with that.
+	trialEvery = 5 * time.Second
+
+	maxReached   = 8 // of each link
+	maxWitnesses = 3 // asked at a time
+	recent       = 10 * time.Minute
+)
+
+// reached is whom a connection over a link has led to.
+type reached struct {
+	addr string // "host:port"
+	host string
+	net  netip.Prefix
+	at   time.Time
+}
+
+// reach notes that a connection over a link was made. Only web servers are asked later: a mail server may count connections
+// without a word against the user. Each host and each network is listed once, so that no origin fills the list.
+func (f *fleet) reach(l link.Link, addr string, to netip.Addr) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port != "80" && port != "443" {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := slices.IndexFunc(f.slots, func(s *slot) bool { return s.name == l.Name })
+	if n < 0 {
+		return
+	}
+	s, w := f.slots[n], reached{addr, host, network(l, to), time.Now()}
+	s.reached = slices.DeleteFunc(s.reached, func(o reached) bool { return o.host == w.host || o.net == w.net })
+	if len(s.reached) == maxReached {
+		s.reached = slices.Delete(s.reached, 0, 1)
+	}
+	s.reached = append(s.reached, w)
+}
+
+// network returns the network of an address: whoever has one address in it may easily have others.
+func network(l link.Link, a netip.Addr) netip.Prefix {
+	a = a.Unmap().WithZone("")
+	bits := 48
+	switch {
+	case a.Is4():
+		bits = 24
+	case l.NAT64.IsValid() && l.NAT64.Contains(a): // an IPv4 address in disguise
+		bits = 128
+	}
+	p, _ := a.Prefix(bits) // fails for invalid addresses only, which have no network
+	return p
+}
+
+// accusing reports whether an origin that fails for a cause may mean that the link is dead.
+func accusing(c health.Cause) bool { return c == health.Silence || c == health.DialFailed }
+
+// accusers returns the origins whose running transfers find a link dead, and why. The lock is held.
+func (f *fleet) accusers(i int8) (all []*site, cause health.Cause) {
+	for _, s := range f.sites {
+		state, c := s.board.State(i)
+		if state != health.Up && accusing(c) && s.runs > 0 {
+			all, cause = append(all, s), c
+		}
+	}
+	return all, cause
+}
+
+// witnesses returns who was reached over a link lately and does not accuse it, the last one first. The lock is held.
+func (f *fleet) witnesses(i int8, accusers []*site) (addrs []string) {
+	for _, w := range slices.Backward(f.slots[i].reached) {
+		accuses := func(s *site) bool { return s.host == w.host || slices.Contains(s.nets, w.net) }
+		if len(addrs) < maxWitnesses && time.Since(w.at) < recent && !slices.ContainsFunc(accusers, accuses) {
+			addrs = append(addrs, w.addr)
+		}
+	}
+	return addrs
+}
+
+// try finds out whether a link that an origin has banned is to be banned for everybody.
+func (f *fleet) try(ctx context.Context, i int8) {
+	f.mu.Lock()
+	l := f.slots[i].link
+	state, _ := f.boards.State(i)
+	accusers, _ := f.accusers(i)
+	witnesses := f.witnesses(i, accusers)
+	f.mu.Unlock()
+	dead := state == health.Up && len(accusers) > 0 && !f.lives(i, l, lifetime) &&
+		!f.works(ctx, l, witnesses) && !f.lives(i, l, lifetime)
+	f.change(func(now time.Time) {
+		f.slots[i].tried, f.slots[i].onTrial = now, false
+		if still, cause := f.accusers(i); dead && len(still) > 0 && ctx.Err() == nil {
+			f.boards.Failed(now, i, cause)
+		}
+	})
+	f.nudge()
+}
+
+// lives reports whether anything came over a link within the last d, for transfers or others.
+func (f *fleet) lives(i int8, l link.Link, d time.Duration) bool {
+	return f.clock(time.Now())-f.slot(i).lastByte.Load() < int64(d) || f.heard != nil && f.heard(l.Name, d)
+}
+
+// works reports whether a link leads anywhere. It asks the witnesses, or DNS servers if no witness can tell. If those cannot
+// tell either, nothing speaks against the link.
+func (f *fleet) works(ctx context.Context, l link.Link, witnesses []string) bool {
+	reachable, known := f.testify(ctx, l, witnesses)
+	if !known && f.askDNS != nil {
+		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+		defer cancel()
+		reachable, known = f.askDNS(ctx, l)
+	}
+	return reachable || !known
+}
+
+// testify asks witnesses: one that can be connected to is enough. known is false if none of them can tell.
+func (f *fleet) testify(ctx context.Context, l link.Link, witnesses []string) (works, known bool) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	said := make(chan testimony)
+	for _, addr := range witnesses {
+		go func() { said <- f.ask(ctx, l, addr) }()
+	}
+	for range witnesses {
+		switch <-said {
+		case reachable:
+			works, known = true, true
+			cancel() // the others need not answer
+		case unreachable:
+			known = true
+		}
+	}
+	return works, known
+}
+
+// testimony is what an attempt to connect says about a link.
+type testimony uint8
+
+const (
+	nothing testimony = iota
+	reachable
+	unreachable
+)
+
+// ask connects to an origin and sends nothing.
+func (f *fleet) ask(ctx context.Context, l link.Link, addr string) testimony {
+	c, err := f.dial(ctx, l, "tcp", addr)
+	switch {
+	case err == nil:
+		c.Close()
+		return reachable
+	case refusedByOrigin(err): // an answer, if not a welcome one
+		return reachable
+	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink):
+		return nothing
+	}
+	return unreachable
+}
+
+// probe connects to an origin that has banned a link.
+func (f *fleet) probe(ctx context.Context, s *site, i int8) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	ok := f.ask(ctx, f.at(i), s.addr) == reachable
+	f.change(func(now time.Time) {
+		f.boards.Probed(now, s.board, i, ok)
+		if !ok { // an origin's last link is never banned, but may be dead, too
+			f.slots[i].accused = true
+		}
+	})
+	f.nudge()
+}
+
+// probeForAll finds out whether a link that is banned for everybody works again.
+func (f *fleet) probeForAll(ctx context.Context, i int8) {
+	f.mu.Lock()
+	l := f.slots[i].link
+	_, cause := f.boards.State(i)
+	witnesses := f.witnesses(i, nil)
+	if len(witnesses) == 0 && len(f.runs) > 0 {
+		witnesses = append(witnesses, f.runs[len(f.runs)-1].target.Addr)
+	}
+	f.mu.Unlock()
+	ok := accusing(cause) && f.lives(i, l, hearsay) || f.works(ctx, l, witnesses)
+	f.change(func(now time.Time) { f.boards.Tried(now, i, ok) })
+	f.nudge()
+}

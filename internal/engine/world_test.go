@@ -1,0 +1,264 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin/byterange"
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// world is origins behind links in the virtual time of a synctest bubble. Each origin serves an object of the same size,
+// paced, over every link.
+type world struct {
+	mu      sync.Mutex
+	changed chan struct{}     // closed by the next change
+	dead    map[string]bool   // links over which nothing comes back
+	starved map[string]string // by address: over this link the origin sends a head, a few bytes and no more
+	shut    map[string]string // by address: over this link the origin cannot be reached, as an ICMP message says
+	slow    map[string]string // by address: over this link the origin hardly sends anything
+	probed  []string          // "address over link" of dials without a request
+}
+
+const (
+	worldSize = 8 * mib
+	worldRTT  = 10 * time.Millisecond
+	beforeIt  = 10 << 10 // bytes that come before a starved connection falls silent
+	chunk     = 16 << 10 // comes each
+	chunkTime = 80 * time.Millisecond
+	slowChunk = chunk / 25
+)
+
+func newWorld() *world {
+	return &world{
+		changed: make(chan struct{}), dead: map[string]bool{}, starved: map[string]string{}, shut: map[string]string{},
+		slow: map[string]string{},
+	}
+}
+
+func (w *world) change(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	do()
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// wait waits until a condition holds, or until it is ended.
+func (w *world) wait(ended <-chan struct{}, ok func() bool) bool {
+	for {
+		w.mu.Lock()
+		holds, changed := ok(), w.changed
+		w.mu.Unlock()
+		if holds {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ended:
+			return false
+		}
+	}
+}
+
+// connect is a TCP handshake.
+func (w *world) connect(ctx context.Context, l, addr string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	time.Sleep(worldRTT)
+	if !w.wait(ctx.Done(), func() bool { return !w.dead[l] }) {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.shut[addr] == l {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EHOSTUNREACH}
+	}
+	return nil
+}
+
+// Open implements Opener.
+func (w *world) Open(ctx context.Context, l link.Link, t Target) (Conn, error) {
+	if err := w.connect(ctx, l.Name, t.Addr); err != nil {
+		return nil, &AttemptError{Op: "dial", Link: l.Name, Why: transfer.Unreachable, Err: err}
+	}
+	return &worldConn{w: w, link: l.Name, addr: t.Addr, asks: make(chan Ask, 16), gone: make(chan struct{})}, nil
+}
+
+// dial is Config.Dial.
+func (w *world) dial(ctx context.Context, l link.Link, _, addr string) (net.Conn, error) {
+	w.mu.Lock()
+	w.probed = append(w.probed, addr+" over "+l.Name)
+	w.mu.Unlock()
+	if err := w.connect(ctx, l.Name, addr); err != nil {
+		return nil, err
+	}
+	c, other := net.Pipe()
+	other.Close()
+	return c, nil
+}
+
+// probes returns what was dialed without a request since the last call.
+func (w *world) probes() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.probed
+	w.probed = nil
+	return p
+}
+
+type worldConn struct {
+	w          *world
+	link, addr string
+	asks       chan Ask
+	once       sync.Once
+	gone       chan struct{}
+	got        int64
+}
+
+func (c *worldConn) Send(a Ask) error { c.asks <- a; return nil }
+func (c *worldConn) Release()         { c.Close() }
+func (c *worldConn) Close()           { c.once.Do(func() { close(c.gone) }) }
+
+func (c *worldConn) Info() ConnInfo {
+	host, _, _ := net.SplitHostPort(c.addr)
+	return ConnInfo{RTT: worldRTT, Remote: net.JoinHostPort(addrOf(host), "80")}
+}
+
+// addrOf returns the address of a host of the world. Those of one domain are in one network.
+func addrOf(host string) string {
+	domain, n := host[strings.LastIndexByte(host, '.')+1:], byte(0)
+	for _, b := range []byte(domain) {
+		n = n*31 + b
+	}
+	return net.IPv4(198, 18, n, byte(len(host))).String()
+}
+
+func (c *worldConn) Next() (*Reply, error) {
+	canceled := &AttemptError{Op: "head", Link: c.link, Why: transfer.Canceled, Err: net.ErrClosed}
+	var a Ask
+	select {
+	case a = <-c.asks:
+	case <-c.gone:
+		return nil, canceled
+	}
+	if !c.flow() {
+		return nil, canceled
+	}
+	r := a.Range.Clip(segment.Range{End: worldSize})
+	h := http.Header{
+		"Etag": {`"v"`}, "Content-Type": {"a/b"}, "Content-Length": {strconv.FormatInt(r.Len(), 10)},
+		"Content-Range": {byterange.Content{Range: r, Total: worldSize}.String()},
+	}
+	b := make([]byte, r.Len())
+	for i := range b {
+		b[i] = at(r.Start + int64(i))
+	}
+	return &Reply{
+		Response: &http.Response{StatusCode: http.StatusPartialContent, Header: h, ContentLength: r.Len(), Body: io.NopCloser(&pacedBody{c, bytes.NewReader(b)})},
+		Range:    r, ID: Identity{Total: worldSize, Validator: `"v"`, ETag: `"v"`, Type: "a/b"},
+	}, nil
+}
+
+// flow waits until bytes come over the link, or the connection is closed.
+func (c *worldConn) flow() (open bool) {
+	return c.w.wait(c.gone, func() bool {
+		return !c.w.dead[c.link] && (c.w.starved[c.addr] != c.link || c.got < beforeIt)
+	})
+}
+
+type pacedBody struct {
+	c *worldConn
+	r *bytes.Reader
+}
+
+func (b *pacedBody) Read(p []byte) (int, error) {
+	size := chunk
+	b.c.w.mu.Lock()
+	if b.c.w.slow[b.c.addr] == b.c.link {
+		size = slowChunk
+	}
+	b.c.w.mu.Unlock()
+	time.Sleep(chunkTime)
+	if !b.c.flow() {
+		return 0, &AttemptError{Op: "body", Link: b.c.link, Why: transfer.Canceled, Err: net.ErrClosed}
+	}
+	n, err := b.r.Read(p[:min(len(p), size)])
+	b.c.got += int64(n)
+	return n, err
+}
+
+// newWorldEngine returns an engine whose links "a" and "b" lead to the world; it runs until the test ends.
+func newWorldEngine(t *testing.T, w *world, change func(*Config)) *Engine {
+	t.Helper()
+	cfg := Config{
+		Opener: w, Dial: w.dial, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Budget: 64 * mib, Window: 4 * mib,
+		Threshold: 64 << 10, Patience: time.Minute,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	e, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.SetLinks([]link.Link{{Name: "a", Metric: 1}, {Name: "b", Metric: 2, Metered: true}})
+	go e.Run(t.Context())
+	return e
+}
+
+// download gets the world's object from an origin until it is complete or the test ends, and checks its bytes.
+func download(t *testing.T, e *Engine, addr string) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		resp, err := e.Get(t.Context(), &Request{
+			Target: Target{Scheme: "http", Host: addr, Addr: addr, Path: "/"}, Header: http.Header{}, StartRanged: true,
+		})
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", addr, err)
+			}
+			return
+		}
+		defer resp.Body.Close()
+		got, err := io.ReadAll(struct{ io.Reader }{resp.Body})
+		if t.Context().Err() != nil {
+			return
+		}
+		if err != nil || int64(len(got)) != resp.ContentLength {
+			t.Errorf("%s: %d of %d bytes, %v", addr, len(got), resp.ContentLength, err)
+		}
+		for i, c := range got {
+			if c != at(int64(i)) {
+				t.Errorf("%s: byte %d is wrong", addr, i)
+				return
+			}
+		}
+	}()
+	return done
+}
+
+// linkState returns the state of a link that everybody sees.
+func linkState(e *Engine, name string) string {
+	for _, l := range e.Status().Links {
+		if l.Name == name {
+			return l.State
+		}
+	}
+	return ""
+}

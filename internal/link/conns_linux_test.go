@@ -1,0 +1,90 @@
+package link
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+)
+
+// pair returns both ends of a connection.
+func pair(t *testing.T, l net.Listener) (near, far *net.TCPConn) {
+	t.Helper()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	o, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { o.Close() })
+	return c.(*net.TCPConn), o.(*net.TCPConn)
+}
+
+func TestConns(t *testing.T) {
+	l, err := net.Listen("tcp", anyPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const short = 30 * time.Millisecond
+	t.Run("what comes is heard", func(t *testing.T) {
+		var c Conns
+		near, far := pair(t, l)
+		c.Add(Link{Name: "a"}, near)
+		if !c.Heard("a", time.Hour) || c.Heard("a", 0) || c.Heard("b", time.Hour) {
+			t.Error("want a connection over a, made within an hour, and none over b")
+		}
+		for heard := false; !heard; { // a busy machine may take longer than short to look
+			for c.Heard("a", short) {
+				if _, err := near.Write([]byte("sent is not received")); err != nil {
+					t.Fatal(err)
+				}
+				_ = near.SetReadDeadline(time.Now().Add(short))
+				if _, err := near.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Fatal(err)
+				}
+			}
+			_ = near.SetReadDeadline(time.Time{})
+			if _, err := far.Write([]byte{1}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(near, make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			heard = c.Heard("a", short)
+		}
+	})
+	t.Run("closed connections are not asked, and forgotten", func(t *testing.T) {
+		var c Conns
+		var open []*net.TCPConn
+		for range 3 * fewConns {
+			near, _ := pair(t, l)
+			c.Add(Link{Name: "a"}, near)
+			near.Close()
+			open = append(open, near) // not for the collector to take away
+		}
+		if c.Heard("a", time.Hour) {
+			t.Error("a closed connection was heard")
+		}
+		if n := len(c.over["a"].conns); n > fewConns {
+			t.Errorf("%d of %d closed connections are kept", n, len(open))
+		}
+	})
+	t.Run("open connections are kept", func(t *testing.T) {
+		var c Conns
+		var open []*net.TCPConn
+		for range 2 * fewConns {
+			near, _ := pair(t, l)
+			c.Add(Link{Name: "a"}, near)
+			open = append(open, near)
+		}
+		if n := len(c.over["a"].conns); n != len(open) {
+			t.Errorf("%d of %d open connections are known", n, len(open))
+		}
+	})
+}
