@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/policy"
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/schedule/literature"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
@@ -111,14 +111,14 @@ func newRun(ctx context.Context, e *Engine, req *Request, ranged, repeat bool) (
 	r.plan = newPlan(req, ranged && !r.whole, e.cfg.Threshold)
 	r.plan.warm = r.plan.warm && !r.whole
 	r.given = r.plan.window.Start
-	sched, err := schedule.New(e.cfg.Scheduler)
+	sched, err := literature.New(e.cfg.Scheduler)
 	if err != nil {
 		return nil, err
 	}
 	states := e.fleet.join(r)
 	links := e.fleet.links()
 	cfg := transfer.Config{
-		Window: r.plan.window, First: r.plan.first, Scheduler: sched, Warm: e.warm(r.origin) && r.plan.warm, Restart: e.cfg.Restart,
+		Window: r.plan.window, First: r.plan.first, Scheduler: sched, Warm: e.warm(r.origin) && r.plan.warm,
 		Patience: e.cfg.Patience, Reorder: max(minGrant, r.plan.first),
 	}
 	r.bar(links, states)
