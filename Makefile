@@ -49,8 +49,8 @@ fuzz: ## run every fuzz test for FUZZTIME (30s), and 20,000 random requests agai
 mutate: ## break guarding lines, in a copy: the tests must notice; 15 drawn by lot, or ARGS='R37 core', ARGS=--all, ARGS=--help
 	@cd lab && PATH="$$PATH:/usr/sbin:/sbin" $(GO) run ./mutate $(ARGS)
 
-sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one
-	SIM_LONG=1 $(GO) test -C lab -count=1 -v -run 'Invariants|SameLog' ./sim
+sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one, 50 scenarios of each class
+	SIM_LONG=1 $(GO) test -C lab -count=1 -v -run 'Invariants|SameLog|Summary' ./sim
 
 bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, 9 rounds: about 100 minutes (root)
 	bin/tributary-lab bench --all --rounds $(ROUNDS) --svg bin/plots
