@@ -31,13 +31,13 @@ lab: ## build bin/tributary-lab, the developers' tool (running it takes root)
 	@mkdir -p bin
 	$(GO) build -C lab -trimpath -ldflags '$(LDFLAGS)' -o ../bin/tributary-lab ./cmd/tributary-lab
 
-test: ## go vet and all tests; as root it installs the Debian packages they need and runs those in the lab too
+test: ## go vet and all tests of the product and the laboratory; as root it installs the Debian packages they need
 	@GO='$(GO)' DEBIAN='$(DEBIAN)' tools/test.sh
 
 matrix: ## every real client and origin, Caddy (from its module), Chromium and Node too (root)
 	@GO='$(GO)' DEBIAN='$(DEBIAN) $(MATRIX)' tools/matrix.sh
 
-lint: ## gofumpt, staticcheck, govulncheck
+lint: ## gofumpt, staticcheck, govulncheck, on the product and the laboratory
 	@GO='$(GO)' tools/lint.sh
 
 httpdoc: ## write docs/HTTP.md from docs/http-rules.toml and the names of the tests
@@ -49,10 +49,10 @@ fuzz: ## run every fuzz test for FUZZTIME (30s), and 20,000 random requests agai
 mutate: ## break guarding lines, in a copy: the tests must notice; 15 drawn by lot, or ARGS='R37 core', ARGS=--all, ARGS=--help
 	@cd lab && PATH="$$PATH:/usr/sbin:/sbin" $(GO) run ./mutate $(ARGS)
 
-sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one
-	SIM_LONG=1 $(GO) test -C lab -count=1 -v -run 'Invariants|SameLog' ./sim
+sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one, 50 scenarios of each class
+	SIM_LONG=1 $(GO) test -C lab -count=1 -v -run 'Invariants|SameLog|Summary' ./sim
 
-bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, 9 rounds: about 100 minutes (root)
+bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, and plots in bin/plots, 9 rounds: about 100 minutes (root)
 	bin/tributary-lab bench --all --rounds $(ROUNDS) --svg bin/plots
 
 android: ## the app and the module for rooted phones: android/out/tributary.apk, tributary-module.zip

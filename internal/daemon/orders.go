@@ -94,7 +94,7 @@ func (d *Daemon) fill(ctx context.Context, o *host.Order) {
 		})
 		ended <- ending{r.File, err}
 	}()
-	tick, due := time.NewTicker(stepTime), time.NewTicker(syncTime)
+	tick, due := time.NewTicker(stepTime), time.NewTicker(d.syncTime)
 	defer tick.Stop()
 	defer due.Stop()
 	wanted := o.Stop()
@@ -111,7 +111,7 @@ func (d *Daemon) fill(ctx context.Context, o *host.Order) {
 			}
 		case <-due.C:
 			if have := m.Prefix(); o.File.Sync() == nil { // what was told of has been written
-				now.Kept = have
+				now.Kept = max(now.Kept, have)
 			}
 		case <-wanted:
 			wanted = nil

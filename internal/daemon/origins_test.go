@@ -174,6 +174,7 @@ func (l *lie) compare(t *testing.T, what string, want outcome, direct, got seen,
 	case same:
 		if direct.err != nil {
 			t.Errorf("directly: %v", direct)
+			return
 		}
 		if got.err != nil || got.status != direct.status || !bytes.Equal(got.body, direct.body) {
 			t.Errorf("%s: %v, want %v", what, got, direct)

@@ -292,7 +292,7 @@ func (p *part) hash(most int64) error {
 		if p.buffer == nil {
 			p.buffer = make([]byte, 256<<10)
 		}
-		b := p.buffer[:min(int64(len(p.buffer)), p.size-p.hashed, most)]
+		b := p.buffer[:min(int64(len(p.buffer)), p.size-p.hashed)]
 		if _, err := p.f.ReadAt(b, p.hashed); err != nil {
 			return fileError(err, p.f.Name())
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
@@ -87,6 +88,29 @@ func TestRedirects(t *testing.T) {
 		for _, q := range append(h2.requests(), first.requests()...) {
 			has := q.Header.Get("Authorization") + q.Header.Get("Cookie") + q.Header.Get("Private-Token")
 			if (has == "") == (q.URL.Path == "/a") || q.Header.Get("User-Agent") != "tributary/9" {
+				t.Errorf("%s: %v", q.URL, q.Header)
+			}
+		}
+	})
+	t.Run("to another scheme of the same host", func(t *testing.T) {
+		second := &redirector{object: serveObject(o)}
+		secure, roots := secure(t, false, second)
+		_, url := start(t, map[string]string{"/a": "https://example.com/b"}) // the host of the certificate
+		r := newRig(t, func(_ link.Link, addr string) string {
+			if strings.HasSuffix(addr, ":443") {
+				return secure.Listener.Addr().String()
+			}
+			return strings.TrimPrefix(url, "http://")
+		}, roots)
+		if _, err := r.get(t.Context(), "http://user:secret@example.com/a", Options{Header: secrets}); err != nil {
+			t.Fatal(err)
+		}
+		r.isObject("a", o)
+		if len(second.requests()) == 0 {
+			t.Error("nothing was asked for there")
+		}
+		for _, q := range second.requests() {
+			if q.Header.Get("Authorization")+q.Header.Get("Cookie")+q.Header.Get("Private-Token") != "" {
 				t.Errorf("%s: %v", q.URL, q.Header)
 			}
 		}

@@ -131,7 +131,7 @@ func report(ctx context.Context, c *tree, chosen []mutation, out io.Writer) erro
 		if err != nil {
 			return err
 		}
-		if r != caught {
+		if r != caught && r != expired {
 			missed++
 		}
 		fmt.Fprintf(out, "%-5s %-45s %-9s %5.1fs  %s\n", m.name(), fmt.Sprintf("%s:%d", m.file, m.line), r, took.Seconds(), m.guards)

@@ -20,6 +20,7 @@ type result string
 
 const (
 	caught   result = "caught"
+	expired  result = "timeout"  // the tests did not end, which counts as caught: on a busy machine look again
 	survived result = "SURVIVED" // the tests passed
 	unbuilt  result = "NO BUILD" // the mutation does not compile, which proves nothing
 )
@@ -112,6 +113,8 @@ func (c *tree) try(ctx context.Context, m mutation) (result, time.Duration, erro
 		return "", 0, ctx.Err()
 	case err == nil:
 		return survived, took, nil
+	case bytes.Contains(out, []byte("panic: test timed out")):
+		return expired, took, nil
 	case bytes.Contains(out, []byte("--- FAIL")), bytes.Contains(out, []byte("panic: ")):
 		return caught, took, nil
 	}

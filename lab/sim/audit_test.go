@@ -42,7 +42,7 @@ func TestWaste(t *testing.T) {
 	}
 }
 
-// TestBlackhole: scheduling-notes.md section 4: one of two equal links swallows all from 2 s on, and returns 3 s later.
+// TestBlackhole: one of two equal links swallows all from 2 s on, and returns 3 s later.
 func TestBlackhole(t *testing.T) {
 	for _, off := range []What{Blackhole, Gone} {
 		links := []Link{{Rate: 20 * mbit, RTT: 20e6}, {Rate: 20 * mbit, RTT: 20e6}}

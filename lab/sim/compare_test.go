@@ -4,8 +4,11 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tributary-http/tributary/internal/schedule"
 )
 
 var update = flag.Bool("update", false, "write the golden summary")
@@ -13,8 +16,14 @@ var update = flag.Bool("update", false, "write the golden summary")
 // perClass is how many scenarios of each class the summary is made of.
 const perClass = 10
 
-// seedsPerPair is how many scenarios each scheduler runs of each class.
-const seedsPerPair = 50
+// perPair returns how many scenarios a scheduler runs of each class: 50 if it is the product's own, else no more than the
+// summary needs; with SIM_LONG (make sim) always 50.
+func perPair(scheduler string) uint64 {
+	if os.Getenv("SIM_LONG") != "" || slices.Contains(schedule.Names(), scheduler) {
+		return 50
+	}
+	return perClass
+}
 
 // TestSummary compares all schedulers over all classes. The result is a file of the tree, so that a change of any of them
 // shows: go test -C lab ./sim -run Summary -update
@@ -38,7 +47,7 @@ func TestSummary(t *testing.T) {
 						t.Error(err)
 					}
 					table.Scores[i][k] = s
-					for n := uint64(perClass); n < seedsPerPair; n++ { // for the invariants only
+					for n := uint64(perClass); n < perPair(name); n++ { // for the invariants only
 						s := c.At(n)
 						s.Scheduler = name
 						if _, err := Run(s); err != nil {
