@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/origin/byterange"
-	"github.com/tributary-http/tributary/internal/policy"
 )
 
 // maxRedirects is how many redirects of one request are followed.
@@ -37,9 +36,8 @@ func CheckFields(h http.Header) error {
 			return fmt.Errorf("the field %s is not yours to set: Tributary needs it to divide the download", name)
 		}
 	}
-	r := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: "localhost", Path: "/"}, Header: h}
-	switch _, reason := policy.Eligible(r); reason {
-	case policy.AuthConnection, policy.AuthOnce, policy.Signed:
+	switch reason := opening.Refusal(opening.Request{Method: http.MethodGet, Scheme: "http", Fields: h}); reason {
+	case opening.AuthConnection, opening.AuthOnce, opening.Signed:
 		return fmt.Errorf("these credentials hold for one request only (%s), but a divided download makes several: "+
 			"use a token or a password (Bearer, Basic)", reason)
 	}
@@ -62,7 +60,7 @@ func (d *download) ask(from int64, of *version) (*engine.Response, location, err
 		h.Set("If-Range", of.validator)
 	}
 	for range maxRedirects + 1 {
-		resp, err := d.Engine.Get(d.ctx, &engine.Request{Target: at.target(), Header: h, StartRanged: policy.StartRanged(h)})
+		resp, err := d.Engine.Get(d.ctx, &engine.Request{Target: at.target(), Header: h})
 		if err != nil {
 			return nil, at, unreachable(err, at)
 		}
