@@ -2,11 +2,12 @@
 # All tests. GO is the go command, DEBIAN the packages to install ("command:package ..."): see the Makefile.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+here=$PWD
 GO=${GO:-go}
 PATH=$PATH:/usr/sbin:/sbin
 
 # Packages without goroutines have no races, and the lab's measure of time would be the detector's.
-PLAIN='/internal/(arch|estimate|health|lab|schedule|segment|sim|transfer)$|/cmd/tributary-lab$|/deploy$'
+PLAIN='/internal/(arch|estimate|health|schedule|segment|transfer)$|/deploy$|/lab/(netlab|sim|cmd/tributary-lab)$'
 
 # shellcheck source=tools/debian.sh
 . tools/debian.sh
@@ -20,7 +21,6 @@ fi
 
 sum=$(mktemp -d)
 trap 'rm -rf "$sum"' EXIT
-(cd tools && $GO test ./testsum && $GO build -o "$sum/testsum" ./testsum) || exit 1
 
 failed=0
 # The app's core and its tests take a JDK, and Maven to fetch three small artifacts.
@@ -49,17 +49,18 @@ else
 	echo "android: $java" >>"$sum/skipped"
 fi
 
-say 'go vet ./...'
-$GO vet ./... || failed=1
-
-all=$($GO list ./...) || exit 1
 # shellcheck disable=SC2086,SC2046 # lists of words
-run() { $GO test -json -shuffle=on -timeout 20m "$@" 2>&1 | "$sum/testsum" "$sum/skipped" || failed=1; }
+run() { (cd "$module" && $GO tool -modfile="$here/tools/go.mod" gotestsum --format pkgname -- -shuffle=on -timeout 20m "$@") || failed=1; }
 
-say "go test $race -shuffle=on"
-run $race $(grep -vE "$PLAIN" <<<"$all")
-say 'go test -shuffle=on (packages without goroutines, and the lab)'
-run $(grep -E "$PLAIN" <<<"$all")
+for module in . lab; do
+	say "go vet ./... in $module"
+	$GO vet -C "$module" ./... || failed=1
+	all=$($GO list -C "$module" ./...) || exit 1
+	say "go test $race -shuffle=on in $module"
+	run $race $(grep -vE "$PLAIN" <<<"$all")
+	say "go test -shuffle=on in $module (packages without goroutines, and the lab)"
+	run $(grep -E "$PLAIN" <<<"$all")
+done
 
 if [ -s "$sum/skipped" ]; then
 	say "Skipped ($(wc -l <"$sum/skipped")):"

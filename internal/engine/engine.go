@@ -16,7 +16,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/schedule/literature"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
@@ -28,8 +28,7 @@ type Config struct {
 	Log       *slog.Logger
 	Observers []Observer
 
-	Scheduler string // name in package schedule
-	Restart   bool   // restart continuation instead of cursor continuation, for comparison
+	Scheduler string // name in package literature
 	Budget    int64  // bytes for reordering, all transfers
 	Window    int64  // bytes for reordering, one transfer at most
 	Threshold int64  // objects of no more than so many bytes are one request on one link
@@ -62,7 +61,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Opener == nil || cfg.Dial == nil || cfg.Log == nil {
 		panic("engine: Config without Opener, Dial or Log")
 	}
-	if _, err := schedule.New(cfg.Scheduler); err != nil {
+	if _, err := literature.New(cfg.Scheduler); err != nil {
 		return nil, err
 	}
 	e := &Engine{cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: &blocks{}, book: estimate.NewBook()}

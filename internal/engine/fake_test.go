@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // fakeOrigin is an Opener whose connections answer at once from memory. It stands in for package origin where a test

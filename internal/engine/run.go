@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/schedule/literature"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
@@ -87,7 +87,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		left: make(chan struct{}), done: make(chan struct{}), mailbox: mailbox{posted: make(chan struct{}, 1)},
 		lanes: map[uint32]*lane{}, fetches: map[uint32]*fetch{}, lastErrs: map[transfer.Why]error{}, began: time.Now(),
 	}
-	sched, err := schedule.New(e.cfg.Scheduler)
+	sched, err := literature.New(e.cfg.Scheduler)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	plan := o.First(e.recall(r.origin, req.Target.Path, links))
 	r.given = plan.Window.Start
 	cfg := transfer.Config{
-		Window: plan.Window, First: plan.Bytes, Scheduler: sched, Warm: plan.Warm, Restart: e.cfg.Restart,
+		Window: plan.Window, First: plan.Bytes, Scheduler: sched, Warm: plan.Warm,
 		Patience: e.cfg.Patience, Reorder: max(minGrant, plan.Bytes),
 	}
 	var all []opening.Link

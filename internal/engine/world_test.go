@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // world is origins behind links in the virtual time of a synctest bubble. Each origin serves an object of the same size,

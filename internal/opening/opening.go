@@ -3,9 +3,9 @@ package opening
 import (
 	"slices"
 
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // Memory is what earlier GETs have shown of the origin.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/opening"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // Head is what the checks know of an answer.
@@ -88,6 +88,20 @@ func unfit(h Head) opening.Reason {
 		return validator
 	}
 	return opening.None
+}
+
+// Identity returns what an answer says of the version that its content belongs to, whatever it was asked for.
+func Identity(h Head) engine.Identity {
+	id := identity(h)
+	switch fields := h.Header["Content-Range"]; {
+	case h.Status == http.StatusOK:
+		id.Total = h.Length
+	case h.Status == http.StatusPartialContent && len(fields) == 1:
+		if c, err := byterange.ParseContentRange(fields[0]); err == nil && !c.Range.Empty() {
+			id.Total = c.Total
+		}
+	}
+	return id
 }
 
 // identity returns what h says of the version it belongs to; Total is left unknown.

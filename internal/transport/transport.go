@@ -99,8 +99,7 @@ func New(c Config) (*Transport, error) {
 	var err error
 	t.engine, err = engine.New(engine.Config{
 		Opener: t.pool, Dial: dial, Log: t.log, Observers: append([]engine.Observer{journal{t.log}}, c.Observers...),
-		Scheduler: t.cfg.Algorithm(), Restart: t.cfg.Continuation == "restart",
-		Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
+		Scheduler: t.cfg.Scheduler, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
 		Patience: t.cfg.WaitForLink, SlowLink: health.PaperLimits,
 		Heard: t.conns.Heard, AskDNS: t.askDNS,
 		LinkDown: func(name string) {
