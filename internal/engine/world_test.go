@@ -227,7 +227,7 @@ func download(t *testing.T, e *Engine, addr string) <-chan struct{} {
 	go func() {
 		defer close(done)
 		resp, err := e.Get(t.Context(), &Request{
-			Target: Target{Scheme: "http", Host: addr, Addr: addr, Path: "/"}, Header: http.Header{}, StartRanged: true,
+			Target: Target{Scheme: "http", Host: addr, Addr: addr, Path: "/"}, Header: http.Header{},
 		})
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {

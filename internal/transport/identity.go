@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/origin"
-	"github.com/tributary-http/tributary/internal/policy"
 )
 
 // Identity is one version of an object, as far as an answer tells it.
@@ -30,13 +30,8 @@ type dividedBody struct {
 // OneTime returns why the credentials in h hold for one request or one connection only, which a divided download cannot do
 // with; "" if they hold for several.
 func OneTime(h http.Header) string {
-	r, err := http.NewRequest(http.MethodGet, "http://localhost/", nil)
-	if err != nil {
-		panic(err) // never: both are constant
-	}
-	r.Header = h
-	switch _, reason := policy.Eligible(r); reason {
-	case policy.AuthConnection, policy.AuthOnce, policy.Signed:
+	switch reason := opening.Refusal(opening.Request{Method: http.MethodGet, Scheme: "http", Fields: h}); reason {
+	case opening.AuthConnection, opening.AuthOnce, opening.Signed:
 		return string(reason)
 	}
 	return ""

@@ -13,8 +13,8 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/origin"
-	"github.com/tributary-http/tributary/internal/policy"
 )
 
 // RoundTrip implements http.RoundTripper. A GET that can be divided gets an answer whose content comes over all links; every
@@ -24,21 +24,24 @@ import (
 // net/http/httptrace. The Body of a 101 is an io.ReadWriteCloser. Where content breaks off after the head, reading the Body
 // fails.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	reason := policy.Reason(Reason(r.Context()))
-	if reason == policy.None {
-		_, reason = policy.Eligible(r)
+	reason := opening.Reason(Reason(r.Context()))
+	if reason == opening.None {
+		reason = opening.Refusal(opening.Request{
+			Method: r.Method, Scheme: r.URL.Scheme, Query: r.URL.RawQuery, Fields: r.Header,
+			ContentLength: r.ContentLength, TransferEncoding: r.TransferEncoding,
+		})
 	}
-	if reason == policy.AuthUnknown && r.Context().Value(repeatableKey{}) != nil {
-		reason = policy.None
+	if reason == opening.AuthUnknown && r.Context().Value(repeatableKey{}) != nil {
+		reason = opening.None
 	}
-	if reason == policy.None {
+	if reason == opening.None {
 		return t.divide(r)
 	}
 	return t.pass(t.plain.Do, r, reason)
 }
 
 // pass sends a request over one link.
-func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, error), r *http.Request, reason policy.Reason) (*http.Response, error) {
+func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, error), r *http.Request, reason opening.Reason) (*http.Response, error) {
 	usage := UsageOf(r.Context())
 	usage.SetReason(string(reason))
 	if r.Method == http.MethodGet {
@@ -75,7 +78,7 @@ func (t *Transport) divide(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body.Close() // it is empty, or the request would not be eligible
 	}
-	q := &engine.Request{Target: target(r), Header: r.Header, StartRanged: policy.StartRanged(r.Header), Usage: UsageOf(ctx)}
+	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx)}
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.Got1xxResponse != nil {
 		q.Interim = func(status int, h http.Header) { _ = trace.Got1xxResponse(status, textproto.MIMEHeader(h)) }
 	}
@@ -139,14 +142,14 @@ func (t *Transport) Session() *Session { return &Session{t, t.plain.Pin()} }
 
 // RoundTrip implements http.RoundTripper.
 func (s *Session) RoundTrip(r *http.Request) (*http.Response, error) {
-	return s.t.pass(s.pinned.Do, r, policy.AuthConnection)
+	return s.t.pass(s.pinned.Do, r, opening.AuthConnection)
 }
 
 // Close closes the connections that no request uses.
 func (s *Session) Close() { s.pinned.Close() }
 
 // NeedsSession reports whether credentials may hold for more than their request: for all that follows on the same connection.
-func NeedsSession(h http.Header) bool { return policy.AuthenticatesConnection(h) }
+func NeedsSession(h http.Header) bool { return opening.AuthenticatesConnection(h) }
 
 // Status is a snapshot of links and transfers for observers.
 type Status = engine.Status
@@ -159,6 +162,9 @@ type (
 	repeatableKey struct{}
 	usageKey      struct{}
 )
+
+// Crowded is the reason of requests that go over one link because too many run already.
+const Crowded = string(opening.Crowded)
 
 // Undivided returns a context whose requests go over one link, for a reason that metrics show.
 func Undivided(ctx context.Context, reason string) context.Context {

@@ -1,7 +1,6 @@
-package policy
+package opening
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 )
@@ -55,11 +54,10 @@ func position(s string) bool {
 	return err == nil && n+1 > 0
 }
 
-// StartRanged reports whether a transfer may start with a range of the engine's choice instead of the client's own GET
-// (R77): the client sends a single range itself, or offers no content coding, so that the origin cannot choose another
+// startRanged reports whether a transfer may start with a range of our choice instead of the client's own GET (R77): the client sends a single range itself, or offers no content coding, so that the origin cannot choose another
 // representation for a ranged request. An If-Range without a Range is ignored by origins (RFC 9110 section 13.1.5);
 // adding a Range would wake it up.
-func StartRanged(h http.Header) bool {
+func startRanged(h map[string][]string) bool {
 	if len(h["Range"]) > 0 {
 		return rangeRefusal(h["Range"]) == None
 	}

@@ -1,14 +1,13 @@
-package policy
+package opening
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 )
 
 // authRefusal checks whether the client's credentials may be sent more than once, on several connections (R83).
-func authRefusal(h http.Header) Reason {
+func authRefusal(h map[string][]string) Reason {
 	if len(h["Dpop"]) > 0 { // a proof names one request and may be refused the second time (RFC 9449 section 11.1)
 		return AuthOnce
 	}
@@ -24,7 +23,7 @@ func authRefusal(h http.Header) Reason {
 
 // AuthenticatesConnection reports whether the credentials in h may hold for more than their request: for all that follows on
 // the same connection (NTLM and Negotiate do, RFC 4559 section 6; of unknown schemes nothing is known).
-func AuthenticatesConnection(h http.Header) bool {
+func AuthenticatesConnection(h map[string][]string) bool {
 	return slices.ContainsFunc(h["Authorization"], func(line string) bool {
 		reason := credentials(line)
 		return reason == AuthConnection || reason == AuthUnknown
@@ -32,7 +31,7 @@ func AuthenticatesConnection(h http.Header) bool {
 }
 
 // Exposes reports whether a request shows credentials to everybody on its way: those of plain http.
-func Exposes(scheme string, h http.Header) bool {
+func Exposes(scheme string, h map[string][]string) bool {
 	return scheme == "http" && (len(h["Authorization"]) > 0 || len(h["Cookie"]) > 0)
 }
 
@@ -66,18 +65,18 @@ func headerSignature(scheme string) bool {
 
 // signed reports whether a signature covers a field that differs between the requests of a transfer: in the
 // Authorization field, in the query of a signed URL, or as an HTTP message signature (RFC 9421), which is not looked into.
-func signed(r *http.Request) bool {
-	if len(r.Header["Signature"]) > 0 || len(r.Header["Signature-Input"]) > 0 {
+func signed(r Request) bool {
+	if len(r.Fields["Signature"]) > 0 || len(r.Fields["Signature-Input"]) > 0 {
 		return true
 	}
-	if auth := r.Header.Get("Authorization"); headerSignature(authScheme(auth)) {
+	if auth := first(r.Fields, "Authorization"); headerSignature(authScheme(auth)) {
 		_, list, ok := strings.Cut(strings.ToLower(auth), "signedheaders=")
 		list, _, _ = strings.Cut(list, ",")
 		if !ok || coversVarying(strings.TrimSpace(list)) {
 			return true
 		}
 	}
-	for param := range strings.SplitSeq(r.URL.RawQuery, "&") {
+	for param := range strings.SplitSeq(r.Query, "&") {
 		name, value, _ := strings.Cut(param, "=")
 		name = strings.ToLower(name)
 		if name != "x-amz-signedheaders" && name != "x-goog-signedheaders" {
