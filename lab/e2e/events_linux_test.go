@@ -27,7 +27,7 @@ func TestLinkDiesAndComesBack(t *testing.T) {
 		t.Run(tt.scenario, func(t *testing.T) {
 			t.Parallel()
 			r := start(t, shipped(t, tt.scenario))
-			p := r.play(20_000_000)
+			p := r.play(40_000_000) // on a busy machine links come back late
 			if pause, began := p.LongestPause(); pause > slack*tt.pause {
 				t.Errorf("a pause of %s from %s", pause, began)
 			}
