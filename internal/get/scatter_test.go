@@ -127,7 +127,7 @@ func TestKilled(t *testing.T) {
 				w := r.newWriter(random, o, options, synced)
 				options.Resume = true
 				w.check()
-				for range random.IntN(40) {
+				for range random.IntN(25) {
 					w.step()
 					w.check()
 				}
@@ -181,7 +181,7 @@ func TestKilled(t *testing.T) {
 // The checksum follows the part without a gap: when a gap closes it catches up while the rest comes, and the end costs no
 // second reading of everything.
 func TestChecksumCatchesUp(t *testing.T) {
-	const gap, rest = 8 * hashStep, 16 * hashStep
+	const gap, rest = 3 * hashStep, 4 * hashStep
 	o := origintest.Object{Size: gap + rest}.Defaults()
 	r := &rig{T: t, dir: t.TempDir()}
 	w := r.newWriter(rand.New(rand.NewPCG(1, 1)), o, Options{Checksum: sumOf(t, o)}, 0)
@@ -219,7 +219,7 @@ func TestChecksumCatchesUp(t *testing.T) {
 // A download over two links is stopped, and at the same moment another one like it is killed, while there are gaps. Both
 // resume where their gap began, over two links.
 func TestResumeWithGaps(t *testing.T) {
-	const size = 8 * mid
+	const size = 4 * mid
 	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(paced))
 	r := newRig(t, toNodes(s), nil)
 	killed := &rig{T: t, dir: t.TempDir(), transport: r.transport}

@@ -33,23 +33,31 @@ func TestRequests(t *testing.T) {
 			[]string{"GET /object HTTP/1.1", "Host: HOST", "Accept: */*", "Accept-Encoding: identity", "User-Agent: tributary/9"},
 		},
 		{
-			"fields of the user", "/object", []string{"User-Agent:", "Referer: http://mine.example/", "Accept: a", "Accept: b", "X-A: c"}, "tributary/9",
+			"fields of the user", "/object",
+			[]string{"User-Agent:", "Referer: http://mine.example/", "Accept: a", "Accept: b", "X-A: c"},
+			"tributary/9",
 			[]string{
 				"GET /object HTTP/1.1", "Host: HOST", "Accept: a", "Accept: b", "Accept-Encoding: identity", "Referer: http://mine.example/", "X-A: c",
 			},
 		},
 		{
-			"path and query", "//a/../c d/ü?q=%zz?ü b&#f", []string{"Accept:", "Accept-Encoding:"}, "",
+			"path and query", "//a/../c d/ü?q=%zz?ü b&#f",
+			[]string{"Accept:", "Accept-Encoding:"},
+			"",
 			[]string{"GET //a/../c%20d/%C3%BC?q=%zz?%C3%BC%20b& HTTP/1.1", "Host: HOST"},
 		},
 		{"escapes", "/a%2fb%7E?%41", []string{"Accept:", "Accept-Encoding:"}, "", []string{"GET /a%2fb%7E?%41 HTTP/1.1", "Host: HOST"}},
 		{"an empty query", "/?", []string{"Accept:", "Accept-Encoding:"}, "", []string{"GET /? HTTP/1.1", "Host: HOST"}},
 		{
-			"a password", "@/object", []string{"Accept:", "Accept-Encoding:"}, "",
+			"a password", "@/object",
+			[]string{"Accept:", "Accept-Encoding:"},
+			"",
 			[]string{"GET /object HTTP/1.1", "Host: HOST", "Authorization: Basic dTpw"},
 		},
 		{
-			"credentials of a scheme that is not known", "/object", []string{"Accept:", "Authorization: Custom key"}, "",
+			"credentials of a scheme that is not known", "/object",
+			[]string{"Accept:", "Authorization: Custom key"},
+			"",
 			[]string{"GET /object HTTP/1.1", "Host: HOST", "Accept-Encoding: identity", "Authorization: Custom key"},
 		},
 	} {
