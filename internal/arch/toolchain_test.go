@@ -9,17 +9,23 @@ import (
 
 // TestToolchainIsNamed: the go line allows every patch release, also those with known faults in net/http or crypto/tls.
 func TestToolchainIsNamed(t *testing.T) {
-	cmd := exec.Command("go", "mod", "edit", "-json")
-	cmd.Dir = "../.."
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
+	read := func(dir string) (mod struct{ Go, Toolchain string }) {
+		cmd := exec.Command("go", "mod", "edit", "-json")
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(out, &mod); err != nil {
+			t.Fatal(err)
+		}
+		return mod
 	}
-	var mod struct{ Go, Toolchain string }
-	if err := json.Unmarshal(out, &mod); err != nil {
-		t.Fatal(err)
+	product := read("../..")
+	if version.Compare(product.Toolchain, "go"+product.Go) <= 0 {
+		t.Errorf("go.mod: go %s, toolchain %q: name the patch release that builds it", product.Go, product.Toolchain)
 	}
-	if version.Compare(mod.Toolchain, "go"+mod.Go) <= 0 {
-		t.Errorf("go.mod: go %s, toolchain %q: name the patch release that builds it", mod.Go, mod.Toolchain)
+	if lab := read("../../lab"); lab != product {
+		t.Errorf("lab/go.mod names %v, go.mod %v", lab, product)
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,8 +13,8 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // redraw is how often bars are drawn.
@@ -58,7 +59,7 @@ type display struct {
 	frame frame
 }
 
-func newDisplay(c *console, m *get.Meter, e get.Engine) *display {
+func newDisplay(c *console, m *get.Meter, t http.RoundTripper) *display {
 	d := &display{console: c, stop: make(chan struct{})}
 	d.progress = mpb.New(mpb.WithOutput(c.raw), mpb.WithAutoRefresh(), mpb.WithRefreshRate(redraw))
 	text := func(f func(frame) string) decor.Decorator {
@@ -71,7 +72,7 @@ func newDisplay(c *console, m *get.Meter, e get.Engine) *display {
 	d.bar = d.progress.New(0, mpb.BarStyle(),
 		mpb.PrependDecorators(text(frame.title)), mpb.AppendDecorators(text(frame.sum)), mpb.BarExtender(lines, false))
 	c.show(d.progress)
-	s := newSpeeds(m, e)
+	s := newSpeeds(m, t)
 	d.update(s.look(time.Now()))
 	d.drawn.Go(func() { d.follow(s) })
 	return d
@@ -165,17 +166,20 @@ func (f frame) links() string {
 	return b.String()
 }
 
+// statuser is a Transport that tells how its links are.
+type statuser interface{ Status() transport.Status }
+
 // speeds turns counters into rates.
 type speeds struct {
-	meter  *get.Meter
-	engine get.Engine
-	before []engine.LinkStatus // when the download began
-	sum    gauge
-	each   map[string]*gauge
+	meter *get.Meter
+	links statuser // nil = how links are is not known
+	sum   gauge
+	each  map[string]*gauge
 }
 
-func newSpeeds(m *get.Meter, e get.Engine) *speeds {
-	return &speeds{meter: m, engine: e, before: e.Status().Links, each: map[string]*gauge{}}
+func newSpeeds(m *get.Meter, t http.RoundTripper) *speeds {
+	links, _ := t.(statuser)
+	return &speeds{meter: m, links: links, each: map[string]*gauge{}}
 }
 
 // look makes a frame of how things are.
@@ -183,20 +187,29 @@ func (s *speeds) look(now time.Time) frame {
 	var f frame
 	f.file, f.have, f.size = s.meter.Now()
 	f.rate = s.sum.at(now, f.have)
-	for _, l := range s.engine.Status().Links {
-		if i := slices.IndexFunc(s.before, func(b engine.LinkStatus) bool { return b.Name == l.Name }); i >= 0 {
-			l.Bytes -= s.before[i].Bytes
+	if s.links != nil {
+		for _, l := range s.links.Status().Links {
+			state := l.State
+			if l.Reason != "" && l.State != "up" {
+				state += " (" + l.Reason + ")"
+			}
+			f.each = append(f.each, linkFrame{name: l.Name, state: state})
 		}
-		g := s.each[l.Name]
+	}
+	for _, l := range s.meter.Links() {
+		i := slices.IndexFunc(f.each, func(e linkFrame) bool { return e.name == l.Link })
+		if i < 0 {
+			i, f.each = len(f.each), append(f.each, linkFrame{name: l.Link})
+		}
+		f.each[i].bytes = l.Bytes
+	}
+	for i, l := range f.each {
+		g := s.each[l.name]
 		if g == nil {
 			g = &gauge{}
-			s.each[l.Name] = g
+			s.each[l.name] = g
 		}
-		state := l.State
-		if l.Reason != "" && l.State != "up" {
-			state += " (" + l.Reason + ")"
-		}
-		f.each = append(f.each, linkFrame{l.Name, state, l.Bytes, g.at(now, l.Bytes)})
+		f.each[i].rate = g.at(now, l.bytes)
 	}
 	return f
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"time"
 
@@ -178,8 +179,8 @@ func (r *getRun) start(ctx context.Context) error {
 }
 
 // all downloads the URLs in turn. Its error is that of the only one, or stands for all.
-func (r *getRun) all(ctx context.Context, e get.Engine) error {
-	g := &get.Getter{Engine: e, Options: r.options}
+func (r *getRun) all(ctx context.Context, t http.RoundTripper) error {
+	g := &get.Getter{Transport: t, Options: r.options}
 	if !r.quiet {
 		g.Note = func(text string) { fmt.Fprintln(r.console, "tributary:", text) }
 	}
@@ -217,7 +218,7 @@ func (r *getRun) one(ctx context.Context, g *get.Getter, url string) (get.Result
 	if !r.bars {
 		return g.Get(ctx, url, meter)
 	}
-	d := newDisplay(r.console, meter, g.Engine)
+	d := newDisplay(r.console, meter, g.Transport)
 	defer d.close()
 	return g.Get(ctx, url, meter)
 }

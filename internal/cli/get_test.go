@@ -23,32 +23,34 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// scripted is a get.Engine that answers each URL path by its status, and with it as content.
+// scripted is a Transport that answers each URL path by its status, and with it as content.
 type scripted struct {
-	requests []*engine.Request
+	requests []*http.Request
 	status   map[string]int
 	then     func() // called in the middle of the content
 }
 
-func (s *scripted) Get(_ context.Context, r *engine.Request) (*engine.Response, error) {
+func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, r)
-	status, ok := s.status[r.Target.Path]
+	path := r.URL.RequestURI()
+	status, ok := s.status[path]
 	switch {
 	case !ok:
 		status = http.StatusOK
 	case status == 0:
-		return nil, engine.ErrNoLink
+		return nil, transport.ErrNoLink
 	}
-	return &engine.Response{
-		Status: status, Header: http.Header{}, ContentLength: int64(len(r.Target.Path)), Body: &content{s: r.Target.Path, then: s.then},
-		ID: engine.Identity{Validator: `"v"`, Total: int64(len(r.Target.Path))},
+	transport.UsageOf(r.Context()).Add("wifi", 1, 0)
+	return &http.Response{
+		StatusCode: status, Header: http.Header{"Etag": {`"v"`}}, ContentLength: int64(len(path)), Body: &content{s: path, then: s.then},
 	}, nil
 }
 
-func (s *scripted) Status() engine.Status {
-	return engine.Status{Links: []engine.LinkStatus{{Name: "wifi", State: "up", Bytes: int64(len(s.requests))}}}
+func (s *scripted) Status() transport.Status {
+	return transport.Status{Links: []engine.LinkStatus{{Name: "wifi", State: "suspect", Reason: "silence"}, {Name: "lte", State: "up"}}}
 }
 
 type content struct {
@@ -86,7 +88,7 @@ func invokeGet(t *testing.T, e *scripted, args ...string) (f fetched, code int, 
 	a := &app{
 		version: "v9", rawStdout: &out, rawStderr: &errs, getenv: func(string) string { return "" },
 		fetch: func(
-			ctx context.Context, cfg config.Config, roots *x509.CertPool, _ *slog.Logger, do func(context.Context, get.Engine) error,
+			ctx context.Context, cfg config.Config, roots *x509.CertPool, _ *slog.Logger, do func(context.Context, http.RoundTripper) error,
 		) error {
 			f = fetched{cfg, roots}
 			return do(ctx, e)
@@ -155,11 +157,11 @@ func TestGetFlags(t *testing.T) {
 		t.Errorf("exit code %d, %s, %+v", code, stderr, f)
 	}
 	r := e.requests[0]
-	if r.Target != (engine.Target{Scheme: "http", Host: "h:81", Addr: "h:81", Path: "/a?b"}) || !r.StartRanged {
+	if r.Method != http.MethodGet || r.URL.String() != "http://h:81/a?b" || r.Host != "" {
 		t.Errorf("%+v", r)
 	}
 	if got := r.Header; got.Get("User-Agent") != "tributary/v9" || !reflect.DeepEqual(got["X"], []string{"a, b", "c"}) ||
-		got.Get("Authorization") != "Basic dTpw" {
+		got.Get("Authorization") != "Basic dTpw" || got.Get("Accept-Encoding") != "identity" {
 		t.Errorf("%v", got)
 	}
 	e = &scripted{}
@@ -213,7 +215,7 @@ func TestGetSignals(t *testing.T) {
 			a := &app{
 				version: "v9", rawStdout: &out, rawStderr: &errs, getenv: func(string) string { return "" },
 				fetch: func(
-					ctx context.Context, _ config.Config, _ *x509.CertPool, _ *slog.Logger, do func(context.Context, get.Engine) error,
+					ctx context.Context, _ config.Config, _ *x509.CertPool, _ *slog.Logger, do func(context.Context, http.RoundTripper) error,
 				) error {
 					e.then = func() {
 						for range 2 { // as timeout(1) does
@@ -257,6 +259,22 @@ func TestDisplay(t *testing.T) {
 		f.size = -1
 		if got, want := f.sum(), " 25.0 MB, 40.0 Mbit/s"; got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	})
+	t.Run("links", func(t *testing.T) {
+		s := &scripted{}
+		m := get.NewMeter()
+		all := newSpeeds(m, s)
+		if _, err := (&get.Getter{Transport: s, Options: get.Options{Output: "-", Stdout: io.Discard}}).Get(t.Context(), "http://h/a", m); err != nil {
+			t.Fatal(err)
+		}
+		want := []linkFrame{{"wifi", "suspect (silence)", 1, 0}, {"lte", "up", 0, 0}}
+		if got := all.look(time.Now()).each; !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v", got)
+		}
+		bare := newSpeeds(m, struct{ http.RoundTripper }{s}) // tells no states
+		if got := bare.look(time.Now()).each; !reflect.DeepEqual(got, []linkFrame{{"wifi", "", 1, 0}}) {
+			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("gauge", func(t *testing.T) {

@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unicode"
@@ -29,12 +28,9 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/control"
 	"github.com/tributary-http/tributary/internal/daemon"
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/get"
-	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // title is what a hostile server says: it sets the window's title, clears the line and writes another one, in the escape
@@ -52,32 +48,30 @@ func harmless(t *testing.T, text string) {
 	}
 }
 
-// over fetches over one link with the real engine, each address at the server.
+// over fetches over one link with a real Transport, each address at the server.
 func over(t *testing.T, server string) func(
-	context.Context, config.Config, *x509.CertPool, *slog.Logger, func(context.Context, get.Engine) error,
+	context.Context, config.Config, *x509.CertPool, *slog.Logger, func(context.Context, http.RoundTripper) error,
 ) error {
 	return func(
-		ctx context.Context, _ config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, get.Engine) error,
+		ctx context.Context, _ config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, http.RoundTripper) error,
 	) error {
 		dial := func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, server)
 		}
-		pool := origin.New(roots)
-		defer pool.Close()
-		e, err := engine.New(engine.Config{
-			Opener: pool, Log: log, Scheduler: "alg3", Patience: 5 * time.Second, Budget: 64 << 20, Window: 16 << 20,
-			Threshold: 128 << 10, SlowLink: health.PaperLimits, LinkDown: pool.DropLink,
-		})
+		cfg := config.Default()
+		cfg.Threshold, cfg.WaitForLink = 128<<10, 5*time.Second
+		wifi := link.Link{Name: "wifi", Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}
+		tr, err := transport.New(transport.Config{Settings: cfg, Log: log, Source: link.NewStatic(link.DialFunc(dial).Over(wifi)...), Roots: roots})
 		if err != nil {
 			return err
 		}
-		ctx, stop := context.WithCancel(ctx)
-		var run sync.WaitGroup
-		defer run.Wait()
+		defer tr.Close()
+		stop, err := tr.Start(ctx)
+		if err != nil {
+			return err
+		}
 		defer stop()
-		run.Go(func() { e.Run(ctx) })
-		e.SetLinks(link.DialFunc(dial).Over(link.Link{Name: "wifi", Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}))
-		return do(ctx, e)
+		return do(ctx, tr)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"log"
 	"log/slog"
+	"net/http"
 	"os"
 	"runtime/debug"
 
@@ -12,7 +13,6 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
-	"github.com/tributary-http/tributary/internal/get"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -28,7 +28,7 @@ func Main(args []string, version string) int {
 		return daemon.Run(ctx, cfg, version, log, reloads)
 	}
 	a.fetch = func(
-		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, get.Engine) error,
+		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, http.RoundTripper) error,
 	) error {
 		daemon.SaveMemory()
 		t, err := transport.Own(cfg, roots, log)
@@ -42,7 +42,7 @@ func Main(args []string, version string) int {
 		}
 		defer stop()
 		t.Await(ctx)
-		return do(ctx, t.Engine())
+		return do(ctx, t)
 	}
 	a.terminal = os.Getenv("TERM") != "dumb" && cwriter.IsTerminal(int(os.Stderr.Fd()))
 	a.outTerminal = os.Getenv("TERM") != "dumb" && cwriter.IsTerminal(int(os.Stdout.Fd()))

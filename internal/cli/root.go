@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,9 +31,9 @@ type app struct {
 
 	// serve runs the proxy until ctx is cancelled, then drains; it takes on other settings when reloads wants it. An error of listening is or wraps a *net.OpError.
 	serve func(ctx context.Context, cfg config.Config, log *slog.Logger, reloads daemon.Reloads) error
-	// fetch runs do with an engine that has all links.
+	// fetch runs do with a Transport that has all links.
 	fetch func(
-		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, get.Engine) error,
+		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, http.RoundTripper) error,
 	) error
 	// candidates lists the interfaces, with what serve would do with each.
 	candidates func(config.Config) ([]link.Candidate, *link.Resolver, error)

@@ -107,7 +107,7 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.vpn, "vpn", d.VPN, vpnHelp)
 	c.Flags().StringVar(&f.hostSocket, "host-socket", d.HostSocket, "`PATH` of the socket of an app that owns the networks (docs/HOST.md)")
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
-		"`NAME` of the algorithm that divides a download: "+strings.Join(config.Schedulers(), ", "))
+		"`NAME` of the algorithm that divides a download: "+strings.Join(config.Schedulers(), ", ")+"; more in docs/SCHEDULERS.md")
 	c.Flags().StringVar(&f.logLevel, "log-level", d.LogLevel, "`LEVEL`: debug, info, warn, error")
 }
 

@@ -18,7 +18,7 @@ func summary(r get.Result) string {
 	for _, l := range r.Links {
 		received, waste = received+l.Bytes, waste+l.Waste
 		if l.Bytes > 0 {
-			links = append(links, l.Name+" "+megabytes(l.Bytes))
+			links = append(links, l.Link+" "+megabytes(l.Bytes))
 		}
 	}
 	file := r.File
@@ -78,7 +78,7 @@ func writeJSON(w io.Writer, url string, r get.Result, err error) error {
 		Seconds: r.Took.Round(time.Millisecond).Seconds(), Links: []linkJSON{}, ExitCode: exitCode(err),
 	}
 	for _, l := range r.Links {
-		j.Links = append(j.Links, linkJSON(l))
+		j.Links = append(j.Links, linkJSON{l.Link, l.Bytes, l.Waste})
 		j.Waste += l.Waste
 	}
 	if err != nil {

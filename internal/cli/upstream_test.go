@@ -6,12 +6,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
-	"github.com/tributary-http/tributary/internal/get"
 )
 
 func TestUpstreamProxy(t *testing.T) {
@@ -26,7 +26,7 @@ func TestUpstreamProxy(t *testing.T) {
 				return nil
 			},
 			fetch: func(
-				context.Context, config.Config, *x509.CertPool, *slog.Logger, func(context.Context, get.Engine) error,
+				context.Context, config.Config, *x509.CertPool, *slog.Logger, func(context.Context, http.RoundTripper) error,
 			) error {
 				fetched = true
 				return errors.New("not fetched in this test")

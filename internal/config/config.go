@@ -50,13 +50,8 @@ type Config struct {
 	// are, binds sockets and resolves names (docs/HOST.md). "" = Tributary does that itself.
 	HostSocket string `toml:"host_socket"`
 
-	// Scheduler is the name of the algorithm that divides a transfer among links: see Schedulers.
+	// Scheduler is the name of the algorithm that divides a transfer among links: one of Schedulers, or of docs/SCHEDULERS.md.
 	Scheduler string `toml:"scheduler"`
-	// Alg3 chooses the variant of scheduler alg3: "guarded", or "literal" for the formulas as published.
-	Alg3 string `toml:"alg3"`
-	// Continuation says what a link that takes over a broken range fetches: "cursor" = what is missing, "restart" = all
-	// of it, as in the paper, for comparison.
-	Continuation string `toml:"continuation"`
 
 	// Threshold is the size from which an object is fetched over several links.
 	Threshold Bytes `toml:"threshold"`
@@ -114,8 +109,6 @@ func Default() Config {
 		VPN:            VPNFollow,
 		ConnectPorts:   []uint16{443},
 		Scheduler:      schedule.Default,
-		Alg3:           "guarded",
-		Continuation:   "cursor",
 		Threshold:      128 << 10,
 		Budget:         64 << 20,
 		TransferWindow: 16 << 20,
@@ -124,16 +117,8 @@ func Default() Config {
 	}
 }
 
-// Schedulers returns the names that Scheduler may have.
+// Schedulers returns the names that Scheduler usually has. It may also name a scheduler of docs/SCHEDULERS.md.
 func Schedulers() []string { return schedule.Names() }
-
-// Algorithm returns the name of the scheduler to run (schedule.New): Scheduler, in the variant that Alg3 chooses.
-func (c Config) Algorithm() string {
-	if c.Scheduler == "alg3" && c.Alg3 == "literal" {
-		return "alg3-literal"
-	}
-	return c.Scheduler
-}
 
 // Level returns LogLevel for package slog; Info if it is not valid.
 func (c Config) Level() slog.Level {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
 func TestDefaultIsValid(t *testing.T) {
@@ -159,7 +159,7 @@ func TestValidateNamesEverything(t *testing.T) {
 	no := false
 	c := Config{
 		Listen: ":8080", Admin: "proxy.example:x", Links: []string{"wlan0", "wlan0", "a/b", "off"},
-		Scheduler: "alg4", Alg3: "", Continuation: "rewind", LogLevel: "loud",
+		Scheduler: "alg4", LogLevel: "loud",
 		Threshold: -1, Budget: 1, TransferWindow: 2, WaitForLink: 60,
 		Link: map[string]Link{"off": {Enabled: &no, DNS: []string{"dns.example"}}},
 	}
@@ -170,7 +170,7 @@ func TestValidateNamesEverything(t *testing.T) {
 	for _, want := range []string{
 		`listen: "" is no IP address`, `admin: "x" is no port`, `admin: "proxy.example" is no IP`,
 		`"wlan0" is named twice`, `"a/b" is no interface name`, `[link.off] says enabled = false`, `"dns.example" is no IP`,
-		`scheduler: "alg4" is none of alg1, alg2, alg3, `, "alg3: ", "continuation: ", "log_level: ",
+		`scheduler: "alg4" is not one of alg3, confluence, single, `, "log_level: ",
 		"threshold: ", "budget: ", "transfer_window: ", "write it with a unit",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -294,23 +294,19 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-func TestAlgorithm(t *testing.T) {
-	for _, variant := range []string{"guarded", "literal"} {
-		for _, name := range Schedulers() {
-			c := Default()
-			c.Scheduler, c.Alg3 = name, variant
-			if err := c.Validate(); err != nil {
-				t.Error(err)
-			}
-			if _, err := schedule.New(c.Algorithm()); err != nil {
-				t.Errorf("%s, %s: %v", name, variant, err)
-			}
+// Every scheduler is accepted by its name, those of the literature, too.
+func TestSchedulers(t *testing.T) {
+	for _, name := range literature.Names() {
+		c := Default()
+		c.Scheduler = name
+		if err := c.Validate(); err != nil {
+			t.Error(err)
 		}
 	}
-	c := Default()
-	c.Scheduler, c.Alg3 = "alg3", "literal"
-	if got := c.Algorithm(); got != "alg3-literal" {
-		t.Errorf("the literal variant is %q", got)
+	for _, name := range Schedulers() {
+		if !slices.Contains(literature.Names(), name) {
+			t.Errorf("%s is shown and not accepted", name)
+		}
 	}
 }
 

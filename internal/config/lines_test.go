@@ -15,7 +15,7 @@ func TestLines(t *testing.T) {
 		text string
 		want []string // after the path
 	}{
-		"basic string of several lines":   {"# c\nlisten = \"\"\"\na\nb\"\"\"\nalg3 = \"x\"", []string{":2: listen: ", ":5: alg3: "}},
+		"basic string of several lines":   {"# c\nlisten = \"\"\"\na\nb\"\"\"\nvpn = \"x\"", []string{":2: listen: ", ":5: vpn: "}},
 		"literal string of several lines": {"[link.a]\nenabled = '''\n\nx'''\nmetered = 1", []string{":2: [link.a] enabled: ", ":5: [link.a] metered: "}},
 		"list of several lines":           {"links = [\n \"a/b\",\n]\nadmn = 1", []string{":1: links: ", ":4: admn: "}},
 		"dotted key":                      {"\nlink.a.dns = [\"x\"]\nlink.b.metered = 3", []string{":2: [link.a] dns: ", ":3: [link.b] metered: "}},
@@ -25,9 +25,9 @@ func TestLines(t *testing.T) {
 			[]string{":1: [link.a] metered: ", ":1: [link.a] dns: ", ":3: [link.b] enabled: "},
 		},
 		"key of the same name in another table": {"[link.a]\ndns = [\"1.1.1.1\"]\n[link.b]\ndns = [\"x\"]", []string{":4: [link.b] dns: "}},
-		"key in a string and in a comment":      {"# alg3 = 1\nlisten = '''\nalg3 = \"x\"\n127.0.0.1:1'''\nalg3 = \"y\"", []string{":2: listen: ", ":5: alg3: "}},
-		"CRLF":                                  {"\r\nlisten = '''\r\n\r\n'''\r\nalg3 = 1\r\n", []string{":2: listen: ", ":5: alg3: "}},
-		"unread and refused, mixed":             {"alg3 = \"x\"\nlistn = 1\nadmin = \"y\"", []string{":1: alg3: ", ":2: listn: ", ":3: admin: "}},
+		"key in a string and in a comment":      {"# vpn = 1\nlisten = '''\nvpn = \"x\"\n127.0.0.1:1'''\nvpn = \"y\"", []string{":2: listen: ", ":5: vpn: "}},
+		"CRLF":                                  {"\r\nlisten = '''\r\n\r\n'''\r\nvpn = 1\r\n", []string{":2: listen: ", ":5: vpn: "}},
+		"unread and refused, mixed":             {"vpn = \"x\"\nlistn = 1\nadmin = \"y\"", []string{":1: vpn: ", ":2: listn: ", ":3: admin: "}},
 		"a default beside the unread one":       {"budget = true\ntransfer_window = \"128MiB\"", []string{":1: budget: want"}},
 		"a default that does not fit":           {"\ntransfer_window = \"128MiB\"", []string{":2: budget: 64MiB is less"}},
 		"upstream proxy":                        {"[link.a]\nvia = \"socks4://h\"\n[link.b]\nvia = \"socks5://h\"\ndns = [\"1.1.1.1\"]", []string{":2: [link.a] via: ", ":5: [link.b] dns: "}},
@@ -56,12 +56,15 @@ func TestLines(t *testing.T) {
 
 func TestSuggestions(t *testing.T) {
 	for text, want := range map[string]string{
-		"LISTEN = \"x\"":               "did you mean listen?",
-		"log-level = \"info\"":         "did you mean log_level?",
-		"[link.a]\nlog_level = \"x\"":  "write it above the first [link.NAME]",
-		"dns = [\"1.1.1.1\"]":          "write it below a [link.NAME]",
-		"[link.a]\nmax-rate = \"1\"":   "did you mean max_rate?",
-		"[link.a]\n[link.a.more]\nx=1": "line 2: [link.a] more: is no key",
+		"LISTEN = \"x\"":                 "did you mean listen?",
+		"log-level = \"info\"":           "did you mean log_level?",
+		"[link.a]\nlog_level = \"x\"":    "write it above the first [link.NAME]",
+		"dns = [\"1.1.1.1\"]":            "write it below a [link.NAME]",
+		"[link.a]\nmax-rate = \"1\"":     "did you mean max_rate?",
+		"alg3 = \"literal\"":             `write scheduler = "alg3-literal"`,
+		"continuation = \"cursor\"":      "line 1: continuation: is no longer a key",
+		"[link.a]\ncontinuation = \"x\"": "[link.a] continuation: is no key that",
+		"[link.a]\n[link.a.more]\nx=1":   "line 2: [link.a] more: is no key",
 	} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

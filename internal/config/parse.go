@@ -136,6 +136,8 @@ func (d *decoder) field(into reflect.Value, key toml.Key, value toml.Primitive) 
 		text := "is no key that Tributary knows"
 		near := nearest(last, names)
 		switch inTable := len(key) > 1; {
+		case !inTable && gone[last] != "":
+			text = gone[last]
 		case near != "":
 			text += fmt.Sprintf(": did you mean %s?", near)
 		case inTable && hasKey(reflect.TypeFor[Config](), last):
@@ -165,6 +167,12 @@ func (d *decoder) field(into reflect.Value, key toml.Key, value toml.Primitive) 
 	if field.Kind() == reflect.Slice && field.Len() == 0 {
 		field.SetZero() // as if unset: a list that was added, empty, is no change of the configuration
 	}
+}
+
+// gone are the keys that older files may have, with what to do about them.
+var gone = map[string]string{
+	"alg3":         `is no longer a key: delete it, or write scheduler = "alg3-literal" for the formulas as published`,
+	"continuation": "is no longer a key: delete it; a broken range is always resumed where it broke",
 }
 
 // hasKey reports whether a table has such a key.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
 // minWindow is the least reorder window that lets two links work side by side.
@@ -84,9 +86,9 @@ func (c Config) problems() problems {
 	}
 
 	p.oneOf(c.VPN, "vpn", VPNFollow, VPNAround)
-	p.oneOf(c.Scheduler, "scheduler", Schedulers()...)
-	p.oneOf(c.Alg3, "alg3", "guarded", "literal")
-	p.oneOf(c.Continuation, "continuation", "cursor", "restart")
+	if !slices.Contains(literature.Names(), c.Scheduler) {
+		p.add("scheduler", "%q is not one of %s, and not in docs/SCHEDULERS.md", c.Scheduler, strings.Join(Schedulers(), ", "))
+	}
 	p.oneOf(c.LogLevel, "log_level", "debug", "info", "warn", "error")
 
 	if c.TransferWindow < minWindow {

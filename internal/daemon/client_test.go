@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/config"
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
 // released waits until nothing of any request is left in a proxy that goes on running.
@@ -363,7 +363,7 @@ func TestDrain(t *testing.T) {
 
 // TestEveryScheduler serves an object over two links under each scheduler that the product has.
 func TestEveryScheduler(t *testing.T) {
-	for _, name := range config.Schedulers() {
+	for _, name := range literature.Names() {
 		t.Run(name, func(t *testing.T) {
 			s := New(t, Object{Size: 3 * mid})
 			cfg := settings()

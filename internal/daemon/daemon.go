@@ -49,10 +49,11 @@ type Daemon struct {
 	redirected *redirection
 	hosted     *hosted       // nil = this process sees to the links itself
 	drainTime  time.Duration // how long running requests may go on at the end
+	syncTime   time.Duration // between two times that orders are brought to the disk
 }
 
 func newDaemon(cfg config.Config, log *slog.Logger) *Daemon {
-	d := &Daemon{cfg: cfg, log: log, drainTime: drainTime}
+	d := &Daemon{cfg: cfg, log: log, drainTime: drainTime, syncTime: syncTime}
 	d.redirected = newRedirection(d)
 	return d
 }

@@ -20,12 +20,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/engine"
 	download "github.com/tributary-http/tributary/internal/get"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // twin fetches the same thing directly, through the proxy and by the downloader of `tributary get`, over one link and over
@@ -40,10 +39,10 @@ type twin struct {
 	faults sync.Map // case -> []origintest.Fault
 }
 
-// front is a running proxy and a running engine for downloads.
+// front is a running proxy and a running Transport for downloads.
 type front struct {
-	proxy  string // "host:port"
-	engine *engine.Engine
+	proxy string // "host:port"
+	own   *transport.Transport
 }
 
 // newTwin starts an origin of an object whose faults each case sets by plan.
@@ -109,7 +108,7 @@ func (w *twin) newFront(names []string) *front {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	f.engine = own.Engine()
+	f.own = own
 	w.t.Cleanup(func() {
 		cancel()
 		within(w.t, "stop of a front", func() { <-ended; stop(); own.Close() })
@@ -166,7 +165,7 @@ func (f *front) byGet(t *testing.T, u string, h http.Header) seen {
 	if h == nil {
 		h = http.Header{}
 	}
-	g := download.Getter{Engine: f.engine, Options: download.Options{Dir: dir, Output: "file", Header: h}}
+	g := download.Getter{Transport: f.own, Options: download.Options{Dir: dir, Output: "file", Header: h}}
 	_, err := g.Get(context.Background(), u, download.NewMeter())
 	body, readErr := os.ReadFile(filepath.Join(dir, "file"))
 	switch {
@@ -191,7 +190,7 @@ func (f *front) resumed(t *testing.T, first, u string, h http.Header, have int64
 	defer file.Close()
 	held := &download.Held{File: file, Version: download.Version{Size: -1}}
 	fill := func(u string) error {
-		g := download.Getter{Engine: f.engine, Options: download.Options{Header: maps.Clone(h)}}
+		g := download.Getter{Transport: f.own, Options: download.Options{Header: maps.Clone(h)}}
 		_, err := g.Fill(context.Background(), u, held, download.NewMeter(), nil)
 		return err
 	}

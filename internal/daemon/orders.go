@@ -20,8 +20,8 @@ const syncTime = 5 * time.Second
 type orderStep struct {
 	Type      string `json:"type"` // "at"
 	Name      string `json:"name,omitempty"`
-	Bytes     int64  `json:"bytes"`
-	Kept      int64  `json:"kept"` // of these, on the disk for certain
+	Bytes     int64  `json:"bytes"` // that are in the file, in any order
+	Kept      int64  `json:"kept"`  // of these, without a gap from the beginning on, and on the disk for certain
 	Size      int64  `json:"size"`
 	Validator string `json:"validator,omitempty"`
 	Place     string `json:"place,omitempty"`
@@ -85,7 +85,7 @@ func (d *Daemon) fill(ctx context.Context, o *host.Order) {
 	}
 	ended := make(chan ending)
 	go func() { // ends with ctx, and is waited for
-		g := &download.Getter{Engine: d.out.Engine(), Options: download.Options{Header: header}}
+		g := &download.Getter{Transport: d.out, Options: download.Options{Header: header}}
 		r, err := g.Fill(ctx, o.URL, h, m, func(name string, v download.Version) {
 			select {
 			case begun <- beginning{name, v}:
@@ -94,7 +94,7 @@ func (d *Daemon) fill(ctx context.Context, o *host.Order) {
 		})
 		ended <- ending{r.File, err}
 	}()
-	tick, due := time.NewTicker(stepTime), time.NewTicker(syncTime)
+	tick, due := time.NewTicker(stepTime), time.NewTicker(d.syncTime)
 	defer tick.Stop()
 	defer due.Stop()
 	wanted := o.Stop()
@@ -110,8 +110,8 @@ func (d *Daemon) fill(ctx context.Context, o *host.Order) {
 				tell()
 			}
 		case <-due.C:
-			if have := now.Bytes; o.File.Sync() == nil { // what was told of has been written
-				now.Kept = have
+			if have := m.Prefix(); o.File.Sync() == nil { // what was told of has been written
+				now.Kept = max(now.Kept, have)
 			}
 		case <-wanted:
 			wanted = nil

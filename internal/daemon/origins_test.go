@@ -102,6 +102,12 @@ func TestOrigins(t *testing.T) {
 					r := newRig(t, s, settings(), links...)
 					all.Go(func() {
 						got := r.get(h)
+						// On a busy machine the first answer may be so late that the request is repeated over the other link.
+						for tries := 0; want.use == alone && tries < 5 && repeated(s.Requests()); tries++ {
+							s = New(t, l.object, faults...)
+							r = newRig(t, s, settings(), links...)
+							got = r.get(h)
+						}
 						what := fmt.Sprintf("%s, links %v", how, links)
 						l.compare(t, what, want.want, direct, got, s.Object())
 						if len(links) == 2 {
@@ -125,6 +131,16 @@ func TestOrigins(t *testing.T) {
 			all.Wait()
 		})
 	}
+}
+
+// repeated reports whether a request came to both nodes.
+func repeated(all []Request) bool {
+	for i, q := range all {
+		if slices.ContainsFunc(all[:i], func(o Request) bool { return o.Node != q.Node && o.Range == q.Range }) {
+			return true
+		}
+	}
+	return false
 }
 
 // compare checks an answer against the direct one.
@@ -158,6 +174,7 @@ func (l *lie) compare(t *testing.T, what string, want outcome, direct, got seen,
 	case same:
 		if direct.err != nil {
 			t.Errorf("directly: %v", direct)
+			return
 		}
 		if got.err != nil || got.status != direct.status || !bytes.Equal(got.body, direct.body) {
 			t.Errorf("%s: %v, want %v", what, got, direct)

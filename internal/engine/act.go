@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
@@ -23,12 +23,7 @@ func (r *run) receive(e event) {
 func (r *run) attemptEnded(e event) {
 	if f := e.fetch; f != nil {
 		name := r.slot(f.link).name
-		switch {
-		case e.Why == transfer.NoRange:
-			r.ignored = true
-		case e.Why == transfer.Refused && r.version != nil && f.link != r.first && !slices.Contains(r.refused, name):
-			r.refused = append(r.refused, name)
-		}
+		r.opening.Ended(name, e.Why)
 		r.e.observe(Event{
 			Kind: EventAttemptEnded, At: time.Now(), Transfer: r.id, Link: name, Reason: e.Why.String(),
 			Took: time.Since(f.asked),
@@ -93,10 +88,10 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 	case transfer.Open:
 		r.lanes[a.Conn] = newLane(r, a.Conn, a.Link)
 	case transfer.Fetch, transfer.FetchAll:
-		f := &fetch{id: a.Attempt, conn: a.Conn, link: a.Link, ask: r.ask(a), more: make(chan struct{}, 1), verdict: make(chan verdict, 1), asked: now}
+		f := &fetch{id: a.Attempt, conn: a.Conn, link: a.Link, ask: r.ask(a), more: make(chan struct{}, 1), verdict: make(chan opening.Do, 1), asked: now}
 		f.credit.Store(a.UpTo)
 		r.fetches[a.Attempt] = f
-		if r.version != nil {
+		if r.opening.Version() != nil {
 			r.e.observe(Event{Kind: EventDecision, At: now, Transfer: r.id, Link: r.slot(a.Link).name, Reason: a.Reason.String()})
 		}
 		r.lanes[a.Conn].asks <- f
@@ -114,7 +109,7 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		if r.scatter != nil {
 			return
 		}
-		r.share = r.e.budget.Join(a.N, func(n int64) { r.post(transfer.Event{Kind: transfer.Granted, N: n}) })
+		r.share = r.e.budget.Join(a.N, func(n int64) { r.mailbox.post(transfer.Event{Kind: transfer.Granted, N: n}) })
 	case transfer.Need:
 		if r.scatter != nil {
 			return
@@ -133,11 +128,10 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.finish(nil)
 	case transfer.Fail:
 		err := r.lastErrs[a.Why]
-		if r.version != nil && a.Why.Blame() == transfer.Origin {
+		if r.opening.Version() != nil && a.Why.Blame() == transfer.Origin {
 			err = allRefused(err)
-			r.disjoint = r.head == nil && a.Why != transfer.Busy
 		}
-		r.changed = a.Why == transfer.Changed
+		r.opening.Lost(a.Why, r.head == nil)
 		r.finish(failure(err, a.Why, r.slot(a.Link).name))
 	}
 }
@@ -160,7 +154,7 @@ func (r *run) pump() {
 		r.scatter.pump(r)
 		return
 	}
-	if ready := r.m.Head() + r.m.Ready() - r.given; !r.writing && ready > 0 && r.version != nil {
+	if ready := r.m.Head() + r.m.Ready() - r.given; !r.writing && ready > 0 && r.opening.Version() != nil {
 		batch := r.store.take(nil, r.given, min(ready, batchBytes))
 		if len(batch) == 0 {
 			return
@@ -177,14 +171,14 @@ func (r *run) report(now time.Time) {
 	r.reported, r.news = now, false
 	for i := range int8(r.links) {
 		rate, rtt, busy := r.m.Link(now, i)
-		if busy && rate > 0 && r.version != nil {
+		if busy && rate > 0 && r.opening.Version() != nil {
 			r.e.fleet.rate(r, i, rate)
 		}
 		if rtt > 0 {
 			r.slot(i).rtt.Store(int64(rtt))
 		}
 	}
-	if r.version != nil {
+	if r.opening.Version() != nil {
 		size := r.m.Size()
 		if size == transfer.Unknown {
 			size = -1
@@ -201,17 +195,16 @@ func (r *run) report(now time.Time) {
 
 // ask makes the request of an attempt.
 func (r *run) ask(a transfer.Action) Ask {
-	k := Ask{Target: r.target, Range: a.Range, Want: r.version}
-	if r.version != nil {
-		k.Header, k.IfRange = r.plan.joined, r.version.Validator
+	k := Ask{Target: r.req.Target, Range: a.Range, Want: r.opening.Version()}
+	k.Header, k.IfRange = r.opening.Fields()
+	if k.Want != nil {
 		return k
 	}
-	k.Header, k.IfRange = r.plan.header, r.plan.ifRange
 	if r.req.Interim != nil && len(r.fetches) == 0 { // those of a copy are nobody's (R55)
 		k.Interim = r.interim.pass(r.req.Interim)
 	}
 	if a.Kind == transfer.FetchAll {
-		k.Range = r.plan.own
+		k.Range = r.opening.Own()
 	}
 	return k
 }

@@ -13,14 +13,7 @@ var ErrNoLink = errors.New("no usable link is up")
 // Request is a client's GET that may become a transfer.
 type Request struct {
 	Target Target
-	Header http.Header // the client's end-to-end fields, Range and conditional fields included
-
-	// Links names the links that may carry the request, in order of preference; nil = every link.
-	Links []string
-
-	// StartRanged starts with a bounded range instead of the client's own GET (proxy-rules.md R77): no bytes are thrown
-	// away when other links join, but a server may choose another coding for it, so only where the client offers none.
-	StartRanged bool
+	Header http.Header // the client's end-to-end fields, Range and conditional fields included; package opening reads them
 
 	// Interim, if not nil, gets the interim answers (1xx) of the first attempt before Get returns.
 	Interim func(status int, h http.Header)

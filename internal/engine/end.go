@@ -14,7 +14,7 @@ func (r *run) hungUp() {
 	for len(r.events) > 0 && !r.over {
 		r.take(<-r.events)
 	}
-	if r.version != nil && r.given == r.m.Size() {
+	if r.opening.Version() != nil && r.given == r.m.Size() {
 		r.finish(nil)
 		return
 	}
@@ -27,7 +27,7 @@ func (r *run) finish(err error) {
 		return
 	}
 	r.over, r.failed = true, err
-	if r.version == nil {
+	if r.opening.Version() == nil {
 		if err != nil {
 			r.started <- start{err: err}
 		}
@@ -35,7 +35,7 @@ func (r *run) finish(err error) {
 	}
 	if r.head != nil && err != nil { // nothing was delivered: better an error than half an answer
 		r.head = nil
-		r.started <- start{err: err, changed: r.changed}
+		r.started <- start{err: err}
 	}
 	r.begin()
 	r.report(time.Now())
@@ -50,8 +50,7 @@ func (r *run) finish(err error) {
 			known[r.slot(i).name] = entry
 		}
 	}
-	r.e.learn(r.origin, estimate.Visit{Large: true}, known)
-	r.remember()
+	r.e.remember(r.origin, r.req.Target.Path, r.opening.Remember(), known)
 	r.e.cfg.Log.Info("transfer ended", "transfer", r.id, "result", r.result(err), "bytes", total, "waste", waste,
 		"took", time.Since(r.began).Round(time.Millisecond), "links", len(known))
 }

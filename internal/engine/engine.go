@@ -14,7 +14,8 @@ import (
 	"github.com/tributary-http/tributary/internal/estimate"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/opening"
+	"github.com/tributary-http/tributary/internal/schedule/literature"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
@@ -24,8 +25,7 @@ type Config struct {
 	Log       *slog.Logger
 	Observers []Observer
 
-	Scheduler string // name in package schedule
-	Restart   bool   // restart continuation instead of cursor continuation, for comparison
+	Scheduler string // name in package literature
 	Budget    int64  // bytes for reordering, all transfers
 	Window    int64  // bytes for reordering, one transfer at most
 	Threshold int64  // objects of no more than so many bytes are one request on one link
@@ -56,7 +56,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Opener == nil || cfg.Log == nil {
 		panic("engine: Config without Opener or Log")
 	}
-	if _, err := schedule.New(cfg.Scheduler); err != nil {
+	if _, err := literature.New(cfg.Scheduler); err != nil {
 		return nil, err
 	}
 	e := &Engine{cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: &blocks{}, book: estimate.NewBook()}
@@ -103,32 +103,25 @@ func (e *Engine) Status() Status {
 // Get serves one GET. The answer is what the client would have seen over one link without the proxy; its body comes over
 // several where that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
 func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
-	ranged, repeat, restarted := req.StartRanged, false, false
+	o := opening.New(req.Target.Scheme, req.Header, e.cfg.Threshold)
 	for {
-		r, err := newRun(ctx, e, req, ranged, repeat)
+		r, err := newRun(ctx, e, req, o)
 		if err != nil {
 			return nil, err
 		}
 		go r.loop()
 		select {
 		case s := <-r.started:
+			if s.resp != nil {
+				return s.resp, nil
+			}
+			<-r.done // until then the opening is the loop's
 			switch {
-			case s.again:
-				<-r.done
-				ranged, repeat = false, true
-				continue
-			case s.err != nil:
-				<-r.done
-				if s.changed && !restarted && ctx.Err() == nil { // the client has seen nothing of the old version (R107)
-					restarted = true
-					continue
-				}
-				if ctx.Err() != nil {
-					return nil, ctx.Err()
-				}
+			case ctx.Err() != nil:
+				return nil, ctx.Err()
+			case !o.Again():
 				return nil, s.err
 			}
-			return s.resp, nil
 		case <-ctx.Done():
 			<-r.done
 			for batch := range r.out { // nobody takes it any more
@@ -171,56 +164,37 @@ func (e *Engine) lookUp(link string, o estimate.Origin) estimate.Entry {
 	return e.book.Link(time.Now(), link, o)
 }
 
-// warm reports whether links should be connected before anything is known of the object (DESIGN.md, promise 6).
-func (e *Engine) warm(o estimate.Origin) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	v, known := e.book.Origin(time.Now(), o)
-	return !known || v.Large
-}
-
-// servedWhole reports whether ranges of the object are known not to be had.
-func (e *Engine) servedWhole(o estimate.Origin, path string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.book.Whole(time.Now(), o, estimate.PathOf(path))
-}
-
-// refusedBy reports for each link whether the origin lately refused over it what it served over another one.
-func (e *Engine) refusedBy(o estimate.Origin, links []link.Link) map[string]bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	refused := map[string]bool{}
-	for _, l := range links {
-		if e.book.Refused(time.Now(), l.Name, o) {
-			refused[l.Name] = true
-		}
-	}
-	return refused
-}
-
-// refuse remembers what an origin refused in one transfer: all ranges of the object, or everything over some links.
-func (e *Engine) refuse(o estimate.Origin, path string, whole bool, links []string) {
+// recall returns what is remembered of an origin and an object of it.
+func (e *Engine) recall(o estimate.Origin, path string, links []link.Link) opening.Memory {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	if whole {
-		e.book.SetWhole(now, o, estimate.PathOf(path))
+	v, known := e.book.Origin(now, o)
+	m := opening.Memory{Small: known && !v.Large, Whole: e.book.Whole(now, o, estimate.PathOf(path)), Refused: map[string]bool{}}
+	for _, l := range links {
+		if e.book.Refused(now, l.Name, o) {
+			m.Refused[l.Name] = true
+		}
 	}
-	for _, name := range links {
-		e.book.SetRefused(now, name, o)
-	}
+	return m
 }
 
-func (e *Engine) learn(o estimate.Origin, v estimate.Visit, links map[string]estimate.Entry) {
+// remember writes down what a GET has shown of its origin, and of the links to it.
+func (e *Engine) remember(o estimate.Origin, path string, n opening.Notes, links map[string]estimate.Entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
 	if was, ok := e.book.Origin(now, o); ok && was.Large {
-		v.Large = true
+		n.Large = true
 	}
-	e.book.SetOrigin(now, o, v)
+	e.book.SetOrigin(now, o, estimate.Visit{Large: n.Large})
 	for name, entry := range links {
 		e.book.SetLink(now, name, o, entry)
+	}
+	if n.Whole {
+		e.book.SetWhole(now, o, estimate.PathOf(path))
+	}
+	for _, name := range n.Refused {
+		e.book.SetRefused(now, name, o)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
@@ -77,21 +78,13 @@ type Reply struct {
 	*http.Response
 	Range segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
 	ID    Identity      // version that the answer belongs to
-	// Splice is nil if other answers may be joined to this one (RFC 9110 section 15.3.7.3), else the reason why not.
-	Splice error
+	// Unfit says why no other answer may be joined to this one (RFC 9110 section 15.3.7.3), None if others may; of first
+	// answers only.
+	Unfit opening.Reason
 }
 
-// Identity is one version of an object: answers may be joined only if they agree in all of it. A field that an answer lacks is
-// empty.
-type Identity struct {
-	Total     int64  // size of the object in bytes, -1 if unknown
-	Validator string // If-Range value: strong entity tag with quotes, or a Last-Modified date that counts as strong
-	ETag      string
-	Modified  string // Last-Modified
-	Coding    string // Content-Encoding
-	Type      string // Content-Type
-	Location  string // Content-Location
-}
+// Identity is one version of an object.
+type Identity = opening.Identity
 
 // AttemptError is the failure of one attempt.
 type AttemptError struct {

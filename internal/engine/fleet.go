@@ -152,7 +152,7 @@ func (f *fleet) flush() (down []string) {
 			}
 			for _, r := range f.runs {
 				if r.site == s {
-					r.post(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State})
+					r.mailbox.post(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State})
 				}
 			}
 		}
@@ -193,7 +193,7 @@ func (f *fleet) setLinks(links []link.Link) {
 				f.slots = append(f.slots, &slot{name: l.Name, rates: map[*run]rated{}})
 				seen = append(seen, true)
 				for _, r := range f.runs {
-					r.post(transfer.Event{Kind: transfer.LinkState, Link: int8(i), State: health.Down}) // makes room
+					r.mailbox.post(transfer.Event{Kind: transfer.LinkState, Link: int8(i), State: health.Down}) // makes room
 				}
 			}
 			seen[i] = true

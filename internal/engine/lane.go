@@ -5,12 +5,12 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
@@ -28,23 +28,14 @@ type event struct {
 	err   error
 }
 
-// verdict is what the loop makes of an answer that came before the version was known.
-type verdict uint8
-
-const (
-	read   verdict = iota // its body is part of the transfer
-	stream                // the client gets its body as it comes
-	drop                  // close the connection
-)
-
 // fetch is one attempt.
 type fetch struct {
 	id      uint32
 	conn    uint32
 	ask     Ask
 	credit  atomic.Int64
-	more    chan struct{} // credit has grown
-	verdict chan verdict
+	more    chan struct{}   // credit has grown
+	verdict chan opening.Do // of the loop, if the answer came before the version was known
 	asked   time.Time
 	link    int8
 }
@@ -102,7 +93,7 @@ func (l *lane) release() {
 // send dials, then sends what the loop asks for.
 func (l *lane) send() {
 	defer close(l.sent)
-	c, err := l.r.e.cfg.Opener.Open(l.ctx, l.r.e.fleet.at(l.link), l.r.target)
+	c, err := l.r.e.cfg.Opener.Open(l.ctx, l.r.e.fleet.at(l.link), l.r.req.Target)
 	if err != nil {
 		why := transfer.Unreachable
 		if a := new(AttemptError); errors.As(err, &a) {
@@ -166,9 +157,9 @@ func (l *lane) answer(c Conn, f *fetch) bool {
 		select {
 		case v := <-f.verdict:
 			switch v {
-			case stream:
+			case opening.Stream:
 				return false // the connection belongs to the response now
-			case drop:
+			case opening.Drop, opening.Repeat:
 				c.Close()
 				return false
 			}
@@ -267,13 +258,4 @@ func refusedByOrigin(err error) bool {
 	}
 	dns, ok := errors.AsType[*net.DNSError](err)
 	return ok && dns.IsNotFound
-}
-
-// clone copies header fields, leaving out those named.
-func clone(h http.Header, without ...string) http.Header {
-	c := h.Clone()
-	for _, n := range without {
-		c.Del(n)
-	}
-	return c
 }

@@ -52,9 +52,8 @@ func TestForbiddenDestinations(t *testing.T) {
 	t.Run("R183 a denied address ends the request at once, on no other link, and is no fault of a link", func(t *testing.T) {
 		var f refusing
 		e := newFakeEngine(t, f.origin(map[string]error{"a": link.ErrDenied}))
-		req := fakeRequest(true)
-		req.Links = []string{"a", "b"}
-		_, err := e.Get(t.Context(), req)
+		e.SetLinks([]link.Link{{Name: "a", Metric: 1}, {Name: "b", Metric: 2}})
+		_, err := e.Get(t.Context(), fakeRequest(true))
 		if !errors.Is(err, link.ErrDenied) {
 			t.Fatalf("error %v", err)
 		}
@@ -64,9 +63,8 @@ func TestForbiddenDestinations(t *testing.T) {
 	t.Run("R184 an address of another link's network is fetched over that link alone", func(t *testing.T) {
 		var f refusing
 		e := newFakeEngine(t, f.origin(map[string]error{"a": link.ErrOffLink}))
-		req := fakeRequest(true)
-		req.Links = []string{"a", "b"}
-		resp, err := e.Get(t.Context(), req)
+		e.SetLinks([]link.Link{{Name: "a", Metric: 1}, {Name: "b", Metric: 2}})
+		resp, err := e.Get(t.Context(), fakeRequest(true))
 		if err != nil {
 			t.Fatal(err)
 		}

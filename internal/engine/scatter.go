@@ -54,7 +54,7 @@ func (r *run) scattered(w wrote) (next time.Time) {
 // beginScatter lifts the reorder window: what was granted for it goes back to other transfers.
 func (r *run) beginScatter() (next time.Time) {
 	s := &scatter{held: r.given - r.m.Head()}
-	s.handed.Add(segment.Range{Start: r.plan.window.Start, End: r.given})
+	s.handed.Add(segment.Range{Start: r.opening.Content().Start, End: r.given})
 	for _, p := range r.store.p {
 		s.handed.Add(segment.Range{Start: p.off, End: p.end()})
 		s.held += p.end() - p.off

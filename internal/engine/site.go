@@ -27,7 +27,7 @@ type site struct {
 func (f *fleet) join(r *run) []transfer.Event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r.site = f.site(r.target.Addr)
+	r.site = f.site(r.req.Target.Addr)
 	r.site.runs++
 	f.runs = append(f.runs, r)
 	var e []transfer.Event

@@ -203,7 +203,7 @@ func (f *fleet) probeForAll(ctx context.Context, i int8) {
 	_, cause := f.boards.State(i)
 	witnesses := f.witnesses(i, nil)
 	if len(witnesses) == 0 && len(f.runs) > 0 {
-		witnesses = append(witnesses, f.runs[len(f.runs)-1].target.Addr)
+		witnesses = append(witnesses, f.runs[len(f.runs)-1].req.Target.Addr)
 	}
 	f.mu.Unlock()
 	ok := accusing(cause) && f.lives(i, l, hearsay) || f.works(ctx, l, witnesses)

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // world is origins behind links in the virtual time of a synctest bubble. Each origin serves an object of the same size,
@@ -246,7 +246,7 @@ func download(t *testing.T, e *Engine, addr string) <-chan struct{} {
 	go func() {
 		defer close(done)
 		resp, err := e.Get(t.Context(), &Request{
-			Target: Target{Scheme: "http", Host: addr, Addr: addr, Path: "/"}, Header: http.Header{}, StartRanged: true,
+			Target: Target{Scheme: "http", Host: addr, Addr: addr, Path: "/"}, Header: http.Header{},
 		})
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {

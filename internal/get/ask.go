@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
-	"github.com/tributary-http/tributary/internal/policy"
+	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // maxRedirects is how many redirects of one request are followed.
@@ -37,9 +35,7 @@ func CheckFields(h http.Header) error {
 			return fmt.Errorf("the field %s is not yours to set: Tributary needs it to divide the download", name)
 		}
 	}
-	r := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: "localhost", Path: "/"}, Header: h}
-	switch _, reason := policy.Eligible(r); reason {
-	case policy.AuthConnection, policy.AuthOnce, policy.Signed:
+	if reason := transport.OneTime(h); reason != "" {
 		return fmt.Errorf("these credentials hold for one request only (%s), but a divided download makes several: "+
 			"use a token or a password (Bearer, Basic)", reason)
 	}
@@ -48,76 +44,105 @@ func CheckFields(h http.Header) error {
 
 // ask requests the object from an offset on, of that version if there is one, and follows redirects. It returns an answer
 // with content that may be used, and where it came from.
-func (d *download) ask(from int64, of *version) (*engine.Response, location, error) {
-	at := d.asked
-	h := d.Header.Clone()
-	if h == nil {
-		h = http.Header{}
+func (d *download) ask(from int64, of *version) (*http.Response, location, error) {
+	w := &walk{download: d, at: d.asked, header: d.Header.Clone()}
+	if w.header == nil {
+		w.header = http.Header{}
 	}
-	if at.auth != "" && h.Get("Authorization") == "" {
-		h.Set("Authorization", at.auth)
+	if _, ok := w.header["User-Agent"]; !ok {
+		w.header["User-Agent"] = nil // keeps net/http from adding its own
+	}
+	if w.at.auth != "" && w.header.Get("Authorization") == "" {
+		w.header.Set("Authorization", w.at.auth)
 	}
 	if from > 0 {
-		h.Set("Range", "bytes="+strconv.FormatInt(from, 10)+"-")
-		h.Set("If-Range", of.validator)
+		w.header.Set("Range", "bytes="+strconv.FormatInt(from, 10)+"-")
+		w.header.Set("If-Range", of.validator)
 	}
-	for range maxRedirects + 1 {
-		resp, err := d.Engine.Get(d.ctx, &engine.Request{Target: at.target(), Header: h, StartRanged: policy.StartRanged(h)})
-		if err != nil {
-			return nil, at, unreachable(err, at)
-		}
-		next, err := redirect(resp, at)
-		if err == nil && next == nil {
-			err = d.acceptable(resp, from, at)
-		}
-		if err == nil && next == nil {
-			return resp, at, nil
+	client := http.Client{Transport: w, CheckRedirect: w.redirected}
+	r := &http.Request{Method: http.MethodGet, URL: w.at.request(), Header: w.header.Clone()}
+	resp, err := client.Do(r.WithContext(d.ctx))
+	if err == nil {
+		if err = d.acceptable(resp, from, w.at); err == nil {
+			return resp, w.at, nil
 		}
 		resp.Body.Close()
-		switch {
-		case err != nil:
-			return nil, at, err
-		case at.url.Scheme == "https" && next.url.Scheme == "http" && !d.AllowDowngrade:
-			return nil, at, &Error{
-				Kind: Server, Err: fmt.Errorf("the server leads from https to an http address (%s), which nobody vouches for", next.url.Host),
-				Next: "if that is all right, add --allow-downgrade; --checksum then proves what comes",
-			}
-		case next.origin() != at.origin():
-			maps.DeleteFunc(h, func(name string, _ []string) bool { return !slices.Contains(harmless, name) })
-		}
-		at = *next
+		return nil, w.at, err
 	}
-	return nil, at, &Error{
-		Kind: Server, Err: fmt.Errorf("more than %d redirects, the last to %s", maxRedirects, at.url.Host),
-		Next: "open the URL in a browser to see whether it needs a login",
+	if e := (*Error)(nil); errors.As(err, &e) { // without the words that net/http puts before it
+		return nil, w.at, e
+	}
+	return nil, w.at, nowhere(errors.New("the Location field is no URL")) // the one thing that net/http finds itself
+}
+
+// walk is where a request and the redirects that it meets have led.
+type walk struct {
+	*download
+	at     location
+	header http.Header // that the next request has
+}
+
+// RoundTrip implements http.RoundTripper. Its errors are *Error.
+func (w *walk) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := w.Transport.RoundTrip(r)
+	if err != nil {
+		return nil, unreachable(err, w.at)
+	}
+	if leads(resp) {
+		resp.Body.Close() // net/http would read some of it first
+		resp.Body = http.NoBody
+	}
+	return resp, nil
+}
+
+// redirected decides whether the redirect to r is followed, and how: net/http has copied more fields than r may have.
+func (w *walk) redirected(r *http.Request, via []*http.Request) error {
+	next, err := newLocation(r.URL)
+	switch {
+	case err != nil:
+		return nowhere(err)
+	case w.at.url.Scheme == "https" && next.url.Scheme == "http" && !w.AllowDowngrade:
+		return &Error{
+			Kind: Server, Err: fmt.Errorf("the server leads from https to an http address (%s), which nobody vouches for", next.url.Host),
+			Next: "if that is all right, add --allow-downgrade; --checksum then proves what comes",
+		}
+	case len(via) > maxRedirects:
+		return &Error{
+			Kind: Server, Err: fmt.Errorf("more than %d redirects, the last to %s", maxRedirects, next.url.Host),
+			Next: "open the URL in a browser to see whether it needs a login",
+		}
+	case next.origin() != w.at.origin():
+		maps.DeleteFunc(w.header, func(name string, _ []string) bool { return !slices.Contains(harmless, name) })
+	}
+	w.at = next
+	r.URL, r.Header = next.request(), w.header.Clone()
+	return nil
+}
+
+// nowhere makes the error of a redirect that cannot be followed.
+func nowhere(err error) *Error {
+	return &Error{
+		Kind: Server, Err: fmt.Errorf("the server leads to an address that cannot be used: %w", err), Next: "check the URL",
 	}
 }
 
-// redirect returns where an answer leads, nil if nowhere.
-func redirect(resp *engine.Response, at location) (*location, error) {
-	switch resp.Status {
+// leads reports whether an answer is a redirect.
+func leads(resp *http.Response) bool {
+	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-	default:
-		return nil, nil
+		return true
 	}
-	to := resp.Header.Get("Location")
-	if to == "" {
-		return nil, &Error{
-			Kind: Server, Err: fmt.Errorf("the server answers %s without saying where to", status(resp.Status)), Next: "check the URL",
-		}
-	}
-	next, err := at.follow(to)
-	if err != nil {
-		return nil, &Error{
-			Kind: Server, Err: fmt.Errorf("the server leads to an address that cannot be used: %w", err), Next: "check the URL",
-		}
-	}
-	return &next, nil
+	return false
 }
 
 // acceptable returns the error that an answer is, nil if its content is (or, to a resume, may be) the object's.
-func (d *download) acceptable(resp *engine.Response, from int64, at location) error {
-	switch resp.Status {
+func (d *download) acceptable(resp *http.Response, from int64, at location) error {
+	if leads(resp) { // or net/http would have followed it
+		return &Error{
+			Kind: Server, Err: fmt.Errorf("the server answers %s without saying where to", status(resp.StatusCode)), Next: "check the URL",
+		}
+	}
+	switch resp.StatusCode {
 	case http.StatusOK, http.StatusNonAuthoritativeInfo:
 		return nil
 	case http.StatusPartialContent, http.StatusRequestedRangeNotSatisfiable:
@@ -130,13 +155,14 @@ func (d *download) acceptable(resp *engine.Response, from int64, at location) er
 
 // differs returns why the content of an answer cannot be joined to the first from bytes of a version, "" if it can
 // (RFC 9110 section 15.3.7.3).
-func differs(resp *engine.Response, from int64, of version) string {
+func differs(resp *http.Response, from int64, of version) string {
 	const changed = "the object has changed since"
+	id := transport.Identify(resp)
 	switch {
-	case resp.Status == http.StatusRequestedRangeNotSatisfiable:
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 		return changed
-	case resp.Status != http.StatusPartialContent:
-		if resp.ID.Validator == of.validator {
+	case resp.StatusCode != http.StatusPartialContent:
+		if id.Validator == of.validator {
 			return "the server cannot go on in the middle"
 		}
 		return changed
@@ -145,14 +171,14 @@ func differs(resp *engine.Response, from int64, of version) string {
 	switch {
 	case err != nil || len(resp.Header["Content-Range"]) != 1 || c.Range.Start != from || c.Range.Empty():
 		return "the server sends another part than it was asked for"
-	case resp.ID.Validator != of.validator || c.Total != of.size || resp.ID.Coding != "" || markOf(resp.ID) != of.mark:
+	case id.Validator != of.validator || c.Total != of.size || id.Coding != "" || markOf(id) != of.mark:
 		return changed
 	}
 	return ""
 }
 
 // markOf returns a digest of the properties in which two versions may differ though they have one validator and one size.
-func markOf(id engine.Identity) string {
+func markOf(id transport.Identity) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{id.ETag, id.Modified, id.Type, id.Location}, "\n")))
 	return hex.EncodeToString(sum[:16])
 }

@@ -1,15 +1,20 @@
-// Package get downloads one object to a file through the engine: what `tributary get` does for each of its URLs.
+// Package get downloads one object to a file over an http.RoundTripper: what `tributary get` does for each of its URLs.
 //
-// The engine brings the bytes in order, of one version, over all links. This package adds what a file needs beyond that:
-// redirects, a name, a place for what is not complete, and the proof that it is the file that was wanted.
+// The RoundTripper of package transport brings the bytes, of one version, over all links. This package is an HTTP client on top
+// of it and adds what a file needs beyond that: redirects, a name, a place for what is not complete, and the proof that it is
+// the file that was wanted.
+//
+// Files are written in the order in which bytes come, so that none waits in memory for its turn; what is not a file gets them in
+// order. What counts, for resuming and for the checksum, is the part from the beginning of the object on without a gap.
 //
 // Until it is complete a download is in FILE.part, and FILE.part.json (the sidecar) says which version of which object it
-// is. FILE itself appears by one rename after the last byte is on the disk. A .part is gone on with only if
+// is. FILE itself appears by one rename after the last byte is on the disk. A .part is resumed only if
 //
 //  1. its sidecar names the same URL, or the user gave a checksum;
 //  2. redirects lead to the same place, or the user gave a checksum, and the version there is still the one that the sidecar
 //     names: same strong validator, same size;
-//  3. its bytes are known to be on the disk: those written since this boot, else those synced before;
+//  3. its bytes are known to be there: those that the sidecar records without a gap, if they were written since this boot, else
+//     those of them that were synced before;
 //  4. both are regular files of this user that nobody else may write to.
 //
 // A .part without a sidecar may be anybody's, so it is neither used nor overwritten unless the user says so. One of another
@@ -19,6 +24,8 @@
 // Where FILE is to be, other users may have put a pipe, or a link to one. A pipe or a device gets the bytes only if the user
 // gave its name and no other user made it or a link to it. All this holds in folders with the sticky bit, such as /tmp:
 // without it, everybody who may write to the folder can replace FILE, too, at any time.
+//
+// Bytes are written first and recorded then, so that a process that is killed leaves a sidecar that is true.
 //
 // A Getter is safe for concurrent use; a download is one goroutine, and one more that syncs. Errors are *Error: what went
 // wrong, for whom (Kind), and what the user can do next.

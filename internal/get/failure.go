@@ -11,9 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // Kind says where the fault lies.
@@ -66,10 +65,10 @@ func canceled(err error) error {
 // unreachable makes the error of a request without an answer.
 func unreachable(err error, at location) error {
 	e := &Error{Kind: Network, Err: fmt.Errorf("%s: %w", at.url.Host, err), Temporary: true}
-	var attempt *engine.AttemptError
+	attempt, _ := transport.FailureOf(err)
 	var dns *net.DNSError
 	switch {
-	case errors.Is(err, engine.ErrNoLink):
+	case errors.Is(err, transport.ErrNoLink):
 		e.Err, e.Next = err, "\"tributary links\" shows the links and why they are not used"
 	case untrusted(err):
 		e.Kind, e.Temporary, e.Next = Trust, false, "check the URL; for a private authority, name its certificate with --cacert"
@@ -84,9 +83,9 @@ func unreachable(err error, at location) error {
 		e.Next = "the server belongs to an interface that is not one of the links, such as a VPN: \"tributary links\" shows them; use one by --link NAME"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Next = "check the port, and that the server runs"
-	case errors.As(err, &attempt) && attempt.Why == transfer.Busy:
+	case attempt.Cause == transport.Busy:
 		e.Kind, e.Next = Server, "the server is busy: try again later"
-	case errors.As(err, &attempt) && attempt.Why.Blame() == transfer.Origin:
+	case attempt.Origin():
 		e.Kind, e.Temporary, e.Next = Server, false, "the server's answers do not fit together: try again"
 	default:
 		e.Next = "check the address and the links, then try again"
@@ -104,10 +103,9 @@ func untrusted(err error) bool {
 // broken makes the error of content that ended early.
 func broken(err error) error {
 	e := &Error{Kind: Network, Err: fmt.Errorf("the download broke off: %w", err), Next: "try again", Temporary: true}
-	var attempt *engine.AttemptError
-	if errors.As(err, &attempt) && attempt.Why.Blame() == transfer.Origin {
+	if attempt, _ := transport.FailureOf(err); attempt.Origin() {
 		e.Kind = Server
-		if attempt.Why == transfer.Changed {
+		if attempt.Cause == transport.Changed {
 			e.Err = fmt.Errorf("the object changed while it was fetched: %w", err)
 		}
 	}
@@ -115,11 +113,11 @@ func broken(err error) error {
 }
 
 // refused makes the error of an answer that is not the object.
-func refused(resp *engine.Response, at location) error {
-	e := &Error{Kind: Server, Err: fmt.Errorf("%s answers %s", at.url.Host, status(resp.Status)), Next: "try again later"}
-	e.Temporary = resp.Status >= 500 && resp.Status != http.StatusNotImplemented && resp.Status != http.StatusHTTPVersionNotSupported &&
-		resp.Status != http.StatusNetworkAuthenticationRequired
-	switch resp.Status {
+func refused(resp *http.Response, at location) error {
+	e := &Error{Kind: Server, Err: fmt.Errorf("%s answers %s", at.url.Host, status(resp.StatusCode)), Next: "try again later"}
+	e.Temporary = resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented && resp.StatusCode != http.StatusHTTPVersionNotSupported &&
+		resp.StatusCode != http.StatusNetworkAuthenticationRequired
+	switch resp.StatusCode {
 	case http.StatusPartialContent:
 		e.Err = fmt.Errorf("%s sends a part of the file (206), though all of it was asked for", at.url.Host)
 		e.Next = "its answers cannot be trusted: look for another server that has the file"
@@ -139,7 +137,7 @@ func refused(resp *engine.Response, at location) error {
 			e.Next += fmt.Sprintf(" (it says: Retry-After %q)", after)
 		}
 	default:
-		if resp.Status < 500 {
+		if resp.StatusCode < 500 {
 			e.Next = "check the URL and the --header fields"
 		}
 	}

@@ -12,14 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/transport"
 )
-
-// Engine is what a Getter needs of *engine.Engine.
-type Engine interface {
-	Get(ctx context.Context, r *engine.Request) (*engine.Response, error)
-	Status() engine.Status
-}
 
 // Options say what is done with an object.
 type Options struct {
@@ -38,7 +32,8 @@ type Options struct {
 
 // Getter downloads objects, each to a file.
 type Getter struct {
-	Engine Engine
+	// Transport carries the requests. transport.Transport divides them over all links.
+	Transport http.RoundTripper
 	Options
 	// Note tells the user what is neither progress nor an error, such as that a download starts again. May be nil.
 	Note func(text string)
@@ -46,9 +41,12 @@ type Getter struct {
 
 // Meter is where a running download stands. Any goroutine may read it.
 type Meter struct {
-	file atomic.Pointer[string]
-	have atomic.Int64
-	size atomic.Int64
+	file   atomic.Pointer[string]
+	have   atomic.Int64
+	prefix atomic.Int64
+	size   atomic.Int64
+
+	usage transport.Usage
 }
 
 // NewMeter returns a meter at zero of an unknown size.
@@ -66,12 +64,17 @@ func (m *Meter) Now() (file string, have, size int64) {
 	return file, m.have.Load(), m.size.Load()
 }
 
-// LinkShare is what one link did for a download.
-type LinkShare struct {
-	Name  string
-	Bytes int64 // body bytes received
-	Waste int64 // of these, bytes that another link brought too or nobody wanted
+// Prefix returns how many bytes the file has from its beginning on without a gap.
+func (m *Meter) Prefix() int64 { return m.prefix.Load() }
+
+// set takes down how many bytes the file has, and how many of them without a gap.
+func (m *Meter) set(have, prefix int64) {
+	m.have.Store(have)
+	m.prefix.Store(prefix)
 }
+
+// Links returns what each link has brought so far, in the order of their first bytes.
+func (m *Meter) Links() []transport.LinkUse { return m.usage.Links() }
 
 // Result is what became of a download, as far as it came.
 type Result struct {
@@ -80,38 +83,25 @@ type Result struct {
 	Resumed  int64  // of these, bytes that were there before
 	Checksum string // as computed, like "sha256:HEX"; "" if none was asked for
 	Took     time.Duration
-	Links    []LinkShare
+	Links    []transport.LinkUse // in the order of their first bytes
 }
 
 // Get downloads the object at url. The meter shows the progress; it must be new. An error is an *Error.
 func (g *Getter) Get(ctx context.Context, url string, m *Meter) (Result, error) {
-	d := &download{Getter: g, ctx: ctx, meter: m}
+	d := newDownload(ctx, g, m)
 	return d.measured(func() error { return d.run(url) })
 }
 
 // measured runs a download and tells what became of it, how long it took and what each link did.
 func (d *download) measured(run func() error) (Result, error) {
-	began, before := time.Now(), d.Engine.Status().Links
+	began := time.Now()
 	err := run()
 	if err != nil && d.ctx.Err() != nil {
 		err = canceled(err)
 	}
 	d.result.Took = time.Since(began)
-	d.result.Links = shares(before, d.Engine.Status().Links)
+	d.result.Links = d.meter.Links()
 	return d.result, err
-}
-
-// shares returns what the links brought between two snapshots.
-func shares(before, now []engine.LinkStatus) []LinkShare {
-	var all []LinkShare
-	for _, l := range now {
-		s := LinkShare{Name: l.Name, Bytes: l.Bytes, Waste: l.Waste}
-		if i := slices.IndexFunc(before, func(b engine.LinkStatus) bool { return b.Name == l.Name }); i >= 0 {
-			s.Bytes, s.Waste = s.Bytes-before[i].Bytes, s.Waste-before[i].Waste
-		}
-		all = append(all, s)
-	}
-	return all
 }
 
 // download is one Get.
@@ -125,6 +115,10 @@ type download struct {
 	nameless bool // the output has no name: the server's is told
 	began    bool // bytes were received
 	restarts int
+}
+
+func newDownload(ctx context.Context, g *Getter, m *Meter) *download {
+	return &download{Getter: g, ctx: transport.Repeatable(transport.WithUsage(ctx, &m.usage)), meter: m}
 }
 
 // maxRestarts is how often a download starts again because the object or the server is not what it was.
@@ -171,7 +165,7 @@ func (d *download) note(text string) {
 // output is where the bytes go.
 type output interface {
 	io.Writer
-	// have returns how many bytes it has, and of which version; a nil version cannot be gone on with.
+	// have returns how many bytes it has without a gap, and of which version; a nil version cannot be gone on with.
 	have() (int64, *version)
 	// begin empties it for a version.
 	begin(v version) error
@@ -179,6 +173,19 @@ type output interface {
 	complete() (sum string, err error)
 	// abandon keeps what can be gone on with, removes the rest, and says what to do about it. It does nothing after complete.
 	abandon() (advice string)
+}
+
+// placed is an output that takes bytes out of order.
+type placed interface {
+	output
+	io.WriterAt // offsets are those of the object
+	// advance tells how many bytes from the beginning on have been written without a gap.
+	advance(size int64) error
+}
+
+// scatteredBody is content that can be written in the order in which it comes, as that of a transport.Transport can.
+type scatteredBody interface {
+	WriteAtTo(w io.WriterAt, progress func(written, prefix int64)) (prefix int64, err error)
 }
 
 // version is what tells one version of an object from another.
@@ -206,7 +213,7 @@ func (d *download) fetch(out output) (err error) {
 		if out != nil {
 			from, of = out.have()
 		}
-		d.meter.have.Store(from)
+		d.meter.set(from, from)
 		if of != nil && from == of.size { // all of it is there, only its end was missed
 			d.meter.size.Store(of.size)
 			break
@@ -243,12 +250,13 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 	if d.nameless {
 		d.named(serverName(resp.Header, at))
 	}
-	v := version{resp.ID.Validator, resp.ID.Total, at.place(), markOf(resp.ID)}
-	if resp.ID.Coding != "" {
+	id := transport.Identify(resp)
+	v := version{id.Validator, id.Total, at.place(), markOf(id)}
+	if id.Coding != "" {
 		v.validator = "" // a coded stream may differ from time to time
 	}
-	d.warn(resp)
-	if resp.Status == http.StatusOK && v.size < 0 {
+	d.warn(resp.Header, id.Coding)
+	if resp.StatusCode == http.StatusOK && v.size < 0 {
 		v.size = resp.ContentLength
 	}
 	if from > 0 {
@@ -280,23 +288,34 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 var pages = []string{"", ".html", ".htm", ".xhtml", ".php", ".asp", ".aspx", ".jsp"}
 
 // warn tells of what is probably not what the user wants.
-func (d *download) warn(resp *engine.Response) {
+func (d *download) warn(h http.Header, coding string) {
 	if d.began {
 		return
 	}
-	if c := resp.ID.Coding; c != "" {
-		d.note(fmt.Sprintf("the server sends it in the coding %q, and so it is saved", c))
+	if coding != "" {
+		d.note(fmt.Sprintf("the server sends it in the coding %q, and so it is saved", coding))
 	}
-	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	if strings.EqualFold(strings.TrimSpace(kind), "text/html") && !slices.Contains(pages, strings.ToLower(filepath.Ext(d.result.File))) {
 		d.note("the server sends a page of HTML: look whether it is a login or an error")
 	}
 }
 
-// copy writes the content of an answer.
-func (d *download) copy(out output, resp *engine.Response, v version) (more bool, err error) {
-	w := &counted{out: out, have: &d.meter.have}
-	_, err = resp.Body.WriteTo(w)
+// copy writes the content of an answer, in the order in which it comes if that is possible.
+func (d *download) copy(out output, resp *http.Response, v version) (more bool, err error) {
+	from, _ := out.have()
+	w := &counted{out: out, from: from, meter: d.meter}
+	to, placeable := out.(placed)
+	body, scattered := resp.Body.(scatteredBody)
+	if placeable && scattered {
+		w.placed = to
+		var prefix int64
+		prefix, err = body.WriteAtTo(w, w.progress)
+		w.progress(w.n, prefix)
+		w.n = prefix
+	} else {
+		_, err = io.Copy(w, resp.Body)
+	}
 	have, _ := out.have()
 	switch {
 	case w.err != nil:
@@ -317,17 +336,38 @@ func (d *download) copy(out output, resp *engine.Response, v version) (more bool
 
 // counted tells the meter what was written, and keeps errors of the file apart from those of the network.
 type counted struct {
-	out  io.Writer
-	have *atomic.Int64
-	n    int64
-	err  error
+	out    io.Writer
+	placed placed // the same; nil if bytes come in order
+	from   int64  // where the content begins in the object
+	meter  *Meter
+	n      int64 // bytes written
+	err    error
 }
 
 // Write implements io.Writer.
 func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.out.Write(p)
 	c.n += int64(n)
-	c.have.Add(int64(n))
+	c.meter.set(c.from+c.n, c.from+c.n)
 	c.err = err
 	return n, err
+}
+
+// WriteAt implements io.WriterAt.
+func (c *counted) WriteAt(p []byte, off int64) (int, error) {
+	if c.err != nil { // of progress
+		return 0, c.err
+	}
+	n, err := c.placed.WriteAt(p, c.from+off)
+	c.err = err
+	return n, err
+}
+
+// progress takes note of what has been written.
+func (c *counted) progress(written, prefix int64) {
+	c.n = written
+	c.meter.set(c.from+written, c.from+prefix)
+	if err := c.placed.advance(c.from + prefix); c.err == nil {
+		c.err = err
+	}
 }

@@ -263,7 +263,7 @@ func TestFiles(t *testing.T) {
 		r := newRig(t, toNodes(held), nil)
 		done := make(chan error)
 		go func() {
-			g := &Getter{Engine: r.engine, Options: Options{Dir: r.dir}}
+			g := &Getter{Transport: r.transport, Options: Options{Dir: r.dir}}
 			_, err := g.Get(t.Context(), held.URL(), NewMeter())
 			done <- err
 		}()

@@ -10,7 +10,7 @@ import (
 type Held struct {
 	File *os.File
 	Version
-	Have int64 // bytes of the version that the file holds from its beginning on
+	Have int64 // bytes of the version that the file holds from its beginning on, without a gap
 }
 
 // Version tells one version of an object from another.
@@ -25,7 +25,8 @@ type Version struct {
 // time the file begins anew, by the goroutine of Fill. The result's File is what the server calls the object, "" if it was
 // not asked. The meter must be new. When Fill returns, error or not, h tells what the file holds. An error is an *Error.
 func (g *Getter) Fill(ctx context.Context, url string, h *Held, m *Meter, began func(name string, v Version)) (Result, error) {
-	d := &download{Getter: g, ctx: ctx, meter: m, nameless: true}
+	d := newDownload(ctx, g, m)
+	d.nameless = true
 	out := &held{Held: h, download: d, began: began}
 	return d.measured(func() (err error) {
 		if err = out.check(); err != nil {
@@ -68,6 +69,7 @@ func (h *held) have() (int64, *version) {
 // begin implements output.
 func (h *held) begin(v version) error {
 	h.Have, h.Version = 0, Version{v.validator, v.size, v.place, v.mark}
+	h.download.meter.set(0, 0)
 	h.tell() // before what it held is gone
 	if err := h.File.Truncate(0); err != nil {
 		return fileError(err, "the file")
@@ -84,12 +86,24 @@ func (h *held) tell() {
 
 // Write implements io.Writer.
 func (h *held) Write(b []byte) (int, error) {
-	n, err := h.File.WriteAt(b, h.Have)
+	n, err := h.WriteAt(b, h.Have)
 	h.Have += int64(n)
+	return n, err
+}
+
+// WriteAt implements placed.
+func (h *held) WriteAt(b []byte, off int64) (int, error) {
+	n, err := h.File.WriteAt(b, off)
 	if err != nil {
 		return n, fileError(err, "the file")
 	}
 	return n, nil
+}
+
+// advance implements placed.
+func (h *held) advance(size int64) error {
+	h.Have = size
+	return nil
 }
 
 // complete implements output.
@@ -101,4 +115,7 @@ func (h *held) complete() (string, error) {
 }
 
 // abandon implements output.
-func (h *held) abandon() string { return "" }
+func (h *held) abandon() string {
+	_ = h.File.Truncate(h.Have) // Have says what is to be believed
+	return ""
+}

@@ -25,7 +25,7 @@ func (r *rig) hold() *Held {
 func (r *rig) fill(ctx context.Context, url string, h *Held) (Result, []string, error) {
 	r.Helper()
 	var told []string
-	g := &Getter{Engine: r.engine, Note: func(text string) { r.notes = append(r.notes, text) }}
+	g := &Getter{Transport: r.transport, Note: func(text string) { r.notes = append(r.notes, text) }}
 	res, err := g.Fill(ctx, url, h, NewMeter(), func(name string, v Version) { told = append(told, name+" "+v.Validator) })
 	return res, told, err
 }
@@ -108,10 +108,10 @@ func TestFill(t *testing.T) {
 		h := r.hold()
 		stopping, stop := context.WithCancel(ctx)
 		defer stop()
-		g := &Getter{Engine: r.engine}
+		g := &Getter{Transport: r.transport}
 		m := NewMeter()
 		go func() {
-			for _, have, _ := m.Now(); have < mid && stopping.Err() == nil; _, have, _ = m.Now() {
+			for m.Prefix() < mid && stopping.Err() == nil {
 				time.Sleep(time.Millisecond)
 			}
 			stop()

@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
-
-	"github.com/tributary-http/tributary/internal/engine"
 )
 
 // location is a URL that can be asked for.
@@ -88,15 +86,6 @@ func inHost(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_'
 }
 
-// follow returns where a Location field leads. A fragment and credentials in it are ignored.
-func (l location) follow(to string) (location, error) {
-	u, err := l.url.Parse(to)
-	if err != nil {
-		return location{}, errors.New("the Location field is no URL")
-	}
-	return newLocation(u)
-}
-
 // origin returns scheme, host and port: what credentials are bound to.
 func (l location) origin() string {
 	return l.url.Scheme + "://" + net.JoinHostPort(strings.ToLower(l.host), l.port)
@@ -105,8 +94,8 @@ func (l location) origin() string {
 // place returns the URL without its query: a redirect often leads to a signed one, which is another each time.
 func (l location) place() string { return l.origin() + l.url.EscapedPath() }
 
-// target returns the object for the engine.
-func (l location) target() engine.Target {
+// request returns the URL as it is asked for: with the names that DNS and the Host field have.
+func (l location) request() *url.URL {
 	authority := l.host
 	if strings.Contains(authority, ":") {
 		authority = "[" + authority + "]"
@@ -114,14 +103,14 @@ func (l location) target() engine.Target {
 	if p := l.url.Port(); p != "" {
 		authority += ":" + l.port
 	}
-	path := l.url.EscapedPath()
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
+	u := &url.URL{
+		Scheme: l.url.Scheme, Host: authority, Path: l.url.Path, RawPath: l.url.RawPath,
+		RawQuery: escapeQuery(l.url.RawQuery), ForceQuery: l.url.ForceQuery,
 	}
-	if l.url.RawQuery != "" || l.url.ForceQuery {
-		path += "?" + escapeQuery(l.url.RawQuery)
+	if u.Path == "" {
+		u.Path = "/"
 	}
-	return engine.Target{Scheme: l.url.Scheme, Host: authority, Addr: net.JoinHostPort(l.host, l.port), Path: path}
+	return u
 }
 
 // escapeQuery escapes the bytes that no request line may hold; the rest stays as the user wrote it.

@@ -91,22 +91,25 @@ func TestServerName(t *testing.T) {
 
 func TestLocation(t *testing.T) {
 	for url, want := range map[string]string{
-		"http://Example.com":            "http example.com example.com:80 /",
-		"https://h:8443/a?b":            "https h:8443 h:8443 /a?b",
-		"http://[2001:db8::1]/":         "http [2001:db8::1] [2001:db8::1]:80 /",
-		"http://[2001:db8::1]:81/":      "http [2001:db8::1]:81 [2001:db8::1]:81 /",
-		"http://u:p@h/a b?c d=ü#f":      "http h h:80 /a%20b?c%20d=%C3%BC",
-		"http://h/a%2Fb//c/../d?q=%zz?": "http h h:80 /a%2Fb//c/../d?q=%zz?",
-		"http://bücher.example/":        "http xn--bcher-kva.example xn--bcher-kva.example:80 /",
-		"http://under_score.h/?":        "http under_score.h under_score.h:80 /?",
+		"http://Example.com":            "http example.com /",
+		"https://h:8443/a?b":            "https h:8443 /a?b",
+		"http://h:080/":                 "http h:80 /",
+		"http://h:/":                    "http h /",
+		"http://[2001:db8::1]/":         "http [2001:db8::1] /",
+		"http://[2001:db8::1]:81/":      "http [2001:db8::1]:81 /",
+		"http://u:p@h/a b?c d=ü#f":      "http h /a%20b?c%20d=%C3%BC",
+		"http://h/a%2Fb//c/../d?q=%zz?": "http h /a%2Fb//c/../d?q=%zz?",
+		"http://h//a":                   "http h //a",
+		"http://bücher.example/":        "http xn--bcher-kva.example /",
+		"http://under_score.h/?":        "http under_score.h /?",
 	} {
 		l, err := parseLocation(url)
 		if err != nil {
 			t.Errorf("%s: %v", url, err)
 			continue
 		}
-		g := l.target()
-		if got := g.Scheme + " " + g.Host + " " + g.Addr + " " + g.Path; got != want {
+		u := l.request()
+		if got := u.Scheme + " " + u.Host + " " + u.RequestURI(); got != want || u.User != nil || u.Fragment != "" {
 			t.Errorf("%s: %s, want %s", url, got, want)
 		}
 	}

@@ -5,33 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// checkpoint is how many bytes a .part may have that are not known to be on the disk.
-const checkpoint = 64 << 20
-
 // part is the output that becomes a regular file. Its methods belong to one goroutine.
 type part struct {
+	ctx      context.Context
 	name     string // of the complete file
 	force    bool   // may replace it
 	f        *os.File
-	meta     sidecar // of what is in f; no validator = cannot be gone on with
-	size     int64   // of f
+	meta     sidecar // of what is in f; no validator = it cannot be resumed
+	size     int64   // bytes in f from its beginning on without a gap
 	checksum *Checksum
-	sum      hash.Hash // of the first size bytes; nil if no checksum was asked for
+	sum      hash.Hash // of the first hashed bytes; nil if no checksum was asked for
+	hashed   int64
+	buffer   []byte // for what is read back to be hashed
 	done     bool
 
-	due     chan int64 // to the syncer: sizes to sync; nil if none runs
-	syncing sync.WaitGroup
-	synced  int64 // by the syncer, valid when it has ended
-	failed  error // of a sync, the same way
+	recorder *recorder // of size, while bytes come; nil if the download cannot be resumed
+	failed   error     // of a sync in the background
 }
 
 // open makes the output for a name of the user, or of safeName. Everything that can be known to fail before the first byte
@@ -61,7 +57,7 @@ func (d *download) open(name string) (output, error) {
 			Kind: File, Err: fmt.Errorf("%s exists", name), Next: "choose another name with -o, or replace it with --force",
 		}
 	}
-	p := &part{name: name, force: d.Force, checksum: d.Checksum, sum: d.Checksum.start()}
+	p := &part{ctx: d.ctx, name: name, force: d.Force, checksum: d.Checksum, sum: d.Checksum.start()}
 	if err := p.openFile(d.Resume); err != nil {
 		return nil, err
 	}
@@ -70,6 +66,7 @@ func (d *download) open(name string) (output, error) {
 		return p, nil
 	}
 	if err := p.trust(d); err != nil {
+		p.unwatch()
 		p.f.Close()
 		return nil, err
 	}
@@ -135,13 +132,13 @@ func (p *part) openOld(name string, resume bool) (*os.File, error) {
 		}
 		return createPart(name)
 	}
-	if p.size, err = old.Seek(0, io.SeekEnd); err == nil { // locked, so that it does not change any more
-		_, err = old.Seek(0, io.SeekStart)
-	}
+	info, err := old.Stat() // locked, so that it does not change any more
 	if err != nil {
 		old.Close()
+		return nil, err
 	}
-	return old, err
+	p.size = info.Size()
+	return old, nil
 }
 
 // lock keeps other downloads away from a .part. If there is an error, it closes the file.
@@ -209,50 +206,21 @@ func (p *part) trust(d *download) error {
 	if err := p.f.Truncate(size); err != nil {
 		return fileError(err, p.f.Name())
 	}
-	meta.URL = url
-	if boot := bootID(); meta.Boot != boot { // what is left was synced, and what comes is written in this boot
-		meta.Boot, meta.Synced = boot, size
-		if err := meta.write(p.name + sidecarSuffix); err != nil {
-			return fileError(err, p.name+sidecarSuffix)
-		}
-	}
+	meta.URL, meta.Format, meta.Boot, meta.Prefix, meta.Synced = url, sidecarFormat, bootID(), size, min(meta.Synced, size)
 	p.meta, p.size = meta, size
-	if p.sum != nil {
-		if _, err := io.Copy(p.sum, reader{d.ctx, p.f}); err != nil {
-			return fileError(err, p.f.Name())
-		}
+	if err := p.watch(); err != nil { // before bytes beyond a gap make the file longer again
+		return err
 	}
-	if _, err := p.f.Seek(size, io.SeekStart); err != nil {
-		return fileError(err, p.f.Name())
-	}
-	p.watch()
-	return nil
-}
-
-// reader reads until its context ends.
-type reader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r reader) Read(b []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(b)
+	return p.hash(size)
 }
 
 // reset empties the .part.
 func (p *part) reset() error {
 	p.unwatch()
-	err := p.f.Truncate(0)
-	if err == nil {
-		_, err = p.f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
+	if err := p.f.Truncate(0); err != nil {
 		return fileError(err, p.f.Name())
 	}
-	p.size, p.meta = 0, sidecar{URL: p.meta.URL}
+	p.size, p.hashed, p.meta = 0, 0, sidecar{URL: p.meta.URL}
 	p.sum = p.checksum.start()
 	return nil
 }
@@ -280,26 +248,21 @@ func (p *part) begin(v version) error {
 	p.meta = sidecar{
 		Format: sidecarFormat, URL: p.meta.URL, Place: v.place, Validator: v.validator, Mark: v.mark, Size: v.size, Boot: bootID(),
 	}
-	if err := p.meta.write(name); err != nil {
-		return fileError(err, name)
-	}
-	p.watch()
-	return nil
+	return p.watch()
 }
 
 // Write implements io.Writer.
 func (p *part) Write(b []byte) (int, error) {
-	n, err := p.f.Write(b)
-	if p.sum != nil {
+	n, err := p.WriteAt(b, p.size)
+	return n, errors.Join(err, p.advance(p.size+int64(n)))
+}
+
+// WriteAt implements placed.
+func (p *part) WriteAt(b []byte, off int64) (int, error) {
+	n, err := p.f.WriteAt(b, off)
+	if p.sum != nil && off == p.hashed {
 		p.sum.Write(b[:n])
-	}
-	before := p.size
-	p.size += int64(n)
-	if p.due != nil && before/checkpoint != p.size/checkpoint {
-		select {
-		case p.due <- p.size:
-		default: // the disk is behind
-		}
+		p.hashed += int64(n)
 	}
 	if err != nil {
 		return n, fileError(err, p.f.Name())
@@ -307,31 +270,55 @@ func (p *part) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// watch starts the syncer: it sees to it that bytes reach the disk and says in the sidecar how many did.
-func (p *part) watch() {
-	p.due, p.synced = make(chan int64, 1), p.meta.Synced
-	meta, due := p.meta, p.due
-	p.syncing.Go(func() {
-		for size := range due {
-			if p.failed != nil {
-				continue
-			}
-			if p.failed = p.f.Sync(); p.failed != nil {
-				continue
-			}
-			p.synced = size
-			meta.Synced, meta.Boot = size, bootID()
-			_ = meta.write(p.name + sidecarSuffix) // the one that is there is true, too
-		}
-	})
+// hashStep is how many bytes are read back and hashed between two writes: enough to catch up when a gap closes, and so little
+// that the links do not wait for it.
+const hashStep = 1 << 20
+
+// advance implements placed.
+func (p *part) advance(size int64) error {
+	p.size = size
+	if p.recorder != nil {
+		p.recorder.advance(size)
+	}
+	return p.hash(hashStep)
 }
 
-// unwatch ends the syncer.
+// hash reads back and hashes up to most bytes that came before those in front of them.
+func (p *part) hash(most int64) error {
+	for p.sum != nil && p.hashed < p.size && most > 0 {
+		if err := p.ctx.Err(); err != nil {
+			return fileError(err, p.f.Name())
+		}
+		if p.buffer == nil {
+			p.buffer = make([]byte, 256<<10)
+		}
+		b := p.buffer[:min(int64(len(p.buffer)), p.size-p.hashed)]
+		if _, err := p.f.ReadAt(b, p.hashed); err != nil {
+			return fileError(err, p.f.Name())
+		}
+		p.sum.Write(b)
+		p.hashed, most = p.hashed+int64(len(b)), most-int64(len(b))
+	}
+	return nil
+}
+
+// watch writes the sidecar and keeps it up to date from now on.
+func (p *part) watch() error {
+	name := p.name + sidecarSuffix
+	side, err := p.meta.create(name)
+	if err != nil {
+		return fileError(err, name)
+	}
+	p.recorder = newRecorder(p.f, side, name, p.meta)
+	p.recorder.running.Go(p.recorder.run)
+	return nil
+}
+
+// unwatch ends that.
 func (p *part) unwatch() {
-	if p.due != nil {
-		close(p.due)
-		p.syncing.Wait()
-		p.due, p.meta.Synced = nil, p.synced
+	if p.recorder != nil {
+		p.meta, p.failed = p.recorder.stop()
+		p.recorder = nil
 	}
 }
 
@@ -347,6 +334,9 @@ func (p *part) sync() error {
 // complete implements output.
 func (p *part) complete() (sum string, err error) {
 	if err := p.sync(); err != nil {
+		return "", err
+	}
+	if err := p.hash(p.size); err != nil {
 		return "", err
 	}
 	side := p.name + sidecarSuffix
@@ -405,12 +395,19 @@ func (p *part) abandon() string {
 		}
 		return ""
 	}
-	if p.f.Sync() == nil && p.failed == nil {
-		p.meta.Synced, p.meta.Boot = p.size, bootID()
-		_ = p.meta.write(side) // without it, the one that is there holds
-	}
+	p.keep()
 	p.f.Close()
 	return fmt.Sprintf("%d of %d bytes are kept in %s: the same command with --resume goes on from there", p.size, p.meta.Size, p.f.Name())
+}
+
+// keep leaves what is there without a gap, and says so in the sidecar.
+func (p *part) keep() {
+	_ = p.f.Truncate(p.size) // the sidecar says what is to be believed
+	p.meta.Prefix = p.size
+	if p.failed == nil && p.f.Sync() == nil {
+		p.meta.Synced = p.size
+	}
+	_ = p.meta.write(p.name + sidecarSuffix) // without it, the one that is there holds
 }
 
 // syncDir makes a rename in a folder last.

@@ -8,11 +8,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// recorder serves an object at every path but those that lead elsewhere, and keeps what it was asked.
-type recorder struct {
+// redirector serves an object at every path but those that lead elsewhere, and keeps what it was asked.
+type redirector struct {
 	object http.Handler
 	to     map[string]string
 
@@ -20,7 +21,7 @@ type recorder struct {
 	seen []*http.Request
 }
 
-func (s *recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+func (s *redirector) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	s.mu.Lock()
 	s.seen = append(s.seen, q)
 	to, ok := s.to[q.URL.Path]
@@ -33,7 +34,7 @@ func (s *recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	s.object.ServeHTTP(w, q)
 }
 
-func (s *recorder) requests() []*http.Request {
+func (s *redirector) requests() []*http.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen
@@ -41,8 +42,8 @@ func (s *recorder) requests() []*http.Request {
 
 func TestRedirects(t *testing.T) {
 	o := origintest.Object{Size: mid}
-	start := func(t *testing.T, to map[string]string) (*recorder, string) {
-		h := &recorder{object: serveObject(o), to: to}
+	start := func(t *testing.T, to map[string]string) (*redirector, string) {
+		h := &redirector{object: serveObject(o), to: to}
 		s := httptest.NewServer(h)
 		t.Cleanup(s.Close)
 		return h, s.URL
@@ -74,7 +75,7 @@ func TestRedirects(t *testing.T) {
 	})
 	t.Run("to another origin, and back", func(t *testing.T) {
 		// What was dropped on the way does not come back.
-		h2 := &recorder{object: serveObject(o), to: map[string]string{}}
+		h2 := &redirector{object: serveObject(o), to: map[string]string{}}
 		s2 := httptest.NewServer(h2)
 		t.Cleanup(s2.Close)
 		first, url := start(t, map[string]string{"/a": s2.URL + "/b"})
@@ -87,6 +88,29 @@ func TestRedirects(t *testing.T) {
 		for _, q := range append(h2.requests(), first.requests()...) {
 			has := q.Header.Get("Authorization") + q.Header.Get("Cookie") + q.Header.Get("Private-Token")
 			if (has == "") == (q.URL.Path == "/a") || q.Header.Get("User-Agent") != "tributary/9" {
+				t.Errorf("%s: %v", q.URL, q.Header)
+			}
+		}
+	})
+	t.Run("to another scheme of the same host", func(t *testing.T) {
+		second := &redirector{object: serveObject(o)}
+		secure, roots := secure(t, false, second)
+		_, url := start(t, map[string]string{"/a": "https://example.com/b"}) // the host of the certificate
+		r := newRig(t, func(_ link.Link, addr string) string {
+			if strings.HasSuffix(addr, ":443") {
+				return secure.Listener.Addr().String()
+			}
+			return strings.TrimPrefix(url, "http://")
+		}, roots)
+		if _, err := r.get(t.Context(), "http://user:secret@example.com/a", Options{Header: secrets}); err != nil {
+			t.Fatal(err)
+		}
+		r.isObject("a", o)
+		if len(second.requests()) == 0 {
+			t.Error("nothing was asked for there")
+		}
+		for _, q := range second.requests() {
+			if q.Header.Get("Authorization")+q.Header.Get("Cookie")+q.Header.Get("Private-Token") != "" {
 				t.Errorf("%s: %v", q.URL, q.Header)
 			}
 		}
@@ -156,7 +180,7 @@ func TestRedirects(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				first.well.Store(false)
-				h := &recorder{to: map[string]string{"/object": first.URL() + "?signed=1"}}
+				h := &redirector{to: map[string]string{"/object": first.URL() + "?signed=1"}}
 				front := httptest.NewServer(h)
 				t.Cleanup(front.Close)
 				r := newRig(t, straight, nil)

@@ -15,15 +15,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 const (
@@ -32,12 +30,12 @@ const (
 	paced     = 2 << 20       // bytes per second of one connection: both links are needed for long enough
 )
 
-// rig is the real engine over two links, and a folder.
+// rig is a Transport over two links, and a folder.
 type rig struct {
 	*testing.T
-	dir    string
-	engine *engine.Engine
-	notes  []string
+	dir       string
+	transport http.RoundTripper
+	notes     []string
 }
 
 // dialer says where a connection over a link to an address really leads.
@@ -57,26 +55,25 @@ func newRig(t *testing.T, to dialer, roots *x509.CertPool) *rig {
 	dial := func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, to(l, addr))
 	}
-	pool := origin.New(roots)
-	t.Cleanup(pool.Close)
-	var err error
-	r.engine, err = engine.New(engine.Config{
-		Opener: pool, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Patience: 5 * time.Second,
-		Budget: 64 << 20, Window: 16 << 20, Threshold: threshold, SlowLink: health.PaperLimits, LinkDown: pool.DropLink,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	var run sync.WaitGroup
-	run.Go(func() { r.engine.Run(ctx) })
-	t.Cleanup(func() { stop(); run.Wait() })
 	var links []link.Link
 	for i, name := range []string{"wifi", "lte"} {
 		addr := netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})
 		links = append(links, link.Link{Name: name, Metric: 100 * (i + 1), Addrs: []netip.Addr{addr}})
 	}
-	r.engine.SetLinks(link.DialFunc(dial).Over(links...))
+	cfg := config.Default()
+	cfg.Threshold, cfg.WaitForLink = threshold, 5*time.Second
+	tr, err := transport.New(transport.Config{
+		Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(link.DialFunc(dial).Over(links...)...), Roots: roots,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, err := tr.Start(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(); tr.Close() })
+	r.transport = tr
 	return r
 }
 
@@ -87,7 +84,7 @@ func (r *rig) get(ctx context.Context, url string, o Options) (Result, error) {
 		o.Dir = filepath.Join(r.dir, o.Dir)
 	}
 	r.notes = nil
-	g := &Getter{Engine: r.engine, Options: o, Note: func(text string) { r.notes = append(r.notes, text) }}
+	g := &Getter{Transport: r.transport, Options: o, Note: func(text string) { r.notes = append(r.notes, text) }}
 	return g.Get(ctx, url, NewMeter())
 }
 
@@ -150,16 +147,14 @@ func (r *rig) fails(err error, kind Kind, want ...string) {
 // bothCarried fails the test unless both links brought a part.
 func (r *rig) bothCarried(res Result) {
 	r.Helper()
-	for _, l := range res.Links {
-		if l.Bytes == 0 {
-			r.Errorf("%s brought nothing: %+v", l.Name, res.Links)
-		}
+	if l := res.Links; len(l) != 2 || l[0].Bytes == 0 || l[1].Bytes == 0 {
+		r.Errorf("not both links brought something: %+v", l)
 	}
 }
 
 // markOfObject returns the mark that an object's versions have.
 func markOfObject(o origintest.Object) string {
-	return markOf(engine.Identity{ETag: o.ETag, Modified: o.Modified.UTC().Format(http.TimeFormat), Type: o.Type})
+	return markOf(transport.Identity{ETag: o.ETag, Modified: o.Modified.UTC().Format(http.TimeFormat), Type: o.Type})
 }
 
 // secure starts an https server of an object, HTTP/2 if h2, at the given rate of a connection's streams; it returns the

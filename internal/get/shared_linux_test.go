@@ -2,7 +2,6 @@ package get
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -81,13 +80,13 @@ func (r *rig) reader(name string) (received func() []byte) {
 // sidecarOf writes the sidecar of a .part of the server's object.
 func (r *rig) sidecarOf(s *origintest.Server, name string) {
 	r.Helper()
-	text, err := json.Marshal(sidecar{
+	side := sidecar{
 		Format: sidecarFormat, URL: s.URL(), Place: s.URL(), Validator: `"v1"`, Mark: markOfObject(s.Object()), Size: s.Object().Size, Boot: bootID(),
-	})
-	if err != nil {
+	}
+	side.Prefix = side.Size
+	if err := side.write(r.path(name)); err != nil {
 		r.Fatal(err)
 	}
-	r.write(name, text)
 }
 
 func sumOf(t *testing.T, o origintest.Object) *Checksum {

@@ -1,12 +1,14 @@
 package get
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -18,13 +20,17 @@ const (
 	sidecarSuffix = partSuffix + ".json"
 )
 
-// sidecarFormat is the version of the sidecar's fields.
-const sidecarFormat = 1
+// sidecarFormat is the version of the sidecar's fields. With the one before, inOrder, a .part has no gaps.
+const (
+	sidecarFormat = 2
+	inOrder       = 1
+)
 
 // maxSidecar is more than the longest URLs need.
 const maxSidecar = 1 << 20
 
-// sidecar says what a .part is a part of.
+// sidecar says what a .part is a part of. The file's first line is Prefix, which is overwritten while bytes come; the second one
+// is JSON.
 type sidecar struct {
 	Format    int    `json:"format"`
 	URL       string `json:"url"`   // as the user gave it, without userinfo and fragment
@@ -34,7 +40,11 @@ type sidecar struct {
 	Size      int64  `json:"size"`   // of the whole object in bytes
 	Synced    int64  `json:"synced"` // bytes that are on the disk for sure
 	Boot      string `json:"boot"`   // boot in which the bytes after these were written
+	Prefix    int64  `json:"-"`      // bytes without a gap from the beginning on, as they were written in this boot
 }
+
+// prefixLine returns the first line of a sidecar. It has one length, and is written at once.
+func prefixLine(n int64) []byte { return fmt.Appendf(nil, "%-19d\n", n) }
 
 // readSidecar reads a sidecar. Whatever is wrong with it, it cannot be trusted.
 func readSidecar(name string) (sidecar, error) {
@@ -54,35 +64,53 @@ func readSidecar(name string) (sidecar, error) {
 	if err != nil {
 		return s, err
 	}
+	// The format before has one line.
+	if line, rest, ok := bytes.Cut(text, []byte("\n")); ok && len(rest) > 0 {
+		if s.Prefix, err = strconv.ParseInt(strings.TrimSpace(string(line)), 10, 64); err != nil {
+			return s, fmt.Errorf("read %s: %w", name, err)
+		}
+		text = rest
+	}
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, fmt.Errorf("read %s: %w", name, err)
 	}
-	if s.Format != sidecarFormat || s.Validator == "" || s.Size < 0 || s.Synced < 0 || strings.ContainsAny(s.Validator, "\r\n\x00") {
+	if s.Format != sidecarFormat && s.Format != inOrder || s.Validator == "" || s.Size < 0 || s.Prefix < 0 || s.Synced < 0 || strings.ContainsAny(s.Validator, "\r\n\x00") {
 		return s, errors.New(name + " is not one of this version's")
 	}
 	return s, nil
 }
 
-// write puts the sidecar in the place of what is there, whole or not at all. Only its owner may read it: the URL may hold a
-// key. It is written to a file of a new name first, which nobody can have put there.
+// write puts the sidecar in the place of what is there, whole or not at all.
 func (s sidecar) write(name string) error {
-	text, err := json.Marshal(s)
+	f, err := s.create(name)
 	if err != nil {
 		return err
+	}
+	return f.Close()
+}
+
+// create does that and leaves the sidecar open. Only its owner may read it: the URL may hold a key. It is written to a file of
+// a new name first, which nobody can have put there.
+func (s sidecar) create(name string) (*os.File, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".tributary-") // mode 0600
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
+	_, err = f.Write(append(append(prefixLine(s.Prefix), text...), '\n'))
+	err = errors.Join(err, f.Sync())
 	if err == nil {
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
+		f.Close()
 		os.Remove(f.Name())
+		return nil, err
 	}
-	return err
+	return f, nil
 }
 
 // bootID returns what tells one boot of the machine from another, "" if nothing does.
@@ -91,13 +119,16 @@ func bootID() string {
 	return strings.TrimSpace(string(text))
 }
 
-// trusted returns how many of size bytes are as they were written. What was written in this boot is in the page cache or on
-// the disk; what was written before may have been lost with the power, its place full of zeros.
+// trusted returns how many of the first bytes of a .part of this size are as they were written. What was written in this boot
+// is in the page cache or on the disk; what was written before may have been lost with the power, its place full of zeros.
 func (s sidecar) trusted(size int64) int64 {
-	if b := bootID(); size > s.Size {
+	switch b := bootID(); {
+	case size > s.Size:
 		return 0
-	} else if b != "" && s.Boot == b {
+	case b == "" || s.Boot != b:
+		return min(size, s.Synced)
+	case s.Format == inOrder:
 		return size
 	}
-	return min(size, s.Synced)
+	return min(size, s.Prefix)
 }

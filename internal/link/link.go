@@ -19,7 +19,7 @@ type Link struct {
 	NAT64    netip.Prefix     // by which an IPv6 network reaches IPv4 addresses, as its host says; zero = not known
 	DNS      []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
 	Metered  bool             // bytes cost money: no handshake without payload (DESIGN.md, promise 6)
-	// Untrusted says that whoever runs the network may not see credentials: policy.Exposes.
+	// Untrusted says that whoever runs the network may not see credentials: opening.Exposes.
 	Untrusted bool
 	Account   string // what its bytes are counted on, as its host says; "" = on its Name
 	Monthly   int64  // bytes that may go over Account in a month, as its host says; 0 = it says nothing

@@ -255,8 +255,8 @@ func (u *upstream) failure(ctx context.Context, err error) error {
 	if u.err != nil {
 		return unreached(ctx, u.socks.Addr, u.err)
 	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("the upstream proxy %s: %w", u.socks.Addr, context.Cause(ctx))
+	if cause := ended(ctx, err); cause != nil {
+		return fmt.Errorf("the upstream proxy %s does not answer: %w", u.socks.Addr, cause)
 	}
 	switch u.reply() {
 	case connectionRefused:
@@ -295,11 +295,23 @@ func (u *upstream) reply() byte {
 // unreached says that the proxy was not reached. The cause is text only: a refused connection is the proxy's, not an
 // origin's.
 func unreached(ctx context.Context, addr string, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("connect to the upstream proxy %s: %w", addr, context.Cause(ctx))
+	if cause := ended(ctx, err); cause != nil {
+		return fmt.Errorf("connect to the upstream proxy %s: %w", addr, cause)
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
 	return fmt.Errorf("the upstream proxy %s cannot be reached: %v", addr, err)
+}
+
+// ended returns why a dial was given up, nil if it was not. The deadline of a socket may come just before that of ctx, which
+// it is made from.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
+		return context.DeadlineExceeded
+	}
+	return nil
 }

@@ -40,7 +40,7 @@ func New(version string, status func() engine.Status) *Metrics {
 
 		started:     newCounters(r, "transfers_started_total", "Transfers started."),
 		ended:       newCounters(r, "transfers_total", "Transfers ended, by result.", "result"),
-		passed:      newCounters(r, "pass_through_total", "Requests that were passed through on one link, by reason.", "reason"),
+		passed:      newCounters(r, "pass_through_total", "Requests that were passed through on one link, by reason (docs/ARCHITECTURE.md lists them).", "reason"),
 		decisions:   newCounters(r, "scheduler_decisions_total", "Decisions of the scheduler, by link and reason.", "link", "reason"),
 		transitions: newCounters(r, "link_transitions_total", "Changes of a link's state, by the new state.", "link", "state"),
 		failovers:   newCounters(r, "failovers_total", "Times that other links took over this link's bytes, by reason.", "link", "reason"),

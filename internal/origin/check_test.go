@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 const (

@@ -218,7 +218,7 @@ func (c *conn) reply(a *engine.Ask, resp *http.Response, h Head) (*engine.Reply,
 	if b.src == http.NoBody {
 		b.finish()
 	}
-	r := &engine.Reply{Response: resp, Range: v.Range, ID: v.ID, Splice: v.Splice}
+	r := &engine.Reply{Response: resp, Range: v.Range, ID: v.ID, Unfit: v.Unfit}
 	if v.Err != nil {
 		e := c.fail("check", v.Err.Why, v.Err)
 		e.RetryAfter = v.Err.RetryAfter

@@ -13,11 +13,12 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/origin"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	ot "github.com/tributary-http/tributary/internal/origin/origintest"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 var links = []link.Link{{Name: "w0", Index: 1}, {Name: "w1", Index: 2}}
@@ -136,8 +137,8 @@ func TestPipelining(t *testing.T) {
 		if want := (segment.Range{Start: i * size, End: (i + 1) * size}); reply.Range != want {
 			t.Errorf("answer %d: %v, want %v", i, reply.Range, want)
 		}
-		if reply.Splice != nil || reply.ID.Total != 1<<20 || reply.ID.Validator != `"v1"` {
-			t.Errorf("answer %d: splice %v, %+v", i, reply.Splice, reply.ID)
+		if reply.Unfit != opening.None || reply.ID.Total != 1<<20 || reply.ID.Validator != `"v1"` {
+			t.Errorf("answer %d: unfit %q, %+v", i, reply.Unfit, reply.ID)
 		}
 	}
 	for i, q := range r.s.Requests() {
@@ -265,55 +266,55 @@ func TestLegalAnswers(t *testing.T) {
 		object ot.Object
 		ask    func(*rig) engine.Ask
 		rng    segment.Range
-		splice error
+		unfit  opening.Reason
 	}{
-		{"R97 capped", ot.CapsRanges(100), ot.Object{}, later, segment.Range{Start: 1000, End: 1100}, nil},
-		{"R101 chunked", ot.InChunks(), ot.Object{}, later, segment.Range{Start: 1000, End: 2000}, nil},
-		{"R101 until close", ot.CloseDelimited(), ot.Object{}, later, segment.Range{Start: 1000, End: 2000}, nil},
-		{"R48 surplus after the message", ot.SurplusBody(7), ot.Object{}, later, segment.Range{Start: 1000, End: 2000}, nil},
+		{"R97 capped", ot.CapsRanges(100), ot.Object{}, later, segment.Range{Start: 1000, End: 1100}, opening.None},
+		{"R101 chunked", ot.InChunks(), ot.Object{}, later, segment.Range{Start: 1000, End: 2000}, opening.None},
+		{"R101 until close", ot.CloseDelimited(), ot.Object{}, later, segment.Range{Start: 1000, End: 2000}, opening.None},
+		{"R48 surplus after the message", ot.SurplusBody(7), ot.Object{}, later, segment.Range{Start: 1000, End: 2000}, opening.None},
 		{
 			"R53 interim answers", ot.Interim(many("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 32)...),
 			ot.Object{},
 			later,
 			segment.Range{Start: 1000, End: 2000},
-			nil,
+			opening.None,
 		},
-		{"R100 by date", nothing, ot.Object{ETag: ot.NoETag}, later, segment.Range{Start: 1000, End: 2000}, nil},
-		{"R77 first: ranged", nothing, ot.Object{}, ranged, segment.Range{Start: 1000, End: 2000}, nil},
-		{"first: open range", nothing, ot.Object{}, open, segment.Range{Start: 1000, End: 5000}, nil},
-		{"first: whole", nothing, ot.Object{}, whole, segment.Range{End: 5000}, nil},
-		{"R77 first: 200 to a range", ot.IgnoresRange(), ot.Object{}, ranged, segment.Range{End: 5000}, nil},
-		{"R77 first: no ranges", ot.NoRanges(), ot.Object{}, ranged, segment.Range{End: 5000}, origin.NoRanges},
-		{"R137 first: Accept-Ranges: none", ot.RangesNone(), ot.Object{}, whole, segment.Range{End: 5000}, origin.NoRanges},
-		{"R88 first: weak ETag", ot.WeakETag(), ot.Object{}, whole, segment.Range{End: 5000}, origin.WeakValidator},
-		{"R87 first: no validator", ot.NoValidator(), ot.Object{}, whole, segment.Range{End: 5000}, origin.NoValidator},
-		{"R90 first: date too close", ot.LastModifiedOnly(1e9), ot.Object{}, whole, segment.Range{End: 5000}, origin.WeakValidator},
-		{"R90 first: date far enough", ot.LastModifiedOnly(60e9), ot.Object{}, whole, segment.Range{End: 5000}, nil},
-		{"R87 first: HTTP/1.0", ot.HTTP10(), ot.Object{}, whole, segment.Range{End: 5000}, origin.HTTP10},
+		{"R100 by date", nothing, ot.Object{ETag: ot.NoETag}, later, segment.Range{Start: 1000, End: 2000}, opening.None},
+		{"R77 first: ranged", nothing, ot.Object{}, ranged, segment.Range{Start: 1000, End: 2000}, opening.None},
+		{"first: open range", nothing, ot.Object{}, open, segment.Range{Start: 1000, End: 5000}, opening.None},
+		{"first: whole", nothing, ot.Object{}, whole, segment.Range{End: 5000}, opening.None},
+		{"R77 first: 200 to a range", ot.IgnoresRange(), ot.Object{}, ranged, segment.Range{End: 5000}, opening.None},
+		{"R77 first: no ranges", ot.NoRanges(), ot.Object{}, ranged, segment.Range{End: 5000}, opening.NoRanges},
+		{"R137 first: Accept-Ranges: none", ot.RangesNone(), ot.Object{}, whole, segment.Range{End: 5000}, opening.NoRanges},
+		{"R88 first: weak ETag", ot.WeakETag(), ot.Object{}, whole, segment.Range{End: 5000}, opening.WeakValidator},
+		{"R87 first: no validator", ot.NoValidator(), ot.Object{}, whole, segment.Range{End: 5000}, opening.NoValidator},
+		{"R90 first: date too close", ot.LastModifiedOnly(1e9), ot.Object{}, whole, segment.Range{End: 5000}, opening.WeakValidator},
+		{"R90 first: date far enough", ot.LastModifiedOnly(60e9), ot.Object{}, whole, segment.Range{End: 5000}, opening.None},
+		{"R87 first: HTTP/1.0", ot.HTTP10(), ot.Object{}, whole, segment.Range{End: 5000}, opening.HTTP10},
 		{
 			"R41 first: chunked and a length", join(ot.InChunks(), ot.Set("Content-Length", "9")),
 			ot.Object{},
 			whole,
 			segment.Range{End: -1},
-			origin.Framing,
+			opening.Framing,
 		},
 		{
 			"R41 first: HTTP/1.0 and Transfer-Encoding", join(ot.HTTP10(), ot.Set("Transfer-Encoding", "chunked")),
 			ot.Object{},
 			whole,
 			segment.Range{End: 5000},
-			origin.HTTP10,
+			opening.HTTP10,
 		},
 		{
 			"R115 first: trailer", join(ot.InChunks(), ot.Set("Trailer", "X-Sum")),
 			ot.Object{},
 			whole,
 			segment.Range{End: -1},
-			origin.Trailer,
+			opening.Trailer,
 		},
-		{"R87 first: chunked", ot.InChunks(), ot.Object{}, whole, segment.Range{End: -1}, origin.UnknownLength},
-		{"R87 first: until close", ot.CloseDelimited(), ot.Object{}, whole, segment.Range{End: -1}, origin.UnknownLength},
-		{"R40 equal lengths folded", ot.Add("Content-Length", "5000"), ot.Object{}, whole, segment.Range{End: 5000}, nil},
+		{"R87 first: chunked", ot.InChunks(), ot.Object{}, whole, segment.Range{End: -1}, opening.UnknownLength},
+		{"R87 first: until close", ot.CloseDelimited(), ot.Object{}, whole, segment.Range{End: -1}, opening.UnknownLength},
+		{"R40 equal lengths folded", ot.Add("Content-Length", "5000"), ot.Object{}, whole, segment.Range{End: 5000}, opening.None},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -332,8 +333,8 @@ func TestLegalAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if reply.Range != tt.rng || reply.Splice != tt.splice {
-				t.Errorf("got %v, splice %v", reply.Range, reply.Splice)
+			if reply.Range != tt.rng || reply.Unfit != tt.unfit {
+				t.Errorf("got %v, unfit %q", reply.Range, reply.Unfit)
 			}
 			b, err := io.ReadAll(reply.Body)
 			if err != nil {
@@ -449,7 +450,7 @@ func TestR093_Gzip(t *testing.T) {
 	first.Header = http.Header{"Accept-Encoding": {"gzip"}}
 	r.send(c, first)
 	reply, err := c.Next()
-	if err != nil || reply.Splice != origin.Coding || reply.ID.Coding != "gzip" {
+	if err != nil || reply.Unfit != opening.Coding || reply.ID.Coding != "gzip" {
 		t.Fatalf("%+v, %v", reply, err)
 	}
 	if _, err := io.Copy(io.Discard, reply.Body); err != nil {

@@ -97,7 +97,7 @@ func transferOverTwoLinks(t *testing.T, cert tls.Certificate, roots *x509.CertPo
 	run.Go(func() { e.Run(ctx) })
 	t.Cleanup(stop)
 	e.SetLinks(link.DialFunc(dial).Over(links...))
-	resp, err := e.Get(t.Context(), &engine.Request{Target: scriptTarget, Header: http.Header{}, StartRanged: true})
+	resp, err := e.Get(t.Context(), &engine.Request{Target: scriptTarget, Header: http.Header{}})
 	if err != nil {
 		t.Fatal(err)
 	}

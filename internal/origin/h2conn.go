@@ -201,7 +201,7 @@ func (c *h2conn) reply(x *exchange) (*engine.Reply, error) {
 		b.finish()
 	}
 	v := x.verdict
-	r := &engine.Reply{Response: x.resp, Range: v.Range, ID: v.ID, Splice: v.Splice}
+	r := &engine.Reply{Response: x.resp, Range: v.Range, ID: v.ID, Unfit: v.Unfit}
 	if v.Err != nil {
 		e := c.fail("check", v.Err.Why, v.Err)
 		e.RetryAfter = v.Err.RetryAfter

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 var errMalformed = errors.New("malformed answer")

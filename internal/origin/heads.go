@@ -16,7 +16,13 @@ import (
 type heads struct {
 	net.Conn
 
-	mu      sync.Mutex
+	mu  sync.Mutex
+	now *record // of the exchange that uses the connection
+}
+
+// record holds the raw heads of one exchange. The connection's mu guards it: net/http may give the connection to the next
+// exchange before this one has looked at its last head.
+type record struct {
 	reading bool
 	raw     []byte   // of the head that is being read
 	line    int      // where its present line begins
@@ -25,22 +31,23 @@ type heads struct {
 	size    int      // bytes of whole
 }
 
-// begin makes what arrives from now on the heads of the next answer.
-func (h *heads) begin() {
+// begin returns the record of what arrives from now on.
+func (h *heads) begin() *record {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.reading, h.raw, h.line, h.looked, h.whole, h.size = true, nil, 0, 0, nil, 0
+	h.now = &record{reading: true}
+	return h.now
 }
 
-// next returns the oldest head that it has not returned yet.
-func (h *heads) next() []byte {
+// next returns the oldest head of a record that it has not returned yet.
+func (h *heads) next(r *record) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.whole) == 0 {
+	if len(r.whole) == 0 {
 		return nil
 	}
-	raw := h.whole[0]
-	h.whole = h.whole[1:]
+	raw := r.whole[0]
+	r.whole = r.whole[1:]
 	return raw
 }
 
@@ -48,11 +55,11 @@ func (h *heads) Read(p []byte) (int, error) {
 	n, err := h.Conn.Read(p)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.reading {
-		h.raw = append(h.raw, p[:n]...)
-		for h.reading && h.take() {
+	if r := h.now; r != nil && r.reading {
+		r.raw = append(r.raw, p[:n]...)
+		for r.reading && r.take() {
 		}
-		if h.size+len(h.raw) > maxHead {
+		if r.size+len(r.raw) > maxHead {
 			return 0, errHeadTooLong
 		}
 	}
@@ -60,21 +67,21 @@ func (h *heads) Read(p []byte) (int, error) {
 }
 
 // take looks at the next line of raw, and reports whether there was a whole one.
-func (h *heads) take() bool {
-	i := bytes.IndexByte(h.raw[h.looked:], '\n')
+func (r *record) take() bool {
+	i := bytes.IndexByte(r.raw[r.looked:], '\n')
 	if i < 0 {
-		h.looked = len(h.raw)
+		r.looked = len(r.raw)
 		return false
 	}
-	end := h.looked + i + 1
-	line := h.raw[h.line:end]
-	h.line, h.looked = end, end
+	end := r.looked + i + 1
+	line := r.raw[r.line:end]
+	r.line, r.looked = end, end
 	if len(bytes.TrimRight(line, "\r\n")) == 0 {
-		head := h.raw[:end:end]
-		h.whole, h.size = append(h.whole, head), h.size+len(head)
-		h.raw, h.line, h.looked = h.raw[end:], 0, 0
-		if h.reading = announces(head); !h.reading {
-			h.raw = nil
+		head := r.raw[:end:end]
+		r.whole, r.size = append(r.whole, head), r.size+len(head)
+		r.raw, r.line, r.looked = r.raw[end:], 0, 0
+		if r.reading = announces(head); !r.reading {
+			r.raw = nil
 		}
 	}
 	return true
@@ -91,6 +98,7 @@ func announces(head []byte) bool {
 type watch struct {
 	mu       sync.Mutex
 	conn     *heads
+	heads    *record
 	interims int
 	bad      error
 }
@@ -102,13 +110,13 @@ func (w *watch) context(ctx context.Context) context.Context {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.conn = got.Conn.(*heads)
-			w.conn.begin()
+			w.heads = w.conn.begin()
 		},
 		// Called before the hook of the caller, which gets the same map.
 		Got1xxResponse: func(_ int, header textproto.MIMEHeader) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			restore(http.Header(header), w.conn.next())
+			restore(http.Header(header), w.conn.next(w.heads))
 			if w.interims++; w.interims > MaxInterim {
 				w.bad = errInterim
 			} else if !tokens(http.Header(header)) {
@@ -123,7 +131,7 @@ func (w *watch) context(ctx context.Context) context.Context {
 func (w *watch) judge(resp *http.Response) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	restore(resp.Header, w.conn.next())
+	restore(resp.Header, w.conn.next(w.heads))
 	if w.bad == nil && !tokens(resp.Header) {
 		w.bad = errFieldName
 	}
@@ -140,7 +148,7 @@ func restore(header http.Header, raw []byte) {
 			header["Connection"] = all["Connection"]
 		}
 	}
-	if len(header["Pragma"]) > 0 && !hasField(raw, "Cache-Control") {
+	if raw != nil && len(header["Pragma"]) > 0 && !hasField(raw, "Cache-Control") {
 		delete(header, "Cache-Control")
 	}
 }

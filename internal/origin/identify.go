@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
+	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // Head is what the checks know of an answer.
@@ -24,10 +25,10 @@ type Head struct {
 
 // Verdict is what an answer is.
 type Verdict struct {
-	Range  segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
-	ID     engine.Identity
-	Splice error     // nil or a Reason; of first answers only
-	Err    *Mismatch // nil if the answer may be used
+	Range segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
+	ID    engine.Identity
+	Unfit opening.Reason // why no other answer may be joined to it, None if others may; of first answers only
+	Err   *Mismatch      // nil if the answer may be used
 }
 
 // strongAge is how much older than the answer a Last-Modified date must be to count as a strong validator. RFC 9110
@@ -35,58 +36,72 @@ type Verdict struct {
 const strongAge = 60 * time.Second
 
 // Identify judges the first answer of a transfer. Without a range in the Ask every answer is accepted as it comes, and
-// Splice says what may be made of it. With one, only a 200 or a 206 of that range is; everything else is a Mismatch.
+// Unfit says what may be made of it. With one, only a 200 or a 206 of that range is; everything else is a Mismatch.
 func Identify(a *engine.Ask, h Head) Verdict {
 	v := Verdict{Range: segment.Range{End: h.Length}, ID: identity(h)}
 	ranged := a.Range != segment.Range{}
-	v.Splice = unfit(h)
+	v.Unfit = unfit(h)
 	switch {
 	case h.Status == http.StatusOK:
 		v.ID.Total = h.Length
-		if v.Splice == nil && !acceptsRanges(h.Header) {
-			v.Splice = NoRanges
+		if v.Unfit == opening.None && !acceptsRanges(h.Header) {
+			v.Unfit = opening.NoRanges
 		}
 	case h.Status == http.StatusPartialContent && ranged:
 		c, err := partial(a.Range, h)
 		if err != nil {
-			v.Splice, v.Err = NotObject, err
+			v.Unfit, v.Err = opening.Status, err
 			return v
 		}
 		v.Range, v.ID.Total = c.Range, c.Total
 	default:
-		v.Splice = NotObject
+		v.Unfit = opening.Status
 		if ranged {
 			v.Err = mismatch("status", transfer.Refused, "status %d", h.Status)
 		}
 	}
-	if (v.Splice == nil || v.Splice == NoRanges) && v.ID.Total < 0 {
-		v.Splice = UnknownLength
+	if (v.Unfit == opening.None || v.Unfit == opening.NoRanges) && v.ID.Total < 0 {
+		v.Unfit = opening.UnknownLength
 	}
 	return v
 }
 
-// unfit returns the first Reason that does not depend on the status, nil if there is none (RFC 9110 section 15.3.7.3).
-func unfit(h Head) error {
+// unfit returns the first reason that does not depend on the status, None if there is none (RFC 9110 section 15.3.7.3).
+func unfit(h Head) opening.Reason {
 	_, validator := strongValidator(h.Header)
 	switch {
 	case h.HTTP10:
-		return HTTP10
+		return opening.HTTP10
 	case h.Ambiguous:
-		return Framing
+		return opening.Framing
 	case isMultipart(h.Header):
-		return Multipart
+		return opening.Multipart
 	case h.Trailer:
-		return Trailer
+		return opening.Trailer
 	case hasToken(h.Header["Vary"], "*"):
-		return Vary
+		return opening.Vary
 	case coding(h.Header) != "":
-		return Coding
+		return opening.Coding
 	case h.Status == http.StatusOK && h.Length < 0:
-		return UnknownLength
-	case validator != nil:
+		return opening.UnknownLength
+	case validator != opening.None:
 		return validator
 	}
-	return nil
+	return opening.None
+}
+
+// Identity returns what an answer says of the version that its content belongs to, whatever it was asked for.
+func Identity(h Head) engine.Identity {
+	id := identity(h)
+	switch fields := h.Header["Content-Range"]; {
+	case h.Status == http.StatusOK:
+		id.Total = h.Length
+	case h.Status == http.StatusPartialContent && len(fields) == 1:
+		if c, err := byterange.ParseContentRange(fields[0]); err == nil && !c.Range.Empty() {
+			id.Total = c.Total
+		}
+	}
+	return id
 }
 
 // identity returns what h says of the version it belongs to; Total is left unknown.
@@ -106,31 +121,31 @@ func identity(h Head) engine.Identity {
 // all joins the lines of a field, so that a second one shows.
 func all(lines []string) string { return strings.Join(lines, ", ") }
 
-// strongValidator returns the value that If-Range may carry, or the Reason why there is none.
-func strongValidator(h http.Header) (string, error) {
+// strongValidator returns the value that If-Range may carry, or the reason why there is none.
+func strongValidator(h http.Header) (string, opening.Reason) {
 	if tags := h["Etag"]; len(tags) > 0 {
 		switch {
 		// RFC 9110 section 13.1.5 allows a date in If-Range only without any entity tag: a weak one rules out both.
 		case strings.HasPrefix(tags[0], "W/"):
-			return "", WeakValidator
+			return "", opening.WeakValidator
 		case len(tags) > 1 || !isStrongTag(tags[0]):
-			return "", NoValidator
+			return "", opening.NoValidator
 		}
-		return tags[0], nil
+		return tags[0], opening.None
 	}
 	dates := h["Last-Modified"]
 	if len(dates) == 0 {
-		return "", NoValidator
+		return "", opening.NoValidator
 	}
 	modified, err := http.ParseTime(dates[0])
 	if err != nil || len(dates) > 1 {
-		return "", NoValidator
+		return "", opening.NoValidator
 	}
 	sent, err := http.ParseTime(h.Get("Date"))
 	if err != nil || sent.Sub(modified) < strongAge {
-		return "", WeakValidator
+		return "", opening.WeakValidator
 	}
-	return dates[0], nil
+	return dates[0], opening.None
 }
 
 // isStrongTag reports whether s is an opaque-tag of RFC 9110 section 8.8.3. The empty one is legal but tells no versions

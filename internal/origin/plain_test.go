@@ -12,7 +12,9 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"net/textproto"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/engine"
@@ -317,4 +319,46 @@ func TestPlainInterim(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPlainHeads: net/http gives a connection to the next request before an answer without content is judged. Each answer
+// keeps its own fields all the same.
+func TestPlainHeads(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Pragma", "no-cache")
+		if n := r.URL.Query().Get("n"); n != "0" {
+			w.Header().Set("Cache-Control", "max-age="+n)
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer s.Close()
+	p := plain(t, direct)
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			for i := range 1500 {
+				n := strconv.Itoa(i % 3)
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/?n="+n, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				resp, _, err := p.Do(r)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				resp.Body.Close()
+				want := "max-age=" + n
+				if n == "0" {
+					want = "" // net/http makes one up
+				}
+				if got := resp.Header.Get("Cache-Control"); got != want {
+					t.Errorf("Cache-Control %q, want %q", got, want)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }

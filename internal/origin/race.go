@@ -11,7 +11,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/policy"
+	"github.com/tributary-http/tributary/internal/opening"
 )
 
 // raceDelay is how long a link may take to connect before the next one joins in (RFC 8305 section 5). Behind a link that
@@ -120,7 +120,7 @@ func (p *Plain) order() []link.Link {
 // orderFor is order for a request. If it shows credentials, only trusted links see them, or one link if none is trusted.
 func (p *Plain) orderFor(r *http.Request) []link.Link {
 	links := p.order()
-	if !policy.Exposes(r.URL.Scheme, r.Header) {
+	if !opening.Exposes(r.URL.Scheme, r.Header) {
 		return links
 	}
 	trusted := slices.DeleteFunc(slices.Clone(links), func(l link.Link) bool { return l.Untrusted })

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 var errRange = errors.New("the range asked for holds no byte")

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 func TestAppendRequest(t *testing.T) {

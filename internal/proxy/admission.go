@@ -33,9 +33,6 @@ const (
 	maxTransfers = 256
 )
 
-// overfull is why a GET beyond maxTransfers is passed through.
-const overfull = "crowded"
-
 // client is one connection of a client.
 type client struct {
 	local, remote netip.AddrPort // of the connection, as the client sees it

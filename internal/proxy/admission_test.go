@@ -142,11 +142,23 @@ func TestStrangers(t *testing.T) {
 		}
 	})
 	t.Run("R190 1024 redirected connections of a user", func(t *testing.T) {
-		o, _ := answer(t, small)
-		g := redirected(t, o.addr, told(), func(c *proxy.Config) {
-			c.Transport.(*forwarder).dialed = make(chan string, 512) // silent connections become tunnels
+		arrived, release := make(chan struct{}, 512), make(chan struct{})
+		defer close(release)
+		o := serve(t, func(c *conn) {
+			if head, err := c.head(); err == nil && strings.HasPrefix(head, "GET /held") {
+				arrived <- struct{}{}
+				<-release
+			} else if err == nil {
+				c.send(small)
+			}
 		})
-		open(g, stranger, 512)
+		g := redirected(t, o.addr, told())
+		for _, c := range open(g, stranger, 512) {
+			c.send("GET /held HTTP/1.1\r\nHost: x\r\n\r\n") // silent ones would become tunnels in time
+		}
+		for range 512 {
+			<-arrived
+		}
 		for range 512 {
 			c, err := net.Dial("tcp", g.addr)
 			if err == nil {

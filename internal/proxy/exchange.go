@@ -76,7 +76,7 @@ func (x *exchange) fetch(t target) {
 	if x.r.Method == http.MethodGet && offer == "" {
 		defer x.p.transfers.Add(-1)
 		if x.p.transfers.Add(1) > maxTransfers {
-			ctx = transport.Undivided(ctx, overfull)
+			ctx = transport.Undivided(ctx, transport.Crowded)
 		}
 	}
 	out := x.request(t, header, offer)

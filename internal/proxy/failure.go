@@ -12,9 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // failure is an answer of our own (R68).
@@ -72,11 +71,10 @@ func timedOut(cause string) *failure {
 	}
 }
 
-// classify says what the client is told about an error of a Getter or Plain.
+// classify says what the client is told about an error of the Transport.
 func classify(err error) *failure {
-	var attempt *engine.AttemptError
 	var dial *link.DialError
-	hasAttempt := errors.As(err, &attempt)
+	attempt, attempted := transport.FailureOf(err)
 	switch {
 	case errors.Is(err, link.ErrOffLink):
 		return badGateway("destination_ip_unroutable", "The server belongs to the network of an interface that is not one of the "+
@@ -89,32 +87,32 @@ func classify(err error) *failure {
 		return rebound()
 	case errors.Is(err, link.ErrDenied), errors.As(err, &dial) && dial.Op == link.OpRefuse:
 		return prohibited()
-	case errors.Is(err, engine.ErrNoLink):
+	case errors.Is(err, transport.ErrNoLink):
 		return unavailable("destination_unavailable", 0, "No usable network link is up. "+
 			"\"tributary links\" shows the links and why they are not used.")
-	case hasAttempt && attempt.Why == transfer.Unbound, errors.As(err, new(*link.BindError)):
+	case attempt.Cause == transport.Unbound, errors.As(err, new(*link.BindError)):
 		return unavailable("proxy_configuration_error", 0, "The connection could not be bound to a network link. "+
 			"\"tributary doctor\" shows what is missing.")
-	case hasAttempt && attempt.Why == transfer.Busy:
+	case attempt.Cause == transport.Busy:
 		return unavailable("destination_unavailable", attempt.RetryAfter, "The server is busy. Try again later.")
 	}
 	if f := classifyNetwork(err); f != nil {
 		return f
 	}
-	if !hasAttempt {
+	if !attempted {
 		return badGateway("connection_terminated", "The server could not be reached, or ended the connection before its "+
 			"answer. Try again.")
 	}
-	switch attempt.Why {
-	case transfer.Silence:
+	switch attempt.Cause {
+	case transport.Silent:
 		return timedOut("http_response_timeout")
-	case transfer.Unreachable:
+	case transport.Unreachable:
 		return badGateway("destination_unavailable", "The server could not be reached. Check the address and try again.")
-	case transfer.Short, transfer.Reset, transfer.Unanswered, transfer.Stale:
+	case transport.Broken:
 		return badGateway("connection_terminated", "The server ended the connection before its answer. Try again.")
-	case transfer.Changed:
+	case transport.Changed:
 		return badGateway("http_response_incomplete", "The object changed while it was fetched. Try again.")
-	case transfer.Refused, transfer.NoRange, transfer.BadRange:
+	case transport.Inconsistent:
 		return badGateway("http_protocol_error", "The server's answers do not fit together. Try again.")
 	}
 	return badGateway("proxy_internal_error", "The download failed. Try again.")

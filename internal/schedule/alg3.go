@@ -6,31 +6,31 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Alg3 is Algorithm 3 of Skjolden 2019 (section 4.3.5): a request is the link's share, by throughput, of a cap that grows
-// with the throughput of all links, and never less than the link has in flight (its bandwidth-delay product). The next
-// request leaves when 60 % of the last one has come (section 4.2.2), so that the link does not fall idle.
+// Alg3 is Algorithm 3 of Skjolden 2019 (section 4.3.5) with guards: a request is the link's share, by throughput, of a cap
+// that grows with the throughput of all links, and never less than the link has in flight (its bandwidth-delay product). The
+// next request leaves when 60 % of the last one has come (section 4.2.2), so that the link does not fall idle.
 //
-// It needs throughput, capacity (see Alg2) and round-trip time of each link. It wins where links differ and change
+// It needs throughput, capacity (the peak seen) and round-trip time of each link. It wins where links differ and change
 // slowly; it fails where throughput is misjudged, since its requests are long.
 //
-// By default it is guarded (sources.md section 2.1): sizes follow what is left, not the whole object; the floor is 2.5 x
-// BDP, because at 1 x BDP a trigger of 60 % leaves a gap of 0.6 RTT; a range is no longer than the link's share of an
-// eighth of the reorder window and 200 ms of its goodput; a link that runs dry sooner asks sooner; and at the end the faster link takes the tail
-// of the slower one (Nikravesh 2018, equation 6.1). Literal gives the formulas as printed, for comparison.
-type Alg3 struct {
-	Literal   bool
-	Bandwidth []float64 // as in Alg2
-	Padding   float64   // factor f of the BDP difference padding; 0 means 1: sizes above the floor are kept
-}
+// The guards are what the formulas leave out (package literature has them as printed): sizes follow what is left, not the
+// whole object; the floor is 2.5 x BDP, because at 1 x BDP a trigger of 60 % leaves a gap of 0.6 RTT; a range is no longer
+// than the link's share of an eighth of the reorder window and 200 ms of its goodput; a link that runs dry sooner asks
+// sooner; and at the end the faster link takes the tail of the slower one (Nikravesh 2018, equation 6.1).
+type Alg3 struct{}
+
+// What literature shares with Alg3.
+const (
+	FirstSize = 256 << 10 // first range of a link of which nothing is known
+	TailMin   = 32 << 10  // a tail shorter than this stays where it is
+)
 
 const (
-	firstSize = 256 << 10              // first range of a link of which nothing is known
 	issueAt   = 0.6                    // share of a range after which the next one is asked for
 	outstand  = 2                      // requests on a link at a time, as the 60 % rule gives
 	bdpFloor  = 2.5                    // floor of a range in BDP: 1 / (1 - issueAt)
 	windowDiv = 8                      // a range takes at most its share of this part of the window: two per link and room to run ahead
 	longest   = 200 * time.Millisecond // of the link's goodput in one range: what a link owes when it dies delays the client
-	tailMin   = 32 << 10               // a tail shorter than this stays where it is
 )
 
 // Next implements Scheduler.
@@ -47,23 +47,25 @@ func (s *Alg3) Next(now time.Time, v *View) Decision {
 
 // due reports whether link i should be asked for another range now.
 func (s *Alg3) due(v *View, i int8) bool {
-	if overlapped.due(v, i) {
+	l, n := &v.Links[i], v.Newest(i)
+	switch {
+	case n == nil || l.Blocked:
+		return true
+	case n.Cut:
+		return false
+	case l.Running < outstand && float64(n.Cursor-n.Range.Start) >= issueAt*float64(n.Range.Len()):
 		return true
 	}
-	l := &v.Links[i]
-	return !s.Literal && l.Due() && l.Running < 2*outstand && !v.newest(i).Cut
+	return l.Due() && l.Running < 2*outstand
 }
 
 // until returns when a link that is busy now runs dry by its present rate.
 func (s *Alg3) until(now time.Time, v *View) time.Time {
-	if s.Literal {
-		return time.Time{}
-	}
 	var at time.Time
 	for i := range v.Links {
 		l := &v.Links[i]
 		if l.Usable {
-			at = Earlier(at, l.dry(now))
+			at = Earlier(at, l.Dry(now))
 		}
 	}
 	return at
@@ -72,25 +74,22 @@ func (s *Alg3) until(now time.Time, v *View) time.Time {
 func (s *Alg3) fetch(v *View, i int8) (Decision, bool) {
 	r, ok := v.FirstFree()
 	if !ok {
-		if s.Literal {
-			return Decision{}, false
-		}
 		if d, ok := oversize(v, i, s.size); ok {
 			return d, true
 		}
 		if len(v.Free) > 0 {
 			return Decision{}, false // the window is full: no need to move what is under way
 		}
-		return tail(v, i)
+		return TakeTail(v, i)
 	}
 	n, why := s.size(v, i, v.free())
-	if room := v.Limit - r.Start; !s.Literal && n > room && room < r.Len() {
+	if room := v.Limit - r.Start; n > room && room < r.Len() {
 		if room < min(n, v.Window)/4 && r.Start > v.Head {
 			return Decision{}, false // wait for room rather than ask for slivers; the head cannot wait
 		}
 		n, why = room, Window
 	}
-	if n >= r.Len() || !s.Literal && r.Len()-n < n/4 {
+	if n >= r.Len() || r.Len()-n < n/4 {
 		n, why = r.Len(), Rest
 	}
 	return Decision{Do: Fetch, Link: i, Range: segment.Range{Start: r.Start, End: r.Start + n}, Why: why}, true
@@ -100,19 +99,14 @@ func (s *Alg3) fetch(v *View, i int8) (Decision, bool) {
 func (s *Alg3) size(v *View, i int8, rem int64) (int64, Reason) {
 	l := &v.Links[i]
 	if l.Rate == 0 {
-		return min(firstSize, max(rem, 1)), First
+		return min(FirstSize, max(rem, 1)), First
 	}
-	p := v.params(i, rem, s.Bandwidth)
-	p.Floor, p.Padding = bdpFloor, s.Padding
-	if s.Literal {
-		p.Payload, p.Floor = v.Object.Len(), 1
-		n, why := p.Size()
-		return max(n, 1), why
-	}
+	p := v.Params(i, rem)
+	p.Floor = bdpFloor
 	size, why := p.Size()
 	// Unlike the paper's downloader a proxy holds what comes early in bounded memory.
 	most := min(int64(float64(v.Window)/windowDiv*l.Rate/p.SumThroughput), max(int64(l.Rate*longest.Seconds()), p.floor()))
-	least := min(tailMin, v.Window/windowDiv)
+	least := min(TailMin, v.Window/windowDiv)
 	switch {
 	case size > most:
 		size, why = max(most, min(rescueMin, v.Window/windowDiv)), Window

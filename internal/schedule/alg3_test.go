@@ -12,89 +12,6 @@ func paperLinks() []schedule.Link {
 	return []schedule.Link{link(1600*kb, 30_000*kb, 20*ms), link(400*kb, 30_000*kb, 40*ms)}
 }
 
-// drain asks until the answer is Wait.
-func drain(t *testing.T, s schedule.Scheduler, v *schedule.View) (ds []schedule.Decision, last schedule.Decision) {
-	t.Helper()
-	for range 100 {
-		d := s.Next(start, v)
-		if wrong := lawful(v, d); wrong != "" {
-			t.Fatalf("%s: %s", wrong, show(d))
-		}
-		if d.Do == schedule.Wait {
-			return ds, d
-		}
-		apply(v, d)
-		ds = append(ds, d)
-	}
-	t.Fatal("does not come to rest")
-	return nil, last
-}
-
-func sameDecisions(t *testing.T, got []schedule.Decision, want ...schedule.Decision) {
-	t.Helper()
-	for i := range max(len(got), len(want)) {
-		switch {
-		case i >= len(got):
-			t.Errorf("missing: %s", show(want[i]))
-		case i >= len(want):
-			t.Errorf("too much: %s", show(got[i]))
-		default:
-			expect(t, got[i], want[i])
-		}
-	}
-}
-
-func TestAlg3Literal(t *testing.T) {
-	t.Run("[D] 4.3.5: 3333 and 1200 KB", func(t *testing.T) {
-		v := newView(250_000*kb, huge, paperLinks()...)
-		ds, last := drain(t, &schedule.Alg3{Literal: true}, v)
-		sameDecisions(t, ds,
-			fetch(0, rng(0, 3_333_333), schedule.Share), fetch(1, rng(3_333_333, 4_533_333), schedule.Floor))
-		expect(t, last, schedule.Decision{})
-	})
-	t.Run("sizes follow the whole object", func(t *testing.T) {
-		v := newView(250_000*kb, huge, paperLinks()...)
-		take(v, rng(0, 200_000*kb))
-		v.Links[1].CanAsk = false
-		expect(t, (&schedule.Alg3{Literal: true}).Next(start, v),
-			fetch(0, rng(200_000*kb, 203_333_333), schedule.Share))
-	})
-	t.Run("padding 0.3: 1420 KB", func(t *testing.T) {
-		v := newView(250_000*kb, huge, paperLinks()...)
-		expect(t, (&schedule.Alg3{Literal: true, Padding: 0.3}).Next(start, v), fetch(0, rng(0, 1_420_000), schedule.Share))
-	})
-	t.Run("the next request leaves at 60 %, not earlier, one ahead", func(t *testing.T) {
-		for cursor, asks := range map[int64]bool{0: false, 599_999: false, 600_000: true, 999_999: true} {
-			v := newView(250_000*kb, huge, link(1600*kb, 30_000*kb, 20*ms))
-			ask(v, 0, rng(0, 1_000_000), cursor)
-			ds, _ := drain(t, &schedule.Alg3{Literal: true}, v)
-			if (len(ds) == 1) != asks || len(ds) > 1 {
-				t.Errorf("at %d of 1,000,000: %d requests", cursor, len(ds))
-			}
-		}
-	})
-	t.Run("two at a time", func(t *testing.T) {
-		v := newView(250_000*kb, huge, link(1600*kb, 30_000*kb, 20*ms))
-		ask(v, 0, rng(0, 1_000_000), 500_000)
-		ask(v, 0, rng(1_000_000, 2_000_000), 1_900_000) // on a second connection
-		for _, literal := range []bool{true, false} {
-			if d := (&schedule.Alg3{Literal: literal}).Next(start, v); d.Do != schedule.Wait {
-				t.Errorf("literal %v: %s", literal, show(d))
-			}
-		}
-	})
-	t.Run("the last range is what is left", func(t *testing.T) {
-		v := newView(250_000*kb, huge, paperLinks()...)
-		take(v, rng(0, 248_000*kb))
-		expect(t, (&schedule.Alg3{Literal: true}).Next(start, v), fetch(0, rng(248_000*kb, 250_000*kb), schedule.Rest))
-	})
-	t.Run("nothing corrects the end", func(t *testing.T) {
-		v := newView(20_000*kb, huge, paperLinks()...)
-		ask(v, 1, v.Object, 0)
-		expect(t, (&schedule.Alg3{Literal: true}).Next(start, v), schedule.Decision{})
-	})
-}
-
 func TestAlg3First(t *testing.T) {
 	const n = schedule.FirstSize
 	v := newView(250*mb, 16*mib, link(0, 0, 0), link(0, 0, 0), link(0, 0, 0))
@@ -192,32 +109,26 @@ func TestAlg3SeveralPieces(t *testing.T) {
 
 func TestAlg3Due(t *testing.T) {
 	// 1 MB/s and 150 ms: due when at most 200,000 bytes are on their way.
-	at := func(literal bool, size, cursor int64) schedule.Decision {
+	at := func(size, cursor int64) schedule.Decision {
 		v := newView(100*mb, huge, link(1*mb, 1*mb, 150*ms))
 		ask(v, 0, rng(0, size), cursor)
-		return (&schedule.Alg3{Literal: literal}).Next(start, v)
+		return (&schedule.Alg3{}).Next(start, v)
 	}
 	asks := func(d schedule.Decision) bool { return d.Do == schedule.Fetch }
 	t.Run("at 60 %", func(t *testing.T) {
-		if asks(at(false, 10*mb, 6*mb-1)) || !asks(at(false, 10*mb, 6*mb)) {
+		if asks(at(10*mb, 6*mb-1)) || !asks(at(10*mb, 6*mb)) {
 			t.Error("not at 60 %")
 		}
 	})
 	t.Run("when it would run dry within a round trip and 50 ms", func(t *testing.T) {
-		if asks(at(false, 300_000, 99_999)) || !asks(at(false, 300_000, 100_000)) {
+		if asks(at(300_000, 99_999)) || !asks(at(300_000, 100_000)) {
 			t.Error("not one round trip and 50 ms before the end")
-		}
-		if asks(at(true, 300_000, 100_000)) {
-			t.Error("literal too")
 		}
 	})
 	t.Run("until it would run dry", func(t *testing.T) {
-		d := at(false, 10*mb, 5*mb)
+		d := at(10*mb, 5*mb)
 		if want := start.Add(5*time.Second - 200*ms); d.Do != schedule.Wait || d.Until.Sub(want).Abs() > time.Microsecond {
 			t.Errorf("%s, want %v", show(d), want)
-		}
-		if d := at(true, 10*mb, 5*mb); !d.Until.IsZero() {
-			t.Errorf("literal: %s", show(d))
 		}
 	})
 	t.Run("the earliest of the links counts", func(t *testing.T) {
@@ -228,6 +139,14 @@ func TestAlg3Due(t *testing.T) {
 		d := (&schedule.Alg3{}).Next(start, v)
 		if want := start.Add(4*time.Second - 100*ms); d.Do != schedule.Wait || d.Until.Sub(want).Abs() > time.Microsecond {
 			t.Errorf("%s, want %v", show(d), want)
+		}
+	})
+	t.Run("two at a time", func(t *testing.T) {
+		v := newView(250_000*kb, huge, link(1600*kb, 30_000*kb, 20*ms))
+		ask(v, 0, rng(0, 1_000_000), 500_000)
+		ask(v, 0, rng(1_000_000, 2_000_000), 1_900_000) // on a second connection
+		if d := (&schedule.Alg3{}).Next(start, v); d.Do != schedule.Wait {
+			t.Error(show(d))
 		}
 	})
 	t.Run("short ranges are asked for ahead, but not without bound", func(t *testing.T) {

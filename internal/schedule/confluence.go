@@ -101,7 +101,7 @@ func (c *Confluence) relieve(v *View, tight float64) Decision {
 		}
 		if gain := last - c.at[i]; gain > late.Seconds() {
 			// The more of the object a copy is, the more must it bring.
-			if d, ok := tail(v, int8(i)); ok && gain > late.Seconds()*(1+copyCost*float64(d.Range.Len())/float64(v.Object.Len())) {
+			if d, ok := TakeTail(v, int8(i)); ok && gain > late.Seconds()*(1+copyCost*float64(d.Range.Len())/float64(v.Object.Len())) {
 				return d
 			}
 		}

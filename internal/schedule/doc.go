@@ -9,5 +9,6 @@
 // View.Limit how far the reorder window reaches, and Rescue (common to all schedulers) asks again elsewhere for what a
 // silent link owes. A range may reach beyond Limit, it is then read only as the head moves on; it must begin below it.
 //
-// A new scheduler is one file and one line in the registry.
+// A new scheduler is one file and one line in the registry. Package literature below has those of the papers, for
+// comparison.
 package schedule

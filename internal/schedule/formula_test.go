@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// The vectors are those of sources.md section 2.1: [D] printed in Skjolden 2019, [C] computed from its formulas, [X] a
+// The vectors: [D] printed in Skjolden 2019, [C] computed from its formulas, [X] a
 // misprint, corrected. Sizes are printed in KB of 1000 bytes, cut off.
 
 // a2 are the inputs of the examples of section 4.3.4: 250,000 KB over two links with 60,000 KBps together.
@@ -103,7 +103,7 @@ func TestAlgorithm3(t *testing.T) {
 	}
 }
 
-// Vectors [C] of sources.md section 2.2 for equation 6.1 of Nikravesh 2018, with its denominator corrected [X].
+// Vectors [C] for equation 6.1 of Nikravesh 2018, with its denominator corrected [X].
 func TestOffload(t *testing.T) {
 	tests := []struct {
 		name  string

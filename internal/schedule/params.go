@@ -42,9 +42,9 @@ func (p Params) Size() (int64, Reason) {
 	return size, Share
 }
 
-// params returns what the formulas need for link i and a payload. Bandwidth is what known says of each link in bytes per
-// second, by index; without it, the peak that the link has shown: Skjolden 2019 set constants (sections 8.2.2 and 9.3).
-func (v *View) params(i int8, payload int64, known []float64) Params {
+// Params returns what the formulas need for link i and a payload. The bandwidth of a link is the peak that it has shown:
+// Skjolden 2019 set constants (sections 8.2.2 and 9.3).
+func (v *View) Params(i int8, payload int64) Params {
 	p := Params{Payload: payload}
 	for j := range v.Links {
 		l := &v.Links[j]
@@ -52,9 +52,6 @@ func (v *View) params(i int8, payload int64, known []float64) Params {
 			continue
 		}
 		bandwidth := max(l.Peak, l.Rate)
-		if j < len(known) {
-			bandwidth = known[j]
-		}
 		if p.SumThroughput += l.Rate; j == int(i) {
 			p.Bandwidth = bandwidth
 		}

@@ -32,12 +32,12 @@ func Rescue(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision
 		}
 		help = true
 		if !l.CanAsk || !more && !l.Due() {
-			until = Earlier(until, l.dry(now))
+			until = Earlier(until, l.Dry(now))
 			continue
 		}
 		at := l.RTT
 		if l.Running > 0 && !l.Blocked {
-			at = l.arrival()
+			at = l.Arrival()
 		}
 		if at < soonest {
 			best, soonest = int8(i), at
@@ -69,16 +69,16 @@ func (l *Link) Due() bool {
 	return l.Rate > 0 && float64(l.Asked) <= l.Rate*(l.RTT+lead).Seconds()
 }
 
-// arrival returns how long it takes until the first byte comes of what would be asked of the link now.
-func (l *Link) arrival() time.Duration {
+// Arrival returns how long it takes until the first byte comes of what would be asked of the link now.
+func (l *Link) Arrival() time.Duration {
 	if l.Rate <= 0 {
 		return l.RTT
 	}
 	return max(l.RTT, seconds(float64(l.Asked)/l.Rate))
 }
 
-// dry returns when the link becomes Due at its present rate, zero if that cannot be told.
-func (l *Link) dry(now time.Time) time.Time {
+// Dry returns when the link becomes Due at its present rate, zero if that cannot be told.
+func (l *Link) Dry(now time.Time) time.Time {
 	if l.Running == 0 || l.Rate <= 0 || l.Due() {
 		return time.Time{}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/schedule/scheduletest"
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
@@ -34,7 +35,7 @@ func TestRescue(t *testing.T) {
 			t.Fatal("no rescue")
 		}
 		expect(t, d, want)
-		if wrong := lawful(v, d); wrong != "" {
+		if wrong := scheduletest.Lawful(v, d); wrong != "" {
 			t.Error(wrong)
 		}
 	}
@@ -153,16 +154,16 @@ func TestRescueRandom(t *testing.T) {
 	fetches := 0
 	for seed := range uint64(3000) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
-		v := randomView(rnd)
+		v := scheduletest.RandomView(rnd)
 		for i := range v.Attempts {
 			from := &v.Attempts[i]
 			owed := rng(from.Cursor+int64(rnd.IntN(int(from.Left()))), from.Range.End)
-			before := clone(v)
+			before := scheduletest.Clone(v)
 			d, ok := schedule.Rescue(start, v, from, owed)
 			if e, _ := schedule.Rescue(start, before, from, owed); e != d || !reflect.DeepEqual(before, v) {
 				t.Fatalf("seed %d: another answer, or the view was changed: %s, %s", seed, show(d), show(e))
 			}
-			if wrong := lawful(v, d); wrong != "" || !ok && d != (schedule.Decision{}) {
+			if wrong := scheduletest.Lawful(v, d); wrong != "" || !ok && d != (schedule.Decision{}) {
 				t.Fatalf("seed %d: %v %s: %s", seed, ok, wrong, show(d))
 			}
 			if d.Do != schedule.Fetch {

@@ -134,8 +134,8 @@ func (v *View) free() (n int64) {
 	return n
 }
 
-// best returns the usable link with the highest rate, or the first one while no rate is known; -1 if none is usable.
-func (v *View) best() int8 {
+// Best returns the usable link with the highest rate, or the first one while no rate is known; -1 if none is usable.
+func (v *View) Best() int8 {
 	b := int8(-1)
 	for i := range v.Links {
 		if l := &v.Links[i]; l.Usable && (b < 0 || l.Rate > v.Links[b].Rate) {
@@ -145,8 +145,8 @@ func (v *View) best() int8 {
 	return b
 }
 
-// newest returns the attempt on link that was asked last, nil if there is none.
-func (v *View) newest(link int8) *Attempt {
+// Newest returns the attempt on link that was asked last, nil if there is none.
+func (v *View) Newest(link int8) *Attempt {
 	for i := len(v.Attempts) - 1; i >= 0; i-- {
 		if a := &v.Attempts[i]; a.Link == link {
 			return a

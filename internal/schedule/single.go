@@ -24,7 +24,7 @@ func (s *Single) Next(_ time.Time, v *View) Decision {
 		s.link, s.set = v.Attempts[0].Link, true
 	}
 	if !s.set || !v.Links[s.link].Usable {
-		b := v.best()
+		b := v.Best()
 		if b < 0 {
 			return wait(time.Time{})
 		}

@@ -6,10 +6,10 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// tail gives link i, which is about to fall idle with nothing left to ask for, the tail of the range that will end last,
+// TakeTail gives link i, which is about to fall idle with nothing left to ask for, the tail of the range that will end last,
 // so that both links end together: the offload form of Nikravesh 2018 equation 6.1, with the guard that it leaves out
 // (a negative share means that moving costs more than it brings).
-func tail(v *View, i int8) (Decision, bool) {
+func TakeTail(v *View, i int8) (Decision, bool) {
 	fast := &v.Links[i]
 	if fast.Rate <= 0 {
 		return Decision{}, false
@@ -21,20 +21,20 @@ func tail(v *View, i int8) (Decision, bool) {
 		if int8(j) == i || slow.Running == 0 || slow.Rate <= 0 {
 			continue
 		}
-		a := v.newest(int8(j))
+		a := v.Newest(int8(j))
 		if a == nil || a.Cut || a.Twice || a.Hedge || a.Silent || a.Range.End-a.Left() >= v.Limit {
 			continue
 		}
 		if end := float64(slow.Asked) / slow.Rate; end > latest {
 			latest, from = end, a
-			moved = Offload(slow.Asked, fast.Rate, slow.Rate, fast.arrival())
+			moved = Offload(slow.Asked, fast.Rate, slow.Rate, fast.Arrival())
 		}
 	}
-	if from == nil || moved < tailMin {
+	if from == nil || moved < TailMin {
 		return Decision{}, false
 	}
 	n := min(int64(moved), from.Left())
-	if from.Left()-n < tailMin && !from.Headed {
+	if from.Left()-n < TailMin && !from.Headed {
 		n = from.Left() // nothing of it has come: take all of it
 	}
 	r := segment.Range{Start: from.Range.End - n, End: from.Range.End}
@@ -55,12 +55,12 @@ func Offload(left int64, fast, slow float64, delay time.Duration) float64 {
 // connection for its next range, since the rest of such an answer can only be thrown away.
 func oversize(v *View, i int8, size func(*View, int8, int64) (int64, Reason)) (Decision, bool) {
 	far := int64(4)
-	if v.Links[i].Rate == 0 { // tail cannot judge a link of which nothing is known
+	if v.Links[i].Rate == 0 { // TakeTail cannot judge a link of which nothing is known
 		far = 2
 	}
 	for k := range v.Attempts {
 		a := &v.Attempts[k]
-		if a.Range.End <= v.Limit && a.Left() < far*firstSize ||
+		if a.Range.End <= v.Limit && a.Left() < far*FirstSize ||
 			a.Link == i || a.Cut || a.Twice || a.Hedge || a.Silent || !a.Headed {
 			continue
 		}
@@ -69,7 +69,7 @@ func oversize(v *View, i int8, size func(*View, int8, int64) (int64, Reason)) (D
 		if a.Left() < far*own {
 			continue
 		}
-		ahead := max(firstSize, int64(slow.Rate*(3*slow.RTT+100*time.Millisecond).Seconds()))
+		ahead := max(FirstSize, int64(slow.Rate*(3*slow.RTT+100*time.Millisecond).Seconds()))
 		n, _ := size(v, i, a.Left())
 		start := a.Cursor + ahead
 		r := segment.Range{Start: start, End: min(start+n, a.Range.End)}

@@ -7,7 +7,7 @@ import (
 )
 
 // atTheEnd is a view with nothing left to ask for: link 1 at 5 Mbit/s still lacks left bytes, link 0 at 10 Mbit/s is
-// idle and takes 0.3 s to answer (the vectors of sources.md section 2.2).
+// idle and takes 0.3 s to answer (the vectors of TestOffload).
 func atTheEnd(left int64) *schedule.View {
 	v := newView(10*mb, huge, link(10*mbit, 10*mbit, 300*ms), link(5*mbit, 5*mbit, 60*ms))
 	ask(v, 1, rng(5*mb, 10*mb), 10*mb-left)
@@ -175,10 +175,6 @@ func TestOversize(t *testing.T) {
 	t.Run("not beyond the window", func(t *testing.T) {
 		v := own(1*mib, link(10*mb, 10*mb, 20*ms), link(10*mb, 10*mb, 20*ms))
 		stays(t, v)
-	})
-	t.Run("literal leaves it alone", func(t *testing.T) {
-		v := own(16*mib, link(10*mb, 10*mb, 20*ms), link(10*mb, 10*mb, 20*ms))
-		expect(t, (&schedule.Alg3{Literal: true}).Next(start, v), schedule.Decision{})
 	})
 	t.Run("a range of ordinary length is not cut", func(t *testing.T) {
 		v := newView(4*mb, huge, link(10*mb, 10*mb, 20*ms), link(10*mb, 10*mb, 20*ms))

@@ -30,10 +30,10 @@ func (l *Ledger) End() int64 { return l.end }
 // Resize sets the end once the size of the object is known; bytes that are new become free.
 func (l *Ledger) Resize(end int64) {
 	if end > l.end {
-		l.free.Add(Range{l.end, end})
+		l.free.Add(Range{Start: l.end, End: end})
 	} else {
-		l.free.Remove(Range{end, l.end})
-		l.got.Remove(Range{end, l.end})
+		l.free.Remove(Range{Start: end, End: l.end})
+		l.got.Remove(Range{Start: end, End: l.end})
 	}
 	l.end = end
 }
@@ -79,7 +79,7 @@ func (l *Ledger) Take(r Range) { l.free.Remove(r) }
 
 // Receive accounts for received bytes and returns how many of them are first copies.
 func (l *Ledger) Receive(r Range) int64 {
-	r = r.Clip(Range{l.head, l.end})
+	r = r.Clip(Range{Start: l.head, End: l.end})
 	l.free.Remove(r)
 	l.hedged.Remove(r)
 	return l.got.Add(r)
@@ -90,16 +90,16 @@ func (l *Ledger) Deliver(n int64) {
 	if n < 0 || n > l.Ready() {
 		panic("segment: delivered bytes that were not received")
 	}
-	l.got.Remove(Range{l.head, l.head + n})
+	l.got.Remove(Range{Start: l.head, End: l.head + n})
 	l.head += n
-	l.hedged.Remove(Range{0, l.head})
-	l.free.Remove(Range{0, l.head}) // what Restart freed may have been received before
+	l.hedged.Remove(Range{Start: 0, End: l.head})
+	l.free.Remove(Range{Start: 0, End: l.head}) // what Restart freed may have been received before
 }
 
 // Release gives back what an attempt will not fetch: what of r is not received and not in covered, the ranges that other
 // attempts still fetch, becomes free.
 func (l *Ledger) Release(r Range, covered []Range) {
-	r = r.Clip(Range{l.head, l.end})
+	r = r.Clip(Range{Start: l.head, End: l.end})
 	if r.Empty() {
 		return
 	}
@@ -116,7 +116,7 @@ func (l *Ledger) Release(r Range, covered []Range) {
 // Restart gives back all of r, received bytes included, as the restart continuation of Skjolden 2019 section 8.2.4
 // does: they are fetched twice, and the second copies are waste. Invariant 2 does not hold from then on.
 func (l *Ledger) Restart(r Range, covered []Range) {
-	r = r.Clip(Range{l.head, l.end})
+	r = r.Clip(Range{Start: l.head, End: l.end})
 	if r.Empty() {
 		return
 	}
@@ -134,7 +134,7 @@ func (l *Ledger) Hedged(r Range) bool { return l.hedged.Overlap(r) > 0 }
 
 // Hedgeable returns the first part of r that was neither received nor asked for twice.
 func (l *Ledger) Hedgeable(r Range) Range {
-	r = r.Clip(Range{l.head, l.end})
+	r = r.Clip(Range{Start: l.head, End: l.end})
 	for {
 		g := l.got.Gap(r)
 		if g.Empty() {
@@ -148,7 +148,7 @@ func (l *Ledger) Hedgeable(r Range) Range {
 }
 
 // Missing returns the first part of r that was not received.
-func (l *Ledger) Missing(r Range) Range { return l.got.Gap(r.Clip(Range{l.head, l.end})) }
+func (l *Ledger) Missing(r Range) Range { return l.got.Gap(r.Clip(Range{Start: l.head, End: l.end})) }
 
 // Check returns the first offset of [Head, end) that is neither received, free nor in covered, and whether there is one;
 // it is the invariant that a finished transfer relies on (proxy-rules.md R106).
@@ -166,6 +166,6 @@ func (l *Ledger) Check(covered []Range) (int64, bool) {
 	for _, r := range covered {
 		all.Add(r)
 	}
-	g := all.Gap(Range{l.head, l.end})
+	g := all.Gap(Range{Start: l.head, End: l.end})
 	return g.Start, g.Empty()
 }

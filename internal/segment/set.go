@@ -50,7 +50,7 @@ func (s *Set) Add(r Range) int64 {
 		s.r = slices.Insert(s.r, i, r)
 		return fresh
 	}
-	joined := Range{min(r.Start, s.r[i].Start), max(r.End, s.r[j-1].End)}
+	joined := Range{Start: min(r.Start, s.r[i].Start), End: max(r.End, s.r[j-1].End)}
 	s.r[i] = joined
 	s.r = slices.Delete(s.r, i+1, j)
 	return fresh
@@ -67,7 +67,7 @@ func (s *Set) Remove(r Range) int64 {
 	}
 	if o := s.r[i]; o.Start < r.Start && o.End > r.End { // a hole in the middle splits the range
 		s.r[i].End = r.Start
-		s.r = slices.Insert(s.r, i+1, Range{r.End, o.End})
+		s.r = slices.Insert(s.r, i+1, Range{Start: r.End, End: o.End})
 		return r.Len()
 	}
 	var gone int64
@@ -102,7 +102,7 @@ func (s *Set) Gap(r Range) Range {
 		r.Start = s.r[i].End
 	}
 	if r.Empty() {
-		return Range{r.End, r.End}
+		return Range{Start: r.End, End: r.End}
 	}
 	if i := s.after(r.Start); i < len(s.r) && s.r[i].Start < r.End {
 		r.End = s.r[i].Start

@@ -24,7 +24,7 @@ type Config struct {
 	Links     []LinkConfig
 	Order     []int8 // links in order of preference for the first request; all that the policy allows
 	Warm      bool   // connect over the unmetered links at once
-	Restart   bool   // restart continuation: what a lost attempt has fetched is fetched again (Skjolden 2019, 8.2.4)
+	Restart   bool   // restart continuation: what a lost attempt has fetched is fetched again (Skjolden 2019, 8.2.4); for lab/sim only
 	Patience  time.Duration
 	Reorder   int64 // reorder window before the first Granted
 }

@@ -58,12 +58,3 @@ func (w Why) Blame() Blame {
 		return Origin
 	}
 }
-
-// Retryable reports whether the same request on the same link may succeed at once.
-func (w Why) Retryable() bool {
-	switch w {
-	case Short, Reset, Unanswered, Stale, Silence, Unreachable:
-		return true
-	}
-	return false
-}

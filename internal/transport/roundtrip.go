@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -12,8 +13,8 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/origin"
-	"github.com/tributary-http/tributary/internal/policy"
 )
 
 // RoundTrip implements http.RoundTripper. A GET that can be divided gets an answer whose content comes over all links; every
@@ -23,18 +24,24 @@ import (
 // net/http/httptrace. The Body of a 101 is an io.ReadWriteCloser. Where content breaks off after the head, reading the Body
 // fails.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	reason := policy.Reason(Reason(r.Context()))
-	if reason == policy.None {
-		_, reason = policy.Eligible(r)
+	reason := opening.Reason(Reason(r.Context()))
+	if reason == opening.None {
+		reason = opening.Refusal(opening.Request{
+			Method: r.Method, Scheme: r.URL.Scheme, Query: r.URL.RawQuery, Fields: r.Header,
+			ContentLength: r.ContentLength, TransferEncoding: r.TransferEncoding,
+		})
 	}
-	if reason == policy.None {
+	if reason == opening.AuthUnknown && r.Context().Value(repeatableKey{}) != nil {
+		reason = opening.None
+	}
+	if reason == opening.None {
 		return t.divide(r)
 	}
 	return t.pass(t.plain.Do, r, reason)
 }
 
 // pass sends a request over one link.
-func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, error), r *http.Request, reason policy.Reason) (*http.Response, error) {
+func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, error), r *http.Request, reason opening.Reason) (*http.Response, error) {
 	usage := UsageOf(r.Context())
 	usage.SetReason(string(reason))
 	if r.Method == http.MethodGet {
@@ -45,7 +52,24 @@ func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, erro
 		return nil, err
 	}
 	usage.Add(l.Name, 0, 0)
+	if usage != nil && resp.StatusCode != http.StatusSwitchingProtocols {
+		resp.Body = &countedBody{resp.Body, usage, l.Name}
+	}
 	return resp, nil
+}
+
+// countedBody is content that came over one link.
+type countedBody struct {
+	io.ReadCloser
+	usage *Usage
+	link  string
+}
+
+// Read implements io.Reader.
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.usage.Add(b.link, int64(n), 0)
+	return n, err
 }
 
 // divide gets an object through the engine.
@@ -54,7 +78,7 @@ func (t *Transport) divide(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body.Close() // it is empty, or the request would not be eligible
 	}
-	q := &engine.Request{Target: target(r), Header: r.Header, StartRanged: policy.StartRanged(r.Header), Usage: UsageOf(ctx)}
+	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx)}
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.Got1xxResponse != nil {
 		q.Interim = func(status int, h http.Header) { _ = trace.Got1xxResponse(status, textproto.MIMEHeader(h)) }
 	}
@@ -65,7 +89,7 @@ func (t *Transport) divide(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		Status: strings.TrimSpace(fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status))), StatusCode: resp.Status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: resp.Header, ContentLength: resp.ContentLength, Body: resp.Body, Trailer: resp.Trailer, Request: r,
+		Header: resp.Header, ContentLength: resp.ContentLength, Body: &dividedBody{resp.Body, resp.ID}, Trailer: resp.Trailer, Request: r,
 	}, nil
 }
 
@@ -118,25 +142,29 @@ func (t *Transport) Session() *Session { return &Session{t, t.plain.Pin()} }
 
 // RoundTrip implements http.RoundTripper.
 func (s *Session) RoundTrip(r *http.Request) (*http.Response, error) {
-	return s.t.pass(s.pinned.Do, r, policy.AuthConnection)
+	return s.t.pass(s.pinned.Do, r, opening.AuthConnection)
 }
 
 // Close closes the connections that no request uses.
 func (s *Session) Close() { s.pinned.Close() }
 
 // NeedsSession reports whether credentials may hold for more than their request: for all that follows on the same connection.
-func NeedsSession(h http.Header) bool { return policy.AuthenticatesConnection(h) }
+func NeedsSession(h http.Header) bool { return opening.AuthenticatesConnection(h) }
 
-// Engine returns what divides downloads.
-func (t *Transport) Engine() *engine.Engine { return t.engine }
+// Status is a snapshot of links and transfers for observers.
+type Status = engine.Status
 
 // Status describes links and transfers for observers.
-func (t *Transport) Status() engine.Status { return t.engine.Status() }
+func (t *Transport) Status() Status { return t.engine.Status() }
 
 type (
-	undividedKey struct{}
-	usageKey     struct{}
+	undividedKey  struct{}
+	repeatableKey struct{}
+	usageKey      struct{}
 )
+
+// Crowded is the reason of requests that go over one link because too many run already.
+const Crowded = string(opening.Crowded)
 
 // Undivided returns a context whose requests go over one link, for a reason that metrics show.
 func Undivided(ctx context.Context, reason string) context.Context {
@@ -149,8 +177,17 @@ func Reason(ctx context.Context) string {
 	return reason
 }
 
+// Repeatable returns a context whose requests are divided even if their credentials are of a scheme that nothing is known
+// about: the user who gave them for a download vouches that they can be sent several times.
+func Repeatable(ctx context.Context) context.Context {
+	return context.WithValue(ctx, repeatableKey{}, true)
+}
+
 // Usage is what a request used, see engine.Usage.
 type Usage = engine.Usage
+
+// LinkUse is what one link carried for a request, see engine.LinkUse.
+type LinkUse = engine.LinkUse
 
 // WithUsage returns a context whose requests note in u what they use.
 func WithUsage(ctx context.Context, u *Usage) context.Context {

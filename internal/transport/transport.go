@@ -93,8 +93,7 @@ func New(c Config) (*Transport, error) {
 	var err error
 	t.engine, err = engine.New(engine.Config{
 		Opener: t.pool, Log: t.log, Observers: append([]engine.Observer{journal{t.log}}, c.Observers...),
-		Scheduler: t.cfg.Algorithm(), Restart: t.cfg.Continuation == "restart",
-		Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
+		Scheduler: t.cfg.Scheduler, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
 		Patience: t.cfg.WaitForLink, SlowLink: health.PaperLimits,
 		Heard: t.conns.Heard,
 		LinkDown: func(name string) {

@@ -7,9 +7,8 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // What an Error may be. Errors of the network, of DNS and of TLS can be found with errors.As, too.
@@ -58,10 +57,10 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("tributary: the server answers %d %s", e.StatusCode, http.StatusText(e.StatusCode))
 }
 
-// kinds are the errors that outcomes of attempts stand for.
-var kinds = map[transfer.Why]error{
-	transfer.Unreachable: ErrUnreachable, transfer.Unbound: ErrBind, transfer.Silence: ErrTimeout, transfer.Busy: ErrBusy,
-	transfer.Changed: ErrChanged, transfer.Refused: ErrInconsistent, transfer.NoRange: ErrInconsistent, transfer.BadRange: ErrInconsistent,
+// kinds are the errors that causes stand for.
+var kinds = map[transport.Cause]error{
+	transport.Unreachable: ErrUnreachable, transport.Unbound: ErrBind, transport.Silent: ErrTimeout, transport.Busy: ErrBusy,
+	transport.Changed: ErrChanged, transport.Inconsistent: ErrInconsistent,
 }
 
 // wrap makes an *Error, unless err is io.EOF or a context's.
@@ -70,13 +69,11 @@ func wrap(err error) error {
 		return err
 	}
 	e := &Error{Err: err}
-	var attempt *engine.AttemptError
-	hasAttempt := errors.As(err, &attempt)
-	if hasAttempt {
-		e.Link, e.Kind = attempt.Link, kinds[attempt.Why]
+	if f, ok := transport.FailureOf(err); ok {
+		e.Link, e.Kind = f.Link, kinds[f.Cause]
 	}
 	switch {
-	case errors.Is(err, engine.ErrNoLink):
+	case errors.Is(err, transport.ErrNoLink):
 		e.Kind = ErrNoLink
 	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrRebound):
 		e.Kind = ErrNotAllowed

@@ -3,12 +3,12 @@ package tributary
 import (
 	"context"
 
-	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // Report says what a request used. It can be read at any time, and is complete when the response's Body is closed. The zero
 // value is ready for WithReport, for one request.
-type Report struct{ used engine.Usage }
+type Report struct{ used transport.Usage }
 
 // LinkUse is what one link did for a request.
 type LinkUse struct {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
-	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -128,7 +127,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, wrap(err)
 	}
 	resp.Request = r
-	if b, ok := resp.Body.(engine.Body); ok {
+	if b, ok := resp.Body.(content); ok {
 		resp.Body = &body{b}
 	}
 	return resp, nil
@@ -148,24 +147,31 @@ func (t *Transport) check(r *http.Request) error {
 	return nil
 }
 
+// content is what the Transport gives for a divided response.
+type content interface {
+	io.ReadCloser
+	io.WriterTo
+	WriteAtTo(w io.WriterAt, progress func(written, prefix int64)) (prefix int64, err error)
+}
+
 // body is the content of a divided response. Its errors are those of RoundTrip.
-type body struct{ engine.Body }
+type body struct{ content }
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
-	n, err := b.Body.Read(p)
+	n, err := b.content.Read(p)
 	return n, wrap(err)
 }
 
 // WriteTo implements io.WriterTo.
 func (b *body) WriteTo(w io.Writer) (int64, error) {
-	n, err := b.Body.WriteTo(w)
+	n, err := b.content.WriteTo(w)
 	return n, wrap(err)
 }
 
-// WriteAtTo writes the content in the order in which it comes, see engine.Body.
+// WriteAtTo writes the content in the order in which it comes.
 func (b *body) WriteAtTo(w io.WriterAt, progress func(written, prefix int64)) (int64, error) {
-	n, err := b.Body.WriteAtTo(w, progress)
+	n, err := b.content.WriteAtTo(w, progress)
 	return n, wrap(err)
 }
 
@@ -180,18 +186,18 @@ func (t *Transport) Download(ctx context.Context, r *http.Request, w io.WriterAt
 	if err != nil {
 		return nil, 0, err
 	}
-	content := resp.Body
+	from := resp.Body
 	resp.Body = http.NoBody
-	defer content.Close()
+	defer from.Close()
 	switch resp.StatusCode {
 	case http.StatusOK, http.StatusNonAuthoritativeInfo, http.StatusPartialContent:
 	default:
 		return resp, 0, &StatusError{resp.StatusCode}
 	}
-	if b, ok := content.(*body); ok {
+	if b, ok := from.(*body); ok {
 		n, err = b.WriteAtTo(w, nil)
 	} else {
-		n, err = io.Copy(io.NewOffsetWriter(w, 0), content)
+		n, err = io.Copy(io.NewOffsetWriter(w, 0), from)
 	}
 	if err == nil && resp.ContentLength >= 0 && n != resp.ContentLength {
 		err = io.ErrUnexpectedEOF

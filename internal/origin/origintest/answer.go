@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // Framing says how the end of a body is told.

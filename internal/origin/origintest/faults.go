@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/origin/byterange"
 	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
 // Fault changes the plan of an answer.

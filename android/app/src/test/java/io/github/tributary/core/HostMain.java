@@ -19,7 +19,7 @@ import java.util.concurrent.CountDownLatch;
 
 /**
  * What the app does, without a phone: it starts the daemon, is its host, and another app downloads a file through it. A test in Go
- * (internal/e2e) stands between the two, for what a JVM cannot do: take sockets out of messages. Lines of the daemon come in
+ * (lab/e2e) stands between the two, for what a JVM cannot do: take sockets out of messages. Lines of the daemon come in
  * on standard input, lines for it go out on standard output.
  *
  * <p>Arguments: folder, port of the proxy, URL, file, the address of its host, the networks ("handle,name,kind,address/bits,validated"

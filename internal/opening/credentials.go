@@ -1,0 +1,103 @@
+package opening
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// authRefusal checks whether the client's credentials may be sent more than once, on several connections (R83).
+func authRefusal(h map[string][]string) Reason {
+	if len(h["Dpop"]) > 0 { // a proof names one request and may be refused the second time (RFC 9449 section 11.1)
+		return AuthOnce
+	}
+	switch lines := h["Authorization"]; len(lines) {
+	case 0:
+		return None
+	case 1:
+		return credentials(lines[0])
+	default:
+		return AuthUnknown
+	}
+}
+
+// AuthenticatesConnection reports whether the credentials in h may hold for more than their request: for all that follows on
+// the same connection (NTLM and Negotiate do, RFC 4559 section 6; of unknown schemes nothing is known).
+func AuthenticatesConnection(h map[string][]string) bool {
+	return slices.ContainsFunc(h["Authorization"], func(line string) bool {
+		reason := credentials(line)
+		return reason == AuthConnection || reason == AuthUnknown
+	})
+}
+
+// Exposes reports whether a request shows credentials to everybody on its way: those of plain http.
+func Exposes(scheme string, h map[string][]string) bool {
+	return scheme == "http" && (len(h["Authorization"]) > 0 || len(h["Cookie"]) > 0)
+}
+
+// credentials judges one Authorization field.
+func credentials(line string) Reason {
+	switch scheme := authScheme(line); scheme {
+	case "basic", "bearer", "token", "aws": // aws: signature version 2, which does not cover the fields in varying
+		return None
+	case "ntlm", "negotiate", "kerberos":
+		return AuthConnection
+	case "digest", "oauth", "hawk", "scram-sha-1", "scram-sha-256", "dpop":
+		return AuthOnce
+	default:
+		if headerSignature(scheme) {
+			return None // signed looks closer
+		}
+		return AuthUnknown
+	}
+}
+
+func authScheme(line string) string {
+	scheme, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	return strings.ToLower(scheme)
+}
+
+// headerSignature reports whether scheme is AWS signature version 4 or Google's variant, which name the fields that
+// they cover.
+func headerSignature(scheme string) bool {
+	return strings.HasPrefix(scheme, "aws4-") || strings.HasPrefix(scheme, "goog4-")
+}
+
+// signed reports whether a signature covers a field that differs between the requests of a transfer: in the
+// Authorization field, in the query of a signed URL, or as an HTTP message signature (RFC 9421), which is not looked into.
+func signed(r Request) bool {
+	if len(r.Fields["Signature"]) > 0 || len(r.Fields["Signature-Input"]) > 0 {
+		return true
+	}
+	if auth := first(r.Fields, "Authorization"); headerSignature(authScheme(auth)) {
+		_, list, ok := strings.Cut(strings.ToLower(auth), "signedheaders=")
+		list, _, _ = strings.Cut(list, ",")
+		if !ok || coversVarying(strings.TrimSpace(list)) {
+			return true
+		}
+	}
+	for param := range strings.SplitSeq(r.Query, "&") {
+		name, value, _ := strings.Cut(param, "=")
+		name = strings.ToLower(name)
+		if name != "x-amz-signedheaders" && name != "x-goog-signedheaders" {
+			continue
+		}
+		list, err := url.QueryUnescape(value)
+		if err != nil || coversVarying(strings.ToLower(list)) {
+			return true
+		}
+	}
+	return false
+}
+
+// coversVarying reports whether the semicolon-separated list of field names, in lower case, holds one of varying.
+func coversVarying(list string) bool {
+	for name := range strings.SplitSeq(list, ";") {
+		for _, v := range varying {
+			if strings.TrimSpace(name) == v {
+				return true
+			}
+		}
+	}
+	return false
+}

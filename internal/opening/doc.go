@@ -1,0 +1,28 @@
+// Package opening decides how a GET starts: whether it may be divided at all, what the first request asks for and over
+// which links it may go, and what becomes of each response to it.
+//
+// [Refusal] reads the client's request and says why it must be passed through over one link. If nothing speaks against
+// dividing it, an [Opening] takes it through these states. It is told the head of every response to the first request (there
+// are several if the first one is overdue and a copy goes out over another link):
+//
+//	               Drop: a request before this one may still be answered
+//	                 +--+
+//	                 |  v
+//	New ---First---> asked ---Stream---> streamed: the client gets this response as it is
+//	         ^       |   |
+//	         |       |   +----Join-----> joined: the client gets this version over all links
+//	         |       |                   |  |  ^
+//	         |     Repeat                |  +--+ Join: a copy brought the same version; Drop: another one
+//	         |       |                   |
+//	         |       v        Lost       |
+//	         +---- again <---------------+ once, if the client has seen nothing of it; else the download fails
+//
+// Repeat is for responses that a range of our own may have spoiled: the next request is the client's own.
+//
+// A wrong "no" costs speed, a wrong "yes" costs bytes: whatever is unclear goes over one link, and a [Reason] says why.
+// Package origin parses responses, checks that those of a transfer belong to one version, and knows nothing of this. Package
+// engine makes the requests, and writes down for later GETs what [Opening.Remember] returns.
+//
+// It is pure: no clock, no I/O, and it never changes the client's fields. An Opening belongs to one goroutine at a time;
+// everything else is safe for concurrent use.
+package opening

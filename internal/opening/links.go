@@ -1,0 +1,60 @@
+package opening
+
+import (
+	"slices"
+
+	"github.com/tributary-http/tributary/internal/health"
+)
+
+// Link is what is known of a link when a GET starts.
+type Link struct {
+	Name      string
+	State     health.State
+	Metric    int  // of the system's routes: the lowest is preferred
+	Untrusted bool // whoever runs it may not see credentials
+}
+
+// Order returns which of all links may carry requests, as indices, in order of preference for the first one. Links over which
+// the origin lately refused its objects stay out, unless no other one is up (R118).
+func (o *Opening) Order(all []Link) (order []int8) {
+	for _, l := range all {
+		if l.State == health.Up && !o.memory.Refused[l.Name] {
+			o.barred = o.memory.Refused
+			break
+		}
+	}
+	for i, l := range all {
+		if !o.barred[l.Name] {
+			order = append(order, int8(i))
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int8) int { return all[a].Metric - all[b].Metric })
+	if o.exposes {
+		return entrusted(order, all)
+	}
+	return order
+}
+
+// Allows reports whether a link that appears after Order may carry requests, too.
+func (o *Opening) Allows(name string, untrusted bool) bool {
+	return !o.barred[name] && !(o.exposes && untrusted)
+}
+
+// entrusted returns the links, best first, that may see what the request shows: the trusted ones, and the best other one
+// unless one of those is up (R205).
+func entrusted(order []int8, all []Link) (out []int8) {
+	resort, up := int8(-1), false
+	for _, i := range order {
+		switch {
+		case !all[i].Untrusted:
+			out = append(out, i)
+			up = up || all[i].State == health.Up
+		case resort < 0 && all[i].State != health.Down:
+			resort = i
+		}
+	}
+	if !up && resort >= 0 {
+		out = append(out, resort)
+	}
+	return out
+}

@@ -1,0 +1,274 @@
+package opening
+
+import (
+	"slices"
+
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/pkg/byterange"
+)
+
+// Memory is what earlier GETs have shown of the origin.
+type Memory struct {
+	Whole   bool            // it served this object whole, whatever range was asked for
+	Small   bool            // it lately served no object worth several links
+	Refused map[string]bool // links over which it refused what it served over another one
+}
+
+// Plan is how the requests of a GET begin.
+type Plan struct {
+	Window segment.Range // of the object, that the client wants as far as it can be known
+	Bytes  int64         // asked for at first; 0 = the client's own request as it is
+	Warm   bool          // connecting the other links before the first response may be of use
+}
+
+// Notes are what a GET has shown of the origin.
+type Notes struct {
+	Large   bool     // the object was worth several links
+	Whole   bool     // the next GET of this object had better ask for all of it
+	Refused []string // links over which a response was refused after another link's was good
+}
+
+// Do says what becomes of a first response.
+type Do uint8
+
+const (
+	Join   Do = iota // its content is part of the transfer
+	Stream           // the client gets it as it comes, over its one connection
+	Repeat           // its connection is closed, and the request made again as the client made it: see Opening.Again
+	Drop             // its connection is closed, and the attempt has failed
+)
+
+// Verdict says what becomes of a first response, and why.
+type Verdict struct {
+	Do     Do
+	Reason Reason       // why the response is not divided; None if it joins
+	Why    transfer.Why // how the attempt has ended; of Drop
+	First  bool         // its head is the client's; of Join
+}
+
+// Opening is the start of one GET. Make it with New; First begins it.
+type Opening struct {
+	fields    map[string][]string // the client's
+	exposes   bool                // they show credentials to whoever runs a link
+	threshold int64
+	ranged    bool // the first request may ask for a range of our own
+	repeated  bool // such a request went out and was not answered as it should be
+	restarted bool
+
+	// Since the last First.
+	again    bool
+	memory   Memory
+	plan     Plan
+	asked    bool                // the client sent a Range field
+	own      segment.Range       // see Own
+	first    map[string][]string // fields of the first request
+	joined   map[string][]string // of all others
+	ifRange  string              // the client's own, on the first request only (R80)
+	barred   map[string]bool     // links that stay out
+	version  *Identity           // nil before the first Join
+	carrier  string              // link whose response told the version
+	ignored  bool                // a range was answered with the whole object
+	served   bool                // a range was answered as such
+	disjoint bool                // it failed in the middle because the responses do not fit together
+	refused  []string            // see Notes
+}
+
+// conditions are the fields that make a request conditional (RFC 9110 section 13.1), If-Range apart.
+var conditions = []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since"}
+
+// New returns the Opening of a GET with a client's end-to-end fields. The threshold is the size in bytes up to which one
+// link is enough. It is also the size of the first range: an object that fits is complete with one request, and a larger one
+// has time to connect the other links.
+func New(scheme string, fields map[string][]string, threshold int64) *Opening {
+	return &Opening{fields: fields, exposes: Exposes(scheme, fields), threshold: threshold, ranged: startRanged(fields)}
+}
+
+// First returns what to ask for, at the start and whenever Again reports true.
+func (o *Opening) First(m Memory) Plan {
+	*o = Opening{
+		fields: o.fields, exposes: o.exposes, threshold: o.threshold, ranged: o.ranged, repeated: o.repeated,
+		restarted: o.restarted, memory: m,
+	}
+	o.read()
+	o.plan.Warm = o.plan.Warm && !m.Whole && !m.Small
+	return o.plan
+}
+
+// read plans by the client's fields.
+func (o *Opening) read() {
+	o.plan = Plan{Window: segment.Range{End: transfer.Unknown}, Warm: true}
+	o.first = without(o.fields, "Range", "If-Range")
+	o.joined = without(o.first, conditions...)
+	o.ifRange = first(o.fields, "If-Range")
+	if field := first(o.fields, "Range"); field != "" {
+		o.asked = true
+		s, ok := byterange.ParseRange(field)
+		if !ok || s.First < 0 {
+			// It is asked for as it stands: the fields of the client's own go out unchanged.
+			o.first, o.ifRange, o.plan.Warm = o.fields, "", false
+			return
+		}
+		o.plan.Window = segment.Range{Start: s.First, End: s.End}
+		o.own = o.plan.Window
+	}
+	switch {
+	case !o.ranged || o.repeated || o.memory.Whole:
+	case o.plan.Window.End != transfer.Unknown && o.plan.Window.Len() <= o.threshold:
+		o.plan.Warm = false
+	default:
+		o.plan.Bytes = o.threshold
+	}
+}
+
+// Fields returns the fields of the next request, Host and Range apart, and its If-Range. Once the version is known, requests
+// carry no condition but that the version is still the same (R78, R95).
+func (o *Opening) Fields() (fields map[string][]string, ifRange string) {
+	if o.version != nil {
+		return o.joined, o.version.Validator
+	}
+	return o.first, o.ifRange
+}
+
+// Own returns the range of the client's own request, zero if it has none or that goes out as it stands.
+func (o *Opening) Own() segment.Range { return o.own }
+
+// Version returns the version of the object that the client gets, nil before the first Join.
+func (o *Opening) Version() *Identity { return o.version }
+
+// Content returns the part of the object that the client gets, as far as it is known.
+func (o *Opening) Content() segment.Range {
+	w := o.plan.Window
+	if o.version != nil {
+		w.End = min(w.End, o.version.Total)
+	}
+	return w
+}
+
+// Answer takes the head of a response to the first request, or to a copy of it, that came over a link. pending says that an
+// earlier one of these requests may still be answered.
+func (o *Opening) Answer(h Head, link string, pending bool) Verdict {
+	if o.version != nil { // another one was faster
+		if !h.Mismatch && h.ID == *o.version {
+			return Verdict{Do: Join}
+		}
+		return Verdict{Do: Drop, Why: transfer.Changed}
+	}
+	reason, ours := o.judge(h)
+	o.note(h)
+	switch {
+	case (ours || reason == Status) && pending: // the request that it repeats may still be answered (R119)
+		return Verdict{Do: Drop, Reason: reason, Why: transfer.Refused}
+	case ours:
+		o.repeated, o.again = true, true
+		return Verdict{Do: Repeat, Reason: reason}
+	case reason != None:
+		return Verdict{Do: Stream, Reason: reason}
+	}
+	id := h.ID
+	o.version, o.carrier = &id, link
+	return Verdict{Do: Join, First: true}
+}
+
+// judge returns why a response cannot be divided, None if it can, and whether our own range may be to blame for that: then
+// the request must be made again as the client made it (R77).
+func (o *Opening) judge(h Head) (reason Reason, ours bool) {
+	ours = o.plan.Bytes > 0 && !(o.asked && h.Status >= 300)
+	switch {
+	case h.Status == statusPartial && (o.asked || o.plan.Bytes > 0):
+		end := min(o.plan.Window.End, h.ID.Total)
+		switch {
+		case h.Mismatch:
+			return BadRange, ours
+		case h.ID.Total < 0:
+			return UnknownLength, ours
+		case h.Range.End >= end:
+			return Small, false
+		}
+		return h.Unfit, ours && h.Unfit != None
+	case h.Status == statusOK:
+		switch {
+		case h.Unfit != None:
+			return h.Unfit, false
+		case o.asked, o.memory.Whole:
+			return NoRanges, false
+		case h.ID.Total <= o.threshold:
+			return Small, false
+		}
+		return None, false
+	}
+	return Status, ours && dueToRange(h.Status, o.first)
+}
+
+// dueToRange reports whether our own Range field may be why an origin answers with this status: it cannot serve the range,
+// refuses such requests or fails at them. All other statuses would have come without it, and asking twice would count a
+// wrong password twice and press an origin that is busy.
+func dueToRange(status int, fields map[string][]string) bool {
+	switch status {
+	case 400, 403, 416, 500, 501:
+		return true
+	case 304, 412: // without a condition of the client
+		return !slices.ContainsFunc(conditions, func(name string) bool { return len(fields[name]) > 0 })
+	}
+	return false
+}
+
+// note takes down how the origin dealt with the range of a first request (R137).
+func (o *Opening) note(h Head) {
+	switch {
+	case o.asked && o.ifRange != "": // a 200 may be of another version
+	case h.Status == statusPartial:
+		o.served = true
+	case h.Status == statusOK && (o.plan.Bytes > 0 || o.repeated || h.Unfit == HTTP10 || servesNone(h.Fields)):
+		o.ignored = true
+	}
+}
+
+// Served takes note that a later request got the range it asked for.
+func (o *Opening) Served() { o.served = true }
+
+// Ended takes note of how an attempt over a link ended.
+func (o *Opening) Ended(link string, why transfer.Why) {
+	switch {
+	case why == transfer.NoRange:
+		o.ignored = true
+	case why == transfer.Refused && o.version != nil && link != o.carrier && !slices.Contains(o.refused, link):
+		o.refused = append(o.refused, link)
+	}
+}
+
+// Lost takes note that no link is left that serves the version that has joined. seen reports whether the client has its head.
+// If not, and the origin has replaced that version, the GET starts again, once (R107).
+func (o *Opening) Lost(why transfer.Why, seen bool) {
+	if o.version == nil {
+		return
+	}
+	o.disjoint = seen && why.Blame() == transfer.Origin && why != transfer.Busy
+	if why == transfer.Changed && !seen && !o.restarted {
+		o.restarted, o.again = true, true
+	}
+}
+
+// Again reports whether the request is to be made again: with First.
+func (o *Opening) Again() bool { return o.again }
+
+// Remember returns what later GETs should know. Where ranges were ignored, or did not fit together, they ask for the whole
+// object. A link is to blame for a refusal only where another one was served.
+func (o *Opening) Remember() Notes {
+	return Notes{
+		Large:   o.version != nil,
+		Whole:   o.ignored && !o.served && !o.memory.Whole || o.disjoint,
+		Refused: o.refused,
+	}
+}
+
+// without copies fields, leaving out those named.
+func without(h map[string][]string, names ...string) map[string][]string {
+	c := make(map[string][]string, len(h))
+	for name, lines := range h {
+		if !slices.Contains(names, name) {
+			c[name] = slices.Clone(lines)
+		}
+	}
+	return c
+}

@@ -1,0 +1,90 @@
+package opening
+
+import (
+	"strconv"
+	"strings"
+)
+
+// rangeRefusal checks the client's Range field: none, or one single range of bytes, may become a transfer. The rest is
+// for the origin to judge (R79).
+func rangeRefusal(lines []string) Reason {
+	switch len(lines) {
+	case 0:
+		return None
+	case 1:
+	default:
+		return MultiRange
+	}
+	set, ok := strings.CutPrefix(lines[0], "bytes=")
+	if !ok {
+		return BadRange
+	}
+	if strings.Contains(set, ",") {
+		return MultiRange
+	}
+	first, last, ok := strings.Cut(set, "-")
+	if !ok || !position(first) || !position(last) {
+		return BadRange
+	}
+	switch {
+	case first == "" && (last == "" || strings.Trim(last, "0") == ""): // "-" and "-0": nothing can be served
+		return BadRange
+	case first == "":
+		return SuffixRange
+	case last != "":
+		a, _ := strconv.ParseInt(first, 10, 64)
+		b, _ := strconv.ParseInt(last, 10, 64)
+		if b < a {
+			return BadRange
+		}
+	}
+	return None
+}
+
+// position reports whether s is empty or an offset: digits only, at most 19 of them, and one more still fits an int64
+// (R81).
+func position(s string) bool {
+	if s == "" {
+		return true
+	}
+	if len(s) > 19 || strings.Trim(s, "0123456789") != "" {
+		return false
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return err == nil && n+1 > 0
+}
+
+// startRanged reports whether a transfer may start with a range of our choice instead of the client's own GET (R77): the client sends a single range itself, or offers no content coding, so that the origin cannot choose another
+// representation for a ranged request. An If-Range without a Range is ignored by origins (RFC 9110 section 13.1.5);
+// adding a Range would wake it up.
+func startRanged(h map[string][]string) bool {
+	if len(h["Range"]) > 0 {
+		return rangeRefusal(h["Range"]) == None
+	}
+	return len(h["If-Range"]) == 0 && identityOnly(h["Accept-Encoding"])
+}
+
+// identityOnly reports whether the lines of an Accept-Encoding field leave nothing but identity (RFC 9110 section
+// 12.5.3).
+func identityOnly(lines []string) bool {
+	for _, line := range lines {
+		for item := range strings.SplitSeq(line, ",") {
+			coding, weight, _ := strings.Cut(item, ";")
+			coding = strings.TrimSpace(coding)
+			if coding != "" && !strings.EqualFold(coding, "identity") && !zeroWeight(weight) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// zeroWeight reports whether s is "q=0", "q=0.0" and so on: not acceptable.
+func zeroWeight(s string) bool {
+	name, value, ok := strings.Cut(strings.TrimSpace(s), "=")
+	if !ok || !strings.EqualFold(strings.TrimSpace(name), "q") {
+		return false
+	}
+	q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	return err == nil && q == 0
+}

@@ -1,0 +1,64 @@
+package literature
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// Alg3 is Algorithm 3 of Skjolden 2019 (section 4.3.5) as printed: a request is the link's share, by throughput, of a cap
+// that grows with the throughput of all links, and never less than the link has in flight (its bandwidth-delay product). The
+// next request leaves when 60 % of the last one has come (section 4.2.2).
+//
+// It needs throughput, capacity (see Alg2) and round-trip time of each link. It fails where throughput is misjudged, since
+// its requests are long, and nothing balances the last ones: schedule.Alg3 has guards for that.
+type Alg3 struct {
+	Bandwidth []float64 // as in Alg2
+	Padding   float64   // factor f of the BDP difference padding; 0 means 1: sizes above the floor are kept
+}
+
+// Next implements schedule.Scheduler.
+func (s *Alg3) Next(_ time.Time, v *schedule.View) schedule.Decision {
+	r, ok := v.FirstFree()
+	if !ok {
+		return wait(time.Time{})
+	}
+	for i := range v.Links {
+		if l := &v.Links[i]; !l.Usable || !l.CanAsk || !overlapped.due(v, int8(i)) {
+			continue
+		}
+		n, why := s.size(v, int8(i))
+		if n >= r.Len() {
+			n, why = r.Len(), schedule.Rest
+		}
+		return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: segment.Range{Start: r.Start, End: r.Start + n}, Why: why}
+	}
+	return wait(time.Time{})
+}
+
+func (s *Alg3) size(v *schedule.View, i int8) (int64, schedule.Reason) {
+	if v.Links[i].Rate == 0 {
+		return schedule.FirstSize, schedule.First
+	}
+	p := params(v, i, v.Object.Len(), s.Bandwidth)
+	p.Floor, p.Padding = 1, s.Padding
+	n, why := p.Size()
+	return max(n, 1), why
+}
+
+// params returns what the formulas need for link i and a payload. Bandwidth is what known says of each link in bytes per
+// second, by index; without it, the peak that the link has shown.
+func params(v *schedule.View, i int8, payload int64, known []float64) schedule.Params {
+	p := v.Params(i, payload)
+	if len(known) < len(v.Links) {
+		return p
+	}
+	p.Bandwidth, p.SumBandwidth = known[i], 0
+	for j := range v.Links {
+		if v.Links[j].Usable {
+			p.SumBandwidth += known[j]
+		}
+	}
+	return p
+}

@@ -1,0 +1,113 @@
+package literature
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// MPHTTP is the scheduler of MP-HTTP (Nikravesh 2018 section 6.3): the links fetch a half each, one from the front and one
+// from the rear, and when the faster one is about to end it takes over so much of the tail of the slower one's range that
+// both would end together (equation 6.1). It does so again until a new request would not bear fruit in time.
+//
+// It needs the rates of both links and the delay of a request; the paper measures that by HTTP/2 PING, here it is the round
+// trip and what is queued on the link. Where rates are known from earlier transfers it starts from equation 6.1 in place of
+// halves (the paper's hint BW/L). It wins with few requests and a short end. Moving a tail costs a connection over HTTP/1.1,
+// and halves of a long object need a window as large as a half; in a smaller one it halves what the window reaches.
+//
+// The routine as printed runs when bytes arrive on the link that it decides for, so that a link without bytes is forgotten;
+// here it is asked after every event.
+type MPHTTP struct{}
+
+// mpLead is the least time before the end of a link's range at which its next request leaves.
+const mpLead = 50 * time.Millisecond
+
+// mpPart is the part of the window below which a range that the window cuts off waits for room.
+const mpPart = 8
+
+// Next implements schedule.Scheduler.
+func (s *MPHTTP) Next(_ time.Time, v *schedule.View) schedule.Decision {
+	d := wait(time.Time{})
+	for i := range v.Links {
+		l := &v.Links[i]
+		if !l.Usable || !l.CanAsk || l.Running >= outstand && !l.Blocked || !ending(l) {
+			continue
+		}
+		if d = s.ask(v, int8(i)); d.Do == schedule.Fetch {
+			break
+		}
+	}
+	return d
+}
+
+// ending reports whether what the link was asked for will have come by the time that a new request bears fruit.
+func ending(l *schedule.Link) bool {
+	return l.Running == 0 || l.Blocked || l.Rate > 0 && float64(l.Asked) <= l.Rate*max(l.RTT, mpLead).Seconds()
+}
+
+func (s *MPHTTP) ask(v *schedule.View, i int8) schedule.Decision {
+	f, ok := v.FirstFree()
+	if !ok {
+		if d, ok := schedule.TakeTail(v, i); ok && len(v.Free) == 0 {
+			return d
+		}
+		return wait(time.Time{})
+	}
+	reach := min(f.End, v.Limit) - f.Start
+	if f.End > v.Limit && reach < v.Window/mpPart && f.Start > v.Head {
+		return wait(time.Time{})
+	}
+	n := min(s.part(v, i, reach), reach)
+	switch {
+	case n <= 0 && len(v.Attempts) > 0:
+		return schedule.Decision{Do: schedule.Wait, Why: schedule.Half} // the other link is sooner done with all of it
+	case n < schedule.TailMin, reach-n < schedule.TailMin:
+		n = reach
+	}
+	r := segment.Range{Start: f.Start, End: f.Start + n}
+	if i != front(v) {
+		r = segment.Range{Start: f.Start + reach - n, End: f.Start + reach}
+	}
+	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: r, Why: schedule.Half}
+}
+
+// part returns how much of the reach link i should fetch for all to end together.
+func (s *MPHTTP) part(v *schedule.View, i int8, reach int64) int64 {
+	l := &v.Links[i]
+	var asked, rate float64
+	known, others, ready := l.Rate > 0, 0, 1
+	trip := time.Duration(0)
+	for j := range v.Links {
+		o := &v.Links[j]
+		if int8(j) == i || !o.Usable {
+			continue
+		}
+		others++
+		asked += float64(o.Asked)
+		rate += o.Rate
+		known = known && o.Rate > 0
+		if o.Running == 0 { // its request would leave with this one
+			ready++
+			trip = max(trip, o.RTT)
+		}
+	}
+	switch {
+	case others == 0:
+		return reach
+	case !known:
+		return reach / int64(max(ready, 2))
+	}
+	delay := l.Arrival() - trip
+	return int64(schedule.Offload(int64(asked)+reach, l.Rate, rate, delay))
+}
+
+// front returns the first usable link, the one that works at the head; -1 if none is.
+func front(v *schedule.View) int8 {
+	for i := range v.Links {
+		if v.Links[i].Usable {
+			return int8(i)
+		}
+	}
+	return -1
+}

@@ -1,0 +1,98 @@
+package literature
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+// wait is the answer of a scheduler with nothing to do. One that leaves a link idle though it could fetch something says why.
+func wait(until time.Time) schedule.Decision {
+	return schedule.Decision{Do: schedule.Wait, Until: until}
+}
+
+// asking says when a link that is busy gets its next range.
+type asking struct {
+	depth int     // ranges on a link at a time
+	after float64 // share of the newest range that must have come first
+}
+
+var (
+	oneByOne   = asking{depth: 1}                        // the next range when the last one has come
+	overlapped = asking{depth: outstand, after: issueAt} // Skjolden 2019 section 4.2.2
+	pipelined  = asking{depth: pipelineDepth}            // Evensen 2011 section 4.1.2
+)
+
+const (
+	outstand = 2   // requests on a link at a time, as the 60 % rule gives
+	issueAt  = 0.6 // share of a range after which the next one is asked for
+)
+
+const pipelineDepth = 2 // enough as long as ranges are not shorter than S_min (Evensen 2011 section 4.1.2)
+
+// due reports whether link i should be asked for another range now.
+func (a asking) due(v *schedule.View, i int8) bool {
+	l, n := &v.Links[i], v.Newest(i)
+	switch {
+	case n == nil || l.Blocked:
+		return true
+	case n.Cut || l.Running >= a.depth:
+		return false
+	}
+	return float64(n.Cursor-n.Range.Start) >= a.after*float64(n.Range.Len())
+}
+
+// next returns the link to ask: of those that are due the one with the fewest ranges, so that at the start consecutive
+// ranges lie on different links (interleaved start, Evensen 2011 section 4.1.2); -1 if none is.
+func (a asking) next(v *schedule.View) int8 {
+	best := int8(-1)
+	for i := range v.Links {
+		l := &v.Links[i]
+		if l.Usable && l.CanAsk && a.due(v, int8(i)) && (best < 0 || l.Running < v.Links[best].Running) {
+			best = int8(i)
+		}
+	}
+	return best
+}
+
+// pull gives the next free range to a link that is due; size says how long it is, in bytes.
+func pull(v *schedule.View, a asking, size func(v *schedule.View, link int8) (int64, schedule.Reason)) schedule.Decision {
+	r, ok := v.FirstFree()
+	if !ok {
+		return wait(time.Time{})
+	}
+	i := a.next(v)
+	if i < 0 {
+		return wait(time.Time{})
+	}
+	n, why := size(v, i)
+	if n >= r.Len() {
+		n, why = r.Len(), schedule.Rest
+	}
+	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: segment.Range{Start: r.Start, End: r.Start + max(n, 1)}, Why: why}
+}
+
+// share returns the link's part of the goodput of all usable links; ok is false while the link's own is not known.
+func share(v *schedule.View, i int8) (part float64, ok bool) {
+	if v.Links[i].Rate <= 0 {
+		return 0, false
+	}
+	var sum float64
+	for j := range v.Links {
+		if l := &v.Links[j]; l.Usable {
+			sum += l.Rate
+		}
+	}
+	return v.Links[i].Rate / max(sum, v.Links[i].Rate), true
+}
+
+// usable returns how many links may be asked for new ranges.
+func usable(v *schedule.View) (n int64) {
+	for i := range v.Links {
+		if v.Links[i].Usable {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,3 @@
+// Package scheduletest is for tests of schedulers: views of transfers to ask them about, and Conformance, what the machine
+// relies on in every scheduler.
+package scheduletest

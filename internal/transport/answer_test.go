@@ -1,0 +1,117 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// A version is the same whether its answer was divided, passed on, or came from net/http.
+func TestIdentify(t *testing.T) {
+	for name, faults := range map[string][]origintest.Fault{
+		"entity tag": nil, "weak": {origintest.WeakETag()}, "date": {origintest.LastModifiedOnly(time.Hour)},
+		"young date": {origintest.LastModifiedOnly(time.Second)}, "none": {origintest.NoValidator()}, "no ranges": {origintest.NoRanges()},
+		"unknown length": {origintest.InChunks(), origintest.NoRanges()}, "two tags": {origintest.Add("Etag", `"v2"`)},
+		"coded": {origintest.Set("Content-Encoding", "gzip")}, "location": {origintest.Set("Content-Location", "/x")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := origintest.New(t, origintest.Object{Size: mid}, faults...)
+			tr := newTransport(t, s, "wifi", "lte")
+			ask := func(rt http.RoundTripper, r *http.Request) Identity {
+				resp, err := rt.RoundTrip(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				return Identify(resp)
+			}
+			for _, field := range []string{"", "bytes=1000-"} {
+				r := get(t, s.URL())
+				if field != "" {
+					r.Header.Set("Range", field)
+				}
+				divided := ask(tr, r)
+				for how, got := range map[string]Identity{
+					"passed": ask(tr, r.WithContext(Undivided(t.Context(), "mine"))), "net/http": ask(&http.Transport{DisableKeepAlives: true, DisableCompression: true}, r),
+				} {
+					if got != divided {
+						t.Errorf("%q %s: %+v, divided %+v", field, how, got, divided)
+					}
+				}
+				if divided.Total != mid && name != "unknown length" {
+					t.Errorf("%q: %+v", field, divided)
+				}
+			}
+		})
+	}
+	t.Run("a 206 that says nothing", func(t *testing.T) {
+		for _, lines := range [][]string{nil, {"bytes 0-9/*"}, {"bytes */10"}, {"x"}, {"bytes 0-9/10", "bytes 0-9/10"}} {
+			resp := &http.Response{StatusCode: http.StatusPartialContent, ContentLength: 10, Header: http.Header{"Content-Range": lines}}
+			if id := Identify(resp); id.Total != -1 {
+				t.Errorf("%q: %+v", lines, id)
+			}
+		}
+	})
+}
+
+func TestFailureOf(t *testing.T) {
+	for why, want := range map[transfer.Why]Cause{
+		transfer.Short: Broken, transfer.Reset: Broken, transfer.Unanswered: Broken, transfer.Stale: Broken, transfer.Silence: Silent,
+		transfer.Unreachable: Unreachable, transfer.Unbound: Unbound, transfer.Refused: Inconsistent, transfer.Busy: Busy,
+		transfer.NoRange: Inconsistent, transfer.Changed: Changed, transfer.BadRange: Inconsistent, transfer.Canceled: Internal,
+	} {
+		err := fmt.Errorf("get: %w", &engine.AttemptError{Link: "lte", Why: why, RetryAfter: time.Second, Err: io.ErrUnexpectedEOF})
+		got, ok := FailureOf(err)
+		if !ok || got != (Failure{want, "lte", time.Second}) || got.Origin() != (why.Blame() == transfer.Origin) {
+			t.Errorf("%v: %+v, %v", why, got, ok)
+		}
+	}
+	for _, err := range []error{nil, ErrNoLink, errors.New("another")} {
+		if f, ok := FailureOf(err); ok || f.Origin() {
+			t.Errorf("%v: %+v", err, f)
+		}
+	}
+}
+
+// Credentials of a scheme that nothing is known about go out once, unless whoever gave them vouches for them. What was passed
+// on is counted for its link.
+func TestRepeatable(t *testing.T) {
+	s := origintest.New(t, origintest.Object{Size: mid}, origintest.RateLimit(paced))
+	tr := newTransport(t, s, "wifi", "lte")
+	for _, vouched := range []bool{false, true} {
+		for credentials, divided := range map[string]bool{"Bearer x": true, "Custom x": vouched, "Digest x": false, "NTLM x": false} {
+			r := get(t, s.URL())
+			r.Header.Set("Authorization", credentials)
+			var used Usage
+			ctx := WithUsage(t.Context(), &used)
+			if vouched {
+				ctx = Repeatable(ctx)
+			}
+			resp, err := tr.RoundTrip(r.WithContext(ctx))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			var sum int64
+			for _, l := range used.Links() {
+				sum += l.Bytes - l.Waste
+			}
+			if n != mid || err != nil || sum != mid || (used.Reason() == "") != divided || (len(used.Links()) == 2) != divided {
+				t.Errorf("%s, vouched for: %v: %d bytes, %v, %+v, %q", credentials, vouched, n, err, used.Links(), used.Reason())
+			}
+			known := !strings.HasPrefix(credentials, "Digest") && !strings.HasPrefix(credentials, "NTLM")
+			if reason := OneTime(r.Header); (reason == "") != known {
+				t.Errorf("%s: %q", credentials, reason)
+			}
+		}
+	}
+}

@@ -1,0 +1,357 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tributary-http/tributary/lab/netlab"
+)
+
+// origin is what the object is downloaded from.
+type origin interface {
+	Object(size netlab.Bytes) (netlab.Object, error)
+	Requests() ([]netlab.Request, error)
+}
+
+// bed is a lab with what the contenders need.
+type bed struct {
+	lab       *netlab.Lab
+	origin    origin
+	object    netlab.Object
+	mptcp     origin // nil if no contender needs it
+	viaMPTCP  netlab.Object
+	ca        string // path of the certificate that https clients trust
+	options   benchOptions
+	linkNames map[string]string // by the client's address
+}
+
+// drainTime bounds the wait for what is still on the links after a download, which counts as the contender's waste.
+const drainTime = 3 * time.Second
+
+func newBed(ctx context.Context, l *netlab.Lab, size netlab.Bytes, o benchOptions) (*bed, error) {
+	b := &bed{lab: l, options: o, linkNames: map[string]string{}}
+	for _, link := range l.Links() {
+		b.linkNames[link.Addr().String()] = link.Name
+	}
+	cert, err := l.Certificate()
+	if err != nil {
+		return nil, err
+	}
+	b.ca = cert.CA
+	if b.origin, b.object, err = b.start(ctx, o.origin, size, netlab.NginxOptions{NoHTTP2: o.http1}); err != nil {
+		return nil, err
+	}
+	if _, err := l.StartDNS(); err != nil {
+		return nil, err
+	}
+	if l.Scenario.MPTCP {
+		b.mptcp, b.viaMPTCP, err = b.start(ctx, "nginx", size,
+			netlab.NginxOptions{Port: mptcpPort, TLSPort: mptcpTLSPort, NoHTTP2: o.http1, MPTCP: true})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// start starts an origin of a kind and makes the object there.
+func (b *bed) start(ctx context.Context, kind string, size netlab.Bytes, o netlab.NginxOptions) (origin, netlab.Object, error) {
+	var at origin
+	var err error
+	secure := func(netlab.Object) string { return "" }
+	switch kind {
+	case "", "nginx":
+		var n *netlab.Nginx
+		n, err = b.lab.StartNginx(ctx, o)
+		at, secure = n, n.SecureURL
+	case "apache":
+		at, err = b.lab.StartApache(ctx)
+	case "brokenpipe":
+		at, err = b.lab.StartBrokenPipe()
+	default:
+		return nil, netlab.Object{}, fmt.Errorf("--origin %s: want nginx, apache or brokenpipe", kind)
+	}
+	if err != nil {
+		return nil, netlab.Object{}, err
+	}
+	object, err := at.Object(size)
+	if b.options.https && err == nil {
+		if object.URL = secure(object); object.URL == "" {
+			err = fmt.Errorf("--origin %s: it speaks no https", kind)
+		}
+	}
+	return at, object, err
+}
+
+// limit measures the bundling limit.
+func (b *bed) limit(ctx context.Context) (measurement, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.options.timeout)
+	defer cancel()
+	if err := b.fresh(ctx); err != nil {
+		return measurement{}, err
+	}
+	stop := b.playEvents(ctx)
+	began := time.Now()
+	took, err := b.lab.Limit(ctx, b.object.URL, b.object.Size, b.lab.Links()...)
+	r := measurement{Seconds: took.Seconds(), began: began}
+	var tapeErr error
+	r.tapes, tapeErr = b.tapes()
+	return r, errors.Join(err, stop(), tapeErr)
+}
+
+// fresh makes the lab ready for a measurement and starts its tapes.
+func (b *bed) fresh(ctx context.Context) error {
+	if err := b.lab.Fresh(ctx); err != nil {
+		return err
+	}
+	for _, link := range b.lab.Links() {
+		if err := link.Record(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// playEvents plays the scenario's events, if they were asked for; stop ends and undoes them.
+func (b *bed) playEvents(ctx context.Context) (stop func() error) {
+	if !b.options.events || len(b.lab.Scenario.Events) == 0 {
+		return func() error { return nil }
+	}
+	playing, cancel := context.WithCancel(ctx)
+	played := make(chan error, 1)
+	go func() { played <- b.lab.PlayEvents(playing) }()
+	return func() error {
+		cancel()
+		err := <-played
+		if errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		return errors.Join(err, b.lab.ResetConnections(), b.lab.Restore())
+	}
+}
+
+// measure lets a contender download the object and returns what was seen of it; Error says what went wrong.
+func (b *bed) measure(ctx context.Context, c contender) measurement {
+	ctx, cancel := context.WithTimeout(ctx, b.options.timeout)
+	defer cancel()
+	r, err := b.attempt(ctx, c)
+	if err != nil {
+		r.Error = err.Error()
+	}
+	return r
+}
+
+func (b *bed) attempt(ctx context.Context, c contender) (r measurement, err error) {
+	at, object := b.origin, b.object
+	if c.mptcp {
+		at, object = b.mptcp, b.viaMPTCP
+	}
+	pid := 0
+	if c.proxy != nil {
+		var stop func() error
+		if pid, stop, err = b.startProxy(ctx, *c.proxy); err != nil {
+			return r, err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	if c.proxy != nil && c.proxy.again {
+		if _, err := b.download(ctx, c, object.URL+"?first"); err != nil {
+			return r, fmt.Errorf("first object: %w", err)
+		}
+	}
+	if err := b.fresh(ctx); err != nil {
+		return r, err
+	}
+	r.origin, r.from = at, time.Now()
+	cpu := processCPU(pid)
+	stop := b.playEvents(ctx)
+	d, err := b.download(ctx, c, object.URL)
+	r.Seconds, r.began, r.download = d.Took.Seconds(), d.began, d.Download
+	if pid != 0 {
+		r.CPU = (processCPU(pid) - cpu).Seconds()
+	} else if !c.ownTime {
+		r.CPU = d.cpu.Seconds()
+	}
+	tapes, tapeErr := b.tapes()
+	if tapeErr == nil {
+		tapeErr = b.drain(ctx, &r)
+	}
+	r.tapes, r.until = tapes, time.Now()
+	if err = errors.Join(err, tapeErr, stop()); err != nil {
+		return r, err
+	}
+	r.examine(object.Size)
+	if c.observed && !d.Is(object) {
+		return r, fmt.Errorf("wrong bytes: %d of %d, sha256 %s, want %s", d.Bytes, object.Size, d.SHA256, object.SHA256)
+	}
+	if !c.observed {
+		if err := checkSum(b.out(), object); err != nil {
+			return r, err
+		}
+	}
+	for i, link := range b.lab.Links() {
+		if c.mptcp && tapes[i].Total() == 0 {
+			return r, fmt.Errorf("it used plain TCP or one path: %s carried nothing", link.Name)
+		}
+	}
+	return r, nil
+}
+
+// drain waits until nothing of the download is on the links any more and notes what they have delivered altogether.
+func (b *bed) drain(ctx context.Context, r *measurement) error {
+	wait, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	_ = b.lab.Settle(wait) // what goes on for longer does not belong to the download
+	tapes, err := b.tapes()
+	for _, t := range tapes {
+		r.Delivered += t.Bytes
+	}
+	return err
+}
+
+// countRequests fills in what the origins saw of each measurement. An origin knows a request once its answer has ended,
+// on a link that went dark long after the download: so this comes last.
+func (b *bed) countRequests(contenders []*contenderResult) error {
+	logs := map[origin][]netlab.Request{}
+	for _, at := range []origin{b.origin, b.mptcp} {
+		if at == nil {
+			continue
+		}
+		requests, err := at.Requests()
+		if err != nil {
+			return err
+		}
+		logs[at] = requests
+	}
+	for _, c := range contenders {
+		for i := range c.Runs {
+			c.Runs[i].count(logs[c.Runs[i].origin], b.linkNames)
+		}
+	}
+	return nil
+}
+
+func (b *bed) tapes() ([]netlab.Tape, error) {
+	var all []netlab.Tape
+	for _, link := range b.lab.Links() {
+		t, err := link.Tape()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+func (b *bed) out() string { return filepath.Join(b.lab.Dir, "out") }
+
+// downloaded is what was seen of a contender's command.
+type downloaded struct {
+	netlab.Download
+
+	began time.Time
+	cpu   time.Duration // of the command
+}
+
+// download runs a contender's command. Where it says its own time, that counts, else the command's from start to end.
+func (b *bed) download(ctx context.Context, c contender, url string) (d downloaded, err error) {
+	replace := strings.NewReplacer("{url}", url, "{out}", b.out(), "{ca}", b.ca, "{binary}", b.options.binary,
+		"{links}", strings.Join(b.lab.LinkNames(), ","))
+	argv := make([]string, len(c.argv))
+	for i, arg := range c.argv {
+		argv[i] = replace.Replace(arg)
+	}
+	cmd := b.lab.Client(ctx, argv[0], argv[1:]...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	// what reads a configuration finds none, Go programs trust the lab
+	cmd.Env = append(os.Environ(), "HOME="+b.lab.Dir, "XDG_CONFIG_HOME="+b.lab.Dir, "SSL_CERT_FILE="+b.ca)
+	seen := newObserver()
+	if c.observed {
+		cmd.Stdout = seen
+	}
+	d.began = seen.began
+	err = cmd.Run()
+	d.Download = seen.done()
+	if cmd.ProcessState != nil {
+		d.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	text := strings.TrimSpace(said.String())
+	if err != nil {
+		return d, fmt.Errorf("%w: %s", err, text)
+	}
+	if c.ownTime {
+		last := text[strings.LastIndexByte(text, '\n')+1:]
+		seconds, err := strconv.ParseFloat(last, 64)
+		if err != nil {
+			return d, fmt.Errorf("curl said %q instead of its time", last)
+		}
+		own := time.Duration(seconds * float64(time.Second))
+		d.shift(d.Took - own) // the rest is the time to start the program
+		d.Took = own
+	}
+	return d, nil
+}
+
+// shift moves the beginning.
+func (d *downloaded) shift(by time.Duration) {
+	d.began = d.began.Add(by)
+	for i := range d.Reads {
+		d.Reads[i].At -= by
+	}
+}
+
+// startProxy starts a proxy; pid is its process.
+func (b *bed) startProxy(ctx context.Context, p proxy) (pid int, stop func() error, err error) {
+	if p.relay {
+		return b.startRelay(ctx, p.splice)
+	}
+	o := netlab.TributaryOptions{Binary: b.options.binary, Scheduler: p.scheduler}
+	if p.config != "" {
+		path := filepath.Join(b.lab.Dir, "contender.toml")
+		if err := os.WriteFile(path, []byte(p.config), 0o600); err != nil {
+			return 0, nil, err
+		}
+		o.Args = []string{"--config", path}
+	}
+	t, err := b.lab.StartTributary(ctx, o)
+	if err != nil {
+		return 0, nil, err
+	}
+	return t.PID(), t.Stop, nil
+}
+
+// startRelay starts this program's relay in the client namespace.
+func (b *bed) startRelay(ctx context.Context, splice bool) (pid int, stop func() error, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, nil, err
+	}
+	cmd := b.lab.Client(ctx, self, "relay", "--listen", netlab.ProxyAddr, "--splice="+strconv.FormatBool(splice))
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return 0, nil, err
+	}
+	stop = func() error {
+		_ = cmd.Cancel()
+		var exit *exec.ExitError
+		if err := cmd.Wait(); err != nil && !errors.As(err, &exit) { // it is killed
+			return err
+		}
+		return nil
+	}
+	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := b.lab.WaitForClient(wait, netlab.ProxyAddr); err != nil {
+		return 0, nil, errors.Join(err, stop())
+	}
+	return cmd.Process.Pid, stop, nil
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tributary-http/tributary/lab/netlab"
+)
+
+// observer is the standard output of a downloader: it notes when bytes come, and hashes them.
+type observer struct {
+	began time.Time
+	sum   hash.Hash
+	seen  netlab.Download
+}
+
+func newObserver() *observer { return &observer{began: time.Now(), sum: sha256.New()} }
+
+func (o *observer) Write(p []byte) (int, error) {
+	o.seen.Reads = append(o.seen.Reads, netlab.Read{At: time.Since(o.began), N: len(p)})
+	o.seen.Bytes += int64(len(p))
+	return o.sum.Write(p)
+}
+
+// done returns what was seen; the download ends now.
+func (o *observer) done() netlab.Download {
+	o.seen.Took = time.Since(o.began)
+	o.seen.SHA256 = hex.EncodeToString(o.sum.Sum(nil))
+	return o.seen
+}
+
+// measurement is one download and what was seen of it. Times are in seconds, shares in percent. LinkDelta lies between the
+// last data of the first and of the last link that carried any.
+type measurement struct {
+	Seconds     float64        `json:"seconds"`
+	Percent     float64        `json:"percent"`  // of the limit of the same round; 0 = failed
+	Physical    float64        `json:"physical"` // of the physical bound
+	LinkDelta   float64        `json:"link_delta"`
+	Delivered   int64          `json:"delivered_bytes"`       // by the links, headers and what came after the end included
+	Waste       float64        `json:"waste"`                 // Delivered beyond a plain download's, of the size
+	InOrder     *float64       `json:"in_order,omitempty"`    // at the client of those delivered, at half of the time
+	Pause       *float64       `json:"pause,omitempty"`       // longest at the client, after the first byte
+	PauseAt     *float64       `json:"pause_at,omitempty"`    // when it began
+	Connections map[string]int `json:"connections,omitempty"` // seen by the origin, per link
+	Requests    int            `json:"requests"`              // seen by the origin
+	CPU         float64        `json:"cpu,omitempty"`         // of the proxy, or of a downloader other than curl
+	Error       string         `json:"error,omitempty"`
+
+	origin      origin
+	from, until time.Time // what begins in between is the measurement's
+
+	began    time.Time
+	download netlab.Download
+	tapes    []netlab.Tape // as of the end
+}
+
+// examine fills in what the tapes and the client's output tell.
+func (m *measurement) examine(size netlab.Bytes) {
+	var first, last time.Time
+	var half int64
+	middle := m.began.Add(time.Duration(m.Seconds / 2 * float64(time.Second)))
+	for _, t := range m.tapes {
+		half += t.Sum(middle)
+		if t.Last.IsZero() {
+			continue
+		}
+		if first.IsZero() || t.Last.Before(first) {
+			first = t.Last
+		}
+		if t.Last.After(last) {
+			last = t.Last
+		}
+	}
+	m.LinkDelta = last.Sub(first).Seconds()
+	if len(m.download.Reads) == 0 {
+		return
+	}
+	if half > 0 {
+		share := 100 * float64(atClient(m.download.Reads, middle.Sub(m.began))) / float64(half)
+		m.InOrder = &share
+	}
+	pause, at := m.download.LongestPause()
+	seconds, when := pause.Seconds(), at.Seconds()
+	m.Pause, m.PauseAt = &seconds, &when
+}
+
+// clockGrain is how far origins' clocks, which they do not read for every request, may be behind.
+const clockGrain = 50 * time.Millisecond
+
+// atClient is how many bytes have come by a time.
+func atClient(reads []netlab.Read, by time.Duration) int64 {
+	var sum int64
+	for _, read := range reads {
+		if read.At > by {
+			break
+		}
+		sum += int64(read.N)
+	}
+	return sum
+}
+
+// count fills in what of the origin's log belongs to the measurement; links names the link of a client's address.
+func (m *measurement) count(requests []netlab.Request, links map[string]string) {
+	type connection struct {
+		link   string
+		number int64
+	}
+	seen := map[connection]bool{}
+	m.Connections, m.Requests = map[string]int{}, 0
+	for _, q := range requests {
+		if q.Began.Before(m.from.Add(-clockGrain)) || q.Began.After(m.until) {
+			continue
+		}
+		m.Requests++
+		c := connection{links[q.Client], q.Connection}
+		if !seen[c] {
+			seen[c] = true
+			m.Connections[c.link]++
+		}
+	}
+}
+
+// processCPU returns the processor time that a process has used, 0 if it is gone or pid is 0.
+func processCPU(pid int) time.Duration {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0
+	}
+	var sum time.Duration
+	for _, path := range threads {
+		var running int64
+		if text, err := os.ReadFile(path); err == nil {
+			if _, err := fmt.Sscan(string(text), &running); err == nil {
+				sum += time.Duration(running)
+			}
+		}
+	}
+	return sum
+}

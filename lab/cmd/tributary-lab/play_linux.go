@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-http/tributary/lab/netlab"
+)
+
+type playOptions struct {
+	size      string
+	scheduler string
+	rounds    int
+	binary    string
+	timeout   time.Duration
+	json      bool
+	verbose   bool
+}
+
+func playCommand() *cobra.Command {
+	var o playOptions
+	cmd := &cobra.Command{
+		Use:   "play SCENARIO",
+		Short: "Download once through tributary while the scenario's events happen, and tell what the client saw",
+		Long: `In each round starts tributary, downloads one object through it with a client that notes every read, and plays the
+scenario's events from the moment of the request. Prints the time, whether the bytes are right, what each link brought,
+the longest time between two reads of the client and when it began, and for every event that gives a link back how long
+after it the client got its next byte and the link its next body byte (within 20 ms).`,
+		Example: `  tributary-lab play equal-blackhole --rounds 3
+  tributary-lab play both-gone --scheduler alg3 --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sc, err := load(args[0])
+			if err != nil {
+				return err
+			}
+			rounds, err := play(cmd.Context(), sc, o, cmd.ErrOrStderr())
+			if o.json {
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc.SetIndent("", "  ")
+				return errors.Join(err, enc.Encode(rounds))
+			}
+			for i, r := range rounds {
+				r.print(cmd.OutOrStdout(), i+1)
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.size, "size", "", "size of the object (default the scenario's first)")
+	f.StringVar(&o.scheduler, "scheduler", "", "scheduler (default tributary's)")
+	f.IntVar(&o.rounds, "rounds", 1, "rounds")
+	f.StringVar(&o.binary, "binary", filepath.Join("bin", "tributary"), "tributary to run")
+	f.DurationVar(&o.timeout, "timeout", time.Minute, "longest time of one download")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print what tributary logs, at level debug")
+	return cmd
+}
+
+// playRound is what one download showed. Seconds count from the request.
+type playRound struct {
+	Seconds    float64     `json:"seconds"`
+	Right      bool        `json:"right"` // the body has the object's SHA-256
+	Bytes      int64       `json:"bytes"`
+	Waste      int64       `json:"waste_bytes"`
+	Pause      float64     `json:"longest_pause_seconds"`
+	PauseBegan float64     `json:"longest_pause_began_seconds"`
+	Links      []playLink  `json:"links"`
+	Events     []playEvent `json:"events"`
+	Error      string      `json:"error,omitempty"`
+}
+
+type playLink struct {
+	Name     string `json:"name"`
+	Received int64  `json:"received_bytes"` // body bytes by the metrics, waste included
+	Waste    int64  `json:"waste_bytes"`
+	Carried  int64  `json:"carried_bytes"` // by the emulator, headers and lost packets included
+}
+
+type playEvent struct {
+	Began       float64  `json:"began_seconds"`
+	Link        string   `json:"link"`
+	What        string   `json:"what"`
+	ClientAfter *float64 `json:"client_after_seconds"` // null: no byte came after the event
+	LinkAfter   *float64 `json:"link_after_seconds"`   // null: no byte came over the link after the event
+}
+
+// play plays the rounds. Rounds that went wrong are among those returned, and make an error at the end.
+func play(ctx context.Context, sc netlab.Scenario, o playOptions, say io.Writer) (rounds []playRound, err error) {
+	size, err := benchSize(sc, o.size)
+	if err != nil {
+		return nil, err
+	}
+	if o.rounds < 1 {
+		return nil, errors.New("--rounds: want 1 or more")
+	}
+	sc.Objects = []netlab.Bytes{size}
+	l, err := netlab.New(ctx, sc)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	n, err := l.StartNginx(ctx, netlab.NginxOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := l.StartDNS(); err != nil {
+		return nil, err
+	}
+	object, err := n.Object(size)
+	if err != nil {
+		return nil, err
+	}
+	wrong := 0
+	for range o.rounds {
+		r, err := playOnce(ctx, l, object, n.NamedURL(object), o, say)
+		if ctx.Err() != nil {
+			return rounds, ctx.Err()
+		}
+		if err != nil {
+			r.Error = err.Error()
+		}
+		if err != nil || !r.Right {
+			wrong++
+		}
+		rounds = append(rounds, r)
+	}
+	if wrong > 0 {
+		return rounds, fmt.Errorf("%d of %d rounds went wrong", wrong, o.rounds)
+	}
+	return rounds, nil
+}
+
+func playOnce(
+	ctx context.Context, l *netlab.Lab, object netlab.Object, url string, o playOptions, say io.Writer,
+) (r playRound, err error) {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	for _, link := range l.Links() { // the round before may have left them otherwise
+		if err := errors.Join(link.Blackhole(false), link.Up()); err != nil {
+			return r, err
+		}
+	}
+	options := netlab.TributaryOptions{Binary: o.binary, Scheduler: o.scheduler}
+	if o.verbose {
+		options.Args = []string{"--log-level", "debug"}
+	}
+	t, err := l.StartTributary(ctx, options)
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		err = errors.Join(err, t.Stop())
+		if o.verbose {
+			fmt.Fprint(say, t.Said())
+		}
+	}()
+	if err := l.Fresh(ctx); err != nil {
+		return r, err
+	}
+	p, err := l.Play(ctx, t, url)
+	pause, began := p.LongestPause()
+	r = playRound{
+		Seconds: p.Took.Seconds(), Right: p.Is(object), Bytes: p.Bytes, Pause: pause.Seconds(), PauseBegan: began.Seconds(),
+	}
+	for _, link := range p.Links {
+		r.Waste += link.Waste
+		r.Links = append(r.Links, playLink(link))
+	}
+	for _, e := range p.Events {
+		ev := playEvent{Began: e.Began.Seconds(), Link: e.Link, What: e.What}
+		if e.Returns() {
+			ev.ClientAfter, ev.LinkAfter = secondsOrNil(e.ClientAfter), secondsOrNil(e.LinkAfter)
+		}
+		r.Events = append(r.Events, ev)
+	}
+	return r, err
+}
+
+func secondsOrNil(d time.Duration) *float64 {
+	if d < 0 {
+		return nil
+	}
+	s := d.Seconds()
+	return &s
+}
+
+func (r playRound) print(w io.Writer, round int) {
+	right := "bytes right"
+	if !r.Right {
+		right = "bytes WRONG"
+	}
+	fmt.Fprintf(w, "round %d: %.2f s, %s, waste %.2f MB, longest pause %.0f ms from %.2f s\n",
+		round, r.Seconds, right, mega(r.Waste), 1e3*r.Pause, r.PauseBegan)
+	for _, l := range r.Links {
+		fmt.Fprintf(w, "  %-8s %.2f MB of the body (waste %.2f MB), carried %.2f MB\n",
+			l.Name, mega(l.Received), mega(l.Waste), mega(l.Carried))
+	}
+	for _, e := range r.Events {
+		fmt.Fprintf(w, "  %5.2f s %s %s", e.Began, e.Link, e.What)
+		if (netlab.Event{What: e.What}).Returns() {
+			fmt.Fprintf(w, ": client's next byte %s, link's next byte %s", after(e.ClientAfter), after(e.LinkAfter))
+		}
+		fmt.Fprintln(w)
+	}
+	if r.Error != "" {
+		fmt.Fprintln(w, "  FAILED:", r.Error)
+	}
+}
+
+func mega(n int64) float64 { return float64(n) / 1e6 }
+
+func after(seconds *float64) string {
+	if seconds == nil {
+		return "never"
+	}
+	return fmt.Sprintf("after %.0f ms", 1e3**seconds)
+}

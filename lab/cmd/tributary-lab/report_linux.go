@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// rowResult is what was found for a row, as results.json keeps it.
+type rowResult struct {
+	Row     string `json:"row"`
+	Date    string `json:"date"`    // UTC, of the row's end
+	Version string `json:"version"` // of tributary
+	Rounds  int    `json:"rounds"`
+	result
+}
+
+// The generated part of BENCHMARKS.md lies between these lines.
+const (
+	blockBegin = "<!-- make bench: begin -->"
+	blockEnd   = "<!-- make bench: end -->"
+)
+
+// pictured is the row whose plots BENCHMARKS.md shows.
+const pictured = "1"
+
+// benchAll measures rows one after the other. After each it writes DOCS/bench/results.json and the tables of
+// DOCS/BENCHMARKS.md, the pictures there, and with --svg the row's plots; rows that are not measured keep what was found
+// before.
+func benchAll(ctx context.Context, chosen []row, o benchOptions, docs string, say io.Writer) error {
+	version, err := exec.CommandContext(ctx, o.binary, "version").Output()
+	if err != nil {
+		return fmt.Errorf("%s version: %w: make build, or name it with --binary", o.binary, err)
+	}
+	first, _, _ := strings.Cut(string(version), "\n")
+	for _, r := range chosen {
+		fmt.Fprintf(say, "row %s: %s, %s\n", r.ID, r.Links, r.Size)
+		sc, err := load(r.Scenario)
+		if err != nil {
+			return err
+		}
+		res, err := bench(ctx, sc, r.options(o), say)
+		if err != nil {
+			return fmt.Errorf("row %s: %w", r.ID, err)
+		}
+		if err := res.print(say); err != nil {
+			return err
+		}
+		found := rowResult{
+			Row: r.ID, Date: time.Now().UTC().Format("2006-01-02 15:04"), Version: strings.TrimSpace(first), Rounds: o.rounds,
+			result: *res,
+		}
+		if err := keep(docs, found); err != nil {
+			return err
+		}
+		if o.svg != "" {
+			if err := found.writePlots(o.svg, "row"+found.Row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keep puts a row's result into the documents.
+func keep(docs string, found rowResult) error {
+	dir := filepath.Join(docs, "bench")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if found.Row == pictured {
+		if err := found.writePlots(dir, "row"+found.Row, "rate", "order"); err != nil {
+			return err
+		}
+	}
+	path := filepath.Join(dir, "results.json")
+	all, err := readResults(path)
+	if err != nil {
+		return err
+	}
+	if all, err = writeResults(path, append(all, found)); err != nil {
+		return err
+	}
+	return replaceBlock(filepath.Join(docs, "BENCHMARKS.md"), report(all))
+}
+
+func readResults(path string) ([]rowResult, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []rowResult
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w: remove it to begin anew", path, err)
+	}
+	return all, nil
+}
+
+// writeResults writes the newest result of each row that the benchmark has, a line each, and returns them in its order.
+func writeResults(path string, all []rowResult) ([]rowResult, error) {
+	var kept []rowResult
+	var text bytes.Buffer
+	for _, r := range rows {
+		for _, found := range slices.Backward(all) {
+			if found.Row != r.ID {
+				continue
+			}
+			line, err := json.Marshal(found)
+			if err != nil {
+				return nil, err
+			}
+			text.WriteString(",\n")
+			text.Write(line)
+			kept = append(kept, found)
+			break
+		}
+	}
+	list := slices.Concat([]byte("["), bytes.TrimPrefix(text.Bytes(), []byte(",")), []byte("\n]\n"))
+	return kept, os.WriteFile(path, list, 0o644)
+}
+
+// report writes the tables as Markdown: the summary, then each row.
+func report(all []rowResult) string {
+	var b strings.Builder
+	b.WriteString("### Summary\n\nMedians in percent, of tributary quartiles, too.\n\n")
+	writeSummary(&b, all)
+	for _, found := range all {
+		r := rows[slices.IndexFunc(rows, func(r row) bool { return r.ID == found.Row })]
+		fmt.Fprintf(&b, "\n### Row %s: %s, %s\n\n", r.ID, r.Links, r.Size)
+		fmt.Fprintf(&b, "%s, %s UTC, %s. ", found.Version, found.Date, runtime.GOARCH)
+		found.markdown(&b)
+		if found.Row == pictured {
+			b.WriteString("\n![rate of each link over time](bench/row" + pictured + "-rate.svg)\n" +
+				"![bytes at the client over time](bench/row" + pictured + "-order.svg)\n")
+		}
+	}
+	return b.String()
+}
+
+func writeSummary(w io.Writer, all []rowResult) {
+	var lines [][]string
+	for _, found := range all {
+		r := rows[slices.IndexFunc(rows, func(r row) bool { return r.ID == found.Row })]
+		of := func(c *contenderResult) quartiles {
+			if r.Physical {
+				return c.Physical
+			}
+			return c.Percent
+		}
+		peer := func(prefix string) string {
+			i := slices.IndexFunc(found.Contenders, func(c *contenderResult) bool { return strings.HasPrefix(c.Name, prefix) })
+			if i < 0 {
+				return "-"
+			}
+			return fmt.Sprintf("%.1f", of(found.Contenders[i]).Median)
+		}
+		measure := "limit"
+		if r.Physical {
+			measure = "physical bound"
+		}
+		q := of(found.Contenders[0])
+		lines = append(lines, []string{
+			r.ID, r.Links + ", " + r.Size, measure, fmt.Sprintf("%.1f (%.1f-%.1f)", q.Median, q.Q1, q.Q3),
+			peer("aria2-2"), peer("aria2-8"), peer("mptcp"), peer("single:"), number(r.Bar), number(r.Goal),
+		})
+	}
+	writeMarkdown(w, []string{
+		"row", "links, object", "share of", "tributary", "aria2, 2 conn.", "aria2, 8 conn.", "MPTCP", "best single link",
+		"bar", "goal",
+	}, lines)
+}
+
+// replaceBlock replaces the generated part of a document.
+func replaceBlock(path, text string) error {
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(old), blockBegin)
+	_, after, ok2 := strings.Cut(rest, blockEnd)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s: want the lines %q and %q", path, blockBegin, blockEnd)
+	}
+	return os.WriteFile(path, []byte(before+blockBegin+"\n"+text+blockEnd+after), 0o644)
+}

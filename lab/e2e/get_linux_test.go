@@ -1,0 +1,214 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/lab/netlab"
+)
+
+// fetching is a `tributary get` that runs.
+type fetching struct {
+	*rig
+	cmd  *exec.Cmd
+	out  bytes.Buffer
+	said bytes.Buffer
+}
+
+// getting starts `tributary get` with further arguments.
+func (r *rig) getting(args ...string) *fetching {
+	r.Helper()
+	cert, err := r.lab.Certificate()
+	if err != nil {
+		r.Fatal(err)
+	}
+	args = append([]string{"get", "--cacert", cert.CA}, args...)
+	for _, name := range r.lab.LinkNames() {
+		args = append(args, "--link", name)
+	}
+	f := &fetching{rig: r, cmd: r.lab.Client(r.ctx, r.options.Binary, args...)}
+	f.cmd.Stdout, f.cmd.Stderr = &f.out, &f.said
+	if err := f.cmd.Start(); err != nil {
+		r.Fatal(err)
+	}
+	return f
+}
+
+// ended waits for the end and fails the test unless it is the one that is wanted.
+func (f *fetching) ended(code int, says ...string) {
+	f.Helper()
+	_ = f.cmd.Wait() // the code tells
+	said := f.said.String()
+	if got := f.cmd.ProcessState.ExitCode(); got != code || strings.Contains(said, "DATA RACE") {
+		f.Fatalf("exit code %d, want %d: %s", got, code, said)
+	}
+	for _, s := range says {
+		if !strings.Contains(said, s) {
+			f.Errorf("%q lacks %q", said, s)
+		}
+	}
+}
+
+// has waits until a file has some bytes.
+func (r *rig) has(path string, size int64) {
+	r.Helper()
+	r.until(path+" grows", func() bool {
+		st, err := os.Stat(path)
+		return err == nil && st.Size() >= size
+	})
+}
+
+// kept returns how much of a .part there is without a gap, as the first line of its sidecar tells; 0 if there is none.
+func (r *rig) kept(file string) (n int64) {
+	r.Helper()
+	text, err := os.ReadFile(file + ".part.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0
+	}
+	if _, serr := fmt.Sscan(string(text), &n); err != nil || serr != nil {
+		r.Fatalf("%v, %v", err, serr)
+	}
+	if st, err := os.Stat(file + ".part"); err != nil || st.Size() < n {
+		r.Errorf("%d bytes are recorded: %v, %v", n, st, err)
+	}
+	return n
+}
+
+// report is what get --json prints.
+type report struct {
+	Size, Resumed, Waste int64
+	Checksum             string
+	Links                []struct {
+		Name  string
+		Bytes int64
+	}
+}
+
+func (f *fetching) report() report {
+	f.Helper()
+	var j report
+	if err := json.Unmarshal(f.out.Bytes(), &j); err != nil {
+		f.Fatalf("%v: %s", err, f.out.String())
+	}
+	return j
+}
+
+func TestGet(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, quick(), netlab.NginxOptions{})
+	o := r.object(20_000_000)
+	for _, url := range []string{r.nginx.NamedURL(o), r.nginx.NamedSecureURL(o)} {
+		file := r.file()
+		f := r.getting("--json", "-o", file, "--checksum", "sha256:"+o.SHA256, url)
+		f.ended(0)
+		r.isObject(r.read(file), o)
+		j := f.report()
+		var sum int64
+		for _, l := range j.Links {
+			if sum += l.Bytes; l.Bytes < int64(o.Size)/10 {
+				t.Errorf("%s: %+v", url, j)
+			}
+		}
+		if j.Size != int64(o.Size) || sum != j.Size+j.Waste || j.Checksum != "sha256:"+o.SHA256 {
+			t.Errorf("%s: %+v", url, j)
+		}
+	}
+	r.getting("-o", r.file(), r.nginx.NamedURL(o)+"none").ended(6, "404", "check the URL")
+	r.getting("-o", r.file(), "http://no-such-name.lab/x").ended(5, "check its spelling")
+	r.getting("-o", r.file(), strings.Replace(r.nginx.NamedSecureURL(o), netlab.OriginName, "other.lab", 1)).ended(5)
+	c := r.client(r.options.Binary, "get", "--link", "wifi", "-o", r.file(), r.nginx.NamedSecureURL(o))
+	if c.code != 7 || !strings.Contains(c.said, "--cacert") {
+		t.Errorf("a certificate that nobody vouches for: exit code %d, %s", c.code, c.said)
+	}
+}
+
+// A download that is stopped, by whatever, goes on where it was.
+func TestGetResumes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, equal(), netlab.NginxOptions{})
+	o := r.object(15_000_000)
+	for _, secure := range []bool{false, true} {
+		url := r.nginx.NamedURL(o)
+		if secure {
+			url = r.nginx.NamedSecureURL(o)
+		}
+		file := r.file()
+		var kept int64
+		for _, stop := range []struct {
+			by   unix.Signal
+			code int
+		}{{unix.SIGINT, 130}, {unix.SIGKILL, -1}} {
+			f := r.getting("--resume", "-o", file, url)
+			r.until(file+".part grows", func() bool { return r.kept(file) >= kept+3_000_000 })
+			if err := f.cmd.Process.Signal(stop.by); err != nil {
+				t.Fatal(err)
+			}
+			f.ended(stop.code)
+			if _, err := os.Stat(file); err == nil {
+				t.Fatal("the file is there before it is complete")
+			}
+			before := kept
+			if kept = r.kept(file); kept <= before || kept >= int64(o.Size) {
+				t.Fatalf("%d bytes are kept, %d before: the test shows nothing", kept, before)
+			}
+			if stop.by == unix.SIGINT && !strings.Contains(f.said.String(), "--resume") {
+				t.Errorf("it does not say how to go on: %s", f.said.String())
+			}
+		}
+		f := r.getting("--json", "--resume", "-o", file, url)
+		f.ended(0)
+		r.isObject(r.read(file), o)
+		if j := f.report(); j.Resumed != kept || j.Size != int64(o.Size) {
+			t.Errorf("%+v, after %d bytes", j, kept)
+		}
+		if _, err := os.Stat(file + ".part.json"); err == nil {
+			t.Error("the sidecar is left")
+		}
+	}
+}
+
+func TestGetSurvivesALink(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, equal(), netlab.NginxOptions{})
+	o := r.object(15_000_000)
+	file := r.file()
+	f := r.getting("-o", file, r.nginx.NamedSecureURL(o))
+	r.has(file+".part", 3_000_000)
+	if err := r.lab.Link("wifi").Down(); err != nil {
+		t.Fatal(err)
+	}
+	f.ended(0, "wifi", "lte")
+	r.isObject(r.read(file), o)
+}
+
+// With all links gone it waits as long as it was told to, says so, and keeps what it has.
+func TestGetLosesAllLinks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, equal(), netlab.NginxOptions{})
+	o := r.object(15_000_000)
+	file := r.file()
+	config := file + ".toml"
+	r.write(config, []byte("wait_for_link = \"1s\"\n"))
+	f := r.getting("--config", config, "-o", file, r.nginx.NamedURL(o))
+	r.has(file+".part", 3_000_000)
+	for _, l := range r.lab.Links() {
+		if err := l.Down(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	f.ended(5, "--resume")
+	if took := time.Since(began); took > slack*10*time.Second {
+		t.Errorf("it gave up after %s", took)
+	}
+}

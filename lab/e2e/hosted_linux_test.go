@@ -1,0 +1,369 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/link/host/hosttest"
+	"github.com/tributary-http/tributary/lab/netlab"
+)
+
+// appUser is the user ID of an app: it has no capability, and the routing rules give it no link.
+const appUser = 10123
+
+// anotherApp is the user ID of an app that downloads.
+const anotherApp = "10200"
+
+// firstNet is the netId of the first link; the others follow.
+const firstNet = 100
+
+// android gives the client namespace the routing rules of Android's netd: what carries no mark goes out over the first link,
+// what carries a network's mark over that network. Root may bind to every interface. Others may bind to the first link; the
+// other ones are background networks, as mobile data is beside Wi-Fi, and take a mark with netd's PERMISSION_NETWORK.
+func (r *rig) android() {
+	r.Helper()
+	ip := func(args ...string) {
+		r.Helper()
+		r.ok(r.client("ip", args...))
+	}
+	for i, l := range r.lab.Links() {
+		table := fmt.Sprint(1000 + l.Index)
+		for _, family := range []struct{ option, own string }{{"-4", l.Addr().String()}, {"-6", l.Addr6().String()}} {
+			ip(family.option, "route", "del", "default", "dev", l.Name)
+			ip(family.option, "rule", "del", "from", family.own)
+			ip(family.option, "rule", "add", "pref", "11000", "iif", "lo", "oif", l.Name, "uidrange", "0-0", "lookup", table)
+			ip(family.option, "rule", "add", "pref", "16000", "fwmark", fmt.Sprintf("%#x/0x1ffff", 0x10000|firstNet+i), "iif", "lo", "lookup", table)
+			permission := "0/0"
+			if i > 0 {
+				permission = "0x40000/0x40000"
+			}
+			ip(family.option, "rule", "add", "pref", "17000", "fwmark", permission, "iif", "lo", "oif", l.Name, "lookup", table)
+			if i == 0 {
+				ip(family.option, "rule", "add", "pref", "31000", "fwmark", "0/0xffff", "iif", "lo", "lookup", table)
+			}
+		}
+	}
+	ip("-4", "rule", "add", "pref", "32000", "unreachable")
+	ip("-6", "rule", "add", "pref", "32000", "unreachable")
+}
+
+// phone is a host app with the links of a lab.
+type phone struct {
+	*hosttest.App
+	r       *rig
+	refuse  atomic.Pointer[string] // the name of a link that may not be used
+	looked  chan string            // "name over link"
+	wanted  chan bool              // mobile data
+	monthly int64                  // bytes that all links but wifi may carry together; 0 = no limit
+	updates atomic.Int64           // statuses with the reading of the battery
+}
+
+// newPhone starts the program under an app.
+func newPhone(r *rig, monthly int64, links ...string) *phone {
+	r.Helper()
+	p := &phone{App: &hosttest.App{}, r: r, monthly: monthly, looked: make(chan string, 64), wanted: make(chan bool, 64)}
+	p.Bind = func(handle uint64, fd int) unix.Errno {
+		name := r.lab.LinkNames()[handle-firstNet]
+		if no := p.refuse.Load(); no != nil && *no == name {
+			return unix.EPERM
+		}
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, int(0x30000|handle)); err != nil {
+			r.Errorf("mark a socket of the program: %v", err)
+			return unix.EINVAL
+		}
+		return 0
+	}
+	dir, err := os.MkdirTemp(r.lab.Dir, "app-")
+	if err != nil {
+		r.Fatal(err)
+	}
+	p.Listen(r, filepath.Join(dir, "socket"))
+	for _, path := range []string{dir, p.Path} {
+		if err := os.Chown(path, appUser, appUser); err != nil {
+			r.Fatal(err)
+		}
+	}
+	go p.answer()
+	r.options.UID = appUser
+	r.options.Args = append(r.options.Args, "--host-socket", p.Path, "--allow-users", "all")
+	r.serve()
+	p.Say(`{"type":"battery","battery":{"percent":80,"charging":false}}`)
+	p.show(links...)
+	r.until("the links are used", func() bool { return strings.Count(r.proxy.Said(), "link found") >= len(links) })
+	return p
+}
+
+// answer does what the program asks for.
+func (p *phone) answer() {
+	for m := range p.Heard {
+		switch m["type"] {
+		case "resolve":
+			handle := uint64(m["handle"].(float64))
+			p.looked <- fmt.Sprintf("%s over %s", m["name"], p.r.lab.LinkNames()[handle-firstNet])
+			if m["name"] == netlab.OriginName {
+				p.Say(`{"type":"resolved","id":%v,"addrs":["%s"]}`, m["id"], netlab.OriginAddr)
+			} else {
+				p.Say(`{"type":"resolved","id":%v,"error":"not_found"}`, m["id"])
+			}
+		case "want":
+			p.wanted <- m["cellular"].(bool)
+		case "status":
+			if b, ok := m["status"].(map[string]any)["battery"].(map[string]any); ok && b["percent"] == 80. {
+				p.updates.Add(1)
+			}
+		}
+	}
+}
+
+// show tells the program which links there are.
+func (p *phone) show(names ...string) {
+	var all []string
+	for _, name := range names {
+		l := p.r.lab.Link(name)
+		account := ""
+		if p.monthly > 0 && name != "wifi" {
+			account = fmt.Sprintf(`,"account":"cellular","monthly_bytes":%d`, p.monthly)
+		}
+		all = append(all, fmt.Sprintf(`{"name":%q,"handle":%d,"kind":"wifi","addrs":["%s","%s"],"validated":true%s}`,
+			name, firstNet+l.Index-1, netip.PrefixFrom(l.Addr(), 24), netip.PrefixFrom(l.Addr6(), 64), account))
+	}
+	p.Say(`{"type":"links","links":[%s]}`, strings.Join(all, ","))
+}
+
+// TestHosted runs the program as an app's child: without any capability, under the routing rules of a phone.
+func TestHosted(t *testing.T) {
+	sc := quick()
+	sc.Links = append(sc.Links, netlab.Symmetric("other", 40*netlab.Mbit, 30*time.Millisecond))
+	r := newRig(t, sc, netlab.NginxOptions{})
+	r.android()
+	o := r.object(5_000_000)
+	p := newPhone(r, 0, "wifi", "lte")
+	size := int64(o.Size)
+	used := func(f func()) map[string]int64 {
+		t.Helper()
+		before, after := map[string]int64{}, map[string]int64{}
+		for _, l := range r.lab.LinkNames() {
+			_, before[l] = r.carried(l)
+		}
+		f()
+		r.settle()
+		for _, l := range r.lab.LinkNames() {
+			_, n := r.carried(l)
+			after[l] = n - before[l]
+		}
+		return after
+	}
+
+	n := used(func() { r.download(r.nginx.NamedURL(o), o) })
+	if n["wifi"] < size/5 || n["lte"] < size/5 || n["other"] != 0 {
+		t.Errorf("both links: carried %v of %d", n, size)
+	}
+	r.isObject(r.ok(r.asUser(anotherApp, "curl", "-sS", "--fail", "-x", proxyURL, o.URL)).body, o)
+	asked := map[string]bool{}
+	for len(p.looked) > 0 {
+		asked[<-p.looked] = true
+	}
+	if !asked[netlab.OriginName+" over wifi"] || !asked[netlab.OriginName+" over lte"] || len(asked) != 2 || len(r.dns.Queries()) > 0 {
+		t.Errorf("names: the app was asked for %v, the name server for %v", asked, r.dns.Queries())
+	}
+	select {
+	case want := <-p.wanted:
+		if !want {
+			t.Error("mobile data is not wanted")
+		}
+	case <-r.ctx.Done():
+		t.Error("mobile data is never asked for")
+	}
+	if p.updates.Load() == 0 {
+		t.Error("no status came")
+	}
+	if c := r.curl("http://nowhere.lab/"); !strings.Contains(string(c.body), "host name") {
+		t.Errorf("a name that does not exist: %q", c.body)
+	}
+
+	lte := "lte"
+	p.refuse.Store(&lte)
+	n = used(func() { r.download(r.nginx.NamedURL(o), o) })
+	// What connections of the first download are kept, an app cannot take back.
+	if n["wifi"] < size/2 || n["other"] != 0 {
+		t.Errorf("lte is refused: carried %v of %d", n, size)
+	}
+	p.refuse.Store(nil)
+
+	p.show("wifi")
+	r.until("lte is lost", func() bool { return strings.Contains(r.proxy.Said(), "link lost") })
+	r.settle() // its connections end
+	n = used(func() { r.download(r.nginx.NamedURL(o), o) })
+	if n["wifi"] < size || n["lte"] != 0 || n["other"] != 0 {
+		t.Errorf("wifi alone: carried %v of %d", n, size)
+	}
+
+	r.stopped = true
+	p.HangUp()
+	if code, err := r.proxy.Wait(r.ctx); code != 0 || err != nil {
+		t.Errorf("without its host it ends with code %d, %v", code, err)
+	}
+}
+
+// TestRooted runs the program as the module does, and as root, under the routing rules of a phone, where the main table leads
+// nowhere: it finds the links itself, and serves what is redirected.
+func TestRooted(t *testing.T) {
+	for _, user := range []string{"", "8080"} {
+		t.Run("user "+user, func(t *testing.T) {
+			r := newRig(t, quick(), netlab.NginxOptions{})
+			r.android()
+			if user != "" {
+				r.as(user)
+			}
+			r.serve()
+			if user != "" {
+				r.keepsTwoCapabilities(user)
+			}
+			r.ok(r.redirect("iptables", "on", "--user=10000-19999"))
+			o := r.object(5_000_000)
+			for _, url := range []string{o.URL, fmt.Sprintf("http://[%s]/%s", netlab.OriginAddr6, o.Size)} {
+				before := map[string]int64{}
+				for _, l := range r.lab.LinkNames() {
+					_, before[l] = r.carried(l)
+				}
+				r.isObject(r.ok(r.asUser(anotherApp, "curl", "-sS", "--fail", url)).body, o)
+				for _, l := range r.lab.LinkNames() {
+					if _, n := r.carried(l); n-before[l] < int64(o.Size)/5 {
+						t.Errorf("%s: %s carried %d bytes of %d", url, l, n-before[l], o.Size)
+					}
+				}
+			}
+		})
+	}
+}
+
+// as has the program start as root and become a user, who may make its control socket.
+func (r *rig) as(user string) {
+	r.Helper()
+	id, err := strconv.Atoi(user)
+	if err != nil {
+		r.Fatal(err)
+	}
+	run, file := filepath.Join(r.lab.Dir, "tributary"), filepath.Join(r.lab.Dir, "user.toml")
+	control := filepath.Join(run, "control.sock")
+	if err := errors.Join(
+		os.Mkdir(run, 0o700), os.Chown(run, id, id), os.WriteFile(file, fmt.Appendf(nil, "control = %q\n", control), 0o644),
+	); err != nil {
+		r.Fatal(err)
+	}
+	r.options.Args = append(r.options.Args, "--user="+user, "--config="+file)
+}
+
+// keepsTwoCapabilities looks at every thread of the program.
+func (r *rig) keepsTwoCapabilities(user string) {
+	r.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", r.proxy.PID()))
+	if err != nil || len(threads) < 2 {
+		r.Fatalf("%v, %v: a Go program has several threads", threads, err)
+	}
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has ended
+		}
+		if err != nil {
+			r.Fatal(err)
+		}
+		said := strings.Join(strings.Fields(string(text)), " ")
+		for _, want := range []string{
+			strings.TrimSpace("Uid: " + strings.Repeat(user+" ", 4)), strings.TrimSpace("Gid: " + strings.Repeat(user+" ", 4)),
+			"CapPrm: 0000000000003000", "CapEff: 0000000000003000", "NoNewPrivs: 1",
+		} {
+			if !strings.Contains(said, want) {
+				r.Errorf("no %q in %s", want, said)
+			}
+		}
+	}
+}
+
+// pipes are a program's standard output and input.
+type pipes struct {
+	io.Reader
+	io.Writer
+}
+
+// TestJavaHost runs what the app decides, in a JVM, as the host of the real program: it starts it, tells it two of three
+// links, and downloads through it. TRIBUTARY_JAVA is the class path; make android-test sets it.
+func TestJavaHost(t *testing.T) {
+	classes := os.Getenv("TRIBUTARY_JAVA")
+	if classes == "" {
+		t.Skip("the app's classes are not built: make android-test")
+	}
+	sc := quick()
+	sc.Links = append(sc.Links, netlab.Symmetric("other", 40*netlab.Mbit, 30*time.Millisecond))
+	r := newRig(t, sc, netlab.NginxOptions{})
+	r.android()
+	o := r.object(20_000_000)
+	dir, err := os.MkdirTemp(r.lab.Dir, "app-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var networks []string
+	for i, l := range r.lab.Links() {
+		kind := map[string]string{"wifi": "WIFI", "lte": "CELLULAR", "other": "WIFI"}[l.Name]
+		networks = append(networks, fmt.Sprintf("%d,%s,%s,%s,%v", firstNet+i, l.Name, kind, netip.PrefixFrom(l.Addr(), 24), l.Name != "other"))
+	}
+	id := fmt.Sprint(appUser)
+	file := r.file()
+	args := []string{
+		"-cp", classes, "io.github.tributary.core.HostMain", dir, "18080", r.nginx.NamedURL(o), file, netlab.OriginAddr.String(), strings.Join(networks, ";"),
+		"setpriv", "--reuid=" + id, "--regid=" + id, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
+		r.options.Binary, "serve", "--listen", "127.0.0.1:18080", "--admin", "", "--host-socket", dir + "/socket",
+	}
+	java := r.lab.Client(r.ctx, "java", args...)
+	java.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "STATE_DIRECTORY="+dir, "RUNTIME_DIRECTORY="+dir)
+	in, err := java.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := java.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	java.Stderr = &said
+	app := &hosttest.App{Relay: pipes{out, in}, Bind: func(handle uint64, fd int) unix.Errno {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, int(0x30000|handle)); err != nil {
+			t.Errorf("mark a socket of the program: %v", err)
+		}
+		return 0
+	}}
+	app.Listen(t, dir+"/socket")
+	for _, path := range []string{dir, app.Path} {
+		if err := os.Chown(path, appUser, appUser); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := java.Run(); err != nil {
+		log, _ := os.ReadFile(dir + "/log")
+		t.Fatalf("%v: %s\n%s", err, said.String(), log)
+	}
+	r.isObject(r.read(file), o)
+	for _, l := range r.lab.LinkNames() {
+		_, n := r.carried(l)
+		t.Logf("%s carried %d bytes of %d", l, n, o.Size)
+		if share := float64(n) / float64(o.Size); l == "other" && n != 0 || l != "other" && share < 0.2 {
+			t.Errorf("%s carried %d bytes of %d", l, n, o.Size)
+		}
+	}
+	if !strings.Contains(said.String(), "wanted: true") || !strings.Contains(said.String(), "done") || strings.Contains(said.String(), "died") {
+		t.Errorf("the app says\n%s", said.String())
+	}
+}

@@ -1,0 +1,181 @@
+package netlab
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// DNS is a name server in the server namespace. It knows OriginName; it answers over UDP and TCP at the origin's and at
+// every link's address.
+type DNS struct {
+	closers []io.Closer
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	queries []Query
+}
+
+// Query is a question that a DNS server was asked.
+type Query struct {
+	Link    string // on which it came in
+	Network string // "udp" or "tcp"
+	Name    string // without the final dot
+	Type    string // "A", "AAAA", ...
+}
+
+const (
+	dnsTTL     = 60              // seconds
+	dnsTimeout = 5 * time.Second // of an idle TCP connection
+)
+
+// StartDNS starts a name server. It runs until the lab's Close.
+func (l *Lab) StartDNS() (*DNS, error) {
+	d := &DNS{}
+	for _, link := range l.links {
+		if err := l.server.enter(func() error { return d.listen(link) }); err != nil {
+			return nil, errors.Join(fmt.Errorf("dns on %s: %w", link.Name, err), d.close())
+		}
+	}
+	l.closers = append(l.closers, d.close)
+	return d, nil
+}
+
+// listen opens the sockets of one link: bound to its interface, they tell by which link a query came.
+func (d *DNS) listen(link *Link) error {
+	lc := net.ListenConfig{Control: bindTo(link.serverName())}
+	pc, err := lc.ListenPacket(context.Background(), "udp", ":53")
+	if err != nil {
+		return err
+	}
+	d.closers = append(d.closers, pc)
+	tcp, err := lc.Listen(context.Background(), "tcp", ":53")
+	if err != nil {
+		return err
+	}
+	d.closers = append(d.closers, tcp)
+	d.running.Go(func() { d.serveUDP(pc, link.Name) })
+	d.running.Go(func() { d.serveTCP(tcp, link.Name) })
+	return nil
+}
+
+func (d *DNS) close() error {
+	var errs []error
+	for _, c := range d.closers {
+		errs = append(errs, c.Close())
+	}
+	d.running.Wait()
+	return errors.Join(errs...)
+}
+
+// Queries returns what was asked so far.
+func (d *DNS) Queries() []Query {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]Query(nil), d.queries...)
+}
+
+func (d *DNS) serveUDP(pc net.PacketConn, link string) {
+	buf := make([]byte, 1500)
+	// A reply must leave from the address that was asked: the sockets listen on all, so the control message says which.
+	conn, ok := pc.(*net.UDPConn)
+	if !ok || wantDestination(conn) != nil {
+		return
+	}
+	oob := make([]byte, 128)
+	for {
+		n, oobn, _, from, err := conn.ReadMsgUDPAddrPort(buf, oob)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue
+		}
+		if reply, err := d.answer(buf[:n], link, "udp"); err == nil {
+			_, _, _ = conn.WriteMsgUDPAddrPort(reply, replySource(oob[:oobn]), from) // a lost reply is asked for again
+		}
+	}
+}
+
+func (d *DNS) serveTCP(ln net.Listener, link string) {
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	for {
+		conn, err := ln.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err == nil {
+			conns.Go(func() { d.serveConn(conn, link) })
+		}
+	}
+}
+
+// serveConn answers the queries of one TCP connection (RFC 7766: each with its length before it).
+func (d *DNS) serveConn(conn net.Conn, link string) {
+	defer conn.Close()
+	for {
+		var length [2]byte
+		_ = conn.SetDeadline(time.Now().Add(dnsTimeout))
+		if _, err := io.ReadFull(conn, length[:]); err != nil {
+			return
+		}
+		query := make([]byte, binary.BigEndian.Uint16(length[:]))
+		if _, err := io.ReadFull(conn, query); err != nil {
+			return
+		}
+		reply, err := d.answer(query, link, "tcp")
+		if err != nil {
+			return
+		}
+		if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...)); err != nil {
+			return
+		}
+	}
+}
+
+// answer logs a query and returns the reply.
+func (d *DNS) answer(query []byte, link, network string) ([]byte, error) {
+	var p dnsmessage.Parser
+	head, err := p.Start(query)
+	if err != nil {
+		return nil, err
+	}
+	q, err := p.Question()
+	if err != nil {
+		return nil, err
+	}
+	name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
+	d.mu.Lock()
+	d.queries = append(d.queries, Query{
+		Link: link, Network: network, Name: name, Type: strings.TrimPrefix(q.Type.String(), "Type"),
+	})
+	d.mu.Unlock()
+
+	head.Response, head.Authoritative, head.RecursionAvailable = true, true, true
+	if name != OriginName {
+		head.RCode = dnsmessage.RCodeNameError
+	}
+	b := dnsmessage.NewBuilder(nil, head)
+	errs := []error{b.StartQuestions(), b.Question(q), b.StartAnswers()}
+	rr := dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: dnsTTL}
+	switch {
+	case name != OriginName:
+	case q.Type == dnsmessage.TypeA:
+		errs = append(errs, b.AResource(rr, dnsmessage.AResource{A: OriginAddr.As4()}))
+	case q.Type == dnsmessage.TypeAAAA:
+		errs = append(errs, b.AAAAResource(rr, dnsmessage.AAAAResource{AAAA: OriginAddr6.As16()}))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return b.Finish()
+}

@@ -1,0 +1,24 @@
+// Package netlab joins two real network namespaces, a client and a server, by emulated links, so that integration tests
+// and benchmarks run real programs over links whose rate, delay and death they choose. It needs root and Linux.
+//
+// A link is a pair of TUN devices, one in each namespace, and an emulator in user space that carries packets between
+// the two: kernels without netem do. Each direction has its own [Shape]: rate or recorded trace, delay, jitter, loss,
+// drop-tail queue, ramp-up. Everything can be changed while it runs.
+//
+// Addresses: link i (from 1) has 10.77.i.0/24 and fd77:i::/64, the client .2, the server .1. The origin is 10.78.0.1 and
+// fd78::1, which no link owns, so every link leads to it. The client has a default route over each link, in order of
+// preference, and a routing table per source address for programs that bind addresses instead of interfaces.
+//
+// Invariants:
+//
+//  1. The links are all that joins the namespaces to anything; no packet leaves the machine.
+//  2. Close removes namespaces, processes in them, files and devices, also after a setup that failed half way. What a
+//     killed run left behind is removed by the next New, or by Sweep.
+//  3. A link carries unicast packets only, so an unused link counts nothing.
+//
+// Concurrency: a Lab and its Links are safe for concurrent use. Each link's emulator is one goroutine on a thread of its
+// own; model.go is its pure part, which takes the time as an argument.
+//
+// Units: rates are bits per second here, and only here, because links are specified so; sizes are bytes on the link (IP
+// header included).
+package netlab

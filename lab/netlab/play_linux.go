@@ -1,0 +1,142 @@
+package netlab
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Played is one download through a Tributary while the scenario's events happened.
+type Played struct {
+	Download
+	Links  []PlayedLink  // in the scenario's order
+	Events []PlayedEvent // those that happened before the download's end
+}
+
+// PlayedLink is what the download took from one link.
+type PlayedLink struct {
+	Name     string
+	Received int64 // body bytes, by the program's metrics
+	Waste    int64 // of these, second copies and bytes not wanted
+	Carried  int64 // bytes that entered the link towards the client, by the emulator: heads and lost packets included
+}
+
+// PlayedEvent is an event with what followed.
+type PlayedEvent struct {
+	Event
+	Began       time.Duration // when it really happened, from the request
+	ClientAfter time.Duration // from then until the client's next byte, -1 if none came
+	LinkAfter   time.Duration // from then until the link's next body byte, -1 if none came; see sampleEvery
+}
+
+// Returns reports whether the event gives a link back.
+func (e Event) Returns() bool {
+	return e.What == EventRestore || e.What == EventUp || e.What == EventRestoreAddrs
+}
+
+// sampleEvery is the grain of PlayedEvent.LinkAfter.
+const sampleEvery = 20 * time.Millisecond
+
+// sample is what had come over each link at a time.
+type sample struct {
+	at       time.Duration
+	received []int64
+}
+
+// Play downloads a URL through t while the scenario's events happen, counted from the request. A download that ends early
+// is returned as far as it came, with the error.
+func (l *Lab) Play(ctx context.Context, t *Tributary, url string) (Played, error) {
+	var p Played
+	before, err := l.tally(ctx, t)
+	if err != nil {
+		return p, err
+	}
+	playing, stop := context.WithCancel(ctx)
+	defer stop()
+	began := time.Now()
+	var samples []sample
+	events, sampled := make(chan error, 1), make(chan error, 1)
+	go func() {
+		events <- l.playEvents(playing, began, func(e Event) {
+			p.Events = append(p.Events, PlayedEvent{Event: e, Began: time.Since(began)})
+		})
+	}()
+	go func() { sampled <- l.sample(playing, t, began, &samples) }()
+	p.Download, err = l.Download(ctx, ProxyAddr, url)
+	stop()
+	for _, c := range []chan error{events, sampled} {
+		if e := <-c; !errors.Is(e, context.Canceled) {
+			err = errors.Join(err, e)
+		}
+	}
+	after, e := l.tally(ctx, t)
+	if e != nil {
+		return p, errors.Join(err, e)
+	}
+	for i, a := range after {
+		b := before[i]
+		p.Links = append(p.Links, PlayedLink{a.Name, a.Received - b.Received, a.Waste - b.Waste, a.Carried - b.Carried})
+	}
+	for i := range p.Events {
+		ev := &p.Events[i]
+		ev.ClientAfter, ev.LinkAfter = -1, carriesAfter(samples, l.Link(ev.Link).Index-1, ev.Began)
+		if at := p.After(ev.Began); at >= 0 {
+			ev.ClientAfter = at - ev.Began
+		}
+	}
+	return p, err
+}
+
+// tally returns what each link has brought since the program's start.
+func (l *Lab) tally(ctx context.Context, t *Tributary) ([]PlayedLink, error) {
+	m, err := t.Metrics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []PlayedLink
+	for _, link := range l.links {
+		down, _, err := link.Counters()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, PlayedLink{link.Name, m.Received(link.Name), m.Waste(link.Name), down.Bytes})
+	}
+	return all, nil
+}
+
+// sample notes what has come over each link again and again until ctx ends.
+func (l *Lab) sample(ctx context.Context, t *Tributary, began time.Time, samples *[]sample) error {
+	tick := time.NewTicker(sampleEvery)
+	defer tick.Stop()
+	for {
+		at := time.Since(began)
+		m, err := t.Metrics(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		s := sample{at: at}
+		for _, link := range l.links {
+			s.received = append(s.received, m.Received(link.Name))
+		}
+		*samples = append(*samples, s)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// carriesAfter returns how long after a time a link first had more bytes than at that time, -1 if it never had.
+func carriesAfter(samples []sample, link int, from time.Duration) time.Duration {
+	for i, s := range samples {
+		// the sample before may have been taken before the event and its bytes have come after it, but in the grain
+		if s.at >= from && i > 0 && s.received[link] > samples[i-1].received[link] {
+			return s.at - from
+		}
+	}
+	return -1
+}

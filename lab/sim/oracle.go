@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/internal/schedule/literature"
+)
+
+// Oracles returns the names of the schedulers that only a simulator can run, since they know the future
+// (Nika 2015 sections 4.1 and 5.2; Skjolden 2019 section 8.2.2): alg2-known and alg3-known are the formulas as published with
+// the links' mean rates as constants, optimal knows what each link carries until all end together, noisy-2 and noisy-50 the
+// same with a normally distributed error of 2 and 50 %, best the better link, switching the faster one at each moment.
+func Oracles() []string {
+	return []string{"alg2-known", "alg3-known", "best", "noisy-2", "noisy-50", "optimal", "switching", "switching-free"}
+}
+
+// knows reports whether a scheduler is an oracle. They have a window as large as the object: what they show is what knowing
+// is worth, not what memory costs.
+func knows(scheduler string) bool { return slices.Contains(Oracles(), scheduler) }
+
+func (s Spec) scheduler() (schedule.Scheduler, error) {
+	if s.with != nil {
+		return s.with, nil
+	}
+	switch s.Scheduler {
+	case "alg2-known":
+		return &literature.Alg2{Bandwidth: s.rates()}, nil
+	case "alg3-known":
+		return &literature.Alg3{Bandwidth: s.rates()}, nil
+	case "best":
+		return &schedule.Single{}, nil
+	case "noisy-2":
+		return s.partition(0.02)
+	case "noisy-50":
+		return s.partition(0.5)
+	case "optimal":
+		return s.partition(0)
+	case "switching":
+		return s.switching(switchCost), nil
+	case "switching-free":
+		return s.switching(nil), nil
+	}
+	return literature.New(s.Scheduler)
+}
+
+// Limit returns the bundling limit of a scenario and what each link carries until then: each link alone fetches the whole
+// object, and the limit is when they have together brought as many bytes as it has (the replay of Nika 2015 section 2.2).
+func Limit(s Spec) (time.Duration, []int64, error) {
+	type sample struct {
+		at   time.Duration
+		link int
+		n    int64
+	}
+	var all []sample
+	for i := range s.Links {
+		alone := s
+		alone.Scheduler, alone.Window, alone.Client = "single", s.Size+1<<20, 0
+		alone.Faults, alone.Log, alone.First = Faults{}, nil, 0
+		alone.Links = slices.Clone(s.Links[i : i+1])
+		alone.read = func(at time.Duration, n int64) { all = append(all, sample{at, i, n}) }
+		if _, err := Run(alone); err != nil && s.Links[i].Rate > 0 && len(s.Links[i].Events) == 0 {
+			return 0, nil, fmt.Errorf("link %d alone: %w", i, err)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b sample) int { return int(a.at - b.at) })
+	carried, sum := make([]int64, len(s.Links)), int64(0)
+	for _, x := range all {
+		n := min(x.n, s.Size-sum)
+		carried[x.link] += n
+		if sum += n; sum == s.Size {
+			return x.at, carried, nil
+		}
+	}
+	return 0, nil, fmt.Errorf("the links bring %d of %d bytes", sum, s.Size)
+}
+
+// partition splits by what each link carries until the limit, times 1 + noise g.
+func (s Spec) partition(noise float64) (schedule.Scheduler, error) {
+	carried := s.carried
+	if carried == nil {
+		var err error
+		if _, carried, err = Limit(s); err != nil {
+			return nil, err
+		}
+	}
+	rng := rand.New(rand.NewPCG(s.Seed, 11))
+	p := &literature.Partition{}
+	for _, n := range carried {
+		p.Weights = append(p.Weights, max(0.01, 1+noise*rng.NormFloat64())*float64(n))
+	}
+	return p, nil
+}
+
+func (s Spec) rates() (all []float64) {
+	for i := range s.Links {
+		all = append(all, s.Links[i].Mean())
+	}
+	return all
+}
+
+// switchCost is what a change of the radio costs: link 0 is Wi-Fi (Nika 2015 section 4.1).
+func switchCost(_, to int8) time.Duration {
+	if to == 0 {
+		return 1212 * time.Millisecond
+	}
+	return 196 * time.Millisecond
+}
+
+func (s Spec) switching(cost func(from, to int8) time.Duration) schedule.Scheduler {
+	links := make([]*simLink, len(s.Links))
+	for i, l := range s.Links {
+		links[i] = newLink(l)
+	}
+	best := func(now time.Time) int8 {
+		b, most := int8(0), -1.
+		for i, l := range links {
+			if r, _ := l.rate(now.Sub(epoch)); r > most {
+				b, most = int8(i), r
+			}
+		}
+		return b
+	}
+	return &literature.Switching{Best: best, Cost: cost}
+}
+
+// order returns the links in order of preference for the first request.
+func (s Spec) order() (all []int8) {
+	for i := range s.Links {
+		all = append(all, int8(i))
+	}
+	if s.Scheduler != "best" {
+		return all
+	}
+	took := make([]time.Duration, len(s.Links))
+	for i := range s.Links {
+		alone := s
+		alone.Scheduler, alone.Log, alone.read = "single", nil, nil
+		alone.Links = s.Links[i : i+1]
+		took[i] = maxTime
+		if r, err := Run(alone); err == nil {
+			took[i] = r.Took
+		}
+	}
+	slices.SortStableFunc(all, func(a, b int8) int { return int(took[a] - took[b]) })
+	return all
+}
