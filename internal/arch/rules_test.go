@@ -34,6 +34,7 @@ var rules = map[string]rule{
 
 	"internal/link/host":          {imports: []string{"internal/link", "internal/rights"}},
 	"internal/link/host/hosttest": {},
+	"internal/link/sockstest":     {},
 	"internal/allowance":          {},
 	"internal/crowd":              {},
 	"internal/peer":               {},
