@@ -63,7 +63,7 @@ var rules = map[string]rule{
 	// The laboratory is a module of its own, on which nothing here depends.
 	"lab/netlab":            {},
 	"lab/cmd/tributary-lab": {imports: []string{"lab/netlab"}},
-	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/link/host/hosttest"}}, // knows the product only as a program
+	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/link/host/hosttest", "internal/link/sockstest"}}, // knows the product only as a program
 	"lab/httprules":         {},
 	"lab/pac":               {tests: true, imports: []string{"internal/admin", "internal/engine"}},
 	"lab/mutate":            {imports: []string{"lab/httprules"}},
