@@ -181,12 +181,13 @@ func TestWays(t *testing.T) {
 		{Name: "wlan0", Index: wlan, Kind: KindWiFi, Prefixes: prefixes("192.168.1.0/24")},
 		{Name: "lte0", Index: lte, Kind: KindCellular},
 		{Name: "corp", Index: corp, Kind: KindTunnel, Confined: true}, // named by the user; without a default route
+		{Name: "office", Via: "socks5://127.0.0.1:1080"},
 	}
 	full := s
 	full.routes = append([]systemRoute{
 		{"127.0.0.0/8", Way{Local: true, Index: lo}}, {"192.168.1.0/24", Way{Index: wlan}}, {"0.0.0.0/0", Way{Index: wg, Default: true}},
 	}, s.routes...)
-	followed := []Link{{Name: "wg0", Index: wg, Kind: KindTunnel, VPN: true}, links[0]}
+	followed := []Link{{Name: "wg0", Index: wg, Kind: KindTunnel, VPN: true}, links[0], links[3]}
 	absent := s // the system prefers a link that is not used
 	absent.routes = append([]systemRoute{{"0.0.0.0/0", Way{Index: eth, Default: true}}}, s.routes...)
 	all := prefixes("0.0.0.0/0")
@@ -232,6 +233,13 @@ func TestWays(t *testing.T) {
 		{name: "the world around a VPN", router: full, around: true, over: 0, addr: "192.0.2.1"},
 		{name: "R184 what is private stays the VPN's", router: full, around: true, over: 0, addr: "10.64.0.1", want: ErrOffLink},
 		{name: "the public addresses of a VPN, around it", router: s, around: true, over: 0, addr: "198.51.100.5"},
+		{name: "the world through an upstream proxy", router: s, over: 3, addr: "192.0.2.1"},
+		{name: "a private address behind an upstream proxy", router: s, over: 3, addr: "10.64.0.1"},
+		{name: "the world through an upstream proxy, which a VPN leads to", router: full, links: followed, over: 2, addr: "192.0.2.1"},
+		{name: "R184 a private address of wlan's through an upstream proxy", router: s, over: 3, addr: "192.168.1.9", want: ErrOffLink},
+		{name: "R184 a VPN's address through an upstream proxy", router: s, over: 3, addr: "198.51.100.5", want: ErrOffLink},
+		{name: "R184 a bridge's address through an upstream proxy", router: s, over: 3, addr: "172.17.0.2", want: ErrOffLink},
+		{name: "R183 an own address through an upstream proxy", router: s, over: 3, addr: "203.0.113.7", want: ErrDenied},
 		{name: "the world where the system prefers a link that is not used", router: absent, over: 1, addr: "192.0.2.1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

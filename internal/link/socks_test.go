@@ -213,11 +213,17 @@ func TestSOCKS5Destinations(t *testing.T) {
 		"10.2.0.9:80": ErrOffLink, "beside.lan:80": ErrOffLink,
 	}
 	for addr, want := range denied {
-		if _, err := dial(t, addr); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", addr, err, want)
+		rule := "R183"
+		if want == ErrOffLink {
+			rule = "R184"
 		}
+		t.Run(rule+" "+addr, func(t *testing.T) {
+			if _, err := dial(t, addr); !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
+		})
 	}
-	t.Run("exceptions", func(t *testing.T) {
+	t.Run("R183 exceptions", func(t *testing.T) {
 		d.Allow = prefixes("127.0.0.0/8", "::1/128", "169.254.0.0/16")
 		defer func() { d.Allow = nil }()
 		for _, addr := range []string{"127.0.0.1:80", "localhost:80", "this.test:80"} { // reached, but not by way of another machine
@@ -229,7 +235,7 @@ func TestSOCKS5Destinations(t *testing.T) {
 			t.Errorf("asked for %q, %v", asked, err)
 		}
 	})
-	t.Run("deny_private", func(t *testing.T) {
+	t.Run("R183 deny_private", func(t *testing.T) {
 		d.DenyPrivate = true
 		defer func() { d.DenyPrivate = false }()
 		for _, addr := range []string{"10.1.2.3:80", "nas.lan:80"} {

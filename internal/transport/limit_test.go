@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,25 +21,36 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// census counts the connections of a link that are open.
-type census struct{ open, most atomic.Int64 }
+// census counts the connections of a link that are open. They are not wrapped, so that they are what they are in the product.
+type census struct {
+	mu    sync.Mutex
+	conns []*net.TCPConn
+	most  int
+}
 
-func (c *census) add(n int64) {
-	now := c.open.Add(n)
-	for was := c.most.Load(); now > was && !c.most.CompareAndSwap(was, now); was = c.most.Load() {
+// add counts a new connection.
+func (c *census) add(tcp *net.TCPConn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conns = append(c.conns, tcp)
+	c.most = max(c.most, c.count())
+}
+
+// count returns how many are open. mu is held.
+func (c *census) count() (n int) {
+	for _, tcp := range c.conns {
+		if rc, err := tcp.SyscallConn(); err == nil && rc.Control(func(uintptr) {}) == nil {
+			n++
+		}
 	}
+	return n
 }
 
-// countedConn is a TCP connection in a census.
-type countedConn struct {
-	*net.TCPConn
-	in   *census
-	once sync.Once
-}
-
-func (c *countedConn) Close() error {
-	c.once.Do(func() { c.in.add(-1) })
-	return c.TCPConn.Close()
+// now returns how many are open, and the most that were at a time.
+func (c *census) now() (open, most int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count(), c.most
 }
 
 // watcher notes the states of links.
@@ -56,26 +68,33 @@ func (w *watcher) Observe(e engine.Event) {
 	w.states = append(w.states, e.Link+" "+e.State+" "+e.Reason)
 }
 
-// limited is a Transport over two links, each with so many connections per host at most.
+// limited is a Transport over links with so many connections per host at most.
 type limited struct {
 	*Transport
 	links   map[string]*census
 	watcher watcher
+	cut     atomic.Bool // nothing can be connected to
 }
 
-func newLimited(t *testing.T, s *origintest.Server, most int, patience time.Duration) *limited {
+func newLimited(t *testing.T, s *origintest.Server, most int, patience time.Duration, names ...string) *limited {
 	t.Helper()
-	r := &limited{links: map[string]*census{"wifi": {}, "lte": {}}}
+	r := &limited{links: map[string]*census{}}
+	for _, name := range names {
+		r.links[name] = &census{}
+	}
 	cfg := config.Default()
 	cfg.Threshold, cfg.MaxConnectionsPerHost, cfg.WaitForLink = 64<<10, most, patience
 	links := link.DialFunc(func(ctx context.Context, l link.Link, network, _ string) (net.Conn, error) {
+		if r.cut.Load() {
+			return nil, syscall.EHOSTUNREACH
+		}
 		c, err := (&net.Dialer{}).DialContext(ctx, network, s.Addr(l.Metric/100-1))
 		if err != nil {
 			return nil, err
 		}
-		r.links[l.Name].add(1)
-		return &countedConn{TCPConn: c.(*net.TCPConn), in: r.links[l.Name]}, nil
-	}).Over(named("wifi", "lte")...)
+		r.links[l.Name].add(c.(*net.TCPConn))
+		return c, nil
+	}).Over(named(names...)...)
 	var err error
 	r.Transport, err = New(Config{
 		Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(links...), Observers: []engine.Observer{&r.watcher},
@@ -90,16 +109,23 @@ func newLimited(t *testing.T, s *origintest.Server, most int, patience time.Dura
 	t.Cleanup(func() {
 		r.Close()
 		stop()
-		eventually(t, "the end of all connections", func() bool { return r.links["wifi"].open.Load() == 0 && r.links["lte"].open.Load() == 0 })
+		eventually(t, "the end of all connections", func() bool {
+			for _, c := range r.links {
+				if open, _ := c.now(); open > 0 {
+					return false
+				}
+			}
+			return true
+		})
 	})
 	return r
 }
 
 // fits checks that no link had more than n connections at a time and that none was blamed for anything.
-func (r *limited) fits(t *testing.T, n int64) {
+func (r *limited) fits(t *testing.T, n int) {
 	t.Helper()
 	for name, c := range r.links {
-		if most := c.most.Load(); most > n || most == 0 {
+		if _, most := c.now(); most > n || most == 0 {
 			t.Errorf("%s had %d connections at a time, want %d at most", name, most, n)
 		}
 	}
@@ -128,7 +154,7 @@ func (r *limited) download(t *testing.T, s *origintest.Server) {
 // TestLimitDownloads: two downloads from one host that may have one connection over each link.
 func TestLimitDownloads(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: 4 * mid}, origintest.RateLimit(2*paced))
-	r := newLimited(t, s, 1, time.Minute)
+	r := newLimited(t, s, 1, time.Minute, "wifi", "lte")
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() { r.download(t, s) })
@@ -140,7 +166,7 @@ func TestLimitDownloads(t *testing.T) {
 // TestLimitSharesWithIdle: connections that nobody uses make room for others, whatever they were used for.
 func TestLimitSharesWithIdle(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: mid})
-	r := newLimited(t, s, 1, 10*time.Second)
+	r := newLimited(t, s, 1, 10*time.Second, "wifi")
 	began := time.Now()
 	for range 2 {
 		r.download(t, s)
@@ -156,6 +182,11 @@ func TestLimitSharesWithIdle(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Close()
+		r.cut.Store(true)
+		if _, _, err := r.DialTunnel(t.Context(), s.Addr(0)); !errors.Is(err, syscall.EHOSTUNREACH) {
+			t.Errorf("what has failed holds no slot: %v", err)
+		}
+		r.cut.Store(false)
 	}
 	if took := time.Since(began); took >= 10*time.Second {
 		t.Errorf("it took %v: somebody waited for idle connections", took)
@@ -166,7 +197,7 @@ func TestLimitSharesWithIdle(t *testing.T) {
 // TestLimitCountsEverything: tunnels, pass-through and transfers have the slots of a host together.
 func TestLimitCountsEverything(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: mid})
-	r := newLimited(t, s, 1, 50*time.Millisecond)
+	r := newLimited(t, s, 1, 50*time.Millisecond, "wifi", "lte")
 	var tunnels []net.Conn
 	for _, want := range []string{"wifi", "lte"} {
 		c, name, err := r.DialTunnel(t.Context(), s.Addr(0))
@@ -196,7 +227,7 @@ func TestLimitCountsEverything(t *testing.T) {
 	r.download(t, s)
 	tunnels[0].Close()
 	for name, c := range r.links {
-		if most := c.most.Load(); most > 2 { // one for the other host
+		if _, most := c.now(); most > 2 { // one for the other host
 			t.Errorf("%s had %d connections at a time", name, most)
 		}
 	}
