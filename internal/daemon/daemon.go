@@ -101,7 +101,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	c.Allow, c.DenyPrivate, c.Own = d.cfg.Destinations(), d.cfg.DenyPrivate, d.own.has
 	c.Observers = []engine.Observer{d.metrics, &d.tally}
 	if d.hosted != nil {
-		c.Observers = append(c.Observers, d.hosted)
+		c.Demand = d.hosted.demand
 	}
 	c.LinkDown = func(name string) { d.proxy.CloseLink(name) }
 	var err error

@@ -40,6 +40,10 @@ type Config struct {
 	// AskDNS, if not nil, reports whether a DNS server of a link answers over it; known is false if there is none to ask.
 	AskDNS func(ctx context.Context, l link.Link) (answers, known bool)
 
+	// Demand, if not nil, is told how many transfers run whenever that changes: each of them could use more links than there
+	// are. It must not block.
+	Demand func(transfers int)
+
 	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
 	LinkDown func(name string)
 }
@@ -54,6 +58,9 @@ type Engine struct {
 
 	mu   sync.Mutex
 	book *estimate.Book
+
+	demandMu sync.Mutex // held while Config.Demand is called: it is told the numbers in their order
+	demand   int
 }
 
 // New returns an engine without links; Run must be running for links that were banned to come back.
@@ -98,7 +105,7 @@ func (e *Engine) Status() Status {
 	runs := slices.Clone(e.fleet.runs)
 	e.fleet.mu.Unlock()
 	for _, r := range runs {
-		if t := r.status.Load(); t != nil {
+		if t := r.shown.status.Load(); t != nil {
 			s.Transfers = append(s.Transfers, *t)
 		}
 	}
@@ -155,6 +162,17 @@ func allRefused(err error) error {
 		return errAllRefused
 	}
 	return fmt.Errorf("%w: %w", errAllRefused, err)
+}
+
+// demands tells Config.Demand that there are n more transfers.
+func (e *Engine) demands(n int) {
+	if e.cfg.Demand == nil {
+		return
+	}
+	e.demandMu.Lock()
+	defer e.demandMu.Unlock()
+	e.demand += n
+	e.cfg.Demand(e.demand)
 }
 
 func (e *Engine) observe(ev Event) {

@@ -120,6 +120,13 @@ func (l *link) conns() int {
 
 // linkState takes what all transfers know of a link.
 func (m *Machine) linkState(now time.Time, e Event) {
+	if e.New != nil {
+		m.links = append(m.links, link{allowed: e.Allowed})
+		m.links[len(m.links)-1].init(*e.New)
+		if e.Allowed {
+			m.cfg.Order = append(m.cfg.Order, e.Link)
+		}
+	}
 	l := &m.links[e.Link]
 	was := l.state
 	l.state = e.State

@@ -42,6 +42,8 @@ type Config struct {
 	Own         func(netip.AddrPort) bool
 
 	Observers []engine.Observer
+	// Demand, if not nil, is told how many transfers run whenever that changes, see engine.Config.
+	Demand func(transfers int)
 	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
 	LinkDown func(name string)
 }
@@ -101,7 +103,7 @@ func New(c Config) (*Transport, error) {
 		Opener: t.pool, Dial: dial, Log: t.log, Observers: append([]engine.Observer{journal{t.log}}, c.Observers...),
 		Scheduler: t.cfg.Scheduler, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
 		Patience: t.cfg.WaitForLink, SlowLink: health.PaperLimits,
-		Heard: t.conns.Heard, AskDNS: t.askDNS,
+		Heard: t.conns.Heard, AskDNS: t.askDNS, Demand: c.Demand,
 		LinkDown: func(name string) {
 			t.pool.DropLink(name)
 			t.plain.DropLink(name)
