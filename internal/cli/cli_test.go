@@ -22,11 +22,7 @@ import (
 var errNoProxy = errors.New("no proxy in this test")
 
 // noProxy is a demo.Proxy that cannot be started.
-func noProxy(
-	context.Context, []link.Link, func(context.Context, link.Link, string, string) (net.Conn, error),
-) (string, func(), error) {
-	return "", nil, errNoProxy
-}
+func noProxy(context.Context, []link.Link) (string, func(), error) { return "", nil, errNoProxy }
 
 // noServe is a serve that fails.
 func noServe(context.Context, config.Config, *slog.Logger, daemon.Reloads) error {

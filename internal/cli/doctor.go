@@ -24,7 +24,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long: `Look at what Tributary needs: the kernel, permission to bind sockets to links, a route and DNS for each link, reverse
 path filtering, free ports, proxy variables, limits. Each finding comes with the command or setting that mends it.
 Nothing is changed. One DNS question for example.com is sent over each link, and one to its router where no other server
-answers; with --offline, none.
+answers; a connection is made to each upstream proxy. With --offline, none.
 
 Exit codes: 0 nothing must be mended (there may be warnings), 1 failure, 2 wrong usage, 10 something must be mended.`,
 		Example: `  tributary doctor

@@ -61,7 +61,7 @@ func over(t *testing.T, server string) func(
 		cfg := config.Default()
 		cfg.Threshold, cfg.WaitForLink = 128<<10, 5*time.Second
 		wifi := link.Link{Name: "wifi", Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}
-		tr, err := transport.New(transport.Config{Settings: cfg, Log: log, Source: link.NewStatic(wifi), Dial: dial, Roots: roots})
+		tr, err := transport.New(transport.Config{Settings: cfg, Log: log, Source: link.NewStatic(link.DialFunc(dial).Over(wifi)...), Roots: roots})
 		if err != nil {
 			return err
 		}

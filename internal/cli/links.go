@@ -93,6 +93,7 @@ type linkRow struct {
 	DNS       []string `json:"dns"`
 	DNSFrom   string   `json:"dns_from,omitempty"`
 	DNSError  string   `json:"dns_error,omitempty"`
+	Via       string   `json:"via,omitempty"` // upstream proxy, which resolves names
 	Metered   bool     `json:"metered"`
 	Trusted   bool     `json:"trusted"`
 	Metric    *int     `json:"metric"` // null: the system itself would not choose it
@@ -112,7 +113,9 @@ func (a *app) linkRows(cfg config.Config) ([]linkRow, error) {
 		if c.Use && c.Link.Metric < link.Unranked {
 			r.Metric = &c.Link.Metric
 		}
-		if c.Use {
+		if c.Link.Via != "" {
+			r.Via = c.Link.Via
+		} else if c.Use {
 			s, err := resolver.Servers(c.Link)
 			for _, server := range s.Addrs {
 				r.DNS = append(r.DNS, server.Addr().String())
@@ -152,8 +155,11 @@ func printLinks(w io.Writer, rows []linkRow) error {
 			kind += ", not trusted"
 		}
 		dns := list(r.DNS)
-		if r.DNSError != "" {
+		switch {
+		case r.DNSError != "":
 			dns = "none"
+		case r.Via != "":
+			dns = "upstream"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, yes, kind, or(r.State), list(r.Addresses), list(r.Gateways), dns)
 	}

@@ -34,6 +34,7 @@ func look(t *testing.T, args ...string) (code int, stdout, stderr string, cfg co
 					},
 				},
 				{State: "off", Reason: "switched off", Link: link.Link{Name: "eth0", Kind: link.KindEthernet, Metered: true}},
+				{Reason: "not among the links that were named", Link: link.Link{Name: "via0", Kind: link.KindSOCKS5, Via: "socks5://127.0.0.1:1080", Metric: link.Unranked}},
 			}, &link.Resolver{Binder: link.Device{}}, nil
 		},
 	}
@@ -49,6 +50,7 @@ func TestLinks(t *testing.T) {
 	for _, want := range []string{
 		"wlan0  yes   wifi               up     192.168.1.7  192.168.1.1  192.168.1.1\n",
 		"eth0   no    ethernet, metered  off    -            -            -\n",
+		"via0   no    socks5             -      -            -            upstream\n",
 		"eth0: switched off\n", "1 is used", "DNS from configuration", "tributary doctor",
 	} {
 		if !strings.Contains(out, want) {
@@ -58,13 +60,16 @@ func TestLinks(t *testing.T) {
 
 	code, out, _, cfg := look(t, "links", "--json", "--link", "wlan0")
 	var rows []linkRow
-	if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil || len(rows) != 2 {
+	if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil || len(rows) != 3 {
 		t.Fatalf("code %d, %v:\n%s", code, err, out)
 	}
 	if r := rows[0]; !r.Used || r.DNSFrom != "configuration" || r.Metric == nil || *r.Metric != 600 || r.Gateways[0] != "192.168.1.1" {
 		t.Errorf("%+v", r)
 	}
 	if r := rows[1]; r.Used || r.Metric != nil || r.Addresses == nil || !r.Metered {
+		t.Errorf("%+v", r)
+	}
+	if r := rows[2]; r.Used || r.Via != "socks5://127.0.0.1:1080" || r.Metric != nil || r.DNSError != "" || len(r.DNS) > 0 {
 		t.Errorf("%+v", r)
 	}
 	if len(cfg.Links) != 1 {

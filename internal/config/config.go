@@ -1,8 +1,16 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"net"
 	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/schedule"
@@ -63,6 +71,9 @@ type Config struct {
 
 // Link is a [link.NAME] table.
 type Link struct {
+	// Via makes the link one of its own, named NAME, whose connections an upstream proxy makes: "socks5://HOST:PORT" or
+	// "socks5://USER:PASSWORD@HOST:PORT". The proxy resolves names too. "" = the link is an interface.
+	Via string `toml:"via"`
 	// Enabled false keeps the link from being used; true uses it even if it is of a kind that is skipped otherwise. Unset
 	// leaves the choice to Tributary.
 	Enabled *bool `toml:"enabled"`
@@ -144,6 +155,22 @@ func (c Config) Trusts(name string) bool {
 	return t == nil || *t
 }
 
+// Upstream returns Via as a URL with a port, nil if it is empty or wrong; Validate says so.
+func (l Link) Upstream() *url.URL {
+	u, _ := parseVia(l.Via)
+	return u
+}
+
+// Upstreams returns the names of the links that lead through an upstream proxy, in order.
+func (c Config) Upstreams() (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.Link)) {
+		if c.Link[name].Upstream() != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Servers returns DNS as addresses, port 53 filled in. Entries that are no address are left out; Validate names them.
 func (l Link) Servers() []netip.AddrPort {
 	var all []netip.AddrPort
@@ -173,6 +200,36 @@ func parseNetwork(s string) (netip.Prefix, error) {
 	}
 	p, err := netip.ParsePrefix(s)
 	return p.Masked(), err
+}
+
+// socksPort is where SOCKS proxies listen (RFC 1928 section 3).
+const socksPort = "1080"
+
+// parseVia parses the URL of an upstream proxy. Its errors do not repeat the URL, which may hold a password.
+func parseVia(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
+		return nil, errors.New(`it must be a URL like "socks5://127.0.0.1:1080"`)
+	case u.Scheme != "socks5":
+		return nil, fmt.Errorf(`%q is not supported: write "socks5://HOST:PORT"; names are always resolved by the proxy`, u.Scheme+"://")
+	case strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("it must end after the port")
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), socksPort)
+	}
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || n == 0 {
+		return nil, fmt.Errorf("%q is not a port number", u.Port())
+	}
+	if u.User != nil { // RFC 1929 section 2
+		password, _ := u.User.Password()
+		if n := len(u.User.Username()); n == 0 || n > 255 || len(password) == 0 || len(password) > 255 {
+			return nil, errors.New("user and password must have 1 to 255 bytes each")
+		}
+	}
+	u.Path = ""
+	return u, nil
 }
 
 func parseServer(s string) (netip.AddrPort, error) {

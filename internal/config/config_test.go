@@ -73,6 +73,48 @@ enabled = false
 	}
 }
 
+func TestVia(t *testing.T) {
+	for via, want := range map[string]string{
+		"socks5://127.0.0.1:1080": "socks5://127.0.0.1:1080", "socks5://proxy.example": "socks5://proxy.example:1080", "socks5://[::1]": "socks5://[::1]:1080",
+		"socks5://me:p%40ss:word@10.0.0.1:9050/": "socks5://me:p%40ss%3Aword@10.0.0.1:9050",
+	} {
+		c := Default()
+		c.Link = map[string]Link{"office": {Via: via}, "wlan0": {}}
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", via, err)
+		}
+		if u := c.Link["office"].Upstream(); u == nil || u.String() != want {
+			t.Errorf("%s: %v, want %s", via, u, want)
+		}
+		if got := c.Upstreams(); !slices.Equal(got, []string{"office"}) {
+			t.Errorf("%s: links %q", via, got)
+		}
+	}
+	long := strings.Repeat("x", 256)
+	for via, want := range map[string]string{
+		"127.0.0.1:1080": "socks5://127.0.0.1:1080", "socks5:127.0.0.1": "must be a URL", "socks5://": "must be a URL", "socks5://:1080": "must be a URL",
+		"socks5://secret@\x7f": "must be a URL", "socks5h://h": `"socks5h://" is not supported`, "http://h": `"http://" is not supported`,
+		"socks5://h/x": "end after the port", "socks5://h?x": "end after the port", "socks5://h#x": "end after the port",
+		"socks5://h:0": `"0" is not a port number`, "socks5://h:65536": `"65536" is not a port`, "socks5://secret@h": "1 to 255 bytes each",
+		"socks5://:secret@h": "1 to 255 bytes each", "socks5://me:secret" + long + "@h": "1 to 255 bytes each", "socks5://secret" + long + ":x@h": "1 to 255 bytes each",
+	} {
+		c := Default()
+		c.Link = map[string]Link{"office": {Via: via}}
+		err := c.Validate()
+		if err == nil || !strings.Contains(err.Error(), "[link.office] via: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: error %v, want one with %q and without the password", via, err, want)
+		}
+		if len(c.Upstreams()) != 0 {
+			t.Errorf("%s leads somewhere", via)
+		}
+	}
+	c := Default()
+	c.Link = map[string]Link{"office": {Via: "socks5://h", DNS: []string{"1.1.1.1"}}}
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "[link.office] dns: has no effect with via") {
+		t.Errorf("DNS servers of a link that asks none: %v", err)
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown key":               {"listn = \"x\"", "line 1: listn: is no key that Tributary knows: did you mean listen?"},

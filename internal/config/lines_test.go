@@ -30,6 +30,7 @@ func TestLines(t *testing.T) {
 		"unread and refused, mixed":             {"vpn = \"x\"\nlistn = 1\nadmin = \"y\"", []string{":1: vpn: ", ":2: listn: ", ":3: admin: "}},
 		"a default beside the unread one":       {"budget = true\ntransfer_window = \"128MiB\"", []string{":1: budget: want"}},
 		"a default that does not fit":           {"\ntransfer_window = \"128MiB\"", []string{":2: budget: 64MiB is less"}},
+		"upstream proxy":                        {"[link.a]\nvia = \"socks4://h\"\n[link.b]\nvia = \"socks5://h\"\ndns = [\"1.1.1.1\"]", []string{":2: [link.a] via: ", ":5: [link.b] dns: "}},
 		"table of a wrong name":                 {"\n[link.\"a/b\"]\n", []string{`:2: [link."a/b"]: `}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -63,6 +63,15 @@ func (c Config) problems() problems {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Link)) {
 		p.linkName(name, toml.Key{"link", name}.String())
+		if via := c.Link[name].Via; via != "" {
+			if _, err := parseVia(via); err != nil {
+				p.add(linkKey(name, "via"), "%v", err)
+			}
+			if len(c.Link[name].DNS) > 0 {
+				p.add(linkKey(name, "dns"), "has no effect with via, since the upstream proxy resolves names: remove it")
+				p.about(linkKey(name, "via"))
+			}
+		}
 		for _, s := range c.Link[name].DNS {
 			if _, err := parseServer(s); err != nil {
 				p.add(linkKey(name, "dns"), "%q is no IP address, alone or with a port", s)

@@ -85,7 +85,7 @@ func proxied(t *testing.T, addr string) *url.URL {
 	dial := func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
-	_, u, stop, err := start(t.Context(), settings(), slog.New(slog.DiscardHandler), link.NewStatic(named("wifi", "lte")...), dial)
+	_, u, stop, err := start(t.Context(), settings(), slog.New(slog.DiscardHandler), link.NewStatic(link.DialFunc(dial).Over(named("wifi", "lte")...)...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,22 +12,22 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Start runs the proxy on a free port of loopback over the given links, connecting by dial; stop ends it and waits.
-func Start(ctx context.Context, links []link.Link, dial transport.Dial) (proxyURL string, stop func(), err error) {
+// Start runs the proxy on a free port of loopback over the given links; stop ends it and waits.
+func Start(ctx context.Context, links []link.Link) (proxyURL string, stop func(), err error) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
-	return StartWith(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), link.NewStatic(links...), dial)
+	return StartWith(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), link.NewStatic(links...))
 }
 
 // StartWith is Start with a configuration, a log and links that may change.
-func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source, dial transport.Dial) (string, func(), error) {
-	_, url, stop, err := start(ctx, cfg, log, links, dial)
+func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source) (string, func(), error) {
+	_, url, stop, err := start(ctx, cfg, log, links)
 	return url, stop, err
 }
 
-func start(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source, dial transport.Dial) (*Daemon, string, func(), error) {
+func start(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source) (*Daemon, string, func(), error) {
 	d := newDaemon(cfg, log)
-	if err := d.build("demo", transport.Config{Source: links, Dial: dial}); err != nil {
+	if err := d.build("demo", transport.Config{Source: links}); err != nil {
 		return nil, "", nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -91,16 +91,16 @@ func (w *twin) newFront(names []string) *front {
 		return (&net.Dialer{}).DialContext(ctx, network, w.lead(slices.Index(names, l.Name), addr))
 	}
 	f := &front{}
-	cfg, log, source := settings(), slog.New(slog.DiscardHandler), link.NewStatic(named(names...)...)
+	cfg, log, source := settings(), slog.New(slog.DiscardHandler), link.NewStatic(link.DialFunc(dial).Over(named(names...)...)...)
 	d := newDaemon(cfg, log)
-	if err := d.build("test", transport.Config{Source: source, Dial: dial, Roots: w.secure.Roots}); err != nil {
+	if err := d.build("test", transport.Config{Source: source, Roots: w.secure.Roots}); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan net.Addr, 1), make(chan error, 1)
 	go func() { ended <- d.serve(ctx, func(a net.Addr) { ready <- a }) }()
 	f.proxy = (<-ready).String()
-	own, err := transport.New(transport.Config{Settings: cfg, Log: log, Source: source, Dial: dial, Roots: w.secure.Roots, Allow: transport.Everywhere})
+	own, err := transport.New(transport.Config{Settings: cfg, Log: log, Source: source, Roots: w.secure.Roots, Allow: transport.Everywhere})
 	if err != nil {
 		w.t.Fatal(err)
 	}

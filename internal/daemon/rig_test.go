@@ -99,7 +99,7 @@ func newRig(t testing.TB, s *origintest.Server, cfg config.Config, names ...stri
 		to = io.MultiWriter(to, os.Stderr)
 	}
 	log := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	d, u, stop, err := start(context.Background(), cfg, log, r.source, dial)
+	d, u, stop, err := start(context.Background(), cfg, log, link.WithPaths(r.source, link.DialFunc(dial).Path))
 	if err != nil {
 		t.Fatalf("start the proxy: %v", err)
 	}

@@ -14,13 +14,8 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// Proxy starts a proxy that uses the links and dials with dial, and returns its URL. Calling stop ends it and waits for
-// it.
-type Proxy func(
-	ctx context.Context,
-	links []link.Link,
-	dial func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error),
-) (proxyURL string, stop func(), err error)
+// Proxy starts a proxy that uses the links, and returns its URL. Calling stop ends it and waits for it.
+type Proxy func(ctx context.Context, links []link.Link) (proxyURL string, stop func(), err error)
 
 // limit is how long a demo may take.
 const limit = 58 * time.Second
@@ -124,7 +119,7 @@ func (st stage) both(ctx context.Context, start Proxy, progress func(int64)) (do
 		links[i] = link.Link{Name: l.name, Kind: l.name, Addrs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}
 	}
 	links[1].Kind = "cellular"
-	proxy, stop, err := start(ctx, links, st.dial)
+	proxy, stop, err := start(ctx, link.DialFunc(st.dial).Over(links...))
 	if err != nil {
 		return download{}, fmt.Errorf("start the proxy: %w", err)
 	}

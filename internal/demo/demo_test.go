@@ -18,13 +18,12 @@ import (
 
 // overSecond is a Proxy that uses the second link only, so that the death of the first does not touch it.
 func overSecond(change func(*http.Response) error) Proxy {
-	return func(
-		_ context.Context, links []link.Link, dial func(context.Context, link.Link, string, string) (net.Conn, error),
-	) (string, func(), error) {
+	return func(_ context.Context, links []link.Link) (string, func(), error) {
 		t := &http.Transport{
 			DisableCompression: true,
 			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				return dial(ctx, links[1], network, addr)
+				c, _, err := links[1].Dial(ctx, network, addr)
+				return c, err
 			},
 		}
 		s := httptest.NewServer(&httputil.ReverseProxy{
@@ -84,11 +83,7 @@ func TestShowTellsWrongBytes(t *testing.T) {
 
 func TestShowTellsAFailure(t *testing.T) {
 	broken := errors.New("no proxy today")
-	fails := func(
-		context.Context, []link.Link, func(context.Context, link.Link, string, string) (net.Conn, error),
-	) (string, func(), error) {
-		return "", nil, broken
-	}
+	fails := func(context.Context, []link.Link) (string, func(), error) { return "", nil, broken }
 	if err := small(fails).run(t.Context(), io.Discard); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}

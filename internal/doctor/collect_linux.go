@@ -170,8 +170,21 @@ func tributaryAt(ctx context.Context, admin string) bool {
 	return err == nil && strings.Contains(string(b), "tributary_build_info")
 }
 
+// errOffline says that nothing is sent.
+var errOffline = errors.New("not tried: --offline")
+
 // look tries the link.
 func (l *Link) look(ctx context.Context, r *link.Resolver, online bool) {
+	if l.Link.Via != "" {
+		if online {
+			ctx, cancel := context.WithTimeout(ctx, lookTime)
+			defer cancel()
+			l.Upstream = l.Link.Probe(ctx)
+		} else {
+			l.Upstream = errOffline
+		}
+		return
+	}
 	l.RPFilter = max(setting("all"), setting(l.Link.Name))
 	if !exists(l.Link.Name) {
 		l.RPFilter = -1

@@ -36,6 +36,7 @@ type Facts struct {
 // Link is what is known of an interface that is used.
 type Link struct {
 	link.Candidate
+	Upstream   error // of connecting to its upstream proxy, if it has one
 	BindError  error // of a socket bound to it
 	RouteError error // of a route for a socket bound to it
 	Reverse    bool  // the system sends over it what leaves from its IPv4 address

@@ -120,9 +120,26 @@ func links(f *Facts) []Check {
 
 func perLink(f *Facts) (all []Check) {
 	for _, l := range f.Used() {
+		if l.Link.Via != "" {
+			all = append(all, upstream(l))
+			continue
+		}
 		all = append(all, bind(f, l), route(l), reversePath(f, l), names(f, l), family(l))
 	}
 	return all
+}
+
+// upstream looks at a link that leads through an upstream proxy.
+func upstream(l Link) Check {
+	c := Check{Name: "upstream " + l.Link.Name, Verdict: OK, Found: l.Link.Via + " accepts connections"}
+	switch {
+	case errors.Is(l.Upstream, errOffline):
+		c.Verdict, c.Found = Skipped, l.Upstream.Error()
+	case l.Upstream != nil:
+		c.Verdict, c.Found = Fail, l.Upstream.Error()
+		c.Fix = fmt.Sprintf("start the proxy, or mend  via  in [link.%s] of the configuration", l.Link.Name)
+	}
+	return c
 }
 
 func bind(f *Facts, l Link) Check {

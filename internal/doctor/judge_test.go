@@ -47,6 +47,13 @@ func healthy() *Facts {
 	return f
 }
 
+// through is a link through an upstream proxy that was connected to with this outcome.
+func through(err error) Link {
+	return Link{
+		Candidate: link.Candidate{Use: true, Link: link.Link{Name: "office", Kind: link.KindSOCKS5, Via: "socks5://127.0.0.1:1080"}}, Upstream: err,
+	}
+}
+
 func TestHealthy(t *testing.T) {
 	for _, c := range Judge(healthy()) {
 		if c.Verdict != OK || c.Fix != "" {
@@ -76,6 +83,9 @@ func TestVerdicts(t *testing.T) {
 		{"no link, no route", func(f *Facts) { f.Links, f.System = nil, link.Candidate{} }, "links", Fail, "no interface", "tributary links"},
 		{"one link", func(f *Facts) { f.Links = f.Links[:1] }, "links", Warn, "only wlan0", "connect"},
 		{"one link in use", func(f *Facts) { f.Links[1].Use = false }, "links", Warn, "only wlan0", "connect"},
+		{"an upstream proxy", func(f *Facts) { f.Links[1] = through(nil) }, "upstream office", OK, "socks5://127.0.0.1:1080 accepts", ""},
+		{"no upstream proxy", func(f *Facts) { f.Links[1] = through(errors.New("refused")) }, "upstream office", Fail, "refused", "via  in [link.office]"},
+		{"an upstream proxy, offline", func(f *Facts) { f.Links[1] = through(errOffline) }, "upstream office", Skipped, "--offline", ""},
 		{"no list of links", func(f *Facts) { f.LinksError = errors.New("netlink") }, "links", Fail, "netlink", ""},
 		{"a metered link", func(f *Facts) { f.Links[1].Link.Metered = true }, "links", OK, "wwan0 (metered)", ""},
 

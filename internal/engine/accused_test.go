@@ -105,7 +105,7 @@ func TestOneOriginAccuses(t *testing.T) {
 					c.SlowLink = health.PaperLimits
 					c.Heard = func(name string, _ time.Duration) bool { return tt.heard && name == "a" }
 					if tt.dns {
-						c.AskDNS = func(context.Context, link.Link) (bool, bool) { return true, true }
+						w.answers = func(context.Context, string) bool { return true }
 					}
 				})
 				for _, addr := range tt.met {
@@ -154,13 +154,12 @@ func TestDeadLinkIsBannedForAll(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld()
-				e := newWorldEngine(t, w, func(c *Config) {
-					if tt.dns {
-						c.AskDNS = func(ctx context.Context, l link.Link) (bool, bool) {
-							return w.wait(ctx.Done(), func() bool { return !w.dead[l.Name] }), true
-						}
+				if tt.dns {
+					w.answers = func(ctx context.Context, name string) bool {
+						return w.wait(ctx.Done(), func() bool { return !w.dead[name] })
 					}
-				})
+				}
+				e := newWorldEngine(t, w, nil)
 				for _, addr := range tt.met {
 					met(e, linkA, addr)
 				}

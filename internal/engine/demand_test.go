@@ -17,12 +17,12 @@ func TestDemand(t *testing.T) {
 		told = nil
 		e, err := New(Config{
 			Opener: o, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Budget: 8 * mib, Window: 4 * mib, Threshold: 64 << 10,
-			Dial: newWorld().dial, Demand: func(n int) { told = append(told, n) },
+			Demand: func(n int) { told = append(told, n) },
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.SetLinks([]link.Link{{Name: "a"}, {Name: "b"}})
+		e.SetLinks([]link.Link{{Name: "a", Path: &worldPath{newWorld(), "a"}}, {Name: "b", Path: &worldPath{newWorld(), "b"}}})
 		return e
 	}
 	get := func(e *Engine) *Response {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -20,11 +19,9 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// Config says how an Engine works. Opener, Dial and Log are required.
+// Config says how an Engine works. Opener and Log are required.
 type Config struct {
-	Opener Opener
-	// Dial connects over one link; probes use it.
-	Dial      func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error)
+	Opener    Opener
 	Log       *slog.Logger
 	Observers []Observer
 
@@ -37,8 +34,6 @@ type Config struct {
 
 	// Heard, if not nil, reports whether anything came over a link within the last d, on any connection.
 	Heard func(link string, d time.Duration) bool
-	// AskDNS, if not nil, reports whether a DNS server of a link answers over it; known is false if there is none to ask.
-	AskDNS func(ctx context.Context, l link.Link) (answers, known bool)
 
 	// Demand, if not nil, is told how many transfers run whenever that changes: each of them could use more links than there
 	// are. It must not block.
@@ -65,8 +60,8 @@ type Engine struct {
 
 // New returns an engine without links; Run must be running for links that were banned to come back.
 func New(cfg Config) (*Engine, error) {
-	if cfg.Opener == nil || cfg.Dial == nil || cfg.Log == nil {
-		panic("engine: Config without Opener, Dial or Log")
+	if cfg.Opener == nil || cfg.Log == nil {
+		panic("engine: Config without Opener or Log")
 	}
 	if _, err := literature.New(cfg.Scheduler); err != nil {
 		return nil, err
@@ -74,8 +69,8 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: &blocks{}, book: estimate.NewBook()}
 	e.budget.each = perTransfer
 	e.fleet = &fleet{
-		began: time.Now().Add(-time.Hour), dial: cfg.Dial, limits: cfg.SlowLink, onDown: cfg.LinkDown, tell: e.observe,
-		heard: cfg.Heard, askDNS: cfg.AskDNS, wake: make(chan struct{}, 1),
+		began: time.Now().Add(-time.Hour), limits: cfg.SlowLink, onDown: cfg.LinkDown, tell: e.observe,
+		heard: cfg.Heard, wake: make(chan struct{}, 1),
 	}
 	return e, nil
 }

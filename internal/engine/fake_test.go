@@ -85,7 +85,6 @@ func newFakeEngine(t *testing.T, o *fakeOrigin) *Engine {
 	t.Helper()
 	e, err := New(Config{
 		Opener: o, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Budget: 8 * mib, Window: 4 * mib, Threshold: 64 << 10,
-		Dial: func(context.Context, link.Link, string, string) (net.Conn, error) { return nil, errors.New("not here") },
 	})
 	if err != nil {
 		t.Fatal(err)

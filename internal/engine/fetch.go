@@ -49,8 +49,8 @@ type Conn interface {
 // ConnInfo tells how a connection came about.
 type ConnInfo struct {
 	Reused bool          // an earlier transfer used it
-	RTT    time.Duration // time of the TCP handshake, 0 if unknown
-	Remote string        // address of the origin, for logs at debug level
+	RTT    time.Duration // round-trip time to the origin, 0 if unknown
+	Remote string        // address of the origin, "" if unknown
 	// Multiplexed says that requests may be pipelined without trying: each is a stream of its own (HTTP/2).
 	Multiplexed bool
 }

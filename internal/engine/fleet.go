@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -51,12 +50,10 @@ type rated struct {
 // mailboxes, never across I/O. One goroutine (serve) waits for deadlines and runs probes.
 type fleet struct {
 	began  time.Time
-	dial   func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error)
 	limits health.Limits
 	onDown func(name string) // may be nil; called without the lock
 	tell   func(Event)
-	heard  func(name string, within time.Duration) bool                 // may be nil
-	askDNS func(ctx context.Context, l link.Link) (answers, known bool) // may be nil
+	heard  func(name string, within time.Duration) bool // may be nil
 
 	mu     sync.Mutex
 	boards health.Boards
@@ -230,7 +227,7 @@ func moved(before, now link.Link) bool {
 			return true
 		}
 	}
-	return before.Index != now.Index || before.Handle != now.Handle
+	return !before.Same(now)
 }
 
 // silent takes a transfer's report that a link is silent; another transfer's bytes prove it wrong.

@@ -93,7 +93,6 @@ func (l *lane) release() {
 // send dials, then sends what the loop asks for.
 func (l *lane) send() {
 	defer close(l.sent)
-	began := time.Now()
 	c, err := l.r.e.cfg.Opener.Open(l.ctx, l.r.e.fleet.at(l.link), l.r.req.Target)
 	if err != nil {
 		why := transfer.Unreachable
@@ -114,12 +113,8 @@ func (l *lane) send() {
 	}
 	info := c.Info()
 	l.r.e.fleet.found(l.r.site, l.link, info.Remote)
-	rtt := info.RTT
-	if rtt == 0 && !info.Reused {
-		rtt = time.Since(began)
-	}
 	l.r.tell(event{lane: l, Event: transfer.Event{
-		Kind: transfer.Opened, Conn: l.id, RTT: rtt, Reused: info.Reused, Multiplexed: info.Multiplexed,
+		Kind: transfer.Opened, Conn: l.id, RTT: info.RTT, Reused: info.Reused, Multiplexed: info.Multiplexed,
 	}})
 	l.alive.Go(func() { l.read(c) })
 	for {

@@ -55,7 +55,7 @@ func (f *fleet) reach(l link.Link, addr string, to netip.Addr) {
 		return
 	}
 	s, w := f.slots[n], reached{addr, host, network(l, to), time.Now()}
-	s.reached = slices.DeleteFunc(s.reached, func(o reached) bool { return o.host == w.host || o.net == w.net })
+	s.reached = slices.DeleteFunc(s.reached, func(o reached) bool { return o.host == w.host || w.net.IsValid() && o.net == w.net })
 	if len(s.reached) == maxReached {
 		s.reached = slices.Delete(s.reached, 0, 1)
 	}
@@ -93,7 +93,7 @@ func (f *fleet) accusers(i int8) (all []*site, cause health.Cause) {
 // witnesses returns who was reached over a link lately and does not accuse it, the last one first. The lock is held.
 func (f *fleet) witnesses(i int8, accusers []*site) (addrs []string) {
 	for _, w := range slices.Backward(f.slots[i].reached) {
-		accuses := func(s *site) bool { return s.host == w.host || slices.Contains(s.nets, w.net) }
+		accuses := func(s *site) bool { return s.host == w.host || w.net.IsValid() && slices.Contains(s.nets, w.net) }
 		if len(addrs) < maxWitnesses && time.Since(w.at) < recent && !slices.ContainsFunc(accusers, accuses) {
 			addrs = append(addrs, w.addr)
 		}
@@ -125,14 +125,15 @@ func (f *fleet) lives(i int8, l link.Link, d time.Duration) bool {
 	return f.clock(time.Now())-f.slot(i).lastByte.Load() < int64(d) || f.heard != nil && f.heard(l.Name, d)
 }
 
-// works reports whether a link leads anywhere. It asks the witnesses, or DNS servers if no witness can tell. If those cannot
+// works reports whether a link leads anywhere. It asks the witnesses, or what the link itself has if no witness can tell. If those cannot
 // tell either, nothing speaks against the link.
 func (f *fleet) works(ctx context.Context, l link.Link, witnesses []string) bool {
 	reachable, known := f.testify(ctx, l, witnesses)
-	if !known && f.askDNS != nil {
+	if !known {
 		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
-		reachable, known = f.askDNS(ctx, l)
+		err := l.Probe(ctx)
+		reachable, known = err == nil, !errors.Is(err, link.ErrNothingToProbe)
 	}
 	return reachable || !known
 }
@@ -168,14 +169,14 @@ const (
 
 // ask connects to an origin and sends nothing.
 func (f *fleet) ask(ctx context.Context, l link.Link, addr string) testimony {
-	c, err := f.dial(ctx, l, "tcp", addr)
+	c, _, err := l.Dial(ctx, "tcp", addr)
 	switch {
 	case err == nil:
 		c.Close()
 		return reachable
 	case refusedByOrigin(err): // an answer, if not a welcome one
 		return reachable
-	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink):
+	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrUpstreamRefused):
 		return nothing
 	}
 	return unreachable

@@ -32,6 +32,8 @@ type world struct {
 	shut    map[string]string // by address: over this link the origin cannot be reached, as an ICMP message says
 	slow    map[string]string // by address: over this link the origin hardly sends anything
 	probed  []string          // "address over link" of dials without a request
+
+	answers func(ctx context.Context, link string) bool // reports whether something else on a link answers; nil = there is none
 }
 
 const (
@@ -99,17 +101,34 @@ func (w *world) Open(ctx context.Context, l link.Link, t Target) (Conn, error) {
 	return &worldConn{w: w, link: l.Name, addr: t.Addr, asks: make(chan Ask, 16), gone: make(chan struct{})}, nil
 }
 
-// dial is Config.Dial.
-func (w *world) dial(ctx context.Context, l link.Link, _, addr string) (net.Conn, error) {
-	w.mu.Lock()
-	w.probed = append(w.probed, addr+" over "+l.Name)
-	w.mu.Unlock()
-	if err := w.connect(ctx, l.Name, addr); err != nil {
-		return nil, err
+// worldPath is a link's way into the world, which probes use.
+type worldPath struct {
+	w    *world
+	link string
+}
+
+// Probe implements link.Path.
+func (p *worldPath) Probe(ctx context.Context) error {
+	switch {
+	case p.w.answers == nil:
+		return link.ErrNothingToProbe
+	case !p.w.answers(ctx, p.link):
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// Dial implements link.Path.
+func (p *worldPath) Dial(ctx context.Context, _, addr string) (net.Conn, link.Info, error) {
+	p.w.mu.Lock()
+	p.w.probed = append(p.w.probed, addr+" over "+p.link)
+	p.w.mu.Unlock()
+	if err := p.w.connect(ctx, p.link, addr); err != nil {
+		return nil, link.Info{}, err
 	}
 	c, other := net.Pipe()
 	other.Close()
-	return c, nil
+	return c, link.Info{}, nil
 }
 
 // probes returns what was dialed without a request since the last call.
@@ -206,7 +225,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 func newWorldEngine(t *testing.T, w *world, change func(*Config)) *Engine {
 	t.Helper()
 	cfg := Config{
-		Opener: w, Dial: w.dial, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Budget: 64 * mib, Window: 4 * mib,
+		Opener: w, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Budget: 64 * mib, Window: 4 * mib,
 		Threshold: 64 << 10, Patience: time.Minute,
 	}
 	if change != nil {
@@ -216,7 +235,7 @@ func newWorldEngine(t *testing.T, w *world, change func(*Config)) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.SetLinks([]link.Link{{Name: "a", Metric: 1}, {Name: "b", Metric: 2, Metered: true}})
+	e.SetLinks([]link.Link{{Name: "a", Metric: 1, Path: &worldPath{w, "a"}}, {Name: "b", Metric: 2, Metered: true, Path: &worldPath{w, "b"}}})
 	go e.Run(t.Context())
 	return e
 }

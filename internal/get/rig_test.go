@@ -63,7 +63,7 @@ func newRig(t *testing.T, to dialer, roots *x509.CertPool) *rig {
 	cfg := config.Default()
 	cfg.Threshold, cfg.WaitForLink = threshold, 5*time.Second
 	tr, err := transport.New(transport.Config{
-		Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(links...), Dial: dial, Roots: roots,
+		Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(link.DialFunc(dial).Over(links...)...), Roots: roots,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 const userTimeout = 30 * time.Second
 
 // Device binds sockets to the link's interface with SO_BINDTODEVICE: they send and receive there only. It needs no
-// privilege on kernels >= 5.7, CAP_NET_RAW before.
+// privilege on kernels >= 5.7, CAP_NET_RAW before. A socket of the zero Link is marked and not bound.
 type Device struct {
 	Mark func() uint32 // what sockets are marked with (SO_MARK), which needs CAP_NET_ADMIN; nil or 0 = they are not
 }
@@ -24,7 +24,10 @@ func (d Device) Control(l Link) func(network, address string, c syscall.RawConn)
 	return func(_, _ string, c syscall.RawConn) error {
 		var err error
 		e := c.Control(func(fd uintptr) {
-			if err = unix.BindToDevice(int(fd), l.Name); err != nil || d.Mark == nil {
+			if l.Name != "" {
+				err = unix.BindToDevice(int(fd), l.Name)
+			}
+			if err != nil || d.Mark == nil {
 				return
 			}
 			if mark := d.Mark(); mark != 0 {
@@ -44,8 +47,8 @@ func (d Device) Control(l Link) func(network, address string, c syscall.RawConn)
 // control is what a [net.Dialer] calls on a new socket.
 type control = func(network, address string, c syscall.RawConn) error
 
-// withTimeout adds TCP_USER_TIMEOUT to what a Binder does to a socket.
-func withTimeout(bind control) control {
+// withUserTimeout adds TCP_USER_TIMEOUT to what a Binder does to a socket.
+func withUserTimeout(bind control) control {
 	return withOption(bind, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout.Milliseconds()))
 }
 

@@ -2,6 +2,7 @@ package link
 
 import (
 	"net"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -9,15 +10,33 @@ import (
 
 // lastReceived returns how long ago a connection received data, or was made (tcpi_last_data_recv).
 func lastReceived(tcp *net.TCPConn) (time.Duration, bool) {
-	rc, err := tcp.SyscallConn()
-	if err != nil {
-		return 0, false
-	}
-	var info *unix.TCPInfo
-	var failed error
-	err = rc.Control(func(fd uintptr) { info, failed = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
-	if err != nil || failed != nil {
+	info, ok := tcpInfo(tcp)
+	if !ok {
 		return 0, false
 	}
 	return time.Duration(info.Last_data_recv) * time.Millisecond, true
+}
+
+// handshakeRTT returns the kernel's round-trip time of a connection that has carried no data, which is the time from SYN to
+// SYN-ACK (tcpi_rtt); 0 if it is unknown.
+func handshakeRTT(c net.Conn) time.Duration {
+	sc, ok := c.(syscall.Conn)
+	if !ok {
+		return 0
+	}
+	info, ok := tcpInfo(sc)
+	if !ok {
+		return 0
+	}
+	return time.Duration(info.Rtt) * time.Microsecond
+}
+
+func tcpInfo(c syscall.Conn) (info *unix.TCPInfo, ok bool) {
+	rc, err := c.SyscallConn()
+	if err != nil {
+		return nil, false
+	}
+	var failed error
+	err = rc.Control(func(fd uintptr) { info, failed = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+	return info, err == nil && failed == nil
 }

@@ -16,6 +16,8 @@ type Options struct {
 	Also []string
 	// Never names interfaces that are not to be used.
 	Never []string
+	// Taken names links that are no interfaces: an interface of such a name is not used.
+	Taken []string
 	// DNS gives the servers of a link by its name; the others ask the servers of the system (see Resolver).
 	DNS map[string][]netip.AddrPort
 	// Metered overrides by name what is assumed otherwise: only cellular links are metered.
@@ -94,6 +96,7 @@ const (
 	KindBridge   = "bridge"
 	KindVLAN     = "vlan"
 	KindVirtual  = "virtual"
+	KindSOCKS5   = "socks5" // no interface: see SOCKS5
 )
 
 // kind returns what i is and, unless it counts as a link by its kind, what keeps it from being one.
@@ -160,6 +163,8 @@ func decide(i Interface, o Options) Candidate {
 	switch {
 	case slices.Contains(o.Never, i.Name):
 		c.Reason = fmt.Sprintf("[link.%s] of the configuration says enabled = false", i.Name)
+	case slices.Contains(o.Taken, i.Name):
+		c.Reason = fmt.Sprintf("[link.%s] of the configuration gives its name to an upstream proxy (via)", i.Name)
 	case len(o.Names) > 0 && !slices.Contains(o.Names, i.Name):
 		c.Reason = "not among the links that were named"
 	case kind == KindLoopback:
@@ -270,7 +275,7 @@ func candidates(all []Interface, o Options) []Candidate {
 		return cmp.Or(order(b.Use)-order(a.Use), cmp.Compare(a.Link.Metric, b.Link.Metric), cmp.Compare(a.Link.Name, b.Link.Name))
 	})
 	for _, name := range o.Names {
-		if !slices.ContainsFunc(cs, func(c Candidate) bool { return c.Link.Name == name }) {
+		if !slices.Contains(o.Taken, name) && !slices.ContainsFunc(cs, func(c Candidate) bool { return c.Link.Name == name }) {
 			cs = append(cs, Candidate{Link: Link{Name: name}, Reason: "no interface has this name"})
 		}
 	}
@@ -281,7 +286,7 @@ func candidates(all []Interface, o Options) []Candidate {
 // user has named as a link like others.
 func (i Interface) vpn(o Options) bool {
 	kind, _ := i.kind()
-	return (i.World4 || i.World6) && carriesVPN(kind) && !slices.Contains(o.Names, i.Name) && !slices.Contains(o.Also, i.Name)
+	return (i.World4 || i.World6) && carriesVPN(kind) && (slices.Contains(o.Taken, i.Name) || !slices.Contains(o.Names, i.Name) && !slices.Contains(o.Also, i.Name))
 }
 
 // vpnsOf returns the names of the VPNs by family: IPv4, IPv6; "" if there is none.

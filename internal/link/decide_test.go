@@ -20,6 +20,20 @@ func good() Interface {
 	}
 }
 
+// TestTaken: an interface whose name belongs to another kind of link is left alone, even if that name is to be used.
+func TestTaken(t *testing.T) {
+	tun := good()
+	tun.Type, tun.Encap, tun.World4, tun.World6 = "tuntap", "none", true, true
+	for name, i := range map[string]Interface{"ethernet": good(), "a VPN": tun} {
+		for _, o := range []Options{{Taken: []string{"eth0", "office"}}, {Taken: []string{"eth0", "office"}, Names: []string{"eth0", "office"}}} {
+			cs := candidates([]Interface{i}, o)
+			if len(cs) != 1 || cs[0].Use || name == "ethernet" && !strings.Contains(cs[0].Reason, "(via)") {
+				t.Errorf("%s: %+v", name, cs)
+			}
+		}
+	}
+}
+
 func TestDecide(t *testing.T) {
 	typed := func(name, typ, encap string) func(*Interface) {
 		return func(i *Interface) { i.Name, i.Type, i.Encap = name, typ, encap }

@@ -123,7 +123,7 @@ func (d *Destinations) over(l Link, a netip.Addr, way Way) (Link, error) {
 		return l, ErrOffLink
 	case way.Index == 0:
 		return d.neighbour(l, a), nil
-	case way.Index == l.Index:
+	case way.Index == l.Index, way.Default && l.Via != "": // the system chooses the way to an upstream, and that the way to the world
 		return l, nil
 	}
 	if out, used := d.link(func(o Link) bool { return o.Index == way.Index }); used {

@@ -26,7 +26,7 @@ func TestDestinationsInside(t *testing.T) {
 	dialer := &Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}, Allow: d.Check}
 	dial := func(l Link, addr string) (from string, err error) {
 		t.Helper()
-		c, err := dialer.DialContext(t.Context(), l, "tcp", addr)
+		c, _, err := dialer.Dial(t.Context(), l, "tcp", addr)
 		if err != nil {
 			return "", err
 		}
@@ -54,7 +54,7 @@ func TestDestinationsInside(t *testing.T) {
 		must(t, err)
 		defer ln.Close()
 		before := sent(t, "a0")
-		c, err := dialer.DialContext(t.Context(), ls[0], "tcp", ln.Addr().String())
+		c, _, err := dialer.Dial(t.Context(), ls[0], "tcp", ln.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestDestinationsInside(t *testing.T) {
 			l.DNS = asking(server).DNS
 			for _, host := range []string{"10.1.0.1", "10.2.0.1", "[::ffff:10.2.0.1]", "own.test"} {
 				dialer := &Dialer{Binder: Device{}, Resolver: asked, Allow: d.Check}
-				c, err := dialer.DialContext(t.Context(), l, "tcp", fmt.Sprintf("%s:%d", host, port))
+				c, _, err := dialer.Dial(t.Context(), l, "tcp", fmt.Sprintf("%s:%d", host, port))
 				if err == nil {
 					c.Close()
 				}
@@ -87,7 +87,7 @@ func TestDestinationsInside(t *testing.T) {
 		all.SetLinks(ls)
 		dialer := &Dialer{Binder: Device{}, Resolver: asked, Allow: all.Check}
 		for _, host := range []string{"10.1.0.1", "10.2.0.1", "127.0.0.1"} {
-			c, err := dialer.DialContext(t.Context(), ls[0], "tcp", fmt.Sprintf("%s:%d", host, port))
+			c, _, err := dialer.Dial(t.Context(), ls[0], "tcp", fmt.Sprintf("%s:%d", host, port))
 			if err != nil {
 				t.Errorf("%s as an exception: %v", host, err)
 				continue

@@ -312,7 +312,7 @@ func TestDeniedSpellings(t *testing.T) {
 	}
 	for _, host := range []string{"127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0.0.0.0", "[::]", "169.254.169.254", "[fe80::1]"} {
 		for _, l := range []Link{lnk("four", 1, "10.0.0.1"), lnk("six", 1, "2001:db8::1")} {
-			_, err := d.DialContext(t.Context(), l, "tcp", host+":80")
+			_, _, err := d.Dial(t.Context(), l, "tcp", host+":80")
 			if de, ok := errors.AsType[*DialError](err); !ok || de.Op != OpRefuse || !errors.Is(err, ErrDenied) {
 				t.Errorf("R183 %s over %s: %v", host, l.Name, err)
 			}
@@ -320,11 +320,11 @@ func TestDeniedSpellings(t *testing.T) {
 	}
 	t.Run("R183 a name that changes between lookups", func(t *testing.T) {
 		l := lnk("four", 1, "10.0.0.1")
-		if _, err := d.DialContext(t.Context(), l, "tcp", "rebind.test:80"); !errors.Is(err, errRefused) || dialed != 1 {
+		if _, _, err := d.Dial(t.Context(), l, "tcp", "rebind.test:80"); !errors.Is(err, errRefused) || dialed != 1 {
 			t.Errorf("%v, %d dialed", err, dialed)
 		}
 		answers = []string{"127.0.0.1", "169.254.169.254"}
-		if _, err := d.DialContext(t.Context(), l, "tcp", "rebind.test:80"); !errors.Is(err, ErrDenied) || dialed != 1 {
+		if _, _, err := d.Dial(t.Context(), l, "tcp", "rebind.test:80"); !errors.Is(err, ErrDenied) || dialed != 1 {
 			t.Errorf("%v, %d dialed", err, dialed)
 		}
 	})

@@ -54,7 +54,7 @@ func farDNS(t *testing.T, f *far, at string) (s *dnsServer) {
 func greeted(t *testing.T, l Link, addr string) string {
 	t.Helper()
 	d := &Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}
-	c, err := d.DialContext(t.Context(), l, "tcp", addr)
+	c, _, err := d.Dial(t.Context(), l, "tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestDeviceChoosesTheLink(t *testing.T) {
 	t.Run("R199 a link that is down is no reason to use the other", func(t *testing.T) {
 		before := settled(t, "a0")
 		down(t, "b0")
-		_, err := (&Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}).DialContext(t.Context(), ls[1], "tcp", origin4+":80")
+		_, _, err := (&Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}).Dial(t.Context(), ls[1], "tcp", origin4+":80")
 		if de, ok := errors.AsType[*DialError](err); !ok || de.Op != OpConnect {
 			t.Errorf("error %v", err)
 		}
@@ -138,7 +138,7 @@ func TestDeviceChoosesTheLink(t *testing.T) {
 		before := settled(t, "a0")
 		must(t, netlink.LinkDel(dev(t, "b0")))
 		for _, host := range []string{origin4, "other.test"} { // the socket to the origin, the one to the DNS server
-			_, err := (&Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}).DialContext(t.Context(), ls[1], "tcp", host+":80")
+			_, _, err := (&Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}}).Dial(t.Context(), ls[1], "tcp", host+":80")
 			de, ok := errors.AsType[*DialError](err)
 			if !ok || de.Op != OpBind || !errors.Is(err, syscall.ENODEV) || !strings.Contains(err.Error(), "bind to b0") ||
 				!strings.Contains(err.Error(), "the interface is gone") {
@@ -354,7 +354,7 @@ func TestBuffer(t *testing.T) {
 			return want
 		}}
 		d.Resolver = &Resolver{Binder: d.Binder}
-		c, err := d.DialContext(t.Context(), lnk("lo", 1, "127.0.0.1"), "tcp", ln.Addr().String())
+		c, _, err := d.Dial(t.Context(), lnk("lo", 1, "127.0.0.1"), "tcp", ln.Addr().String())
 		must(t, err)
 		defer c.Close()
 		raw, err := c.(*net.TCPConn).SyscallConn()

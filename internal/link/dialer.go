@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,29 +46,22 @@ type Dialer struct {
 	Resolver *Resolver
 	Timeout  time.Duration // 0 = DefaultTimeout
 	// Allow, if not nil, is asked before an address is dialed over a link. It returns what the socket is bound to. Its error
-	// keeps the address from being dialed and is found by errors.Is in what DialContext returns if no other address works.
+	// keeps the address from being dialed and is found by errors.Is in what Dial returns if no other address works.
 	// name is the host that the address was looked up for, "" if the host is an address. See [Destinations].
 	Allow func(l Link, name string, to netip.AddrPort) (Link, error)
-	// Rates, if not nil, bounds what connections receive.
-	Rates *Rates
 	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds what the peer may send
 	// before anything is read.
 	Buffer func(Link) int
-	// Connected, if not nil, is given each connection over a link before Rates and Meter wrap it, and the addr that was asked
-	// for. It is not given connections that Allow bound to another interface.
-	Connected func(l Link, addr string, c net.Conn)
-	// Meter, if not nil, is given each connection, and may count its bytes.
-	Meter func(net.Conn, Link) net.Conn
-
 	// For tests, instead of sockets.
 	connect func(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error)
 	lookup  func(ctx context.Context, l Link, f family, host string) ([]netip.Addr, error)
 }
 
-// DialContext connects over l. Network is "tcp", "tcp4" or "tcp6"; addr is "host:port" with a number as port. The
-// connection is a *net.TCPConn, or has its methods if Rates limits the link; an error is a *DialError.
-func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) (net.Conn, error) {
-	fail := func(op string, err error) (net.Conn, error) { return nil, &DialError{Link: l.Name, Op: op, Err: err} }
+// Dial connects over l, as [Path] says. The connection is a *net.TCPConn.
+func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Conn, Info, error) {
+	fail := func(op string, err error) (net.Conn, Info, error) {
+		return nil, Info{}, &DialError{Link: l.Name, Op: op, Err: err}
+	}
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
 		return fail(OpResolve, err)
@@ -90,11 +84,7 @@ func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) 
 	if err != nil {
 		return fail(OpConnect, err)
 	}
-	timeout := d.Timeout
-	if timeout == 0 {
-		timeout = DefaultTimeout
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no connection within %v: %w", timeout, context.DeadlineExceeded))
+	ctx, cancel := withTimeout(ctx, d.Timeout)
 	defer cancel()
 	r := race{dialer: d, link: l, host: host, port: uint16(port)}
 	c, err := r.run(ctx, families)
@@ -105,14 +95,15 @@ func (d *Dialer) DialContext(ctx context.Context, l Link, network, addr string) 
 		}
 		return fail(op, err)
 	}
-	if d.Connected != nil && r.over.Name == l.Name {
-		d.Connected(l, addr, c)
-	}
-	c = d.Rates.limit(c, l.Name)
-	if d.Meter != nil {
-		c = d.Meter(c, l)
-	}
-	return c, nil
+	info := infoOf(c)
+	info.Local = r.over.Name != l.Name
+	return c, info, nil
+}
+
+// withTimeout bounds a dial, by DefaultTimeout if limit is 0.
+func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	limit = cmp.Or(limit, DefaultTimeout)
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no connection within %v: %w", limit, context.DeadlineExceeded))
 }
 
 // families returns the families that network allows, l has an address for and host, if a literal, is of; IPv6 first.

@@ -38,6 +38,10 @@ type fakeConn struct {
 	of *attempts
 }
 
+func (c *fakeConn) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(c.to, 443))
+}
+
 func (c *fakeConn) Close() error {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -244,7 +248,7 @@ func TestRace(t *testing.T) {
 					},
 				}
 				l := lnk("fake0", 1, strings.Fields(tt.link)...)
-				c, err := d.DialContext(t.Context(), l, "tcp", "o.test:443")
+				c, _, err := d.Dial(t.Context(), l, "tcp", "o.test:443")
 				if time.Since(a.start) == DefaultTimeout {
 					a.note("end")
 				}
@@ -276,7 +280,7 @@ func TestRaceErrors(t *testing.T) {
 		},
 	}
 	dial := func(ctx context.Context, network, addr string) *DialError {
-		c, err := d.DialContext(ctx, l, network, addr)
+		c, _, err := d.Dial(ctx, l, network, addr)
 		de, ok := errors.AsType[*DialError](err)
 		if !ok || c != nil {
 			t.Fatalf("got %v, %v", c, err)
@@ -355,7 +359,7 @@ func TestAllow(t *testing.T) {
 		},
 	}
 	t.Run("R15 R183 the resolved address is checked, others are dialed", func(t *testing.T) {
-		_, err := d.DialContext(t.Context(), l, "tcp", "o.test:8080")
+		_, _, err := d.Dial(t.Context(), l, "tcp", "o.test:8080")
 		if !slices.Equal(dialed, ips("192.0.2.1")) || !errors.Is(err, own) || !errors.Is(err, errRefused) {
 			t.Errorf("dialed %v, error %v", dialed, err)
 		}
@@ -363,7 +367,7 @@ func TestAllow(t *testing.T) {
 	t.Run("R15 nothing left", func(t *testing.T) {
 		for _, host := range []string{"127.0.0.1", "[::1]", "[::ffff:127.0.0.1]"} {
 			dialed = nil
-			_, err := d.DialContext(t.Context(), l, "tcp", host+":8080")
+			_, _, err := d.Dial(t.Context(), l, "tcp", host+":8080")
 			if de, ok := errors.AsType[*DialError](err); !ok || de.Op != OpRefuse || !errors.Is(err, own) || dialed != nil {
 				t.Errorf("%s: dialed %v, error %v", host, dialed, err)
 			}
@@ -371,9 +375,8 @@ func TestAllow(t *testing.T) {
 	})
 }
 
-// TestConnected tells of connections over a link, and not of those that are bound to another interface.
-func TestConnected(t *testing.T) {
-	var told []string
+// TestInfo: where a connection leads, and whether it goes over the link.
+func TestInfo(t *testing.T) {
 	d := &Dialer{
 		lookup: func(_ context.Context, _ Link, f family, host string) ([]netip.Addr, error) {
 			if a, ok := literal(host); ok {
@@ -382,9 +385,6 @@ func TestConnected(t *testing.T) {
 			return only(f, ips("192.0.2.1")...), nil
 		},
 		connect: func(_ context.Context, _ Link, to netip.AddrPort) (net.Conn, error) {
-			if to.Port() == 81 {
-				return nil, errRefused
-			}
 			return &fakeConn{to: to.Addr(), of: &attempts{}}, nil
 		},
 		Allow: func(l Link, _ string, to netip.AddrPort) (Link, error) {
@@ -393,15 +393,14 @@ func TestConnected(t *testing.T) {
 			}
 			return l, nil
 		},
-		Connected: func(l Link, addr string, c net.Conn) {
-			told = append(told, fmt.Sprintf("%s %s at %s", l.Name, addr, c.(*fakeConn).to))
-		},
 	}
-	for _, addr := range []string{"o.test:80", "o.test:81", "127.0.0.1:80"} {
-		_, _ = d.DialContext(t.Context(), lnk("fake0", 1, "10.0.0.1"), "tcp", addr)
-	}
-	if want := []string{"fake0 o.test:80 at 192.0.2.1"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	for addr, want := range map[string]Info{
+		"o.test:443":    {Origin: netip.MustParseAddrPort("192.0.2.1:443")},
+		"127.0.0.1:443": {Origin: netip.MustParseAddrPort("127.0.0.1:443"), Local: true},
+	} {
+		if _, info, err := d.Dial(t.Context(), lnk("fake0", 1, "10.0.0.1"), "tcp", addr); err != nil || info != want {
+			t.Errorf("%s: %+v, %v, want %+v", addr, info, err, want)
+		}
 	}
 }
 
@@ -418,7 +417,7 @@ func TestDialLoopback(t *testing.T) {
 	b := &recorder{}
 	d := &Dialer{Binder: b, Resolver: &Resolver{Binder: b}, Allow: (&Destinations{Allow: prefixes("127.0.0.0/8")}).Check}
 	l := asking(dns)
-	c, err := d.DialContext(t.Context(), l, "tcp", fmt.Sprintf("o.test:%d", port))
+	c, info, err := d.Dial(t.Context(), l, "tcp", fmt.Sprintf("o.test:%d", port))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,8 +425,8 @@ func TestDialLoopback(t *testing.T) {
 	if _, ok := c.(*net.TCPConn); !ok {
 		t.Errorf("connection is a %T", c)
 	}
-	if got := c.RemoteAddr().String(); got != good.Addr().String() {
-		t.Errorf("connected to %s", got)
+	if got := c.RemoteAddr().String(); got != good.Addr().String() || info.Origin.String() != got || info.RTT <= 0 || !info.Local {
+		t.Errorf("connected to %s, %+v", got, info)
 	}
 	t.Run("R121 R199 every socket is bound, to loopback for loopback", func(t *testing.T) {
 		var bound []string
@@ -442,14 +441,14 @@ func TestDialLoopback(t *testing.T) {
 		}
 	})
 	t.Run("refused everywhere", func(t *testing.T) {
-		_, err := d.DialContext(t.Context(), l, "tcp", fmt.Sprintf("127.0.0.9:%d", port))
+		_, _, err := d.Dial(t.Context(), l, "tcp", fmt.Sprintf("127.0.0.9:%d", port))
 		if de, ok := errors.AsType[*DialError](err); !ok || de.Op != OpConnect || !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("no such host", func(t *testing.T) {
 		l := asking(serveDNS(t, anyPort, always(said{RCode: dnsmessage.RCodeNameError})))
-		_, err := d.DialContext(t.Context(), l, "tcp", "o.test:80")
+		_, _, err := d.Dial(t.Context(), l, "tcp", "o.test:80")
 		de, ok := errors.AsType[*DialError](err)
 		if dnsErr, isDNS := errors.AsType[*net.DNSError](err); !ok || de.Op != OpResolve || !isDNS || !dnsErr.IsNotFound {
 			t.Errorf("error %v", err)

@@ -2,11 +2,13 @@
 //
 // A host with several links sends everything over the one that its routing table prefers; binding a socket to a source
 // address does not change that. So each socket is bound to the device itself, DNS sockets included, and a bind that
-// fails is an error on that link, never a reason to use another one (DESIGN.md, promise 5).
+// fails is an error on that link, never a reason to use another one.
 //
-// Words: a [Link] is one usable way out, a value. A [Source] tells which links exist; [Netlink] asks the Linux kernel,
-// [Static] is told. A [Binder] ties a socket to a link; [Device] uses SO_BINDTODEVICE. A [Resolver] asks the DNS servers
-// of one link over that link. A [Dialer] puts the three together.
+// A [Link] is one usable way out, a value. A [Source] says which links exist: [Netlink] asks the Linux kernel, [Static] is
+// told, [Merge] joins several. A [Path] dials out over one link and no other. It is the seam between the kinds of links and
+// everything above this package: whoever connects calls [Link.Dial] and knows nothing of devices. Links that are devices get
+// their Path from [WithPaths] and [DevicePath]: a [Dialer] combines a [Binder], which ties a socket to a link ([Device] does it
+// by SO_BINDTODEVICE), and a [Resolver], which asks the DNS servers of one link over that link.
 //
 // Invariants:
 //

@@ -35,6 +35,12 @@ type Link struct {
 	// SourceRouted says that the link's default route is found only by packets that carry one of its addresses (an
 	// `ip rule from ADDR`): sockets are bound to the first of Addrs too.
 	SourceRouted bool
+
+	// Via names the upstream proxy that its connections go through and that resolves their names, "" for none.
+	Via string
+
+	// Path makes connections over it; nil = none can be made. See [WithPaths].
+	Path Path
 }
 
 // Unranked is the Metric of a link that the system itself would not choose: without a default route in the main table.
@@ -52,12 +58,13 @@ func (l Link) Addr(six bool) (netip.Addr, bool) {
 
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
-	return l.Name == o.Name && l.same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Account == o.Account && l.Monthly == o.Monthly &&
+	return l.Name == o.Name && l.Same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Account == o.Account && l.Monthly == o.Monthly &&
 		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Beneath == o.Beneath && l.Confined == o.Confined && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
-		slices.Equal(l.DNS, o.DNS)
+		slices.Equal(l.DNS, o.DNS) && l.Path == o.Path
 }
 
-// same reports whether two links of one name are the same interface and the same network of the host.
-func (l Link) same(o Link) bool { return l.Index == o.Index && l.Handle == o.Handle }
+// Same reports whether two links of one name are the same interface, the same network of the host, or lead through the same
+// upstream proxy.
+func (l Link) Same(o Link) bool { return l.Index == o.Index && l.Handle == o.Handle && l.Via == o.Via }
 
 func equalLinks(a, b []Link) bool { return slices.EqualFunc(a, b, Link.Equal) }

@@ -62,7 +62,7 @@ func TestDialNAT64(t *testing.T) {
 			},
 		}
 		host, _, _ := net.SplitHostPort(tt.host + ":80")
-		_, err := dialer.DialContext(t.Context(), tt.link, "tcp", net.JoinHostPort(host, "80"))
+		_, _, err := dialer.Dial(t.Context(), tt.link, "tcp", net.JoinHostPort(host, "80"))
 		if dialed != tt.want || err == nil {
 			t.Errorf("%s: dialed %q, want %q (%v)", name, dialed, tt.want, err)
 		}

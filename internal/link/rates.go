@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -43,37 +44,42 @@ func (r *Rates) Set(limits map[string]int64) {
 // limitedRead returns the largest read at so many bytes per second: bytes must come often, or the link seems silent.
 func limitedRead(n int64) int { return int(min(max(n/40, 1<<10), 64<<10)) }
 
-// limit makes a connection over a link obey the link's limit.
-func (r *Rates) limit(c net.Conn, name string) net.Conn {
-	tcp, ok := c.(*net.TCPConn)
-	if r == nil || !ok {
+// Limit makes a connection over the named link obey the link's limit. What is no TCP connection, and those of a link without
+// a limit, it returns as they are.
+func (r *Rates) Limit(c net.Conn, name string) net.Conn {
+	tcp, ok := c.(tcpConn)
+	if !ok {
 		return c
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l := r.limiters[name]; l != nil && l.Limit() != rate.Inf {
-		return &limitedConn{TCPConn: tcp, pace: pace{limiter: l, closed: make(chan struct{})}}
+		return &limitedConn{tcpConn: tcp, pace: pace{limiter: l, closed: make(chan struct{})}}
 	}
 	return c
 }
 
-// limitedConn is a TCP connection that reads no faster than its link may.
+// tcpConn is what others use of a TCP connection.
+type tcpConn interface {
+	net.Conn
+	CloseWrite() error
+	SetKeepAliveConfig(net.KeepAliveConfig) error
+	SetLinger(sec int) error
+	SyscallConn() (syscall.RawConn, error)
+}
+
+// limitedConn is a TCP connection that reads no faster than its link may. It has no WriteTo, which would go around Read.
 type limitedConn struct {
-	*net.TCPConn
+	tcpConn
 	pace pace
 }
 
-func (c *limitedConn) Read(p []byte) (int, error) { return c.pace.read(c.TCPConn, p) }
-
-// WriteTo keeps io.Copy from going around Read.
-func (c *limitedConn) WriteTo(w io.Writer) (int64, error) {
-	return io.Copy(w, struct{ io.Reader }{c})
-}
+func (c *limitedConn) Read(p []byte) (int, error) { return c.pace.read(c.tcpConn, p) }
 
 // Close implements net.Conn.
 func (c *limitedConn) Close() error {
 	c.pace.close()
-	return c.TCPConn.Close()
+	return c.tcpConn.Close()
 }
 
 // pace pays for what was read before it reads again.

@@ -65,7 +65,7 @@ func TestNoRate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c := new(net.TCPConn); r.limit(c, "lte") != net.Conn(c) || (*Rates)(nil).limit(c, "lte") != net.Conn(c) {
+	if c := new(net.TCPConn); r.Limit(c, "lte") != net.Conn(c) {
 		t.Error("a link without a limit has slower connections")
 	}
 }
@@ -115,7 +115,7 @@ func TestLimitedConn(t *testing.T) {
 	}
 	var r Rates
 	r.Set(map[string]int64{"lte": 1e6})
-	c := r.limit(raw, "lte")
+	c := r.Limit(raw, "lte")
 	defer c.Close()
 	if _, ok := c.(interface{ CloseWrite() error }); !ok {
 		t.Error("it cannot be closed by half")

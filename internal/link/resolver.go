@@ -99,7 +99,7 @@ func (r *Resolver) memory(l Link) *memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.links[l.Name]
-	if m == nil || !m.link.same(l) || !slices.Equal(m.link.Addrs, l.Addrs) || !slices.Equal(m.link.DNS, l.DNS) {
+	if m == nil || !m.link.Same(l) || !slices.Equal(m.link.Addrs, l.Addrs) || !slices.Equal(m.link.DNS, l.DNS) {
 		if r.links == nil || m == nil && len(r.links) >= maxLinks {
 			r.links = map[string]*memory{}
 		}
@@ -116,14 +116,14 @@ type reply struct {
 	err    error
 }
 
-// Answers asks the DNS servers of l for a name that they cannot remember, and reports whether one of them answers; that the
-// name does not exist is an answer. known is false if none of them is asked over l itself, so that an answer would say nothing
-// about the link.
-func (r *Resolver) Answers(ctx context.Context, l Link) (answers, known bool) {
+// Probe asks the DNS servers of l for a name that they cannot remember, and returns nil if one of them answers; that the name
+// does not exist is an answer. The error is ErrNothingToProbe if none of them is asked over l itself, so that an answer would
+// say nothing about the link.
+func (r *Resolver) Probe(ctx context.Context, l Link) error {
 	name := strings.ToLower(rand.Text()) + ".example.com"
 	if r.Names != nil {
 		_, err := r.Names(ctx, l, name)
-		return err == nil, true
+		return err
 	}
 	from, err := r.Servers(l)
 	from.Addrs = slices.DeleteFunc(from.Addrs, func(s netip.AddrPort) bool {
@@ -131,10 +131,10 @@ func (r *Resolver) Answers(ctx context.Context, l Link) (answers, known bool) {
 		return over == nil || over.Name != l.Name
 	})
 	if err != nil || len(from.Addrs) == 0 {
-		return false, false
+		return ErrNothingToProbe
 	}
 	_, err = r.askServers(ctx, l, from, newMemory(l), v4, name)
-	return err == nil, true
+	return err
 }
 
 // ask asks the servers of l until one answers; all that it started is gone when it returns.

@@ -442,8 +442,8 @@ func isTimeout(err error) bool {
 	return ok && n.Timeout()
 }
 
-// TestAnswers asks whether a link's DNS servers answer, with names that no server and no memory has seen.
-func TestAnswers(t *testing.T) {
+// TestProbe asks whether a link's DNS servers answer, with names that no server and no memory has seen.
+func TestProbe(t *testing.T) {
 	elsewhere := func(Link, netip.Addr) (Link, bool, error) { return lnk("vpn0", 9, "127.0.0.1"), false, nil }
 	for _, tt := range []struct {
 		name           string
@@ -461,8 +461,9 @@ func TestAnswers(t *testing.T) {
 			s := serveDNS(t, anyPort, always(tt.say))
 			r := &Resolver{Binder: &recorder{}, Over: tt.over}
 			for range 2 {
-				if answers, known := r.Answers(t.Context(), asking(s)); answers != tt.answers || known != tt.known {
-					t.Errorf("answers %v, known %v", answers, known)
+				err := r.Probe(t.Context(), asking(s))
+				if answers, known := err == nil, !errors.Is(err, ErrNothingToProbe); answers != tt.answers || known != tt.known {
+					t.Error(err)
 				}
 			}
 			names := map[string]bool{}
@@ -476,19 +477,19 @@ func TestAnswers(t *testing.T) {
 	}
 	t.Run("no server", func(t *testing.T) {
 		r := &Resolver{Binder: &recorder{}, files: []string{t.TempDir() + "/resolv.conf"}}
-		if _, known := r.Answers(t.Context(), asking()); known {
-			t.Error("nobody can have answered")
+		if err := r.Probe(t.Context(), asking()); !errors.Is(err, ErrNothingToProbe) {
+			t.Errorf("nobody can have answered: %v", err)
 		}
 	})
 	t.Run("the host's names", func(t *testing.T) {
 		var lost error
 		r := &Resolver{Names: func(context.Context, Link, string) ([]netip.Addr, error) { return nil, lost }}
-		if answers, known := r.Answers(t.Context(), asking()); !answers || !known {
-			t.Error("no such name is an answer")
+		if err := r.Probe(t.Context(), asking()); err != nil {
+			t.Errorf("no such name is an answer: %v", err)
 		}
 		lost = errors.New("no network")
-		if answers, known := r.Answers(t.Context(), asking()); answers || !known {
-			t.Error("an error is no answer")
+		if err := r.Probe(t.Context(), asking()); !errors.Is(err, lost) {
+			t.Errorf("an error is no answer: %v", err)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 // sockets returns what opens sockets of a network ("tcp", "udp") over l to an address.
 func sockets(b Binder, l Link, network string, to netip.Addr) *net.Dialer {
 	d := &net.Dialer{
-		Control: withTimeout(b.Control(l)),
+		Control: withUserTimeout(b.Control(l)),
 		// An idle connection over a link that vanished ends within half a minute.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
 	}

@@ -26,13 +26,13 @@ type Changes struct {
 func Diff(before, now []Link) Changes {
 	var c Changes
 	for _, b := range before {
-		if n, ok := find(now, b.Name); !ok || !n.same(b) {
+		if n, ok := find(now, b.Name); !ok || !n.Same(b) {
 			c.Removed = append(c.Removed, b)
 		}
 	}
 	for _, n := range now {
 		switch b, ok := find(before, n.Name); {
-		case !ok || !b.same(n):
+		case !ok || !b.Same(n):
 			c.Added = append(c.Added, n)
 		case !b.Equal(n):
 			c.Changed = append(c.Changed, n)
@@ -47,7 +47,7 @@ func losses(shown, now []Link) []Link {
 	left := make([]Link, 0, len(shown))
 	for _, s := range shown {
 		n, ok := find(now, s.Name)
-		if !ok || !n.same(s) {
+		if !ok || !n.Same(s) {
 			continue
 		}
 		addrs := slices.DeleteFunc(slices.Clone(s.Addrs), func(a netip.Addr) bool { return !slices.Contains(n.Addrs, a) })

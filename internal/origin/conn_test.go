@@ -2,6 +2,7 @@ package origin_test
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -22,23 +23,36 @@ import (
 
 var links = []link.Link{{Name: "w0", Index: 1}, {Name: "w1", Index: 2}}
 
+// pool is a Pool whose links connect with dial.
+type pool struct {
+	*origin.Pool
+	dial link.DialFunc
+}
+
+func newPool(dial link.DialFunc, roots *x509.CertPool) *pool { return &pool{origin.New(roots), dial} }
+
+func (p *pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.Conn, error) {
+	l.Path = p.dial.Path(l)
+	return p.Pool.Open(ctx, l, t)
+}
+
 // rig is an origin and a pool whose links lead to one node each.
 type rig struct {
 	t    *testing.T
 	s    *ot.Server
-	pool *origin.Pool
+	pool *pool
 }
 
 func newRig(t *testing.T, o ot.Object, faults ...ot.Fault) *rig {
 	t.Helper()
 	s := ot.New(t, o, faults...)
-	p := origin.New(dialNodes(s), nil)
+	p := newPool(dialNodes(s), nil)
 	t.Cleanup(p.Close)
 	return &rig{t, s, p}
 }
 
 // dialNodes connects links[i] to node i, whatever the address.
-func dialNodes(s *ot.Server) origin.Dial {
+func dialNodes(s *ot.Server) link.DialFunc {
 	return func(ctx context.Context, l link.Link, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, s.Addr(l.Index-1))
 	}

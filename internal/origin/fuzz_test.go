@@ -32,7 +32,7 @@ func FuzzR202_Answers(f *testing.F) {
 			far.Write(sent)
 			far.Close()
 		}()
-		p := New(noDial, nil)
+		p := New(nil)
 		defer p.Close()
 		s, _ := held(key{link: "w0"})
 		s.socket, s.conn, s.wire.conn = near, near, near

@@ -84,10 +84,10 @@ func transferOverTwoLinks(t *testing.T, cert tls.Certificate, roots *x509.CertPo
 			return nil, ctx.Err()
 		}
 	}
-	pool := origin.New(dial, roots)
+	pool := origin.New(roots)
 	t.Cleanup(pool.Close)
 	e, err := engine.New(engine.Config{
-		Opener: pool, Dial: dial, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3",
+		Opener: pool, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3",
 		Budget: 64 << 20, Window: 16 << 20, Threshold: 256 << 10,
 	})
 	if err != nil {
@@ -96,7 +96,7 @@ func transferOverTwoLinks(t *testing.T, cert tls.Certificate, roots *x509.CertPo
 	ctx, stop := context.WithCancel(t.Context())
 	run.Go(func() { e.Run(ctx) })
 	t.Cleanup(stop)
-	e.SetLinks(links)
+	e.SetLinks(link.DialFunc(dial).Over(links...))
 	resp, err := e.Get(t.Context(), &engine.Request{Target: scriptTarget, Header: http.Header{}})
 	if err != nil {
 		t.Fatal(err)

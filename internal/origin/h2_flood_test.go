@@ -21,7 +21,6 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
 	"github.com/tributary-http/tributary/pkg/byterange"
@@ -50,8 +49,8 @@ type flooder struct {
 }
 
 // flooders is a pool whose origins are flooders. play runs for each connection.
-func flooders(t *testing.T, cert tls.Certificate, roots *x509.CertPool, play func(*flooder)) *origin.Pool {
-	p := origin.New(func(context.Context, link.Link, string, string) (net.Conn, error) {
+func flooders(t *testing.T, cert tls.Certificate, roots *x509.CertPool, play func(*flooder)) *pool {
+	p := newPool(func(context.Context, link.Link, string, string) (net.Conn, error) {
 		client, server := net.Pipe()
 		go serveFlood(t, tls.Server(server, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}), play)
 		return client, nil

@@ -62,7 +62,7 @@ func scripted(t *testing.T, play func(*frames)) engine.Conn {
 		play(f)
 		io.Copy(io.Discard, c)
 	}()
-	p := origin.New(func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
+	p := newPool(func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, l.Addr().String())
 	}, roots)
 	c, err := p.Open(t.Context(), links[0], scriptTarget)

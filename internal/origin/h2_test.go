@@ -17,7 +17,6 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
@@ -28,7 +27,7 @@ const h2Tag = `"v1"`
 type h2rig struct {
 	t      testing.TB
 	server *httptest.Server
-	pool   *origin.Pool
+	pool   *pool
 	object []byte
 	dials  atomic.Int64
 }
@@ -70,7 +69,7 @@ func (r *h2rig) start() {
 	r.server.StartTLS()
 	roots := x509.NewCertPool()
 	roots.AddCert(r.server.Certificate())
-	r.pool = origin.New(func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
+	r.pool = newPool(func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
 		r.dials.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, network, r.server.Listener.Addr().String())
 	}, roots)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin"
 	ot "github.com/tributary-http/tributary/internal/origin/origintest"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
@@ -99,7 +98,7 @@ func TestReleaseOfUncleanConnections(t *testing.T) {
 func TestIdleConnectionDies(t *testing.T) {
 	closed := make(chan struct{})
 	s := ot.New(t, ot.Object{Size: 50})
-	p := origin.New(func(ctx context.Context, _ link.Link, network, addr string) (net.Conn, error) {
+	p := newPool(func(ctx context.Context, _ link.Link, network, addr string) (net.Conn, error) {
 		nc, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 		if err != nil {
 			return nil, err
@@ -294,7 +293,7 @@ func TestDialErrors(t *testing.T) {
 		{"bind", &link.DialError{Link: "w0", Op: link.OpBind, Err: &link.BindError{Link: "w0", Err: syscall.EPERM}}, transfer.Unbound},
 	}
 	for _, tt := range tests {
-		p := origin.New(func(context.Context, link.Link, string, string) (net.Conn, error) { return nil, tt.err }, nil)
+		p := newPool(func(context.Context, link.Link, string, string) (net.Conn, error) { return nil, tt.err }, nil)
 		_, err := p.Open(t.Context(), links[0], engine.Target{Scheme: "http", Host: "h", Addr: "h:80", Path: "/"})
 		var a *engine.AttemptError
 		if !errors.As(err, &a) || a.Why != tt.why || a.Link != "w0" || a.Op != "dial" || !errors.Is(err, tt.err) {
@@ -307,7 +306,7 @@ func TestDialErrors(t *testing.T) {
 func TestBodyGoesStraightIntoTheSlice(t *testing.T) {
 	s := ot.New(t, ot.Object{Size: 8 << 20})
 	var sizes []int
-	p := origin.New(func(ctx context.Context, _ link.Link, network, addr string) (net.Conn, error) {
+	p := newPool(func(ctx context.Context, _ link.Link, network, addr string) (net.Conn, error) {
 		nc, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 		if err != nil {
 			return nil, err

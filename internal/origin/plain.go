@@ -28,7 +28,6 @@ const handshakeTime = 10 * time.Second
 // Plain is the pass-through client: a request goes over one link, bodies are streamed both ways, nothing is added to it,
 // no redirect is followed and no coding removed. It shares no connection with a Pool.
 type Plain struct {
-	dial  Dial
 	tls   *tls.Config
 	links func() []link.Link
 	ways  ways
@@ -38,14 +37,9 @@ type Plain struct {
 	pinned map[*Pinned]struct{}
 }
 
-// NewPlain returns a pass-through client that dials with dial and takes the links that links returns, best first. Roots
-// are as for New.
-func NewPlain(dial Dial, links func() []link.Link, roots *x509.CertPool) *Plain {
-	if dial == nil || links == nil {
-		panic("origin: NewPlain without a dial or links function")
-	}
+// NewPlain returns a pass-through client over the links that links returns, best first. Roots are as for New.
+func NewPlain(links func() []link.Link, roots *x509.CertPool) *Plain {
 	p := &Plain{
-		dial:   dial,
 		tls:    &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		links:  links,
 		lost:   map[string]time.Time{},
@@ -173,14 +167,14 @@ func (ws *ways) way(l link.Link) *way {
 		w.http = &http.Transport{
 			Proxy: nil, // http_proxy may point at ourselves
 			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				nc, err := w.connect(ctx, ws.plain.dial, network, addr)
+				nc, err := w.connect(ctx, network, addr)
 				if err != nil {
 					return nil, err
 				}
 				return &heads{Conn: nc}, nil
 			},
 			DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				nc, err := w.connect(ctx, ws.plain.dial, network, addr)
+				nc, err := w.connect(ctx, network, addr)
 				if err != nil {
 					return nil, err
 				}
@@ -206,7 +200,7 @@ func (ws *ways) way(l link.Link) *way {
 }
 
 // connect returns the connection that ctx holds, or dials one if it may.
-func (w *way) connect(ctx context.Context, dial Dial, network, addr string) (net.Conn, error) {
+func (w *way) connect(ctx context.Context, network, addr string) (net.Conn, error) {
 	switch how := ctx.Value(wayKey{}).(type) {
 	case idleOnly:
 		return nil, errNoIdle
@@ -216,7 +210,7 @@ func (w *way) connect(ctx context.Context, dial Dial, network, addr string) (net
 		}
 	}
 	l := *w.link.Load()
-	nc, err := dial(ctx, l, network, addr)
+	nc, _, err := l.Dial(ctx, network, addr)
 	if err != nil {
 		return nil, dialError(l, err)
 	}

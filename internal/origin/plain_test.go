@@ -27,15 +27,16 @@ import (
 var errDown = errors.New("the link is down")
 
 // plain returns a pass-through client whose links named in down cannot connect.
-func plain(t *testing.T, dial origin.Dial, down ...string) *origin.Plain {
-	p := origin.NewPlain(func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
+func plain(t *testing.T, dial link.DialFunc, down ...string) *origin.Plain {
+	over := link.DialFunc(func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
 		for _, name := range down {
 			if l.Name == name {
 				return nil, errDown
 			}
 		}
 		return dial(ctx, l, network, addr)
-	}, func() []link.Link { return links }, nil)
+	}).Over(links...)
+	p := origin.NewPlain(func() []link.Link { return over }, nil)
 	t.Cleanup(p.Close)
 	return p
 }
@@ -127,7 +128,7 @@ func TestPlainFallsThrough(t *testing.T) {
 		t.Errorf("the request body was closed %d times", body.closed)
 	}
 
-	p = origin.NewPlain(direct, func() []link.Link { return nil }, nil)
+	p = origin.NewPlain(func() []link.Link { return nil }, nil)
 	r, _ = http.NewRequestWithContext(t.Context(), "GET", echo.URL, nil)
 	if _, _, err := p.Do(r); !errors.Is(err, engine.ErrNoLink) {
 		t.Errorf("no link: %v", err)

@@ -30,14 +30,10 @@ const (
 	idleTimeout = 15 * time.Second
 )
 
-// Dial connects to addr over link l and no other, DNS included.
-type Dial func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error)
-
 // Pool opens connections to origins and keeps those that transfers give back. It implements engine.Opener.
 type Pool struct {
-	dial Dial
-	tls  *tls.Config
-	h2   *http2.Transport
+	tls *tls.Config
+	h2  *http2.Transport
 
 	mu     sync.Mutex
 	idle   []*idle // in order of release
@@ -67,16 +63,12 @@ type stream struct {
 	br     *bufio.Reader
 	h2     *http2.ClientConn // HTTP/2 in place of wire and br, else nil
 	inflow *inflow           // below h2
-	rtt    time.Duration
+	info   link.Info
 }
 
-// New returns a Pool that dials with dial. Certificates of https origins are verified against roots, nil for the
-// system's.
-func New(dial Dial, roots *x509.CertPool) *Pool {
-	if dial == nil {
-		panic("origin: New without a dial function")
-	}
-	return &Pool{dial: dial, h2: newHTTP2(), tls: &tls.Config{
+// New returns a Pool. Certificates of https origins are verified against roots, nil for the system's.
+func New(roots *x509.CertPool) *Pool {
+	return &Pool{h2: newHTTP2(), tls: &tls.Config{
 		RootCAs:    roots,
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{http2.NextProtoTLS, "http/1.1"},
@@ -89,11 +81,11 @@ func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.C
 	if s := p.take(k); s != nil {
 		return p.hand(s, true), nil
 	}
-	nc, err := p.dial(ctx, l, "tcp", t.Addr)
+	nc, info, err := l.Dial(ctx, "tcp", t.Addr)
 	if err != nil {
 		return nil, dialError(l, err)
 	}
-	s := &stream{key: k, socket: nc, conn: nc, rtt: handshakeRTT(nc)}
+	s := &stream{key: k, socket: nc, conn: nc, info: info}
 	if t.Scheme == "https" {
 		err := s.secure(ctx, p.tls, t.Host)
 		if err == nil {
@@ -145,7 +137,7 @@ func dialError(l link.Link, err error) *engine.AttemptError {
 	switch {
 	case errors.As(err, new(*link.BindError)):
 		why = transfer.Unbound
-	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink):
+	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrUpstreamRefused):
 		why = transfer.Refused
 	}
 	return &engine.AttemptError{Op: "dial", Link: l.Name, Why: why, Err: err}

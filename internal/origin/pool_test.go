@@ -2,15 +2,12 @@ package origin
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/tributary-http/tributary/internal/link"
 )
 
 // held returns a stream for k and the origin's end of it.
@@ -20,8 +17,6 @@ func held(k key) (*stream, net.Conn) {
 	s.br = bufio.NewReader(s.wire)
 	return s, far
 }
-
-func noDial(context.Context, link.Link, string, string) (net.Conn, error) { return nil, io.EOF }
 
 func (p *Pool) count() int {
 	p.mu.Lock()
@@ -37,7 +32,7 @@ func closed(far net.Conn) bool {
 
 func TestIdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(noDial, nil)
+		p := New(nil)
 		s, far := held(key{link: "w0"})
 		p.put(s)
 		time.Sleep(idleTimeout - 1)
@@ -55,7 +50,7 @@ func TestIdleTimeout(t *testing.T) {
 }
 
 func TestIdleBounds(t *testing.T) {
-	p := New(noDial, nil)
+	p := New(nil)
 	defer p.Close()
 	var ends []net.Conn
 	for range maxIdlePerKey + 1 {
@@ -76,7 +71,7 @@ func TestIdleBounds(t *testing.T) {
 }
 
 func TestDropLink(t *testing.T) {
-	p := New(noDial, nil)
+	p := New(nil)
 	a, farA := held(key{link: "w0", addr: "a"})
 	b, farB := held(key{link: "w1", addr: "a"})
 	p.put(a)
@@ -124,7 +119,7 @@ func TestTakeChecksTheSocket(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer far.Close()
-			p := New(noDial, nil)
+			p := New(nil)
 			defer p.Close()
 			k := key{link: "w0"}
 			p.put(&stream{key: k, socket: near})

@@ -55,7 +55,7 @@ func (p *Plain) race(ctx context.Context, links []link.Link, addr string) (net.C
 			running++
 			timer.Reset(raceDelay)
 			go func() {
-				nc, err := p.dial(inner, links[i], "tcp", addr)
+				nc, _, err := links[i].Dial(inner, "tcp", addr)
 				laps <- lap{i, nc, err}
 			}()
 		}

@@ -84,6 +84,12 @@ func (c *course) dial(ctx context.Context, l link.Link, _, _ string) (net.Conn, 
 	return &raced{Conn: near, c: c, name: l.Name}, nil
 }
 
+// plain returns a pass-through client over the links.
+func (c *course) plain(links ...link.Link) *origin.Plain {
+	links = link.DialFunc(c.dial).Over(links...)
+	return origin.NewPlain(func() []link.Link { return links }, nil)
+}
+
 func TestRace(t *testing.T) {
 	const ms = time.Millisecond
 	wifi, lte, eth := link.Link{Name: "wifi"}, link.Link{Name: "lte", Metered: true}, link.Link{Name: "eth"}
@@ -161,7 +167,7 @@ func TestRace(t *testing.T) {
 			t.Run(tt.name+", "+way, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := &course{t: t, begin: time.Now(), after: tt.after, fail: tt.fail, open: map[string]int{}}
-					p := origin.NewPlain(c.dial, func() []link.Link { return tt.links }, nil)
+					p := c.plain(tt.links...)
 					defer p.Close()
 					var got string
 					want := tt.log
@@ -206,7 +212,7 @@ func TestRaceRemembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wifi, eth := link.Link{Name: "wifi"}, link.Link{Name: "eth"}
 		c := &course{t: t, begin: time.Now(), after: map[string]time.Duration{"eth": 10 * time.Millisecond}, open: map[string]int{}}
-		p := origin.NewPlain(c.dial, func() []link.Link { return []link.Link{wifi, eth} }, nil)
+		p := c.plain(wifi, eth)
 		defer p.Close()
 		took := func() time.Duration {
 			t.Helper()
@@ -234,7 +240,7 @@ func TestRaceRemembers(t *testing.T) {
 func TestRaceKeptConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &course{t: t, begin: time.Now(), after: map[string]time.Duration{"wifi": time.Millisecond}, open: map[string]int{}}
-		p := origin.NewPlain(c.dial, func() []link.Link { return []link.Link{{Name: "wifi"}, {Name: "eth"}} }, nil)
+		p := c.plain(link.Link{Name: "wifi"}, link.Link{Name: "eth"})
 		get := func() {
 			t.Helper()
 			r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://o.test/", nil)
@@ -263,9 +269,10 @@ func TestRaceKeptConnection(t *testing.T) {
 
 // A failure to bind is told as such.
 func TestRaceUnbound(t *testing.T) {
-	p := origin.NewPlain(func(_ context.Context, l link.Link, _, _ string) (net.Conn, error) {
+	over := link.DialFunc(func(_ context.Context, l link.Link, _, _ string) (net.Conn, error) {
 		return nil, &link.DialError{Link: l.Name, Op: link.OpBind, Err: &link.BindError{Link: l.Name, Err: io.EOF}}
-	}, func() []link.Link { return links }, nil)
+	}).Over(links...)
+	p := origin.NewPlain(func() []link.Link { return over }, nil)
 	if _, _, err := p.DialTunnel(t.Context(), "o.test:443"); why(t, err) != transfer.Unbound {
 		t.Errorf("R199 %v", err)
 	}

@@ -4,24 +4,9 @@ import (
 	"errors"
 	"net"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// handshakeRTT returns the kernel's round trip time of a connection that has carried no data: the time from SYN to
-// SYN-ACK, 0 if unknown.
-func handshakeRTT(nc net.Conn) time.Duration {
-	var info *unix.TCPInfo
-	err := control(nc, func(fd int) (err error) {
-		info, err = unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
-		return err
-	})
-	if err != nil {
-		return 0
-	}
-	return time.Duration(info.Rtt) * time.Microsecond // tcpi_rtt
-}
 
 // waiting reports whether a byte, the end or an error waits in the socket. It does not block, and a read in another
 // goroutine does not block it. The error says that this connection cannot be looked into.

@@ -23,9 +23,11 @@ type tenure struct {
 }
 
 func newTenure(p *Pool, s *stream, reused bool) *tenure {
-	return &tenure{stream: s, pool: p, info: engine.ConnInfo{
-		Reused: reused, RTT: s.rtt, Remote: s.socket.RemoteAddr().String(), Multiplexed: s.h2 != nil,
-	}}
+	info := engine.ConnInfo{Reused: reused, RTT: s.info.RTT, Multiplexed: s.h2 != nil}
+	if s.info.Origin.IsValid() {
+		info.Remote = s.info.Origin.String()
+	}
+	return &tenure{stream: s, pool: p, info: info}
 }
 
 // Info implements engine.Conn.

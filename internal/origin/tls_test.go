@@ -14,12 +14,11 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/origin"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // secured serves one TLS connection with serve; the pool trusts its certificate for example.com.
-func secured(t *testing.T, serve func(*tls.Conn, net.Conn)) (*origin.Pool, engine.Target) {
+func secured(t *testing.T, serve func(*tls.Conn, net.Conn)) (*pool, engine.Target) {
 	t.Helper()
 	h := httptest.NewTLSServer(nil) // for its certificate
 	h.Close()
@@ -39,7 +38,7 @@ func secured(t *testing.T, serve func(*tls.Conn, net.Conn)) (*origin.Pool, engin
 		defer nc.Close()
 		serve(tls.Server(nc, &tls.Config{Certificates: h.TLS.Certificates, NextProtos: []string{"http/1.1"}}), nc)
 	}()
-	p := origin.New(func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
+	p := newPool(func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, l.Addr().String())
 	}, roots)
 	t.Cleanup(func() { p.Close(); l.Close(); <-done })

@@ -80,6 +80,9 @@ func classify(err error) *failure {
 		return badGateway("destination_ip_unroutable", "The server belongs to the network of an interface that is not one of the "+
 			"links now, such as a VPN or a bridge of containers. Exempt it from the proxy (no_proxy); \"tributary links\" shows the "+
 			"interfaces and how to use them.")
+	case errors.Is(err, link.ErrUpstreamRefused):
+		return badGateway("destination_ip_prohibited", "The upstream proxy of a link (via in the configuration) does not allow the "+
+			"destination, and no other link reaches it.")
 	case errors.Is(err, link.ErrRebound):
 		return rebound()
 	case errors.Is(err, link.ErrDenied), errors.As(err, &dial) && dial.Op == link.OpRefuse:

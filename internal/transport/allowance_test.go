@@ -38,11 +38,11 @@ func TestDialerNearTheLimit(t *testing.T) {
 		if n := d.Buffer(l); n == 0 {
 			t.Errorf("%+v: the kernel sizes the buffer", l)
 		}
-		if d.Meter(c, l) == c {
+		if o.bounded(c, l) == c {
 			t.Errorf("%+v: a connection is not counted", l)
 		}
 	}
-	if l := (link.Link{Name: "wlan0"}); d.Buffer(l) != 0 || d.Meter(c, l) != c {
+	if l := (link.Link{Name: "wlan0"}); d.Buffer(l) != 0 || o.bounded(c, l) != c {
 		t.Error("a link without a limit is bounded")
 	}
 }

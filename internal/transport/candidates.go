@@ -2,19 +2,30 @@ package transport
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// Candidates returns every interface with the decision that a Transport with this configuration takes on it now, and whom it
+// Candidates returns every interface, and every link through an upstream proxy, with the decision that a Transport with this configuration takes on it now, and whom it
 // asks for names.
 func Candidates(cfg config.Config) ([]link.Candidate, *link.Resolver, error) {
 	t, err := Own(cfg, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := t.source.(*link.Netlink).List()
+	all, err := t.device.(*link.Netlink).List()
+	all = append(all, t.upstreamCandidates(cfg)...)
+	slices.SortStableFunc(all, func(a, b link.Candidate) int { // what is used comes first
+		switch {
+		case a.Use == b.Use:
+			return 0
+		case a.Use:
+			return -1
+		}
+		return 1
+	})
 	var used []link.Link
 	for _, c := range all {
 		if c.Use {

@@ -12,10 +12,9 @@ func (t *Transport) Settings() config.Config { return *t.live.Load() }
 func (t *Transport) Reload(cfg config.Config) {
 	t.live.Store(&cfg)
 	t.rates.Set(rates(cfg))
-	if t.binder != nil {
-		t.dials.Store(t.dialer(t.binder))
-	}
-	if s, ok := t.source.(interface{ SetOptions(link.Options) }); ok {
+	t.dials.Store(t.dialer())
+	t.upstream.Set(t.upstreams(cfg)...)
+	if s, ok := t.device.(interface{ SetOptions(link.Options) }); ok {
 		s.SetOptions(Options(cfg))
 	}
 	t.lookAgain()

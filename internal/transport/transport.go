@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -23,17 +22,16 @@ import (
 	"github.com/tributary-http/tributary/internal/origin"
 )
 
-// Config says what a Transport works with. Settings, Log, Source and one of Binder and Dial are required.
+// Config says what a Transport works with. Settings, Log and Source are required.
 type Config struct {
 	Settings config.Config // as the user has configured it; Reload changes what can change while it runs
 	Log      *slog.Logger
 	Source   link.Source // of the links
 
-	// Binder binds the sockets of the Transport's own dialer. Names, if not nil, resolves names in place of DNS servers.
+	// Binder ties sockets to the links that come without a Path. Names, if not nil, resolves names over these in place of DNS
+	// servers.
 	Binder link.Binder
 	Names  func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error)
-	// Dial, if not nil, connects over one link and no other in place of that dialer.
-	Dial Dial
 
 	Roots *x509.CertPool // that https origins are verified against; nil = the system's
 	// Allow, DenyPrivate and Own bound which destinations are reached, see link.Destinations.
@@ -48,27 +46,26 @@ type Config struct {
 	LinkDown func(name string)
 }
 
-// Dial connects over one link and no other.
-type Dial = func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error)
-
 // Transport carries requests to origins over the links. Make it with New. Safe for concurrent use.
 type Transport struct {
-	cfg    config.Config // as at the start; follow and dials go by live
-	log    *slog.Logger
-	source link.Source
-	reach  link.Destinations
-	rates  link.Rates
-	conns  link.Conns
-	book   *allowance.Book // from Start on
-	pool   *origin.Pool
-	plain  *origin.Plain
-	engine *engine.Engine
-	found  chan struct{} // closed by follow when there is a link to use
-	using  using         // set by follow
+	cfg      config.Config // as at the start; follow and dials go by live
+	log      *slog.Logger
+	device   link.Source  // of Config
+	source   link.Source  // all links, each with its Path
+	upstream *link.Static // those that lead through an upstream proxy
+	reach    link.Destinations
+	rates    link.Rates
+	conns    link.Conns
+	book     *allowance.Book // from Start on
+	pool     *origin.Pool
+	plain    *origin.Plain
+	engine   *engine.Engine
+	found    chan struct{} // closed by follow when there is a link to use
+	using    using         // set by follow
 
 	live       atomic.Pointer[config.Config]
 	names      func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // nil = DNS servers are asked
-	binder     link.Binder                                                               // nil = Config.Dial connects
+	binder     link.Binder
 	dials      atomic.Pointer[link.Dialer]
 	accounts   atomic.Pointer[map[string]string] // by name of the link
 	reconsider chan struct{}                     // live is another: follow looks again at what it has
@@ -77,7 +74,7 @@ type Transport struct {
 // New returns a Transport that has no links before Start.
 func New(c Config) (*Transport, error) {
 	t := &Transport{
-		cfg: c.Settings, log: c.Log, source: c.Source, names: c.Names, binder: c.Binder, reconsider: make(chan struct{}, 1), found: make(chan struct{}),
+		cfg: c.Settings, log: c.Log, device: c.Source, names: c.Names, binder: c.Binder, reconsider: make(chan struct{}, 1), found: make(chan struct{}),
 	}
 	if n, ok := c.Source.(*link.Netlink); ok {
 		t.reach.Router = link.Kernel{Mark: n.Mark}
@@ -90,20 +87,17 @@ func New(c Config) (*Transport, error) {
 	}
 	t.live.Store(&c.Settings)
 	t.rates.Set(rates(c.Settings))
-	dial := c.Dial
-	if dial == nil {
-		t.dials.Store(t.dialer(c.Binder))
-		dial = func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
-			return t.dials.Load().DialContext(ctx, l, network, addr)
-		}
-	}
-	t.pool = origin.New(dial, c.Roots)
+	t.dials.Store(t.dialer())
+	t.upstream = link.NewStatic(t.upstreams(c.Settings)...)
+	devices := link.WithPaths(c.Source, func(l link.Link) link.Path { return link.DevicePath(l, t.dials.Load) })
+	t.source = link.Merge(devices, t.upstream)
+	t.pool = origin.New(c.Roots)
 	var err error
 	t.engine, err = engine.New(engine.Config{
-		Opener: t.pool, Dial: dial, Log: t.log, Observers: append([]engine.Observer{journal{t.log}}, c.Observers...),
+		Opener: t.pool, Log: t.log, Observers: append([]engine.Observer{journal{t.log}}, c.Observers...),
 		Scheduler: t.cfg.Scheduler, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
 		Patience: t.cfg.WaitForLink, SlowLink: health.PaperLimits,
-		Heard: t.conns.Heard, AskDNS: t.askDNS, Demand: c.Demand,
+		Heard: t.conns.Heard, Demand: c.Demand,
 		LinkDown: func(name string) {
 			t.pool.DropLink(name)
 			t.plain.DropLink(name)
@@ -115,7 +109,7 @@ func New(c Config) (*Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scheduler: %w", err)
 	}
-	t.plain = origin.NewPlain(dial, t.engine.Ranked, c.Roots)
+	t.plain = origin.NewPlain(t.engine.Ranked, c.Roots)
 	return t, nil
 }
 
@@ -123,34 +117,6 @@ func New(c Config) (*Transport, error) {
 func (t *Transport) Close() {
 	t.plain.Close()
 	t.pool.Close()
-}
-
-// dialer returns what all connections to origins are made with: it goes where reach allows.
-func (t *Transport) dialer(b link.Binder) *link.Dialer {
-	cfg := t.live.Load()
-	resolver := &link.Resolver{Binder: b, AllLinksAllowed: anyAllowed(*cfg), Over: t.reach.Over, Names: t.names}
-	return &link.Dialer{
-		Binder: b, Resolver: resolver, Allow: t.reach.Check, Rates: &t.rates, Connected: t.connected,
-		Buffer: func(l link.Link) int { return t.book.Buffer(account(l)) },
-		Meter:  func(c net.Conn, l link.Link) net.Conn { return t.book.Wrap(c, account(l)) },
-	}
-}
-
-// connected notes a connection over a link: it may show later whether the link still works.
-func (t *Transport) connected(l link.Link, addr string, c net.Conn) {
-	t.conns.Add(l, c)
-	if to, ok := c.RemoteAddr().(*net.TCPAddr); ok {
-		t.engine.Connected(l, addr, to.AddrPort().Addr())
-	}
-}
-
-// askDNS reports whether a DNS server of a link answers over it, if it has one.
-func (t *Transport) askDNS(ctx context.Context, l link.Link) (answers, known bool) {
-	d := t.dials.Load()
-	if d == nil {
-		return false, false
-	}
-	return d.Resolver.Answers(ctx, l)
 }
 
 // Start watches the links and looks after them until stop, which waits for both; the end of ctx is no end. It returns when
@@ -198,6 +164,7 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 			case !cfg.Allows(l.Name):
 			case t.affords(l):
 				l.Untrusted = !cfg.Trusts(l.Name)
+				l.Path = &linkPath{t, l}
 				use = append(use, l)
 			case slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name }):
 				t.log.Warn("what this link may carry in a month is spent", "link", l.Name)
@@ -311,6 +278,8 @@ func Options(cfg config.Config) link.Options {
 			o.Metered[name] = *l.Metered
 		}
 		switch {
+		case l.Upstream() != nil:
+			o.Taken = append(o.Taken, name)
 		case l.Enabled == nil:
 		case *l.Enabled:
 			o.Also = append(o.Also, name)
@@ -353,7 +322,7 @@ type VPN struct {
 
 // VPN returns the VPN that carries what the system sends to the world; nil = there is none, or it is not known.
 func (t *Transport) VPN() *VPN {
-	s, ok := t.source.(interface{ VPNs() []string })
+	s, ok := t.device.(interface{ VPNs() []string })
 	if !ok {
 		return nil
 	}

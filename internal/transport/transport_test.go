@@ -42,7 +42,7 @@ func newTransport(t testing.TB, s *origintest.Server, names ...string) *Transpor
 	dial := func(ctx context.Context, l link.Link, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, s.Addr(l.Metric/100-1))
 	}
-	tr, err := New(Config{Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(links...), Dial: dial})
+	tr, err := New(Config{Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(link.DialFunc(dial).Over(links...)...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,8 +191,7 @@ func TestAwait(t *testing.T) {
 	for name, stopped := range map[string]bool{"waits": false, "stopped": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				dial := func(context.Context, link.Link, string, string) (net.Conn, error) { return nil, net.ErrClosed }
-				tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Dial: dial})
+				tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic()})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -23,6 +23,9 @@ type used struct {
 func (u *using) set(links []link.Link) {
 	var next used
 	for _, l := range links {
+		if l.Via != "" {
+			continue // no interface
+		}
 		next.links = append(next.links, l.Name)
 		if l.Beneath != "" && !slices.Contains(next.around, l.Beneath) {
 			next.around = append(next.around, l.Beneath)

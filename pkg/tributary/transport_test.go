@@ -44,7 +44,7 @@ func newTransport(t *testing.T, roots *x509.CertPool, lead func(link, addr strin
 		return (&net.Dialer{}).DialContext(ctx, network, lead(l.Name, addr))
 	}
 	inner, err := transport.New(transport.Config{
-		Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(links...), Dial: dial, Roots: roots,
+		Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(link.DialFunc(dial).Over(links...)...), Roots: roots,
 	})
 	if err != nil {
 		t.Fatal(err)

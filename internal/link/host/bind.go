@@ -37,10 +37,11 @@ func (r refusal) Error() string {
 // loopback is the one device that belongs to no network: what is allowed there by name needs no host.
 const loopback = "lo"
 
-// Control implements link.Binder: the socket is passed to the host before it is connected.
+// Control implements link.Binder: the socket is passed to the host before it is connected. One that belongs to no link is
+// not.
 func (h *Host) Control(l link.Link) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
-		if l.Name == loopback {
+		if l.Name == loopback || l.Name == "" {
 			return nil
 		}
 		var err error

@@ -1,0 +1,114 @@
+package link
+
+import (
+	"context"
+	"slices"
+)
+
+// WithPaths returns a Source of the links of another one, in which those without a Path have the one that path returns.
+func WithPaths(s Source, path func(Link) Path) Source {
+	return &combined{[]Source{s}, func(parts [][]Link) []Link {
+		all := slices.Clone(parts[0])
+		for i, l := range all {
+			if l.Path == nil {
+				all[i].Path = path(l)
+			}
+		}
+		return all
+	}}
+}
+
+// Merge returns a Source of the links of all sources, in their order. Of links with one name it has the first only.
+func Merge(sources ...Source) Source {
+	return &combined{sources, func(parts [][]Link) []Link {
+		var all []Link
+		for _, l := range slices.Concat(parts...) {
+			if _, twice := find(all, l.Name); !twice {
+				all = append(all, l)
+			}
+		}
+		return all
+	}}
+}
+
+// combined is a Source whose links are made of those of others.
+type combined struct {
+	of   []Source
+	make func(parts [][]Link) []Link
+}
+
+// part is a snapshot of one source; ok is false at its end.
+type part struct {
+	i     int
+	links []Link
+	ok    bool
+}
+
+// Watch implements [Source].
+func (c *combined) Watch(ctx context.Context) (<-chan []Link, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var in []<-chan []Link
+	for _, s := range c.of {
+		ch, err := s.Watch(ctx)
+		if err != nil {
+			cancel()
+			for _, ch := range in {
+				for range ch { // until what was started is gone
+				}
+			}
+			return nil, err
+		}
+		in = append(in, ch)
+	}
+	out := make(chan []Link)
+	go c.serve(ctx, cancel, in, out)
+	return out, nil
+}
+
+// serve sends when each source has sent something, and again with each change. It ends with the first of the sources, and
+// waits for the others.
+func (c *combined) serve(ctx context.Context, cancel context.CancelFunc, in []<-chan []Link, out chan<- []Link) {
+	parts := make(chan part)
+	for i, ch := range in {
+		go func() {
+			for links := range ch {
+				parts <- part{i, links, true}
+			}
+			parts <- part{i: i}
+		}()
+	}
+	defer close(out)
+	running := len(in)
+	defer func() {
+		cancel()
+		for running > 0 {
+			if p := <-parts; !p.ok {
+				running--
+			}
+		}
+	}()
+	now, seen := make([][]Link, len(in)), make([]bool, len(in))
+	var next, sent []Link
+	var send chan<- []Link // nil = there is nothing to send
+	first := true
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case p := <-parts:
+			if !p.ok {
+				running--
+				return
+			}
+			now[p.i], seen[p.i] = p.links, true
+			if slices.Contains(seen, false) {
+				continue
+			}
+			if next, send = c.make(now), out; !first && equalLinks(next, sent) {
+				send = nil
+			}
+		case send <- next:
+			sent, send, first = next, nil, false
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// Path is a way to dial out over one link and over no other. It is the seam between the kinds of links and everything that
+// uses them: a [Source] gives each link its Path. Implementations are pointers, so that they can be compared, and safe for
+// concurrent use.
+type Path interface {
+	// Dial connects to addr, which is "host:port" with a number as port. Network is "tcp", "tcp4" or "tcp6". An error is a
+	// *DialError.
+	Dial(ctx context.Context, network, addr string) (net.Conn, Info, error)
+	// Probe asks something on the link that is no origin, such as its DNS servers, and returns nil if it answers. The error is
+	// ErrNothingToProbe if there is nothing to ask.
+	Probe(ctx context.Context) error
+}
+
+// Info is what a [Path] knows of a connection that it has made.
+type Info struct {
+	// Origin is the address at the other end. It is invalid if an upstream resolved the name.
+	Origin netip.AddrPort
+	// RTT is the round-trip time to the origin, 0 if it is unknown: that to an upstream says nothing of it.
+	RTT time.Duration
+	// Local says that the other end is on this machine, so that nothing goes over the link.
+	Local bool
+}
+
+// ErrNothingToProbe says that nothing on a link can be asked whether the link works.
+var ErrNothingToProbe = errors.New("nothing on the link can be asked")
+
+var errNoPath = errors.New("the link has no path")
+
+// Dial connects over the link, see [Path].
+func (l Link) Dial(ctx context.Context, network, addr string) (net.Conn, Info, error) {
+	if l.Path == nil {
+		return nil, Info{}, &DialError{Link: l.Name, Op: OpConnect, Err: errNoPath}
+	}
+	return l.Path.Dial(ctx, network, addr)
+}
+
+// Probe asks whether the link works, see [Path].
+func (l Link) Probe(ctx context.Context) error {
+	if l.Path == nil {
+		return ErrNothingToProbe
+	}
+	return l.Path.Probe(ctx)
+}
+
+// device is the Path of a link whose sockets are bound to it.
+type device struct {
+	dialer func() *Dialer
+	link   Link
+}
+
+// DevicePath returns the Path of a link whose sockets the Dialer in use binds to it.
+func DevicePath(l Link, dialer func() *Dialer) Path { return &device{dialer, l} }
+
+func (d *device) Dial(ctx context.Context, network, addr string) (net.Conn, Info, error) {
+	return d.dialer().Dial(ctx, d.link, network, addr)
+}
+
+// Probe asks the DNS servers of the link.
+func (d *device) Probe(ctx context.Context) error { return d.dialer().Resolver.Probe(ctx, d.link) }
+
+// DialFunc connects over one link and no other. It makes emulated links.
+type DialFunc func(ctx context.Context, l Link, network, addr string) (net.Conn, error)
+
+// Path returns the Path of a link that connects with d.
+func (d DialFunc) Path(l Link) Path { return &emulated{d, l} }
+
+// Over returns the links with Paths that connect with d.
+func (d DialFunc) Over(links ...Link) []Link {
+	all := make([]Link, len(links))
+	for i, l := range links {
+		l.Path = d.Path(l)
+		all[i] = l
+	}
+	return all
+}
+
+type emulated struct {
+	dial DialFunc
+	link Link
+}
+
+func (e *emulated) Dial(ctx context.Context, network, addr string) (net.Conn, Info, error) {
+	c, err := e.dial(ctx, e.link, network, addr)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	return c, infoOf(c), nil
+}
+
+func (*emulated) Probe(context.Context) error { return ErrNothingToProbe }
+
+// infoOf returns what a connection that leads to an origin itself tells.
+func infoOf(c net.Conn) Info {
+	i := Info{RTT: handshakeRTT(c)}
+	if to, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		i.Origin = to.AddrPort()
+	}
+	return i
+}

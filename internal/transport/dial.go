@@ -1,0 +1,54 @@
+package transport
+
+import (
+	"context"
+	"net"
+
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// linkPath is the Path of a link with what all connections have in common, whatever kind of link they use: they are counted,
+// kept to the link's limits and remembered.
+type linkPath struct {
+	t    *Transport
+	link link.Link // with its own Path
+}
+
+// Dial implements link.Path.
+func (p *linkPath) Dial(ctx context.Context, network, addr string) (net.Conn, link.Info, error) {
+	c, info, err := p.link.Dial(ctx, network, addr)
+	if err != nil {
+		return nil, info, err
+	}
+	t := p.t
+	if !info.Local {
+		t.conns.Add(p.link, c) // it may show later whether the link still works
+		t.engine.Connected(p.link, addr, info.Origin.Addr())
+	}
+	return t.bounded(c, p.link), info, nil
+}
+
+// bounded keeps a connection to what a link may carry.
+func (t *Transport) bounded(c net.Conn, l link.Link) net.Conn {
+	return t.book.Wrap(t.rates.Limit(c, l.Name), account(l))
+}
+
+// Probe implements link.Path.
+func (p *linkPath) Probe(ctx context.Context) error { return p.link.Probe(ctx) }
+
+// dialer returns what connects over devices: it goes where reach allows.
+func (t *Transport) dialer() *link.Dialer {
+	return &link.Dialer{
+		Binder: t.binder, Allow: t.reach.Check,
+		Resolver: &link.Resolver{Binder: t.binder, AllLinksAllowed: anyAllowed(*t.live.Load()), Over: t.reach.Over, Names: t.names},
+		Buffer:   t.buffer,
+	}
+}
+
+// buffer returns the SO_RCVBUF of a new socket over a link, 0 to leave it to the kernel.
+func (t *Transport) buffer(l link.Link) int {
+	if t.book == nil { // not started
+		return 0
+	}
+	return t.book.Buffer(account(l))
+}
