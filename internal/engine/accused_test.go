@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	linkA = link.Link{Name: "a"}
+	linkA = link.Link{Name: "a", Metric: 1, Prefixes: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}
 	linkB = link.Link{Name: "b"}
 )
 
@@ -60,7 +60,11 @@ func next(t *testing.T, e *Engine, name string) {
 
 // met tells the engine of a tunnel to an origin.
 func met(e *Engine, l link.Link, addr string) {
-	e.Connected(l, addr, netip.MustParseAddr(addrOf(hostOf(addr))))
+	to, err := netip.ParseAddr(hostOf(addr))
+	if err != nil {
+		to = netip.MustParseAddr(addrOf(hostOf(addr)))
+	}
+	e.Connected(l, addr, to)
 }
 
 // TestOneOriginAccuses lets one origin starve its connections over a link, or accept none there. That concerns only its own
@@ -146,6 +150,7 @@ func TestDeadLinkIsBannedForAll(t *testing.T) {
 		dns   bool     // it has a DNS server
 		limit time.Duration
 	}{
+		{"R207 its router answers", []string{"one:80"}, []string{"192.168.1.1:80", "169.254.1.1:80", "198.51.100.1:80", "x:80"}, false, 6 * time.Second},
 		{"R207 two origins, DNS", []string{"one:80", "two:80"}, nil, true, 6 * time.Second},
 		{"R207 one origin, others lately", []string{"one:80"}, []string{"x:80", "y:443"}, false, 6 * time.Second},
 		{"R207 one origin, DNS", []string{"one:80"}, nil, true, 6 * time.Second},

@@ -42,10 +42,11 @@ type reached struct {
 }
 
 // reach notes that a connection over a link was made. Only web servers are asked later: a mail server may count connections
-// without a word against the user. Each host and each network is listed once, so that no origin fills the list.
+// without a word against the user. Neither is a router or another neighbor: it answers while the uplink is dead. Each host
+// and each network is listed once, so that no origin fills the list.
 func (f *fleet) reach(l link.Link, addr string, to netip.Addr) {
 	host, port, err := net.SplitHostPort(addr)
-	if err != nil || port != "80" && port != "443" {
+	if err != nil || port != "80" && port != "443" || l.Near(to) {
 		return
 	}
 	f.mu.Lock()
@@ -201,8 +202,11 @@ func (f *fleet) probeForAll(ctx context.Context, i int8) {
 	l := f.slots[i].link
 	_, cause := f.boards.State(i)
 	witnesses := f.witnesses(i, nil)
-	if len(witnesses) == 0 && len(f.runs) > 0 {
-		witnesses = append(witnesses, f.runs[len(f.runs)-1].req.Target.Addr)
+	if n := len(f.runs); len(witnesses) == 0 && n > 0 {
+		s := f.runs[n-1].site
+		if !slices.ContainsFunc(s.nets, func(p netip.Prefix) bool { return l.Near(p.Addr()) }) {
+			witnesses = append(witnesses, s.addr)
+		}
 	}
 	f.mu.Unlock()
 	ok := accusing(cause) && f.lives(i, l, hearsay) || f.works(ctx, l, witnesses)
