@@ -33,6 +33,7 @@ type Destinations struct {
 	Router Router                 // the system's own ways; nil = they are not known
 	Around bool                   // links go around a VPN that carries what the system sends to the world
 	Names  func(name string) bool // reports interfaces, beside links, over which names may be asked for; nil = none
+	Named  func(name string) bool // reports links that the user chose by name: no VPN that others are beneath; nil = none
 
 	links atomic.Pointer[[]Link]
 }
@@ -129,8 +130,11 @@ func (d *Destinations) over(l Link, a netip.Addr, way Way) (Link, error) {
 	if out, used := d.link(func(o Link) bool { return o.Index == way.Index }); used {
 		// Home networks look alike: of two links with one network the better one leads there, as the system has it (R184).
 		// A public address in a link's network is reached over the others, too, but not one behind a tunnel.
+		// A tunnel that was a link like others may have become a VPN that carries everything: the way tells before SetLinks does.
 		own := !way.Default && (private(a) || carriesVPN(out.Kind))
-		if own || l.Confined || out.VPN {
+		named := d.Named != nil && d.Named(out.Name)
+		vpn := way.Default && carriesVPN(out.Kind) && !d.Around && !named
+		if own || l.Confined || vpn {
 			return out, nil
 		}
 		return l, nil

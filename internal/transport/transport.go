@@ -86,6 +86,7 @@ func New(c Config) (*Transport, error) {
 		cfg := t.live.Load()
 		return len(cfg.Links) == 0 && cfg.Allows(name)
 	}
+	t.reach.Named = func(name string) bool { return slices.Contains(t.live.Load().Links, name) }
 	t.live.Store(&c.Settings)
 	t.rates.Set(rates(c.Settings))
 	dial := c.Dial

@@ -16,13 +16,15 @@ import (
 var publicAddr = netip.MustParseAddr("203.0.113.1")
 
 // travel is a laptop with two links, a third one that its configuration disables, a bridge of containers, and a VPN, all of
-// which lead to the lab's server. The lab's devices are all tunnels: links are those that the configuration enables.
+// which lead to the lab's server. The lab's devices are all tunnels: links are those that the configuration enables, and none
+// of them is a VPN that carries everything, see preferBridge.
 func travel(t *testing.T, config string) *rig {
 	sc := quick()
 	sc.Links = append(sc.Links, netlab.Symmetric("eth", 40*netlab.Mbit, 10*time.Millisecond), netlab.Symmetric("wg0", 40*netlab.Mbit, 30*time.Millisecond))
 	r := newRig(t, sc, netlab.NginxOptions{})
 	r.configure(config + "[link.wifi]\nenabled = true\n[link.lte]\nenabled = true\n[link.eth]\nenabled = false\n")
 	r.options.Links = []string{}
+	r.preferBridge()
 	r.ip("link", "add", "br0", "type", "bridge")
 	r.ip("addr", "add", "172.17.0.1/16", "dev", "br0")
 	r.ip("link", "set", "br0", "up")
@@ -36,6 +38,17 @@ func travel(t *testing.T, config string) *rig {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return r
+}
+
+// preferBridge gives the system a default route over a device that is no link and leads nowhere. A tunnel that the system's
+// own default route leads through would be a VPN that carries everything.
+func (r *rig) preferBridge() {
+	r.Helper()
+	r.ip("link", "add", "br1", "type", "bridge")
+	r.ip("link", "set", "br1", "up")
+	for _, family := range []string{"-4", "-6"} {
+		r.ip(family, "route", "add", "default", "dev", "br1", "metric", "1")
+	}
 }
 
 // ip runs ip in the client namespace.
