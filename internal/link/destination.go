@@ -31,6 +31,7 @@ type Destinations struct {
 	Own         func(netip.AddrPort) bool // reports the proxy's own listeners, which are always denied; may be nil
 
 	Router Router                 // the system's own ways; nil = they are not known
+	Local  func(netip.Addr) bool  // without a Router, reports addresses of this machine beside loopback and links'; nil = none
 	Around bool                   // links go around a VPN that carries what the system sends to the world
 	Names  func(name string) bool // reports interfaces, beside links, over which names may be asked for; nil = none
 	Named  func(name string) bool // reports links that the user chose by name: no VPN that others are beneath; nil = none
@@ -169,7 +170,8 @@ func (d *Destinations) excepted(a netip.Addr) bool { return within(d.Allow, a) }
 // way returns the system's way to an address, the zero Way if there is none or it is not known.
 func (d *Destinations) way(a netip.Addr) (Way, error) {
 	if d.Router == nil {
-		return Way{Local: a.IsLoopback()}, nil
+		_, of := d.link(func(l Link) bool { return slices.Contains(l.Addrs, a) })
+		return Way{Local: of || a.IsLoopback() || d.Local != nil && d.Local(a)}, nil
 	}
 	return d.Router.Way(a)
 }

@@ -259,6 +259,30 @@ func TestWays(t *testing.T) {
 			}
 		})
 	}
+	t.Run("R183 own addresses where no routes are known", func(t *testing.T) {
+		d := &Destinations{Local: func(a netip.Addr) bool { return a == netip.MustParseAddr("198.51.100.7") }}
+		d.SetLinks([]Link{{Name: "wlan0", Addrs: ips("192.168.1.7", "2001:db8::7")}, {Name: "rmnet0", Addrs: ips("10.9.0.7")}})
+		for _, l := range *d.links.Load() {
+			for _, a := range []string{
+				"192.168.1.7", "2001:db8::7", "10.9.0.7", "198.51.100.7", // of links, and of what is no link
+				"::ffff:192.168.1.7", "64:ff9b::c0a8:107", "2002:c0a8:107::1", "::ffff:198.51.100.7",
+			} {
+				if _, err := d.Check(l, "", netip.AddrPortFrom(netip.MustParseAddr(a), 80)); !errors.Is(err, ErrDenied) {
+					t.Errorf("%s over %s: %v", a, l.Name, err)
+				}
+			}
+			for _, a := range []string{"192.168.1.8", "2001:db8::8", "198.51.100.8"} {
+				if _, err := d.Check(l, "", netip.AddrPortFrom(netip.MustParseAddr(a), 80)); err != nil {
+					t.Errorf("%s over %s: %v", a, l.Name, err)
+				}
+			}
+		}
+		d.Allow = prefixes("192.168.1.7/32")
+		over, err := d.Check((*d.links.Load())[1], "", netip.MustParseAddrPort("192.168.1.7:80"))
+		if err != nil || over.Name != loopback {
+			t.Errorf("as an exception: over %s, %v", over.Name, err)
+		}
+	})
 	t.Run("R198 servers", func(t *testing.T) {
 		for _, c := range []struct {
 			router Router

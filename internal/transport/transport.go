@@ -79,6 +79,8 @@ func New(c Config) (*Transport, error) {
 	}
 	if n, ok := c.Source.(*link.Netlink); ok {
 		t.reach.Router = link.Kernel{Mark: n.Mark}
+	} else {
+		t.reach.Local = link.Local
 	}
 	t.reach.Allow, t.reach.DenyPrivate, t.reach.Own = c.Allow, c.DenyPrivate, c.Own
 	t.reach.Around = c.Settings.VPN == config.VPNAround
