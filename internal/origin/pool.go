@@ -33,8 +33,21 @@ const (
 // Dial connects to addr over link l and no other, DNS included.
 type Dial func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error)
 
+// Allow returns why a connection over l to addr, which was dialed earlier, must not carry another request; nil = it may. Where
+// an address belongs may change while a connection is kept: a VPN may have come up since. A nil Allow allows all.
+type Allow func(l link.Link, addr string, nc net.Conn) error
+
+func (a Allow) check(l link.Link, addr string, nc net.Conn) error {
+	if a == nil {
+		return nil
+	}
+	return a(l, addr, nc)
+}
+
 // Pool opens connections to origins and keeps those that transfers give back. It implements engine.Opener.
 type Pool struct {
+	Allow Allow // of connections that are kept; set before the first Open
+
 	dial Dial
 	tls  *tls.Config
 	h2   *http2.Transport
@@ -60,9 +73,10 @@ type idle struct {
 // stream is a connection without the state of its present user.
 type stream struct {
 	key    key
-	socket net.Conn // as dialed
-	conn   net.Conn // what HTTP is spoken on: socket, or TLS on it
-	tail   *tail    // of TLS, else nil
+	link   link.Link // as its present user has it
+	socket net.Conn  // as dialed
+	conn   net.Conn  // what HTTP is spoken on: socket, or TLS on it
+	tail   *tail     // of TLS, else nil
 	wire   *wire
 	br     *bufio.Reader
 	h2     *http2.ClientConn // HTTP/2 in place of wire and br, else nil
@@ -86,14 +100,14 @@ func New(dial Dial, roots *x509.CertPool) *Pool {
 // Open implements engine.Opener. The TLS handshake, if any, is part of it.
 func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.Conn, error) {
 	k := key{l.Name, t.Scheme, t.Host, t.Addr}
-	if s := p.take(k); s != nil {
+	if s := p.take(l, k); s != nil {
 		return p.hand(s, true), nil
 	}
 	nc, err := p.dial(ctx, l, "tcp", t.Addr)
 	if err != nil {
 		return nil, dialError(l, err)
 	}
-	s := &stream{key: k, socket: nc, conn: nc, rtt: handshakeRTT(nc)}
+	s := &stream{key: k, link: l, socket: nc, conn: nc, rtt: handshakeRTT(nc)}
 	if t.Scheme == "https" {
 		err := s.secure(ctx, p.tls, t.Host)
 		if err == nil {
@@ -151,8 +165,8 @@ func dialError(l link.Link, err error) *engine.AttemptError {
 	return &engine.AttemptError{Op: "dial", Link: l.Name, Why: why, Err: err}
 }
 
-// take returns the connection for k that was released last and is still good, nil if there is none.
-func (p *Pool) take(k key) *stream {
+// take returns the connection over l for k that was released last and is still good, nil if there is none.
+func (p *Pool) take(l link.Link, k key) *stream {
 	for {
 		p.mu.Lock()
 		var found *idle
@@ -168,7 +182,8 @@ func (p *Pool) take(k key) *stream {
 			return nil
 		}
 		found.timer.Stop()
-		if found.usable() {
+		if found.usable() && p.Allow.check(l, k.addr, found.socket) == nil {
+			found.link = l
 			return found.stream
 		}
 		found.socket.Close()

@@ -117,6 +117,9 @@ func New(c Config) (*Transport, error) {
 		return nil, fmt.Errorf("scheduler: %w", err)
 	}
 	t.plain = origin.NewPlain(dial, t.engine.Ranked, c.Roots)
+	if c.Dial == nil {
+		t.pool.Allow, t.plain.Allow = t.still, t.still
+	}
 	return t, nil
 }
 
@@ -143,6 +146,20 @@ func (t *Transport) connected(l link.Link, addr string, c net.Conn) {
 	if to, ok := c.RemoteAddr().(*net.TCPAddr); ok {
 		t.engine.Connected(l, addr, to.AddrPort().Addr())
 	}
+}
+
+// still returns why a connection to addr that was dialed over l must not be used again: reach is asked as before a dial.
+func (t *Transport) still(l link.Link, addr string, c net.Conn) error {
+	to, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return nil
+	}
+	name, _, _ := net.SplitHostPort(addr) // it was dialed
+	if _, err := netip.ParseAddr(name); err == nil {
+		name = ""
+	}
+	_, err := t.reach.Check(l, name, to.AddrPort())
+	return err
 }
 
 // askDNS reports whether a DNS server of a link answers over it, if it has one.

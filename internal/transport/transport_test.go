@@ -17,6 +17,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
@@ -255,6 +256,31 @@ func TestOwnAddresses(t *testing.T) {
 	for _, a := range []netip.Addr{own.Addr(), netip.AddrFrom16(own.Addr().As16())} {
 		if _, err := tr.reach.Check(link.Link{Name: "wifi"}, "", netip.AddrPortFrom(a, 80)); !errors.Is(err, link.ErrDenied) {
 			t.Errorf("R183 %s: %v", a, err)
+		}
+	}
+}
+
+// A connection that is kept is asked about as before its dial.
+func TestKeptConnections(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, allow := range map[string]origin.Allow{"Pool": tr.pool.Allow, "Plain": tr.plain.Allow} {
+		for _, addr := range []string{ln.Addr().String(), "name.example:80"} {
+			if allow == nil || !errors.Is(allow(link.Link{Name: "wifi"}, addr, c), link.ErrDenied) {
+				t.Errorf("R183 R198 %s: %s may be reached over a kept connection", name, addr)
+			}
 		}
 	}
 }

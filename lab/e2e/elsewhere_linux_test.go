@@ -221,6 +221,42 @@ func TestOtherInterfaces(t *testing.T) {
 			t.Errorf("after: %v packets", n)
 		}
 	})
+	t.Run("R184 R198 a route to the VPN appears beneath kept connections", func(t *testing.T) {
+		r := travel(t, "")
+		o := r.object(10_000)
+		r.serve()
+		url := strings.Replace(o.URL, netlab.OriginAddr.String(), publicAddr.String(), 1)
+		post := []string{"-o", "/dev/null", "-m", "2", "-d", "x", url}
+		n := r.packets(func() {
+			r.ok(r.curl(post...))
+			r.ok(r.curl(post...))
+			r.download(url, o)
+		})
+		if n["wifi"] == 0 || n["wg0"] != 0 {
+			t.Errorf("before: %v packets", n)
+		}
+		r.ip("route", "add", publicAddr.String()+"/32", "via", far(r.lab.Link("wg0")), "dev", "wg0")
+		carried := map[string]int64{}
+		for _, l := range []string{"wifi", "lte"} {
+			_, size := r.carried(l)
+			carried[l] = -size
+		}
+		n = r.packets(func() {
+			for _, args := range [][]string{post, post, {"-o", "/dev/null", "-m", "2", url}} {
+				if c := r.curl(append([]string{"--fail"}, args...)...); c.failed == nil {
+					t.Errorf("%v is answered", args)
+				}
+			}
+		})
+		const bare = 60 // bytes of a packet that closes a connection: an IPv4 and a TCP header with timestamps
+		for l := range carried {
+			if _, size := r.carried(l); carried[l]+size > bare*n[l] {
+				t.Errorf("afterwards: %d bytes in %d packets over %s", carried[l]+size, n[l], l)
+			}
+		}
+		n = r.packets(func() { r.curl(post...) }) // and when they are closed, nothing
+		r.silent("later", n, "wifi", "lte", "eth")
+	})
 	t.Run("full-tunnel VPN, gone around", func(t *testing.T) {
 		r := travel(t, "vpn = \"around\"\n")
 		o := r.object(5_000_000)
