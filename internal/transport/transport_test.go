@@ -242,7 +242,7 @@ func TestDestinations(t *testing.T) {
 }
 
 // Where an app owns the networks, nobody knows the routes: this machine's addresses are denied all the same.
-func TestOwnAddresses(t *testing.T) {
+func TestR183_OwnAddresses(t *testing.T) {
 	c, err := net.Dial("udp", "192.0.2.1:9") // sends nothing
 	if err != nil {
 		t.Skip("this machine has no address but loopback:", err)
@@ -261,7 +261,7 @@ func TestOwnAddresses(t *testing.T) {
 }
 
 // A connection that is kept is asked about as before its dial.
-func TestKeptConnections(t *testing.T) {
+func TestR183_R198_KeptConnections(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
