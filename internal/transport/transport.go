@@ -78,6 +78,8 @@ func New(c Config) (*Transport, error) {
 	}
 	if n, ok := c.Source.(*link.Netlink); ok {
 		t.reach.Router = link.Kernel{Mark: n.Mark}
+	} else {
+		t.reach.Local = link.Local
 	}
 	t.reach.Allow, t.reach.DenyPrivate, t.reach.Own = c.Allow, c.DenyPrivate, c.Own
 	t.reach.Around = c.Settings.VPN == config.VPNAround
@@ -85,6 +87,7 @@ func New(c Config) (*Transport, error) {
 		cfg := t.live.Load()
 		return len(cfg.Links) == 0 && cfg.Allows(name)
 	}
+	t.reach.Named = func(name string) bool { return slices.Contains(t.live.Load().Links, name) }
 	t.live.Store(&c.Settings)
 	t.rates.Set(rates(c.Settings))
 	t.dials.Store(t.dialer())

@@ -44,14 +44,14 @@ func newTransport(t *testing.T, roots *x509.CertPool, lead func(link, addr strin
 }
 
 // dialing returns a Transport over two links that connects by dial.
-func dialing(t *testing.T, roots *x509.CertPool, dial transport.Dial) *Transport {
+func dialing(t *testing.T, roots *x509.CertPool, dial link.DialFunc) *Transport {
 	t.Helper()
 	var links []link.Link
 	for i, name := range []string{"wifi", "lte"} {
 		links = append(links, link.Link{Name: name, Metric: i, Addrs: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})}})
 	}
 	inner, err := transport.New(transport.Config{
-		Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(link.DialFunc(dial).Over(links...)...), Roots: roots,
+		Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(dial.Over(links...)...), Roots: roots,
 	})
 	if err != nil {
 		t.Fatal(err)
