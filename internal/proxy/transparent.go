@@ -99,6 +99,7 @@ func (t *Transparent) serve(c *net.TCPConn, of *client) {
 		}
 		return
 	}
+	t.p.crowd.Spoke(c)
 	tun, ok := t.dial(of)
 	t.p.leave(c) // a tunnel counts as such
 	if !ok {
