@@ -34,6 +34,7 @@ var rules = map[string]rule{
 
 	"internal/link/host":          {imports: []string{"internal/link", "internal/rights"}},
 	"internal/link/host/hosttest": {},
+	"internal/link/sockstest":     {},
 	"internal/allowance":          {},
 	"internal/crowd":              {},
 	"internal/peer":               {},
@@ -62,8 +63,8 @@ var rules = map[string]rule{
 	// The laboratory is a module of its own, on which nothing here depends.
 	"lab/netlab":            {},
 	"lab/cmd/tributary-lab": {imports: []string{"lab/netlab"}},
-	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/link/host/hosttest"}}, // knows the product only as a program
-	"lab/contract":          {tests: true, imports: []string{"lab/netlab", "pkg/tributary"}},               // uses the public API only
+	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/link/host/hosttest", "internal/link/sockstest"}}, // knows the product only as a program
+	"lab/contract":          {tests: true, imports: []string{"lab/netlab", "pkg/tributary"}},                                          // uses the public API only
 	"lab/httprules":         {},
 	"lab/pac":               {tests: true, imports: []string{"internal/admin", "internal/engine"}},
 	"lab/mutate":            {imports: []string{"lab/httprules"}},

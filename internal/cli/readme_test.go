@@ -40,13 +40,13 @@ func TestReadme(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("the README says %+v\nthe defaults are %+v", got, want)
 		}
-		// The example of a table, commented out, is right too.
+		// The examples of tables, commented out, are right too.
 		table := block[strings.Index(block, "# [link."):]
 		var example strings.Builder
 		for line := range strings.Lines(table) {
 			example.WriteString(strings.TrimPrefix(line, "# "))
 		}
-		if c, err := config.Parse(example.String()); err != nil || len(c.Link) != 1 {
+		if c, err := config.Parse(example.String()); err != nil || len(c.Link) != 2 || c.Link["office"].Upstream() == nil {
 			t.Errorf("the example of a table: %+v, %v", c.Link, err)
 		}
 	})

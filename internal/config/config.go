@@ -62,6 +62,10 @@ type Config struct {
 	// WaitForLink is how long a transfer waits when no link is left; 0 = it fails at once.
 	WaitForLink time.Duration `toml:"wait_for_link"`
 
+	// MaxConnectionsPerHost bounds how many connections to one host are open over one link at a time, whatever they are used
+	// for; 0 = no bound.
+	MaxConnectionsPerHost int `toml:"max_connections_per_host"`
+
 	// LogLevel is "debug", "info", "warn" or "error".
 	LogLevel string `toml:"log_level"`
 

@@ -29,6 +29,7 @@ admin = ""
 links = ["wlan0", "wwan0"]
 scheduler = "naive"
 budget = "32MiB"
+max_connections_per_host = 6
 transfer_window = 8388608
 threshold = "100 KB"
 wait_for_link = "90s"
@@ -53,7 +54,7 @@ enabled = false
 	want.Links = []string{"wlan0", "wwan0"}
 	want.Scheduler, want.LogLevel = "naive", "debug"
 	want.Budget, want.TransferWindow, want.Threshold = 32<<20, 8<<20, 100_000
-	want.WaitForLink = 90 * time.Second
+	want.WaitForLink, want.MaxConnectionsPerHost = 90*time.Second, 6
 	want.Link = map[string]Link{
 		"wlan0": {DNS: []string{"1.1.1.1", "[2606:4700:4700::1111]:5353"}},
 		"wwan0": {Metered: &yes},
@@ -133,6 +134,7 @@ func TestParseRefuses(t *testing.T) {
 		"size, negative":            {`budget = "-1MiB"`, "is no size"},
 		"size, overflow":            {`budget = "99999999999GiB"`, "is no size"},
 		"not TOML":                  {`budget`, "line 1"},
+		"connections, text":         {`max_connections_per_host = "2"`, "max_connections_per_host: want a number, not a string"},
 		"duration, no meaning":      {`wait_for_link = "soon"`, "soon"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +162,7 @@ func TestValidateNamesEverything(t *testing.T) {
 	c := Config{
 		Listen: ":8080", Admin: "proxy.example:x", Links: []string{"wlan0", "wlan0", "a/b", "off"},
 		Scheduler: "alg4", LogLevel: "loud",
-		Threshold: -1, Budget: 1, TransferWindow: 2, WaitForLink: 60,
+		Threshold: -1, MaxConnectionsPerHost: -1, Budget: 1, TransferWindow: 2, WaitForLink: 60,
 		Link: map[string]Link{"off": {Enabled: &no, DNS: []string{"dns.example"}}},
 	}
 	err := c.Validate()
@@ -171,7 +173,7 @@ func TestValidateNamesEverything(t *testing.T) {
 		`listen: "" is no IP address`, `admin: "x" is no port`, `admin: "proxy.example" is no IP`,
 		`"wlan0" is named twice`, `"a/b" is no interface name`, `[link.off] says enabled = false`, `"dns.example" is no IP`,
 		`scheduler: "alg4" is not one of alg3, confluence, single, `, "log_level: ",
-		"threshold: ", "budget: ", "transfer_window: ", "write it with a unit",
+		"threshold: ", "max_connections_per_host: -1 is negative", "budget: ", "transfer_window: ", "write it with a unit",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("missing: %s", want)

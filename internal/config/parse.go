@@ -207,6 +207,8 @@ func kind(t reflect.Type) (string, []string) {
 		return `a list of strings, ["..."]`, []string{"Array"}
 	case reflect.TypeFor[[]uint16]():
 		return "a list of port numbers, [443]", []string{"Array"}
+	case reflect.TypeFor[int]():
+		return "a number", []string{"Integer"}
 	case reflect.TypeFor[bool]():
 		return "true or false", []string{"Bool"}
 	}

@@ -101,6 +101,9 @@ func (c Config) problems() problems {
 	if c.Threshold < 0 {
 		p.add("threshold", "%d is negative", int64(c.Threshold))
 	}
+	if c.MaxConnectionsPerHost < 0 {
+		p.add("max_connections_per_host", "%d is negative; 0 means any number", c.MaxConnectionsPerHost)
+	}
 	switch {
 	case c.WaitForLink < 0:
 		p.add("wait_for_link", "%v is negative", c.WaitForLink)

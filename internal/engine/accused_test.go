@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -83,6 +84,8 @@ func TestOneOriginAccuses(t *testing.T) {
 		dns   bool     // its DNS servers answer
 		met   []string // who was connected to over the link
 		asked []string // who is asked about it
+
+		upstream bool // nobody knows the addresses of those
 	}{
 		{name: "R207 it sends nothing over a", set: starve},
 		{name: "R207 it cannot be connected to over a", set: func(w *world) { w.shut["evil:80"] = "a" }},
@@ -106,6 +109,7 @@ func TestOneOriginAccuses(t *testing.T) {
 		{name: "R207 its second name is no witness", set: func(w *world) {
 			w.shut["evil:80"], w.shut["www.evil:80"] = "a", "a"
 		}, met: []string{"www.evil:80"}},
+		{name: "R207 others are reached over a, by names that an upstream resolves", set: starve, upstream: true, met: []string{"good:443", "fair:80"}, asked: []string{"fair:80", "good:443"}},
 		{name: "R207 only web servers are asked", set: func(w *world) {
 			starve(w)
 			w.shut["mail:993"] = "a"
@@ -124,6 +128,10 @@ func TestOneOriginAccuses(t *testing.T) {
 					}
 				})
 				for _, addr := range tt.met {
+					if tt.upstream {
+						e.Connected(linkA, addr, netip.Addr{})
+						continue
+					}
 					met(e, linkA, addr)
 				}
 				done := download(t, e, "evil:80")
@@ -150,6 +158,44 @@ func TestOneOriginAccuses(t *testing.T) {
 			})
 		})
 	}
+}
+
+// states notes what is said of a link for one origin.
+type states struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (s *states) Observe(e Event) {
+	if e.Kind == EventOriginState && e.Link == "a" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all = append(s.all, e.State)
+	}
+}
+
+// TestProbeWithoutASlot: where no further connection to an origin may be made, none is made to find out how a link is. The
+// next transfer that may have one finds out.
+func TestProbeWithoutASlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.shut["evil:80"] = "a"
+		w.full = map[string]bool{"a": true}
+		var seen states
+		e := newWorldEngine(t, w, func(c *Config) { c.Observers = []Observer{&seen} })
+		<-download(t, e, "evil:80")
+		stays(t, e, "a", "up", time.Second)
+		seen.mu.Lock()
+		defer seen.mu.Unlock()
+		for i, s := range seen.all {
+			if s == "probing" && i+1 < len(seen.all) && seen.all[i+1] != "up" {
+				t.Errorf("states %q: a probe that could not be made speaks against the link", seen.all)
+			}
+		}
+		if !slices.Contains(seen.all, "probing") {
+			t.Errorf("states %q: nothing is shown", seen.all)
+		}
+	})
 }
 
 // TestDeadLinkIsBannedForAll lets a link die and come back.

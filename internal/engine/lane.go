@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
@@ -102,6 +103,13 @@ func (l *lane) send() {
 		l.r.tell(event{lane: l, err: err, Event: transfer.Event{
 			Kind: transfer.OpenFailed, Conn: l.id, Why: why, Refused: refusedByOrigin(err),
 		}})
+		if full, ok := errors.AsType[*link.NoSlotError](err); ok {
+			select {
+			case <-full.Freed:
+				l.r.tell(event{Event: transfer.Event{Kind: transfer.SlotFreed, Link: l.link}})
+			case <-l.ctx.Done():
+			}
+		}
 		return
 	}
 	l.mu.Lock()

@@ -180,6 +180,7 @@ type testimony uint8
 
 const (
 	nothing testimony = iota
+	full              // as many connections as there may be are open already
 	unreachable
 	reachable
 )
@@ -223,6 +224,8 @@ func (f *fleet) ask(ctx context.Context, l link.Link, addr string) testimony {
 		return reachable
 	case refusedByOrigin(err): // an answer, if not a welcome one
 		return reachable
+	case errors.As(err, new(*link.NoSlotError)):
+		return full
 	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrUpstreamRefused):
 		return nothing
 	}
@@ -233,7 +236,8 @@ func (f *fleet) ask(ctx context.Context, l link.Link, addr string) testimony {
 func (f *fleet) probe(ctx context.Context, s *site, i int8) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	ok := f.ask(ctx, f.at(i), s.addr) == reachable
+	said := f.ask(ctx, f.at(i), s.addr)
+	ok := said == reachable || said == full // transfers find out when they may connect
 	f.change(func(now time.Time) {
 		f.boards.Probed(now, s.board, i, ok)
 		if !ok { // an origin's last link is never banned, but may be dead, too

@@ -34,6 +34,7 @@ type world struct {
 	slow    map[string]string // by address: over this link the origin hardly sends anything
 	probed  []string          // "address over link" of dials without a request
 
+	full    map[string]bool                             // links over which no further connection to an origin may be made
 	answers func(ctx context.Context, link string) bool // reports whether something else on a link answers; nil = there is none
 }
 
@@ -124,7 +125,11 @@ func (p *worldPath) Probe(ctx context.Context) error {
 func (p *worldPath) Dial(ctx context.Context, _, addr string) (net.Conn, link.Info, error) {
 	p.w.mu.Lock()
 	p.w.probed = append(p.w.probed, addr+" over "+p.link)
+	full := p.w.full[p.link]
 	p.w.mu.Unlock()
+	if full {
+		return nil, link.Info{}, &link.NoSlotError{Link: p.link, Host: hostOf(addr), Most: 1}
+	}
 	if err := p.w.connect(ctx, p.link, addr); err != nil {
 		return nil, link.Info{}, err
 	}

@@ -83,6 +83,8 @@ func unreachable(err error, at location) error {
 		e.Next = "the server belongs to an interface that is not one of the links, such as a VPN: \"tributary links\" shows them; use one by --link NAME"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Next = "check the port, and that the server runs"
+	case attempt.Cause == transport.Full:
+		e.Next = "max_connections_per_host in the configuration allows no more connections to it at a time: try again later, or allow more"
 	case attempt.Cause == transport.Busy:
 		e.Kind, e.Next = Server, "the server is busy: try again later"
 	case attempt.Origin():

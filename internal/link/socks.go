@@ -41,8 +41,11 @@ func (s *SOCKS5) Dial(ctx context.Context, network, addr string) (net.Conn, Info
 		return fail(OpConnect, net.UnknownNetworkError(network))
 	}
 	to, origin, err := s.target(ctx, addr)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrDenied), errors.Is(err, ErrOffLink):
 		return fail(OpRefuse, err)
+	case err != nil:
+		return fail(OpResolve, err)
 	}
 	ctx, cancel := withTimeout(ctx, 0)
 	defer cancel()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
@@ -59,7 +60,7 @@ func TestKeptBeneathVPN(t *testing.T) {
 			}))
 			defer s.Close()
 			var routes routes
-			p := origin.NewPlain(func() []link.Link { return []link.Link{routes.link()} }, nil)
+			p := origin.NewPlain(func() []link.Link { return []link.Link{routes.link()} }, nil, time.Second)
 			defer p.Close()
 			do := p.Do
 			if pin {

@@ -34,18 +34,22 @@ type Plain struct {
 	links func() []link.Link
 	ways  ways
 
+	patience time.Duration
+
 	mu     sync.Mutex
 	lost   map[string]time.Time // when another link overtook it in a race, by name
 	pinned map[*Pinned]struct{}
 }
 
-// NewPlain returns a pass-through client over the links that links returns, best first. Roots are as for New.
-func NewPlain(links func() []link.Link, roots *x509.CertPool) *Plain {
+// NewPlain returns a pass-through client over the links that links returns, best first. Roots are as for New. Patience bounds
+// the wait for a connection where a host has as many as it may have.
+func NewPlain(links func() []link.Link, roots *x509.CertPool, patience time.Duration) *Plain {
 	p := &Plain{
-		tls:    &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		links:  links,
-		lost:   map[string]time.Time{},
-		pinned: map[*Pinned]struct{}{},
+		patience: patience,
+		tls:      &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		links:    links,
+		lost:     map[string]time.Time{},
+		pinned:   map[*Pinned]struct{}{},
 	}
 	p.ways.plain = p
 	return p
@@ -74,6 +78,17 @@ func (p *Plain) DropLink(name string) {
 	p.mu.Unlock()
 	for _, own := range pinned {
 		own.ways.drop(name)
+	}
+}
+
+// DropIdle closes the idle connections of the named link, so that others can be made. Those of a Pinned stay, since another
+// connection would not be authenticated.
+func (p *Plain) DropIdle(name string) {
+	p.ways.mu.Lock()
+	w := p.ways.of[name]
+	p.ways.mu.Unlock()
+	if w != nil {
+		w.http.CloseIdleConnections()
 	}
 }
 
@@ -231,15 +246,15 @@ func (ws *ways) way(l link.Link) *way {
 		w = &way{}
 		w.http = &http.Transport{
 			Proxy: nil, // http_proxy may point at ourselves
-			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				nc, err := w.connect(ctx, network, addr)
+			DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+				nc, err := ws.connect(ctx, w, addr)
 				if err != nil {
 					return nil, err
 				}
 				return &heads{Conn: nc}, nil
 			},
-			DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				nc, err := w.connect(ctx, network, addr)
+			DialTLSContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+				nc, err := ws.connect(ctx, w, addr)
 				if err != nil {
 					return nil, err
 				}
@@ -265,7 +280,7 @@ func (ws *ways) way(l link.Link) *way {
 }
 
 // connect returns the connection that ctx holds, or dials one if it may.
-func (w *way) connect(ctx context.Context, network, addr string) (net.Conn, error) {
+func (ws *ways) connect(ctx context.Context, w *way, addr string) (net.Conn, error) {
 	switch how := ctx.Value(wayKey{}).(type) {
 	case idleOnly:
 		return nil, errNoIdle
@@ -274,10 +289,9 @@ func (w *way) connect(ctx context.Context, network, addr string) (net.Conn, erro
 			return w.keep(nc, addr), nil
 		}
 	}
-	l := *w.link.Load()
-	nc, _, err := l.Dial(ctx, network, addr)
+	nc, _, err := ws.plain.race(ctx, []link.Link{*w.link.Load()}, addr)
 	if err != nil {
-		return nil, dialError(l, err)
+		return nil, err
 	}
 	return w.keep(nc, addr), nil
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
@@ -36,7 +37,7 @@ func plain(t *testing.T, dial link.DialFunc, down ...string) *origin.Plain {
 		}
 		return dial(ctx, l, network, addr)
 	}).Over(links...)
-	p := origin.NewPlain(func() []link.Link { return over }, nil)
+	p := origin.NewPlain(func() []link.Link { return over }, nil, time.Minute)
 	t.Cleanup(p.Close)
 	return p
 }
@@ -128,7 +129,7 @@ func TestPlainFallsThrough(t *testing.T) {
 		t.Errorf("the request body was closed %d times", body.closed)
 	}
 
-	p = origin.NewPlain(func() []link.Link { return nil }, nil)
+	p = origin.NewPlain(func() []link.Link { return nil }, nil, time.Minute)
 	r, _ = http.NewRequestWithContext(t.Context(), "GET", echo.URL, nil)
 	if _, _, err := p.Do(r); !errors.Is(err, engine.ErrNoLink) {
 		t.Errorf("no link: %v", err)

@@ -138,6 +138,8 @@ func dialError(l link.Link, err error) *engine.AttemptError {
 	switch {
 	case errors.As(err, new(*link.BindError)):
 		why = transfer.Unbound
+	case errors.As(err, new(*link.NoSlotError)):
+		why = transfer.NoSlot
 	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrUpstreamRefused):
 		why = transfer.Refused
 	}
@@ -215,6 +217,13 @@ func (p *Pool) DropLink(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drop(func(c *idle) bool { return c.key.link == name }, maxIdle)
+}
+
+// DropHost closes the idle connections to a host over the named link, so that others can be made.
+func (p *Pool) DropHost(name, host string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drop(func(c *idle) bool { return c.key.link == name && link.HostOf(c.key.addr) == host }, maxIdle)
 }
 
 // Close closes the idle connections; those released later are closed at once.

@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
+	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // raceDelay is how long a link may take to connect before the next one joins in (RFC 8305 section 5). Behind a link that
@@ -28,13 +29,55 @@ type lap struct {
 	err  error
 }
 
-// race connects to addr over the links in turn: the next one starts after raceDelay, or at once when another has failed.
-// The first connection wins; the others are closed before a byte is sent on them, and are gone when race returns. An
-// address that is denied ends the race, for it is denied over all links. Otherwise the error is that of the best link, or
-// engine.ErrNoLink.
+// race is heat, again whenever a connection has closed where a host had as many as it may have, until patience ends.
 func (p *Plain) race(ctx context.Context, links []link.Link, addr string) (net.Conn, link.Link, error) {
+	var over <-chan time.Time
+	for {
+		nc, l, full, err := p.heat(ctx, links, addr)
+		if err == nil || len(full) == 0 {
+			return nc, l, err
+		}
+		if over == nil {
+			t := time.NewTimer(p.patience)
+			defer t.Stop()
+			over = t.C
+		}
+		freed, cancel := anyFreed(ctx, full)
+		select {
+		case <-over:
+			cancel()
+			return nil, link.Link{}, &engine.AttemptError{Op: "dial", Link: full[0].Link, Why: transfer.NoSlot, Err: full[0]}
+		case <-freed:
+			cancel()
+			if ctx.Err() != nil {
+				return nil, link.Link{}, ctx.Err()
+			}
+		}
+	}
+}
+
+// anyFreed returns a channel that is closed when one of the connections that are waited for has closed, or ctx has ended.
+func anyFreed(ctx context.Context, full []*link.NoSlotError) (<-chan struct{}, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	for _, e := range full {
+		go func() {
+			select {
+			case <-e.Freed:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx.Done(), cancel
+}
+
+// heat connects to addr over the links in turn: the next one starts after raceDelay, or at once when another has failed.
+// The first connection wins; the others are closed before a byte is sent on them, and are gone when heat returns. An
+// address that is denied ends the race, for it is denied over all links. Otherwise the error is that of the best link, or
+// engine.ErrNoLink. full are the links over which the host has as many connections as it may have.
+func (p *Plain) heat(ctx context.Context, links []link.Link, addr string) (c net.Conn, over link.Link, full []*link.NoSlotError, err error) {
 	if len(links) == 0 {
-		return nil, link.Link{}, engine.ErrNoLink
+		return nil, link.Link{}, nil, engine.ErrNoLink
 	}
 	inner, cancel := context.WithCancel(ctx)
 	laps := make(chan lap)
@@ -70,9 +113,12 @@ func (p *Plain) race(ctx context.Context, links []link.Link, addr string) (net.C
 			switch {
 			case l.err == nil:
 				p.overtaken(links[:l.i], errs)
-				return l.conn, links[l.i], nil
+				return l.conn, links[l.i], nil, nil
 			case errors.Is(l.err, link.ErrDenied), ctx.Err() != nil:
-				return nil, link.Link{}, dialError(links[l.i], l.err)
+				return nil, link.Link{}, nil, dialError(links[l.i], l.err)
+			}
+			if e, ok := errors.AsType[*link.NoSlotError](l.err); ok {
+				full = append(full, e)
 			}
 			errs[l.i] = dialError(links[l.i], l.err)
 			next()
@@ -80,10 +126,10 @@ func (p *Plain) race(ctx context.Context, links []link.Link, addr string) (net.C
 	}
 	for _, err := range errs {
 		if !errors.Is(err, link.ErrOffLink) { // says the most: an address of another link's network never had a chance
-			return nil, link.Link{}, err
+			return nil, link.Link{}, full, err
 		}
 	}
-	return nil, link.Link{}, errs[0]
+	return nil, link.Link{}, full, errs[0]
 }
 
 // overtaken notes which of the links that started earlier than the winner are not through yet: what they are sent may get

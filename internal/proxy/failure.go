@@ -93,6 +93,9 @@ func classify(err error) *failure {
 	case attempt.Cause == transport.Unbound, errors.As(err, new(*link.BindError)):
 		return unavailable("proxy_configuration_error", 0, "The connection could not be bound to a network link. "+
 			"\"tributary doctor\" shows what is missing.")
+	case attempt.Cause == transport.Full:
+		return unavailable("connection_limit_reached", 0, "All connections to this host that max_connections_per_host in the "+
+			"configuration allows are in use. Try again when a download from it has ended, or allow more.")
 	case attempt.Cause == transport.Busy:
 		return unavailable("destination_unavailable", attempt.RetryAfter, "The server is busy. Try again later.")
 	}

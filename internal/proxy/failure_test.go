@@ -40,6 +40,15 @@ func TestOwnAnswers(t *testing.T) {
 			"proxy_configuration_error",
 			[]string{"5"},
 		},
+		{
+			"no slot", attempt(transfer.NoSlot, &link.NoSlotError{Link: "secret0", Host: "private.example", Most: 1}), "503",
+			"connection_limit_reached",
+			[]string{"5"},
+		},
+		{
+			"upstream", attempt(transfer.Refused, &link.DialError{Op: link.OpConnect, Err: fmt.Errorf("%w (secret0)", link.ErrUpstreamRefused)}), "502",
+			"destination_ip_prohibited", nil,
+		},
 		{"busy", busy, "503", "destination_unavailable", []string{"2"}},
 		{
 			"own listener by name", attempt(transfer.Unreachable, &link.DialError{Op: link.OpRefuse, Err: plain}), "403",

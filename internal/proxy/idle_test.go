@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/link"
 )
 
 // end is the tunnel's end of an in-memory connection. Its peer sends nothing and can say so, as with TCP, if stop is set.
@@ -110,8 +111,25 @@ func TestTunnelTimes(t *testing.T) {
 	})
 }
 
-// TestTunnelLook looks at a busy TCP tunnel all the time: that must cost no byte, and every byte is counted.
+// TestTunnelLook looks at a busy TCP tunnel all the time: that must cost no byte, and every byte is counted. A connection that
+// has one of a host's slots is spliced like any other: the buffers of the test hold nothing.
 func TestTunnelLook(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { tunnelLook(t, func(c *net.TCPConn) net.Conn { return c }) })
+	t.Run("with a slot", func(t *testing.T) {
+		slots := link.NewSlots(1)
+		slot, err := slots.Take("lo", "o.test:443")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tunnelLook(t, func(c *net.TCPConn) net.Conn { return slot.Hold(c) })
+		if _, err := slots.Take("lo", "o.test:443"); err != nil {
+			t.Errorf("the tunnel has ended: %v", err)
+		}
+	})
+}
+
+func tunnelLook(t *testing.T, hold func(*net.TCPConn) net.Conn) {
+	t.Helper()
 	pair := func() (near, far *net.TCPConn) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -130,7 +148,8 @@ func TestTunnelLook(t *testing.T) {
 		return a.(*net.TCPConn), b.(*net.TCPConn)
 	}
 	client, clientFar := pair()
-	origin, originFar := pair()
+	dialed, originFar := pair()
+	origin := hold(dialed)
 	ts := newTunnels(nil)
 	tun, _ := ts.add(origin, "lo", crowd.User{})
 	done := make(chan struct{})

@@ -109,8 +109,8 @@ func (t *tunnel) copyAll(dst, src io.ReadWriteCloser, early []byte, buffers *syn
 		}
 		t.bytes.Add(int64(len(early)))
 	}
-	to, toTCP := dst.(*net.TCPConn)
-	from, fromTCP := src.(*net.TCPConn)
+	to, toTCP := tcpOf(dst)
+	from, fromTCP := tcpOf(src)
 	if !toTCP || !fromTCP {
 		buf := buffers.Get().(*[]byte)
 		defer buffers.Put(buf)
@@ -129,9 +129,18 @@ func (t *tunnel) copyAll(dst, src io.ReadWriteCloser, early []byte, buffers *syn
 
 // look makes the goroutine that reads from c say how much it has copied.
 func look(c io.ReadWriteCloser) {
-	if tcp, ok := c.(*net.TCPConn); ok {
+	if tcp, ok := tcpOf(c); ok {
 		_ = tcp.SetReadDeadline(time.Unix(1, 0))
 	}
+}
+
+// tcpOf returns the TCP connection that c is, or that it is but for its Close.
+func tcpOf(c io.ReadWriteCloser) (*net.TCPConn, bool) {
+	if held, ok := c.(interface{ TCP() *net.TCPConn }); ok {
+		return held.TCP(), true
+	}
+	tcp, ok := c.(*net.TCPConn)
+	return tcp, ok
 }
 
 // counter counts what is written.

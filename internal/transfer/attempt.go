@@ -100,6 +100,14 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 	link := c.link
 	m.lastWhy, m.lastLink = e.Why, link
 	l := &m.links[link]
+	if e.Why == NoSlot { // no failure: until a slot is free the link works with the connections that it has
+		l.full = true
+		if !m.known {
+			m.firstSent -= len(c.queue)
+		}
+		m.dropConn(e.Conn)
+		return
+	}
 	l.failures++
 	l.paused = now.Add(pauseAfterFailure)
 	m.dropConn(e.Conn)

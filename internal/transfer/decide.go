@@ -66,7 +66,7 @@ func (m *Machine) askFirst(now time.Time) {
 		}
 		c := m.pick(i, m.led.Head())
 		if c == nil {
-			if m.count(i) >= m.links[i].conns() {
+			if !m.links[i].mayOpen(m.count(i)) {
 				continue
 			}
 			c = m.openConn(now, i)
@@ -78,7 +78,7 @@ func (m *Machine) askFirst(now time.Time) {
 	}
 	if !m.started && len(m.attempts) > 0 && m.cfg.Warm {
 		for _, i := range m.cfg.Order {
-			if l := &m.links[i]; l.usable(now) && !l.metered && m.count(i) == 0 {
+			if l := &m.links[i]; l.usable(now) && !l.metered && !l.full && m.count(i) == 0 {
 				m.openConn(now, i)
 			}
 		}
@@ -273,9 +273,9 @@ func (m *Machine) look(now time.Time) *schedule.View {
 	for i := range m.links {
 		l := &m.links[i]
 		v.Links = append(v.Links, schedule.Link{
-			Usable:  l.usable(now),
+			Usable:  m.ready(now, int8(i)),
 			Suspect: l.silent || l.state == health.Suspect,
-			CanAsk:  m.pick(int8(i), m.led.End()) != nil || m.count(int8(i)) < l.conns(),
+			CanAsk:  m.pick(int8(i), m.led.End()) != nil || l.mayOpen(m.count(int8(i))),
 			Rate:    l.rate.PerSecond(now),
 			Peak:    l.rate.Peak(),
 			Got:     l.got,
@@ -286,7 +286,7 @@ func (m *Machine) look(now time.Time) *schedule.View {
 	for i := range v.Links {
 		if vl := &v.Links[i]; m.blocked(int8(i)) {
 			vl.Blocked = true
-			vl.CanAsk = vl.CanAsk || m.count(int8(i)) <= m.links[i].conns()
+			vl.CanAsk = vl.CanAsk || m.links[i].mayOpen(m.count(int8(i))-1)
 		}
 	}
 	v.Attempts = v.Attempts[:0]

@@ -17,7 +17,7 @@ const (
 	Tick       EventKind = iota // the deadline has come
 	LinkState                   // Link, State: what all transfers know of it; New, Allowed: if the link has appeared just now
 	Opened                      // Conn, RTT (0 = unknown), Reused, Multiplexed: what is asked behind an answer is answered
-	OpenFailed                  // Conn, Why, Refused: the origin itself refused, the link is well
+	OpenFailed                  // Conn, Why, Refused: the origin itself refused, the link is well. After NoSlot comes a SlotFreed
 	Headed                      // Attempt, Range of the body, Size of the object, Close: the connection ends with this answer
 	Read                        // Attempt, N
 	Ended                       // Attempt, Why, RetryAfter; unless Complete its connection is gone
@@ -25,6 +25,7 @@ const (
 	Delivered                   // N bytes at the head went to the client
 	Scatter                     // from now on bytes are written as they come: none waits for its turn
 	Granted                     // N = size of the reorder window from now on
+	SlotFreed                   // Link: after OpenFailed with NoSlot: a connection may be opened again
 )
 
 // Event is one thing that happened.

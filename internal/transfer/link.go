@@ -43,6 +43,7 @@ type link struct {
 	paused    time.Time // no new requests before
 	resting   time.Time // nor before: the origin has asked for it (Retry-After)
 	busy      bool      // bytes are asked for and may be read
+	full      bool      // the host has as many connections over it as it may have
 	failures  int       // in a row, without a byte between
 
 	got      int64 // bytes received
@@ -117,6 +118,9 @@ func (l *link) conns() int {
 	}
 	return n
 }
+
+// mayOpen reports whether the link may have one connection more than the n that it has.
+func (l *link) mayOpen(n int) bool { return n < l.conns() && !l.full }
 
 // linkState takes what all transfers know of a link.
 func (m *Machine) linkState(now time.Time, e Event) {

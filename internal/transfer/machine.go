@@ -121,6 +121,8 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 	case Scatter:
 		m.scattered, m.granted, m.client.need = true, unbounded, 0
 		m.resize()
+	case SlotFreed:
+		m.links[e.Link].full = false
 	case Tick:
 	}
 	m.finish()
@@ -249,17 +251,25 @@ func (m *Machine) fail(why Why, link int8) {
 	m.act(Action{Kind: Fail, Why: why, Link: link})
 }
 
+// ready reports whether new ranges may be asked of a link, on a connection that it has or may have.
+func (m *Machine) ready(now time.Time, link int8) bool {
+	l := &m.links[link]
+	return l.usable(now) && (!l.full || m.count(link) > 0)
+}
+
 // strand ends the transfer when no link can serve it any more, and bounds the wait for one that may come back.
 func (m *Machine) strand(now time.Time) {
 	if m.received || m.ended {
 		return
 	}
-	hope, usable := false, false
+	hope, usable, ready := false, false, false
 	for i := range m.links {
 		l := &m.links[i]
 		hope = hope || l.allowed && !l.excluded
 		usable = usable || l.usable(now)
+		ready = ready || m.ready(now, int8(i))
 	}
+	waits := usable && !ready // for other connections to close
 	running := false
 	for i := range m.attempts {
 		running = running || !m.links[m.attempts[i].link].silent
@@ -267,11 +277,14 @@ func (m *Machine) strand(now time.Time) {
 	switch {
 	case !hope && len(m.attempts) == 0, !m.known && m.lastWhy != Complete && !usable && len(m.attempts) == 0:
 		m.fail(m.lastWhy, m.lastLink)
-	case usable || running:
+	case ready || running, waits && m.known: // what has begun waits for its turn as long as the client does
 		m.stranded = time.Time{}
 	case m.stranded.IsZero():
 		m.stranded = now
-	case now.Sub(m.stranded) >= m.cfg.Patience:
+	case now.Sub(m.stranded) < m.cfg.Patience:
+	case waits:
+		m.fail(NoSlot, m.lastLink)
+	default:
 		m.fail(Silence, m.lastLink)
 	}
 }

@@ -20,11 +20,12 @@ const (
 	Changed  // another version: validator, total or coding differ, or 416: the link leaves this transfer
 	BadRange // a 206 that was not asked for (wrong start, beyond the end, no Content-Range, surplus body)
 	Canceled // ended by the machine itself
+	NoSlot   // no connection, since the host has as many over this link as it may have: re-queued, nobody's fault
 )
 
 var whyNames = [...]string{
 	"complete", "short", "reset", "unanswered", "stale", "silent", "unreachable", "unbound", "refused", "busy", "no_range",
-	"changed", "bad_range", "canceled",
+	"changed", "bad_range", "canceled", "no_slot",
 }
 
 func (w Why) String() string { return whyNames[w] }
@@ -52,7 +53,7 @@ func (w Why) Blame() Blame {
 		return Nobody
 	case Short, Reset, Unanswered, Silence, Unreachable:
 		return Link
-	case Unbound:
+	case Unbound, NoSlot:
 		return Local
 	default:
 		return Origin

@@ -25,6 +25,7 @@ const (
 	Silent                        // the origin gave no answer in time
 	Unbound                       // the socket could not be bound to the link
 	Unreachable                   // no connection: the dial, DNS or TLS failed
+	Full                          // the host has as many connections as it may have (max_connections_per_host)
 )
 
 // Failure describes why a request failed.
@@ -83,6 +84,8 @@ func FailureOf(err error) (Failure, bool) {
 		f.Cause = Unbound
 	case transfer.Unreachable:
 		f.Cause = Unreachable
+	case transfer.NoSlot:
+		f.Cause = Full
 	}
 	return f, true
 }

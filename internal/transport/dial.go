@@ -16,16 +16,35 @@ type linkPath struct {
 
 // Dial implements link.Path.
 func (p *linkPath) Dial(ctx context.Context, network, addr string) (net.Conn, link.Info, error) {
+	t := p.t
+	slot, err := t.slot(p.link.Name, addr)
+	if err != nil {
+		return nil, link.Info{}, err
+	}
 	c, info, err := p.link.Dial(ctx, network, addr)
 	if err != nil {
+		slot.Release()
 		return nil, info, err
 	}
-	t := p.t
 	if !info.Local {
 		t.conns.Add(p.link, c) // it may show later whether the link still works
 		t.engine.Connected(p.link, addr, info.Origin.Addr())
 	}
-	return t.bounded(c, p.link), info, nil
+	return t.bounded(slot.Hold(c), p.link), info, nil
+}
+
+// slot takes a slot for a connection, if need be from a connection that nobody uses.
+func (t *Transport) slot(name, addr string) (link.Slot, error) {
+	slot, err := t.slots.Take(name, addr)
+	if err == nil {
+		return slot, nil
+	}
+	t.pool.DropHost(name, link.HostOf(addr))
+	if slot, err = t.slots.Take(name, addr); err == nil {
+		return slot, nil
+	}
+	t.plain.DropIdle(name)
+	return t.slots.Take(name, addr)
 }
 
 // bounded keeps a connection to what a link may carry.

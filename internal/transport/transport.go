@@ -56,6 +56,7 @@ type Transport struct {
 	reach    link.Destinations
 	rates    link.Rates
 	conns    link.Conns
+	slots    *link.Slots
 	book     *allowance.Book // from Start on
 	pool     *origin.Pool
 	plain    *origin.Plain
@@ -88,6 +89,7 @@ func New(c Config) (*Transport, error) {
 		return len(cfg.Links) == 0 && cfg.Allows(name)
 	}
 	t.reach.Named = func(name string) bool { return slices.Contains(t.live.Load().Links, name) }
+	t.slots = link.NewSlots(c.Settings.MaxConnectionsPerHost)
 	t.live.Store(&c.Settings)
 	t.rates.Set(rates(c.Settings))
 	t.dials.Store(t.dialer())
@@ -112,7 +114,7 @@ func New(c Config) (*Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scheduler: %w", err)
 	}
-	t.plain = origin.NewPlain(t.engine.Ranked, c.Roots)
+	t.plain = origin.NewPlain(t.engine.Ranked, c.Roots, t.cfg.WaitForLink)
 	return t, nil
 }
 

@@ -67,7 +67,7 @@ func byName(s *origintest.Server) string {
 }
 
 func TestUpstream(t *testing.T) {
-	s := origintest.New(t, origintest.Object{Size: 8 * mid}, origintest.RateLimit(paced))
+	s := origintest.New(t, origintest.Object{Size: 4 * mid}, origintest.RateLimit(paced))
 	proxy := sockstest.New(t, sockstest.Options{User: "me", Password: "secret", Dial: toNode(s, 1)})
 	tr := withUpstream(t, s, proxy, nil)
 	var used Usage
@@ -166,7 +166,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 // TestUpstreamDies: a link whose proxy is gone is like any link that is dead.
 func TestUpstreamDies(t *testing.T) {
-	s := origintest.New(t, origintest.Object{Size: 8 * mid}, origintest.RateLimit(paced))
+	s := origintest.New(t, origintest.Object{Size: 4 * mid}, origintest.RateLimit(paced))
 	proxy := sockstest.New(t, sockstest.Options{User: "me", Password: "secret", Dial: toNode(s, 1)})
 	tr := withUpstream(t, s, proxy, nil)
 	r := get(t, byName(s))

@@ -1,0 +1,134 @@
+package link
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+)
+
+// Slots bounds how many connections to one host are open over one link at a time, whatever they are used for. It never waits:
+// who does not get a slot is told when to try again. Safe for concurrent use.
+type Slots struct {
+	most int // 0 = no bound
+
+	mu    sync.Mutex
+	hosts map[slotKey]*hostSlots
+}
+
+// slotKey is what is counted by.
+type slotKey struct{ link, host string }
+
+// hostSlots counts the connections to one host over one link.
+type hostSlots struct {
+	open  int
+	freed chan struct{} // closed when one closes; nil if nobody waits
+}
+
+// NewSlots returns Slots for so many connections per host and link, 0 for any number.
+func NewSlots(most int) *Slots { return &Slots{most: most, hosts: map[slotKey]*hostSlots{}} }
+
+// NoSlotError says that a host has as many connections over a link as it may have. Nothing was sent, and nobody is to blame.
+type NoSlotError struct {
+	Link, Host string
+	Most       int
+	Freed      <-chan struct{} // closed when one of the connections has closed
+}
+
+func (e *NoSlotError) Error() string {
+	return fmt.Sprintf("%s has %d connections over %s, as many as max_connections_per_host allows", e.Host, e.Most, e.Link)
+}
+
+// HostOf returns the host of an address ("host:port") in the one form by which hosts are compared.
+func HostOf(addr string) string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// Slot is the right to have one connection. The zero value is one of a host without a bound.
+type Slot struct{ release func() }
+
+// Take returns a slot for a connection over the named link to addr ("host:port"). An error is a *NoSlotError.
+func (s *Slots) Take(link, addr string) (Slot, error) {
+	if s.most == 0 {
+		return Slot{}, nil
+	}
+	key := slotKey{link, HostOf(addr)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.hosts[key]
+	if h == nil {
+		h = &hostSlots{}
+		s.hosts[key] = h
+	}
+	if h.open >= s.most {
+		if h.freed == nil {
+			h.freed = make(chan struct{})
+		}
+		return Slot{}, &NoSlotError{Link: link, Host: key.host, Most: s.most, Freed: h.freed}
+	}
+	h.open++
+	return Slot{sync.OnceFunc(func() { s.release(key, h) })}, nil
+}
+
+func (s *Slots) release(key slotKey, h *hostSlots) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.open--; h.open == 0 {
+		delete(s.hosts, key)
+	}
+	if h.freed != nil {
+		close(h.freed)
+		h.freed = nil
+	}
+}
+
+// Release gives the slot back. A second call does nothing.
+func (s Slot) Release() {
+	if s.release != nil {
+		s.release()
+	}
+}
+
+// Hold returns the connection that has the slot and gives it back when it is closed. Without a bound that is c itself.
+func (s Slot) Hold(c net.Conn) net.Conn {
+	if s.release == nil {
+		return c
+	}
+	if tcp, ok := c.(*net.TCPConn); ok {
+		return &slottedTCP{tcp, s}
+	}
+	return &slotted{c, s}
+}
+
+// slottedTCP is a TCP connection that has a slot.
+type slottedTCP struct {
+	*net.TCPConn
+	slot Slot
+}
+
+// Close implements net.Conn.
+func (c *slottedTCP) Close() error {
+	err := c.TCPConn.Close()
+	c.slot.Release()
+	return err
+}
+
+// TCP returns the connection itself, so that what is copied through it can be spliced. It must be closed by Close of c.
+func (c *slottedTCP) TCP() *net.TCPConn { return c.TCPConn }
+
+// slotted is another connection that has a slot.
+type slotted struct {
+	net.Conn
+	slot Slot
+}
+
+// Close implements net.Conn.
+func (c *slotted) Close() error {
+	err := c.Conn.Close()
+	c.slot.Release()
+	return err
+}

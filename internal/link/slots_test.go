@@ -1,0 +1,109 @@
+package link
+
+import (
+	"errors"
+	"net"
+	"testing"
+)
+
+func TestSlots(t *testing.T) {
+	s := NewSlots(2)
+	take := func(link, addr string) Slot {
+		t.Helper()
+		slot, err := s.Take(link, addr)
+		if err != nil {
+			t.Fatalf("%s over %s: %v", addr, link, err)
+		}
+		return slot
+	}
+	full := func(link, addr string) *NoSlotError {
+		t.Helper()
+		_, err := s.Take(link, addr)
+		e, ok := errors.AsType[*NoSlotError](err)
+		if !ok || e.Link != link || e.Most != 2 {
+			t.Fatalf("%s over %s: %v", addr, link, err)
+		}
+		return e
+	}
+	freed := func(e *NoSlotError) bool {
+		select {
+		case <-e.Freed:
+			return true
+		default:
+			return false
+		}
+	}
+	a, b := take("wifi", "o.test:80"), take("wifi", "O.TEST.:443")
+	first, second := full("wifi", "o.test:80"), full("wifi", "o.test:443")
+	if first.Host != "o.test" {
+		t.Errorf("host %s", first.Host)
+	}
+	take("lte", "o.test:80")
+	take("wifi", "other.test:80")
+	take("wifi", "[2001:db8::1]:80")
+	if freed(first) || freed(second) {
+		t.Error("none has closed")
+	}
+	a.Release()
+	a.Release()
+	if !freed(first) || !freed(second) {
+		t.Error("who waits is not told")
+	}
+	c := take("wifi", "o.test:80")
+	third := full("wifi", "o.test:80") // the second Release was none
+	b.Release()
+	c.Release()
+	if !freed(third) {
+		t.Error("who waits is not told")
+	}
+	take("wifi", "o.test:80").Release()
+	if n := len(s.hosts); n != 3 {
+		t.Errorf("%d hosts are remembered, with connections to 3", n)
+	}
+	Slot{}.Release()
+}
+
+// TestSlotsHold: a connection that is closed, once or twice, gives its slot back.
+func TestSlotsHold(t *testing.T) {
+	ln, err := net.Listen("tcp", anyPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	near, _ := pair(t, ln)
+	pipe, far := net.Pipe()
+	defer far.Close()
+	s := NewSlots(1)
+	for _, c := range []net.Conn{near, pipe} {
+		slot, err := s.Take("wifi", "o.test:80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := slot.Hold(c)
+		if tcp, ok := c.(*net.TCPConn); ok {
+			if u, ok := held.(interface{ TCP() *net.TCPConn }); !ok || u.TCP() != tcp {
+				t.Errorf("%T cannot be spliced", held)
+			}
+			if _, ok := held.(tcpConn); !ok {
+				t.Errorf("%T lacks what a TCP connection can do", held)
+			}
+		}
+		if _, err := s.Take("wifi", "o.test:80"); err == nil {
+			t.Fatalf("%T: a second one", c)
+		}
+		held.Close()
+		held.Close()
+		again, err := s.Take("wifi", "o.test:80")
+		if err != nil {
+			t.Fatalf("%T: %v", c, err)
+		}
+		if _, err := s.Take("wifi", "o.test:80"); err == nil {
+			t.Errorf("%T: a second Close gave another slot", c)
+		}
+		again.Release()
+	}
+	none, err := NewSlots(0).Take("wifi", "o.test:80")
+	if err != nil || none.Hold(near) != net.Conn(near) {
+		t.Errorf("without a bound: %v", err)
+	}
+}
