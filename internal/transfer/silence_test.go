@@ -34,7 +34,7 @@ func (s *script) limit(link int8) time.Duration {
 	return suspectAfter + 4*s.m.links[link].response.Variation()
 }
 
-// TestSilenceAtTheHead: scheduling-notes.md section 4: what a silent link owes is asked for once more, in pieces, from the
+// TestSilenceAtTheHead: what a silent link owes is asked for once more, in pieces, from the
 // head on, and never a third time.
 func TestSilenceAtTheHead(t *testing.T) {
 	t.Run("one copy per byte", func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestThinkingOrigin(t *testing.T) {
 	s.wantReport(ReportSilent, 0)
 }
 
-// TestIdleIsNotSlow: scheduling-notes.md section 4: a goodput that decays while a link is idle disables the end game.
+// TestIdleIsNotSlow: a goodput that decays while a link is idle disables the end game.
 func TestIdleIsNotSlow(t *testing.T) {
 	s, _ := running(t, Config{}, 1, 8*mB)
 	s.ask(0, 64*kB, 1*mB)
