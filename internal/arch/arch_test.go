@@ -254,6 +254,62 @@ func TestArchitecture(t *testing.T) {
 	})
 }
 
+// TestPublic: other modules can use the packages below pkg/ and nothing else.
+func TestPublic(t *testing.T) {
+	public := []string{"pkg/byterange", "pkg/tributary"}
+	var found []string
+	for _, p := range packages(t, "../..") {
+		if slices.Contains(strings.Split(p.path, "/"), "internal") {
+			continue
+		}
+		if names := exported(p); slices.Contains(public, p.path) && len(names) > 0 {
+			found = append(found, p.path)
+		} else if len(names) > 0 {
+			t.Errorf("%s exports %v: move it to internal/, since what others can import cannot change", p.path, names)
+		}
+	}
+	slices.Sort(found)
+	if !slices.Equal(found, public) {
+		t.Errorf("other modules can use %v, want %v", found, public)
+	}
+}
+
+// exported returns the names that other packages can use.
+func exported(p pkg) (names []string) {
+	for _, f := range p.files {
+		if f.test() || f.Name.Name == "main" {
+			continue
+		}
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil && d.Name.IsExported() {
+					names = append(names, d.Name.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch s := spec.(type) {
+					case *ast.TypeSpec:
+						names = appendExported(names, s.Name)
+					case *ast.ValueSpec:
+						names = appendExported(names, s.Names...)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+func appendExported(names []string, ids ...*ast.Ident) []string {
+	for _, id := range ids {
+		if id.IsExported() {
+			names = append(names, id.Name)
+		}
+	}
+	return names
+}
+
 // The test sees what it is there to see.
 func TestViolationsAreSeen(t *testing.T) {
 	for _, c := range []struct{ name, path, source, want string }{

@@ -64,6 +64,7 @@ var rules = map[string]rule{
 	"lab/netlab":            {},
 	"lab/cmd/tributary-lab": {imports: []string{"lab/netlab"}},
 	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/link/host/hosttest", "internal/link/sockstest"}}, // knows the product only as a program
+	"lab/contract":          {tests: true, imports: []string{"lab/netlab", "pkg/tributary"}},                                          // uses the public API only
 	"lab/httprules":         {},
 	"lab/pac":               {tests: true, imports: []string{"internal/admin", "internal/engine"}},
 	"lab/mutate":            {imports: []string{"lab/httprules"}},

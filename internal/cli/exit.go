@@ -37,7 +37,7 @@ const exitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration
 
 // getExitCodes is that part of the help of get.
 const getExitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 4 no permission, 5 network (no link, no DNS, no
-connection), 6 the server gives something else than the file, 7 TLS (a certificate that does not hold), 8 the file
+connection), 6 unexpected response, 7 TLS (a certificate that does not hold), 8 the file
 cannot be written or exists, 9 wrong checksum, 130 stopped by SIGINT, 143 by SIGTERM. Of several URLs, that of the first
 failure.`
 

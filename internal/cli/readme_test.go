@@ -62,7 +62,7 @@ func TestReadme(t *testing.T) {
 			}
 		}
 		for code, what := range map[int]string{
-			exitNetwork: "network", exitServer: "the server gives something else", exitTLS: "TLS", exitFile: "the file cannot be written",
+			exitNetwork: "network", exitServer: "unexpected response", exitTLS: "TLS", exitFile: "the file cannot be written",
 		} {
 			if row := fmt.Sprintf("| %d | %s", code, what); !strings.Contains(readme, row) {
 				t.Errorf("missing: %s", row)

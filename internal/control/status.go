@@ -2,7 +2,7 @@ package control
 
 import "time"
 
-// StatusPath is the path under which a Status is to be had.
+// StatusPath is the path of the Status.
 const StatusPath = "/status"
 
 // Status is the state of a running proxy. Rates are bytes per second, times seconds.

@@ -2,7 +2,7 @@
 //
 // Loopback is open to every user and every app of a machine, welcome or not. A connection is counted when it is accepted:
 // whoever only holds connections open is counted, too. A user who is known always has a few places, however many the others
-// have. Who is not welcome, or has too many connections, may stand on the doorstep to hear why: there are few places, and
+// have, as long as the reserve for that lasts; named users have theirs in any case. Who is not welcome, or has too many connections, may stand on the doorstep to hear why: there are few places, and
 // who comes takes that of the one who has stood there longest.
 //
 // All methods are safe for concurrent use and never block.
@@ -32,17 +32,20 @@ type Limits struct {
 	Each     int // of one user
 	Sure     int // of one user of this machine, however many there are in all
 	All      int // of all users together, apart from those
+	Reserve  int // beyond All, of users who are not Named: user IDs are cheap where users have subordinate ones
 	Doorstep int // of those who only hear why they may not come in
 }
 
 // Crowd counts connections. The zero value lets nobody in.
 type Crowd struct {
 	Limits
+	Named []uint32 // users who have their sure places even if the reserve is used up
 
 	mu       sync.Mutex
 	of       map[User]int
 	all      int
 	doorstep []net.Conn // the one who has stood there longest first
+	silent   []net.Conn // inside, of Unknown, without a request; the one that has been silent longest first
 }
 
 // Place is where a connection is.
@@ -69,13 +72,22 @@ func (c *Crowd) Enter(u User, welcome bool, conn net.Conn) Place {
 
 func (c *Crowd) enter(u User, welcome bool, conn net.Conn) (place Place, makesRoom net.Conn) {
 	n := c.of[u]
-	if welcome && n < c.Each && (c.all < c.All || u.Known() && n < c.Sure) {
+	room := n < c.Each && (c.all < c.All || c.sure(u, n))
+	if welcome && !room && u == Unknown && len(c.silent) > 0 { // they are many users: one must not shut the others out
+		makesRoom = c.silent[0]
+		c.silent = slices.Delete(c.silent, 0, 1)
+		room = true
+	}
+	if welcome && room {
 		if c.of == nil {
 			c.of = map[User]int{}
 		}
 		c.of[u]++
 		c.all++
-		return Inside, nil
+		if u == Unknown {
+			c.silent = append(c.silent, conn)
+		}
+		return Inside, makesRoom
 	}
 	if c.Limits.Doorstep == 0 {
 		return Out, nil
@@ -88,12 +100,38 @@ func (c *Crowd) enter(u User, welcome bool, conn net.Conn) (place Place, makesRo
 	return Doorstep, makesRoom
 }
 
+// sure reports whether one of the sure places is free for a user who has n. The lock is held.
+func (c *Crowd) sure(u User, n int) bool {
+	return u.Known() && n < c.Sure && (c.all < c.All+c.Reserve || slices.Contains(c.Named, uint32(u.UID)))
+}
+
+// Spoke takes note that a connection inside carries a request.
+func (c *Crowd) Spoke(conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget(conn)
+}
+
+// Paused takes note that a connection of a user waits for its next request.
+func (c *Crowd) Paused(u User, conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.forget(conn); u == Unknown {
+		c.silent = append(c.silent, conn)
+	}
+}
+
+func (c *Crowd) forget(conn net.Conn) {
+	c.silent = slices.DeleteFunc(c.silent, func(o net.Conn) bool { return o == conn })
+}
+
 // Leave gives a place back.
 func (c *Crowd) Leave(u User, place Place, conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch place {
 	case Inside:
+		c.forget(conn)
 		c.all--
 		if c.of[u]--; c.of[u] == 0 {
 			delete(c.of, u)

@@ -25,7 +25,7 @@ func TestCrowd(t *testing.T) {
 func testPlaces(t *testing.T) {
 	alice, bob, carol := User{UID: 1}, User{UID: 2}, User{UID: 3}
 	far := User{UID: -1, Addr: netip.MustParseAddr("192.0.2.1")}
-	c := &Crowd{Limits: Limits{Each: 5, Sure: 2, All: 8, Doorstep: 2}}
+	c := &Crowd{Limits: Limits{Each: 5, Sure: 2, All: 8, Reserve: 2, Doorstep: 2}}
 	var inside []func()
 	enter := func(u User, welcome bool, want Place) *fake {
 		t.Helper()
@@ -89,7 +89,7 @@ func testGuard(t *testing.T) {
 		}
 		return uint32(remote.Port()), nil
 	}
-	c := &Crowd{Limits: Limits{Each: 2, Sure: 1, All: 2}}
+	c := &Crowd{Limits: Limits{Each: 2, Sure: 1, All: 2, Reserve: 1}}
 	s := &http.Server{}
 	c.Guard(s, owner)
 	open := func(remote string) *addressed {

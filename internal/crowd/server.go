@@ -2,11 +2,15 @@ package crowd
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
 )
+
+// ErrUnknown is an Owner's error if no user can be told, and asking again would not help.
+var ErrUnknown = errors.New("the user of a connection is not known")
 
 // Owner tells the user ID of a client on this machine by the two ends of its connection.
 type Owner func(local, remote netip.AddrPort) (uid uint32, err error)
@@ -21,19 +25,21 @@ func UserOf(c net.Conn, owner Owner) User {
 	if a := remote.AddrPort().Addr().Unmap(); !a.IsLoopback() {
 		return User{UID: -1, Addr: a}
 	}
-	return Local(local.AddrPort(), remote.AddrPort(), owner)
+	u, _ := Local(local.AddrPort(), remote.AddrPort(), owner)
+	return u
 }
 
-// Local tells whose connection it is within this machine by its two ends, as the client sees them; owner may be nil.
-func Local(local, remote netip.AddrPort, owner Owner) User {
+// Local tells whose connection it is within this machine by its two ends, as the client sees them; owner may be nil. The error
+// is owner's; the user is Unknown then.
+func Local(local, remote netip.AddrPort, owner Owner) (User, error) {
 	if owner == nil {
-		return Unknown
+		return Unknown, nil
 	}
 	uid, err := owner(local, remote)
 	if err != nil {
-		return Unknown
+		return Unknown, err
 	}
-	return User{UID: int64(uid)}
+	return User{UID: int64(uid)}, nil
 }
 
 // Guard makes a server, which must not serve yet, close the connections for which there is no place.
@@ -49,8 +55,18 @@ func (c *Crowd) Guard(s *http.Server, owner Owner) {
 		return ctx
 	}
 	s.ConnState = func(nc net.Conn, state http.ConnState) {
-		if state != http.StateClosed && state != http.StateHijacked {
+		switch state {
+		case http.StateActive:
+			c.Spoke(nc)
 			return
+		case http.StateIdle:
+			if u, ok := inside.Load(nc); ok {
+				c.Paused(u.(User), nc)
+			}
+			return
+		case http.StateNew:
+			return
+		case http.StateClosed, http.StateHijacked:
 		}
 		if u, ok := inside.LoadAndDelete(nc); ok {
 			c.Leave(u.(User), Inside, nc)

@@ -110,7 +110,7 @@ func settled(t *testing.T, s *Server) int64 {
 	return last
 }
 
-// TestSlowClient proves that a client that does not read stops the fetching (DESIGN.md, promise 3).
+// TestSlowClient proves that a client that does not read stops the fetching.
 func TestSlowClient(t *testing.T) {
 	const size, window = 128 << 20, 1 << 20
 	for _, codings := range []string{"", "gzip"} {

@@ -3,9 +3,11 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -101,7 +103,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	c.Allow, c.DenyPrivate, c.Own = d.cfg.Destinations(), d.cfg.DenyPrivate, d.own.has
 	c.Observers = []engine.Observer{d.metrics, &d.tally}
 	if d.hosted != nil {
-		c.Observers = append(c.Observers, d.hosted)
+		c.Demand = d.hosted.demand
 	}
 	c.LinkDown = func(name string) { d.proxy.CloseLink(name) }
 	var err error
@@ -113,13 +115,22 @@ func (d *Daemon) build(version string, c transport.Config) error {
 		return err
 	}
 	if d.hosted == nil || users != nil { // else Android does not tell apps of each other's sockets: no need to ask
-		d.owner = peer.Owner
+		d.owner = owner
 	}
 	d.proxy = proxy.New(proxy.Config{
 		Transport: d.out, Session: func() proxy.Session { return d.out.Session() }, Self: d.own.has, Log: d.log,
 		Owner: d.owner, Users: users, TunnelPorts: d.cfg.ConnectPorts,
 	})
 	return nil
+}
+
+// owner asks the kernel whose a connection is.
+func owner(local, remote netip.AddrPort) (uint32, error) {
+	uid, err := peer.Owner(local, remote)
+	if errors.Is(err, peer.ErrUnknown) {
+		err = fmt.Errorf("%w: %w", crowd.ErrUnknown, err)
+	}
+	return uid, err
 }
 
 // shortServer returns a server of small pages: who is slow or idle is not waited for.
@@ -179,7 +190,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	if adminLn != nil {
 		pages := admin.Handler(d.metrics.Handler(), d.out.Status, ln.Addr())
 		back := shortServer(pages)
-		visitors := crowd.Crowd{Limits: crowd.Limits{Each: 16, Sure: 8, All: 64}}
+		visitors := crowd.Crowd{Limits: crowd.Limits{Each: 16, Sure: 8, All: 64}, Named: []uint32{0, uint32(os.Getuid())}}
 		visitors.Guard(back, d.owner)
 		parts.Go(func() { failed <- back.Serve(adminLn) })
 		servers = append(servers, back)

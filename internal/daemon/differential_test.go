@@ -33,10 +33,10 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 
 // TestDifferential sends random requests to random origins, directly and through the proxy or the downloader over one link or
 // two. What comes back must be what a direct fetch brings, of one of the versions that the origin has, or a visible error.
-// 300 cases, or TRIBUTARY_CASES (`make fuzz`: 20,000), from TRIBUTARY_SEED or a seed of the moment; a failure names the
+// 1,000 cases, or TRIBUTARY_CASES (`make fuzz`: 20,000), from TRIBUTARY_SEED or a seed of the moment; a failure names the
 // number of its case, and TRIBUTARY_CASE runs that one alone.
 func TestDifferential(t *testing.T) {
-	n := number(t, "TRIBUTARY_CASES", 300)
+	n := number(t, "TRIBUTARY_CASES", 1000)
 	seed := number(t, "TRIBUTARY_SEED", uint64(time.Now().UnixNano()))
 	first := uint64(0)
 	if only := number(t, "TRIBUTARY_CASE", n); only < n {

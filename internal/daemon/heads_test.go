@@ -28,12 +28,14 @@ func saying(t *testing.T, answer string) (addr string) {
 			}
 			go func() {
 				defer c.Close()
-				r, err := http.ReadRequest(bufio.NewReader(c))
-				if err != nil {
-					return
+				for br := bufio.NewReader(c); ; { // a connection that ends unannounced may be in use for the next request
+					r, err := http.ReadRequest(br)
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, r.Body)
+					_, _ = io.WriteString(c, answer)
 				}
-				_, _ = io.Copy(io.Discard, r.Body)
-				_, _ = io.WriteString(c, answer)
 			}()
 		}
 	}()

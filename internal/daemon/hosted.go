@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/control"
-	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link/host"
 	"github.com/tributary-http/tributary/internal/transport"
 )
@@ -19,11 +19,14 @@ const (
 	telling  = time.Second      // between two statuses for the host, while there are transfers
 )
 
-// hosted keeps a host informed: whether mobile data is wanted, and what goes on. It is an engine.Observer.
+// hosted keeps a host informed: whether mobile data is wanted, and what goes on.
 type hosted struct {
-	host    *host.Host
-	started chan struct{} // a transfer has begun
+	host      *host.Host
+	started   chan struct{} // capacity 1: a transfer has begun
+	transfers atomic.Int64  // that run
 }
+
+func newHosted(h *host.Host) *hosted { return &hosted{host: h, started: make(chan struct{}, 1)} }
 
 // runHosted is Run with the networks of a host.
 func runHosted(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
@@ -36,7 +39,7 @@ func runHosted(ctx context.Context, cfg config.Config, version string, log *slog
 	defer h.Close()
 	d := newDaemon(cfg, log)
 	d.reloads, d.drainTime = reloads, hostedDrainTime
-	d.hosted = &hosted{h, make(chan struct{}, 1)}
+	d.hosted = newHosted(h)
 	if err := d.build(version, transport.Config{Source: h, Binder: h, Names: h.Lookup}); err != nil {
 		return err
 	}
@@ -58,13 +61,14 @@ func runHosted(ctx context.Context, cfg config.Config, version string, log *slog
 	return err
 }
 
-// Observe implements engine.Observer.
-func (h *hosted) Observe(e engine.Event) {
-	if e.Kind == engine.EventTransferStarted {
-		select {
-		case h.started <- struct{}{}:
-		default:
-		}
+// demand is engine.Config.Demand: transfers can use mobile data.
+func (h *hosted) demand(transfers int) {
+	if before := h.transfers.Swap(int64(transfers)); int64(transfers) < before {
+		return
+	}
+	select {
+	case h.started <- struct{}{}:
+	default:
 	}
 }
 
@@ -98,10 +102,9 @@ func (h *hosted) during(ctx context.Context, status func() control.Status) bool 
 			last = time.Now()
 			continue
 		case now := <-tick.C:
-			s := status()
-			busy := len(s.Transfers) > 0
+			busy := h.transfers.Load() > 0
 			if busy || now.Sub(last) < 2*telling { // the end, too
-				h.host.Tell(s)
+				h.host.Tell(status())
 			}
 			if busy {
 				last = now

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// listeners knows the own listening addresses: a request to one of them would loop (proxy-rules.md R15, R182).
+// listeners knows the own listening addresses: a request to one of them would loop (R15, R182).
 type listeners struct {
 	mu  sync.Mutex
 	own []netip.AddrPort

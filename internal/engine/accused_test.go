@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,7 @@ import (
 )
 
 var (
-	linkA = link.Link{Name: "a"}
+	linkA = link.Link{Name: "a", Metric: 1, Prefixes: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}
 	linkB = link.Link{Name: "b"}
 )
 
@@ -61,13 +62,21 @@ func next(t *testing.T, e *Engine, name string) {
 
 // met tells the engine of a tunnel to an origin.
 func met(e *Engine, l link.Link, addr string) {
-	e.Connected(l, addr, netip.MustParseAddr(addrOf(hostOf(addr))))
+	to, err := netip.ParseAddr(hostOf(addr))
+	if err != nil {
+		to = netip.MustParseAddr(addrOf(hostOf(addr)))
+	}
+	e.Connected(l, addr, to)
 }
 
 // TestOneOriginAccuses lets one origin starve its connections over a link, or accept none there. That concerns only its own
 // transfers: others, tunnels and pass-through still use the link.
 func TestOneOriginAccuses(t *testing.T) {
 	starve := func(w *world) { w.starved["evil:80"] = "a" }
+	planted := func(w *world) {
+		starve(w)
+		w.shut["p1:80"], w.shut["p2:80"], w.shut["p3:80"] = "a", "a", "a"
+	}
 	tests := []struct {
 		name  string
 		set   func(w *world)
@@ -87,6 +96,12 @@ func TestOneOriginAccuses(t *testing.T) {
 			w.shut["down:80"], w.shut["gone:80"] = "a", "a"
 		}, met: []string{"old:80", "good:80", "down:80", "gone:80"}, asked: []string{"down:80", "gone:80", "good:80"}},
 		{name: "R207 the link's DNS servers answer", set: starve, dns: true},
+		{name: "R207 it has planted the last witnesses, DNS servers answer", set: planted, dns: true, met: []string{
+			"good1:80", "good2:80", "good3:80", "p1:80", "p2:80", "p3:80",
+		}, asked: []string{"p1:80", "p2:80", "p3:80"}},
+		{name: "R207 it has planted the last witnesses, earlier ones answer", set: planted, met: []string{
+			"good1:80", "good2:80", "good3:80", "p1:80", "p2:80", "p3:80",
+		}, asked: []string{"good1:80", "good2:80", "good3:80", "p1:80", "p2:80", "p3:80"}},
 		{name: "R207 a tunnel's bytes come over a", set: func(w *world) {
 			starve(w)
 			w.shut["accomplice:80"] = "a"
@@ -192,6 +207,7 @@ func TestDeadLinkIsBannedForAll(t *testing.T) {
 		dns   bool     // it has a DNS server
 		limit time.Duration
 	}{
+		{"R207 its router answers", []string{"one:80"}, []string{"192.168.1.1:80", "169.254.1.1:80", "198.51.100.1:80", "x:80"}, false, 6 * time.Second},
 		{"R207 two origins, DNS", []string{"one:80", "two:80"}, nil, true, 6 * time.Second},
 		{"R207 one origin, others lately", []string{"one:80"}, []string{"x:80", "y:443"}, false, 6 * time.Second},
 		{"R207 one origin, DNS", []string{"one:80"}, nil, true, 6 * time.Second},
@@ -302,6 +318,103 @@ func TestTrialsAreSpaced(t *testing.T) {
 			<-d
 		}
 	})
+}
+
+// TestTrialsAreBounded lets a link die that more hosts than are asked were reached over.
+func TestTrialsAreBounded(t *testing.T) {
+	t.Run("R207 six are asked in a trial", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			var asked atomic.Int32
+			w.answers = func(ctx context.Context, name string) bool {
+				if name == "a" {
+					asked.Add(1)
+				}
+				<-ctx.Done()
+				return false
+			}
+			e := newWorldEngine(t, w, nil)
+			for i := range 2 * maxReached {
+				met(e, linkA, fmt.Sprintf("good%d:80", i))
+			}
+			w.change(func() { w.shut["evil:80"] = "a" })
+			for i := range 2 * maxReached {
+				w.shut[fmt.Sprintf("good%d:80", i)] = "a"
+			}
+			done := download(t, e, "evil:80")
+			becomes(t, e, "a", "banned", 10*time.Second)
+			n := 0
+			for _, p := range w.probes() {
+				if strings.HasPrefix(p, "good") {
+					n++
+				}
+			}
+			if n != 2*maxWitnesses || asked.Load() != 1 {
+				t.Errorf("%d others were asked and DNS %d times, want %d and 1", n, asked.Load(), 2*maxWitnesses)
+			}
+			<-done
+		})
+	})
+}
+
+// TestMeteredTrials lets origins starve their connections over a metered link: what finds out whether it is dead costs little.
+func TestMeteredTrials(t *testing.T) {
+	const evil, most = 6, 30 * time.Second
+	for _, tt := range []struct {
+		name          string
+		answers, told bool // of its DNS servers
+		dark          bool // nobody who was reached over it is any more
+		want          int  // connections to others
+	}{
+		{"R207 DNS servers answer", true, true, false, 0},
+		{"R207 DNS servers are silent, others answer", false, true, false, 1},
+		{"R207 no DNS servers, others answer", false, false, false, 1},
+		{"R207 DNS servers are silent, others are not reached", false, true, true, maxWitnesses},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				if tt.told {
+					w.answers = func(context.Context, string) bool { return tt.answers }
+				}
+				e := newWorldEngine(t, w, nil)
+				for i := range evil {
+					if addr := fmt.Sprintf("evil%d:80", i); tt.dark {
+						w.shut[addr] = "b"
+					} else {
+						w.starved[addr] = "b"
+					}
+				}
+				for i := range maxReached {
+					addr := fmt.Sprintf("good%d:80", i)
+					if met(e, linkB, addr); tt.dark {
+						w.shut[addr] = "b"
+					}
+				}
+				var done []<-chan struct{}
+				for i := range evil {
+					done = append(done, download(t, e, fmt.Sprintf("evil%d:80", i)))
+					if tt.dark {
+						becomes(t, e, "b", "banned", most)
+						break // probes follow
+					}
+					time.Sleep(most / evil)
+				}
+				n := 0
+				for _, p := range w.probes() {
+					if strings.HasPrefix(p, "good") {
+						n++
+					}
+				}
+				if state := linkState(e, "b"); n != tt.want || (state == "up") == tt.dark {
+					t.Errorf("%d connections to others in %v, want %d; b is %s", n, most, tt.want, state)
+				}
+				for _, d := range done {
+					<-d
+				}
+			})
+		})
+	}
 }
 
 // TestSitesAreBounded keeps few of the origins that nobody downloads from.

@@ -7,19 +7,6 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// receive stores the bytes of a read as far as they are wanted, and counts them.
-func (r *run) receive(e event) {
-	p := e.piece
-	if wanted := r.m.Wanted(e.Attempt); p.end() > wanted {
-		p.hi -= int(min(p.end()-wanted, int64(p.hi-p.lo)))
-	}
-	if r.scatter != nil {
-		r.scatter.add(r, p)
-		return
-	}
-	r.store.add(p, r.given)
-}
-
 func (r *run) attemptEnded(e event) {
 	if f := e.fetch; f != nil {
 		name := r.slot(f.link).name
@@ -35,52 +22,66 @@ func (r *run) attemptEnded(e event) {
 	delete(r.fetches, e.Attempt)
 }
 
-// handle gives an event to the machine and carries out what it answers.
+// handle gives an event to the machine and carries out what it causes.
 func (r *run) handle(e transfer.Event) time.Time {
 	if r.over {
 		return time.Time{}
 	}
 	now := time.Now()
-	total, waste := r.m.Received()
-	do, next := r.m.Handle(now, e)
-	if e.Kind == transfer.Read {
-		r.count(now, e, total, waste)
+	r.shown.news = r.shown.news || e.Kind != transfer.Tick
+	return r.follow(now, r.m.Handle(now, e))
+}
+
+// read is handle for bytes that came.
+func (r *run) read(e event) time.Time {
+	if r.over {
+		e.piece.b.free()
+		return time.Time{}
 	}
-	for _, a := range do {
+	now := time.Now()
+	r.shown.news = true
+	res := r.m.Handle(now, e.Event)
+	r.delivery.keep(e.piece, res.Received.Keep)
+	r.count(now, e.Attempt, res.Received)
+	return r.follow(now, res)
+}
+
+// follow carries out what an event has caused, and returns when the machine wants to be asked again.
+func (r *run) follow(now time.Time, res transfer.Result) time.Time {
+	for _, a := range res.Do {
 		r.carryOut(now, a)
 	}
 	if r.over {
 		return time.Time{}
 	}
-	if r.shrink && r.scatter == nil {
-		r.shrink = r.share.Holds(max(r.m.Committed(), r.m.Reorder()))
+	if r.shrink && r.delivery.scatter == nil {
+		r.shrink = r.share.Holds(res.Holds)
 	}
-	r.news = r.news || e.Kind != transfer.Tick
-	if now.Sub(r.reported) >= reportEvery {
+	if now.Sub(r.shown.at) >= reportEvery {
 		r.report(now)
 	}
-	r.pump()
-	return next
+	r.pump(res.Ready)
+	return res.Next
 }
 
 // count tells observers and the fleet what a read brought.
-func (r *run) count(now time.Time, e transfer.Event, total, waste int64) {
-	f := r.fetches[e.Attempt]
+func (r *run) count(now time.Time, attempt uint32, got transfer.Received) {
+	f := r.fetches[attempt]
 	if f == nil {
 		return
 	}
-	total2, waste2 := r.m.Received()
+	n := got.Fresh + got.Waste
 	s := r.slot(f.link)
 	s.lastByte.Store(r.e.fleet.clock(now))
-	s.bytes.Add(total2 - total)
-	s.meter.add(r.e.fleet.clock(now), total2-total-(waste2-waste))
-	for len(r.brought) <= int(f.link) {
-		r.brought = append(r.brought, 0)
+	s.bytes.Add(n)
+	s.meter.add(r.e.fleet.clock(now), got.Fresh)
+	for len(r.shown.brought) <= int(f.link) {
+		r.shown.brought = append(r.shown.brought, 0)
 	}
-	r.brought[f.link] += total2 - total
-	s.waste.Add(waste2 - waste)
-	r.req.Usage.Add(s.name, total2-total, waste2-waste)
-	r.e.observe(Event{Kind: EventReceived, At: now, Transfer: r.id, Link: s.name, Bytes: total2 - total, Waste: waste2 - waste})
+	r.shown.brought[f.link] += n
+	s.waste.Add(got.Waste)
+	r.req.Usage.Add(s.name, n, got.Waste)
+	r.e.observe(Event{Kind: EventReceived, At: now, Transfer: r.id, Link: s.name, Bytes: n, Waste: got.Waste})
 }
 
 func (r *run) carryOut(now time.Time, a transfer.Action) {
@@ -106,12 +107,12 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.lanes[a.Conn].release()
 		r.retire(a.Conn)
 	case transfer.Want:
-		if r.scatter != nil {
+		if r.delivery.scatter != nil {
 			return
 		}
 		r.share = r.e.budget.Join(a.N, func(n int64) { r.mailbox.post(transfer.Event{Kind: transfer.Granted, N: n}) })
 	case transfer.Need:
-		if r.scatter != nil {
+		if r.delivery.scatter != nil {
 			return
 		}
 		r.share.Need(a.N)
@@ -148,49 +149,42 @@ func (r *run) retire(conn uint32) {
 	r.kept = append(r.kept, l)
 }
 
-// pump hands bytes to the writer when it has nothing to do.
-func (r *run) pump() {
-	if r.scatter != nil {
-		r.scatter.pump(r)
-		return
-	}
-	if ready := r.m.Head() + r.m.Ready() - r.given; !r.writing && ready > 0 && r.opening.Version() != nil {
-		batch := r.store.take(nil, r.given, min(ready, batchBytes))
-		if len(batch) == 0 {
-			return
-		}
-		r.given = batch[len(batch)-1].end()
-		r.writing = true
+// pump hands bytes to the writer when it has nothing to do. Those before offset ready have come.
+func (r *run) pump(ready int64) {
+	if batch := r.delivery.batch(ready); batch != nil {
 		r.begin()
 		r.out <- batch // its one place is free: the writer took the last batch
 	}
 }
 
-// report tells the fleet how fast each busy link is, and observers how far the transfer is.
-func (r *run) report(now time.Time) {
-	r.reported, r.news = now, false
-	for i := range int8(r.links) {
-		rate, rtt, busy := r.m.Link(now, i)
-		if busy && rate > 0 && r.opening.Version() != nil {
-			r.e.fleet.rate(r, i, rate)
+// report tells the fleet how fast each busy link is, and observers how far the transfer is. It returns that.
+func (r *run) report(now time.Time) transfer.State {
+	r.shown.at, r.shown.news = now, false
+	s := r.m.State(now)
+	joined := r.opening.Version() != nil
+	for i, l := range s.Links {
+		if l.Busy && l.Rate > 0 && joined {
+			r.e.fleet.rate(r, int8(i), l.Rate)
 		}
-		if rtt > 0 {
-			r.slot(i).rtt.Store(int64(rtt))
+		if l.RTT > 0 {
+			r.slot(int8(i)).rtt.Store(int64(l.RTT))
 		}
 	}
-	if r.opening.Version() != nil {
-		size := r.m.Size()
-		if size == transfer.Unknown {
-			size = -1
-		}
-		links := make([]LinkBytes, 0, len(r.brought))
-		for i, n := range r.brought {
-			if n > 0 {
-				links = append(links, LinkBytes{r.slot(int8(i)).name, n})
-			}
-		}
-		r.status.Store(&TransferStatus{ID: r.id, Size: size, Head: r.m.Head(), Window: r.m.Reorder(), Held: r.m.Held(), Started: r.began, Links: links})
+	if !joined {
+		return s
 	}
+	size := s.Size
+	if size == transfer.Unknown {
+		size = -1
+	}
+	links := make([]LinkBytes, 0, len(r.shown.brought))
+	for i, n := range r.shown.brought {
+		if n > 0 {
+			links = append(links, LinkBytes{r.slot(int8(i)).name, n})
+		}
+	}
+	r.shown.status.Store(&TransferStatus{ID: r.id, Size: size, Head: s.Head, Window: s.Window, Held: s.Held, Started: r.began, Links: links})
+	return s
 }
 
 // ask makes the request of an attempt.

@@ -97,7 +97,8 @@ const (
 	EventAttemptEnded                     // Transfer, Link, Reason, Took
 )
 
-// Event is told to observers; they are never asked anything and must not block.
+// Event is told to observers. They are never asked anything, and nothing depends on them: what acts on transfers or links has
+// a callback of its own in Config. They must not block.
 type Event struct {
 	Kind     EventKind
 	At       time.Time

@@ -11,6 +11,8 @@
 //	  |                    v                      +----- delivered ------+
 //	fleet, budget        origin
 //
+// What the first answers make of a GET is decided by package opening; a run of the loop serves one attempt of it.
+//
 // The fleet holds what transfers know of the links, for each origin and for all (package health). It probes links that were
 // banned, and before one origin's verdict counts for others it asks around (trial.go). The budget shares memory for
 // reordering among transfers. Both tell a loop by its mailbox, which never blocks.

@@ -14,7 +14,7 @@ func (r *run) hungUp() {
 	for len(r.events) > 0 && !r.over {
 		r.take(<-r.events)
 	}
-	if r.opening.Version() != nil && r.given == r.m.Size() {
+	if r.opening.Version() != nil && r.delivery.given == r.opening.Content().End {
 		r.finish(nil)
 		return
 	}
@@ -38,20 +38,20 @@ func (r *run) finish(err error) {
 		r.started <- start{err: err}
 	}
 	r.begin()
-	r.report(time.Now())
-	total, waste := r.m.Received()
+	r.e.demands(-1)
+	s := r.report(time.Now())
 	r.e.observe(Event{
-		Kind: EventTransferEnded, At: time.Now(), Transfer: r.id, Reason: r.result(err), Bytes: total, Waste: waste,
+		Kind: EventTransferEnded, At: time.Now(), Transfer: r.id, Reason: r.result(err), Bytes: s.Received, Waste: s.Waste,
 		Took: time.Since(r.began),
 	})
 	known := map[string]estimate.Entry{}
-	for i := range int8(r.links) {
-		if entry := r.m.Learned(time.Now(), i); entry.Rate > 0 {
-			known[r.slot(i).name] = entry
+	for i, l := range s.Links {
+		if l.Learned.Rate > 0 {
+			known[r.slot(int8(i)).name] = l.Learned
 		}
 	}
 	r.e.remember(r.origin, r.req.Target.Path, r.opening.Remember(), known)
-	r.e.cfg.Log.Info("transfer ended", "transfer", r.id, "result", r.result(err), "bytes", total, "waste", waste,
+	r.e.cfg.Log.Info("transfer ended", "transfer", r.id, "result", r.result(err), "bytes", s.Received, "waste", s.Waste,
 		"took", time.Since(r.began).Round(time.Millisecond), "links", len(known))
 }
 
@@ -91,7 +91,7 @@ func (r *run) clear() {
 			e.piece.b.free()
 		}
 	}
-	r.store.clear()
+	r.delivery.store.clear()
 	if r.share != nil {
 		r.share.Leave()
 	}

@@ -35,6 +35,10 @@ type Config struct {
 	// Heard, if not nil, reports whether anything came over a link within the last d, on any connection.
 	Heard func(link string, d time.Duration) bool
 
+	// Demand, if not nil, is told how many transfers run whenever that changes: each of them could use more links than there
+	// are. It must not block.
+	Demand func(transfers int)
+
 	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
 	LinkDown func(name string)
 }
@@ -49,6 +53,9 @@ type Engine struct {
 
 	mu   sync.Mutex
 	book *estimate.Book
+
+	demandMu sync.Mutex // held while Config.Demand is called: it is told the numbers in their order
+	demand   int
 }
 
 // New returns an engine without links; Run must be running for links that were banned to come back.
@@ -93,7 +100,7 @@ func (e *Engine) Status() Status {
 	runs := slices.Clone(e.fleet.runs)
 	e.fleet.mu.Unlock()
 	for _, r := range runs {
-		if t := r.status.Load(); t != nil {
+		if t := r.shown.status.Load(); t != nil {
 			s.Transfers = append(s.Transfers, *t)
 		}
 	}
@@ -150,6 +157,17 @@ func allRefused(err error) error {
 		return errAllRefused
 	}
 	return fmt.Errorf("%w: %w", errAllRefused, err)
+}
+
+// demands tells Config.Demand that there are n more transfers.
+func (e *Engine) demands(n int) {
+	if e.cfg.Demand == nil {
+		return
+	}
+	e.demandMu.Lock()
+	defer e.demandMu.Unlock()
+	e.demand += n
+	e.cfg.Demand(e.demand)
 }
 
 func (e *Engine) observe(ev Event) {

@@ -37,6 +37,7 @@ type slot struct {
 	accused  bool      // an origin has banned it: a trial is due
 	onTrial  bool      // others are being asked about it
 	tried    time.Time // when the last trial ended
+	dialed   bool      // it is metered, and the last trial connected to others over it
 }
 
 type rated struct {
@@ -104,7 +105,7 @@ func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup)
 	}
 	next = schedule.Earlier(next, at)
 	for i, s := range f.slots {
-		switch at := s.tried.Add(trialEvery); {
+		switch at := s.trialAt(); {
 		case !s.accused || s.onTrial:
 		case now.Before(at):
 			next = schedule.Earlier(next, at)

@@ -31,6 +31,7 @@ func (r *run) firstReply(e event) time.Time {
 		return time.Time{}
 	}
 	if v.First {
+		r.e.demands(1)
 		content := r.opening.Content()
 		r.e.observe(Event{Kind: EventTransferStarted, At: time.Now(), Transfer: r.id, Bytes: content.Len()})
 		r.head, r.headed = r.response(reply), time.Now()

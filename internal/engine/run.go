@@ -15,10 +15,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-const (
-	batchBytes  = 256 << 10 // handed to the writer at a time
-	reportEvery = 250 * time.Millisecond
-)
+const reportEvery = 250 * time.Millisecond
 
 var errAllRefused = errors.New("no link is left that serves this version of the object")
 
@@ -41,8 +38,7 @@ type run struct {
 	left    chan struct{} // closed when the loop takes no more events
 	done    chan struct{} // closed when everything has ended
 	mailbox mailbox       // of fleet and budget
-
-	status atomic.Pointer[TransferStatus]
+	shown   shown
 
 	// Owned by the loop.
 	m        *transfer.Machine
@@ -51,22 +47,24 @@ type run struct {
 	shrink   bool // the share may have to give something back
 	links    int
 	slots    []*slot
-	brought  []int64 // bytes by link
 	interim  gate
 	lanes    map[uint32]*lane
+	kept     []*lane // those that are ending
 	fetches  map[uint32]*fetch
-	store    store
-	scatter  *scatter  // nil = bytes are written in order
-	head     *Response // not yet told
-	headed   time.Time // when it came
-	given    int64     // offset up to which bytes were handed to the writer
-	writing  bool
-	reported time.Time
-	news     bool                   // something happened since the last report
+	delivery delivery
+	head     *Response              // not yet told
+	headed   time.Time              // when it came
 	lastErrs map[transfer.Why]error // of attempts
 	over     bool
 	failed   error
-	kept     []*lane
+}
+
+// shown is what observers know of a transfer. The loop owns all of it but the status.
+type shown struct {
+	status  atomic.Pointer[TransferStatus]
+	at      time.Time // of the last report
+	news    bool      // something has happened since
+	brought []int64   // bytes by link
 }
 
 // start is what came of the first request. Without a Response and an error it is to be made again.
@@ -94,7 +92,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	states := e.fleet.join(r)
 	links := e.fleet.links()
 	plan := o.First(e.recall(r.origin, req.Target.Path, links))
-	r.given = plan.Window.Start
+	r.delivery.given = plan.Window.Start
 	cfg := transfer.Config{
 		Window: plan.Window, First: plan.Bytes, Scheduler: sched, Warm: plan.Warm,
 		Patience: e.cfg.Patience, Reorder: max(minGrant, plan.Bytes),
@@ -146,7 +144,7 @@ func (r *run) loop() {
 	for !r.over {
 		var next time.Time
 		events, tick := r.events, timer.C
-		if r.scatter != nil && r.scatter.full(r) { // the disk is behind: lanes wait, which is not their links' silence
+		if r.delivery.full() { // the disk is behind: lanes wait, which is not their links' silence
 			events, tick = nil, nil
 		}
 		select {
@@ -167,8 +165,8 @@ func (r *run) loop() {
 		if !next.IsZero() {
 			wait = time.Until(next)
 		}
-		if r.news { // observers see how a transfer is that has come to a standstill
-			wait = min(wait, time.Until(r.reported.Add(reportEvery)))
+		if r.shown.news { // observers see how a transfer is that has come to a standstill
+			wait = min(wait, time.Until(r.shown.at.Add(reportEvery)))
 		}
 		if r.head != nil {
 			if time.Since(r.headed) >= headHold {
@@ -194,9 +192,10 @@ func (r *run) begin() {
 func (r *run) takeMail(e transfer.Event) time.Time {
 	switch e.Kind {
 	case transfer.LinkState:
-		for int(e.Link) >= r.links { // a link that appeared after the transfer began
-			l := r.e.fleet.at(int8(r.links))
-			r.m.AddLink(transfer.LinkConfig{Metered: l.Metered, Book: r.e.lookUp(l.Name, r.origin)}, r.opening.Allows(l.Name, l.Untrusted))
+		if int(e.Link) == r.links { // it appeared after the transfer began; new links are posted in the order of their numbers
+			l := r.e.fleet.at(e.Link)
+			e.New = &transfer.LinkConfig{Metered: l.Metered, Book: r.e.lookUp(l.Name, r.origin)}
+			e.Allowed = r.opening.Allows(l.Name, l.Untrusted)
 			r.links++
 		}
 	case transfer.Granted:
@@ -226,14 +225,14 @@ func (r *run) take(e event) time.Time {
 	case e.Kind == transfer.Headed: // checked against the range that was asked for
 		r.opening.Served()
 	case e.Kind == transfer.Read:
-		r.receive(e)
+		return r.read(e)
 	case e.Kind == transfer.Ended:
 		r.attemptEnded(e)
 	case e.Kind == transfer.OpenFailed && errors.Is(e.err, link.ErrDenied) && r.begins(e.Conn):
 		r.finish(e.err) // on no link: another one might resolve the name to an address that its DNS did not mean to hide
 		return time.Time{}
 	case e.Kind == transfer.Delivered && e.Close: // the batch is through
-		r.writing = false
+		r.delivery.writing = false
 	}
 	return r.handle(e.Event)
 }

@@ -14,8 +14,8 @@ import (
 
 // An origin that starves its connections over one link, or accepts none there, makes the link look dead, and any origin can
 // do that. So its verdict counts for its own transfers only. It counts for everybody, including tunnels and transfers from
-// other origins, if a trial confirms it: nothing has come over the link lately, and other origins that were reached over it
-// no longer are, or its DNS servers no longer answer if there are no such origins.
+// other origins, if a trial confirms it: nothing has come over the link lately, and neither its DNS
+// servers answer nor are other origins reached that were reached over it before.
 
 const (
 	probeTimeout = 2 * time.Second
@@ -28,8 +28,12 @@ const (
 	// origins that have nothing to do with that.
 	trialEvery = 5 * time.Second
 
-	maxReached   = 8 // of each link
-	maxWitnesses = 3 // asked at a time
+	// meteredEvery is trialEvery after a trial that connected to others over a metered link: no DNS server answered.
+	meteredEvery = time.Minute
+
+	maxReached   = 8                // of each link
+	maxWitnesses = 3                // asked at a time
+	maxAsked     = 2 * maxWitnesses // in a trial
 	recent       = 10 * time.Minute
 )
 
@@ -42,10 +46,11 @@ type reached struct {
 }
 
 // reach notes that a connection over a link was made. Only web servers are asked later: a mail server may count connections
-// without a word against the user. Each host and each network is listed once, so that no origin fills the list.
+// without a word against the user. Neither is a router or another neighbor: it answers while the uplink is dead. Each host
+// and each network is listed once, so that no origin fills the list.
 func (f *fleet) reach(l link.Link, addr string, to netip.Addr) {
 	host, port, err := net.SplitHostPort(addr)
-	if err != nil || port != "80" && port != "443" {
+	if err != nil || port != "80" && port != "443" || l.Near(to) {
 		return
 	}
 	f.mu.Lock()
@@ -90,15 +95,23 @@ func (f *fleet) accusers(i int8) (all []*site, cause health.Cause) {
 	return all, cause
 }
 
-// witnesses returns who was reached over a link lately and does not accuse it, the last one first. The lock is held.
-func (f *fleet) witnesses(i int8, accusers []*site) (addrs []string) {
+// witnesses returns those who were reached over a link lately and do not accuse it, the last one first. The lock is held.
+func (f *fleet) witnesses(i int8, accusers []*site, most int) (addrs []string) {
 	for _, w := range slices.Backward(f.slots[i].reached) {
 		accuses := func(s *site) bool { return s.host == w.host || w.net.IsValid() && slices.Contains(s.nets, w.net) }
-		if len(addrs) < maxWitnesses && time.Since(w.at) < recent && !slices.ContainsFunc(accusers, accuses) {
+		if len(addrs) < most && time.Since(w.at) < recent && !slices.ContainsFunc(accusers, accuses) {
 			addrs = append(addrs, w.addr)
 		}
 	}
 	return addrs
+}
+
+// trialAt returns when a link may be tried again. The lock is held.
+func (s *slot) trialAt() time.Time {
+	if s.dialed { // witnesses cost money
+		return s.tried.Add(meteredEvery)
+	}
+	return s.tried.Add(trialEvery)
 }
 
 // try finds out whether a link that an origin has banned is to be banned for everybody.
@@ -107,12 +120,19 @@ func (f *fleet) try(ctx context.Context, i int8) {
 	l := f.slots[i].link
 	state, _ := f.boards.State(i)
 	accusers, _ := f.accusers(i)
-	witnesses := f.witnesses(i, accusers)
+	most := maxAsked
+	if l.Metered {
+		most = maxWitnesses
+	}
+	witnesses := f.witnesses(i, accusers, most)
 	f.mu.Unlock()
-	dead := state == health.Up && len(accusers) > 0 && !f.lives(i, l, lifetime) &&
-		!f.works(ctx, l, witnesses) && !f.lives(i, l, lifetime)
+	dead, dialed := false, false
+	if state == health.Up && len(accusers) > 0 && !f.lives(i, l, lifetime) {
+		dead, dialed = f.fails(ctx, l, witnesses)
+		dead = dead && !f.lives(i, l, lifetime)
+	}
 	f.change(func(now time.Time) {
-		f.slots[i].tried, f.slots[i].onTrial = now, false
+		f.slots[i].tried, f.slots[i].onTrial, f.slots[i].dialed = now, false, dialed && l.Metered
 		if still, cause := f.accusers(i); dead && len(still) > 0 && ctx.Err() == nil {
 			f.boards.Failed(now, i, cause)
 		}
@@ -125,48 +145,75 @@ func (f *fleet) lives(i int8, l link.Link, d time.Duration) bool {
 	return f.clock(time.Now())-f.slot(i).lastByte.Load() < int64(d) || f.heard != nil && f.heard(l.Name, d)
 }
 
-// works reports whether a link leads anywhere. It asks the witnesses, or what the link itself has if no witness can tell. If those cannot
-// tell either, nothing speaks against the link.
-func (f *fleet) works(ctx context.Context, l link.Link, witnesses []string) bool {
-	reachable, known := f.testify(ctx, l, witnesses)
-	if !known {
-		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-		defer cancel()
-		err := l.Probe(ctx)
-		reachable, known = err == nil, !errors.Is(err, link.ErrNothingToProbe)
+// fails reports whether a link leads nowhere: nobody who could tell was reached over it. It asks the link's DNS servers
+// and the witnesses, of whom an origin may have planted the last few. If nobody can tell, nothing speaks against the link.
+// Connections over a metered link cost money: witnesses are asked one at a time, and only if no DNS server answers.
+// dialed reports whether any were.
+func (f *fleet) fails(ctx context.Context, l link.Link, witnesses []string) (dead, dialed bool) {
+	rounds, size := [][]asking{{probe}}, maxWitnesses
+	if l.Metered {
+		size = 1
 	}
-	return reachable || !known
-}
-
-// testify asks witnesses: one that can be connected to is enough. known is false if none of them can tell.
-func (f *fleet) testify(ctx context.Context, l link.Link, witnesses []string) (works, known bool) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	said := make(chan testimony)
-	for _, addr := range witnesses {
-		go func() { said <- f.ask(ctx, l, addr) }()
+	for some := range slices.Chunk(witnesses, size) {
+		var round []asking
+		for _, addr := range some {
+			round = append(round, func(ctx context.Context, l link.Link) testimony { return f.ask(ctx, l, addr) })
+		}
+		rounds = append(rounds, round)
 	}
-	for range witnesses {
-		switch <-said {
-		case reachable:
-			works, known = true, true
-			cancel() // the others need not answer
-		case unreachable:
-			known = true
+	if !l.Metered && len(rounds) > 1 { // DNS servers and the first witnesses at a time
+		rounds[1] = append(rounds[1], rounds[0]...)
+		rounds = rounds[1:]
+	}
+	said := nothing
+	for i, round := range rounds {
+		dialed = i > 0 || !l.Metered
+		if said = max(said, testify(ctx, l, round)); said == reachable {
+			break
 		}
 	}
-	return works, known
+	return said == unreachable, dialed
 }
 
-// testimony is what an attempt to connect says about a link.
+// testimony is what an attempt to reach somebody says about a link: the greatest one counts.
 type testimony uint8
 
 const (
 	nothing testimony = iota
-	reachable
+	full              // as many connections as there may be are open already
 	unreachable
-	full // as many connections as there may be are open already
+	reachable
 )
+
+// asking is one attempt to reach somebody over a link.
+type asking func(ctx context.Context, l link.Link) testimony
+
+// testify makes attempts at the same time. One that succeeds is enough.
+func testify(ctx context.Context, l link.Link, round []asking) (all testimony) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	said := make(chan testimony)
+	for _, ask := range round {
+		go func() { said <- ask(ctx, l) }()
+	}
+	for range round {
+		if all = max(all, <-said); all == reachable {
+			cancel() // the others need not answer
+		}
+	}
+	return all
+}
+
+// probe asks what the link itself has: its DNS servers, or its upstream.
+func probe(ctx context.Context, l link.Link) testimony {
+	switch err := l.Probe(ctx); {
+	case err == nil:
+		return reachable
+	case errors.Is(err, link.ErrNothingToProbe):
+		return nothing
+	}
+	return unreachable
+}
 
 // ask connects to an origin and sends nothing.
 func (f *fleet) ask(ctx context.Context, l link.Link, addr string) testimony {
@@ -205,12 +252,23 @@ func (f *fleet) probeForAll(ctx context.Context, i int8) {
 	f.mu.Lock()
 	l := f.slots[i].link
 	_, cause := f.boards.State(i)
-	witnesses := f.witnesses(i, nil)
-	if len(witnesses) == 0 && len(f.runs) > 0 {
-		witnesses = append(witnesses, f.runs[len(f.runs)-1].req.Target.Addr)
+	most := maxWitnesses
+	if l.Metered {
+		most = 1
+	}
+	witnesses := f.witnesses(i, nil, most)
+	if n := len(f.runs); len(witnesses) == 0 && n > 0 {
+		s := f.runs[n-1].site
+		if !slices.ContainsFunc(s.nets, func(p netip.Prefix) bool { return l.Near(p.Addr()) }) {
+			witnesses = append(witnesses, s.addr)
+		}
 	}
 	f.mu.Unlock()
-	ok := accusing(cause) && f.lives(i, l, hearsay) || f.works(ctx, l, witnesses)
+	ok := accusing(cause) && f.lives(i, l, hearsay)
+	if !ok {
+		dead, _ := f.fails(ctx, l, witnesses)
+		ok = !dead
+	}
 	f.change(func(now time.Time) { f.boards.Tried(now, i, ok) })
 	f.nudge()
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -83,7 +84,8 @@ func (w *world) connect(ctx context.Context, l, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	time.Sleep(worldRTT)
-	if !w.wait(ctx.Done(), func() bool { return !w.dead[l] }) {
+	near := linkA.Near(netip.MustParseAddrPort(numeric(addr)).Addr())
+	if !w.wait(ctx.Done(), func() bool { return near || !w.dead[l] }) {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	}
 	w.mu.Lock()
@@ -161,6 +163,15 @@ func (c *worldConn) Close()           { c.once.Do(func() { close(c.gone) }) }
 func (c *worldConn) Info() ConnInfo {
 	host, _, _ := net.SplitHostPort(c.addr)
 	return ConnInfo{RTT: worldRTT, Remote: net.JoinHostPort(addrOf(host), "80")}
+}
+
+// numeric returns "host:port" with the address of the host.
+func numeric(addr string) string {
+	host, port, _ := net.SplitHostPort(addr)
+	if _, err := netip.ParseAddr(host); err == nil {
+		return addr
+	}
+	return net.JoinHostPort(addrOf(host), port)
 }
 
 // addrOf returns the address of a host of the world. Those of one domain are in one network.

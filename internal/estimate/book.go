@@ -135,7 +135,7 @@ func (b *Book) Whole(now time.Time, o Origin, p Path) bool {
 	return ok && now.Sub(m.seen) <= bookLife
 }
 
-// SetWhole remembers that ranges of the object are not to be had.
+// SetWhole remembers that the origin serves no ranges of the object.
 func (b *Book) SetWhole(now time.Time, o Origin, p Path) { note(b, b.wholes, now, pathKey{o, p}) }
 
 // Refused reports whether o lately refused over the named link what it served over another one: its URLs may be good for

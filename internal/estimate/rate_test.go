@@ -128,7 +128,7 @@ func TestRateFollows(t *testing.T) {
 			near(t, "2 s after a step", r.PerSecond(now), f*mb, 0.01)
 		})
 	}
-	// LTE builds up from a third of its rate within 2.5 s (sources.md section 3.1).
+	// LTE builds up from a third of its rate within 2.5 s.
 	t.Run("ramp", func(t *testing.T) {
 		var r estimate.Rate
 		now := start

@@ -165,13 +165,13 @@ func (d *download) note(text string) {
 // output is where the bytes go.
 type output interface {
 	io.Writer
-	// have returns how many bytes it has without a gap, and of which version; a nil version cannot be gone on with.
+	// have returns how many bytes it has without a gap, and of which version; without a version it cannot be resumed.
 	have() (int64, *version)
 	// begin empties it for a version.
 	begin(v version) error
 	// complete makes the file of it and returns its checksum, "" if none was asked for.
 	complete() (sum string, err error)
-	// abandon keeps what can be gone on with, removes the rest, and says what to do about it. It does nothing after complete.
+	// abandon keeps what can be resumed, removes the rest, and says what to do about it. It does nothing after complete.
 	abandon() (advice string)
 }
 

@@ -15,7 +15,7 @@ type Held struct {
 
 // Version tells one version of an object from another.
 type Version struct {
-	Validator string // strong, as for If-Range; "" = it cannot be gone on with
+	Validator string // strong, as for If-Range; "" = it cannot be resumed
 	Size      int64  // -1 = unknown
 	Place     string // where it was found: a validator means nothing elsewhere
 	Mark      string // a digest of its other properties

@@ -173,7 +173,7 @@ func stillNamed(f *os.File) bool {
 	return err == nil && os.SameFile(opened, there)
 }
 
-// trust decides what of a .part can be gone on with.
+// trust decides how much of a .part can be resumed.
 func (p *part) trust(d *download) error {
 	url := p.meta.URL
 	meta, err := readSidecar(p.name + sidecarSuffix)

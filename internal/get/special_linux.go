@@ -1,6 +1,7 @@
 package get
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -8,6 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// errRegular says that a file is not the device or pipe that was found under its name before.
+var errRegular = errors.New("it is neither a device nor a pipe any more")
 
 // openSpecial opens a device or a pipe that the user named, for writing. A pipe must be the user's own or root's, and so
 // must every symbolic link that leads there: whoever made it reads what is written. Only root makes devices.
@@ -24,6 +28,9 @@ func openSpecial(name string) (*os.File, error) {
 	info, err := found.Stat()
 	if err != nil {
 		return nil, err
+	}
+	if info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) == 0 { // what was found under the name before has been replaced
+		return nil, errRegular
 	}
 	if info.Mode()&fs.ModeNamedPipe != 0 && !nameless(found) {
 		if err := owned(info, name, os.Geteuid(), 0); err != nil {

@@ -19,7 +19,7 @@ func newStream(w io.Writer, c *Checksum) *stream { return &stream{w: w, checksum
 // have implements output.
 func (s *stream) have() (int64, *version) { return s.n, nil }
 
-// begin implements output. Nothing calls it after the first byte: without a version nothing is gone on with.
+// begin implements output. Nothing calls it after the first byte: without a version nothing is resumed.
 func (s *stream) begin(version) error { return nil }
 
 // Write implements io.Writer.

@@ -40,7 +40,7 @@ func TestSuspicionBeginsAnewAfterAByte(t *testing.T) {
 	}
 }
 
-// DESIGN.md promise 4: a banned link comes back when it is well.
+// a banned link comes back when it is well.
 func TestBanDoublesUpTo30s(t *testing.T) {
 	w := newWorld(t, 2)
 	w.dial()

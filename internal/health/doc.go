@@ -12,7 +12,7 @@
 //	Banned, Probing -- a byte after all, if silence was the cause; or the last other link goes down --> Up
 //
 // Suspicion is cheap: a suspect gets no new range, what it still delivers counts. A ban is undone by a probe: a TCP
-// connection to the origin, or for everybody's Board to any origin. The last link is never banned (DESIGN.md, promise 4).
+// connection to the origin, or for everybody's Board to any origin. The last link is never banned.
 //
 // The slow-link limits are those of Skjolden 2019 section 8.2.4 with the guards that it leaves out: warm-up, hysteresis,
 // and the last link exempt.

@@ -8,7 +8,7 @@ const (
 	warmUp = 5 * time.Second
 
 	// patience is how long a link must stay under the limit. With 7.49 beside 66.70 Mbit/s the dynamic limit is
-	// 7.42 Mbit/s: a dip of 1 % must not ban a working link (sources.md section 2.1).
+	// 7.42 Mbit/s: a dip of 1 % must not ban a working link.
 	patience = 3 * time.Second
 
 	// margin is the share of the limit under which a link counts as slow: the hysteresis.

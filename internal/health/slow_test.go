@@ -23,7 +23,7 @@ func (w *world) report(d time.Duration, rates ...float64) {
 	}
 }
 
-// Vectors of sources.md section 2.1 for the slow-link checks of Skjolden 2019 section 8.2.4.
+// Vectors for the slow-link checks of Skjolden 2019 section 8.2.4.
 func TestSlowVectors(t *testing.T) {
 	t.Run("90 kbit/s beside 110 stays: the other is no better", func(t *testing.T) {
 		w := newWorld(t, 2)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"testing"
 	"time"
@@ -59,6 +60,16 @@ func TestConns(t *testing.T) {
 			heard = c.Heard("a", short)
 		}
 	})
+	t.Run("R207 hosts of the link's own networks say nothing of its uplink", func(t *testing.T) {
+		for _, near := range []string{"127.0.0.0/8", "127.0.0.1/32"} { // loopback stands for the network of the link
+			var c Conns
+			conn, _ := pair(t, l)
+			c.Add(Link{Name: "a", Prefixes: []netip.Prefix{netip.MustParsePrefix(near)}}, conn)
+			if c.Heard("a", time.Hour) {
+				t.Errorf("a host in %s is heard", near)
+			}
+		}
+	})
 	t.Run("closed connections are not asked, and forgotten", func(t *testing.T) {
 		var c Conns
 		var open []*net.TCPConn
@@ -87,4 +98,17 @@ func TestConns(t *testing.T) {
 			t.Errorf("%d of %d open connections are known", n, len(open))
 		}
 	})
+}
+
+func TestNear(t *testing.T) {
+	l := Link{Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.16/28"), netip.MustParsePrefix("2001:db8:1::/64")}}
+	for addr, near := range map[string]bool{
+		"192.168.1.1": true, "10.0.0.1": true, "172.16.0.1": true, "169.254.0.1": true, "fe80::1%eth0": true, "fd00::1": true,
+		"203.0.113.17": true, "::ffff:203.0.113.17": true, "2001:db8:1::1": true, "203.0.113.1": false, "2001:db8:2::1": false,
+		"::ffff:192.168.1.1": true, "172.32.0.1": false, "192.0.2.1": false,
+	} {
+		if got := l.Near(netip.MustParseAddr(addr)); got != near {
+			t.Errorf("R207 %s: %v", addr, got)
+		}
+	}
 }

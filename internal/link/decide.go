@@ -12,7 +12,8 @@ import (
 type Options struct {
 	// Names, if not empty, are the interfaces to use, whatever their kind, and no other is used.
 	Names []string
-	// Also names interfaces to use whatever their kind, beside the others.
+	// Also names interfaces to use whatever their kind, beside the others. A VPN among them that carries what the system sends
+	// to the world is followed as any other.
 	Also []string
 	// Never names interfaces that are not to be used.
 	Never []string
@@ -261,7 +262,9 @@ func candidates(all []Interface, o Options) []Candidate {
 			cs = append(cs, follow(i, o))
 		case i.vpn(o):
 			c := decide(i, o)
-			c.Reason = "a VPN that carries what the system sends, which Tributary goes around: vpn = \"around\""
+			if !c.Use {
+				c.Reason = "a VPN that carries what the system sends, which Tributary goes around: vpn = \"around\""
+			}
 			cs = append(cs, c)
 		case o.Around:
 			c := decide(i, o)
@@ -282,11 +285,12 @@ func candidates(all []Interface, o Options) []Candidate {
 	return cs
 }
 
-// vpn reports whether i is a VPN that carries what the system sends to the world: it is of such a kind, and not one that the
-// user has named as a link like others.
+// vpn reports whether i is a VPN that carries what the system sends to the world: it is of such a kind, and not one of the
+// links that the user chose by Names. Also does not change that: it lets a VPN carry its own networks, and the links beneath
+// it must still rest if it comes to carry everything.
 func (i Interface) vpn(o Options) bool {
 	kind, _ := i.kind()
-	return (i.World4 || i.World6) && carriesVPN(kind) && (slices.Contains(o.Taken, i.Name) || !slices.Contains(o.Names, i.Name) && !slices.Contains(o.Also, i.Name))
+	return (i.World4 || i.World6) && carriesVPN(kind) && (slices.Contains(o.Taken, i.Name) || !slices.Contains(o.Names, i.Name))
 }
 
 // vpnsOf returns the names of the VPNs by family: IPv4, IPv6; "" if there is none.

@@ -31,8 +31,10 @@ type Destinations struct {
 	Own         func(netip.AddrPort) bool // reports the proxy's own listeners, which are always denied; may be nil
 
 	Router Router                 // the system's own ways; nil = they are not known
+	Local  func(netip.Addr) bool  // without a Router, reports addresses of this machine beside loopback and links'; nil = none
 	Around bool                   // links go around a VPN that carries what the system sends to the world
 	Names  func(name string) bool // reports interfaces, beside links, over which names may be asked for; nil = none
+	Named  func(name string) bool // reports links that the user chose by name: no VPN that others are beneath; nil = none
 
 	links atomic.Pointer[[]Link]
 }
@@ -129,8 +131,11 @@ func (d *Destinations) over(l Link, a netip.Addr, way Way) (Link, error) {
 	if out, used := d.link(func(o Link) bool { return o.Index == way.Index }); used {
 		// Home networks look alike: of two links with one network the better one leads there, as the system has it (R184).
 		// A public address in a link's network is reached over the others, too, but not one behind a tunnel.
+		// A tunnel that was a link like others may have become a VPN that carries everything: the way tells before SetLinks does.
 		own := !way.Default && (private(a) || carriesVPN(out.Kind))
-		if own || l.Confined || out.VPN {
+		named := d.Named != nil && d.Named(out.Name)
+		vpn := way.Default && carriesVPN(out.Kind) && !d.Around && !named
+		if own || l.Confined || vpn {
 			return out, nil
 		}
 		return l, nil
@@ -165,7 +170,8 @@ func (d *Destinations) excepted(a netip.Addr) bool { return within(d.Allow, a) }
 // way returns the system's way to an address, the zero Way if there is none or it is not known.
 func (d *Destinations) way(a netip.Addr) (Way, error) {
 	if d.Router == nil {
-		return Way{Local: a.IsLoopback()}, nil
+		_, of := d.link(func(l Link) bool { return slices.Contains(l.Addrs, a) })
+		return Way{Local: of || a.IsLoopback() || d.Local != nil && d.Local(a)}, nil
 	}
 	return d.Router.Way(a)
 }

@@ -188,7 +188,8 @@ func TestWays(t *testing.T) {
 		{"127.0.0.0/8", Way{Local: true, Index: lo}}, {"192.168.1.0/24", Way{Index: wlan}}, {"0.0.0.0/0", Way{Index: wg, Default: true}},
 	}, s.routes...)
 	followed := []Link{{Name: "wg0", Index: wg, Kind: KindTunnel, VPN: true}, links[0], links[3]}
-	absent := s // the system prefers a link that is not used
+	enabled := []Link{{Name: "wg0", Index: wg, Kind: KindTunnel}, links[0]} // as it was before the VPN carried everything
+	absent := s                                                             // the system prefers a link that is not used
 	absent.routes = append([]systemRoute{{"0.0.0.0/0", Way{Index: eth, Default: true}}}, s.routes...)
 	all := prefixes("0.0.0.0/0")
 	for _, c := range []struct {
@@ -196,6 +197,7 @@ func TestWays(t *testing.T) {
 		router Router
 		links  []Link
 		around bool
+		named  string
 		allow  []netip.Prefix
 		over   int // of links
 		addr   string
@@ -229,6 +231,10 @@ func TestWays(t *testing.T) {
 		{name: "R184 the world beneath a VPN that is followed", router: full, links: followed, over: 1, addr: "192.0.2.1", want: ErrOffLink},
 		{name: "R184 the world over a VPN that is followed", router: full, links: followed, over: 0, addr: "192.0.2.1"},
 		{name: "R184 the world beneath a VPN that nobody knows of yet", router: full, over: 0, addr: "192.0.2.1", want: ErrOffLink},
+		{name: "R198 the world beneath an enabled VPN that has just come to carry everything", router: full, links: enabled, over: 1, addr: "192.0.2.1", want: ErrOffLink},
+		{name: "the world over it", router: full, links: enabled, over: 0, addr: "192.0.2.1"},
+		{name: "the world beside a VPN that is named", router: full, links: enabled, named: "wg0", over: 1, addr: "192.0.2.1"},
+		{name: "the world around an enabled VPN", router: full, links: enabled, around: true, over: 1, addr: "192.0.2.1"},
 		{name: "R184 the home network beneath a VPN", router: full, links: followed, over: 1, addr: "192.168.1.9"},
 		{name: "the world around a VPN", router: full, around: true, over: 0, addr: "192.0.2.1"},
 		{name: "R184 what is private stays the VPN's", router: full, around: true, over: 0, addr: "10.64.0.1", want: ErrOffLink},
@@ -243,7 +249,7 @@ func TestWays(t *testing.T) {
 		{name: "the world where the system prefers a link that is not used", router: absent, over: 1, addr: "192.0.2.1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := &Destinations{Router: c.router, Around: c.around, Allow: c.allow}
+			d := &Destinations{Router: c.router, Around: c.around, Allow: c.allow, Named: func(name string) bool { return name == c.named }}
 			if c.links == nil {
 				c.links = links
 			}
@@ -261,6 +267,30 @@ func TestWays(t *testing.T) {
 			}
 		})
 	}
+	t.Run("R183 own addresses where no routes are known", func(t *testing.T) {
+		d := &Destinations{Local: func(a netip.Addr) bool { return a == netip.MustParseAddr("198.51.100.7") }}
+		d.SetLinks([]Link{{Name: "wlan0", Addrs: ips("192.168.1.7", "2001:db8::7")}, {Name: "rmnet0", Addrs: ips("10.9.0.7")}})
+		for _, l := range *d.links.Load() {
+			for _, a := range []string{
+				"192.168.1.7", "2001:db8::7", "10.9.0.7", "198.51.100.7", // of links, and of what is no link
+				"::ffff:192.168.1.7", "64:ff9b::c0a8:107", "2002:c0a8:107::1", "::ffff:198.51.100.7",
+			} {
+				if _, err := d.Check(l, "", netip.AddrPortFrom(netip.MustParseAddr(a), 80)); !errors.Is(err, ErrDenied) {
+					t.Errorf("%s over %s: %v", a, l.Name, err)
+				}
+			}
+			for _, a := range []string{"192.168.1.8", "2001:db8::8", "198.51.100.8"} {
+				if _, err := d.Check(l, "", netip.AddrPortFrom(netip.MustParseAddr(a), 80)); err != nil {
+					t.Errorf("%s over %s: %v", a, l.Name, err)
+				}
+			}
+		}
+		d.Allow = prefixes("192.168.1.7/32")
+		over, err := d.Check((*d.links.Load())[1], "", netip.MustParseAddrPort("192.168.1.7:80"))
+		if err != nil || over.Name != loopback {
+			t.Errorf("as an exception: over %s, %v", over.Name, err)
+		}
+	})
 	t.Run("R198 servers", func(t *testing.T) {
 		for _, c := range []struct {
 			router Router

@@ -1,10 +1,13 @@
 package link
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -157,16 +160,11 @@ func (k *kernel) route(family, index int, from netip.Addr) error {
 	if from.IsValid() {
 		o.SrcAddr = from.AsSlice()
 	}
-	routes, err := k.h.RouteGetWithOptions(world(family == netlink.FAMILY_V6), &o)
-	if err != nil {
-		return err
+	ways, err := k.ways(family == netlink.FAMILY_V6, &o)
+	if err == nil && !slices.Contains(ways, index) { // for IPv6 the interface is no more than a wish
+		err = unix.ENETUNREACH
 	}
-	for _, r := range routes { // for IPv6 the interface is no more than a wish
-		if r.LinkIndex == index {
-			return nil
-		}
-	}
-	return unix.ENETUNREACH
+	return err
 }
 
 // Routed returns why no socket that is bound to l finds a way out in any of its address families, nil if one does.
@@ -217,29 +215,53 @@ func Outbound(from netip.Addr) ([]int, error) {
 	return k.ways(true, &o)
 }
 
-// ways returns the interfaces of the route to the world.
-func (k *kernel) ways(six bool, o *netlink.RouteGetOptions) (all []int, err error) {
-	routes, err := k.h.RouteGetWithOptions(world(six), o)
-	if err != nil {
-		return nil, fmt.Errorf("look for a route: %w", err)
-	}
-	for _, r := range routes {
-		for _, hop := range r.MultiPath {
-			all = append(all, hop.LinkIndex)
+// ways returns the interfaces that most of the world is reached through. A route to one host or network of it, as through a
+// split VPN, does not count.
+func (k *kernel) ways(six bool, o *netlink.RouteGetOptions) ([]int, error) {
+	var failed error
+	probes := world(six)
+	leads := map[int]int{} // index of an interface -> how many of the probes leave there
+	for _, to := range probes {
+		routes, err := k.h.RouteGetWithOptions(to, o)
+		if err != nil {
+			failed = cmp.Or(failed, fmt.Errorf("look for a route: %w", err))
+			continue
 		}
-		if len(r.MultiPath) == 0 {
-			all = append(all, r.LinkIndex)
+		for index := range outOf(routes) {
+			leads[index]++
 		}
 	}
-	return all, nil
+	maps.DeleteFunc(leads, func(_, n int) bool { return 2*n <= len(probes) })
+	if len(leads) == 0 {
+		return nil, cmp.Or(failed, errNoWay)
+	}
+	return slices.Sorted(maps.Keys(leads)), nil
 }
 
-// world returns a public address that stands for any.
-func world(six bool) net.IP {
-	if six {
-		return net.ParseIP("2001:4860:4860::8888")
+// errNoWay says that the routes to the world lead in different directions.
+var errNoWay = errors.New("look for a route: no interface leads to most of the world")
+
+// outOf returns the interfaces of routes.
+func outOf(routes []netlink.Route) map[int]bool {
+	all := map[int]bool{}
+	for _, r := range routes {
+		for _, hop := range r.MultiPath {
+			all[hop.LinkIndex] = true
+		}
+		if len(r.MultiPath) == 0 {
+			all[r.LinkIndex] = true
+		}
 	}
-	return net.IPv4(8, 8, 8, 8)
+	return all
+}
+
+// world returns public addresses, far from each other, that stand for any: an odd number, so that most of them is clear.
+// Nothing is sent there.
+func world(six bool) []net.IP {
+	if six {
+		return []net.IP{net.ParseIP("2001:4860:4860::8888"), net.ParseIP("2620:0:861:ed1a::1"), net.ParseIP("2a00:1450::1")}
+	}
+	return []net.IP{net.IPv4(8, 8, 8, 8), net.IPv4(91, 198, 174, 192), net.IPv4(193, 0, 14, 129)}
 }
 
 // unsupported reports whether the kernel lacks a whole address family.

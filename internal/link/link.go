@@ -18,7 +18,7 @@ type Link struct {
 	Prefixes []netip.Prefix
 	NAT64    netip.Prefix     // by which an IPv6 network reaches IPv4 addresses, as its host says; zero = not known
 	DNS      []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
-	Metered  bool             // bytes cost money: no handshake without payload (DESIGN.md, promise 6)
+	Metered  bool             // bytes cost money: it joins others last, and is tested sparingly
 	// Untrusted says that whoever runs the network may not see credentials: opening.Exposes.
 	Untrusted bool
 	Account   string // what its bytes are counted on, as its host says; "" = on its Name
@@ -54,6 +54,13 @@ func (l Link) Addr(six bool) (netip.Addr, bool) {
 		}
 	}
 	return netip.Addr{}, false
+}
+
+// Near reports whether an address may be reached without the link's provider: one of a private or link-local network, or of
+// the link's own. A router's page answers while its uplink is dead.
+func (l Link) Near(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	return a.IsPrivate() || a.IsLinkLocalUnicast() || slices.ContainsFunc(l.Prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // Equal reports whether both are the same link in the same state.

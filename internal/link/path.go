@@ -51,6 +51,21 @@ func (l Link) Probe(ctx context.Context) error {
 	return l.Path.Probe(ctx)
 }
 
+// Keeper is implemented by Paths over which it may change where an address belongs.
+type Keeper interface {
+	// Keeps returns why a connection to addr ("host:port") that was dialed earlier must not carry another request; nil = it
+	// may. A VPN may have come up since.
+	Keeps(addr string, c net.Conn) error
+}
+
+// Keeps returns why a connection over the link must not be used again, see [Keeper].
+func (l Link) Keeps(addr string, c net.Conn) error {
+	if k, ok := l.Path.(Keeper); ok {
+		return k.Keeps(addr, c)
+	}
+	return nil
+}
+
 // device is the Path of a link whose sockets are bound to it.
 type device struct {
 	dialer func() *Dialer
@@ -62,6 +77,21 @@ func DevicePath(l Link, dialer func() *Dialer) Path { return &device{dialer, l} 
 
 func (d *device) Dial(ctx context.Context, network, addr string) (net.Conn, Info, error) {
 	return d.dialer().Dial(ctx, d.link, network, addr)
+}
+
+// Keeps implements Keeper: the destination is checked as before a dial.
+func (d *device) Keeps(addr string, c net.Conn) error {
+	to, ok := c.RemoteAddr().(*net.TCPAddr)
+	allow := d.dialer().Allow
+	if !ok || allow == nil {
+		return nil
+	}
+	name, _, _ := net.SplitHostPort(addr) // it was dialed
+	if _, err := netip.ParseAddr(name); err == nil {
+		name = ""
+	}
+	_, err := allow(d.link, name, to.AddrPort())
+	return err
 }
 
 // Probe asks the DNS servers of the link.

@@ -81,6 +81,15 @@ func (s *SOCKS5) Probe(ctx context.Context) error {
 	return c.Close()
 }
 
+// Keeps implements [Keeper]: an address is checked as before a dial. Where a name leads, only the proxy knows.
+func (s *SOCKS5) Keeps(addr string, _ net.Conn) error {
+	to, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return nil
+	}
+	return s.check("", to)
+}
+
 // connect connects to the proxy.
 func (s *SOCKS5) connect(ctx context.Context) (net.Conn, error) {
 	d := sockets(s.Binder, Link{}, "tcp", netip.Addr{})

@@ -1,7 +1,7 @@
 // Package metrics shows what the engine does to Prometheus. It is the only importer of Prometheus.
 //
 // It owns the names of the metrics: prefix tributary_, base units (bytes, seconds), _total for counters. Labels are the
-// link, the state, the result and the reason, never a host or a URL (proxy-rules.md R195). Two sources feed it: events,
+// link, the state, the result and the reason, never a host or a URL (R195). Two sources feed it: events,
 // which become counters when they happen (Metrics.Observe), and the engine's status, which is read when it is scraped
 // (states, rates, occupancy).
 //

@@ -383,8 +383,10 @@ func TestRewrite(t *testing.T) {
 			if got := first(h, "Content-Range"); got != c.content {
 				t.Errorf("Content-Range %q, want %q", got, c.content)
 			}
-			if got := len(h["Content-Digest"]) > 0 && len(h["Content-Md5"]) > 0; got != c.digest {
-				t.Errorf("R112: digests of the message kept: %v", got)
+			for _, name := range []string{"Content-Digest", "Content-Md5"} {
+				if got := len(h[name]) > 0; got != c.digest {
+					t.Errorf("R112: %s, of the message, kept: %v", name, got)
+				}
 			}
 			if first(h, "Repr-Digest") != "y" || !slices.Equal(h["Set-Cookie"], []string{"a", "b"}) {
 				t.Error("R112, R111: a field of the representation or a cookie is missing")
@@ -435,6 +437,7 @@ func TestOrder(t *testing.T) {
 		{"R205 credentials over trusted links only", "http", cookie, "", []Link{open(wifi), lte}, []int8{1}, false},
 		{"R205 over one other link if no trusted one is up", "http", cookie, "", []Link{open(wifi), in(lte, banned)}, []int8{1, 0}, false},
 		{"R205 over the best of those that are not down", "http", cookie, "", []Link{open(in(wifi, down)), open(lte)}, []int8{1}, false},
+		{"R205 over no other one", "http", cookie, "", []Link{open(lte), open(wifi)}, []int8{1}, false},
 		{"R205 https shows nothing", "https", cookie, "", []Link{open(wifi), lte}, []int8{0, 1}, true},
 	}
 	for _, tt := range tests {

@@ -54,6 +54,9 @@ func (c *conn) Send(a engine.Ask) error {
 		return c.fail("send", transfer.Refused, err)
 	}
 	c.out = out
+	if err := c.allowed(); err != nil {
+		return c.forbid(err)
+	}
 	c.mu.Lock()
 	first := len(c.queue) == 0
 	used := c.answers > 0

@@ -49,6 +49,9 @@ func (c *h2conn) Send(a engine.Ask) error {
 	if err != nil {
 		return c.fail("send", transfer.Refused, err)
 	}
+	if err := c.allowed(); err != nil {
+		return c.forbid(err)
+	}
 	alive := c.h2.CanTakeNewRequest()
 	c.mu.Lock()
 	first := len(c.queue) == 0

@@ -11,9 +11,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tributary-http/tributary/internal/link"
 )
@@ -105,6 +107,51 @@ type ways struct {
 type way struct {
 	link atomic.Pointer[link.Link] // as it is now: addresses change, the name does not
 	http *http.Transport
+
+	mu   sync.Mutex
+	open map[*kept]struct{}
+}
+
+// kept is a connection that a way's transport may use again.
+type kept struct {
+	net.Conn
+	way  *way
+	addr string // as the transport named it
+}
+
+// Close implements net.Conn.
+func (k *kept) Close() error {
+	k.way.mu.Lock()
+	delete(k.way.open, k)
+	k.way.mu.Unlock()
+	return k.Conn.Close()
+}
+
+// keep makes a connection known until it closes.
+func (w *way) keep(nc net.Conn, addr string) net.Conn {
+	k := &kept{nc, w, addr}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil {
+		w.open = map[*kept]struct{}{}
+	}
+	w.open[k] = struct{}{}
+	return k
+}
+
+// to returns the open connections to addr, one for each address that it stands for.
+func (w *way) to(addr string) map[string]*kept {
+	// The transport turns other names into ASCII. They are rare: then all connections count.
+	odd := strings.ContainsFunc(addr, func(r rune) bool { return r >= utf8.RuneSelf })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := map[string]*kept{}
+	for k := range w.open {
+		if odd || k.addr == addr {
+			all[k.RemoteAddr().String()] = k
+		}
+	}
+	return all
 }
 
 func (ws *ways) do(r *http.Request, links []link.Link) (*http.Response, link.Link, error) {
@@ -146,6 +193,7 @@ func (ws *ways) over(r *http.Request, body io.ReadCloser, l link.Link, how any) 
 	if body != nil && body != http.NoBody {
 		r.Body = lent
 	}
+	ws.refresh(l, hostPort(r.URL))
 	resp, err := ws.way(l).http.RoundTrip(r)
 	if body != nil && !errors.Is(err, errNoIdle) {
 		lent.settle()
@@ -157,6 +205,23 @@ func (ws *ways) over(r *http.Request, body io.ReadCloser, l link.Link, how any) 
 		}
 	}
 	return resp, err
+}
+
+// refresh replaces the transport of l if a connection to addr that it keeps is not allowed any more. What runs over the old
+// one ends there, and is not used again.
+func (ws *ways) refresh(l link.Link, addr string) {
+	ws.mu.Lock()
+	w := ws.of[l.Name]
+	ws.mu.Unlock()
+	if w == nil {
+		return
+	}
+	for _, k := range w.to(addr) {
+		if l.Keeps(k.addr, k.Conn) != nil {
+			ws.drop(l.Name)
+			return
+		}
+	}
 }
 
 // hostPort returns the address to connect to.
@@ -221,11 +286,14 @@ func (ws *ways) connect(ctx context.Context, w *way, addr string) (net.Conn, err
 		return nil, errNoIdle
 	case *handed:
 		if nc := how.take(); nc != nil {
-			return nc, nil
+			return w.keep(nc, addr), nil
 		}
 	}
 	nc, _, err := ws.plain.race(ctx, []link.Link{*w.link.Load()}, addr)
-	return nc, err
+	if err != nil {
+		return nil, err
+	}
+	return w.keep(nc, addr), nil
 }
 
 // handshake makes TLS of a connection to addr.

@@ -56,9 +56,10 @@ type idle struct {
 // stream is a connection without the state of its present user.
 type stream struct {
 	key    key
-	socket net.Conn // as dialed
-	conn   net.Conn // what HTTP is spoken on: socket, or TLS on it
-	tail   *tail    // of TLS, else nil
+	link   link.Link // as its present user has it
+	socket net.Conn  // as dialed
+	conn   net.Conn  // what HTTP is spoken on: socket, or TLS on it
+	tail   *tail     // of TLS, else nil
 	wire   *wire
 	br     *bufio.Reader
 	h2     *http2.ClientConn // HTTP/2 in place of wire and br, else nil
@@ -78,14 +79,14 @@ func New(roots *x509.CertPool) *Pool {
 // Open implements engine.Opener. The TLS handshake, if any, is part of it.
 func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.Conn, error) {
 	k := key{l.Name, t.Scheme, t.Host, t.Addr}
-	if s := p.take(k); s != nil {
+	if s := p.take(l, k); s != nil {
 		return p.hand(s, true), nil
 	}
 	nc, info, err := l.Dial(ctx, "tcp", t.Addr)
 	if err != nil {
 		return nil, dialError(l, err)
 	}
-	s := &stream{key: k, socket: nc, conn: nc, info: info}
+	s := &stream{key: k, link: l, socket: nc, conn: nc, info: info}
 	if t.Scheme == "https" {
 		err := s.secure(ctx, p.tls, t.Host)
 		if err == nil {
@@ -145,8 +146,8 @@ func dialError(l link.Link, err error) *engine.AttemptError {
 	return &engine.AttemptError{Op: "dial", Link: l.Name, Why: why, Err: err}
 }
 
-// take returns the connection for k that was released last and is still good, nil if there is none.
-func (p *Pool) take(k key) *stream {
+// take returns the connection over l for k that was released last and is still good, nil if there is none.
+func (p *Pool) take(l link.Link, k key) *stream {
 	for {
 		p.mu.Lock()
 		var found *idle
@@ -162,7 +163,8 @@ func (p *Pool) take(k key) *stream {
 			return nil
 		}
 		found.timer.Stop()
-		if found.usable() {
+		if found.usable() && l.Keeps(k.addr, found.socket) == nil {
+			found.link = l
 			return found.stream
 		}
 		found.socket.Close()

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/link"
 )
 
 // held returns a stream for k and the origin's end of it.
@@ -124,7 +126,7 @@ func TestTakeChecksTheSocket(t *testing.T) {
 			k := key{link: "w0"}
 			p.put(&stream{key: k, socket: near})
 			tt.meddle(far) // over loopback it has arrived when the call returns
-			if got := p.take(k); (got != nil) != tt.good {
+			if got := p.take(link.Link{Name: k.link}, k); (got != nil) != tt.good {
 				t.Errorf("take = %v", got)
 			}
 			if p.count() != 0 {

@@ -33,6 +33,17 @@ func newTenure(p *Pool, s *stream, reused bool) *tenure {
 // Info implements engine.Conn.
 func (t *tenure) Info() engine.ConnInfo { return t.info }
 
+// allowed returns why no further request may be sent: what has happened since the dial may forbid it.
+func (t *tenure) allowed() error { return t.link.Keeps(t.key.addr, t.socket) }
+
+// forbid ends the sending of requests. It is as if a kept connection had closed: the next one is dialed, or refused, anew.
+func (t *tenure) forbid(err error) *engine.AttemptError {
+	t.mu.Lock()
+	t.broken = true
+	t.mu.Unlock()
+	return t.fail("send", transfer.Stale, err)
+}
+
 // unanswered returns the Why of a request that got no byte of an answer.
 func (t *tenure) unanswered() transfer.Why {
 	t.mu.Lock()

@@ -9,3 +9,8 @@
 //
 // All functions are safe for concurrent use and keep no state.
 package peer
+
+import "errors"
+
+// ErrUnknown says that the kernel knows no process at the other end, or does not say. Other errors are those of the moment.
+var ErrUnknown = errors.New("no process holds the other end of the connection")

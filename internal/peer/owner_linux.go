@@ -9,9 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrUnknown says that the kernel knows no process at the other end.
-var ErrUnknown = errors.New("no process holds the other end of the connection")
-
 // Owner returns the user ID of the process that holds the other end of a TCP connection: the socket whose own address is
 // remote and whose peer is local. It takes some microseconds. An error means that it cannot be told.
 func Owner(local, remote netip.AddrPort) (uid uint32, err error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"io/fs"
 	"net/netip"
 	"os"
 	"strconv"
@@ -15,21 +16,21 @@ import (
 // search reads the kernel's tables of TCP sockets (proc(5), /proc/net/tcp) until it finds the one with these addresses. An
 // IPv4 connection may belong to an IPv6 socket.
 func search(own, peer netip.AddrPort) (socket, error) {
-	var errs []error
 	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		f, err := os.Open(name)
-		if err != nil {
-			errs = append(errs, err)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // without IPv6; on Android
 			continue
+		}
+		if err != nil {
+			return socket{}, err
 		}
 		s, ok, err := scan(f, own, peer)
 		f.Close()
-		if ok {
-			return s, nil
+		if ok || err != nil {
+			return s, err
 		}
-		errs = append(errs, err)
 	}
-	return socket{}, errors.Join(append(errs, ErrUnknown)...)
+	return socket{}, ErrUnknown
 }
 
 // scan looks through one table.

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -21,10 +22,15 @@ const (
 	sureClients = 64
 	// allClients counts those of all users together.
 	allClients = 1024
+	// reservedClients are the sure places beyond allClients of all users but root, the proxy's own and those who are allowed
+	// by name.
+	reservedClients = 512
 	// doorstep is for those who get 403 or 503.
 	doorstep = 16
 	// maxTunnels counts those of one user: browsers open up to 32 to a proxy each.
 	maxTunnels = 128
+	// allTunnels counts those of all users together, apart from those of named users.
+	allTunnels = 768
 	// maxUnknownTunnels counts those of all users who are not told apart; the rest of their connections is for requests.
 	maxUnknownTunnels = 3 * maxClients / 4
 	// maxTransfers is larger than the 64 of the rule, because a hundred downloads at a time are to share the links fairly:
@@ -39,6 +45,7 @@ type client struct {
 	to            netip.AddrPort // where it was going before it was redirected; zero = it was not
 	user          crowd.User
 	allowed       bool
+	untold        bool // whose it is could not be found out this time
 	place         crowd.Place
 	session       Session         // of its goroutine; nil = it shares all connections to origins with others
 	authenticated map[string]bool // origins whose connections its credentials may have authenticated
@@ -61,8 +68,16 @@ func (p *Proxy) accept(ctx context.Context, nc net.Conn) context.Context {
 
 // connState is the server's. A connection that is taken over is a tunnel, which is counted as such, or ends at once.
 func (p *Proxy) connState(nc net.Conn, s http.ConnState) {
-	if s == http.StateClosed || s == http.StateHijacked {
+	switch s {
+	case http.StateClosed, http.StateHijacked:
 		p.leave(nc)
+	case http.StateActive:
+		p.crowd.Spoke(nc)
+	case http.StateIdle:
+		if c, ok := p.clients.Load(nc); ok && c.(*client).place == crowd.Inside {
+			p.crowd.Paused(c.(*client).user, nc)
+		}
+	case http.StateNew: // it has entered
 	}
 }
 
@@ -120,6 +135,8 @@ func (x *exchange) admit() *failure {
 	}
 	x.client = c
 	switch {
+	case c.untold:
+		return full("Tributary could not find out whose connection this is. Try again.")
 	case !c.allowed:
 		return forbidden("This proxy serves the user who started it, and root. The configuration can admit others: " +
 			`allow_users = ["NAME"], or ["all"] for everybody on this machine.`)
@@ -139,9 +156,11 @@ func (p *Proxy) identify(c *client) {
 		c.user, c.allowed = crowd.User{UID: -1, Addr: addr}, true
 		return
 	}
-	c.user = crowd.Local(c.local, c.remote, p.Owner)
+	var err error
+	c.user, err = crowd.Local(c.local, c.remote, p.Owner)
 	c.allowed = redirected || p.Owner == nil || p.Users == nil || c.user.Known() && slices.Contains(p.Users, uint32(c.user.UID))
 	if !c.allowed {
-		p.Log.Debug("client refused", "uid", c.user.UID)
+		c.untold = err != nil && !errors.Is(err, crowd.ErrUnknown)
+		p.Log.Debug("client refused", "uid", c.user.UID, "error", err)
 	}
 }

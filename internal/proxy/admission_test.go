@@ -2,9 +2,11 @@ package proxy_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -12,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/proxy"
 	"github.com/tributary-http/tributary/internal/transport"
 )
@@ -37,11 +40,13 @@ func TestUsers(t *testing.T) {
 		uid   uint32
 		err   error
 		admit bool
+		code  string
 	}{
-		{"the user who started it", 1000, nil, true},
-		{"root", 0, nil, true},
-		{"another user", 1001, nil, false},
-		{"cannot tell", 0, errors.New("no such socket"), false},
+		{"the user who started it", 1000, nil, true, "200"},
+		{"root", 0, nil, true, "200"},
+		{"another user", 1001, nil, false, "403"},
+		{"nobody is there", 0, fmt.Errorf("asked: %w", crowd.ErrUnknown), false, "403"},
+		{"cannot tell now", 0, syscall.EMFILE, false, "503"},
 	} {
 		t.Run("R185 "+tt.name, func(t *testing.T) {
 			g := start(t, by(tt.uid, tt.err))
@@ -60,7 +65,7 @@ func TestUsers(t *testing.T) {
 			} else {
 				for _, line := range []string{"GET " + o.url("/"), "CONNECT " + o.addr, "GET /", "POST " + o.url("/"), "BREW " + o.url("/")} {
 					c := g.send(line + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
-					c.wantHead("403")
+					c.wantHead(tt.code)
 					if _, err := c.rest(); err != nil {
 						t.Error(err)
 					}
@@ -141,6 +146,32 @@ func TestStrangers(t *testing.T) {
 			}
 		}
 	})
+	t.Run("R190 200 users", func(t *testing.T) {
+		g := start(t, told())
+		for u := range int32(200) {
+			open(g, 100_000+u, 10)
+		}
+		late := open(g, 100_200, 1)[0]
+		late.send(toSelf)
+		late.wantHead("503")
+		for _, c := range open(g, int32(os.Getuid()), 64) {
+			c.send(toSelf)
+			c.wantHead("400")
+		}
+	})
+	t.Run("R190 512 silent connections of apps that are not told apart", func(t *testing.T) {
+		g := start(t)
+		var silent []*conn
+		for range 600 {
+			silent = append(silent, g.dial())
+		}
+		c := g.dial()
+		c.send(toSelf)
+		c.wantHead("400")
+		if rest := silent[0].ended(); rest != "" {
+			t.Errorf("a silent connection gets %q", rest)
+		}
+	})
 	t.Run("R190 1024 redirected connections of a user", func(t *testing.T) {
 		arrived, release := make(chan struct{}, 512), make(chan struct{})
 		defer close(release)
@@ -177,7 +208,7 @@ func TestStrangers(t *testing.T) {
 
 func TestCrowds(t *testing.T) {
 	t.Run("R190 more than 512 connections", func(t *testing.T) {
-		g := start(t)
+		g := start(t, func(c *proxy.Config) { c.Owner = func(_, _ netip.AddrPort) (uint32, error) { return 7, nil } })
 		var open []*conn
 		for range 512 {
 			open = append(open, g.dial())

@@ -37,7 +37,7 @@ func TestTunnelTimes(t *testing.T) {
 	open := func(stop chan struct{}) (client, origin net.Conn, reason <-chan string) {
 		c1, c2 := net.Pipe()
 		o1, o2 := net.Pipe()
-		ts := newTunnels()
+		ts := newTunnels(nil)
 		tun, _ := ts.add(&end{Conn: o1}, "lo", crowd.User{})
 		buffers := &sync.Pool{New: func() any { b := make([]byte, 1024); return &b }}
 		ch := make(chan string, 1)
@@ -150,7 +150,7 @@ func tunnelLook(t *testing.T, hold func(*net.TCPConn) net.Conn) {
 	client, clientFar := pair()
 	dialed, originFar := pair()
 	origin := hold(dialed)
-	ts := newTunnels()
+	ts := newTunnels(nil)
 	tun, _ := ts.add(origin, "lo", crowd.User{})
 	done := make(chan struct{})
 	go func() {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -63,9 +64,10 @@ func New(c Config) *Proxy {
 	if c.Transport == nil || c.Session == nil || c.Log == nil {
 		panic("proxy: Config without Transport, Session or Log")
 	}
+	named := append([]uint32{0, uint32(os.Getuid())}, c.Users...)
 	p := &Proxy{
-		Config: c, tunnels: newTunnels(),
-		crowd: crowd.Crowd{Limits: crowd.Limits{Each: maxClients, Sure: sureClients, All: allClients, Doorstep: doorstep}},
+		Config: c, tunnels: newTunnels(named),
+		crowd: crowd.Crowd{Limits: crowd.Limits{Each: maxClients, Sure: sureClients, All: allClients, Reserve: reservedClients, Doorstep: doorstep}, Named: named},
 	}
 	p.buffers.New = func() any {
 		b := make([]byte, copyBuffer)

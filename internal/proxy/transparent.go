@@ -18,7 +18,7 @@ import (
 const speakTime = 300 * time.Millisecond
 
 // Transparent serves connections that firewall rules redirect here from wherever their programs wanted to go
-// (proxy-rules.md R153 to R166). Those that begin with an HTTP request in origin-form are served as the proxy's requests
+// (R153 to R166). Those that begin with an HTTP request in origin-form are served as the proxy's requests
 // are, all others are tunnels over one link, their first bytes untouched. Whatever a request says of its host, the address
 // that is dialed is the one that the program dialed: what a name means is no business of the client's here (R158). The
 // rules decide whose connections come, so users are told apart but not refused.
@@ -99,6 +99,7 @@ func (t *Transparent) serve(c *net.TCPConn, of *client) {
 		}
 		return
 	}
+	t.p.crowd.Spoke(c)
 	tun, ok := t.dial(of)
 	t.p.leave(c) // a tunnel counts as such
 	if !ok {

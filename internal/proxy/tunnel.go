@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,12 +163,13 @@ type tunnels struct {
 	mu      sync.Mutex
 	open    map[*tunnel]struct{}
 	of      map[crowd.User]int // how many each user has
+	named   []uint32           // users for whom allTunnels is no limit
 	closing bool
 	running sync.WaitGroup // Add only while not closing, so that Wait is safe afterwards
 }
 
-func newTunnels() *tunnels {
-	return &tunnels{open: map[*tunnel]struct{}{}, of: map[crowd.User]int{}}
+func newTunnels(named []uint32) *tunnels {
+	return &tunnels{named: named, open: map[*tunnel]struct{}{}, of: map[crowd.User]int{}}
 }
 
 // add makes a tunnel to origin known, unless no more are taken.
@@ -198,6 +200,8 @@ func (ts *tunnels) refusal(u crowd.User) *failure {
 		return full("Tributary is shutting down. Try again when it runs.")
 	case u != crowd.Unknown && ts.of[u] >= maxTunnels, ts.of[u] >= maxUnknownTunnels:
 		return full("This user has too many tunnels open. Close some and try again.")
+	case len(ts.open) >= allTunnels && !(u.Known() && slices.Contains(ts.named, uint32(u.UID))):
+		return full("Too many tunnels are open. Try again when some are closed.")
 	}
 	return nil
 }

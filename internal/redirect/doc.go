@@ -1,5 +1,5 @@
 // Package redirect sends TCP connections of local programs to a port of this machine, wherever they were going, by rules of
-// the kernel's firewall, and tells of a connection that came so where it was going (proxy-rules.md R153 to R165).
+// the kernel's firewall, and tells of a connection that came so where it was going (R153 to R165).
 //
 // The rules live in a table (nftables) or chains (iptables) of their own. They come and go in one transaction per family,
 // need nobody to keep them, and are found again by their names: whoever is root can remove them, whether or not the program

@@ -151,7 +151,7 @@ func (l *Ledger) Hedgeable(r Range) Range {
 func (l *Ledger) Missing(r Range) Range { return l.got.Gap(r.Clip(Range{Start: l.head, End: l.end})) }
 
 // Check returns the first offset of [Head, end) that is neither received, free nor in covered, and whether there is one;
-// it is the invariant that a finished transfer relies on (proxy-rules.md R106).
+// it is the invariant that a finished transfer relies on (R106).
 func (l *Ledger) Check(covered []Range) (int64, bool) {
 	all := Set{}
 	for _, r := range l.got.Ranges() {

@@ -16,7 +16,7 @@ func free(t *testing.T, l *segment.Ledger, want ...segment.Range) {
 	}
 }
 
-// Vector of sources.md section 2.1 for the continuation of Skjolden 2019 section 8.2.4: "nodes [0-999 done], [1000-1999
+// Vector for the continuation of Skjolden 2019 section 8.2.4: "nodes [0-999 done], [1000-1999
 // cursor 1400 idle], [2000-2999 in progress] -> resume 1400-1999" (inclusive ends).
 func nodes() (l *segment.Ledger, running []segment.Range) {
 	l = segment.NewLedger(rng(0, 3000), 4096)

@@ -202,7 +202,7 @@ func TestBusy(t *testing.T) {
 			s.quiet()
 			s.advance(ms)
 			s.wantFetch(0, 128*kB, 512*kB)
-			if n := s.m.Learned(s.now, 0).MaxConns; n != 1 {
+			if n := s.state().Links[0].Learned.MaxConns; n != 1 {
 				t.Errorf("learned %d connections", n)
 			}
 		})

@@ -107,7 +107,7 @@ func TestSlowClientIsServedInBursts(t *testing.T) {
 		s.advance(appetitePeriod)
 	}
 	s.handle(Event{Kind: Granted, N: leastNeed})
-	s.handle(Event{Kind: Delivered, N: s.m.Ready() - leastNeed})
+	s.handle(Event{Kind: Delivered, N: s.state().Ready - leastNeed})
 	s.needs()
 	s.tick()
 	if n := len(s.asked); n != 0 {

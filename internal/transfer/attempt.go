@@ -233,6 +233,7 @@ func (m *Machine) read(now time.Time, e Event) {
 	got := segment.Range{Start: a.cursor, End: min(a.cursor+e.N, a.want.End)}
 	twice := m.led.Hedged(got)
 	fresh := m.led.Receive(got)
+	m.got = Received{Keep: got, Fresh: fresh, Waste: e.N - fresh}
 	m.total += e.N
 	m.waste += e.N - fresh
 	a.cursor += e.N

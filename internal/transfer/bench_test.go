@@ -17,6 +17,8 @@ const readSize = 16 * kB
 type busy struct {
 	m     *Machine
 	now   time.Time
+	ready int64 // offset up to which bytes can be delivered
+	head  int64
 	asks  [][]ask
 	turn  int
 	reads int
@@ -49,9 +51,10 @@ func newBusy(n int) *busy {
 }
 
 func (b *busy) handle(e Event) {
-	do, _ := b.m.Handle(b.now, e)
-	for i := 0; i < len(do); i++ {
-		switch a := do[i]; a.Kind {
+	r := b.m.Handle(b.now, e)
+	b.ready = r.Ready
+	for i := 0; i < len(r.Do); i++ {
+		switch a := r.Do[i]; a.Kind {
 		case Open: // its answer comes after the actions
 			defer b.handle(Event{Kind: Opened, Conn: a.Conn, RTT: 20 * ms})
 		case Fetch:
@@ -87,8 +90,9 @@ func (b *busy) step() {
 		k.cursor += n
 		b.reads++
 		b.handle(Event{Kind: Read, Attempt: k.id, N: n})
-		if ready := b.m.Ready(); ready > 0 {
-			b.handle(Event{Kind: Delivered, N: ready})
+		if n := b.ready - b.head; n > 0 {
+			b.head = b.ready
+			b.handle(Event{Kind: Delivered, N: n})
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) {
 const overhang = 8
 
 // resize sets the reorder window. Over HTTP/1.1 what the window holds up waits in the kernel; over HTTP/2 it waits in the
-// receive windows of the process (proxy-rules.md R123), so that the grant must hold all that was asked for. A range must
+// receive windows of the process (R123), so that the grant must hold all that was asked for. A range must
 // begin in the window, so at most one reaches beyond it.
 func (m *Machine) resize() {
 	w := m.granted

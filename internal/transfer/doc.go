@@ -1,5 +1,6 @@
-// Package transfer is the heart: one object fetched over n links, as a state machine. Events go in, actions and a
-// deadline come out; offsets, never bytes.
+// Package transfer is the heart: one object fetched over n links, as a state machine. Events go in, and what they cause comes
+// out: actions, a deadline, what to keep and what can be delivered ([Result]). It knows offsets, never bytes. Observers get a
+// snapshot ([Machine.State]).
 //
 // The engine drives it with sockets, the simulator with virtual time. It owns the account of bytes (package segment), the
 // estimates of this transfer (package estimate), and asks a scheduler (package schedule) what each link fetches next. What

@@ -3,6 +3,7 @@ package transfer
 import (
 	"time"
 
+	"github.com/tributary-http/tributary/internal/estimate"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
@@ -14,7 +15,7 @@ type EventKind uint8
 // The kinds of events, with the fields that each uses.
 const (
 	Tick       EventKind = iota // the deadline has come
-	LinkState                   // Link, State: what all transfers know of it
+	LinkState                   // Link, State: what all transfers know of it; New, Allowed: if the link has appeared just now
 	Opened                      // Conn, RTT (0 = unknown), Reused, Multiplexed: what is asked behind an answer is answered
 	OpenFailed                  // Conn, Why, Refused: the origin itself refused, the link is well. After NoSlot comes a SlotFreed
 	Headed                      // Attempt, Range of the body, Size of the object, Close: the connection ends with this answer
@@ -44,6 +45,8 @@ type Event struct {
 	Range       segment.Range
 	RTT         time.Duration
 	RetryAfter  time.Duration
+	New         *LinkConfig // what is known beforehand of a link with the next number, nil if Link is known
+	Allowed     bool        // a New link may carry requests
 }
 
 // ActionKind says what to do.
@@ -79,4 +82,42 @@ type Action struct {
 	Reason  schedule.Reason
 	Cause   health.Cause
 	Why     Why
+}
+
+// Result is what an event has caused.
+type Result struct {
+	Do   []Action  // in this order; valid until the next Handle
+	Next time.Time // Handle wants a Tick then if nothing happens before; zero = never
+
+	Received Received // by a Read
+	Ready    int64    // offset up to which bytes can be delivered
+	Holds    int64    // what of the grant the transfer cannot give back: its window, or what beyond the head is there or may come
+}
+
+// Received is what a read has brought. All of it is zero for an attempt that is forgotten.
+type Received struct {
+	Keep  segment.Range // of the bytes, in which those that are wanted come first; the rest is to be thrown away
+	Fresh int64         // bytes that came for the first time
+	Waste int64         // second copies, and bytes beyond Keep
+}
+
+// State is a snapshot of a transfer.
+type State struct {
+	Size   int64 // end of the window, or Unknown
+	Head   int64 // next offset to be delivered
+	Ready  int64 // bytes at the head that can be delivered
+	Held   int64 // bytes received and not delivered
+	Window int64 // reorder window in bytes
+
+	Received, Waste int64 // bytes of bodies; of these, second copies and bytes that nobody wanted
+
+	Links []LinkInfo // valid until the next State
+}
+
+// LinkInfo is a link in one transfer.
+type LinkInfo struct {
+	Rate    float64        // goodput in bytes per second
+	RTT     time.Duration  // 0 = unknown
+	Busy    bool           // it is kept busy
+	Learned estimate.Entry // what later transfers should know
 }

@@ -124,6 +124,13 @@ func (l *link) mayOpen(n int) bool { return n < l.conns() && !l.full }
 
 // linkState takes what all transfers know of a link.
 func (m *Machine) linkState(now time.Time, e Event) {
+	if e.New != nil {
+		m.links = append(m.links, link{allowed: e.Allowed})
+		m.links[len(m.links)-1].init(*e.New)
+		if e.Allowed {
+			m.cfg.Order = append(m.cfg.Order, e.Link)
+		}
+	}
 	l := &m.links[e.Link]
 	was := l.state
 	l.state = e.State

@@ -44,7 +44,7 @@ func TestLinkDownAndUp(t *testing.T) {
 // TestLinkAppears: a link that was not there at the start.
 func TestLinkAppears(t *testing.T) {
 	s, _ := running(t, Config{}, 1, 1*mB)
-	s.m.AddLink(LinkConfig{}, true)
+	s.appears(1, true)
 	s.ask(1, 64*kB, 1*mB)
 	s.quiet()
 	s.link(1, health.Up)
@@ -56,7 +56,7 @@ func TestLinkAppears(t *testing.T) {
 
 	t.Run("that the policy forbids", func(t *testing.T) {
 		s, _ := running(t, Config{}, 1, 1*mB)
-		s.m.AddLink(LinkConfig{}, false)
+		s.appears(1, false)
 		s.link(1, health.Up)
 		s.link(0, health.Down)
 		s.sched.piece = 1 * mB
@@ -69,7 +69,7 @@ func TestLinkAppears(t *testing.T) {
 	t.Run("before the first head", func(t *testing.T) {
 		s := prepare(t, Config{First: 64 * kB}, 1)
 		s.tick()
-		s.m.AddLink(LinkConfig{}, true)
+		s.appears(1, true)
 		s.link(1, health.Up)
 		s.wantFetch(1, 0, 64*kB)
 	})

@@ -46,6 +46,8 @@ type Machine struct {
 	view     schedule.View
 	covered  []segment.Range
 	do       []Action
+	got      Received
+	info     []LinkInfo
 
 	lastID    uint32 // of connections and attempts
 	known     bool   // size known: the scheduler decides
@@ -69,7 +71,7 @@ type Machine struct {
 	total, waste int64
 }
 
-// New returns the machine of one transfer. The first Handle, a Tick for example, begins it.
+// New returns the machine of one transfer.
 func New(cfg Config) *Machine {
 	w := cfg.Window
 	if cfg.First > 0 && cfg.First < w.Len() {
@@ -86,12 +88,11 @@ func New(cfg Config) *Machine {
 	return m
 }
 
-// Handle takes one event and returns what to do, and when to call it again with a Tick if nothing happens before (zero:
-// never). The actions are valid until the next call.
-func (m *Machine) Handle(now time.Time, e Event) ([]Action, time.Time) {
-	m.do = m.do[:0]
+// Handle takes one event and returns what it causes. The first one, a Tick for example, begins the transfer.
+func (m *Machine) Handle(now time.Time, e Event) Result {
+	m.do, m.got = m.do[:0], Received{}
 	if m.ended {
-		return nil, time.Time{}
+		return Result{}
 	}
 	switch e.Kind {
 	case LinkState:
@@ -131,47 +132,40 @@ func (m *Machine) Handle(now time.Time, e Event) ([]Action, time.Time) {
 		m.decide(now)
 		m.strand(now)
 	}
-	if m.ended {
-		return m.do, time.Time{}
+	var next time.Time
+	if !m.ended {
+		m.credits(now)
+		next = m.deadline(now)
 	}
-	m.credits(now)
-	return m.do, m.deadline(now)
+	return Result{Do: m.do, Next: next, Received: m.got, Ready: m.led.Head() + m.led.Ready(), Holds: max(m.committed(), m.led.Window())}
 }
 
-// Size returns the end of the window, or Unknown.
-func (m *Machine) Size() int64 {
-	if !m.known {
-		return Unknown
+// State describes the transfer.
+func (m *Machine) State(now time.Time) State {
+	s := State{
+		Size: Unknown, Head: m.led.Head(), Ready: m.led.Ready(), Held: m.led.Held(), Window: m.led.Window(),
+		Received: m.total, Waste: m.waste,
 	}
-	return m.led.End()
+	if m.known {
+		s.Size = m.led.End()
+	}
+	m.info = m.info[:0]
+	for i := range m.links {
+		l := &m.links[i]
+		rate := l.rate.PerSecond(now)
+		m.info = append(m.info, LinkInfo{
+			Rate: rate, RTT: l.rtt(), Busy: l.busy,
+			Learned: estimate.Entry{
+				Rate: rate, Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(), MaxConns: l.maxConns,
+			},
+		})
+	}
+	s.Links = m.info
+	return s
 }
 
-// Head returns the next offset to be delivered.
-func (m *Machine) Head() int64 { return m.led.Head() }
-
-// Ready returns how many bytes at the head can be delivered.
-func (m *Machine) Ready() int64 { return m.led.Ready() }
-
-// Held returns the bytes that were received and not delivered.
-func (m *Machine) Held() int64 { return m.led.Held() }
-
-// Reorder returns the reorder window in bytes.
-func (m *Machine) Reorder() int64 { return m.led.Window() }
-
-// Received returns the body bytes received and how many of them were second copies.
-func (m *Machine) Received() (total, waste int64) { return m.total, m.waste }
-
-// Wanted returns the offset up to which an attempt's bytes are wanted, 0 if it is forgotten: what it reads beyond is to be
-// thrown away.
-func (m *Machine) Wanted(attempt uint32) int64 {
-	if a := m.attempt(attempt); a != nil {
-		return a.want.End
-	}
-	return 0
-}
-
-// Committed returns how many bytes beyond the head are held or may still come: what the transfer cannot give back now.
-func (m *Machine) Committed() int64 {
+// committed returns how many bytes beyond the head are held or may still come: what the transfer cannot give back now.
+func (m *Machine) committed() int64 {
 	last := m.led.Last()
 	for i := range m.attempts {
 		a := &m.attempts[i]
@@ -186,26 +180,19 @@ func (m *Machine) Committed() int64 {
 	return max(0, last-m.led.Head())
 }
 
-// Link returns the goodput of a link in this transfer in bytes per second, its round-trip time (0 = unknown), and whether
-// it is kept busy.
-func (m *Machine) Link(now time.Time, link int8) (rate float64, rtt time.Duration, busy bool) {
-	l := &m.links[link]
-	return l.rate.PerSecond(now), l.rtt(), l.busy
+// Wanted returns the offset up to which an attempt's bytes are wanted, 0 if it is forgotten: for tests and the simulator,
+// which audits the machine.
+func (m *Machine) Wanted(attempt uint32) int64 {
+	if a := m.attempt(attempt); a != nil {
+		return a.want.End
+	}
+	return 0
 }
 
-// Usable reports whether new ranges may be asked of a link now.
+// Usable reports whether new ranges may be asked of a link now: for tests and the simulator.
 func (m *Machine) Usable(now time.Time, link int8) bool { return m.links[link].usable(now) }
 
-// Learned returns what this transfer learned of a link, for the Book.
-func (m *Machine) Learned(now time.Time, link int8) estimate.Entry {
-	l := &m.links[link]
-	return estimate.Entry{
-		Rate: l.rate.PerSecond(now), Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(),
-		MaxConns: l.maxConns,
-	}
-}
-
-// Check returns false if an invariant is broken: for tests, the simulator, and the engine before it says Done.
+// Check returns false if an invariant is broken: for tests and the simulator.
 func (m *Machine) Check() bool {
 	_, ok := m.led.Check(m.cover(0))
 	for i := range m.attempts {
@@ -256,15 +243,6 @@ func (m *Machine) drained(c *conn) bool {
 		}
 	}
 	return true
-}
-
-// AddLink makes room for a link that appeared while the transfer runs; it is down until LinkState says otherwise.
-func (m *Machine) AddLink(c LinkConfig, allowed bool) {
-	m.links = append(m.links, link{allowed: allowed})
-	m.links[len(m.links)-1].init(c)
-	if allowed {
-		m.cfg.Order = append(m.cfg.Order, int8(len(m.links)-1))
-	}
 }
 
 func (m *Machine) fail(why Why, link int8) {

@@ -40,7 +40,7 @@ func TestPipeliningIsEarned(t *testing.T) {
 			t.Errorf("attempt %d runs on connection %d", a.id, a.conn)
 		}
 	}
-	if p := s.m.Learned(s.now, 0).Pipelining; p != estimate.Works {
+	if p := s.state().Links[0].Learned.Pipelining; p != estimate.Works {
 		t.Errorf("learned %v", p)
 	}
 }
@@ -110,7 +110,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 		}
 		s.quiet()
 		s.wantWaste(0)
-		if p := s.m.Learned(s.now, 0).Pipelining; p != estimate.Broken {
+		if p := s.state().Links[0].Learned.Pipelining; p != estimate.Broken {
 			t.Errorf("learned %v", p)
 		}
 	}
@@ -188,7 +188,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 		if b := s.wantFetch(0, 64*kB, 128*kB); b.conn == conns[0] {
 			t.Error("asks on a connection that is gone")
 		}
-		if p := s.m.Learned(s.now, 0).Pipelining; p != estimate.Untried {
+		if p := s.state().Links[0].Learned.Pipelining; p != estimate.Untried {
 			t.Errorf("learned %v", p)
 		}
 	})
@@ -238,7 +238,7 @@ func TestAnnouncedClose(t *testing.T) {
 		s, _ := running(t, Config{}, 1, 8*mB)
 		s.sched.piece = 64 * kB
 		s.tick()
-		for s.m.Head() < 8*mB {
+		for s.state().Head < 8*mB {
 			for c, q := range s.queues {
 				if len(q) == 0 {
 					continue

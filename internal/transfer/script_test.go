@@ -114,9 +114,16 @@ func prepare(t *testing.T, cfg Config, n int) *script {
 // handle gives one event to the machine, takes down what it wants, and checks the invariants.
 func (s *script) handle(e Event) {
 	s.t.Helper()
-	do, next := s.m.Handle(s.now, e)
-	s.next = next
-	for _, a := range do {
+	before := s.state()
+	r := s.m.Handle(s.now, e)
+	s.next = r.Next
+	if after := s.state(); !s.m.ended { // what the actions carry is what the snapshots differ in
+		got := Received{Fresh: after.Received - after.Waste - before.Received + before.Waste, Waste: after.Waste - before.Waste}
+		if got.Keep = r.Received.Keep; got != r.Received || r.Ready != after.Head+after.Ready || r.Holds < after.Held || r.Holds < after.Window {
+			s.t.Fatalf("after %+v: %+v, but the state was %+v and is %+v", e, r, before, after)
+		}
+	}
+	for _, a := range r.Do {
 		if a.Kind == Need {
 			s.told = append(s.told, a.N)
 			continue
@@ -202,6 +209,15 @@ func (s *script) advance(d time.Duration) {
 }
 
 func (s *script) tick() { s.t.Helper(); s.handle(Event{Kind: Tick}) }
+
+// state describes the machine now.
+func (s *script) state() State { return s.m.State(s.now) }
+
+// appears adds a link, which is down.
+func (s *script) appears(i int8, allowed bool) {
+	s.t.Helper()
+	s.handle(Event{Kind: LinkState, Link: i, State: health.Down, New: &LinkConfig{}, Allowed: allowed})
+}
 
 func (s *script) link(i int8, st health.State) {
 	s.t.Helper()
@@ -296,7 +312,7 @@ func (s *script) end(a *asked, e Event) {
 // deliver takes everything that is ready to the client.
 func (s *script) deliver() {
 	s.t.Helper()
-	s.handle(Event{Kind: Delivered, N: s.m.Ready()})
+	s.handle(Event{Kind: Delivered, N: s.state().Ready})
 }
 
 // ask lets the scheduler ask link for a range.

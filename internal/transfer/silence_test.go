@@ -34,7 +34,7 @@ func (s *script) limit(link int8) time.Duration {
 	return suspectAfter + 4*s.m.links[link].response.Variation()
 }
 
-// TestSilenceAtTheHead: scheduling-notes.md section 4: what a silent link owes is asked for once more, in pieces, from the
+// TestSilenceAtTheHead: what a silent link owes is asked for once more, in pieces, from the
 // head on, and never a third time.
 func TestSilenceAtTheHead(t *testing.T) {
 	t.Run("one copy per byte", func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestSilenceAtTheHead(t *testing.T) {
 			}
 		}
 		s.quiet()
-		if copied != 200*kB || s.m.Head() != a.r.End {
-			t.Errorf("%d bytes copied, head %d", copied, s.m.Head())
+		if copied != 200*kB || s.state().Head != a.r.End {
+			t.Errorf("%d bytes copied, head %d", copied, s.state().Head)
 		}
 		s.wantWaste(0)
 	})
@@ -103,7 +103,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		s.wantWaste(20 * kB)
 		s.read(a, 30*kB)
 		s.wantWaste(20 * kB)
-		if at := s.m.Head() + s.m.Ready(); at != a.cursor {
+		if at := s.state().Head + s.state().Ready; at != a.cursor {
 			t.Errorf("can be delivered up to %d, read up to %d", at, a.cursor)
 		}
 	})
@@ -284,7 +284,7 @@ func TestThinkingOrigin(t *testing.T) {
 	s.wantReport(ReportSilent, 0)
 }
 
-// TestIdleIsNotSlow: scheduling-notes.md section 4: a goodput that decays while a link is idle disables the end game.
+// TestIdleIsNotSlow: a goodput that decays while a link is idle disables the end game.
 func TestIdleIsNotSlow(t *testing.T) {
 	s, _ := running(t, Config{}, 1, 8*mB)
 	s.ask(0, 64*kB, 1*mB)
@@ -296,15 +296,15 @@ func TestIdleIsNotSlow(t *testing.T) {
 	}
 	s.complete(a)
 	s.deliver()
-	was, _, _ := s.m.Link(s.now, 0)
+	was := s.state().Links[0].Rate
 	s.advance(time.Minute)
-	if is, _, busy := s.m.Link(s.now, 0); is != was || busy || was < 900*kB {
-		t.Errorf("%.0f B/s after a minute without work, %.0f before; busy %v", is, was, busy)
+	if l := s.state().Links[0]; l.Rate != was || l.Busy || was < 900*kB {
+		t.Errorf("%.0f B/s after a minute without work, %.0f before; busy %v", l.Rate, was, l.Busy)
 	}
 	s.ask(0, 1*mB, 2*mB)
 	s.tick()
 	s.advance(100 * ms)
-	if is, _, busy := s.m.Link(s.now, 0); is != was || !busy {
-		t.Errorf("%.0f B/s before the head of the next answer, %.0f before; busy %v", is, was, busy)
+	if l := s.state().Links[0]; l.Rate != was || !l.Busy {
+		t.Errorf("%.0f B/s before the head of the next answer, %.0f before; busy %v", l.Rate, was, l.Busy)
 	}
 }

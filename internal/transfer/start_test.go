@@ -14,14 +14,14 @@ func TestStartWithRange(t *testing.T) {
 	s.wantCredit(a, 64*kB)
 	c := s.wantOpen(0)
 	s.quiet()
-	if s.m.Size() != Unknown {
-		t.Fatalf("size %d before the first head", s.m.Size())
+	if s.state().Size != Unknown {
+		t.Fatalf("size %d before the first head", s.state().Size)
 	}
 	s.opened(c, 20*ms)
 	s.quiet()
 	s.headed(a, 1*mB)
-	if n := s.want("Want", func(a Action) bool { return a.Kind == Want }).N; n != 1*mB || s.m.Size() != 1*mB {
-		t.Errorf("wants a window of %d for an object of %d", n, s.m.Size())
+	if n := s.want("Want", func(a Action) bool { return a.Kind == Want }).N; n != 1*mB || s.state().Size != 1*mB {
+		t.Errorf("wants a window of %d for an object of %d", n, s.state().Size)
 	}
 	s.wantFree(span(64*kB, 1*mB))
 	s.sched.piece = 2 * mB
@@ -46,7 +46,7 @@ func TestStartWithOwnGET(t *testing.T) {
 	s.headed(a, 40*mB)
 	s.wantFree()
 	s.wantCredit(a, 16*mB)
-	for s.m.Head() < 40*mB {
+	for s.state().Head < 40*mB {
 		s.read(a, min(a.credit, a.r.End)-a.cursor)
 		s.deliver()
 	}

@@ -128,7 +128,7 @@ func (s *script) wantFree(want ...segment.Range) {
 
 func (s *script) wantWaste(n int64) {
 	s.t.Helper()
-	if _, w := s.m.Received(); w != n {
+	if w := s.state().Waste; w != n {
 		s.t.Fatalf("waste %d, want %d", w, n)
 	}
 }

@@ -23,7 +23,7 @@ func TestSlowClient(t *testing.T) {
 		s.quiet()
 	}
 	s.wantCredit(a, 320*kB)
-	if _, _, busy := s.m.Link(s.now, 0); busy {
+	if s.state().Links[0].Busy {
 		t.Error("a link that waits for the client is called busy")
 	}
 	s.handle(Event{Kind: Delivered, N: 1})
@@ -38,7 +38,7 @@ func TestSlowClient(t *testing.T) {
 	s.wantReport(ReportSilent, 0)
 	s.read(a, a.credit-a.cursor)
 	s.wantReport(ReportAlive, 0)
-	for s.m.Head() < 1*mB {
+	for s.state().Head < 1*mB {
 		s.deliver()
 		if s.asked[a.id] != nil {
 			s.read(a, min(a.credit, a.r.End)-a.cursor)
@@ -91,8 +91,8 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 		s.headed(q, 8*mB)
 		s.complete(q)
 		s.deliver()
-		if s.m.Head() != 256*kB {
-			t.Errorf("head %d", s.m.Head())
+		if s.state().Head != 256*kB {
+			t.Errorf("head %d", s.state().Head)
 		}
 	})
 	t.Run("its link has as many connections as it may have", func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestWindowChanges(t *testing.T) {
 	s.handle(Event{Kind: Granted, N: 1 * mB})
 	s.wantCredit(a, 64*kB+1*mB)
 	s.read(a, 512*kB)
-	if c := s.m.Committed(); c != 1*mB {
+	if c := s.m.committed(); c != 1*mB {
 		t.Errorf("%d bytes committed", c)
 	}
 	s.handle(Event{Kind: Granted, N: 128 * kB}) // what was credited cannot be taken back
@@ -139,8 +139,8 @@ func TestWindowChanges(t *testing.T) {
 	s.read(a, 512*kB)
 	s.handle(Event{Kind: Delivered, N: 512 * kB})
 	s.wantCredit(a, 64*kB+1*mB)
-	if c := s.m.Committed(); c != 512*kB || s.m.Held() != 512*kB {
-		t.Errorf("%d bytes committed, %d held", c, s.m.Held())
+	if c := s.m.committed(); c != 512*kB || s.state().Held != 512*kB {
+		t.Errorf("%d bytes committed, %d held", c, s.state().Held)
 	}
 	s.advance(time.Minute)
 	s.quiet()
@@ -181,18 +181,18 @@ func TestMultiplexedWindow(t *testing.T) {
 	s.handle(Event{Kind: Opened, Conn: c, RTT: 20 * ms, Multiplexed: true})
 	s.handle(Event{Kind: Granted, N: 900 * kB})
 	s.headed(a, 8*mB)
-	if w := s.m.Reorder(); w != 800*kB {
+	if w := s.state().Window; w != 800*kB {
 		t.Fatalf("a window of %d: with what a range may reach beyond it, it is not %d", w, 900*kB)
 	}
 	s.ask(0, 64*kB, 8*mB)
 	s.wantFetch(0, 64*kB, 800*kB)
-	if n := s.m.Committed(); n != 800*kB {
+	if n := s.m.committed(); n != 800*kB {
 		t.Errorf("%d bytes may have to be held", n)
 	}
 	s.complete(a)
 	s.ask(0, 800*kB-1, 8*mB) // at the edge a range reaches beyond the window, or slivers would be asked for
 	s.wantFetch(0, 800*kB-1, 900*kB-1)
-	if n := s.m.Committed(); n > 900*kB {
+	if n := s.m.committed(); n > 900*kB {
 		t.Errorf("%d bytes may have to be held, %d are granted", n, 900*kB)
 	}
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
@@ -37,6 +38,27 @@ type Failure struct {
 // Origin reports whether the origin is to blame: another link would not have helped.
 func (f Failure) Origin() bool {
 	return f.Cause == Busy || f.Cause == Changed || f.Cause == Inconsistent
+}
+
+// LinkError is the error of a request that went over one link as it is, or of reading the Body of its answer: it names the
+// link, and Err is what net/http says.
+type LinkError struct {
+	Link string
+	Err  error
+}
+
+// Error implements error.
+func (e *LinkError) Error() string { return fmt.Sprintf("request over %s: %v", e.Link, e.Err) }
+
+// Unwrap returns Err.
+func (e *LinkError) Unwrap() error { return e.Err }
+
+// onLink returns err with the link that it came over, unless err names one, or there was none.
+func onLink(err error, name string) error {
+	if name == "" || errors.As(err, new(*engine.AttemptError)) {
+		return err
+	}
+	return &LinkError{name, err}
 }
 
 // FailureOf returns why a request failed, or reading the Body of its answer. It reports false for an error that no attempt

@@ -52,6 +52,9 @@ func (t *Transport) bounded(c net.Conn, l link.Link) net.Conn {
 	return t.book.Wrap(t.rates.Limit(c, l.Name), account(l))
 }
 
+// Keeps implements link.Keeper.
+func (p *linkPath) Keeps(addr string, c net.Conn) error { return p.link.Keeps(addr, c) }
+
 // Probe implements link.Path.
 func (p *linkPath) Probe(ctx context.Context) error { return p.link.Probe(ctx) }
 

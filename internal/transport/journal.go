@@ -10,8 +10,6 @@ import (
 // journal logs what changes the state of links; transfers log their own summary.
 type journal struct{ log *slog.Logger }
 
-func newJournal(log *slog.Logger) journal { return journal{log} }
-
 // Observe implements engine.Observer.
 func (j journal) Observe(e engine.Event) {
 	switch e.Kind {

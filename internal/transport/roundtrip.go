@@ -49,7 +49,7 @@ func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, erro
 	}
 	resp, l, err := do(r)
 	if err != nil {
-		return nil, err
+		return nil, onLink(err, l.Name)
 	}
 	usage.Add(l.Name, 0, 0)
 	if usage != nil && resp.StatusCode != http.StatusSwitchingProtocols {
@@ -69,6 +69,9 @@ type countedBody struct {
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.usage.Add(b.link, int64(n), 0)
+	if err != nil && err != io.EOF {
+		err = onLink(err, b.link)
+	}
 	return n, err
 }
 
@@ -78,6 +81,7 @@ func (t *Transport) divide(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body.Close() // it is empty, or the request would not be eligible
 	}
+	UsageOf(ctx).SetReason("") // that of a request before, with the same context
 	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx)}
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.Got1xxResponse != nil {
 		q.Interim = func(status int, h http.Header) { _ = trace.Got1xxResponse(status, textproto.MIMEHeader(h)) }

@@ -40,6 +40,8 @@ type Config struct {
 	Own         func(netip.AddrPort) bool
 
 	Observers []engine.Observer
+	// Demand, if not nil, is told how many transfers run whenever that changes, see engine.Config.
+	Demand func(transfers int)
 	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
 	LinkDown func(name string)
 }
@@ -77,6 +79,8 @@ func New(c Config) (*Transport, error) {
 	}
 	if n, ok := c.Source.(*link.Netlink); ok {
 		t.reach.Router = link.Kernel{Mark: n.Mark}
+	} else {
+		t.reach.Local = link.Local
 	}
 	t.reach.Allow, t.reach.DenyPrivate, t.reach.Own = c.Allow, c.DenyPrivate, c.Own
 	t.reach.Around = c.Settings.VPN == config.VPNAround
@@ -84,6 +88,7 @@ func New(c Config) (*Transport, error) {
 		cfg := t.live.Load()
 		return len(cfg.Links) == 0 && cfg.Allows(name)
 	}
+	t.reach.Named = func(name string) bool { return slices.Contains(t.live.Load().Links, name) }
 	t.slots = link.NewSlots(c.Settings.MaxConnectionsPerHost)
 	t.live.Store(&c.Settings)
 	t.rates.Set(rates(c.Settings))
@@ -97,7 +102,7 @@ func New(c Config) (*Transport, error) {
 		Opener: t.pool, Log: t.log, Observers: append([]engine.Observer{journal{t.log}}, c.Observers...),
 		Scheduler: t.cfg.Scheduler, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
 		Patience: t.cfg.WaitForLink, SlowLink: health.PaperLimits,
-		Heard: t.conns.Heard,
+		Heard: t.conns.Heard, Demand: c.Demand,
 		LinkDown: func(name string) {
 			t.pool.DropLink(name)
 			t.plain.DropLink(name)

@@ -238,3 +238,48 @@ func TestDestinations(t *testing.T) {
 		t.Errorf("R184: %v", err)
 	}
 }
+
+// Where an app owns the networks, nobody knows the routes: this machine's addresses are denied all the same.
+func TestR183_OwnAddresses(t *testing.T) {
+	c, err := net.Dial("udp", "192.0.2.1:9") // sends nothing
+	if err != nil {
+		t.Skip("this machine has no address but loopback:", err)
+	}
+	own := c.LocalAddr().(*net.UDPAddr).AddrPort()
+	c.Close()
+	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []netip.Addr{own.Addr(), netip.AddrFrom16(own.Addr().As16())} {
+		if _, err := tr.reach.Check(link.Link{Name: "wifi"}, "", netip.AddrPortFrom(a, 80)); !errors.Is(err, link.ErrDenied) {
+			t.Errorf("R183 %s: %v", a, err)
+		}
+	}
+}
+
+// A connection that is kept is asked about as before its dial.
+func TestR183_R198_KeptConnections(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wifi := link.Link{Name: "wifi"}
+	wifi.Path = link.DevicePath(wifi, tr.dials.Load)
+	wifi.Path = &linkPath{tr, wifi}
+	for _, addr := range []string{ln.Addr().String(), "name.example:80"} {
+		if err := wifi.Keeps(addr, c); !errors.Is(err, link.ErrDenied) {
+			t.Errorf("R183 R198: %s may be reached over a kept connection: %v", addr, err)
+		}
+	}
+}

@@ -16,13 +16,15 @@ import (
 var publicAddr = netip.MustParseAddr("203.0.113.1")
 
 // travel is a laptop with two links, a third one that its configuration disables, a bridge of containers, and a VPN, all of
-// which lead to the lab's server. The lab's devices are all tunnels: links are those that the configuration enables.
+// which lead to the lab's server. The lab's devices are all tunnels: links are those that the configuration enables, and none
+// of them is a VPN that carries everything, see preferBridge.
 func travel(t *testing.T, config string) *rig {
 	sc := quick()
 	sc.Links = append(sc.Links, netlab.Symmetric("eth", 40*netlab.Mbit, 10*time.Millisecond), netlab.Symmetric("wg0", 40*netlab.Mbit, 30*time.Millisecond))
 	r := newRig(t, sc, netlab.NginxOptions{})
 	r.configure(config + "[link.wifi]\nenabled = true\n[link.lte]\nenabled = true\n[link.eth]\nenabled = false\n")
 	r.options.Links = []string{}
+	r.preferBridge()
 	r.ip("link", "add", "br0", "type", "bridge")
 	r.ip("addr", "add", "172.17.0.1/16", "dev", "br0")
 	r.ip("link", "set", "br0", "up")
@@ -36,6 +38,17 @@ func travel(t *testing.T, config string) *rig {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return r
+}
+
+// preferBridge gives the system a default route over a device that is no link and leads nowhere. A tunnel that the system's
+// own default route leads through would be a VPN that carries everything.
+func (r *rig) preferBridge() {
+	r.Helper()
+	r.ip("link", "add", "br1", "type", "bridge")
+	r.ip("link", "set", "br1", "up")
+	for _, family := range []string{"-4", "-6"} {
+		r.ip(family, "route", "add", "default", "dev", "br1", "metric", "1")
+	}
 }
 
 // ip runs ip in the client namespace.
@@ -207,6 +220,42 @@ func TestOtherInterfaces(t *testing.T) {
 		if n["wifi"] == 0 || n["wg0"] != 0 {
 			t.Errorf("after: %v packets", n)
 		}
+	})
+	t.Run("R184 R198 a route to the VPN appears beneath kept connections", func(t *testing.T) {
+		r := travel(t, "")
+		o := r.object(10_000)
+		r.serve()
+		url := strings.Replace(o.URL, netlab.OriginAddr.String(), publicAddr.String(), 1)
+		post := []string{"-o", "/dev/null", "-m", "2", "-d", "x", url}
+		n := r.packets(func() {
+			r.ok(r.curl(post...))
+			r.ok(r.curl(post...))
+			r.download(url, o)
+		})
+		if n["wifi"] == 0 || n["wg0"] != 0 {
+			t.Errorf("before: %v packets", n)
+		}
+		r.ip("route", "add", publicAddr.String()+"/32", "via", far(r.lab.Link("wg0")), "dev", "wg0")
+		carried := map[string]int64{}
+		for _, l := range []string{"wifi", "lte"} {
+			_, size := r.carried(l)
+			carried[l] = -size
+		}
+		n = r.packets(func() {
+			for _, args := range [][]string{post, post, {"-o", "/dev/null", "-m", "2", url}} {
+				if c := r.curl(append([]string{"--fail"}, args...)...); c.failed == nil {
+					t.Errorf("%v is answered", args)
+				}
+			}
+		})
+		const bare = 60 // bytes of a packet that closes a connection: an IPv4 and a TCP header with timestamps
+		for l := range carried {
+			if _, size := r.carried(l); carried[l]+size > bare*n[l] {
+				t.Errorf("afterwards: %d bytes in %d packets over %s", carried[l]+size, n[l], l)
+			}
+		}
+		n = r.packets(func() { r.curl(post...) }) // and when they are closed, nothing
+		r.silent("later", n, "wifi", "lte", "eth")
 	})
 	t.Run("full-tunnel VPN, gone around", func(t *testing.T) {
 		r := travel(t, "vpn = \"around\"\n")

@@ -40,6 +40,7 @@ func TestReload(t *testing.T) {
 	const closing = 20_000                                                   // bytes of connections that end
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	r.options.Links = []string{}
+	r.preferBridge()
 	r.configure(both)
 	r.serve()
 	o := r.object(10_000_000)
@@ -83,6 +84,7 @@ func TestMaxRate(t *testing.T) {
 	)
 	r := newRig(t, equal(), netlab.NginxOptions{})
 	r.options.Links = []string{}
+	r.preferBridge()
 	r.configure(both + `max_rate = "4Mbit/s"` + "\n")
 	r.serve()
 	o := r.object(10_000_000)

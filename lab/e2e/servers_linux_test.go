@@ -55,7 +55,7 @@ func (o origin) run(r *rig) {
 	}
 }
 
-// url is where an object is to be had from the origin.
+// url returns the address of an object at the origin.
 func (o origin) url(scheme string, object netlab.Object) string {
 	port := map[string]int{"http": otherPort, "https": otherTLSPort}[scheme]
 	return fmt.Sprintf("%s://%s:%d/%s", scheme, netlab.OriginName, port, object.Size)

@@ -57,7 +57,7 @@ func (a *audit) running(f func(k *ask, owes segment.Range)) {
 // asked judges a request before it is made: a byte that another attempt still fetches may be asked for a second time if
 // its link is silent, or to move it to another link; never for a third time.
 func (a *audit) asked(do transfer.Action) {
-	if a.w.spec.Restart || a.w.m.Size() == transfer.Unknown {
+	if a.w.spec.Restart || a.w.state().Size == transfer.Unknown {
 		return // restart continuation asks again by design; the first request may go out over every link
 	}
 	a.fits(do)
@@ -128,7 +128,7 @@ func (a *audit) delivered(head, n int64) {
 // event judges the links after an event.
 func (a *audit) event() {
 	w := a.w
-	if w.spec.Scheduler == "single" || w.m.Size() == transfer.Unknown || w.spec.Restart {
+	if w.spec.Scheduler == "single" || w.state().Size == transfer.Unknown || w.spec.Restart {
 		return
 	}
 	busy := make([]bool, len(w.links))
@@ -158,9 +158,9 @@ func (a *audit) event() {
 // full returns the room at which a window is full: that of a client that takes its time is filled in one go.
 func (a *audit) full() int64 {
 	if a.w.spec.Client > 0 {
-		return a.w.m.Reorder() / 2
+		return a.w.state().Window / 2
 	}
-	return a.w.m.Reorder()/4 - 1
+	return a.w.state().Window/4 - 1
 }
 
 // room returns what of the window lies behind the first byte that nobody fetches; empty if somebody fetches every byte.
@@ -175,7 +175,7 @@ func (a *audit) room() segment.Range {
 	if g.Empty() {
 		return segment.Range{Start: w.spec.Size, End: w.spec.Size}
 	}
-	return segment.Range{Start: g.Start, End: max(g.Start, min(w.spec.Size, w.head+w.m.Reorder()))}
+	return segment.Range{Start: g.Start, End: max(g.Start, min(w.spec.Size, w.head+w.state().Window))}
 }
 
 // ended judges the whole run.

@@ -151,6 +151,9 @@ var epoch = time.Unix(1_000_000_000, 0)
 
 func (w *world) at(d time.Duration) time.Time { return epoch.Add(d) }
 
+// state describes the machine now.
+func (w *world) state() transfer.State { return w.m.State(w.at(w.now)) }
+
 // Run runs one transfer.
 func Run(s Spec) (Result, error) {
 	if knows(s.Scheduler) {
@@ -201,7 +204,7 @@ func Run(s Spec) (Result, error) {
 		w.err = fmt.Errorf("stuck at %v: head %d of %d", w.now, w.head, s.Size)
 	}
 	w.res.Took = w.now
-	_, w.res.Waste = w.m.Received()
+	w.res.Waste = w.state().Waste
 	for i := range s.Links {
 		w.res.Bans += w.board.Bans(int8(i))
 	}
@@ -233,10 +236,10 @@ func (w *world) handle(e transfer.Event) {
 	if w.over || w.err != nil {
 		return
 	}
-	do, next := w.m.Handle(w.at(w.now), e)
-	say := append([]transfer.Action(nil), do...) // the actions are valid until the next Handle
-	if !next.IsZero() {
-		at := max(next.Sub(epoch), w.now+time.Microsecond)
+	r := w.m.Handle(w.at(w.now), e)
+	say := append([]transfer.Action(nil), r.Do...) // the actions are valid until the next Handle
+	if !r.Next.IsZero() {
+		at := max(r.Next.Sub(epoch), w.now+time.Microsecond)
 		w.wake = at
 		w.after(at-w.now, func() {
 			if w.wake == at {
@@ -327,7 +330,7 @@ func (w *world) changes() {
 
 // write takes what is ready to the client.
 func (w *world) write() {
-	n := w.m.Ready()
+	n := w.state().Ready
 	if w.writing || n == 0 || w.over {
 		return
 	}
@@ -348,8 +351,8 @@ func (w *world) delivered(n int64) {
 	w.lastOut = w.now
 	w.audit.delivered(w.head, n)
 	w.head += n
-	received, waste := w.m.Received()
-	w.res.progress = append(w.res.progress, progress{w.now, w.head, received - waste})
+	s := w.state()
+	w.res.progress = append(w.res.progress, progress{w.now, w.head, s.Received - s.Waste})
 	w.handle(transfer.Event{Kind: transfer.Delivered, N: n})
 }
 
@@ -358,15 +361,15 @@ func (w *world) check() {
 	if w.err != nil || w.over {
 		return
 	}
-	held := w.m.Held()
-	w.res.MaxHeld = max(w.res.MaxHeld, held)
+	s := w.state()
+	w.res.MaxHeld = max(w.res.MaxHeld, s.Held)
 	switch {
 	case !w.m.Check():
 		w.err = fmt.Errorf("at %v: ranges do not partition the object, or credit beyond the window", w.now)
-	case held > max(w.spec.Window, max(w.spec.First, 512<<10)):
-		w.err = fmt.Errorf("at %v: %d bytes held, window %d", w.now, held, w.spec.Window)
-	case w.m.Head() != w.head:
-		w.err = fmt.Errorf("at %v: head %d, delivered %d", w.now, w.m.Head(), w.head)
+	case s.Held > max(w.spec.Window, max(w.spec.First, 512<<10)):
+		w.err = fmt.Errorf("at %v: %d bytes held, window %d", w.now, s.Held, w.spec.Window)
+	case s.Head != w.head:
+		w.err = fmt.Errorf("at %v: head %d, delivered %d", w.now, s.Head, w.head)
 	default:
 		w.audit.event()
 	}

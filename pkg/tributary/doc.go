@@ -20,4 +20,32 @@
 // resolved on the link that carries the request, and certificates are verified on each.
 //
 // Binding a socket to a link takes no privilege from Linux 5.7 on; before, CAP_NET_RAW.
+//
+// # Why a response is not divided
+//
+// A [Report] tells how a request used the links. [Report.Undivided] is one of these words. The request decided:
+//
+//   - method: it is not a GET
+//   - scheme: its URL is neither http nor https
+//   - body: it has a body
+//   - upgrade, expect, trailers: it asks for another protocol, for 100 Continue, or for trailers
+//   - range_nominated: its Connection field removes a field that decides which bytes are asked for
+//   - multi_range, suffix_range, bad_range: its Range is more than one range, the last n bytes, or cannot be understood;
+//     bad_range also if the server answers with another range
+//   - auth_connection, auth_once, auth_unknown: its credentials belong to one connection (NTLM, Negotiate) or to one request
+//     (Digest, OAuth 1), or are of a scheme that nothing is known about
+//   - signed: a signature covers a field that differs between the requests for ranges, such as Range or Accept-Encoding;
+//     AWS signatures and presigned URLs that cover none are divided
+//
+// The response decided:
+//
+//   - small: it brings everything, because the object is not larger than [Options.MinSize]
+//   - status: it is neither 200 nor the 206 that was asked for
+//   - no_ranges: the server does not serve ranges, or not of this object
+//   - no_validator, weak_validator: without a strong ETag, or a Last-Modified that counts as one, a changed object could not
+//     be noticed
+//   - unknown_length: it does not say how long the object is
+//   - coding, vary: it has a content coding, or Vary is *
+//   - multipart, trailer, framing, http_1_0: it is multipart/byteranges, announces trailers, has both Content-Length and
+//     Transfer-Encoding, or is HTTP/1.0
 package tributary

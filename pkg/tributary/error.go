@@ -2,20 +2,23 @@ package tributary
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// What an Error may be. Errors of the network, of DNS and of TLS can be found with errors.As, too.
+// Errors that an [Error] unwraps to. ErrClosed is returned as it is.
 var (
 	ErrClosed       = errors.New("tributary: the Transport is closed")
 	ErrNoLink       = errors.New("no usable link is up")
-	ErrUnreachable  = errors.New("the server cannot be reached")
+	ErrUnreachable  = errors.New("the server cannot be reached") // DNS, the connection or TLS failed
+	ErrBroken       = errors.New("the connection broke")         // before the response was complete
 	ErrTimeout      = errors.New("no link brought anything in time")
 	ErrBusy         = errors.New("the server is busy") // 429 or 503 to every range
 	ErrChanged      = errors.New("the object changed while it was fetched")
@@ -24,15 +27,16 @@ var (
 	ErrBind         = errors.New("the connection cannot be bound to the link")
 )
 
-// Error is why a request failed, or its content broke off. It unwraps to one of the errors above, if one fits, and to the
-// error beneath.
+// Error says why a request failed or its content broke off. Other links have been tried by then, if that was safe. It
+// unwraps to Kind and to Err, so errors.Is finds the errors above, and errors.As those of packages net, crypto/tls and
+// crypto/x509.
 type Error struct {
-	Link string // that the last attempt used, "" = none
-	Kind error  // one of the errors above; nil = none of them
-	Err  error
+	Link string // used by the last attempt; "" if there was none
+	Kind error  // one of the errors above; nil if none of them fits
+	Err  error  // what happened
 }
 
-// Error implements error.
+// Error implements error. The text names the link.
 func (e *Error) Error() string {
 	text := e.Err.Error()
 	if e.Kind != nil && !errors.Is(e.Err, e.Kind) {
@@ -49,7 +53,13 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// StatusError is a response to Download that has no content to write.
+// Timeout reports whether a time limit was exceeded, as that of [net.Error] does.
+func (e *Error) Timeout() bool {
+	var beneath net.Error
+	return e.Kind == ErrTimeout || errors.As(e.Err, &beneath) && beneath.Timeout()
+}
+
+// StatusError is the error of [Transport.Download] for a response that has no content to write.
 type StatusError struct{ StatusCode int }
 
 // Error implements error.
@@ -60,17 +70,29 @@ func (e *StatusError) Error() string {
 // kinds are the errors that causes stand for.
 var kinds = map[transport.Cause]error{
 	transport.Unreachable: ErrUnreachable, transport.Unbound: ErrBind, transport.Silent: ErrTimeout, transport.Busy: ErrBusy,
-	transport.Changed: ErrChanged, transport.Inconsistent: ErrInconsistent,
+	transport.Changed: ErrChanged, transport.Inconsistent: ErrInconsistent, transport.Broken: ErrBroken,
 }
 
-// wrap makes an *Error, unless err is io.EOF or a context's.
-func wrap(err error) error {
-	if err == nil || err == io.EOF || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+// wrap makes the error of a request with this context: the context's own if that has ended, else an *Error. io.EOF stays.
+func wrap(ctx context.Context, err error) error {
+	if err == nil || err == io.EOF {
 		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	e := &Error{Err: err}
 	if f, ok := transport.FailureOf(err); ok {
 		e.Link, e.Kind = f.Link, kinds[f.Cause]
+	}
+	if l := (*transport.LinkError)(nil); errors.As(err, &l) {
+		e.Link = l.Link
+		switch {
+		case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(tls.RecordHeaderError)):
+			e.Kind = ErrUnreachable
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(*net.OpError)):
+			e.Kind = ErrBroken
+		}
 	}
 	switch {
 	case errors.Is(err, transport.ErrNoLink):

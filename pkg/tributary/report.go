@@ -6,19 +6,18 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Report says what a request used. It can be read at any time, and is complete when the response's Body is closed. The zero
-// value is ready for WithReport, for one request.
+// Report says what a request used. The zero value is ready for [WithReport]. It is safe for concurrent use: it can be read
+// while the response is, and is complete when its Body is closed. A Report must not be copied.
 type Report struct{ used transport.Usage }
 
 // LinkUse is what one link did for a request.
 type LinkUse struct {
-	Link     string
-	Received int64 // bytes of content
-	Wasted   int64 // of these, bytes that another link brought too or nobody wanted
+	Link     string // name of the interface
+	Received int64  // bytes of content
+	Wasted   int64  // of these, bytes that another link brought too or nobody wanted
 }
 
-// Links returns what each link did, in the order in which they began. Of a request that was not divided it names the link,
-// without numbers unless it was found out only from the response.
+// Links returns what each link did, in the order in which they began. A response that was not divided has one.
 func (r *Report) Links() []LinkUse {
 	var all []LinkUse
 	for _, l := range r.used.Links() {
@@ -27,13 +26,14 @@ func (r *Report) Links() []LinkUse {
 	return all
 }
 
-// Undivided returns why the response was not divided, as a short word such as "small", "no_ranges" or "method"; "" if it was
-// or no response has come. docs/METRICS.md lists the words.
+// Undivided returns why the response came over one link as it is, as one of the words that the package comment lists. It
+// returns "" if the response was divided, or before there is one.
 func (r *Report) Undivided() string { return r.used.Reason() }
 
 type reportKey struct{}
 
-// WithReport returns a context for one request, whose use of the links r reports.
+// WithReport returns a context with which r reports on a request. Requests that share the context, such as those of an
+// http.Client that follows a redirect, add up; Undivided is about the last one.
 func WithReport(ctx context.Context, r *Report) context.Context {
 	return context.WithValue(ctx, reportKey{}, r)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"net/textproto"
+	"net/url"
 	"os"
 	"runtime"
 	"slices"
@@ -36,15 +38,20 @@ const (
 // newTransport returns a Transport over two links of loopback. lead says where a connection over a link to an address leads.
 func newTransport(t *testing.T, roots *x509.CertPool, lead func(link, addr string) string) *Transport {
 	t.Helper()
+	return dialing(t, roots, func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, lead(l.Name, addr))
+	})
+}
+
+// dialing returns a Transport over two links that connects by dial.
+func dialing(t *testing.T, roots *x509.CertPool, dial link.DialFunc) *Transport {
+	t.Helper()
 	var links []link.Link
 	for i, name := range []string{"wifi", "lte"} {
 		links = append(links, link.Link{Name: name, Metric: i, Addrs: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})}})
 	}
-	dial := func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, lead(l.Name, addr))
-	}
 	inner, err := transport.New(transport.Config{
-		Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(link.DialFunc(dial).Over(links...)...), Roots: roots,
+		Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(dial.Over(links...)...), Roots: roots,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -251,9 +258,11 @@ func TestContract(t *testing.T) {
 		if all(t, resp, err); resp.StatusCode != http.StatusFound {
 			t.Errorf("%d", resp.StatusCode)
 		}
-		resp, err = (&http.Client{Transport: tr}).Get(s.URL + "/redirect")
-		if b := all(t, resp, err); !bytes.Equal(b, large) {
-			t.Errorf("%d bytes", len(b))
+		var report Report
+		r := request(t, http.MethodGet, s.URL+"/redirect", nil)
+		resp, err = (&http.Client{Transport: tr}).Do(r.WithContext(WithReport(t.Context(), &report)))
+		if b := all(t, resp, err); !bytes.Equal(b, large) || report.Undivided() != "" {
+			t.Errorf("%d bytes, undivided: %q", len(b), report.Undivided())
 		}
 	})
 	t.Run("HEAD and reasons", func(t *testing.T) {
@@ -327,18 +336,124 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("closed", func(t *testing.T) {
+	t.Run("broken", func(t *testing.T) {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/content" {
+				w.Header().Set("Content-Length", "1000")
+				w.WriteHeader(http.StatusOK)
+				_ = http.NewResponseController(w).Flush()
+			}
+			panic(http.ErrAbortHandler)
+		}))
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+		defer s.Close()
 		tr := newTransport(t, nil, straight)
-		tr.Close()
-		if _, err := tr.RoundTrip(request(t, http.MethodGet, "http://h/", nil)); !errors.Is(err, ErrClosed) {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			for _, path := range []string{"/head", "/content"} {
+				resp, err := tr.RoundTrip(request(t, method, s.URL+path, nil))
+				if err == nil {
+					_, err = io.ReadAll(resp.Body)
+					resp.Body.Close()
+				}
+				var e *Error
+				if !errors.As(err, &e) || e.Link == "" || !strings.Contains(err.Error(), e.Link) || !errors.Is(err, ErrBroken) || e.Timeout() {
+					t.Errorf("%s %s: %v", method, path, err)
+				}
+			}
+		}
+	})
+	t.Run("timed out", func(t *testing.T) {
+		tr := dialing(t, nil, func(context.Context, link.Link, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
+		})
+		_, err := (&http.Client{Transport: tr}).Get("http://h/")
+		var u *url.Error
+		if !errors.Is(err, ErrUnreachable) || !errors.As(err, &u) || !u.Timeout() {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("options", func(t *testing.T) {
-		if _, err := New(Options{Scheduler: "none-such"}); err == nil || !strings.Contains(err.Error(), "none-such") {
-			t.Errorf("%v", err)
+}
+
+func TestOptions(t *testing.T) {
+	for _, tt := range []struct {
+		o     Options
+		wrong string // what the error names; "" = none
+	}{
+		{Options{}, ""},
+		{Options{Memory: 8 << 20}, ""}, // and MemoryPerResponse follows
+		{Options{Memory: 8 << 20, MemoryPerResponse: 9 << 20}, "Memory:"},
+		{Options{MemoryPerResponse: 1}, "MemoryPerResponse:"},
+		{Options{Memory: -1}, "Memory:"},
+		{Options{MinSize: -1}, "MinSize:"},
+		{Options{WaitForLink: -1}, "WaitForLink:"},
+		{Options{Scheduler: "none-such"}, "none-such"},
+		{Options{Links: []string{"a/b"}}, "Links"},
+	} {
+		cfg, err := tt.o.settings()
+		if (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
+			t.Errorf("%+v: %v", tt.o, err)
 		}
-	})
+		if err == nil && cfg.TransferWindow > cfg.Budget {
+			t.Errorf("%+v: %v for one response of %v", tt.o, cfg.TransferWindow, cfg.Budget)
+		}
+	}
+	if _, err := New(Options{Scheduler: "none-such"}); err == nil {
+		t.Error("New takes any scheduler")
+	}
+}
+
+// Close ends what is under way.
+func TestClose(t *testing.T) {
+	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(paced))
+	hang := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer hang.Close()
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		t.Run(method+" with an open Body", func(t *testing.T) {
+			tr := newTransport(t, nil, toNodes(s))
+			resp, err := tr.RoundTrip(request(t, method, s.URL(), nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr.Close()
+			if n, err := io.Copy(io.Discard, struct{ io.Reader }{resp.Body}); err != ErrClosed || n == size {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+			resp.Body.Close()
+			if _, err := resp.Body.Read(make([]byte, 1)); err != http.ErrBodyReadAfterClose {
+				t.Error(err)
+			}
+		})
+		t.Run(method+" without a response", func(t *testing.T) {
+			sent := make(chan struct{})
+			once := sync.OnceFunc(func() { close(sent) }) // both links may be tried
+			tr := newTransport(t, nil, func(_, addr string) string {
+				once()
+				return addr
+			})
+			go func() {
+				<-sent
+				tr.Close()
+				hang.CloseClientConnections() // so that the test ends if Close does nothing
+			}()
+			if _, err := tr.RoundTrip(request(t, method, hang.URL, nil)); err != ErrClosed {
+				t.Error(err)
+			}
+		})
+	}
+	tr := newTransport(t, nil, straight)
+	tr.Close()
+	if err := tr.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := tr.RoundTrip(request(t, http.MethodGet, "http://h/", nil)); err != ErrClosed {
+		t.Error(err)
+	}
+	if _, err := tr.DialContext(t.Context(), "tcp", strings.TrimPrefix(hang.URL, "http://")); err != ErrClosed {
+		t.Error(err)
+	}
+	if all := tr.Links(); len(all) != 2 {
+		t.Errorf("%+v", all)
+	}
 }
 
 func TestDownload(t *testing.T) {
@@ -361,6 +476,12 @@ func TestDownload(t *testing.T) {
 			t.Errorf("%s brought nothing", l.Name)
 		}
 	}
+	for name, u := range map[string]string{"divided": s.URL(), "as it is": s.URL() + "?X-Amz-SignedHeaders=range"} {
+		resp, _, err := tr.Download(t.Context(), request(t, http.MethodGet, u, nil), full{})
+		if err != errFull || resp == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	missing := origintest.New(t, origintest.Object{Size: size}, origintest.Status(404))
 	tr = newTransport(t, nil, toNodes(missing))
 	var status *StatusError
@@ -368,6 +489,13 @@ func TestDownload(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 }
+
+var errFull = errors.New("the disk is full")
+
+// full is a file that takes nothing.
+type full struct{}
+
+func (full) WriteAt([]byte, int64) (int, error) { return 0, errFull }
 
 // TestNothingIsLeft: what a Transport began has ended when Close returns.
 func TestNothingIsLeft(t *testing.T) {

@@ -1,0 +1,97 @@
+package engine
+
+import "github.com/tributary-http/tributary/internal/segment"
+
+const (
+	batchBytes = 256 << 10 // handed to the writer at a time
+
+	// scatterHold is how much a scattered transfer holds at most for a writer that is slower than its links. Lanes add what
+	// they have read meanwhile, a block for each event that waits.
+	scatterHold = 4 << 20
+)
+
+// delivery holds what has come and was not given to the writer. The loop owns it.
+type delivery struct {
+	store   store
+	given   int64    // offset up to which bytes were given to the writer in order
+	writing bool     // the writer has a batch
+	scatter *scatter // nil = bytes are written in order
+}
+
+// scatter is what a delivery knows if bytes are written in the order in which they come.
+type scatter struct {
+	handed  segment.Set // given to the writer, or held for it
+	written segment.Set
+	head    int64 // offset before which everything is written, as the machine was told
+	held    int64 // bytes that the writer has not written
+}
+
+// keep stores a piece, whose reference the caller holds, as far as it is wanted.
+func (d *delivery) keep(p piece, wanted segment.Range) {
+	if p.end() > wanted.End {
+		p.hi -= int(min(p.end()-wanted.End, int64(p.hi-p.lo)))
+	}
+	if d.scatter == nil {
+		d.store.add(p, d.given)
+		return
+	}
+	for at := p.off; at < p.end(); { // each byte once
+		gap := d.scatter.handed.Gap(segment.Range{Start: at, End: p.end()})
+		if gap.Empty() {
+			break
+		}
+		d.scatter.held += d.scatter.handed.Add(gap)
+		p.b.hold()
+		lo := p.lo + int(gap.Start-p.off)
+		d.store.p = append(d.store.p, piece{off: gap.Start, b: p.b, lo: lo, hi: lo + int(gap.Len())})
+		at = gap.End
+	}
+	p.b.free()
+}
+
+// batch returns what the writer gets next, nil if it is busy or there is nothing for it. Bytes before offset ready have come.
+func (d *delivery) batch(ready int64) (batch []piece) {
+	switch {
+	case d.writing:
+		return nil
+	case d.scatter != nil:
+		batch, d.store.p = d.store.p, nil
+	case ready > d.given:
+		batch = d.store.take(nil, d.given, min(ready-d.given, batchBytes))
+		if len(batch) > 0 {
+			d.given = batch[len(batch)-1].end()
+		}
+	}
+	d.writing = len(batch) > 0
+	return batch
+}
+
+// beginScatter changes to bytes being written as they come. The writer is to write those from offset start on, and has
+// written those before head.
+func (d *delivery) beginScatter(start, head int64) {
+	s := &scatter{head: head, held: d.given - head}
+	s.handed.Add(segment.Range{Start: start, End: d.given})
+	for _, p := range d.store.p {
+		s.handed.Add(segment.Range{Start: p.off, End: p.end()})
+		s.held += p.end() - p.off
+	}
+	d.scatter = s
+}
+
+// wrote takes note of what the writer of a scattered transfer has written, and returns how far that moves the head.
+func (d *delivery) wrote(ranges []segment.Range) (n int64) {
+	s := d.scatter
+	d.writing = false
+	for _, part := range ranges {
+		s.held -= part.Len()
+		s.written.Add(part)
+	}
+	if all := s.written.Ranges(); len(all) > 0 && all[0].Start <= s.head {
+		n = max(0, all[0].End-s.head)
+	}
+	s.head += n
+	return n
+}
+
+// full reports whether a writer of scattered bytes has as much before it as may be held.
+func (d *delivery) full() bool { return d.scatter != nil && d.writing && d.scatter.held >= scatterHold }
