@@ -53,7 +53,7 @@ func TestAddressesGoAndComeBack(t *testing.T) {
 		event(second/2, "wifi", netlab.EventRemoveAddrs), event(3*second/2, "wifi", netlab.EventRestoreAddrs),
 		event(5*second/2, "lte", netlab.EventRemoveAddrs), event(7*second/2, "lte", netlab.EventRestoreAddrs),
 	))
-	p := r.play(20_000_000)
+	p := r.play(40_000_000)
 	if pause, began := p.LongestPause(); pause > slack*time.Second {
 		t.Errorf("a pause of %s from %s", pause, began)
 	}
