@@ -22,7 +22,7 @@ type slotKey struct{ link, host string }
 // hostSlots counts the connections to one host over one link.
 type hostSlots struct {
 	open  int
-	freed chan struct{} // closed when one closes; nil if nobody waits
+	freed chan struct{} // closed when one closes or is idle; nil if nobody waits
 }
 
 // NewSlots returns Slots for so many connections per host and link, 0 for any number.
@@ -32,7 +32,7 @@ func NewSlots(most int) *Slots { return &Slots{most: most, hosts: map[slotKey]*h
 type NoSlotError struct {
 	Link, Host string
 	Most       int
-	Freed      <-chan struct{} // closed when one of the connections has closed
+	Freed      <-chan struct{} // closed when one of the connections has closed or is idle
 }
 
 func (e *NoSlotError) Error() string {
@@ -80,6 +80,21 @@ func (s *Slots) release(key slotKey, h *hostSlots) {
 	if h.open--; h.open == 0 {
 		delete(s.hosts, key)
 	}
+	h.wake()
+}
+
+// Idle says that nobody uses a connection over the named link to addr any more, though it is open: who waits for a slot may
+// use it, or close it.
+func (s *Slots) Idle(link, addr string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.hosts[slotKey{link, HostOf(addr)}]; h != nil {
+		h.wake()
+	}
+}
+
+// wake has everybody who waits try again.
+func (h *hostSlots) wake() {
 	if h.freed != nil {
 		close(h.freed)
 		h.freed = nil

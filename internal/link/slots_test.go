@@ -56,6 +56,19 @@ func TestSlots(t *testing.T) {
 	if !freed(third) {
 		t.Error("who waits is not told")
 	}
+	d, e := take("wifi", "o.test:80"), take("wifi", "o.test:80")
+	fourth := full("wifi", "o.test:80")
+	s.Idle("lte", "o.test:80")
+	s.Idle("wifi", "nobody.test:80")
+	if freed(fourth) {
+		t.Error("told of others' connections")
+	}
+	if s.Idle("wifi", "O.test:443"); !freed(fourth) {
+		t.Error("who waits is not told of an idle connection")
+	}
+	full("wifi", "o.test:80") // it is still open
+	d.Release()
+	e.Release()
 	take("wifi", "o.test:80").Release()
 	if n := len(s.hosts); n != 3 {
 		t.Errorf("%d hosts are remembered, with connections to 3", n)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
@@ -30,6 +31,9 @@ const handshakeTime = 10 * time.Second
 // Plain is the pass-through client: a request goes over one link, bodies are streamed both ways, nothing is added to it,
 // no redirect is followed and no coding removed. It shares no connection with a Pool.
 type Plain struct {
+	// Idle is as for a Pool.
+	Idle func(link, addr string)
+
 	tls   *tls.Config
 	links func() []link.Link
 	ways  ways
@@ -188,7 +192,15 @@ func (ws *ways) do(r *http.Request, links []link.Link) (*http.Response, link.Lin
 // over sends r with body on a connection of l that how tells to get.
 func (ws *ways) over(r *http.Request, body io.ReadCloser, l link.Link, how any) (*http.Response, error) {
 	var w watch
-	r = r.WithContext(context.WithValue(w.context(r.Context()), wayKey{}, how))
+	ctx := context.WithValue(w.context(r.Context()), wayKey{}, how)
+	if idle, addr := ws.plain.Idle, hostPort(r.URL); idle != nil {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{PutIdleConn: func(err error) {
+			if err == nil {
+				idle(l.Name, addr)
+			}
+		}})
+	}
+	r = r.WithContext(ctx)
 	lent := &lentBody{of: body}
 	if body != nil && body != http.NoBody {
 		r.Body = lent

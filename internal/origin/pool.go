@@ -32,6 +32,9 @@ const (
 
 // Pool opens connections to origins and keeps those that transfers give back. It implements engine.Opener.
 type Pool struct {
+	// Idle, if not nil, is called when a connection over a link to an address is kept that nobody uses. It is set before use.
+	Idle func(link, addr string)
+
 	tls *tls.Config
 	h2  *http2.Transport
 
@@ -173,6 +176,9 @@ func (p *Pool) take(l link.Link, k key) *stream {
 
 // put keeps s for later transfers, in place of the one released first if there are too many.
 func (p *Pool) put(s *stream) {
+	if p.Idle != nil {
+		defer p.Idle(s.key.link, s.key.addr)
+	}
 	c := &idle{stream: s}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -151,16 +152,21 @@ func (r *limited) download(t *testing.T, s *origintest.Server) {
 	}
 }
 
-// TestLimitDownloads: two downloads from one host that may have one connection over each link.
+// TestLimitDownloads: two downloads from one host that may have one connection over each link. What the one has done with, the
+// other gets; nobody waits for idle connections to end.
 func TestLimitDownloads(t *testing.T) {
-	s := origintest.New(t, origintest.Object{Size: 4 * mid}, origintest.RateLimit(2*paced))
-	r := newLimited(t, s, 1, time.Minute, "wifi", "lte")
-	var all sync.WaitGroup
-	for range 2 {
-		all.Go(func() { r.download(t, s) })
+	for _, names := range [][]string{{"wifi"}, {"wifi", "lte"}} {
+		t.Run(fmt.Sprint(names), func(t *testing.T) {
+			s := origintest.New(t, origintest.Object{Size: 4 * mid}, origintest.RateLimit(4*paced))
+			r := newLimited(t, s, 1, 10*time.Second, names...)
+			var all sync.WaitGroup
+			for range 2 {
+				all.Go(func() { r.download(t, s) })
+			}
+			all.Wait()
+			r.fits(t, 1)
+		})
 	}
-	all.Wait()
-	r.fits(t, 1)
 }
 
 // TestLimitSharesWithIdle: connections that nobody uses make room for others, whatever they were used for.

@@ -115,6 +115,9 @@ func New(c Config) (*Transport, error) {
 		return nil, fmt.Errorf("scheduler: %w", err)
 	}
 	t.plain = origin.NewPlain(t.engine.Ranked, c.Roots, t.cfg.WaitForLink)
+	if c.Settings.MaxConnectionsPerHost > 0 {
+		t.pool.Idle, t.plain.Idle = t.slots.Idle, t.slots.Idle
+	}
 	return t, nil
 }
 
