@@ -133,8 +133,7 @@ func (d *Destinations) over(l Link, a netip.Addr, way Way) (Link, error) {
 		// A public address in a link's network is reached over the others, too, but not one behind a tunnel.
 		// A tunnel that was a link like others may have become a VPN that carries everything: the way tells before SetLinks does.
 		own := !way.Default && (private(a) || carriesVPN(out.Kind))
-		named := d.Named != nil && d.Named(out.Name)
-		vpn := way.Default && carriesVPN(out.Kind) && !d.Around && !named
+		vpn := way.Default && carriesVPN(out.Kind) && !d.Around && !d.named(out)
 		if own || l.Confined || vpn {
 			return out, nil
 		}
@@ -147,11 +146,14 @@ func (d *Destinations) over(l Link, a netip.Addr, way Way) (Link, error) {
 		return l, err
 	case vpn && d.Around && !private(a):
 		return l, nil
-	case way.Default && !vpn && !l.Confined:
+	case way.Default && (!vpn || d.named(out)) && !l.Confined:
 		return l, nil // the system prefers a link that is not used: the others lead to the world as well
 	}
 	return out, nil
 }
+
+// named reports a link, used or lost, that the user chose by name.
+func (d *Destinations) named(l Link) bool { return d.Named != nil && d.Named(l.Name) }
 
 // neighbour returns the link in whose network a private address lies, l if it is in none's.
 func (d *Destinations) neighbour(l Link, a netip.Addr) Link {

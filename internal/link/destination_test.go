@@ -234,6 +234,8 @@ func TestWays(t *testing.T) {
 		{name: "R198 the world beneath an enabled VPN that has just come to carry everything", router: full, links: enabled, over: 1, addr: "192.0.2.1", want: ErrOffLink},
 		{name: "the world over it", router: full, links: enabled, over: 0, addr: "192.0.2.1"},
 		{name: "the world beside a VPN that is named", router: full, links: enabled, named: "wg0", over: 1, addr: "192.0.2.1"},
+		{name: "the world beside a tunnel that is named and has lost its addresses", router: full, named: "wg0", over: 0, addr: "192.0.2.1"},
+		{name: "R184 the world beneath a VPN, though another tunnel is named", router: full, named: "corp", over: 0, addr: "192.0.2.1", want: ErrOffLink},
 		{name: "the world around an enabled VPN", router: full, links: enabled, around: true, over: 1, addr: "192.0.2.1"},
 		{name: "R184 the home network beneath a VPN", router: full, links: followed, over: 1, addr: "192.168.1.9"},
 		{name: "the world around a VPN", router: full, around: true, over: 0, addr: "192.0.2.1"},

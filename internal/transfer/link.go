@@ -144,6 +144,9 @@ func (m *Machine) linkState(now time.Time, e Event) {
 			m.dropSilent(now, e.Link, suspectAfter)
 		}
 		l.silent, l.paused, l.failures = false, time.Time{}, 0
+		if l.forbidden { // the system's routes change as links come and go
+			l.forbidden, l.excluded = false, false
+		}
 	case health.Down, health.Banned:
 		for i := len(m.conns) - 1; i >= 0; i-- {
 			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || !m.patient(c)) {

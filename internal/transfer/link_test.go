@@ -177,6 +177,15 @@ func TestOpenFails(t *testing.T) {
 		s.advance(time.Minute)
 		s.quiet()
 	})
+	t.Run("the address may be dialed once the link has been away: routes change", func(t *testing.T) {
+		s, _ := fail(t, Event{Why: Refused})
+		s.handle(Event{Kind: LinkState, Link: 0, State: health.Down})
+		s.handle(Event{Kind: LinkState, Link: 0, State: health.Up})
+		s.ask(0, 128*kB, 1*mB)
+		s.wantFetch(0, 128*kB, 1*mB)
+		s.wantOpen(0)
+		s.quiet()
+	})
 	t.Run("the origin refused: the link is well, and pauses", func(t *testing.T) {
 		s, _ := fail(t, Event{Why: Unreachable, Refused: true})
 		s.ask(0, 128*kB, 1*mB)
