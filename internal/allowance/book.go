@@ -27,7 +27,7 @@ func cost(n int64) int64 { return (n*overhead + 99) / 100 }
 var ErrSpent = errors.New("the link's data for this month is spent")
 
 // Book knows what every account has left. Make it with Open.
-type Book struct {
+type Accounts struct {
 	file    ledger
 	log     *slog.Logger
 	now     func() time.Time
@@ -113,8 +113,8 @@ func File(getenv func(string) string) string {
 
 // Open returns the book kept in a file. changed is called, without waiting for it, when an account has nothing left or has
 // something again. Close gives back what was leased.
-func Open(path string, now func() time.Time, log *slog.Logger, changed func()) *Book {
-	b := &Book{
+func Open(path string, now func() time.Time, log *slog.Logger, changed func()) *Accounts {
+	b := &Accounts{
 		file: ledger{path}, log: log, now: now, changed: changed, accounts: map[string]*account{},
 		kick: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -123,7 +123,7 @@ func Open(path string, now func() time.Time, log *slog.Logger, changed func()) *
 }
 
 // Set makes limits, in bytes a month, those of the accounts; an account without one is not bounded any more.
-func (b *Book) Set(limits map[string]int64) {
+func (b *Accounts) Set(limits map[string]int64) {
 	b.mu.Lock()
 	for name, a := range b.accounts {
 		if limits[name] == 0 {
@@ -145,7 +145,7 @@ func (b *Book) Set(limits map[string]int64) {
 }
 
 // hurry has the keeper look at the accounts.
-func (b *Book) hurry() {
+func (b *Accounts) hurry() {
 	select {
 	case b.kick <- struct{}{}:
 	default:
@@ -153,7 +153,7 @@ func (b *Book) hurry() {
 }
 
 // Left returns what an account may still spend this month, and whether it is bounded at all.
-func (b *Book) Left(name string) (n int64, bounded bool) {
+func (b *Accounts) Left(name string) (n int64, bounded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.accounts[name]
@@ -167,13 +167,13 @@ func (b *Book) Left(name string) (n int64, bounded bool) {
 }
 
 // Close gives back what was leased and not used.
-func (b *Book) Close() {
+func (b *Accounts) Close() {
 	close(b.done)
 	<-b.ended
 }
 
 // keep notes leases in the file, until Close.
-func (b *Book) keep() {
+func (b *Accounts) keep() {
 	defer close(b.ended)
 	tick := time.NewTicker(retry)
 	defer tick.Stop()
@@ -191,7 +191,7 @@ func (b *Book) keep() {
 }
 
 // renew leases for the accounts that have little left of theirs.
-func (b *Book) renew() {
+func (b *Accounts) renew() {
 	b.mu.Lock()
 	now := b.now()
 	change := map[string]int64{}
@@ -210,7 +210,7 @@ func (b *Book) renew() {
 }
 
 // note takes in what the file holds now.
-func (b *Book) note(r record, err error, change map[string]int64) {
+func (b *Accounts) note(r record, err error, change map[string]int64) {
 	b.mu.Lock()
 	told := false
 	for name, n := range change {
@@ -242,7 +242,7 @@ func (b *Book) note(r record, err error, change map[string]int64) {
 
 // giveBack takes what was not used out of the file again. What open connections have received and may still receive is
 // used.
-func (b *Book) giveBack() {
+func (b *Accounts) giveBack() {
 	b.mu.Lock()
 	now, change := b.now(), map[string]int64{}
 	for name, a := range b.accounts {
@@ -265,7 +265,7 @@ func (b *Book) giveBack() {
 
 // Wrap returns a connection that is counted on an account, and ends with ErrSpent when that has nothing left. A connection
 // of an account without a limit is returned as it is. Near the limit, what the connection may receive is reserved.
-func (b *Book) Wrap(c net.Conn, name string) net.Conn {
+func (b *Accounts) Wrap(c net.Conn, name string) net.Conn {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.accounts[name]
@@ -280,7 +280,7 @@ func (b *Book) Wrap(c net.Conn, name string) net.Conn {
 }
 
 // Buffer returns what SO_RCVBUF of a new connection of an account must be before it connects; 0 leaves it to the kernel.
-func (b *Book) Buffer(name string) int {
+func (b *Accounts) Buffer(name string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if a := b.accounts[name]; a != nil && a.near {
@@ -290,7 +290,7 @@ func (b *Book) Buffer(name string) int {
 }
 
 // tell has the keeper tell whether an account has something left, if that has changed. mu is held.
-func (b *Book) tell(a *account) {
+func (b *Accounts) tell(a *account) {
 	a.settle()
 	if a.spent() != a.empty {
 		b.hurry()
@@ -298,7 +298,7 @@ func (b *Book) tell(a *account) {
 }
 
 // wait returns when something may be spent, and how much at a time.
-func (b *Book) wait(c *conn) (int64, error) {
+func (b *Accounts) wait(c *conn) (int64, error) {
 	a := c.account
 	for {
 		b.mu.Lock()
@@ -327,7 +327,7 @@ func (b *Book) wait(c *conn) (int64, error) {
 }
 
 // count notes what a connection has read and written.
-func (b *Book) count(c *conn, read, written int) {
+func (b *Accounts) count(c *conn, read, written int) {
 	if read <= 0 && written <= 0 {
 		return
 	}
@@ -340,7 +340,7 @@ func (b *Book) count(c *conn, read, written int) {
 }
 
 // leave ends the counting of a connection that is about to be closed.
-func (b *Book) leave(c *conn) {
+func (b *Accounts) leave(c *conn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := c.account

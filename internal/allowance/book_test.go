@@ -42,7 +42,7 @@ func (s *shelf) at(day string) {
 }
 
 // open returns a book with one account, and what is told of changes.
-func (s *shelf) open(n int64) (*Book, <-chan struct{}) {
+func (s *shelf) open(n int64) (*Accounts, <-chan struct{}) {
 	changed := make(chan struct{}, 64)
 	b := Open(s.path, func() time.Time { return *s.now.Load() }, slog.New(slog.NewTextHandler(io.Discard, nil)), func() { changed <- struct{}{} })
 	b.Set(map[string]int64{"lte": n})
@@ -73,7 +73,7 @@ func (s *shelf) wait(c <-chan struct{}) {
 }
 
 // endless connects over a book to a server that sends without end.
-func (s *shelf) endless(b *Book) net.Conn {
+func (s *shelf) endless(b *Accounts) net.Conn {
 	s.t.Helper()
 	return s.connect(b, func(c net.Conn) {
 		for block := make([]byte, 64<<10); ; {
@@ -85,13 +85,13 @@ func (s *shelf) endless(b *Book) net.Conn {
 }
 
 // silent connects over a book to a server that sends nothing.
-func (s *shelf) silent(b *Book) net.Conn {
+func (s *shelf) silent(b *Accounts) net.Conn {
 	s.t.Helper()
 	return s.connect(b, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 }
 
 // connect connects over a book to a server, as link.Dialer does.
-func (s *shelf) connect(b *Book, serve func(net.Conn)) net.Conn {
+func (s *shelf) connect(b *Accounts, serve func(net.Conn)) net.Conn {
 	s.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -19,7 +19,7 @@ type tcpConn interface {
 // conn is a TCP connection whose bytes are counted.
 type conn struct {
 	tcpConn
-	book    *Book
+	book    *Accounts
 	account *account
 	closed  chan struct{}
 	once    sync.Once

@@ -87,7 +87,7 @@ func TestInFlight(t *testing.T) {
 }
 
 // of returns a copy of the account.
-func (s *shelf) of(b *Book) account {
+func (s *shelf) of(b *Accounts) account {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return *b.accounts["lte"]

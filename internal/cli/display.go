@@ -190,8 +190,8 @@ func (s *speeds) look(now time.Time) frame {
 	if s.links != nil {
 		for _, l := range s.links.Status().Links {
 			state := l.State
-			if l.Reason != "" && l.State != "up" {
-				state += " (" + l.Reason + ")"
+			if l.Cause != "" && l.State != "up" {
+				state += " (" + l.Cause + ")"
 			}
 			f.each = append(f.each, linkFrame{name: l.Name, state: state})
 		}

@@ -16,12 +16,12 @@ import (
 )
 
 // tally counts for the control socket what nobody else adds up.
-type tally struct {
+type counters struct {
 	passed, ended atomic.Int64
 }
 
 // Observe implements engine.Observer.
-func (t *tally) Observe(e engine.Event) {
+func (t *counters) Observe(e engine.Event) {
 	switch e.Kind {
 	case engine.EventPassedThrough:
 		t.passed.Add(1)
@@ -64,25 +64,25 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	e, now := d.out.Status(), time.Now()
 	s := control.Status{
 		Version: d.version, PID: os.Getpid(), Listen: listen.String(), Started: began, At: now,
-		Tunnels: d.proxy.Tunnels(), Passed: d.tally.passed.Load(), Ended: d.tally.ended.Load(),
+		Tunnels: d.proxy.Tunnels(), Passed: d.counters.passed.Load(), Ended: d.counters.ended.Load(),
 		Budget: control.Budget{Total: e.Budget, Granted: e.Granted, Held: e.Held},
 		Links:  []control.Link{}, Transfers: []control.Transfer{}, VPN: (*control.VPN)(d.out.VPN()),
 	}
-	if d.hosted != nil {
-		if b, ok := d.hosted.host.Battery(); ok {
+	if d.appBridge != nil {
+		if b, ok := d.appBridge.host.Battery(); ok {
 			s.Battery = (*control.Battery)(&b)
 		}
 	}
 	for _, l := range e.Links {
 		s.Links = append(s.Links, control.Link{
-			Name: l.Name, State: l.State, Reason: l.Reason, Goodput: l.Goodput, RTT: l.RTT.Seconds(), Bytes: l.Bytes, Waste: l.Waste, Bans: l.Bans,
+			Name: l.Name, State: l.State, Reason: l.Cause, Goodput: l.Goodput, RTT: l.RTT.Seconds(), Bytes: l.Bytes, Waste: l.Waste, Bans: l.Bans,
 			MonthlyLeft: d.out.Left(l.Name),
 		})
 	}
 	s.Links = d.withSpent(s.Links)
 	for _, t := range e.Transfers {
 		x := control.Transfer{
-			ID: t.ID, Size: t.Size, Head: t.Head, Held: t.Held, Window: t.Window, Seconds: now.Sub(t.Started).Seconds(),
+			ID: t.ID, Size: t.Size, Head: t.Offset, Held: t.Held, Window: t.Window, Seconds: now.Sub(t.Started).Seconds(),
 			Links: []control.LinkShare{},
 		}
 		for _, l := range t.Links {

@@ -31,7 +31,7 @@ import (
 // the host that owns the networks nothing can go on for long.
 const (
 	drainTime       = 10 * time.Minute
-	hostedDrainTime = 5 * time.Second
+	appDrainTime = 5 * time.Second
 )
 
 // Daemon is the proxy with everything it needs.
@@ -40,7 +40,7 @@ type Daemon struct {
 	log     *slog.Logger
 	version string
 	reloads Reloads
-	tally   tally
+	counters   counters
 	out     *transport.Transport
 	proxy   *proxy.Proxy
 	metrics *metrics.Metrics
@@ -49,7 +49,7 @@ type Daemon struct {
 	owner   crowd.Owner // tells whose a connection is; nil = users are not told apart
 
 	redirected *redirection
-	hosted     *hosted       // nil = this process sees to the links itself
+	appBridge     *appBridge       // nil = this process sees to the links itself
 	drainTime  time.Duration // how long running requests may go on at the end
 	syncTime   time.Duration // between two times that orders are brought to the disk
 }
@@ -75,7 +75,7 @@ func SaveMemory() {
 func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
 	SaveMemory()
 	if cfg.HostSocket != "" {
-		return runHosted(ctx, cfg, version, log, reloads)
+		return runAppBridge(ctx, cfg, version, log, reloads)
 	}
 	open, err := inherited()
 	if err != nil {
@@ -101,9 +101,9 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	d.metrics = metrics.New(version, func() engine.Status { return d.out.Status() })
 	c.Settings, c.Log = d.cfg, d.log
 	c.Allow, c.DenyPrivate, c.Own = d.cfg.Destinations(), d.cfg.DenyPrivate, d.own.has
-	c.Observers = []engine.Observer{d.metrics, &d.tally}
-	if d.hosted != nil {
-		c.Demand = d.hosted.demand
+	c.Observers = []engine.Observer{d.metrics, &d.counters}
+	if d.appBridge != nil {
+		c.Running = d.appBridge.running
 	}
 	c.LinkDown = func(name string) { d.proxy.CloseLink(name) }
 	var err error
@@ -114,7 +114,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	if err != nil {
 		return err
 	}
-	if d.hosted == nil || users != nil { // else Android does not tell apps of each other's sockets: no need to ask
+	if d.appBridge == nil || users != nil { // else Android does not tell apps of each other's sockets: no need to ask
 		d.owner = owner
 	}
 	d.proxy = proxy.New(proxy.Config{
@@ -202,10 +202,10 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		parts.Go(func() { failed <- status.Serve(ctl) })
 		defer status.Close() // to the end: a drain can be watched
 	}
-	if d.hosted != nil {
+	if d.appBridge != nil {
 		attended, done := context.WithCancel(ctx)
 		defer done()
-		parts.Go(func() { d.hosted.attend(attended, func() control.Status { return d.status(ln.Addr(), began) }) })
+		parts.Go(func() { d.appBridge.attend(attended, func() control.Status { return d.status(ln.Addr(), began) }) })
 		parts.Go(func() { d.fillOrders(attended) })
 	}
 	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "scheduler", d.cfg.Scheduler)

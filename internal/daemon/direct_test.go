@@ -188,7 +188,7 @@ func (f *front) resumed(t *testing.T, first, u string, h http.Header, have int64
 		t.Fatal(err)
 	}
 	defer file.Close()
-	held := &download.Held{File: file, Version: download.Version{Size: -1}}
+	held := &download.OpenFile{File: file, Version: download.Version{Size: -1}}
 	fill := func(u string) error {
 		g := download.Getter{Transport: f.own, Options: download.Options{Header: maps.Clone(h)}}
 		_, err := g.Fill(context.Background(), u, held, download.NewMeter(), nil)

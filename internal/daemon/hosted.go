@@ -20,16 +20,16 @@ const (
 )
 
 // hosted keeps a host informed: whether mobile data is wanted, and what goes on.
-type hosted struct {
+type appBridge struct {
 	host      *host.Host
 	started   chan struct{} // capacity 1: a transfer has begun
 	transfers atomic.Int64  // that run
 }
 
-func newHosted(h *host.Host) *hosted { return &hosted{host: h, started: make(chan struct{}, 1)} }
+func newAppBridge(h *host.Host) *appBridge { return &appBridge{host: h, started: make(chan struct{}, 1)} }
 
 // runHosted is Run with the networks of a host.
-func runHosted(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
+func runAppBridge(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
 	dial, cancel := context.WithTimeout(ctx, greeting)
 	h, err := host.Dial(dial, cfg.HostSocket, log)
 	cancel()
@@ -38,8 +38,8 @@ func runHosted(ctx context.Context, cfg config.Config, version string, log *slog
 	}
 	defer h.Close()
 	d := newDaemon(cfg, log)
-	d.reloads, d.drainTime = reloads, hostedDrainTime
-	d.hosted = newHosted(h)
+	d.reloads, d.drainTime = reloads, appDrainTime
+	d.appBridge = newAppBridge(h)
 	if err := d.build(version, transport.Config{Source: h, Binder: h, Names: h.Lookup}); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func runHosted(ctx context.Context, cfg config.Config, version string, log *slog
 }
 
 // demand is engine.Config.Demand: transfers can use mobile data.
-func (h *hosted) demand(transfers int) {
+func (h *appBridge) running(transfers int) {
 	if before := h.transfers.Swap(int64(transfers)); int64(transfers) < before {
 		return
 	}
@@ -73,7 +73,7 @@ func (h *hosted) demand(transfers int) {
 }
 
 // attend asks for mobile data while there are transfers, and tells the host about them, until ctx ends.
-func (h *hosted) attend(ctx context.Context, status func() control.Status) {
+func (h *appBridge) attend(ctx context.Context, status func() control.Status) {
 	h.host.Tell(status())
 	for {
 		select {
@@ -90,7 +90,7 @@ func (h *hosted) attend(ctx context.Context, status func() control.Status) {
 }
 
 // during tells the host what goes on until no transfer has run for a while; false = ctx has ended.
-func (h *hosted) during(ctx context.Context, status func() control.Status) bool {
+func (h *appBridge) during(ctx context.Context, status func() control.Status) bool {
 	tick := time.NewTicker(telling)
 	defer tick.Stop()
 	last := time.Now() // that there was a transfer

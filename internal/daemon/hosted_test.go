@@ -21,7 +21,7 @@ func TestMobileDataIsWanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	h := newHosted(conn)
+	h := newAppBridge(conn)
 	ctx, stop := context.WithCancel(t.Context())
 	attended := make(chan struct{})
 	go func() {
@@ -48,12 +48,12 @@ func TestMobileDataIsWanted(t *testing.T) {
 	if m := heard("status"); m["type"] != "status" {
 		t.Fatalf("before any transfer: %v", m)
 	}
-	h.demand(1)
+	h.running(1)
 	if m := heard("want"); m["cellular"] != true {
 		t.Errorf("a transfer has started: %v", m)
 	}
-	h.demand(0) // it lingers
-	h.demand(1)
+	h.running(0) // it lingers
+	h.running(1)
 	if m := heard("status"); m["type"] != "status" {
 		t.Errorf("while it runs: %v", m)
 	}

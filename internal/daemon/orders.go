@@ -43,7 +43,7 @@ func (d *Daemon) fillOrders(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case o := <-d.hosted.host.Orders():
+		case o := <-d.appBridge.host.Orders():
 			running.Go(func() {
 				defer o.Close()
 				d.fill(ctx, o)
@@ -61,7 +61,7 @@ func (d *Daemon) fill(ctx context.Context, o *host.Order) {
 		_ = o.Tell(orderEnd{Type: "failed", Error: err.Error()})
 		return
 	}
-	h := &download.Held{File: o.File, Version: download.Version{Validator: o.Validator, Size: o.Size, Place: o.Place, Mark: o.Mark}, Have: o.Have}
+	h := &download.OpenFile{File: o.File, Version: download.Version{Validator: o.Validator, Size: o.Size, Place: o.Place, Mark: o.Mark}, Have: o.Have}
 	m := download.NewMeter()
 	now := orderStep{Type: "at"}
 	version := func(v download.Version) {

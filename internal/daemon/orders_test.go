@@ -40,7 +40,7 @@ func TestOrders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	d := &Daemon{out: r.d.out, hosted: &hosted{host: h}, syncTime: time.Millisecond}
+	d := &Daemon{out: r.d.out, appBridge: &appBridge{host: h}, syncTime: time.Millisecond}
 	ctx, stop := context.WithCancel(t.Context())
 	filled := make(chan struct{})
 	go func() { defer close(filled); d.fillOrders(ctx) }()

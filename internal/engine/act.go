@@ -8,18 +8,18 @@ import (
 )
 
 func (r *run) attemptEnded(e event) {
-	if f := e.fetch; f != nil {
-		name := r.slot(f.link).name
-		r.opening.Ended(name, e.Why)
+	if f := e.attempt; f != nil {
+		name := r.link(f.link).name
+		r.opening.Ended(name, e.Outcome)
 		r.e.observe(Event{
-			Kind: EventAttemptEnded, At: time.Now(), Transfer: r.id, Link: name, Reason: e.Why.String(),
-			Took: time.Since(f.asked),
+			Kind: EventAttemptEnded, At: time.Now(), Transfer: r.id, Link: name, Reason: e.Outcome.String(),
+			Took: time.Since(f.sent),
 		})
-		if e.Why != transfer.Complete && e.Why != transfer.Canceled {
-			r.e.cfg.Log.Debug("attempt failed", "transfer", r.id, "link", name, "why", e.Why.String(), "error", e.err)
+		if e.Outcome != transfer.Complete && e.Outcome != transfer.Canceled {
+			r.e.cfg.Log.Debug("attempt failed", "transfer", r.id, "link", name, "why", e.Outcome.String(), "error", e.err)
 		}
 	}
-	delete(r.fetches, e.Attempt)
+	delete(r.attempts, e.Attempt)
 }
 
 // handle gives an event to the machine and carries out what it causes.
@@ -66,12 +66,12 @@ func (r *run) follow(now time.Time, res transfer.Result) time.Time {
 
 // count tells observers and the fleet what a read brought.
 func (r *run) count(now time.Time, attempt uint32, got transfer.Received) {
-	f := r.fetches[attempt]
+	f := r.attempts[attempt]
 	if f == nil {
 		return
 	}
 	n := got.Fresh + got.Waste
-	s := r.slot(f.link)
+	s := r.link(f.link)
 	s.lastByte.Store(r.e.fleet.clock(now))
 	s.bytes.Add(n)
 	s.meter.add(r.e.fleet.clock(now), got.Fresh)
@@ -87,24 +87,24 @@ func (r *run) count(now time.Time, attempt uint32, got transfer.Received) {
 func (r *run) carryOut(now time.Time, a transfer.Action) {
 	switch a.Kind {
 	case transfer.Open:
-		r.lanes[a.Conn] = newLane(r, a.Conn, a.Link)
+		r.conns[a.Conn] = newConnLoop(r, a.Conn, a.Link)
 	case transfer.Fetch, transfer.FetchAll:
-		f := &fetch{id: a.Attempt, conn: a.Conn, link: a.Link, ask: r.ask(a), more: make(chan struct{}, 1), verdict: make(chan opening.Do, 1), asked: now}
+		f := &attempt{id: a.Attempt, conn: a.Conn, link: a.Link, request: r.rangeRequest(a), more: make(chan struct{}, 1), verdict: make(chan opening.Do, 1), sent: now}
 		f.credit.Store(a.UpTo)
-		r.fetches[a.Attempt] = f
+		r.attempts[a.Attempt] = f
 		if r.opening.Version() != nil {
-			r.e.observe(Event{Kind: EventDecision, At: now, Transfer: r.id, Link: r.slot(a.Link).name, Reason: a.Reason.String()})
+			r.e.observe(Event{Kind: EventDecision, At: now, Transfer: r.id, Link: r.link(a.Link).name, Reason: a.Rule.String()})
 		}
-		r.lanes[a.Conn].asks <- f
+		r.conns[a.Conn].requests <- f
 	case transfer.Credit:
-		if f := r.fetches[a.Attempt]; f != nil {
+		if f := r.attempts[a.Attempt]; f != nil {
 			f.extend(a.UpTo)
 		}
 	case transfer.CloseConn:
-		r.lanes[a.Conn].close()
+		r.conns[a.Conn].close()
 		r.retire(a.Conn)
 	case transfer.Keep:
-		r.lanes[a.Conn].release()
+		r.conns[a.Conn].release()
 		r.retire(a.Conn)
 	case transfer.Want:
 		if r.delivery.scatter != nil {
@@ -123,27 +123,27 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.e.fleet.alive(r, a.Link)
 	case transfer.ReportFailed:
 		r.e.fleet.failed(r, a.Link, a.Cause)
-	case transfer.TakenOver:
-		r.e.observe(Event{Kind: EventFailover, At: now, Transfer: r.id, Link: r.slot(a.Link).name, Reason: "silent"})
+	case transfer.ReportHedged:
+		r.e.observe(Event{Kind: EventFailover, At: now, Transfer: r.id, Link: r.link(a.Link).name, Reason: "silent"})
 	case transfer.Done:
 		r.finish(nil)
 	case transfer.Fail:
-		err := r.lastErrs[a.Why]
-		if r.opening.Version() != nil && a.Why.Blame() == transfer.Origin {
+		err := r.lastErrs[a.Outcome]
+		if r.opening.Version() != nil && a.Outcome.Blame() == transfer.BlameOrigin {
 			err = allRefused(err)
 		}
-		r.opening.Lost(a.Why, r.head == nil)
-		r.finish(failure(err, a.Why, r.slot(a.Link).name))
+		r.opening.Lost(a.Outcome, r.pending == nil)
+		r.finish(failure(err, a.Outcome, r.link(a.Link).name))
 	}
 }
 
 // retire forgets a lane that is ending, and its attempts.
 func (r *run) retire(conn uint32) {
-	l := r.lanes[conn]
-	delete(r.lanes, conn)
-	for id, f := range r.fetches {
+	l := r.conns[conn]
+	delete(r.conns, conn)
+	for id, f := range r.attempts {
 		if f.conn == conn {
-			delete(r.fetches, id)
+			delete(r.attempts, id)
 		}
 	}
 	r.kept = append(r.kept, l)
@@ -167,7 +167,7 @@ func (r *run) report(now time.Time) transfer.State {
 			r.e.fleet.rate(r, int8(i), l.Rate)
 		}
 		if l.RTT > 0 {
-			r.slot(int8(i)).rtt.Store(int64(l.RTT))
+			r.link(int8(i)).rtt.Store(int64(l.RTT))
 		}
 	}
 	if !joined {
@@ -180,21 +180,21 @@ func (r *run) report(now time.Time) transfer.State {
 	links := make([]LinkBytes, 0, len(r.shown.brought))
 	for i, n := range r.shown.brought {
 		if n > 0 {
-			links = append(links, LinkBytes{r.slot(int8(i)).name, n})
+			links = append(links, LinkBytes{r.link(int8(i)).name, n})
 		}
 	}
-	r.shown.status.Store(&TransferStatus{ID: r.id, Size: size, Head: s.Head, Window: s.Window, Held: s.Held, Started: r.began, Links: links})
+	r.shown.status.Store(&TransferStatus{ID: r.id, Size: size, Offset: s.Offset, Window: s.Window, Held: s.Held, Started: r.began, Links: links})
 	return s
 }
 
 // ask makes the request of an attempt.
-func (r *run) ask(a transfer.Action) Ask {
-	k := Ask{Target: r.req.Target, Range: a.Range, Want: r.opening.Version()}
+func (r *run) rangeRequest(a transfer.Action) RangeRequest {
+	k := RangeRequest{Target: r.req.Target, Range: a.Range, Want: r.opening.Version()}
 	k.Header, k.IfRange = r.opening.Fields()
 	if k.Want != nil {
 		return k
 	}
-	if r.req.Interim != nil && len(r.fetches) == 0 { // those of a copy are nobody's (R55)
+	if r.req.Interim != nil && len(r.attempts) == 0 { // those of a copy are nobody's (R55)
 		k.Interim = r.interim.pass(r.req.Interim)
 	}
 	if a.Kind == transfer.FetchAll {

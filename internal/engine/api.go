@@ -48,7 +48,7 @@ type Body interface {
 type LinkStatus struct {
 	Name    string
 	State   string        // "up", "suspect", "banned", "probing", "down"
-	Reason  string        // why it is in this state, "" when up
+	Cause  string        // why it is in this state, "" when up
 	Goodput float64       // first-copy body bytes per second, all transfers
 	RTT     time.Duration // smoothed
 	Bytes   int64         // body bytes received since start
@@ -68,7 +68,7 @@ type Status struct {
 // TransferStatus is one running transfer for observers.
 type TransferStatus struct {
 	ID         uint64
-	Size, Head int64 // Size -1 = unknown
+	Size, Offset int64 // Size -1 = unknown
 	Window     int64 // reorder window in bytes
 	Held       int64 // bytes received beyond Head
 	Started    time.Time

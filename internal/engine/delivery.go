@@ -22,7 +22,7 @@ type delivery struct {
 type scatter struct {
 	handed  segment.Set // given to the writer, or held for it
 	written segment.Set
-	head    int64 // offset before which everything is written, as the machine was told
+	offset    int64 // offset before which everything is written, as the machine was told
 	held    int64 // bytes that the writer has not written
 }
 
@@ -69,7 +69,7 @@ func (d *delivery) batch(ready int64) (batch []piece) {
 // beginScatter changes to bytes being written as they come. The writer is to write those from offset start on, and has
 // written those before head.
 func (d *delivery) beginScatter(start, head int64) {
-	s := &scatter{head: head, held: d.given - head}
+	s := &scatter{offset: head, held: d.given - head}
 	s.handed.Add(segment.Range{Start: start, End: d.given})
 	for _, p := range d.store.p {
 		s.handed.Add(segment.Range{Start: p.off, End: p.end()})
@@ -86,10 +86,10 @@ func (d *delivery) wrote(ranges []segment.Range) (n int64) {
 		s.held -= part.Len()
 		s.written.Add(part)
 	}
-	if all := s.written.Ranges(); len(all) > 0 && all[0].Start <= s.head {
-		n = max(0, all[0].End-s.head)
+	if all := s.written.Ranges(); len(all) > 0 && all[0].Start <= s.offset {
+		n = max(0, all[0].End-s.offset)
 	}
-	s.head += n
+	s.offset += n
 	return n
 }
 

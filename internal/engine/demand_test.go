@@ -17,7 +17,7 @@ func TestDemand(t *testing.T) {
 		told = nil
 		e, err := New(Config{
 			Opener: o, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Budget: 8 * mib, Window: 4 * mib, Threshold: 64 << 10,
-			Demand: func(n int) { told = append(told, n) },
+			Running: func(n int) { told = append(told, n) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestDemand(t *testing.T) {
 		expect(t)
 	})
 	t.Run("an error is no transfer", func(t *testing.T) {
-		end(get(serve(&fakeOrigin{size: mib, onNext: func(_ Ask, r *Reply) (*Reply, error) {
+		end(get(serve(&fakeOrigin{size: mib, onNext: func(_ RangeRequest, r *RangeResponse) (*RangeResponse, error) {
 			r.StatusCode, r.Unfit = http.StatusNotFound, "status"
 			return r, nil
 		}})))

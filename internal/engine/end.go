@@ -33,12 +33,12 @@ func (r *run) finish(err error) {
 		}
 		return
 	}
-	if r.head != nil && err != nil { // nothing was delivered: better an error than half an answer
-		r.head = nil
+	if r.pending != nil && err != nil { // nothing was delivered: better an error than half an answer
+		r.pending = nil
 		r.started <- start{err: err}
 	}
 	r.begin()
-	r.e.demands(-1)
+	r.e.runs(-1)
 	s := r.report(time.Now())
 	r.e.observe(Event{
 		Kind: EventTransferEnded, At: time.Now(), Transfer: r.id, Reason: r.result(err), Bytes: s.Received, Waste: s.Waste,
@@ -47,7 +47,7 @@ func (r *run) finish(err error) {
 	known := map[string]estimate.Entry{}
 	for i, l := range s.Links {
 		if l.Learned.Rate > 0 {
-			known[r.slot(int8(i)).name] = l.Learned
+			known[r.link(int8(i)).name] = l.Learned
 		}
 	}
 	r.e.remember(r.origin, r.req.Target.Path, r.opening.Remember(), known)
@@ -63,7 +63,7 @@ func (r *run) result(err error) string {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "client_gone"
 	case errors.As(err, &a):
-		return a.Why.Blame().String()
+		return a.Outcome.Blame().String()
 	}
 	return "local"
 }
@@ -79,7 +79,7 @@ func (r *run) clear() {
 	}
 	close(r.out)
 	r.cancel()
-	for _, l := range r.lanes {
+	for _, l := range r.conns {
 		l.close()
 		l.alive.Wait()
 	}

@@ -29,7 +29,7 @@ type Config struct {
 	Budget    int64  // bytes for reordering, all transfers
 	Window    int64  // bytes for reordering, one transfer at most
 	Threshold int64  // objects of no more than so many bytes are one request on one link
-	Patience  time.Duration
+	WaitForLink  time.Duration
 	SlowLink  health.Limits
 
 	// Heard, if not nil, reports whether anything came over a link within the last d, on any connection.
@@ -37,7 +37,7 @@ type Config struct {
 
 	// Demand, if not nil, is told how many transfers run whenever that changes: each of them could use more links than there
 	// are. It must not block.
-	Demand func(transfers int)
+	Running func(transfers int)
 
 	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
 	LinkDown func(name string)
@@ -52,10 +52,10 @@ type Engine struct {
 	lastID atomic.Uint64
 
 	mu   sync.Mutex
-	book *estimate.Book
+	history *estimate.History
 
-	demandMu sync.Mutex // held while Config.Demand is called: it is told the numbers in their order
-	demand   int
+	runsMu sync.Mutex // held while Config.Demand is called: it is told the numbers in their order
+	running   int
 }
 
 // New returns an engine without links; Run must be running for links that were banned to come back.
@@ -66,7 +66,7 @@ func New(cfg Config) (*Engine, error) {
 	if _, err := literature.New(cfg.Scheduler); err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: &blocks{}, book: estimate.NewBook()}
+	e := &Engine{cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: &blocks{}, history: estimate.NewHistory()}
 	e.budget.each = perTransfer
 	e.fleet = &fleet{
 		began: time.Now().Add(-time.Hour), limits: cfg.SlowLink, onDown: cfg.LinkDown, tell: e.observe,
@@ -141,14 +141,14 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 
 // failure makes the error of a transfer that gave up for a reason; last is what came of the last attempt that ended so, nil
 // if none did.
-func failure(last error, why transfer.Why, link string) error {
-	if a, ok := errors.AsType[*AttemptError](last); ok && a.Why == why {
+func failure(last error, why transfer.Outcome, link string) error {
+	if a, ok := errors.AsType[*AttemptError](last); ok && a.Outcome == why {
 		return last
 	}
 	if last == nil {
 		last = errors.New(why.String())
 	}
-	return &AttemptError{Op: "transfer", Link: link, Why: why, Err: last}
+	return &AttemptError{Op: "transfer", Link: link, Outcome: why, Err: last}
 }
 
 // allRefused adds to an error of an attempt, or nil, what it came to.
@@ -160,14 +160,14 @@ func allRefused(err error) error {
 }
 
 // demands tells Config.Demand that there are n more transfers.
-func (e *Engine) demands(n int) {
-	if e.cfg.Demand == nil {
+func (e *Engine) runs(n int) {
+	if e.cfg.Running == nil {
 		return
 	}
-	e.demandMu.Lock()
-	defer e.demandMu.Unlock()
-	e.demand += n
-	e.cfg.Demand(e.demand)
+	e.runsMu.Lock()
+	defer e.runsMu.Unlock()
+	e.running += n
+	e.cfg.Running(e.running)
 }
 
 func (e *Engine) observe(ev Event) {
@@ -179,7 +179,7 @@ func (e *Engine) observe(ev Event) {
 func (e *Engine) lookUp(link string, o estimate.Origin) estimate.Entry {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.book.Link(time.Now(), link, o)
+	return e.history.Link(time.Now(), link, o)
 }
 
 // recall returns what is remembered of an origin and an object of it.
@@ -187,11 +187,11 @@ func (e *Engine) recall(o estimate.Origin, path string, links []link.Link) openi
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	v, known := e.book.Origin(now, o)
-	m := opening.Memory{Small: known && !v.Large, Whole: e.book.Whole(now, o, estimate.PathOf(path)), Refused: map[string]bool{}}
+	v, known := e.history.Origin(now, o)
+	m := opening.Memory{Small: known && !v.Large, Whole: e.history.Whole(now, o, estimate.PathOf(path)), Excluded: map[string]bool{}}
 	for _, l := range links {
-		if e.book.Refused(now, l.Name, o) {
-			m.Refused[l.Name] = true
+		if e.history.Excluded(now, l.Name, o) {
+			m.Excluded[l.Name] = true
 		}
 	}
 	return m
@@ -202,17 +202,17 @@ func (e *Engine) remember(o estimate.Origin, path string, n opening.Notes, links
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	if was, ok := e.book.Origin(now, o); ok && was.Large {
+	if was, ok := e.history.Origin(now, o); ok && was.Large {
 		n.Large = true
 	}
-	e.book.SetOrigin(now, o, estimate.Visit{Large: n.Large})
+	e.history.SetOrigin(now, o, estimate.Visit{Large: n.Large})
 	for name, entry := range links {
-		e.book.SetLink(now, name, o, entry)
+		e.history.SetLink(now, name, o, entry)
 	}
 	if n.Whole {
-		e.book.SetWhole(now, o, estimate.PathOf(path))
+		e.history.SetWhole(now, o, estimate.PathOf(path))
 	}
-	for _, name := range n.Refused {
-		e.book.SetRefused(now, name, o)
+	for _, name := range n.Excluded {
+		e.history.SetExcluded(now, name, o)
 	}
 }

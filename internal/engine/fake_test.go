@@ -24,7 +24,7 @@ type fakeOrigin struct {
 	size   int64
 	onHead func() // called before each head is handed out
 	onOpen func(link string) error
-	onNext func(Ask, *Reply) (*Reply, error) // may change an answer
+	onNext func(RangeRequest, *RangeResponse) (*RangeResponse, error) // may change an answer
 }
 
 func (o *fakeOrigin) Open(ctx context.Context, l link.Link, _ Target) (Conn, error) {
@@ -33,27 +33,27 @@ func (o *fakeOrigin) Open(ctx context.Context, l link.Link, _ Target) (Conn, err
 			return nil, err
 		}
 	}
-	return &fakeConn{o: o, asks: make(chan Ask, 16), gone: make(chan struct{})}, ctx.Err()
+	return &fakeConn{o: o, asks: make(chan RangeRequest, 16), gone: make(chan struct{})}, ctx.Err()
 }
 
 type fakeConn struct {
 	o    *fakeOrigin
-	asks chan Ask
+	asks chan RangeRequest
 	once sync.Once
 	gone chan struct{}
 }
 
-func (c *fakeConn) Send(a Ask) error { c.asks <- a; return nil }
+func (c *fakeConn) Send(a RangeRequest) error { c.asks <- a; return nil }
 func (c *fakeConn) Info() ConnInfo   { return ConnInfo{RTT: 1e6} }
 func (c *fakeConn) Release()         { c.Close() }
 func (c *fakeConn) Close()           { c.once.Do(func() { close(c.gone) }) }
 
-func (c *fakeConn) Next() (*Reply, error) {
-	var a Ask
+func (c *fakeConn) Next() (*RangeResponse, error) {
+	var a RangeRequest
 	select {
 	case a = <-c.asks:
 	case <-c.gone:
-		return nil, &AttemptError{Op: "head", Why: transfer.Canceled, Err: net.ErrClosed}
+		return nil, &AttemptError{Op: "head", Outcome: transfer.Canceled, Err: net.ErrClosed}
 	}
 	if c.o.onHead != nil {
 		c.o.onHead()
@@ -71,7 +71,7 @@ func (c *fakeConn) Next() (*Reply, error) {
 	for i := range b {
 		b[i] = at(r.Start + int64(i))
 	}
-	reply := &Reply{
+	reply := &RangeResponse{
 		Response: &http.Response{StatusCode: status, Header: h, ContentLength: r.Len(), Body: io.NopCloser(bytes.NewReader(b))},
 		Range:    r, ID: Identity{Total: c.o.size, Validator: `"v"`, ETag: `"v"`, Type: "a/b"},
 	}

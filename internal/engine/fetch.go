@@ -32,11 +32,11 @@ type Opener interface {
 // Send and Next may run in different goroutines; neither is called concurrently with itself.
 type Conn interface {
 	// Send writes one request.
-	Send(Ask) error
+	Send(RangeRequest) error
 	// Next reads the head of the next answer, interim answers (1xx) handed to the Ask's Interim, and checks it against its
 	// Ask. The previous answer's body must have been read to io.EOF. A failure is an *AttemptError; when the answer is
 	// intact but not wanted (Refused, Changed, ...), the Reply is returned with it.
-	Next() (*Reply, error)
+	Next() (*RangeResponse, error)
 	// Info tells how the connection came about.
 	Info() ConnInfo
 	// Release gives the connection back for later transfers if it is clean (every answer read to its end, kept alive by
@@ -56,7 +56,7 @@ type ConnInfo struct {
 }
 
 // Ask is one GET.
-type Ask struct {
+type RangeRequest struct {
 	Target Target
 	Header http.Header // end-to-end fields of the client without Host, Range and If-Range; not changed by the Conn
 
@@ -74,7 +74,7 @@ type Ask struct {
 }
 
 // Reply is an answer whose body has not been read.
-type Reply struct {
+type RangeResponse struct {
 	*http.Response
 	Range segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
 	ID    Identity      // version that the answer belongs to
@@ -90,7 +90,7 @@ type Identity = opening.Identity
 type AttemptError struct {
 	Op         string // "dial", "send", "head", "body", "check"
 	Link       string
-	Why        transfer.Why
+	Outcome        transfer.Outcome
 	RetryAfter time.Duration // for Busy, 0 if the origin named none
 	Err        error
 }

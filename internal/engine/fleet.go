@@ -17,14 +17,14 @@ const (
 	maxLinks = 100 // names seen since the start; int8 indices
 
 	// hearsay is how long ago another transfer may have had a byte of a link for one transfer's silence not to count.
-	hearsay = 300 * time.Millisecond
+	silenceGrace = 300 * time.Millisecond
 
 	// rateFresh is how old a transfer's report of a link's rate may be.
 	rateFresh = time.Second
 )
 
 // slot is one link since the process began; its index is the link's number in package transfer.
-type slot struct {
+type fleetLink struct {
 	name     string
 	link     link.Link
 	lastByte atomic.Int64 // when, by fleet.clock
@@ -58,7 +58,7 @@ type fleet struct {
 
 	mu     sync.Mutex
 	boards health.Boards
-	slots  []*slot
+	all  []*fleetLink
 	sites  []*site
 	runs   []*run
 	wake   chan struct{}
@@ -104,7 +104,7 @@ func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup)
 		probes.Go(func() { f.probeForAll(ctx, i) })
 	}
 	next = schedule.Earlier(next, at)
-	for i, s := range f.slots {
+	for i, s := range f.all {
 		switch at := s.trialAt(); {
 		case !s.accused || s.onTrial:
 		case now.Before(at):
@@ -132,7 +132,7 @@ func (f *fleet) flush() (down []string) {
 	changed := false
 	for _, c := range f.boards.Changes() {
 		changed = true
-		name := f.slots[c.Link].name
+		name := f.all[c.Link].name
 		f.tell(Event{Kind: EventLinkState, At: time.Now(), Link: name, State: c.State.String(), Reason: c.Cause.String()})
 		if c.State == health.Down {
 			down = append(down, name)
@@ -145,11 +145,11 @@ func (f *fleet) flush() (down []string) {
 				continue
 			}
 			f.tell(Event{
-				Kind: EventOriginState, At: time.Now(), Link: f.slots[c.Link].name, State: c.State.String(),
+				Kind: EventOriginState, At: time.Now(), Link: f.all[c.Link].name, State: c.State.String(),
 				Reason: c.Cause.String(), Origin: s.addr,
 			})
 			if c.State == health.Banned && accusing(c.Cause) {
-				f.slots[c.Link].accused = true
+				f.all[c.Link].accused = true
 			}
 			for _, r := range f.runs {
 				if r.site == s {
@@ -183,25 +183,25 @@ func (f *fleet) downed(names []string) {
 // setLinks takes a new snapshot of the links that may be used.
 func (f *fleet) setLinks(links []link.Link) {
 	f.change(func(now time.Time) {
-		seen := make([]bool, len(f.slots))
+		seen := make([]bool, len(f.all))
 		for _, l := range links {
-			i := slices.IndexFunc(f.slots, func(s *slot) bool { return s.name == l.Name })
+			i := slices.IndexFunc(f.all, func(s *fleetLink) bool { return s.name == l.Name })
 			if i < 0 {
-				if len(f.slots) == maxLinks {
+				if len(f.all) == maxLinks {
 					continue
 				}
-				i = len(f.slots)
-				f.slots = append(f.slots, &slot{name: l.Name, rates: map[*run]rated{}})
+				i = len(f.all)
+				f.all = append(f.all, &fleetLink{name: l.Name, rates: map[*run]rated{}})
 				seen = append(seen, true)
 				for _, r := range f.runs {
 					r.mailbox.post(transfer.Event{Kind: transfer.LinkState, Link: int8(i), State: health.Down}) // makes room
 				}
 			}
 			seen[i] = true
-			if moved(f.slots[i].link, l) { // connections from an address that is gone are dead
+			if moved(f.all[i].link, l) { // connections from an address that is gone are dead
 				f.gone(now, int8(i))
 			}
-			f.slots[i].link = l
+			f.all[i].link = l
 			f.boards.Present(now, int8(i), true)
 		}
 		for i, s := range seen {
@@ -215,7 +215,7 @@ func (f *fleet) setLinks(links []link.Link) {
 // gone takes note that a link has gone: the next one of its name may lead elsewhere.
 func (f *fleet) gone(now time.Time, i int8) {
 	f.boards.Present(now, i, false)
-	f.slots[i].reached = nil
+	f.all[i].reached = nil
 }
 
 // moved reports whether a link lost an address that it had, or is another interface of the same name.
@@ -234,7 +234,7 @@ func moved(before, now link.Link) bool {
 // silent takes a transfer's report that a link is silent; another transfer's bytes prove it wrong.
 func (f *fleet) silent(r *run, i int8) {
 	f.change(func(now time.Time) {
-		if f.clock(now)-f.slots[i].lastByte.Load() >= int64(hearsay) {
+		if f.clock(now)-f.all[i].lastByte.Load() >= int64(silenceGrace) {
 			r.site.board.Silent(now, i)
 		}
 	})
@@ -258,14 +258,14 @@ func (f *fleet) failed(r *run, i int8, c health.Cause) {
 // from the same origin: how fast others send says nothing of this one.
 func (f *fleet) rate(r *run, i int8, perSecond float64) {
 	f.change(func(now time.Time) {
-		s := f.slots[i]
+		s := f.all[i]
 		s.rates[r] = rated{perSecond, now}
 		r.site.board.Rate(now, i, s.goodput(now, r.site), f.limits)
 	})
 }
 
 // goodput sums what the transfers from an origin reported lately.
-func (s *slot) goodput(now time.Time, from *site) (sum float64) {
+func (s *fleetLink) goodput(now time.Time, from *site) (sum float64) {
 	for r, rate := range s.rates {
 		if r.site == from && now.Sub(rate.at) <= rateFresh {
 			sum += rate.perSecond
@@ -278,24 +278,24 @@ func (s *slot) goodput(now time.Time, from *site) (sum float64) {
 func (f *fleet) links() (all []link.Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, s := range f.slots {
+	for _, s := range f.all {
 		all = append(all, s.link)
 	}
 	return all
 }
 
 // slot returns the link with a number.
-func (f *fleet) slot(i int8) *slot {
+func (f *fleet) linkAt(i int8) *fleetLink {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.slots[i]
+	return f.all[i]
 }
 
 // at returns the link with a number as it is now.
 func (f *fleet) at(i int8) link.Link {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.slots[i].link
+	return f.all[i].link
 }
 
 // status describes the links for observers.
@@ -303,11 +303,11 @@ func (f *fleet) status() []LinkStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
-	out := make([]LinkStatus, 0, len(f.slots))
-	for i, s := range f.slots {
+	out := make([]LinkStatus, 0, len(f.all))
+	for i, s := range f.all {
 		st, cause := f.boards.State(int8(i))
 		out = append(out, LinkStatus{
-			Name: s.name, State: st.String(), Reason: cause.String(), Goodput: s.meter.rate(f.clock(now)),
+			Name: s.name, State: st.String(), Cause: cause.String(), Goodput: s.meter.rate(f.clock(now)),
 			RTT: time.Duration(s.rtt.Load()), Bytes: s.bytes.Load(), Waste: s.waste.Load(), Bans: int64(f.boards.Bans(int8(i))),
 		})
 	}
@@ -321,7 +321,7 @@ func (f *fleet) ranked() (out []link.Link) {
 	order := func(a, b link.Link) int { return a.Metric - b.Metric }
 	for _, want := range []health.State{health.Up, health.Suspect} {
 		from := len(out)
-		for i, s := range f.slots {
+		for i, s := range f.all {
 			if state, _ := f.boards.State(int8(i)); state == want {
 				out = append(out, s.link)
 			}

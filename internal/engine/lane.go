@@ -22,26 +22,26 @@ const maxOutstanding = 16
 // event is what a lane or the writer tells the loop.
 type event struct {
 	transfer.Event
-	lane  *lane
-	fetch *fetch
+	conn  *connLoop
+	attempt *attempt
 	piece piece  // Read: the bytes, with a reference
-	reply *Reply // first answer: the loop answers by fetch.verdict
+	response *RangeResponse // first answer: the loop answers by fetch.verdict
 	err   error
 }
 
 // fetch is one attempt.
-type fetch struct {
+type attempt struct {
 	id      uint32
 	conn    uint32
-	ask     Ask
+	request     RangeRequest
 	credit  atomic.Int64
 	more    chan struct{}   // credit has grown
 	verdict chan opening.Do // of the loop, if the answer came before the version was known
-	asked   time.Time
+	sent   time.Time
 	link    int8
 }
 
-func (f *fetch) extend(upTo int64) {
+func (f *attempt) extend(upTo int64) {
 	f.credit.Store(upTo)
 	select {
 	case f.more <- struct{}{}:
@@ -50,12 +50,12 @@ func (f *fetch) extend(upTo int64) {
 }
 
 // lane is one connection with the goroutine that dials and sends, and the one that reads. The loop closes asks to end it.
-type lane struct {
+type connLoop struct {
 	r     *run
 	id    uint32
 	link  int8
-	asks  chan *fetch // from the loop
-	sent  chan *fetch // from the sender to the reader
+	requests  chan *attempt // from the loop
+	sent  chan *attempt // from the sender to the reader
 	ctx   context.Context
 	end   context.CancelFunc
 	keep  atomic.Bool // release the connection when all is read
@@ -66,15 +66,15 @@ type lane struct {
 	conn Conn
 }
 
-func newLane(r *run, id uint32, link int8) *lane {
-	l := &lane{r: r, id: id, link: link, asks: make(chan *fetch, maxOutstanding), sent: make(chan *fetch, maxOutstanding)}
+func newConnLoop(r *run, id uint32, link int8) *connLoop {
+	l := &connLoop{r: r, id: id, link: link, requests: make(chan *attempt, maxOutstanding), sent: make(chan *attempt, maxOutstanding)}
 	l.ctx, l.end = context.WithCancel(r.ctx)
 	l.alive.Go(l.send)
 	return l
 }
 
 // close ends the lane at once; blocked calls return.
-func (l *lane) close() {
+func (l *connLoop) close() {
 	l.end()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,24 +84,24 @@ func (l *lane) close() {
 }
 
 // release ends the lane when what was asked for is read, and gives the connection back.
-func (l *lane) release() {
+func (l *connLoop) release() {
 	l.keep.Store(true)
-	close(l.asks)
+	close(l.requests)
 	// What is left is the end of a body that was read in full: it does not take long, or the connection is not worth it.
 	time.AfterFunc(time.Second, l.close)
 }
 
 // send dials, then sends what the loop asks for.
-func (l *lane) send() {
+func (l *connLoop) send() {
 	defer close(l.sent)
 	c, err := l.r.e.cfg.Opener.Open(l.ctx, l.r.e.fleet.at(l.link), l.r.req.Target)
 	if err != nil {
 		why := transfer.Unreachable
 		if a := new(AttemptError); errors.As(err, &a) {
-			why = a.Why
+			why = a.Outcome
 		}
-		l.r.tell(event{lane: l, err: err, Event: transfer.Event{
-			Kind: transfer.OpenFailed, Conn: l.id, Why: why, Refused: refusedByOrigin(err),
+		l.r.tell(event{conn: l, err: err, Event: transfer.Event{
+			Kind: transfer.OpenFailed, Conn: l.id, Outcome: why, OriginRefused: refusedByOrigin(err),
 		}})
 		if full, ok := errors.AsType[*link.NoSlotError](err); ok {
 			select {
@@ -121,17 +121,17 @@ func (l *lane) send() {
 	}
 	info := c.Info()
 	l.r.e.fleet.found(l.r.site, l.link, info.Remote)
-	l.r.tell(event{lane: l, Event: transfer.Event{
+	l.r.tell(event{conn: l, Event: transfer.Event{
 		Kind: transfer.Opened, Conn: l.id, RTT: info.RTT, Reused: info.Reused, Multiplexed: info.Multiplexed,
 	}})
 	l.alive.Go(func() { l.read(c) })
 	for {
 		select {
-		case f, ok := <-l.asks:
+		case f, ok := <-l.requests:
 			if !ok {
 				return
 			}
-			if err := c.Send(f.ask); err != nil {
+			if err := c.Send(f.request); err != nil {
 				l.ended(f, err)
 				return
 			}
@@ -144,7 +144,7 @@ func (l *lane) send() {
 }
 
 // read reads the answers in order.
-func (l *lane) read(c Conn) {
+func (l *connLoop) read(c Conn) {
 	for f := range l.sent {
 		if !l.answer(c, f) {
 			return
@@ -158,10 +158,10 @@ func (l *lane) read(c Conn) {
 }
 
 // answer reads one answer; false means that the lane has come to its end.
-func (l *lane) answer(c Conn, f *fetch) bool {
+func (l *connLoop) answer(c Conn, f *attempt) bool {
 	reply, err := c.Next()
-	if f.ask.Want == nil && reply != nil { // the loop decides what is made of it
-		l.r.tell(event{lane: l, fetch: f, reply: reply, err: err})
+	if f.request.Want == nil && reply != nil { // the loop decides what is made of it
+		l.r.tell(event{conn: l, attempt: f, response: reply, err: err})
 		select {
 		case v := <-f.verdict:
 			switch v {
@@ -181,8 +181,8 @@ func (l *lane) answer(c Conn, f *fetch) bool {
 			l.ended(f, err)
 			return false
 		}
-		l.r.tell(event{lane: l, fetch: f, Event: transfer.Event{
-			Kind: transfer.Headed, Attempt: f.id, Range: reply.Range, Size: reply.ID.Total, Close: reply.Close,
+		l.r.tell(event{conn: l, attempt: f, Event: transfer.Event{
+			Kind: transfer.HeadReceived, Attempt: f.id, Range: reply.Range, Size: reply.ID.Total, Close: reply.Close,
 		}})
 	}
 	if err := l.body(f, reply.Body, reply.Range); err != nil {
@@ -190,7 +190,7 @@ func (l *lane) answer(c Conn, f *fetch) bool {
 		l.ended(f, err)
 		return false
 	}
-	l.r.tell(event{lane: l, fetch: f, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Why: transfer.Complete}})
+	l.r.tell(event{conn: l, attempt: f, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: transfer.Complete}})
 	return true
 }
 
@@ -204,7 +204,7 @@ const (
 )
 
 // body reads the bytes of r, as far as the credit goes.
-func (l *lane) body(f *fetch, from io.Reader, r segment.Range) error {
+func (l *connLoop) body(f *attempt, from io.Reader, r segment.Range) error {
 	var b *block
 	fill := 0
 	defer func() {
@@ -219,7 +219,7 @@ func (l *lane) body(f *fetch, from io.Reader, r segment.Range) error {
 			case <-f.more:
 				continue
 			case <-l.ctx.Done():
-				return &AttemptError{Op: "body", Why: transfer.Canceled, Err: context.Canceled}
+				return &AttemptError{Op: "body", Outcome: transfer.Canceled, Err: context.Canceled}
 			}
 		}
 		if b == nil || fill == blockSize {
@@ -232,7 +232,7 @@ func (l *lane) body(f *fetch, from io.Reader, r segment.Range) error {
 		if n > 0 {
 			b.hold()
 			l.r.tell(event{
-				lane: l, fetch: f, piece: piece{off: at, b: b, lo: fill, hi: fill + n},
+				conn: l, attempt: f, piece: piece{off: at, b: b, lo: fill, hi: fill + n},
 				Event: transfer.Event{Kind: transfer.Read, Attempt: f.id, N: int64(n)},
 			})
 			at += int64(n)
@@ -251,10 +251,10 @@ func (l *lane) body(f *fetch, from io.Reader, r segment.Range) error {
 }
 
 // ended tells the loop that an attempt failed.
-func (l *lane) ended(f *fetch, err error) {
-	e := event{lane: l, fetch: f, err: err, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Why: transfer.Reset}}
+func (l *connLoop) ended(f *attempt, err error) {
+	e := event{conn: l, attempt: f, err: err, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: transfer.Reset}}
 	if a := new(AttemptError); errors.As(err, &a) {
-		e.Why, e.RetryAfter = a.Why, a.RetryAfter
+		e.Outcome, e.RetryAfter = a.Outcome, a.RetryAfter
 	}
 	l.r.tell(e)
 }

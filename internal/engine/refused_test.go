@@ -23,7 +23,7 @@ func (f *refusing) origin(refuse map[string]error) *fakeOrigin {
 		defer f.mu.Unlock()
 		f.tried = append(f.tried, name)
 		if err := refuse[name]; err != nil {
-			return &AttemptError{Op: "dial", Link: name, Why: transfer.Refused, Err: err}
+			return &AttemptError{Op: "dial", Link: name, Outcome: transfer.Unwanted, Err: err}
 		}
 		return nil
 	}}

@@ -11,10 +11,10 @@ import (
 )
 
 // firstReply carries out what the opening decides about the first answer, or about the answer to a copy of the first request.
-func (r *run) firstReply(e event) time.Time {
-	f, reply := e.fetch, e.reply
-	v := r.opening.Answer(head(reply, e.err), r.slot(f.link).name, r.copyOf(f))
-	if v.First || v.Do == opening.Stream || v.Do == opening.Repeat {
+func (r *run) firstResponse(e event) time.Time {
+	f, reply := e.attempt, e.response
+	v := r.opening.Answer(head(reply, e.err), r.link(f.link).name, r.copyOf(f))
+	if v.ClientsHead || v.Do == opening.Stream || v.Do == opening.Repeat {
 		r.interim.close()
 	}
 	if v.Do == opening.Stream {
@@ -24,37 +24,37 @@ func (r *run) firstReply(e event) time.Time {
 	f.verdict <- v.Do
 	switch v.Do {
 	case opening.Drop:
-		return r.handle(transfer.Event{Kind: transfer.Ended, Attempt: f.id, Why: v.Why})
+		return r.handle(transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: v.Outcome})
 	case opening.Repeat:
 		r.over = true
 		r.started <- start{}
 		return time.Time{}
 	}
-	if v.First {
-		r.e.demands(1)
+	if v.ClientsHead {
+		r.e.runs(1)
 		content := r.opening.Content()
 		r.e.observe(Event{Kind: EventTransferStarted, At: time.Now(), Transfer: r.id, Bytes: content.Len()})
-		r.head, r.headed = r.response(reply), time.Now()
-		r.head.ContentLength, r.head.Body = content.Len(), &transferBody{r: r, start: content.Start}
+		r.pending, r.pendingSince = r.response(reply), time.Now()
+		r.pending.ContentLength, r.pending.Body = content.Len(), &transferBody{r: r, start: content.Start}
 	}
-	return r.handle(transfer.Event{Kind: transfer.Headed, Attempt: f.id, Range: reply.Range, Size: reply.ID.Total, Close: reply.Close})
+	return r.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: f.id, Range: reply.Range, Size: reply.ID.Total, Close: reply.Close})
 }
 
 // head returns what the opening is told of an answer.
-func head(reply *Reply, err error) opening.Head {
+func head(reply *RangeResponse, err error) opening.Head {
 	return opening.Head{
 		Status: reply.StatusCode, Fields: reply.Header, Range: reply.Range, ID: reply.ID, Unfit: reply.Unfit, Mismatch: err != nil,
 	}
 }
 
 // response makes the client's answer of a first one, but for its content.
-func (r *run) response(reply *Reply) *Response {
+func (r *run) response(reply *RangeResponse) *Response {
 	return &Response{Status: r.opening.Rewrite(head(reply, nil)), Header: reply.Header, ContentLength: reply.ContentLength, ID: reply.ID}
 }
 
 // copyOf reports whether f repeats a first request that is still waited for.
-func (r *run) copyOf(f *fetch) bool {
-	for id := range r.fetches {
+func (r *run) copyOf(f *attempt) bool {
+	for id := range r.attempts {
 		if id < f.id {
 			return true
 		}
@@ -64,21 +64,21 @@ func (r *run) copyOf(f *fetch) bool {
 
 // handOver gives the answer to the client as it comes over its one connection, and ends everything else.
 func (r *run) handOver(e event, reason opening.Reason) {
-	reply, l := e.reply, e.lane
+	reply, l := e.response, e.conn
 	out := r.response(reply)
 	out.Trailer = reply.Trailer
 	// The connection leaves the lane: both of its goroutines end without closing it.
-	e.fetch.verdict <- opening.Stream
-	close(l.asks)
+	e.attempt.verdict <- opening.Stream
+	close(l.requests)
 	l.alive.Wait()
-	delete(r.lanes, l.id)
-	b := &streamBody{r: r, from: reply.Body, conn: l.conn, slot: r.slot(l.link)}
+	delete(r.conns, l.id)
+	b := &streamBody{r: r, from: reply.Body, conn: l.conn, link: r.link(l.link)}
 	b.stop = context.AfterFunc(r.parent, b.abort)
 	out.Body = b
 	r.over = true
-	r.e.observe(Event{Kind: EventPassedThrough, At: time.Now(), Link: r.slot(l.link).name, Reason: string(reason)})
+	r.e.observe(Event{Kind: EventPassedThrough, At: time.Now(), Link: r.link(l.link).name, Reason: string(reason)})
 	r.req.Usage.SetReason(string(reason))
-	r.req.Usage.Add(r.slot(l.link).name, 0, 0)
+	r.req.Usage.Add(r.link(l.link).name, 0, 0)
 	r.e.remember(r.origin, r.req.Target.Path, r.opening.Remember(), nil)
 	r.started <- start{resp: out}
 }
@@ -195,7 +195,7 @@ type streamBody struct {
 	r    *run
 	from io.ReadCloser
 	conn Conn
-	slot *slot
+	link *fleetLink
 	stop func() bool
 	end  bool
 }
@@ -204,7 +204,7 @@ type streamBody struct {
 func (b *streamBody) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	if n > 0 {
-		s := b.slot
+		s := b.link
 		s.lastByte.Store(b.r.e.fleet.clock(time.Now()))
 		s.bytes.Add(int64(n))
 		s.meter.add(s.lastByte.Load(), int64(n))

@@ -15,15 +15,15 @@ import (
 // the next answers as long as again holds.
 func replacing(n int64, again bool) *fakeOrigin {
 	var version, firsts atomic.Int64
-	return &fakeOrigin{size: mib, onNext: func(a Ask, r *Reply) (*Reply, error) {
+	return &fakeOrigin{size: mib, onNext: func(a RangeRequest, r *RangeResponse) (*RangeResponse, error) {
 		tag := string(rune('a' + version.Load()))
 		r.ID.Validator, r.ID.ETag = tag, tag
 		r.Header.Set("Etag", tag)
 		switch {
 		case a.Want != nil && a.Want.Validator != tag:
-			return r, &AttemptError{Op: "check", Why: transfer.Changed, Err: errors.New("another version")}
+			return r, &AttemptError{Op: "check", Outcome: transfer.Changed, Err: errors.New("another version")}
 		case a.Want == nil && (firsts.Add(1) == 1 || again):
-			reset := &AttemptError{Op: "body", Why: transfer.Reset, Err: io.ErrUnexpectedEOF}
+			reset := &AttemptError{Op: "body", Outcome: transfer.Reset, Err: io.ErrUnexpectedEOF}
 			r.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, n), iotest.ErrReader(reset)))
 			version.Add(1)
 		}
@@ -49,7 +49,7 @@ func TestRestart(t *testing.T) {
 		t.Run("R107 once", func(t *testing.T) {
 			e := newFakeEngine(t, replacing(0, true))
 			_, err := e.Get(t.Context(), fakeRequest(ranged))
-			if a, ok := errors.AsType[*AttemptError](err); !ok || a.Why != transfer.Changed {
+			if a, ok := errors.AsType[*AttemptError](err); !ok || a.Outcome != transfer.Changed {
 				t.Errorf("got %v", err)
 			}
 			nothingHeld(t, e)
@@ -74,7 +74,7 @@ func TestRestart(t *testing.T) {
 func TestHeadIsNotHeld(t *testing.T) {
 	from, to := io.Pipe()
 	var firsts atomic.Int64
-	e := newFakeEngine(t, &fakeOrigin{size: mib, onNext: func(a Ask, r *Reply) (*Reply, error) {
+	e := newFakeEngine(t, &fakeOrigin{size: mib, onNext: func(a RangeRequest, r *RangeResponse) (*RangeResponse, error) {
 		if firsts.Add(1) == 1 {
 			r.Body = from
 		}
@@ -85,7 +85,7 @@ func TestHeadIsNotHeld(t *testing.T) {
 	if err != nil || resp.ContentLength != mib {
 		t.Fatalf("%+v, %v", resp, err)
 	}
-	_ = to.CloseWithError(&AttemptError{Op: "body", Why: transfer.Reset, Err: io.ErrUnexpectedEOF})
+	_ = to.CloseWithError(&AttemptError{Op: "body", Outcome: transfer.Reset, Err: io.ErrUnexpectedEOF})
 	if n, err := io.Copy(io.Discard, resp.Body); n != mib || err != nil {
 		t.Errorf("%d bytes, %v", n, err)
 	}

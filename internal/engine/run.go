@@ -46,15 +46,15 @@ type run struct {
 	share    *Share
 	shrink   bool // the share may have to give something back
 	links    int
-	slots    []*slot
+	fleetLinks    []*fleetLink
 	interim  gate
-	lanes    map[uint32]*lane
-	kept     []*lane // those that are ending
-	fetches  map[uint32]*fetch
+	conns    map[uint32]*connLoop
+	kept     []*connLoop // those that are ending
+	attempts  map[uint32]*attempt
 	delivery delivery
-	head     *Response              // not yet told
-	headed   time.Time              // when it came
-	lastErrs map[transfer.Why]error // of attempts
+	pending     *Response              // not yet told
+	pendingSince   time.Time              // when it came
+	lastErrs map[transfer.Outcome]error // of attempts
 	over     bool
 	failed   error
 }
@@ -75,7 +75,7 @@ type start struct {
 
 // headHold bounds how long the head of an answer waits for the first byte of its body. Until then another version is no
 // harm: the request can be made again.
-const headHold = 200 * time.Millisecond
+const pendingMost = 200 * time.Millisecond
 
 // newRun begins a GET, or begins it again. o belongs to the run until its loop has ended.
 func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*run, error) {
@@ -83,7 +83,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		e: e, id: e.lastID.Add(1), req: req, origin: estimate.Origin(req.Target.Scheme + "://" + req.Target.Addr), opening: o,
 		started: make(chan start, 1), events: make(chan event, 64), wrote: make(chan wrote, 1), out: make(chan []piece, 1),
 		left: make(chan struct{}), done: make(chan struct{}), mailbox: mailbox{posted: make(chan struct{}, 1)},
-		lanes: map[uint32]*lane{}, fetches: map[uint32]*fetch{}, lastErrs: map[transfer.Why]error{}, began: time.Now(),
+		conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{}, lastErrs: map[transfer.Outcome]error{}, began: time.Now(),
 	}
 	sched, err := literature.New(e.cfg.Scheduler)
 	if err != nil {
@@ -91,16 +91,16 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	}
 	states := e.fleet.join(r)
 	links := e.fleet.links()
-	plan := o.First(e.recall(r.origin, req.Target.Path, links))
-	r.delivery.given = plan.Window.Start
+	plan := o.Begin(e.recall(r.origin, req.Target.Path, links))
+	r.delivery.given = plan.Requested.Start
 	cfg := transfer.Config{
-		Window: plan.Window, First: plan.Bytes, Scheduler: sched, Warm: plan.Warm,
-		Patience: e.cfg.Patience, Reorder: max(minGrant, plan.Bytes),
+		Requested: plan.Requested, Initial: plan.Initial, Scheduler: sched, Warm: plan.Warm,
+		WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, plan.Initial),
 	}
 	var all []opening.Link
 	for i := range states {
 		l, state := links[i], states[i].State
-		cfg.Links = append(cfg.Links, transfer.LinkConfig{State: state, Metered: l.Metered, Book: e.lookUp(l.Name, r.origin)})
+		cfg.Links = append(cfg.Links, transfer.LinkConfig{State: state, Metered: l.Metered, Learned: e.lookUp(l.Name, r.origin)})
 		all = append(all, opening.Link{Name: l.Name, State: state, Metric: l.Metric, Untrusted: l.Untrusted})
 	}
 	cfg.Order = o.Order(all)
@@ -118,11 +118,11 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 }
 
 // slot returns the link with a number; its name never changes.
-func (r *run) slot(i int8) *slot {
-	for int(i) >= len(r.slots) {
-		r.slots = append(r.slots, r.e.fleet.slot(int8(len(r.slots))))
+func (r *run) link(i int8) *fleetLink {
+	for int(i) >= len(r.fleetLinks) {
+		r.fleetLinks = append(r.fleetLinks, r.e.fleet.linkAt(int8(len(r.fleetLinks))))
 	}
-	return r.slots[i]
+	return r.fleetLinks[i]
 }
 
 // tell gives an event to the loop, or drops it when the loop has ended.
@@ -168,11 +168,11 @@ func (r *run) loop() {
 		if r.shown.news { // observers see how a transfer is that has come to a standstill
 			wait = min(wait, time.Until(r.shown.at.Add(reportEvery)))
 		}
-		if r.head != nil {
-			if time.Since(r.headed) >= headHold {
+		if r.pending != nil {
+			if time.Since(r.pendingSince) >= pendingMost {
 				r.begin()
 			} else {
-				wait = min(wait, time.Until(r.headed.Add(headHold)))
+				wait = min(wait, time.Until(r.pendingSince.Add(pendingMost)))
 			}
 		}
 		wait = max(wait, 200*time.Microsecond)
@@ -182,9 +182,9 @@ func (r *run) loop() {
 
 // begin tells the head of the answer.
 func (r *run) begin() {
-	if r.head != nil {
-		r.started <- start{resp: r.head}
-		r.head = nil
+	if r.pending != nil {
+		r.started <- start{resp: r.pending}
+		r.pending = nil
 	}
 }
 
@@ -194,7 +194,7 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 	case transfer.LinkState:
 		if int(e.Link) == r.links { // it appeared after the transfer began; new links are posted in the order of their numbers
 			l := r.e.fleet.at(e.Link)
-			e.New = &transfer.LinkConfig{Metered: l.Metered, Book: r.e.lookUp(l.Name, r.origin)}
+			e.New = &transfer.LinkConfig{Metered: l.Metered, Learned: r.e.lookUp(l.Name, r.origin)}
 			e.Allowed = r.opening.Allows(l.Name, l.Untrusted)
 			r.links++
 		}
@@ -206,7 +206,7 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 
 // begins reports whether the first request waits for the connection.
 func (r *run) begins(conn uint32) bool {
-	for _, f := range r.fetches {
+	for _, f := range r.attempts {
 		if f.conn == conn {
 			return r.opening.Version() == nil
 		}
@@ -217,12 +217,12 @@ func (r *run) begins(conn uint32) bool {
 // take takes one event of a lane or the writer.
 func (r *run) take(e event) time.Time {
 	if a, ok := errors.AsType[*AttemptError](e.err); ok {
-		r.lastErrs[a.Why] = e.err
+		r.lastErrs[a.Outcome] = e.err
 	}
 	switch {
-	case e.reply != nil:
-		return r.firstReply(e)
-	case e.Kind == transfer.Headed: // checked against the range that was asked for
+	case e.response != nil:
+		return r.firstResponse(e)
+	case e.Kind == transfer.HeadReceived: // checked against the range that was asked for
 		r.opening.Served()
 	case e.Kind == transfer.Read:
 		return r.read(e)

@@ -32,7 +32,7 @@ func (r *run) scattered(w wrote) (next time.Time) {
 
 // beginScatter lifts the reorder window: what was granted for it goes back to other transfers.
 func (r *run) beginScatter() (next time.Time) {
-	r.delivery.beginScatter(r.opening.Content().Start, r.m.State(time.Now()).Head)
+	r.delivery.beginScatter(r.opening.Content().Start, r.m.State(time.Now()).Offset)
 	if r.share != nil {
 		r.share.Leave()
 	}

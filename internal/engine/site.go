@@ -31,7 +31,7 @@ func (f *fleet) join(r *run) []transfer.Event {
 	r.site.runs++
 	f.runs = append(f.runs, r)
 	var e []transfer.Event
-	for i := range f.slots {
+	for i := range f.all {
 		s, _ := r.site.board.State(int8(i))
 		e = append(e, transfer.Event{Kind: transfer.LinkState, Link: int8(i), State: s})
 	}
@@ -56,7 +56,7 @@ func (f *fleet) leave(r *run) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.runs = slices.DeleteFunc(f.runs, func(o *run) bool { return o == r })
-	for _, s := range f.slots {
+	for _, s := range f.all {
 		delete(s.rates, r)
 	}
 	r.site.runs--
@@ -81,7 +81,7 @@ func (f *fleet) found(s *site, i int8, remote string) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := network(f.slots[i].link, to.Addr())
+	n := network(f.all[i].link, to.Addr())
 	if slices.Contains(s.nets, n) {
 		return
 	}

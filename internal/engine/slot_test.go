@@ -33,14 +33,14 @@ func TestWaitsForASlot(t *testing.T) {
 					if !full {
 						return nil
 					}
-					return &AttemptError{Op: "dial", Link: name, Why: transfer.NoSlot, Err: &link.NoSlotError{Link: name, Host: "h", Most: 1, Freed: freed}}
+					return &AttemptError{Op: "dial", Link: name, Outcome: transfer.NoSlot, Err: &link.NoSlotError{Link: name, Host: "h", Most: 1, Freed: freed}}
 				}})
-				e.cfg.Patience = patience
+				e.cfg.WaitForLink = patience
 				began := time.Now()
 				resp, err := e.Get(t.Context(), fakeRequest(true))
 				took := time.Since(began)
 				if free > patience {
-					if a, ok := errors.AsType[*AttemptError](err); !ok || a.Why != transfer.NoSlot || took != patience {
+					if a, ok := errors.AsType[*AttemptError](err); !ok || a.Outcome != transfer.NoSlot || took != patience {
 						t.Errorf("after %v: %v", took, err)
 					}
 				} else {

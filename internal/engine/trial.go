@@ -55,11 +55,11 @@ func (f *fleet) reach(l link.Link, addr string, to netip.Addr) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := slices.IndexFunc(f.slots, func(s *slot) bool { return s.name == l.Name })
+	n := slices.IndexFunc(f.all, func(s *fleetLink) bool { return s.name == l.Name })
 	if n < 0 {
 		return
 	}
-	s, w := f.slots[n], reached{addr, host, network(l, to), time.Now()}
+	s, w := f.all[n], reached{addr, host, network(l, to), time.Now()}
 	s.reached = slices.DeleteFunc(s.reached, func(o reached) bool { return o.host == w.host || w.net.IsValid() && o.net == w.net })
 	if len(s.reached) == maxReached {
 		s.reached = slices.Delete(s.reached, 0, 1)
@@ -97,7 +97,7 @@ func (f *fleet) accusers(i int8) (all []*site, cause health.Cause) {
 
 // witnesses returns those who were reached over a link lately and do not accuse it, the last one first. The lock is held.
 func (f *fleet) witnesses(i int8, accusers []*site, most int) (addrs []string) {
-	for _, w := range slices.Backward(f.slots[i].reached) {
+	for _, w := range slices.Backward(f.all[i].reached) {
 		accuses := func(s *site) bool { return s.host == w.host || w.net.IsValid() && slices.Contains(s.nets, w.net) }
 		if len(addrs) < most && time.Since(w.at) < recent && !slices.ContainsFunc(accusers, accuses) {
 			addrs = append(addrs, w.addr)
@@ -107,7 +107,7 @@ func (f *fleet) witnesses(i int8, accusers []*site, most int) (addrs []string) {
 }
 
 // trialAt returns when a link may be tried again. The lock is held.
-func (s *slot) trialAt() time.Time {
+func (s *fleetLink) trialAt() time.Time {
 	if s.dialed { // witnesses cost money
 		return s.tried.Add(meteredEvery)
 	}
@@ -117,7 +117,7 @@ func (s *slot) trialAt() time.Time {
 // try finds out whether a link that an origin has banned is to be banned for everybody.
 func (f *fleet) try(ctx context.Context, i int8) {
 	f.mu.Lock()
-	l := f.slots[i].link
+	l := f.all[i].link
 	state, _ := f.boards.State(i)
 	accusers, _ := f.accusers(i)
 	most := maxAsked
@@ -132,7 +132,7 @@ func (f *fleet) try(ctx context.Context, i int8) {
 		dead = dead && !f.lives(i, l, lifetime)
 	}
 	f.change(func(now time.Time) {
-		f.slots[i].tried, f.slots[i].onTrial, f.slots[i].dialed = now, false, dialed && l.Metered
+		f.all[i].tried, f.all[i].onTrial, f.all[i].dialed = now, false, dialed && l.Metered
 		if still, cause := f.accusers(i); dead && len(still) > 0 && ctx.Err() == nil {
 			f.boards.Failed(now, i, cause)
 		}
@@ -142,7 +142,7 @@ func (f *fleet) try(ctx context.Context, i int8) {
 
 // lives reports whether anything came over a link within the last d, for transfers or others.
 func (f *fleet) lives(i int8, l link.Link, d time.Duration) bool {
-	return f.clock(time.Now())-f.slot(i).lastByte.Load() < int64(d) || f.heard != nil && f.heard(l.Name, d)
+	return f.clock(time.Now())-f.linkAt(i).lastByte.Load() < int64(d) || f.heard != nil && f.heard(l.Name, d)
 }
 
 // fails reports whether a link leads nowhere: nobody who could tell was reached over it. It asks the link's DNS servers
@@ -241,7 +241,7 @@ func (f *fleet) probe(ctx context.Context, s *site, i int8) {
 	f.change(func(now time.Time) {
 		f.boards.Probed(now, s.board, i, ok)
 		if !ok { // an origin's last link is never banned, but may be dead, too
-			f.slots[i].accused = true
+			f.all[i].accused = true
 		}
 	})
 	f.nudge()
@@ -250,7 +250,7 @@ func (f *fleet) probe(ctx context.Context, s *site, i int8) {
 // probeForAll finds out whether a link that is banned for everybody works again.
 func (f *fleet) probeForAll(ctx context.Context, i int8) {
 	f.mu.Lock()
-	l := f.slots[i].link
+	l := f.all[i].link
 	_, cause := f.boards.State(i)
 	most := maxWitnesses
 	if l.Metered {
@@ -264,7 +264,7 @@ func (f *fleet) probeForAll(ctx context.Context, i int8) {
 		}
 	}
 	f.mu.Unlock()
-	ok := accusing(cause) && f.lives(i, l, hearsay)
+	ok := accusing(cause) && f.lives(i, l, silenceGrace)
 	if !ok {
 		dead, _ := f.fails(ctx, l, witnesses)
 		ok = !dead

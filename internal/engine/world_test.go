@@ -99,9 +99,9 @@ func (w *world) connect(ctx context.Context, l, addr string) error {
 // Open implements Opener.
 func (w *world) Open(ctx context.Context, l link.Link, t Target) (Conn, error) {
 	if err := w.connect(ctx, l.Name, t.Addr); err != nil {
-		return nil, &AttemptError{Op: "dial", Link: l.Name, Why: transfer.Unreachable, Err: err}
+		return nil, &AttemptError{Op: "dial", Link: l.Name, Outcome: transfer.Unreachable, Err: err}
 	}
-	return &worldConn{w: w, link: l.Name, addr: t.Addr, asks: make(chan Ask, 16), gone: make(chan struct{})}, nil
+	return &worldConn{w: w, link: l.Name, addr: t.Addr, asks: make(chan RangeRequest, 16), gone: make(chan struct{})}, nil
 }
 
 // worldPath is a link's way into the world, which probes use.
@@ -150,13 +150,13 @@ func (w *world) probes() []string {
 type worldConn struct {
 	w          *world
 	link, addr string
-	asks       chan Ask
+	asks       chan RangeRequest
 	once       sync.Once
 	gone       chan struct{}
 	got        int64
 }
 
-func (c *worldConn) Send(a Ask) error { c.asks <- a; return nil }
+func (c *worldConn) Send(a RangeRequest) error { c.asks <- a; return nil }
 func (c *worldConn) Release()         { c.Close() }
 func (c *worldConn) Close()           { c.once.Do(func() { close(c.gone) }) }
 
@@ -183,9 +183,9 @@ func addrOf(host string) string {
 	return net.IPv4(198, 18, n, byte(len(host))).String()
 }
 
-func (c *worldConn) Next() (*Reply, error) {
-	canceled := &AttemptError{Op: "head", Link: c.link, Why: transfer.Canceled, Err: net.ErrClosed}
-	var a Ask
+func (c *worldConn) Next() (*RangeResponse, error) {
+	canceled := &AttemptError{Op: "head", Link: c.link, Outcome: transfer.Canceled, Err: net.ErrClosed}
+	var a RangeRequest
 	select {
 	case a = <-c.asks:
 	case <-c.gone:
@@ -203,7 +203,7 @@ func (c *worldConn) Next() (*Reply, error) {
 	for i := range b {
 		b[i] = at(r.Start + int64(i))
 	}
-	return &Reply{
+	return &RangeResponse{
 		Response: &http.Response{StatusCode: http.StatusPartialContent, Header: h, ContentLength: r.Len(), Body: io.NopCloser(&pacedBody{c, bytes.NewReader(b)})},
 		Range:    r, ID: Identity{Total: worldSize, Validator: `"v"`, ETag: `"v"`, Type: "a/b"},
 	}, nil
@@ -230,7 +230,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	b.c.w.mu.Unlock()
 	time.Sleep(chunkTime)
 	if !b.c.flow() {
-		return 0, &AttemptError{Op: "body", Link: b.c.link, Why: transfer.Canceled, Err: net.ErrClosed}
+		return 0, &AttemptError{Op: "body", Link: b.c.link, Outcome: transfer.Canceled, Err: net.ErrClosed}
 	}
 	n, err := b.r.Read(p[:min(len(p), size)])
 	b.c.got += int64(n)
@@ -242,7 +242,7 @@ func newWorldEngine(t *testing.T, w *world, change func(*Config)) *Engine {
 	t.Helper()
 	cfg := Config{
 		Opener: w, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Budget: 64 * mib, Window: 4 * mib,
-		Threshold: 64 << 10, Patience: time.Minute,
+		Threshold: 64 << 10, WaitForLink: time.Minute,
 	}
 	if change != nil {
 		change(&cfg)

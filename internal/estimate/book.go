@@ -56,14 +56,14 @@ type mark struct {
 }
 
 const (
-	bookSize = 512
-	bookLife = 10 * time.Minute
+	historySize = 512
+	historyLife = 10 * time.Minute
 
 	// refusalLife is short, because a refusal may be of one object and counts for all of its origin.
-	refusalLife = 2 * time.Minute
+	exclusionLife = 2 * time.Minute
 )
 
-type bookKey struct {
+type historyKey struct {
 	link   string
 	origin Origin
 }
@@ -75,85 +75,85 @@ type pathKey struct {
 
 // Book remembers what was learned of links, origins and paths, at most 512 entries of each kind for 10 minutes, refusals
 // for 2.
-type Book struct {
-	links    map[bookKey]Entry
+type History struct {
+	links    map[historyKey]Entry
 	origins  map[Origin]Visit
 	wholes   map[pathKey]mark
-	refusals map[bookKey]mark
+	exclusions map[historyKey]mark
 	turn     uint64 // of the last entry: what came first is forgotten first, also among entries of one moment
 }
 
 // NewBook returns an empty book.
-func NewBook() *Book {
-	return &Book{
-		links: map[bookKey]Entry{}, origins: map[Origin]Visit{}, wholes: map[pathKey]mark{}, refusals: map[bookKey]mark{},
+func NewHistory() *History {
+	return &History{
+		links: map[historyKey]Entry{}, origins: map[Origin]Visit{}, wholes: map[pathKey]mark{}, exclusions: map[historyKey]mark{},
 	}
 }
 
 // Link returns what is known of origin o over the named link; the zero Entry if nothing is.
-func (b *Book) Link(now time.Time, link string, o Origin) Entry {
-	e, ok := b.links[bookKey{link, o}]
-	if !ok || now.Sub(e.seen) > bookLife {
+func (b *History) Link(now time.Time, link string, o Origin) Entry {
+	e, ok := b.links[historyKey{link, o}]
+	if !ok || now.Sub(e.seen) > historyLife {
 		return Entry{}
 	}
 	return e
 }
 
 // SetLink remembers e.
-func (b *Book) SetLink(now time.Time, link string, o Origin, e Entry) {
+func (b *History) SetLink(now time.Time, link string, o Origin, e Entry) {
 	b.turn++
 	e.seen, e.turn = now, b.turn
-	k := bookKey{link, o}
-	if _, ok := b.links[k]; !ok && len(b.links) >= bookSize {
+	k := historyKey{link, o}
+	if _, ok := b.links[k]; !ok && len(b.links) >= historySize {
 		evict(b.links, func(e Entry) uint64 { return e.turn })
 	}
 	b.links[k] = e
 }
 
 // Origin returns what is known of o.
-func (b *Book) Origin(now time.Time, o Origin) (Visit, bool) {
+func (b *History) Origin(now time.Time, o Origin) (Visit, bool) {
 	v, ok := b.origins[o]
-	if !ok || now.Sub(v.seen) > bookLife {
+	if !ok || now.Sub(v.seen) > historyLife {
 		return Visit{}, false
 	}
 	return v, true
 }
 
 // SetOrigin remembers v.
-func (b *Book) SetOrigin(now time.Time, o Origin, v Visit) {
+func (b *History) SetOrigin(now time.Time, o Origin, v Visit) {
 	b.turn++
 	v.seen, v.turn = now, b.turn
-	if _, ok := b.origins[o]; !ok && len(b.origins) >= bookSize {
+	if _, ok := b.origins[o]; !ok && len(b.origins) >= historySize {
 		evict(b.origins, func(v Visit) uint64 { return v.turn })
 	}
 	b.origins[o] = v
 }
 
 // Whole reports whether the object was lately served in one piece only, whatever range was asked for (R137).
-func (b *Book) Whole(now time.Time, o Origin, p Path) bool {
+func (b *History) Whole(now time.Time, o Origin, p Path) bool {
 	m, ok := b.wholes[pathKey{o, p}]
-	return ok && now.Sub(m.seen) <= bookLife
+	return ok && now.Sub(m.seen) <= historyLife
 }
 
 // SetWhole remembers that the origin serves no ranges of the object.
-func (b *Book) SetWhole(now time.Time, o Origin, p Path) { note(b, b.wholes, now, pathKey{o, p}) }
+func (b *History) SetWhole(now time.Time, o Origin, p Path) { note(b, b.wholes, now, pathKey{o, p}) }
 
 // Refused reports whether o lately refused over the named link what it served over another one: its URLs may be good for
 // one client address only (R118).
-func (b *Book) Refused(now time.Time, link string, o Origin) bool {
-	m, ok := b.refusals[bookKey{link, o}]
-	return ok && now.Sub(m.seen) <= refusalLife
+func (b *History) Excluded(now time.Time, link string, o Origin) bool {
+	m, ok := b.exclusions[historyKey{link, o}]
+	return ok && now.Sub(m.seen) <= exclusionLife
 }
 
 // SetRefused remembers such a refusal.
-func (b *Book) SetRefused(now time.Time, link string, o Origin) {
-	note(b, b.refusals, now, bookKey{link, o})
+func (b *History) SetExcluded(now time.Time, link string, o Origin) {
+	note(b, b.exclusions, now, historyKey{link, o})
 }
 
 // note sets a mark.
-func note[K comparable](b *Book, marks map[K]mark, now time.Time, k K) {
+func note[K comparable](b *History, marks map[K]mark, now time.Time, k K) {
 	b.turn++
-	if _, ok := marks[k]; !ok && len(marks) >= bookSize {
+	if _, ok := marks[k]; !ok && len(marks) >= historySize {
 		evict(marks, func(m mark) uint64 { return m.turn })
 	}
 	marks[k] = mark{now, b.turn}

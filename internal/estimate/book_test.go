@@ -11,7 +11,7 @@ import (
 func origin(i int) estimate.Origin { return estimate.Origin(fmt.Sprintf("http://o%d.example", i)) }
 
 func TestBook(t *testing.T) {
-	b := estimate.NewBook()
+	b := estimate.NewHistory()
 	if e := b.Link(start, "wlan0", origin(1)); e != (estimate.Entry{}) {
 		t.Errorf("an empty book knows %+v", e)
 	}
@@ -39,7 +39,7 @@ func TestBook(t *testing.T) {
 }
 
 func TestBookLifetime(t *testing.T) {
-	b := estimate.NewBook()
+	b := estimate.NewHistory()
 	b.SetLink(start, "wlan0", origin(1), estimate.Entry{Rate: mb})
 	b.SetOrigin(start, origin(1), estimate.Visit{Large: true})
 	known := func(after time.Duration) (link, o bool) {
@@ -63,7 +63,7 @@ func TestBookBound(t *testing.T) {
 	const size, extra = 512, 100
 	for _, step := range []time.Duration{0, ms} { // at one moment too the order of entry decides
 		t.Run(step.String(), func(t *testing.T) {
-			b := estimate.NewBook()
+			b := estimate.NewHistory()
 			now := start
 			write := func(i int) {
 				b.SetLink(now, "wlan0", origin(i), estimate.Entry{Rate: mb})
@@ -90,13 +90,13 @@ func TestBookBound(t *testing.T) {
 
 func TestBookRefusals(t *testing.T) {
 	const link = "wlan0"
-	b := estimate.NewBook()
+	b := estimate.NewHistory()
 	path := estimate.PathOf("/a/b.iso?signature=1")
 	if path != estimate.PathOf("/a/b.iso?signature=2") || path == estimate.PathOf("/a/c.iso?signature=1") {
 		t.Error("R137 a path is what comes before the query")
 	}
 	b.SetWhole(start, origin(1), path)
-	b.SetRefused(start, link, origin(1))
+	b.SetExcluded(start, link, origin(1))
 	for _, c := range []struct {
 		name           string
 		after          time.Duration
@@ -115,15 +115,15 @@ func TestBookRefusals(t *testing.T) {
 		{"R137 and no longer", 10*time.Minute + ms, link, 1, "/a/b.iso", false, false},
 	} {
 		whole := b.Whole(start.Add(c.after), origin(c.origin), estimate.PathOf(c.path))
-		if refused := b.Refused(start.Add(c.after), c.link, origin(c.origin)); whole != c.whole || refused != c.refused {
+		if refused := b.Excluded(start.Add(c.after), c.link, origin(c.origin)); whole != c.whole || refused != c.refused {
 			t.Errorf("%s: whole %v, refused %v", c.name, whole, refused)
 		}
 	}
 	for i := range 512 { // bound: what came first is forgotten
 		b.SetWhole(start, origin(1), estimate.PathOf(fmt.Sprint("/", i)))
-		b.SetRefused(start, link, origin(i+2))
+		b.SetExcluded(start, link, origin(i+2))
 	}
-	if b.Whole(start, origin(1), path) || b.Refused(start, link, origin(1)) || !b.Whole(start, origin(1), estimate.PathOf("/0")) {
+	if b.Whole(start, origin(1), path) || b.Excluded(start, link, origin(1)) || !b.Whole(start, origin(1), estimate.PathOf("/0")) {
 		t.Error("R137 the bound of 512 entries does not hold")
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 // Held is a file that another program has opened, named and keeps: that of an app whose downloads this program does. What
 // its bytes are of is for that program to remember, too.
-type Held struct {
+type OpenFile struct {
 	File *os.File
 	Version
 	Have int64 // bytes of the version that the file holds from its beginning on, without a gap
@@ -24,10 +24,10 @@ type Version struct {
 // Fill downloads the object at url into h, from where it is on if that is possible. Began, which may be nil, is told each
 // time the file begins anew, by the goroutine of Fill. The result's File is what the server calls the object, "" if it was
 // not asked. The meter must be new. When Fill returns, error or not, h tells what the file holds. An error is an *Error.
-func (g *Getter) Fill(ctx context.Context, url string, h *Held, m *Meter, began func(name string, v Version)) (Result, error) {
+func (g *Getter) Fill(ctx context.Context, url string, h *OpenFile, m *Meter, began func(name string, v Version)) (Result, error) {
 	d := newDownload(ctx, g, m)
 	d.nameless = true
-	out := &held{Held: h, download: d, began: began}
+	out := &openOutput{OpenFile: h, download: d, began: began}
 	return d.measured(func() (err error) {
 		if err = out.check(); err != nil {
 			return err
@@ -40,14 +40,14 @@ func (g *Getter) Fill(ctx context.Context, url string, h *Held, m *Meter, began 
 }
 
 // held is the output for a Held.
-type held struct {
-	*Held
+type openOutput struct {
+	*OpenFile
 	download *download
 	began    func(name string, v Version)
 }
 
 // check takes no more for there than is there.
-func (h *held) check() error {
+func (h *openOutput) check() error {
 	info, err := h.File.Stat()
 	if err != nil {
 		return fileError(err, "the file")
@@ -59,7 +59,7 @@ func (h *held) check() error {
 }
 
 // have implements output.
-func (h *held) have() (int64, *version) {
+func (h *openOutput) have() (int64, *version) {
 	if h.Validator == "" || h.Have == 0 {
 		return h.Have, nil
 	}
@@ -67,7 +67,7 @@ func (h *held) have() (int64, *version) {
 }
 
 // begin implements output.
-func (h *held) begin(v version) error {
+func (h *openOutput) begin(v version) error {
 	h.Have, h.Version = 0, Version{v.validator, v.size, v.place, v.mark}
 	h.download.meter.set(0, 0)
 	h.tell() // before what it held is gone
@@ -78,21 +78,21 @@ func (h *held) begin(v version) error {
 }
 
 // tell says which version it is, once its answer is known.
-func (h *held) tell() {
+func (h *openOutput) tell() {
 	if h.began != nil && h.download.result.File != "" {
 		h.began(h.download.result.File, h.Version)
 	}
 }
 
 // Write implements io.Writer.
-func (h *held) Write(b []byte) (int, error) {
+func (h *openOutput) Write(b []byte) (int, error) {
 	n, err := h.WriteAt(b, h.Have)
 	h.Have += int64(n)
 	return n, err
 }
 
 // WriteAt implements placed.
-func (h *held) WriteAt(b []byte, off int64) (int, error) {
+func (h *openOutput) WriteAt(b []byte, off int64) (int, error) {
 	n, err := h.File.WriteAt(b, off)
 	if err != nil {
 		return n, fileError(err, "the file")
@@ -101,13 +101,13 @@ func (h *held) WriteAt(b []byte, off int64) (int, error) {
 }
 
 // advance implements placed.
-func (h *held) advance(size int64) error {
+func (h *openOutput) advance(size int64) error {
 	h.Have = size
 	return nil
 }
 
 // complete implements output.
-func (h *held) complete() (string, error) {
+func (h *openOutput) complete() (string, error) {
 	if err := h.File.Sync(); err != nil {
 		return "", fileError(err, "the file")
 	}
@@ -115,7 +115,7 @@ func (h *held) complete() (string, error) {
 }
 
 // abandon implements output.
-func (h *held) abandon() string {
+func (h *openOutput) abandon() string {
 	_ = h.File.Truncate(h.Have) // Have says what is to be believed
 	return ""
 }

@@ -11,18 +11,18 @@ import (
 )
 
 // hold opens a file for Fill.
-func (r *rig) hold() *Held {
+func (r *rig) hold() *OpenFile {
 	r.Helper()
 	f, err := os.OpenFile(r.path("held"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() { f.Close() })
-	return &Held{File: f, Version: Version{Size: -1}}
+	return &OpenFile{File: f, Version: Version{Size: -1}}
 }
 
 // fill fills a file and returns what was told of its beginnings.
-func (r *rig) fill(ctx context.Context, url string, h *Held) (Result, []string, error) {
+func (r *rig) fill(ctx context.Context, url string, h *OpenFile) (Result, []string, error) {
 	r.Helper()
 	var told []string
 	g := &Getter{Transport: r.transport, Note: func(text string) { r.notes = append(r.notes, text) }}
@@ -30,7 +30,7 @@ func (r *rig) fill(ctx context.Context, url string, h *Held) (Result, []string, 
 	return res, told, err
 }
 
-func (r *rig) isFilled(h *Held, o origintest.Object) {
+func (r *rig) isFilled(h *OpenFile, o origintest.Object) {
 	r.Helper()
 	b, err := os.ReadFile(h.File.Name())
 	if err != nil || int64(len(b)) != o.Size || o.Mismatch(b, 0) >= 0 || h.Have != o.Size {
@@ -62,7 +62,7 @@ func TestFill(t *testing.T) {
 		}
 		s.well.Store(true)
 		seen, kept := len(s.Requests()), h.Have
-		again := &Held{File: h.File, Version: h.Version, Have: h.Have} // of another process
+		again := &OpenFile{File: h.File, Version: h.Version, Have: h.Have} // of another process
 		res, told, err := r.fill(ctx, s.URL(), again)
 		if err != nil || res.Resumed != kept || len(told) != 0 {
 			t.Errorf("%+v after %d bytes, told %q, %v", res, kept, told, err)
@@ -79,14 +79,14 @@ func TestFill(t *testing.T) {
 		}
 	})
 	t.Run("begins anew", func(t *testing.T) {
-		for name, spoil := range map[string]func(*Held){
-			"another version":            func(h *Held) { h.Validator = `"v0"` },
-			"another place":              func(h *Held) { h.Place = "http://elsewhere.example/object" },
-			"more than the file has":     func(h *Held) { h.Have = 1 << 40 },
-			"more than the object has":   func(h *Held) { h.Size = 3 },
-			"negative":                   func(h *Held) { h.Have = -1 },
-			"nothing to go on with":      func(h *Held) { h.Validator = "" },
-			"a part without its version": func(h *Held) { h.Version = Version{} },
+		for name, spoil := range map[string]func(*OpenFile){
+			"another version":            func(h *OpenFile) { h.Validator = `"v0"` },
+			"another place":              func(h *OpenFile) { h.Place = "http://elsewhere.example/object" },
+			"more than the file has":     func(h *OpenFile) { h.Have = 1 << 40 },
+			"more than the object has":   func(h *OpenFile) { h.Size = 3 },
+			"negative":                   func(h *OpenFile) { h.Have = -1 },
+			"nothing to go on with":      func(h *OpenFile) { h.Validator = "" },
+			"a part without its version": func(h *OpenFile) { h.Version = Version{} },
 		} {
 			s := origintest.New(t, origintest.Object{Size: mid})
 			r := newRig(t, toNodes(s), nil)
@@ -141,7 +141,7 @@ func TestFill(t *testing.T) {
 			file *os.File
 			kind Kind
 		}{{s.URL(), unwritable, File}, {"ftp://example.com/", h.File, Usage}, {gone.URL(), h.File, Server}} {
-			_, _, err := r.fill(ctx, tt.url, &Held{File: tt.file, Version: Version{Size: -1}})
+			_, _, err := r.fill(ctx, tt.url, &OpenFile{File: tt.file, Version: Version{Size: -1}})
 			var e *Error
 			if !errors.As(err, &e) || e.Kind != tt.kind {
 				t.Errorf("%s: %v", tt.url, err)

@@ -99,7 +99,7 @@ func (b *Board) Present(now time.Time, link int8, here bool) {
 	case !here && e.state != Down:
 		b.set(now, link, Down, Gone)
 		if !b.others(link) {
-			b.pardon(now)
+			b.unbanAll(now)
 		}
 	case here && e.state == Down:
 		e.wait = 0
@@ -220,7 +220,7 @@ func (b *Board) ban(now time.Time, link int8, c Cause) {
 }
 
 // pardon ends all bans: what is left is the last link.
-func (b *Board) pardon(now time.Time) {
+func (b *Board) unbanAll(now time.Time) {
 	for i := range b.links {
 		if s := b.links[i].state; s == Banned || s == Probing {
 			b.set(now, int8(i), Up, NoCause)

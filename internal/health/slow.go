@@ -9,7 +9,7 @@ const (
 
 	// patience is how long a link must stay under the limit. With 7.49 beside 66.70 Mbit/s the dynamic limit is
 	// 7.42 Mbit/s: a dip of 1 % must not ban a working link.
-	patience = 3 * time.Second
+	underLimitFor = 3 * time.Second
 
 	// margin is the share of the limit under which a link counts as slow: the hysteresis.
 	margin = 0.8
@@ -55,7 +55,7 @@ func (b *Board) Rate(now time.Time, link int8, rate float64, lim Limits) {
 		s.under = time.Time{}
 	case s.under.IsZero():
 		s.under = now
-	case now.Sub(s.under) >= patience:
+	case now.Sub(s.under) >= underLimitFor:
 		b.ban(now, link, TooSlow)
 	}
 }

@@ -14,9 +14,9 @@ type Options struct {
 	Names []string
 	// Also names interfaces to use whatever their kind, beside the others. A VPN among them that carries what the system sends
 	// to the world is followed as any other.
-	Also []string
+	Include []string
 	// Never names interfaces that are not to be used.
-	Never []string
+	Exclude []string
 	// Taken names links that are no interfaces: an interface of such a name is not used.
 	Taken []string
 	// DNS gives the servers of a link by its name; the others ask the servers of the system (see Resolver).
@@ -157,12 +157,12 @@ func decide(i Interface, o Options) Candidate {
 			c.Gateways = append(c.Gateways, r.Gateway)
 		}
 	}
-	named := slices.Contains(o.Names, i.Name) || slices.Contains(o.Also, i.Name)
+	named := slices.Contains(o.Names, i.Name) || slices.Contains(o.Include, i.Name)
 	addrs := usable(i.Addrs)
 	c.Link.Addrs = addrs
 	c.Link.Prefixes = networks(i.Addrs)
 	switch {
-	case slices.Contains(o.Never, i.Name):
+	case slices.Contains(o.Exclude, i.Name):
 		c.Reason = fmt.Sprintf("[link.%s] of the configuration says enabled = false", i.Name)
 	case slices.Contains(o.Taken, i.Name):
 		c.Reason = fmt.Sprintf("[link.%s] of the configuration gives its name to an upstream proxy (via)", i.Name)
@@ -308,7 +308,7 @@ func vpnsOf(all []Interface, o Options) (names [2]string) {
 // follow decides on a VPN that is followed: it is used as the system uses it, in the families for which that is so.
 func follow(i Interface, o Options) Candidate {
 	named := o
-	named.Also = append(slices.Clone(o.Also), i.Name)
+	named.Include = append(slices.Clone(o.Include), i.Name)
 	for _, six := range []bool{false, true} {
 		has := slices.ContainsFunc(i.Routes, func(r Route) bool { return r.Six == six })
 		if i.world(six) && !has { // by two halves of the world

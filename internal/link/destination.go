@@ -53,7 +53,7 @@ func (d *Destinations) Check(l Link, name string, to netip.AddrPort) (Link, erro
 	if d.Own != nil && d.Own(netip.AddrPortFrom(addr, to.Port())) {
 		return l, ErrDenied
 	}
-	way, err := d.way(addr)
+	way, err := d.nextHop(addr)
 	if err != nil {
 		return l, err
 	}
@@ -76,13 +76,13 @@ func (d *Destinations) Check(l Link, name string, to netip.AddrPort) (Link, erro
 }
 
 // permit returns why a request may not go to a, one of the addresses that to stands for, whose way is known.
-func (d *Destinations) permit(name string, a, to netip.Addr, way Way) error {
+func (d *Destinations) permit(name string, a, to netip.Addr, way NextHop) error {
 	if d.excepted(a) {
 		return nil
 	}
 	if a != to {
 		var err error
-		if way, err = d.way(a); err != nil {
+		if way, err = d.nextHop(a); err != nil {
 			return err
 		}
 	}
@@ -100,7 +100,7 @@ func (d *Destinations) permit(name string, a, to netip.Addr, way Way) error {
 // way itself. The error is [ErrOffLink] or one of the Router. It is a [Resolver]'s Over.
 func (d *Destinations) Over(l Link, server netip.Addr) (over Link, local bool, err error) {
 	server = server.Unmap().WithZone("")
-	way, err := d.way(server)
+	way, err := d.nextHop(server)
 	if err != nil {
 		return l, false, err
 	}
@@ -119,7 +119,7 @@ func (d *Destinations) Over(l Link, server netip.Addr) (over Link, local bool, e
 }
 
 // over returns the interface that an address belongs to, of which the way is known: l if none in particular leads there.
-func (d *Destinations) over(l Link, a netip.Addr, way Way) (Link, error) {
+func (d *Destinations) over(l Link, a netip.Addr, way NextHop) (Link, error) {
 	switch {
 	case way.Blocked:
 		return l, ErrOffLink
@@ -170,12 +170,12 @@ func (d *Destinations) neighbour(l Link, a netip.Addr) Link {
 func (d *Destinations) excepted(a netip.Addr) bool { return within(d.Allow, a) }
 
 // way returns the system's way to an address, the zero Way if there is none or it is not known.
-func (d *Destinations) way(a netip.Addr) (Way, error) {
+func (d *Destinations) nextHop(a netip.Addr) (NextHop, error) {
 	if d.Router == nil {
 		_, of := d.link(func(l Link) bool { return slices.Contains(l.Addrs, a) })
-		return Way{Local: of || a.IsLoopback() || d.Local != nil && d.Local(a)}, nil
+		return NextHop{Local: of || a.IsLoopback() || d.Local != nil && d.Local(a)}, nil
 	}
-	return d.Router.Way(a)
+	return d.Router.NextHop(a)
 }
 
 // device returns an interface by its index.

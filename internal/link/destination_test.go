@@ -132,16 +132,16 @@ type system struct {
 
 type systemRoute struct {
 	to string
-	Way
+	NextHop
 }
 
-func (s system) Way(a netip.Addr) (Way, error) {
+func (s system) NextHop(a netip.Addr) (NextHop, error) {
 	for _, r := range s.routes {
 		if netip.MustParsePrefix(r.to).Contains(a) {
-			return r.Way, nil
+			return r.NextHop, nil
 		}
 	}
-	return Way{}, nil
+	return NextHop{}, nil
 }
 
 func (s system) Device(index int) (Link, error) {
@@ -160,21 +160,21 @@ func TestWays(t *testing.T) {
 			bridge: {Name: "docker0", Index: bridge, Kind: KindBridge}, lo: {Name: "lo", Index: lo, Kind: KindLoopback},
 		},
 		routes: []systemRoute{
-			{"127.0.0.0/8", Way{Local: true, Index: lo}},
-			{"192.168.1.7/32", Way{Local: true, Index: wlan}},
-			{"203.0.113.7/32", Way{Local: true, Index: eth}},
-			{"192.168.1.0/24", Way{Index: wlan}},
-			{"198.18.0.0/24", Way{Index: wlan}},
-			{"10.9.0.0/16", Way{Index: lte}},
-			{"203.0.113.0/24", Way{Index: eth}},
-			{"10.8.0.0/24", Way{Index: wg}},
-			{"198.51.100.0/24", Way{Index: wg}},
-			{"172.17.0.0/16", Way{Index: bridge}},
-			{"10.66.0.0/16", Way{Blocked: true}},
-			{"10.7.0.0/16", Way{Index: corp}},
-			{"198.51.101.0/24", Way{Index: corp}},
-			{"10.99.0.0/16", Way{}},
-			{"0.0.0.0/0", Way{Index: wlan, Default: true}},
+			{"127.0.0.0/8", NextHop{Local: true, Index: lo}},
+			{"192.168.1.7/32", NextHop{Local: true, Index: wlan}},
+			{"203.0.113.7/32", NextHop{Local: true, Index: eth}},
+			{"192.168.1.0/24", NextHop{Index: wlan}},
+			{"198.18.0.0/24", NextHop{Index: wlan}},
+			{"10.9.0.0/16", NextHop{Index: lte}},
+			{"203.0.113.0/24", NextHop{Index: eth}},
+			{"10.8.0.0/24", NextHop{Index: wg}},
+			{"198.51.100.0/24", NextHop{Index: wg}},
+			{"172.17.0.0/16", NextHop{Index: bridge}},
+			{"10.66.0.0/16", NextHop{Blocked: true}},
+			{"10.7.0.0/16", NextHop{Index: corp}},
+			{"198.51.101.0/24", NextHop{Index: corp}},
+			{"10.99.0.0/16", NextHop{}},
+			{"0.0.0.0/0", NextHop{Index: wlan, Default: true}},
 		},
 	}
 	links := []Link{
@@ -185,12 +185,12 @@ func TestWays(t *testing.T) {
 	}
 	full := s
 	full.routes = append([]systemRoute{
-		{"127.0.0.0/8", Way{Local: true, Index: lo}}, {"192.168.1.0/24", Way{Index: wlan}}, {"0.0.0.0/0", Way{Index: wg, Default: true}},
+		{"127.0.0.0/8", NextHop{Local: true, Index: lo}}, {"192.168.1.0/24", NextHop{Index: wlan}}, {"0.0.0.0/0", NextHop{Index: wg, Default: true}},
 	}, s.routes...)
 	followed := []Link{{Name: "wg0", Index: wg, Kind: KindTunnel, VPN: true}, links[0], links[3]}
 	enabled := []Link{{Name: "wg0", Index: wg, Kind: KindTunnel}, links[0]} // as it was before the VPN carried everything
 	absent := s                                                             // the system prefers a link that is not used
-	absent.routes = append([]systemRoute{{"0.0.0.0/0", Way{Index: eth, Default: true}}}, s.routes...)
+	absent.routes = append([]systemRoute{{"0.0.0.0/0", NextHop{Index: eth, Default: true}}}, s.routes...)
 	all := prefixes("0.0.0.0/0")
 	for _, c := range []struct {
 		name   string

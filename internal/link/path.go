@@ -52,16 +52,16 @@ func (l Link) Probe(ctx context.Context) error {
 }
 
 // Keeper is implemented by Paths over which it may change where an address belongs.
-type Keeper interface {
+type Revalidator interface {
 	// Keeps returns why a connection to addr ("host:port") that was dialed earlier must not carry another request; nil = it
 	// may. A VPN may have come up since.
-	Keeps(addr string, c net.Conn) error
+	Revalidate(addr string, c net.Conn) error
 }
 
 // Keeps returns why a connection over the link must not be used again, see [Keeper].
-func (l Link) Keeps(addr string, c net.Conn) error {
-	if k, ok := l.Path.(Keeper); ok {
-		return k.Keeps(addr, c)
+func (l Link) Revalidate(addr string, c net.Conn) error {
+	if k, ok := l.Path.(Revalidator); ok {
+		return k.Revalidate(addr, c)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (d *device) Dial(ctx context.Context, network, addr string) (net.Conn, Info
 }
 
 // Keeps implements Keeper: the destination is checked as before a dial.
-func (d *device) Keeps(addr string, c net.Conn) error {
+func (d *device) Revalidate(addr string, c net.Conn) error {
 	to, ok := c.RemoteAddr().(*net.TCPAddr)
 	allow := d.dialer().Allow
 	if !ok || allow == nil {

@@ -82,7 +82,7 @@ func (s *SOCKS5) Probe(ctx context.Context) error {
 }
 
 // Keeps implements [Keeper]: an address is checked as before a dial. Where a name leads, only the proxy knows.
-func (s *SOCKS5) Keeps(addr string, _ net.Conn) error {
+func (s *SOCKS5) Revalidate(addr string, _ net.Conn) error {
 	to, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return nil

@@ -239,16 +239,16 @@ func TestSOCKS5Destinations(t *testing.T) {
 		l := p.Link
 		l.Path = p
 		const addr = "10.64.0.9:80"
-		if err := l.Keeps(addr, nil); err != nil {
+		if err := l.Revalidate(addr, nil); err != nil {
 			t.Errorf("nothing has changed: %v", err)
 		}
 		vpn := Link{Name: "tun0", Index: 9, Prefixes: prefixes("10.64.0.0/16")}
 		d.SetLinks([]Link{wifi, p.Link, vpn})
 		defer d.SetLinks([]Link{wifi, p.Link})
-		if err := l.Keeps(addr, nil); !errors.Is(err, ErrOffLink) {
+		if err := l.Revalidate(addr, nil); !errors.Is(err, ErrOffLink) {
 			t.Errorf("the address belongs to another link now: %v", err)
 		}
-		if err := l.Keeps("o.test:80", nil); err != nil {
+		if err := l.Revalidate("o.test:80", nil); err != nil {
 			t.Errorf("only the proxy knows where a name leads: %v", err)
 		}
 	})

@@ -3,7 +3,7 @@ package link
 import "net/netip"
 
 // Way is where the system itself sends what goes to an address.
-type Way struct {
+type NextHop struct {
 	Local   bool // to this machine itself: Index is the interface that has the address
 	Blocked bool // nowhere: a route forbids it
 	Index   int  // the kernel's index of the interface; 0 = there is no route
@@ -13,7 +13,7 @@ type Way struct {
 // Router tells the system's own ways. Answers are those for a socket that is not bound to an interface.
 type Router interface {
 	// Way returns where what goes to an address would go. Nothing is sent.
-	Way(a netip.Addr) (Way, error)
+	NextHop(a netip.Addr) (NextHop, error)
 	// Device returns the Name and Kind of an interface.
 	Device(index int) (Link, error)
 }

@@ -15,28 +15,28 @@ type Kernel struct {
 }
 
 // Way implements [Router].
-func (r Kernel) Way(a netip.Addr) (Way, error) {
+func (r Kernel) NextHop(a netip.Addr) (NextHop, error) {
 	k, err := openKernel(r.Mark)
 	if err != nil {
-		return Way{}, err
+		return NextHop{}, err
 	}
 	defer k.close()
 	routes, err := k.h.RouteGetWithOptions(a.AsSlice(), &netlink.RouteGetOptions{FIBMatch: true, Mark: k.mark})
 	switch {
 	case errors.Is(err, unix.ENETUNREACH), unsupported(err):
-		return Way{}, nil
+		return NextHop{}, nil
 	case errors.Is(err, unix.EHOSTUNREACH), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EACCES):
-		return Way{Blocked: true}, nil // routes of type unreachable, blackhole and prohibit
+		return NextHop{Blocked: true}, nil // routes of type unreachable, blackhole and prohibit
 	case err != nil:
-		return Way{}, fmt.Errorf("look for a route: %w", err)
+		return NextHop{}, fmt.Errorf("look for a route: %w", err)
 	case len(routes) == 0:
-		return Way{}, nil
+		return NextHop{}, nil
 	}
-	return wayOf(routes[0]), nil
+	return nextHopOf(routes[0]), nil
 }
 
-func wayOf(r netlink.Route) Way {
-	w := Way{Index: r.LinkIndex, Default: true}
+func nextHopOf(r netlink.Route) NextHop {
+	w := NextHop{Index: r.LinkIndex, Default: true}
 	if w.Index == 0 && len(r.MultiPath) > 0 {
 		w.Index = r.MultiPath[0].LinkIndex
 	}

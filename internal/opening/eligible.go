@@ -14,7 +14,7 @@ type Request struct {
 }
 
 // Refusal returns why r cannot become a transfer, None if it may (R75, R79, R83).
-func Refusal(r Request) Reason {
+func Ineligible(r Request) Reason {
 	h := r.Fields
 	switch {
 	case r.Method != "GET":
@@ -35,10 +35,10 @@ func Refusal(r Request) Reason {
 			return Nominated
 		}
 	}
-	if reason := rangeRefusal(h["Range"]); reason != None {
+	if reason := ineligibleRange(h["Range"]); reason != None {
 		return reason
 	}
-	if reason := authRefusal(h); reason != None {
+	if reason := ineligibleAuth(h); reason != None {
 		return reason
 	}
 	if signed(r) {

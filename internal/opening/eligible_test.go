@@ -86,7 +86,7 @@ func TestRefusal(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Refusal(request(t, tt.line, tt.fields...)); got != tt.want {
+			if got := Ineligible(request(t, tt.line, tt.fields...)); got != tt.want {
 				t.Errorf("Refusal = %q, want %q", got, tt.want)
 			}
 		})

@@ -45,7 +45,7 @@ func (o *Opening) Rewrite(h Head) (status int) {
 	}
 	switch {
 	case h.Status != statusPartial:
-	case !o.asked && o.plan.Bytes > 0: // what is streamed is the whole object, or judge would not have let it pass (R76)
+	case !o.asked && o.plan.Initial > 0: // what is streamed is the whole object, or judge would not have let it pass (R76)
 		whole(h.Fields)
 		return statusOK
 	case o.version != nil:

@@ -18,8 +18,8 @@ type Link struct {
 // the origin lately refused its objects stay out, unless no other one is up (R118).
 func (o *Opening) Order(all []Link) (order []int8) {
 	for _, l := range all {
-		if l.State == health.Up && !o.memory.Refused[l.Name] {
-			o.barred = o.memory.Refused
+		if l.State == health.Up && !o.memory.Excluded[l.Name] {
+			o.barred = o.memory.Excluded
 			break
 		}
 	}

@@ -12,13 +12,13 @@ import (
 type Memory struct {
 	Whole   bool            // it served this object whole, whatever range was asked for
 	Small   bool            // it lately served no object worth several links
-	Refused map[string]bool // links over which it refused what it served over another one
+	Excluded map[string]bool // links over which it refused what it served over another one
 }
 
 // Plan is how the requests of a GET begin.
 type Plan struct {
-	Window segment.Range // of the object, that the client wants as far as it can be known
-	Bytes  int64         // asked for at first; 0 = the client's own request as it is
+	Requested segment.Range // of the object, that the client wants as far as it can be known
+	Initial  int64         // asked for at first; 0 = the client's own request as it is
 	Warm   bool          // connecting the other links before the first response may be of use
 }
 
@@ -26,7 +26,7 @@ type Plan struct {
 type Notes struct {
 	Large   bool     // the object was worth several links
 	Whole   bool     // the next GET of this object had better ask for all of it
-	Refused []string // links over which a response was refused after another link's was good
+	Excluded []string // links over which a response was refused after another link's was good
 }
 
 // Do says what becomes of a first response.
@@ -43,8 +43,8 @@ const (
 type Verdict struct {
 	Do     Do
 	Reason Reason       // why the response is not divided; None if it joins
-	Why    transfer.Why // how the attempt has ended; of Drop
-	First  bool         // its head is the client's; of Join
+	Outcome    transfer.Outcome // how the attempt has ended; of Drop
+	ClientsHead  bool         // its head is the client's; of Join
 }
 
 // Opening is the start of one GET. Make it with New; First begins it.
@@ -62,7 +62,7 @@ type Opening struct {
 	plan     Plan
 	asked    bool                // the client sent a Range field
 	own      segment.Range       // see Own
-	first    map[string][]string // fields of the first request
+	initial    map[string][]string // fields of the first request
 	joined   map[string][]string // of all others
 	ifRange  string              // the client's own, on the first request only (R80)
 	barred   map[string]bool     // links that stay out
@@ -71,7 +71,7 @@ type Opening struct {
 	ignored  bool                // a range was answered with the whole object
 	served   bool                // a range was answered as such
 	disjoint bool                // it failed in the middle because the responses do not fit together
-	refused  []string            // see Notes
+	excluded  []string            // see Notes
 }
 
 // conditions are the fields that make a request conditional (RFC 9110 section 13.1), If-Range apart.
@@ -85,7 +85,7 @@ func New(scheme string, fields map[string][]string, threshold int64) *Opening {
 }
 
 // First returns what to ask for, at the start and whenever Again reports true.
-func (o *Opening) First(m Memory) Plan {
+func (o *Opening) Begin(m Memory) Plan {
 	*o = Opening{
 		fields: o.fields, exposes: o.exposes, threshold: o.threshold, ranged: o.ranged, repeated: o.repeated,
 		restarted: o.restarted, memory: m,
@@ -97,27 +97,27 @@ func (o *Opening) First(m Memory) Plan {
 
 // read plans by the client's fields.
 func (o *Opening) read() {
-	o.plan = Plan{Window: segment.Range{End: transfer.Unknown}, Warm: true}
-	o.first = without(o.fields, "Range", "If-Range")
-	o.joined = without(o.first, conditions...)
+	o.plan = Plan{Requested: segment.Range{End: transfer.Unknown}, Warm: true}
+	o.initial = without(o.fields, "Range", "If-Range")
+	o.joined = without(o.initial, conditions...)
 	o.ifRange = first(o.fields, "If-Range")
 	if field := first(o.fields, "Range"); field != "" {
 		o.asked = true
 		s, ok := byterange.ParseRange(field)
 		if !ok || s.First < 0 {
 			// It is asked for as it stands: the fields of the client's own go out unchanged.
-			o.first, o.ifRange, o.plan.Warm = o.fields, "", false
+			o.initial, o.ifRange, o.plan.Warm = o.fields, "", false
 			return
 		}
-		o.plan.Window = segment.Range{Start: s.First, End: s.End}
-		o.own = o.plan.Window
+		o.plan.Requested = segment.Range{Start: s.First, End: s.End}
+		o.own = o.plan.Requested
 	}
 	switch {
 	case !o.ranged || o.repeated || o.memory.Whole:
-	case o.plan.Window.End != transfer.Unknown && o.plan.Window.Len() <= o.threshold:
+	case o.plan.Requested.End != transfer.Unknown && o.plan.Requested.Len() <= o.threshold:
 		o.plan.Warm = false
 	default:
-		o.plan.Bytes = o.threshold
+		o.plan.Initial = o.threshold
 	}
 }
 
@@ -127,7 +127,7 @@ func (o *Opening) Fields() (fields map[string][]string, ifRange string) {
 	if o.version != nil {
 		return o.joined, o.version.Validator
 	}
-	return o.first, o.ifRange
+	return o.initial, o.ifRange
 }
 
 // Own returns the range of the client's own request, zero if it has none or that goes out as it stands.
@@ -138,7 +138,7 @@ func (o *Opening) Version() *Identity { return o.version }
 
 // Content returns the part of the object that the client gets, as far as it is known.
 func (o *Opening) Content() segment.Range {
-	w := o.plan.Window
+	w := o.plan.Requested
 	if o.version != nil {
 		w.End = min(w.End, o.version.Total)
 	}
@@ -152,13 +152,13 @@ func (o *Opening) Answer(h Head, link string, pending bool) Verdict {
 		if !h.Mismatch && h.ID == *o.version {
 			return Verdict{Do: Join}
 		}
-		return Verdict{Do: Drop, Why: transfer.Changed}
+		return Verdict{Do: Drop, Outcome: transfer.Changed}
 	}
 	reason, ours := o.judge(h)
 	o.note(h)
 	switch {
 	case (ours || reason == Status) && pending: // the request that it repeats may still be answered (R119)
-		return Verdict{Do: Drop, Reason: reason, Why: transfer.Refused}
+		return Verdict{Do: Drop, Reason: reason, Outcome: transfer.Unwanted}
 	case ours:
 		o.repeated, o.again = true, true
 		return Verdict{Do: Repeat, Reason: reason}
@@ -167,16 +167,16 @@ func (o *Opening) Answer(h Head, link string, pending bool) Verdict {
 	}
 	id := h.ID
 	o.version, o.carrier = &id, link
-	return Verdict{Do: Join, First: true}
+	return Verdict{Do: Join, ClientsHead: true}
 }
 
 // judge returns why a response cannot be divided, None if it can, and whether our own range may be to blame for that: then
 // the request must be made again as the client made it (R77).
 func (o *Opening) judge(h Head) (reason Reason, ours bool) {
-	ours = o.plan.Bytes > 0 && !(o.asked && h.Status >= 300)
+	ours = o.plan.Initial > 0 && !(o.asked && h.Status >= 300)
 	switch {
-	case h.Status == statusPartial && (o.asked || o.plan.Bytes > 0):
-		end := min(o.plan.Window.End, h.ID.Total)
+	case h.Status == statusPartial && (o.asked || o.plan.Initial > 0):
+		end := min(o.plan.Requested.End, h.ID.Total)
 		switch {
 		case h.Mismatch:
 			return BadRange, ours
@@ -197,7 +197,7 @@ func (o *Opening) judge(h Head) (reason Reason, ours bool) {
 		}
 		return None, false
 	}
-	return Status, ours && dueToRange(h.Status, o.first)
+	return Status, ours && dueToRange(h.Status, o.initial)
 }
 
 // dueToRange reports whether our own Range field may be why an origin answers with this status: it cannot serve the range,
@@ -219,7 +219,7 @@ func (o *Opening) note(h Head) {
 	case o.asked && o.ifRange != "": // a 200 may be of another version
 	case h.Status == statusPartial:
 		o.served = true
-	case h.Status == statusOK && (o.plan.Bytes > 0 || o.repeated || h.Unfit == HTTP10 || servesNone(h.Fields)):
+	case h.Status == statusOK && (o.plan.Initial > 0 || o.repeated || h.Unfit == HTTP10 || servesNone(h.Fields)):
 		o.ignored = true
 	}
 }
@@ -228,22 +228,22 @@ func (o *Opening) note(h Head) {
 func (o *Opening) Served() { o.served = true }
 
 // Ended takes note of how an attempt over a link ended.
-func (o *Opening) Ended(link string, why transfer.Why) {
+func (o *Opening) Ended(link string, why transfer.Outcome) {
 	switch {
 	case why == transfer.NoRange:
 		o.ignored = true
-	case why == transfer.Refused && o.version != nil && link != o.carrier && !slices.Contains(o.refused, link):
-		o.refused = append(o.refused, link)
+	case why == transfer.Unwanted && o.version != nil && link != o.carrier && !slices.Contains(o.excluded, link):
+		o.excluded = append(o.excluded, link)
 	}
 }
 
 // Lost takes note that no link is left that serves the version that has joined. seen reports whether the client has its head.
 // If not, and the origin has replaced that version, the GET starts again, once (R107).
-func (o *Opening) Lost(why transfer.Why, seen bool) {
+func (o *Opening) Lost(why transfer.Outcome, seen bool) {
 	if o.version == nil {
 		return
 	}
-	o.disjoint = seen && why.Blame() == transfer.Origin && why != transfer.Busy
+	o.disjoint = seen && why.Blame() == transfer.BlameOrigin && why != transfer.Busy
 	if why == transfer.Changed && !seen && !o.restarted {
 		o.restarted, o.again = true, true
 	}
@@ -258,7 +258,7 @@ func (o *Opening) Remember() Notes {
 	return Notes{
 		Large:   o.version != nil,
 		Whole:   o.ignored && !o.served && !o.memory.Whole || o.disjoint,
-		Refused: o.refused,
+		Excluded: o.excluded,
 	}
 }
 

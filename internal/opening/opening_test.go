@@ -38,7 +38,7 @@ func asking(ranged bool, pairs ...string) map[string][]string {
 // begun returns an Opening that has asked.
 func begun(h map[string][]string) *Opening {
 	o := New("http", h, small)
-	o.First(Memory{})
+	o.Begin(Memory{})
 	return o
 }
 
@@ -52,10 +52,10 @@ type step struct {
 // after is Opening.First.
 func after(m Memory, want string) step {
 	return step{"first", func(o *Opening) string {
-		p := o.First(m)
+		p := o.Begin(m)
 		s := "own"
-		if p.Bytes > 0 {
-			s = fmt.Sprintf("%d bytes from %d", p.Bytes, p.Window.Start)
+		if p.Initial > 0 {
+			s = fmt.Sprintf("%d bytes from %d", p.Initial, p.Requested.Start)
 		}
 		if p.Warm {
 			s += ", warm"
@@ -76,11 +76,11 @@ func answerToCopy(h Head, want string) step {
 	return step{"answer to a copy", func(o *Opening) string { return o.Answer(h, "b", true).String() }, want}
 }
 
-func lost(why transfer.Why, seen bool, again bool) step {
+func lost(why transfer.Outcome, seen bool, again bool) step {
 	return step{"lost", func(o *Opening) string { o.Lost(why, seen); return fmt.Sprint(o.Again()) }, fmt.Sprint(again)}
 }
 
-func ended(link string, why transfer.Why) step {
+func ended(link string, why transfer.Outcome) step {
 	return step{"ended", func(o *Opening) string { o.Ended(link, why); return "" }, ""}
 }
 
@@ -92,11 +92,11 @@ func remembers(want Notes) step {
 
 func (v Verdict) String() string {
 	s := [...]string{"join", "stream", "repeat", "drop"}[v.Do]
-	if v.First {
+	if v.ClientsHead {
 		s = "first " + s
 	}
-	if v.Why != 0 {
-		s += " " + v.Why.String()
+	if v.Outcome != 0 {
+		s += " " + v.Outcome.String()
 	}
 	if v.Reason != None {
 		s += ": " + string(v.Reason)
@@ -202,8 +202,8 @@ func TestOpening(t *testing.T) {
 			asks("65536 bytes from 9, warm"), answer(all, "stream: no_ranges"), remembers(Notes{}),
 		}},
 		{"R118 a link that is refused what another one got", asking(true), []step{
-			asks(ranged), ended("b", transfer.Refused), answer(first, "first join"), ended("a", transfer.Refused), ended("b", transfer.Refused),
-			ended("b", transfer.Refused), ended("c", transfer.Changed), served(), remembers(Notes{Large: true, Refused: []string{"b"}}),
+			asks(ranged), ended("b", transfer.Unwanted), answer(first, "first join"), ended("a", transfer.Unwanted), ended("b", transfer.Unwanted),
+			ended("b", transfer.Unwanted), ended("c", transfer.Changed), served(), remembers(Notes{Large: true, Excluded: []string{"b"}}),
 		}},
 
 		// The version that joined is lost.
@@ -269,8 +269,8 @@ func TestPlan(t *testing.T) {
 			before := maps.Clone(h)
 			o := New("http", h, small)
 			o.ranged = c.ranged // whatever the coding
-			p := o.First(Memory{})
-			if p != (Plan{Window: c.window, Bytes: c.bytes, Warm: c.warm}) || o.Own() != c.own || o.Content() != c.window {
+			p := o.Begin(Memory{})
+			if p != (Plan{Requested: c.window, Initial: c.bytes, Warm: c.warm}) || o.Own() != c.own || o.Content() != c.window {
 				t.Errorf("%+v, own %v", p, o.Own())
 			}
 			first, ifRange := o.Fields()
@@ -443,7 +443,7 @@ func TestOrder(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			o := New(tt.scheme, tt.h, small)
-			o.First(Memory{Refused: map[string]bool{tt.refused: true}})
+			o.Begin(Memory{Excluded: map[string]bool{tt.refused: true}})
 			if got := o.Order(tt.links); !slices.Equal(got, tt.want) {
 				t.Errorf("%v, want %v", got, tt.want)
 			}

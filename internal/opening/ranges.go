@@ -7,7 +7,7 @@ import (
 
 // rangeRefusal checks the client's Range field: none, or one single range of bytes, may become a transfer. The rest is
 // for the origin to judge (R79).
-func rangeRefusal(lines []string) Reason {
+func ineligibleRange(lines []string) Reason {
 	switch len(lines) {
 	case 0:
 		return None
@@ -59,7 +59,7 @@ func position(s string) bool {
 // adding a Range would wake it up.
 func startRanged(h map[string][]string) bool {
 	if len(h["Range"]) > 0 {
-		return rangeRefusal(h["Range"]) == None
+		return ineligibleRange(h["Range"]) == None
 	}
 	return len(h["If-Range"]) == 0 && identityOnly(h["Accept-Encoding"])
 }

@@ -60,7 +60,7 @@ func TestKeptBeneathVPN(t *testing.T) {
 			}))
 			defer s.Close()
 			var routes routes
-			p := origin.NewPlain(func() []link.Link { return []link.Link{routes.link()} }, nil, time.Second)
+			p := origin.NewPassThrough(func() []link.Link { return []link.Link{routes.link()} }, nil, time.Second)
 			defer p.Close()
 			do := p.Do
 			if pin {
@@ -137,7 +137,7 @@ func TestKeptBeneathVPN(t *testing.T) {
 		r.next(c)
 		c.Release()
 		routes.elsewhere.Store(true)
-		if _, err := open(); why(t, err) != transfer.Refused || !errors.Is(err, link.ErrOffLink) {
+		if _, err := open(); why(t, err) != transfer.Unwanted || !errors.Is(err, link.ErrOffLink) {
 			t.Errorf("idle: %v", err)
 		}
 		if n := len(s.Requests()); n != 2 {

@@ -70,7 +70,7 @@ func (b *body) finish() {
 	b.conn.answered()
 }
 
-func (b *body) fail(why transfer.Why, err error) error {
+func (b *body) fail(why transfer.Outcome, err error) error {
 	c := b.conn
 	c.mu.Lock()
 	c.broken = true

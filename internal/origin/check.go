@@ -16,7 +16,7 @@ type Mismatch struct {
 	// Clause is the stable short name of the condition that does not hold: "status", "validator", "framing", "multipart",
 	// "content_range", "start", "end", "content_length", "total", "etag", "last_modified", "coding", "type" or "location".
 	Clause     string
-	Why        transfer.Why
+	Outcome        transfer.Outcome
 	RetryAfter time.Duration // for Busy, 0 if the origin named none
 	Err        error
 }
@@ -25,15 +25,15 @@ func (m *Mismatch) Error() string { return m.Clause + ": " + m.Err.Error() }
 
 func (m *Mismatch) Unwrap() error { return m.Err }
 
-func mismatch(clause string, why transfer.Why, format string, args ...any) *Mismatch {
-	return &Mismatch{Clause: clause, Why: why, Err: fmt.Errorf(format, args...)}
+func mismatch(clause string, why transfer.Outcome, format string, args ...any) *Mismatch {
+	return &Mismatch{Clause: clause, Outcome: why, Err: fmt.Errorf(format, args...)}
 }
 
 // Check holds an answer to a range of a known version (a.Want) against that version. If-Range alone proves nothing:
 // servers exist that ignore it and send a range of another version. Each condition of RFC 9110 sections 14.4 and 15.3.7
 // gives a Mismatch of its own; an end before the asked one is legal. now is used for a Retry-After date in an answer
 // without a Date.
-func Check(a *engine.Ask, h Head, now time.Time) Verdict {
+func Check(a *engine.RangeRequest, h Head, now time.Time) Verdict {
 	v := Verdict{Range: segment.Range{End: h.Length}, ID: identity(h)}
 	if h.Status != http.StatusPartialContent {
 		v.Err = notPartial(a.Want, h, now)
@@ -87,7 +87,7 @@ func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 		const html = "text/html"
 		if mediaType(h.Header.Get("Content-Type")) == html && mediaType(want.Type) != html {
 			// A login page: no version of this object.
-			return mismatch("type", transfer.Refused, "a page of HTML in place of %q", want.Type)
+			return mismatch("type", transfer.Unwanted, "a page of HTML in place of %q", want.Type)
 		}
 		total := h.Length
 		if total < 0 { // a server that ignores Range need not know the size
@@ -107,7 +107,7 @@ func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 		m.RetryAfter = retryAfter(h.Header, now)
 		return m
 	}
-	return mismatch("status", transfer.Refused, "status %d", h.Status)
+	return mismatch("status", transfer.Unwanted, "status %d", h.Status)
 }
 
 // retryAfter reads Retry-After (RFC 9110 section 10.2.3), seconds or a date; 0 if there is none that can be read.

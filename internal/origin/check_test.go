@@ -59,7 +59,7 @@ func TestR096_EachClause(t *testing.T) {
 		want   *engine.Identity
 		mutate func(*Head)
 		clause string // "" = accepted
-		why    transfer.Why
+		why    transfer.Outcome
 		rng    segment.Range
 	}{
 		{"R96 unchanged", wantTag(), func(*Head) {}, "", 0, ok},
@@ -147,12 +147,12 @@ func TestR096_EachClause(t *testing.T) {
 		{"R102 other size, whole", wantTag(), func(h *Head) { h.Status, h.Length = 200, 999 }, "total", transfer.Changed, ok},
 		{
 			"R105 login page", wantTag(), func(h *Head) { h.Status, h.Length = 200, 20; set("Content-Type", "text/html;charset=x")(h) },
-			"type", transfer.Refused, ok,
+			"type", transfer.Unwanted, ok,
 		},
 		{"R103 416", wantTag(), status(416), "status", transfer.Changed, ok},
 		{
 			"R103 416 to a guess", &engine.Identity{Total: -1, Validator: strong, ETag: strong}, status(416), "status",
-			transfer.Refused, ok,
+			transfer.Unwanted, ok,
 		},
 		{"R105 429", wantTag(), func(h *Head) { h.Status = 429; set("Retry-After", "7")(h) }, "status", transfer.Busy, ok},
 		{"R105 503", wantTag(), status(503), "status", transfer.Busy, ok},
@@ -163,15 +163,15 @@ func TestR096_EachClause(t *testing.T) {
 			want   *engine.Identity
 			mutate func(*Head)
 			clause string
-			why    transfer.Why
+			why    transfer.Outcome
 			rng    segment.Range
-		}{"R105 " + http.StatusText(code), wantTag(), status(code), "status", transfer.Refused, ok})
+		}{"R105 " + http.StatusText(code), wantTag(), status(code), "status", transfer.Unwanted, ok})
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h := good206()
 			tt.mutate(&h)
-			a := &engine.Ask{Range: ok, Want: tt.want}
+			a := &engine.RangeRequest{Range: ok, Want: tt.want}
 			v := Check(a, h, time.Time{})
 			if tt.clause == "" {
 				if v.Err != nil || v.Range != tt.rng || v.ID != *tt.want {
@@ -179,13 +179,13 @@ func TestR096_EachClause(t *testing.T) {
 				}
 				return
 			}
-			if v.Err == nil || v.Err.Clause != tt.clause || v.Err.Why != tt.why {
+			if v.Err == nil || v.Err.Clause != tt.clause || v.Err.Outcome != tt.why {
 				t.Fatalf("got %v (%+v), want clause %s, %s", v.Err, v.Err, tt.clause, tt.why)
 			}
 		})
 	}
 	t.Run("R97 open end", func(t *testing.T) {
-		a := &engine.Ask{Range: segment.Range{Start: 100, End: byterange.Open}, Want: wantTag()}
+		a := &engine.RangeRequest{Range: segment.Range{Start: 100, End: byterange.Open}, Want: wantTag()}
 		if v := Check(a, good206(), time.Time{}); v.Err != nil || v.Range != ok {
 			t.Fatalf("%v, %v", v.Err, v.Range)
 		}
@@ -214,8 +214,8 @@ func TestR105_RetryAfter(t *testing.T) {
 			if tt.date != "" {
 				h.Header.Set("Date", tt.date)
 			}
-			v := Check(&engine.Ask{Range: segment.Range{End: 10}, Want: wantTag()}, h, now)
-			if v.Err == nil || v.Err.Why != transfer.Busy || v.Err.RetryAfter != tt.want {
+			v := Check(&engine.RangeRequest{Range: segment.Range{End: 10}, Want: wantTag()}, h, now)
+			if v.Err == nil || v.Err.Outcome != transfer.Busy || v.Err.RetryAfter != tt.want {
 				t.Errorf("got %+v, want %v", v.Err, tt.want)
 			}
 		})

@@ -29,7 +29,7 @@ var (
 
 // conn implements engine.Conn for one transfer. Send and the reading side (Next and body reads) share what mu guards.
 type conn struct {
-	*tenure
+	*checkout
 
 	out []byte // the request being written; owned by Send
 
@@ -40,18 +40,18 @@ type conn struct {
 }
 
 type pending struct {
-	ask       *engine.Ask
+	ask       *engine.RangeRequest
 	pipelined bool // sent before the answer to an earlier request was complete
 }
 
-func newConn(p *Pool, s *stream, reused bool) *conn { return &conn{tenure: newTenure(p, s, reused)} }
+func newConn(p *Pool, s *stream, reused bool) *conn { return &conn{checkout: newCheckout(p, s, reused)} }
 
 // Send implements engine.Conn. A failure after which the origin cannot have acted on the request is Stale or Unanswered;
 // a request that must not be written is Refused.
-func (c *conn) Send(a engine.Ask) error {
+func (c *conn) Send(a engine.RangeRequest) error {
 	out, err := appendRequest(c.out[:0], &a)
 	if err != nil {
-		return c.fail("send", transfer.Refused, err)
+		return c.fail("send", transfer.Unwanted, err)
 	}
 	c.out = out
 	if err := c.allowed(); err != nil {
@@ -98,7 +98,7 @@ func (c *conn) Send(a engine.Ask) error {
 
 // Next implements engine.Conn. A malformed answer is Refused, but Unanswered if its request was pipelined: there the
 // server may merely have lost its step. Closing the Reply's Body before its end closes the connection.
-func (c *conn) Next() (*engine.Reply, error) {
+func (c *conn) Next() (*engine.RangeResponse, error) {
 	var p pending
 	var err error
 	c.mu.Lock()
@@ -134,7 +134,7 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 		if p.pipelined {
 			return c.fail("head", transfer.Unanswered, fmt.Errorf("%w: %w", errOutOfStep, err))
 		}
-		return c.fail("head", transfer.Refused, err)
+		return c.fail("head", transfer.Unwanted, err)
 	}
 	limit := maxHead
 	for interim := 0; ; interim++ {
@@ -159,11 +159,11 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 		case !tokens(resp.Header):
 			return nil, Head{}, bad(errFieldName)
 		case code == http.StatusSwitchingProtocols:
-			return nil, Head{}, c.fail("head", transfer.Refused, errSwitched)
+			return nil, Head{}, c.fail("head", transfer.Unwanted, errSwitched)
 		case code > 199:
 			return resp, judgeable(resp, raw), nil
 		case interim == MaxInterim:
-			return nil, Head{}, c.fail("head", transfer.Refused, errInterim)
+			return nil, Head{}, c.fail("head", transfer.Unwanted, errInterim)
 		}
 		if p.ask.Interim != nil {
 			p.ask.Interim(resp.StatusCode, resp.Header)
@@ -199,7 +199,7 @@ func judgeable(resp *http.Response, raw []byte) Head {
 }
 
 // reply judges an answer and prepares its body.
-func (c *conn) reply(a *engine.Ask, resp *http.Response, h Head) (*engine.Reply, error) {
+func (c *conn) reply(a *engine.RangeRequest, resp *http.Response, h Head) (*engine.RangeResponse, error) {
 	var v Verdict
 	if a.Want == nil {
 		v = Identify(a, h)
@@ -221,9 +221,9 @@ func (c *conn) reply(a *engine.Ask, resp *http.Response, h Head) (*engine.Reply,
 	if b.src == http.NoBody {
 		b.finish()
 	}
-	r := &engine.Reply{Response: resp, Range: v.Range, ID: v.ID, Unfit: v.Unfit}
+	r := &engine.RangeResponse{Response: resp, Range: v.Range, ID: v.ID, Unfit: v.Unfit}
 	if v.Err != nil {
-		e := c.fail("check", v.Err.Why, v.Err)
+		e := c.fail("check", v.Err.Outcome, v.Err)
 		e.RetryAfter = v.Err.RetryAfter
 		return r, e
 	}

@@ -73,8 +73,8 @@ func (r *rig) open(node int) engine.Conn {
 }
 
 // ask asks for a range of the object as it is without faults; want says whether the version is known already.
-func (r *rig) ask(start, end int64, want bool) engine.Ask {
-	a := engine.Ask{Target: r.target(), Range: segment.Range{Start: start, End: end}}
+func (r *rig) ask(start, end int64, want bool) engine.RangeRequest {
+	a := engine.RangeRequest{Target: r.target(), Range: segment.Range{Start: start, End: end}}
 	if want {
 		o := r.s.Object()
 		modified := o.Modified.UTC().Format(http.TimeFormat)
@@ -87,7 +87,7 @@ func (r *rig) ask(start, end int64, want bool) engine.Ask {
 	return a
 }
 
-func (r *rig) send(c engine.Conn, asks ...engine.Ask) {
+func (r *rig) send(c engine.Conn, asks ...engine.RangeRequest) {
 	r.t.Helper()
 	for _, a := range asks {
 		if err := c.Send(a); err != nil {
@@ -97,7 +97,7 @@ func (r *rig) send(c engine.Conn, asks ...engine.Ask) {
 }
 
 // next reads one good answer and checks its bytes.
-func (r *rig) next(c engine.Conn) *engine.Reply {
+func (r *rig) next(c engine.Conn) *engine.RangeResponse {
 	r.t.Helper()
 	reply, err := c.Next()
 	if err != nil {
@@ -116,13 +116,13 @@ func (r *rig) next(c engine.Conn) *engine.Reply {
 	return reply
 }
 
-func why(t *testing.T, err error) transfer.Why {
+func why(t *testing.T, err error) transfer.Outcome {
 	t.Helper()
 	var a *engine.AttemptError
 	if !errors.As(err, &a) {
 		t.Fatalf("%v is no AttemptError", err)
 	}
-	return a.Why
+	return a.Outcome
 }
 
 func TestPipelining(t *testing.T) {
@@ -186,7 +186,7 @@ func TestFaults(t *testing.T) {
 		fault ot.Fault
 		first bool // ask as the first request of a transfer
 		node  int
-		why   transfer.Why // of Next or of the body
+		why   transfer.Outcome // of Next or of the body
 		bytes int64        // of the body, before the error
 	}{
 		{"R102 no ranges", ot.NoRanges(), false, 0, transfer.NoRange, 0},
@@ -203,10 +203,10 @@ func TestFaults(t *testing.T) {
 		{"R88 weak ETag later", join(ot.WeakETag(), ot.IgnoresIfRange()), false, 0, transfer.Changed, 0},
 		{"R100 ETag missing later", ot.Del("ETag"), false, 0, transfer.Changed, 0},
 		{"R103 truncated", ot.Truncated(50), false, 0, transfer.Changed, 0},
-		{"R105 403", ot.Status(403), false, 0, transfer.Refused, 0},
-		{"R105 404", ot.Status(404), false, 0, transfer.Refused, 0},
-		{"R117 302", ot.Redirect("http://login/"), false, 0, transfer.Refused, 0},
-		{"R105 login page", ot.LoginPage(), false, 0, transfer.Refused, 0},
+		{"R105 403", ot.Status(403), false, 0, transfer.Unwanted, 0},
+		{"R105 404", ot.Status(404), false, 0, transfer.Unwanted, 0},
+		{"R117 302", ot.Redirect("http://login/"), false, 0, transfer.Unwanted, 0},
+		{"R105 login page", ot.LoginPage(), false, 0, transfer.Unwanted, 0},
 		{"R105 429", ot.Busy(429, 3), false, 0, transfer.Busy, 0},
 		{"R105 503", ot.Busy(503, 3), false, 0, transfer.Busy, 0},
 		{"R101 short", ot.ShortBody(10), false, 0, transfer.Short, 990},
@@ -215,16 +215,16 @@ func TestFaults(t *testing.T) {
 		{"R101 long, chunked", join(ot.SurplusBody(1), ot.InChunks()), false, 0, transfer.BadRange, 1000},
 		{"R101 long, until close", join(ot.SurplusBody(1), ot.CloseDelimited()), false, 0, transfer.BadRange, 1000},
 		{"reset in the body", ot.ResetAfter(500), false, 0, transfer.Reset, -1},
-		{"garbage", ot.Garbage(), false, 0, transfer.Refused, 0},
-		{"R77 first: 416", ot.Truncated(50), true, 0, transfer.Refused, 0},
-		{"R77 first: 403", ot.Status(403), true, 0, transfer.Refused, 0},
+		{"garbage", ot.Garbage(), false, 0, transfer.Unwanted, 0},
+		{"R77 first: 416", ot.Truncated(50), true, 0, transfer.Unwanted, 0},
+		{"R77 first: 403", ot.Status(403), true, 0, transfer.Unwanted, 0},
 		{"R77 first: wrong start", ot.WrongStart(1), true, 0, transfer.BadRange, 0},
 		{"R101 first: short", ot.ShortBody(10), true, 0, transfer.Short, 990},
-		{"R36 endless head", ot.Raw("HTTP/1.1 206 x\r\n" + strings.Repeat("A: b\r\n", 60_000)), false, 0, transfer.Refused, 0},
-		{"R36 endless line", ot.Raw("HTTP/1.1 206 " + strings.Repeat("x", 300<<10)), false, 0, transfer.Refused, 0},
-		{"R36 endless 103s", ot.Interim(many("HTTP/1.1 103 Early Hints\r\n\r\n", 33)...), false, 0, transfer.Refused, 0},
-		{"R72 unsolicited 101", ot.Raw("HTTP/1.1 101 x\r\nUpgrade: y\r\n\r\n"), false, 0, transfer.Refused, 0},
-		{"R13 status 099", ot.Raw("HTTP/1.1 099 x\r\nContent-Length: 0\r\n\r\n"), false, 0, transfer.Refused, 0},
+		{"R36 endless head", ot.Raw("HTTP/1.1 206 x\r\n" + strings.Repeat("A: b\r\n", 60_000)), false, 0, transfer.Unwanted, 0},
+		{"R36 endless line", ot.Raw("HTTP/1.1 206 " + strings.Repeat("x", 300<<10)), false, 0, transfer.Unwanted, 0},
+		{"R36 endless 103s", ot.Interim(many("HTTP/1.1 103 Early Hints\r\n\r\n", 33)...), false, 0, transfer.Unwanted, 0},
+		{"R72 unsolicited 101", ot.Raw("HTTP/1.1 101 x\r\nUpgrade: y\r\n\r\n"), false, 0, transfer.Unwanted, 0},
+		{"R13 status 099", ot.Raw("HTTP/1.1 099 x\r\nContent-Length: 0\r\n\r\n"), false, 0, transfer.Unwanted, 0},
 		{"head cut", join(ot.Raw("HTTP/1.1 206 OK\r\nContent-"), ot.ClosesEarly()), false, 0, transfer.Reset, 0},
 		{"R53 interim, then the end", join(ot.Raw("HTTP/1.1 103 x\r\n\r\n"), ot.ClosesEarly()), false, 0, transfer.Reset, 0},
 	}
@@ -264,7 +264,7 @@ func TestLegalAnswers(t *testing.T) {
 		name   string
 		fault  ot.Fault
 		object ot.Object
-		ask    func(*rig) engine.Ask
+		ask    func(*rig) engine.RangeRequest
 		rng    segment.Range
 		unfit  opening.Reason
 	}{
@@ -373,7 +373,7 @@ func TestR039_R040_R044_BadHeads(t *testing.T) {
 			r.send(c, whole(r))
 			if reply, err := c.Next(); err == nil {
 				t.Fatalf("accepted: %+v", reply.Response)
-			} else if got := why(t, err); got != transfer.Refused {
+			} else if got := why(t, err); got != transfer.Unwanted {
 				t.Errorf("%v: %s", err, got)
 			}
 		})
@@ -477,7 +477,7 @@ func many(s string, n int) []string {
 	return all
 }
 
-func later(r *rig) engine.Ask  { return r.ask(1000, 2000, true) }
-func ranged(r *rig) engine.Ask { return r.ask(1000, 2000, false) }
-func open(r *rig) engine.Ask   { return r.ask(1000, byterange.Open, false) }
-func whole(r *rig) engine.Ask  { return r.ask(0, 0, false) }
+func later(r *rig) engine.RangeRequest  { return r.ask(1000, 2000, true) }
+func ranged(r *rig) engine.RangeRequest { return r.ask(1000, 2000, false) }
+func open(r *rig) engine.RangeRequest   { return r.ask(1000, byterange.Open, false) }
+func whole(r *rig) engine.RangeRequest  { return r.ask(0, 0, false) }

@@ -38,7 +38,7 @@ func FuzzR202_Answers(f *testing.F) {
 		s.socket, s.conn, s.wire.conn = near, near, near
 		c := newConn(p, s, false)
 		defer c.Close()
-		asks := []engine.Ask{
+		asks := []engine.RangeRequest{
 			{Target: engine.Target{Host: "h", Path: "/"}, Range: segment.Range{Start: 100, End: 200}},
 			{Target: engine.Target{Host: "h", Path: "/"}, Range: segment.Range{Start: 200, End: 300}},
 		}

@@ -179,8 +179,8 @@ func (f *flooder) answer(id uint32, status string, more ...string) {
 func (f *flooder) end(id uint32) { f.fr.WriteData(id, true, nil) }
 
 // floodAsk asks for the n-th range of size bytes.
-func floodAsk(n, size int64) engine.Ask {
-	return engine.Ask{
+func floodAsk(n, size int64) engine.RangeRequest {
+	return engine.RangeRequest{
 		Target: scriptTarget, Range: segment.Range{Start: n * size, End: (n + 1) * size}, IfRange: h2Tag,
 		Want: &engine.Identity{Total: floodSize, Validator: h2Tag, ETag: h2Tag},
 	}
@@ -200,21 +200,21 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 func TestH2Floods(t *testing.T) {
 	const size, slack, many = 64 << 10, 128 << 10, 50
 	part := func(n int64) segment.Range { return segment.Range{Start: n * size, End: (n + 1) * size} }
-	var manyAsks []engine.Ask
+	var manyAsks []engine.RangeRequest
 	for n := range int64(1 + many) {
 		manyAsks = append(manyAsks, floodAsk(n, size))
 	}
 	tests := []struct {
 		name  string
-		asks  []engine.Ask
+		asks  []engine.RangeRequest
 		first bool // the first answer is read to its end before the others are asked for
 		play  func(f *flooder)
 		bound int64
-		why   transfer.Why // of the first answer that fails; Complete: the connection lives
+		why   transfer.Outcome // of the first answer that fails; Complete: the connection lives
 	}{
 		{
 			"R191 more than was asked for",
-			[]engine.Ask{floodAsk(0, size)},
+			[]engine.RangeRequest{floodAsk(0, size)},
 			false,
 			func(f *flooder) {
 				id := <-f.requests
@@ -224,7 +224,7 @@ func TestH2Floods(t *testing.T) {
 		},
 		{
 			"R191 more than was asked for, on a stream that waits",
-			[]engine.Ask{floodAsk(0, size), floodAsk(1, size), floodAsk(2, size)},
+			[]engine.RangeRequest{floodAsk(0, size), floodAsk(1, size), floodAsk(2, size)},
 			true,
 			func(f *flooder) {
 				f.part(<-f.requests, part(0))
@@ -259,7 +259,7 @@ func TestH2Floods(t *testing.T) {
 		},
 		{
 			"R191 a whole object in place of a range",
-			[]engine.Ask{{Target: scriptTarget, Range: part(0)}},
+			[]engine.RangeRequest{{Target: scriptTarget, Range: part(0)}},
 			false,
 			func(f *flooder) {
 				id := <-f.requests
@@ -269,7 +269,7 @@ func TestH2Floods(t *testing.T) {
 		},
 		{
 			"R191 a length that nobody knows",
-			[]engine.Ask{{Target: scriptTarget}},
+			[]engine.RangeRequest{{Target: scriptTarget}},
 			false,
 			func(f *flooder) {
 				id := <-f.requests
@@ -335,8 +335,8 @@ func TestH2NoFloods(t *testing.T) {
 	tests := []struct {
 		name string
 		play func(f *flooder)                // answers two requests, the second with all of its range
-		read func(reply *engine.Reply) error // of the first answer
-		why  transfer.Why                    // of the first head; Complete: it is fine
+		read func(reply *engine.RangeResponse) error // of the first answer
+		why  transfer.Outcome                    // of the first head; Complete: it is fine
 	}{
 		{
 			"R191 bytes of a cancelled answer that were under way", func(f *flooder) {
@@ -346,7 +346,7 @@ func TestH2NoFloods(t *testing.T) {
 				f.untilReset(one)
 				f.pour(one, 2<<20)
 			},
-			func(reply *engine.Reply) error {
+			func(reply *engine.RangeResponse) error {
 				_, err := io.ReadFull(reply.Body, make([]byte, 1000))
 				return errors.Join(err, reply.Body.Close())
 			}, transfer.Complete,
@@ -369,7 +369,7 @@ func TestH2NoFloods(t *testing.T) {
 				}
 				f.end(one)
 			},
-			func(reply *engine.Reply) error { _, err := io.Copy(io.Discard, reply.Body); return err }, transfer.Complete,
+			func(reply *engine.RangeResponse) error { _, err := io.Copy(io.Discard, reply.Body); return err }, transfer.Complete,
 		},
 	}
 	for _, tt := range tests {
@@ -432,11 +432,11 @@ func TestH2EndlessBehind(t *testing.T) {
 	rest.Range.End = byterange.Open
 	tests := []struct {
 		name string
-		ask  engine.Ask
+		ask  engine.RangeRequest
 	}{
 		{"R191 a range without an end", rest},
-		{"R191 a whole object", engine.Ask{Target: scriptTarget}},
-		{"R191 a range of any version", engine.Ask{Target: scriptTarget, Range: segment.Range{Start: size, End: 2 * size}}},
+		{"R191 a whole object", engine.RangeRequest{Target: scriptTarget}},
+		{"R191 a range of any version", engine.RangeRequest{Target: scriptTarget, Range: segment.Range{Start: size, End: 2 * size}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -474,7 +474,7 @@ func TestH2EndlessBehind(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(c.Close)
-				send := func(asks ...engine.Ask) {
+				send := func(asks ...engine.RangeRequest) {
 					for _, a := range asks {
 						if err := c.Send(a); err != nil {
 							t.Fatal(err)

@@ -76,8 +76,8 @@ func scripted(t *testing.T, play func(*frames)) engine.Conn {
 var scriptTarget = engine.Target{Scheme: "https", Host: "example.com", Addr: "example.com:443", Path: "/"}
 
 // scriptAsk asks for bytes n*100 to n*100+99 of 1000.
-func scriptAsk(n int64) engine.Ask {
-	return engine.Ask{
+func scriptAsk(n int64) engine.RangeRequest {
+	return engine.RangeRequest{
 		Target: scriptTarget, Range: segment.Range{Start: n * 100, End: n*100 + 100}, IfRange: h2Tag,
 		Want: &engine.Identity{Total: 1000, Validator: h2Tag, ETag: h2Tag},
 	}
@@ -188,26 +188,26 @@ func TestH2BadStreams(t *testing.T) {
 	tests := []struct {
 		name string
 		play func(*frames)
-		want transfer.Why
+		want transfer.Outcome
 	}{
 		{"R128 REFUSED_STREAM", reset(http2.ErrCodeRefusedStream), transfer.Unanswered},
 		{"R128 INTERNAL_ERROR", reset(http2.ErrCodeInternal), transfer.Unanswered},
 		{"R128 CANCEL", reset(http2.ErrCodeCancel), transfer.Unanswered},
-		{"R128 PROTOCOL_ERROR", reset(http2.ErrCodeProtocol), transfer.Refused},
-		{"R128 HTTP_1_1_REQUIRED", reset(http2.ErrCodeHTTP11Required), transfer.Refused},
+		{"R128 PROTOCOL_ERROR", reset(http2.ErrCodeProtocol), transfer.Unwanted},
+		{"R128 HTTP_1_1_REQUIRED", reset(http2.ErrCodeHTTP11Required), transfer.Unwanted},
 		{"R126 ENHANCE_YOUR_CALM", reset(http2.ErrCodeEnhanceYourCalm), transfer.Busy},
 		{"R127 GOAWAY before the answer", func(f *frames) { f.asked(); f.fr.WriteGoAway(0, http2.ErrCodeNo, nil) }, transfer.Unanswered},
-		{"R131 no :status", raw("etag", h2Tag), transfer.Refused},
-		{"R131 :status out of range", raw(":status", "99"), transfer.Refused},
-		{"R131 101", raw(":status", "101"), transfer.Refused},
-		{"R131 upper case", raw(":status", "206", "ETag", h2Tag), transfer.Refused},
-		{"R131 LF in a value", raw(":status", "206", "etag", "a\nb"), transfer.Refused},
+		{"R131 no :status", raw("etag", h2Tag), transfer.Unwanted},
+		{"R131 :status out of range", raw(":status", "99"), transfer.Unwanted},
+		{"R131 101", raw(":status", "101"), transfer.Unwanted},
+		{"R131 upper case", raw(":status", "206", "ETag", h2Tag), transfer.Unwanted},
+		{"R131 LF in a value", raw(":status", "206", "etag", "a\nb"), transfer.Unwanted},
 		{"R53 too many interim answers", func(f *frames) {
 			id := f.asked()
 			for range origin.MaxInterim + 1 {
 				f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: f.fields(":status", "103"), EndHeaders: true})
 			}
-		}, transfer.Refused},
+		}, transfer.Unwanted},
 		{"R133 flood of CONTINUATION", func(f *frames) {
 			id := f.asked()
 			f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: f.fields(":status", "206")})
@@ -218,7 +218,7 @@ func TestH2BadStreams(t *testing.T) {
 				}
 			}
 			f.t.Error("the flood was taken to its end")
-		}, transfer.Refused},
+		}, transfer.Unwanted},
 		{"R133 interim answers of many small fields", func(f *frames) {
 			id := f.asked()
 			hints := []string{":status", "103"}
@@ -229,10 +229,10 @@ func TestH2BadStreams(t *testing.T) {
 				f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: f.fields(hints...), EndHeaders: true})
 			}
 			f.head(id, 0)
-		}, transfer.Refused},
+		}, transfer.Unwanted},
 		{"R133 pushed stream", func(f *frames) {
 			f.fr.WritePushPromise(http2.PushPromiseParam{StreamID: f.asked(), PromiseID: 2, BlockFragment: f.fields(":method", "GET"), EndHeaders: true})
-		}, transfer.Refused},
+		}, transfer.Unwanted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestH2BadBodies(t *testing.T) {
 		name  string
 		play  func(f *frames, id uint32)
 		bytes int
-		want  transfer.Why // Complete: io.EOF
+		want  transfer.Outcome // Complete: io.EOF
 	}{
 		{"R128 reset", func(f *frames, id uint32) {
 			f.head(id, 0)
@@ -309,7 +309,7 @@ func TestH2NoContent(t *testing.T) {
 			}
 		})
 		for range 2 {
-			if err := c.Send(engine.Ask{Target: scriptTarget}); err != nil {
+			if err := c.Send(engine.RangeRequest{Target: scriptTarget}); err != nil {
 				t.Fatal(err)
 			}
 			reply, err := c.Next()

@@ -94,14 +94,14 @@ func (r *h2rig) open() engine.Conn {
 }
 
 // ask asks for a range of the version that the object has.
-func (r *h2rig) ask(start, end int64) engine.Ask {
-	return engine.Ask{
+func (r *h2rig) ask(start, end int64) engine.RangeRequest {
+	return engine.RangeRequest{
 		Target: r.target(), Range: segment.Range{Start: start, End: end}, IfRange: h2Tag,
 		Want: &engine.Identity{Total: int64(len(r.object)), Validator: h2Tag, ETag: h2Tag, Type: "application/octet-stream"},
 	}
 }
 
-func (r *h2rig) send(c engine.Conn, asks ...engine.Ask) {
+func (r *h2rig) send(c engine.Conn, asks ...engine.RangeRequest) {
 	r.t.Helper()
 	for _, a := range asks {
 		if err := c.Send(a); err != nil {
@@ -111,7 +111,7 @@ func (r *h2rig) send(c engine.Conn, asks ...engine.Ask) {
 }
 
 // next reads one good answer and checks its bytes.
-func (r *h2rig) next(c engine.Conn) *engine.Reply {
+func (r *h2rig) next(c engine.Conn) *engine.RangeResponse {
 	r.t.Helper()
 	reply, err := c.Next()
 	if err != nil {
@@ -149,7 +149,7 @@ func TestH2Judgement(t *testing.T) {
 	tests := []struct {
 		name string
 		wrap func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc)
-		want transfer.Why
+		want transfer.Outcome
 	}{
 		{"R96 another version", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) {
 			w.Header().Set("ETag", `"v2"`)
@@ -159,7 +159,7 @@ func TestH2Judgement(t *testing.T) {
 		}, transfer.Changed},
 		{
 			"403", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) { w.WriteHeader(http.StatusForbidden) },
-			transfer.Refused,
+			transfer.Unwanted,
 		},
 		{"R105 503", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) { w.WriteHeader(503) }, transfer.Busy},
 		{"R133 head over the limit", func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc) {
@@ -167,7 +167,7 @@ func TestH2Judgement(t *testing.T) {
 				w.Header().Set("X-"+strconv.Itoa(i), string(bytes.Repeat([]byte("x"), 10_000)))
 			}
 			serve(w, q)
-		}, transfer.Refused},
+		}, transfer.Unwanted},
 		{
 			"R128 reset before the head", func(http.ResponseWriter, *http.Request, http.HandlerFunc) { panic(http.ErrAbortHandler) },
 			transfer.Unanswered,
@@ -440,7 +440,7 @@ func BenchmarkH2Whole(b *testing.B) {
 	buf := make([]byte, 32<<10)
 	b.SetBytes(size)
 	for range b.N {
-		if err := c.Send(engine.Ask{Target: r.target()}); err != nil {
+		if err := c.Send(engine.RangeRequest{Target: r.target()}); err != nil {
 			b.Fatal(err)
 		}
 		reply, err := c.Next()

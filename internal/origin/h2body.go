@@ -70,7 +70,7 @@ func (b *h2body) spoil() {
 	b.conn.mu.Unlock()
 }
 
-func (b *h2body) fail(why transfer.Why, err error) error {
+func (b *h2body) fail(why transfer.Outcome, err error) error {
 	b.spoil()
 	b.err = b.conn.fail("body", why, err)
 	return b.err

@@ -24,7 +24,7 @@ var (
 //
 // mu is never held across a call of http2, which may write.
 type h2conn struct {
-	*tenure
+	*checkout
 	ctx    context.Context // of every stream
 	cancel context.CancelFunc
 	runs   sync.WaitGroup // goroutines of exchanges
@@ -38,16 +38,16 @@ type h2conn struct {
 }
 
 func newH2Conn(p *Pool, s *stream, reused bool) *h2conn {
-	c := &h2conn{tenure: newTenure(p, s, reused), settled: reused}
+	c := &h2conn{checkout: newCheckout(p, s, reused), settled: reused}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
 // Send implements engine.Conn. It does not wait for the request to be written: a failure to do so is that of Next.
-func (c *h2conn) Send(a engine.Ask) error {
+func (c *h2conn) Send(a engine.RangeRequest) error {
 	x, err := newExchange(c.ctx, &a)
 	if err != nil {
-		return c.fail("send", transfer.Refused, err)
+		return c.fail("send", transfer.Unwanted, err)
 	}
 	if err := c.allowed(); err != nil {
 		return c.forbid(err)
@@ -152,7 +152,7 @@ func (c *h2conn) holds(x *exchange, n int64) {
 
 // Next implements engine.Conn. Closing the Reply's Body before its end cancels the stream and leaves the connection be.
 // The body of an answer to an Ask with Want that is not wanted is cancelled on arrival.
-func (c *h2conn) Next() (*engine.Reply, error) {
+func (c *h2conn) Next() (*engine.RangeResponse, error) {
 	var x *exchange
 	var err error
 	c.mu.Lock()
@@ -182,7 +182,7 @@ func (c *h2conn) Next() (*engine.Reply, error) {
 }
 
 // reply hands out the answer of x.
-func (c *h2conn) reply(x *exchange) (*engine.Reply, error) {
+func (c *h2conn) reply(x *exchange) (*engine.RangeResponse, error) {
 	alive := c.h2.CanTakeNewRequest()
 	b := &h2body{conn: c, x: x, src: x.resp.Body, left: -1}
 	// Only an accepted range bounds its body; whatever else comes is delimited by its framing alone.
@@ -204,9 +204,9 @@ func (c *h2conn) reply(x *exchange) (*engine.Reply, error) {
 		b.finish()
 	}
 	v := x.verdict
-	r := &engine.Reply{Response: x.resp, Range: v.Range, ID: v.ID, Unfit: v.Unfit}
+	r := &engine.RangeResponse{Response: x.resp, Range: v.Range, ID: v.ID, Unfit: v.Unfit}
 	if v.Err != nil {
-		e := c.fail("check", v.Err.Why, v.Err)
+		e := c.fail("check", v.Err.Outcome, v.Err)
 		e.RetryAfter = v.Err.RetryAfter
 		return r, e
 	}

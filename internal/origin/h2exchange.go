@@ -28,7 +28,7 @@ const fieldCost = 32
 // exchange is one request and its answer. run owns it until done is closed, then the reader does; what is marked belongs
 // to the connection's mu.
 type exchange struct {
-	ask     *engine.Ask
+	ask     *engine.RangeRequest
 	req     *http.Request
 	behind  bool  // sent before the answers to earlier requests were read
 	asked   int64 // length of the range, maxOpen if the request names no last byte
@@ -52,7 +52,7 @@ type interim struct {
 }
 
 // newExchange makes the request that a asks for; it carries the fields that HTTP/1.1 would.
-func newExchange(ctx context.Context, a *engine.Ask) (*exchange, error) {
+func newExchange(ctx context.Context, a *engine.RangeRequest) (*exchange, error) {
 	h := http.Header{}
 	if err := eachField(a, h.Add); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func newExchange(ctx context.Context, a *engine.Ask) (*exchange, error) {
 }
 
 // lastNamed reports whether the request names the last byte it wants.
-func lastNamed(a *engine.Ask) bool {
+func lastNamed(a *engine.RangeRequest) bool {
 	return a.Range != (segment.Range{}) && a.Range.End != byterange.Open
 }
 
@@ -172,28 +172,28 @@ func (x *exchange) judge(resp *http.Response, now time.Time) error {
 
 // lost says what it means that x got no answer. What the origin did not act on (REFUSED_STREAM, GOAWAY: RFC 9113 section
 // 8.7) is Stale or Unanswered, a malformed head Refused.
-func (c *h2conn) lost(x *exchange) transfer.Why {
+func (c *h2conn) lost(x *exchange) transfer.Outcome {
 	var reset http2.StreamError
 	var broke http2.ConnectionError
 	var away http2.GoAwayError
 	switch {
 	case errors.Is(x.err, errMalformed):
-		return transfer.Refused
+		return transfer.Unwanted
 	case errors.Is(x.err, errFlood):
 		return transfer.BadRange
 	case errors.As(x.err, &reset):
 		switch reset.Code {
 		case http2.ErrCodeProtocol, http2.ErrCodeHTTP11Required, http2.ErrCodeInadequateSecurity:
-			return transfer.Refused
+			return transfer.Unwanted
 		case http2.ErrCodeEnhanceYourCalm:
 			return transfer.Busy
 		}
 	case errors.As(x.err, &broke) && !x.behind: // else it may be another answer that broke the connection
-		return transfer.Refused
+		return transfer.Unwanted
 	case errors.As(x.err, &away) && away.ErrCode == http2.ErrCodeEnhanceYourCalm:
 		return transfer.Busy
 	case x.unwritten && c.h2.CanTakeNewRequest(): // too long for this origin, or such
-		return transfer.Refused
+		return transfer.Unwanted
 	}
 	return c.unanswered()
 }

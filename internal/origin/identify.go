@@ -37,7 +37,7 @@ const strongAge = 60 * time.Second
 
 // Identify judges the first answer of a transfer. Without a range in the Ask every answer is accepted as it comes, and
 // Unfit says what may be made of it. With one, only a 200 or a 206 of that range is; everything else is a Mismatch.
-func Identify(a *engine.Ask, h Head) Verdict {
+func Identify(a *engine.RangeRequest, h Head) Verdict {
 	v := Verdict{Range: segment.Range{End: h.Length}, ID: identity(h)}
 	ranged := a.Range != segment.Range{}
 	v.Unfit = unfit(h)
@@ -57,7 +57,7 @@ func Identify(a *engine.Ask, h Head) Verdict {
 	default:
 		v.Unfit = opening.Status
 		if ranged {
-			v.Err = mismatch("status", transfer.Refused, "status %d", h.Status)
+			v.Err = mismatch("status", transfer.Unwanted, "status %d", h.Status)
 		}
 	}
 	if (v.Unfit == opening.None || v.Unfit == opening.NoRanges) && v.ID.Total < 0 {

@@ -81,7 +81,7 @@ func TestR087_Identify(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := good200()
 			tt.mutate(&h)
-			v := Identify(&engine.Ask{}, h)
+			v := Identify(&engine.RangeRequest{}, h)
 			if v.Err != nil || v.Unfit != tt.unfit || v.ID.Validator != tt.validator {
 				t.Errorf("got %v, unfit %q, validator %q; want %v, %q", v.Err, v.Unfit, v.ID.Validator, tt.unfit, tt.validator)
 			}
@@ -113,7 +113,7 @@ func TestR077_IdentifyStatus(t *testing.T) {
 		total  int64
 		unfit  opening.Reason
 		clause string
-		why    transfer.Why
+		why    transfer.Outcome
 	}{
 		{"R77 206", first, reply(206, "bytes 100-199/1000", 100), first, 1000, opening.None, "", 0},
 		{"R87 206 proves ranges", first, noAccept, first, 1000, opening.None, "", 0},
@@ -125,8 +125,8 @@ func TestR077_IdentifyStatus(t *testing.T) {
 		{"R97 206 starts elsewhere", first, reply(206, "bytes 0-99/1000", 100), segment.Range{End: 100}, -1, opening.Status, "start", transfer.BadRange},
 		{"R96 206 without Content-Range", first, reply(206, "", 100), segment.Range{End: 100}, -1, opening.Status, "content_range", transfer.BadRange},
 		{"R77 200 to a range", first, reply(200, "", 1000), segment.Range{End: 1000}, 1000, opening.None, "", 0},
-		{"R77 416 to a range", first, reply(416, "bytes */0", 0), segment.Range{}, -1, opening.Status, "status", transfer.Refused},
-		{"R77 403 to a range", first, reply(403, "", 10), segment.Range{End: 10}, -1, opening.Status, "status", transfer.Refused},
+		{"R77 416 to a range", first, reply(416, "bytes */0", 0), segment.Range{}, -1, opening.Status, "status", transfer.Unwanted},
+		{"R77 403 to a range", first, reply(403, "", 10), segment.Range{End: 10}, -1, opening.Status, "status", transfer.Unwanted},
 		{"404 without a range", segment.Range{}, reply(404, "", 10), segment.Range{End: 10}, -1, opening.Status, "", 0},
 		{"R78 304 passes", segment.Range{}, reply(304, "", 0), segment.Range{}, -1, opening.Status, "", 0},
 		{"206 nobody asked for", segment.Range{}, reply(206, "bytes 0-9/10", 10), segment.Range{End: 10}, -1, opening.Status, "", 0},
@@ -134,11 +134,11 @@ func TestR077_IdentifyStatus(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			v := Identify(&engine.Ask{Range: tt.asked}, tt.h)
+			v := Identify(&engine.RangeRequest{Range: tt.asked}, tt.h)
 			if v.Range != tt.rng || v.ID.Total != tt.total || v.Unfit != tt.unfit {
 				t.Errorf("got %v of %d, unfit %q; want %v of %d, %v", v.Range, v.ID.Total, v.Unfit, tt.rng, tt.total, tt.unfit)
 			}
-			if (v.Err == nil) != (tt.clause == "") || v.Err != nil && (v.Err.Clause != tt.clause || v.Err.Why != tt.why) {
+			if (v.Err == nil) != (tt.clause == "") || v.Err != nil && (v.Err.Clause != tt.clause || v.Err.Outcome != tt.why) {
 				t.Errorf("got %+v, want clause %q, %s", v.Err, tt.clause, tt.why)
 			}
 		})

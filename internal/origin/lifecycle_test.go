@@ -159,7 +159,7 @@ func TestR135_PipeliningBreaks(t *testing.T) {
 		name  string
 		fault ot.Fault
 		good  int // answers before the error
-		why   transfer.Why
+		why   transfer.Outcome
 	}{
 		{"closes after the first answer", ot.OnSeq(1, ot.ClosesEarly()), 1, transfer.Unanswered},
 		{"announces that it closes", ot.OnSeq(1, ot.ConnectionClose()), 1, transfer.Unanswered},
@@ -276,7 +276,7 @@ func TestMisuse(t *testing.T) {
 	r.next(c)
 	bad := whole(r)
 	bad.Header = map[string][]string{"A": {"b\r\nc: d"}}
-	if err := c.Send(bad); err == nil || why(t, err) != transfer.Refused {
+	if err := c.Send(bad); err == nil || why(t, err) != transfer.Unwanted {
 		t.Errorf("R52: %v", err)
 	}
 	r.send(c, whole(r)) // a refused request leaves the connection as it is
@@ -287,7 +287,7 @@ func TestDialErrors(t *testing.T) {
 	tests := []struct {
 		name string
 		err  error
-		why  transfer.Why
+		why  transfer.Outcome
 	}{
 		{"refused", &link.DialError{Link: "w0", Op: link.OpConnect, Err: syscall.ECONNREFUSED}, transfer.Unreachable},
 		{"bind", &link.DialError{Link: "w0", Op: link.OpBind, Err: &link.BindError{Link: "w0", Err: syscall.EPERM}}, transfer.Unbound},
@@ -296,7 +296,7 @@ func TestDialErrors(t *testing.T) {
 		p := newPool(func(context.Context, link.Link, string, string) (net.Conn, error) { return nil, tt.err }, nil)
 		_, err := p.Open(t.Context(), links[0], engine.Target{Scheme: "http", Host: "h", Addr: "h:80", Path: "/"})
 		var a *engine.AttemptError
-		if !errors.As(err, &a) || a.Why != tt.why || a.Link != "w0" || a.Op != "dial" || !errors.Is(err, tt.err) {
+		if !errors.As(err, &a) || a.Outcome != tt.why || a.Link != "w0" || a.Op != "dial" || !errors.Is(err, tt.err) {
 			t.Errorf("%s: %+v", tt.name, err)
 		}
 	}

@@ -12,17 +12,17 @@ import (
 // connections instead of its requests (RFC 4559 section 6): what comes later on such a connection counts as that client's.
 // It sends one request at a time, and keeps to the link that it used last while that is up.
 type Pinned struct {
-	plain *Plain
-	ways  ways
+	passThrough *PassThrough
+	transports  transports
 
 	mu   sync.Mutex
 	last string // name of the link; "" = none yet
 }
 
 // Pin returns a client that shares no connection with p or with another Pinned. Close ends it.
-func (p *Plain) Pin() *Pinned {
-	own := &Pinned{plain: p}
-	own.ways.plain = p
+func (p *PassThrough) Pin() *Pinned {
+	own := &Pinned{passThrough: p}
+	own.transports.passThrough = p
 	p.mu.Lock()
 	p.pinned[own] = struct{}{}
 	p.mu.Unlock()
@@ -31,7 +31,7 @@ func (p *Plain) Pin() *Pinned {
 
 // Do is as for Plain.
 func (p *Pinned) Do(r *http.Request) (*http.Response, link.Link, error) {
-	links := p.plain.orderFor(r)
+	links := p.passThrough.orderFor(r)
 	p.mu.Lock()
 	last := p.last
 	p.mu.Unlock()
@@ -39,7 +39,7 @@ func (p *Pinned) Do(r *http.Request) (*http.Response, link.Link, error) {
 		l := links[i]
 		links = slices.Insert(slices.Delete(links, i, i+1), 0, l)
 	}
-	resp, l, err := p.ways.do(r, links)
+	resp, l, err := p.transports.do(r, links)
 	if err == nil {
 		p.mu.Lock()
 		p.last = l.Name
@@ -50,8 +50,8 @@ func (p *Pinned) Do(r *http.Request) (*http.Response, link.Link, error) {
 
 // Close closes the connections that no request uses.
 func (p *Pinned) Close() {
-	p.plain.mu.Lock()
-	delete(p.plain.pinned, p)
-	p.plain.mu.Unlock()
-	p.ways.close()
+	p.passThrough.mu.Lock()
+	delete(p.passThrough.pinned, p)
+	p.passThrough.mu.Unlock()
+	p.transports.close()
 }

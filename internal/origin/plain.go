@@ -30,15 +30,15 @@ const handshakeTime = 10 * time.Second
 
 // Plain is the pass-through client: a request goes over one link, bodies are streamed both ways, nothing is added to it,
 // no redirect is followed and no coding removed. It shares no connection with a Pool.
-type Plain struct {
+type PassThrough struct {
 	// Idle is as for a Pool.
 	Idle func(link, addr string)
 
 	tls   *tls.Config
 	links func() []link.Link
-	ways  ways
+	transports  transports
 
-	patience time.Duration
+	waitForLink time.Duration
 
 	mu     sync.Mutex
 	lost   map[string]time.Time // when another link overtook it in a race, by name
@@ -47,15 +47,15 @@ type Plain struct {
 
 // NewPlain returns a pass-through client over the links that links returns, best first. Roots are as for New. Patience bounds
 // the wait for a connection where a host has as many as it may have.
-func NewPlain(links func() []link.Link, roots *x509.CertPool, patience time.Duration) *Plain {
-	p := &Plain{
-		patience: patience,
+func NewPassThrough(links func() []link.Link, roots *x509.CertPool, patience time.Duration) *PassThrough {
+	p := &PassThrough{
+		waitForLink: patience,
 		tls:      &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		links:    links,
 		lost:     map[string]time.Time{},
 		pinned:   map[*Pinned]struct{}{},
 	}
-	p.ways.plain = p
+	p.transports.passThrough = p
 	return p
 }
 
@@ -65,50 +65,50 @@ func NewPlain(links func() []link.Link, roots *x509.CertPool, patience time.Dura
 //
 // The answer's Header holds what the origin sent: also the Connection field that net/http removes, and no Cache-Control
 // that it makes up.
-func (p *Plain) Do(r *http.Request) (*http.Response, link.Link, error) {
-	return p.ways.do(r, p.orderFor(r))
+func (p *PassThrough) Do(r *http.Request) (*http.Response, link.Link, error) {
+	return p.transports.do(r, p.orderFor(r))
 }
 
 // DialTunnel connects to addr over the first link that can, see race, and returns the link. Errors are those of Do.
-func (p *Plain) DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error) {
+func (p *PassThrough) DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error) {
 	return p.race(ctx, p.order(), addr)
 }
 
 // DropLink closes the idle connections of the link of this name; later requests over it dial anew.
-func (p *Plain) DropLink(name string) {
-	p.ways.drop(name)
+func (p *PassThrough) DropLink(name string) {
+	p.transports.drop(name)
 	p.mu.Lock()
 	pinned := slices.Collect(maps.Keys(p.pinned))
 	p.mu.Unlock()
 	for _, own := range pinned {
-		own.ways.drop(name)
+		own.transports.drop(name)
 	}
 }
 
 // DropIdle closes the idle connections of the named link, so that others can be made. Those of a Pinned stay, since another
 // connection would not be authenticated.
-func (p *Plain) DropIdle(name string) {
-	p.ways.mu.Lock()
-	w := p.ways.of[name]
-	p.ways.mu.Unlock()
+func (p *PassThrough) DropIdle(name string) {
+	p.transports.mu.Lock()
+	w := p.transports.of[name]
+	p.transports.mu.Unlock()
 	if w != nil {
 		w.http.CloseIdleConnections()
 	}
 }
 
 // Close closes the idle connections; requests under way continue.
-func (p *Plain) Close() { p.ways.close() }
+func (p *PassThrough) Close() { p.transports.close() }
 
 // ways are the transports of a client, one for each link.
-type ways struct {
-	plain *Plain
+type transports struct {
+	passThrough *PassThrough
 
 	mu sync.Mutex
-	of map[string]*way // by name of the link
+	of map[string]*linkTransport // by name of the link
 }
 
 // way is the transport that one link owns.
-type way struct {
+type linkTransport struct {
 	link atomic.Pointer[link.Link] // as it is now: addresses change, the name does not
 	http *http.Transport
 
@@ -119,20 +119,20 @@ type way struct {
 // kept is a connection that a way's transport may use again.
 type kept struct {
 	net.Conn
-	way  *way
+	transport  *linkTransport
 	addr string // as the transport named it
 }
 
 // Close implements net.Conn.
 func (k *kept) Close() error {
-	k.way.mu.Lock()
-	delete(k.way.open, k)
-	k.way.mu.Unlock()
+	k.transport.mu.Lock()
+	delete(k.transport.open, k)
+	k.transport.mu.Unlock()
 	return k.Conn.Close()
 }
 
 // keep makes a connection known until it closes.
-func (w *way) keep(nc net.Conn, addr string) net.Conn {
+func (w *linkTransport) keep(nc net.Conn, addr string) net.Conn {
 	k := &kept{nc, w, addr}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +144,7 @@ func (w *way) keep(nc net.Conn, addr string) net.Conn {
 }
 
 // to returns the open connections to addr, one for each address that it stands for.
-func (w *way) to(addr string) map[string]*kept {
+func (w *linkTransport) to(addr string) map[string]*kept {
 	// The transport turns other names into ASCII. They are rare: then all connections count.
 	odd := strings.ContainsFunc(addr, func(r rune) bool { return r >= utf8.RuneSelf })
 	w.mu.Lock()
@@ -158,7 +158,7 @@ func (w *way) to(addr string) map[string]*kept {
 	return all
 }
 
-func (ws *ways) do(r *http.Request, links []link.Link) (*http.Response, link.Link, error) {
+func (ws *transports) do(r *http.Request, links []link.Link) (*http.Response, link.Link, error) {
 	out := r.Clone(r.Context())
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header.Set("User-Agent", "") // net/http then sends none
@@ -174,7 +174,7 @@ func (ws *ways) do(r *http.Request, links []link.Link) (*http.Response, link.Lin
 			return resp, links[0], err
 		}
 	}
-	nc, l, err := ws.plain.race(r.Context(), links, hostPort(r.URL))
+	nc, l, err := ws.passThrough.race(r.Context(), links, hostPort(r.URL))
 	if err != nil {
 		if r.Body != nil {
 			r.Body.Close()
@@ -190,10 +190,10 @@ func (ws *ways) do(r *http.Request, links []link.Link) (*http.Response, link.Lin
 }
 
 // over sends r with body on a connection of l that how tells to get.
-func (ws *ways) over(r *http.Request, body io.ReadCloser, l link.Link, how any) (*http.Response, error) {
+func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how any) (*http.Response, error) {
 	var w watch
-	ctx := context.WithValue(w.context(r.Context()), wayKey{}, how)
-	if idle, addr := ws.plain.Idle, hostPort(r.URL); idle != nil {
+	ctx := context.WithValue(w.context(r.Context()), connKey{}, how)
+	if idle, addr := ws.passThrough.Idle, hostPort(r.URL); idle != nil {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{PutIdleConn: func(err error) {
 			if err == nil {
 				idle(l.Name, addr)
@@ -206,7 +206,7 @@ func (ws *ways) over(r *http.Request, body io.ReadCloser, l link.Link, how any) 
 		r.Body = lent
 	}
 	ws.refresh(l, hostPort(r.URL))
-	resp, err := ws.way(l).http.RoundTrip(r)
+	resp, err := ws.transport(l).http.RoundTrip(r)
 	if body != nil && !errors.Is(err, errNoIdle) {
 		lent.settle()
 	}
@@ -221,7 +221,7 @@ func (ws *ways) over(r *http.Request, body io.ReadCloser, l link.Link, how any) 
 
 // refresh replaces the transport of l if a connection to addr that it keeps is not allowed any more. What runs over the old
 // one ends there, and is not used again.
-func (ws *ways) refresh(l link.Link, addr string) {
+func (ws *transports) refresh(l link.Link, addr string) {
 	ws.mu.Lock()
 	w := ws.of[l.Name]
 	ws.mu.Unlock()
@@ -229,7 +229,7 @@ func (ws *ways) refresh(l link.Link, addr string) {
 		return
 	}
 	for _, k := range w.to(addr) {
-		if l.Keeps(k.addr, k.Conn) != nil {
+		if l.Revalidate(k.addr, k.Conn) != nil {
 			ws.drop(l.Name)
 			return
 		}
@@ -250,12 +250,12 @@ func hostPort(u *url.URL) string {
 }
 
 // way returns the transport of l.
-func (ws *ways) way(l link.Link) *way {
+func (ws *transports) transport(l link.Link) *linkTransport {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	w := ws.of[l.Name]
 	if w == nil {
-		w = &way{}
+		w = &linkTransport{}
 		w.http = &http.Transport{
 			Proxy: nil, // http_proxy may point at ourselves
 			DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
@@ -270,7 +270,7 @@ func (ws *ways) way(l link.Link) *way {
 				if err != nil {
 					return nil, err
 				}
-				return handshake(ctx, nc, ws.plain.tls, addr)
+				return handshake(ctx, nc, ws.passThrough.tls, addr)
 			},
 			DisableCompression:     true,
 			MaxIdleConnsPerHost:    maxIdlePerKey,
@@ -283,7 +283,7 @@ func (ws *ways) way(l link.Link) *way {
 			TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
 		}
 		if ws.of == nil {
-			ws.of = map[string]*way{}
+			ws.of = map[string]*linkTransport{}
 		}
 		ws.of[l.Name] = w
 	}
@@ -292,8 +292,8 @@ func (ws *ways) way(l link.Link) *way {
 }
 
 // connect returns the connection that ctx holds, or dials one if it may.
-func (ws *ways) connect(ctx context.Context, w *way, addr string) (net.Conn, error) {
-	switch how := ctx.Value(wayKey{}).(type) {
+func (ws *transports) connect(ctx context.Context, w *linkTransport, addr string) (net.Conn, error) {
+	switch how := ctx.Value(connKey{}).(type) {
 	case idleOnly:
 		return nil, errNoIdle
 	case *handed:
@@ -301,7 +301,7 @@ func (ws *ways) connect(ctx context.Context, w *way, addr string) (net.Conn, err
 			return w.keep(nc, addr), nil
 		}
 	}
-	nc, _, err := ws.plain.race(ctx, []link.Link{*w.link.Load()}, addr)
+	nc, _, err := ws.passThrough.race(ctx, []link.Link{*w.link.Load()}, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +327,7 @@ func handshake(ctx context.Context, nc net.Conn, base *tls.Config, addr string) 
 	return &heads{Conn: c}, nil
 }
 
-func (ws *ways) drop(name string) {
+func (ws *transports) drop(name string) {
 	ws.mu.Lock()
 	w := ws.of[name]
 	delete(ws.of, name)
@@ -337,7 +337,7 @@ func (ws *ways) drop(name string) {
 	}
 }
 
-func (ws *ways) close() {
+func (ws *transports) close() {
 	ws.mu.Lock()
 	of := ws.of
 	ws.of = nil

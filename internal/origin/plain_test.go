@@ -28,7 +28,7 @@ import (
 var errDown = errors.New("the link is down")
 
 // plain returns a pass-through client whose links named in down cannot connect.
-func plain(t *testing.T, dial link.DialFunc, down ...string) *origin.Plain {
+func plain(t *testing.T, dial link.DialFunc, down ...string) *origin.PassThrough {
 	over := link.DialFunc(func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
 		for _, name := range down {
 			if l.Name == name {
@@ -37,7 +37,7 @@ func plain(t *testing.T, dial link.DialFunc, down ...string) *origin.Plain {
 		}
 		return dial(ctx, l, network, addr)
 	}).Over(links...)
-	p := origin.NewPlain(func() []link.Link { return over }, nil, time.Minute)
+	p := origin.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
 	t.Cleanup(p.Close)
 	return p
 }
@@ -122,14 +122,14 @@ func TestPlainFallsThrough(t *testing.T) {
 	r, _ = http.NewRequestWithContext(t.Context(), "POST", echo.URL, body)
 	_, _, err = p.Do(r)
 	var a *engine.AttemptError
-	if !errors.As(err, &a) || a.Why != transfer.Unreachable || a.Link != "w0" || !errors.Is(err, errDown) {
+	if !errors.As(err, &a) || a.Outcome != transfer.Unreachable || a.Link != "w0" || !errors.Is(err, errDown) {
 		t.Errorf("all links down: %v", err)
 	}
 	if body.closed != 1 {
 		t.Errorf("the request body was closed %d times", body.closed)
 	}
 
-	p = origin.NewPlain(func() []link.Link { return nil }, nil, time.Minute)
+	p = origin.NewPassThrough(func() []link.Link { return nil }, nil, time.Minute)
 	r, _ = http.NewRequestWithContext(t.Context(), "GET", echo.URL, nil)
 	if _, _, err := p.Do(r); !errors.Is(err, engine.ErrNoLink) {
 		t.Errorf("no link: %v", err)

@@ -144,9 +144,9 @@ func dialError(l link.Link, err error) *engine.AttemptError {
 	case errors.As(err, new(*link.NoSlotError)):
 		why = transfer.NoSlot
 	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrUpstreamRefused):
-		why = transfer.Refused
+		why = transfer.Unwanted
 	}
-	return &engine.AttemptError{Op: "dial", Link: l.Name, Why: why, Err: err}
+	return &engine.AttemptError{Op: "dial", Link: l.Name, Outcome: why, Err: err}
 }
 
 // take returns the connection over l for k that was released last and is still good, nil if there is none.
@@ -166,7 +166,7 @@ func (p *Pool) take(l link.Link, k key) *stream {
 			return nil
 		}
 		found.timer.Stop()
-		if found.usable() && l.Keeps(k.addr, found.socket) == nil {
+		if found.usable() && l.Revalidate(k.addr, found.socket) == nil {
 			found.link = l
 			return found.stream
 		}

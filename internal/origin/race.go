@@ -23,14 +23,14 @@ const raceDelay = 250 * time.Millisecond
 const lostFor = 10 * time.Second
 
 // lap is one link's part in a race.
-type lap struct {
+type contender struct {
 	i    int
 	conn net.Conn
 	err  error
 }
 
 // race is heat, again whenever a connection has closed where a host had as many as it may have, until patience ends.
-func (p *Plain) race(ctx context.Context, links []link.Link, addr string) (net.Conn, link.Link, error) {
+func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string) (net.Conn, link.Link, error) {
 	var over <-chan time.Time
 	for {
 		nc, l, full, err := p.heat(ctx, links, addr)
@@ -38,7 +38,7 @@ func (p *Plain) race(ctx context.Context, links []link.Link, addr string) (net.C
 			return nc, l, err
 		}
 		if over == nil {
-			t := time.NewTimer(p.patience)
+			t := time.NewTimer(p.waitForLink)
 			defer t.Stop()
 			over = t.C
 		}
@@ -46,7 +46,7 @@ func (p *Plain) race(ctx context.Context, links []link.Link, addr string) (net.C
 		select {
 		case <-over:
 			cancel()
-			return nil, link.Link{}, &engine.AttemptError{Op: "dial", Link: full[0].Link, Why: transfer.NoSlot, Err: full[0]}
+			return nil, link.Link{}, &engine.AttemptError{Op: "dial", Link: full[0].Link, Outcome: transfer.NoSlot, Err: full[0]}
 		case <-freed:
 			cancel()
 			if ctx.Err() != nil {
@@ -75,12 +75,12 @@ func anyFreed(ctx context.Context, full []*link.NoSlotError) (<-chan struct{}, c
 // The first connection wins; the others are closed before a byte is sent on them, and are gone when heat returns. An
 // address that is denied ends the race, for it is denied over all links. Otherwise the error is that of the best link, or
 // engine.ErrNoLink. full are the links over which the host has as many connections as it may have.
-func (p *Plain) heat(ctx context.Context, links []link.Link, addr string) (c net.Conn, over link.Link, full []*link.NoSlotError, err error) {
+func (p *PassThrough) heat(ctx context.Context, links []link.Link, addr string) (c net.Conn, over link.Link, full []*link.NoSlotError, err error) {
 	if len(links) == 0 {
 		return nil, link.Link{}, nil, engine.ErrNoLink
 	}
 	inner, cancel := context.WithCancel(ctx)
-	laps := make(chan lap)
+	laps := make(chan contender)
 	running, started := 0, 0
 	defer func() {
 		cancel()
@@ -99,7 +99,7 @@ func (p *Plain) heat(ctx context.Context, links []link.Link, addr string) (c net
 			timer.Reset(raceDelay)
 			go func() {
 				nc, _, err := links[i].Dial(inner, "tcp", addr)
-				laps <- lap{i, nc, err}
+				laps <- contender{i, nc, err}
 			}()
 		}
 	}
@@ -134,7 +134,7 @@ func (p *Plain) heat(ctx context.Context, links []link.Link, addr string) (c net
 
 // overtaken notes which of the links that started earlier than the winner are not through yet: what they are sent may get
 // lost, and the next request should not wait for that.
-func (p *Plain) overtaken(earlier []link.Link, errs []error) {
+func (p *PassThrough) overtaken(earlier []link.Link, errs []error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, l := range earlier {
@@ -146,7 +146,7 @@ func (p *Plain) overtaken(earlier []link.Link, errs []error) {
 
 // order returns the links in the order in which they may start: best first, those lately overtaken after the others,
 // metered ones last of all.
-func (p *Plain) order() []link.Link {
+func (p *PassThrough) order() []link.Link {
 	links := slices.Clone(p.links())
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,7 +164,7 @@ func (p *Plain) order() []link.Link {
 }
 
 // orderFor is order for a request. If it shows credentials, only trusted links see them, or one link if none is trusted.
-func (p *Plain) orderFor(r *http.Request) []link.Link {
+func (p *PassThrough) orderFor(r *http.Request) []link.Link {
 	links := p.order()
 	if !opening.Exposes(r.URL.Scheme, r.Header) {
 		return links
@@ -180,7 +180,7 @@ func (p *Plain) orderFor(r *http.Request) []link.Link {
 var errNoIdle = errors.New("no idle connection")
 
 // wayKey is where the context of a request holds how its transport gets a connection: by *handed, or by idleOnly.
-type wayKey struct{}
+type connKey struct{}
 
 // idleOnly makes the transport use a connection that it keeps, or fail with errNoIdle.
 type idleOnly struct{}

@@ -85,9 +85,9 @@ func (c *course) dial(ctx context.Context, l link.Link, _, _ string) (net.Conn, 
 }
 
 // plain returns a pass-through client over the links.
-func (c *course) plain(links ...link.Link) *origin.Plain {
+func (c *course) plain(links ...link.Link) *origin.PassThrough {
 	links = link.DialFunc(c.dial).Over(links...)
-	return origin.NewPlain(func() []link.Link { return links }, nil, time.Minute)
+	return origin.NewPassThrough(func() []link.Link { return links }, nil, time.Minute)
 }
 
 func TestRace(t *testing.T) {
@@ -272,7 +272,7 @@ func TestRaceUnbound(t *testing.T) {
 	over := link.DialFunc(func(_ context.Context, l link.Link, _, _ string) (net.Conn, error) {
 		return nil, &link.DialError{Link: l.Name, Op: link.OpBind, Err: &link.BindError{Link: l.Name, Err: io.EOF}}
 	}).Over(links...)
-	p := origin.NewPlain(func() []link.Link { return over }, nil, time.Minute)
+	p := origin.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
 	if _, _, err := p.DialTunnel(t.Context(), "o.test:443"); why(t, err) != transfer.Unbound {
 		t.Errorf("R199 %v", err)
 	}

@@ -15,7 +15,7 @@ import (
 var errRange = errors.New("the range asked for holds no byte")
 
 // appendRequest appends the bytes of the GET that a asks for.
-func appendRequest(b []byte, a *engine.Ask) ([]byte, error) {
+func appendRequest(b []byte, a *engine.RangeRequest) ([]byte, error) {
 	b = append(b, "GET "...)
 	b = append(b, a.Target.Path...)
 	b = append(b, " HTTP/1.1\r\n"...)
@@ -33,7 +33,7 @@ func appendRequest(b []byte, a *engine.Ask) ([]byte, error) {
 
 // eachField calls emit for the fields of the GET that a asks for, in an order that depends on nothing else. It adds Host,
 // Range and If-Range and nothing else; what could end a line early (RFC 9112 section 11.1) is refused.
-func eachField(a *engine.Ask, emit func(name, value string)) error {
+func eachField(a *engine.RangeRequest, emit func(name, value string)) error {
 	ranged := a.Range != segment.Range{}
 	if ranged && (a.Range.Start < 0 || a.Range.Empty()) {
 		return errRange

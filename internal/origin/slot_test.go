@@ -41,7 +41,7 @@ func TestNoSlot(t *testing.T) {
 					far.Close()
 					return near, nil
 				}).Over(link.Link{Name: "wifi"}, link.Link{Name: "eth"})
-				p := origin.NewPlain(func() []link.Link { return over }, nil, patience)
+				p := origin.NewPassThrough(func() []link.Link { return over }, nil, patience)
 				defer p.Close()
 				do(t, w, func(ctx context.Context) (string, time.Duration, error) {
 					began := time.Now()

@@ -9,7 +9,7 @@ import (
 
 // tenure is the time for which one transfer owns a connection, whatever HTTP is spoken on it. What mu guards is shared by
 // Send and the reading side.
-type tenure struct {
+type checkout struct {
 	*stream
 	pool *Pool
 	info engine.ConnInfo
@@ -22,22 +22,22 @@ type tenure struct {
 	canceled bool // closed by the owner
 }
 
-func newTenure(p *Pool, s *stream, reused bool) *tenure {
+func newCheckout(p *Pool, s *stream, reused bool) *checkout {
 	info := engine.ConnInfo{Reused: reused, RTT: s.info.RTT, Multiplexed: s.h2 != nil}
 	if s.info.Origin.IsValid() {
 		info.Remote = s.info.Origin.String()
 	}
-	return &tenure{stream: s, pool: p, info: info}
+	return &checkout{stream: s, pool: p, info: info}
 }
 
 // Info implements engine.Conn.
-func (t *tenure) Info() engine.ConnInfo { return t.info }
+func (t *checkout) Info() engine.ConnInfo { return t.info }
 
 // allowed returns why no further request may be sent: what has happened since the dial may forbid it.
-func (t *tenure) allowed() error { return t.link.Keeps(t.key.addr, t.socket) }
+func (t *checkout) allowed() error { return t.link.Revalidate(t.key.addr, t.socket) }
 
 // forbid ends the sending of requests. It is as if a kept connection had closed: the next one is dialed, or refused, anew.
-func (t *tenure) forbid(err error) *engine.AttemptError {
+func (t *checkout) forbid(err error) *engine.AttemptError {
 	t.mu.Lock()
 	t.broken = true
 	t.mu.Unlock()
@@ -45,7 +45,7 @@ func (t *tenure) forbid(err error) *engine.AttemptError {
 }
 
 // unanswered returns the Why of a request that got no byte of an answer.
-func (t *tenure) unanswered() transfer.Why {
+func (t *checkout) unanswered() transfer.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.info.Reused && t.answers == 0 {
@@ -55,17 +55,17 @@ func (t *tenure) unanswered() transfer.Why {
 }
 
 // fail makes the error of an attempt; whatever happens after the owner's Close is Canceled.
-func (t *tenure) fail(op string, why transfer.Why, err error) *engine.AttemptError {
+func (t *checkout) fail(op string, why transfer.Outcome, err error) *engine.AttemptError {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.canceled {
 		why, err = transfer.Canceled, errClosed
 	}
-	return &engine.AttemptError{Op: op, Link: t.key.link, Why: why, Err: err}
+	return &engine.AttemptError{Op: op, Link: t.key.link, Outcome: why, Err: err}
 }
 
 // end ends it by a Close; false if it had ended before.
-func (t *tenure) end() bool {
+func (t *checkout) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.given {

@@ -66,7 +66,7 @@ func TestHTTPS(t *testing.T) {
 		if c.Info().Reused != (i == 1) {
 			t.Errorf("connection %d: %+v", i, c.Info())
 		}
-		if err := c.Send(engine.Ask{Target: target}); err != nil {
+		if err := c.Send(engine.RangeRequest{Target: target}); err != nil {
 			t.Fatal(err)
 		}
 		reply, err := c.Next()
@@ -113,7 +113,7 @@ func TestR050_Truncation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Send(engine.Ask{Target: target}); err != nil {
+		if err := c.Send(engine.RangeRequest{Target: target}); err != nil {
 			t.Fatal(err)
 		}
 		reply, err := c.Next()

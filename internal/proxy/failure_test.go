@@ -19,13 +19,13 @@ import (
 )
 
 func TestOwnAnswers(t *testing.T) {
-	attempt := func(why transfer.Why, err error) error {
-		return fmt.Errorf("get: %w", &engine.AttemptError{Op: "dial", Link: "secret0", Why: why, Err: err})
+	attempt := func(why transfer.Outcome, err error) error {
+		return fmt.Errorf("get: %w", &engine.AttemptError{Op: "dial", Link: "secret0", Outcome: why, Err: err})
 	}
 	op := func(errno syscall.Errno) error {
 		return &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", errno)}
 	}
-	busy := &engine.AttemptError{Op: "head", Why: transfer.Busy, RetryAfter: 1500 * time.Millisecond, Err: errors.New("503")}
+	busy := &engine.AttemptError{Op: "head", Outcome: transfer.Busy, RetryAfter: 1500 * time.Millisecond, Err: errors.New("503")}
 	plain := errors.New("secret0")
 	for _, tt := range []struct {
 		name          string
@@ -46,7 +46,7 @@ func TestOwnAnswers(t *testing.T) {
 			[]string{"5"},
 		},
 		{
-			"upstream", attempt(transfer.Refused, &link.DialError{Op: link.OpConnect, Err: fmt.Errorf("%w (secret0)", link.ErrUpstreamRefused)}), "502",
+			"upstream", attempt(transfer.Unwanted, &link.DialError{Op: link.OpConnect, Err: fmt.Errorf("%w (secret0)", link.ErrUpstreamRefused)}), "502",
 			"destination_ip_prohibited", nil,
 		},
 		{"busy", busy, "503", "destination_unavailable", []string{"2"}},

@@ -22,7 +22,7 @@ type Alg3 struct{}
 // What literature shares with Alg3.
 const (
 	FirstSize = 256 << 10 // first range of a link of which nothing is known
-	TailMin   = 32 << 10  // a tail shorter than this stays where it is
+	StealMin   = 32 << 10  // a tail shorter than this stays where it is
 )
 
 const (
@@ -51,7 +51,7 @@ func (s *Alg3) due(v *View, i int8) bool {
 	switch {
 	case n == nil || l.Blocked:
 		return true
-	case n.Cut:
+	case n.Stolen:
 		return false
 	case l.Running < outstand && float64(n.Cursor-n.Range.Start) >= issueAt*float64(n.Range.Len()):
 		return true
@@ -74,17 +74,17 @@ func (s *Alg3) until(now time.Time, v *View) time.Time {
 func (s *Alg3) fetch(v *View, i int8) (Decision, bool) {
 	r, ok := v.FirstFree()
 	if !ok {
-		if d, ok := oversize(v, i, s.size); ok {
+		if d, ok := stealOversize(v, i, s.size); ok {
 			return d, true
 		}
 		if len(v.Free) > 0 {
 			return Decision{}, false // the window is full: no need to move what is under way
 		}
-		return TakeTail(v, i)
+		return StealTail(v, i)
 	}
 	n, why := s.size(v, i, v.free())
 	if room := v.Limit - r.Start; n > room && room < r.Len() {
-		if room < min(n, v.Window)/4 && r.Start > v.Head {
+		if room < min(n, v.Window)/4 && r.Start > v.Offset {
 			return Decision{}, false // wait for room rather than ask for slivers; the head cannot wait
 		}
 		n, why = room, Window
@@ -92,11 +92,11 @@ func (s *Alg3) fetch(v *View, i int8) (Decision, bool) {
 	if n >= r.Len() || r.Len()-n < n/4 {
 		n, why = r.Len(), Rest
 	}
-	return Decision{Do: Fetch, Link: i, Range: segment.Range{Start: r.Start, End: r.Start + n}, Why: why}, true
+	return Decision{Do: Fetch, Link: i, Range: segment.Range{Start: r.Start, End: r.Start + n}, Rule: why}, true
 }
 
 // size returns the length of the next range for link i when rem bytes are not yet asked for.
-func (s *Alg3) size(v *View, i int8, rem int64) (int64, Reason) {
+func (s *Alg3) size(v *View, i int8, rem int64) (int64, Rule) {
 	l := &v.Links[i]
 	if l.Rate == 0 {
 		return min(FirstSize, max(rem, 1)), First
@@ -106,10 +106,10 @@ func (s *Alg3) size(v *View, i int8, rem int64) (int64, Reason) {
 	size, why := p.Size()
 	// Unlike the paper's downloader a proxy holds what comes early in bounded memory.
 	most := min(int64(float64(v.Window)/windowDiv*l.Rate/p.SumThroughput), max(int64(l.Rate*longest.Seconds()), p.floor()))
-	least := min(TailMin, v.Window/windowDiv)
+	least := min(StealMin, v.Window/windowDiv)
 	switch {
 	case size > most:
-		size, why = max(most, min(rescueMin, v.Window/windowDiv)), Window
+		size, why = max(most, min(hedgeMin, v.Window/windowDiv)), Window
 	case size < least: // short ranges lower the rate, and a lower rate would shorten them further
 		size, why = least, Floor
 	}

@@ -61,11 +61,11 @@ func TestAlg3Sizes(t *testing.T) {
 		v := newView(250*mb, 1500*kb, link(6*mb, 6*mb, 0), link(3*mb, 3*mb, 0))
 		ds, _ := drain(t, &schedule.Alg3{}, v)
 		n := int64(1500 * kb / schedule.WindowDiv / 3)
-		if len(ds) < 2 || ds[0].Range != rng(0, 2*n) || ds[0].Why != schedule.Window {
+		if len(ds) < 2 || ds[0].Range != rng(0, 2*n) || ds[0].Rule != schedule.Window {
 			t.Fatalf("want %d bytes: %v", 2*n, ds)
 		}
 		for _, d := range ds {
-			if most := max(n*int64(2-d.Link), schedule.RescueMin); d.Range.Len() > most {
+			if most := max(n*int64(2-d.Link), schedule.HedgeMin); d.Range.Len() > most {
 				t.Errorf("more than %d bytes: %s", most, show(d))
 			}
 		}
@@ -73,7 +73,7 @@ func TestAlg3Sizes(t *testing.T) {
 	t.Run("a very slow link still gets a range worth a request", func(t *testing.T) {
 		v := newView(250*mb, 12*mib, link(60*mb, 60*mb, 20*ms), link(0.1*mb, 0.1*mb, 40*ms))
 		v.Links[0].CanAsk = false
-		expect(t, first(v), fetch(1, rng(0, schedule.RescueMin), schedule.Window))
+		expect(t, first(v), fetch(1, rng(0, schedule.HedgeMin), schedule.Window))
 	})
 	t.Run("a peak from before is the capacity", func(t *testing.T) {
 		v := newView(400_000, huge, link(1*mb, 4*mb, 0)) // a quarter of what it can
@@ -164,7 +164,7 @@ func TestAlg3Due(t *testing.T) {
 	})
 	t.Run("nor one whose tail is being moved", func(t *testing.T) {
 		v := newView(100*mb, huge, link(1*mb, 1*mb, 50*ms))
-		ask(v, 0, rng(0, 10*mb), 9*mb).Cut = true
+		ask(v, 0, rng(0, 10*mb), 9*mb).Stolen = true
 		if d := (&schedule.Alg3{}).Next(start, v); d.Do != schedule.Wait {
 			t.Errorf("%s", show(d))
 		}

@@ -61,7 +61,7 @@ func (c *Confluence) Next(now time.Time, v *View) Decision {
 	c.watch(now, v)
 	tight := c.plan(v)
 	var asked uint32
-	var why Reason
+	var why Rule
 	for range v.Links {
 		i := c.earliest(v, asked)
 		if i < 0 {
@@ -75,18 +75,18 @@ func (c *Confluence) Next(now time.Time, v *View) Decision {
 		if ok {
 			return d
 		}
-		why = d.Why
+		why = d.Rule
 	}
 	if len(v.Free) > 0 {
-		return Decision{Do: Wait, Why: why}
+		return Decision{Do: Wait, Rule: why}
 	}
-	return c.relieve(v, tight)
+	return c.steal(v, tight)
 }
 
 // relieve takes from one link for another when nothing is left to ask for: out of the client's own GET, which covers the
 // whole object, or at the end what would come late.
-func (c *Confluence) relieve(v *View, tight float64) Decision {
-	size := func(v *View, i int8, rest int64) (int64, Reason) {
+func (c *Confluence) steal(v *View, tight float64) Decision {
+	size := func(v *View, i int8, rest int64) (int64, Rule) {
 		n, why := c.piece(v, i, tight)
 		return min(int64(n), rest), why
 	}
@@ -96,12 +96,12 @@ func (c *Confluence) relieve(v *View, tight float64) Decision {
 		if !l.Usable || !l.CanAsk || !l.Due() {
 			continue
 		}
-		if d, ok := oversize(v, int8(i), size); ok {
+		if d, ok := stealOversize(v, int8(i), size); ok {
 			return d
 		}
 		if gain := last - c.at[i]; gain > late.Seconds() {
 			// The more of the object a copy is, the more must it bring.
-			if d, ok := TakeTail(v, int8(i)); ok && gain > late.Seconds()*(1+copyCost*float64(d.Range.Len())/float64(v.Object.Len())) {
+			if d, ok := StealTail(v, int8(i)); ok && gain > late.Seconds()*(1+copyCost*float64(d.Range.Len())/float64(v.Object.Len())) {
 				return d
 			}
 		}
@@ -207,7 +207,7 @@ func (c *Confluence) share(v *View, i int8) float64 {
 }
 
 // piece returns the length of a range for a link, before the end is near.
-func (c *Confluence) piece(v *View, i int8, tight float64) (float64, Reason) {
+func (c *Confluence) piece(v *View, i int8, tight float64) (float64, Rule) {
 	l := &v.Links[i]
 	if l.Got < firstPiece { // pipelining is not known to work: few requests may be outstanding
 		return max(min(firstPiece*tight, float64(v.Object.Len())/8), least(v)), First
@@ -241,7 +241,7 @@ func (c *Confluence) ask(v *View, i int8, tight float64) (Decision, bool) {
 	least := least(v)
 	if part := c.part(v, i, free); n > part {
 		if part < least/2 && !c.first(v, i) {
-			return Decision{Why: OtherLink}, false // the others will have brought it all
+			return Decision{Rule: OtherLink}, false // the others will have brought it all
 		}
 		n, why = max(part, least), Share
 	}
@@ -249,7 +249,7 @@ func (c *Confluence) ask(v *View, i int8, tight float64) (Decision, bool) {
 	if !ok {
 		return Decision{}, false
 	}
-	return Decision{Do: Fetch, Link: i, Range: r, Why: why}, true
+	return Decision{Do: Fetch, Link: i, Range: r, Rule: why}, true
 }
 
 // first reports whether no usable link can bring something new before link i.
@@ -311,7 +311,7 @@ func (c *Confluence) place(v *View, i int8, n, least int64) (segment.Range, bool
 		}
 	}
 	skip := int64(ahead) / least * least
-	if v.Free[0].Start <= v.Head {
+	if v.Free[0].Start <= v.Offset {
 		skip = 0 // the client waits for it, and no link that could ask sooner does
 	}
 	for k, f := range v.Free {
@@ -332,7 +332,7 @@ func (c *Confluence) place(v *View, i int8, n, least int64) (segment.Range, bool
 		if r.End > v.Limit && f.End > v.Limit {
 			r.End = v.Limit
 		}
-		if r.End == v.Limit && r.Len() < least && r.Start > v.Head { // wait for room rather than ask for slivers
+		if r.End == v.Limit && r.Len() < least && r.Start > v.Offset { // wait for room rather than ask for slivers
 			if k == 0 {
 				return segment.Range{}, false
 			}

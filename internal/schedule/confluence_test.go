@@ -75,7 +75,7 @@ func TestConfluenceEndsTogether(t *testing.T) {
 		v := newView(50*mb, 16*mib, links...)
 		c, now := settled(v)
 		take(v, rng(0, 48_000*kb))
-		v.Head, v.Limit = 48_000*kb, 50*mb
+		v.Offset, v.Limit = 48_000*kb, 50*mb
 		ends := make([]time.Duration, len(links))
 		for step := 0; len(v.Free) > 0; step++ {
 			if step > 1000 {
@@ -114,7 +114,7 @@ func TestConfluenceLeavesALateLink(t *testing.T) {
 	v := newView(10*mb, 16*mib, link(80*mbit, 80*mbit, 10*ms), link(10*mbit, 10*mbit, 200*ms))
 	c, now := settled(v)
 	take(v, rng(0, 9_500*kb))
-	v.Head, v.Limit = 9_500*kb, 10*mb
+	v.Offset, v.Limit = 9_500*kb, 10*mb
 	for _, d := range layOut(c, now, v) {
 		if d.Link != 0 {
 			t.Errorf("%s", show(d))

@@ -10,14 +10,14 @@ import (
 // TestNoAllocations: the views that every scheduler is measured with take Alg3 through each of its ways, and Rescue, too,
 // allocates nothing.
 func TestNoAllocations(t *testing.T) {
-	why := map[string]schedule.Reason{"ask": schedule.Window, "tail": schedule.Tail, "idle": schedule.Window}
+	why := map[string]schedule.Rule{"ask": schedule.Window, "tail": schedule.Steal, "idle": schedule.Window}
 	for what, v := range scheduletest.Costly() {
-		if d := guarded(v); d.Why != why[what] {
+		if d := guarded(v); d.Rule != why[what] {
 			t.Errorf("the view %q leads to %s", what, show(d))
 		}
 	}
 	v := silent()
-	if n := testing.AllocsPerRun(100, func() { schedule.Rescue(start, v, &v.Attempts[0], rng(1*mb, 3*mb)) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { schedule.Hedge(start, v, &v.Attempts[0], rng(1*mb, 3*mb)) }); n != 0 {
 		t.Errorf("Rescue: %g allocations", n)
 	}
 }

@@ -4,6 +4,6 @@ package schedule
 const (
 	WindowDiv = windowDiv
 	Longest   = longest
-	RescueMin = rescueMin
+	HedgeMin = hedgeMin
 	Lead      = lead
 )

@@ -78,7 +78,7 @@ func TestAlgorithm3(t *testing.T) {
 		name            string
 		p               schedule.Params
 		a2KB, bdpKB, kB int64
-		why             schedule.Reason
+		why             schedule.Rule
 	}{
 		{"[D] 4.3.5 link 1: above its BDP", a3(1600, 20*ms), 3333, 600, 3333, schedule.Share},
 		{"[D] 4.3.5 link 2: its BDP", a3(400, 40*ms), 833, 1200, 1200, schedule.Floor},

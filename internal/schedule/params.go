@@ -31,7 +31,7 @@ func (p Params) BDP() int64 { return int64(math.Round(p.Bandwidth * p.RTT.Second
 func (p Params) floor() int64 { return int64(math.Round(p.Floor * float64(p.BDP()))) }
 
 // Size is Algorithm 3 with BDP difference padding.
-func (p Params) Size() (int64, Reason) {
+func (p Params) Size() (int64, Rule) {
 	size, floor := p.Share(), p.floor()
 	if size < floor {
 		return floor, Floor

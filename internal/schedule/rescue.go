@@ -10,15 +10,15 @@ import (
 const (
 	// rescueTime is the length of one second copy in time of the rescuer's goodput: short, since the silent link may speak
 	// again at any moment (recorded LTE links fall silent for 0.2 to 1 s), and a request cannot be taken back.
-	rescueTime = 60 * time.Millisecond
-	rescueMin  = 64 << 10
+	hedgeTime = 60 * time.Millisecond
+	hedgeMin  = 64 << 10
 )
 
 // Rescue returns the second copy to ask for, if a link owes bytes that come before everything else a link could do now:
 // owed is the first range, from the head on, that its attempt covers and nobody asked for twice. It belongs to every
 // scheduler: the machine asks it first. The link that can bring them first takes them. Once nothing else is left to ask
 // for, a link is waited for until its next request is due, and the answer is Wait; false means that the scheduler decides.
-func Rescue(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision, bool) {
+func Hedge(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision, bool) {
 	free, more := v.FirstFree()
 	if more && free.Start < owed.Start || owed.Start >= v.Limit {
 		return Decision{}, false
@@ -49,12 +49,12 @@ func Rescue(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision
 	case best < 0:
 		return Decision{}, false
 	}
-	n := max(rescueMin, int64(v.Links[best].Rate*rescueTime.Seconds()))
+	n := max(hedgeMin, int64(v.Links[best].Rate*hedgeTime.Seconds()))
 	r := segment.Range{Start: owed.Start, End: min(owed.End, owed.Start+n)}
-	if owed.End-r.End < rescueMin/2 {
+	if owed.End-r.End < hedgeMin/2 {
 		r.End = owed.End
 	}
-	return Decision{Do: Fetch, Link: best, Range: r, From: from.ID, Hedge: true, Why: Takeover}, true
+	return Decision{Do: Fetch, Link: best, Range: r, From: from.ID, Hedge: true, Rule: HedgeCopy}, true
 }
 
 // lead is how long before the end of what a link was asked for its next request must leave, beyond one round trip.

@@ -16,7 +16,7 @@ func silent() *schedule.View {
 	v := newView(100*mb, 16*mib, link(4*mb, 4*mb, 20*ms), link(2*mb, 2*mb, 20*ms), link(1*mb, 1*mb, 20*ms))
 	ask(v, 0, rng(0, 3*mb), 1*mb).Silent = true
 	v.Links[0].Usable, v.Links[0].Suspect = false, true
-	v.Head, v.Limit = 1*mb, 1*mb+16*mib
+	v.Offset, v.Limit = 1*mb, 1*mb+16*mib
 	take(v, v.Object)
 	return v
 }
@@ -24,13 +24,13 @@ func silent() *schedule.View {
 func TestRescue(t *testing.T) {
 	owed := rng(1*mb, 3*mb)
 	copyOf := func(i int8, r segment.Range) schedule.Decision {
-		d := fetch(i, r, schedule.Takeover)
+		d := fetch(i, r, schedule.HedgeCopy)
 		d.From, d.Hedge = 1, true
 		return d
 	}
 	yes := func(t *testing.T, v *schedule.View, owed segment.Range, want schedule.Decision) {
 		t.Helper()
-		d, ok := schedule.Rescue(start, v, &v.Attempts[0], owed)
+		d, ok := schedule.Hedge(start, v, &v.Attempts[0], owed)
 		if !ok {
 			t.Fatal("no rescue")
 		}
@@ -41,13 +41,13 @@ func TestRescue(t *testing.T) {
 	}
 	no := func(t *testing.T, v *schedule.View, owed segment.Range) {
 		t.Helper()
-		if d, ok := schedule.Rescue(start, v, &v.Attempts[0], owed); ok {
+		if d, ok := schedule.Hedge(start, v, &v.Attempts[0], owed); ok {
 			t.Error(show(d))
 		}
 	}
 	busy := func(t *testing.T, v *schedule.View, until time.Time) {
 		t.Helper()
-		d, ok := schedule.Rescue(start, v, &v.Attempts[0], owed)
+		d, ok := schedule.Hedge(start, v, &v.Attempts[0], owed)
 		if !ok || d.Do != schedule.Wait || d.Until.Sub(until).Abs() > time.Microsecond {
 			t.Errorf("%v %s, want to wait until %v", ok, show(d), until)
 		}
@@ -58,11 +58,11 @@ func TestRescue(t *testing.T) {
 	t.Run("at least what is worth a request", func(t *testing.T) {
 		v := silent()
 		v.Links[1].Rate = 0
-		yes(t, v, owed, copyOf(1, rng(1*mb, 1*mb+schedule.RescueMin)))
+		yes(t, v, owed, copyOf(1, rng(1*mb, 1*mb+schedule.HedgeMin)))
 	})
 	t.Run("no more than is owed, no less than all if little would be left", func(t *testing.T) {
 		yes(t, silent(), rng(1*mb, 1*mb+500), copyOf(1, rng(1*mb, 1*mb+500)))
-		const end, half = 1*mb + 120_000, schedule.RescueMin / 2
+		const end, half = 1*mb + 120_000, schedule.HedgeMin / 2
 		yes(t, silent(), rng(1*mb, end+half-1), copyOf(1, rng(1*mb, end+half-1)))
 		yes(t, silent(), rng(1*mb, end+half), copyOf(1, rng(1*mb, end)))
 	})
@@ -85,9 +85,9 @@ func TestRescue(t *testing.T) {
 	t.Run("by the link that brings it first", func(t *testing.T) {
 		v := silent()
 		ask(v, 1, rng(3*mb, 4*mb), 3*mb)
-		yes(t, v, owed, copyOf(2, rng(1*mb, 1*mb+schedule.RescueMin)))
+		yes(t, v, owed, copyOf(2, rng(1*mb, 1*mb+schedule.HedgeMin)))
 		v.Links[1].Asked = 140_000 // 70 ms at 2 MB/s: within a round trip and 50 ms, but link 2 is idle
-		yes(t, v, owed, copyOf(2, rng(1*mb, 1*mb+schedule.RescueMin)))
+		yes(t, v, owed, copyOf(2, rng(1*mb, 1*mb+schedule.HedgeMin)))
 		v.Links[2].Usable = false
 		yes(t, v, owed, copyOf(1, rng(1*mb, 1*mb+120_000)))
 	})
@@ -159,8 +159,8 @@ func TestRescueRandom(t *testing.T) {
 			from := &v.Attempts[i]
 			owed := rng(from.Cursor+int64(rnd.IntN(int(from.Left()))), from.Range.End)
 			before := scheduletest.Clone(v)
-			d, ok := schedule.Rescue(start, v, from, owed)
-			if e, _ := schedule.Rescue(start, before, from, owed); e != d || !reflect.DeepEqual(before, v) {
+			d, ok := schedule.Hedge(start, v, from, owed)
+			if e, _ := schedule.Hedge(start, before, from, owed); e != d || !reflect.DeepEqual(before, v) {
 				t.Fatalf("seed %d: another answer, or the view was changed: %s, %s", seed, show(d), show(e))
 			}
 			if wrong := scheduletest.Lawful(v, d); wrong != "" || !ok && d != (schedule.Decision{}) {

@@ -15,7 +15,7 @@ type Scheduler interface {
 // View is what a scheduler sees of a transfer.
 type View struct {
 	Object   segment.Range // what the client gets; End is known
-	Head     int64         // next offset to be delivered in order
+	Offset     int64         // next offset to be delivered in order
 	Limit    int64         // first offset beyond the reorder window: no range may begin there or later
 	Window   int64         // size of the reorder window in bytes
 	Free     []segment.Range
@@ -28,9 +28,9 @@ type Attempt struct {
 	ID      uint32
 	Link    int8
 	Hedge   bool          // a second copy of what another attempt fetches
-	Cut     bool          // its tail is being moved to another link
-	Twice   bool          // another attempt fetches some of it, too: no third one may
-	Headed  bool          // a valid head has come: bytes follow
+	Stolen     bool          // its tail is being moved to another link
+	Hedged   bool          // another attempt fetches some of it, too: no third one may
+	HasHead  bool          // a valid head has come: bytes follow
 	Range   segment.Range // what is wanted of it
 	Cursor  int64         // next offset it will deliver
 	Asked   time.Time     // when the request was sent
@@ -68,19 +68,19 @@ const (
 )
 
 // Reason says why a decision was made; metrics and tests read it.
-type Reason uint8
+type Rule uint8
 
 // The reasons.
 const (
-	NothingToDo Reason = iota
+	NothingToDo Rule = iota
 	First              // nothing is known of the link: a first range
 	Share              // the link's share of what is left
 	Floor              // the share was less than the link has in flight
 	Window             // cut down to the link's share of the reorder window
 	Rest               // what remained was not worth another request
-	Tail               // took the tail of a slower link's range
+	Steal               // took the tail of a slower link's range
 	Oversize           // cut a range that is far longer than its link's share
-	Takeover           // second copy of what a silent link owes
+	HedgeCopy           // second copy of what a silent link owes
 	WholeRange         // a fixed share, once
 	Warm               // a connection for later
 	Piece              // a range of fixed length
@@ -89,12 +89,12 @@ const (
 	OtherLink          // waits because another link is the one to use
 )
 
-var reasonNames = [...]string{
+var ruleNames = [...]string{
 	"nothing", "first", "share", "floor", "window", "rest", "tail", "oversize", "takeover", "whole", "warm",
 	"piece", "half", "measuring", "other_link",
 }
 
-func (r Reason) String() string { return reasonNames[r] }
+func (r Rule) String() string { return ruleNames[r] }
 
 // Decision is a scheduler's answer.
 type Decision struct {
@@ -104,7 +104,7 @@ type Decision struct {
 	From  uint32 // attempt whose tail (or, with Hedge, copy) Range is; 0 = Range is free
 	Hedge bool   // From goes on; the first copy of each byte counts
 	Until time.Time
-	Why   Reason
+	Rule   Rule
 }
 
 // wait is the answer of a scheduler with nothing to do. One that leaves a link idle though it could fetch something says why.

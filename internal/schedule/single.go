@@ -33,5 +33,5 @@ func (s *Single) Next(_ time.Time, v *View) Decision {
 	if !v.Links[s.link].CanAsk {
 		return wait(time.Time{})
 	}
-	return Decision{Do: Fetch, Link: s.link, Range: segment.Range{Start: r.Start, End: r.End}, Why: WholeRange}
+	return Decision{Do: Fetch, Link: s.link, Range: segment.Range{Start: r.Start, End: r.End}, Rule: WholeRange}
 }

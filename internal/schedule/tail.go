@@ -9,7 +9,7 @@ import (
 // TakeTail gives link i, which is about to fall idle with nothing left to ask for, the tail of the range that will end last,
 // so that both links end together: the offload form of Nikravesh 2018 equation 6.1, with the guard that it leaves out
 // (a negative share means that moving costs more than it brings).
-func TakeTail(v *View, i int8) (Decision, bool) {
+func StealTail(v *View, i int8) (Decision, bool) {
 	fast := &v.Links[i]
 	if fast.Rate <= 0 {
 		return Decision{}, false
@@ -22,7 +22,7 @@ func TakeTail(v *View, i int8) (Decision, bool) {
 			continue
 		}
 		a := v.Newest(int8(j))
-		if a == nil || a.Cut || a.Twice || a.Hedge || a.Silent || a.Range.End-a.Left() >= v.Limit {
+		if a == nil || a.Stolen || a.Hedged || a.Hedge || a.Silent || a.Range.End-a.Left() >= v.Limit {
 			continue
 		}
 		if end := float64(slow.Asked) / slow.Rate; end > latest {
@@ -30,18 +30,18 @@ func TakeTail(v *View, i int8) (Decision, bool) {
 			moved = Offload(slow.Asked, fast.Rate, slow.Rate, fast.Arrival())
 		}
 	}
-	if from == nil || moved < TailMin {
+	if from == nil || moved < StealMin {
 		return Decision{}, false
 	}
 	n := min(int64(moved), from.Left())
-	if from.Left()-n < TailMin && !from.Headed {
+	if from.Left()-n < StealMin && !from.HasHead {
 		n = from.Left() // nothing of it has come: take all of it
 	}
 	r := segment.Range{Start: from.Range.End - n, End: from.Range.End}
 	if r.Empty() || r.Start >= v.Limit {
 		return Decision{}, false
 	}
-	return Decision{Do: Fetch, Link: i, Range: r, From: from.ID, Why: Tail}, true
+	return Decision{Do: Fetch, Link: i, Range: r, From: from.ID, Rule: Steal}, true
 }
 
 // Offload returns how many of the left bytes that the slow link still lacks the fast link should take over, so that both
@@ -53,7 +53,7 @@ func Offload(left int64, fast, slow float64, delay time.Duration) float64 {
 // oversize gives link i a range out of one that another link fetches and that reaches far beyond that link's share: the
 // client's own GET, asked for before anything was known. The cut lies far enough ahead for the other link to open a
 // connection for its next range, since the rest of such an answer can only be thrown away.
-func oversize(v *View, i int8, size func(*View, int8, int64) (int64, Reason)) (Decision, bool) {
+func stealOversize(v *View, i int8, size func(*View, int8, int64) (int64, Rule)) (Decision, bool) {
 	far := int64(4)
 	if v.Links[i].Rate == 0 { // TakeTail cannot judge a link of which nothing is known
 		far = 2
@@ -61,7 +61,7 @@ func oversize(v *View, i int8, size func(*View, int8, int64) (int64, Reason)) (D
 	for k := range v.Attempts {
 		a := &v.Attempts[k]
 		if a.Range.End <= v.Limit && a.Left() < far*FirstSize ||
-			a.Link == i || a.Cut || a.Twice || a.Hedge || a.Silent || !a.Headed {
+			a.Link == i || a.Stolen || a.Hedged || a.Hedge || a.Silent || !a.HasHead {
 			continue
 		}
 		slow := &v.Links[a.Link]
@@ -76,7 +76,7 @@ func oversize(v *View, i int8, size func(*View, int8, int64) (int64, Reason)) (D
 		if r.Empty() || r.Start >= v.Limit {
 			continue
 		}
-		return Decision{Do: Fetch, Link: i, Range: r, From: a.ID, Why: Oversize}, true
+		return Decision{Do: Fetch, Link: i, Range: r, From: a.ID, Rule: Oversize}, true
 	}
 	return Decision{}, false
 }

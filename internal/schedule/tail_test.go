@@ -18,7 +18,7 @@ func atTheEnd(left int64) *schedule.View {
 func guarded(v *schedule.View) schedule.Decision { return (&schedule.Alg3{}).Next(start, v) }
 
 func tailOf(i int8, from uint32, begin, end int64) schedule.Decision {
-	d := fetch(i, rng(begin, end), schedule.Tail)
+	d := fetch(i, rng(begin, end), schedule.Steal)
 	d.From = from
 	return d
 }
@@ -45,12 +45,12 @@ func TestTail(t *testing.T) {
 	})
 	t.Run("only once at a time", func(t *testing.T) {
 		v := atTheEnd(500_000)
-		v.Attempts[0].Cut = true
+		v.Attempts[0].Stolen = true
 		stays(t, v)
 	})
 	t.Run("not of one that has a second copy, or is itself to take a tail", func(t *testing.T) {
 		v := atTheEnd(500_000)
-		v.Attempts[0].Twice = true
+		v.Attempts[0].Hedged = true
 		stays(t, v)
 	})
 	t.Run("not of a second copy", func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestTail(t *testing.T) {
 	t.Run("of a link that gets no new requests", func(t *testing.T) {
 		v := atTheEnd(500_000)
 		v.Links[1].Usable = false
-		if d := guarded(v); d.Why != schedule.Tail {
+		if d := guarded(v); d.Rule != schedule.Steal {
 			t.Error(show(d))
 		}
 	})
@@ -112,7 +112,7 @@ func TestTail(t *testing.T) {
 	})
 	t.Run("beyond the window", func(t *testing.T) {
 		v := atTheEnd(500_000)
-		v.Attempts[0].Headed = false
+		v.Attempts[0].HasHead = false
 		v.Limit = end - 208_333
 		stays(t, v)
 		v.Limit = end - 208_332
@@ -133,15 +133,15 @@ func TestOversize(t *testing.T) {
 	own := func(window int64, links ...schedule.Link) *schedule.View {
 		v := newView(size, window, links...)
 		a := ask(v, 0, v.Object, 0)
-		a.Cursor, a.Headed = 1*mb, true
+		a.Cursor, a.HasHead = 1*mb, true
 		v.Links[0].Asked -= 1 * mb
-		v.Head, v.Limit = 1*mb, 1*mb+window
+		v.Offset, v.Limit = 1*mb, 1*mb+window
 		return v
 	}
 	t.Run("the other link gets a range ahead of the cursor", func(t *testing.T) {
 		v := own(16*mib, link(10*mb, 10*mb, 20*ms), link(0, 0, 0))
 		d := guarded(v)
-		if d.Why != schedule.Oversize || d.Link != 1 || d.From != 1 || d.Hedge {
+		if d.Rule != schedule.Oversize || d.Link != 1 || d.From != 1 || d.Hedge {
 			t.Fatal(show(d))
 		}
 		// Time to connect anew and ask: three round trips and 100 ms.
@@ -155,7 +155,7 @@ func TestOversize(t *testing.T) {
 	})
 	t.Run("its share, when it is known", func(t *testing.T) {
 		v := own(16*mib, link(10*mb, 10*mb, 20*ms), link(10*mb, 10*mb, 20*ms))
-		if d := guarded(v); d.Why != schedule.Oversize || d.Range.Len() != 16*mib/schedule.WindowDiv/2 {
+		if d := guarded(v); d.Rule != schedule.Oversize || d.Range.Len() != 16*mib/schedule.WindowDiv/2 {
 			t.Error(show(d))
 		}
 	})
@@ -166,9 +166,9 @@ func TestOversize(t *testing.T) {
 	})
 	t.Run("not before the head of the answer", func(t *testing.T) {
 		v := own(16*mib, link(10*mb, 10*mb, 20*ms), link(10*mb, 10*mb, 20*ms))
-		v.Attempts[0].Headed, v.Attempts[0].Cursor = false, 0
-		v.Head, v.Limit = 0, 16*mib
-		if d := guarded(v); d.Why == schedule.Oversize {
+		v.Attempts[0].HasHead, v.Attempts[0].Cursor = false, 0
+		v.Offset, v.Limit = 0, 16*mib
+		if d := guarded(v); d.Rule == schedule.Oversize {
 			t.Error(show(d))
 		}
 	})
@@ -179,7 +179,7 @@ func TestOversize(t *testing.T) {
 	t.Run("a range of ordinary length is not cut", func(t *testing.T) {
 		v := newView(4*mb, huge, link(10*mb, 10*mb, 20*ms), link(10*mb, 10*mb, 20*ms))
 		ask(v, 0, v.Object, 3*mb+600_000)
-		if d := guarded(v); d.Why == schedule.Oversize {
+		if d := guarded(v); d.Rule == schedule.Oversize {
 			t.Error(show(d))
 		}
 	})

@@ -7,7 +7,7 @@ package segment
 //  2. No offset is both free and received.
 //  3. Held() <= the reorder window if attempts read no further than Limit.
 type Ledger struct {
-	head, end int64
+	offset, end int64
 	window    int64
 	got       Set // received, at or beyond head
 	free      Set // neither received nor asked for
@@ -16,13 +16,13 @@ type Ledger struct {
 
 // NewLedger returns the account of window w with every byte free. reorder is the reorder window in bytes.
 func NewLedger(w Range, reorder int64) *Ledger {
-	l := &Ledger{head: w.Start, end: w.End, window: reorder}
+	l := &Ledger{offset: w.Start, end: w.End, window: reorder}
 	l.free.Add(w)
 	return l
 }
 
 // Head returns the next offset to be delivered in order.
-func (l *Ledger) Head() int64 { return l.head }
+func (l *Ledger) Offset() int64 { return l.offset }
 
 // End returns the end of the object's window.
 func (l *Ledger) End() int64 { return l.end }
@@ -46,7 +46,7 @@ func (l *Ledger) SetWindow(n int64) { l.window = n }
 
 // Limit returns the first offset that no attempt may read yet.
 func (l *Ledger) Limit() int64 {
-	return l.head + max(0, min(l.window, l.end-l.head)) // head + window may be more than an int64 holds
+	return l.offset + max(0, min(l.window, l.end-l.offset)) // head + window may be more than an int64 holds
 }
 
 // Free returns what nobody asked for, ascending; valid until the next change.
@@ -60,26 +60,26 @@ func (l *Ledger) Last() int64 {
 	if r := l.got.Ranges(); len(r) > 0 {
 		return r[len(r)-1].End
 	}
-	return l.head
+	return l.offset
 }
 
 // Ready returns how many bytes at the head can be delivered now.
 func (l *Ledger) Ready() int64 {
-	if r := l.got.Ranges(); len(r) > 0 && r[0].Start == l.head {
+	if r := l.got.Ranges(); len(r) > 0 && r[0].Start == l.offset {
 		return r[0].Len()
 	}
 	return 0
 }
 
 // Complete reports whether every byte was received.
-func (l *Ledger) Complete() bool { return l.head+l.Ready() == l.end }
+func (l *Ledger) Complete() bool { return l.offset+l.Ready() == l.end }
 
 // Take marks r as asked for.
 func (l *Ledger) Take(r Range) { l.free.Remove(r) }
 
 // Receive accounts for received bytes and returns how many of them are first copies.
 func (l *Ledger) Receive(r Range) int64 {
-	r = r.Clip(Range{Start: l.head, End: l.end})
+	r = r.Clip(Range{Start: l.offset, End: l.end})
 	l.free.Remove(r)
 	l.hedged.Remove(r)
 	return l.got.Add(r)
@@ -90,16 +90,16 @@ func (l *Ledger) Deliver(n int64) {
 	if n < 0 || n > l.Ready() {
 		panic("segment: delivered bytes that were not received")
 	}
-	l.got.Remove(Range{Start: l.head, End: l.head + n})
-	l.head += n
-	l.hedged.Remove(Range{Start: 0, End: l.head})
-	l.free.Remove(Range{Start: 0, End: l.head}) // what Restart freed may have been received before
+	l.got.Remove(Range{Start: l.offset, End: l.offset + n})
+	l.offset += n
+	l.hedged.Remove(Range{Start: 0, End: l.offset})
+	l.free.Remove(Range{Start: 0, End: l.offset}) // what Restart freed may have been received before
 }
 
 // Release gives back what an attempt will not fetch: what of r is not received and not in covered, the ranges that other
 // attempts still fetch, becomes free.
 func (l *Ledger) Release(r Range, covered []Range) {
-	r = r.Clip(Range{Start: l.head, End: l.end})
+	r = r.Clip(Range{Start: l.offset, End: l.end})
 	if r.Empty() {
 		return
 	}
@@ -116,7 +116,7 @@ func (l *Ledger) Release(r Range, covered []Range) {
 // Restart gives back all of r, received bytes included, as the restart continuation of Skjolden 2019 section 8.2.4
 // does: they are fetched twice, and the second copies are waste. Invariant 2 does not hold from then on.
 func (l *Ledger) Restart(r Range, covered []Range) {
-	r = r.Clip(Range{Start: l.head, End: l.end})
+	r = r.Clip(Range{Start: l.offset, End: l.end})
 	if r.Empty() {
 		return
 	}
@@ -134,7 +134,7 @@ func (l *Ledger) Hedged(r Range) bool { return l.hedged.Overlap(r) > 0 }
 
 // Hedgeable returns the first part of r that was neither received nor asked for twice.
 func (l *Ledger) Hedgeable(r Range) Range {
-	r = r.Clip(Range{Start: l.head, End: l.end})
+	r = r.Clip(Range{Start: l.offset, End: l.end})
 	for {
 		g := l.got.Gap(r)
 		if g.Empty() {
@@ -148,7 +148,7 @@ func (l *Ledger) Hedgeable(r Range) Range {
 }
 
 // Missing returns the first part of r that was not received.
-func (l *Ledger) Missing(r Range) Range { return l.got.Gap(r.Clip(Range{Start: l.head, End: l.end})) }
+func (l *Ledger) Missing(r Range) Range { return l.got.Gap(r.Clip(Range{Start: l.offset, End: l.end})) }
 
 // Check returns the first offset of [Head, end) that is neither received, free nor in covered, and whether there is one;
 // it is the invariant that a finished transfer relies on (R106).
@@ -166,6 +166,6 @@ func (l *Ledger) Check(covered []Range) (int64, bool) {
 	for _, r := range covered {
 		all.Add(r)
 	}
-	g := all.Gap(Range{Start: l.head, End: l.end})
+	g := all.Gap(Range{Start: l.offset, End: l.end})
 	return g.Start, g.Empty()
 }

@@ -104,12 +104,12 @@ func TestDeliver(t *testing.T) {
 		t.Errorf("with a gap at the head: ready %d, held %d", l.Ready(), l.Held())
 	}
 	l.Receive(rng(100, 110))
-	if l.Ready() != 20 || l.Head() != 100 || l.Limit() != 150 {
-		t.Errorf("ready %d, head %d, limit %d", l.Ready(), l.Head(), l.Limit())
+	if l.Ready() != 20 || l.Offset() != 100 || l.Limit() != 150 {
+		t.Errorf("ready %d, head %d, limit %d", l.Ready(), l.Offset(), l.Limit())
 	}
 	l.Deliver(15)
-	if l.Ready() != 5 || l.Held() != 5 || l.Head() != 115 || l.Limit() != 165 {
-		t.Errorf("ready %d, held %d, head %d, limit %d", l.Ready(), l.Held(), l.Head(), l.Limit())
+	if l.Ready() != 5 || l.Held() != 5 || l.Offset() != 115 || l.Limit() != 165 {
+		t.Errorf("ready %d, held %d, head %d, limit %d", l.Ready(), l.Held(), l.Offset(), l.Limit())
 	}
 	l.Deliver(0)
 	for _, n := range []int64{6, 86, -1} {
@@ -117,8 +117,8 @@ func TestDeliver(t *testing.T) {
 			t.Errorf("Deliver(%d) of %d ready bytes does not panic", n, l.Ready())
 		}
 	}
-	if l.Head() != 115 || l.Held() != 5 {
-		t.Errorf("after the panics: head %d, held %d", l.Head(), l.Held())
+	if l.Offset() != 115 || l.Held() != 5 {
+		t.Errorf("after the panics: head %d, held %d", l.Offset(), l.Held())
 	}
 	if fresh := l.Receive(rng(100, 120)); fresh != 0 {
 		t.Errorf("%d first copies of bytes that came before", fresh)

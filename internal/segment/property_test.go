@@ -167,14 +167,14 @@ func (x *transfer) check() {
 		got := x.copies[off-x.start] > 0
 		isFree := f.Overlap(rng(off, off+1)) == 1
 		switch {
-		case off < l.Head() && !got:
+		case off < l.Offset() && !got:
 			t.Fatalf("offset %d was delivered and never received", off)
 		case isFree != (!got && asked == 0):
 			t.Fatalf("offset %d: free %v, received %v, asked for %d times", off, isFree, got, asked)
 		case asked > 2:
 			t.Fatalf("offset %d is asked for %d times", off, asked)
 		}
-		if off >= l.Head() {
+		if off >= l.Offset() {
 			gap = gap || !got
 			if got {
 				held++
@@ -198,7 +198,7 @@ func (x *transfer) check() {
 // finish lets one attempt at a time bring what is missing, as with one link left.
 func (x *transfer) finish() {
 	l := x.led
-	for !l.Complete() || l.Head() < l.End() {
+	for !l.Complete() || l.Offset() < l.End() {
 		switch {
 		case l.Ready() > 0:
 			l.Deliver(l.Ready())
@@ -209,7 +209,7 @@ func (x *transfer) finish() {
 		default:
 			r := l.Free()[0]
 			if r.End = min(r.End, l.Limit()); r.Empty() {
-				x.t.Fatalf("stuck: head %d, limit %d, free %v", l.Head(), l.Limit(), l.Free())
+				x.t.Fatalf("stuck: head %d, limit %d, free %v", l.Offset(), l.Limit(), l.Free())
 			}
 			l.Take(r)
 			x.receive(r)

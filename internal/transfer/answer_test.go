@@ -26,14 +26,14 @@ func TestShortAnswer(t *testing.T) {
 		s.wantWaste(0)
 	})
 	t.Run("R97 of the first request", func(t *testing.T) {
-		s := start(t, Config{First: 64 * kB}, 1)
+		s := start(t, Config{Initial: 64 * kB}, 1)
 		a := s.wantFetch(0, 0, 64*kB)
 		s.opened(s.wantOpen(0), 0)
 		s.head(a, Event{Size: 1 * mB, Range: span(0, 1*kB)})
 		s.wantFree(span(1*kB, 1*mB))
 	})
 	t.Run("a 200 in place of the first range", func(t *testing.T) {
-		s := start(t, Config{First: 64 * kB}, 1)
+		s := start(t, Config{Initial: 64 * kB}, 1)
 		a := s.wantFetch(0, 0, 64*kB)
 		s.opened(s.wantOpen(0), 0)
 		s.head(a, Event{Size: 1 * mB, Range: span(0, 1*mB)})
@@ -133,7 +133,7 @@ func TestReset(t *testing.T) {
 // TestLinkLeaves: an answer that is no part of the object takes its link out of the transfer, and the transfer fails when no
 // link is left.
 func TestLinkLeaves(t *testing.T) {
-	for _, why := range []Why{Refused, NoRange, Changed, BadRange} {
+	for _, why := range []Outcome{Unwanted, NoRange, Changed, BadRange} {
 		t.Run(why.String(), func(t *testing.T) {
 			s, _ := running(t, Config{}, 2, 1*mB)
 			s.ask(0, 128*kB, 512*kB)
@@ -196,7 +196,7 @@ func TestBusy(t *testing.T) {
 			s, _ := running(t, Config{}, 2, 1*mB)
 			s.ask(0, 128*kB, 512*kB)
 			a := s.wantFetch(0, 128*kB, 512*kB)
-			s.end(a, Event{Why: Busy, RetryAfter: c.after})
+			s.end(a, Event{Outcome: Busy, RetryAfter: c.after})
 			s.ask(0, 128*kB, 512*kB)
 			s.advance(c.want - ms)
 			s.quiet()
@@ -210,7 +210,7 @@ func TestBusy(t *testing.T) {
 	t.Run("the end of a suspicion does not shorten it", func(t *testing.T) {
 		s, _ := running(t, Config{}, 2, 1*mB)
 		s.ask(0, 128*kB, 512*kB)
-		s.end(s.wantFetch(0, 128*kB, 512*kB), Event{Why: Busy, RetryAfter: 5 * time.Second})
+		s.end(s.wantFetch(0, 128*kB, 512*kB), Event{Outcome: Busy, RetryAfter: 5 * time.Second})
 		s.link(0, health.Suspect)
 		s.link(0, health.Up)
 		s.ask(0, 128*kB, 512*kB)

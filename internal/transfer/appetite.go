@@ -7,11 +7,11 @@ import (
 
 const (
 	// appetitePeriod is the time over which a client's speed is measured.
-	appetitePeriod = 500 * time.Millisecond
+	consumptionPeriod = 500 * time.Millisecond
 
 	// appetiteAhead is how much of a slow client's future the window must hold: longer than a link is silent before
 	// another one takes over.
-	appetiteAhead = time.Second
+	consumptionAhead = time.Second
 
 	leastNeed = 256 << 10 // bytes: half of it is worth a request on each of two links
 
@@ -27,10 +27,10 @@ const (
 
 // appetite finds out whether the client is slower than the links: then a part of its window never empties, and a window of
 // one second at its speed does as well. A client that takes what comes needs all that it can get.
-type appetite struct {
+type consumption struct {
 	since     time.Time // begin of the period
 	delivered int64     // in the period
-	hungry    bool      // the window ran low in the period
+	ranLow    bool      // the window ran low in the period
 	need      int64     // as told; 0 = everything
 
 	looked time.Time // at a need that may be too small
@@ -38,17 +38,17 @@ type appetite struct {
 }
 
 // feed measures the client's speed and tells the need when it changes by a quarter or more.
-func (m *Machine) feed(now time.Time) {
+func (m *Machine) measureClient(now time.Time) {
 	if !m.known || m.received || m.scattered {
 		return
 	}
 	p := &m.client
 	low := m.low()
-	p.hungry = p.hungry || low
+	p.ranLow = p.ranLow || low
 	if took := now.Sub(p.looked); low && p.need > 0 && took >= growEvery {
 		// Twice its speed: a client that is held back by its window shows more with the next step; one that is held back by
 		// the links does not.
-		need := int64(2 * float64(p.taken) / took.Seconds() * appetiteAhead.Seconds())
+		need := int64(2 * float64(p.taken) / took.Seconds() * consumptionAhead.Seconds())
 		if p.looked, p.taken = now, 0; need > p.need {
 			if p.need = need; need >= fastNeed {
 				p.need = 0
@@ -59,15 +59,15 @@ func (m *Machine) feed(now time.Time) {
 		p.looked, p.taken = now, 0
 	}
 	took := now.Sub(p.since)
-	if took < appetitePeriod {
+	if took < consumptionPeriod {
 		return
 	}
-	need := max(leastNeed, int64(float64(p.delivered)/took.Seconds()*appetiteAhead.Seconds()))
-	if !p.hungry && need < fastNeed && (p.need == 0 || need < p.need*3/4 || need > p.need*5/4) {
+	need := max(leastNeed, int64(float64(p.delivered)/took.Seconds()*consumptionAhead.Seconds()))
+	if !p.ranLow && need < fastNeed && (p.need == 0 || need < p.need*3/4 || need > p.need*5/4) {
 		p.need = need
 		m.tellNeed()
 	}
-	p.since, p.delivered, p.hungry = now, 0, low
+	p.since, p.delivered, p.ranLow = now, 0, low
 }
 
 // low reports whether the client will soon have taken all that came.
@@ -75,7 +75,7 @@ func (m *Machine) low() bool { return m.led.Ready() < m.led.Window()/4 }
 
 // sated reports whether a slow client has enough: its window is filled in one go when half of it is empty, so that links and
 // radios rest between and the flows of many slow clients do not all compete with that of a fast one at all times.
-func (m *Machine) sated() bool {
+func (m *Machine) hasEnough() bool {
 	if m.client.need == 0 || m.low() {
 		return false
 	}
@@ -93,9 +93,9 @@ func (m *Machine) tellNeed() {
 
 // fed returns when the client's speed is to be looked at though nothing happens: it may have stopped. Zero if that can
 // change nothing.
-func (m *Machine) fed() time.Time {
+func (m *Machine) nextLook() time.Time {
 	if p := &m.client; m.known && !m.received && !m.scattered && p.need != leastNeed && !m.low() {
-		return p.since.Add(appetitePeriod)
+		return p.since.Add(consumptionPeriod)
 	}
 	return time.Time{}
 }

@@ -93,7 +93,7 @@ func TestSlowClientNeedsLittle(t *testing.T) {
 func TestStoppedClientNeedsLittle(t *testing.T) {
 	s := full(t)
 	for range 10 {
-		s.advance(appetitePeriod)
+		s.advance(consumptionPeriod)
 	}
 	if need := s.needs(); len(need) != 1 || need[0] != leastNeed {
 		t.Errorf("needs %v", need)
@@ -104,7 +104,7 @@ func TestStoppedClientNeedsLittle(t *testing.T) {
 func TestSlowClientIsServedInBursts(t *testing.T) {
 	s := full(t)
 	for range 10 {
-		s.advance(appetitePeriod)
+		s.advance(consumptionPeriod)
 	}
 	s.handle(Event{Kind: Granted, N: leastNeed})
 	s.handle(Event{Kind: Delivered, N: s.state().Ready - leastNeed})

@@ -19,11 +19,11 @@ type attempt struct {
 	link   int8
 	conn   uint32
 	hedge  bool
-	headed bool
+	hasHead bool
 	whole  bool          // the client's own GET, without a Range field
 	alone  bool          // asked on an open connection without other requests: its head times the response
 	from   uint32        // attempt whose tail it takes once headed; 0 = none
-	cut    bool          // another attempt is to take its tail
+	stolen    bool          // another attempt is to take its tail
 	want   segment.Range // what is wanted of it
 	answer segment.Range // what the answer brings; before the head: what was asked for
 	cursor int64
@@ -98,9 +98,9 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 		return
 	}
 	link := c.link
-	m.lastWhy, m.lastLink = e.Why, link
+	m.lastOutcome, m.lastLink = e.Outcome, link
 	l := &m.links[link]
-	if e.Why == NoSlot { // no failure: until a slot is free the link works with the connections that it has
+	if e.Outcome == NoSlot { // no failure: until a slot is free the link works with the connections that it has
 		l.full = true
 		if !m.known {
 			m.firstSent -= len(c.queue)
@@ -112,23 +112,23 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 	l.paused = now.Add(pauseAfterFailure)
 	m.dropConn(e.Conn)
 	switch {
-	case e.Why == Unbound:
+	case e.Outcome == Unbound:
 		m.act(Action{Kind: ReportFailed, Link: link, Cause: health.BindFailed})
 		l.excluded = !m.known
-	case e.Why == Refused: // by policy: the link is well, and a second try would end the same
+	case e.Outcome == Unwanted: // by policy: the link is well, and a second try would end the same
 		l.excluded, l.forbidden = true, true
 	case !m.known: // nobody knows yet whether the origin is reachable at all: try the next link
-		l.excluded, l.unreached = true, !e.Refused
-	case !e.Refused:
+		l.excluded, l.unreached = true, !e.OriginRefused
+	case !e.OriginRefused:
 		m.act(Action{Kind: ReportFailed, Link: link, Cause: health.DialFailed})
 	}
-	if l.failures >= maxFailures && e.Refused {
+	if l.failures >= maxFailures && e.OriginRefused {
 		l.excluded = true
 	}
 }
 
 // headed takes a valid head.
-func (m *Machine) headed(now time.Time, e Event) {
+func (m *Machine) headReceived(now time.Time, e Event) {
 	a := m.attempt(e.Attempt)
 	if a == nil {
 		return
@@ -142,7 +142,7 @@ func (m *Machine) headed(now time.Time, e Event) {
 	}
 	m.progress(now, c)
 	m.alive(a.link)
-	a.headed = true
+	a.hasHead = true
 	a.answer = e.Range
 	if !m.known {
 		a.want.End = max(a.want.End, a.answer.End) // a 200 in place of the range: it may be all that this origin gives
@@ -163,14 +163,14 @@ func (m *Machine) headed(now time.Time, e Event) {
 		}
 	}
 	if a.from != 0 {
-		m.takeTail(a)
+		m.stolenBy(a)
 	}
 }
 
 // learnSize begins the work of the scheduler.
 func (m *Machine) learnSize(now time.Time, e Event) {
 	m.known = true
-	m.led.Resize(min(m.cfg.Window.End, e.Size))
+	m.led.Resize(min(m.cfg.Requested.End, e.Size))
 	for i := range m.attempts { // attempts that were made before the size was known
 		a := &m.attempts[i]
 		a.want.End = min(a.want.End, m.led.End())
@@ -189,8 +189,8 @@ func (m *Machine) learnSize(now time.Time, e Event) {
 			m.act(Action{Kind: ReportSilent, Link: int8(i)})
 		}
 	}
-	m.client = appetite{since: now, hungry: true}
-	m.act(Action{Kind: Want, N: m.led.End() - m.led.Head()})
+	m.client = consumption{since: now, ranLow: true}
+	m.act(Action{Kind: Want, N: m.led.End() - m.led.Offset()})
 }
 
 // dropCopies closes the connections of the other attempts at the client's own GET, now that one has shown a valid head: each
@@ -206,13 +206,13 @@ func (m *Machine) dropCopies(but uint32) {
 }
 
 // takeTail ends the attempt whose tail b takes, now that b has shown a valid head, where b begins.
-func (m *Machine) takeTail(b *attempt) {
+func (m *Machine) stolenBy(b *attempt) {
 	a := m.attempt(b.from)
 	b.from = 0
 	if a == nil {
 		return
 	}
-	a.cut = false
+	a.stolen = false
 	was := a.want.End
 	a.want.End = min(was, max(b.want.Start, a.cursor)) // its answer may have turned out to be shorter
 	m.led.Release(segment.Range{Start: a.want.End, End: max(was, b.want.End)}, m.cover(0))
@@ -272,7 +272,7 @@ func (m *Machine) progress(now time.Time, c *conn) {
 // read and thrown away, else the connection is closed.
 func (m *Machine) settle(a *attempt) {
 	rest := a.answer.End - a.cursor
-	if a.cursor < a.want.End || !a.headed || rest <= 0 {
+	if a.cursor < a.want.End || !a.hasHead || rest <= 0 {
 		return
 	}
 	c := m.conn(a.conn)
@@ -291,7 +291,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	}
 	c, l := m.conn(a.conn), &m.links[a.link]
 	link := a.link
-	if e.Why == Complete {
+	if e.Outcome == Complete {
 		c.answers++
 		m.progress(now, c)
 		c.answering = len(c.queue) > 1
@@ -302,12 +302,12 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		}
 		return
 	}
-	m.lastWhy, m.lastLink = e.Why, link
+	m.lastOutcome, m.lastLink = e.Outcome, link
 	pipelined := c.answers > 0 && !a.alone && !c.doomed
-	switch e.Why {
-	case Refused, NoRange, Changed, BadRange:
+	switch e.Outcome {
+	case Unwanted, NoRange, Changed, BadRange:
 		if pipelined && l.pipelining != estimate.Broken {
-			l.doubt() // out of step? ask again, one at a time
+			l.disablePipelining() // out of step? ask again, one at a time
 		} else {
 			l.excluded = true
 		}
@@ -316,17 +316,17 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		l.resting = now.Add(max(e.RetryAfter, pauseAfterFailure))
 		l.failures++
 		if pipelined {
-			l.doubt()
+			l.disablePipelining()
 		}
 	case Stale:
 	default:
 		// Closed early: what was asked behind an answer did not reach it, or was why it broke off.
-		followed := a.headed && len(c.queue) > 1 && !c.doomed
-		if pipelined && !a.headed || followed {
+		followed := a.hasHead && len(c.queue) > 1 && !c.doomed
+		if pipelined && !a.hasHead || followed {
 			l.swallowed++
-			twice := l.swallowed >= maxSwallowed && (followed || e.Why == Unanswered)
-			if twice || !a.headed && l.pipelining == estimate.Untried {
-				l.doubt()
+			twice := l.swallowed >= maxSwallowed && (followed || e.Outcome == Unanswered)
+			if twice || !a.hasHead && l.pipelining == estimate.Untried {
+				l.disablePipelining()
 				break
 			}
 		}
@@ -339,22 +339,22 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		l.excluded = true
 	}
 	if !m.known {
-		l.excluded = l.excluded || e.Why != Stale
+		l.excluded = l.excluded || e.Outcome != Stale
 	}
 	m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
 	m.dropConn(c.id)
 }
 
 // giveUp closes a connection that does not deliver.
-func (m *Machine) giveUp(now time.Time, id uint32, why Why) {
+func (m *Machine) giveUp(now time.Time, id uint32, why Outcome) {
 	c := m.conn(id)
 	l := &m.links[c.link]
 	if c.open && len(c.queue) > 0 && c.answers > 0 && (l.state == health.Up || l.state == health.Suspect) {
-		if a := m.attempt(c.queue[0]); !a.headed && !a.alone {
-			l.doubt() // it swallowed the second request
+		if a := m.attempt(c.queue[0]); !a.hasHead && !a.alone {
+			l.disablePipelining() // it swallowed the second request
 		}
 	}
-	m.lastWhy, m.lastLink = why, c.link
+	m.lastOutcome, m.lastLink = why, c.link
 	m.act(Action{Kind: CloseConn, Conn: id, Link: c.link})
 	m.dropConn(id)
 }
@@ -377,7 +377,7 @@ func (m *Machine) release(a *attempt) {
 	id, owed := a.id, segment.Range{Start: a.cursor, End: a.want.End}
 	again := segment.Range{Start: a.want.Start, End: a.cursor}
 	if from := m.attempt(a.from); from != nil {
-		from.cut = false
+		from.stolen = false
 	}
 	if c := m.conn(a.conn); c != nil {
 		c.queue = slices.DeleteFunc(c.queue, func(q uint32) bool { return q == id })

@@ -37,9 +37,9 @@ func newBusy(n int) *busy {
 	if err != nil {
 		panic(err)
 	}
-	cfg := Config{Window: segment.Range{End: Unknown}, First: 64 * kB, Scheduler: sched, Patience: time.Minute, Reorder: 16 * mB}
+	cfg := Config{Requested: segment.Range{End: Unknown}, Initial: 64 * kB, Scheduler: sched, WaitForLink: time.Minute, Reorder: 16 * mB}
 	for i := range n {
-		cfg.Links = append(cfg.Links, LinkConfig{State: health.Up, Book: estimate.Entry{Rate: 10e6, Pipelining: estimate.Works}})
+		cfg.Links = append(cfg.Links, LinkConfig{State: health.Up, Learned: estimate.Entry{Rate: 10e6, Pipelining: estimate.Works}})
 		cfg.Order = append(cfg.Order, int8(i))
 	}
 	b := &busy{m: New(cfg), now: time.Unix(1_000_000, 0), asks: make([][]ask, n)}
@@ -81,11 +81,11 @@ func (b *busy) step() {
 	switch n := min(readSize, min(k.credit, k.r.End)-k.cursor); {
 	case !k.headed:
 		k.headed = true
-		b.handle(Event{Kind: Headed, Attempt: k.id, Range: k.r, Size: 1 << 50})
+		b.handle(Event{Kind: HeadReceived, Attempt: k.id, Range: k.r, Size: 1 << 50})
 	case k.cursor == k.r.End:
 		id := k.id
 		b.asks[b.turn] = q[:copy(q, q[1:])]
-		b.handle(Event{Kind: Ended, Attempt: id, Why: Complete})
+		b.handle(Event{Kind: Ended, Attempt: id, Outcome: Complete})
 	case n > 0:
 		k.cursor += n
 		b.reads++

@@ -40,15 +40,15 @@ func TestCutIsProvisional(t *testing.T) {
 		s.wantDone()
 		s.wantWaste(0)
 	})
-	for _, why := range []Why{Refused, Reset, Changed} {
+	for _, why := range []Outcome{Unwanted, Reset, Changed} {
 		t.Run("dropped when the other attempt ends: "+why.String(), func(t *testing.T) {
 			s, a, b := cut(t, 3)
-			if !s.m.attempt(a.id).cut {
+			if !s.m.attempt(a.id).stolen {
 				t.Error("a scheduler may cut it twice")
 			}
 			s.ended(b, why)
 			s.wantFree()
-			if s.m.attempt(a.id).cut {
+			if s.m.attempt(a.id).stolen {
 				t.Error("no scheduler will cut it again")
 			}
 			if w := s.m.Wanted(a.id); w != 2*mB {
@@ -215,19 +215,19 @@ func TestCutAndSilence(t *testing.T) {
 	s.wantReport(ReportSilent, 1)
 	for s.m.led.Missing(span(a.cursor, 1*mB)) != span(1*mB, 1*mB) { // link 2 fetches what link 0 alone owes
 		q := s.oldest(2)
-		if q.reason != schedule.Takeover || q.r.End > 1*mB {
+		if q.reason != schedule.HedgeCopy || q.r.End > 1*mB {
 			t.Fatalf("asks for %v: %v", q.r, q.reason)
 		}
 		s.headed(q, 2*mB)
 		s.complete(q)
 		s.advance(20 * ms)
 	}
-	s.drop(Fetch, TakenOver)
+	s.drop(Fetch, ReportHedged)
 	s.quiet()
 	s.headed(b, 2*mB) // from now on only b fetches the tail
 	s.wantReport(ReportAlive, 1)
 	s.advance(time.Second)
 	s.wantReport(ReportSilent, 1)
-	s.drop(TakenOver)
+	s.drop(ReportHedged)
 	s.wantFetch(2, 1*mB, s.oldest(2).r.End)
 }

@@ -16,7 +16,7 @@ const hedgeAfter = 200 * time.Millisecond
 // decide asks the scheduler until it waits.
 func (m *Machine) decide(now time.Time) {
 	m.until = time.Time{}
-	if front := m.led.Head() + m.led.Ready(); front != m.front || m.stalled.IsZero() {
+	if front := m.led.Offset() + m.led.Ready(); front != m.front || m.stalled.IsZero() {
 		m.front, m.stalled = front, now
 	}
 	if m.received {
@@ -28,7 +28,7 @@ func (m *Machine) decide(now time.Time) {
 	}
 	for range 4 * (len(m.links) + 1) {
 		v := m.look(now)
-		d, ok, later := m.rescue(now, v)
+		d, ok, later := m.hedge(now, v)
 		if !ok {
 			d = m.cfg.Scheduler.Next(now, v)
 		}
@@ -56,7 +56,7 @@ func (m *Machine) askFirst(now time.Time) {
 	}
 	if m.firstSent > 2*len(m.links)+2 {
 		if len(m.attempts) == 0 {
-			m.fail(m.lastWhy, m.lastLink)
+			m.fail(m.lastOutcome, m.lastLink)
 		}
 		return
 	}
@@ -64,16 +64,16 @@ func (m *Machine) askFirst(now time.Time) {
 		if !m.links[i].usable(now) || m.running(i) > 0 {
 			continue
 		}
-		c := m.pick(i, m.led.Head())
+		c := m.pick(i, m.led.Offset())
 		if c == nil {
 			if !m.links[i].mayOpen(m.count(i)) {
 				continue
 			}
 			c = m.openConn(now, i)
 		}
-		r := segment.Range{Start: m.led.Head(), End: m.led.End()}
+		r := segment.Range{Start: m.led.Offset(), End: m.led.End()}
 		m.firstSent++
-		m.send(now, c, attempt{want: r, whole: m.cfg.First == 0, hedge: len(m.attempts) > 0})
+		m.send(now, c, attempt{want: r, whole: m.cfg.Initial == 0, hedge: len(m.attempts) > 0})
 		break
 	}
 	if !m.started && len(m.attempts) > 0 && m.cfg.Warm {
@@ -100,14 +100,14 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) {
 	if from := m.attempt(d.From); from != nil {
 		m.led.Hedge(d.Range) // two attempts fetch it now; a cut ends that with the head of the second one
 		if d.Hedge {
-			m.act(Action{Kind: TakenOver, Link: from.link})
+			m.act(Action{Kind: ReportHedged, Link: from.link})
 		} else {
-			from.cut, a.from = true, from.id
+			from.stolen, a.from = true, from.id
 		}
 	}
 	m.led.Take(d.Range)
 	m.send(now, c, a)
-	m.do[len(m.do)-1].Reason = d.Why
+	m.do[len(m.do)-1].Rule = d.Rule
 }
 
 // overhang is the part of the window by which a range asked for over HTTP/2 may reach beyond it.
@@ -154,7 +154,7 @@ func (m *Machine) pick(link int8, start int64) *conn {
 		if c.link != link || c.doomed || m.surplus(c) || m.waitsFor(c, start) {
 			continue
 		}
-		if n := len(c.queue); n > 0 && (n >= l.depth() || !c.open || c.answers == 0 && !m.attempt(c.queue[0]).headed) {
+		if n := len(c.queue); n > 0 && (n >= l.depth() || !c.open || c.answers == 0 && !m.attempt(c.queue[0]).hasHead) {
 			continue
 		}
 		if best == nil || len(c.queue) < len(best.queue) {
@@ -201,7 +201,7 @@ func (m *Machine) drains(c *conn) int64 {
 // surplus reports whether a connection will be closed because its answer is longer than what is wanted of it.
 func (m *Machine) surplus(c *conn) bool {
 	for _, id := range c.queue {
-		if a := m.attempt(id); a.headed && a.answer.End-a.want.End > m.drains(c) {
+		if a := m.attempt(id); a.hasHead && a.answer.End-a.want.End > m.drains(c) {
 			return true
 		}
 	}
@@ -228,7 +228,7 @@ func (m *Machine) running(link int8) (n int) {
 
 // rescue asks elsewhere for what silent links owe, nearest to the head first; false = the scheduler may go on, until
 // later, unless that is zero.
-func (m *Machine) rescue(now time.Time, v *schedule.View) (d schedule.Decision, ok bool, later time.Time) {
+func (m *Machine) hedge(now time.Time, v *schedule.View) (d schedule.Decision, ok bool, later time.Time) {
 	var owed segment.Range
 	var from *schedule.Attempt
 	for i := range v.Attempts {
@@ -252,7 +252,7 @@ func (m *Machine) rescue(now time.Time, v *schedule.View) (d schedule.Decision, 
 			return schedule.Decision{}, false, at
 		}
 	}
-	if d, ok = schedule.Rescue(now, v, from, owed); ok && d.Do == schedule.Fetch {
+	if d, ok = schedule.Hedge(now, v, from, owed); ok && d.Do == schedule.Fetch {
 		m.stalled = now
 	}
 	return d, ok, time.Time{}
@@ -261,12 +261,12 @@ func (m *Machine) rescue(now time.Time, v *schedule.View) (d schedule.Decision, 
 // look draws the scheduler's view.
 func (m *Machine) look(now time.Time) *schedule.View {
 	v := &m.view
-	v.Object = segment.Range{Start: m.cfg.Window.Start, End: m.led.End()}
-	v.Head, v.Limit, v.Window, v.Free = m.led.Head(), m.led.Limit(), m.led.Window(), m.led.Free()
+	v.Object = segment.Range{Start: m.cfg.Requested.Start, End: m.led.End()}
+	v.Offset, v.Limit, v.Window, v.Free = m.led.Offset(), m.led.Limit(), m.led.Window(), m.led.Free()
 	if m.client.need > 0 {
 		v.Window *= burst
 	}
-	if m.sated() {
+	if m.hasEnough() {
 		v.Limit = min(v.Limit, v.Free[0].Start)
 	}
 	v.Links = v.Links[:0]
@@ -301,8 +301,8 @@ func (m *Machine) look(now time.Time) *schedule.View {
 		}
 		vl.Running++
 		v.Attempts = append(v.Attempts, schedule.Attempt{
-			ID: a.id, Link: a.link, Hedge: a.hedge, Cut: a.cut, Headed: a.headed, Range: a.want,
-			Twice: m.led.Hedged(segment.Range{Start: a.cursor, End: a.want.End}), Cursor: a.cursor, Asked: a.asked, Last: a.last, Silent: vl.Suspect, Blocked: a.cursor >= a.credit,
+			ID: a.id, Link: a.link, Hedge: a.hedge, Stolen: a.stolen, HasHead: a.hasHead, Range: a.want,
+			Hedged: m.led.Hedged(segment.Range{Start: a.cursor, End: a.want.End}), Cursor: a.cursor, Asked: a.asked, Last: a.last, Silent: vl.Suspect, Blocked: a.cursor >= a.credit,
 		})
 	}
 	return v
@@ -315,7 +315,7 @@ func (m *Machine) credits(now time.Time) {
 	for i := range m.attempts {
 		a := &m.attempts[i]
 		end := a.want.End
-		if a.headed && a.cursor >= a.want.End {
+		if a.hasHead && a.cursor >= a.want.End {
 			end = a.answer.End // the rest is read and thrown away
 		}
 		upTo := min(end, limit)

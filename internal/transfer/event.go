@@ -18,7 +18,7 @@ const (
 	LinkState                   // Link, State: what all transfers know of it; New, Allowed: if the link has appeared just now
 	Opened                      // Conn, RTT (0 = unknown), Reused, Multiplexed: what is asked behind an answer is answered
 	OpenFailed                  // Conn, Why, Refused: the origin itself refused, the link is well. After NoSlot comes a SlotFreed
-	Headed                      // Attempt, Range of the body, Size of the object, Close: the connection ends with this answer
+	HeadReceived                      // Attempt, Range of the body, Size of the object, Close: the connection ends with this answer
 	Read                        // Attempt, N
 	Ended                       // Attempt, Why, RetryAfter; unless Complete its connection is gone
 	ConnClosed                  // Conn: it ended while nothing was asked of it
@@ -35,11 +35,11 @@ type Event struct {
 	Conn        uint32
 	Attempt     uint32
 	State       health.State
-	Why         Why
+	Outcome         Outcome
 	Reused      bool
 	Multiplexed bool
 	Close       bool
-	Refused     bool
+	OriginRefused     bool
 	N           int64
 	Size        int64
 	Range       segment.Range
@@ -65,7 +65,7 @@ const (
 	ReportSilent                   // Link: bytes are overdue
 	ReportAlive                    // Link: it spoke again
 	ReportFailed                   // Link, Cause: no connection although the origin is reachable, or no binding
-	TakenOver                      // Link: bytes that it owes were asked for elsewhere
+	ReportHedged                      // Link: bytes that it owes were asked for elsewhere
 	Done                           // everything was delivered
 	Fail                           // Why, Link: the transfer ends here
 )
@@ -79,9 +79,9 @@ type Action struct {
 	Range   segment.Range
 	UpTo    int64
 	N       int64
-	Reason  schedule.Reason
+	Rule  schedule.Rule
 	Cause   health.Cause
-	Why     Why
+	Outcome     Outcome
 }
 
 // Result is what an event has caused.
@@ -104,7 +104,7 @@ type Received struct {
 // State is a snapshot of a transfer.
 type State struct {
 	Size   int64 // end of the window, or Unknown
-	Head   int64 // next offset to be delivered
+	Offset   int64 // next offset to be delivered
 	Ready  int64 // bytes at the head that can be delivered
 	Held   int64 // bytes received and not delivered
 	Window int64 // reorder window in bytes

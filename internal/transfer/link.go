@@ -60,10 +60,10 @@ type link struct {
 
 func (l *link) init(c LinkConfig) {
 	l.state, l.metered = c.State, c.Metered
-	l.pipelining = c.Book.Pipelining
-	l.maxConns = c.Book.MaxConns
-	l.connect.Add(c.Book.RTT)
-	l.rate.Seed(c.Book.Rate)
+	l.pipelining = c.Learned.Pipelining
+	l.maxConns = c.Learned.MaxConns
+	l.connect.Add(c.Learned.RTT)
+	l.rate.Seed(c.Learned.Rate)
 }
 
 // usable reports whether new ranges may be asked of the link.
@@ -94,7 +94,7 @@ func (l *link) depth() int {
 
 // doubt ends pipelining on the link for this transfer. A link on which it seemed to work is not remembered as broken: an
 // outage between two answers looks like a swallowed request, and a refusal like an answer to another one.
-func (l *link) doubt() {
+func (l *link) disablePipelining() {
 	l.worked = l.worked || l.pipelining == estimate.Works
 	l.pipelining = estimate.Broken
 }
@@ -149,7 +149,7 @@ func (m *Machine) linkState(now time.Time, e Event) {
 		}
 	case health.Down, health.Banned:
 		for i := len(m.conns) - 1; i >= 0; i-- {
-			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || !m.patient(c)) {
+			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || !m.toleratesSilence(c)) {
 				m.giveUp(now, c.id, Silence)
 			}
 		}
@@ -166,7 +166,7 @@ func (m *Machine) silence(now time.Time) {
 			l.rate.Idle()
 			continue
 		}
-		keep := now.Sub(since) < giveUpAfter || m.patientWith(int8(i))
+		keep := now.Sub(since) < giveUpAfter || m.toleratesSilenceOf(int8(i))
 		switch {
 		case now.Sub(since) < limit:
 		case !l.silent && keep:
@@ -187,7 +187,7 @@ func (m *Machine) silence(now time.Time) {
 // alarm returns when the bytes of a link will be overdue, or its connections given up; zero if nothing is expected of it.
 func (m *Machine) alarm(now time.Time, i int8) time.Time {
 	since, limit, waiting := m.waiting(now, i)
-	if !waiting || m.links[i].silent && m.patientWith(i) {
+	if !waiting || m.links[i].silent && m.toleratesSilenceOf(i) {
 		return time.Time{}
 	}
 	if m.links[i].silent || now.Sub(since) >= limit {
@@ -231,13 +231,13 @@ func (m *Machine) expects(c *conn) bool {
 		return false
 	}
 	a := m.attempt(c.queue[0])
-	return !c.open || !a.headed || a.cursor < a.credit || a.cursor >= a.answer.End
+	return !c.open || !a.hasHead || a.cursor < a.credit || a.cursor >= a.answer.End
 }
 
 // dropSilent gives up the connections of a link that have waited for longer than d.
 func (m *Machine) dropSilent(now time.Time, i int8, d time.Duration) {
 	for j := len(m.conns) - 1; j >= 0; j-- {
-		if c := &m.conns[j]; c.link == i && m.expects(c) && !m.patient(c) && now.Sub(c.progress) >= d {
+		if c := &m.conns[j]; c.link == i && m.expects(c) && !m.toleratesSilence(c) && now.Sub(c.progress) >= d {
 			m.giveUp(now, c.id, Silence)
 		}
 	}
@@ -245,12 +245,12 @@ func (m *Machine) dropSilent(now time.Time, i int8, d time.Duration) {
 
 // patient reports whether a connection is waited for however long it is silent, within Patience: some origins think for
 // long before their first byte, and until one link has shown a head no silence shows that a link is at fault.
-func (m *Machine) patient(c *conn) bool { return !m.known && c.open }
+func (m *Machine) toleratesSilence(c *conn) bool { return !m.known && c.open }
 
 // patientWith reports whether an answer over a link is waited for so.
-func (m *Machine) patientWith(link int8) bool {
+func (m *Machine) toleratesSilenceOf(link int8) bool {
 	for i := range m.conns {
-		if c := &m.conns[i]; c.link == link && len(c.queue) > 0 && m.patient(c) {
+		if c := &m.conns[i]; c.link == link && len(c.queue) > 0 && m.toleratesSilence(c) {
 			return true
 		}
 	}

@@ -67,7 +67,7 @@ func TestLinkAppears(t *testing.T) {
 		s.wantFail(Silence)
 	})
 	t.Run("before the first head", func(t *testing.T) {
-		s := prepare(t, Config{First: 64 * kB}, 1)
+		s := prepare(t, Config{Initial: 64 * kB}, 1)
 		s.tick()
 		s.appears(1, true)
 		s.link(1, health.Up)
@@ -78,7 +78,7 @@ func TestLinkAppears(t *testing.T) {
 // TestNoLinkLeft: promise 2: it waits, bounded, and resumes at the byte.
 func TestNoLinkLeft(t *testing.T) {
 	gone := func(t *testing.T) (*script, *asked) {
-		s, _ := running(t, Config{Patience: 30 * time.Second}, 2, 1*mB)
+		s, _ := running(t, Config{WaitForLink: 30 * time.Second}, 2, 1*mB)
 		s.ask(0, 128*kB, 1*mB)
 		a := s.wantFetch(0, 128*kB, 1*mB)
 		s.headed(a, 1*mB)
@@ -123,7 +123,7 @@ func TestNoLinkLeft(t *testing.T) {
 		s.wantFail(Silence)
 	})
 	t.Run("all are silent", func(t *testing.T) {
-		s, _ := running(t, Config{Patience: 30 * time.Second}, 1, 1*mB)
+		s, _ := running(t, Config{WaitForLink: 30 * time.Second}, 1, 1*mB)
 		s.ask(0, 64*kB, 1*mB)
 		s.wantFetch(0, 64*kB, 1*mB)
 		s.link(0, health.Suspect)
@@ -159,26 +159,26 @@ func TestOpenFails(t *testing.T) {
 		return s, a
 	}
 	t.Run("unreachable", func(t *testing.T) {
-		s, _ := fail(t, Event{Why: Unreachable})
+		s, _ := fail(t, Event{Outcome: Unreachable})
 		if a := s.wantReport(ReportFailed, 0); a.Cause != health.DialFailed {
 			t.Errorf("cause %v", a.Cause)
 		}
 	})
 	t.Run("unbound", func(t *testing.T) {
-		s, _ := fail(t, Event{Why: Unbound})
+		s, _ := fail(t, Event{Outcome: Unbound})
 		if a := s.wantReport(ReportFailed, 0); a.Cause != health.BindFailed {
 			t.Errorf("cause %v", a.Cause)
 		}
 	})
 	t.Run("R183 the address may not be dialed over it: no fault, and no second try", func(t *testing.T) {
-		s, _ := fail(t, Event{Why: Refused})
+		s, _ := fail(t, Event{Outcome: Unwanted})
 		s.ask(0, 128*kB, 1*mB)
 		s.quiet()
 		s.advance(time.Minute)
 		s.quiet()
 	})
 	t.Run("the address may be dialed once the link has been away: routes change", func(t *testing.T) {
-		s, _ := fail(t, Event{Why: Refused})
+		s, _ := fail(t, Event{Outcome: Unwanted})
 		s.handle(Event{Kind: LinkState, Link: 0, State: health.Down})
 		s.handle(Event{Kind: LinkState, Link: 0, State: health.Up})
 		s.ask(0, 128*kB, 1*mB)
@@ -187,7 +187,7 @@ func TestOpenFails(t *testing.T) {
 		s.quiet()
 	})
 	t.Run("the origin refused: the link is well, and pauses", func(t *testing.T) {
-		s, _ := fail(t, Event{Why: Unreachable, Refused: true})
+		s, _ := fail(t, Event{Outcome: Unreachable, OriginRefused: true})
 		s.ask(0, 128*kB, 1*mB)
 		s.quiet()
 		s.advance(pauseAfterFailure)

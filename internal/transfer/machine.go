@@ -18,14 +18,14 @@ const unbounded = 1 << 50
 
 // Config says what to fetch and how.
 type Config struct {
-	Window    segment.Range // what the client wants; End = Unknown until the size is known
-	First     int64         // bytes asked for at first; 0 = the client's own GET, without a Range field (R77)
+	Requested    segment.Range // what the client wants; End = Unknown until the size is known
+	Initial     int64         // bytes asked for at first; 0 = the client's own GET, without a Range field (R77)
 	Scheduler schedule.Scheduler
 	Links     []LinkConfig
 	Order     []int8 // links in order of preference for the first request; all that the policy allows
 	Warm      bool   // connect over the unmetered links at once
 	Restart   bool   // restart continuation: what a lost attempt has fetched is fetched again (Skjolden 2019, 8.2.4); for lab/sim only
-	Patience  time.Duration
+	WaitForLink  time.Duration
 	Reorder   int64 // reorder window before the first Granted
 }
 
@@ -33,7 +33,7 @@ type Config struct {
 type LinkConfig struct {
 	State   health.State // at the start, so that the first request goes out over the preferred one of all that are up
 	Metered bool
-	Book    estimate.Entry
+	Learned    estimate.Entry
 }
 
 // Machine is one transfer. Make it with New.
@@ -58,14 +58,14 @@ type Machine struct {
 	front     int64     // the first byte that is missing
 	stalled   time.Time // since when
 	stranded  time.Time // since when no link is usable; zero = one is
-	lastWhy   Why       // of the last failure, for Fail
+	lastOutcome   Outcome       // of the last failure, for Fail
 	lastLink  int8
 	firstSent int // requests sent before the size was known
 
 	granted     int64 // memory for bytes beyond the head
 	scattered   bool  // bytes do not wait for their turn: granted is unbounded
 	multiplexed bool  // a link speaks HTTP/2
-	client      appetite
+	client      consumption
 
 	furthest     int64 // highest limit of the window so far: no credit lies beyond it
 	total, waste int64
@@ -73,9 +73,9 @@ type Machine struct {
 
 // New returns the machine of one transfer.
 func New(cfg Config) *Machine {
-	w := cfg.Window
-	if cfg.First > 0 && cfg.First < w.Len() {
-		w.End = w.Start + cfg.First
+	w := cfg.Requested
+	if cfg.Initial > 0 && cfg.Initial < w.Len() {
+		w.End = w.Start + cfg.Initial
 	}
 	m := &Machine{cfg: cfg, granted: max(cfg.Reorder, 1), links: make([]link, len(cfg.Links))}
 	m.led = segment.NewLedger(w, m.granted)
@@ -101,8 +101,8 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		m.opened(now, e)
 	case OpenFailed:
 		m.openFailed(now, e)
-	case Headed:
-		m.headed(now, e)
+	case HeadReceived:
+		m.headReceived(now, e)
 	case Read:
 		m.read(now, e)
 	case Ended:
@@ -127,7 +127,7 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 	}
 	m.finish()
 	if !m.ended {
-		m.feed(now)
+		m.measureClient(now)
 		m.silence(now)
 		m.decide(now)
 		m.strand(now)
@@ -137,13 +137,13 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		m.credits(now)
 		next = m.deadline(now)
 	}
-	return Result{Do: m.do, Next: next, Received: m.got, Ready: m.led.Head() + m.led.Ready(), Holds: max(m.committed(), m.led.Window())}
+	return Result{Do: m.do, Next: next, Received: m.got, Ready: m.led.Offset() + m.led.Ready(), Holds: max(m.committed(), m.led.Window())}
 }
 
 // State describes the transfer.
 func (m *Machine) State(now time.Time) State {
 	s := State{
-		Size: Unknown, Head: m.led.Head(), Ready: m.led.Ready(), Held: m.led.Held(), Window: m.led.Window(),
+		Size: Unknown, Offset: m.led.Offset(), Ready: m.led.Ready(), Held: m.led.Held(), Window: m.led.Window(),
 		Received: m.total, Waste: m.waste,
 	}
 	if m.known {
@@ -177,7 +177,7 @@ func (m *Machine) committed() int64 {
 			last = max(last, min(a.credit, a.want.End))
 		}
 	}
-	return max(0, last-m.led.Head())
+	return max(0, last-m.led.Offset())
 }
 
 // Wanted returns the offset up to which an attempt's bytes are wanted, 0 if it is forgotten: for tests and the simulator,
@@ -216,7 +216,7 @@ func (m *Machine) finish() {
 		m.received = true
 		m.closeAll()
 	}
-	if m.received && m.led.Head() == m.led.End() {
+	if m.received && m.led.Offset() == m.led.End() {
 		m.ended = true
 		m.act(Action{Kind: Done})
 	}
@@ -238,17 +238,17 @@ func (m *Machine) closeAll() {
 // drained reports whether every answer on a connection was read to its end.
 func (m *Machine) drained(c *conn) bool {
 	for _, id := range c.queue {
-		if a := m.attempt(id); !a.headed || a.cursor < a.answer.End {
+		if a := m.attempt(id); !a.hasHead || a.cursor < a.answer.End {
 			return false
 		}
 	}
 	return true
 }
 
-func (m *Machine) fail(why Why, link int8) {
+func (m *Machine) fail(why Outcome, link int8) {
 	m.closeAll()
 	m.ended = true
-	m.act(Action{Kind: Fail, Why: why, Link: link})
+	m.act(Action{Kind: Fail, Outcome: why, Link: link})
 }
 
 // ready reports whether new ranges may be asked of a link, on a connection that it has or may have.
@@ -275,13 +275,13 @@ func (m *Machine) strand(now time.Time) {
 		running = running || !m.links[m.attempts[i].link].silent
 	}
 	switch {
-	case !hope && len(m.attempts) == 0, !m.known && m.lastWhy != Complete && !usable && len(m.attempts) == 0:
-		m.fail(m.lastWhy, m.lastLink)
+	case !hope && len(m.attempts) == 0, !m.known && m.lastOutcome != Complete && !usable && len(m.attempts) == 0:
+		m.fail(m.lastOutcome, m.lastLink)
 	case ready || running, waits && m.known: // what has begun waits for its turn as long as the client does
 		m.stranded = time.Time{}
 	case m.stranded.IsZero():
 		m.stranded = now
-	case now.Sub(m.stranded) < m.cfg.Patience:
+	case now.Sub(m.stranded) < m.cfg.WaitForLink:
 	case waits:
 		m.fail(NoSlot, m.lastLink)
 	default:
@@ -291,7 +291,7 @@ func (m *Machine) strand(now time.Time) {
 
 // deadline returns the earliest time at which something may have to be done without an event.
 func (m *Machine) deadline(now time.Time) time.Time {
-	next := schedule.Earlier(m.until, m.fed())
+	next := schedule.Earlier(m.until, m.nextLook())
 	for i := range m.links {
 		l := &m.links[i]
 		next = schedule.Earlier(next, m.alarm(now, int8(i)))
@@ -302,7 +302,7 @@ func (m *Machine) deadline(now time.Time) time.Time {
 		}
 	}
 	if !m.stranded.IsZero() {
-		next = schedule.Earlier(next, m.stranded.Add(m.cfg.Patience))
+		next = schedule.Earlier(next, m.stranded.Add(m.cfg.WaitForLink))
 	}
 	return next
 }

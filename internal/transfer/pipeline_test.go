@@ -10,7 +10,7 @@ import (
 
 // TestPipeliningIsEarned: one request until the first head, two until a second answer came in step, then up to eight.
 func TestPipeliningIsEarned(t *testing.T) {
-	s := start(t, Config{First: 64 * kB}, 1)
+	s := start(t, Config{Initial: 64 * kB}, 1)
 	s.sched.piece = 64 * kB
 	var q []*asked
 	more := func(n int) {
@@ -51,7 +51,7 @@ func TestPipeliningIsKnown(t *testing.T) {
 		book  estimate.Pipelining
 		depth int
 	}{{estimate.Untried, 2}, {estimate.Works, 8}, {estimate.Broken, 1}} {
-		s := start(t, Config{First: 64 * kB, Links: []LinkConfig{{Book: estimate.Entry{Pipelining: p.book}}}}, 1)
+		s := start(t, Config{Initial: 64 * kB, Links: []LinkConfig{{Learned: estimate.Entry{Pipelining: p.book}}}}, 1)
 		a := s.wantFetch(0, 0, 64*kB)
 		c := s.wantOpen(0)
 		s.opened(c, 20*ms)
@@ -67,7 +67,7 @@ func TestPipeliningIsKnown(t *testing.T) {
 
 // behind makes a transfer whose connection has answered once, with two requests outstanding.
 func behind(t *testing.T) (s *script, a, b *asked) {
-	s = start(t, Config{First: 64 * kB}, 1)
+	s = start(t, Config{Initial: 64 * kB}, 1)
 	f := s.wantFetch(0, 0, 64*kB)
 	s.opened(s.wantOpen(0), 20*ms)
 	s.headed(f, 1*mB)
@@ -238,7 +238,7 @@ func TestAnnouncedClose(t *testing.T) {
 		s, _ := running(t, Config{}, 1, 8*mB)
 		s.sched.piece = 64 * kB
 		s.tick()
-		for s.state().Head < 8*mB {
+		for s.state().Offset < 8*mB {
 			for c, q := range s.queues {
 				if len(q) == 0 {
 					continue

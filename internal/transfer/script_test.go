@@ -45,7 +45,7 @@ type asked struct {
 	cursor   int64
 	credit   int64
 	headed   bool
-	reason   schedule.Reason
+	reason   schedule.Rule
 }
 
 // steps is a scheduler that does what the test says: first the decisions of todo, each as soon as its link can ask; then,
@@ -89,14 +89,14 @@ func start(t *testing.T, cfg Config, n int) *script {
 func prepare(t *testing.T, cfg Config, n int) *script {
 	t.Helper()
 	s := &script{t: t, sched: &steps{}, now: time.Unix(1_000_000, 0), asked: map[uint32]*asked{}, queues: map[uint32][]*asked{}}
-	if cfg.Window == (segment.Range{}) {
-		cfg.Window.End = Unknown
+	if cfg.Requested == (segment.Range{}) {
+		cfg.Requested.End = Unknown
 	}
 	if cfg.Scheduler == nil {
 		cfg.Scheduler = s.sched
 	}
-	if cfg.Patience == 0 {
-		cfg.Patience = 10 * time.Second
+	if cfg.WaitForLink == 0 {
+		cfg.WaitForLink = 10 * time.Second
 	}
 	if cfg.Reorder == 0 {
 		cfg.Reorder = 16 * mB
@@ -119,7 +119,7 @@ func (s *script) handle(e Event) {
 	s.next = r.Next
 	if after := s.state(); !s.m.ended { // what the actions carry is what the snapshots differ in
 		got := Received{Fresh: after.Received - after.Waste - before.Received + before.Waste, Waste: after.Waste - before.Waste}
-		if got.Keep = r.Received.Keep; got != r.Received || r.Ready != after.Head+after.Ready || r.Holds < after.Held || r.Holds < after.Window {
+		if got.Keep = r.Received.Keep; got != r.Received || r.Ready != after.Offset+after.Ready || r.Holds < after.Held || r.Holds < after.Window {
 			s.t.Fatalf("after %+v: %+v, but the state was %+v and is %+v", e, r, before, after)
 		}
 	}
@@ -147,7 +147,7 @@ func (s *script) note(a Action) {
 		if s.m.known { // the first request may go out over every link
 			s.twice(a)
 		}
-		q := &asked{id: a.Attempt, conn: a.Conn, link: a.Link, r: a.Range, cursor: a.Range.Start, credit: a.UpTo, reason: a.Reason}
+		q := &asked{id: a.Attempt, conn: a.Conn, link: a.Link, r: a.Range, cursor: a.Range.Start, credit: a.UpTo, reason: a.Rule}
 		s.asked[a.Attempt] = q
 		s.queues[a.Conn] = append(s.queues[a.Conn], q)
 	case Credit:
@@ -179,7 +179,7 @@ func (s *script) twice(a Action) {
 			continue
 		}
 		if once.Overlap(r) > 0 {
-			s.t.Fatalf("%v is asked for a third time (%v)", r, a.Reason)
+			s.t.Fatalf("%v is asked for a third time (%v)", r, a.Rule)
 		}
 		once.Add(r)
 	}
@@ -229,10 +229,10 @@ func (s *script) opened(conn uint32, rtt time.Duration) {
 	s.handle(Event{Kind: Opened, Conn: conn, RTT: rtt})
 }
 
-func (s *script) openFailed(conn uint32, why Why) {
+func (s *script) openFailed(conn uint32, why Outcome) {
 	s.t.Helper()
 	s.forget(conn)
-	s.handle(Event{Kind: OpenFailed, Conn: conn, Why: why})
+	s.handle(Event{Kind: OpenFailed, Conn: conn, Outcome: why})
 }
 
 // first checks that a is what its connection answers now.
@@ -253,7 +253,7 @@ func (s *script) headed(a *asked, size int64) {
 func (s *script) head(a *asked, e Event) {
 	s.t.Helper()
 	s.first(a)
-	e.Kind, e.Attempt = Headed, a.id
+	e.Kind, e.Attempt = HeadReceived, a.id
 	if e.Range.Empty() {
 		e.Range = span(a.r.Start, min(a.r.End, e.Size))
 	}
@@ -285,7 +285,7 @@ func (s *script) complete(a *asked) {
 	s.first(a)
 	s.queues[a.conn] = s.queues[a.conn][1:]
 	delete(s.asked, a.id)
-	s.handle(Event{Kind: Ended, Attempt: a.id, Why: Complete})
+	s.handle(Event{Kind: Ended, Attempt: a.id, Outcome: Complete})
 }
 
 // answer brings a whole answer.
@@ -296,9 +296,9 @@ func (s *script) answer(a *asked, size int64) {
 }
 
 // ended breaks an attempt and with it its connection.
-func (s *script) ended(a *asked, why Why) {
+func (s *script) ended(a *asked, why Outcome) {
 	s.t.Helper()
-	s.end(a, Event{Why: why})
+	s.end(a, Event{Outcome: why})
 }
 
 func (s *script) end(a *asked, e Event) {
@@ -327,7 +327,7 @@ func (s *script) take(link int8, a *asked, from, to int64) {
 	s.t.Helper()
 	s.sched.todo = append(s.sched.todo, schedule.Decision{
 		Do: schedule.Fetch, Link: link, Range: span(from, to), From: a.id,
-		Why: schedule.Tail,
+		Rule: schedule.Steal,
 	})
 	s.tick()
 }
@@ -336,7 +336,7 @@ func (s *script) take(link int8, a *asked, from, to int64) {
 // open, idle connection. It returns the connections.
 func running(t *testing.T, cfg Config, n int, size int64) (*script, []uint32) {
 	t.Helper()
-	cfg.First, cfg.Warm = 64*kB, true
+	cfg.Initial, cfg.Warm = 64*kB, true
 	s := start(t, cfg, n)
 	a := s.wantFetch(0, 0, 64*kB)
 	conns := []uint32{s.wantOpen(0)}

@@ -41,7 +41,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		s, a := silent(t, 2, 300*kB)
 		var copied int64
 		for at := a.cursor; at < a.r.End; {
-			s.wantReport(TakenOver, 0)
+			s.wantReport(ReportHedged, 0)
 			b := s.last(1)
 			if b.r.Start != at {
 				t.Fatalf("asks for %v, not for the head %d", b.r, at)
@@ -60,14 +60,14 @@ func TestSilenceAtTheHead(t *testing.T) {
 			}
 		}
 		s.quiet()
-		if copied != 200*kB || s.state().Head != a.r.End {
-			t.Errorf("%d bytes copied, head %d", copied, s.state().Head)
+		if copied != 200*kB || s.state().Offset != a.r.End {
+			t.Errorf("%d bytes copied, head %d", copied, s.state().Offset)
 		}
 		s.wantWaste(0)
 	})
 	t.Run("no ping-pong when the second falls silent, too", func(t *testing.T) {
 		s, _ := silent(t, 3, 160*kB)
-		s.wantReport(TakenOver, 0)
+		s.wantReport(ReportHedged, 0)
 		b := s.last(1)
 		s.wantFetch(1, b.r.Start, b.r.End)
 		s.quiet() // it is one piece: nothing is left to copy
@@ -77,13 +77,13 @@ func TestSilenceAtTheHead(t *testing.T) {
 	})
 	t.Run("a third link may ask when one of the two has ended", func(t *testing.T) {
 		s, a := silent(t, 3, 160*kB)
-		s.wantReport(TakenOver, 0)
+		s.wantReport(ReportHedged, 0)
 		b := s.last(1)
 		s.wantFetch(1, b.r.Start, b.r.End)
 		s.ended(b, Reset)
 		s.drop(Open)
 		s.advance(hedgeAfter)
-		s.wantReport(TakenOver, 0)
+		s.wantReport(ReportHedged, 0)
 		c := s.last(1)
 		s.drop(Open)
 		s.wantFetch(1, a.cursor, c.r.End)
@@ -91,7 +91,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 	})
 	t.Run("late bytes count", func(t *testing.T) {
 		s, a := silent(t, 2, 160*kB)
-		s.wantReport(TakenOver, 0)
+		s.wantReport(ReportHedged, 0)
 		b := s.last(1)
 		s.wantFetch(1, b.r.Start, b.r.End)
 		s.advance(20 * ms)
@@ -103,14 +103,14 @@ func TestSilenceAtTheHead(t *testing.T) {
 		s.wantWaste(20 * kB)
 		s.read(a, 30*kB)
 		s.wantWaste(20 * kB)
-		if at := s.state().Head + s.state().Ready; at != a.cursor {
+		if at := s.state().Offset + s.state().Ready; at != a.cursor {
 			t.Errorf("can be delivered up to %d, read up to %d", at, a.cursor)
 		}
 	})
 	t.Run("the copy ends where the late bytes have come", func(t *testing.T) {
 		s, a := silent(t, 2, 160*kB)
 		b := s.last(1)
-		s.drop(Fetch, TakenOver)
+		s.drop(Fetch, ReportHedged)
 		s.advance(20 * ms)
 		s.headed(b, 2*mB)
 		s.read(b, 10*kB)
@@ -123,7 +123,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 	})
 	t.Run("a suspect that speaks again is used again", func(t *testing.T) {
 		s, a := silent(t, 2, 160*kB)
-		s.drop(Fetch, TakenOver)
+		s.drop(Fetch, ReportHedged)
 		s.link(0, health.Suspect)
 		s.ask(0, 1*mB, 1*mB+1)
 		s.quiet()
@@ -148,7 +148,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		s.deliver() // the head has come to what the silent link owes
 		s.quiet()
 		s.advance(hedgeAfter)
-		s.wantReport(TakenOver, 0)
+		s.wantReport(ReportHedged, 0)
 		if b := s.last(1); b.r.Start != a.cursor {
 			t.Errorf("asks for %v", b.r)
 		}
@@ -178,7 +178,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 			if q := s.last(0); q.r.Start >= s.m.led.Limit() {
 				t.Fatalf("asks for %v, the window ends at %d", q.r, s.m.led.Limit())
 			}
-			s.drop(Fetch, TakenOver)
+			s.drop(Fetch, ReportHedged)
 			q := s.last(0)
 			s.headed(q, 2*mB)
 			if q.credit < q.r.End {
@@ -232,7 +232,7 @@ func TestGiveUp(t *testing.T) {
 	})
 	t.Run("the copies of what it owed go on", func(t *testing.T) {
 		s, a := silent(t, 2, 160*kB)
-		s.drop(TakenOver, Fetch)
+		s.drop(ReportHedged, Fetch)
 		b := s.last(1)
 		s.headed(b, 2*mB)
 		for range 30 { // link 1 is slow, not silent
@@ -262,7 +262,7 @@ func TestGiveUp(t *testing.T) {
 		s.wantOpen(0)
 		s.advance(s.limit(0) + thinking + 20*ms)
 		s.wantReport(ReportSilent, 0)
-		s.wantReport(TakenOver, 0)
+		s.wantReport(ReportHedged, 0)
 		s.wantFetch(1, 128*kB, 192*kB)
 		s.opened(a.conn, time.Second)
 		s.headed(a, 2*mB) // it came after all
@@ -272,7 +272,7 @@ func TestGiveUp(t *testing.T) {
 
 // TestThinkingOrigin: how long an origin thinks before its first byte says nothing about how long a body may pause.
 func TestThinkingOrigin(t *testing.T) {
-	s := start(t, Config{First: 64 * kB}, 2)
+	s := start(t, Config{Initial: 64 * kB}, 2)
 	a := s.wantFetch(0, 0, 64*kB)
 	s.opened(s.wantOpen(0), 20*ms)
 	s.advance(8 * time.Second)

@@ -17,7 +17,7 @@ func (s *script) slotFreed(link int8) {
 // A host that has as many connections over a link as it may have is nobody's fault.
 func TestNoSlotAtTheStart(t *testing.T) {
 	t.Run("the next link is asked at once", func(t *testing.T) {
-		s := start(t, Config{First: 64 * kB}, 2)
+		s := start(t, Config{Initial: 64 * kB}, 2)
 		s.wantFetch(0, 0, 64*kB)
 		s.openFailed(s.wantOpen(0), NoSlot)
 		a := s.wantFetch(1, 0, 64*kB)
@@ -33,7 +33,7 @@ func TestNoSlotAtTheStart(t *testing.T) {
 		s.wantOpen(0)
 	})
 	t.Run("no link: it waits, and that is no silence", func(t *testing.T) {
-		s := start(t, Config{First: 64 * kB, Patience: time.Minute}, 1)
+		s := start(t, Config{Initial: 64 * kB, WaitForLink: time.Minute}, 1)
 		for range 20 { // more often than links are tried that answer nothing
 			s.wantFetch(0, 0, 64*kB)
 			s.openFailed(s.wantOpen(0), NoSlot)
@@ -47,7 +47,7 @@ func TestNoSlotAtTheStart(t *testing.T) {
 		s.quiet()
 	})
 	t.Run("the other link is dead", func(t *testing.T) {
-		s := start(t, Config{First: 64 * kB}, 2)
+		s := start(t, Config{Initial: 64 * kB}, 2)
 		s.wantFetch(0, 0, 64*kB)
 		s.openFailed(s.wantOpen(0), NoSlot)
 		s.wantFetch(1, 0, 64*kB)
@@ -59,7 +59,7 @@ func TestNoSlotAtTheStart(t *testing.T) {
 		s.wantOpen(0)
 	})
 	t.Run("not for ever", func(t *testing.T) {
-		s := start(t, Config{First: 64 * kB}, 1)
+		s := start(t, Config{Initial: 64 * kB}, 1)
 		s.wantFetch(0, 0, 64*kB)
 		s.openFailed(s.wantOpen(0), NoSlot)
 		s.advance(10*time.Second - 1)
@@ -68,7 +68,7 @@ func TestNoSlotAtTheStart(t *testing.T) {
 		s.wantFail(NoSlot)
 	})
 	t.Run("links that connect ahead", func(t *testing.T) {
-		s := prepare(t, Config{First: 64 * kB, Links: []LinkConfig{{State: health.Up}, {State: health.Up}}, Warm: true}, 2)
+		s := prepare(t, Config{Initial: 64 * kB, Links: []LinkConfig{{State: health.Up}, {State: health.Up}}, Warm: true}, 2)
 		s.tick()
 		s.wantFetch(0, 0, 64*kB)
 		s.opened(s.wantOpen(0), 20*ms)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestStartWithRange(t *testing.T) {
-	s := start(t, Config{First: 64 * kB}, 1)
+	s := start(t, Config{Initial: 64 * kB}, 1)
 	a := s.wantFetch(0, 0, 64*kB)
 	s.wantCredit(a, 64*kB)
 	c := s.wantOpen(0)
@@ -46,7 +46,7 @@ func TestStartWithOwnGET(t *testing.T) {
 	s.headed(a, 40*mB)
 	s.wantFree()
 	s.wantCredit(a, 16*mB)
-	for s.state().Head < 40*mB {
+	for s.state().Offset < 40*mB {
 		s.read(a, min(a.credit, a.r.End)-a.cursor)
 		s.deliver()
 	}
@@ -56,14 +56,14 @@ func TestStartWithOwnGET(t *testing.T) {
 
 func TestStartInsideTheObject(t *testing.T) {
 	t.Run("a bounded window", func(t *testing.T) {
-		s := start(t, Config{Window: span(100*kB, 300*kB), First: 64 * kB}, 1)
+		s := start(t, Config{Requested: span(100*kB, 300*kB), Initial: 64 * kB}, 1)
 		a := s.wantFetch(0, 100*kB, 164*kB)
 		s.opened(s.wantOpen(0), 0)
 		s.headed(a, 1*mB)
 		s.wantFree(span(164*kB, 300*kB))
 	})
 	t.Run("an open window", func(t *testing.T) {
-		s := start(t, Config{Window: span(100*kB, Unknown)}, 1)
+		s := start(t, Config{Requested: span(100*kB, Unknown)}, 1)
 		a := s.wantFetchAll(0)
 		s.opened(s.wantOpen(0), 0)
 		s.head(a, Event{Size: 1 * mB, Range: span(100*kB, 1*mB)})
@@ -72,7 +72,7 @@ func TestStartInsideTheObject(t *testing.T) {
 		s.wantDone()
 	})
 	t.Run("an end beyond the object", func(t *testing.T) {
-		s := start(t, Config{Window: span(100*kB, 3*mB)}, 1)
+		s := start(t, Config{Requested: span(100*kB, 3*mB)}, 1)
 		a := s.wantFetchAll(0)
 		s.opened(s.wantOpen(0), 0)
 		s.head(a, Event{Size: 1 * mB, Range: span(100*kB, 1*mB)})
@@ -81,13 +81,13 @@ func TestStartInsideTheObject(t *testing.T) {
 		s.wantDone()
 	})
 	t.Run("a start near the largest offset", func(t *testing.T) {
-		s := start(t, Config{Window: span(math.MaxInt64-10, Unknown), First: 64 * kB}, 1)
+		s := start(t, Config{Requested: span(math.MaxInt64-10, Unknown), Initial: 64 * kB}, 1)
 		s.wantFetch(0, math.MaxInt64-10, math.MaxInt64)
 	})
 }
 
 func TestSmallObject(t *testing.T) {
-	s := start(t, Config{First: 64 * kB}, 1)
+	s := start(t, Config{Initial: 64 * kB}, 1)
 	a := s.wantFetch(0, 0, 64*kB)
 	c := s.wantOpen(0)
 	s.opened(c, 0)
@@ -108,7 +108,7 @@ func TestEmptyObject(t *testing.T) {
 func TestFirstLink(t *testing.T) {
 	up := []LinkConfig{{State: health.Up}, {State: health.Up}, {State: health.Up, Metered: true}}
 	t.Run("the preferred one is asked", func(t *testing.T) {
-		s := prepare(t, Config{First: 64 * kB, Links: up[:2]}, 2)
+		s := prepare(t, Config{Initial: 64 * kB, Links: up[:2]}, 2)
 		s.m.cfg.Order = []int8{1, 0}
 		s.tick()
 		s.wantFetch(1, 0, 64*kB)
@@ -116,7 +116,7 @@ func TestFirstLink(t *testing.T) {
 		s.quiet()
 	})
 	t.Run("unmetered ones connect at once", func(t *testing.T) {
-		s := prepare(t, Config{First: 64 * kB, Links: up, Warm: true}, 3)
+		s := prepare(t, Config{Initial: 64 * kB, Links: up, Warm: true}, 3)
 		s.tick()
 		s.wantFetch(0, 0, 64*kB)
 		s.wantOpen(0)
@@ -124,7 +124,7 @@ func TestFirstLink(t *testing.T) {
 		s.quiet()
 	})
 	t.Run("one that the policy forbids is not asked", func(t *testing.T) {
-		s := prepare(t, Config{First: 64 * kB, Links: up[:2], Warm: true}, 2)
+		s := prepare(t, Config{Initial: 64 * kB, Links: up[:2], Warm: true}, 2)
 		s.m.links[0].allowed, s.m.cfg.Order = false, []int8{1}
 		s.tick()
 		s.wantFetch(1, 0, 64*kB)
@@ -135,7 +135,7 @@ func TestFirstLink(t *testing.T) {
 
 func TestNoAnswerFromTheFirstLink(t *testing.T) {
 	hedged := func(t *testing.T, first int64) (s *script, a, b *asked) {
-		s = start(t, Config{First: first}, 2)
+		s = start(t, Config{Initial: first}, 2)
 		if first > 0 {
 			a = s.wantFetch(0, 0, first)
 		} else {
@@ -193,7 +193,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 	})
 	t.Run("R119 the second is refused, the first is waited for", func(t *testing.T) {
 		s, a, b := hedged(t, 0)
-		s.ended(b, Refused)
+		s.ended(b, Unwanted)
 		s.quiet()
 		s.headed(a, 1*mB)
 		s.wantFree()
@@ -201,14 +201,14 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 	})
 	t.Run("the second is refused and the first says nothing", func(t *testing.T) {
 		s, _, b := hedged(t, 0)
-		s.ended(b, Refused)
+		s.ended(b, Unwanted)
 		s.advance(3 * time.Second)
 		s.quiet() // some origins think for long
 		s.advance(10 * time.Second)
 		s.wantFail(Silence)
 	})
 	t.Run("a third link does not ask for what two have been asked for", func(t *testing.T) {
-		s := start(t, Config{First: 64 * kB}, 3)
+		s := start(t, Config{Initial: 64 * kB}, 3)
 		a := s.wantFetch(0, 0, 64*kB)
 		s.wantOpen(0) // its handshake hangs
 		s.advance(s.limit(0) + thinking)
@@ -229,7 +229,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 
 func TestNoLinkAnswers(t *testing.T) {
 	t.Run("no connection", func(t *testing.T) {
-		s := start(t, Config{First: 64 * kB}, 2)
+		s := start(t, Config{Initial: 64 * kB}, 2)
 		s.wantFetch(0, 0, 64*kB)
 		s.openFailed(s.wantOpen(0), Unreachable)
 		s.wantFetch(1, 0, 64*kB)
@@ -242,7 +242,7 @@ func TestNoLinkAnswers(t *testing.T) {
 		s := start(t, Config{}, 2)
 		a := s.wantFetchAll(0)
 		s.opened(s.wantOpen(0), 0)
-		s.ended(a, Refused)
+		s.ended(a, Unwanted)
 		b := s.wantFetchAll(1)
 		s.opened(s.wantOpen(1), 0)
 		s.ended(b, Busy)
@@ -265,7 +265,7 @@ func TestNoLinkAnswers(t *testing.T) {
 		s.wantFail(Silence)
 	})
 	t.Run("the fault was the link's", func(t *testing.T) {
-		s := start(t, Config{First: 64 * kB}, 2)
+		s := start(t, Config{Initial: 64 * kB}, 2)
 		s.wantFetch(0, 0, 64*kB)
 		s.openFailed(s.wantOpen(0), Unreachable)
 		a := s.wantFetch(1, 0, 64*kB)
@@ -276,9 +276,9 @@ func TestNoLinkAnswers(t *testing.T) {
 		}
 	})
 	t.Run("R184 a link over which the address may not be dialed gets no other chance", func(t *testing.T) {
-		s := start(t, Config{First: 64 * kB}, 2)
+		s := start(t, Config{Initial: 64 * kB}, 2)
 		s.wantFetch(0, 0, 64*kB)
-		s.openFailed(s.wantOpen(0), Refused)
+		s.openFailed(s.wantOpen(0), Unwanted)
 		a := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 0)
 		s.headed(a, 1*mB)
@@ -292,10 +292,10 @@ func TestNoLinkAnswers(t *testing.T) {
 		}
 	})
 	t.Run("a link that was refused gets another chance with the known object", func(t *testing.T) {
-		s := start(t, Config{First: 64 * kB}, 2)
+		s := start(t, Config{Initial: 64 * kB}, 2)
 		a := s.wantFetch(0, 0, 64*kB)
 		s.opened(s.wantOpen(0), 0)
-		s.ended(a, Refused)
+		s.ended(a, Unwanted)
 		b := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 0)
 		s.headed(b, 1*mB)
@@ -306,7 +306,7 @@ func TestNoLinkAnswers(t *testing.T) {
 
 func TestNoLinkIsUp(t *testing.T) {
 	t.Run("one comes", func(t *testing.T) {
-		s := prepare(t, Config{First: 64 * kB, Patience: 10 * time.Second}, 2)
+		s := prepare(t, Config{Initial: 64 * kB, WaitForLink: 10 * time.Second}, 2)
 		s.tick()
 		s.advance(9 * time.Second)
 		s.quiet()
@@ -314,7 +314,7 @@ func TestNoLinkIsUp(t *testing.T) {
 		s.wantFetch(1, 0, 64*kB)
 	})
 	t.Run("none comes", func(t *testing.T) {
-		s := prepare(t, Config{First: 64 * kB, Patience: 10 * time.Second}, 2)
+		s := prepare(t, Config{Initial: 64 * kB, WaitForLink: 10 * time.Second}, 2)
 		s.tick()
 		s.advance(10 * time.Second)
 		s.wantFail(Silence)
@@ -324,7 +324,7 @@ func TestNoLinkIsUp(t *testing.T) {
 // TestFailOnce: a transfer fails once, however many reasons there are.
 func TestFailOnce(t *testing.T) {
 	s := start(t, Config{}, 1)
-	for _, why := range []Why{Stale, Stale, Stale, Stale, Reset} {
+	for _, why := range []Outcome{Stale, Stale, Stale, Stale, Reset} {
 		a := s.wantFetchAll(0)
 		s.handle(Event{Kind: Opened, Conn: s.wantOpen(0), Reused: true})
 		s.ended(a, why)

@@ -75,10 +75,10 @@ func (s *script) wantDone() {
 	s.want("Done", func(a Action) bool { return a.Kind == Done })
 }
 
-func (s *script) wantFail(why Why) {
+func (s *script) wantFail(why Outcome) {
 	s.t.Helper()
-	if a := s.want("Fail", func(a Action) bool { return a.Kind == Fail }); a.Why != why {
-		s.t.Fatalf("fails for %v, want %v", a.Why, why)
+	if a := s.want("Fail", func(a Action) bool { return a.Kind == Fail }); a.Outcome != why {
+		s.t.Fatalf("fails for %v, want %v", a.Outcome, why)
 	}
 	s.drop(CloseConn, Keep)
 	s.quiet()
@@ -100,7 +100,7 @@ func (s *script) quiet() {
 
 var kindNames = map[ActionKind]string{
 	Open: "Open", Fetch: "Fetch", FetchAll: "FetchAll", Credit: "Credit", CloseConn: "CloseConn", Keep: "Keep", Want: "Want",
-	ReportSilent: "ReportSilent", ReportAlive: "ReportAlive", ReportFailed: "ReportFailed", TakenOver: "TakenOver", Done: "Done",
+	ReportSilent: "ReportSilent", ReportAlive: "ReportAlive", ReportFailed: "ReportFailed", ReportHedged: "TakenOver", Done: "Done",
 	Fail: "Fail",
 }
 
@@ -111,7 +111,7 @@ func (s *script) show() string {
 			out = ""
 		}
 		out += fmt.Sprintf("%s{link %d conn %d attempt %d %v upTo %d why %v} ", kindNames[a.Kind], a.Link, a.Conn, a.Attempt, a.Range,
-			a.UpTo, a.Why)
+			a.UpTo, a.Outcome)
 	}
 	return out
 }

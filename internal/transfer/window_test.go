@@ -38,7 +38,7 @@ func TestSlowClient(t *testing.T) {
 	s.wantReport(ReportSilent, 0)
 	s.read(a, a.credit-a.cursor)
 	s.wantReport(ReportAlive, 0)
-	for s.state().Head < 1*mB {
+	for s.state().Offset < 1*mB {
 		s.deliver()
 		if s.asked[a.id] != nil {
 			s.read(a, min(a.credit, a.r.End)-a.cursor)
@@ -83,7 +83,7 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 		s, head := blocked(t)
 		s.advance(time.Second)
 		s.wantReport(ReportSilent, 0)
-		s.wantReport(TakenOver, 0)
+		s.wantReport(ReportHedged, 0)
 		s.wantFetch(1, head.cursor, 192*kB)
 		c := s.wantOpen(1)
 		s.opened(c, 20*ms)
@@ -91,12 +91,12 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 		s.headed(q, 8*mB)
 		s.complete(q)
 		s.deliver()
-		if s.state().Head != 256*kB {
-			t.Errorf("head %d", s.state().Head)
+		if s.state().Offset != 256*kB {
+			t.Errorf("head %d", s.state().Offset)
 		}
 	})
 	t.Run("its link has as many connections as it may have", func(t *testing.T) {
-		links := []LinkConfig{{Book: estimate.Entry{Pipelining: estimate.Broken}}}
+		links := []LinkConfig{{Learned: estimate.Entry{Pipelining: estimate.Broken}}}
 		s, conns := running(t, Config{Reorder: 256 * kB, Links: links}, 1, 8*mB)
 		for i := range int64(3) {
 			s.ask(0, (i+1)*2*mB, (i+2)*2*mB)
@@ -168,14 +168,14 @@ func TestWanted(t *testing.T) {
 		t.Errorf("a forgotten attempt is wanted up to %d", w)
 	}
 	s.handle(Event{Kind: Read, Attempt: b.id, N: 10}) // what it read before the loop knew
-	s.handle(Event{Kind: Headed, Attempt: b.id, Range: segment.Range{Start: 1 * mB, End: 2 * mB}, Size: 2 * mB})
-	s.handle(Event{Kind: Ended, Attempt: b.id, Why: Complete})
+	s.handle(Event{Kind: HeadReceived, Attempt: b.id, Range: segment.Range{Start: 1 * mB, End: 2 * mB}, Size: 2 * mB})
+	s.handle(Event{Kind: Ended, Attempt: b.id, Outcome: Complete})
 	s.quiet()
 }
 
 // TestMultiplexedWindow: over HTTP/2 (R123) everything that was asked for may have to be held, so it fits into the grant.
 func TestMultiplexedWindow(t *testing.T) {
-	s := start(t, Config{First: 64 * kB, Reorder: 256 * kB}, 1)
+	s := start(t, Config{Initial: 64 * kB, Reorder: 256 * kB}, 1)
 	a := s.wantFetch(0, 0, 64*kB)
 	c := s.wantOpen(0)
 	s.handle(Event{Kind: Opened, Conn: c, RTT: 20 * ms, Multiplexed: true})

@@ -19,9 +19,9 @@ func TestDialerNearTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := make(chan struct{}, 1)
-	o.book = allowance.Open(filepath.Join(t.TempDir(), "allowance.json"), time.Now, o.log, func() { changed <- struct{}{} })
-	defer o.book.Close()
-	o.book.Set(map[string]int64{"cellular": 4_000_000})
+	o.monthAccounts = allowance.Open(filepath.Join(t.TempDir(), "allowance.json"), time.Now, o.log, func() { changed <- struct{}{} })
+	defer o.monthAccounts.Close()
+	o.monthAccounts.Set(map[string]int64{"cellular": 4_000_000})
 	<-changed
 	d := o.dials.Load()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -63,14 +63,14 @@ func TestIdentify(t *testing.T) {
 }
 
 func TestFailureOf(t *testing.T) {
-	for why, want := range map[transfer.Why]Cause{
+	for why, want := range map[transfer.Outcome]Cause{
 		transfer.Short: Broken, transfer.Reset: Broken, transfer.Unanswered: Broken, transfer.Stale: Broken, transfer.Silence: Silent,
-		transfer.Unreachable: Unreachable, transfer.Unbound: Unbound, transfer.Refused: Inconsistent, transfer.Busy: Busy,
+		transfer.Unreachable: Unreachable, transfer.Unbound: Unbound, transfer.Unwanted: Inconsistent, transfer.Busy: Busy,
 		transfer.NoRange: Inconsistent, transfer.Changed: Changed, transfer.BadRange: Inconsistent, transfer.Canceled: Internal,
 	} {
-		err := fmt.Errorf("get: %w", &engine.AttemptError{Link: "lte", Why: why, RetryAfter: time.Second, Err: io.ErrUnexpectedEOF})
+		err := fmt.Errorf("get: %w", &engine.AttemptError{Link: "lte", Outcome: why, RetryAfter: time.Second, Err: io.ErrUnexpectedEOF})
 		got, ok := FailureOf(err)
-		if !ok || got != (Failure{want, "lte", time.Second}) || got.Origin() != (why.Blame() == transfer.Origin) {
+		if !ok || got != (Failure{want, "lte", time.Second}) || got.Origin() != (why.Blame() == transfer.BlameOrigin) {
 			t.Errorf("%v: %+v, %v", why, got, ok)
 		}
 	}

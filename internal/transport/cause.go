@@ -69,14 +69,14 @@ func FailureOf(err error) (Failure, bool) {
 		return Failure{}, false
 	}
 	f := Failure{Cause: Internal, Link: a.Link, RetryAfter: a.RetryAfter}
-	switch a.Why {
+	switch a.Outcome {
 	case transfer.Short, transfer.Reset, transfer.Unanswered, transfer.Stale:
 		f.Cause = Broken
 	case transfer.Busy:
 		f.Cause = Busy
 	case transfer.Changed:
 		f.Cause = Changed
-	case transfer.Refused, transfer.NoRange, transfer.BadRange:
+	case transfer.Unwanted, transfer.NoRange, transfer.BadRange:
 		f.Cause = Inconsistent
 	case transfer.Silence:
 		f.Cause = Silent

@@ -43,17 +43,17 @@ func (t *Transport) slot(name, addr string) (link.Slot, error) {
 	if slot, err = t.slots.Take(name, addr); err == nil {
 		return slot, nil
 	}
-	t.plain.DropIdle(name)
+	t.passThrough.DropIdle(name)
 	return t.slots.Take(name, addr)
 }
 
 // bounded keeps a connection to what a link may carry.
 func (t *Transport) bounded(c net.Conn, l link.Link) net.Conn {
-	return t.book.Wrap(t.rates.Limit(c, l.Name), account(l))
+	return t.monthAccounts.Wrap(t.rates.Limit(c, l.Name), account(l))
 }
 
 // Keeps implements link.Keeper.
-func (p *linkPath) Keeps(addr string, c net.Conn) error { return p.link.Keeps(addr, c) }
+func (p *linkPath) Revalidate(addr string, c net.Conn) error { return p.link.Revalidate(addr, c) }
 
 // Probe implements link.Path.
 func (p *linkPath) Probe(ctx context.Context) error { return p.link.Probe(ctx) }
@@ -69,8 +69,8 @@ func (t *Transport) dialer() *link.Dialer {
 
 // buffer returns the SO_RCVBUF of a new socket over a link, 0 to leave it to the kernel.
 func (t *Transport) buffer(l link.Link) int {
-	if t.book == nil { // not started
+	if t.monthAccounts == nil { // not started
 		return 0
 	}
-	return t.book.Buffer(account(l))
+	return t.monthAccounts.Buffer(account(l))
 }

@@ -30,7 +30,7 @@ type dividedBody struct {
 // OneTime returns why the credentials in h hold for one request or one connection only, which a divided download cannot do
 // with; "" if they hold for several.
 func OneTime(h http.Header) string {
-	switch reason := opening.Refusal(opening.Request{Method: http.MethodGet, Scheme: "http", Fields: h}); reason {
+	switch reason := opening.Ineligible(opening.Request{Method: http.MethodGet, Scheme: "http", Fields: h}); reason {
 	case opening.AuthConnection, opening.AuthOnce, opening.Signed:
 		return string(reason)
 	}

@@ -8,10 +8,10 @@ import (
 )
 
 // journal logs what changes the state of links; transfers log their own summary.
-type journal struct{ log *slog.Logger }
+type eventLog struct{ log *slog.Logger }
 
 // Observe implements engine.Observer.
-func (j journal) Observe(e engine.Event) {
+func (j eventLog) Observe(e engine.Event) {
 	switch e.Kind {
 	case engine.EventLinkState:
 		level := slog.LevelInfo

@@ -26,7 +26,7 @@ import (
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	reason := opening.Reason(Reason(r.Context()))
 	if reason == opening.None {
-		reason = opening.Refusal(opening.Request{
+		reason = opening.Ineligible(opening.Request{
 			Method: r.Method, Scheme: r.URL.Scheme, Query: r.URL.RawQuery, Fields: r.Header,
 			ContentLength: r.ContentLength, TransferEncoding: r.TransferEncoding,
 		})
@@ -37,7 +37,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if reason == opening.None {
 		return t.divide(r)
 	}
-	return t.pass(t.plain.Do, r, reason)
+	return t.pass(t.passThrough.Do, r, reason)
 }
 
 // pass sends a request over one link.
@@ -130,7 +130,7 @@ func path(u *url.URL, host string) string {
 
 // DialTunnel connects to addr ("host:port") over the first link that can, and returns the link's name.
 func (t *Transport) DialTunnel(ctx context.Context, addr string) (net.Conn, string, error) {
-	c, l, err := t.plain.DialTunnel(ctx, addr)
+	c, l, err := t.passThrough.DialTunnel(ctx, addr)
 	return c, l.Name, err
 }
 
@@ -142,7 +142,7 @@ type Session struct {
 }
 
 // Session returns a Session without connections. Close ends it.
-func (t *Transport) Session() *Session { return &Session{t, t.plain.Pin()} }
+func (t *Transport) Session() *Session { return &Session{t, t.passThrough.Pin()} }
 
 // RoundTrip implements http.RoundTripper.
 func (s *Session) RoundTrip(r *http.Request) (*http.Response, error) {

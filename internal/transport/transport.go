@@ -41,7 +41,7 @@ type Config struct {
 
 	Observers []engine.Observer
 	// Demand, if not nil, is told how many transfers run whenever that changes, see engine.Config.
-	Demand func(transfers int)
+	Running func(transfers int)
 	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
 	LinkDown func(name string)
 }
@@ -57,9 +57,9 @@ type Transport struct {
 	rates    link.Rates
 	conns    link.Conns
 	slots    *link.Slots
-	book     *allowance.Book // from Start on
+	monthAccounts     *allowance.Accounts // from Start on
 	pool     *origin.Pool
-	plain    *origin.Plain
+	passThrough    *origin.PassThrough
 	engine   *engine.Engine
 	found    chan struct{} // closed by follow when there is a link to use
 	using    using         // set by follow
@@ -99,13 +99,13 @@ func New(c Config) (*Transport, error) {
 	t.pool = origin.New(c.Roots)
 	var err error
 	t.engine, err = engine.New(engine.Config{
-		Opener: t.pool, Log: t.log, Observers: append([]engine.Observer{journal{t.log}}, c.Observers...),
+		Opener: t.pool, Log: t.log, Observers: append([]engine.Observer{eventLog{t.log}}, c.Observers...),
 		Scheduler: t.cfg.Scheduler, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
-		Patience: t.cfg.WaitForLink, SlowLink: health.PaperLimits,
-		Heard: t.conns.Heard, Demand: c.Demand,
+		WaitForLink: t.cfg.WaitForLink, SlowLink: health.PaperLimits,
+		Heard: t.conns.Heard, Running: c.Running,
 		LinkDown: func(name string) {
 			t.pool.DropLink(name)
-			t.plain.DropLink(name)
+			t.passThrough.DropLink(name)
 			if c.LinkDown != nil {
 				c.LinkDown(name)
 			}
@@ -114,16 +114,16 @@ func New(c Config) (*Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scheduler: %w", err)
 	}
-	t.plain = origin.NewPlain(t.engine.Ranked, c.Roots, t.cfg.WaitForLink)
+	t.passThrough = origin.NewPassThrough(t.engine.Ranked, c.Roots, t.cfg.WaitForLink)
 	if c.Settings.MaxConnectionsPerHost > 0 {
-		t.pool.Idle, t.plain.Idle = t.slots.Idle, t.slots.Idle
+		t.pool.Idle, t.passThrough.Idle = t.slots.Idle, t.slots.Idle
 	}
 	return t, nil
 }
 
 // Close closes the connections that no request uses. Requests under way continue.
 func (t *Transport) Close() {
-	t.plain.Close()
+	t.passThrough.Close()
 	t.pool.Close()
 }
 
@@ -136,13 +136,13 @@ func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
 		cancel()
 		return nil, fmt.Errorf("look for links: %w", err)
 	}
-	t.book = allowance.Open(allowance.File(os.Getenv), time.Now, t.log, t.lookAgain)
+	t.monthAccounts = allowance.Open(allowance.File(os.Getenv), time.Now, t.log, t.lookAgain)
 	var parts sync.WaitGroup
 	first := make(chan struct{})
 	parts.Go(func() { t.follow(links, first) })
 	parts.Go(func() { t.engine.Run(ctx) })
 	<-first
-	return func() { cancel(); parts.Wait(); t.book.Close() }, nil
+	return func() { cancel(); parts.Wait(); t.monthAccounts.Close() }, nil
 }
 
 // follow tells the engine which links there are, until the source ends.
@@ -164,7 +164,7 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 		}
 		cfg := t.live.Load()
 		var use []link.Link
-		t.book.Set(monthly(*cfg, all))
+		t.monthAccounts.Set(monthly(*cfg, all))
 		accounts := map[string]string{}
 		for _, l := range all {
 			accounts[l.Name] = account(l)
@@ -234,7 +234,7 @@ func account(l link.Link) string { return cmp.Or(l.Account, l.Name) }
 // Left returns what the named link may still carry this month; nil = there is no limit.
 func (t *Transport) Left(name string) *int64 {
 	if accounts := t.accounts.Load(); accounts != nil {
-		if n, bounded := t.book.Left((*accounts)[name]); bounded {
+		if n, bounded := t.monthAccounts.Left((*accounts)[name]); bounded {
 			return &n
 		}
 	}
@@ -252,7 +252,7 @@ func (t *Transport) Named() []string {
 
 // affords reports whether a link has something left this month.
 func (t *Transport) affords(l link.Link) bool {
-	n, bounded := t.book.Left(account(l))
+	n, bounded := t.monthAccounts.Left(account(l))
 	return !bounded || n > 0
 }
 
@@ -290,9 +290,9 @@ func Options(cfg config.Config) link.Options {
 			o.Taken = append(o.Taken, name)
 		case l.Enabled == nil:
 		case *l.Enabled:
-			o.Also = append(o.Also, name)
+			o.Include = append(o.Include, name)
 		default:
-			o.Never = append(o.Never, name)
+			o.Exclude = append(o.Exclude, name)
 		}
 	}
 	return o

@@ -278,7 +278,7 @@ func TestR183_R198_KeptConnections(t *testing.T) {
 	wifi.Path = link.DevicePath(wifi, tr.dials.Load)
 	wifi.Path = &linkPath{tr, wifi}
 	for _, addr := range []string{ln.Addr().String(), "name.example:80"} {
-		if err := wifi.Keeps(addr, c); !errors.Is(err, link.ErrDenied) {
+		if err := wifi.Revalidate(addr, c); !errors.Is(err, link.ErrDenied) {
 			t.Errorf("R183 R198: %s may be reached over a kept connection: %v", addr, err)
 		}
 	}

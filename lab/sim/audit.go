@@ -72,14 +72,14 @@ func (a *audit) asked(do transfer.Action) {
 		}
 		a.copied += once.Add(r)
 		link := k.conn.link
-		switch do.Reason {
-		case schedule.Takeover:
+		switch do.Rule {
+		case schedule.HedgeCopy:
 			if st, _ := a.w.board.State(link); !a.silent[link] && st == health.Up {
 				a.failf("%v is asked for a second time, but link %d is not silent", r, link)
 			}
-		case schedule.Tail, schedule.Oversize:
+		case schedule.Steal, schedule.Oversize:
 		default:
-			a.failf("%v is asked for a second time (%v), attempt %d still fetches it", r, do.Reason, k.id)
+			a.failf("%v is asked for a second time (%v), attempt %d still fetches it", r, do.Rule, k.id)
 		}
 	})
 }
@@ -87,8 +87,8 @@ func (a *audit) asked(do transfer.Action) {
 // fits judges a request over HTTP/2: all of its answer may have to be held, so it must lie within the grant. What is moved
 // from another link or fetched twice was asked for before.
 func (a *audit) fits(do transfer.Action) {
-	switch do.Reason {
-	case schedule.Takeover, schedule.Tail, schedule.Oversize:
+	switch do.Rule {
+	case schedule.HedgeCopy, schedule.Steal, schedule.Oversize:
 		return
 	}
 	granted := max(a.w.spec.Window, firstGrant(a.w.spec))
@@ -143,7 +143,7 @@ func (a *audit) event() {
 			room = a.room()
 		}
 		switch {
-		case w.said.last.Do == schedule.Wait && w.said.last.Why != schedule.NothingToDo:
+		case w.said.last.Do == schedule.Wait && w.said.last.Rule != schedule.NothingToDo:
 			a.idle[i] = -1 // for a reason that the scheduler states
 		case room.Empty() || room.Len() <= a.full() && room.End < w.spec.Size:
 			a.idle[i] = -1 // the window is full or nothing is free

@@ -87,7 +87,7 @@ func (w *world) open(id uint32, link int8) {
 				w.serve(c)
 			case w.now-began > 5*time.Second:
 				delete(w.conns, id)
-				w.handle(transfer.Event{Kind: transfer.OpenFailed, Conn: id, Why: transfer.Unreachable})
+				w.handle(transfer.Event{Kind: transfer.OpenFailed, Conn: id, Outcome: transfer.Unreachable})
 			default:
 				w.after(wait, func() {
 					if w.conns[id] == c {
@@ -267,7 +267,7 @@ func (w *world) readOn(k *ask) {
 		return
 	}
 	if k.refused || k.busy {
-		why := transfer.Refused
+		why := transfer.Unwanted
 		if k.busy {
 			why = transfer.Busy
 		}
@@ -282,7 +282,7 @@ func (w *world) readOn(k *ask) {
 		c.answers++
 		closes := w.spec.Faults.CloseAfter > 0 && c.answers >= w.spec.Faults.CloseAfter
 		k.closes = closes
-		w.handle(transfer.Event{Kind: transfer.Headed, Attempt: k.id, Range: k.r, Size: w.spec.Size, Close: closes})
+		w.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: k.id, Range: k.r, Size: w.spec.Size, Close: closes})
 		if w.conns[c.id] != c {
 			return
 		}
@@ -305,7 +305,7 @@ func (w *world) readOn(k *ask) {
 	if k.closes {
 		w.close(c.id)
 	}
-	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Why: transfer.Complete})
+	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: transfer.Complete})
 	if c.closing && w.conns[c.id] == c {
 		if len(c.asks) > 0 {
 			w.end(c.asks[0], transfer.Unanswered)
@@ -330,12 +330,12 @@ func (w *world) read(k *ask, n int64) {
 }
 
 // end breaks a connection.
-func (w *world) end(k *ask, why transfer.Why) {
+func (w *world) end(k *ask, why transfer.Outcome) {
 	if w.conns[k.conn.id] != k.conn {
 		return
 	}
 	w.close(k.conn.id)
-	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Why: why})
+	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: why})
 }
 
 // close forgets a connection, here and at the origin.

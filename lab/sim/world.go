@@ -64,7 +64,7 @@ type progress struct {
 // FailedError says that the transfer gave up.
 type FailedError struct {
 	At   time.Duration
-	Why  transfer.Why
+	Why  transfer.Outcome
 	Link int8
 	Head int64
 }
@@ -170,8 +170,8 @@ func Run(s Spec) (Result, error) {
 		wake: -1, boardAt: -1, lastOut: -1,
 	}
 	cfg := transfer.Config{
-		Window: segment.Range{Start: 0, End: transfer.Unknown}, First: s.First, Scheduler: said, Warm: true,
-		Restart: s.Restart, Patience: 5 * time.Minute, Reorder: firstGrant(s), Links: make([]transfer.LinkConfig, len(s.Links)),
+		Requested: segment.Range{Start: 0, End: transfer.Unknown}, Initial: s.First, Scheduler: said, Warm: true,
+		Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s), Links: make([]transfer.LinkConfig, len(s.Links)),
 	}
 	for i := range s.Links {
 		if !s.Links[i].Absent {
@@ -263,7 +263,7 @@ func (w *world) carryOut(a transfer.Action) {
 		w.logf("open %d on %d", a.Conn, a.Link)
 		w.open(a.Conn, a.Link)
 	case transfer.Fetch, transfer.FetchAll:
-		w.logf("fetch %d %v on conn %d link %d: %v", a.Attempt, a.Range, a.Conn, a.Link, a.Reason)
+		w.logf("fetch %d %v on conn %d link %d: %v", a.Attempt, a.Range, a.Conn, a.Link, a.Rule)
 		w.res.Requests++
 		w.audit.asked(a)
 		w.ask(a)
@@ -297,7 +297,7 @@ func (w *world) carryOut(a transfer.Action) {
 			w.err = fmt.Errorf("done at %d of %d bytes", w.head, w.spec.Size)
 		}
 	case transfer.Fail:
-		w.err = &FailedError{At: w.now, Why: a.Why, Link: a.Link, Head: w.head}
+		w.err = &FailedError{At: w.now, Why: a.Outcome, Link: a.Link, Head: w.head}
 	}
 }
 
@@ -368,8 +368,8 @@ func (w *world) check() {
 		w.err = fmt.Errorf("at %v: ranges do not partition the object, or credit beyond the window", w.now)
 	case s.Held > max(w.spec.Window, max(w.spec.First, 512<<10)):
 		w.err = fmt.Errorf("at %v: %d bytes held, window %d", w.now, s.Held, w.spec.Window)
-	case s.Head != w.head:
-		w.err = fmt.Errorf("at %v: head %d, delivered %d", w.now, s.Head, w.head)
+	case s.Offset != w.head:
+		w.err = fmt.Errorf("at %v: head %d, delivered %d", w.now, s.Offset, w.head)
 	default:
 		w.audit.event()
 	}

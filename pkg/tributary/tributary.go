@@ -261,7 +261,7 @@ type Link struct {
 func (t *Transport) Links() []Link {
 	var all []Link
 	for _, l := range t.t.Status().Links {
-		all = append(all, Link{Name: l.Name, State: l.State, Reason: l.Reason, Rate: l.Goodput, RTT: l.RTT, Received: l.Bytes, Wasted: l.Waste})
+		all = append(all, Link{Name: l.Name, State: l.State, Reason: l.Cause, Rate: l.Goodput, RTT: l.RTT, Received: l.Bytes, Wasted: l.Waste})
 	}
 	return all
 }

@@ -89,7 +89,7 @@ func (h *Host) serveBinds() {
 
 // pass sends one socket and waits for what the host says of it. An error means that the host is gone.
 func (h *Host) pass(r bindRequest) (unix.Errno, error) {
-	_ = h.binds.SetDeadline(time.Now().Add(patience))
+	_ = h.binds.SetDeadline(time.Now().Add(replyTime))
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], r.handle)
 	if _, _, err := h.binds.WriteMsgUnix(b[:], unix.UnixRights(r.fd), nil); err != nil {

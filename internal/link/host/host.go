@@ -20,7 +20,7 @@ import (
 var ErrGone = errors.New("the app that owns the networks is gone")
 
 const (
-	patience = 5 * time.Second // for the host's answers about sockets, and for what is said to it to be read
+	replyTime = 5 * time.Second // for the host's answers about sockets, and for what is said to it to be read
 	unread   = 64              // messages to the host that may wait
 	asked    = 256             // questions about names that may be open
 )
@@ -42,7 +42,7 @@ type Host struct {
 
 	mu        sync.Mutex
 	lastID    uint64
-	questions map[uint64]chan<- heard
+	questions map[uint64]chan<- inMessage
 	battery   *Battery
 }
 
@@ -50,7 +50,7 @@ type Host struct {
 func Dial(ctx context.Context, path string, log *slog.Logger) (*Host, error) {
 	h := &Host{
 		log: log, links: link.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
-		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]chan<- heard{},
+		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]chan<- inMessage{},
 	}
 	var err error
 	if h.events, err = open(ctx, path, hello{"hello", Version, channelEvents, 0}); err == nil {
@@ -180,7 +180,7 @@ func (h *Host) write() {
 		case <-h.gone:
 			return
 		case line := <-h.out:
-			_ = h.events.SetWriteDeadline(time.Now().Add(patience))
+			_ = h.events.SetWriteDeadline(time.Now().Add(replyTime))
 			if _, err := h.events.Write(line); err != nil {
 				return
 			}
@@ -189,7 +189,7 @@ func (h *Host) write() {
 }
 
 // say sends a message without waiting; it reports whether the host may get it.
-func (h *Host) say(m said) bool {
+func (h *Host) say(m outMessage) bool {
 	line, err := json.Marshal(m)
 	if err != nil || len(line) >= maxLine {
 		return false
@@ -203,11 +203,11 @@ func (h *Host) say(m said) bool {
 }
 
 // Want tells whether mobile data is wanted beside what there is. It costs battery, and the host may refuse.
-func (h *Host) Want(cellular bool) { h.say(said{Type: "want", Cellular: &cellular}) }
+func (h *Host) Want(cellular bool) { h.say(outMessage{Type: "want", Cellular: &cellular}) }
 
 // Tell sends what the host may show its user; it must be fit for JSON. Without hurry: one that is not sent is followed by
 // another.
-func (h *Host) Tell(status any) { h.say(said{Type: "status", Status: status}) }
+func (h *Host) Tell(status any) { h.say(outMessage{Type: "status", Status: status}) }
 
 // Battery returns the last reading.
 func (h *Host) Battery() (Battery, bool) {
@@ -222,7 +222,7 @@ func (h *Host) Battery() (Battery, bool) {
 // Lookup has the host resolve a name over a link. No address and no error: the name does not exist. It is a
 // link.Resolver's Names.
 func (h *Host) Lookup(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) {
-	answer := make(chan heard, 1)
+	answer := make(chan inMessage, 1)
 	h.mu.Lock()
 	h.lastID++
 	id := h.lastID
@@ -239,7 +239,7 @@ func (h *Host) Lookup(ctx context.Context, l link.Link, name string) ([]netip.Ad
 		delete(h.questions, id)
 		h.mu.Unlock()
 	}()
-	if !h.say(said{Type: "resolve", ID: id, Handle: l.Handle, Name: name}) {
+	if !h.say(outMessage{Type: "resolve", ID: id, Handle: l.Handle, Name: name}) {
 		return nil, fmt.Errorf("look up %s over %s: the app does not listen", name, l.Name)
 	}
 	select {

@@ -37,7 +37,7 @@ type hello struct {
 }
 
 // heard is a message of the host.
-type heard struct {
+type inMessage struct {
 	Type    string    `json:"type"` // "links", "battery", "resolved", "fetch", "stop"
 	Links   []network `json:"links"`
 	Battery *Battery  `json:"battery"`
@@ -75,7 +75,7 @@ type Battery struct {
 }
 
 // Said is a message to the host.
-type said struct {
+type outMessage struct {
 	Type     string `json:"type"` // "resolve", "want", "status"
 	ID       uint64 `json:"id,omitempty"`
 	Handle   uint64 `json:"handle,omitempty"`
@@ -85,16 +85,16 @@ type said struct {
 }
 
 // parse reads one line of the host.
-func parse(line []byte) (heard, error) {
-	var m heard
+func parse(line []byte) (inMessage, error) {
+	var m inMessage
 	if err := json.Unmarshal(line, &m); err != nil {
-		return heard{}, fmt.Errorf("a message is no JSON object of the protocol: %w", err)
+		return inMessage{}, fmt.Errorf("a message is no JSON object of the protocol: %w", err)
 	}
 	switch {
 	case m.Type == "":
-		return heard{}, errors.New("a message has no type")
+		return inMessage{}, errors.New("a message has no type")
 	case len(m.Links) > maxLinks:
-		return heard{}, fmt.Errorf("more than %d links", maxLinks)
+		return inMessage{}, fmt.Errorf("more than %d links", maxLinks)
 	}
 	m.Addrs = m.Addrs[:min(len(m.Addrs), maxAddrs)] // it is who owns the name that says how many
 	return m, nil

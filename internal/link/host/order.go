@@ -37,7 +37,7 @@ func (h *Host) Orders() <-chan *Order { return h.orders }
 
 // take opens a connection for an order that the host has, and hands it on.
 func (h *Host) take(id uint64) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), replyTime)
 	defer cancel()
 	o, err := h.receive(ctx, id)
 	if err != nil {
@@ -59,7 +59,7 @@ func (h *Host) receive(ctx context.Context, id uint64) (*Order, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = c.SetReadDeadline(time.Now().Add(patience))
+	_ = c.SetReadDeadline(time.Now().Add(replyTime))
 	line, file, err := readOrder(c)
 	o := &Order{Size: -1}
 	if err == nil {
@@ -133,7 +133,7 @@ func (o *Order) Tell(m any) error {
 	if err != nil {
 		return err
 	}
-	_ = o.conn.SetWriteDeadline(time.Now().Add(patience))
+	_ = o.conn.SetWriteDeadline(time.Now().Add(replyTime))
 	_, err = o.conn.Write(append(line, '\n'))
 	return err
 }

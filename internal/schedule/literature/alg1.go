@@ -21,7 +21,7 @@ func (s *Alg1) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	return pull(v, overlapped, s.size)
 }
 
-func (s *Alg1) size(v *schedule.View, i int8) (int64, schedule.Reason) {
+func (s *Alg1) size(v *schedule.View, i int8) (int64, schedule.Rule) {
 	part, ok := share(v, i)
 	if !ok {
 		return schedule.FirstSize, schedule.First

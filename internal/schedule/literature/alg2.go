@@ -23,7 +23,7 @@ func (s *Alg2) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	return pull(v, overlapped, s.size)
 }
 
-func (s *Alg2) size(v *schedule.View, i int8) (int64, schedule.Reason) {
+func (s *Alg2) size(v *schedule.View, i int8) (int64, schedule.Rule) {
 	if v.Links[i].Rate <= 0 {
 		return schedule.FirstSize, schedule.First
 	}

@@ -32,12 +32,12 @@ func (s *Alg3) Next(_ time.Time, v *schedule.View) schedule.Decision {
 		if n >= r.Len() {
 			n, why = r.Len(), schedule.Rest
 		}
-		return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: segment.Range{Start: r.Start, End: r.Start + n}, Why: why}
+		return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: segment.Range{Start: r.Start, End: r.Start + n}, Rule: why}
 	}
 	return wait(time.Time{})
 }
 
-func (s *Alg3) size(v *schedule.View, i int8) (int64, schedule.Reason) {
+func (s *Alg3) size(v *schedule.View, i int8) (int64, schedule.Rule) {
 	if v.Links[i].Rate == 0 {
 		return schedule.FirstSize, schedule.First
 	}

@@ -28,7 +28,7 @@ func (s *DEMS) Next(now time.Time, v *schedule.View) schedule.Decision {
 		}
 		if l.CanAsk && l.Due() {
 			if r, ok := s.at(v, int8(i), rear); ok {
-				return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: r, Why: schedule.Piece}
+				return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: r, Rule: schedule.Piece}
 			}
 		}
 		until = schedule.Earlier(until, l.Dry(now))
@@ -43,7 +43,7 @@ func (s *DEMS) at(v *schedule.View, i int8, rear bool) (segment.Range, bool) {
 	if !ok {
 		return f, false
 	}
-	n := int64(schedule.TailMin)
+	n := int64(schedule.StealMin)
 	if l := &v.Links[i]; l.Rate > 0 {
 		n = max(n, int64(l.Rate*demsLength.Seconds()))
 	} else {

@@ -20,7 +20,7 @@ func (s *Fixed) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	return pull(v, oneByOne, s.size)
 }
 
-func (s *Fixed) size(*schedule.View, int8) (int64, schedule.Reason) {
+func (s *Fixed) size(*schedule.View, int8) (int64, schedule.Rule) {
 	if s.Size == 0 {
 		return 256e3, schedule.Piece
 	}

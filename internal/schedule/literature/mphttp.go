@@ -49,27 +49,27 @@ func ending(l *schedule.Link) bool {
 func (s *MPHTTP) ask(v *schedule.View, i int8) schedule.Decision {
 	f, ok := v.FirstFree()
 	if !ok {
-		if d, ok := schedule.TakeTail(v, i); ok && len(v.Free) == 0 {
+		if d, ok := schedule.StealTail(v, i); ok && len(v.Free) == 0 {
 			return d
 		}
 		return wait(time.Time{})
 	}
 	reach := min(f.End, v.Limit) - f.Start
-	if f.End > v.Limit && reach < v.Window/mpPart && f.Start > v.Head {
+	if f.End > v.Limit && reach < v.Window/mpPart && f.Start > v.Offset {
 		return wait(time.Time{})
 	}
 	n := min(s.part(v, i, reach), reach)
 	switch {
 	case n <= 0 && len(v.Attempts) > 0:
-		return schedule.Decision{Do: schedule.Wait, Why: schedule.Half} // the other link is sooner done with all of it
-	case n < schedule.TailMin, reach-n < schedule.TailMin:
+		return schedule.Decision{Do: schedule.Wait, Rule: schedule.Half} // the other link is sooner done with all of it
+	case n < schedule.StealMin, reach-n < schedule.StealMin:
 		n = reach
 	}
 	r := segment.Range{Start: f.Start, End: f.Start + n}
 	if i != front(v) {
 		r = segment.Range{Start: f.Start + reach - n, End: f.Start + reach}
 	}
-	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: r, Why: schedule.Half}
+	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: r, Rule: schedule.Half}
 }
 
 // part returns how much of the reach link i should fetch for all to end together.

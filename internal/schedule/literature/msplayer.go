@@ -33,7 +33,7 @@ func (s *MSPlayer) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	return pull(v, oneByOne, s.size)
 }
 
-func (s *MSPlayer) size(v *schedule.View, i int8) (int64, schedule.Reason) {
+func (s *MSPlayer) size(v *schedule.View, i int8) (int64, schedule.Rule) {
 	if s.base == 0 {
 		s.base = msBase
 	}

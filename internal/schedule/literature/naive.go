@@ -29,7 +29,7 @@ func (s *Naive) Next(_ time.Time, v *schedule.View) schedule.Decision {
 				break
 			}
 			r := segment.Range{Start: f.Start, End: s.edge(f.Start, f.End)}
-			return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: r, Why: schedule.WholeRange}
+			return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: r, Rule: schedule.WholeRange}
 		}
 	}
 	return wait(time.Time{})

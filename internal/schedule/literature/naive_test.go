@@ -35,7 +35,7 @@ func TestNaive(t *testing.T) {
 	})
 	t.Run("a window of the object is split, not the whole", func(t *testing.T) {
 		v := newView(1000, huge, equalLinks(2)...)
-		v.Object, v.Head, v.Free = rng(600, 1000), 600, []segment.Range{rng(600, 1000)}
+		v.Object, v.Offset, v.Free = rng(600, 1000), 600, []segment.Range{rng(600, 1000)}
 		ds, _ := drain(t, &literature.Naive{}, v)
 		sameDecisions(t, ds, fetch(0, rng(600, 800), schedule.WholeRange), fetch(1, rng(800, 1000), schedule.WholeRange))
 	})

@@ -67,15 +67,15 @@ func partition(v *schedule.View, ends []int64) schedule.Decision {
 				if k < len(ends) {
 					end = min(end, ends[k])
 				}
-				return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: segment.Range{Start: f.Start, End: end}, Why: schedule.WholeRange}
+				return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: segment.Range{Start: f.Start, End: end}, Rule: schedule.WholeRange}
 			}
 		}
 	}
-	return schedule.Decision{Do: schedule.Wait, Why: schedule.WholeRange}
+	return schedule.Decision{Do: schedule.Wait, Rule: schedule.WholeRange}
 }
 
 // stuck reports whether the client waits for a free range.
-func stuck(v *schedule.View, f segment.Range) bool { return f.Start == v.Head && len(v.Attempts) == 0 }
+func stuck(v *schedule.View, f segment.Range) bool { return f.Start == v.Offset && len(v.Attempts) == 0 }
 
 // shareOf returns whose share an offset lies in.
 func shareOf(ends []int64, at int64) int {

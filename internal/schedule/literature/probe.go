@@ -34,11 +34,11 @@ func (s *Probe) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	}
 	if s.edges == nil && v.Links[i].Rate <= 0 && !s.started[i] {
 		s.started[i] = true
-		return schedule.Decision{Do: schedule.Fetch, Link: i, Range: segment.Range{Start: r.Start, End: min(r.Start+probeSize, r.End)}, Why: schedule.First}
+		return schedule.Decision{Do: schedule.Fetch, Link: i, Range: segment.Range{Start: r.Start, End: min(r.Start+probeSize, r.End)}, Rule: schedule.First}
 	}
 	if s.edges == nil {
 		if s.measuring(v) {
-			return schedule.Decision{Do: schedule.Wait, Why: schedule.Measuring}
+			return schedule.Decision{Do: schedule.Wait, Rule: schedule.Measuring}
 		}
 		s.split(v, r.Start)
 	}

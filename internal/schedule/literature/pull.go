@@ -37,7 +37,7 @@ func (a asking) due(v *schedule.View, i int8) bool {
 	switch {
 	case n == nil || l.Blocked:
 		return true
-	case n.Cut || l.Running >= a.depth:
+	case n.Stolen || l.Running >= a.depth:
 		return false
 	}
 	return float64(n.Cursor-n.Range.Start) >= a.after*float64(n.Range.Len())
@@ -57,7 +57,7 @@ func (a asking) next(v *schedule.View) int8 {
 }
 
 // pull gives the next free range to a link that is due; size says how long it is, in bytes.
-func pull(v *schedule.View, a asking, size func(v *schedule.View, link int8) (int64, schedule.Reason)) schedule.Decision {
+func pull(v *schedule.View, a asking, size func(v *schedule.View, link int8) (int64, schedule.Rule)) schedule.Decision {
 	r, ok := v.FirstFree()
 	if !ok {
 		return wait(time.Time{})
@@ -70,7 +70,7 @@ func pull(v *schedule.View, a asking, size func(v *schedule.View, link int8) (in
 	if n >= r.Len() {
 		n, why = r.Len(), schedule.Rest
 	}
-	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: segment.Range{Start: r.Start, End: r.Start + max(n, 1)}, Why: why}
+	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: segment.Range{Start: r.Start, End: r.Start + max(n, 1)}, Rule: why}
 }
 
 // share returns the link's part of the goodput of all usable links; ok is false while the link's own is not known.

@@ -125,7 +125,7 @@ func TestProbe(t *testing.T) {
 	sameDecisions(t, ds, fetch(0, rng(0, 100*kb), schedule.First), fetch(1, rng(100*kb, 200*kb), schedule.First))
 	expect(t, last, schedule.Decision{})
 	v.Attempts, v.Links[0] = v.Attempts[1:], link(3*mb, 3*mb, 0)
-	expect(t, s.Next(start, v), schedule.Decision{Why: schedule.Measuring})
+	expect(t, s.Next(start, v), schedule.Decision{Rule: schedule.Measuring})
 	v.Attempts = nil
 	v.Links[0], v.Links[1] = link(3*mb, 3*mb, 0), link(1*mb, 1*mb, 0)
 	ds, _ = drain(t, s, v)
@@ -167,7 +167,7 @@ func TestMPHTTP(t *testing.T) {
 		ask(v, 1, rng(1*mb, 2*mb), 1500*kb)
 		take(v, v.Object)
 		d := (&literature.MPHTTP{}).Next(start, v)
-		if d.Why != schedule.Tail || d.Link != 0 || d.Range != rng(2*mb-208_333, 2*mb) {
+		if d.Rule != schedule.Steal || d.Link != 0 || d.Range != rng(2*mb-208_333, 2*mb) {
 			t.Errorf("%s", show(d))
 		}
 	})
@@ -206,7 +206,7 @@ func TestSwitching(t *testing.T) {
 	v := newView(10*mb, huge, link(1*mb, 1*mb, 0), link(2*mb, 2*mb, 0))
 	expect(t, s.Next(start, v), fetch(1, rng(0, 200*kb), schedule.Piece))
 	best = 0
-	if d := s.Next(start.Add(time.Second), v); d.Do != schedule.Wait || d.Why != schedule.OtherLink {
+	if d := s.Next(start.Add(time.Second), v); d.Do != schedule.Wait || d.Rule != schedule.OtherLink {
 		t.Errorf("%s", show(d))
 	}
 	if d := s.Next(start.Add(time.Second+1211*ms), v); d.Do != schedule.Wait {

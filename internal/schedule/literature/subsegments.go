@@ -33,11 +33,11 @@ func (s *Subsegments) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	return pull(v, pipelined, s.piece)
 }
 
-func (s *Subsegments) piece(*schedule.View, int8) (int64, schedule.Reason) {
+func (s *Subsegments) piece(*schedule.View, int8) (int64, schedule.Rule) {
 	return subsegment, schedule.Piece
 }
 
-func (s *Subsegments) share(v *schedule.View, i int8) (int64, schedule.Reason) {
+func (s *Subsegments) share(v *schedule.View, i int8) (int64, schedule.Rule) {
 	part, ok := share(v, i)
 	if !ok {
 		return subsegment, schedule.First

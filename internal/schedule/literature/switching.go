@@ -26,7 +26,7 @@ const switchEvery = 100 * time.Millisecond
 
 // Next implements schedule.Scheduler.
 func (s *Switching) Next(now time.Time, v *schedule.View) schedule.Decision {
-	idle := schedule.Decision{Do: schedule.Wait, Until: now.Add(switchEvery), Why: schedule.OtherLink}
+	idle := schedule.Decision{Do: schedule.Wait, Until: now.Add(switchEvery), Rule: schedule.OtherLink}
 	best := s.Best(now)
 	if !v.Links[best].Usable {
 		best = v.Best()
@@ -50,7 +50,7 @@ func (s *Switching) Next(now time.Time, v *schedule.View) schedule.Decision {
 	}
 	n := int64(schedule.FirstSize)
 	if l.Rate > 0 {
-		n = max(schedule.TailMin, int64(l.Rate*switchEvery.Seconds()))
+		n = max(schedule.StealMin, int64(l.Rate*switchEvery.Seconds()))
 	}
-	return schedule.Decision{Do: schedule.Fetch, Link: s.on, Range: segment.Range{Start: r.Start, End: min(r.Start+n, r.End)}, Why: schedule.Piece}
+	return schedule.Decision{Do: schedule.Fetch, Link: s.on, Range: segment.Range{Start: r.Start, End: min(r.Start+n, r.End)}, Rule: schedule.Piece}
 }

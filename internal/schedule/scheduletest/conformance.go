@@ -98,15 +98,15 @@ func neverStuck(t *testing.T, two func() (a, b schedule.Scheduler)) {
 		v.Links[rnd.IntN(len(v.Links))].Usable = true
 		v.Attempts = nil
 		v.Window = int64(1 + rnd.IntN(1<<rnd.IntN(24)))
-		v.Limit = min(v.Head+v.Window, v.Object.End)
+		v.Limit = min(v.Offset+v.Window, v.Object.End)
 		var free segment.Set
-		for _, f := range append(v.Free, Range(v.Head, min(v.Head+1+int64(rnd.IntN(mib)), v.Object.End))) {
+		for _, f := range append(v.Free, Range(v.Offset, min(v.Offset+1+int64(rnd.IntN(mib)), v.Object.End))) {
 			free.Add(f)
 		}
 		v.Free = free.Ranges()
 		s, _ := two()
 		d := s.Next(Start, v)
-		if wrong := Lawful(v, d); wrong != "" || d.Do != schedule.Fetch || d.Range.Start != v.Head {
+		if wrong := Lawful(v, d); wrong != "" || d.Do != schedule.Fetch || d.Range.Start != v.Offset {
 			t.Fatalf("seed %d: window %d, free %v, links %+v: %s %s", seed, v.Window, v.Free[0], v.Links, wrong, Show(d))
 		}
 	}

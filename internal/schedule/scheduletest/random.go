@@ -25,10 +25,10 @@ func RandomView(rnd *rand.Rand) *schedule.View {
 	}
 	size := int64(1 + rnd.IntN(64*mib))
 	v := NewView(size, int64(1+rnd.IntN(16*mib)), links...)
-	v.Head = int64(rnd.IntN(int(size)))
-	v.Limit = min(v.Head+v.Window, size)
-	Take(v, Range(0, v.Head))
-	for at := v.Head; at < size; {
+	v.Offset = int64(rnd.IntN(int(size)))
+	v.Limit = min(v.Offset+v.Window, size)
+	Take(v, Range(0, v.Offset))
+	for at := v.Offset; at < size; {
 		r := Range(at, min(size, at+1+int64(rnd.IntN(1+rnd.IntN(8*mib)))))
 		at = r.End
 		switch rnd.IntN(4) {
@@ -37,8 +37,8 @@ func RandomView(rnd *rand.Rand) *schedule.View {
 			Take(v, r) // received
 		default:
 			a := Ask(v, int8(rnd.IntN(len(links))), r, r.Start+int64(rnd.IntN(int(r.Len()))))
-			a.Headed = a.Headed || rnd.IntN(2) == 0
-			a.Cut, a.Hedge = rnd.IntN(8) == 0, rnd.IntN(8) == 0
+			a.HasHead = a.HasHead || rnd.IntN(2) == 0
+			a.Stolen, a.Hedge = rnd.IntN(8) == 0, rnd.IntN(8) == 0
 			a.Silent = links[a.Link].Suspect
 			a.Blocked = a.Cursor >= v.Limit
 		}

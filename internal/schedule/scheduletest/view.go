@@ -42,7 +42,7 @@ func Take(v *schedule.View, r segment.Range) {
 func Ask(v *schedule.View, i int8, r segment.Range, cursor int64) *schedule.Attempt {
 	Take(v, r)
 	v.Attempts = append(v.Attempts, schedule.Attempt{
-		ID: uint32(len(v.Attempts) + 1), Link: i, Range: r, Cursor: cursor, Headed: cursor > r.Start,
+		ID: uint32(len(v.Attempts) + 1), Link: i, Range: r, Cursor: cursor, HasHead: cursor > r.Start,
 	})
 	v.Links[i].Running++
 	v.Links[i].Asked += r.End - cursor
@@ -52,7 +52,7 @@ func Ask(v *schedule.View, i int8, r segment.Range, cursor int64) *schedule.Atte
 // Apply does what a decision says, as the machine does.
 func Apply(v *schedule.View, d schedule.Decision) {
 	if d.From != 0 && !d.Hedge {
-		find(v, d.From).Cut = true
+		find(v, d.From).Stolen = true
 	}
 	Ask(v, d.Link, d.Range, d.Range.Start)
 }
@@ -67,8 +67,8 @@ func find(v *schedule.View, id uint32) *schedule.Attempt {
 }
 
 // Fetch returns the decision to fetch what is free.
-func Fetch(i int8, r segment.Range, why schedule.Reason) schedule.Decision {
-	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: r, Why: why}
+func Fetch(i int8, r segment.Range, why schedule.Rule) schedule.Decision {
+	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: r, Rule: why}
 }
 
 // Expect fails the test unless got is the decision wanted.
@@ -83,7 +83,7 @@ func Expect(t *testing.T, got, want schedule.Decision) {
 func Show(d schedule.Decision) string {
 	verb := []string{"wait", "fetch", "open"}[d.Do]
 	return fmt.Sprintf("%s link %d %v from %d hedge %v until %v: %v", verb, d.Link, d.Range, d.From, d.Hedge, d.Until,
-		d.Why)
+		d.Rule)
 }
 
 // Lawful returns what is wrong with a decision, "" if nothing is.
@@ -105,7 +105,7 @@ func Lawful(v *schedule.View, d schedule.Decision) string {
 		return "an empty range"
 	case r.Start >= v.Limit:
 		return "begins beyond the reorder window"
-	case d.Why == schedule.NothingToDo:
+	case d.Rule == schedule.NothingToDo:
 		return "no reason"
 	case d.From == 0 && (d.Hedge || !slices.ContainsFunc(v.Free, inside)):
 		return "the range is not free"
@@ -117,7 +117,7 @@ func Lawful(v *schedule.View, d schedule.Decision) string {
 		return "a link takes from itself"
 	case !inside(Range(from.Cursor, from.Range.End)):
 		return fmt.Sprintf("takes what attempt %d does not owe: [%d,%d)", from.ID, from.Cursor, from.Range.End)
-	case !d.Hedge && (from.Cut || from.Hedge):
+	case !d.Hedge && (from.Stolen || from.Hedge):
 		return "cuts an attempt twice, or a second copy"
 	}
 	return ""
