@@ -35,7 +35,7 @@ func scrape(t *testing.T) string {
 		{Kind: engine.EventTransferStarted},
 		{Kind: engine.EventReceived, Link: "wlan0", Bytes: 1, Waste: 1},
 		{Kind: engine.EventDecision, Link: "wlan0", Reason: "head"},
-		{Kind: engine.EventFailover, Link: "wlan0", Reason: "silent"},
+		{Kind: engine.EventHedge, Link: "wlan0", Reason: "silent"},
 		{Kind: engine.EventLinkState, Link: "wlan0", State: "banned"},
 		{Kind: engine.EventAttemptEnded, Link: "wlan0", Reason: "complete"},
 		{Kind: engine.EventPassedThrough, Reason: "small"},

@@ -19,10 +19,10 @@ type tcpConn interface {
 // conn is a TCP connection whose bytes are counted.
 type conn struct {
 	tcpConn
-	book    *Accounts
-	account *account
-	closed  chan struct{}
-	once    sync.Once
+	accounts *Accounts
+	account  *account
+	closed   chan struct{}
+	once     sync.Once
 
 	// mu of the book guards these.
 	read   int64 // bytes
@@ -49,7 +49,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err = c.tcpConn.Read(p[:n])
-	c.book.count(c, n, 0)
+	c.accounts.count(c, n, 0)
 	return n, err
 }
 
@@ -60,7 +60,7 @@ func (c *conn) Write(p []byte) (written int, err error) {
 			break
 		}
 		n, err = c.tcpConn.Write(p[written : written+n])
-		c.book.count(c, 0, n)
+		c.accounts.count(c, 0, n)
 		written += n
 	}
 	return written, err
@@ -68,14 +68,14 @@ func (c *conn) Write(p []byte) (written int, err error) {
 
 // most waits for something to spend and returns how much of p that is.
 func (c *conn) most(p []byte) (int, error) {
-	n, err := c.book.wait(c)
+	n, err := c.accounts.wait(c)
 	return int(min(int64(len(p)), max(1, n*100/overhead))), err
 }
 
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
-		c.book.leave(c)
+		c.accounts.leave(c)
 	})
 	return c.tcpConn.Close()
 }

@@ -19,7 +19,7 @@ var rules = map[string]rule{
 	"internal/config":  {imports: []string{"internal/schedule"}}, // for the names
 	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
-		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/engine", "internal/get", "internal/link", "internal/link/host",
+		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/engine", "internal/get", "internal/link", "internal/link/appbridge",
 		"internal/metrics", "internal/peer", "internal/proxy", "internal/redirect", "internal/transport",
 	}},
 	// As every other user of a Transport, neither knows how it divides.
@@ -32,15 +32,15 @@ var rules = map[string]rule{
 	"internal/origin": {imports: []string{"internal/engine", "internal/link", "internal/opening", "internal/segment", "internal/transfer", "pkg/byterange"}},
 	"internal/link":   {},
 
-	"internal/link/host":          {imports: []string{"internal/link", "internal/rights"}},
-	"internal/link/host/hosttest": {},
-	"internal/link/sockstest":     {},
-	"internal/allowance":          {},
-	"internal/crowd":              {},
-	"internal/peer":               {},
-	"internal/privilege":          {},
-	"internal/rights":             {},
-	"internal/redirect":           {},
+	"internal/link/appbridge":               {imports: []string{"internal/link", "internal/rights"}},
+	"internal/link/appbridge/appbridgetest": {},
+	"internal/link/sockstest":               {},
+	"internal/allowance":                    {},
+	"internal/crowd":                        {},
+	"internal/peer":                         {},
+	"internal/privilege":                    {},
+	"internal/rights":                       {},
+	"internal/redirect":                     {},
 	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.
 	"pkg/byterange": {pure: true},
 
@@ -63,8 +63,8 @@ var rules = map[string]rule{
 	// The laboratory is a module of its own, on which nothing here depends.
 	"lab/netlab":            {},
 	"lab/cmd/tributary-lab": {imports: []string{"lab/netlab"}},
-	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/link/host/hosttest", "internal/link/sockstest"}}, // knows the product only as a program
-	"lab/contract":          {tests: true, imports: []string{"lab/netlab", "pkg/tributary"}},                                          // uses the public API only
+	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/link/appbridge/appbridgetest", "internal/link/sockstest"}}, // knows the product only as a program
+	"lab/contract":          {tests: true, imports: []string{"lab/netlab", "pkg/tributary"}},                                                    // uses the public API only
 	"lab/httprules":         {},
 	"lab/pac":               {tests: true, imports: []string{"internal/admin", "internal/engine"}},
 	"lab/mutate":            {imports: []string{"lab/httprules"}},

@@ -91,9 +91,9 @@ func noUpstream(cfg config.Config, getenv func(string) string, command string) e
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
-	file, user, listen, admin, hostSocket, scheduler, logLevel string
-	vpn                                                        string
-	links, users                                               []string
+	file, user, listen, admin, appSocket, scheduler, logLevel string
+	vpn                                                       string
+	links, users                                              []string
 }
 
 func (f *serveFlags) register(c *cobra.Command) {
@@ -105,7 +105,7 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.links, "link", nil, "use the link `NAME` and no other; repeatable")
 	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "let the user `NAME` of this machine in, too; repeatable; all = everybody")
 	c.Flags().StringVar(&f.vpn, "vpn", d.VPN, vpnHelp)
-	c.Flags().StringVar(&f.hostSocket, "host-socket", d.HostSocket, "`PATH` of the socket of an app that owns the networks (docs/HOST.md)")
+	c.Flags().StringVar(&f.appSocket, "app-socket", d.AppSocket, "`PATH` of the socket of an app that owns the networks (docs/APPBRIDGE.md)")
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
 		"`NAME` of the algorithm that divides a download: "+strings.Join(config.Schedulers(), ", ")+"; more in docs/SCHEDULERS.md")
 	c.Flags().StringVar(&f.logLevel, "log-level", d.LogLevel, "`LEVEL`: debug, info, warn, error")
@@ -126,7 +126,7 @@ func (f *serveFlags) config(c *cobra.Command, getenv func(string) string) (confi
 		{"link", "links", func() { cfg.Links = f.links }},
 		{"allow-users", "allow_users", func() { cfg.AllowUsers = f.users }},
 		{"vpn", "vpn", func() { cfg.VPN = f.vpn }},
-		{"host-socket", "host_socket", func() { cfg.HostSocket = f.hostSocket }},
+		{"app-socket", "app_socket", func() { cfg.AppSocket = f.appSocket }},
 		{"scheduler", "scheduler", func() { cfg.Scheduler = f.scheduler }},
 		{"log-level", "log_level", func() { cfg.LogLevel = f.logLevel }},
 	} {

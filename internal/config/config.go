@@ -47,8 +47,8 @@ type Config struct {
 	VPN string `toml:"vpn"`
 
 	// HostSocket is the Unix socket of an app that owns the networks, "@name" for an abstract one: it says which links there
-	// are, binds sockets and resolves names (docs/HOST.md). "" = Tributary does that itself.
-	HostSocket string `toml:"host_socket"`
+	// are, binds sockets and resolves names (docs/APPBRIDGE.md). "" = Tributary does that itself.
+	AppSocket string `toml:"app_socket"`
 
 	// Scheduler is the name of the algorithm that divides a transfer among links: one of Schedulers, or of docs/SCHEDULERS.md.
 	Scheduler string `toml:"scheduler"`

@@ -37,8 +37,8 @@ func (c Config) problems() problems {
 	if c.Control != "" && c.Control != AutoControl && !filepath.IsAbs(c.Control) {
 		p.add("control", "%q is no absolute path; \"auto\" leaves the place to Tributary, \"\" means none", c.Control)
 	}
-	if s := c.HostSocket; s != "" && !filepath.IsAbs(s) && !strings.HasPrefix(s, "@") {
-		p.add("host_socket", "%q is no absolute path, and no abstract name like @tributary", s)
+	if s := c.AppSocket; s != "" && !filepath.IsAbs(s) && !strings.HasPrefix(s, "@") {
+		p.add("app_socket", "%q is no absolute path, and no abstract name like @tributary", s)
 	}
 	for _, name := range c.AllowUsers {
 		if _, err := lookUp(name); err != nil && name != everybody {

@@ -69,7 +69,7 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 		Links:  []control.Link{}, Transfers: []control.Transfer{}, VPN: (*control.VPN)(d.out.VPN()),
 	}
 	if d.appBridge != nil {
-		if b, ok := d.appBridge.host.Battery(); ok {
+		if b, ok := d.appBridge.bridge.Battery(); ok {
 			s.Battery = (*control.Battery)(&b)
 		}
 	}

@@ -30,26 +30,26 @@ import (
 // drainTime is how long running requests may go on after the first signal; a second one ends the process at once. Without
 // the host that owns the networks nothing can go on for long.
 const (
-	drainTime       = 10 * time.Minute
+	drainTime    = 10 * time.Minute
 	appDrainTime = 5 * time.Second
 )
 
 // Daemon is the proxy with everything it needs.
 type Daemon struct {
-	cfg     config.Config // as at the start
-	log     *slog.Logger
-	version string
-	reloads Reloads
-	counters   counters
-	out     *transport.Transport
-	proxy   *proxy.Proxy
-	metrics *metrics.Metrics
-	own     listeners
-	sockets sockets     // that are open already
-	owner   crowd.Owner // tells whose a connection is; nil = users are not told apart
+	cfg      config.Config // as at the start
+	log      *slog.Logger
+	version  string
+	reloads  Reloads
+	counters counters
+	out      *transport.Transport
+	proxy    *proxy.Proxy
+	metrics  *metrics.Metrics
+	own      listeners
+	sockets  sockets     // that are open already
+	owner    crowd.Owner // tells whose a connection is; nil = users are not told apart
 
 	redirected *redirection
-	appBridge     *appBridge       // nil = this process sees to the links itself
+	appBridge  *appBridge    // nil = this process sees to the links itself
 	drainTime  time.Duration // how long running requests may go on at the end
 	syncTime   time.Duration // between two times that orders are brought to the disk
 }
@@ -74,7 +74,7 @@ func SaveMemory() {
 // Run serves until ctx is cancelled, then lets running requests end. It tells systemd about it (Type=notify-reload). An error of listening is a *net.OpError.
 func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
 	SaveMemory()
-	if cfg.HostSocket != "" {
+	if cfg.AppSocket != "" {
 		return runAppBridge(ctx, cfg, version, log, reloads)
 	}
 	open, err := inherited()

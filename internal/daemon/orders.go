@@ -7,7 +7,7 @@ import (
 	"time"
 
 	download "github.com/tributary-http/tributary/internal/get"
-	"github.com/tributary-http/tributary/internal/link/host"
+	"github.com/tributary-http/tributary/internal/link/appbridge"
 )
 
 // stepTime is between two words on how far an order is.
@@ -43,7 +43,7 @@ func (d *Daemon) fillOrders(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case o := <-d.appBridge.host.Orders():
+		case o := <-d.appBridge.bridge.Orders():
 			running.Go(func() {
 				defer o.Close()
 				d.fill(ctx, o)
@@ -53,7 +53,7 @@ func (d *Daemon) fillOrders(ctx context.Context) {
 }
 
 // fill fills one file, and tells how that goes.
-func (d *Daemon) fill(ctx context.Context, o *host.Order) {
+func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	header, err := download.Fields(nil, "tributary/"+d.version)

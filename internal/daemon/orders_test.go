@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/link/host"
-	"github.com/tributary-http/tributary/internal/link/host/hosttest"
+	"github.com/tributary-http/tributary/internal/link/appbridge"
+	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
@@ -27,7 +27,7 @@ func TestOrders(t *testing.T) {
 	defer file.Close()
 	fd := int(file.Fd())
 	line := map[string]any{"url": s.URL()}
-	app := &hosttest.App{Order: func(uint64) (string, int) {
+	app := &appbridgetest.App{Order: func(uint64) (string, int) {
 		b, err := json.Marshal(line)
 		if err != nil {
 			t.Error(err)
@@ -35,12 +35,12 @@ func TestOrders(t *testing.T) {
 		return string(b), fd
 	}}
 	app.Listen(t, filepath.Join(t.TempDir(), "s"))
-	h, err := host.Dial(t.Context(), app.Path, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	h, err := appbridge.Dial(t.Context(), app.Path, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	d := &Daemon{out: r.d.out, appBridge: &appBridge{host: h}, syncTime: time.Millisecond}
+	d := &Daemon{out: r.d.out, appBridge: &appBridge{bridge: h}, syncTime: time.Millisecond}
 	ctx, stop := context.WithCancel(t.Context())
 	filled := make(chan struct{})
 	go func() { defer close(filled); d.fillOrders(ctx) }()

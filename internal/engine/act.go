@@ -124,7 +124,7 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 	case transfer.ReportFailed:
 		r.e.fleet.failed(r, a.Link, a.Cause)
 	case transfer.ReportHedged:
-		r.e.observe(Event{Kind: EventFailover, At: now, Transfer: r.id, Link: r.link(a.Link).name, Reason: "silent"})
+		r.e.observe(Event{Kind: EventHedge, At: now, Transfer: r.id, Link: r.link(a.Link).name, Reason: "silent"})
 	case transfer.Done:
 		r.finish(nil)
 	case transfer.Fail:

@@ -48,7 +48,7 @@ type Body interface {
 type LinkStatus struct {
 	Name    string
 	State   string        // "up", "suspect", "banned", "probing", "down"
-	Cause  string        // why it is in this state, "" when up
+	Cause   string        // why it is in this state, "" when up
 	Goodput float64       // first-copy body bytes per second, all transfers
 	RTT     time.Duration // smoothed
 	Bytes   int64         // body bytes received since start
@@ -67,12 +67,12 @@ type Status struct {
 
 // TransferStatus is one running transfer for observers.
 type TransferStatus struct {
-	ID         uint64
+	ID           uint64
 	Size, Offset int64 // Size -1 = unknown
-	Window     int64 // reorder window in bytes
-	Held       int64 // bytes received beyond Head
-	Started    time.Time
-	Links      []LinkBytes // that have brought something
+	Window       int64 // reorder window in bytes
+	Held         int64 // bytes received beyond Head
+	Started      time.Time
+	Links        []LinkBytes // that have brought something
 }
 
 // LinkBytes is what a link brought of a transfer, second copies included.
@@ -92,7 +92,7 @@ const (
 	EventDecision                         // Transfer, Link, Reason = the scheduler's
 	EventLinkState                        // Link, State, Reason: for everybody
 	EventOriginState                      // Link, State, Reason, Origin: for transfers from there, what holds for everybody included
-	EventFailover                         // Transfer, Link = the link whose bytes another one takes over, Reason
+	EventHedge                            // Transfer, Link = the link whose bytes another one takes over, Reason
 	EventReceived                         // Transfer, Link, Bytes, Waste = duplicates among them
 	EventAttemptEnded                     // Transfer, Link, Reason, Took
 )

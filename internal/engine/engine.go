@@ -25,12 +25,12 @@ type Config struct {
 	Log       *slog.Logger
 	Observers []Observer
 
-	Scheduler string // name in package literature
-	Budget    int64  // bytes for reordering, all transfers
-	Window    int64  // bytes for reordering, one transfer at most
-	Threshold int64  // objects of no more than so many bytes are one request on one link
-	WaitForLink  time.Duration
-	SlowLink  health.Limits
+	Scheduler   string // name in package literature
+	Budget      int64  // bytes for reordering, all transfers
+	Window      int64  // bytes for reordering, one transfer at most
+	Threshold   int64  // objects of no more than so many bytes are one request on one link
+	WaitForLink time.Duration
+	SlowLink    health.Limits
 
 	// Heard, if not nil, reports whether anything came over a link within the last d, on any connection.
 	Heard func(link string, d time.Duration) bool
@@ -51,11 +51,11 @@ type Engine struct {
 	blocks *blocks
 	lastID atomic.Uint64
 
-	mu   sync.Mutex
+	mu      sync.Mutex
 	history *estimate.History
 
-	runsMu sync.Mutex // held while Config.Demand is called: it is told the numbers in their order
-	running   int
+	runsMu  sync.Mutex // held while Config.Demand is called: it is told the numbers in their order
+	running int
 }
 
 // New returns an engine without links; Run must be running for links that were banned to come back.
@@ -141,14 +141,14 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 
 // failure makes the error of a transfer that gave up for a reason; last is what came of the last attempt that ended so, nil
 // if none did.
-func failure(last error, why transfer.Outcome, link string) error {
-	if a, ok := errors.AsType[*AttemptError](last); ok && a.Outcome == why {
+func failure(last error, outcome transfer.Outcome, link string) error {
+	if a, ok := errors.AsType[*AttemptError](last); ok && a.Outcome == outcome {
 		return last
 	}
 	if last == nil {
-		last = errors.New(why.String())
+		last = errors.New(outcome.String())
 	}
-	return &AttemptError{Op: "transfer", Link: link, Outcome: why, Err: last}
+	return &AttemptError{Op: "transfer", Link: link, Outcome: outcome, Err: last}
 }
 
 // allRefused adds to an error of an attempt, or nil, what it came to.

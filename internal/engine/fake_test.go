@@ -44,9 +44,9 @@ type fakeConn struct {
 }
 
 func (c *fakeConn) Send(a RangeRequest) error { c.asks <- a; return nil }
-func (c *fakeConn) Info() ConnInfo   { return ConnInfo{RTT: 1e6} }
-func (c *fakeConn) Release()         { c.Close() }
-func (c *fakeConn) Close()           { c.once.Do(func() { close(c.gone) }) }
+func (c *fakeConn) Info() ConnInfo            { return ConnInfo{RTT: 1e6} }
+func (c *fakeConn) Release()                  { c.Close() }
+func (c *fakeConn) Close()                    { c.once.Do(func() { close(c.gone) }) }
 
 func (c *fakeConn) Next() (*RangeResponse, error) {
 	var a RangeRequest
@@ -71,14 +71,14 @@ func (c *fakeConn) Next() (*RangeResponse, error) {
 	for i := range b {
 		b[i] = at(r.Start + int64(i))
 	}
-	reply := &RangeResponse{
+	response := &RangeResponse{
 		Response: &http.Response{StatusCode: status, Header: h, ContentLength: r.Len(), Body: io.NopCloser(bytes.NewReader(b))},
 		Range:    r, ID: Identity{Total: c.o.size, Validator: `"v"`, ETag: `"v"`, Type: "a/b"},
 	}
 	if c.o.onNext != nil {
-		return c.o.onNext(a, reply)
+		return c.o.onNext(a, response)
 	}
-	return reply, nil
+	return response, nil
 }
 
 func newFakeEngine(t *testing.T, o *fakeOrigin) *Engine {

@@ -12,8 +12,8 @@ import (
 
 // firstReply carries out what the opening decides about the first answer, or about the answer to a copy of the first request.
 func (r *run) firstResponse(e event) time.Time {
-	f, reply := e.attempt, e.response
-	v := r.opening.Answer(head(reply, e.err), r.link(f.link).name, r.copyOf(f))
+	f, response := e.attempt, e.response
+	v := r.opening.Answer(head(response, e.err), r.link(f.link).name, r.copyOf(f))
 	if v.ClientsHead || v.Do == opening.Stream || v.Do == opening.Repeat {
 		r.interim.close()
 	}
@@ -34,22 +34,22 @@ func (r *run) firstResponse(e event) time.Time {
 		r.e.runs(1)
 		content := r.opening.Content()
 		r.e.observe(Event{Kind: EventTransferStarted, At: time.Now(), Transfer: r.id, Bytes: content.Len()})
-		r.pending, r.pendingSince = r.response(reply), time.Now()
+		r.pending, r.pendingSince = r.response(response), time.Now()
 		r.pending.ContentLength, r.pending.Body = content.Len(), &transferBody{r: r, start: content.Start}
 	}
-	return r.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: f.id, Range: reply.Range, Size: reply.ID.Total, Close: reply.Close})
+	return r.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: f.id, Range: response.Range, Size: response.ID.Total, Close: response.Close})
 }
 
 // head returns what the opening is told of an answer.
-func head(reply *RangeResponse, err error) opening.Head {
+func head(response *RangeResponse, err error) opening.Head {
 	return opening.Head{
-		Status: reply.StatusCode, Fields: reply.Header, Range: reply.Range, ID: reply.ID, Unfit: reply.Unfit, Mismatch: err != nil,
+		Status: response.StatusCode, Fields: response.Header, Range: response.Range, ID: response.ID, Unfit: response.Unfit, Mismatch: err != nil,
 	}
 }
 
 // response makes the client's answer of a first one, but for its content.
-func (r *run) response(reply *RangeResponse) *Response {
-	return &Response{Status: r.opening.Rewrite(head(reply, nil)), Header: reply.Header, ContentLength: reply.ContentLength, ID: reply.ID}
+func (r *run) response(response *RangeResponse) *Response {
+	return &Response{Status: r.opening.Rewrite(head(response, nil)), Header: response.Header, ContentLength: response.ContentLength, ID: response.ID}
 }
 
 // copyOf reports whether f repeats a first request that is still waited for.
@@ -64,15 +64,15 @@ func (r *run) copyOf(f *attempt) bool {
 
 // handOver gives the answer to the client as it comes over its one connection, and ends everything else.
 func (r *run) handOver(e event, reason opening.Reason) {
-	reply, l := e.response, e.conn
-	out := r.response(reply)
-	out.Trailer = reply.Trailer
+	response, l := e.response, e.conn
+	out := r.response(response)
+	out.Trailer = response.Trailer
 	// The connection leaves the lane: both of its goroutines end without closing it.
 	e.attempt.verdict <- opening.Stream
 	close(l.requests)
 	l.alive.Wait()
 	delete(r.conns, l.id)
-	b := &streamBody{r: r, from: reply.Body, conn: l.conn, link: r.link(l.link)}
+	b := &streamBody{r: r, from: response.Body, conn: l.conn, link: r.link(l.link)}
 	b.stop = context.AfterFunc(r.parent, b.abort)
 	out.Body = b
 	r.over = true

@@ -14,8 +14,8 @@ import (
 
 // TestWaitsForASlot: a transfer whose origin may have no further connection begins when one has closed, or gives up in time.
 func TestWaitsForASlot(t *testing.T) {
-	const patience = time.Minute
-	for name, free := range map[string]time.Duration{"in time": patience / 2, "too late": 2 * patience} {
+	const waitForLink = time.Minute
+	for name, free := range map[string]time.Duration{"in time": waitForLink / 2, "too late": 2 * waitForLink} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
@@ -35,12 +35,12 @@ func TestWaitsForASlot(t *testing.T) {
 					}
 					return &AttemptError{Op: "dial", Link: name, Outcome: transfer.NoSlot, Err: &link.NoSlotError{Link: name, Host: "h", Most: 1, Freed: freed}}
 				}})
-				e.cfg.WaitForLink = patience
+				e.cfg.WaitForLink = waitForLink
 				began := time.Now()
 				resp, err := e.Get(t.Context(), fakeRequest(true))
 				took := time.Since(began)
-				if free > patience {
-					if a, ok := errors.AsType[*AttemptError](err); !ok || a.Outcome != transfer.NoSlot || took != patience {
+				if free > waitForLink {
+					if a, ok := errors.AsType[*AttemptError](err); !ok || a.Outcome != transfer.NoSlot || took != waitForLink {
 						t.Errorf("after %v: %v", took, err)
 					}
 				} else {

@@ -53,22 +53,22 @@ func (d *Destinations) Check(l Link, name string, to netip.AddrPort) (Link, erro
 	if d.Own != nil && d.Own(netip.AddrPortFrom(addr, to.Port())) {
 		return l, ErrDenied
 	}
-	way, err := d.nextHop(addr)
+	hop, err := d.nextHop(addr)
 	if err != nil {
 		return l, err
 	}
 	if !d.excepted(addr) {
 		for _, a := range meanings(addr, l.NAT64) {
-			if err := d.permit(name, a, addr, way); err != nil {
+			if err := d.permit(name, a, addr, hop); err != nil {
 				return l, err
 			}
 		}
 	}
-	if way.Local {
-		out, err := d.device(way.Index)
+	if hop.Local {
+		out, err := d.device(hop.Index)
 		return out, err
 	}
-	over, err := d.over(l, addr, way)
+	over, err := d.over(l, addr, hop)
 	if err == nil && over.Name != l.Name {
 		err = ErrOffLink
 	}
@@ -76,18 +76,18 @@ func (d *Destinations) Check(l Link, name string, to netip.AddrPort) (Link, erro
 }
 
 // permit returns why a request may not go to a, one of the addresses that to stands for, whose way is known.
-func (d *Destinations) permit(name string, a, to netip.Addr, way NextHop) error {
+func (d *Destinations) permit(name string, a, to netip.Addr, hop NextHop) error {
 	if d.excepted(a) {
 		return nil
 	}
 	if a != to {
 		var err error
-		if way, err = d.nextHop(a); err != nil {
+		if hop, err = d.nextHop(a); err != nil {
 			return err
 		}
 	}
 	switch {
-	case denied(a), way.Local, d.DenyPrivate && private(a):
+	case denied(a), hop.Local, d.DenyPrivate && private(a):
 		return ErrDenied
 	case publicName(name) && private(a):
 		return ErrRebound
@@ -100,15 +100,15 @@ func (d *Destinations) permit(name string, a, to netip.Addr, way NextHop) error 
 // way itself. The error is [ErrOffLink] or one of the Router. It is a [Resolver]'s Over.
 func (d *Destinations) Over(l Link, server netip.Addr) (over Link, local bool, err error) {
 	server = server.Unmap().WithZone("")
-	way, err := d.nextHop(server)
+	hop, err := d.nextHop(server)
 	if err != nil {
 		return l, false, err
 	}
-	if way.Local {
-		over, err = d.device(way.Index)
+	if hop.Local {
+		over, err = d.device(hop.Index)
 		return over, true, err
 	}
-	if over, err = d.over(l, server, way); err != nil || over.Name == l.Name {
+	if over, err = d.over(l, server, hop); err != nil || over.Name == l.Name {
 		return over, false, err
 	}
 	_, used := d.link(func(o Link) bool { return o.Name == over.Name })
@@ -119,34 +119,34 @@ func (d *Destinations) Over(l Link, server netip.Addr) (over Link, local bool, e
 }
 
 // over returns the interface that an address belongs to, of which the way is known: l if none in particular leads there.
-func (d *Destinations) over(l Link, a netip.Addr, way NextHop) (Link, error) {
+func (d *Destinations) over(l Link, a netip.Addr, hop NextHop) (Link, error) {
 	switch {
-	case way.Blocked:
+	case hop.Blocked:
 		return l, ErrOffLink
-	case way.Index == 0:
+	case hop.Index == 0:
 		return d.neighbour(l, a), nil
-	case way.Index == l.Index, way.Default && l.Via != "": // the system chooses the way to an upstream, and that the way to the world
+	case hop.Index == l.Index, hop.Default && l.Via != "": // the system chooses the way to an upstream, and that the way to the world
 		return l, nil
 	}
-	if out, used := d.link(func(o Link) bool { return o.Index == way.Index }); used {
+	if out, used := d.link(func(o Link) bool { return o.Index == hop.Index }); used {
 		// Home networks look alike: of two links with one network the better one leads there, as the system has it (R184).
 		// A public address in a link's network is reached over the others, too, but not one behind a tunnel.
 		// A tunnel that was a link like others may have become a VPN that carries everything: the way tells before SetLinks does.
-		own := !way.Default && (private(a) || carriesVPN(out.Kind))
-		vpn := way.Default && carriesVPN(out.Kind) && !d.Around && !d.named(out)
+		own := !hop.Default && (private(a) || carriesVPN(out.Kind))
+		vpn := hop.Default && carriesVPN(out.Kind) && !d.Around && !d.named(out)
 		if own || l.Confined || vpn {
 			return out, nil
 		}
 		return l, nil
 	}
-	out, err := d.device(way.Index)
+	out, err := d.device(hop.Index)
 	vpn := carriesVPN(out.Kind)
 	switch {
 	case err != nil:
 		return l, err
 	case vpn && d.Around && !private(a):
 		return l, nil
-	case way.Default && (!vpn || d.named(out)) && !l.Confined:
+	case hop.Default && (!vpn || d.named(out)) && !l.Confined:
 		return l, nil // the system prefers a link that is not used: the others lead to the world as well
 	}
 	return out, nil

@@ -152,7 +152,7 @@ func (s system) Device(index int) (Link, error) {
 }
 
 // TestWays: what the system would send over an interface that is not a link leaves by no link.
-func TestWays(t *testing.T) {
+func TestNextHops(t *testing.T) {
 	const wlan, lte, eth, wg, bridge, corp, lo = 1, 2, 3, 4, 5, 6, 7
 	s := system{
 		devices: map[int]Link{

@@ -233,13 +233,13 @@ func (k *kernel) ways(six bool, o *netlink.RouteGetOptions) ([]int, error) {
 	}
 	maps.DeleteFunc(leads, func(_, n int) bool { return 2*n <= len(probes) })
 	if len(leads) == 0 {
-		return nil, cmp.Or(failed, errNoWay)
+		return nil, cmp.Or(failed, errNoRoute)
 	}
 	return slices.Sorted(maps.Keys(leads)), nil
 }
 
 // errNoWay says that the routes to the world lead in different directions.
-var errNoWay = errors.New("look for a route: no interface leads to most of the world")
+var errNoRoute = errors.New("look for a route: no interface leads to most of the world")
 
 // outOf returns the interfaces of routes.
 func outOf(routes []netlink.Route) map[int]bool {

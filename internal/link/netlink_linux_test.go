@@ -11,7 +11,7 @@ import (
 )
 
 // patience bounds the wait for a kernel event; what "in time" means is proven in virtual time (TestWatch).
-const patience = 10 * time.Second
+const testTime = 10 * time.Second
 
 // until reads snapshots until one is as wanted, and returns how long that took.
 func until(t *testing.T, ch <-chan []Link, what string, ok func([]Link) bool) time.Duration {
@@ -26,7 +26,7 @@ func until(t *testing.T, ch <-chan []Link, what string, ok func([]Link) bool) ti
 				t.Logf("%s: seen after %v", what, took.Round(100*time.Microsecond))
 				return took
 			}
-		case <-time.After(patience):
+		case <-time.After(testTime):
 			t.Fatalf("%s: not seen, last are %+v", what, last)
 		}
 	}

@@ -21,7 +21,7 @@ type Metrics struct {
 	passed      *counters
 	decisions   *counters
 	transitions *counters
-	failovers   *counters
+	hedges      *counters
 	received    *counters
 	waste       *counters
 	attempts    *counters
@@ -43,7 +43,7 @@ func New(version string, status func() engine.Status) *Metrics {
 		passed:      newCounters(r, "pass_through_total", "Requests that were passed through on one link, by reason (docs/ARCHITECTURE.md lists them).", "reason"),
 		decisions:   newCounters(r, "scheduler_decisions_total", "Decisions of the scheduler, by link and reason.", "link", "reason"),
 		transitions: newCounters(r, "link_transitions_total", "Changes of a link's state, by the new state.", "link", "state"),
-		failovers:   newCounters(r, "failovers_total", "Times that other links took over this link's bytes, by reason.", "link", "reason"),
+		hedges:      newCounters(r, "hedges_total", "Times that bytes this link owed were requested over another link too, by reason.", "link", "reason"),
 		received:    newCounters(r, "link_received_bytes_total", "Body bytes received, second copies included.", "link"),
 		waste:       newCounters(r, "link_waste_bytes_total", "Body bytes received that were second copies or not wanted.", "link"),
 		attempts:    newCounters(r, "attempts_total", "Attempts ended, by link and how.", "link", "reason"),
@@ -81,8 +81,8 @@ func (m *Metrics) Observe(e engine.Event) {
 		m.decisions.get(labels{e.Link, e.Reason}).Inc()
 	case engine.EventLinkState:
 		m.transitions.get(labels{e.Link, e.State}).Inc()
-	case engine.EventFailover:
-		m.failovers.get(labels{e.Link, e.Reason}).Inc()
+	case engine.EventHedge:
+		m.hedges.get(labels{e.Link, e.Reason}).Inc()
 	case engine.EventReceived:
 		m.received.get(labels{e.Link}).Add(float64(e.Bytes))
 		if e.Waste > 0 {

@@ -10,22 +10,22 @@ import (
 
 // Memory is what earlier GETs have shown of the origin.
 type Memory struct {
-	Whole   bool            // it served this object whole, whatever range was asked for
-	Small   bool            // it lately served no object worth several links
+	Whole    bool            // it served this object whole, whatever range was asked for
+	Small    bool            // it lately served no object worth several links
 	Excluded map[string]bool // links over which it refused what it served over another one
 }
 
 // Plan is how the requests of a GET begin.
 type Plan struct {
 	Requested segment.Range // of the object, that the client wants as far as it can be known
-	Initial  int64         // asked for at first; 0 = the client's own request as it is
-	Warm   bool          // connecting the other links before the first response may be of use
+	Initial   int64         // asked for at first; 0 = the client's own request as it is
+	Warm      bool          // connecting the other links before the first response may be of use
 }
 
 // Notes are what a GET has shown of the origin.
 type Notes struct {
-	Large   bool     // the object was worth several links
-	Whole   bool     // the next GET of this object had better ask for all of it
+	Large    bool     // the object was worth several links
+	Whole    bool     // the next GET of this object had better ask for all of it
 	Excluded []string // links over which a response was refused after another link's was good
 }
 
@@ -41,10 +41,10 @@ const (
 
 // Verdict says what becomes of a first response, and why.
 type Verdict struct {
-	Do     Do
-	Reason Reason       // why the response is not divided; None if it joins
-	Outcome    transfer.Outcome // how the attempt has ended; of Drop
-	ClientsHead  bool         // its head is the client's; of Join
+	Do          Do
+	Reason      Reason           // why the response is not divided; None if it joins
+	Outcome     transfer.Outcome // how the attempt has ended; of Drop
+	ClientsHead bool             // its head is the client's; of Join
 }
 
 // Opening is the start of one GET. Make it with New; First begins it.
@@ -62,7 +62,7 @@ type Opening struct {
 	plan     Plan
 	asked    bool                // the client sent a Range field
 	own      segment.Range       // see Own
-	initial    map[string][]string // fields of the first request
+	initial  map[string][]string // fields of the first request
 	joined   map[string][]string // of all others
 	ifRange  string              // the client's own, on the first request only (R80)
 	barred   map[string]bool     // links that stay out
@@ -71,7 +71,7 @@ type Opening struct {
 	ignored  bool                // a range was answered with the whole object
 	served   bool                // a range was answered as such
 	disjoint bool                // it failed in the middle because the responses do not fit together
-	excluded  []string            // see Notes
+	excluded []string            // see Notes
 }
 
 // conditions are the fields that make a request conditional (RFC 9110 section 13.1), If-Range apart.
@@ -228,23 +228,23 @@ func (o *Opening) note(h Head) {
 func (o *Opening) Served() { o.served = true }
 
 // Ended takes note of how an attempt over a link ended.
-func (o *Opening) Ended(link string, why transfer.Outcome) {
+func (o *Opening) Ended(link string, outcome transfer.Outcome) {
 	switch {
-	case why == transfer.NoRange:
+	case outcome == transfer.NoRange:
 		o.ignored = true
-	case why == transfer.Unwanted && o.version != nil && link != o.carrier && !slices.Contains(o.excluded, link):
+	case outcome == transfer.Unwanted && o.version != nil && link != o.carrier && !slices.Contains(o.excluded, link):
 		o.excluded = append(o.excluded, link)
 	}
 }
 
 // Lost takes note that no link is left that serves the version that has joined. seen reports whether the client has its head.
 // If not, and the origin has replaced that version, the GET starts again, once (R107).
-func (o *Opening) Lost(why transfer.Outcome, seen bool) {
+func (o *Opening) Lost(outcome transfer.Outcome, seen bool) {
 	if o.version == nil {
 		return
 	}
-	o.disjoint = seen && why.Blame() == transfer.BlameOrigin && why != transfer.Busy
-	if why == transfer.Changed && !seen && !o.restarted {
+	o.disjoint = seen && outcome.Blame() == transfer.BlameOrigin && outcome != transfer.Busy
+	if outcome == transfer.Changed && !seen && !o.restarted {
 		o.restarted, o.again = true, true
 	}
 }
@@ -256,8 +256,8 @@ func (o *Opening) Again() bool { return o.again }
 // object. A link is to blame for a refusal only where another one was served.
 func (o *Opening) Remember() Notes {
 	return Notes{
-		Large:   o.version != nil,
-		Whole:   o.ignored && !o.served && !o.memory.Whole || o.disjoint,
+		Large:    o.version != nil,
+		Whole:    o.ignored && !o.served && !o.memory.Whole || o.disjoint,
 		Excluded: o.excluded,
 	}
 }

@@ -76,12 +76,12 @@ func answerToCopy(h Head, want string) step {
 	return step{"answer to a copy", func(o *Opening) string { return o.Answer(h, "b", true).String() }, want}
 }
 
-func lost(why transfer.Outcome, seen bool, again bool) step {
-	return step{"lost", func(o *Opening) string { o.Lost(why, seen); return fmt.Sprint(o.Again()) }, fmt.Sprint(again)}
+func lost(outcome transfer.Outcome, seen bool, again bool) step {
+	return step{"lost", func(o *Opening) string { o.Lost(outcome, seen); return fmt.Sprint(o.Again()) }, fmt.Sprint(again)}
 }
 
-func ended(link string, why transfer.Outcome) step {
-	return step{"ended", func(o *Opening) string { o.Ended(link, why); return "" }, ""}
+func ended(link string, outcome transfer.Outcome) step {
+	return step{"ended", func(o *Opening) string { o.Ended(link, outcome); return "" }, ""}
 }
 
 func served() step { return step{"served", func(o *Opening) string { o.Served(); return "" }, ""} }

@@ -125,7 +125,7 @@ func TestKeptBeneathVPN(t *testing.T) {
 		r.send(c, whole(r))
 		r.next(c)
 		routes.elsewhere.Store(true)
-		if got := why(t, c.Send(later(r))); got != transfer.Stale {
+		if got := outcome(t, c.Send(later(r))); got != transfer.Stale {
 			t.Errorf("a transfer goes on: %v", got)
 		}
 		c.Close()
@@ -137,7 +137,7 @@ func TestKeptBeneathVPN(t *testing.T) {
 		r.next(c)
 		c.Release()
 		routes.elsewhere.Store(true)
-		if _, err := open(); why(t, err) != transfer.Unwanted || !errors.Is(err, link.ErrOffLink) {
+		if _, err := open(); outcome(t, err) != transfer.Unwanted || !errors.Is(err, link.ErrOffLink) {
 			t.Errorf("idle: %v", err)
 		}
 		if n := len(s.Requests()); n != 2 {

@@ -70,12 +70,12 @@ func (b *body) finish() {
 	b.conn.answered()
 }
 
-func (b *body) fail(why transfer.Outcome, err error) error {
+func (b *body) fail(outcome transfer.Outcome, err error) error {
 	c := b.conn
 	c.mu.Lock()
 	c.broken = true
 	c.mu.Unlock()
-	b.err = c.fail("body", why, err)
+	b.err = c.fail("body", outcome, err)
 	return b.err
 }
 

@@ -16,7 +16,7 @@ type Mismatch struct {
 	// Clause is the stable short name of the condition that does not hold: "status", "validator", "framing", "multipart",
 	// "content_range", "start", "end", "content_length", "total", "etag", "last_modified", "coding", "type" or "location".
 	Clause     string
-	Outcome        transfer.Outcome
+	Outcome    transfer.Outcome
 	RetryAfter time.Duration // for Busy, 0 if the origin named none
 	Err        error
 }
@@ -25,8 +25,8 @@ func (m *Mismatch) Error() string { return m.Clause + ": " + m.Err.Error() }
 
 func (m *Mismatch) Unwrap() error { return m.Err }
 
-func mismatch(clause string, why transfer.Outcome, format string, args ...any) *Mismatch {
-	return &Mismatch{Clause: clause, Outcome: why, Err: fmt.Errorf(format, args...)}
+func mismatch(clause string, outcome transfer.Outcome, format string, args ...any) *Mismatch {
+	return &Mismatch{Clause: clause, Outcome: outcome, Err: fmt.Errorf(format, args...)}
 }
 
 // Check holds an answer to a range of a known version (a.Want) against that version. If-Range alone proves nothing:

@@ -55,12 +55,12 @@ func TestR096_EachClause(t *testing.T) {
 	status := func(code int) func(*Head) { return func(h *Head) { h.Status = code } }
 	ok := segment.Range{Start: 100, End: 200}
 	tests := []struct {
-		name   string
-		want   *engine.Identity
-		mutate func(*Head)
-		clause string // "" = accepted
-		why    transfer.Outcome
-		rng    segment.Range
+		name    string
+		want    *engine.Identity
+		mutate  func(*Head)
+		clause  string // "" = accepted
+		outcome transfer.Outcome
+		rng     segment.Range
 	}{
 		{"R96 unchanged", wantTag(), func(*Head) {}, "", 0, ok},
 		// RFC 9110 section 14.4: "If a 206 (Partial Content) response contains a Content-Range header field with a range unit
@@ -159,12 +159,12 @@ func TestR096_EachClause(t *testing.T) {
 	}
 	for _, code := range []int{201, 204, 301, 302, 304, 307, 400, 401, 403, 404, 410, 412, 451, 500, 502, 504, 511, 799} {
 		tests = append(tests, struct {
-			name   string
-			want   *engine.Identity
-			mutate func(*Head)
-			clause string
-			why    transfer.Outcome
-			rng    segment.Range
+			name    string
+			want    *engine.Identity
+			mutate  func(*Head)
+			clause  string
+			outcome transfer.Outcome
+			rng     segment.Range
 		}{"R105 " + http.StatusText(code), wantTag(), status(code), "status", transfer.Unwanted, ok})
 	}
 	for _, tt := range tests {
@@ -179,8 +179,8 @@ func TestR096_EachClause(t *testing.T) {
 				}
 				return
 			}
-			if v.Err == nil || v.Err.Clause != tt.clause || v.Err.Outcome != tt.why {
-				t.Fatalf("got %v (%+v), want clause %s, %s", v.Err, v.Err, tt.clause, tt.why)
+			if v.Err == nil || v.Err.Clause != tt.clause || v.Err.Outcome != tt.outcome {
+				t.Fatalf("got %v (%+v), want clause %s, %s", v.Err, v.Err, tt.clause, tt.outcome)
 			}
 		})
 	}

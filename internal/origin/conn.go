@@ -40,11 +40,13 @@ type conn struct {
 }
 
 type pending struct {
-	ask       *engine.RangeRequest
+	request   *engine.RangeRequest
 	pipelined bool // sent before the answer to an earlier request was complete
 }
 
-func newConn(p *Pool, s *stream, reused bool) *conn { return &conn{checkout: newCheckout(p, s, reused)} }
+func newConn(p *Pool, s *stream, reused bool) *conn {
+	return &conn{checkout: newCheckout(p, s, reused)}
+}
 
 // Send implements engine.Conn. A failure after which the origin cannot have acted on the request is Stale or Unanswered;
 // a request that must not be written is Refused.
@@ -78,7 +80,7 @@ func (c *conn) Send(a engine.RangeRequest) error {
 	case waits || first && c.surplus:
 		c.broken, err = true, errIdle
 	default:
-		c.queue = append(c.queue, pending{ask: &a, pipelined: !first})
+		c.queue = append(c.queue, pending{request: &a, pipelined: !first})
 	}
 	c.mu.Unlock()
 	if err != nil {
@@ -87,7 +89,7 @@ func (c *conn) Send(a engine.RangeRequest) error {
 	if _, err := c.conn.Write(out); err != nil {
 		c.mu.Lock()
 		c.broken = true
-		if n := len(c.queue); n > 0 && c.queue[n-1].ask == &a {
+		if n := len(c.queue); n > 0 && c.queue[n-1].request == &a {
 			c.queue = c.queue[:n-1]
 		}
 		c.mu.Unlock()
@@ -125,7 +127,7 @@ func (c *conn) Next() (*engine.RangeResponse, error) {
 		c.mu.Unlock()
 		return nil, aerr
 	}
-	return c.reply(p.ask, resp, h)
+	return c.response(p.request, resp, h)
 }
 
 // head reads heads up to the first final one.
@@ -165,8 +167,8 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 		case interim == MaxInterim:
 			return nil, Head{}, c.fail("head", transfer.Unwanted, errInterim)
 		}
-		if p.ask.Interim != nil {
-			p.ask.Interim(resp.StatusCode, resp.Header)
+		if p.request.Interim != nil {
+			p.request.Interim(resp.StatusCode, resp.Header)
 		}
 	}
 }
@@ -199,7 +201,7 @@ func judgeable(resp *http.Response, raw []byte) Head {
 }
 
 // reply judges an answer and prepares its body.
-func (c *conn) reply(a *engine.RangeRequest, resp *http.Response, h Head) (*engine.RangeResponse, error) {
+func (c *conn) response(a *engine.RangeRequest, resp *http.Response, h Head) (*engine.RangeResponse, error) {
 	var v Verdict
 	if a.Want == nil {
 		v = Identify(a, h)

@@ -99,24 +99,24 @@ func (r *rig) send(c engine.Conn, asks ...engine.RangeRequest) {
 // next reads one good answer and checks its bytes.
 func (r *rig) next(c engine.Conn) *engine.RangeResponse {
 	r.t.Helper()
-	reply, err := c.Next()
+	response, err := c.Next()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	b, err := io.ReadAll(reply.Body)
+	b, err := io.ReadAll(response.Body)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if int64(len(b)) != reply.Range.Len() {
-		r.t.Fatalf("%d bytes for %v", len(b), reply.Range)
+	if int64(len(b)) != response.Range.Len() {
+		r.t.Fatalf("%d bytes for %v", len(b), response.Range)
 	}
-	if off := r.s.Object().Mismatch(b, reply.Range.Start); off >= 0 {
+	if off := r.s.Object().Mismatch(b, response.Range.Start); off >= 0 {
 		r.t.Fatalf("wrong byte at %d", off)
 	}
-	return reply
+	return response
 }
 
-func why(t *testing.T, err error) transfer.Outcome {
+func outcome(t *testing.T, err error) transfer.Outcome {
 	t.Helper()
 	var a *engine.AttemptError
 	if !errors.As(err, &a) {
@@ -133,12 +133,12 @@ func TestPipelining(t *testing.T) {
 		r.send(c, r.ask(i*size, (i+1)*size, i > 0))
 	}
 	for i := range int64(n) {
-		reply := r.next(c)
-		if want := (segment.Range{Start: i * size, End: (i + 1) * size}); reply.Range != want {
-			t.Errorf("answer %d: %v, want %v", i, reply.Range, want)
+		response := r.next(c)
+		if want := (segment.Range{Start: i * size, End: (i + 1) * size}); response.Range != want {
+			t.Errorf("answer %d: %v, want %v", i, response.Range, want)
 		}
-		if reply.Unfit != opening.None || reply.ID.Total != 1<<20 || reply.ID.Validator != `"v1"` {
-			t.Errorf("answer %d: unfit %q, %+v", i, reply.Unfit, reply.ID)
+		if response.Unfit != opening.None || response.ID.Total != 1<<20 || response.ID.Validator != `"v1"` {
+			t.Errorf("answer %d: unfit %q, %+v", i, response.Unfit, response.ID)
 		}
 	}
 	for i, q := range r.s.Requests() {
@@ -168,8 +168,8 @@ func TestSendAndNextInTwoGoroutines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reply := r.next(c); reply.Range.Start != int64(got)*size {
-			t.Fatalf("answer %d: %v", got, reply.Range)
+		if response := r.next(c); response.Range.Start != int64(got)*size {
+			t.Fatalf("answer %d: %v", got, response.Range)
 		}
 		got++
 	}
@@ -182,12 +182,12 @@ func TestSendAndNextInTwoGoroutines(t *testing.T) {
 func TestFaults(t *testing.T) {
 	const size = 100_000
 	tests := []struct {
-		name  string
-		fault ot.Fault
-		first bool // ask as the first request of a transfer
-		node  int
-		why   transfer.Outcome // of Next or of the body
-		bytes int64        // of the body, before the error
+		name    string
+		fault   ot.Fault
+		first   bool // ask as the first request of a transfer
+		node    int
+		outcome transfer.Outcome // of Next or of the body
+		bytes   int64            // of the body, before the error
 	}{
 		{"R102 no ranges", ot.NoRanges(), false, 0, transfer.NoRange, 0},
 		{"R102 no ranges, announced", ot.IgnoresRange(), false, 0, transfer.NoRange, 0},
@@ -233,16 +233,16 @@ func TestFaults(t *testing.T) {
 			r := newRig(t, ot.Object{Size: size}, tt.fault)
 			c := r.open(tt.node)
 			r.send(c, r.ask(1000, 2000, !tt.first))
-			reply, err := c.Next()
+			response, err := c.Next()
 			var b []byte
 			if err == nil {
-				b, err = io.ReadAll(reply.Body)
+				b, err = io.ReadAll(response.Body)
 			}
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if got := why(t, err); got != tt.why {
-				t.Fatalf("%v: %s, want %s", err, got, tt.why)
+			if got := outcome(t, err); got != tt.outcome {
+				t.Fatalf("%v: %s, want %s", err, got, tt.outcome)
 			}
 			if tt.bytes >= 0 && int64(len(b)) != tt.bytes {
 				t.Errorf("%d bytes, want %d", len(b), tt.bytes)
@@ -251,7 +251,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("wrong byte at %d", off)
 			}
 			var a *engine.AttemptError
-			if errors.As(err, &a); tt.why == transfer.Busy && a.RetryAfter.Seconds() != 3 {
+			if errors.As(err, &a); tt.outcome == transfer.Busy && a.RetryAfter.Seconds() != 3 {
 				t.Errorf("RetryAfter %v", a.RetryAfter)
 			}
 		})
@@ -329,14 +329,14 @@ func TestLegalAnswers(t *testing.T) {
 				}
 			}
 			r.send(c, a)
-			reply, err := c.Next()
+			response, err := c.Next()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if reply.Range != tt.rng || reply.Unfit != tt.unfit {
-				t.Errorf("got %v, unfit %q", reply.Range, reply.Unfit)
+			if response.Range != tt.rng || response.Unfit != tt.unfit {
+				t.Errorf("got %v, unfit %q", response.Range, response.Unfit)
 			}
-			b, err := io.ReadAll(reply.Body)
+			b, err := io.ReadAll(response.Body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -371,9 +371,9 @@ func TestR039_R040_R044_BadHeads(t *testing.T) {
 			r := newRig(t, ot.Object{Size: 5000}, ot.Raw("HTTP/1.1 200 OK\r\n"+line+"\r\n\r\nhello"), ot.ClosesEarly())
 			c := r.open(0)
 			r.send(c, whole(r))
-			if reply, err := c.Next(); err == nil {
-				t.Fatalf("accepted: %+v", reply.Response)
-			} else if got := why(t, err); got != transfer.Unwanted {
+			if response, err := c.Next(); err == nil {
+				t.Fatalf("accepted: %+v", response.Response)
+			} else if got := outcome(t, err); got != transfer.Unwanted {
 				t.Errorf("%v: %s", err, got)
 			}
 		})
@@ -390,15 +390,15 @@ func TestR043_BadChunks(t *testing.T) {
 			r := newRig(t, ot.Object{Size: 5000}, ot.Raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"+body), ot.ClosesEarly())
 			c := r.open(0)
 			r.send(c, whole(r))
-			reply, err := c.Next()
+			response, err := c.Next()
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := io.ReadAll(reply.Body)
+			b, err := io.ReadAll(response.Body)
 			if err == nil {
 				t.Fatalf("accepted: %q", b)
 			}
-			if got := why(t, err); got != transfer.BadRange {
+			if got := outcome(t, err); got != transfer.BadRange {
 				t.Errorf("%v: %s", err, got)
 			}
 		})
@@ -413,15 +413,15 @@ func TestR046_NoBody(t *testing.T) {
 			r := newRig(t, ot.Object{Size: 5000}, ot.OnSeq(1, ot.Raw("HTTP/1.1 "+status+" x\r\nContent-Length: 5\r\n\r\nhello")))
 			c := r.open(0)
 			r.send(c, whole(r), whole(r))
-			reply, err := c.Next()
+			response, err := c.Next()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b, err := io.ReadAll(reply.Body); len(b) != 0 || err != nil {
+			if b, err := io.ReadAll(response.Body); len(b) != 0 || err != nil {
 				t.Errorf("body %q, %v", b, err)
 			}
 			// The five bytes are no head of the next answer.
-			if _, err := c.Next(); err == nil || why(t, err) != transfer.Unanswered {
+			if _, err := c.Next(); err == nil || outcome(t, err) != transfer.Unanswered {
 				t.Errorf("next: %v", err)
 			}
 		})
@@ -449,11 +449,11 @@ func TestR093_Gzip(t *testing.T) {
 	first := whole(r)
 	first.Header = http.Header{"Accept-Encoding": {"gzip"}}
 	r.send(c, first)
-	reply, err := c.Next()
-	if err != nil || reply.Unfit != opening.Coding || reply.ID.Coding != "gzip" {
-		t.Fatalf("%+v, %v", reply, err)
+	response, err := c.Next()
+	if err != nil || response.Unfit != opening.Coding || response.ID.Coding != "gzip" {
+		t.Fatalf("%+v, %v", response, err)
 	}
-	if _, err := io.Copy(io.Discard, reply.Body); err != nil {
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		t.Fatal(err)
 	}
 	// R84: a request that joins an uncoded answer asks for no coding and so gets the right bytes.

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 func TestEnvironment(t *testing.T) {
 	t.Run("R17 proxy variables do not apply", func(t *testing.T) {
 		s := ot.New(t, ot.Object{Size: 50})
-		p := plain(t, dialNodes(s)) // which leads any name to the origin
+		p := passThrough(t, dialNodes(s)) // which leads any name to the origin
 		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://origin.example/object", nil)
 		if err != nil {
 			t.Fatal(err)

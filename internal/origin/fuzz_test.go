@@ -58,23 +58,23 @@ func FuzzR202_Answers(f *testing.F) {
 			}
 		}
 		for _, a := range asks {
-			reply, err := c.Next()
+			response, err := c.Next()
 			if err != nil {
 				typed(err)
 				return
 			}
-			if reply.StatusCode == 206 && (reply.Range.Start != a.Range.Start || reply.Range.End > a.Range.End || reply.Range.Empty()) {
-				t.Fatalf("asked for %v, got %v", a.Range, reply.Range)
+			if response.StatusCode == 206 && (response.Range.Start != a.Range.Start || response.Range.End > a.Range.End || response.Range.Empty()) {
+				t.Fatalf("asked for %v, got %v", a.Range, response.Range)
 			}
-			if known && (reply.StatusCode != 206 || reply.ID != *a.Want) {
-				t.Fatalf("accepted %d of %+v", reply.StatusCode, reply.ID)
+			if known && (response.StatusCode != 206 || response.ID != *a.Want) {
+				t.Fatalf("accepted %d of %+v", response.StatusCode, response.ID)
 			}
-			n, err := io.Copy(io.Discard, reply.Body)
+			n, err := io.Copy(io.Discard, response.Body)
 			if err != nil {
 				typed(err)
 			}
-			if reply.Range.End >= 0 && (n > reply.Range.Len() || err == nil && n != reply.Range.Len()) {
-				t.Fatalf("%d bytes for %v, %v", n, reply.Range, err)
+			if response.Range.End >= 0 && (n > response.Range.Len() || err == nil && n != response.Range.Len()) {
+				t.Fatalf("%d bytes for %v, %v", n, response.Range, err)
 			}
 			if err != nil {
 				return

@@ -205,12 +205,12 @@ func TestH2Floods(t *testing.T) {
 		manyAsks = append(manyAsks, floodAsk(n, size))
 	}
 	tests := []struct {
-		name  string
-		asks  []engine.RangeRequest
-		first bool // the first answer is read to its end before the others are asked for
-		play  func(f *flooder)
-		bound int64
-		why   transfer.Outcome // of the first answer that fails; Complete: the connection lives
+		name    string
+		asks    []engine.RangeRequest
+		first   bool // the first answer is read to its end before the others are asked for
+		play    func(f *flooder)
+		bound   int64
+		outcome transfer.Outcome // of the first answer that fails; Complete: the connection lives
 	}{
 		{
 			"R191 more than was asked for",
@@ -296,11 +296,11 @@ func TestH2Floods(t *testing.T) {
 					if i > 0 || !tt.first {
 						continue
 					}
-					reply, err := c.Next()
+					response, err := c.Next()
 					if err != nil {
 						t.Fatal(err)
 					}
-					if n, err := io.Copy(io.Discard, reply.Body); n != size || err != nil {
+					if n, err := io.Copy(io.Discard, response.Body); n != size || err != nil {
 						t.Fatal(n, err)
 					}
 				}
@@ -313,15 +313,15 @@ func TestH2Floods(t *testing.T) {
 					t.Errorf("only %d bytes were taken of %d asked for", most, tt.bound)
 				}
 				t.Logf("%d bytes held, %d at most", held, most)
-				reply, err := c.Next()
+				response, err := c.Next()
 				if err == nil { // the origin can send the rest now
-					_, err = io.ReadFull(reply.Body, make([]byte, 4<<20))
+					_, err = io.ReadFull(response.Body, make([]byte, 4<<20))
 				}
 				switch {
-				case tt.why == transfer.Complete && err != nil, tt.why != transfer.Complete && err == nil:
+				case tt.outcome == transfer.Complete && err != nil, tt.outcome != transfer.Complete && err == nil:
 					t.Error(err)
-				case err != nil && why(t, err) != tt.why:
-					t.Errorf("%v, want %v: %v", why(t, err), tt.why, err)
+				case err != nil && outcome(t, err) != tt.outcome:
+					t.Errorf("%v, want %v: %v", outcome(t, err), tt.outcome, err)
 				}
 			})
 		})
@@ -333,10 +333,10 @@ func TestH2NoFloods(t *testing.T) {
 	const size = 4 << 20
 	part := func(n int64) segment.Range { return segment.Range{Start: n * size, End: (n + 1) * size} }
 	tests := []struct {
-		name string
-		play func(f *flooder)                // answers two requests, the second with all of its range
-		read func(reply *engine.RangeResponse) error // of the first answer
-		why  transfer.Outcome                    // of the first head; Complete: it is fine
+		name    string
+		play    func(f *flooder)                           // answers two requests, the second with all of its range
+		read    func(response *engine.RangeResponse) error // of the first answer
+		outcome transfer.Outcome                           // of the first head; Complete: it is fine
 	}{
 		{
 			"R191 bytes of a cancelled answer that were under way", func(f *flooder) {
@@ -346,9 +346,9 @@ func TestH2NoFloods(t *testing.T) {
 				f.untilReset(one)
 				f.pour(one, 2<<20)
 			},
-			func(reply *engine.RangeResponse) error {
-				_, err := io.ReadFull(reply.Body, make([]byte, 1000))
-				return errors.Join(err, reply.Body.Close())
+			func(response *engine.RangeResponse) error {
+				_, err := io.ReadFull(response.Body, make([]byte, 1000))
+				return errors.Join(err, response.Body.Close())
 			}, transfer.Complete,
 		},
 		{
@@ -369,7 +369,7 @@ func TestH2NoFloods(t *testing.T) {
 				}
 				f.end(one)
 			},
-			func(reply *engine.RangeResponse) error { _, err := io.Copy(io.Discard, reply.Body); return err }, transfer.Complete,
+			func(response *engine.RangeResponse) error { _, err := io.Copy(io.Discard, response.Body); return err }, transfer.Complete,
 		},
 	}
 	for _, tt := range tests {
@@ -395,24 +395,24 @@ func TestH2NoFloods(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				reply, err := c.Next()
+				response, err := c.Next()
 				switch {
-				case tt.why != transfer.Complete:
-					if why(t, err) != tt.why {
-						t.Errorf("%v, want %v", err, tt.why)
+				case tt.outcome != transfer.Complete:
+					if outcome(t, err) != tt.outcome {
+						t.Errorf("%v, want %v", err, tt.outcome)
 					}
 				case err != nil:
 					t.Fatal(err)
 				default:
-					if err := tt.read(reply); err != nil {
+					if err := tt.read(response); err != nil {
 						t.Fatal(err)
 					}
 				}
-				reply, err = c.Next()
+				response, err = c.Next()
 				if err != nil {
 					t.Fatal(err)
 				}
-				if n, err := io.Copy(io.Discard, reply.Body); n != size || err != nil {
+				if n, err := io.Copy(io.Discard, response.Body); n != size || err != nil {
 					t.Error(n, err)
 				}
 				synctest.Wait()
@@ -482,13 +482,13 @@ func TestH2EndlessBehind(t *testing.T) {
 					}
 				}
 				read := func(n int64) {
-					reply, err := c.Next()
+					response, err := c.Next()
 					if err != nil {
 						t.Fatal(err)
 					}
-					got, err := io.CopyN(io.Discard, reply.Body, n)
+					got, err := io.CopyN(io.Discard, response.Body, n)
 					if err == nil && n == size {
-						_, err = io.Copy(io.Discard, reply.Body)
+						_, err = io.Copy(io.Discard, response.Body)
 					}
 					if got != n || err != nil {
 						t.Fatalf("%d bytes of %d: %v", got, n, err)
@@ -525,14 +525,14 @@ func TestH2UnjudgedBody(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := c.Next(); why(t, err) != transfer.Changed { // another size
+		if _, err := c.Next(); outcome(t, err) != transfer.Changed { // another size
 			t.Error(err)
 		}
-		reply, err := c.Next()
+		response, err := c.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, err := io.ReadAll(reply.Body); len(b) != 100 || err != nil {
+		if b, err := io.ReadAll(response.Body); len(b) != 100 || err != nil {
 			t.Errorf("%d bytes, %v", len(b), err)
 		}
 	})

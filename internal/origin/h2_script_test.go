@@ -140,16 +140,16 @@ func TestR127_GoAwayBelow(t *testing.T) {
 		}
 	}
 	for n := range 2 {
-		reply, err := c.Next()
+		response, err := c.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, err := io.ReadAll(reply.Body); len(b) != 100 || err != nil {
+		if b, err := io.ReadAll(response.Body); len(b) != 100 || err != nil {
 			t.Errorf("answer %d: %d bytes, %v", n, len(b), err)
 		}
 	}
 	_, err := c.Next()
-	if why(t, err) != transfer.Unanswered {
+	if outcome(t, err) != transfer.Unanswered {
 		t.Errorf("beyond the last stream: %v", err)
 	}
 }
@@ -164,14 +164,14 @@ func TestR127_GoAwayIsToldInTime(t *testing.T) {
 	if err := c.Send(scriptAsk(0)); err != nil {
 		t.Fatal(err)
 	}
-	reply, err := c.Next()
-	if err != nil || !reply.Close {
-		t.Fatalf("%+v, %v", reply, err)
+	response, err := c.Next()
+	if err != nil || !response.Close {
+		t.Fatalf("%+v, %v", response, err)
 	}
-	if b, err := io.ReadAll(reply.Body); len(b) != 100 || err != nil {
+	if b, err := io.ReadAll(response.Body); len(b) != 100 || err != nil {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
-	if err := c.Send(scriptAsk(1)); why(t, err) != transfer.Unanswered {
+	if err := c.Send(scriptAsk(1)); outcome(t, err) != transfer.Unanswered {
 		t.Error(err)
 	}
 }
@@ -241,7 +241,7 @@ func TestH2BadStreams(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := c.Next()
-			if got := why(t, err); got != tt.want {
+			if got := outcome(t, err); got != tt.want {
 				t.Errorf("%v, want %v: %v", got, tt.want, err)
 			}
 		})
@@ -282,14 +282,14 @@ func TestH2BadBodies(t *testing.T) {
 			if err := c.Send(scriptAsk(0)); err != nil {
 				t.Fatal(err)
 			}
-			reply, err := c.Next()
+			response, err := c.Next()
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := io.ReadAll(reply.Body)
+			b, err := io.ReadAll(response.Body)
 			got := transfer.Complete
 			if err != nil {
-				got = why(t, err)
+				got = outcome(t, err)
 			}
 			if len(b) != tt.bytes || got != tt.want {
 				t.Errorf("%d bytes, %v: %v; want %d, %v", len(b), got, err, tt.bytes, tt.want)
@@ -312,11 +312,11 @@ func TestH2NoContent(t *testing.T) {
 			if err := c.Send(engine.RangeRequest{Target: scriptTarget}); err != nil {
 				t.Fatal(err)
 			}
-			reply, err := c.Next()
-			if err != nil || reply.ContentLength != 0 {
-				t.Fatalf("%+v, %v", reply, err)
+			response, err := c.Next()
+			if err != nil || response.ContentLength != 0 {
+				t.Fatalf("%+v, %v", response, err)
 			}
-			if _, err := reply.Body.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			if _, err := response.Body.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 				t.Error(err)
 			}
 		}

@@ -113,15 +113,15 @@ func (r *h2rig) send(c engine.Conn, asks ...engine.RangeRequest) {
 // next reads one good answer and checks its bytes.
 func (r *h2rig) next(c engine.Conn) *engine.RangeResponse {
 	r.t.Helper()
-	reply, err := c.Next()
+	response, err := c.Next()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	b, err := io.ReadAll(reply.Body)
-	if err != nil || !bytes.Equal(b, r.object[reply.Range.Start:reply.Range.End]) {
-		r.t.Fatalf("%v: %d bytes, right ones: no, or %v", reply.Range, len(b), err)
+	b, err := io.ReadAll(response.Body)
+	if err != nil || !bytes.Equal(b, r.object[response.Range.Start:response.Range.End]) {
+		r.t.Fatalf("%v: %d bytes, right ones: no, or %v", response.Range, len(b), err)
 	}
-	return reply
+	return response
 }
 
 func TestH2TenRangesInFlight(t *testing.T) {
@@ -179,7 +179,7 @@ func TestH2Judgement(t *testing.T) {
 			c := r.open()
 			r.send(c, r.ask(0, 1000))
 			_, err := c.Next()
-			if got := why(t, err); got != tt.want {
+			if got := outcome(t, err); got != tt.want {
 				t.Errorf("%v (%v), want %v", got, err, tt.want)
 			}
 		})
@@ -203,12 +203,12 @@ func TestR128_H2ResetInMidBody(t *testing.T) {
 	c := r.open()
 	r.send(c, r.ask(0, 1000), r.ask(1000, 2000))
 	r.next(c)
-	reply, err := c.Next()
+	response, err := c.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := io.ReadAll(reply.Body)
-	if len(b) != 400 || why(t, err) != transfer.Reset {
+	b, err := io.ReadAll(response.Body)
+	if len(b) != 400 || outcome(t, err) != transfer.Reset {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
 }
@@ -230,10 +230,10 @@ func TestH2CloseUnblocks(t *testing.T) {
 	go func() { _, err := c.Next(); failed <- err }()
 	<-in
 	c.Close()
-	if err := <-failed; why(t, err) != transfer.Canceled {
+	if err := <-failed; outcome(t, err) != transfer.Canceled {
 		t.Error(err)
 	}
-	if err := c.Send(r.ask(0, 1)); why(t, err) != transfer.Canceled {
+	if err := c.Send(r.ask(0, 1)); outcome(t, err) != transfer.Canceled {
 		t.Error(err)
 	}
 }
@@ -242,14 +242,14 @@ func TestR125_H2CloseOfABodyCancelsItsStream(t *testing.T) {
 	r := newH2(t, 16<<20, nil)
 	c := r.open()
 	r.send(c, r.ask(0, 10<<20), r.ask(5, 100))
-	reply, err := c.Next()
+	response, err := c.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(reply.Body, make([]byte, 1000)); err != nil {
+	if _, err := io.ReadFull(response.Body, make([]byte, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	reply.Body.Close()
+	response.Body.Close()
 	r.next(c)
 	c.Release()
 	if !r.open().Info().Reused {
@@ -328,7 +328,7 @@ func TestR127_H2Shutdown(t *testing.T) {
 	if err == nil { // the end of the connection has not been noticed yet
 		_, err = c.Next()
 	}
-	if why(t, err) != transfer.Unanswered {
+	if outcome(t, err) != transfer.Unanswered {
 		t.Error(err)
 	}
 }
@@ -346,7 +346,7 @@ func TestR136_H2IdleConnectionDies(t *testing.T) {
 		if err == nil {
 			_, err = c.Next()
 		}
-		if why(t, err) != transfer.Stale {
+		if outcome(t, err) != transfer.Stale {
 			t.Error(err)
 		}
 		c.Release()
@@ -367,7 +367,7 @@ func TestH2Certificate(t *testing.T) {
 	target.Host = "other.test"
 	_, err := r.pool.Open(t.Context(), links[0], target)
 	var name x509.HostnameError
-	if !errors.As(err, &name) || why(t, err) != transfer.Unreachable {
+	if !errors.As(err, &name) || outcome(t, err) != transfer.Unreachable {
 		t.Error(err)
 	}
 }
@@ -385,14 +385,14 @@ func TestR123_UnreadAnswersAreBounded(t *testing.T) {
 		r.send(c, r.ask(i*size, (i+1)*size))
 	}
 	for i := range int64(10) {
-		reply, err := c.Next()
+		response, err := c.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n := asked.Load(); n > i+2 {
 			t.Errorf("%d asked when answer %d begins", n, i)
 		}
-		if b, err := io.ReadAll(reply.Body); err != nil || !bytes.Equal(b, r.object[i*size:(i+1)*size]) {
+		if b, err := io.ReadAll(response.Body); err != nil || !bytes.Equal(b, r.object[i*size:(i+1)*size]) {
 			t.Fatalf("%d bytes, %v", len(b), err)
 		}
 	}
@@ -417,11 +417,11 @@ func BenchmarkH2(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		reply, err := c.Next()
+		response, err := c.Next()
 		if err != nil {
 			b.Fatal(err)
 		}
-		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, reply.Body, buf)
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, response.Body, buf)
 		if n != size || err != nil {
 			b.Fatal(n, err)
 		}
@@ -443,11 +443,11 @@ func BenchmarkH2Whole(b *testing.B) {
 		if err := c.Send(engine.RangeRequest{Target: r.target()}); err != nil {
 			b.Fatal(err)
 		}
-		reply, err := c.Next()
+		response, err := c.Next()
 		if err != nil {
 			b.Fatal(err)
 		}
-		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, reply.Body, buf)
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, response.Body, buf)
 		if n != size || err != nil {
 			b.Fatal(n, err)
 		}

@@ -70,9 +70,9 @@ func (b *h2body) spoil() {
 	b.conn.mu.Unlock()
 }
 
-func (b *h2body) fail(why transfer.Outcome, err error) error {
+func (b *h2body) fail(outcome transfer.Outcome, err error) error {
 	b.spoil()
-	b.err = b.conn.fail("body", why, err)
+	b.err = b.conn.fail("body", outcome, err)
 	return b.err
 }
 

@@ -178,11 +178,11 @@ func (c *h2conn) Next() (*engine.RangeResponse, error) {
 		c.mu.Unlock()
 		return nil, e
 	}
-	return c.reply(x)
+	return c.response(x)
 }
 
 // reply hands out the answer of x.
-func (c *h2conn) reply(x *exchange) (*engine.RangeResponse, error) {
+func (c *h2conn) response(x *exchange) (*engine.RangeResponse, error) {
 	alive := c.h2.CanTakeNewRequest()
 	b := &h2body{conn: c, x: x, src: x.resp.Body, left: -1}
 	// Only an accepted range bounds its body; whatever else comes is delimited by its framing alone.

@@ -28,7 +28,7 @@ const fieldCost = 32
 // exchange is one request and its answer. run owns it until done is closed, then the reader does; what is marked belongs
 // to the connection's mu.
 type exchange struct {
-	ask     *engine.RangeRequest
+	request *engine.RangeRequest
 	req     *http.Request
 	behind  bool  // sent before the answers to earlier requests were read
 	asked   int64 // length of the range, maxOpen if the request names no last byte
@@ -77,7 +77,7 @@ func newExchange(ctx context.Context, a *engine.RangeRequest) (*exchange, error)
 		Header: h,
 		Proto:  "HTTP/2.0", ProtoMajor: 2,
 	}
-	x := &exchange{ask: a, asked: maxOpen, interim: make(chan interim, MaxInterim), done: make(chan struct{})}
+	x := &exchange{request: a, asked: maxOpen, interim: make(chan interim, MaxInterim), done: make(chan struct{})}
 	if lastNamed(a) {
 		x.asked = a.Range.Len()
 	}
@@ -92,7 +92,7 @@ func lastNamed(a *engine.RangeRequest) bool {
 }
 
 // endless reports whether judge may let an answer pass that is longer than asked.
-func (x *exchange) endless() bool { return x.ask.Want == nil || !lastNamed(x.ask) }
+func (x *exchange) endless() bool { return x.request.Want == nil || !lastNamed(x.request) }
 
 // bounded reports whether the answer that judge let pass is no longer than asked.
 func (x *exchange) bounded() bool {
@@ -129,8 +129,8 @@ func (x *exchange) trace(c *h2conn) {
 // await waits for the head of the answer and hands out interim answers until then.
 func (x *exchange) await() {
 	tell := func(i interim) {
-		if x.ask.Interim != nil {
-			x.ask.Interim(i.status, i.header)
+		if x.request.Interim != nil {
+			x.request.Interim(i.status, i.header)
 		}
 	}
 	for {
@@ -158,11 +158,11 @@ func (x *exchange) judge(resp *http.Response, now time.Time) error {
 		resp.Body, resp.ContentLength = http.NoBody, 0
 	}
 	h := Head{Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength, Trailer: len(resp.Trailer) > 0}
-	if x.ask.Want == nil {
-		x.verdict = Identify(x.ask, h)
+	if x.request.Want == nil {
+		x.verdict = Identify(x.request, h)
 		return nil
 	}
-	x.verdict = Check(x.ask, h, now)
+	x.verdict = Check(x.request, h, now)
 	if x.verdict.Err != nil {
 		x.unwanted = true
 		resp.Body.Close()

@@ -95,7 +95,7 @@ func TestR087_Identify(t *testing.T) {
 func TestR077_IdentifyStatus(t *testing.T) {
 	first := segment.Range{Start: 100, End: 200}
 	open := segment.Range{Start: 100, End: byterange.Open}
-	reply := func(status int, contentRange string, length int64) Head {
+	response := func(status int, contentRange string, length int64) Head {
 		h := good200()
 		h.Status, h.Length = status, length
 		if contentRange != "" {
@@ -103,34 +103,34 @@ func TestR077_IdentifyStatus(t *testing.T) {
 		}
 		return h
 	}
-	noAccept := reply(206, "bytes 100-199/1000", 100)
+	noAccept := response(206, "bytes 100-199/1000", 100)
 	noAccept.Header.Del("Accept-Ranges")
 	tests := []struct {
-		name   string
-		asked  segment.Range
-		h      Head
-		rng    segment.Range
-		total  int64
-		unfit  opening.Reason
-		clause string
-		why    transfer.Outcome
+		name    string
+		asked   segment.Range
+		h       Head
+		rng     segment.Range
+		total   int64
+		unfit   opening.Reason
+		clause  string
+		outcome transfer.Outcome
 	}{
-		{"R77 206", first, reply(206, "bytes 100-199/1000", 100), first, 1000, opening.None, "", 0},
+		{"R77 206", first, response(206, "bytes 100-199/1000", 100), first, 1000, opening.None, "", 0},
 		{"R87 206 proves ranges", first, noAccept, first, 1000, opening.None, "", 0},
-		{"R97 206 ends early", first, reply(206, "bytes 100-149/1000", 50), segment.Range{Start: 100, End: 150}, 1000, opening.None, "", 0},
-		{"206 to an open range", open, reply(206, "bytes 100-999/1000", 900), segment.Range{Start: 100, End: 1000}, 1000, opening.None, "", 0},
-		{"206 chunked", first, reply(206, "bytes 100-199/1000", -1), first, 1000, opening.None, "", 0},
-		{"R98 206 of unknown total", first, reply(206, "bytes 100-199/*", 100), first, -1, opening.UnknownLength, "", 0},
-		{"R97 206 ends beyond", first, reply(206, "bytes 100-200/1000", 101), segment.Range{End: 101}, -1, opening.Status, "end", transfer.BadRange},
-		{"R97 206 starts elsewhere", first, reply(206, "bytes 0-99/1000", 100), segment.Range{End: 100}, -1, opening.Status, "start", transfer.BadRange},
-		{"R96 206 without Content-Range", first, reply(206, "", 100), segment.Range{End: 100}, -1, opening.Status, "content_range", transfer.BadRange},
-		{"R77 200 to a range", first, reply(200, "", 1000), segment.Range{End: 1000}, 1000, opening.None, "", 0},
-		{"R77 416 to a range", first, reply(416, "bytes */0", 0), segment.Range{}, -1, opening.Status, "status", transfer.Unwanted},
-		{"R77 403 to a range", first, reply(403, "", 10), segment.Range{End: 10}, -1, opening.Status, "status", transfer.Unwanted},
-		{"404 without a range", segment.Range{}, reply(404, "", 10), segment.Range{End: 10}, -1, opening.Status, "", 0},
-		{"R78 304 passes", segment.Range{}, reply(304, "", 0), segment.Range{}, -1, opening.Status, "", 0},
-		{"206 nobody asked for", segment.Range{}, reply(206, "bytes 0-9/10", 10), segment.Range{End: 10}, -1, opening.Status, "", 0},
-		{"R109 empty object", segment.Range{}, reply(200, "", 0), segment.Range{}, 0, opening.None, "", 0},
+		{"R97 206 ends early", first, response(206, "bytes 100-149/1000", 50), segment.Range{Start: 100, End: 150}, 1000, opening.None, "", 0},
+		{"206 to an open range", open, response(206, "bytes 100-999/1000", 900), segment.Range{Start: 100, End: 1000}, 1000, opening.None, "", 0},
+		{"206 chunked", first, response(206, "bytes 100-199/1000", -1), first, 1000, opening.None, "", 0},
+		{"R98 206 of unknown total", first, response(206, "bytes 100-199/*", 100), first, -1, opening.UnknownLength, "", 0},
+		{"R97 206 ends beyond", first, response(206, "bytes 100-200/1000", 101), segment.Range{End: 101}, -1, opening.Status, "end", transfer.BadRange},
+		{"R97 206 starts elsewhere", first, response(206, "bytes 0-99/1000", 100), segment.Range{End: 100}, -1, opening.Status, "start", transfer.BadRange},
+		{"R96 206 without Content-Range", first, response(206, "", 100), segment.Range{End: 100}, -1, opening.Status, "content_range", transfer.BadRange},
+		{"R77 200 to a range", first, response(200, "", 1000), segment.Range{End: 1000}, 1000, opening.None, "", 0},
+		{"R77 416 to a range", first, response(416, "bytes */0", 0), segment.Range{}, -1, opening.Status, "status", transfer.Unwanted},
+		{"R77 403 to a range", first, response(403, "", 10), segment.Range{End: 10}, -1, opening.Status, "status", transfer.Unwanted},
+		{"404 without a range", segment.Range{}, response(404, "", 10), segment.Range{End: 10}, -1, opening.Status, "", 0},
+		{"R78 304 passes", segment.Range{}, response(304, "", 0), segment.Range{}, -1, opening.Status, "", 0},
+		{"206 nobody asked for", segment.Range{}, response(206, "bytes 0-9/10", 10), segment.Range{End: 10}, -1, opening.Status, "", 0},
+		{"R109 empty object", segment.Range{}, response(200, "", 0), segment.Range{}, 0, opening.None, "", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestR077_IdentifyStatus(t *testing.T) {
 			if v.Range != tt.rng || v.ID.Total != tt.total || v.Unfit != tt.unfit {
 				t.Errorf("got %v of %d, unfit %q; want %v of %d, %v", v.Range, v.ID.Total, v.Unfit, tt.rng, tt.total, tt.unfit)
 			}
-			if (v.Err == nil) != (tt.clause == "") || v.Err != nil && (v.Err.Clause != tt.clause || v.Err.Outcome != tt.why) {
-				t.Errorf("got %+v, want clause %q, %s", v.Err, tt.clause, tt.why)
+			if (v.Err == nil) != (tt.clause == "") || v.Err != nil && (v.Err.Clause != tt.clause || v.Err.Outcome != tt.outcome) {
+				t.Errorf("got %+v, want clause %q, %s", v.Err, tt.clause, tt.outcome)
 			}
 		})
 	}

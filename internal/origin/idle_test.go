@@ -53,7 +53,7 @@ func TestIdleIsTold(t *testing.T) {
 	c.Release()
 	one()
 
-	through := plain(t, dialNodes(s))
+	through := passThrough(t, dialNodes(s))
 	through.Idle = idle
 	q, err := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil)
 	if err != nil {

@@ -65,11 +65,11 @@ func TestReleaseOfUncleanConnections(t *testing.T) {
 		}},
 		{"body closed early", nothing, func(r *rig, c engine.Conn) {
 			r.send(c, whole(r))
-			reply, err := c.Next()
+			response, err := c.Next()
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			reply.Body.Close()
+			response.Body.Close()
 		}},
 		{"Connection: close", ot.ConnectionClose(), func(r *rig, c engine.Conn) { r.send(c, whole(r)); r.next(c) }},
 		{"HTTP/1.0", ot.HTTP10(), func(r *rig, c engine.Conn) { r.send(c, whole(r)); r.next(c) }},
@@ -113,7 +113,7 @@ func TestIdleConnectionDies(t *testing.T) {
 	c.Release()
 	s.CloseConns()
 	s.Close() // every connection has ended on the server's side
-	if _, err := p.Open(t.Context(), links[0], r.target()); err == nil || why(t, err) != transfer.Unreachable {
+	if _, err := p.Open(t.Context(), links[0], r.target()); err == nil || outcome(t, err) != transfer.Unreachable {
 		t.Errorf("opened: %v", err)
 	}
 	<-closed
@@ -139,7 +139,7 @@ func TestR062_R136_Stale(t *testing.T) {
 	c.Release()
 	again := r.open(0)
 	r.send(again, later(r))
-	if _, err := again.Next(); err == nil || why(t, err) != transfer.Stale {
+	if _, err := again.Next(); err == nil || outcome(t, err) != transfer.Stale {
 		t.Errorf("got %v", err)
 	}
 	if n := len(r.s.Requests()); n != 2 { // it is the engine that asks again, and counts
@@ -148,7 +148,7 @@ func TestR062_R136_Stale(t *testing.T) {
 	fresh := newRig(t, ot.Object{Size: 5000}, ot.Raw(""), ot.ClosesEarly())
 	c = fresh.open(0)
 	fresh.send(c, whole(fresh))
-	if _, err := c.Next(); err == nil || why(t, err) != transfer.Unanswered {
+	if _, err := c.Next(); err == nil || outcome(t, err) != transfer.Unanswered {
 		t.Errorf("fresh connection: %v", err)
 	}
 }
@@ -156,10 +156,10 @@ func TestR062_R136_Stale(t *testing.T) {
 // Servers that dislike pipelining: what was asked behind the first request comes back as an error, never as wrong bytes.
 func TestR135_PipeliningBreaks(t *testing.T) {
 	tests := []struct {
-		name  string
-		fault ot.Fault
-		good  int // answers before the error
-		why   transfer.Outcome
+		name    string
+		fault   ot.Fault
+		good    int // answers before the error
+		outcome transfer.Outcome
 	}{
 		{"closes after the first answer", ot.OnSeq(1, ot.ClosesEarly()), 1, transfer.Unanswered},
 		{"announces that it closes", ot.OnSeq(1, ot.ConnectionClose()), 1, transfer.Unanswered},
@@ -179,20 +179,20 @@ func TestR135_PipeliningBreaks(t *testing.T) {
 			for i := range int64(tt.good + 1) {
 				r.send(c, r.ask(i*1000, (i+1)*1000, true))
 			}
-			if tt.why != transfer.Reset {
+			if tt.outcome != transfer.Reset {
 				_ = c.Send(r.ask(3000, 4000, true))
 			}
 			for i := range int64(tt.good) {
-				if reply := r.next(c); reply.Range.Start != i*1000 {
-					t.Fatalf("answer %d: %v", i, reply.Range)
+				if response := r.next(c); response.Range.Start != i*1000 {
+					t.Fatalf("answer %d: %v", i, response.Range)
 				}
 			}
-			reply, err := c.Next()
+			response, err := c.Next()
 			if err == nil {
-				_, err = io.Copy(io.Discard, reply.Body)
+				_, err = io.Copy(io.Discard, response.Body)
 			}
-			if err == nil || why(t, err) != tt.why {
-				t.Errorf("got %v, want %s", err, tt.why)
+			if err == nil || outcome(t, err) != tt.outcome {
+				t.Errorf("got %v, want %s", err, tt.outcome)
 			}
 		})
 	}
@@ -206,7 +206,7 @@ func TestCloseUnblocks(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { _, err := c.Next(); done <- err }()
 		c.Close()
-		if err := <-done; why(t, err) != transfer.Canceled {
+		if err := <-done; outcome(t, err) != transfer.Canceled {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -214,17 +214,17 @@ func TestCloseUnblocks(t *testing.T) {
 		r := newRig(t, ot.Object{Size: 5000}, ot.StallAfter(100, nil))
 		c := r.open(0)
 		r.send(c, whole(r))
-		reply, err := c.Next()
+		response, err := c.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.ReadFull(reply.Body, make([]byte, 100)); err != nil {
+		if _, err := io.ReadFull(response.Body, make([]byte, 100)); err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)
-		go func() { _, err := reply.Body.Read(make([]byte, 10)); done <- err }()
+		go func() { _, err := response.Body.Read(make([]byte, 10)); done <- err }()
 		c.Close()
-		if err := <-done; why(t, err) != transfer.Canceled {
+		if err := <-done; outcome(t, err) != transfer.Canceled {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -247,7 +247,7 @@ func TestCloseUnblocks(t *testing.T) {
 			runtime.Gosched()
 		}
 		c.Close()
-		if err := <-done; why(t, err) != transfer.Canceled {
+		if err := <-done; outcome(t, err) != transfer.Canceled {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -260,23 +260,23 @@ func TestMisuse(t *testing.T) {
 		t.Error("Next without a request")
 	}
 	r.send(c, whole(r), later(r))
-	reply, err := c.Next()
+	response, err := c.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Next(); err == nil {
 		t.Error("Next before the end of the body")
 	}
-	if _, err := io.Copy(io.Discard, reply.Body); err != nil {
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := reply.Body.Read(nil); n != 0 || err != io.EOF {
+	if n, err := response.Body.Read(nil); n != 0 || err != io.EOF {
 		t.Errorf("read after the end: %d, %v", n, err)
 	}
 	r.next(c)
 	bad := whole(r)
 	bad.Header = map[string][]string{"A": {"b\r\nc: d"}}
-	if err := c.Send(bad); err == nil || why(t, err) != transfer.Unwanted {
+	if err := c.Send(bad); err == nil || outcome(t, err) != transfer.Unwanted {
 		t.Errorf("R52: %v", err)
 	}
 	r.send(c, whole(r)) // a refused request leaves the connection as it is
@@ -285,9 +285,9 @@ func TestMisuse(t *testing.T) {
 
 func TestDialErrors(t *testing.T) {
 	tests := []struct {
-		name string
-		err  error
-		why  transfer.Outcome
+		name    string
+		err     error
+		outcome transfer.Outcome
 	}{
 		{"refused", &link.DialError{Link: "w0", Op: link.OpConnect, Err: syscall.ECONNREFUSED}, transfer.Unreachable},
 		{"bind", &link.DialError{Link: "w0", Op: link.OpBind, Err: &link.BindError{Link: "w0", Err: syscall.EPERM}}, transfer.Unbound},
@@ -296,7 +296,7 @@ func TestDialErrors(t *testing.T) {
 		p := newPool(func(context.Context, link.Link, string, string) (net.Conn, error) { return nil, tt.err }, nil)
 		_, err := p.Open(t.Context(), links[0], engine.Target{Scheme: "http", Host: "h", Addr: "h:80", Path: "/"})
 		var a *engine.AttemptError
-		if !errors.As(err, &a) || a.Outcome != tt.why || a.Link != "w0" || a.Op != "dial" || !errors.Is(err, tt.err) {
+		if !errors.As(err, &a) || a.Outcome != tt.outcome || a.Link != "w0" || a.Op != "dial" || !errors.Is(err, tt.err) {
 			t.Errorf("%s: %+v", tt.name, err)
 		}
 	}
@@ -317,15 +317,15 @@ func TestBodyGoesStraightIntoTheSlice(t *testing.T) {
 	r := &rig{t, s, p}
 	c := r.open(0)
 	r.send(c, whole(r))
-	reply, err := c.Next()
+	response, err := c.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
 	const block = 256 << 10
 	buf := make([]byte, block)
-	left := reply.Range.Len()
+	left := response.Range.Len()
 	for first := true; left > 0; first = false {
-		n, err := reply.Body.Read(buf)
+		n, err := response.Body.Read(buf)
 		left -= int64(n)
 		// The first read gets what came with the head.
 		if asked := int64(sizes[len(sizes)-1]); !first && asked != min(block, left+int64(n)) {
@@ -353,24 +353,24 @@ func TestR101_NoByteBeyondTheRange(t *testing.T) {
 	r := newRig(t, ot.Object{Size: 5000}, ot.InChunks(), ot.SurplusBody(100))
 	c := r.open(0)
 	r.send(c, later(r))
-	reply, err := c.Next()
+	response, err := c.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 4096)
 	got := 0
 	for {
-		n, err := reply.Body.Read(buf[got:])
+		n, err := response.Body.Read(buf[got:])
 		got += n
 		if err != nil {
-			if why(t, err) != transfer.BadRange {
+			if outcome(t, err) != transfer.BadRange {
 				t.Error(err)
 			}
 			break
 		}
 	}
-	if (reply.Range != segment.Range{Start: 1000, End: 2000}) || got != 1000 {
-		t.Errorf("%d bytes of %v", got, reply.Range)
+	if (response.Range != segment.Range{Start: 1000, End: 2000}) || got != 1000 {
+		t.Errorf("%d bytes of %v", got, response.Range)
 	}
 	for i, b := range buf[got:] {
 		if b != 0 {

@@ -137,16 +137,16 @@ func (s *stream) usable() bool {
 
 // dialError says what a failure to connect means for the link.
 func dialError(l link.Link, err error) *engine.AttemptError {
-	why := transfer.Unreachable
+	outcome := transfer.Unreachable
 	switch {
 	case errors.As(err, new(*link.BindError)):
-		why = transfer.Unbound
+		outcome = transfer.Unbound
 	case errors.As(err, new(*link.NoSlotError)):
-		why = transfer.NoSlot
+		outcome = transfer.NoSlot
 	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrUpstreamRefused):
-		why = transfer.Unwanted
+		outcome = transfer.Unwanted
 	}
-	return &engine.AttemptError{Op: "dial", Link: l.Name, Outcome: why, Err: err}
+	return &engine.AttemptError{Op: "dial", Link: l.Name, Outcome: outcome, Err: err}
 }
 
 // take returns the connection over l for k that was released last and is still good, nil if there is none.

@@ -33,7 +33,7 @@ type contender struct {
 func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string) (net.Conn, link.Link, error) {
 	var over <-chan time.Time
 	for {
-		nc, l, full, err := p.heat(ctx, links, addr)
+		nc, l, full, err := p.round(ctx, links, addr)
 		if err == nil || len(full) == 0 {
 			return nc, l, err
 		}
@@ -75,17 +75,17 @@ func anyFreed(ctx context.Context, full []*link.NoSlotError) (<-chan struct{}, c
 // The first connection wins; the others are closed before a byte is sent on them, and are gone when heat returns. An
 // address that is denied ends the race, for it is denied over all links. Otherwise the error is that of the best link, or
 // engine.ErrNoLink. full are the links over which the host has as many connections as it may have.
-func (p *PassThrough) heat(ctx context.Context, links []link.Link, addr string) (c net.Conn, over link.Link, full []*link.NoSlotError, err error) {
+func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string) (c net.Conn, over link.Link, full []*link.NoSlotError, err error) {
 	if len(links) == 0 {
 		return nil, link.Link{}, nil, engine.ErrNoLink
 	}
 	inner, cancel := context.WithCancel(ctx)
-	laps := make(chan contender)
+	contenders := make(chan contender)
 	running, started := 0, 0
 	defer func() {
 		cancel()
 		for ; running > 0; running-- {
-			if l := <-laps; l.err == nil {
+			if l := <-contenders; l.err == nil {
 				l.conn.Close()
 			}
 		}
@@ -99,7 +99,7 @@ func (p *PassThrough) heat(ctx context.Context, links []link.Link, addr string) 
 			timer.Reset(raceDelay)
 			go func() {
 				nc, _, err := links[i].Dial(inner, "tcp", addr)
-				laps <- contender{i, nc, err}
+				contenders <- contender{i, nc, err}
 			}()
 		}
 	}
@@ -108,7 +108,7 @@ func (p *PassThrough) heat(ctx context.Context, links []link.Link, addr string) 
 		select {
 		case <-timer.C:
 			next()
-		case l := <-laps:
+		case l := <-contenders:
 			running--
 			switch {
 			case l.err == nil:

@@ -85,7 +85,7 @@ func (c *course) dial(ctx context.Context, l link.Link, _, _ string) (net.Conn, 
 }
 
 // plain returns a pass-through client over the links.
-func (c *course) plain(links ...link.Link) *origin.PassThrough {
+func (c *course) passThrough(links ...link.Link) *origin.PassThrough {
 	links = link.DialFunc(c.dial).Over(links...)
 	return origin.NewPassThrough(func() []link.Link { return links }, nil, time.Minute)
 }
@@ -167,7 +167,7 @@ func TestRace(t *testing.T) {
 			t.Run(tt.name+", "+way, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := &course{t: t, begin: time.Now(), after: tt.after, fail: tt.fail, open: map[string]int{}}
-					p := c.plain(tt.links...)
+					p := c.passThrough(tt.links...)
 					defer p.Close()
 					var got string
 					want := tt.log
@@ -212,7 +212,7 @@ func TestRaceRemembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wifi, eth := link.Link{Name: "wifi"}, link.Link{Name: "eth"}
 		c := &course{t: t, begin: time.Now(), after: map[string]time.Duration{"eth": 10 * time.Millisecond}, open: map[string]int{}}
-		p := c.plain(wifi, eth)
+		p := c.passThrough(wifi, eth)
 		defer p.Close()
 		took := func() time.Duration {
 			t.Helper()
@@ -240,7 +240,7 @@ func TestRaceRemembers(t *testing.T) {
 func TestRaceKeptConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &course{t: t, begin: time.Now(), after: map[string]time.Duration{"wifi": time.Millisecond}, open: map[string]int{}}
-		p := c.plain(link.Link{Name: "wifi"}, link.Link{Name: "eth"})
+		p := c.passThrough(link.Link{Name: "wifi"}, link.Link{Name: "eth"})
 		get := func() {
 			t.Helper()
 			r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://o.test/", nil)
@@ -273,7 +273,7 @@ func TestRaceUnbound(t *testing.T) {
 		return nil, &link.DialError{Link: l.Name, Op: link.OpBind, Err: &link.BindError{Link: l.Name, Err: io.EOF}}
 	}).Over(links...)
 	p := origin.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
-	if _, _, err := p.DialTunnel(t.Context(), "o.test:443"); why(t, err) != transfer.Unbound {
+	if _, _, err := p.DialTunnel(t.Context(), "o.test:443"); outcome(t, err) != transfer.Unbound {
 		t.Errorf("R199 %v", err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // TestNoSlot: where a host has as many connections over a link as it may have, the next link is asked at once, and if none is
 // left, pass-through and tunnels wait for a while.
 func TestNoSlot(t *testing.T) {
-	const patience = time.Minute
+	const waitForLink = time.Minute
 	errRefused := errors.New("refused")
 	type world struct {
 		mu     sync.Mutex
@@ -41,7 +41,7 @@ func TestNoSlot(t *testing.T) {
 					far.Close()
 					return near, nil
 				}).Over(link.Link{Name: "wifi"}, link.Link{Name: "eth"})
-				p := origin.NewPassThrough(func() []link.Link { return over }, nil, patience)
+				p := origin.NewPassThrough(func() []link.Link { return over }, nil, waitForLink)
 				defer p.Close()
 				do(t, w, func(ctx context.Context) (string, time.Duration, error) {
 					began := time.Now()
@@ -87,7 +87,7 @@ func TestNoSlot(t *testing.T) {
 			w.full["wifi"] = make(chan struct{})
 			close(freed)
 		})
-		if _, took, err := dial(t.Context()); took != patience || why(t, err) != transfer.NoSlot {
+		if _, took, err := dial(t.Context()); took != waitForLink || outcome(t, err) != transfer.NoSlot {
 			t.Errorf("after %v, %v", took, err)
 		}
 	})

@@ -69,11 +69,11 @@ func TestHTTPS(t *testing.T) {
 		if err := c.Send(engine.RangeRequest{Target: target}); err != nil {
 			t.Fatal(err)
 		}
-		reply, err := c.Next()
+		response, err := c.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, err := io.ReadAll(reply.Body); string(b) != "hello" || err != nil {
+		if b, err := io.ReadAll(response.Body); string(b) != "hello" || err != nil {
 			t.Errorf("%q, %v", b, err)
 		}
 		c.Release()
@@ -88,7 +88,7 @@ func TestR171_CertificateIsVerified(t *testing.T) {
 	target.Host = "other.example"
 	_, err := p.Open(t.Context(), links[0], target)
 	var name x509.HostnameError
-	if !errors.As(err, &name) || why(t, err) != transfer.Unreachable {
+	if !errors.As(err, &name) || outcome(t, err) != transfer.Unreachable {
 		t.Errorf("got %v", err)
 	}
 }
@@ -116,15 +116,15 @@ func TestR050_Truncation(t *testing.T) {
 		if err := c.Send(engine.RangeRequest{Target: target}); err != nil {
 			t.Fatal(err)
 		}
-		reply, err := c.Next()
+		response, err := c.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := io.ReadAll(reply.Body)
+		b, err := io.ReadAll(response.Body)
 		if string(b) != "hello" || (err != nil) != cut {
 			t.Errorf("R50 cut %v: %q, %v", cut, b, err)
 		}
-		if cut && why(t, err) != transfer.Short {
+		if cut && outcome(t, err) != transfer.Short {
 			t.Errorf("R50: %v", err)
 		}
 		c.Close()

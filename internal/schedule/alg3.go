@@ -22,7 +22,7 @@ type Alg3 struct{}
 // What literature shares with Alg3.
 const (
 	FirstSize = 256 << 10 // first range of a link of which nothing is known
-	StealMin   = 32 << 10  // a tail shorter than this stays where it is
+	StealMin  = 32 << 10  // a tail shorter than this stays where it is
 )
 
 const (
@@ -82,17 +82,17 @@ func (s *Alg3) fetch(v *View, i int8) (Decision, bool) {
 		}
 		return StealTail(v, i)
 	}
-	n, why := s.size(v, i, v.free())
+	n, rule := s.size(v, i, v.free())
 	if room := v.Limit - r.Start; n > room && room < r.Len() {
 		if room < min(n, v.Window)/4 && r.Start > v.Offset {
 			return Decision{}, false // wait for room rather than ask for slivers; the head cannot wait
 		}
-		n, why = room, Window
+		n, rule = room, Window
 	}
 	if n >= r.Len() || r.Len()-n < n/4 {
-		n, why = r.Len(), Rest
+		n, rule = r.Len(), Rest
 	}
-	return Decision{Do: Fetch, Link: i, Range: segment.Range{Start: r.Start, End: r.Start + n}, Rule: why}, true
+	return Decision{Do: Fetch, Link: i, Range: segment.Range{Start: r.Start, End: r.Start + n}, Rule: rule}, true
 }
 
 // size returns the length of the next range for link i when rem bytes are not yet asked for.
@@ -103,15 +103,15 @@ func (s *Alg3) size(v *View, i int8, rem int64) (int64, Rule) {
 	}
 	p := v.Params(i, rem)
 	p.Floor = bdpFloor
-	size, why := p.Size()
+	size, rule := p.Size()
 	// Unlike the paper's downloader a proxy holds what comes early in bounded memory.
 	most := min(int64(float64(v.Window)/windowDiv*l.Rate/p.SumThroughput), max(int64(l.Rate*longest.Seconds()), p.floor()))
 	least := min(StealMin, v.Window/windowDiv)
 	switch {
 	case size > most:
-		size, why = max(most, min(hedgeMin, v.Window/windowDiv)), Window
+		size, rule = max(most, min(hedgeMin, v.Window/windowDiv)), Window
 	case size < least: // short ranges lower the rate, and a lower rate would shorten them further
-		size, why = least, Floor
+		size, rule = least, Floor
 	}
-	return max(size, 1), why
+	return max(size, 1), rule
 }

@@ -61,7 +61,7 @@ func (c *Confluence) Next(now time.Time, v *View) Decision {
 	c.watch(now, v)
 	tight := c.plan(v)
 	var asked uint32
-	var why Rule
+	var rule Rule
 	for range v.Links {
 		i := c.earliest(v, asked)
 		if i < 0 {
@@ -75,10 +75,10 @@ func (c *Confluence) Next(now time.Time, v *View) Decision {
 		if ok {
 			return d
 		}
-		why = d.Rule
+		rule = d.Rule
 	}
 	if len(v.Free) > 0 {
-		return Decision{Do: Wait, Rule: why}
+		return Decision{Do: Wait, Rule: rule}
 	}
 	return c.steal(v, tight)
 }
@@ -87,8 +87,8 @@ func (c *Confluence) Next(now time.Time, v *View) Decision {
 // whole object, or at the end what would come late.
 func (c *Confluence) steal(v *View, tight float64) Decision {
 	size := func(v *View, i int8, rest int64) (int64, Rule) {
-		n, why := c.piece(v, i, tight)
-		return min(int64(n), rest), why
+		n, rule := c.piece(v, i, tight)
+		return min(int64(n), rest), rule
 	}
 	last := c.last(v)
 	for i := range seen(v) {
@@ -237,19 +237,19 @@ func (c *Confluence) ask(v *View, i int8, tight float64) (Decision, bool) {
 	if free == 0 {
 		return Decision{}, false
 	}
-	n, why := c.piece(v, i, tight)
+	n, rule := c.piece(v, i, tight)
 	least := least(v)
 	if part := c.part(v, i, free); n > part {
 		if part < least/2 && !c.first(v, i) {
 			return Decision{Rule: OtherLink}, false // the others will have brought it all
 		}
-		n, why = max(part, least), Share
+		n, rule = max(part, least), Share
 	}
 	r, ok := c.place(v, i, int64(n), int64(least))
 	if !ok {
 		return Decision{}, false
 	}
-	return Decision{Do: Fetch, Link: i, Range: r, Rule: why}, true
+	return Decision{Do: Fetch, Link: i, Range: r, Rule: rule}, true
 }
 
 // first reports whether no usable link can bring something new before link i.

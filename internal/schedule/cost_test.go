@@ -10,9 +10,9 @@ import (
 // TestNoAllocations: the views that every scheduler is measured with take Alg3 through each of its ways, and Rescue, too,
 // allocates nothing.
 func TestNoAllocations(t *testing.T) {
-	why := map[string]schedule.Rule{"ask": schedule.Window, "tail": schedule.Steal, "idle": schedule.Window}
+	rule := map[string]schedule.Rule{"ask": schedule.Window, "tail": schedule.Steal, "idle": schedule.Window}
 	for what, v := range scheduletest.Costly() {
-		if d := guarded(v); d.Rule != why[what] {
+		if d := guarded(v); d.Rule != rule[what] {
 			t.Errorf("the view %q leads to %s", what, show(d))
 		}
 	}

@@ -78,7 +78,7 @@ func TestAlgorithm3(t *testing.T) {
 		name            string
 		p               schedule.Params
 		a2KB, bdpKB, kB int64
-		why             schedule.Rule
+		rule            schedule.Rule
 	}{
 		{"[D] 4.3.5 link 1: above its BDP", a3(1600, 20*ms), 3333, 600, 3333, schedule.Share},
 		{"[D] 4.3.5 link 2: its BDP", a3(400, 40*ms), 833, 1200, 1200, schedule.Floor},
@@ -92,12 +92,12 @@ func TestAlgorithm3(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			size, why := tt.p.Size()
+			size, rule := tt.p.Size()
 			if share, bdp := tt.p.Share()/kb, tt.p.BDP()/kb; share != tt.a2KB || bdp != tt.bdpKB {
 				t.Errorf("A2 %d KB, BDP %d KB; want %d, %d", share, bdp, tt.a2KB, tt.bdpKB)
 			}
-			if size/kb != tt.kB || why != tt.why {
-				t.Errorf("%d KB (%v), want %d (%v)", size/kb, why, tt.kB, tt.why)
+			if size/kb != tt.kB || rule != tt.rule {
+				t.Errorf("%d KB (%v), want %d (%v)", size/kb, rule, tt.kB, tt.rule)
 			}
 		})
 	}

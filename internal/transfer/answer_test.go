@@ -47,7 +47,7 @@ func TestReset(t *testing.T) {
 		s, _ := running(t, cfg, 2, 1*mB)
 		s.ask(0, 128*kB, 512*kB)
 		a := s.wantFetch(0, 128*kB, 512*kB)
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		s.read(a, 100*kB)
 		s.ended(a, Reset)
 		return s, a
@@ -67,7 +67,7 @@ func TestReset(t *testing.T) {
 		s.wantFree(span(128*kB, 1*mB))
 		s.ask(1, 128*kB, 1*mB)
 		b := s.wantFetch(1, 128*kB, 1*mB)
-		s.headed(b, 1*mB)
+		s.headReceived(b, 1*mB)
 		s.read(b, 100*kB)
 		s.wantWaste(100 * kB)
 		s.complete(b)
@@ -79,7 +79,7 @@ func TestReset(t *testing.T) {
 		s, _ := running(t, Config{Restart: true}, 1, 1*mB)
 		s.ask(0, 64*kB, 512*kB)
 		a := s.wantFetch(0, 64*kB, 512*kB)
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		s.read(a, 100*kB)
 		s.deliver()
 		s.ended(a, Reset)
@@ -118,7 +118,7 @@ func TestReset(t *testing.T) {
 			if at > 64*kB {
 				s.opened(s.wantOpen(0), 20*ms)
 			}
-			s.headed(a, 1*mB)
+			s.headReceived(a, 1*mB)
 			s.read(a, 64*kB)
 			if at < 1*mB-64*kB {
 				s.ended(a, Reset)
@@ -133,17 +133,17 @@ func TestReset(t *testing.T) {
 // TestLinkLeaves: an answer that is no part of the object takes its link out of the transfer, and the transfer fails when no
 // link is left.
 func TestLinkLeaves(t *testing.T) {
-	for _, why := range []Outcome{Unwanted, NoRange, Changed, BadRange} {
-		t.Run(why.String(), func(t *testing.T) {
+	for _, outcome := range []Outcome{Unwanted, NoRange, Changed, BadRange} {
+		t.Run(outcome.String(), func(t *testing.T) {
 			s, _ := running(t, Config{}, 2, 1*mB)
 			s.ask(0, 128*kB, 512*kB)
 			a := s.wantFetch(0, 128*kB, 512*kB)
-			s.ended(a, why)
+			s.ended(a, outcome)
 			s.wantFree(span(128*kB, 1*mB))
 			s.sched.piece = 64 * kB
 			s.tick()
 			b := s.wantFetch(1, 128*kB, 192*kB)
-			s.headed(b, 1*mB)
+			s.headReceived(b, 1*mB)
 			s.advance(time.Minute)
 			for _, a := range s.pending {
 				if a.Link == 0 {
@@ -154,8 +154,8 @@ func TestLinkLeaves(t *testing.T) {
 			s.link(0, health.Suspect)
 			s.link(0, health.Up) // it is well, but it does not serve this object
 			s.drop(Open, Fetch)
-			s.ended(s.last(1), why)
-			s.wantFail(why)
+			s.ended(s.last(1), outcome)
+			s.wantFail(outcome)
 		})
 	}
 }

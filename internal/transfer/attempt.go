@@ -15,21 +15,21 @@ const drainMax = 64 << 10
 
 // attempt is one request.
 type attempt struct {
-	id     uint32
-	link   int8
-	conn   uint32
-	hedge  bool
+	id      uint32
+	link    int8
+	conn    uint32
+	hedge   bool
 	hasHead bool
-	whole  bool          // the client's own GET, without a Range field
-	alone  bool          // asked on an open connection without other requests: its head times the response
-	from   uint32        // attempt whose tail it takes once headed; 0 = none
-	stolen    bool          // another attempt is to take its tail
-	want   segment.Range // what is wanted of it
-	answer segment.Range // what the answer brings; before the head: what was asked for
-	cursor int64
-	credit int64 // it may read up to here
-	asked  time.Time
-	last   time.Time
+	whole   bool          // the client's own GET, without a Range field
+	alone   bool          // asked on an open connection without other requests: its head times the response
+	from    uint32        // attempt whose tail it takes once headed; 0 = none
+	stolen  bool          // another attempt is to take its tail
+	want    segment.Range // what is wanted of it
+	answer  segment.Range // what the answer brings; before the head: what was asked for
+	cursor  int64
+	credit  int64 // it may read up to here
+	asked   time.Time
+	last    time.Time
 }
 
 // conn is one connection.
@@ -346,7 +346,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 }
 
 // giveUp closes a connection that does not deliver.
-func (m *Machine) giveUp(now time.Time, id uint32, why Outcome) {
+func (m *Machine) giveUp(now time.Time, id uint32, outcome Outcome) {
 	c := m.conn(id)
 	l := &m.links[c.link]
 	if c.open && len(c.queue) > 0 && c.answers > 0 && (l.state == health.Up || l.state == health.Suspect) {
@@ -354,7 +354,7 @@ func (m *Machine) giveUp(now time.Time, id uint32, why Outcome) {
 			l.disablePipelining() // it swallowed the second request
 		}
 	}
-	m.lastOutcome, m.lastLink = why, c.link
+	m.lastOutcome, m.lastLink = outcome, c.link
 	m.act(Action{Kind: CloseConn, Conn: id, Link: c.link})
 	m.dropConn(id)
 }

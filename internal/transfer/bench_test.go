@@ -25,11 +25,11 @@ type busy struct {
 }
 
 type ask struct {
-	id     uint32
-	r      segment.Range
-	cursor int64
-	credit int64
-	headed bool
+	id      uint32
+	r       segment.Range
+	cursor  int64
+	credit  int64
+	hasHead bool
 }
 
 func newBusy(n int) *busy {
@@ -79,8 +79,8 @@ func (b *busy) step() {
 	}
 	k := &q[0]
 	switch n := min(readSize, min(k.credit, k.r.End)-k.cursor); {
-	case !k.headed:
-		k.headed = true
+	case !k.hasHead:
+		k.hasHead = true
 		b.handle(Event{Kind: HeadReceived, Attempt: k.id, Range: k.r, Size: 1 << 50})
 	case k.cursor == k.r.End:
 		id := k.id

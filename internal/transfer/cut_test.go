@@ -14,7 +14,7 @@ func cut(t *testing.T, n int) (s *script, a, b *asked) {
 	from := int64(n) * 64 * kB
 	s.ask(0, from, 2*mB)
 	a = s.wantFetch(0, from, 2*mB)
-	s.headed(a, 2*mB)
+	s.headReceived(a, 2*mB)
 	s.read(a, 100*kB)
 	s.take(1, a, 1*mB, 2*mB)
 	b = s.wantFetch(1, 1*mB, 2*mB)
@@ -29,7 +29,7 @@ func TestCutIsProvisional(t *testing.T) {
 		if w := s.m.Wanted(a.id); w != 2*mB {
 			t.Errorf("wanted up to %d before the other head", w)
 		}
-		s.headed(b, 2*mB)
+		s.headReceived(b, 2*mB)
 		if w := s.m.Wanted(a.id); w != 1*mB {
 			t.Errorf("wanted up to %d after the other head", w)
 		}
@@ -40,13 +40,13 @@ func TestCutIsProvisional(t *testing.T) {
 		s.wantDone()
 		s.wantWaste(0)
 	})
-	for _, why := range []Outcome{Unwanted, Reset, Changed} {
-		t.Run("dropped when the other attempt ends: "+why.String(), func(t *testing.T) {
+	for _, outcome := range []Outcome{Unwanted, Reset, Changed} {
+		t.Run("dropped when the other attempt ends: "+outcome.String(), func(t *testing.T) {
 			s, a, b := cut(t, 3)
 			if !s.m.attempt(a.id).stolen {
 				t.Error("a scheduler may cut it twice")
 			}
-			s.ended(b, why)
+			s.ended(b, outcome)
 			s.wantFree()
 			if s.m.attempt(a.id).stolen {
 				t.Error("no scheduler will cut it again")
@@ -65,7 +65,7 @@ func TestCutIsProvisional(t *testing.T) {
 	t.Run("the first runs past the cut", func(t *testing.T) {
 		s, a, b := cut(t, 2)
 		s.read(a, 1*mB+32*kB-a.cursor)
-		s.headed(b, 2*mB)
+		s.headReceived(b, 2*mB)
 		s.complete(b)
 		s.wantWaste(32 * kB)
 		s.deliver()
@@ -82,7 +82,7 @@ func TestCutIsProvisional(t *testing.T) {
 		s, _ := running(t, Config{}, 3, 2*mB)
 		s.ask(0, 192*kB, 512*kB)
 		a := s.wantFetch(0, 192*kB, 512*kB)
-		s.headed(a, 2*mB)
+		s.headReceived(a, 2*mB)
 		s.take(1, a, 256*kB, 512*kB)
 		b := s.wantFetch(1, 256*kB, 512*kB)
 		s.complete(a)
@@ -98,7 +98,7 @@ func TestCutIsProvisional(t *testing.T) {
 		at := a.cursor
 		s.ended(a, Reset)
 		s.wantFree(span(at, 1*mB))
-		s.headed(b, 2*mB)
+		s.headReceived(b, 2*mB)
 		s.wantFree(span(at, 1*mB))
 		if w := s.m.Wanted(b.id); w != 2*mB {
 			t.Errorf("wanted up to %d", w)
@@ -108,11 +108,11 @@ func TestCutIsProvisional(t *testing.T) {
 		s, conns := running(t, Config{}, 2, 2*mB)
 		s.ask(0, 128*kB, 2*mB)
 		a := s.wantFetch(0, 128*kB, 2*mB)
-		s.headed(a, 2*mB)
+		s.headReceived(a, 2*mB)
 		s.read(a, 1*kB)
 		s.take(1, a, 1*mB, 1*mB+64*kB)
 		b := s.wantFetch(1, 1*mB, 1*mB+64*kB)
-		s.headed(b, 2*mB)
+		s.headReceived(b, 2*mB)
 		s.wantFree(span(1*mB+64*kB, 2*mB)) // the rest belongs to nobody
 		if b.conn != conns[1] {
 			t.Error("leaves a connection idle")
@@ -126,7 +126,7 @@ func TestCutIsProvisional(t *testing.T) {
 		b := s.wantFetch(1, 1*mB, 2*mB)
 		s.head(a, Event{Size: 2 * mB, Range: span(128*kB, 256*kB)})
 		s.wantFree(span(256*kB, 1*mB))
-		s.headed(b, 2*mB)
+		s.headReceived(b, 2*mB)
 		s.wantFree(span(256*kB, 1*mB))
 		if w := s.m.Wanted(a.id); w != 256*kB {
 			t.Errorf("wanted up to %d of an answer that ends at %d", w, 256*kB)
@@ -140,8 +140,8 @@ func TestCutIsProvisional(t *testing.T) {
 		a := s.wantFetch(0, 128*kB, 2*mB)
 		s.take(1, a, 128*kB, 2*mB)
 		b := s.wantFetch(1, 128*kB, 2*mB)
-		s.headed(b, 2*mB)
-		s.headed(a, 2*mB) // its answer comes after all, for nothing
+		s.headReceived(b, 2*mB)
+		s.headReceived(a, 2*mB) // its answer comes after all, for nothing
 		s.drop(CloseConn)
 		s.complete(b)
 		s.deliver()
@@ -155,10 +155,10 @@ func TestSurplus(t *testing.T) {
 		s, _ := running(t, Config{}, 2, 512*kB)
 		s.ask(0, 128*kB, 512*kB)
 		a := s.wantFetch(0, 128*kB, 512*kB)
-		s.headed(a, 512*kB)
+		s.headReceived(a, 512*kB)
 		s.take(1, a, 480*kB, 512*kB)
 		b := s.wantFetch(1, 480*kB, 512*kB)
-		s.headed(b, 512*kB)
+		s.headReceived(b, 512*kB)
 		s.read(a, 352*kB)
 		s.wantCredit(a, 512*kB)
 		s.read(a, 30*kB) // not yet its end
@@ -178,7 +178,7 @@ func TestSurplus(t *testing.T) {
 		if n := s.m.drains(c); n != drainMax {
 			t.Errorf("alone: %d bytes", n)
 		}
-		s.headed(a, 2*mB)
+		s.headReceived(a, 2*mB)
 		s.ask(0, 1*mB, 2*mB)
 		s.wantFetch(0, 1*mB, 2*mB)
 		if n := s.m.drains(c); n != 80_000 {
@@ -187,7 +187,7 @@ func TestSurplus(t *testing.T) {
 	})
 	t.Run("long: closed as soon as the last wanted byte is there", func(t *testing.T) {
 		s, a, b := cut(t, 2)
-		s.headed(b, 2*mB)
+		s.headReceived(b, 2*mB)
 		s.read(a, 1*mB-a.cursor-1)
 		s.quiet()
 		s.read(a, 1)
@@ -197,7 +197,7 @@ func TestSurplus(t *testing.T) {
 	})
 	t.Run("long: the next request goes on a new connection meanwhile", func(t *testing.T) {
 		s, a, b := cut(t, 2)
-		s.headed(b, 2*mB)
+		s.headReceived(b, 2*mB)
 		s.ended(b, Reset)
 		s.ask(0, 1*mB, 2*mB)
 		c := s.wantFetch(0, 1*mB, 2*mB)
@@ -218,13 +218,13 @@ func TestCutAndSilence(t *testing.T) {
 		if q.reason != schedule.HedgeCopy || q.r.End > 1*mB {
 			t.Fatalf("asks for %v: %v", q.r, q.reason)
 		}
-		s.headed(q, 2*mB)
+		s.headReceived(q, 2*mB)
 		s.complete(q)
 		s.advance(20 * ms)
 	}
 	s.drop(Fetch, ReportHedged)
 	s.quiet()
-	s.headed(b, 2*mB) // from now on only b fetches the tail
+	s.headReceived(b, 2*mB) // from now on only b fetches the tail
 	s.wantReport(ReportAlive, 1)
 	s.advance(time.Second)
 	s.wantReport(ReportSilent, 1)

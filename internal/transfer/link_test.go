@@ -13,7 +13,7 @@ func TestLinkDownAndUp(t *testing.T) {
 			s, _ := running(t, Config{}, 2, 1*mB)
 			s.ask(0, 128*kB, 512*kB)
 			a := s.wantFetch(0, 128*kB, 512*kB)
-			s.headed(a, 1*mB)
+			s.headReceived(a, 1*mB)
 			s.read(a, 100*kB)
 			s.sched.piece = 1 * mB
 			s.sched.todo = nil
@@ -21,7 +21,7 @@ func TestLinkDownAndUp(t *testing.T) {
 			s.wantClose(a.conn)
 			b := s.wantFetch(1, 228*kB, 1*mB) // at once
 			s.quiet()
-			s.headed(b, 1*mB)
+			s.headReceived(b, 1*mB)
 			s.ended(b, Reset)
 			s.link(0, health.Probing)
 			s.drop(Open, Fetch)
@@ -81,7 +81,7 @@ func TestNoLinkLeft(t *testing.T) {
 		s, _ := running(t, Config{WaitForLink: 30 * time.Second}, 2, 1*mB)
 		s.ask(0, 128*kB, 1*mB)
 		a := s.wantFetch(0, 128*kB, 1*mB)
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		s.read(a, 100*kB)
 		s.sched.piece = 1 * mB
 		s.link(1, health.Down)
@@ -113,7 +113,7 @@ func TestNoLinkLeft(t *testing.T) {
 		s.link(0, health.Up)
 		a := s.wantFetch(0, 228*kB, 1*mB)
 		s.opened(s.wantOpen(0), 20*ms)
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		s.read(a, 1)
 		s.link(0, health.Down)
 		s.drop(CloseConn)

@@ -18,22 +18,22 @@ const unbounded = 1 << 50
 
 // Config says what to fetch and how.
 type Config struct {
-	Requested    segment.Range // what the client wants; End = Unknown until the size is known
+	Requested   segment.Range // what the client wants; End = Unknown until the size is known
 	Initial     int64         // bytes asked for at first; 0 = the client's own GET, without a Range field (R77)
-	Scheduler schedule.Scheduler
-	Links     []LinkConfig
-	Order     []int8 // links in order of preference for the first request; all that the policy allows
-	Warm      bool   // connect over the unmetered links at once
-	Restart   bool   // restart continuation: what a lost attempt has fetched is fetched again (Skjolden 2019, 8.2.4); for lab/sim only
-	WaitForLink  time.Duration
-	Reorder   int64 // reorder window before the first Granted
+	Scheduler   schedule.Scheduler
+	Links       []LinkConfig
+	Order       []int8 // links in order of preference for the first request; all that the policy allows
+	Warm        bool   // connect over the unmetered links at once
+	Restart     bool   // restart continuation: what a lost attempt has fetched is fetched again (Skjolden 2019, 8.2.4); for lab/sim only
+	WaitForLink time.Duration
+	Reorder     int64 // reorder window before the first Granted
 }
 
 // LinkConfig is what is known of a link beforehand.
 type LinkConfig struct {
 	State   health.State // at the start, so that the first request goes out over the preferred one of all that are up
 	Metered bool
-	Learned    estimate.Entry
+	Learned estimate.Entry
 }
 
 // Machine is one transfer. Make it with New.
@@ -49,18 +49,18 @@ type Machine struct {
 	got      Received
 	info     []LinkInfo
 
-	lastID    uint32 // of connections and attempts
-	known     bool   // size known: the scheduler decides
-	started   bool
-	received  bool // every byte came
-	ended     bool // Done or Fail was said
-	until     time.Time
-	front     int64     // the first byte that is missing
-	stalled   time.Time // since when
-	stranded  time.Time // since when no link is usable; zero = one is
-	lastOutcome   Outcome       // of the last failure, for Fail
-	lastLink  int8
-	firstSent int // requests sent before the size was known
+	lastID      uint32 // of connections and attempts
+	known       bool   // size known: the scheduler decides
+	started     bool
+	received    bool // every byte came
+	ended       bool // Done or Fail was said
+	until       time.Time
+	front       int64     // the first byte that is missing
+	stalled     time.Time // since when
+	stranded    time.Time // since when no link is usable; zero = one is
+	lastOutcome Outcome   // of the last failure, for Fail
+	lastLink    int8
+	firstSent   int // requests sent before the size was known
 
 	granted     int64 // memory for bytes beyond the head
 	scattered   bool  // bytes do not wait for their turn: granted is unbounded
@@ -245,10 +245,10 @@ func (m *Machine) drained(c *conn) bool {
 	return true
 }
 
-func (m *Machine) fail(why Outcome, link int8) {
+func (m *Machine) fail(outcome Outcome, link int8) {
 	m.closeAll()
 	m.ended = true
-	m.act(Action{Kind: Fail, Outcome: why, Link: link})
+	m.act(Action{Kind: Fail, Outcome: outcome, Link: link})
 }
 
 // ready reports whether new ranges may be asked of a link, on a connection that it has or may have.

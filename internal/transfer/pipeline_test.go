@@ -27,11 +27,11 @@ func TestPipeliningIsEarned(t *testing.T) {
 	more(0)
 	s.opened(c, 20*ms)
 	more(0)
-	s.headed(q[0], 10*mB)
+	s.headReceived(q[0], 10*mB)
 	more(1) // the first head came: one more
 	s.complete(q[0])
 	more(1)
-	s.headed(q[1], 10*mB) // the answer to a request that was sent before the one before was read: in step
+	s.headReceived(q[1], 10*mB) // the answer to a request that was sent before the one before was read: in step
 	more(6)
 	s.complete(q[1])
 	more(1)
@@ -48,19 +48,19 @@ func TestPipeliningIsEarned(t *testing.T) {
 // TestPipeliningIsKnown: what an earlier transfer found out saves the second step, never the first.
 func TestPipeliningIsKnown(t *testing.T) {
 	for _, p := range []struct {
-		book  estimate.Pipelining
-		depth int
+		learned estimate.Pipelining
+		depth   int
 	}{{estimate.Untried, 2}, {estimate.Works, 8}, {estimate.Broken, 1}} {
-		s := start(t, Config{Initial: 64 * kB, Links: []LinkConfig{{Learned: estimate.Entry{Pipelining: p.book}}}}, 1)
+		s := start(t, Config{Initial: 64 * kB, Links: []LinkConfig{{Learned: estimate.Entry{Pipelining: p.learned}}}}, 1)
 		a := s.wantFetch(0, 0, 64*kB)
 		c := s.wantOpen(0)
 		s.opened(c, 20*ms)
 		s.sched.piece = 64 * kB
 		s.tick()
 		s.quiet()
-		s.headed(a, 10*mB)
+		s.headReceived(a, 10*mB)
 		if n := len(s.queues[c]); n != p.depth {
-			t.Errorf("book says %v: %d requests on the connection, want %d", p.book, n, p.depth)
+			t.Errorf("book says %v: %d requests on the connection, want %d", p.learned, n, p.depth)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func behind(t *testing.T) (s *script, a, b *asked) {
 	s = start(t, Config{Initial: 64 * kB}, 1)
 	f := s.wantFetch(0, 0, 64*kB)
 	s.opened(s.wantOpen(0), 20*ms)
-	s.headed(f, 1*mB)
+	s.headReceived(f, 1*mB)
 	s.ask(0, 64*kB, 128*kB)
 	a = s.wantFetch(0, 64*kB, 128*kB)
 	s.complete(f)
@@ -102,7 +102,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 		}
 		s.quiet()
 		a := s.queues[conns[0]][0]
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		s.quiet()
 		s.complete(a)
 		if b := s.wantFetch(0, 256*kB, 320*kB); b.conn != conns[0] {
@@ -136,14 +136,14 @@ func TestPipeliningIsBroken(t *testing.T) {
 	})
 	t.Run("closes though it seemed to work", func(t *testing.T) {
 		s, a, b := behind(t)
-		s.headed(a, 1*mB) // sent over a long round trip, it came when the first answer was gone
+		s.headReceived(a, 1*mB) // sent over a long round trip, it came when the first answer was gone
 		s.complete(a)
 		s.ended(b, Unanswered)
 		s.sched.piece = 64 * kB
 		s.tick()
 		a = s.wantFetch(0, 128*kB, 192*kB)
 		s.opened(s.wantOpen(0), 20*ms)
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		for at := int64(192); at < 640; at += 64 {
 			s.wantFetch(0, at*kB, (at+64)*kB)
 		}
@@ -156,7 +156,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 	})
 	t.Run("breaks answers off though it seemed to work", func(t *testing.T) {
 		s, a, b := behind(t)
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		s.complete(a)
 		s.sched.piece = 64 * kB
 		s.tick()
@@ -164,7 +164,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 			if p := s.m.links[0].pipelining; p != estimate.Works {
 				t.Errorf("pipelining: %v", p)
 			}
-			s.headed(b, 1*mB)
+			s.headReceived(b, 1*mB)
 			s.read(b, 10*kB)
 			s.drop(Fetch)
 			s.drop(Open)

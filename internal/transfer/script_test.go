@@ -44,7 +44,7 @@ type asked struct {
 	r        segment.Range // of the answer once headed
 	cursor   int64
 	credit   int64
-	headed   bool
+	hasHead  bool
 	reason   schedule.Rule
 }
 
@@ -229,10 +229,10 @@ func (s *script) opened(conn uint32, rtt time.Duration) {
 	s.handle(Event{Kind: Opened, Conn: conn, RTT: rtt})
 }
 
-func (s *script) openFailed(conn uint32, why Outcome) {
+func (s *script) openFailed(conn uint32, outcome Outcome) {
 	s.t.Helper()
 	s.forget(conn)
-	s.handle(Event{Kind: OpenFailed, Conn: conn, Outcome: why})
+	s.handle(Event{Kind: OpenFailed, Conn: conn, Outcome: outcome})
 }
 
 // first checks that a is what its connection answers now.
@@ -244,7 +244,7 @@ func (s *script) first(a *asked) {
 }
 
 // headed brings the head of an answer as it was asked for, cut off at the end of the object.
-func (s *script) headed(a *asked, size int64) {
+func (s *script) headReceived(a *asked, size int64) {
 	s.t.Helper()
 	s.head(a, Event{Size: size})
 }
@@ -257,7 +257,7 @@ func (s *script) head(a *asked, e Event) {
 	if e.Range.Empty() {
 		e.Range = span(a.r.Start, min(a.r.End, e.Size))
 	}
-	a.r, a.headed = e.Range, true
+	a.r, a.hasHead = e.Range, true
 	a.credit = min(a.credit, a.r.End)
 	s.handle(e)
 }
@@ -266,7 +266,7 @@ func (s *script) head(a *asked, e Event) {
 func (s *script) read(a *asked, n int64) {
 	s.t.Helper()
 	s.first(a)
-	if !a.headed || a.cursor+n > min(a.credit, a.r.End) {
+	if !a.hasHead || a.cursor+n > min(a.credit, a.r.End) {
 		s.t.Fatalf("attempt %d cannot read %d bytes at %d: credit %d, answer %v", a.id, n, a.cursor, a.credit, a.r)
 	}
 	a.cursor += n
@@ -291,14 +291,14 @@ func (s *script) complete(a *asked) {
 // answer brings a whole answer.
 func (s *script) answer(a *asked, size int64) {
 	s.t.Helper()
-	s.headed(a, size)
+	s.headReceived(a, size)
 	s.complete(a)
 }
 
 // ended breaks an attempt and with it its connection.
-func (s *script) ended(a *asked, why Outcome) {
+func (s *script) ended(a *asked, outcome Outcome) {
 	s.t.Helper()
-	s.end(a, Event{Outcome: why})
+	s.end(a, Event{Outcome: outcome})
 }
 
 func (s *script) end(a *asked, e Event) {

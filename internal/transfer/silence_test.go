@@ -15,7 +15,7 @@ func silent(t *testing.T, n int, size int64) (s *script, a *asked) {
 	s.ask(0, from, from+size)
 	a = s.wantFetch(0, from, from+size)
 	s.advance(20 * ms)
-	s.headed(a, 2*mB)
+	s.headReceived(a, 2*mB)
 	for range 10 { // slow enough for second copies of 64 KiB
 		s.advance(20 * ms)
 		s.read(a, 10*kB)
@@ -95,7 +95,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		b := s.last(1)
 		s.wantFetch(1, b.r.Start, b.r.End)
 		s.advance(20 * ms)
-		s.headed(b, 2*mB)
+		s.headReceived(b, 2*mB)
 		s.read(b, 20*kB)
 		s.wantWaste(0)
 		s.read(a, 30*kB) // 20 of it came from link 1
@@ -112,7 +112,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		b := s.last(1)
 		s.drop(Fetch, ReportHedged)
 		s.advance(20 * ms)
-		s.headed(b, 2*mB)
+		s.headReceived(b, 2*mB)
 		s.read(b, 10*kB)
 		s.complete(a)
 		s.wantReport(ReportAlive, 0)
@@ -171,7 +171,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		s.ask(1, 192*kB, 2*mB)
 		a, b := s.wantFetch(0, 128*kB, 192*kB), s.wantFetch(1, 192*kB, 2*mB)
 		s.answer(a, 2*mB)
-		s.headed(b, 2*mB)
+		s.headReceived(b, 2*mB)
 		s.advance(400 * ms)
 		s.wantReport(ReportSilent, 1)
 		for range 10 {
@@ -180,7 +180,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 			}
 			s.drop(Fetch, ReportHedged)
 			q := s.last(0)
-			s.headed(q, 2*mB)
+			s.headReceived(q, 2*mB)
 			if q.credit < q.r.End {
 				break
 			}
@@ -234,7 +234,7 @@ func TestGiveUp(t *testing.T) {
 		s, a := silent(t, 2, 160*kB)
 		s.drop(ReportHedged, Fetch)
 		b := s.last(1)
-		s.headed(b, 2*mB)
+		s.headReceived(b, 2*mB)
 		for range 30 { // link 1 is slow, not silent
 			s.advance(100 * ms)
 			s.read(b, 1*kB)
@@ -248,7 +248,7 @@ func TestGiveUp(t *testing.T) {
 		s.ask(0, 64*kB, 128*kB)
 		a := s.wantFetch(0, 64*kB, 128*kB)
 		s.advance(2500 * ms)
-		s.headed(a, 2*mB)
+		s.headReceived(a, 2*mB)
 		s.wantReport(ReportSilent, 0)
 		s.wantReport(ReportAlive, 0)
 		s.advance(20 * time.Second) // harness: the machine does not spin
@@ -265,7 +265,7 @@ func TestGiveUp(t *testing.T) {
 		s.wantReport(ReportHedged, 0)
 		s.wantFetch(1, 128*kB, 192*kB)
 		s.opened(a.conn, time.Second)
-		s.headed(a, 2*mB) // it came after all
+		s.headReceived(a, 2*mB) // it came after all
 		s.wantReport(ReportAlive, 0)
 	})
 }
@@ -277,7 +277,7 @@ func TestThinkingOrigin(t *testing.T) {
 	s.opened(s.wantOpen(0), 20*ms)
 	s.advance(8 * time.Second)
 	s.drop(ReportSilent, Fetch, Open)
-	s.headed(a, 1*mB)
+	s.headReceived(a, 1*mB)
 	s.wantReport(ReportAlive, 0)
 	s.read(a, 10*kB)
 	s.advance(time.Second)
@@ -289,7 +289,7 @@ func TestIdleIsNotSlow(t *testing.T) {
 	s, _ := running(t, Config{}, 1, 8*mB)
 	s.ask(0, 64*kB, 1*mB)
 	a := s.wantFetch(0, 64*kB, 1*mB)
-	s.headed(a, 8*mB)
+	s.headReceived(a, 8*mB)
 	for a.cursor < a.r.End {
 		s.advance(10 * ms)
 		s.read(a, 10*kB)

@@ -22,7 +22,7 @@ func TestNoSlotAtTheStart(t *testing.T) {
 		s.openFailed(s.wantOpen(0), NoSlot)
 		a := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 20*ms)
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		s.quiet() // nothing is reported of link 0
 		if s.m.links[0].failures != 0 || s.m.links[0].excluded {
 			t.Errorf("%+v", s.m.links[0])
@@ -43,7 +43,7 @@ func TestNoSlotAtTheStart(t *testing.T) {
 		}
 		a := s.wantFetch(0, 0, 64*kB)
 		s.opened(s.wantOpen(0), 20*ms)
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		s.quiet()
 	})
 	t.Run("the other link is dead", func(t *testing.T) {

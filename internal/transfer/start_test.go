@@ -19,7 +19,7 @@ func TestStartWithRange(t *testing.T) {
 	}
 	s.opened(c, 20*ms)
 	s.quiet()
-	s.headed(a, 1*mB)
+	s.headReceived(a, 1*mB)
 	if n := s.want("Want", func(a Action) bool { return a.Kind == Want }).N; n != 1*mB || s.state().Size != 1*mB {
 		t.Errorf("wants a window of %d for an object of %d", n, s.state().Size)
 	}
@@ -43,7 +43,7 @@ func TestStartWithOwnGET(t *testing.T) {
 	s := start(t, Config{Reorder: 16 * mB}, 1)
 	a := s.wantFetchAll(0)
 	s.opened(s.wantOpen(0), 20*ms)
-	s.headed(a, 40*mB)
+	s.headReceived(a, 40*mB)
 	s.wantFree()
 	s.wantCredit(a, 16*mB)
 	for s.state().Offset < 40*mB {
@@ -59,7 +59,7 @@ func TestStartInsideTheObject(t *testing.T) {
 		s := start(t, Config{Requested: span(100*kB, 300*kB), Initial: 64 * kB}, 1)
 		a := s.wantFetch(0, 100*kB, 164*kB)
 		s.opened(s.wantOpen(0), 0)
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		s.wantFree(span(164*kB, 300*kB))
 	})
 	t.Run("an open window", func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestEmptyObject(t *testing.T) {
 	s := start(t, Config{}, 1)
 	a := s.wantFetchAll(0)
 	s.opened(s.wantOpen(0), 0)
-	s.headed(a, 0)
+	s.headReceived(a, 0)
 	s.wantDone()
 }
 
@@ -156,7 +156,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 	}
 	t.Run("R119 the second answers", func(t *testing.T) {
 		s, a, b := hedged(t, 64*kB)
-		s.headed(b, 1*mB)
+		s.headReceived(b, 1*mB)
 		s.wantReport(ReportSilent, 0) // the origin is there, so it is the link's silence
 		s.wantClose(a.conn)
 		s.complete(b)
@@ -165,17 +165,17 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 	})
 	t.Run("R119 the first answers after all", func(t *testing.T) {
 		s, a, b := hedged(t, 64*kB)
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		s.complete(a)
 		s.wantReport(ReportAlive, 0)
 		s.quiet()
-		s.headed(b, 1*mB) // a bounded copy is read and thrown away
+		s.headReceived(b, 1*mB) // a bounded copy is read and thrown away
 		s.read(b, 10*kB)
 		s.wantWaste(10 * kB)
 	})
 	t.Run("the answers to both are the whole object", func(t *testing.T) {
 		s, a, b := hedged(t, 0)
-		s.headed(b, 100*mB)
+		s.headReceived(b, 100*mB)
 		s.wantReport(ReportSilent, 0)
 		s.wantClose(a.conn)
 		s.quiet()
@@ -184,7 +184,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 	})
 	t.Run("the first comes to life between", func(t *testing.T) {
 		s, a, b := hedged(t, 0)
-		s.headed(a, 100*mB)
+		s.headReceived(a, 100*mB)
 		s.wantClose(b.conn)
 		s.wantReport(ReportAlive, 0)
 		s.quiet() // nothing of it is asked for elsewhere
@@ -195,7 +195,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 		s, a, b := hedged(t, 0)
 		s.ended(b, Unwanted)
 		s.quiet()
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		s.wantFree()
 		s.wantReport(ReportAlive, 0)
 	})
@@ -214,7 +214,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 		s.advance(s.limit(0) + thinking)
 		b := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 20*ms)
-		s.headed(b, 1*mB)
+		s.headReceived(b, 1*mB)
 		s.read(b, 1*kB)
 		s.wantReport(ReportSilent, 0)
 		s.quiet()
@@ -270,7 +270,7 @@ func TestNoLinkAnswers(t *testing.T) {
 		s.openFailed(s.wantOpen(0), Unreachable)
 		a := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 0)
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		if a := s.wantReport(ReportFailed, 0); a.Cause != health.DialFailed {
 			t.Errorf("cause %v", a.Cause)
 		}
@@ -281,7 +281,7 @@ func TestNoLinkAnswers(t *testing.T) {
 		s.openFailed(s.wantOpen(0), Unwanted)
 		a := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 0)
-		s.headed(a, 1*mB)
+		s.headReceived(a, 1*mB)
 		s.drop(Want)
 		s.advance(time.Minute)
 		s.ask(0, 64*kB, 128*kB)
@@ -298,7 +298,7 @@ func TestNoLinkAnswers(t *testing.T) {
 		s.ended(a, Unwanted)
 		b := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 0)
-		s.headed(b, 1*mB)
+		s.headReceived(b, 1*mB)
 		s.ask(0, 64*kB, 128*kB)
 		s.wantFetch(0, 64*kB, 128*kB)
 	})
@@ -324,10 +324,10 @@ func TestNoLinkIsUp(t *testing.T) {
 // TestFailOnce: a transfer fails once, however many reasons there are.
 func TestFailOnce(t *testing.T) {
 	s := start(t, Config{}, 1)
-	for _, why := range []Outcome{Stale, Stale, Stale, Stale, Reset} {
+	for _, outcome := range []Outcome{Stale, Stale, Stale, Stale, Reset} {
 		a := s.wantFetchAll(0)
 		s.handle(Event{Kind: Opened, Conn: s.wantOpen(0), Reused: true})
-		s.ended(a, why)
+		s.ended(a, outcome)
 	}
 	s.wantFail(Reset)
 }
@@ -342,7 +342,7 @@ func TestStaleFirst(t *testing.T) {
 	}
 	a := s.wantFetchAll(0)
 	s.opened(s.wantOpen(0), 20*ms)
-	s.headed(a, 1*mB)
+	s.headReceived(a, 1*mB)
 	if f := s.m.links[0].failures; f != 0 {
 		t.Errorf("stale connections count as %d failures", f)
 	}

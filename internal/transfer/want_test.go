@@ -75,10 +75,10 @@ func (s *script) wantDone() {
 	s.want("Done", func(a Action) bool { return a.Kind == Done })
 }
 
-func (s *script) wantFail(why Outcome) {
+func (s *script) wantFail(outcome Outcome) {
 	s.t.Helper()
-	if a := s.want("Fail", func(a Action) bool { return a.Kind == Fail }); a.Outcome != why {
-		s.t.Fatalf("fails for %v, want %v", a.Outcome, why)
+	if a := s.want("Fail", func(a Action) bool { return a.Kind == Fail }); a.Outcome != outcome {
+		s.t.Fatalf("fails for %v, want %v", a.Outcome, outcome)
 	}
 	s.drop(CloseConn, Keep)
 	s.quiet()

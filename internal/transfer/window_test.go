@@ -15,7 +15,7 @@ func TestSlowClient(t *testing.T) {
 	s.ask(0, 64*kB, 1*mB)
 	a := s.wantFetch(0, 64*kB, 1*mB)
 	s.wantCredit(a, 320*kB)
-	s.headed(a, 1*mB)
+	s.headReceived(a, 1*mB)
 	s.read(a, 256*kB)
 	s.wantCredit(a, 320*kB)
 	for range 10 { // minutes without a byte at the client
@@ -54,17 +54,17 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 		s, _ = running(t, Config{Reorder: 256 * kB}, 2, 8*mB)
 		s.ask(0, 128*kB, 192*kB)
 		head = s.wantFetch(0, 128*kB, 192*kB)
-		s.headed(head, 8*mB)
+		s.headReceived(head, 8*mB)
 		s.ask(0, 256*kB, 4*mB) // behind the head, on the same connection
 		s.wantFetch(0, 256*kB, 4*mB)
 		s.ask(1, 192*kB, 256*kB)
 		q := s.wantFetch(1, 192*kB, 256*kB)
-		s.headed(q, 8*mB)
+		s.headReceived(q, 8*mB)
 		s.ask(1, 4*mB, 8*mB) // beyond the window: the scheduler should not, but may
 		s.wantFetch(1, 4*mB, 8*mB)
 		s.complete(q)
 		far := s.last(1)
-		s.headed(far, 8*mB)
+		s.headReceived(far, 8*mB)
 		s.wantCredit(far, 4*mB)
 		s.quiet()
 		return s, head
@@ -88,7 +88,7 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 		c := s.wantOpen(1)
 		s.opened(c, 20*ms)
 		q := s.last(1)
-		s.headed(q, 8*mB)
+		s.headReceived(q, 8*mB)
 		s.complete(q)
 		s.deliver()
 		if s.state().Offset != 256*kB {
@@ -104,7 +104,7 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 			if a.conn != conns[0] {
 				s.opened(s.wantOpen(0), 20*ms)
 			}
-			s.headed(a, 8*mB)
+			s.headReceived(a, 8*mB)
 			s.wantCredit(a, a.r.Start)
 		}
 		s.sched.piece = 64 * kB
@@ -115,7 +115,7 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 	t.Run("not behind what waits for it", func(t *testing.T) {
 		s, _ := running(t, Config{Reorder: 256 * kB}, 1, 8*mB)
 		s.ask(0, 256*kB, 8*mB)
-		s.headed(s.wantFetch(0, 256*kB, 8*mB), 8*mB)
+		s.headReceived(s.wantFetch(0, 256*kB, 8*mB), 8*mB)
 		s.ask(0, 64*kB, 256*kB)
 		s.wantFetch(0, 64*kB, 256*kB)
 		s.wantOpen(0)
@@ -126,7 +126,7 @@ func TestWindowChanges(t *testing.T) {
 	s, _ := running(t, Config{Reorder: 256 * kB}, 1, 8*mB)
 	s.ask(0, 64*kB, 8*mB)
 	a := s.wantFetch(0, 64*kB, 8*mB)
-	s.headed(a, 8*mB)
+	s.headReceived(a, 8*mB)
 	s.wantCredit(a, 320*kB)
 	s.handle(Event{Kind: Granted, N: 1 * mB})
 	s.wantCredit(a, 64*kB+1*mB)
@@ -180,7 +180,7 @@ func TestMultiplexedWindow(t *testing.T) {
 	c := s.wantOpen(0)
 	s.handle(Event{Kind: Opened, Conn: c, RTT: 20 * ms, Multiplexed: true})
 	s.handle(Event{Kind: Granted, N: 900 * kB})
-	s.headed(a, 8*mB)
+	s.headReceived(a, 8*mB)
 	if w := s.state().Window; w != 800*kB {
 		t.Fatalf("a window of %d: with what a range may reach beyond it, it is not %d", w, 900*kB)
 	}

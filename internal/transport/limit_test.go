@@ -77,14 +77,14 @@ type limited struct {
 	cut     atomic.Bool // nothing can be connected to
 }
 
-func newLimited(t *testing.T, s *origintest.Server, most int, patience time.Duration, names ...string) *limited {
+func newLimited(t *testing.T, s *origintest.Server, most int, waitForLink time.Duration, names ...string) *limited {
 	t.Helper()
 	r := &limited{links: map[string]*census{}}
 	for _, name := range names {
 		r.links[name] = &census{}
 	}
 	cfg := config.Default()
-	cfg.Threshold, cfg.MaxConnectionsPerHost, cfg.WaitForLink = 64<<10, most, patience
+	cfg.Threshold, cfg.MaxConnectionsPerHost, cfg.WaitForLink = 64<<10, most, waitForLink
 	links := link.DialFunc(func(ctx context.Context, l link.Link, network, _ string) (net.Conn, error) {
 		if r.cut.Load() {
 			return nil, syscall.EHOSTUNREACH

@@ -88,8 +88,8 @@ func TestMonthlyLimit(t *testing.T) {
 	}
 }
 
-// TestHostedMonthlyLimit: the same where an app says what its networks may carry, all mobile ones together.
-func TestHostedMonthlyLimit(t *testing.T) {
+// TestAppMonthlyLimit: the same where an app says what its networks may carry, all mobile ones together.
+func TestAppMonthlyLimit(t *testing.T) {
 	const month = 4_000_000
 	sc := quick()
 	sc.Links = append(sc.Links, netlab.Symmetric("other", 40*netlab.Mbit, 30*time.Millisecond))

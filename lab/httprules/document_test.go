@@ -12,7 +12,7 @@ var update = flag.Bool("update", false, "write docs/HTTP.md")
 // TestHTTPDoc holds the product to its rules: each has a test or a reason, and docs/HTTP.md shows them.
 func TestHTTPDoc(t *testing.T) {
 	const root = "../.."
-	book, err := Load(root)
+	rules, err := Load(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,11 +20,11 @@ func TestHTTPDoc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range book.Check(tests) {
+	for _, bad := range rules.Check(tests) {
 		t.Error(bad)
 	}
 	name := filepath.Join(root, Document)
-	want := book.Render(tests)
+	want := rules.Render(tests)
 	if *update {
 		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

@@ -80,12 +80,12 @@ title = "Second"
 R2.text = "two"
 R2.source = "RFC"
 `)
-	book, err := Load(root)
+	rules, err := Load(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tests := Tests{2: {{"d", "d/f", "T"}, {"d", "d/f", "U"}, {"e", "e/g", "V"}}, 7: {{"d", "d/f", "T"}}}
-	bad := book.Check(tests)
+	bad := rules.Check(tests)
 	for i, want := range []string{"R3 has no test", "R9 is required", "names R7"} {
 		if len(bad) != 3 || !strings.Contains(bad[i], want) {
 			t.Fatalf("%q, want %q at %d", bad, want, i)
@@ -93,7 +93,7 @@ R2.source = "RFC"
 	}
 	const doc = "\n## First\n\n**R3** three *(design)*\n\n**R1** one *(RFC)*\n- not yet\n" +
 		"\n## Second\n\n**R2** two *(RFC)*\n- d/f T, U\n- e/g V\n"
-	if got, ok := strings.CutPrefix(book.Render(tests), preface); !ok || got != doc {
+	if got, ok := strings.CutPrefix(rules.Render(tests), preface); !ok || got != doc {
 		t.Errorf("%s", got)
 	}
 }

@@ -17,7 +17,7 @@ RFC 9110 is HTTP's semantics, RFC 9112 is HTTP/1.1, RFC 9113 is HTTP/2.
 `
 
 // Render returns the text of Document.
-func (b *Book) Render(tests Tests) string {
+func (b *Rules) Render(tests Tests) string {
 	var out strings.Builder
 	out.WriteString(preface)
 	section := ""

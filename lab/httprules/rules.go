@@ -28,13 +28,13 @@ type Rule struct {
 }
 
 // Book is all rules.
-type Book struct {
+type Rules struct {
 	Rules    []Rule // in the order of the file
 	Required []int  // must be among Rules
 }
 
 // Load reads RulesFile below root.
-func Load(root string) (*Book, error) {
+func Load(root string) (*Rules, error) {
 	var file struct {
 		Required string `toml:"required"`
 		Section  []struct {
@@ -50,7 +50,7 @@ func Load(root string) (*Book, error) {
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
 		return nil, fmt.Errorf("%s: unknown keys: %v", RulesFile, unknown)
 	}
-	b := &Book{}
+	b := &Rules{}
 	if b.Required, err = ParseList(file.Required); err != nil {
 		return nil, fmt.Errorf("%s: required: %w", RulesFile, err)
 	}
@@ -116,7 +116,7 @@ func ParseList(s string) (numbers []int, err error) {
 }
 
 // Check returns what is wrong with the rules and their tests, a line each.
-func (b *Book) Check(tests Tests) (bad []string) {
+func (b *Rules) Check(tests Tests) (bad []string) {
 	known := map[int]bool{}
 	for _, r := range b.Rules {
 		known[r.Number] = true

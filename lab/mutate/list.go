@@ -48,7 +48,7 @@ func (m mutation) apply(text string) string { return strings.Replace(text, m.old
 // parse reads a list of mutations of the tree below root. The second result says what is wrong with it, a line each: a
 // line that is no longer in the code, a rule that none of the named tests proves, a required rule without a mutation or a
 // reason for having none.
-func parse(list, root string, book *httprules.Book, tests httprules.Tests) (all []mutation, bad []string, err error) {
+func parse(list, root string, rules *httprules.Rules, tests httprules.Tests) (all []mutation, bad []string, err error) {
 	var file struct {
 		Mutation []struct {
 			Rule   string   `toml:"rule"`
@@ -116,7 +116,7 @@ func parse(list, root string, book *httprules.Book, tests httprules.Tests) (all 
 			exempt[n] = true
 		}
 	}
-	for _, n := range book.Required {
+	for _, n := range rules.Required {
 		if !has[n] && !exempt[n] {
 			bad = append(bad, fmt.Sprintf("R%d has no mutation in %s: add the line that guards it, or a reason", n, listName))
 		}

@@ -18,12 +18,12 @@ func TestParse(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "a", "x.go"), []byte("package a\n\nvar twice, twice2, once = 1, 2, 3\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	book := &httprules.Book{Required: []int{1, 2, 3}}
+	rules := &httprules.Rules{Required: []int{1, 2, 3}}
 	tests := httprules.Tests{
 		1: {{Dir: "a", File: "a/x_test.go", Func: "TestOne"}, {Dir: "b", File: "b/x_test.go", Func: "TestR001_Other"}},
 		2: {{Dir: "b", File: "b/x_test.go", Func: "TestR001_Other"}},
 	}
-	load := func(list string) ([]mutation, []string, error) { return parse(list, root, book, tests) }
+	load := func(list string) ([]mutation, []string, error) { return parse(list, root, rules, tests) }
 	const good = `
 [[exempt]]
 rules = "R2-R3"

@@ -86,7 +86,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 // load reads the list of mutations of the tree below root, and what is wrong with it.
 func load(root string) (list []mutation, bad []string, err error) {
-	book, err := httprules.Load(root)
+	rules, err := httprules.Load(root)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,7 +94,7 @@ func load(root string) (list []mutation, bad []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return parse(listed, root, book, tests)
+	return parse(listed, root, rules, tests)
 }
 
 // choose returns the mutations of the rules named, all, or count drawn by lot.

@@ -47,7 +47,7 @@ type sample struct {
 // is returned as far as it came, with the error.
 func (l *Lab) Play(ctx context.Context, t *Tributary, url string) (Played, error) {
 	var p Played
-	before, err := l.tally(ctx, t)
+	before, err := l.counters(ctx, t)
 	if err != nil {
 		return p, err
 	}
@@ -69,7 +69,7 @@ func (l *Lab) Play(ctx context.Context, t *Tributary, url string) (Played, error
 			err = errors.Join(err, e)
 		}
 	}
-	after, e := l.tally(ctx, t)
+	after, e := l.counters(ctx, t)
 	if e != nil {
 		return p, errors.Join(err, e)
 	}
@@ -88,7 +88,7 @@ func (l *Lab) Play(ctx context.Context, t *Tributary, url string) (Played, error
 }
 
 // tally returns what each link has brought since the program's start.
-func (l *Lab) tally(ctx context.Context, t *Tributary) ([]PlayedLink, error) {
+func (l *Lab) counters(ctx context.Context, t *Tributary) ([]PlayedLink, error) {
 	m, err := t.Metrics(ctx)
 	if err != nil {
 		return nil, err

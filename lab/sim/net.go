@@ -34,7 +34,7 @@ type ask struct {
 	arrived  int64
 	cursor   int64
 	credit   int64
-	headed   bool
+	hasHead  bool
 	breakAt  int64
 	closes   bool
 	left     bool  // sent to the server
@@ -267,18 +267,18 @@ func (w *world) readOn(k *ask) {
 		return
 	}
 	if k.refused || k.busy {
-		why := transfer.Unwanted
+		outcome := transfer.Unwanted
 		if k.busy {
-			why = transfer.Busy
+			outcome = transfer.Busy
 		}
-		w.end(k, why)
+		w.end(k, outcome)
 		return
 	}
-	if !k.headed {
+	if !k.hasHead {
 		if k.arrived == k.r.Start {
 			return
 		}
-		k.headed = true
+		k.hasHead = true
 		c.answers++
 		closes := w.spec.Faults.CloseAfter > 0 && c.answers >= w.spec.Faults.CloseAfter
 		k.closes = closes
@@ -330,12 +330,12 @@ func (w *world) read(k *ask, n int64) {
 }
 
 // end breaks a connection.
-func (w *world) end(k *ask, why transfer.Outcome) {
+func (w *world) end(k *ask, outcome transfer.Outcome) {
 	if w.conns[k.conn.id] != k.conn {
 		return
 	}
 	w.close(k.conn.id)
-	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: why})
+	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: outcome})
 }
 
 // close forgets a connection, here and at the origin.

@@ -63,14 +63,14 @@ type progress struct {
 
 // FailedError says that the transfer gave up.
 type FailedError struct {
-	At   time.Duration
-	Why  transfer.Outcome
-	Link int8
-	Head int64
+	At      time.Duration
+	Outcome transfer.Outcome
+	Link    int8
+	Head    int64
 }
 
 func (e *FailedError) Error() string {
-	return fmt.Sprintf("failed at %v: %v on link %d, head %d", e.At, e.Why, e.Link, e.Head)
+	return fmt.Sprintf("failed at %v: %v on link %d, head %d", e.At, e.Outcome, e.Link, e.Head)
 }
 
 // Delta returns the link delta: the time between the last bytes of the first and of the last link to finish.
@@ -297,7 +297,7 @@ func (w *world) carryOut(a transfer.Action) {
 			w.err = fmt.Errorf("done at %d of %d bytes", w.head, w.spec.Size)
 		}
 	case transfer.Fail:
-		w.err = &FailedError{At: w.now, Why: a.Outcome, Link: a.Link, Head: w.head}
+		w.err = &FailedError{At: w.now, Outcome: a.Outcome, Link: a.Link, Head: w.head}
 	}
 }
 

@@ -28,11 +28,11 @@ func (s *Alg3) Next(_ time.Time, v *schedule.View) schedule.Decision {
 		if l := &v.Links[i]; !l.Usable || !l.CanAsk || !overlapped.due(v, int8(i)) {
 			continue
 		}
-		n, why := s.size(v, int8(i))
+		n, rule := s.size(v, int8(i))
 		if n >= r.Len() {
-			n, why = r.Len(), schedule.Rest
+			n, rule = r.Len(), schedule.Rest
 		}
-		return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: segment.Range{Start: r.Start, End: r.Start + n}, Rule: why}
+		return schedule.Decision{Do: schedule.Fetch, Link: int8(i), Range: segment.Range{Start: r.Start, End: r.Start + n}, Rule: rule}
 	}
 	return wait(time.Time{})
 }
@@ -43,8 +43,8 @@ func (s *Alg3) size(v *schedule.View, i int8) (int64, schedule.Rule) {
 	}
 	p := params(v, i, v.Object.Len(), s.Bandwidth)
 	p.Floor, p.Padding = 1, s.Padding
-	n, why := p.Size()
-	return max(n, 1), why
+	n, rule := p.Size()
+	return max(n, 1), rule
 }
 
 // params returns what the formulas need for link i and a payload. Bandwidth is what known says of each link in bytes per

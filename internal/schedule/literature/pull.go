@@ -66,11 +66,11 @@ func pull(v *schedule.View, a asking, size func(v *schedule.View, link int8) (in
 	if i < 0 {
 		return wait(time.Time{})
 	}
-	n, why := size(v, i)
+	n, rule := size(v, i)
 	if n >= r.Len() {
-		n, why = r.Len(), schedule.Rest
+		n, rule = r.Len(), schedule.Rest
 	}
-	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: segment.Range{Start: r.Start, End: r.Start + max(n, 1)}, Rule: why}
+	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: segment.Range{Start: r.Start, End: r.Start + max(n, 1)}, Rule: rule}
 }
 
 // share returns the link's part of the goodput of all usable links; ok is false while the link's own is not known.

@@ -67,8 +67,8 @@ func find(v *schedule.View, id uint32) *schedule.Attempt {
 }
 
 // Fetch returns the decision to fetch what is free.
-func Fetch(i int8, r segment.Range, why schedule.Rule) schedule.Decision {
-	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: r, Rule: why}
+func Fetch(i int8, r segment.Range, rule schedule.Rule) schedule.Decision {
+	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: r, Rule: rule}
 }
 
 // Expect fails the test unless got is the decision wanted.

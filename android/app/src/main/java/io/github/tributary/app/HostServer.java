@@ -15,7 +15,7 @@ import java.util.Set;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** The socket that the daemon connects to (docs/HOST.md). One thread accepts, one more serves each connection. */
+/** The socket that the daemon connects to (docs/APPBRIDGE.md). One thread accepts, one more serves each connection. */
 final class HostServer implements Closeable {
     /** Serves connections, each on a thread of its own; it returns at their end. */
     interface Handler {

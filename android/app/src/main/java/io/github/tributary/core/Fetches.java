@@ -11,7 +11,7 @@ import org.json.JSONException;
 import org.json.JSONObject;
 
 /**
- * Hands files over to the daemon (docs/HOST.md, "fetch"): it is told that there is one, and connects for it. Safe for
+ * Hands files over to the daemon (docs/APPBRIDGE.md, "fetch"): it is told that there is one, and connects for it. Safe for
  * concurrent use.
  */
 public final class Fetches implements Fetcher {

@@ -5,7 +5,7 @@ import org.json.JSONArray;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** The lines of docs/HOST.md that the app says. Each ends with a line feed. */
+/** The lines of docs/APPBRIDGE.md that the app says. Each ends with a line feed. */
 public final class HostMessages {
     /** Of the protocol. */
     public static final int VERSION = 1;

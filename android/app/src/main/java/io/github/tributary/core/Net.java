@@ -14,7 +14,7 @@ public final class Net {
         VPN("vpn"),
         OTHER("other");
 
-        /** The word of docs/HOST.md. */
+        /** The word of docs/APPBRIDGE.md. */
         public final String word;
 
         Kind(String word) {

@@ -21,7 +21,7 @@ import org.json.JSONObject;
 import org.junit.Before;
 import org.junit.Test;
 
-/** What is said of files with the daemon: docs/HOST.md, fetch. */
+/** What is said of files with the daemon: docs/APPBRIDGE.md, fetch. */
 public class FetchesTest {
     private final BlockingQueue<String> sent = new LinkedBlockingQueue<String>();
     private final List<String> steps = new CopyOnWriteArrayList<String>();

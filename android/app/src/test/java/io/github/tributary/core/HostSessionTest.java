@@ -13,7 +13,7 @@ import org.json.JSONException;
 import org.json.JSONObject;
 import org.junit.Test;
 
-/** What is said with the daemon: docs/HOST.md. */
+/** What is said with the daemon: docs/APPBRIDGE.md. */
 public class HostSessionTest {
     private final List<String> sent = new ArrayList<String>();
     private final List<String> told = new ArrayList<String>();

@@ -273,7 +273,7 @@ func (b *Accounts) Wrap(c net.Conn, name string) net.Conn {
 	if a == nil || !ok {
 		return c
 	}
-	counted := &conn{tcpConn: tcp, book: b, account: a, closed: make(chan struct{})}
+	counted := &conn{tcpConn: tcp, accounts: b, account: a, closed: make(chan struct{})}
 	a.join(counted)
 	b.tell(a)
 	return counted

@@ -1,5 +1,5 @@
-// Package hosttest is an app that owns networks, for tests: the other side of package host.
-package hosttest
+// Package appbridgetest is an app that owns networks, for tests: the other side of package host.
+package appbridgetest
 
 import (
 	"encoding/binary"

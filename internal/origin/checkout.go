@@ -55,13 +55,13 @@ func (t *checkout) unanswered() transfer.Outcome {
 }
 
 // fail makes the error of an attempt; whatever happens after the owner's Close is Canceled.
-func (t *checkout) fail(op string, why transfer.Outcome, err error) *engine.AttemptError {
+func (t *checkout) fail(op string, outcome transfer.Outcome, err error) *engine.AttemptError {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.canceled {
-		why, err = transfer.Canceled, errClosed
+		outcome, err = transfer.Canceled, errClosed
 	}
-	return &engine.AttemptError{Op: op, Link: t.key.link, Outcome: why, Err: err}
+	return &engine.AttemptError{Op: op, Link: t.key.link, Outcome: outcome, Err: err}
 }
 
 // end ends it by a Close; false if it had ended before.

@@ -76,11 +76,11 @@ type pathKey struct {
 // Book remembers what was learned of links, origins and paths, at most 512 entries of each kind for 10 minutes, refusals
 // for 2.
 type History struct {
-	links    map[historyKey]Entry
-	origins  map[Origin]Visit
-	wholes   map[pathKey]mark
+	links      map[historyKey]Entry
+	origins    map[Origin]Visit
+	wholes     map[pathKey]mark
 	exclusions map[historyKey]mark
-	turn     uint64 // of the last entry: what came first is forgotten first, also among entries of one moment
+	turn       uint64 // of the last entry: what came first is forgotten first, also among entries of one moment
 }
 
 // NewBook returns an empty book.

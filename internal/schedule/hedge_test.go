@@ -21,7 +21,7 @@ func silent() *schedule.View {
 	return v
 }
 
-func TestRescue(t *testing.T) {
+func TestHedge(t *testing.T) {
 	owed := rng(1*mb, 3*mb)
 	copyOf := func(i int8, r segment.Range) schedule.Decision {
 		d := fetch(i, r, schedule.HedgeCopy)
@@ -150,7 +150,7 @@ func TestDue(t *testing.T) {
 	}
 }
 
-func TestRescueRandom(t *testing.T) {
+func TestHedgeRandom(t *testing.T) {
 	fetches := 0
 	for seed := range uint64(3000) {
 		rnd := rand.New(rand.NewPCG(seed, 5))

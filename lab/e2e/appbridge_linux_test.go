@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tributary-http/tributary/internal/link/host/hosttest"
+	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
@@ -61,7 +61,7 @@ func (r *rig) android() {
 
 // phone is a host app with the links of a lab.
 type phone struct {
-	*hosttest.App
+	*appbridgetest.App
 	r       *rig
 	refuse  atomic.Pointer[string] // the name of a link that may not be used
 	looked  chan string            // "name over link"
@@ -73,7 +73,7 @@ type phone struct {
 // newPhone starts the program under an app.
 func newPhone(r *rig, monthly int64, links ...string) *phone {
 	r.Helper()
-	p := &phone{App: &hosttest.App{}, r: r, monthly: monthly, looked: make(chan string, 64), wanted: make(chan bool, 64)}
+	p := &phone{App: &appbridgetest.App{}, r: r, monthly: monthly, looked: make(chan string, 64), wanted: make(chan bool, 64)}
 	p.Bind = func(handle uint64, fd int) unix.Errno {
 		name := r.lab.LinkNames()[handle-firstNet]
 		if no := p.refuse.Load(); no != nil && *no == name {
@@ -97,7 +97,7 @@ func newPhone(r *rig, monthly int64, links ...string) *phone {
 	}
 	go p.answer()
 	r.options.UID = appUser
-	r.options.Args = append(r.options.Args, "--host-socket", p.Path, "--allow-users", "all")
+	r.options.Args = append(r.options.Args, "--app-socket", p.Path, "--allow-users", "all")
 	r.serve()
 	p.Say(`{"type":"battery","battery":{"percent":80,"charging":false}}`)
 	p.show(links...)
@@ -142,8 +142,8 @@ func (p *phone) show(names ...string) {
 	p.Say(`{"type":"links","links":[%s]}`, strings.Join(all, ","))
 }
 
-// TestHosted runs the program as an app's child: without any capability, under the routing rules of a phone.
-func TestHosted(t *testing.T) {
+// TestAppBridge runs the program as an app's child: without any capability, under the routing rules of a phone.
+func TestAppBridge(t *testing.T) {
 	sc := quick()
 	sc.Links = append(sc.Links, netlab.Symmetric("other", 40*netlab.Mbit, 30*time.Millisecond))
 	r := newRig(t, sc, netlab.NginxOptions{})
@@ -325,7 +325,7 @@ func TestJavaHost(t *testing.T) {
 	args := []string{
 		"-cp", classes, "io.github.tributary.core.HostMain", dir, "18080", r.nginx.NamedURL(o), file, netlab.OriginAddr.String(), strings.Join(networks, ";"),
 		"setpriv", "--reuid=" + id, "--regid=" + id, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
-		r.options.Binary, "serve", "--listen", "127.0.0.1:18080", "--admin", "", "--host-socket", dir + "/socket",
+		r.options.Binary, "serve", "--listen", "127.0.0.1:18080", "--admin", "", "--app-socket", dir + "/socket",
 	}
 	java := r.lab.Client(r.ctx, "java", args...)
 	java.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "STATE_DIRECTORY="+dir, "RUNTIME_DIRECTORY="+dir)
@@ -339,7 +339,7 @@ func TestJavaHost(t *testing.T) {
 	}
 	var said strings.Builder
 	java.Stderr = &said
-	app := &hosttest.App{Relay: pipes{out, in}, Bind: func(handle uint64, fd int) unix.Errno {
+	app := &appbridgetest.App{Relay: pipes{out, in}, Bind: func(handle uint64, fd int) unix.Errno {
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, int(0x30000|handle)); err != nil {
 			t.Errorf("mark a socket of the program: %v", err)
 		}

@@ -10,7 +10,7 @@ import (
 
 func origin(i int) estimate.Origin { return estimate.Origin(fmt.Sprintf("http://o%d.example", i)) }
 
-func TestBook(t *testing.T) {
+func TestHistory(t *testing.T) {
 	b := estimate.NewHistory()
 	if e := b.Link(start, "wlan0", origin(1)); e != (estimate.Entry{}) {
 		t.Errorf("an empty book knows %+v", e)
@@ -38,7 +38,7 @@ func TestBook(t *testing.T) {
 	}
 }
 
-func TestBookLifetime(t *testing.T) {
+func TestHistoryLifetime(t *testing.T) {
 	b := estimate.NewHistory()
 	b.SetLink(start, "wlan0", origin(1), estimate.Entry{Rate: mb})
 	b.SetOrigin(start, origin(1), estimate.Visit{Large: true})
@@ -59,7 +59,7 @@ func TestBookLifetime(t *testing.T) {
 	}
 }
 
-func TestBookBound(t *testing.T) {
+func TestHistoryBound(t *testing.T) {
 	const size, extra = 512, 100
 	for _, step := range []time.Duration{0, ms} { // at one moment too the order of entry decides
 		t.Run(step.String(), func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestBookBound(t *testing.T) {
 	}
 }
 
-func TestBookRefusals(t *testing.T) {
+func TestHistoryExclusions(t *testing.T) {
 	const link = "wlan0"
 	b := estimate.NewHistory()
 	path := estimate.PathOf("/a/b.iso?signature=1")

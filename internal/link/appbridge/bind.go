@@ -1,4 +1,4 @@
-package host
+package appbridge
 
 import (
 	"encoding/binary"
@@ -39,7 +39,7 @@ const loopback = "lo"
 
 // Control implements link.Binder: the socket is passed to the host before it is connected. One that belongs to no link is
 // not.
-func (h *Host) Control(l link.Link) func(network, address string, c syscall.RawConn) error {
+func (h *Bridge) Control(l link.Link) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		if l.Name == loopback || l.Name == "" {
 			return nil
@@ -55,7 +55,7 @@ func (h *Host) Control(l link.Link) func(network, address string, c syscall.RawC
 	}
 }
 
-func (h *Host) bind(handle uint64, fd int) error {
+func (h *Bridge) bind(handle uint64, fd int) error {
 	answer := make(chan error, 1)
 	select {
 	case h.sock <- bindRequest{handle, fd, answer}:
@@ -66,7 +66,7 @@ func (h *Host) bind(handle uint64, fd int) error {
 }
 
 // serveBinds passes sockets, one after the other: about a tenth of a millisecond each.
-func (h *Host) serveBinds() {
+func (h *Bridge) serveBinds() {
 	defer h.end()
 	for {
 		select {
@@ -88,7 +88,7 @@ func (h *Host) serveBinds() {
 }
 
 // pass sends one socket and waits for what the host says of it. An error means that the host is gone.
-func (h *Host) pass(r bindRequest) (unix.Errno, error) {
+func (h *Bridge) pass(r bindRequest) (unix.Errno, error) {
 	_ = h.binds.SetDeadline(time.Now().Add(replyTime))
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], r.handle)

@@ -1,4 +1,4 @@
-package host
+package appbridge
 
 import (
 	"bufio"
@@ -21,12 +21,12 @@ var ErrGone = errors.New("the app that owns the networks is gone")
 
 const (
 	replyTime = 5 * time.Second // for the host's answers about sockets, and for what is said to it to be read
-	unread   = 64              // messages to the host that may wait
-	asked    = 256             // questions about names that may be open
+	unread    = 64              // messages to the host that may wait
+	asked     = 256             // questions about names that may be open
 )
 
 // Host is the program that owns the networks. Make it with Dial.
-type Host struct {
+type Bridge struct {
 	log    *slog.Logger
 	links  *link.Static
 	events *net.UnixConn
@@ -47,8 +47,8 @@ type Host struct {
 }
 
 // Dial connects to the host that listens at path, "@name" for an abstract one. ctx bounds the wait for its greeting.
-func Dial(ctx context.Context, path string, log *slog.Logger) (*Host, error) {
-	h := &Host{
+func Dial(ctx context.Context, path string, log *slog.Logger) (*Bridge, error) {
+	h := &Bridge{
 		log: log, links: link.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
 		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]chan<- inMessage{},
 	}
@@ -107,19 +107,19 @@ func greeted(ctx context.Context, c net.Conn, lines *bufio.Scanner) error {
 }
 
 // Watch implements link.Source.
-func (h *Host) Watch(ctx context.Context) (<-chan []link.Link, error) { return h.links.Watch(ctx) }
+func (h *Bridge) Watch(ctx context.Context) (<-chan []link.Link, error) { return h.links.Watch(ctx) }
 
 // Gone is closed when the host is gone, or wants the program to stop.
-func (h *Host) Gone() <-chan struct{} { return h.gone }
+func (h *Bridge) Gone() <-chan struct{} { return h.gone }
 
 // Close hangs up and waits for everything to end.
-func (h *Host) Close() {
+func (h *Bridge) Close() {
 	h.end()
 	h.parts.Wait()
 }
 
 // end makes every goroutine end.
-func (h *Host) end() {
+func (h *Bridge) end() {
 	h.once.Do(func() {
 		close(h.gone)
 		h.events.Close()
@@ -129,7 +129,7 @@ func (h *Host) end() {
 }
 
 // read hears the host.
-func (h *Host) read(lines *bufio.Scanner) {
+func (h *Bridge) read(lines *bufio.Scanner) {
 	defer h.end()
 	for lines.Scan() {
 		m, err := parse(lines.Bytes())
@@ -173,7 +173,7 @@ func (h *Host) read(lines *bufio.Scanner) {
 }
 
 // write says to the host what is in out. One that does not listen is as good as gone.
-func (h *Host) write() {
+func (h *Bridge) write() {
 	defer h.end()
 	for {
 		select {
@@ -189,7 +189,7 @@ func (h *Host) write() {
 }
 
 // say sends a message without waiting; it reports whether the host may get it.
-func (h *Host) say(m outMessage) bool {
+func (h *Bridge) say(m outMessage) bool {
 	line, err := json.Marshal(m)
 	if err != nil || len(line) >= maxLine {
 		return false
@@ -203,14 +203,14 @@ func (h *Host) say(m outMessage) bool {
 }
 
 // Want tells whether mobile data is wanted beside what there is. It costs battery, and the host may refuse.
-func (h *Host) Want(cellular bool) { h.say(outMessage{Type: "want", Cellular: &cellular}) }
+func (h *Bridge) Want(cellular bool) { h.say(outMessage{Type: "want", Cellular: &cellular}) }
 
 // Tell sends what the host may show its user; it must be fit for JSON. Without hurry: one that is not sent is followed by
 // another.
-func (h *Host) Tell(status any) { h.say(outMessage{Type: "status", Status: status}) }
+func (h *Bridge) Tell(status any) { h.say(outMessage{Type: "status", Status: status}) }
 
 // Battery returns the last reading.
-func (h *Host) Battery() (Battery, bool) {
+func (h *Bridge) Battery() (Battery, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.battery == nil {
@@ -221,7 +221,7 @@ func (h *Host) Battery() (Battery, bool) {
 
 // Lookup has the host resolve a name over a link. No address and no error: the name does not exist. It is a
 // link.Resolver's Names.
-func (h *Host) Lookup(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) {
+func (h *Bridge) Lookup(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) {
 	answer := make(chan inMessage, 1)
 	h.mu.Lock()
 	h.lastID++

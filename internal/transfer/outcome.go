@@ -6,14 +6,14 @@ type Outcome uint8
 // The ends of an attempt. The comment says what the machine does with the bytes that are missing and with the link.
 const (
 	Complete    Outcome = iota // every byte of the response arrived
-	Short                  // the body ended early: re-queued, the prefix counts
-	Reset                  // the connection broke in mid-body: re-queued, the prefix counts
-	Unanswered             // the connection ended before this request's head: re-queued; too early = no more pipelining
-	Stale                  // a reused connection closed before its first byte: re-queued, nobody's fault (RFC 9112 section 9.3.1)
-	Silence                // gave no byte for so long that the connection was given up: re-queued
-	Unreachable            // no connection: dial, DNS or TLS failed: link banned, re-queued
-	Unbound                // the socket could not be bound to the link: link banned, said once
-	Unwanted                // an answer that is no part of the object (403, 404, 302, a login page, ...), or an address that may not be dialed:
+	Short                      // the body ended early: re-queued, the prefix counts
+	Reset                      // the connection broke in mid-body: re-queued, the prefix counts
+	Unanswered                 // the connection ended before this request's head: re-queued; too early = no more pipelining
+	Stale                      // a reused connection closed before its first byte: re-queued, nobody's fault (RFC 9112 section 9.3.1)
+	Silence                    // gave no byte for so long that the connection was given up: re-queued
+	Unreachable                // no connection: dial, DNS or TLS failed: link banned, re-queued
+	Unbound                    // the socket could not be bound to the link: link banned, said once
+	Unwanted                   // an answer that is no part of the object (403, 404, 302, a login page, ...), or an address that may not be dialed:
 	// the link leaves this transfer
 	Busy     // 429 or 503: the link pauses for this transfer, fewer connections
 	NoRange  // 200 with the same validator: this node ignores Range, the link leaves this transfer

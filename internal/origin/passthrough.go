@@ -34,9 +34,9 @@ type PassThrough struct {
 	// Idle is as for a Pool.
 	Idle func(link, addr string)
 
-	tls   *tls.Config
-	links func() []link.Link
-	transports  transports
+	tls        *tls.Config
+	links      func() []link.Link
+	transports transports
 
 	waitForLink time.Duration
 
@@ -47,13 +47,13 @@ type PassThrough struct {
 
 // NewPlain returns a pass-through client over the links that links returns, best first. Roots are as for New. Patience bounds
 // the wait for a connection where a host has as many as it may have.
-func NewPassThrough(links func() []link.Link, roots *x509.CertPool, patience time.Duration) *PassThrough {
+func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink time.Duration) *PassThrough {
 	p := &PassThrough{
-		waitForLink: patience,
-		tls:      &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		links:    links,
-		lost:     map[string]time.Time{},
-		pinned:   map[*Pinned]struct{}{},
+		waitForLink: waitForLink,
+		tls:         &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		links:       links,
+		lost:        map[string]time.Time{},
+		pinned:      map[*Pinned]struct{}{},
 	}
 	p.transports.passThrough = p
 	return p
@@ -119,8 +119,8 @@ type linkTransport struct {
 // kept is a connection that a way's transport may use again.
 type kept struct {
 	net.Conn
-	transport  *linkTransport
-	addr string // as the transport named it
+	transport *linkTransport
+	addr      string // as the transport named it
 }
 
 // Close implements net.Conn.

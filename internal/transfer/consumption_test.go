@@ -34,8 +34,8 @@ func (s *script) fill() {
 				continue
 			}
 			more = true
-			if !q[0].headed {
-				s.headed(q[0], 1024*mB)
+			if !q[0].hasHead {
+				s.headReceived(q[0], 1024*mB)
 			}
 			if q[0].credit >= q[0].r.End {
 				s.complete(q[0])

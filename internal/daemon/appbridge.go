@@ -9,7 +9,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/control"
-	"github.com/tributary-http/tributary/internal/link/host"
+	"github.com/tributary-http/tributary/internal/link/appbridge"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -21,17 +21,19 @@ const (
 
 // hosted keeps a host informed: whether mobile data is wanted, and what goes on.
 type appBridge struct {
-	host      *host.Host
+	bridge    *appbridge.Bridge
 	started   chan struct{} // capacity 1: a transfer has begun
 	transfers atomic.Int64  // that run
 }
 
-func newAppBridge(h *host.Host) *appBridge { return &appBridge{host: h, started: make(chan struct{}, 1)} }
+func newAppBridge(h *appbridge.Bridge) *appBridge {
+	return &appBridge{bridge: h, started: make(chan struct{}, 1)}
+}
 
 // runHosted is Run with the networks of a host.
 func runAppBridge(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
 	dial, cancel := context.WithTimeout(ctx, greeting)
-	h, err := host.Dial(dial, cfg.HostSocket, log)
+	h, err := appbridge.Dial(dial, cfg.AppSocket, log)
 	cancel()
 	if err != nil {
 		return fmt.Errorf("%w: it is the app that starts tributary in this mode", err)
@@ -74,18 +76,18 @@ func (h *appBridge) running(transfers int) {
 
 // attend asks for mobile data while there are transfers, and tells the host about them, until ctx ends.
 func (h *appBridge) attend(ctx context.Context, status func() control.Status) {
-	h.host.Tell(status())
+	h.bridge.Tell(status())
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-h.started:
 		}
-		h.host.Want(true)
+		h.bridge.Want(true)
 		if !h.during(ctx, status) {
 			return
 		}
-		h.host.Want(false)
+		h.bridge.Want(false)
 	}
 }
 
@@ -104,7 +106,7 @@ func (h *appBridge) during(ctx context.Context, status func() control.Status) bo
 		case now := <-tick.C:
 			busy := h.transfers.Load() > 0
 			if busy || now.Sub(last) < 2*telling { // the end, too
-				h.host.Tell(status())
+				h.bridge.Tell(status())
 			}
 			if busy {
 				last = now

@@ -28,7 +28,7 @@ import (
 var errDown = errors.New("the link is down")
 
 // plain returns a pass-through client whose links named in down cannot connect.
-func plain(t *testing.T, dial link.DialFunc, down ...string) *origin.PassThrough {
+func passThrough(t *testing.T, dial link.DialFunc, down ...string) *origin.PassThrough {
 	over := link.DialFunc(func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
 		for _, name := range down {
 			if l.Name == name {
@@ -46,9 +46,9 @@ func direct(ctx context.Context, _ link.Link, network, addr string) (net.Conn, e
 	return (&net.Dialer{}).DialContext(ctx, network, addr)
 }
 
-func TestR027_R028_PlainAddsNothing(t *testing.T) {
+func TestR027_R028_PassThroughAddsNothing(t *testing.T) {
 	s := ot.New(t, ot.Object{Size: 5000})
-	p := plain(t, dialNodes(s))
+	p := passThrough(t, dialNodes(s))
 	r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -67,9 +67,9 @@ func TestR027_R028_PlainAddsNothing(t *testing.T) {
 	}
 }
 
-func TestR051_R063_PlainPassesRedirectsAndCodings(t *testing.T) {
+func TestR051_R063_PassThroughPassesRedirectsAndCodings(t *testing.T) {
 	s := ot.New(t, ot.Object{Size: 5000}, ot.AfterRequests(1, ot.Redirect("/elsewhere")), ot.UntilRequest(1, ot.Gzip()))
-	p := plain(t, dialNodes(s))
+	p := passThrough(t, dialNodes(s))
 	for _, want := range []int{200, 302} {
 		r, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil)
 		r.Header.Set("Accept-Encoding", "gzip")
@@ -84,7 +84,7 @@ func TestR051_R063_PlainPassesRedirectsAndCodings(t *testing.T) {
 		}
 	}
 	s = ot.New(t, ot.Object{Size: 5000}, ot.Set("Content-Encoding", "gzip"))
-	p = plain(t, dialNodes(s))
+	p = passThrough(t, dialNodes(s))
 	r, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil) // the coding comes without being asked for
 	resp, _, err := p.Do(r)
 	if err != nil {
@@ -98,13 +98,13 @@ func TestR051_R063_PlainPassesRedirectsAndCodings(t *testing.T) {
 }
 
 // A dial failure is the only failure after which another link may try: nothing was sent.
-func TestPlainFallsThrough(t *testing.T) {
+func TestPassThroughFallsThrough(t *testing.T) {
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
 		w.Write(b)
 	}))
 	defer echo.Close()
-	p := plain(t, direct, "w0")
+	p := passThrough(t, direct, "w0")
 	body := &closing{Reader: strings.NewReader(strings.Repeat("x", 1<<20))}
 	r, _ := http.NewRequestWithContext(t.Context(), "POST", echo.URL, body)
 	resp, l, err := p.Do(r)
@@ -117,7 +117,7 @@ func TestPlainFallsThrough(t *testing.T) {
 		t.Errorf("%d bytes over %s, %v", len(b), l.Name, err)
 	}
 
-	p = plain(t, direct, "w0", "w1")
+	p = passThrough(t, direct, "w0", "w1")
 	body = &closing{Reader: strings.NewReader("x")}
 	r, _ = http.NewRequestWithContext(t.Context(), "POST", echo.URL, body)
 	_, _, err = p.Do(r)
@@ -145,7 +145,7 @@ func (c *closing) Close() error { c.closed++; return nil }
 
 func TestR061_NoSecondTryAfterSending(t *testing.T) {
 	s := ot.New(t, ot.Object{Size: 5000}, ot.Raw(""), ot.ClosesEarly())
-	p := plain(t, dialNodes(s))
+	p := passThrough(t, dialNodes(s))
 	r, _ := http.NewRequestWithContext(t.Context(), "POST", s.URL(), strings.NewReader("x"))
 	if _, l, err := p.Do(r); err == nil || l.Name != "w0" {
 		t.Errorf("got %v over %s", err, l.Name)
@@ -155,7 +155,7 @@ func TestR061_NoSecondTryAfterSending(t *testing.T) {
 	}
 
 	s = ot.New(t, ot.Object{Size: 5000}, ot.AfterRequests(1, ot.Raw(""), ot.ClosesEarly()))
-	p = plain(t, dialNodes(s))
+	p = passThrough(t, dialNodes(s))
 	for i := range 2 { // the second one goes over the connection of the first
 		r, _ := http.NewRequestWithContext(t.Context(), "POST", s.URL(), strings.NewReader("x"))
 		resp, _, err := p.Do(r)
@@ -173,7 +173,7 @@ func TestR061_NoSecondTryAfterSending(t *testing.T) {
 }
 
 // Bodies stream in both directions at the same time.
-func TestPlainStreams(t *testing.T) {
+func TestPassThroughStreams(t *testing.T) {
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
 		rc.EnableFullDuplex()
@@ -188,7 +188,7 @@ func TestPlainStreams(t *testing.T) {
 		}
 	}))
 	defer h.Close()
-	p := plain(t, direct)
+	p := passThrough(t, direct)
 	pr, pw := io.Pipe()
 	r, _ := http.NewRequestWithContext(t.Context(), "POST", h.URL, pr)
 	go io.WriteString(pw, "first\n")
@@ -230,7 +230,7 @@ func TestR056_ExpectContinue(t *testing.T) {
 		io.WriteString(nc, "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
 		io.Copy(io.Discard, br)
 	}()
-	p := plain(t, direct)
+	p := passThrough(t, direct)
 	r, _ := http.NewRequestWithContext(t.Context(), "PUT", "http://"+ln.Addr().String()+"/", body)
 	r.ContentLength = 5
 	r.Header.Set("Expect", "100-continue")
@@ -254,14 +254,14 @@ func (c *counting) Read(p []byte) (int, error) { c.n++; return 0, io.EOF }
 
 func TestDialTunnel(t *testing.T) {
 	s := ot.New(t, ot.Object{Size: 50})
-	p := plain(t, dialNodes(s), "w0")
+	p := passThrough(t, dialNodes(s), "w0")
 	nc, l, err := p.DialTunnel(t.Context(), "example.com:443")
 	if err != nil || l.Name != "w1" {
 		t.Fatalf("over %s, %v", l.Name, err)
 	}
 	nc.Close()
-	p = plain(t, dialNodes(s), "w0", "w1")
-	if _, _, err := p.DialTunnel(t.Context(), "example.com:443"); err == nil || why(t, err) != transfer.Unreachable {
+	p = passThrough(t, dialNodes(s), "w0", "w1")
+	if _, _, err := p.DialTunnel(t.Context(), "example.com:443"); err == nil || outcome(t, err) != transfer.Unreachable {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -271,9 +271,9 @@ func TestDialTunnel(t *testing.T) {
 	}
 }
 
-func TestPlainOwnsItsConnections(t *testing.T) {
+func TestPassThroughOwnsItsConnections(t *testing.T) {
 	s := ot.New(t, ot.Object{Size: 50})
-	p := plain(t, dialNodes(s))
+	p := passThrough(t, dialNodes(s))
 	get := func() {
 		t.Helper()
 		r, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil)
@@ -297,12 +297,12 @@ func TestPlainOwnsItsConnections(t *testing.T) {
 }
 
 // TestPlainInterim: a caller that follows interim answers need not count them.
-func TestPlainInterim(t *testing.T) {
+func TestPassThroughInterim(t *testing.T) {
 	for _, n := range []int{origin.MaxInterim, origin.MaxInterim + 1} {
 		t.Run(fmt.Sprintf("R36 %d interim answers", n), func(t *testing.T) {
 			hint := ot.Interim(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n", n))
 			s := ot.New(t, ot.Object{Size: 5000}, hint)
-			p := plain(t, dialNodes(s))
+			p := passThrough(t, dialNodes(s))
 			got := 0
 			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 				Got1xxResponse: func(int, textproto.MIMEHeader) error { got++; return nil },
@@ -324,7 +324,7 @@ func TestPlainInterim(t *testing.T) {
 
 // TestPlainHeads: net/http gives a connection to the next request before an answer without content is judged. Each answer
 // keeps its own fields all the same.
-func TestPlainHeads(t *testing.T) {
+func TestPassThroughHeads(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Pragma", "no-cache")
 		if n := r.URL.Query().Get("n"); n != "0" {
@@ -333,7 +333,7 @@ func TestPlainHeads(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer s.Close()
-	p := plain(t, direct)
+	p := passThrough(t, direct)
 	var all sync.WaitGroup
 	for range 6 {
 		all.Go(func() {

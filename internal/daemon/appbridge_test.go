@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/control"
-	"github.com/tributary-http/tributary/internal/link/host"
-	"github.com/tributary-http/tributary/internal/link/host/hosttest"
+	"github.com/tributary-http/tributary/internal/link/appbridge"
+	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
 )
 
 // TestMobileDataIsWanted: a host is asked for mobile data when a transfer starts, and only then.
 func TestMobileDataIsWanted(t *testing.T) {
-	app := &hosttest.App{}
+	app := &appbridgetest.App{}
 	app.Listen(t, filepath.Join(t.TempDir(), "s"))
-	conn, err := host.Dial(t.Context(), app.Path, slog.New(slog.DiscardHandler))
+	conn, err := appbridge.Dial(t.Context(), app.Path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
-// Package host lets another program own the networks: an Android app, which may ask the system for Wi-Fi and mobile data
+// Package appbridge lets another program own the networks: an Android app, which may ask the system for Wi-Fi and mobile data
 // at once, bind sockets to either and look names up over either, where this process may do none of it. The host says which
-// links there are, binds sockets that are passed to it, and resolves names. docs/HOST.md is the protocol.
+// links there are, binds sockets that are passed to it, and resolves names. docs/APPBRIDGE.md is the protocol.
 //
 // Two connections to one Unix socket of the host: one carries lines of JSON both ways, on the other each message passes a
 // socket (SCM_RIGHTS, unix(7)) and is answered by an error number. One more for each file that the host wants filled (Order).
@@ -12,4 +12,4 @@
 //  3. When it vanishes there are no links any more, every question is answered by ErrGone, and Gone is closed.
 //
 // A Host is safe for concurrent use. Its goroutines end with Close or with the host, and Close waits for them.
-package host
+package appbridge

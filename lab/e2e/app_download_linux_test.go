@@ -10,8 +10,8 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestHostedDownload: an app hands files over, and the program fills them over both links; no byte passes through the app.
-func TestHostedDownload(t *testing.T) {
+// TestAppDownload: an app hands files over, and the program fills them over both links; no byte passes through the app.
+func TestAppDownload(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	r.android()
 	o := r.object(20_000_000)

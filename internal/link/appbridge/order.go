@@ -1,4 +1,4 @@
-package host
+package appbridge
 
 import (
 	"bytes"
@@ -33,10 +33,10 @@ type Order struct {
 }
 
 // Orders returns what the host wants filled. Who takes one closes it.
-func (h *Host) Orders() <-chan *Order { return h.orders }
+func (h *Bridge) Orders() <-chan *Order { return h.orders }
 
 // take opens a connection for an order that the host has, and hands it on.
-func (h *Host) take(id uint64) {
+func (h *Bridge) take(id uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), replyTime)
 	defer cancel()
 	o, err := h.receive(ctx, id)
@@ -54,7 +54,7 @@ func (h *Host) take(id uint64) {
 }
 
 // receive asks for an order and its file.
-func (h *Host) receive(ctx context.Context, id uint64) (*Order, error) {
+func (h *Bridge) receive(ctx context.Context, id uint64) (*Order, error) {
 	c, err := open(ctx, h.path, hello{Type: "hello", Version: Version, Channel: channelFetch, ID: id})
 	if err != nil {
 		return nil, err

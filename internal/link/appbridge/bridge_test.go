@@ -1,4 +1,4 @@
-package host
+package appbridge
 
 import (
 	"bytes"
@@ -20,14 +20,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/link/host/hosttest"
+	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
 )
 
 // limit bounds every wait.
 const limit = 10 * time.Second
 
 // dial connects to an app.
-func dial(t *testing.T, a *hosttest.App) *Host {
+func dial(t *testing.T, a *appbridgetest.App) *Bridge {
 	t.Helper()
 	a.Listen(t, filepath.Join(t.TempDir(), "s"))
 	h, err := Dial(t.Context(), a.Path, slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -58,7 +58,7 @@ func TestGreeting(t *testing.T) {
 		"endless":         {strings.Repeat("x", maxLine+1), "does not greet"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &hosttest.App{Greet: tt.greet}
+			a := &appbridgetest.App{Greet: tt.greet}
 			a.Listen(t, filepath.Join(t.TempDir(), "s"))
 			_, err := Dial(t.Context(), a.Path, slog.Default())
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), a.Path) {
@@ -94,7 +94,7 @@ func oneLine(s string) string { return strings.ReplaceAll(s, "\n\t", "") }
 
 // TestLinks: what the host says last is the truth.
 func TestLinks(t *testing.T) {
-	a := &hosttest.App{}
+	a := &appbridgetest.App{}
 	h := dial(t, a)
 	links, err := h.Watch(t.Context())
 	if err != nil {
@@ -175,7 +175,7 @@ func TestNonsense(t *testing.T) {
 		"long": `{"type":"` + strings.Repeat("x", maxLine) + `"}`, "many": `{"type":"links","links":[` + strings.Repeat("{},", maxLinks) + "{}]}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &hosttest.App{}
+			a := &appbridgetest.App{}
 			h := dial(t, a)
 			a.Say("%s", line)
 			next(t, h.Gone())
@@ -190,7 +190,7 @@ func TestBind(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	a := &hosttest.App{Bind: func(handle uint64, fd int) unix.Errno {
+	a := &appbridgetest.App{Bind: func(handle uint64, fd int) unix.Errno {
 		if handle == 13 {
 			return unix.EPERM
 		}
@@ -250,7 +250,7 @@ func TestBind(t *testing.T) {
 
 // TestLookup asks for names.
 func TestLookup(t *testing.T) {
-	a := &hosttest.App{}
+	a := &appbridgetest.App{}
 	h := dial(t, a)
 	ask := func(name string) <-chan string {
 		done := make(chan string, 1)
@@ -314,7 +314,7 @@ func TestLookup(t *testing.T) {
 
 // TestTold: what is said to the host arrives.
 func TestTold(t *testing.T) {
-	a := &hosttest.App{}
+	a := &appbridgetest.App{}
 	h := dial(t, a)
 	h.Want(true)
 	h.Tell(map[string]int{"x": 1})
@@ -334,7 +334,7 @@ func TestOrders(t *testing.T) {
 	defer file.Close()
 	fd := int(file.Fd())
 	var lines sync.Map
-	a := &hosttest.App{Order: func(id uint64) (string, int) {
+	a := &appbridgetest.App{Order: func(id uint64) (string, int) {
 		line, _ := lines.Load(id)
 		return line.(string), fd
 	}}
@@ -416,7 +416,7 @@ func TestOrders(t *testing.T) {
 }
 
 func TestOrderWithoutAFile(t *testing.T) {
-	a := &hosttest.App{Order: func(id uint64) (string, int) {
+	a := &appbridgetest.App{Order: func(id uint64) (string, int) {
 		if id == 1 {
 			return `{"url":"a"}`, -1
 		}
@@ -434,7 +434,7 @@ func TestOrderWithoutAFile(t *testing.T) {
 
 // FuzzMessages: no line of a host panics, or makes links that are none.
 func FuzzMessages(f *testing.F) {
-	for _, s := range []string{hosttest.Hello, oneLine(two), `{"type":"resolved","id":1,"addrs":["1.2.3.4"]}`, `{"type":"battery","battery":{}}`, `{"type":"battery","battery":null}`} {
+	for _, s := range []string{appbridgetest.Hello, oneLine(two), `{"type":"resolved","id":1,"addrs":["1.2.3.4"]}`, `{"type":"battery","battery":{}}`, `{"type":"battery","battery":null}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {

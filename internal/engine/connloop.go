@@ -22,22 +22,22 @@ const maxOutstanding = 16
 // event is what a lane or the writer tells the loop.
 type event struct {
 	transfer.Event
-	conn  *connLoop
-	attempt *attempt
-	piece piece  // Read: the bytes, with a reference
+	conn     *connLoop
+	attempt  *attempt
+	piece    piece          // Read: the bytes, with a reference
 	response *RangeResponse // first answer: the loop answers by fetch.verdict
-	err   error
+	err      error
 }
 
 // fetch is one attempt.
 type attempt struct {
 	id      uint32
 	conn    uint32
-	request     RangeRequest
+	request RangeRequest
 	credit  atomic.Int64
 	more    chan struct{}   // credit has grown
 	verdict chan opening.Do // of the loop, if the answer came before the version was known
-	sent   time.Time
+	sent    time.Time
 	link    int8
 }
 
@@ -51,16 +51,16 @@ func (f *attempt) extend(upTo int64) {
 
 // lane is one connection with the goroutine that dials and sends, and the one that reads. The loop closes asks to end it.
 type connLoop struct {
-	r     *run
-	id    uint32
-	link  int8
-	requests  chan *attempt // from the loop
-	sent  chan *attempt // from the sender to the reader
-	ctx   context.Context
-	end   context.CancelFunc
-	keep  atomic.Bool // release the connection when all is read
-	got   int64       // bytes of bodies that the reader has read
-	alive sync.WaitGroup
+	r        *run
+	id       uint32
+	link     int8
+	requests chan *attempt // from the loop
+	sent     chan *attempt // from the sender to the reader
+	ctx      context.Context
+	end      context.CancelFunc
+	keep     atomic.Bool // release the connection when all is read
+	got      int64       // bytes of bodies that the reader has read
+	alive    sync.WaitGroup
 
 	mu   sync.Mutex
 	conn Conn
@@ -96,12 +96,12 @@ func (l *connLoop) send() {
 	defer close(l.sent)
 	c, err := l.r.e.cfg.Opener.Open(l.ctx, l.r.e.fleet.at(l.link), l.r.req.Target)
 	if err != nil {
-		why := transfer.Unreachable
+		outcome := transfer.Unreachable
 		if a := new(AttemptError); errors.As(err, &a) {
-			why = a.Outcome
+			outcome = a.Outcome
 		}
 		l.r.tell(event{conn: l, err: err, Event: transfer.Event{
-			Kind: transfer.OpenFailed, Conn: l.id, Outcome: why, OriginRefused: refusedByOrigin(err),
+			Kind: transfer.OpenFailed, Conn: l.id, Outcome: outcome, OriginRefused: refusedByOrigin(err),
 		}})
 		if full, ok := errors.AsType[*link.NoSlotError](err); ok {
 			select {
@@ -159,9 +159,9 @@ func (l *connLoop) read(c Conn) {
 
 // answer reads one answer; false means that the lane has come to its end.
 func (l *connLoop) answer(c Conn, f *attempt) bool {
-	reply, err := c.Next()
-	if f.request.Want == nil && reply != nil { // the loop decides what is made of it
-		l.r.tell(event{conn: l, attempt: f, response: reply, err: err})
+	response, err := c.Next()
+	if f.request.Want == nil && response != nil { // the loop decides what is made of it
+		l.r.tell(event{conn: l, attempt: f, response: response, err: err})
 		select {
 		case v := <-f.verdict:
 			switch v {
@@ -182,10 +182,10 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 			return false
 		}
 		l.r.tell(event{conn: l, attempt: f, Event: transfer.Event{
-			Kind: transfer.HeadReceived, Attempt: f.id, Range: reply.Range, Size: reply.ID.Total, Close: reply.Close,
+			Kind: transfer.HeadReceived, Attempt: f.id, Range: response.Range, Size: response.ID.Total, Close: response.Close,
 		}})
 	}
-	if err := l.body(f, reply.Body, reply.Range); err != nil {
+	if err := l.body(f, response.Body, response.Range); err != nil {
 		c.Close()
 		l.ended(f, err)
 		return false

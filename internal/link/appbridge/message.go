@@ -1,4 +1,4 @@
-package host
+package appbridge
 
 import (
 	"encoding/json"
