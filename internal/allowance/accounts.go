@@ -26,7 +26,7 @@ func cost(n int64) int64 { return (n*overhead + 99) / 100 }
 // ErrSpent says that a link has nothing left this month.
 var ErrSpent = errors.New("the link's data for this month is spent")
 
-// Book knows what every account has left. Make it with Open.
+// Accounts know what every account has left. Make it with Open.
 type Accounts struct {
 	file    ledger
 	log     *slog.Logger
@@ -41,7 +41,7 @@ type Accounts struct {
 	month    string
 }
 
-// account is one line of the book.
+// account is one of the Accounts.
 type account struct {
 	limit  int64         // bytes in a month
 	others int64         // spent by others and in earlier leases that were used up
@@ -111,7 +111,7 @@ func File(getenv func(string) string) string {
 	return filepath.Join(home, ".local", "state", "tributary", name)
 }
 
-// Open returns the book kept in a file. changed is called, without waiting for it, when an account has nothing left or has
+// Open returns the Accounts kept in a file. changed is called, without waiting for it, when an account has nothing left or has
 // something again. Close gives back what was leased.
 func Open(path string, now func() time.Time, log *slog.Logger, changed func()) *Accounts {
 	b := &Accounts{

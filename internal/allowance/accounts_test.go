@@ -20,7 +20,7 @@ import (
 
 const limit = 20 * time.Second // of every wait
 
-// shelf is a file with books, in a month that the test sets.
+// shelf is a file with Accounts, in a month that the test sets.
 type shelf struct {
 	t    *testing.T
 	path string
@@ -41,7 +41,7 @@ func (s *shelf) at(day string) {
 	s.now.Store(&t)
 }
 
-// open returns a book with one account, and what is told of changes.
+// open returns Accounts with one account, and what is told of changes.
 func (s *shelf) open(n int64) (*Accounts, <-chan struct{}) {
 	changed := make(chan struct{}, 64)
 	b := Open(s.path, func() time.Time { return *s.now.Load() }, slog.New(slog.NewTextHandler(io.Discard, nil)), func() { changed <- struct{}{} })
@@ -72,7 +72,7 @@ func (s *shelf) wait(c <-chan struct{}) {
 	}
 }
 
-// endless connects over a book to a server that sends without end.
+// endless connects over Accounts to a server that sends without end.
 func (s *shelf) endless(b *Accounts) net.Conn {
 	s.t.Helper()
 	return s.connect(b, func(c net.Conn) {
@@ -84,13 +84,13 @@ func (s *shelf) endless(b *Accounts) net.Conn {
 	})
 }
 
-// silent connects over a book to a server that sends nothing.
+// silent connects over Accounts to a server that sends nothing.
 func (s *shelf) silent(b *Accounts) net.Conn {
 	s.t.Helper()
 	return s.connect(b, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 }
 
-// connect connects over a book to a server, as link.Dialer does.
+// connect connects over Accounts to a server, as link.Dialer does.
 func (s *shelf) connect(b *Accounts, serve func(net.Conn)) net.Conn {
 	s.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -215,7 +215,7 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestOpenAtTheEnd: what connections have received that are open when the book is closed counts.
+// TestOpenAtTheEnd: what connections have received that are open when the Accounts are closed counts.
 func TestOpenAtTheEnd(t *testing.T) {
 	s := newShelf(t)
 	b, changed := s.open(1 << 30)
@@ -313,7 +313,7 @@ func TestDamage(t *testing.T) {
 	})
 }
 
-// TestClosed: a reader that waits for a lease ends with its connection, and with the book.
+// TestClosed: a reader that waits for a lease ends with its connection, and with the Accounts.
 func TestClosed(t *testing.T) {
 	s := newShelf(t)
 	b, changed := s.open(1 << 30)

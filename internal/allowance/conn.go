@@ -24,7 +24,7 @@ type conn struct {
 	closed   chan struct{}
 	once     sync.Once
 
-	// mu of the book guards these.
+	// mu of the Accounts guards these.
 	read   int64 // bytes
 	asked  bool  // something was written: there may be an answer
 	buffer int64 // size of the receive buffer while that is fixed, else 0

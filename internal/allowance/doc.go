@@ -17,6 +17,6 @@
 //
 // Far from the limit the kernel sizes the buffers; once per lease the keeper asks how large they are.
 //
-// A Book is safe for concurrent use. One goroutine does all file I/O; nothing else waits for the disk but a reader that has
+// Accounts are safe for concurrent use. One goroutine does all file I/O; nothing else waits for the disk but a reader that has
 // no lease. The package reads the clock, for the month.
 package allowance

@@ -171,9 +171,9 @@ func printStatus(w io.Writer, s, before control.Status) error {
 	if len(s.Transfers) > 0 {
 		fmt.Fprintln(t, "DOWNLOAD\tDONE\tOF\tRATE\tHELD\tBY LINK")
 		for _, x := range s.Transfers {
-			of, done := "?", size(x.Head)
+			of, done := "?", size(x.Offset)
 			if x.Size > 0 {
-				of, done = size(x.Size), fmt.Sprintf("%s %3.0f%%", size(x.Head), 100*float64(x.Head)/float64(x.Size))
+				of, done = size(x.Size), fmt.Sprintf("%s %3.0f%%", size(x.Offset), 100*float64(x.Offset)/float64(x.Size))
 			}
 			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", x.ID, done, of, rateSince(x, s, before), size(x.Held), byLink(x.Links))
 		}
@@ -191,13 +191,13 @@ func printStatus(w io.Writer, s, before control.Status) error {
 func rateSince(x control.Transfer, s, before control.Status) string {
 	for _, b := range before.Transfers {
 		if took := s.At.Sub(before.At).Seconds(); b.ID == x.ID && took > 0 {
-			return bitRate(float64(x.Head-b.Head) / took)
+			return bitRate(float64(x.Offset-b.Offset) / took)
 		}
 	}
 	if x.Seconds <= 0 {
 		return "-"
 	}
-	return bitRate(float64(x.Head) / x.Seconds)
+	return bitRate(float64(x.Offset) / x.Seconds)
 }
 
 func byLink(all []control.LinkShare) string {

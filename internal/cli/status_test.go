@@ -44,7 +44,7 @@ func TestStatus(t *testing.T) {
 			{Name: "wwan0", State: "banned", Reason: "silent", Bans: 2},
 		},
 		Transfers: []control.Transfer{{
-			ID: 4, Size: 50_000_000, Head: 20_000_000, Held: 1_000_000, Seconds: 2,
+			ID: 4, Size: 50_000_000, Offset: 20_000_000, Held: 1_000_000, Seconds: 2,
 			Links: []control.LinkShare{{Link: "wlan0", Bytes: 15_000_000}, {Link: "wwan0", Bytes: 5_000_000}},
 		}},
 		Budget: control.Budget{Total: 64 << 20, Granted: 16 << 20, Held: 1 << 20},

@@ -46,7 +46,7 @@ type Link struct {
 type Transfer struct {
 	ID      uint64      `json:"id"`
 	Size    int64       `json:"size"` // -1 = unknown
-	Head    int64       `json:"head"` // delivered up to here
+	Offset  int64       `json:"head"` // delivered up to here
 	Held    int64       `json:"held_bytes"`
 	Window  int64       `json:"window_bytes"`
 	Seconds float64     `json:"seconds"`

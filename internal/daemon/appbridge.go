@@ -19,7 +19,7 @@ const (
 	telling  = time.Second      // between two statuses for the host, while there are transfers
 )
 
-// hosted keeps a host informed: whether mobile data is wanted, and what goes on.
+// appBridge keeps the app informed: whether mobile data is wanted, and what goes on.
 type appBridge struct {
 	bridge    *appbridge.Bridge
 	started   chan struct{} // capacity 1: a transfer has begun

@@ -15,7 +15,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// tally counts for the control socket what nobody else adds up.
+// counters count for the control socket what nobody else adds up.
 type counters struct {
 	passed, ended atomic.Int64
 }
@@ -82,7 +82,7 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	s.Links = d.withSpent(s.Links)
 	for _, t := range e.Transfers {
 		x := control.Transfer{
-			ID: t.ID, Size: t.Size, Head: t.Offset, Held: t.Held, Window: t.Window, Seconds: now.Sub(t.Started).Seconds(),
+			ID: t.ID, Size: t.Size, Offset: t.Offset, Held: t.Held, Window: t.Window, Seconds: now.Sub(t.Started).Seconds(),
 			Links: []control.LinkShare{},
 		}
 		for _, l := range t.Links {

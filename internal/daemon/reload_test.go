@@ -128,7 +128,7 @@ func TestStatusOfRunningTransfer(t *testing.T) {
 	for _, l := range x.Links {
 		sum += l.Bytes
 	}
-	if x.Size != long || x.Head < 1<<20 || sum < x.Head || x.Seconds <= 0 || st.Budget.Granted == 0 || st.Listen != "127.0.0.1:8080" {
+	if x.Size != long || x.Offset < 1<<20 || sum < x.Offset || x.Seconds <= 0 || st.Budget.Granted == 0 || st.Listen != "127.0.0.1:8080" {
 		t.Errorf("%+v", st)
 	}
 	d.rest(s.Object())

@@ -137,7 +137,7 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 	}
 }
 
-// retire forgets a lane that is ending, and its attempts.
+// retire forgets a connection loop that is ending, and its attempts.
 func (r *run) retire(conn uint32) {
 	l := r.conns[conn]
 	delete(r.conns, conn)

@@ -19,7 +19,7 @@ import (
 // maxOutstanding bounds the requests on one connection: more than the machine ever pipelines.
 const maxOutstanding = 16
 
-// event is what a lane or the writer tells the loop.
+// event is what a connection loop or the writer tells the loop.
 type event struct {
 	transfer.Event
 	conn     *connLoop
@@ -49,7 +49,7 @@ func (f *attempt) extend(upTo int64) {
 	}
 }
 
-// lane is one connection with the goroutine that dials and sends, and the one that reads. The loop closes asks to end it.
+// connLoop is one connection with the goroutine that dials and sends, and the one that reads. The loop closes requests to end it.
 type connLoop struct {
 	r        *run
 	id       uint32
@@ -73,7 +73,7 @@ func newConnLoop(r *run, id uint32, link int8) *connLoop {
 	return l
 }
 
-// close ends the lane at once; blocked calls return.
+// close ends the connection loop at once; blocked calls return.
 func (l *connLoop) close() {
 	l.end()
 	l.mu.Lock()
@@ -83,7 +83,7 @@ func (l *connLoop) close() {
 	}
 }
 
-// release ends the lane when what was asked for is read, and gives the connection back.
+// release ends the connection loop when what was asked for is read, and gives the connection back.
 func (l *connLoop) release() {
 	l.keep.Store(true)
 	close(l.requests)
@@ -157,7 +157,7 @@ func (l *connLoop) read(c Conn) {
 	}
 }
 
-// answer reads one answer; false means that the lane has come to its end.
+// answer reads one answer; false means that the connection loop has come to its end.
 func (l *connLoop) answer(c Conn, f *attempt) bool {
 	response, err := c.Next()
 	if f.request.Want == nil && response != nil { // the loop decides what is made of it

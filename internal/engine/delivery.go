@@ -22,7 +22,7 @@ type delivery struct {
 type scatter struct {
 	handed  segment.Set // given to the writer, or held for it
 	written segment.Set
-	offset    int64 // offset before which everything is written, as the machine was told
+	offset  int64 // offset before which everything is written, as the machine was told
 	held    int64 // bytes that the writer has not written
 }
 
@@ -67,9 +67,9 @@ func (d *delivery) batch(ready int64) (batch []piece) {
 }
 
 // beginScatter changes to bytes being written as they come. The writer is to write those from offset start on, and has
-// written those before head.
-func (d *delivery) beginScatter(start, head int64) {
-	s := &scatter{offset: head, held: d.given - head}
+// written those before the next offset.
+func (d *delivery) beginScatter(start, next int64) {
+	s := &scatter{offset: next, held: d.given - next}
 	s.handed.Add(segment.Range{Start: start, End: d.given})
 	for _, p := range d.store.p {
 		s.handed.Add(segment.Range{Start: p.off, End: p.end()})
@@ -78,7 +78,7 @@ func (d *delivery) beginScatter(start, head int64) {
 	d.scatter = s
 }
 
-// wrote takes note of what the writer of a scattered transfer has written, and returns how far that moves the head.
+// wrote takes note of what the writer of a scattered transfer has written, and returns how far that moves the next offset.
 func (d *delivery) wrote(ranges []segment.Range) (n int64) {
 	s := d.scatter
 	d.writing = false

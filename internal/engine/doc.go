@@ -1,6 +1,6 @@
 // Package engine runs transfers: it drives the state machine of package transfer with real connections.
 //
-// One loop goroutine owns a transfer and everything that can change in it. Per connection a lane has two goroutines: one
+// One loop goroutine owns a transfer and everything that can change in it. Per connection a connection loop has two goroutines: one
 // dials and sends, one reads answers in order; they tell the loop what happened and wait for credit, never for each other.
 // The writer is the goroutine that serves the client: it gets bytes in order and tells the loop how far it came. Bytes
 // live in blocks that whoever uses them holds references to.

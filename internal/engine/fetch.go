@@ -23,7 +23,7 @@ type Target struct {
 // Opener opens connections to origins. Package origin implements it.
 type Opener interface {
 	// Open returns a connection to t's origin that leaves by link l and by no other, DNS included. It may be one that an
-	// earlier transfer released. A failure is an *AttemptError with Why Unreachable or Unbound.
+	// earlier transfer released. A failure is an *AttemptError with Outcome Unreachable or Unbound.
 	Open(ctx context.Context, l link.Link, t Target) (Conn, error)
 }
 
@@ -33,9 +33,9 @@ type Opener interface {
 type Conn interface {
 	// Send writes one request.
 	Send(RangeRequest) error
-	// Next reads the head of the next answer, interim answers (1xx) handed to the Ask's Interim, and checks it against its
-	// Ask. The previous answer's body must have been read to io.EOF. A failure is an *AttemptError; when the answer is
-	// intact but not wanted (Refused, Changed, ...), the Reply is returned with it.
+	// Next reads the head of the next answer, interim answers (1xx) handed to the RangeRequest's Interim, and checks it against its
+	// RangeRequest. The previous answer's body must have been read to io.EOF. A failure is an *AttemptError; when the answer is
+	// intact but not wanted (Unwanted, Changed, ...), the RangeResponse is returned with it.
 	Next() (*RangeResponse, error)
 	// Info tells how the connection came about.
 	Info() ConnInfo
@@ -55,7 +55,7 @@ type ConnInfo struct {
 	Multiplexed bool
 }
 
-// Ask is one GET.
+// RangeRequest is one GET.
 type RangeRequest struct {
 	Target Target
 	Header http.Header // end-to-end fields of the client without Host, Range and If-Range; not changed by the Conn
@@ -73,7 +73,7 @@ type RangeRequest struct {
 	Interim func(status int, h http.Header)
 }
 
-// Reply is an answer whose body has not been read.
+// RangeResponse is an answer whose body has not been read.
 type RangeResponse struct {
 	*http.Response
 	Range segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
@@ -90,7 +90,7 @@ type Identity = opening.Identity
 type AttemptError struct {
 	Op         string // "dial", "send", "head", "body", "check"
 	Link       string
-	Outcome        transfer.Outcome
+	Outcome    transfer.Outcome
 	RetryAfter time.Duration // for Busy, 0 if the origin named none
 	Err        error
 }

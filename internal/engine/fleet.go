@@ -16,7 +16,7 @@ import (
 const (
 	maxLinks = 100 // names seen since the start; int8 indices
 
-	// hearsay is how long ago another transfer may have had a byte of a link for one transfer's silence not to count.
+	// silenceGrace is how long ago another transfer may have had a byte of a link for one transfer's silence not to count.
 	silenceGrace = 300 * time.Millisecond
 
 	// rateFresh is how old a transfer's report of a link's rate may be.
@@ -58,7 +58,7 @@ type fleet struct {
 
 	mu     sync.Mutex
 	boards health.Boards
-	all  []*fleetLink
+	all    []*fleetLink
 	sites  []*site
 	runs   []*run
 	wake   chan struct{}

@@ -67,7 +67,7 @@ func (r *run) handOver(e event, reason opening.Reason) {
 	response, l := e.response, e.conn
 	out := r.response(response)
 	out.Trailer = response.Trailer
-	// The connection leaves the lane: both of its goroutines end without closing it.
+	// The connection leaves the connection loop: both of its goroutines end without closing it.
 	e.attempt.verdict <- opening.Stream
 	close(l.requests)
 	l.alive.Wait()

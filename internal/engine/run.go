@@ -32,7 +32,7 @@ type run struct {
 	began  time.Time
 
 	started chan start    // capacity 1: what came of the first request
-	events  chan event    // from lanes and writer
+	events  chan event    // from connection loops and writer
 	wrote   chan wrote    // from the writer of a scattered transfer
 	out     chan []piece  // capacity 1: to the writer, in order; closed by the loop
 	left    chan struct{} // closed when the loop takes no more events
@@ -41,22 +41,22 @@ type run struct {
 	shown   shown
 
 	// Owned by the loop.
-	m        *transfer.Machine
-	opening  *opening.Opening
-	share    *Share
-	shrink   bool // the share may have to give something back
-	links    int
-	fleetLinks    []*fleetLink
-	interim  gate
-	conns    map[uint32]*connLoop
-	kept     []*connLoop // those that are ending
-	attempts  map[uint32]*attempt
-	delivery delivery
-	pending     *Response              // not yet told
-	pendingSince   time.Time              // when it came
-	lastErrs map[transfer.Outcome]error // of attempts
-	over     bool
-	failed   error
+	m            *transfer.Machine
+	opening      *opening.Opening
+	share        *Share
+	shrink       bool // the share may have to give something back
+	links        int
+	fleetLinks   []*fleetLink
+	interim      gate
+	conns        map[uint32]*connLoop
+	kept         []*connLoop // those that are ending
+	attempts     map[uint32]*attempt
+	delivery     delivery
+	pending      *Response                  // not yet told
+	pendingSince time.Time                  // when it came
+	lastErrs     map[transfer.Outcome]error // of attempts
+	over         bool
+	failed       error
 }
 
 // shown is what observers know of a transfer. The loop owns all of it but the status.
@@ -73,7 +73,7 @@ type start struct {
 	err  error
 }
 
-// headHold bounds how long the head of an answer waits for the first byte of its body. Until then another version is no
+// pendingMost bounds how long the head of an answer waits for the first byte of its body. Until then another version is no
 // harm: the request can be made again.
 const pendingMost = 200 * time.Millisecond
 
@@ -144,7 +144,7 @@ func (r *run) loop() {
 	for !r.over {
 		var next time.Time
 		events, tick := r.events, timer.C
-		if r.delivery.full() { // the disk is behind: lanes wait, which is not their links' silence
+		if r.delivery.full() { // the disk is behind: connection loops wait, which is not their links' silence
 			events, tick = nil, nil
 		}
 		select {
@@ -214,7 +214,7 @@ func (r *run) begins(conn uint32) bool {
 	return false
 }
 
-// take takes one event of a lane or the writer.
+// take takes one event of a connection loop or the writer.
 func (r *run) take(e event) time.Time {
 	if a, ok := errors.AsType[*AttemptError](e.err); ok {
 		r.lastErrs[a.Outcome] = e.err

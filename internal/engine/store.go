@@ -100,11 +100,11 @@ type store struct {
 	p []piece // ascending, disjoint
 }
 
-// add takes a piece whose reference the caller holds; bytes that are there already, or lie before head, are dropped.
-func (s *store) add(n piece, head int64) {
-	if n.off < head {
-		n.lo += int(min(head-n.off, int64(n.hi-n.lo)))
-		n.off = head
+// add takes a piece whose reference the caller holds; bytes that are there already, or lie before the next offset, are dropped.
+func (s *store) add(n piece, next int64) {
+	if n.off < next {
+		n.lo += int(min(next-n.off, int64(n.hi-n.lo)))
+		n.off = next
 	}
 	for n.lo < n.hi {
 		i, _ := slices.BinarySearchFunc(s.p, n.off, func(p piece, off int64) int {
@@ -137,12 +137,12 @@ func (s *store) add(n piece, head int64) {
 	n.b.free()
 }
 
-// take removes pieces from offset head on without a gap, about most bytes of them, and appends them to out. The caller
+// take removes pieces from the next offset on without a gap, about most bytes of them, and appends them to out. The caller
 // frees their blocks.
-func (s *store) take(out []piece, head, most int64) []piece {
+func (s *store) take(out []piece, next, most int64) []piece {
 	n := 0
-	for n < len(s.p) && s.p[n].off == head && most > 0 {
-		head += int64(s.p[n].hi - s.p[n].lo)
+	for n < len(s.p) && s.p[n].off == next && most > 0 {
+		next += int64(s.p[n].hi - s.p[n].lo)
 		most -= int64(s.p[n].hi - s.p[n].lo)
 		out = append(out, s.p[n])
 		n++

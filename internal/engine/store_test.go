@@ -133,12 +133,12 @@ func TestStore(t *testing.T) {
 		{"in order", 0, [][2]int64{{0, 10}, {10, 20}}, 20},
 		{"out of order", 0, [][2]int64{{10, 20}, {0, 10}}, 20},
 		{"a gap", 0, [][2]int64{{0, 10}, {11, 20}}, 10},
-		{"nothing at the head", 0, [][2]int64{{1, 20}}, 0},
+		{"nothing at the next offset", 0, [][2]int64{{1, 20}}, 0},
 		{"twice", 0, [][2]int64{{0, 10}, {0, 10}, {0, 10}}, 10},
 		{"fills a gap and overlaps both sides", 0, [][2]int64{{0, 10}, {15, 30}, {5, 20}}, 30},
 		{"covers several", 0, [][2]int64{{2, 3}, {5, 6}, {8, 9}, {0, 12}}, 12},
-		{"reaches back before the head", 7, [][2]int64{{0, 10}}, 10},
-		{"lies before the head", 7, [][2]int64{{0, 7}}, 7},
+		{"reaches back before the next offset", 7, [][2]int64{{0, 10}}, 10},
+		{"lies before the next offset", 7, [][2]int64{{0, 7}}, 7},
 		{"empty", 0, [][2]int64{{0, 0}, {0, 5}}, 5},
 	}
 	for _, c := range cases {

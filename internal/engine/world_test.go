@@ -157,8 +157,8 @@ type worldConn struct {
 }
 
 func (c *worldConn) Send(a RangeRequest) error { c.asks <- a; return nil }
-func (c *worldConn) Release()         { c.Close() }
-func (c *worldConn) Close()           { c.once.Do(func() { close(c.gone) }) }
+func (c *worldConn) Release()                  { c.Close() }
+func (c *worldConn) Close()                    { c.once.Do(func() { close(c.gone) }) }
 
 func (c *worldConn) Info() ConnInfo {
 	host, _, _ := net.SplitHostPort(c.addr)

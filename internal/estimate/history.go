@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Origin names a server in the Book: scheme and authority.
+// Origin names a server in the History: scheme and authority.
 type Origin string
 
 // Pipelining says what is known of a server's way with several requests outstanding on one connection.
@@ -37,7 +37,7 @@ type Visit struct {
 	turn  uint64
 }
 
-// Path names an object of an origin in the Book, by a hash: paths may be long and say much about the user. Two paths with
+// Path names an object of an origin in the History, by a hash: paths may be long and say much about the user. Two paths with
 // one hash share what is known, which costs speed and nothing else.
 type Path uint64
 
@@ -73,7 +73,7 @@ type pathKey struct {
 	path   Path
 }
 
-// Book remembers what was learned of links, origins and paths, at most 512 entries of each kind for 10 minutes, refusals
+// History remembers what was learned of links, origins and paths, at most 512 entries of each kind for 10 minutes, refusals
 // for 2.
 type History struct {
 	links      map[historyKey]Entry
@@ -83,7 +83,7 @@ type History struct {
 	turn       uint64 // of the last entry: what came first is forgotten first, also among entries of one moment
 }
 
-// NewBook returns an empty book.
+// NewHistory returns an empty history.
 func NewHistory() *History {
 	return &History{
 		links: map[historyKey]Entry{}, origins: map[Origin]Visit{}, wholes: map[pathKey]mark{}, exclusions: map[historyKey]mark{},

@@ -219,7 +219,7 @@ func (b *Board) ban(now time.Time, link int8, c Cause) {
 	e.probeAt = now.Add(e.wait)
 }
 
-// pardon ends all bans: what is left is the last link.
+// unbanAll ends all bans: what is left is the last link.
 func (b *Board) unbanAll(now time.Time) {
 	for i := range b.links {
 		if s := b.links[i].state; s == Banned || s == Probing {

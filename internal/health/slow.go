@@ -7,7 +7,7 @@ const (
 	// (Skjolden 2019, figure 4.17).
 	warmUp = 5 * time.Second
 
-	// patience is how long a link must stay under the limit. With 7.49 beside 66.70 Mbit/s the dynamic limit is
+	// underLimitFor is how long a link must stay under the limit. With 7.49 beside 66.70 Mbit/s the dynamic limit is
 	// 7.42 Mbit/s: a dip of 1 % must not ban a working link.
 	underLimitFor = 3 * time.Second
 

@@ -51,14 +51,14 @@ func (l Link) Probe(ctx context.Context) error {
 	return l.Path.Probe(ctx)
 }
 
-// Keeper is implemented by Paths over which it may change where an address belongs.
+// Revalidator is implemented by Paths over which it may change where an address belongs.
 type Revalidator interface {
-	// Keeps returns why a connection to addr ("host:port") that was dialed earlier must not carry another request; nil = it
+	// Revalidate returns why a connection to addr ("host:port") that was dialed earlier must not carry another request; nil = it
 	// may. A VPN may have come up since.
 	Revalidate(addr string, c net.Conn) error
 }
 
-// Keeps returns why a connection over the link must not be used again, see [Keeper].
+// Revalidate returns why a connection over the link must not be used again, see [Revalidator].
 func (l Link) Revalidate(addr string, c net.Conn) error {
 	if k, ok := l.Path.(Revalidator); ok {
 		return k.Revalidate(addr, c)
@@ -79,7 +79,7 @@ func (d *device) Dial(ctx context.Context, network, addr string) (net.Conn, Info
 	return d.dialer().Dial(ctx, d.link, network, addr)
 }
 
-// Keeps implements Keeper: the destination is checked as before a dial.
+// Revalidate implements Revalidator: the destination is checked as before a dial.
 func (d *device) Revalidate(addr string, c net.Conn) error {
 	to, ok := c.RemoteAddr().(*net.TCPAddr)
 	allow := d.dialer().Allow

@@ -81,7 +81,7 @@ func (s *SOCKS5) Probe(ctx context.Context) error {
 	return c.Close()
 }
 
-// Keeps implements [Keeper]: an address is checked as before a dial. Where a name leads, only the proxy knows.
+// Revalidate implements [Revalidator]: an address is checked as before a dial. Where a name leads, only the proxy knows.
 func (s *SOCKS5) Revalidate(addr string, _ net.Conn) error {
 	to, err := netip.ParseAddrPort(addr)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // routes is a Path that knows whether addresses belong to a VPN now.
 type routes struct{ elsewhere atomic.Bool }
 
-// Keeps implements link.Keeper.
+// Revalidate implements link.Revalidator.
 func (r *routes) Keeps(string, net.Conn) error {
 	if r.elsewhere.Load() {
 		return link.ErrOffLink

@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// tenure is the time for which one transfer owns a connection, whatever HTTP is spoken on it. What mu guards is shared by
+// checkout is the time for which one transfer owns a connection, whatever HTTP is spoken on it. What mu guards is shared by
 // Send and the reading side.
 type checkout struct {
 	*stream
@@ -44,7 +44,7 @@ func (t *checkout) forbid(err error) *engine.AttemptError {
 	return t.fail("send", transfer.Stale, err)
 }
 
-// unanswered returns the Why of a request that got no byte of an answer.
+// unanswered returns the Outcome of a request that got no byte of an answer.
 func (t *checkout) unanswered() transfer.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()

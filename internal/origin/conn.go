@@ -99,7 +99,7 @@ func (c *conn) Send(a engine.RangeRequest) error {
 }
 
 // Next implements engine.Conn. A malformed answer is Refused, but Unanswered if its request was pipelined: there the
-// server may merely have lost its step. Closing the Reply's Body before its end closes the connection.
+// server may merely have lost its step. Closing the response's Body before its end closes the connection.
 func (c *conn) Next() (*engine.RangeResponse, error) {
 	var p pending
 	var err error

@@ -178,7 +178,7 @@ func TestSendAndNextInTwoGoroutines(t *testing.T) {
 	}
 }
 
-// Every fault ends in the Why that tells the machine what to do, and no byte of another object is read.
+// Every fault ends in the Outcome that tells the machine what to do, and no byte of another object is read.
 func TestFaults(t *testing.T) {
 	const size = 100_000
 	tests := []struct {

@@ -150,8 +150,8 @@ func (c *h2conn) holds(x *exchange, n int64) {
 	}
 }
 
-// Next implements engine.Conn. Closing the Reply's Body before its end cancels the stream and leaves the connection be.
-// The body of an answer to an Ask with Want that is not wanted is cancelled on arrival.
+// Next implements engine.Conn. Closing the response's Body before its end cancels the stream and leaves the connection be.
+// The body of an answer to a RangeRequest with Want that is not wanted is cancelled on arrival.
 func (c *h2conn) Next() (*engine.RangeResponse, error) {
 	var x *exchange
 	var err error

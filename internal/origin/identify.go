@@ -35,7 +35,7 @@ type Verdict struct {
 // section 8.8.2.2 asks for one second if both come from one clock; a minute, as in RFC 7232, bears clocks that differ.
 const strongAge = 60 * time.Second
 
-// Identify judges the first answer of a transfer. Without a range in the Ask every answer is accepted as it comes, and
+// Identify judges the first answer of a transfer. Without a range in the request every answer is accepted as it comes, and
 // Unfit says what may be made of it. With one, only a 200 or a 206 of that range is; everything else is a Mismatch.
 func Identify(a *engine.RangeRequest, h Head) Verdict {
 	v := Verdict{Range: segment.Range{End: h.Length}, ID: identity(h)}

@@ -28,7 +28,7 @@ const expectContinue = 2 * time.Second
 // handshakeTime bounds a TLS handshake.
 const handshakeTime = 10 * time.Second
 
-// Plain is the pass-through client: a request goes over one link, bodies are streamed both ways, nothing is added to it,
+// PassThrough is the pass-through client: a request goes over one link, bodies are streamed both ways, nothing is added to it,
 // no redirect is followed and no coding removed. It shares no connection with a Pool.
 type PassThrough struct {
 	// Idle is as for a Pool.
@@ -45,7 +45,7 @@ type PassThrough struct {
 	pinned map[*Pinned]struct{}
 }
 
-// NewPlain returns a pass-through client over the links that links returns, best first. Roots are as for New. Patience bounds
+// NewPassThrough returns a pass-through client over the links that links returns, best first. Roots are as for New. waitForLink bounds
 // the wait for a connection where a host has as many as it may have.
 func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink time.Duration) *PassThrough {
 	p := &PassThrough{

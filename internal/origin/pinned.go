@@ -29,7 +29,7 @@ func (p *PassThrough) Pin() *Pinned {
 	return own
 }
 
-// Do is as for Plain.
+// Do is as for PassThrough.
 func (p *Pinned) Do(r *http.Request) (*http.Response, link.Link, error) {
 	links := p.passThrough.orderFor(r)
 	p.mu.Lock()

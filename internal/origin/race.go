@@ -22,14 +22,14 @@ const raceDelay = 250 * time.Millisecond
 // lostFor is how long a link that another one overtook is asked after the others.
 const lostFor = 10 * time.Second
 
-// lap is one link's part in a race.
+// contender is one link's part in a race.
 type contender struct {
 	i    int
 	conn net.Conn
 	err  error
 }
 
-// race is heat, again whenever a connection has closed where a host had as many as it may have, until patience ends.
+// race is round, again whenever a connection has closed where a host had as many as it may have, until waitForLink is over.
 func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string) (net.Conn, link.Link, error) {
 	var over <-chan time.Time
 	for {
@@ -71,8 +71,8 @@ func anyFreed(ctx context.Context, full []*link.NoSlotError) (<-chan struct{}, c
 	return ctx.Done(), cancel
 }
 
-// heat connects to addr over the links in turn: the next one starts after raceDelay, or at once when another has failed.
-// The first connection wins; the others are closed before a byte is sent on them, and are gone when heat returns. An
+// round connects to addr over the links in turn: the next one starts after raceDelay, or at once when another has failed.
+// The first connection wins; the others are closed before a byte is sent on them, and are gone when round returns. An
 // address that is denied ends the race, for it is denied over all links. Otherwise the error is that of the best link, or
 // engine.ErrNoLink. full are the links over which the host has as many connections as it may have.
 func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string) (c net.Conn, over link.Link, full []*link.NoSlotError, err error) {

@@ -55,7 +55,7 @@ func eachField(a *engine.RangeRequest, emit func(name, value string)) error {
 	names := make([]string, 0, len(a.Header))
 	for name := range a.Header {
 		switch http.CanonicalHeaderKey(name) {
-		// The range fields are the Ask's own, the others would change how the request is delimited.
+		// The range fields are the RangeRequest's own, the others would change how the request is delimited.
 		case "Host", "Range", "If-Range", "Content-Length", "Transfer-Encoding":
 			continue
 		case "Accept-Encoding":
@@ -65,7 +65,7 @@ func eachField(a *engine.RangeRequest, emit func(name, value string)) error {
 		}
 		names = append(names, name)
 	}
-	slices.Sort(names) // same Ask, same bytes
+	slices.Sort(names) // same request, same bytes
 	for _, name := range names {
 		for _, value := range a.Header[name] {
 			if err := field(name, value); err != nil {

@@ -1,7 +1,7 @@
 // Package proxy is the client's side of Tributary: an HTTP/1.1 forward proxy.
 //
 // A GET in which package opening finds no reason against it goes to the engine (Getter), every other request in absolute-form is passed
-// through (Plain), and CONNECT becomes a tunnel. Whichever way a request goes, the client sees the status, the fields and
+// through (PassThrough), and CONNECT becomes a tunnel. Whichever way a request goes, the client sees the status, the fields and
 // the bytes that it would have seen without a proxy; what is taken away or added is what RFC 9110 section 7.6 and RFC 9112
 // demand, and nothing else.
 //

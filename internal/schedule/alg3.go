@@ -85,7 +85,7 @@ func (s *Alg3) fetch(v *View, i int8) (Decision, bool) {
 	n, rule := s.size(v, i, v.free())
 	if room := v.Limit - r.Start; n > room && room < r.Len() {
 		if room < min(n, v.Window)/4 && r.Start > v.Offset {
-			return Decision{}, false // wait for room rather than ask for slivers; the head cannot wait
+			return Decision{}, false // wait for room rather than ask for slivers; the next offset cannot wait
 		}
 		n, rule = room, Window
 	}

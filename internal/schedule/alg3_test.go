@@ -102,7 +102,7 @@ func TestAlg3LastPiece(t *testing.T) {
 func TestAlg3SeveralPieces(t *testing.T) {
 	v := newView(100*mb, huge, link(10*mb, 10*mb, 20*ms), link(10*mb, 10*mb, 20*ms))
 	take(v, rng(0, 10*mb))
-	take(v, rng(11*mb, 50*mb)) // a lost attempt left a megabyte near the head
+	take(v, rng(11*mb, 50*mb)) // a lost attempt left a megabyte near the next offset
 	ds, _ := drain(t, &schedule.Alg3{}, v)
 	sameDecisions(t, ds, fetch(0, rng(10*mb, 11*mb), schedule.Rest), fetch(1, rng(50*mb, 52*mb), schedule.Window))
 }
@@ -172,7 +172,7 @@ func TestAlg3Due(t *testing.T) {
 }
 
 func TestAlg3Window(t *testing.T) {
-	// Two equal links share a window of 16 MiB, the head is stuck at 0. A range has n bytes, less than a quarter of that
+	// Two equal links share a window of 16 MiB, the next offset is stuck at 0. A range has n bytes, less than a quarter of that
 	// is a sliver.
 	const n = 16 * mib / schedule.WindowDiv / 2
 	full := func(asked int64) *schedule.View {

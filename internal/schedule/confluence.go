@@ -8,7 +8,7 @@ import (
 )
 
 // Confluence is Tributary's own scheduler: every link is asked for short ranges, several at a time, so that it never
-// falls idle and owes little at any moment. Each range is chosen to lie at the head when it arrives: a link skips what
+// falls idle and owes little at any moment. Each range is chosen to lie at the next offset when it arrives: a link skips what
 // the others will have brought by then. What is left at the end is laid out so that all links end in the same instant,
 // by estimates that are made anew before every request.
 //
@@ -83,7 +83,7 @@ func (c *Confluence) Next(now time.Time, v *View) Decision {
 	return c.steal(v, tight)
 }
 
-// relieve takes from one link for another when nothing is left to ask for: out of the client's own GET, which covers the
+// steal takes from one link for another when nothing is left to ask for: out of the client's own GET, which covers the
 // whole object, or at the end what would come late.
 func (c *Confluence) steal(v *View, tight float64) Decision {
 	size := func(v *View, i int8, rest int64) (int64, Rule) {

@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule/scheduletest"
 )
 
-// TestNoAllocations: the views that every scheduler is measured with take Alg3 through each of its ways, and Rescue, too,
+// TestNoAllocations: the views that every scheduler is measured with take Alg3 through each of its ways, and Hedge, too,
 // allocates nothing.
 func TestNoAllocations(t *testing.T) {
 	rule := map[string]schedule.Rule{"ask": schedule.Window, "tail": schedule.Steal, "idle": schedule.Window}

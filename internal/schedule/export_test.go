@@ -4,6 +4,6 @@ package schedule
 const (
 	WindowDiv = windowDiv
 	Longest   = longest
-	HedgeMin = hedgeMin
+	HedgeMin  = hedgeMin
 	Lead      = lead
 )

@@ -14,8 +14,8 @@ const (
 	hedgeMin  = 64 << 10
 )
 
-// Rescue returns the second copy to ask for, if a link owes bytes that come before everything else a link could do now:
-// owed is the first range, from the head on, that its attempt covers and nobody asked for twice. It belongs to every
+// Hedge returns the second copy to ask for, if a link owes bytes that come before everything else a link could do now:
+// owed is the first range, from the next offset on, that its attempt covers and nobody asked for twice. It belongs to every
 // scheduler: the machine asks it first. The link that can bring them first takes them. Once nothing else is left to ask
 // for, a link is waited for until its next request is due, and the answer is Wait; false means that the scheduler decides.
 func Hedge(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision, bool) {
@@ -61,7 +61,7 @@ func Hedge(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision,
 const lead = 50 * time.Millisecond
 
 // Due reports whether what was asked of the link will all have come within one round trip and 50 ms, so that the next
-// request must leave now if the link is not to fall idle. A link that is blocked by the window can only help the head.
+// request must leave now if the link is not to fall idle. A link that is blocked by the window can only help the next offset.
 func (l *Link) Due() bool {
 	if l.Running == 0 || l.Blocked {
 		return true

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// silent is a view in which link 0 fell silent at the head, owing [1 MB, 3 MB); all else is asked for.
+// silent is a view in which link 0 fell silent at the next offset, owing [1 MB, 3 MB); all else is asked for.
 func silent() *schedule.View {
 	v := newView(100*mb, 16*mib, link(4*mb, 4*mb, 20*ms), link(2*mb, 2*mb, 20*ms), link(1*mb, 1*mb, 20*ms))
 	ask(v, 0, rng(0, 3*mb), 1*mb).Silent = true
@@ -66,7 +66,7 @@ func TestHedge(t *testing.T) {
 		yes(t, silent(), rng(1*mb, end+half-1), copyOf(1, rng(1*mb, end+half-1)))
 		yes(t, silent(), rng(1*mb, end+half), copyOf(1, rng(1*mb, end)))
 	})
-	t.Run("what is nearest the head comes first", func(t *testing.T) {
+	t.Run("what is nearest the next offset comes first", func(t *testing.T) {
 		v := silent()
 		v.Free = []segment.Range{rng(2*mb, 2*mb+1)} // free, but behind what is owed
 		yes(t, v, owed, copyOf(1, rng(1*mb, 1*mb+120_000)))
@@ -174,7 +174,7 @@ func TestHedgeRandom(t *testing.T) {
 				t.Fatalf("seed %d: %v is owed by %d: %s", seed, owed, from.ID, show(d))
 			}
 			if len(v.Free) > 0 && v.Free[0].Start < owed.Start {
-				t.Fatalf("seed %d: %v is free and nearer the head: %s", seed, v.Free[0], show(d))
+				t.Fatalf("seed %d: %v is free and nearer the next offset: %s", seed, v.Free[0], show(d))
 			}
 		}
 	}

@@ -15,7 +15,7 @@ type Scheduler interface {
 // View is what a scheduler sees of a transfer.
 type View struct {
 	Object   segment.Range // what the client gets; End is known
-	Offset     int64         // next offset to be delivered in order
+	Offset   int64         // next offset to be delivered in order
 	Limit    int64         // first offset beyond the reorder window: no range may begin there or later
 	Window   int64         // size of the reorder window in bytes
 	Free     []segment.Range
@@ -28,9 +28,9 @@ type Attempt struct {
 	ID      uint32
 	Link    int8
 	Hedge   bool          // a second copy of what another attempt fetches
-	Stolen     bool          // its tail is being moved to another link
-	Hedged   bool          // another attempt fetches some of it, too: no third one may
-	HasHead  bool          // a valid head has come: bytes follow
+	Stolen  bool          // its tail is being moved to another link
+	Hedged  bool          // another attempt fetches some of it, too: no third one may
+	HasHead bool          // a valid head has come: bytes follow
 	Range   segment.Range // what is wanted of it
 	Cursor  int64         // next offset it will deliver
 	Asked   time.Time     // when the request was sent
@@ -47,7 +47,7 @@ type Link struct {
 	Usable  bool          // new ranges may be asked of it
 	Suspect bool          // bytes are overdue; it is not Usable then
 	CanAsk  bool          // a request can leave now, on a connection that is open or that may be opened
-	Blocked bool          // all that runs on it waits for the head to move on; CanAsk then means a further connection
+	Blocked bool          // all that runs on it waits for the next offset to move on; CanAsk then means a further connection
 	Running int           // attempts on it
 	Asked   int64         // bytes that it still has to deliver
 	Got     int64         // bytes that it delivered
@@ -73,24 +73,24 @@ type Rule uint8
 // The reasons.
 const (
 	NothingToDo Rule = iota
-	First              // nothing is known of the link: a first range
-	Share              // the link's share of what is left
-	Floor              // the share was less than the link has in flight
-	Window             // cut down to the link's share of the reorder window
-	Rest               // what remained was not worth another request
-	Steal               // took the tail of a slower link's range
-	Oversize           // cut a range that is far longer than its link's share
-	HedgeCopy           // second copy of what a silent link owes
-	WholeRange         // a fixed share, once
-	Warm               // a connection for later
-	Piece              // a range of fixed length
-	Half               // the link's part of what the window reaches
-	Measuring          // waits until every link is measured
-	OtherLink          // waits because another link is the one to use
+	First            // nothing is known of the link: a first range
+	Share            // the link's share of what is left
+	Floor            // the share was less than the link has in flight
+	Window           // cut down to the link's share of the reorder window
+	Rest             // what remained was not worth another request
+	Steal            // took the tail of a slower link's range
+	Oversize         // cut a range that is far longer than its link's share
+	HedgeCopy        // second copy of what a silent link owes
+	WholeRange       // a fixed share, once
+	Warm             // a connection for later
+	Piece            // a range of fixed length
+	Half             // the link's part of what the window reaches
+	Measuring        // waits until every link is measured
+	OtherLink        // waits because another link is the one to use
 )
 
 var ruleNames = [...]string{
-	"nothing", "first", "share", "floor", "window", "rest", "tail", "oversize", "takeover", "whole", "warm",
+	"nothing", "first", "share", "floor", "window", "rest", "steal", "oversize", "hedge", "whole", "warm",
 	"piece", "half", "measuring", "other_link",
 }
 
@@ -104,7 +104,7 @@ type Decision struct {
 	From  uint32 // attempt whose tail (or, with Hedge, copy) Range is; 0 = Range is free
 	Hedge bool   // From goes on; the first copy of each byte counts
 	Until time.Time
-	Rule   Rule
+	Rule  Rule
 }
 
 // wait is the answer of a scheduler with nothing to do. One that leaves a link idle though it could fetch something says why.

@@ -6,7 +6,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// TakeTail gives link i, which is about to fall idle with nothing left to ask for, the tail of the range that will end last,
+// StealTail gives link i, which is about to fall idle with nothing left to ask for, the tail of the range that will end last,
 // so that both links end together: the offload form of Nikravesh 2018 equation 6.1, with the guard that it leaves out
 // (a negative share means that moving costs more than it brings).
 func StealTail(v *View, i int8) (Decision, bool) {
@@ -50,12 +50,12 @@ func Offload(left int64, fast, slow float64, delay time.Duration) float64 {
 	return (float64(left)*fast - fast*slow*delay.Seconds()) / (fast + slow)
 }
 
-// oversize gives link i a range out of one that another link fetches and that reaches far beyond that link's share: the
+// stealOversize gives link i a range out of one that another link fetches and that reaches far beyond that link's share: the
 // client's own GET, asked for before anything was known. The cut lies far enough ahead for the other link to open a
 // connection for its next range, since the rest of such an answer can only be thrown away.
 func stealOversize(v *View, i int8, size func(*View, int8, int64) (int64, Rule)) (Decision, bool) {
 	far := int64(4)
-	if v.Links[i].Rate == 0 { // TakeTail cannot judge a link of which nothing is known
+	if v.Links[i].Rate == 0 { // StealTail cannot judge a link of which nothing is known
 		far = 2
 	}
 	for k := range v.Attempts {

@@ -8,10 +8,10 @@ package segment
 //  3. Held() <= the reorder window if attempts read no further than Limit.
 type Ledger struct {
 	offset, end int64
-	window    int64
-	got       Set // received, at or beyond head
-	free      Set // neither received nor asked for
-	hedged    Set // asked for a second time: never asked for a third time while both attempts run
+	window      int64
+	got         Set // received, at or beyond offset
+	free        Set // neither received nor asked for
+	hedged      Set // asked for a second time: never asked for a third time while both attempts run
 }
 
 // NewLedger returns the account of window w with every byte free. reorder is the reorder window in bytes.
@@ -46,7 +46,7 @@ func (l *Ledger) SetWindow(n int64) { l.window = n }
 
 // Limit returns the first offset that no attempt may read yet.
 func (l *Ledger) Limit() int64 {
-	return l.offset + max(0, min(l.window, l.end-l.offset)) // head + window may be more than an int64 holds
+	return l.offset + max(0, min(l.window, l.end-l.offset)) // offset + window may be more than an int64 holds
 }
 
 // Free returns what nobody asked for, ascending; valid until the next change.
@@ -55,7 +55,7 @@ func (l *Ledger) Free() []Range { return l.free.Ranges() }
 // Held returns the bytes received and not delivered.
 func (l *Ledger) Held() int64 { return l.got.Len() }
 
-// Last returns the end of the last byte received, or the head.
+// Last returns the end of the last byte received, or the next offset.
 func (l *Ledger) Last() int64 {
 	if r := l.got.Ranges(); len(r) > 0 {
 		return r[len(r)-1].End
@@ -63,7 +63,7 @@ func (l *Ledger) Last() int64 {
 	return l.offset
 }
 
-// Ready returns how many bytes at the head can be delivered now.
+// Ready returns how many bytes at the next offset can be delivered now.
 func (l *Ledger) Ready() int64 {
 	if r := l.got.Ranges(); len(r) > 0 && r[0].Start == l.offset {
 		return r[0].Len()
@@ -85,7 +85,7 @@ func (l *Ledger) Receive(r Range) int64 {
 	return l.got.Add(r)
 }
 
-// Deliver moves the head on by n bytes, which must be Ready.
+// Deliver moves the next offset on by n bytes, which must be Ready.
 func (l *Ledger) Deliver(n int64) {
 	if n < 0 || n > l.Ready() {
 		panic("segment: delivered bytes that were not received")

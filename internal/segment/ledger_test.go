@@ -101,15 +101,15 @@ func TestDeliver(t *testing.T) {
 	l.Take(rng(100, 200))
 	l.Receive(rng(110, 120))
 	if l.Ready() != 0 || l.Held() != 10 {
-		t.Errorf("with a gap at the head: ready %d, held %d", l.Ready(), l.Held())
+		t.Errorf("with a gap at the next offset: ready %d, held %d", l.Ready(), l.Held())
 	}
 	l.Receive(rng(100, 110))
 	if l.Ready() != 20 || l.Offset() != 100 || l.Limit() != 150 {
-		t.Errorf("ready %d, head %d, limit %d", l.Ready(), l.Offset(), l.Limit())
+		t.Errorf("ready %d, offset %d, limit %d", l.Ready(), l.Offset(), l.Limit())
 	}
 	l.Deliver(15)
 	if l.Ready() != 5 || l.Held() != 5 || l.Offset() != 115 || l.Limit() != 165 {
-		t.Errorf("ready %d, held %d, head %d, limit %d", l.Ready(), l.Held(), l.Offset(), l.Limit())
+		t.Errorf("ready %d, held %d, offset %d, limit %d", l.Ready(), l.Held(), l.Offset(), l.Limit())
 	}
 	l.Deliver(0)
 	for _, n := range []int64{6, 86, -1} {
@@ -118,7 +118,7 @@ func TestDeliver(t *testing.T) {
 		}
 	}
 	if l.Offset() != 115 || l.Held() != 5 {
-		t.Errorf("after the panics: head %d, held %d", l.Offset(), l.Held())
+		t.Errorf("after the panics: offset %d, held %d", l.Offset(), l.Held())
 	}
 	if fresh := l.Receive(rng(100, 120)); fresh != 0 {
 		t.Errorf("%d first copies of bytes that came before", fresh)

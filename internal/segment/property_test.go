@@ -209,7 +209,7 @@ func (x *transfer) finish() {
 		default:
 			r := l.Free()[0]
 			if r.End = min(r.End, l.Limit()); r.Empty() {
-				x.t.Fatalf("stuck: head %d, limit %d, free %v", l.Offset(), l.Limit(), l.Free())
+				x.t.Fatalf("stuck: offset %d, limit %d, free %v", l.Offset(), l.Limit(), l.Free())
 			}
 			l.Take(r)
 			x.receive(r)

@@ -127,7 +127,7 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 	}
 }
 
-// headed takes a valid head.
+// headReceived takes a valid head.
 func (m *Machine) headReceived(now time.Time, e Event) {
 	a := m.attempt(e.Attempt)
 	if a == nil {
@@ -205,7 +205,7 @@ func (m *Machine) dropCopies(but uint32) {
 	}
 }
 
-// takeTail ends the attempt whose tail b takes, now that b has shown a valid head, where b begins.
+// stolenBy ends the attempt whose tail b takes, now that b has shown a valid head, where b begins.
 func (m *Machine) stolenBy(b *attempt) {
 	a := m.attempt(b.from)
 	b.from = 0

@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// appetitePeriod is the time over which a client's speed is measured.
+	// consumptionPeriod is the time over which a client's speed is measured.
 	consumptionPeriod = 500 * time.Millisecond
 
-	// appetiteAhead is how much of a slow client's future the window must hold: longer than a link is silent before
+	// consumptionAhead is how much of a slow client's future the window must hold: longer than a link is silent before
 	// another one takes over.
 	consumptionAhead = time.Second
 
@@ -25,7 +25,7 @@ const (
 	growEvery = 200 * time.Millisecond
 )
 
-// appetite finds out whether the client is slower than the links: then a part of its window never empties, and a window of
+// consumption finds out whether the client is slower than the links: then a part of its window never empties, and a window of
 // one second at its speed does as well. A client that takes what comes needs all that it can get.
 type consumption struct {
 	since     time.Time // begin of the period
@@ -37,7 +37,7 @@ type consumption struct {
 	taken  int64     // bytes delivered since
 }
 
-// feed measures the client's speed and tells the need when it changes by a quarter or more.
+// measureClient measures the client's speed and tells the need when it changes by a quarter or more.
 func (m *Machine) measureClient(now time.Time) {
 	if !m.known || m.received || m.scattered {
 		return
@@ -73,7 +73,7 @@ func (m *Machine) measureClient(now time.Time) {
 // low reports whether the client will soon have taken all that came.
 func (m *Machine) low() bool { return m.led.Ready() < m.led.Window()/4 }
 
-// sated reports whether a slow client has enough: its window is filled in one go when half of it is empty, so that links and
+// hasEnough reports whether a slow client has enough: its window is filled in one go when half of it is empty, so that links and
 // radios rest between and the flows of many slow clients do not all compete with that of a fast one at all times.
 func (m *Machine) hasEnough() bool {
 	if m.client.need == 0 || m.low() {
@@ -91,7 +91,7 @@ func (m *Machine) tellNeed() {
 	m.act(Action{Kind: Need, N: n})
 }
 
-// fed returns when the client's speed is to be looked at though nothing happens: it may have stopped. Zero if that can
+// nextLook returns when the client's speed is to be looked at though nothing happens: it may have stopped. Zero if that can
 // change nothing.
 func (m *Machine) nextLook() time.Time {
 	if p := &m.client; m.known && !m.received && !m.scattered && p.need != leastNeed && !m.low() {

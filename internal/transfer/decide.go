@@ -8,9 +8,9 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// hedgeAfter is the stall of the head after which what a silent link owes there is asked for elsewhere. Recorded LTE links
+// hedgeAfter is the stall of the next offset after which what a silent link owes there is asked for elsewhere. Recorded LTE links
 // fall silent for 0.2 to 1 s and then deliver all that was asked of them: each second copy is sent only when the client
-// would otherwise wait, and the next one not before the head has stalled again.
+// would otherwise wait, and the next one not before the next offset has stalled again.
 const hedgeAfter = 200 * time.Millisecond
 
 // decide asks the scheduler until it waits.
@@ -174,7 +174,7 @@ func (m *Machine) waitsFor(c *conn, start int64) bool {
 	return false
 }
 
-// blocked reports whether attempts run on a link, and all of them wait for the head to move on.
+// blocked reports whether attempts run on a link, and all of them wait for the next offset to move on.
 func (m *Machine) blocked(link int8) bool {
 	some := false
 	for i := range m.conns {
@@ -226,7 +226,7 @@ func (m *Machine) running(link int8) (n int) {
 	return n
 }
 
-// rescue asks elsewhere for what silent links owe, nearest to the head first; false = the scheduler may go on, until
+// hedge asks elsewhere for what silent links owe, nearest to the offset first; false = the scheduler may go on, until
 // later, unless that is zero.
 func (m *Machine) hedge(now time.Time, v *schedule.View) (d schedule.Decision, ok bool, later time.Time) {
 	var owed segment.Range
@@ -308,7 +308,7 @@ func (m *Machine) look(now time.Time) *schedule.View {
 	return v
 }
 
-// credits lets attempts read on as the head moves. Small steps are saved up: each one wakes a reader.
+// credits lets attempts read on as the next offset moves. Small steps are saved up: each one wakes a reader.
 func (m *Machine) credits(now time.Time) {
 	limit := m.led.Limit()
 	m.furthest = max(m.furthest, limit)

@@ -14,39 +14,39 @@ type EventKind uint8
 
 // The kinds of events, with the fields that each uses.
 const (
-	Tick       EventKind = iota // the deadline has come
-	LinkState                   // Link, State: what all transfers know of it; New, Allowed: if the link has appeared just now
-	Opened                      // Conn, RTT (0 = unknown), Reused, Multiplexed: what is asked behind an answer is answered
-	OpenFailed                  // Conn, Why, Refused: the origin itself refused, the link is well. After NoSlot comes a SlotFreed
-	HeadReceived                      // Attempt, Range of the body, Size of the object, Close: the connection ends with this answer
-	Read                        // Attempt, N
-	Ended                       // Attempt, Why, RetryAfter; unless Complete its connection is gone
-	ConnClosed                  // Conn: it ended while nothing was asked of it
-	Delivered                   // N bytes at the head went to the client
-	Scatter                     // from now on bytes are written as they come: none waits for its turn
-	Granted                     // N = size of the reorder window from now on
-	SlotFreed                   // Link: after OpenFailed with NoSlot: a connection may be opened again
+	Tick         EventKind = iota // the deadline has come
+	LinkState                     // Link, State: what all transfers know of it; New, Allowed: if the link has appeared just now
+	Opened                        // Conn, RTT (0 = unknown), Reused, Multiplexed: what is asked behind an answer is answered
+	OpenFailed                    // Conn, Outcome, OriginRefused: the origin itself refused, the link is well. After NoSlot comes a SlotFreed
+	HeadReceived                  // Attempt, Range of the body, Size of the object, Close: the connection ends with this answer
+	Read                          // Attempt, N
+	Ended                         // Attempt, Outcome, RetryAfter; unless Complete its connection is gone
+	ConnClosed                    // Conn: it ended while nothing was asked of it
+	Delivered                     // N bytes at the next offset went to the client
+	Scatter                       // from now on bytes are written as they come: none waits for its turn
+	Granted                       // N = size of the reorder window from now on
+	SlotFreed                     // Link: after OpenFailed with NoSlot: a connection may be opened again
 )
 
 // Event is one thing that happened.
 type Event struct {
-	Kind        EventKind
-	Link        int8
-	Conn        uint32
-	Attempt     uint32
-	State       health.State
-	Outcome         Outcome
-	Reused      bool
-	Multiplexed bool
-	Close       bool
-	OriginRefused     bool
-	N           int64
-	Size        int64
-	Range       segment.Range
-	RTT         time.Duration
-	RetryAfter  time.Duration
-	New         *LinkConfig // what is known beforehand of a link with the next number, nil if Link is known
-	Allowed     bool        // a New link may carry requests
+	Kind          EventKind
+	Link          int8
+	Conn          uint32
+	Attempt       uint32
+	State         health.State
+	Outcome       Outcome
+	Reused        bool
+	Multiplexed   bool
+	Close         bool
+	OriginRefused bool
+	N             int64
+	Size          int64
+	Range         segment.Range
+	RTT           time.Duration
+	RetryAfter    time.Duration
+	New           *LinkConfig // what is known beforehand of a link with the next number, nil if Link is known
+	Allowed       bool        // a New link may carry requests
 }
 
 // ActionKind says what to do.
@@ -55,7 +55,7 @@ type ActionKind uint8
 // The kinds of actions, with the fields that each uses.
 const (
 	Open         ActionKind = iota // Link, Conn: dial, answer with Opened or OpenFailed
-	Fetch                          // Link, Conn, Attempt, Range, UpTo, Reason: ask on Conn, which may still be opening; read up to UpTo
+	Fetch                          // Link, Conn, Attempt, Range, UpTo, Rule: ask on Conn, which may still be opening; read up to UpTo
 	FetchAll                       // as Fetch, without a Range field: the client's own GET
 	Credit                         // Attempt, UpTo: it may read up to there
 	CloseConn                      // Conn: close it; no event follows for it or its attempts
@@ -65,9 +65,9 @@ const (
 	ReportSilent                   // Link: bytes are overdue
 	ReportAlive                    // Link: it spoke again
 	ReportFailed                   // Link, Cause: no connection although the origin is reachable, or no binding
-	ReportHedged                      // Link: bytes that it owes were asked for elsewhere
+	ReportHedged                   // Link: bytes that it owes were asked for elsewhere
 	Done                           // everything was delivered
-	Fail                           // Why, Link: the transfer ends here
+	Fail                           // Outcome, Link: the transfer ends here
 )
 
 // Action is one thing to do.
@@ -79,9 +79,9 @@ type Action struct {
 	Range   segment.Range
 	UpTo    int64
 	N       int64
-	Rule  schedule.Rule
+	Rule    schedule.Rule
 	Cause   health.Cause
-	Outcome     Outcome
+	Outcome Outcome
 }
 
 // Result is what an event has caused.
@@ -91,7 +91,7 @@ type Result struct {
 
 	Received Received // by a Read
 	Ready    int64    // offset up to which bytes can be delivered
-	Holds    int64    // what of the grant the transfer cannot give back: its window, or what beyond the head is there or may come
+	Holds    int64    // what of the grant the transfer cannot give back: its window, or what beyond the next offset is there or may come
 }
 
 // Received is what a read has brought. All of it is zero for an attempt that is forgotten.
@@ -104,8 +104,8 @@ type Received struct {
 // State is a snapshot of a transfer.
 type State struct {
 	Size   int64 // end of the window, or Unknown
-	Offset   int64 // next offset to be delivered
-	Ready  int64 // bytes at the head that can be delivered
+	Offset int64 // next offset to be delivered
+	Ready  int64 // bytes at the next offset that can be delivered
 	Held   int64 // bytes received and not delivered
 	Window int64 // reorder window in bytes
 

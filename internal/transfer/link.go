@@ -92,7 +92,7 @@ func (l *link) depth() int {
 	}
 }
 
-// doubt ends pipelining on the link for this transfer. A link on which it seemed to work is not remembered as broken: an
+// disablePipelining ends pipelining on the link for this transfer. A link on which it seemed to work is not remembered as broken: an
 // outage between two answers looks like a swallowed request, and a refusal like an answer to another one.
 func (l *link) disablePipelining() {
 	l.worked = l.worked || l.pipelining == estimate.Works
@@ -243,11 +243,11 @@ func (m *Machine) dropSilent(now time.Time, i int8, d time.Duration) {
 	}
 }
 
-// patient reports whether a connection is waited for however long it is silent, within Patience: some origins think for
+// toleratesSilence reports whether a connection is waited for however long it is silent, within WaitForLink: some origins think for
 // long before their first byte, and until one link has shown a head no silence shows that a link is at fault.
 func (m *Machine) toleratesSilence(c *conn) bool { return !m.known && c.open }
 
-// patientWith reports whether an answer over a link is waited for so.
+// toleratesSilenceOf reports whether an answer over a link is waited for so.
 func (m *Machine) toleratesSilenceOf(link int8) bool {
 	for i := range m.conns {
 		if c := &m.conns[i]; c.link == link && len(c.queue) > 0 && m.toleratesSilence(c) {

@@ -62,7 +62,7 @@ type Machine struct {
 	lastLink    int8
 	firstSent   int // requests sent before the size was known
 
-	granted     int64 // memory for bytes beyond the head
+	granted     int64 // memory for bytes beyond the next offset
 	scattered   bool  // bytes do not wait for their turn: granted is unbounded
 	multiplexed bool  // a link speaks HTTP/2
 	client      consumption
@@ -115,7 +115,7 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		m.client.taken += e.N
 	case Granted:
 		if !m.scattered {
-			m.granted = max(e.N, 1) // the head can always be read
+			m.granted = max(e.N, 1) // the next offset can always be read
 			m.resize()
 		}
 	case Scatter:
@@ -164,7 +164,7 @@ func (m *Machine) State(now time.Time) State {
 	return s
 }
 
-// committed returns how many bytes beyond the head are held or may still come: what the transfer cannot give back now.
+// committed returns how many bytes beyond the next offset are held or may still come: what the transfer cannot give back now.
 func (m *Machine) committed() int64 {
 	last := m.led.Last()
 	for i := range m.attempts {

@@ -1,6 +1,6 @@
 package transfer
 
-// Why says how an attempt ended.
+// Outcome says how an attempt ended.
 type Outcome uint8
 
 // The ends of an attempt. The comment says what the machine does with the bytes that are missing and with the link.

@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 )
 
-// silent makes a transfer of 2 MiB over n links in which link 0 owes all but 100 KiB of a range of size bytes at the head,
+// silent makes a transfer of 2 MiB over n links in which link 0 owes all but 100 KiB of a range of size bytes at the next offset,
 // and has fallen silent.
 func silent(t *testing.T, n int, size int64) (s *script, a *asked) {
 	s, _ = running(t, Config{}, n, 2*mB)
@@ -44,7 +44,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 			s.wantReport(ReportHedged, 0)
 			b := s.last(1)
 			if b.r.Start != at {
-				t.Fatalf("asks for %v, not for the head %d", b.r, at)
+				t.Fatalf("asks for %v, not for the next offset %d", b.r, at)
 			}
 			s.wantFetch(1, b.r.Start, b.r.End)
 			s.quiet() // piece by piece: the silent link may speak again
@@ -61,7 +61,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		}
 		s.quiet()
 		if copied != 200*kB || s.state().Offset != a.r.End {
-			t.Errorf("%d bytes copied, head %d", copied, s.state().Offset)
+			t.Errorf("%d bytes copied, offset %d", copied, s.state().Offset)
 		}
 		s.wantWaste(0)
 	})
@@ -145,7 +145,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		s.ask(1, 192*kB, 256*kB)
 		b := s.wantFetch(1, 192*kB, 256*kB)
 		s.answer(b, 2*mB)
-		s.deliver() // the head has come to what the silent link owes
+		s.deliver() // the next offset has come to what the silent link owes
 		s.quiet()
 		s.advance(hedgeAfter)
 		s.wantReport(ReportHedged, 0)
@@ -158,7 +158,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		for at := a.cursor; at < 1*mB; {
 			b := s.oldest(1)
 			if b.r.Start != at {
-				t.Fatalf("asks for %v, not for the head %d", b.r, at)
+				t.Fatalf("asks for %v, not for the next offset %d", b.r, at)
 			}
 			s.advance(20 * ms)
 			s.answer(b, 2*mB)

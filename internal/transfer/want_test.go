@@ -64,7 +64,7 @@ func (s *script) wantKeep(conn uint32) {
 	s.want(fmt.Sprintf("Keep %d", conn), func(a Action) bool { return a.Kind == Keep && a.Conn == conn })
 }
 
-// wantReport takes a report on a link: ReportSilent, ReportAlive, ReportFailed, TakenOver.
+// wantReport takes a report on a link: ReportSilent, ReportAlive, ReportFailed, ReportHedged.
 func (s *script) wantReport(k ActionKind, link int8) Action {
 	s.t.Helper()
 	return s.want(fmt.Sprintf("report %d on link %d", k, link), func(a Action) bool { return a.Kind == k && a.Link == link })

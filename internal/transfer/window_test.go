@@ -49,13 +49,13 @@ func TestSlowClient(t *testing.T) {
 
 // TestHeadIsNeverBlocked: promise 3: a full window cannot deadlock.
 func TestHeadIsNeverBlocked(t *testing.T) {
-	// blocked makes a transfer whose two links have all asked for ranges that only the delivery of the head lets go on.
+	// blocked makes a transfer whose two links have all asked for ranges that only the delivery of the next offset lets go on.
 	blocked := func(t *testing.T) (s *script, head *asked) {
 		s, _ = running(t, Config{Reorder: 256 * kB}, 2, 8*mB)
 		s.ask(0, 128*kB, 192*kB)
 		head = s.wantFetch(0, 128*kB, 192*kB)
 		s.headReceived(head, 8*mB)
-		s.ask(0, 256*kB, 4*mB) // behind the head, on the same connection
+		s.ask(0, 256*kB, 4*mB) // behind the next offset, on the same connection
 		s.wantFetch(0, 256*kB, 4*mB)
 		s.ask(1, 192*kB, 256*kB)
 		q := s.wantFetch(1, 192*kB, 256*kB)
@@ -92,7 +92,7 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 		s.complete(q)
 		s.deliver()
 		if s.state().Offset != 256*kB {
-			t.Errorf("head %d", s.state().Offset)
+			t.Errorf("offset %d", s.state().Offset)
 		}
 	})
 	t.Run("its link has as many connections as it may have", func(t *testing.T) {

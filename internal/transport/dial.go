@@ -52,7 +52,7 @@ func (t *Transport) bounded(c net.Conn, l link.Link) net.Conn {
 	return t.monthAccounts.Wrap(t.rates.Limit(c, l.Name), account(l))
 }
 
-// Keeps implements link.Keeper.
+// Revalidate implements link.Revalidator.
 func (p *linkPath) Revalidate(addr string, c net.Conn) error { return p.link.Revalidate(addr, c) }
 
 // Probe implements link.Path.

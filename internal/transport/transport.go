@@ -48,21 +48,21 @@ type Config struct {
 
 // Transport carries requests to origins over the links. Make it with New. Safe for concurrent use.
 type Transport struct {
-	cfg      config.Config // as at the start; follow and dials go by live
-	log      *slog.Logger
-	device   link.Source  // of Config
-	source   link.Source  // all links, each with its Path
-	upstream *link.Static // those that lead through an upstream proxy
-	reach    link.Destinations
-	rates    link.Rates
-	conns    link.Conns
-	slots    *link.Slots
-	monthAccounts     *allowance.Accounts // from Start on
-	pool     *origin.Pool
-	passThrough    *origin.PassThrough
-	engine   *engine.Engine
-	found    chan struct{} // closed by follow when there is a link to use
-	using    using         // set by follow
+	cfg           config.Config // as at the start; follow and dials go by live
+	log           *slog.Logger
+	device        link.Source  // of Config
+	source        link.Source  // all links, each with its Path
+	upstream      *link.Static // those that lead through an upstream proxy
+	reach         link.Destinations
+	rates         link.Rates
+	conns         link.Conns
+	slots         *link.Slots
+	monthAccounts *allowance.Accounts // from Start on
+	pool          *origin.Pool
+	passThrough   *origin.PassThrough
+	engine        *engine.Engine
+	found         chan struct{} // closed by follow when there is a link to use
+	using         using         // set by follow
 
 	live       atomic.Pointer[config.Config]
 	names      func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // nil = DNS servers are asked

@@ -27,7 +27,7 @@ type Rule struct {
 	Reason  string `toml:"reason"` // why no test proves it; "" = one must
 }
 
-// Book is all rules.
+// Rules are all rules.
 type Rules struct {
 	Rules    []Rule // in the order of the file
 	Required []int  // must be among Rules

@@ -12,7 +12,7 @@ import (
 
 const (
 	// idleMost is how long a usable link may be without work while bytes that it could fetch are free: it is asked in the
-	// same event, or when the rescue of other bytes is through.
+	// same event, or when the hedge of other bytes is through.
 	idleMost = 100 * time.Millisecond
 
 	// drainMost is what of an answer may be read and thrown away rather than its connection closed, beside one round trip.
@@ -92,8 +92,8 @@ func (a *audit) fits(do transfer.Action) {
 		return
 	}
 	granted := max(a.w.spec.Window, firstGrant(a.w.spec))
-	if a.w.spec.Links[do.Link].H2 && a.w.conns[do.Conn].open && do.Range.End > a.w.head+granted {
-		a.failf("%v is asked for, %d beyond what may be held", do.Range, do.Range.End-a.w.head-granted)
+	if a.w.spec.Links[do.Link].H2 && a.w.conns[do.Conn].open && do.Range.End > a.w.offset+granted {
+		a.failf("%v is asked for, %d beyond what may be held", do.Range, do.Range.End-a.w.offset-granted)
 	}
 }
 
@@ -118,7 +118,7 @@ func (a *audit) read(k *ask, n int64) {
 	}
 }
 
-// delivered takes n bytes that the client got from offset head on.
+// delivered takes n bytes that the client got from the next offset on.
 func (a *audit) delivered(head, n int64) {
 	if g := a.got.Gap(segment.Range{Start: head, End: head + n}); !g.Empty() {
 		a.failf("delivers %v, which never came", g)
@@ -171,11 +171,11 @@ func (a *audit) room() segment.Range {
 		have.Add(r)
 	}
 	a.running(func(_ *ask, owes segment.Range) { have.Add(owes) })
-	g := have.Gap(segment.Range{Start: w.head, End: w.spec.Size})
+	g := have.Gap(segment.Range{Start: w.offset, End: w.spec.Size})
 	if g.Empty() {
 		return segment.Range{Start: w.spec.Size, End: w.spec.Size}
 	}
-	return segment.Range{Start: g.Start, End: max(g.Start, min(w.spec.Size, w.head+w.state().Window))}
+	return segment.Range{Start: g.Start, End: max(g.Start, min(w.spec.Size, w.offset+w.state().Window))}
 }
 
 // ended judges the whole run.

@@ -57,8 +57,8 @@ type Result struct {
 
 // progress is how far a transfer was at a time.
 type progress struct {
-	at             time.Duration
-	head, received int64
+	at                  time.Duration
+	delivered, received int64
 }
 
 // FailedError says that the transfer gave up.
@@ -66,11 +66,11 @@ type FailedError struct {
 	At      time.Duration
 	Outcome transfer.Outcome
 	Link    int8
-	Head    int64
+	Offset  int64
 }
 
 func (e *FailedError) Error() string {
-	return fmt.Sprintf("failed at %v: %v on link %d, head %d", e.At, e.Outcome, e.Link, e.Head)
+	return fmt.Sprintf("failed at %v: %v on link %d, offset %d", e.At, e.Outcome, e.Link, e.Offset)
 }
 
 // Delta returns the link delta: the time between the last bytes of the first and of the last link to finish.
@@ -124,7 +124,7 @@ type world struct {
 	conns   map[uint32]*simConn
 	asks    map[uint32]*ask
 	res     Result
-	head    int64
+	offset  int64
 	writing bool
 	lastOut time.Duration
 	wake    time.Duration // of the machine's deadline
@@ -194,14 +194,14 @@ func Run(s Spec) (Result, error) {
 		e := heap.Pop(&w.events).(item)
 		w.now = e.at
 		if w.now > maxTime {
-			w.err = fmt.Errorf("not over after %v: head %d of %d", maxTime, w.head, s.Size)
+			w.err = fmt.Errorf("not over after %v: offset %d of %d", maxTime, w.offset, s.Size)
 			break
 		}
 		e.do()
 		w.check()
 	}
 	if w.err == nil && !w.over {
-		w.err = fmt.Errorf("stuck at %v: head %d of %d", w.now, w.head, s.Size)
+		w.err = fmt.Errorf("stuck at %v: offset %d of %d", w.now, w.offset, s.Size)
 	}
 	w.res.Took = w.now
 	w.res.Waste = w.state().Waste
@@ -211,7 +211,7 @@ func Run(s Spec) (Result, error) {
 	w.audit.ended()
 	for _, p := range w.res.progress {
 		if p.at <= w.res.Took/2 && p.received > 0 {
-			w.res.InOrder = float64(p.head) / float64(p.received)
+			w.res.InOrder = float64(p.delivered) / float64(p.received)
 		}
 	}
 	return w.res, w.err
@@ -293,11 +293,11 @@ func (w *world) carryOut(a transfer.Action) {
 	case transfer.Done:
 		w.logf("done")
 		w.over = true
-		if w.head != w.spec.Size {
-			w.err = fmt.Errorf("done at %d of %d bytes", w.head, w.spec.Size)
+		if w.offset != w.spec.Size {
+			w.err = fmt.Errorf("done at %d of %d bytes", w.offset, w.spec.Size)
 		}
 	case transfer.Fail:
-		w.err = &FailedError{At: w.now, Outcome: a.Outcome, Link: a.Link, Head: w.head}
+		w.err = &FailedError{At: w.now, Outcome: a.Outcome, Link: a.Link, Offset: w.offset}
 	}
 }
 
@@ -349,10 +349,10 @@ func (w *world) delivered(n int64) {
 		w.res.Pause = max(w.res.Pause, w.now-w.lastOut)
 	}
 	w.lastOut = w.now
-	w.audit.delivered(w.head, n)
-	w.head += n
+	w.audit.delivered(w.offset, n)
+	w.offset += n
 	s := w.state()
-	w.res.progress = append(w.res.progress, progress{w.now, w.head, s.Received - s.Waste})
+	w.res.progress = append(w.res.progress, progress{w.now, w.offset, s.Received - s.Waste})
 	w.handle(transfer.Event{Kind: transfer.Delivered, N: n})
 }
 
@@ -368,8 +368,8 @@ func (w *world) check() {
 		w.err = fmt.Errorf("at %v: ranges do not partition the object, or credit beyond the window", w.now)
 	case s.Held > max(w.spec.Window, max(w.spec.First, 512<<10)):
 		w.err = fmt.Errorf("at %v: %d bytes held, window %d", w.now, s.Held, w.spec.Window)
-	case s.Offset != w.head:
-		w.err = fmt.Errorf("at %v: head %d, delivered %d", w.now, s.Offset, w.head)
+	case s.Offset != w.offset:
+		w.err = fmt.Errorf("at %v: offset %d, delivered %d", w.now, s.Offset, w.offset)
 	default:
 		w.audit.event()
 	}

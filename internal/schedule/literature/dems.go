@@ -37,7 +37,7 @@ func (s *DEMS) Next(now time.Time, v *schedule.View) schedule.Decision {
 	return wait(until)
 }
 
-// at returns the range at the head or at the rear of what is free.
+// at returns the range at the next offset or at the rear of what is free.
 func (s *DEMS) at(v *schedule.View, i int8, rear bool) (segment.Range, bool) {
 	f, ok := v.FirstFree()
 	if !ok {

@@ -102,7 +102,7 @@ func (s *MPHTTP) part(v *schedule.View, i int8, reach int64) int64 {
 	return int64(schedule.Offload(int64(asked)+reach, l.Rate, rate, delay))
 }
 
-// front returns the first usable link, the one that works at the head; -1 if none is.
+// front returns the first usable link, the one that works at the next offset; -1 if none is.
 func front(v *schedule.View) int8 {
 	for i := range v.Links {
 		if v.Links[i].Usable {

@@ -75,7 +75,9 @@ func partition(v *schedule.View, ends []int64) schedule.Decision {
 }
 
 // stuck reports whether the client waits for a free range.
-func stuck(v *schedule.View, f segment.Range) bool { return f.Start == v.Offset && len(v.Attempts) == 0 }
+func stuck(v *schedule.View, f segment.Range) bool {
+	return f.Start == v.Offset && len(v.Attempts) == 0
+}
 
 // shareOf returns whose share an offset lies in.
 func shareOf(ends []int64, at int64) int {

@@ -85,7 +85,7 @@ func lawful(t *testing.T, two func() (a, b schedule.Scheduler)) {
 	}
 }
 
-// neverStuck: when nothing runs and the head is free, a link that can be asked is asked for it, however small the window:
+// neverStuck: when nothing runs and the next offset is free, a link that can be asked is asked for it, however small the window:
 // nobody else would ever call.
 func neverStuck(t *testing.T, two func() (a, b schedule.Scheduler)) {
 	for seed := range uint64(3000) {
