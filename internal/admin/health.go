@@ -22,11 +22,11 @@ func (h health) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
-	fmt.Fprintln(w, whyNot(links))
+	fmt.Fprintln(w, unhealthy(links))
 }
 
 // whyNot says why no link is up. Reasons that may name a host stay out (R181).
-func whyNot(links []engine.LinkStatus) string {
+func unhealthy(links []engine.LinkStatus) string {
 	if len(links) == 0 {
 		return "no link is up: none was found"
 	}

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,6 +122,16 @@ func violations(p pkg) (bad []string) {
 
 	comments := 0
 	for _, f := range p.files {
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				for _, w := range words(id.Name) {
+					if instead, ok := retired[w]; ok {
+						complain(f, id.Pos(), "%s: %q is retired, say %s (docs/ARCHITECTURE.md, Words)", id.Name, w, instead)
+					}
+				}
+			}
+			return true
+		})
 		if f.lines > maxLines {
 			complain(f, f.Package, "%d lines, more than %d: one concept per file", f.lines, maxLines)
 		}
@@ -180,6 +191,16 @@ func violations(p pkg) (bad []string) {
 	}
 	return bad
 }
+
+// words returns the words of an identifier in small letters, without a plural's s.
+func words(name string) (all []string) {
+	for _, w := range word.FindAllString(name, -1) {
+		all = append(all, strings.TrimSuffix(strings.ToLower(w), "s"))
+	}
+	return all
+}
+
+var word = regexp.MustCompile(`[A-Z]+(?:[^A-Za-z]|$)|[A-Z]?[a-z]+|[A-Z]+`)
 
 // selected returns the parts of x.name.
 func selected(n ast.Node) (x, name string, ok bool) {
@@ -318,6 +339,9 @@ func TestViolationsAreSeen(t *testing.T) {
 		{"the product knows no laboratory", "internal/demo", `import _ "` + module + `/lab/netlab"`, "must not know lab/netlab"},
 		{"the program from outside", "lab/e2e", `import _ "` + module + `/internal/link"`, "must not know internal/link"},
 		{"unknown package", "internal/nowhere", ``, "no rule"},
+		{"retired word", "internal/engine", "type connLane struct{}", `"lane" is retired`},
+		{"retired word, small", "internal/engine", "func f(books int) {}", `"book" is retired`},
+		{"another word", "internal/engine", "func planes(explained int) {}", ""},
 		{"vague name", "internal/link/util", ``, "takes in everything"},
 		{"prometheus", "internal/engine", `import _ "github.com/prometheus/client_golang/prometheus"`, "only internal/metrics"},
 		{"netlink", "internal/daemon", `import _ "github.com/vishvananda/netlink"`, "only internal/link"},

@@ -12,7 +12,7 @@ type rule struct {
 var rules = map[string]rule{
 	"cmd/tributary": {imports: []string{"internal/cli"}},
 
-	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/get", "internal/link", "internal/privilege", "internal/redirect", "internal/transport"}},
+	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/fault", "internal/get", "internal/link", "internal/privilege", "internal/redirect", "internal/transport"}},
 	"internal/control": {imports: []string{"internal/rights"}},
 	"internal/admin":   {imports: []string{"internal/engine"}},
 	"internal/doctor":  {imports: []string{"internal/config", "internal/link"}},
@@ -23,13 +23,13 @@ var rules = map[string]rule{
 		"internal/metrics", "internal/peer", "internal/proxy", "internal/redirect", "internal/transport",
 	}},
 	// As every other user of a Transport, neither knows how it divides.
-	"internal/proxy":   {imports: []string{"internal/crowd", "internal/link", "internal/transport"}},
-	"internal/get":     {imports: []string{"internal/link", "pkg/byterange", "internal/transport"}},
+	"internal/proxy":   {imports: []string{"internal/crowd", "internal/fault", "internal/transport"}},
+	"internal/get":     {imports: []string{"internal/fault", "pkg/byterange", "internal/transport"}},
 	"internal/metrics": {imports: []string{"internal/engine"}},
 	"internal/engine": {imports: []string{
-		"internal/estimate", "internal/health", "internal/link", "internal/opening", "internal/schedule", "internal/segment", "internal/transfer",
+		"internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/schedule", "internal/segment", "internal/transfer",
 	}},
-	"internal/origin": {imports: []string{"internal/engine", "internal/link", "internal/opening", "internal/segment", "internal/transfer", "pkg/byterange"}},
+	"internal/origin": {imports: []string{"internal/engine", "internal/fault", "internal/link", "internal/opening", "internal/segment", "pkg/byterange"}},
 	"internal/link":   {},
 
 	"internal/link/appbridge":               {imports: []string{"internal/link", "internal/rights"}},
@@ -44,15 +44,16 @@ var rules = map[string]rule{
 	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.
 	"pkg/byterange": {pure: true},
 
-	"pkg/tributary":      {imports: []string{"internal/config", "internal/link", "internal/transport"}},
-	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/engine", "internal/health", "internal/link", "internal/opening", "internal/origin", "internal/transfer"}},
+	"pkg/tributary":      {imports: []string{"internal/config", "internal/fault", "internal/transport"}},
+	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/engine", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/origin"}},
 
 	"internal/opening": {pure: true, imports: []string{
-		"internal/health", "internal/segment", "internal/transfer", "pkg/byterange",
+		"internal/fault", "internal/health", "internal/segment", "internal/transfer", "pkg/byterange",
 	}},
 	"internal/transfer": {pure: true, imports: []string{
-		"internal/estimate", "internal/health", "internal/schedule", "internal/segment",
+		"internal/estimate", "internal/fault", "internal/health", "internal/schedule", "internal/segment",
 	}},
+	"internal/fault":    {pure: true},
 	"internal/schedule": {pure: true, imports: []string{"internal/segment"}},
 	"internal/estimate": {pure: true},
 	"internal/health":   {pure: true},
@@ -68,7 +69,7 @@ var rules = map[string]rule{
 	"lab/httprules":         {},
 	"lab/pac":               {tests: true, imports: []string{"internal/admin", "internal/engine"}},
 	"lab/mutate":            {imports: []string{"lab/httprules"}},
-	"lab/sim":               {pure: true, imports: []string{"internal/health", "internal/schedule", "internal/segment", "internal/transfer"}},
+	"lab/sim":               {pure: true, imports: []string{"internal/fault", "internal/health", "internal/schedule", "internal/segment", "internal/transfer"}},
 }
 
 const pureReason = "the state machine, the simulator and the tests drive the very same code: time comes in as an " +
@@ -128,6 +129,16 @@ var listing = []string{"Interfaces", "InterfaceAddrs", "InterfaceByName", "Inter
 
 // mayList are the packages that may call them.
 var mayList = []string{"internal/link", "lab"}
+
+// retired are words that no identifier may have, and what is said in their place: each was one of several words for one
+// thing, or had several meanings.
+var retired = map[string]string{
+	"appetite": "consumption", "blamed": "Blame", "book": "History, Accounts", "doubt": "disablePipelining", "failover": "hedge",
+	"headed": "HeadReceived", "hearsay": "silenceGrace", "hosted": "appBridge", "journal": "eventLog", "keeper": "watchdog, Revalidator",
+	"lane": "connLoop", "lap": "contender", "outward": "Transport", "pardon": "unbanAll", "patience": "WaitForLink, or what is waited for",
+	"relieve": "steal", "rescue": "hedge", "sated": "hasEnough", "takeover": "hedge", "tally": "counters", "tenure": "checkout",
+	"why": "Outcome, Rule, Reason or Cause",
+}
 
 // vague are names of packages that say nothing.
 var vague = []string{"util", "utils", "common", "types", "helpers", "helper", "misc", "base", "shared"}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/doctor"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/get"
 )
 
@@ -18,14 +19,9 @@ const (
 	exitFailure    = 1 // anything not below; also a second SIGTERM or SIGINT
 	exitUsage      = 2 // a wrong flag, argument or configuration
 	exitPortInUse  = 3
-	exitPermission = 4
+	exitPermission = fault.ExitPermission
 
-	// Of get.
-	exitNetwork  = 5
-	exitServer   = 6
-	exitTLS      = 7
-	exitFile     = 8
-	exitChecksum = 9
+	// 5 to 9 are the Kinds of package get.
 
 	exitUnfit = 10 // doctor: something must be mended
 
@@ -40,12 +36,6 @@ const getExitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configurat
 connection), 6 unexpected response, 7 TLS (a certificate that does not hold), 8 the file
 cannot be written or exists, 9 wrong checksum, 130 stopped by SIGINT, 143 by SIGTERM. Of several URLs, that of the first
 failure.`
-
-// getCodes are the exit codes for the errors of package get.
-var getCodes = map[get.Kind]int{
-	get.Network: exitNetwork, get.Server: exitServer, get.Trust: exitTLS, get.File: exitFile, get.Permission: exitPermission,
-	get.Mismatch: exitChecksum, get.Usage: exitUsage, get.Canceled: exitFailure,
-}
 
 // usageError is an error in what the user typed or wrote into the file.
 type usageError struct{ error }
@@ -72,7 +62,7 @@ func exitCode(err error) int {
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &download):
-		return getCodes[download.Kind]
+		return int(download.Kind)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return exitPortInUse
 	case errors.Is(err, fs.ErrPermission): // EACCES and EPERM are that

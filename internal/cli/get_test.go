@@ -113,13 +113,13 @@ func TestGetExitCodes(t *testing.T) {
 	}{
 		{"http://h/new", exitOK, "new: 0.0 kB in"},
 		{"--quiet http://h/quiet", exitOK, ""},
-		{"http://h/nolink", exitNetwork, "no usable link"},
-		{"http://h/404", exitServer, "404 Not Found"},
-		{"http://h/old", exitFile, "--force"},
-		{"-o none/x http://h/x", exitFile, "mkdir -p"},
-		{"--checksum sha256:" + strings.Repeat("0", 64) + " http://h/sum", exitChecksum, "the checksum is"},
+		{"http://h/nolink", int(get.Network), "no usable link"},
+		{"http://h/404", int(get.Server), "404 Not Found"},
+		{"http://h/old", int(get.File), "--force"},
+		{"-o none/x http://h/x", int(get.File), "mkdir -p"},
+		{"--checksum sha256:" + strings.Repeat("0", 64) + " http://h/sum", int(get.Mismatch), "the checksum is"},
 		{"ftp://h/", exitUsage, "only http and https"},
-		{"http://h/404 http://h/nolink http://h/third", exitServer, "2 of 3 downloads failed"},
+		{"http://h/404 http://h/nolink http://h/third", int(get.Server), "2 of 3 downloads failed"},
 		{"-o x http://h/a http://h/b", exitUsage, "-d"},
 		{"--checksum sha256:00 http://h/a http://h/b", exitUsage, "one by one"},
 		{"--checksum sha256:00 http://h/a", exitUsage, "64 hexadecimal digits"},
@@ -140,7 +140,9 @@ func TestGetExitCodes(t *testing.T) {
 			}
 		})
 	}
-	for kind, code := range getCodes {
+	for code, kind := range map[int]get.Kind{ // as the help tells them
+		4: get.Permission, 5: get.Network, 6: get.Server, 7: get.Trust, 8: get.File, 9: get.Mismatch,
+	} {
 		if got := exitCode(fmt.Errorf("x: %w", &get.Error{Kind: kind, Err: errors.New("y")})); got != code {
 			t.Errorf("kind %d: %d, want %d", kind, got, code)
 		}
@@ -184,7 +186,7 @@ func TestGetJSON(t *testing.T) {
 	dir := t.TempDir()
 	e := &scripted{status: map[string]int{"/404": 404}}
 	_, code, stdout, stderr := invokeGet(t, e, "-d", dir, "--json", "http://u:secret@h/ok", "http://h/404")
-	if code != exitServer || strings.Contains(stdout+stderr, "secret") {
+	if code != int(get.Server) || strings.Contains(stdout+stderr, "secret") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 	var got [2]getJSON
@@ -199,7 +201,7 @@ func TestGetJSON(t *testing.T) {
 		!reflect.DeepEqual(ok.Links, []linkJSON{{Name: "wifi", Bytes: 1}}) {
 		t.Errorf("%+v", ok)
 	}
-	if no.ExitCode != exitServer || !strings.Contains(no.Error, "404") {
+	if no.ExitCode != int(get.Server) || !strings.Contains(no.Error, "404") {
 		t.Errorf("%+v", no)
 	}
 }

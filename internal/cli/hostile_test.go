@@ -28,6 +28,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/control"
 	"github.com/tributary-http/tributary/internal/daemon"
+	"github.com/tributary-http/tributary/internal/get"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 	"github.com/tributary-http/tributary/internal/transport"
@@ -102,7 +103,7 @@ func TestHostileCertificate(t *testing.T) {
 			version: "v9", rawStdout: &out, rawStderr: &errs, getenv: func(string) string { return "" }, fetch: over(t, s.Listener.Addr().String()),
 		}
 		code := a.run(t.Context(), append([]string{"get", "-d", t.TempDir()}, urls...))
-		if code != exitTLS || !strings.Contains(errs.String(), "origin.test") || !strings.Contains(errs.String(), "owned") {
+		if code != int(get.Trust) || !strings.Contains(errs.String(), "origin.test") || !strings.Contains(errs.String(), "owned") {
 			t.Errorf("exit code %d, %q", code, &errs)
 		}
 		harmless(t, errs.String()+out.String())

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/get"
 )
 
 // What the README says about the command line is true.
@@ -62,7 +63,7 @@ func TestReadme(t *testing.T) {
 			}
 		}
 		for code, what := range map[int]string{
-			exitNetwork: "network", exitServer: "unexpected response", exitTLS: "TLS", exitFile: "the file cannot be written",
+			int(get.Network): "network", int(get.Server): "unexpected response", int(get.Trust): "TLS", int(get.File): "the file cannot be written",
 		} {
 			if row := fmt.Sprintf("| %d | %s", code, what); !strings.Contains(readme, row) {
 				t.Errorf("missing: %s", row)

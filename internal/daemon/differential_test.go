@@ -291,10 +291,10 @@ func (c *drawn) run(t *testing.T, w *twin) (equal, visible uint64) {
 		default:
 			got = f.byProxy(c.method, u, c.header)
 		}
-		why := c.wrong(direct, got)
+		differs := c.wrong(direct, got)
 		switch {
-		case why != "":
-			t.Logf("%s: %v\n%s", c.name, got, why)
+		case differs != "":
+			t.Logf("%s: %v\n%s", c.name, got, differs)
 		case got.visible():
 			visible++
 		default:
@@ -319,7 +319,7 @@ func (c *drawn) alike(a, b version) bool {
 
 // wrong says what is wrong with an answer, "" if nothing is.
 func (c *drawn) wrong(direct []version, got seen) string {
-	var why []string
+	var differs []string
 	for _, v := range direct {
 		d := ""
 		switch {
@@ -333,7 +333,7 @@ func (c *drawn) wrong(direct []version, got seen) string {
 		if d == "" {
 			return ""
 		}
-		why = append(why, d)
+		differs = append(differs, d)
 	}
-	return strings.Join(why, "\n")
+	return strings.Join(differs, "\n")
 }

@@ -204,8 +204,8 @@ func TestStalledAnswers(t *testing.T) {
 	d.rest(s.Object())
 }
 
-// TestPatience lets all links go for longer than a transfer waits: the client sees that the answer is not complete.
-func TestPatience(t *testing.T) {
+// TestLinksGoForLong lets all links go for longer than a transfer waits: the client sees that the answer is not complete.
+func TestLinksGoForLong(t *testing.T) {
 	s := New(t, Object{Size: long}, RateLimit(slow))
 	cfg := settings()
 	cfg.WaitForLink = 300 * time.Millisecond

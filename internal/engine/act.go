@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
@@ -15,7 +16,7 @@ func (r *run) attemptEnded(e event) {
 			Kind: EventAttemptEnded, At: time.Now(), Transfer: r.id, Link: name, Reason: e.Outcome.String(),
 			Took: time.Since(f.sent),
 		})
-		if e.Outcome != transfer.Complete && e.Outcome != transfer.Canceled {
+		if e.Outcome != fault.Complete && e.Outcome != fault.Canceled {
 			r.e.cfg.Log.Debug("attempt failed", "transfer", r.id, "link", name, "why", e.Outcome.String(), "error", e.err)
 		}
 	}
@@ -129,7 +130,7 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.finish(nil)
 	case transfer.Fail:
 		err := r.lastErrs[a.Outcome]
-		if r.opening.Version() != nil && a.Outcome.Blame() == transfer.BlameOrigin {
+		if r.opening.Version() != nil && a.Outcome.Blame() == fault.BlameOrigin {
 			err = allRefused(err)
 		}
 		r.opening.Lost(a.Outcome, r.pending == nil)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/segment"
@@ -96,7 +97,7 @@ func (l *connLoop) send() {
 	defer close(l.sent)
 	c, err := l.r.e.cfg.Opener.Open(l.ctx, l.r.e.fleet.at(l.link), l.r.req.Target)
 	if err != nil {
-		outcome := transfer.Unreachable
+		outcome := fault.Unreachable
 		if a := new(AttemptError); errors.As(err, &a) {
 			outcome = a.Outcome
 		}
@@ -190,7 +191,7 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 		l.ended(f, err)
 		return false
 	}
-	l.r.tell(event{conn: l, attempt: f, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: transfer.Complete}})
+	l.r.tell(event{conn: l, attempt: f, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: fault.Complete}})
 	return true
 }
 
@@ -219,7 +220,7 @@ func (l *connLoop) body(f *attempt, from io.Reader, r segment.Range) error {
 			case <-f.more:
 				continue
 			case <-l.ctx.Done():
-				return &AttemptError{Op: "body", Outcome: transfer.Canceled, Err: context.Canceled}
+				return &AttemptError{Op: "body", Outcome: fault.Canceled, Err: context.Canceled}
 			}
 		}
 		if b == nil || fill == blockSize {
@@ -252,7 +253,7 @@ func (l *connLoop) body(f *attempt, from io.Reader, r segment.Range) error {
 
 // ended tells the loop that an attempt failed.
 func (l *connLoop) ended(f *attempt, err error) {
-	e := event{conn: l, attempt: f, err: err, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: transfer.Reset}}
+	e := event{conn: l, attempt: f, err: err, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: fault.Reset}}
 	if a := new(AttemptError); errors.As(err, &a) {
 		e.Outcome, e.RetryAfter = a.Outcome, a.RetryAfter
 	}

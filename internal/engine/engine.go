@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/schedule/literature"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // Config says how an Engine works. Opener and Log are required.
@@ -141,7 +141,7 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 
 // failure makes the error of a transfer that gave up for a reason; last is what came of the last attempt that ended so, nil
 // if none did.
-func failure(last error, outcome transfer.Outcome, link string) error {
+func failure(last error, outcome fault.Outcome, link string) error {
 	if a, ok := errors.AsType[*AttemptError](last); ok && a.Outcome == outcome {
 		return last
 	}

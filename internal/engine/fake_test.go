@@ -12,9 +12,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
@@ -53,7 +53,7 @@ func (c *fakeConn) Next() (*RangeResponse, error) {
 	select {
 	case a = <-c.asks:
 	case <-c.gone:
-		return nil, &AttemptError{Op: "head", Outcome: transfer.Canceled, Err: net.ErrClosed}
+		return nil, &AttemptError{Op: "head", Outcome: fault.Canceled, Err: net.ErrClosed}
 	}
 	if c.o.onHead != nil {
 		c.o.onHead()

@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // Target names an object: where to connect and what to ask for there.
@@ -90,7 +90,7 @@ type Identity = opening.Identity
 type AttemptError struct {
 	Op         string // "dial", "send", "head", "body", "check"
 	Link       string
-	Outcome    transfer.Outcome
+	Outcome    fault.Outcome
 	RetryAfter time.Duration // for Busy, 0 if the origin named none
 	Err        error
 }

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // refusing makes an origin that may not be dialed over some links, and notes over which it was tried.
@@ -23,7 +23,7 @@ func (f *refusing) origin(refuse map[string]error) *fakeOrigin {
 		defer f.mu.Unlock()
 		f.tried = append(f.tried, name)
 		if err := refuse[name]; err != nil {
-			return &AttemptError{Op: "dial", Link: name, Outcome: transfer.Unwanted, Err: err}
+			return &AttemptError{Op: "dial", Link: name, Outcome: fault.Unwanted, Err: err}
 		}
 		return nil
 	}}

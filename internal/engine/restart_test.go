@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // replacing makes an origin whose object is replaced after n bytes of the first answer, and replaced again after each of
@@ -21,9 +21,9 @@ func replacing(n int64, again bool) *fakeOrigin {
 		r.Header.Set("Etag", tag)
 		switch {
 		case a.Want != nil && a.Want.Validator != tag:
-			return r, &AttemptError{Op: "check", Outcome: transfer.Changed, Err: errors.New("another version")}
+			return r, &AttemptError{Op: "check", Outcome: fault.Changed, Err: errors.New("another version")}
 		case a.Want == nil && (firsts.Add(1) == 1 || again):
-			reset := &AttemptError{Op: "body", Outcome: transfer.Reset, Err: io.ErrUnexpectedEOF}
+			reset := &AttemptError{Op: "body", Outcome: fault.Reset, Err: io.ErrUnexpectedEOF}
 			r.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, n), iotest.ErrReader(reset)))
 			version.Add(1)
 		}
@@ -49,7 +49,7 @@ func TestRestart(t *testing.T) {
 		t.Run("R107 once", func(t *testing.T) {
 			e := newFakeEngine(t, replacing(0, true))
 			_, err := e.Get(t.Context(), fakeRequest(ranged))
-			if a, ok := errors.AsType[*AttemptError](err); !ok || a.Outcome != transfer.Changed {
+			if a, ok := errors.AsType[*AttemptError](err); !ok || a.Outcome != fault.Changed {
 				t.Errorf("got %v", err)
 			}
 			nothingHeld(t, e)
@@ -85,7 +85,7 @@ func TestHeadIsNotHeld(t *testing.T) {
 	if err != nil || resp.ContentLength != mib {
 		t.Fatalf("%+v, %v", resp, err)
 	}
-	_ = to.CloseWithError(&AttemptError{Op: "body", Outcome: transfer.Reset, Err: io.ErrUnexpectedEOF})
+	_ = to.CloseWithError(&AttemptError{Op: "body", Outcome: fault.Reset, Err: io.ErrUnexpectedEOF})
 	if n, err := io.Copy(io.Discard, resp.Body); n != mib || err != nil {
 		t.Errorf("%d bytes, %v", n, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
@@ -52,9 +53,9 @@ type run struct {
 	kept         []*connLoop // those that are ending
 	attempts     map[uint32]*attempt
 	delivery     delivery
-	pending      *Response                  // not yet told
-	pendingSince time.Time                  // when it came
-	lastErrs     map[transfer.Outcome]error // of attempts
+	pending      *Response               // not yet told
+	pendingSince time.Time               // when it came
+	lastErrs     map[fault.Outcome]error // of attempts
 	over         bool
 	failed       error
 }
@@ -83,7 +84,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		e: e, id: e.lastID.Add(1), req: req, origin: estimate.Origin(req.Target.Scheme + "://" + req.Target.Addr), opening: o,
 		started: make(chan start, 1), events: make(chan event, 64), wrote: make(chan wrote, 1), out: make(chan []piece, 1),
 		left: make(chan struct{}), done: make(chan struct{}), mailbox: mailbox{posted: make(chan struct{}, 1)},
-		conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{}, lastErrs: map[transfer.Outcome]error{}, began: time.Now(),
+		conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{}, lastErrs: map[fault.Outcome]error{}, began: time.Now(),
 	}
 	sched, err := literature.New(e.cfg.Scheduler)
 	if err != nil {

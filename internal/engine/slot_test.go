@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // TestWaitsForASlot: a transfer whose origin may have no further connection begins when one has closed, or gives up in time.
@@ -33,14 +33,14 @@ func TestWaitsForASlot(t *testing.T) {
 					if !full {
 						return nil
 					}
-					return &AttemptError{Op: "dial", Link: name, Outcome: transfer.NoSlot, Err: &link.NoSlotError{Link: name, Host: "h", Most: 1, Freed: freed}}
+					return &AttemptError{Op: "dial", Link: name, Outcome: fault.NoSlot, Err: &link.NoSlotError{Link: name, Host: "h", Most: 1, Freed: freed}}
 				}})
 				e.cfg.WaitForLink = waitForLink
 				began := time.Now()
 				resp, err := e.Get(t.Context(), fakeRequest(true))
 				took := time.Since(began)
 				if free > waitForLink {
-					if a, ok := errors.AsType[*AttemptError](err); !ok || a.Outcome != transfer.NoSlot || took != waitForLink {
+					if a, ok := errors.AsType[*AttemptError](err); !ok || a.Outcome != fault.NoSlot || took != waitForLink {
 						t.Errorf("after %v: %v", took, err)
 					}
 				} else {

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
@@ -99,7 +99,7 @@ func (w *world) connect(ctx context.Context, l, addr string) error {
 // Open implements Opener.
 func (w *world) Open(ctx context.Context, l link.Link, t Target) (Conn, error) {
 	if err := w.connect(ctx, l.Name, t.Addr); err != nil {
-		return nil, &AttemptError{Op: "dial", Link: l.Name, Outcome: transfer.Unreachable, Err: err}
+		return nil, &AttemptError{Op: "dial", Link: l.Name, Outcome: fault.Unreachable, Err: err}
 	}
 	return &worldConn{w: w, link: l.Name, addr: t.Addr, asks: make(chan RangeRequest, 16), gone: make(chan struct{})}, nil
 }
@@ -184,7 +184,7 @@ func addrOf(host string) string {
 }
 
 func (c *worldConn) Next() (*RangeResponse, error) {
-	canceled := &AttemptError{Op: "head", Link: c.link, Outcome: transfer.Canceled, Err: net.ErrClosed}
+	canceled := &AttemptError{Op: "head", Link: c.link, Outcome: fault.Canceled, Err: net.ErrClosed}
 	var a RangeRequest
 	select {
 	case a = <-c.asks:
@@ -230,7 +230,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	b.c.w.mu.Unlock()
 	time.Sleep(chunkTime)
 	if !b.c.flow() {
-		return 0, &AttemptError{Op: "body", Link: b.c.link, Outcome: transfer.Canceled, Err: net.ErrClosed}
+		return 0, &AttemptError{Op: "body", Link: b.c.link, Outcome: fault.Canceled, Err: net.ErrClosed}
 	}
 	n, err := b.r.Read(p[:min(len(p), size)])
 	b.c.got += int64(n)

@@ -1,33 +1,30 @@
 package get
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"path/filepath"
 	"syscall"
 
-	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Kind says where the fault lies.
-type Kind uint8
+// Kind says where the fault lies. Its number is the code with which the command exits.
+type Kind int
 
-// The kinds of errors. Each has an exit code.
+// The kinds of errors.
 const (
-	Network    Kind = iota // no link, no DNS, no connection, or none that holds
-	Server                 // an answer that is not the object
-	Trust                  // TLS: a certificate or a handshake that is not as it must be
-	File                   // the file cannot be written
-	Permission             // the same, for want of permission
-	Mismatch               // the checksum is another one
-	Usage                  // what the user typed
-	Canceled               // the context ended
+	Canceled   Kind = 1                    // the context ended
+	Usage      Kind = 2                    // what the user typed
+	Permission Kind = fault.ExitPermission // the file or a link may not be used
+	Network    Kind = fault.ExitNetwork    // no link, no DNS, no connection, or none that holds
+	Server     Kind = fault.ExitServer     // an answer that is not the object
+	Trust      Kind = fault.ExitTLS        // a certificate or a handshake that is not as it must be
+	File       Kind = 8                    // the file cannot be written
+	Mismatch   Kind = 9                    // the checksum is another one
 )
 
 // Error is why a download failed.
@@ -64,50 +61,21 @@ func canceled(err error) error {
 
 // unreachable makes the error of a request without an answer.
 func unreachable(err error, at location) error {
-	e := &Error{Kind: Network, Err: fmt.Errorf("%s: %w", at.url.Host, err), Temporary: true}
-	attempt, _ := transport.FailureOf(err)
-	var dns *net.DNSError
-	switch {
-	case errors.Is(err, transport.ErrNoLink):
-		e.Err, e.Next = err, "\"tributary links\" shows the links and why they are not used"
-	case untrusted(err):
-		e.Kind, e.Temporary, e.Next = Trust, false, "check the URL; for a private authority, name its certificate with --cacert"
-		if errors.As(err, new(tls.RecordHeaderError)) {
-			e.Next = "check scheme and port: this server does not speak TLS there"
-		}
-	case errors.As(err, &dns), errors.Is(err, link.ErrNoServer):
-		e.Next = "check its spelling; \"tributary links\" shows the DNS servers"
-	case errors.As(err, new(*link.BindError)):
-		e.Kind, e.Temporary, e.Next = Permission, false, "\"tributary doctor\" shows what is missing"
-	case errors.Is(err, link.ErrOffLink):
-		e.Next = "the server belongs to an interface that is not one of the links, such as a VPN: \"tributary links\" shows them; use one by --link NAME"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		e.Next = "check the port, and that the server runs"
-	case attempt.Cause == transport.Full:
-		e.Next = "max_connections_per_host in the configuration allows no more connections to it at a time: try again later, or allow more"
-	case attempt.Cause == transport.Busy:
-		e.Kind, e.Next = Server, "the server is busy: try again later"
-	case attempt.Origin():
-		e.Kind, e.Temporary, e.Next = Server, false, "the server's answers do not fit together: try again"
-	default:
-		e.Next = "check the address and the links, then try again"
+	o := transport.FailureOf(err).Outcome
+	row := o.Row()
+	e := &Error{Kind: Kind(row.Exit), Err: fmt.Errorf("%s: %w", at.url.Host, err), Next: row.Next, Temporary: row.Retry}
+	if o == fault.NoLink {
+		e.Err = err
 	}
 	return e
-}
-
-// untrusted reports whether TLS failed.
-func untrusted(err error) bool {
-	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.HostnameError)) ||
-		errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.CertificateInvalidError)) ||
-		errors.As(err, new(tls.AlertError)) || errors.As(err, new(tls.RecordHeaderError))
 }
 
 // broken makes the error of content that ended early.
 func broken(err error) error {
 	e := &Error{Kind: Network, Err: fmt.Errorf("the download broke off: %w", err), Next: "try again", Temporary: true}
-	if attempt, _ := transport.FailureOf(err); attempt.Origin() {
+	if o := transport.FailureOf(err).Outcome; o.Row().Exit == fault.ExitServer {
 		e.Kind = Server
-		if attempt.Cause == transport.Changed {
+		if o == fault.Changed {
 			e.Err = fmt.Errorf("the object changed while it was fetched: %w", err)
 		}
 	}

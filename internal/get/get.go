@@ -260,15 +260,15 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 		v.size = resp.ContentLength
 	}
 	if from > 0 {
-		why := differs(resp, from, *of)
-		if why == "" && of.place != v.place && d.Checksum == nil {
-			why = "the URL leads to another server or path than before"
+		cause := differs(resp, from, *of)
+		if cause == "" && of.place != v.place && d.Checksum == nil {
+			cause = "the URL leads to another server or path than before"
 		}
-		if why != "" {
+		if cause != "" {
 			if d.restarts++; d.restarts > maxRestarts {
-				return false, &Error{Kind: Server, Err: errors.New(why + ", again and again"), Next: "try again later"}
+				return false, &Error{Kind: Server, Err: errors.New(cause + ", again and again"), Next: "try again later"}
 			}
-			d.note(why + ": starting again")
+			d.note(cause + ": starting again")
 			d.result.Resumed = 0
 			return true, (*out).begin(version{size: -1})
 		}

@@ -3,6 +3,7 @@ package opening
 import (
 	"slices"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
 	"github.com/tributary-http/tributary/pkg/byterange"
@@ -42,9 +43,9 @@ const (
 // Verdict says what becomes of a first response, and why.
 type Verdict struct {
 	Do          Do
-	Reason      Reason           // why the response is not divided; None if it joins
-	Outcome     transfer.Outcome // how the attempt has ended; of Drop
-	ClientsHead bool             // its head is the client's; of Join
+	Reason      Reason        // why the response is not divided; None if it joins
+	Outcome     fault.Outcome // how the attempt has ended; of Drop
+	ClientsHead bool          // its head is the client's; of Join
 }
 
 // Opening is the start of one GET. Make it with New; First begins it.
@@ -152,13 +153,13 @@ func (o *Opening) Answer(h Head, link string, pending bool) Verdict {
 		if !h.Mismatch && h.ID == *o.version {
 			return Verdict{Do: Join}
 		}
-		return Verdict{Do: Drop, Outcome: transfer.Changed}
+		return Verdict{Do: Drop, Outcome: fault.Changed}
 	}
 	reason, ours := o.judge(h)
 	o.note(h)
 	switch {
 	case (ours || reason == Status) && pending: // the request that it repeats may still be answered (R119)
-		return Verdict{Do: Drop, Reason: reason, Outcome: transfer.Unwanted}
+		return Verdict{Do: Drop, Reason: reason, Outcome: fault.Unwanted}
 	case ours:
 		o.repeated, o.again = true, true
 		return Verdict{Do: Repeat, Reason: reason}
@@ -228,23 +229,23 @@ func (o *Opening) note(h Head) {
 func (o *Opening) Served() { o.served = true }
 
 // Ended takes note of how an attempt over a link ended.
-func (o *Opening) Ended(link string, outcome transfer.Outcome) {
+func (o *Opening) Ended(link string, outcome fault.Outcome) {
 	switch {
-	case outcome == transfer.NoRange:
+	case outcome == fault.NoRange:
 		o.ignored = true
-	case outcome == transfer.Unwanted && o.version != nil && link != o.carrier && !slices.Contains(o.excluded, link):
+	case outcome == fault.Unwanted && o.version != nil && link != o.carrier && !slices.Contains(o.excluded, link):
 		o.excluded = append(o.excluded, link)
 	}
 }
 
 // Lost takes note that no link is left that serves the version that has joined. seen reports whether the client has its head.
 // If not, and the origin has replaced that version, the GET starts again, once (R107).
-func (o *Opening) Lost(outcome transfer.Outcome, seen bool) {
+func (o *Opening) Lost(outcome fault.Outcome, seen bool) {
 	if o.version == nil {
 		return
 	}
-	o.disjoint = seen && outcome.Blame() == transfer.BlameOrigin && outcome != transfer.Busy
-	if outcome == transfer.Changed && !seen && !o.restarted {
+	o.disjoint = seen && outcome.Blame() == fault.BlameOrigin && outcome != fault.Busy
+	if outcome == fault.Changed && !seen && !o.restarted {
 		o.restarted, o.again = true, true
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
@@ -76,11 +77,11 @@ func answerToCopy(h Head, want string) step {
 	return step{"answer to a copy", func(o *Opening) string { return o.Answer(h, "b", true).String() }, want}
 }
 
-func lost(outcome transfer.Outcome, seen bool, again bool) step {
+func lost(outcome fault.Outcome, seen bool, again bool) step {
 	return step{"lost", func(o *Opening) string { o.Lost(outcome, seen); return fmt.Sprint(o.Again()) }, fmt.Sprint(again)}
 }
 
-func ended(link string, outcome transfer.Outcome) step {
+func ended(link string, outcome fault.Outcome) step {
 	return step{"ended", func(o *Opening) string { o.Ended(link, outcome); return "" }, ""}
 }
 
@@ -173,10 +174,10 @@ func TestOpening(t *testing.T) {
 		{"R88 a copy of another version is dropped", asking(true), []step{asks(ranged), answer(first, "first join"), answer(version(first, "b"), "drop changed")}},
 		{"a copy that is not the range asked for is dropped", asking(true), []step{asks(ranged), answer(first, "first join"), answer(mismatch(first), "drop changed")}},
 		{"R119 an error in answer to a copy waits for the request that it repeats", asking(false), []step{
-			asks(ownWarm), answerToCopy(status(503), "drop refused: status"), answer(all, "first join"),
+			asks(ownWarm), answerToCopy(status(503), "drop unwanted: status"), answer(all, "first join"),
 		}},
 		{"R119 a range that a copy's node refuses", asking(true), []step{
-			asks(ranged), answerToCopy(mismatch(status(416)), "drop refused: status"), answer(first, "first join"),
+			asks(ranged), answerToCopy(mismatch(status(416)), "drop unwanted: status"), answer(first, "first join"),
 		}},
 		{"R119 what a copy brings whole is taken", asking(true), []step{asks(ranged), answerToCopy(reply(206, 0, 10, 10, None), "stream: small")}},
 
@@ -185,10 +186,10 @@ func TestOpening(t *testing.T) {
 		{"R137 a small origin", asking(true), []step{after(Memory{Small: true}, "65536 bytes from 0")}},
 		{"R137 200 to our range", asking(true), []step{asks(ranged), answer(all, "first join"), remembers(Notes{Large: true, Whole: true})}},
 		{"R137 200 to our range, but another node serves ranges", asking(true), []step{
-			asks(ranged), answer(all, "first join"), served(), ended("b", transfer.NoRange), remembers(Notes{Large: true}),
+			asks(ranged), answer(all, "first join"), served(), ended("b", fault.NoRange), remembers(Notes{Large: true}),
 		}},
 		{"R137 the other nodes ignore ranges", asking(false), []step{
-			asks(ownWarm), answer(all, "first join"), ended("b", transfer.NoRange), remembers(Notes{Large: true, Whole: true}),
+			asks(ownWarm), answer(all, "first join"), ended("b", fault.NoRange), remembers(Notes{Large: true, Whole: true}),
 		}},
 		{"R137 no ranges announced", asking(false), []step{
 			asks(ownWarm), answer(fields(reply(200, 0, big, big, NoRanges), "Accept-Ranges", " None"), "stream: no_ranges"), remembers(Notes{Whole: true}),
@@ -202,30 +203,30 @@ func TestOpening(t *testing.T) {
 			asks("65536 bytes from 9, warm"), answer(all, "stream: no_ranges"), remembers(Notes{}),
 		}},
 		{"R118 a link that is refused what another one got", asking(true), []step{
-			asks(ranged), ended("b", transfer.Unwanted), answer(first, "first join"), ended("a", transfer.Unwanted), ended("b", transfer.Unwanted),
-			ended("b", transfer.Unwanted), ended("c", transfer.Changed), served(), remembers(Notes{Large: true, Excluded: []string{"b"}}),
+			asks(ranged), ended("b", fault.Unwanted), answer(first, "first join"), ended("a", fault.Unwanted), ended("b", fault.Unwanted),
+			ended("b", fault.Unwanted), ended("c", fault.Changed), served(), remembers(Notes{Large: true, Excluded: []string{"b"}}),
 		}},
 
 		// The version that joined is lost.
 		{"R107 replaced before the client saw it: once more", asking(true), []step{
-			asks(ranged), answer(first, "first join"), lost(transfer.Changed, false, true), asks(ranged), answer(version(first, "b"), "first join"),
-			lost(transfer.Changed, false, false),
+			asks(ranged), answer(first, "first join"), lost(fault.Changed, false, true), asks(ranged), answer(version(first, "b"), "first join"),
+			lost(fault.Changed, false, false),
 		}},
 		{"R107 once more as the request went out", asking(true), []step{
 			asks(ranged), answer(mismatch(status(500)), "repeat: status"), asks(ownWarm), answer(all, "first join"),
-			lost(transfer.Changed, false, true), asks(ownWarm),
+			lost(fault.Changed, false, true), asks(ownWarm),
 		}},
 		{"R107 the client saw it", asking(true), []step{
-			asks(ranged), answer(first, "first join"), lost(transfer.Changed, true, false), remembers(Notes{Large: true, Whole: true}),
+			asks(ranged), answer(first, "first join"), lost(fault.Changed, true, false), remembers(Notes{Large: true, Whole: true}),
 		}},
-		{"R107 gone for another reason", asking(true), []step{asks(ranged), answer(first, "first join"), lost(transfer.Reset, false, false)}},
+		{"R107 gone for another reason", asking(true), []step{asks(ranged), answer(first, "first join"), lost(fault.Reset, false, false)}},
 		{"R137 a busy origin serves ranges", asking(true), []step{
-			asks(ranged), answer(first, "first join"), lost(transfer.Busy, true, false), remembers(Notes{Large: true}),
+			asks(ranged), answer(first, "first join"), lost(fault.Busy, true, false), remembers(Notes{Large: true}),
 		}},
 		{"R137 a dead link says nothing of ranges", asking(true), []step{
-			asks(ranged), answer(first, "first join"), lost(transfer.Reset, true, false), remembers(Notes{Large: true}),
+			asks(ranged), answer(first, "first join"), lost(fault.Reset, true, false), remembers(Notes{Large: true}),
 		}},
-		{"lost before anything joined", asking(true), []step{asks(ranged), lost(transfer.Changed, false, false), remembers(Notes{})}},
+		{"lost before anything joined", asking(true), []step{asks(ranged), lost(fault.Changed, false, false), remembers(Notes{})}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,17 +13,17 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin"
 	ot "github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // routes is a Path that knows whether addresses belong to a VPN now.
 type routes struct{ elsewhere atomic.Bool }
 
 // Revalidate implements link.Revalidator.
-func (r *routes) Keeps(string, net.Conn) error {
+func (r *routes) Revalidate(string, net.Conn) error {
 	if r.elsewhere.Load() {
 		return link.ErrOffLink
 	}
@@ -32,7 +32,7 @@ func (r *routes) Keeps(string, net.Conn) error {
 
 // Dial implements link.Path.
 func (r *routes) Dial(ctx context.Context, network, addr string) (net.Conn, link.Info, error) {
-	if err := r.Keeps(addr, nil); err != nil {
+	if err := r.Revalidate(addr, nil); err != nil {
 		return nil, link.Info{}, err
 	}
 	c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
@@ -125,7 +125,7 @@ func TestKeptBeneathVPN(t *testing.T) {
 		r.send(c, whole(r))
 		r.next(c)
 		routes.elsewhere.Store(true)
-		if got := outcome(t, c.Send(later(r))); got != transfer.Stale {
+		if got := outcome(t, c.Send(later(r))); got != fault.Stale {
 			t.Errorf("a transfer goes on: %v", got)
 		}
 		c.Close()
@@ -137,7 +137,7 @@ func TestKeptBeneathVPN(t *testing.T) {
 		r.next(c)
 		c.Release()
 		routes.elsewhere.Store(true)
-		if _, err := open(); outcome(t, err) != transfer.Unwanted || !errors.Is(err, link.ErrOffLink) {
+		if _, err := open(); outcome(t, err) != fault.Denied || !errors.Is(err, link.ErrOffLink) {
 			t.Errorf("idle: %v", err)
 		}
 		if n := len(s.Requests()); n != 2 {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/fault"
 )
 
 var (
@@ -37,7 +37,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.src.Read(p)
 	if atEnd && n > 0 {
-		return 0, b.fail(transfer.BadRange, errSurplus)
+		return 0, b.fail(fault.BadRange, errSurplus)
 	}
 	if b.left > 0 {
 		b.left -= int64(n)
@@ -46,18 +46,18 @@ func (b *body) Read(p []byte) (int, error) {
 	case err == nil:
 		return n, nil
 	case err == io.EOF && b.cut():
-		return n, b.fail(transfer.Short, io.ErrUnexpectedEOF)
+		return n, b.fail(fault.Short, io.ErrUnexpectedEOF)
 	case err == io.EOF && b.left > 0:
-		return n, b.fail(transfer.Short, errShort)
+		return n, b.fail(fault.Short, errShort)
 	case err == io.EOF:
 		b.finish()
 		return n, io.EOF
 	case b.conn.wire.err == io.EOF:
-		return n, b.fail(transfer.Short, errShort)
+		return n, b.fail(fault.Short, errShort)
 	case b.conn.wire.err != nil:
-		return n, b.fail(transfer.Reset, b.conn.wire.err)
+		return n, b.fail(fault.Reset, b.conn.wire.err)
 	}
-	return n, b.fail(transfer.BadRange, errors.Join(errFraming, err))
+	return n, b.fail(fault.BadRange, errors.Join(errFraming, err))
 }
 
 // cut reports whether the end of the connection, which is to be the end of the body, may be an attacker's (R50).
@@ -70,7 +70,7 @@ func (b *body) finish() {
 	b.conn.answered()
 }
 
-func (b *body) fail(outcome transfer.Outcome, err error) error {
+func (b *body) fail(outcome fault.Outcome, err error) error {
 	c := b.conn
 	c.mu.Lock()
 	c.broken = true

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // Mismatch is an answer that is intact but not the one wanted.
@@ -16,7 +16,7 @@ type Mismatch struct {
 	// Clause is the stable short name of the condition that does not hold: "status", "validator", "framing", "multipart",
 	// "content_range", "start", "end", "content_length", "total", "etag", "last_modified", "coding", "type" or "location".
 	Clause     string
-	Outcome    transfer.Outcome
+	Outcome    fault.Outcome
 	RetryAfter time.Duration // for Busy, 0 if the origin named none
 	Err        error
 }
@@ -25,7 +25,7 @@ func (m *Mismatch) Error() string { return m.Clause + ": " + m.Err.Error() }
 
 func (m *Mismatch) Unwrap() error { return m.Err }
 
-func mismatch(clause string, outcome transfer.Outcome, format string, args ...any) *Mismatch {
+func mismatch(clause string, outcome fault.Outcome, format string, args ...any) *Mismatch {
 	return &Mismatch{Clause: clause, Outcome: outcome, Err: fmt.Errorf(format, args...)}
 }
 
@@ -40,7 +40,7 @@ func Check(a *engine.RangeRequest, h Head, now time.Time) Verdict {
 		return v
 	}
 	if h.Ambiguous {
-		v.Err = mismatch("framing", transfer.BadRange, "Content-Length and Transfer-Encoding contradict each other")
+		v.Err = mismatch("framing", fault.BadRange, "Content-Length and Transfer-Encoding contradict each other")
 		return v
 	}
 	c, err := partial(a.Range, h)
@@ -61,21 +61,21 @@ func differs(want *engine.Identity, h Head, total int64) *Mismatch {
 	got := identity(h)
 	switch {
 	case want.Validator == "":
-		return mismatch("validator", transfer.Changed, "the version wanted has no strong validator to compare")
+		return mismatch("validator", fault.Changed, "the version wanted has no strong validator to compare")
 	case want.Total >= 0 && total < 0:
-		return mismatch("total", transfer.BadRange, "size not told, want %d", want.Total)
+		return mismatch("total", fault.BadRange, "size not told, want %d", want.Total)
 	case want.Total >= 0 && total != want.Total:
-		return mismatch("total", transfer.Changed, "size %d, want %d", total, want.Total)
+		return mismatch("total", fault.Changed, "size %d, want %d", total, want.Total)
 	case got.ETag != want.ETag:
-		return mismatch("etag", transfer.Changed, "ETag %q, want %q", got.ETag, want.ETag)
+		return mismatch("etag", fault.Changed, "ETag %q, want %q", got.ETag, want.ETag)
 	case got.Modified != want.Modified:
-		return mismatch("last_modified", transfer.Changed, "Last-Modified %q, want %q", got.Modified, want.Modified)
+		return mismatch("last_modified", fault.Changed, "Last-Modified %q, want %q", got.Modified, want.Modified)
 	case got.Coding != want.Coding:
-		return mismatch("coding", transfer.Changed, "Content-Encoding %q, want %q", got.Coding, want.Coding)
+		return mismatch("coding", fault.Changed, "Content-Encoding %q, want %q", got.Coding, want.Coding)
 	case !sameType(got.Type, want.Type):
-		return mismatch("type", transfer.Changed, "Content-Type %q, want %q", got.Type, want.Type)
+		return mismatch("type", fault.Changed, "Content-Type %q, want %q", got.Type, want.Type)
 	case got.Location != want.Location:
-		return mismatch("location", transfer.Changed, "Content-Location %q, want %q", got.Location, want.Location)
+		return mismatch("location", fault.Changed, "Content-Location %q, want %q", got.Location, want.Location)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 		const html = "text/html"
 		if mediaType(h.Header.Get("Content-Type")) == html && mediaType(want.Type) != html {
 			// A login page: no version of this object.
-			return mismatch("type", transfer.Unwanted, "a page of HTML in place of %q", want.Type)
+			return mismatch("type", fault.Unwanted, "a page of HTML in place of %q", want.Type)
 		}
 		total := h.Length
 		if total < 0 { // a server that ignores Range need not know the size
@@ -96,18 +96,18 @@ func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 		if m := differs(want, h, total); m != nil {
 			return m
 		}
-		return mismatch("status", transfer.NoRange, "200: this node ignores Range")
+		return mismatch("status", fault.NoRange, "200: this node ignores Range")
 	case http.StatusRequestedRangeNotSatisfiable:
 		// With the size known the range lay within it: the object shrank. A guess made before is no sign of that.
 		if want.Total >= 0 {
-			return mismatch("status", transfer.Changed, "416 to a range within the object")
+			return mismatch("status", fault.Changed, "416 to a range within the object")
 		}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		m := mismatch("status", transfer.Busy, "status %d", h.Status)
+		m := mismatch("status", fault.Busy, "status %d", h.Status)
 		m.RetryAfter = retryAfter(h.Header, now)
 		return m
 	}
-	return mismatch("status", transfer.Unwanted, "status %d", h.Status)
+	return mismatch("status", fault.Unwanted, "status %d", h.Status)
 }
 
 // retryAfter reads Retry-After (RFC 9110 section 10.2.3), seconds or a date; 0 if there is none that can be read.

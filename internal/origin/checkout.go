@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/fault"
 )
 
 // checkout is the time for which one transfer owns a connection, whatever HTTP is spoken on it. What mu guards is shared by
@@ -41,25 +41,25 @@ func (t *checkout) forbid(err error) *engine.AttemptError {
 	t.mu.Lock()
 	t.broken = true
 	t.mu.Unlock()
-	return t.fail("send", transfer.Stale, err)
+	return t.fail("send", fault.Stale, err)
 }
 
 // unanswered returns the Outcome of a request that got no byte of an answer.
-func (t *checkout) unanswered() transfer.Outcome {
+func (t *checkout) unanswered() fault.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.info.Reused && t.answers == 0 {
-		return transfer.Stale
+		return fault.Stale
 	}
-	return transfer.Unanswered
+	return fault.Unanswered
 }
 
 // fail makes the error of an attempt; whatever happens after the owner's Close is Canceled.
-func (t *checkout) fail(op string, outcome transfer.Outcome, err error) *engine.AttemptError {
+func (t *checkout) fail(op string, outcome fault.Outcome, err error) *engine.AttemptError {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.canceled {
-		outcome, err = transfer.Canceled, errClosed
+		outcome, err = fault.Canceled, errClosed
 	}
 	return &engine.AttemptError{Op: op, Link: t.key.link, Outcome: outcome, Err: err}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/fault"
 )
 
 var (
@@ -53,7 +53,7 @@ func newConn(p *Pool, s *stream, reused bool) *conn {
 func (c *conn) Send(a engine.RangeRequest) error {
 	out, err := appendRequest(c.out[:0], &a)
 	if err != nil {
-		return c.fail("send", transfer.Unwanted, err)
+		return c.fail("send", fault.Unwanted, err)
 	}
 	c.out = out
 	if err := c.allowed(); err != nil {
@@ -134,9 +134,9 @@ func (c *conn) Next() (*engine.RangeResponse, error) {
 func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 	bad := func(err error) *engine.AttemptError {
 		if p.pipelined {
-			return c.fail("head", transfer.Unanswered, fmt.Errorf("%w: %w", errOutOfStep, err))
+			return c.fail("head", fault.Unanswered, fmt.Errorf("%w: %w", errOutOfStep, err))
 		}
-		return c.fail("head", transfer.Unwanted, err)
+		return c.fail("head", fault.Unwanted, err)
 	}
 	limit := maxHead
 	for interim := 0; ; interim++ {
@@ -149,7 +149,7 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 		case c.wire.err != nil && !got && interim == 0:
 			return nil, Head{}, c.fail("head", c.unanswered(), c.wire.err)
 		case c.wire.err != nil:
-			return nil, Head{}, c.fail("head", transfer.Reset, fmt.Errorf("%w: %w", errHeadBroken, c.wire.err))
+			return nil, Head{}, c.fail("head", fault.Reset, fmt.Errorf("%w: %w", errHeadBroken, c.wire.err))
 		default:
 			return nil, Head{}, bad(err)
 		}
@@ -161,11 +161,11 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 		case !tokens(resp.Header):
 			return nil, Head{}, bad(errFieldName)
 		case code == http.StatusSwitchingProtocols:
-			return nil, Head{}, c.fail("head", transfer.Unwanted, errSwitched)
+			return nil, Head{}, c.fail("head", fault.Unwanted, errSwitched)
 		case code > 199:
 			return resp, judgeable(resp, raw), nil
 		case interim == MaxInterim:
-			return nil, Head{}, c.fail("head", transfer.Unwanted, errInterim)
+			return nil, Head{}, c.fail("head", fault.Unwanted, errInterim)
 		}
 		if p.request.Interim != nil {
 			p.request.Interim(resp.StatusCode, resp.Header)

@@ -12,12 +12,12 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/origin"
 	ot "github.com/tributary-http/tributary/internal/origin/origintest"
 	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
@@ -116,7 +116,7 @@ func (r *rig) next(c engine.Conn) *engine.RangeResponse {
 	return response
 }
 
-func outcome(t *testing.T, err error) transfer.Outcome {
+func outcome(t *testing.T, err error) fault.Outcome {
 	t.Helper()
 	var a *engine.AttemptError
 	if !errors.As(err, &a) {
@@ -186,47 +186,47 @@ func TestFaults(t *testing.T) {
 		fault   ot.Fault
 		first   bool // ask as the first request of a transfer
 		node    int
-		outcome transfer.Outcome // of Next or of the body
-		bytes   int64            // of the body, before the error
+		outcome fault.Outcome // of Next or of the body
+		bytes   int64         // of the body, before the error
 	}{
-		{"R102 no ranges", ot.NoRanges(), false, 0, transfer.NoRange, 0},
-		{"R102 no ranges, announced", ot.IgnoresRange(), false, 0, transfer.NoRange, 0},
-		{"R97 wrong start", ot.WrongStart(1), false, 0, transfer.BadRange, 0},
-		{"R97 beyond the end", ot.EndsBeyond(1), false, 0, transfer.BadRange, 0},
-		{"R96 wrong total", ot.WrongTotal(size + 1), false, 0, transfer.Changed, 0},
-		{"R96 no Content-Range", ot.NoContentRange(), false, 0, transfer.BadRange, 0},
-		{"R99 contradiction", ot.ContentRange("bytes 5-4/10"), false, 0, transfer.BadRange, 0},
-		{"R104 multipart", ot.Multipart(), false, 0, transfer.BadRange, 0},
-		{"R107 new version", ot.NewVersion(), false, 0, transfer.Changed, 0},
-		{"R204 new version, If-Range ignored", join(ot.NewVersion(), ot.IgnoresIfRange()), false, 0, transfer.Changed, 0},
-		{"R116 other ETag on one node", ot.OnNode(1, ot.OtherETag(`"x"`), ot.IgnoresIfRange()), false, 1, transfer.Changed, 0},
-		{"R88 weak ETag later", join(ot.WeakETag(), ot.IgnoresIfRange()), false, 0, transfer.Changed, 0},
-		{"R100 ETag missing later", ot.Del("ETag"), false, 0, transfer.Changed, 0},
-		{"R103 truncated", ot.Truncated(50), false, 0, transfer.Changed, 0},
-		{"R105 403", ot.Status(403), false, 0, transfer.Unwanted, 0},
-		{"R105 404", ot.Status(404), false, 0, transfer.Unwanted, 0},
-		{"R117 302", ot.Redirect("http://login/"), false, 0, transfer.Unwanted, 0},
-		{"R105 login page", ot.LoginPage(), false, 0, transfer.Unwanted, 0},
-		{"R105 429", ot.Busy(429, 3), false, 0, transfer.Busy, 0},
-		{"R105 503", ot.Busy(503, 3), false, 0, transfer.Busy, 0},
-		{"R101 short", ot.ShortBody(10), false, 0, transfer.Short, 990},
-		{"R101 short, chunked", join(ot.ShortBody(10), ot.InChunks()), false, 0, transfer.Short, 990},
-		{"R101 short, until close", join(ot.ShortBody(10), ot.CloseDelimited()), false, 0, transfer.Short, 990},
-		{"R101 long, chunked", join(ot.SurplusBody(1), ot.InChunks()), false, 0, transfer.BadRange, 1000},
-		{"R101 long, until close", join(ot.SurplusBody(1), ot.CloseDelimited()), false, 0, transfer.BadRange, 1000},
-		{"reset in the body", ot.ResetAfter(500), false, 0, transfer.Reset, -1},
-		{"garbage", ot.Garbage(), false, 0, transfer.Unwanted, 0},
-		{"R77 first: 416", ot.Truncated(50), true, 0, transfer.Unwanted, 0},
-		{"R77 first: 403", ot.Status(403), true, 0, transfer.Unwanted, 0},
-		{"R77 first: wrong start", ot.WrongStart(1), true, 0, transfer.BadRange, 0},
-		{"R101 first: short", ot.ShortBody(10), true, 0, transfer.Short, 990},
-		{"R36 endless head", ot.Raw("HTTP/1.1 206 x\r\n" + strings.Repeat("A: b\r\n", 60_000)), false, 0, transfer.Unwanted, 0},
-		{"R36 endless line", ot.Raw("HTTP/1.1 206 " + strings.Repeat("x", 300<<10)), false, 0, transfer.Unwanted, 0},
-		{"R36 endless 103s", ot.Interim(many("HTTP/1.1 103 Early Hints\r\n\r\n", 33)...), false, 0, transfer.Unwanted, 0},
-		{"R72 unsolicited 101", ot.Raw("HTTP/1.1 101 x\r\nUpgrade: y\r\n\r\n"), false, 0, transfer.Unwanted, 0},
-		{"R13 status 099", ot.Raw("HTTP/1.1 099 x\r\nContent-Length: 0\r\n\r\n"), false, 0, transfer.Unwanted, 0},
-		{"head cut", join(ot.Raw("HTTP/1.1 206 OK\r\nContent-"), ot.ClosesEarly()), false, 0, transfer.Reset, 0},
-		{"R53 interim, then the end", join(ot.Raw("HTTP/1.1 103 x\r\n\r\n"), ot.ClosesEarly()), false, 0, transfer.Reset, 0},
+		{"R102 no ranges", ot.NoRanges(), false, 0, fault.NoRange, 0},
+		{"R102 no ranges, announced", ot.IgnoresRange(), false, 0, fault.NoRange, 0},
+		{"R97 wrong start", ot.WrongStart(1), false, 0, fault.BadRange, 0},
+		{"R97 beyond the end", ot.EndsBeyond(1), false, 0, fault.BadRange, 0},
+		{"R96 wrong total", ot.WrongTotal(size + 1), false, 0, fault.Changed, 0},
+		{"R96 no Content-Range", ot.NoContentRange(), false, 0, fault.BadRange, 0},
+		{"R99 contradiction", ot.ContentRange("bytes 5-4/10"), false, 0, fault.BadRange, 0},
+		{"R104 multipart", ot.Multipart(), false, 0, fault.BadRange, 0},
+		{"R107 new version", ot.NewVersion(), false, 0, fault.Changed, 0},
+		{"R204 new version, If-Range ignored", join(ot.NewVersion(), ot.IgnoresIfRange()), false, 0, fault.Changed, 0},
+		{"R116 other ETag on one node", ot.OnNode(1, ot.OtherETag(`"x"`), ot.IgnoresIfRange()), false, 1, fault.Changed, 0},
+		{"R88 weak ETag later", join(ot.WeakETag(), ot.IgnoresIfRange()), false, 0, fault.Changed, 0},
+		{"R100 ETag missing later", ot.Del("ETag"), false, 0, fault.Changed, 0},
+		{"R103 truncated", ot.Truncated(50), false, 0, fault.Changed, 0},
+		{"R105 403", ot.Status(403), false, 0, fault.Unwanted, 0},
+		{"R105 404", ot.Status(404), false, 0, fault.Unwanted, 0},
+		{"R117 302", ot.Redirect("http://login/"), false, 0, fault.Unwanted, 0},
+		{"R105 login page", ot.LoginPage(), false, 0, fault.Unwanted, 0},
+		{"R105 429", ot.Busy(429, 3), false, 0, fault.Busy, 0},
+		{"R105 503", ot.Busy(503, 3), false, 0, fault.Busy, 0},
+		{"R101 short", ot.ShortBody(10), false, 0, fault.Short, 990},
+		{"R101 short, chunked", join(ot.ShortBody(10), ot.InChunks()), false, 0, fault.Short, 990},
+		{"R101 short, until close", join(ot.ShortBody(10), ot.CloseDelimited()), false, 0, fault.Short, 990},
+		{"R101 long, chunked", join(ot.SurplusBody(1), ot.InChunks()), false, 0, fault.BadRange, 1000},
+		{"R101 long, until close", join(ot.SurplusBody(1), ot.CloseDelimited()), false, 0, fault.BadRange, 1000},
+		{"reset in the body", ot.ResetAfter(500), false, 0, fault.Reset, -1},
+		{"garbage", ot.Garbage(), false, 0, fault.Unwanted, 0},
+		{"R77 first: 416", ot.Truncated(50), true, 0, fault.Unwanted, 0},
+		{"R77 first: 403", ot.Status(403), true, 0, fault.Unwanted, 0},
+		{"R77 first: wrong start", ot.WrongStart(1), true, 0, fault.BadRange, 0},
+		{"R101 first: short", ot.ShortBody(10), true, 0, fault.Short, 990},
+		{"R36 endless head", ot.Raw("HTTP/1.1 206 x\r\n" + strings.Repeat("A: b\r\n", 60_000)), false, 0, fault.Unwanted, 0},
+		{"R36 endless line", ot.Raw("HTTP/1.1 206 " + strings.Repeat("x", 300<<10)), false, 0, fault.Unwanted, 0},
+		{"R36 endless 103s", ot.Interim(many("HTTP/1.1 103 Early Hints\r\n\r\n", 33)...), false, 0, fault.Unwanted, 0},
+		{"R72 unsolicited 101", ot.Raw("HTTP/1.1 101 x\r\nUpgrade: y\r\n\r\n"), false, 0, fault.Unwanted, 0},
+		{"R13 status 099", ot.Raw("HTTP/1.1 099 x\r\nContent-Length: 0\r\n\r\n"), false, 0, fault.Unwanted, 0},
+		{"head cut", join(ot.Raw("HTTP/1.1 206 OK\r\nContent-"), ot.ClosesEarly()), false, 0, fault.Reset, 0},
+		{"R53 interim, then the end", join(ot.Raw("HTTP/1.1 103 x\r\n\r\n"), ot.ClosesEarly()), false, 0, fault.Reset, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("wrong byte at %d", off)
 			}
 			var a *engine.AttemptError
-			if errors.As(err, &a); tt.outcome == transfer.Busy && a.RetryAfter.Seconds() != 3 {
+			if errors.As(err, &a); tt.outcome == fault.Busy && a.RetryAfter.Seconds() != 3 {
 				t.Errorf("RetryAfter %v", a.RetryAfter)
 			}
 		})
@@ -373,7 +373,7 @@ func TestR039_R040_R044_BadHeads(t *testing.T) {
 			r.send(c, whole(r))
 			if response, err := c.Next(); err == nil {
 				t.Fatalf("accepted: %+v", response.Response)
-			} else if got := outcome(t, err); got != transfer.Unwanted {
+			} else if got := outcome(t, err); got != fault.Unwanted {
 				t.Errorf("%v: %s", err, got)
 			}
 		})
@@ -398,7 +398,7 @@ func TestR043_BadChunks(t *testing.T) {
 			if err == nil {
 				t.Fatalf("accepted: %q", b)
 			}
-			if got := outcome(t, err); got != transfer.BadRange {
+			if got := outcome(t, err); got != fault.BadRange {
 				t.Errorf("%v: %s", err, got)
 			}
 		})
@@ -421,7 +421,7 @@ func TestR046_NoBody(t *testing.T) {
 				t.Errorf("body %q, %v", b, err)
 			}
 			// The five bytes are no head of the next answer.
-			if _, err := c.Next(); err == nil || outcome(t, err) != transfer.Unanswered {
+			if _, err := c.Next(); err == nil || outcome(t, err) != fault.Unanswered {
 				t.Errorf("next: %v", err)
 			}
 		})

@@ -20,9 +20,9 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
@@ -210,7 +210,7 @@ func TestH2Floods(t *testing.T) {
 		first   bool // the first answer is read to its end before the others are asked for
 		play    func(f *flooder)
 		bound   int64
-		outcome transfer.Outcome // of the first answer that fails; Complete: the connection lives
+		outcome fault.Outcome // of the first answer that fails; Complete: the connection lives
 	}{
 		{
 			"R191 more than was asked for",
@@ -220,7 +220,7 @@ func TestH2Floods(t *testing.T) {
 				id := <-f.requests
 				f.part(id, part(0))
 				f.pour(id, 4<<20)
-			}, size, transfer.BadRange,
+			}, size, fault.BadRange,
 		},
 		{
 			"R191 more than was asked for, on a stream that waits",
@@ -234,7 +234,7 @@ func TestH2Floods(t *testing.T) {
 				id := <-f.requests
 				f.part(id, part(2))
 				f.pour(id, 4<<20)
-			}, 2 * size, transfer.BadRange,
+			}, 2 * size, fault.BadRange,
 		},
 		{
 			"R191 more than was asked for, on many streams", manyAsks, true,
@@ -255,7 +255,7 @@ func TestH2Floods(t *testing.T) {
 						}
 					}
 				}
-			}, many * size, transfer.BadRange,
+			}, many * size, fault.BadRange,
 		},
 		{
 			"R191 a whole object in place of a range",
@@ -265,7 +265,7 @@ func TestH2Floods(t *testing.T) {
 				id := <-f.requests
 				f.answer(id, "200", "content-length", strconv.Itoa(floodSize))
 				f.pour(id, 4<<20)
-			}, size, transfer.Complete,
+			}, size, fault.Complete,
 		},
 		{
 			"R191 a length that nobody knows",
@@ -275,7 +275,7 @@ func TestH2Floods(t *testing.T) {
 				id := <-f.requests
 				f.answer(id, "200")
 				f.pour(id, 4<<20)
-			}, 128 << 10, transfer.Complete,
+			}, 128 << 10, fault.Complete,
 		},
 	}
 	for _, tt := range tests {
@@ -318,7 +318,7 @@ func TestH2Floods(t *testing.T) {
 					_, err = io.ReadFull(response.Body, make([]byte, 4<<20))
 				}
 				switch {
-				case tt.outcome == transfer.Complete && err != nil, tt.outcome != transfer.Complete && err == nil:
+				case tt.outcome == fault.Complete && err != nil, tt.outcome != fault.Complete && err == nil:
 					t.Error(err)
 				case err != nil && outcome(t, err) != tt.outcome:
 					t.Errorf("%v, want %v: %v", outcome(t, err), tt.outcome, err)
@@ -336,7 +336,7 @@ func TestH2NoFloods(t *testing.T) {
 		name    string
 		play    func(f *flooder)                           // answers two requests, the second with all of its range
 		read    func(response *engine.RangeResponse) error // of the first answer
-		outcome transfer.Outcome                           // of the first head; Complete: it is fine
+		outcome fault.Outcome                              // of the first head; Complete: it is fine
 	}{
 		{
 			"R191 bytes of a cancelled answer that were under way", func(f *flooder) {
@@ -349,7 +349,7 @@ func TestH2NoFloods(t *testing.T) {
 			func(response *engine.RangeResponse) error {
 				_, err := io.ReadFull(response.Body, make([]byte, 1000))
 				return errors.Join(err, response.Body.Close())
-			}, transfer.Complete,
+			}, fault.Complete,
 		},
 		{
 			"R191 the whole object, before the client can cancel it", func(f *flooder) {
@@ -358,7 +358,7 @@ func TestH2NoFloods(t *testing.T) {
 				f.pour(one, 3<<20)
 				f.untilReset(one)
 				f.pour(one, 1<<20)
-			}, nil, transfer.NoRange,
+			}, nil, fault.NoRange,
 		},
 		{
 			"R191 padding", func(f *flooder) {
@@ -369,7 +369,7 @@ func TestH2NoFloods(t *testing.T) {
 				}
 				f.end(one)
 			},
-			func(response *engine.RangeResponse) error { _, err := io.Copy(io.Discard, response.Body); return err }, transfer.Complete,
+			func(response *engine.RangeResponse) error { _, err := io.Copy(io.Discard, response.Body); return err }, fault.Complete,
 		},
 	}
 	for _, tt := range tests {
@@ -397,7 +397,7 @@ func TestH2NoFloods(t *testing.T) {
 				}
 				response, err := c.Next()
 				switch {
-				case tt.outcome != transfer.Complete:
+				case tt.outcome != fault.Complete:
 					if outcome(t, err) != tt.outcome {
 						t.Errorf("%v, want %v", err, tt.outcome)
 					}
@@ -525,7 +525,7 @@ func TestH2UnjudgedBody(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := c.Next(); outcome(t, err) != transfer.Changed { // another size
+		if _, err := c.Next(); outcome(t, err) != fault.Changed { // another size
 			t.Error(err)
 		}
 		response, err := c.Next()

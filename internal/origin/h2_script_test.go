@@ -17,10 +17,10 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin"
 	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // frames is the server's side of one connection, frame by frame.
@@ -149,7 +149,7 @@ func TestR127_GoAwayBelow(t *testing.T) {
 		}
 	}
 	_, err := c.Next()
-	if outcome(t, err) != transfer.Unanswered {
+	if outcome(t, err) != fault.Unanswered {
 		t.Errorf("beyond the last stream: %v", err)
 	}
 }
@@ -171,7 +171,7 @@ func TestR127_GoAwayIsToldInTime(t *testing.T) {
 	if b, err := io.ReadAll(response.Body); len(b) != 100 || err != nil {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
-	if err := c.Send(scriptAsk(1)); outcome(t, err) != transfer.Unanswered {
+	if err := c.Send(scriptAsk(1)); outcome(t, err) != fault.Unanswered {
 		t.Error(err)
 	}
 }
@@ -188,26 +188,26 @@ func TestH2BadStreams(t *testing.T) {
 	tests := []struct {
 		name string
 		play func(*frames)
-		want transfer.Outcome
+		want fault.Outcome
 	}{
-		{"R128 REFUSED_STREAM", reset(http2.ErrCodeRefusedStream), transfer.Unanswered},
-		{"R128 INTERNAL_ERROR", reset(http2.ErrCodeInternal), transfer.Unanswered},
-		{"R128 CANCEL", reset(http2.ErrCodeCancel), transfer.Unanswered},
-		{"R128 PROTOCOL_ERROR", reset(http2.ErrCodeProtocol), transfer.Unwanted},
-		{"R128 HTTP_1_1_REQUIRED", reset(http2.ErrCodeHTTP11Required), transfer.Unwanted},
-		{"R126 ENHANCE_YOUR_CALM", reset(http2.ErrCodeEnhanceYourCalm), transfer.Busy},
-		{"R127 GOAWAY before the answer", func(f *frames) { f.asked(); f.fr.WriteGoAway(0, http2.ErrCodeNo, nil) }, transfer.Unanswered},
-		{"R131 no :status", raw("etag", h2Tag), transfer.Unwanted},
-		{"R131 :status out of range", raw(":status", "99"), transfer.Unwanted},
-		{"R131 101", raw(":status", "101"), transfer.Unwanted},
-		{"R131 upper case", raw(":status", "206", "ETag", h2Tag), transfer.Unwanted},
-		{"R131 LF in a value", raw(":status", "206", "etag", "a\nb"), transfer.Unwanted},
+		{"R128 REFUSED_STREAM", reset(http2.ErrCodeRefusedStream), fault.Unanswered},
+		{"R128 INTERNAL_ERROR", reset(http2.ErrCodeInternal), fault.Unanswered},
+		{"R128 CANCEL", reset(http2.ErrCodeCancel), fault.Unanswered},
+		{"R128 PROTOCOL_ERROR", reset(http2.ErrCodeProtocol), fault.Unwanted},
+		{"R128 HTTP_1_1_REQUIRED", reset(http2.ErrCodeHTTP11Required), fault.Unwanted},
+		{"R126 ENHANCE_YOUR_CALM", reset(http2.ErrCodeEnhanceYourCalm), fault.Busy},
+		{"R127 GOAWAY before the answer", func(f *frames) { f.asked(); f.fr.WriteGoAway(0, http2.ErrCodeNo, nil) }, fault.Unanswered},
+		{"R131 no :status", raw("etag", h2Tag), fault.Unwanted},
+		{"R131 :status out of range", raw(":status", "99"), fault.Unwanted},
+		{"R131 101", raw(":status", "101"), fault.Unwanted},
+		{"R131 upper case", raw(":status", "206", "ETag", h2Tag), fault.Unwanted},
+		{"R131 LF in a value", raw(":status", "206", "etag", "a\nb"), fault.Unwanted},
 		{"R53 too many interim answers", func(f *frames) {
 			id := f.asked()
 			for range origin.MaxInterim + 1 {
 				f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: f.fields(":status", "103"), EndHeaders: true})
 			}
-		}, transfer.Unwanted},
+		}, fault.Unwanted},
 		{"R133 flood of CONTINUATION", func(f *frames) {
 			id := f.asked()
 			f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: f.fields(":status", "206")})
@@ -218,7 +218,7 @@ func TestH2BadStreams(t *testing.T) {
 				}
 			}
 			f.t.Error("the flood was taken to its end")
-		}, transfer.Unwanted},
+		}, fault.Unwanted},
 		{"R133 interim answers of many small fields", func(f *frames) {
 			id := f.asked()
 			hints := []string{":status", "103"}
@@ -229,10 +229,10 @@ func TestH2BadStreams(t *testing.T) {
 				f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: f.fields(hints...), EndHeaders: true})
 			}
 			f.head(id, 0)
-		}, transfer.Unwanted},
+		}, fault.Unwanted},
 		{"R133 pushed stream", func(f *frames) {
 			f.fr.WritePushPromise(http2.PushPromiseParam{StreamID: f.asked(), PromiseID: 2, BlockFragment: f.fields(":method", "GET"), EndHeaders: true})
-		}, transfer.Unwanted},
+		}, fault.Unwanted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -253,28 +253,28 @@ func TestH2BadBodies(t *testing.T) {
 		name  string
 		play  func(f *frames, id uint32)
 		bytes int
-		want  transfer.Outcome // Complete: io.EOF
+		want  fault.Outcome // Complete: io.EOF
 	}{
 		{"R128 reset", func(f *frames, id uint32) {
 			f.head(id, 0)
 			f.data(id, 40, false)
 			f.fr.WriteRSTStream(id, http2.ErrCodeInternal)
-		}, 40, transfer.Reset},
-		{"R98 early end", func(f *frames, id uint32) { f.head(id, 0); f.data(id, 40, true) }, 40, transfer.Short},
+		}, 40, fault.Reset},
+		{"R98 early end", func(f *frames, id uint32) { f.head(id, 0); f.data(id, 40, true) }, 40, fault.Short},
 		{"R131 less than Content-Length", func(f *frames, id uint32) {
 			f.head(id, 0, "content-length", "100")
 			f.data(id, 40, true)
-		}, 40, transfer.Short},
-		{"R101 surplus", func(f *frames, id uint32) { f.head(id, 0); f.data(id, 101, true) }, 100, transfer.BadRange},
+		}, 40, fault.Short},
+		{"R101 surplus", func(f *frames, id uint32) { f.head(id, 0); f.data(id, 101, true) }, 100, fault.BadRange},
 		{"R131 surplus over Content-Length", func(f *frames, id uint32) {
 			f.head(id, 0, "content-length", "100")
 			f.data(id, 140, true)
-		}, 100, transfer.Complete},
+		}, 100, fault.Complete},
 		{"reset after the last byte", func(f *frames, id uint32) {
 			f.head(id, 0)
 			f.data(id, 100, false)
 			f.fr.WriteRSTStream(id, http2.ErrCodeInternal)
-		}, 100, transfer.Complete},
+		}, 100, fault.Complete},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestH2BadBodies(t *testing.T) {
 				t.Fatal(err)
 			}
 			b, err := io.ReadAll(response.Body)
-			got := transfer.Complete
+			got := fault.Complete
 			if err != nil {
 				got = outcome(t, err)
 			}

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 const h2Tag = `"v1"`
@@ -149,28 +149,28 @@ func TestH2Judgement(t *testing.T) {
 	tests := []struct {
 		name string
 		wrap func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc)
-		want transfer.Outcome
+		want fault.Outcome
 	}{
 		{"R96 another version", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) {
 			w.Header().Set("ETag", `"v2"`)
 			w.Header().Set("Content-Range", "bytes 0-999/100000")
 			w.WriteHeader(http.StatusPartialContent)
 			w.Write(make([]byte, 1000))
-		}, transfer.Changed},
+		}, fault.Changed},
 		{
 			"403", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) { w.WriteHeader(http.StatusForbidden) },
-			transfer.Unwanted,
+			fault.Unwanted,
 		},
-		{"R105 503", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) { w.WriteHeader(503) }, transfer.Busy},
+		{"R105 503", func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) { w.WriteHeader(503) }, fault.Busy},
 		{"R133 head over the limit", func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc) {
 			for i := range 40 {
 				w.Header().Set("X-"+strconv.Itoa(i), string(bytes.Repeat([]byte("x"), 10_000)))
 			}
 			serve(w, q)
-		}, transfer.Unwanted},
+		}, fault.Unwanted},
 		{
 			"R128 reset before the head", func(http.ResponseWriter, *http.Request, http.HandlerFunc) { panic(http.ErrAbortHandler) },
-			transfer.Unanswered,
+			fault.Unanswered,
 		},
 	}
 	for _, tt := range tests {
@@ -208,7 +208,7 @@ func TestR128_H2ResetInMidBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := io.ReadAll(response.Body)
-	if len(b) != 400 || outcome(t, err) != transfer.Reset {
+	if len(b) != 400 || outcome(t, err) != fault.Reset {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
 }
@@ -230,10 +230,10 @@ func TestH2CloseUnblocks(t *testing.T) {
 	go func() { _, err := c.Next(); failed <- err }()
 	<-in
 	c.Close()
-	if err := <-failed; outcome(t, err) != transfer.Canceled {
+	if err := <-failed; outcome(t, err) != fault.Canceled {
 		t.Error(err)
 	}
-	if err := c.Send(r.ask(0, 1)); outcome(t, err) != transfer.Canceled {
+	if err := c.Send(r.ask(0, 1)); outcome(t, err) != fault.Canceled {
 		t.Error(err)
 	}
 }
@@ -328,7 +328,7 @@ func TestR127_H2Shutdown(t *testing.T) {
 	if err == nil { // the end of the connection has not been noticed yet
 		_, err = c.Next()
 	}
-	if outcome(t, err) != transfer.Unanswered {
+	if outcome(t, err) != fault.Unanswered {
 		t.Error(err)
 	}
 }
@@ -346,7 +346,7 @@ func TestR136_H2IdleConnectionDies(t *testing.T) {
 		if err == nil {
 			_, err = c.Next()
 		}
-		if outcome(t, err) != transfer.Stale {
+		if outcome(t, err) != fault.Stale {
 			t.Error(err)
 		}
 		c.Release()
@@ -367,7 +367,7 @@ func TestH2Certificate(t *testing.T) {
 	target.Host = "other.test"
 	_, err := r.pool.Open(t.Context(), links[0], target)
 	var name x509.HostnameError
-	if !errors.As(err, &name) || outcome(t, err) != transfer.Unreachable {
+	if !errors.As(err, &name) || outcome(t, err) != fault.Unreachable {
 		t.Error(err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/fault"
 )
 
 // h2body is the body of one answer over HTTP/2. Its errors are *engine.AttemptError: Short for an early end, Reset for a
@@ -34,7 +34,7 @@ func (b *h2body) Read(p []byte) (int, error) {
 	}
 	n, err := b.src.Read(p)
 	if atEnd && n > 0 {
-		return 0, b.fail(transfer.BadRange, errSurplus)
+		return 0, b.fail(fault.BadRange, errSurplus)
 	}
 	if b.left > 0 {
 		b.left -= int64(n)
@@ -51,11 +51,11 @@ func (b *h2body) Read(p []byte) (int, error) {
 		b.finish()
 		return n, io.EOF
 	case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF):
-		return n, b.fail(transfer.Short, errShort)
+		return n, b.fail(fault.Short, errShort)
 	case errors.Is(err, errFlood):
-		return n, b.fail(transfer.BadRange, err)
+		return n, b.fail(fault.BadRange, err)
 	}
-	return n, b.fail(transfer.Reset, err)
+	return n, b.fail(fault.Reset, err)
 }
 
 func (b *h2body) finish() {
@@ -70,7 +70,7 @@ func (b *h2body) spoil() {
 	b.conn.mu.Unlock()
 }
 
-func (b *h2body) fail(outcome transfer.Outcome, err error) error {
+func (b *h2body) fail(outcome fault.Outcome, err error) error {
 	b.spoil()
 	b.err = b.conn.fail("body", outcome, err)
 	return b.err
@@ -82,7 +82,7 @@ func (b *h2body) Close() error {
 	if b.err != nil {
 		return nil
 	}
-	b.err = b.conn.fail("body", transfer.Canceled, errClosed)
+	b.err = b.conn.fail("body", fault.Canceled, errClosed)
 	b.src.Close()
 	b.conn.answered(b.x)
 	return nil

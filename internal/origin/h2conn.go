@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/fault"
 )
 
 var (
@@ -47,7 +47,7 @@ func newH2Conn(p *Pool, s *stream, reused bool) *h2conn {
 func (c *h2conn) Send(a engine.RangeRequest) error {
 	x, err := newExchange(c.ctx, &a)
 	if err != nil {
-		return c.fail("send", transfer.Unwanted, err)
+		return c.fail("send", fault.Unwanted, err)
 	}
 	if err := c.allowed(); err != nil {
 		return c.forbid(err)
@@ -198,7 +198,7 @@ func (c *h2conn) response(x *exchange) (*engine.RangeResponse, error) {
 	c.mu.Unlock()
 	switch {
 	case x.unwanted:
-		b.err = c.fail("body", transfer.Canceled, errUnwanted)
+		b.err = c.fail("body", fault.Canceled, errUnwanted)
 		c.answered(x)
 	case b.src == http.NoBody:
 		b.finish()

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
@@ -172,28 +172,28 @@ func (x *exchange) judge(resp *http.Response, now time.Time) error {
 
 // lost says what it means that x got no answer. What the origin did not act on (REFUSED_STREAM, GOAWAY: RFC 9113 section
 // 8.7) is Stale or Unanswered, a malformed head Refused.
-func (c *h2conn) lost(x *exchange) transfer.Outcome {
+func (c *h2conn) lost(x *exchange) fault.Outcome {
 	var reset http2.StreamError
 	var broke http2.ConnectionError
 	var away http2.GoAwayError
 	switch {
 	case errors.Is(x.err, errMalformed):
-		return transfer.Unwanted
+		return fault.Unwanted
 	case errors.Is(x.err, errFlood):
-		return transfer.BadRange
+		return fault.BadRange
 	case errors.As(x.err, &reset):
 		switch reset.Code {
 		case http2.ErrCodeProtocol, http2.ErrCodeHTTP11Required, http2.ErrCodeInadequateSecurity:
-			return transfer.Unwanted
+			return fault.Unwanted
 		case http2.ErrCodeEnhanceYourCalm:
-			return transfer.Busy
+			return fault.Busy
 		}
 	case errors.As(x.err, &broke) && !x.behind: // else it may be another answer that broke the connection
-		return transfer.Unwanted
+		return fault.Unwanted
 	case errors.As(x.err, &away) && away.ErrCode == http2.ErrCodeEnhanceYourCalm:
-		return transfer.Busy
+		return fault.Busy
 	case x.unwritten && c.h2.CanTakeNewRequest(): // too long for this origin, or such
-		return transfer.Unwanted
+		return fault.Unwanted
 	}
 	return c.unanswered()
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
@@ -57,7 +57,7 @@ func Identify(a *engine.RangeRequest, h Head) Verdict {
 	default:
 		v.Unfit = opening.Status
 		if ranged {
-			v.Err = mismatch("status", transfer.Unwanted, "status %d", h.Status)
+			v.Err = mismatch("status", fault.Unwanted, "status %d", h.Status)
 		}
 	}
 	if (v.Unfit == opening.None || v.Unfit == opening.NoRanges) && v.ID.Total < 0 {
@@ -222,24 +222,24 @@ func partial(asked segment.Range, h Head) (byterange.Content, *Mismatch) {
 	var none byterange.Content
 	// RFC 9110 section 15.3.7.2: "A server MUST NOT generate a multipart response to a request for a single range".
 	if isMultipart(h.Header) {
-		return none, mismatch("multipart", transfer.BadRange, "multipart answer to a single range")
+		return none, mismatch("multipart", fault.BadRange, "multipart answer to a single range")
 	}
 	fields := h.Header["Content-Range"]
 	if len(fields) != 1 {
-		return none, mismatch("content_range", transfer.BadRange, "206 with %d Content-Range fields", len(fields))
+		return none, mismatch("content_range", fault.BadRange, "206 with %d Content-Range fields", len(fields))
 	}
 	c, err := byterange.ParseContentRange(fields[0])
 	switch {
 	case err != nil:
-		return none, mismatch("content_range", transfer.BadRange, "%w", err)
+		return none, mismatch("content_range", fault.BadRange, "%w", err)
 	case c.Range.Empty():
-		return none, mismatch("content_range", transfer.BadRange, "206 with the Content-Range of a 416")
+		return none, mismatch("content_range", fault.BadRange, "206 with the Content-Range of a 416")
 	case c.Range.Start != asked.Start:
-		return none, mismatch("start", transfer.BadRange, "starts at %d, asked for %d", c.Range.Start, asked.Start)
+		return none, mismatch("start", fault.BadRange, "starts at %d, asked for %d", c.Range.Start, asked.Start)
 	case c.Range.End > asked.End:
-		return none, mismatch("end", transfer.BadRange, "ends at %d, asked up to %d", c.Range.End, asked.End)
+		return none, mismatch("end", fault.BadRange, "ends at %d, asked up to %d", c.Range.End, asked.End)
 	case h.Length >= 0 && h.Length != c.Range.Len():
-		return none, mismatch("content_length", transfer.BadRange, "%d bytes announced for a range of %d", h.Length,
+		return none, mismatch("content_length", fault.BadRange, "%d bytes announced for a range of %d", h.Length,
 			c.Range.Len())
 	}
 	return c, nil

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
@@ -113,7 +113,7 @@ func TestR077_IdentifyStatus(t *testing.T) {
 		total   int64
 		unfit   opening.Reason
 		clause  string
-		outcome transfer.Outcome
+		outcome fault.Outcome
 	}{
 		{"R77 206", first, response(206, "bytes 100-199/1000", 100), first, 1000, opening.None, "", 0},
 		{"R87 206 proves ranges", first, noAccept, first, 1000, opening.None, "", 0},
@@ -121,12 +121,12 @@ func TestR077_IdentifyStatus(t *testing.T) {
 		{"206 to an open range", open, response(206, "bytes 100-999/1000", 900), segment.Range{Start: 100, End: 1000}, 1000, opening.None, "", 0},
 		{"206 chunked", first, response(206, "bytes 100-199/1000", -1), first, 1000, opening.None, "", 0},
 		{"R98 206 of unknown total", first, response(206, "bytes 100-199/*", 100), first, -1, opening.UnknownLength, "", 0},
-		{"R97 206 ends beyond", first, response(206, "bytes 100-200/1000", 101), segment.Range{End: 101}, -1, opening.Status, "end", transfer.BadRange},
-		{"R97 206 starts elsewhere", first, response(206, "bytes 0-99/1000", 100), segment.Range{End: 100}, -1, opening.Status, "start", transfer.BadRange},
-		{"R96 206 without Content-Range", first, response(206, "", 100), segment.Range{End: 100}, -1, opening.Status, "content_range", transfer.BadRange},
+		{"R97 206 ends beyond", first, response(206, "bytes 100-200/1000", 101), segment.Range{End: 101}, -1, opening.Status, "end", fault.BadRange},
+		{"R97 206 starts elsewhere", first, response(206, "bytes 0-99/1000", 100), segment.Range{End: 100}, -1, opening.Status, "start", fault.BadRange},
+		{"R96 206 without Content-Range", first, response(206, "", 100), segment.Range{End: 100}, -1, opening.Status, "content_range", fault.BadRange},
 		{"R77 200 to a range", first, response(200, "", 1000), segment.Range{End: 1000}, 1000, opening.None, "", 0},
-		{"R77 416 to a range", first, response(416, "bytes */0", 0), segment.Range{}, -1, opening.Status, "status", transfer.Unwanted},
-		{"R77 403 to a range", first, response(403, "", 10), segment.Range{End: 10}, -1, opening.Status, "status", transfer.Unwanted},
+		{"R77 416 to a range", first, response(416, "bytes */0", 0), segment.Range{}, -1, opening.Status, "status", fault.Unwanted},
+		{"R77 403 to a range", first, response(403, "", 10), segment.Range{End: 10}, -1, opening.Status, "status", fault.Unwanted},
 		{"404 without a range", segment.Range{}, response(404, "", 10), segment.Range{End: 10}, -1, opening.Status, "", 0},
 		{"R78 304 passes", segment.Range{}, response(304, "", 0), segment.Range{}, -1, opening.Status, "", 0},
 		{"206 nobody asked for", segment.Range{}, response(206, "bytes 0-9/10", 10), segment.Range{End: 10}, -1, opening.Status, "", 0},

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	ot "github.com/tributary-http/tributary/internal/origin/origintest"
 	"github.com/tributary-http/tributary/internal/segment"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 func TestR121_R136_ReuseAcrossTransfers(t *testing.T) {
@@ -113,7 +113,7 @@ func TestIdleConnectionDies(t *testing.T) {
 	c.Release()
 	s.CloseConns()
 	s.Close() // every connection has ended on the server's side
-	if _, err := p.Open(t.Context(), links[0], r.target()); err == nil || outcome(t, err) != transfer.Unreachable {
+	if _, err := p.Open(t.Context(), links[0], r.target()); err == nil || outcome(t, err) != fault.Unreachable {
 		t.Errorf("opened: %v", err)
 	}
 	<-closed
@@ -139,7 +139,7 @@ func TestR062_R136_Stale(t *testing.T) {
 	c.Release()
 	again := r.open(0)
 	r.send(again, later(r))
-	if _, err := again.Next(); err == nil || outcome(t, err) != transfer.Stale {
+	if _, err := again.Next(); err == nil || outcome(t, err) != fault.Stale {
 		t.Errorf("got %v", err)
 	}
 	if n := len(r.s.Requests()); n != 2 { // it is the engine that asks again, and counts
@@ -148,7 +148,7 @@ func TestR062_R136_Stale(t *testing.T) {
 	fresh := newRig(t, ot.Object{Size: 5000}, ot.Raw(""), ot.ClosesEarly())
 	c = fresh.open(0)
 	fresh.send(c, whole(fresh))
-	if _, err := c.Next(); err == nil || outcome(t, err) != transfer.Unanswered {
+	if _, err := c.Next(); err == nil || outcome(t, err) != fault.Unanswered {
 		t.Errorf("fresh connection: %v", err)
 	}
 }
@@ -159,16 +159,16 @@ func TestR135_PipeliningBreaks(t *testing.T) {
 		name    string
 		fault   ot.Fault
 		good    int // answers before the error
-		outcome transfer.Outcome
+		outcome fault.Outcome
 	}{
-		{"closes after the first answer", ot.OnSeq(1, ot.ClosesEarly()), 1, transfer.Unanswered},
-		{"announces that it closes", ot.OnSeq(1, ot.ConnectionClose()), 1, transfer.Unanswered},
-		{"ignores the second request", ot.OnSeq(2, ot.Ignored()), 1, transfer.BadRange},
-		{"answers out of order", ot.OnSeq(2, ot.OutOfOrder()), 1, transfer.BadRange},
-		{"answers garbage", ot.OnSeq(2, ot.Garbage()), 1, transfer.Unanswered},
-		{"R48 surplus of the first answer", ot.OnSeq(1, ot.SurplusBody(5)), 1, transfer.Unanswered},
-		{"resets in the second body", ot.OnSeq(2, ot.ResetAfter(100)), 1, transfer.Reset},
-		{"refuses the third", ot.OnSeq(3, ot.Busy(503, 1)), 2, transfer.Busy},
+		{"closes after the first answer", ot.OnSeq(1, ot.ClosesEarly()), 1, fault.Unanswered},
+		{"announces that it closes", ot.OnSeq(1, ot.ConnectionClose()), 1, fault.Unanswered},
+		{"ignores the second request", ot.OnSeq(2, ot.Ignored()), 1, fault.BadRange},
+		{"answers out of order", ot.OnSeq(2, ot.OutOfOrder()), 1, fault.BadRange},
+		{"answers garbage", ot.OnSeq(2, ot.Garbage()), 1, fault.Unanswered},
+		{"R48 surplus of the first answer", ot.OnSeq(1, ot.SurplusBody(5)), 1, fault.Unanswered},
+		{"resets in the second body", ot.OnSeq(2, ot.ResetAfter(100)), 1, fault.Reset},
+		{"refuses the third", ot.OnSeq(3, ot.Busy(503, 1)), 2, fault.Busy},
 	}
 	for _, tt := range tests {
 		t.Run("R135 "+tt.name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestR135_PipeliningBreaks(t *testing.T) {
 			for i := range int64(tt.good + 1) {
 				r.send(c, r.ask(i*1000, (i+1)*1000, true))
 			}
-			if tt.outcome != transfer.Reset {
+			if tt.outcome != fault.Reset {
 				_ = c.Send(r.ask(3000, 4000, true))
 			}
 			for i := range int64(tt.good) {
@@ -206,7 +206,7 @@ func TestCloseUnblocks(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { _, err := c.Next(); done <- err }()
 		c.Close()
-		if err := <-done; outcome(t, err) != transfer.Canceled {
+		if err := <-done; outcome(t, err) != fault.Canceled {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -224,7 +224,7 @@ func TestCloseUnblocks(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { _, err := response.Body.Read(make([]byte, 10)); done <- err }()
 		c.Close()
-		if err := <-done; outcome(t, err) != transfer.Canceled {
+		if err := <-done; outcome(t, err) != fault.Canceled {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -247,7 +247,7 @@ func TestCloseUnblocks(t *testing.T) {
 			runtime.Gosched()
 		}
 		c.Close()
-		if err := <-done; outcome(t, err) != transfer.Canceled {
+		if err := <-done; outcome(t, err) != fault.Canceled {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -276,7 +276,7 @@ func TestMisuse(t *testing.T) {
 	r.next(c)
 	bad := whole(r)
 	bad.Header = map[string][]string{"A": {"b\r\nc: d"}}
-	if err := c.Send(bad); err == nil || outcome(t, err) != transfer.Unwanted {
+	if err := c.Send(bad); err == nil || outcome(t, err) != fault.Unwanted {
 		t.Errorf("R52: %v", err)
 	}
 	r.send(c, whole(r)) // a refused request leaves the connection as it is
@@ -287,10 +287,10 @@ func TestDialErrors(t *testing.T) {
 	tests := []struct {
 		name    string
 		err     error
-		outcome transfer.Outcome
+		outcome fault.Outcome
 	}{
-		{"refused", &link.DialError{Link: "w0", Op: link.OpConnect, Err: syscall.ECONNREFUSED}, transfer.Unreachable},
-		{"bind", &link.DialError{Link: "w0", Op: link.OpBind, Err: &link.BindError{Link: "w0", Err: syscall.EPERM}}, transfer.Unbound},
+		{"refused", &link.DialError{Link: "w0", Op: link.OpConnect, Err: syscall.ECONNREFUSED}, fault.Unreachable},
+		{"bind", &link.DialError{Link: "w0", Op: link.OpBind, Err: &link.BindError{Link: "w0", Err: syscall.EPERM}}, fault.Unbound},
 	}
 	for _, tt := range tests {
 		p := newPool(func(context.Context, link.Link, string, string) (net.Conn, error) { return nil, tt.err }, nil)
@@ -363,7 +363,7 @@ func TestR101_NoByteBeyondTheRange(t *testing.T) {
 		n, err := response.Body.Read(buf[got:])
 		got += n
 		if err != nil {
-			if outcome(t, err) != transfer.BadRange {
+			if outcome(t, err) != fault.BadRange {
 				t.Error(err)
 			}
 			break

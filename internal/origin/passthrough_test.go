@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin"
 	ot "github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 var errDown = errors.New("the link is down")
@@ -122,7 +122,7 @@ func TestPassThroughFallsThrough(t *testing.T) {
 	r, _ = http.NewRequestWithContext(t.Context(), "POST", echo.URL, body)
 	_, _, err = p.Do(r)
 	var a *engine.AttemptError
-	if !errors.As(err, &a) || a.Outcome != transfer.Unreachable || a.Link != "w0" || !errors.Is(err, errDown) {
+	if !errors.As(err, &a) || a.Outcome != fault.Unreachable || a.Link != "w0" || !errors.Is(err, errDown) {
 		t.Errorf("all links down: %v", err)
 	}
 	if body.closed != 1 {
@@ -261,7 +261,7 @@ func TestDialTunnel(t *testing.T) {
 	}
 	nc.Close()
 	p = passThrough(t, dialNodes(s), "w0", "w1")
-	if _, _, err := p.DialTunnel(t.Context(), "example.com:443"); err == nil || outcome(t, err) != transfer.Unreachable {
+	if _, _, err := p.DialTunnel(t.Context(), "example.com:443"); err == nil || outcome(t, err) != fault.Unreachable {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // Bounds of the idle connections of a Pool.
@@ -137,14 +137,14 @@ func (s *stream) usable() bool {
 
 // dialError says what a failure to connect means for the link.
 func dialError(l link.Link, err error) *engine.AttemptError {
-	outcome := transfer.Unreachable
+	outcome := fault.Unreachable
 	switch {
 	case errors.As(err, new(*link.BindError)):
-		outcome = transfer.Unbound
+		outcome = fault.Unbound
 	case errors.As(err, new(*link.NoSlotError)):
-		outcome = transfer.NoSlot
+		outcome = fault.NoSlot
 	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrUpstreamRefused):
-		outcome = transfer.Unwanted
+		outcome = fault.Denied
 	}
 	return &engine.AttemptError{Op: "dial", Link: l.Name, Outcome: outcome, Err: err}
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // raceDelay is how long a link may take to connect before the next one joins in (RFC 8305 section 5). Behind a link that
@@ -46,7 +46,7 @@ func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string) 
 		select {
 		case <-over:
 			cancel()
-			return nil, link.Link{}, &engine.AttemptError{Op: "dial", Link: full[0].Link, Outcome: transfer.NoSlot, Err: full[0]}
+			return nil, link.Link{}, &engine.AttemptError{Op: "dial", Link: full[0].Link, Outcome: fault.NoSlot, Err: full[0]}
 		case <-freed:
 			cancel()
 			if ctx.Err() != nil {

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // course is what links do when they are dialed, in virtual time.
@@ -273,7 +273,7 @@ func TestRaceUnbound(t *testing.T) {
 		return nil, &link.DialError{Link: l.Name, Op: link.OpBind, Err: &link.BindError{Link: l.Name, Err: io.EOF}}
 	}).Over(links...)
 	p := origin.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
-	if _, _, err := p.DialTunnel(t.Context(), "o.test:443"); outcome(t, err) != transfer.Unbound {
+	if _, _, err := p.DialTunnel(t.Context(), "o.test:443"); outcome(t, err) != fault.Unbound {
 		t.Errorf("R199 %v", err)
 	}
 }

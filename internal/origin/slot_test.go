@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // TestNoSlot: where a host has as many connections over a link as it may have, the next link is asked at once, and if none is
@@ -87,7 +87,7 @@ func TestNoSlot(t *testing.T) {
 			w.full["wifi"] = make(chan struct{})
 			close(freed)
 		})
-		if _, took, err := dial(t.Context()); took != waitForLink || outcome(t, err) != transfer.NoSlot {
+		if _, took, err := dial(t.Context()); took != waitForLink || outcome(t, err) != fault.NoSlot {
 			t.Errorf("after %v, %v", took, err)
 		}
 	})

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // secured serves one TLS connection with serve; the pool trusts its certificate for example.com.
@@ -88,7 +88,7 @@ func TestR171_CertificateIsVerified(t *testing.T) {
 	target.Host = "other.example"
 	_, err := p.Open(t.Context(), links[0], target)
 	var name x509.HostnameError
-	if !errors.As(err, &name) || outcome(t, err) != transfer.Unreachable {
+	if !errors.As(err, &name) || outcome(t, err) != fault.Unreachable {
 		t.Errorf("got %v", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestR050_Truncation(t *testing.T) {
 		if string(b) != "hello" || (err != nil) != cut {
 			t.Errorf("R50 cut %v: %q, %v", cut, b, err)
 		}
-		if cut && outcome(t, err) != transfer.Short {
+		if cut && outcome(t, err) != fault.Short {
 			t.Errorf("R50: %v", err)
 		}
 		c.Close()

@@ -146,7 +146,9 @@ func (x *exchange) admit() *failure {
 	return nil
 }
 
-func full(text string) *failure { return unavailable("connection_limit_reached", 0, text) }
+func full(text string) *failure {
+	return &failure{http.StatusServiceUnavailable, "connection_limit_reached", retryAfter, text}
+}
 
 // identify finds out who the client is and whether it may use the proxy. Loopback is no authentication: each user of the
 // machine reaches it (R185). Who comes from another machine is let in by the address that is listened on.

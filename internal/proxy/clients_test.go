@@ -20,7 +20,7 @@ func run(t *testing.T, g *rig, name string, args ...string) (string, int) {
 	if err != nil {
 		t.Skipf("%s is not installed", name)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = []string{

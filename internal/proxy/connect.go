@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/fault"
 )
 
 // connect serves CONNECT (RFC 9110 section 9.3.6).
@@ -33,7 +35,7 @@ func (x *exchange) connect() {
 		x.refuse(noMail())
 		return
 	case x.p.own(addr):
-		x.refuse(prohibited())
+		x.refuse(outcome(fault.Denied))
 		return
 	}
 	if f := x.p.tunnels.room(x.client.user); f != nil {

@@ -7,6 +7,7 @@ import (
 	"net/textproto"
 	"strings"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -57,7 +58,7 @@ func (x *exchange) forward() {
 		x.refuse(noMail())
 		return
 	case x.p.own(target.addr):
-		x.refuse(prohibited())
+		x.refuse(outcome(fault.Denied))
 		return
 	}
 	x.fetch(target)

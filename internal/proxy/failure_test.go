@@ -14,18 +14,18 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 func TestOwnAnswers(t *testing.T) {
-	attempt := func(why transfer.Outcome, err error) error {
-		return fmt.Errorf("get: %w", &engine.AttemptError{Op: "dial", Link: "secret0", Outcome: why, Err: err})
+	attempt := func(outcome fault.Outcome, err error) error {
+		return fmt.Errorf("get: %w", &engine.AttemptError{Op: "dial", Link: "secret0", Outcome: outcome, Err: err})
 	}
 	op := func(errno syscall.Errno) error {
 		return &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", errno)}
 	}
-	busy := &engine.AttemptError{Op: "head", Outcome: transfer.Busy, RetryAfter: 1500 * time.Millisecond, Err: errors.New("503")}
+	busy := &engine.AttemptError{Op: "head", Outcome: fault.Busy, RetryAfter: 1500 * time.Millisecond, Err: errors.New("503")}
 	plain := errors.New("secret0")
 	for _, tt := range []struct {
 		name          string
@@ -34,40 +34,40 @@ func TestOwnAnswers(t *testing.T) {
 		retry         []string
 	}{
 		{"no link", fmt.Errorf("x: %w", engine.ErrNoLink), "503", "destination_unavailable", []string{"5"}},
-		{"unbound", attempt(transfer.Unbound, plain), "503", "proxy_configuration_error", []string{"5"}},
+		{"unbound", attempt(fault.Unbound, plain), "503", "proxy_configuration_error", []string{"5"}},
 		{
 			"bind", &link.DialError{Op: link.OpBind, Err: &link.BindError{Link: "secret0", Err: syscall.EPERM}}, "503",
 			"proxy_configuration_error",
 			[]string{"5"},
 		},
 		{
-			"no slot", attempt(transfer.NoSlot, &link.NoSlotError{Link: "secret0", Host: "private.example", Most: 1}), "503",
+			"no slot", attempt(fault.NoSlot, &link.NoSlotError{Link: "secret0", Host: "private.example", Most: 1}), "503",
 			"connection_limit_reached",
 			[]string{"5"},
 		},
 		{
-			"upstream", attempt(transfer.Unwanted, &link.DialError{Op: link.OpConnect, Err: fmt.Errorf("%w (secret0)", link.ErrUpstreamRefused)}), "502",
+			"upstream", attempt(fault.Unwanted, &link.DialError{Op: link.OpConnect, Err: fmt.Errorf("%w (secret0)", link.ErrUpstreamRefused)}), "502",
 			"destination_ip_prohibited", nil,
 		},
 		{"busy", busy, "503", "destination_unavailable", []string{"2"}},
 		{
-			"own listener by name", attempt(transfer.Unreachable, &link.DialError{Op: link.OpRefuse, Err: plain}), "403",
+			"own listener by name", attempt(fault.Unreachable, &link.DialError{Op: link.OpRefuse, Err: plain}), "403",
 			"destination_ip_prohibited", nil,
 		},
-		{"refused", attempt(transfer.Unreachable, op(syscall.ECONNREFUSED)), "502", "connection_refused", nil},
-		{"no route", attempt(transfer.Unreachable, op(syscall.ENETUNREACH)), "502", "destination_ip_unroutable", nil},
-		{"timeout", attempt(transfer.Unreachable, op(syscall.ETIMEDOUT)), "504", "connection_timeout", nil},
-		{"deadline", attempt(transfer.Unreachable, context.DeadlineExceeded), "504", "connection_timeout", nil},
-		{"dns", attempt(transfer.Unreachable, &net.DNSError{Err: "no such host", IsNotFound: true}), "502", "dns_error", nil},
-		{"dns timeout", attempt(transfer.Unreachable, &net.DNSError{IsTimeout: true}), "504", "dns_timeout", nil},
-		{"certificate", attempt(transfer.Unreachable, x509.UnknownAuthorityError{}), "502", "tls_certificate_error", nil},
-		{"unreachable", attempt(transfer.Unreachable, plain), "502", "destination_unavailable", nil},
-		{"silent", attempt(transfer.Silence, plain), "504", "http_response_timeout", nil},
-		{"reset", attempt(transfer.Reset, op(syscall.ECONNRESET)), "502", "connection_terminated", nil},
-		{"unanswered", attempt(transfer.Unanswered, plain), "502", "connection_terminated", nil},
-		{"changed", attempt(transfer.Changed, plain), "502", "http_response_incomplete", nil},
-		{"bad range", attempt(transfer.BadRange, plain), "502", "http_protocol_error", nil},
-		{"canceled by the machine", attempt(transfer.Canceled, plain), "502", "proxy_internal_error", nil},
+		{"refused", attempt(fault.Unreachable, op(syscall.ECONNREFUSED)), "502", "connection_refused", nil},
+		{"no route", attempt(fault.Unreachable, op(syscall.ENETUNREACH)), "502", "destination_ip_unroutable", nil},
+		{"timeout", attempt(fault.Unreachable, op(syscall.ETIMEDOUT)), "504", "connection_timeout", nil},
+		{"deadline", attempt(fault.Unreachable, context.DeadlineExceeded), "504", "connection_timeout", nil},
+		{"dns", attempt(fault.Unreachable, &net.DNSError{Err: "no such host", IsNotFound: true}), "502", "dns_error", nil},
+		{"dns timeout", attempt(fault.Unreachable, &net.DNSError{IsTimeout: true}), "504", "dns_timeout", nil},
+		{"certificate", attempt(fault.Unreachable, x509.UnknownAuthorityError{}), "502", "tls_certificate_error", nil},
+		{"unreachable", attempt(fault.Unreachable, plain), "502", "destination_unavailable", nil},
+		{"silent", attempt(fault.Silence, plain), "504", "http_response_timeout", nil},
+		{"reset", attempt(fault.Reset, op(syscall.ECONNRESET)), "502", "connection_terminated", nil},
+		{"unanswered", attempt(fault.Unanswered, plain), "502", "connection_terminated", nil},
+		{"changed", attempt(fault.Changed, plain), "502", "http_response_incomplete", nil},
+		{"bad range", attempt(fault.BadRange, plain), "502", "http_protocol_error", nil},
+		{"canceled by the machine", attempt(fault.Canceled, plain), "502", "proxy_internal_error", nil},
 		{"unknown", plain, "502", "connection_terminated", nil},
 	} {
 		t.Run("R68 R141 R195 R196 "+tt.name, func(t *testing.T) {

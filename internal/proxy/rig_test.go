@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait of the rig; nothing that works comes near it.
-const patience = 20 * time.Second
+const testTime = 20 * time.Second
 
 // scripted is an origin that answers byte for byte as its script says.
 type scripted struct {
@@ -107,7 +107,7 @@ type conn struct {
 }
 
 func wrap(t *testing.T, c net.Conn) *conn {
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(testTime))
 	return &conn{t, c.(*net.TCPConn), bufio.NewReader(c)}
 }
 
@@ -179,7 +179,7 @@ type forwarder struct {
 func newForwarder() *forwarder {
 	f := &forwarder{dialed: make(chan string, 64)}
 	f.transport.DisableCompression = true
-	f.transport.ExpectContinueTimeout = patience
+	f.transport.ExpectContinueTimeout = testTime
 	return f
 }
 

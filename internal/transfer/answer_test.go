@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 )
 
@@ -49,7 +50,7 @@ func TestReset(t *testing.T) {
 		a := s.wantFetch(0, 128*kB, 512*kB)
 		s.headReceived(a, 1*mB)
 		s.read(a, 100*kB)
-		s.ended(a, Reset)
+		s.ended(a, fault.Reset)
 		return s, a
 	}
 	t.Run("the prefix counts, another link continues at the cursor", func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestReset(t *testing.T) {
 		s.headReceived(a, 1*mB)
 		s.read(a, 100*kB)
 		s.deliver()
-		s.ended(a, Reset)
+		s.ended(a, fault.Reset)
 		s.wantFree(span(164*kB, 1*mB))
 	})
 	t.Run("each time without a byte the link waits longer, then it leaves", func(t *testing.T) {
@@ -99,12 +100,12 @@ func TestReset(t *testing.T) {
 			if n > 0 {
 				s.opened(s.wantOpen(0), 20*ms)
 			}
-			s.ended(a, Reset)
+			s.ended(a, fault.Reset)
 			for len(s.pending) == 0 {
 				s.advance(10 * ms)
 			}
 		}
-		s.wantFail(Reset)
+		s.wantFail(fault.Reset)
 		if n != maxFailures || s.now.Sub(begun) < time.Second {
 			t.Errorf("%d requests in %v", n, s.now.Sub(begun))
 		}
@@ -121,7 +122,7 @@ func TestReset(t *testing.T) {
 			s.headReceived(a, 1*mB)
 			s.read(a, 64*kB)
 			if at < 1*mB-64*kB {
-				s.ended(a, Reset)
+				s.ended(a, fault.Reset)
 			}
 		}
 		s.deliver()
@@ -133,7 +134,7 @@ func TestReset(t *testing.T) {
 // TestLinkLeaves: an answer that is no part of the object takes its link out of the transfer, and the transfer fails when no
 // link is left.
 func TestLinkLeaves(t *testing.T) {
-	for _, outcome := range []Outcome{Unwanted, NoRange, Changed, BadRange} {
+	for _, outcome := range []fault.Outcome{fault.Unwanted, fault.NoRange, fault.Changed, fault.BadRange} {
 		t.Run(outcome.String(), func(t *testing.T) {
 			s, _ := running(t, Config{}, 2, 1*mB)
 			s.ask(0, 128*kB, 512*kB)
@@ -196,7 +197,7 @@ func TestBusy(t *testing.T) {
 			s, _ := running(t, Config{}, 2, 1*mB)
 			s.ask(0, 128*kB, 512*kB)
 			a := s.wantFetch(0, 128*kB, 512*kB)
-			s.end(a, Event{Outcome: Busy, RetryAfter: c.after})
+			s.end(a, Event{Outcome: fault.Busy, RetryAfter: c.after})
 			s.ask(0, 128*kB, 512*kB)
 			s.advance(c.want - ms)
 			s.quiet()
@@ -210,7 +211,7 @@ func TestBusy(t *testing.T) {
 	t.Run("the end of a suspicion does not shorten it", func(t *testing.T) {
 		s, _ := running(t, Config{}, 2, 1*mB)
 		s.ask(0, 128*kB, 512*kB)
-		s.end(s.wantFetch(0, 128*kB, 512*kB), Event{Outcome: Busy, RetryAfter: 5 * time.Second})
+		s.end(s.wantFetch(0, 128*kB, 512*kB), Event{Outcome: fault.Busy, RetryAfter: 5 * time.Second})
 		s.link(0, health.Suspect)
 		s.link(0, health.Up)
 		s.ask(0, 128*kB, 512*kB)
@@ -229,7 +230,7 @@ func TestStale(t *testing.T) {
 	s.tick()
 	a := s.wantFetch(0, 128*kB, 1*mB)
 	s.handle(Event{Kind: Opened, Conn: s.wantOpen(0), Reused: true})
-	s.ended(a, Stale)
+	s.ended(a, fault.Stale)
 	b := s.wantFetch(0, 128*kB, 1*mB) // at once, on the same link
 	s.opened(s.wantOpen(0), 20*ms)
 	s.answer(b, 1*mB)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/segment"
 )
@@ -100,7 +101,7 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 	link := c.link
 	m.lastOutcome, m.lastLink = e.Outcome, link
 	l := &m.links[link]
-	if e.Outcome == NoSlot { // no failure: until a slot is free the link works with the connections that it has
+	if e.Outcome == fault.NoSlot { // no failure: until a slot is free the link works with the connections that it has
 		l.full = true
 		if !m.known {
 			m.firstSent -= len(c.queue)
@@ -112,10 +113,10 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 	l.paused = now.Add(pauseAfterFailure)
 	m.dropConn(e.Conn)
 	switch {
-	case e.Outcome == Unbound:
+	case e.Outcome == fault.Unbound:
 		m.act(Action{Kind: ReportFailed, Link: link, Cause: health.BindFailed})
 		l.excluded = !m.known
-	case e.Outcome == Unwanted: // by policy: the link is well, and a second try would end the same
+	case e.Outcome == fault.Denied: // by policy: the link is well, and a second try would end the same
 		l.excluded, l.forbidden = true, true
 	case !m.known: // nobody knows yet whether the origin is reachable at all: try the next link
 		l.excluded, l.unreached = true, !e.OriginRefused
@@ -291,7 +292,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	}
 	c, l := m.conn(a.conn), &m.links[a.link]
 	link := a.link
-	if e.Outcome == Complete {
+	if e.Outcome == fault.Complete {
 		c.answers++
 		m.progress(now, c)
 		c.answering = len(c.queue) > 1
@@ -305,26 +306,26 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	m.lastOutcome, m.lastLink = e.Outcome, link
 	pipelined := c.answers > 0 && !a.alone && !c.doomed
 	switch e.Outcome {
-	case Unwanted, NoRange, Changed, BadRange:
+	case fault.Unwanted, fault.NoRange, fault.Changed, fault.BadRange:
 		if pipelined && l.pipelining != estimate.Broken {
 			l.disablePipelining() // out of step? ask again, one at a time
 		} else {
 			l.excluded = true
 		}
-	case Busy:
+	case fault.Busy:
 		l.maxConns = 1
 		l.resting = now.Add(max(e.RetryAfter, pauseAfterFailure))
 		l.failures++
 		if pipelined {
 			l.disablePipelining()
 		}
-	case Stale:
+	case fault.Stale:
 	default:
 		// Closed early: what was asked behind an answer did not reach it, or was why it broke off.
 		followed := a.hasHead && len(c.queue) > 1 && !c.doomed
 		if pipelined && !a.hasHead || followed {
 			l.swallowed++
-			twice := l.swallowed >= maxSwallowed && (followed || e.Outcome == Unanswered)
+			twice := l.swallowed >= maxSwallowed && (followed || e.Outcome == fault.Unanswered)
 			if twice || !a.hasHead && l.pipelining == estimate.Untried {
 				l.disablePipelining()
 				break
@@ -339,14 +340,14 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		l.excluded = true
 	}
 	if !m.known {
-		l.excluded = l.excluded || e.Outcome != Stale
+		l.excluded = l.excluded || e.Outcome != fault.Stale
 	}
 	m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
 	m.dropConn(c.id)
 }
 
 // giveUp closes a connection that does not deliver.
-func (m *Machine) giveUp(now time.Time, id uint32, outcome Outcome) {
+func (m *Machine) giveUp(now time.Time, id uint32, outcome fault.Outcome) {
 	c := m.conn(id)
 	l := &m.links[c.link]
 	if c.open && len(c.queue) > 0 && c.answers > 0 && (l.state == health.Up || l.state == health.Suspect) {

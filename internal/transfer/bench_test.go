@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
@@ -85,7 +86,7 @@ func (b *busy) step() {
 	case k.cursor == k.r.End:
 		id := k.id
 		b.asks[b.turn] = q[:copy(q, q[1:])]
-		b.handle(Event{Kind: Ended, Attempt: id, Outcome: Complete})
+		b.handle(Event{Kind: Ended, Attempt: id, Outcome: fault.Complete})
 	case n > 0:
 		k.cursor += n
 		b.reads++

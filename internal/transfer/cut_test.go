@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
@@ -40,7 +41,7 @@ func TestCutIsProvisional(t *testing.T) {
 		s.wantDone()
 		s.wantWaste(0)
 	})
-	for _, outcome := range []Outcome{Unwanted, Reset, Changed} {
+	for _, outcome := range []fault.Outcome{fault.Unwanted, fault.Reset, fault.Changed} {
 		t.Run("dropped when the other attempt ends: "+outcome.String(), func(t *testing.T) {
 			s, a, b := cut(t, 3)
 			if !s.m.attempt(a.id).stolen {
@@ -96,7 +97,7 @@ func TestCutIsProvisional(t *testing.T) {
 	t.Run("the first fails", func(t *testing.T) {
 		s, a, b := cut(t, 2)
 		at := a.cursor
-		s.ended(a, Reset)
+		s.ended(a, fault.Reset)
 		s.wantFree(span(at, 1*mB))
 		s.headReceived(b, 2*mB)
 		s.wantFree(span(at, 1*mB))
@@ -198,7 +199,7 @@ func TestSurplus(t *testing.T) {
 	t.Run("long: the next request goes on a new connection meanwhile", func(t *testing.T) {
 		s, a, b := cut(t, 2)
 		s.headReceived(b, 2*mB)
-		s.ended(b, Reset)
+		s.ended(b, fault.Reset)
 		s.ask(0, 1*mB, 2*mB)
 		c := s.wantFetch(0, 1*mB, 2*mB)
 		if s.wantOpen(0) != c.conn || c.conn == a.conn {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
@@ -35,7 +36,7 @@ type Event struct {
 	Conn          uint32
 	Attempt       uint32
 	State         health.State
-	Outcome       Outcome
+	Outcome       fault.Outcome
 	Reused        bool
 	Multiplexed   bool
 	Close         bool
@@ -81,7 +82,7 @@ type Action struct {
 	N       int64
 	Rule    schedule.Rule
 	Cause   health.Cause
-	Outcome Outcome
+	Outcome fault.Outcome
 }
 
 // Result is what an event has caused.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 )
 
@@ -150,7 +151,7 @@ func (m *Machine) linkState(now time.Time, e Event) {
 	case health.Down, health.Banned:
 		for i := len(m.conns) - 1; i >= 0; i-- {
 			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || !m.toleratesSilence(c)) {
-				m.giveUp(now, c.id, Silence)
+				m.giveUp(now, c.id, fault.Silence)
 			}
 		}
 		l.silent = false
@@ -238,7 +239,7 @@ func (m *Machine) expects(c *conn) bool {
 func (m *Machine) dropSilent(now time.Time, i int8, d time.Duration) {
 	for j := len(m.conns) - 1; j >= 0; j-- {
 		if c := &m.conns[j]; c.link == i && m.expects(c) && !m.toleratesSilence(c) && now.Sub(c.progress) >= d {
-			m.giveUp(now, c.id, Silence)
+			m.giveUp(now, c.id, fault.Silence)
 		}
 	}
 }

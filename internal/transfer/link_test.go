@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 )
 
@@ -22,10 +23,10 @@ func TestLinkDownAndUp(t *testing.T) {
 			b := s.wantFetch(1, 228*kB, 1*mB) // at once
 			s.quiet()
 			s.headReceived(b, 1*mB)
-			s.ended(b, Reset)
+			s.ended(b, fault.Reset)
 			s.link(0, health.Probing)
 			s.drop(Open, Fetch)
-			s.ended(s.last(1), Reset)
+			s.ended(s.last(1), fault.Reset)
 			s.quiet() // link 1 has failed twice and pauses, link 0 is not up
 			s.link(0, health.Up)
 			c := s.wantFetch(0, 228*kB, 1*mB)
@@ -64,7 +65,7 @@ func TestLinkAppears(t *testing.T) {
 		s.drop(CloseConn)
 		s.quiet()
 		s.advance(10 * time.Second)
-		s.wantFail(Silence)
+		s.wantFail(fault.Silence)
 	})
 	t.Run("before the first head", func(t *testing.T) {
 		s := prepare(t, Config{Initial: 64 * kB}, 1)
@@ -105,7 +106,7 @@ func TestNoLinkLeft(t *testing.T) {
 	t.Run("none comes back", func(t *testing.T) {
 		s, _ := gone(t)
 		s.advance(30 * time.Second)
-		s.wantFail(Silence)
+		s.wantFail(fault.Silence)
 	})
 	t.Run("the patience begins anew", func(t *testing.T) {
 		s, _ := gone(t)
@@ -120,7 +121,7 @@ func TestNoLinkLeft(t *testing.T) {
 		s.advance(29 * time.Second)
 		s.quiet()
 		s.advance(time.Second)
-		s.wantFail(Silence)
+		s.wantFail(fault.Silence)
 	})
 	t.Run("all are silent", func(t *testing.T) {
 		s, _ := running(t, Config{WaitForLink: 30 * time.Second}, 1, 1*mB)
@@ -131,7 +132,7 @@ func TestNoLinkLeft(t *testing.T) {
 		s.drop(ReportSilent)
 		s.quiet()
 		s.advance(30 * time.Second)
-		s.wantFail(Silence)
+		s.wantFail(fault.Silence)
 	})
 	t.Run("what the client has not taken yet is still delivered", func(t *testing.T) {
 		s, _ := running(t, Config{}, 1, 128*kB)
@@ -159,26 +160,26 @@ func TestOpenFails(t *testing.T) {
 		return s, a
 	}
 	t.Run("unreachable", func(t *testing.T) {
-		s, _ := fail(t, Event{Outcome: Unreachable})
+		s, _ := fail(t, Event{Outcome: fault.Unreachable})
 		if a := s.wantReport(ReportFailed, 0); a.Cause != health.DialFailed {
 			t.Errorf("cause %v", a.Cause)
 		}
 	})
 	t.Run("unbound", func(t *testing.T) {
-		s, _ := fail(t, Event{Outcome: Unbound})
+		s, _ := fail(t, Event{Outcome: fault.Unbound})
 		if a := s.wantReport(ReportFailed, 0); a.Cause != health.BindFailed {
 			t.Errorf("cause %v", a.Cause)
 		}
 	})
 	t.Run("R183 the address may not be dialed over it: no fault, and no second try", func(t *testing.T) {
-		s, _ := fail(t, Event{Outcome: Unwanted})
+		s, _ := fail(t, Event{Outcome: fault.Denied})
 		s.ask(0, 128*kB, 1*mB)
 		s.quiet()
 		s.advance(time.Minute)
 		s.quiet()
 	})
 	t.Run("the address may be dialed once the link has been away: routes change", func(t *testing.T) {
-		s, _ := fail(t, Event{Outcome: Unwanted})
+		s, _ := fail(t, Event{Outcome: fault.Denied})
 		s.handle(Event{Kind: LinkState, Link: 0, State: health.Down})
 		s.handle(Event{Kind: LinkState, Link: 0, State: health.Up})
 		s.ask(0, 128*kB, 1*mB)
@@ -187,7 +188,7 @@ func TestOpenFails(t *testing.T) {
 		s.quiet()
 	})
 	t.Run("the origin refused: the link is well, and pauses", func(t *testing.T) {
-		s, _ := fail(t, Event{Outcome: Unreachable, OriginRefused: true})
+		s, _ := fail(t, Event{Outcome: fault.Unreachable, OriginRefused: true})
 		s.ask(0, 128*kB, 1*mB)
 		s.quiet()
 		s.advance(pauseAfterFailure)

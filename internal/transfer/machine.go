@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
@@ -55,10 +56,10 @@ type Machine struct {
 	received    bool // every byte came
 	ended       bool // Done or Fail was said
 	until       time.Time
-	front       int64     // the first byte that is missing
-	stalled     time.Time // since when
-	stranded    time.Time // since when no link is usable; zero = one is
-	lastOutcome Outcome   // of the last failure, for Fail
+	front       int64         // the first byte that is missing
+	stalled     time.Time     // since when
+	stranded    time.Time     // since when no link is usable; zero = one is
+	lastOutcome fault.Outcome // of the last failure, for Fail
 	lastLink    int8
 	firstSent   int // requests sent before the size was known
 
@@ -245,7 +246,7 @@ func (m *Machine) drained(c *conn) bool {
 	return true
 }
 
-func (m *Machine) fail(outcome Outcome, link int8) {
+func (m *Machine) fail(outcome fault.Outcome, link int8) {
 	m.closeAll()
 	m.ended = true
 	m.act(Action{Kind: Fail, Outcome: outcome, Link: link})
@@ -275,7 +276,7 @@ func (m *Machine) strand(now time.Time) {
 		running = running || !m.links[m.attempts[i].link].silent
 	}
 	switch {
-	case !hope && len(m.attempts) == 0, !m.known && m.lastOutcome != Complete && !usable && len(m.attempts) == 0:
+	case !hope && len(m.attempts) == 0, !m.known && m.lastOutcome != fault.Complete && !usable && len(m.attempts) == 0:
 		m.fail(m.lastOutcome, m.lastLink)
 	case ready || running, waits && m.known: // what has begun waits for its turn as long as the client does
 		m.stranded = time.Time{}
@@ -283,9 +284,9 @@ func (m *Machine) strand(now time.Time) {
 		m.stranded = now
 	case now.Sub(m.stranded) < m.cfg.WaitForLink:
 	case waits:
-		m.fail(NoSlot, m.lastLink)
+		m.fail(fault.NoSlot, m.lastLink)
 	default:
-		m.fail(Silence, m.lastLink)
+		m.fail(fault.Silence, m.lastLink)
 	}
 }
 

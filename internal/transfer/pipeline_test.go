@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 )
 
@@ -116,12 +117,12 @@ func TestPipeliningIsBroken(t *testing.T) {
 	}
 	t.Run("closes after one answer", func(t *testing.T) {
 		s, a, _ := behind(t)
-		s.ended(a, Unanswered)
+		s.ended(a, fault.Unanswered)
 		fallsBack(t, s)
 	})
 	t.Run("answers out of step", func(t *testing.T) {
 		s, a, _ := behind(t)
-		s.ended(a, BadRange)
+		s.ended(a, fault.BadRange)
 		fallsBack(t, s)
 	})
 	t.Run("swallows the second request", func(t *testing.T) {
@@ -138,7 +139,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 		s, a, b := behind(t)
 		s.headReceived(a, 1*mB) // sent over a long round trip, it came when the first answer was gone
 		s.complete(a)
-		s.ended(b, Unanswered)
+		s.ended(b, fault.Unanswered)
 		s.sched.piece = 64 * kB
 		s.tick()
 		a = s.wantFetch(0, 128*kB, 192*kB)
@@ -149,7 +150,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 		}
 		s.complete(a)
 		s.drop(Fetch)
-		s.ended(s.queues[a.conn][0], Unanswered)
+		s.ended(s.queues[a.conn][0], fault.Unanswered)
 		if p := s.m.links[0].pipelining; p != estimate.Broken {
 			t.Errorf("pipelining: %v", p)
 		}
@@ -168,7 +169,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 			s.read(b, 10*kB)
 			s.drop(Fetch)
 			s.drop(Open)
-			s.ended(b, Short)
+			s.ended(b, fault.Short)
 			s.tick()
 			s.drop(Fetch)
 			conn := s.wantOpen(0)
@@ -183,7 +184,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 		s, conns := running(t, Config{}, 1, 1*mB)
 		s.ask(0, 64*kB, 128*kB)
 		a := s.wantFetch(0, 64*kB, 128*kB)
-		s.ended(a, Unanswered)
+		s.ended(a, fault.Unanswered)
 		s.ask(0, 64*kB, 128*kB)
 		if b := s.wantFetch(0, 64*kB, 128*kB); b.conn == conns[0] {
 			t.Error("asks on a connection that is gone")
@@ -199,7 +200,7 @@ func TestPipeliningIsBroken(t *testing.T) {
 		if a.conn != conns[0] {
 			t.Error("leaves a connection idle")
 		}
-		s.ended(a, BadRange)
+		s.ended(a, fault.BadRange)
 		s.ask(0, 128*kB, 192*kB)
 		s.quiet()
 	})

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
@@ -229,7 +230,7 @@ func (s *script) opened(conn uint32, rtt time.Duration) {
 	s.handle(Event{Kind: Opened, Conn: conn, RTT: rtt})
 }
 
-func (s *script) openFailed(conn uint32, outcome Outcome) {
+func (s *script) openFailed(conn uint32, outcome fault.Outcome) {
 	s.t.Helper()
 	s.forget(conn)
 	s.handle(Event{Kind: OpenFailed, Conn: conn, Outcome: outcome})
@@ -285,7 +286,7 @@ func (s *script) complete(a *asked) {
 	s.first(a)
 	s.queues[a.conn] = s.queues[a.conn][1:]
 	delete(s.asked, a.id)
-	s.handle(Event{Kind: Ended, Attempt: a.id, Outcome: Complete})
+	s.handle(Event{Kind: Ended, Attempt: a.id, Outcome: fault.Complete})
 }
 
 // answer brings a whole answer.
@@ -296,7 +297,7 @@ func (s *script) answer(a *asked, size int64) {
 }
 
 // ended breaks an attempt and with it its connection.
-func (s *script) ended(a *asked, outcome Outcome) {
+func (s *script) ended(a *asked, outcome fault.Outcome) {
 	s.t.Helper()
 	s.end(a, Event{Outcome: outcome})
 }

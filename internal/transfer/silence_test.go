@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 )
 
@@ -80,7 +81,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		s.wantReport(ReportHedged, 0)
 		b := s.last(1)
 		s.wantFetch(1, b.r.Start, b.r.End)
-		s.ended(b, Reset)
+		s.ended(b, fault.Reset)
 		s.drop(Open)
 		s.advance(hedgeAfter)
 		s.wantReport(ReportHedged, 0)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/schedule"
 )
@@ -19,7 +20,7 @@ func TestNoSlotAtTheStart(t *testing.T) {
 	t.Run("the next link is asked at once", func(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB}, 2)
 		s.wantFetch(0, 0, 64*kB)
-		s.openFailed(s.wantOpen(0), NoSlot)
+		s.openFailed(s.wantOpen(0), fault.NoSlot)
 		a := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 20*ms)
 		s.headReceived(a, 1*mB)
@@ -36,7 +37,7 @@ func TestNoSlotAtTheStart(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB, WaitForLink: time.Minute}, 1)
 		for range 20 { // more often than links are tried that answer nothing
 			s.wantFetch(0, 0, 64*kB)
-			s.openFailed(s.wantOpen(0), NoSlot)
+			s.openFailed(s.wantOpen(0), fault.NoSlot)
 			s.advance(10 * time.Second)
 			s.quiet()
 			s.slotFreed(0)
@@ -49,9 +50,9 @@ func TestNoSlotAtTheStart(t *testing.T) {
 	t.Run("the other link is dead", func(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB}, 2)
 		s.wantFetch(0, 0, 64*kB)
-		s.openFailed(s.wantOpen(0), NoSlot)
+		s.openFailed(s.wantOpen(0), fault.NoSlot)
 		s.wantFetch(1, 0, 64*kB)
-		s.openFailed(s.wantOpen(1), Unreachable)
+		s.openFailed(s.wantOpen(1), fault.Unreachable)
 		s.advance(9 * time.Second)
 		s.quiet()
 		s.slotFreed(0)
@@ -61,18 +62,18 @@ func TestNoSlotAtTheStart(t *testing.T) {
 	t.Run("not for ever", func(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB}, 1)
 		s.wantFetch(0, 0, 64*kB)
-		s.openFailed(s.wantOpen(0), NoSlot)
+		s.openFailed(s.wantOpen(0), fault.NoSlot)
 		s.advance(10*time.Second - 1)
 		s.quiet()
 		s.advance(1)
-		s.wantFail(NoSlot)
+		s.wantFail(fault.NoSlot)
 	})
 	t.Run("links that connect ahead", func(t *testing.T) {
 		s := prepare(t, Config{Initial: 64 * kB, Links: []LinkConfig{{State: health.Up}, {State: health.Up}}, Warm: true}, 2)
 		s.tick()
 		s.wantFetch(0, 0, 64*kB)
 		s.opened(s.wantOpen(0), 20*ms)
-		s.openFailed(s.wantOpen(1), NoSlot)
+		s.openFailed(s.wantOpen(1), fault.NoSlot)
 		s.quiet()
 	})
 }
@@ -83,7 +84,7 @@ func TestNoSlotInTheMiddle(t *testing.T) {
 		s.handle(Event{Kind: ConnClosed, Conn: conns[0]})
 		s.ask(0, 64*kB, 128*kB)
 		s.wantFetch(0, 64*kB, 128*kB)
-		s.openFailed(s.wantOpen(0), NoSlot)
+		s.openFailed(s.wantOpen(0), fault.NoSlot)
 		s.wantFree(span(64*kB, 1*mB))
 		if v := s.m.look(s.now); v.Links[0].Usable || v.Links[0].CanAsk {
 			t.Errorf("%+v: a scheduler would count on it", v.Links[0])
@@ -105,7 +106,7 @@ func TestNoSlotInTheMiddle(t *testing.T) {
 		a := s.wantFetch(0, 64*kB, 128*kB)
 		s.sched.todo = append(s.sched.todo, schedule.Decision{Do: schedule.Open, Link: 0})
 		s.tick()
-		s.openFailed(s.wantOpen(0), NoSlot)
+		s.openFailed(s.wantOpen(0), fault.NoSlot)
 		if v := s.m.look(s.now); !v.Links[0].Usable {
 			t.Errorf("%+v", v.Links[0])
 		}

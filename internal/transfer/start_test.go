@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 )
 
@@ -193,7 +194,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 	})
 	t.Run("R119 the second is refused, the first is waited for", func(t *testing.T) {
 		s, a, b := hedged(t, 0)
-		s.ended(b, Unwanted)
+		s.ended(b, fault.Unwanted)
 		s.quiet()
 		s.headReceived(a, 1*mB)
 		s.wantFree()
@@ -201,11 +202,11 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 	})
 	t.Run("the second is refused and the first says nothing", func(t *testing.T) {
 		s, _, b := hedged(t, 0)
-		s.ended(b, Unwanted)
+		s.ended(b, fault.Unwanted)
 		s.advance(3 * time.Second)
 		s.quiet() // some origins think for long
 		s.advance(10 * time.Second)
-		s.wantFail(Silence)
+		s.wantFail(fault.Silence)
 	})
 	t.Run("a third link does not ask for what two have been asked for", func(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB}, 3)
@@ -231,43 +232,43 @@ func TestNoLinkAnswers(t *testing.T) {
 	t.Run("no connection", func(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB}, 2)
 		s.wantFetch(0, 0, 64*kB)
-		s.openFailed(s.wantOpen(0), Unreachable)
+		s.openFailed(s.wantOpen(0), fault.Unreachable)
 		s.wantFetch(1, 0, 64*kB)
 		c := s.wantOpen(1)
 		s.quiet() // nobody knows whether the origin is there at all: no report
-		s.openFailed(c, Unreachable)
-		s.wantFail(Unreachable)
+		s.openFailed(c, fault.Unreachable)
+		s.wantFail(fault.Unreachable)
 	})
 	t.Run("R105 an error page, then busy", func(t *testing.T) {
 		s := start(t, Config{}, 2)
 		a := s.wantFetchAll(0)
 		s.opened(s.wantOpen(0), 0)
-		s.ended(a, Unwanted)
+		s.ended(a, fault.Unwanted)
 		b := s.wantFetchAll(1)
 		s.opened(s.wantOpen(1), 0)
-		s.ended(b, Busy)
-		s.wantFail(Busy)
+		s.ended(b, fault.Busy)
+		s.wantFail(fault.Busy)
 	})
 	t.Run("not even a binding", func(t *testing.T) {
 		s := start(t, Config{}, 1)
 		s.wantFetchAll(0)
-		s.openFailed(s.wantOpen(0), Unbound)
+		s.openFailed(s.wantOpen(0), fault.Unbound)
 		if a := s.wantReport(ReportFailed, 0); a.Cause != health.BindFailed {
 			t.Errorf("cause %v", a.Cause)
 		}
-		s.wantFail(Unbound)
+		s.wantFail(fault.Unbound)
 	})
 	t.Run("the only link goes away", func(t *testing.T) {
 		s := start(t, Config{}, 1)
 		s.wantFetchAll(0)
 		s.opened(s.wantOpen(0), 0)
 		s.link(0, health.Down)
-		s.wantFail(Silence)
+		s.wantFail(fault.Silence)
 	})
 	t.Run("the fault was the link's", func(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB}, 2)
 		s.wantFetch(0, 0, 64*kB)
-		s.openFailed(s.wantOpen(0), Unreachable)
+		s.openFailed(s.wantOpen(0), fault.Unreachable)
 		a := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 0)
 		s.headReceived(a, 1*mB)
@@ -278,7 +279,7 @@ func TestNoLinkAnswers(t *testing.T) {
 	t.Run("R184 a link over which the address may not be dialed gets no other chance", func(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB}, 2)
 		s.wantFetch(0, 0, 64*kB)
-		s.openFailed(s.wantOpen(0), Unwanted)
+		s.openFailed(s.wantOpen(0), fault.Denied)
 		a := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 0)
 		s.headReceived(a, 1*mB)
@@ -295,7 +296,7 @@ func TestNoLinkAnswers(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB}, 2)
 		a := s.wantFetch(0, 0, 64*kB)
 		s.opened(s.wantOpen(0), 0)
-		s.ended(a, Unwanted)
+		s.ended(a, fault.Unwanted)
 		b := s.wantFetch(1, 0, 64*kB)
 		s.opened(s.wantOpen(1), 0)
 		s.headReceived(b, 1*mB)
@@ -317,19 +318,19 @@ func TestNoLinkIsUp(t *testing.T) {
 		s := prepare(t, Config{Initial: 64 * kB, WaitForLink: 10 * time.Second}, 2)
 		s.tick()
 		s.advance(10 * time.Second)
-		s.wantFail(Silence)
+		s.wantFail(fault.Silence)
 	})
 }
 
 // TestFailOnce: a transfer fails once, however many reasons there are.
 func TestFailOnce(t *testing.T) {
 	s := start(t, Config{}, 1)
-	for _, outcome := range []Outcome{Stale, Stale, Stale, Stale, Reset} {
+	for _, outcome := range []fault.Outcome{fault.Stale, fault.Stale, fault.Stale, fault.Stale, fault.Reset} {
 		a := s.wantFetchAll(0)
 		s.handle(Event{Kind: Opened, Conn: s.wantOpen(0), Reused: true})
 		s.ended(a, outcome)
 	}
-	s.wantFail(Reset)
+	s.wantFail(fault.Reset)
 }
 
 // TestStaleFirst: RFC 9112 section 9.3.1: a reused connection may turn out to be closed; the request is sent again.
@@ -338,7 +339,7 @@ func TestStaleFirst(t *testing.T) {
 	for range 4 { // as many as the pool keeps of a link and origin
 		a := s.wantFetchAll(0)
 		s.handle(Event{Kind: Opened, Conn: s.wantOpen(0), Reused: true})
-		s.ended(a, Stale)
+		s.ended(a, fault.Stale)
 	}
 	a := s.wantFetchAll(0)
 	s.opened(s.wantOpen(0), 20*ms)

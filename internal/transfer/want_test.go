@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
@@ -75,7 +76,7 @@ func (s *script) wantDone() {
 	s.want("Done", func(a Action) bool { return a.Kind == Done })
 }
 
-func (s *script) wantFail(outcome Outcome) {
+func (s *script) wantFail(outcome fault.Outcome) {
 	s.t.Helper()
 	if a := s.want("Fail", func(a Action) bool { return a.Kind == Fail }); a.Outcome != outcome {
 		s.t.Fatalf("fails for %v, want %v", a.Outcome, outcome)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/segment"
 )
@@ -163,13 +164,13 @@ func TestWanted(t *testing.T) {
 	if w := s.m.Wanted(a.id); w != 2*mB {
 		t.Errorf("wanted up to %d", w)
 	}
-	s.ended(b, Reset)
+	s.ended(b, fault.Reset)
 	if w := s.m.Wanted(b.id); w != 0 {
 		t.Errorf("a forgotten attempt is wanted up to %d", w)
 	}
 	s.handle(Event{Kind: Read, Attempt: b.id, N: 10}) // what it read before the loop knew
 	s.handle(Event{Kind: HeadReceived, Attempt: b.id, Range: segment.Range{Start: 1 * mB, End: 2 * mB}, Size: 2 * mB})
-	s.handle(Event{Kind: Ended, Attempt: b.id, Outcome: Complete})
+	s.handle(Event{Kind: Ended, Attempt: b.id, Outcome: fault.Complete})
 	s.quiet()
 }
 

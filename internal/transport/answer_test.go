@@ -1,17 +1,23 @@
 package transport
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
+	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // A version is the same whether its answer was divided, passed on, or came from net/http.
@@ -63,20 +69,46 @@ func TestIdentify(t *testing.T) {
 }
 
 func TestFailureOf(t *testing.T) {
-	for why, want := range map[transfer.Outcome]Cause{
-		transfer.Short: Broken, transfer.Reset: Broken, transfer.Unanswered: Broken, transfer.Stale: Broken, transfer.Silence: Silent,
-		transfer.Unreachable: Unreachable, transfer.Unbound: Unbound, transfer.Unwanted: Inconsistent, transfer.Busy: Busy,
-		transfer.NoRange: Inconsistent, transfer.Changed: Changed, transfer.BadRange: Inconsistent, transfer.Canceled: Internal,
+	deadline := &net.OpError{Op: "read", Err: context.DeadlineExceeded}
+	for _, c := range []struct {
+		attempt fault.Outcome
+		err     error
+		want    fault.Outcome
+	}{
+		{fault.Short, io.ErrUnexpectedEOF, fault.Short},
+		{fault.Silence, io.ErrUnexpectedEOF, fault.Silence},
+		{fault.Changed, io.ErrUnexpectedEOF, fault.Changed},
+		{fault.Unreachable, io.ErrUnexpectedEOF, fault.Unreachable},
+		{fault.Unreachable, &net.DNSError{IsNotFound: true}, fault.UnknownName},
+		{fault.Unreachable, &net.DNSError{IsTimeout: true}, fault.SilentDNS},
+		{fault.Unreachable, x509.UnknownAuthorityError{}, fault.BadCertificate},
+		{fault.Unreachable, tls.AlertError(40), fault.BadTLS},
+		{fault.Unreachable, syscall.ECONNREFUSED, fault.PortClosed},
+		{fault.Unreachable, syscall.ENETUNREACH, fault.NoRoute},
+		{fault.Unreachable, deadline, fault.Timeout},
+		{fault.Reset, syscall.ECONNRESET, fault.Reset},
+		{fault.Denied, link.ErrOffLink, fault.OffLink},
+		{fault.Denied, link.ErrRebound, fault.Rebound},
+		{fault.Denied, link.ErrDenied, fault.Denied},
+		{fault.Denied, link.ErrUpstreamRefused, fault.UpstreamDenied},
+		{fault.Busy, deadline, fault.Busy},
+		{fault.NoSlot, deadline, fault.NoSlot},
+		{fault.Unreachable, &link.BindError{Link: "lte", Err: syscall.EPERM}, fault.Unbound},
 	} {
-		err := fmt.Errorf("get: %w", &engine.AttemptError{Link: "lte", Outcome: why, RetryAfter: time.Second, Err: io.ErrUnexpectedEOF})
-		got, ok := FailureOf(err)
-		if !ok || got != (Failure{want, "lte", time.Second}) || got.Origin() != (why.Blame() == transfer.BlameOrigin) {
-			t.Errorf("%v: %+v, %v", why, got, ok)
+		err := fmt.Errorf("get: %w", &engine.AttemptError{Link: "lte", Outcome: c.attempt, RetryAfter: time.Second, Err: c.err})
+		if got := FailureOf(err); got != (Failure{c.want, "lte", time.Second}) {
+			t.Errorf("%v, %v: %+v, want %v", c.attempt, c.err, got, c.want)
 		}
 	}
-	for _, err := range []error{nil, ErrNoLink, errors.New("another")} {
-		if f, ok := FailureOf(err); ok || f.Origin() {
-			t.Errorf("%v: %+v", err, f)
+	for err, want := range map[error]Failure{
+		nil:                       {Outcome: fault.Unknown},
+		ErrNoLink:                 {Outcome: fault.NoLink},
+		context.Canceled:          {Outcome: fault.Unknown},
+		&LinkError{"lte", io.EOF}: {Outcome: fault.Reset, Link: "lte"},
+		&LinkError{"lte", errors.New("malformed")}: {Outcome: fault.Unknown, Link: "lte"},
+	} {
+		if got := FailureOf(err); got != want {
+			t.Errorf("%v: %+v, want %+v", err, got, want)
 		}
 	}
 }

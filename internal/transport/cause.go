@@ -1,43 +1,29 @@
 package transport
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"syscall"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/transfer"
+	"github.com/tributary-http/tributary/internal/fault"
+	"github.com/tributary-http/tributary/internal/link"
 )
 
 // ErrNoLink says that no link is up that the request may use.
 var ErrNoLink = engine.ErrNoLink
 
-// Cause is why a request failed that reached at least one link, as far as the caller can act on it.
-type Cause uint8
-
-// The causes.
-const (
-	Broken       Cause = iota + 1 // the connection ended before its answer, or in the middle of it
-	Busy                          // the origin answered 429 or 503, see Failure.RetryAfter
-	Changed                       // the object became another version while it was fetched
-	Inconsistent                  // the origin's answers do not fit together
-	Internal                      // the fault lies with neither the link nor the origin
-	Silent                        // the origin gave no answer in time
-	Unbound                       // the socket could not be bound to the link
-	Unreachable                   // no connection: the dial, DNS or TLS failed
-	Full                          // the host has as many connections as it may have (max_connections_per_host)
-)
-
 // Failure describes why a request failed.
 type Failure struct {
-	Cause      Cause
-	Link       string        // over which the last attempt was made
+	Outcome    fault.Outcome
+	Link       string        // over which the last attempt was made; "" if there was none
 	RetryAfter time.Duration // what the origin asked for; 0 = nothing
-}
-
-// Origin reports whether the origin is to blame: another link would not have helped.
-func (f Failure) Origin() bool {
-	return f.Cause == Busy || f.Cause == Changed || f.Cause == Inconsistent
 }
 
 // LinkError is the error of a request that went over one link as it is, or of reading the Body of its answer: it names the
@@ -61,31 +47,71 @@ func onLink(err error, name string) error {
 	return &LinkError{name, err}
 }
 
-// FailureOf returns why a request failed, or reading the Body of its answer. It reports false for an error that no attempt
-// over a link ended with, such as ErrNoLink or that of a context.
-func FailureOf(err error) (Failure, bool) {
-	var a *engine.AttemptError
-	if !errors.As(err, &a) {
-		return Failure{}, false
+// FailureOf returns why a request failed, or reading the Body of its answer. The Outcome of an error that no attempt over a
+// link ended with, such as that of a context, is Unknown unless the error itself says more.
+func FailureOf(err error) Failure {
+	f := Failure{Outcome: fault.Unknown}
+	if a := (*engine.AttemptError)(nil); errors.As(err, &a) {
+		f = Failure{a.Outcome, a.Link, a.RetryAfter}
 	}
-	f := Failure{Cause: Internal, Link: a.Link, RetryAfter: a.RetryAfter}
-	switch a.Outcome {
-	case transfer.Short, transfer.Reset, transfer.Unanswered, transfer.Stale:
-		f.Cause = Broken
-	case transfer.Busy:
-		f.Cause = Busy
-	case transfer.Changed:
-		f.Cause = Changed
-	case transfer.Unwanted, transfer.NoRange, transfer.BadRange:
-		f.Cause = Inconsistent
-	case transfer.Silence:
-		f.Cause = Silent
-	case transfer.Unbound:
-		f.Cause = Unbound
-	case transfer.Unreachable:
-		f.Cause = Unreachable
-	case transfer.NoSlot:
-		f.Cause = Full
+	if o, ok := decided(err); ok {
+		f.Outcome = o
+	} else if f.Outcome != fault.Unbound && f.Outcome != fault.NoSlot && f.Outcome != fault.Busy {
+		if o, ok := network(err); ok {
+			f.Outcome = o
+		}
 	}
-	return f, true
+	if l := (*LinkError)(nil); errors.As(err, &l) {
+		f.Link = l.Link
+		if f.Outcome == fault.Unknown && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))) {
+			f.Outcome = fault.Reset
+		}
+	}
+	return f
+}
+
+// decided looks for errors that say that nothing was sent.
+func decided(err error) (fault.Outcome, bool) {
+	var dial *link.DialError
+	switch {
+	case errors.Is(err, link.ErrOffLink):
+		return fault.OffLink, true
+	case errors.Is(err, link.ErrUpstreamRefused):
+		return fault.UpstreamDenied, true
+	case errors.Is(err, link.ErrRebound):
+		return fault.Rebound, true
+	case errors.Is(err, link.ErrDenied), errors.As(err, &dial) && dial.Op == link.OpRefuse:
+		return fault.Denied, true
+	case errors.Is(err, ErrNoLink):
+		return fault.NoLink, true
+	case errors.As(err, new(*link.BindError)):
+		return fault.Unbound, true
+	}
+	return 0, false
+}
+
+// network looks for the errors of package net and of TLS.
+func network(err error) (fault.Outcome, bool) {
+	var dns *net.DNSError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &dns) && dns.IsTimeout:
+		return fault.SilentDNS, true
+	case errors.As(err, &dns), errors.Is(err, link.ErrNoServer):
+		return fault.UnknownName, true
+	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.HostnameError)),
+		errors.As(err, new(x509.UnknownAuthorityError)), errors.As(err, new(x509.CertificateInvalidError)):
+		return fault.BadCertificate, true
+	case errors.As(err, new(tls.AlertError)), errors.As(err, new(tls.RecordHeaderError)):
+		return fault.BadTLS, true
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fault.PortClosed, true
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return fault.NoRoute, true
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return fault.Timeout, true
+	case errors.Is(err, syscall.ECONNRESET):
+		return fault.Reset, true
+	}
+	return 0, false
 }

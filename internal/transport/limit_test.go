@@ -18,6 +18,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
@@ -225,7 +226,7 @@ func TestLimitCountsEverything(t *testing.T) {
 		"transfer": func() error { _, err := r.RoundTrip(get(t, s.URL())); return err },
 	} {
 		err := ask()
-		if f, ok := FailureOf(err); !ok || f.Cause != Full || !errors.As(err, new(*link.NoSlotError)) {
+		if f := FailureOf(err); f.Outcome != fault.NoSlot || !errors.As(err, new(*link.NoSlotError)) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

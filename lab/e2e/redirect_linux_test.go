@@ -73,8 +73,8 @@ func (r *rig) rules() (found []string) {
 	return found
 }
 
-// keepers returns the processes that keep rules.
-func (r *rig) keepers() (pids []int) {
+// watchdogs returns the processes that keep rules.
+func (r *rig) watchdogs() (pids []int) {
 	r.Helper()
 	out, err := exec.Command("ip", "netns", "pids", r.lab.ClientName()).Output()
 	if err != nil {
@@ -184,14 +184,14 @@ func testRedirect(t *testing.T, firewall string) {
 	}
 	gone := func(after string) {
 		t.Helper()
-		r.until("no process keeps rules after "+after, func() bool { return len(r.keepers()) == 0 })
+		r.until("no process keeps rules after "+after, func() bool { return len(r.watchdogs()) == 0 })
 		if left := r.rules(); len(left) > 0 {
 			t.Errorf("after %s: %q", after, left)
 		}
 	}
 
 	r.ok(r.redirect(firewall, "on")) // again: the first keeper ends
-	r.until("one process keeps rules", func() bool { return len(r.keepers()) == 1 })
+	r.until("one process keeps rules", func() bool { return len(r.watchdogs()) == 1 })
 	r.ok(r.redirect(firewall, "off"))
 	gone("redirect off")
 
@@ -212,7 +212,7 @@ func testRedirect(t *testing.T, firewall string) {
 
 	r.serve()
 	r.ok(r.redirect(firewall, "on"))
-	for _, pid := range r.keepers() {
+	for _, pid := range r.watchdogs() {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 	port := r.redirectedTo(firewall)

@@ -26,7 +26,7 @@ const (
 )
 
 // patience is how long the tests of one mutation may take; running into it counts as a failure of theirs.
-const patience = "1m"
+const longest = "1m"
 
 // tree is a copy of the repository.
 type tree struct {
@@ -102,7 +102,7 @@ func (c *tree) try(ctx context.Context, m mutation) (result, time.Duration, erro
 		return "", 0, err
 	}
 	began := time.Now()
-	out, err := c.test(ctx, m.dirs, m.run, patience)
+	out, err := c.test(ctx, m.dirs, m.run, longest)
 	took := time.Since(began)
 	if err := os.WriteFile(name, text, 0o644); err != nil {
 		return "", 0, err

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
@@ -87,7 +88,7 @@ func (w *world) open(id uint32, link int8) {
 				w.serve(c)
 			case w.now-began > 5*time.Second:
 				delete(w.conns, id)
-				w.handle(transfer.Event{Kind: transfer.OpenFailed, Conn: id, Outcome: transfer.Unreachable})
+				w.handle(transfer.Event{Kind: transfer.OpenFailed, Conn: id, Outcome: fault.Unreachable})
 			default:
 				w.after(wait, func() {
 					if w.conns[id] == c {
@@ -267,9 +268,9 @@ func (w *world) readOn(k *ask) {
 		return
 	}
 	if k.refused || k.busy {
-		outcome := transfer.Unwanted
+		outcome := fault.Unwanted
 		if k.busy {
-			outcome = transfer.Busy
+			outcome = fault.Busy
 		}
 		w.end(k, outcome)
 		return
@@ -291,7 +292,7 @@ func (w *world) readOn(k *ask) {
 		if n := min(k.breakAt, k.credit) - k.cursor; n > 0 {
 			w.read(k, n)
 		}
-		w.end(k, transfer.Reset)
+		w.end(k, fault.Reset)
 		return
 	}
 	if n := min(k.arrived, k.credit) - k.cursor; n > 0 {
@@ -305,10 +306,10 @@ func (w *world) readOn(k *ask) {
 	if k.closes {
 		w.close(c.id)
 	}
-	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: transfer.Complete})
+	w.handle(transfer.Event{Kind: transfer.Ended, Attempt: k.id, Outcome: fault.Complete})
 	if c.closing && w.conns[c.id] == c {
 		if len(c.asks) > 0 {
-			w.end(c.asks[0], transfer.Unanswered)
+			w.end(c.asks[0], fault.Unanswered)
 		}
 		return
 	}
@@ -330,7 +331,7 @@ func (w *world) read(k *ask, n int64) {
 }
 
 // end breaks a connection.
-func (w *world) end(k *ask, outcome transfer.Outcome) {
+func (w *world) end(k *ask, outcome fault.Outcome) {
 	if w.conns[k.conn.id] != k.conn {
 		return
 	}

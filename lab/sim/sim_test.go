@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/schedule/literature"
-	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 func hs() []Link {
@@ -49,7 +49,7 @@ func TestInvariants(t *testing.T) {
 					}
 				}
 				_, err := Run(s)
-				if f := new(FailedError); errors.As(err, &f) && f.Offset == 0 && f.Outcome.Blame() == transfer.BlameLink {
+				if f := new(FailedError); errors.As(err, &f) && f.Offset == 0 && f.Outcome.Blame() == fault.BlameLink {
 					continue // no link was alive when the first request was made: an error at once is right
 				}
 				if err != nil {

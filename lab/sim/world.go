@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
@@ -64,7 +65,7 @@ type progress struct {
 // FailedError says that the transfer gave up.
 type FailedError struct {
 	At      time.Duration
-	Outcome transfer.Outcome
+	Outcome fault.Outcome
 	Link    int8
 	Offset  int64
 }

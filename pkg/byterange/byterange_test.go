@@ -11,7 +11,7 @@ import (
 func TestR079_ParseRange(t *testing.T) {
 	open := int64(byterange.Open)
 	tests := []struct {
-		why, field string
+		reason, field string
 		want       byterange.Spec
 		ok         bool
 	}{
@@ -44,7 +44,7 @@ func TestR079_ParseRange(t *testing.T) {
 		{"R81 beyond int64", "bytes=9999999999999999999-", byterange.Spec{}, false},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.reason, func(t *testing.T) {
 			got, ok := byterange.ParseRange(tt.field)
 			if ok != tt.ok || (ok && got != tt.want) {
 				t.Errorf("ParseRange(%q) = %+v, %v; want %+v, %v", tt.field, got, ok, tt.want, tt.ok)
@@ -87,7 +87,7 @@ func TestResolve(t *testing.T) {
 func TestR099_ParseContentRange(t *testing.T) {
 	r := func(a, b int64) byterange.Range { return byterange.Range{Start: a, End: b} }
 	tests := []struct {
-		why, field string
+		reason, field string
 		want       byterange.Content
 		ok         bool
 	}{
@@ -112,7 +112,7 @@ func TestR099_ParseContentRange(t *testing.T) {
 		{"empty", "", byterange.Content{}, false},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.reason, func(t *testing.T) {
 			got, err := byterange.ParseContentRange(tt.field)
 			if (err == nil) != tt.ok || got != tt.want {
 				t.Errorf("ParseContentRange(%q) = %+v, %v; want %+v, %v", tt.field, got, err, tt.want, tt.ok)

@@ -2,14 +2,13 @@ package tributary
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 
-	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -67,10 +66,17 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("tributary: the server answers %d %s", e.StatusCode, http.StatusText(e.StatusCode))
 }
 
-// kinds are the errors that causes stand for.
-var kinds = map[transport.Cause]error{
-	transport.Unreachable: ErrUnreachable, transport.Unbound: ErrBind, transport.Silent: ErrTimeout, transport.Busy: ErrBusy,
-	transport.Changed: ErrChanged, transport.Inconsistent: ErrInconsistent, transport.Broken: ErrBroken,
+// kinds are the errors that outcomes stand for.
+var kinds = map[fault.Outcome]error{
+	fault.Unreachable: ErrUnreachable, fault.UnknownName: ErrUnreachable, fault.SilentDNS: ErrUnreachable,
+	fault.BadCertificate: ErrUnreachable, fault.BadTLS: ErrUnreachable, fault.PortClosed: ErrUnreachable,
+	fault.NoRoute: ErrUnreachable, fault.Timeout: ErrUnreachable,
+
+	fault.Short: ErrBroken, fault.Reset: ErrBroken, fault.Unanswered: ErrBroken, fault.Stale: ErrBroken,
+	fault.Silence: ErrTimeout, fault.Busy: ErrBusy, fault.Changed: ErrChanged,
+	fault.Unwanted: ErrInconsistent, fault.NoRange: ErrInconsistent, fault.BadRange: ErrInconsistent,
+	fault.NoLink: ErrNoLink, fault.Unbound: ErrBind,
+	fault.Denied: ErrNotAllowed, fault.Rebound: ErrNotAllowed, fault.OffLink: ErrNotAllowed, fault.UpstreamDenied: ErrNotAllowed,
 }
 
 // wrap makes the error of a request with this context: the context's own if that has ended, else an *Error. io.EOF stays.
@@ -81,26 +87,6 @@ func wrap(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	e := &Error{Err: err}
-	if f, ok := transport.FailureOf(err); ok {
-		e.Link, e.Kind = f.Link, kinds[f.Cause]
-	}
-	if l := (*transport.LinkError)(nil); errors.As(err, &l) {
-		e.Link = l.Link
-		switch {
-		case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(tls.RecordHeaderError)):
-			e.Kind = ErrUnreachable
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(*net.OpError)):
-			e.Kind = ErrBroken
-		}
-	}
-	switch {
-	case errors.Is(err, transport.ErrNoLink):
-		e.Kind = ErrNoLink
-	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrRebound):
-		e.Kind = ErrNotAllowed
-	case errors.As(err, new(*link.BindError)):
-		e.Kind = ErrBind
-	}
-	return e
+	f := transport.FailureOf(err)
+	return &Error{Link: f.Link, Kind: kinds[f.Outcome], Err: err}
 }

@@ -75,8 +75,8 @@ func ExampleWithReport() {
 	for _, l := range report.Links() {
 		fmt.Printf("%s: %d bytes, %d of them wasted\n", l.Link, l.Received, l.Wasted)
 	}
-	if why := report.Undivided(); why != "" {
-		fmt.Println("not divided:", why)
+	if reason := report.Undivided(); reason != "" {
+		fmt.Println("not divided:", reason)
 	}
 	if err != nil {
 		log.Fatal(err)

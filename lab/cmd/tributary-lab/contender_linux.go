@@ -100,8 +100,8 @@ func bestLink(sc netlab.Scenario, size netlab.Bytes) string {
 }
 
 func parseContender(text string) (contender, error) {
-	bad := func(why string) (contender, error) {
-		return contender{}, fmt.Errorf("contender %q: %s", text, why)
+	bad := func(cause string) (contender, error) {
+		return contender{}, fmt.Errorf("contender %q: %s", text, cause)
 	}
 	kind, arg, _ := strings.Cut(text, ":")
 	viaProxy := func(p proxy) contender {

@@ -1,0 +1,125 @@
+package fault
+
+// The codes with which a command exits because a request failed.
+const (
+	ExitPermission = 4
+	ExitNetwork    = 5
+	ExitServer     = 6
+	ExitTLS        = 7
+)
+
+// Row is what follows from an Outcome. Only outcomes with which a request can end have a Status.
+type Row struct {
+	Name        string
+	Blame       Blame
+	Retry       bool   // the same request may work later, without anybody doing anything
+	Status      int    // HTTP status of the proxy's answer
+	ProxyStatus string // its error type (RFC 9209 section 2.3)
+	Exit        int    // code of a command that fails for it
+	Text        string // what happened, a sentence without its full stop; it names nothing of the request and no address
+	Next        string // what the user can do, the same way but without a capital
+}
+
+// The statuses of answers (RFC 9110 section 15).
+const (
+	forbidden   = 403
+	badGateway  = 502
+	unavailable = 503
+	timedOut    = 504
+)
+
+const (
+	ended        = "The server ended the connection before its answer was complete"
+	inconsistent = "The server's answers do not fit together"
+	noAnswer     = "The server did not answer in time"
+	again        = "try again"
+	seeStatus    = `try again; "tributary status" shows how the links are`
+	seeServers   = `check the spelling of the host name; "tributary links" shows the DNS servers of each link`
+)
+
+var rows = [...]Row{
+	Complete: {Name: "complete"},
+	Canceled: {Name: "canceled", Status: badGateway, ProxyStatus: "proxy_internal_error", Exit: ExitNetwork, Retry: true, Text: "The download failed", Next: again},
+
+	Short:      {"short", BlameLink, true, badGateway, "connection_terminated", ExitNetwork, ended, again},
+	Reset:      {"reset", BlameLink, true, badGateway, "connection_terminated", ExitNetwork, ended, again},
+	Unanswered: {"unanswered", BlameLink, true, badGateway, "connection_terminated", ExitNetwork, ended, again},
+	Stale:      {"stale", BlameNobody, true, badGateway, "connection_terminated", ExitNetwork, ended, again},
+	Silence:    {"silent", BlameLink, true, timedOut, "http_response_timeout", ExitNetwork, noAnswer, seeStatus},
+	Timeout:    {"timeout", BlameLink, true, timedOut, "connection_timeout", ExitNetwork, noAnswer, seeStatus},
+	Unreachable: {
+		"unreachable", BlameLink, true, badGateway, "destination_unavailable", ExitNetwork,
+		"The server could not be reached", "check the address and the links, then try again",
+	},
+	Unknown: {
+		"unknown", BlameLocal, true, badGateway, "connection_terminated", ExitNetwork,
+		"The server could not be reached, or ended the connection before its answer", "check the address and the links, then try again",
+	},
+	PortClosed: {
+		"port_closed", BlameOrigin, true, badGateway, "connection_refused", ExitNetwork,
+		"The server refused the connection", "check the port, and that the server runs",
+	},
+	NoRoute: {
+		"no_route", BlameLink, true, badGateway, "destination_ip_unroutable", ExitNetwork,
+		"No route leads to the server", `"tributary links" shows the links and their addresses`,
+	},
+
+	UnknownName: {"unknown_name", BlameOrigin, true, badGateway, "dns_error", ExitNetwork, "The host name could not be resolved", seeServers},
+	SilentDNS:   {"silent_dns", BlameLink, true, timedOut, "dns_timeout", ExitNetwork, "The host name could not be resolved in time", seeServers},
+
+	BadCertificate: {
+		"bad_certificate", BlameOrigin, false, badGateway, "tls_certificate_error", ExitTLS,
+		"The server's certificate is not valid for this host",
+		"check the URL; tributary get trusts another authority by --cacert, and an https proxy setting (CONNECT) lets the client itself check",
+	},
+	BadTLS: {
+		"bad_tls", BlameOrigin, false, badGateway, "tls_protocol_error", ExitTLS,
+		"The server does not speak TLS as it should", "check scheme and port",
+	},
+
+	Busy: {"busy", BlameOrigin, true, unavailable, "destination_unavailable", ExitServer, "The server is busy", "try again later"},
+	Changed: {
+		"changed", BlameOrigin, false, badGateway, "http_response_incomplete", ExitServer,
+		"The object changed while it was fetched", again,
+	},
+	Unwanted: {"unwanted", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer, inconsistent, again},
+	NoRange:  {"no_range", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer, inconsistent, again},
+	BadRange: {"bad_range", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer, inconsistent, again},
+
+	NoLink: {
+		"no_link", BlameLocal, true, unavailable, "destination_unavailable", ExitNetwork,
+		"No usable network link is up", `"tributary links" shows the links and why they are not used`,
+	},
+	NoSlot: {
+		"no_slot", BlameLocal, true, unavailable, "connection_limit_reached", ExitNetwork,
+		"All connections to this host that max_connections_per_host in the configuration allows are in use",
+		"try again when a download from it has ended, or allow more",
+	},
+	Unbound: {
+		"unbound", BlameLocal, false, unavailable, "proxy_configuration_error", ExitPermission,
+		"The connection could not be bound to a network link", `"tributary doctor" shows what is missing`,
+	},
+	OffLink: {
+		"off_link", BlameLocal, true, badGateway, "destination_ip_unroutable", ExitNetwork,
+		"The server belongs to the network of an interface that is not one of the links now, such as a VPN or a bridge of containers",
+		`exempt it from the proxy (no_proxy), or use that interface (--link NAME); "tributary links" shows the interfaces`,
+	},
+	UpstreamDenied: {
+		"upstream_denied", BlameLocal, true, badGateway, "destination_ip_prohibited", ExitNetwork,
+		"The upstream proxy of a link (via in the configuration) does not allow the destination, and no other link reaches it",
+		"ask whoever runs that proxy, or use another link",
+	},
+	// This is the one answer for addresses that are denied and for own listeners: which it is tells a scanner what listens
+	// here (R194).
+	Denied: {
+		"denied", BlameOrigin, false, forbidden, "destination_ip_prohibited", ExitNetwork,
+		"The request leads to Tributary itself or to an address that is not allowed",
+		"exempt local addresses from the proxy: no_proxy=localhost,127.0.0.0/8,::1. Others can be allowed by allow_destinations in the configuration",
+	},
+	Rebound: {
+		"rebound", BlameOrigin, false, forbidden, "destination_ip_prohibited", ExitNetwork,
+		"A public name leads to a private network here, which a hostile page could make use of",
+		"if it is meant to, allow that network by allow_destinations in the configuration, for example [\"192.168.1.0/24\"], or use the " +
+			"address instead of the name",
+	},
+}
