@@ -181,7 +181,7 @@ func violations(p pkg) (bad []string) {
 			case r.pure && from == "math/rand/v2" && ast.IsExported(name) && isGlobalRand(name):
 				complain(f, n.Pos(), "PURE package uses the global source, rand.%s: the same seed must give the same run", name)
 			case from == "net" && slices.Contains(listing, name) && !within(p.path, mayList...):
-				complain(f, n.Pos(), "net.%s: only internal/link lists interfaces, a phone's host app takes its place", name)
+				complain(f, n.Pos(), "net.%s: only internal/link lists interfaces, a phone's app takes its place", name)
 			}
 			return true
 		})

@@ -18,7 +18,7 @@ type Status struct {
 	Passed    int64      `json:"passed_through"` // GETs that did not become transfers, since the start
 	Ended     int64      `json:"ended_transfers"`
 	Budget    Budget     `json:"budget"`
-	Battery   *Battery   `json:"battery,omitempty"` // as the host app has read it last; nil = it has not
+	Battery   *Battery   `json:"battery,omitempty"` // as the app has read it last; nil = it has not
 	VPN       *VPN       `json:"vpn,omitempty"`     // nil = none carries what the system sends
 }
 

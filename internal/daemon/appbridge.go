@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	greeting = 5 * time.Second  // for the host to answer at the start
+	greeting = 5 * time.Second  // for the app to answer at the start
 	linger   = 30 * time.Second // that mobile data is kept after the last transfer: the next one may follow
-	telling  = time.Second      // between two statuses for the host, while there are transfers
+	telling  = time.Second      // between two statuses for the app, while there are transfers
 )
 
 // appBridge keeps the app informed: whether mobile data is wanted, and what goes on.
@@ -30,7 +30,7 @@ func newAppBridge(h *appbridge.Bridge) *appBridge {
 	return &appBridge{bridge: h, started: make(chan struct{}, 1)}
 }
 
-// runHosted is Run with the networks of a host.
+// runAppBridge is Run with the networks of an app.
 func runAppBridge(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
 	dial, cancel := context.WithTimeout(ctx, greeting)
 	h, err := appbridge.Dial(dial, cfg.AppSocket, log)
@@ -74,7 +74,7 @@ func (h *appBridge) running(transfers int) {
 	}
 }
 
-// attend asks for mobile data while there are transfers, and tells the host about them, until ctx ends.
+// attend asks for mobile data while there are transfers, and tells the app about them, until ctx ends.
 func (h *appBridge) attend(ctx context.Context, status func() control.Status) {
 	h.bridge.Tell(status())
 	for {
@@ -91,7 +91,7 @@ func (h *appBridge) attend(ctx context.Context, status func() control.Status) {
 	}
 }
 
-// during tells the host what goes on until no transfer has run for a while; false = ctx has ended.
+// during tells the app what goes on until no transfer has run for a while; false = ctx has ended.
 func (h *appBridge) during(ctx context.Context, status func() control.Status) bool {
 	tick := time.NewTicker(telling)
 	defer tick.Stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
 )
 
-// TestMobileDataIsWanted: a host is asked for mobile data when a transfer starts, and only then.
+// TestMobileDataIsWanted: an app is asked for mobile data when a transfer starts, and only then.
 func TestMobileDataIsWanted(t *testing.T) {
 	app := &appbridgetest.App{}
 	app.Listen(t, filepath.Join(t.TempDir(), "s"))

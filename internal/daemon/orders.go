@@ -16,7 +16,7 @@ const stepTime = 250 * time.Millisecond
 // syncTime is between two times that what came is brought to the disk, and known to survive a dead battery.
 const syncTime = 5 * time.Second
 
-// orderStep tells the host how far an order is.
+// orderStep tells the app how far an order is.
 type orderStep struct {
 	Type      string `json:"type"` // "at"
 	Name      string `json:"name,omitempty"`
@@ -35,7 +35,7 @@ type orderEnd struct {
 	Again bool   `json:"again,omitempty"` // it may work another time
 }
 
-// fillOrders fills the files of the host until ctx ends: what the user of a phone downloads.
+// fillOrders fills the files of the app until ctx ends: what the user of a phone downloads.
 func (d *Daemon) fillOrders(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()

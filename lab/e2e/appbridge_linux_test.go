@@ -59,7 +59,7 @@ func (r *rig) android() {
 	ip("-6", "rule", "add", "pref", "32000", "unreachable")
 }
 
-// phone is a host app with the links of a lab.
+// phone is an app with the links of a lab.
 type phone struct {
 	*appbridgetest.App
 	r       *rig
@@ -299,7 +299,7 @@ type pipes struct {
 	io.Writer
 }
 
-// TestJavaHost runs what the app decides, in a JVM, as the host of the real program: it starts it, tells it two of three
+// TestJavaHost runs what the app decides, in a JVM, as the app of the real program: it starts it, tells it two of three
 // links, and downloads through it. TRIBUTARY_JAVA is the class path; make android-test sets it.
 func TestJavaHost(t *testing.T) {
 	classes := os.Getenv("TRIBUTARY_JAVA")

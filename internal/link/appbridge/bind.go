@@ -20,8 +20,8 @@ type bindRequest struct {
 	answer chan<- error // has room for one
 }
 
-// refusal is why the host did not bind a socket. It is no syscall.Errno itself: what that would mean of this process, it
-// does not mean of the host.
+// refusal is why the app did not bind a socket. It is no syscall.Errno itself: what that would mean of this process, it
+// does not mean of the app.
 type refusal struct{ errno unix.Errno }
 
 func (r refusal) Error() string {
@@ -37,7 +37,7 @@ func (r refusal) Error() string {
 // loopback is the one device that belongs to no network: what is allowed there by name needs no host.
 const loopback = "lo"
 
-// Control implements link.Binder: the socket is passed to the host before it is connected. One that belongs to no link is
+// Control implements link.Binder: the socket is passed to the app before it is connected. One that belongs to no link is
 // not.
 func (h *Bridge) Control(l link.Link) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
@@ -87,7 +87,7 @@ func (h *Bridge) serveBinds() {
 	}
 }
 
-// pass sends one socket and waits for what the host says of it. An error means that the host is gone.
+// pass sends one socket and waits for what the app says of it. An error means that the app is gone.
 func (h *Bridge) pass(r bindRequest) (unix.Errno, error) {
 	_ = h.binds.SetDeadline(time.Now().Add(replyTime))
 	var b [8]byte

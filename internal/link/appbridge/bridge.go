@@ -16,12 +16,12 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// ErrGone says that the host is gone: there are no links without it.
+// ErrGone says that the app is gone: there are no links without it.
 var ErrGone = errors.New("the app that owns the networks is gone")
 
 const (
-	replyTime = 5 * time.Second // for the host's answers about sockets, and for what is said to it to be read
-	unread    = 64              // messages to the host that may wait
+	replyTime = 5 * time.Second // for the app's answers about sockets, and for what is said to it to be read
+	unread    = 64              // messages to the app that may wait
 	asked     = 256             // questions about names that may be open
 )
 
@@ -35,8 +35,8 @@ type Bridge struct {
 	sock   chan bindRequest // to the goroutine of binds
 	orders chan *Order
 	places atomic.Int64  // orders that are open
-	path   string        // of the host's socket
-	gone   chan struct{} // closed when the host is gone or says stop
+	path   string        // of the app's socket
+	gone   chan struct{} // closed when the app is gone or says stop
 	parts  sync.WaitGroup
 	once   sync.Once
 
@@ -46,7 +46,7 @@ type Bridge struct {
 	battery   *Battery
 }
 
-// Dial connects to the host that listens at path, "@name" for an abstract one. ctx bounds the wait for its greeting.
+// Dial connects to the app that listens at path, "@name" for an abstract one. ctx bounds the wait for its greeting.
 func Dial(ctx context.Context, path string, log *slog.Logger) (*Bridge, error) {
 	h := &Bridge{
 		log: log, links: link.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
@@ -90,7 +90,7 @@ func open(ctx context.Context, path string, greeting hello) (*net.UnixConn, erro
 	return c.(*net.UnixConn), nil
 }
 
-// greeted waits for the host's hello.
+// greeted waits for the app's hello.
 func greeted(ctx context.Context, c net.Conn, lines *bufio.Scanner) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -109,7 +109,7 @@ func greeted(ctx context.Context, c net.Conn, lines *bufio.Scanner) error {
 // Watch implements link.Source.
 func (h *Bridge) Watch(ctx context.Context) (<-chan []link.Link, error) { return h.links.Watch(ctx) }
 
-// Gone is closed when the host is gone, or wants the program to stop.
+// Gone is closed when the app is gone, or wants the program to stop.
 func (h *Bridge) Gone() <-chan struct{} { return h.gone }
 
 // Close hangs up and waits for everything to end.
@@ -128,7 +128,7 @@ func (h *Bridge) end() {
 	})
 }
 
-// read hears the host.
+// read hears the app.
 func (h *Bridge) read(lines *bufio.Scanner) {
 	defer h.end()
 	for lines.Scan() {
@@ -172,7 +172,7 @@ func (h *Bridge) read(lines *bufio.Scanner) {
 	}
 }
 
-// write says to the host what is in out. One that does not listen is as good as gone.
+// write says to the app what is in out. One that does not listen is as good as gone.
 func (h *Bridge) write() {
 	defer h.end()
 	for {
@@ -188,7 +188,7 @@ func (h *Bridge) write() {
 	}
 }
 
-// say sends a message without waiting; it reports whether the host may get it.
+// say sends a message without waiting; it reports whether the app may get it.
 func (h *Bridge) say(m outMessage) bool {
 	line, err := json.Marshal(m)
 	if err != nil || len(line) >= maxLine {
@@ -202,10 +202,10 @@ func (h *Bridge) say(m outMessage) bool {
 	}
 }
 
-// Want tells whether mobile data is wanted beside what there is. It costs battery, and the host may refuse.
+// Want tells whether mobile data is wanted beside what there is. It costs battery, and the app may refuse.
 func (h *Bridge) Want(cellular bool) { h.say(outMessage{Type: "want", Cellular: &cellular}) }
 
-// Tell sends what the host may show its user; it must be fit for JSON. Without hurry: one that is not sent is followed by
+// Tell sends what the app may show its user; it must be fit for JSON. Without hurry: one that is not sent is followed by
 // another.
 func (h *Bridge) Tell(status any) { h.say(outMessage{Type: "status", Status: status}) }
 
@@ -219,7 +219,7 @@ func (h *Bridge) Battery() (Battery, bool) {
 	return *h.battery, true
 }
 
-// Lookup has the host resolve a name over a link. No address and no error: the name does not exist. It is a
+// Lookup has the app resolve a name over a link. No address and no error: the name does not exist. It is a
 // link.Resolver's Names.
 func (h *Bridge) Lookup(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) {
 	answer := make(chan inMessage, 1)

@@ -92,7 +92,7 @@ const two = `{"type":"links","links":[
 
 func oneLine(s string) string { return strings.ReplaceAll(s, "\n\t", "") }
 
-// TestLinks: what the host says last is the truth.
+// TestLinks: what the app says last is the truth.
 func TestLinks(t *testing.T) {
 	a := &appbridgetest.App{}
 	h := dial(t, a)
@@ -129,7 +129,7 @@ func TestLinks(t *testing.T) {
 	a.Say(`{"type":"stop"}`)
 	next(t, h.Gone())
 	if last := next(t, links); len(last) != 0 {
-		t.Errorf("links without a host: %v", last)
+		t.Errorf("links without an app: %v", last)
 	}
 	if b, ok := h.Battery(); !ok || b.Percent != 80 || b.MicroAmp != 350000 {
 		t.Errorf("battery %+v, %v", b, ok)
@@ -183,7 +183,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestBind connects with sockets that the host has had in its hands, or refused.
+// TestBind connects with sockets that the app has had in its hands, or refused.
 func TestBind(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -216,7 +216,7 @@ func TestBind(t *testing.T) {
 		}
 		var priority int
 		if e := raw.Control(func(fd uintptr) { priority, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PRIORITY) }); e != nil || err != nil || priority != 3 {
-			return fmt.Errorf("the host had another socket: %d, %w, %w", priority, e, err)
+			return fmt.Errorf("the app had another socket: %d, %w, %w", priority, e, err)
 		}
 		return nil
 	}
@@ -244,7 +244,7 @@ func TestBind(t *testing.T) {
 	a.HangUp()
 	next(t, h.Gone())
 	if err := open(8); !errors.Is(err, ErrGone) {
-		t.Errorf("without a host: %v", err)
+		t.Errorf("without an app: %v", err)
 	}
 }
 
@@ -296,9 +296,9 @@ func TestLookup(t *testing.T) {
 	next(t, a.Heard)
 	a.HangUp()
 	if got := next(t, open); !strings.Contains(got, ErrGone.Error()) {
-		t.Errorf("the host goes: %s", got)
+		t.Errorf("the app goes: %s", got)
 	}
-	// A Resolver takes the host's word, and keeps it for a while.
+	// A Resolver takes the app's word, and keeps it for a while.
 	calls := 0
 	r := &link.Resolver{Names: func(context.Context, link.Link, string) ([]netip.Addr, error) {
 		calls++
@@ -312,7 +312,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestTold: what is said to the host arrives.
+// TestTold: what is said to the app arrives.
 func TestTold(t *testing.T) {
 	a := &appbridgetest.App{}
 	h := dial(t, a)
@@ -432,7 +432,7 @@ func TestOrderWithoutAFile(t *testing.T) {
 	}
 }
 
-// FuzzMessages: no line of a host panics, or makes links that are none.
+// FuzzMessages: no line of an app panics, or makes links that are none.
 func FuzzMessages(f *testing.F) {
 	for _, s := range []string{appbridgetest.Hello, oneLine(two), `{"type":"resolved","id":1,"addrs":["1.2.3.4"]}`, `{"type":"battery","battery":{}}`, `{"type":"battery","battery":null}`} {
 		f.Add([]byte(s))

@@ -36,7 +36,7 @@ type hello struct {
 	ID      uint64 `json:"id,omitempty"` // of the order
 }
 
-// heard is a message of the host.
+// inMessage is a message of the app.
 type inMessage struct {
 	Type    string    `json:"type"` // "links", "battery", "resolved", "fetch", "stop"
 	Links   []network `json:"links"`
@@ -50,13 +50,13 @@ type inMessage struct {
 // notFound is the Error of an answer about a name that does not exist.
 const notFound = "not_found"
 
-// network is a link as the host describes it.
+// network is a link as the app describes it.
 type network struct {
 	Name      string       `json:"name"`   // of the interface
-	Handle    uint64       `json:"handle"` // what the host knows it by
+	Handle    uint64       `json:"handle"` // what the app knows it by
 	Kind      string       `json:"kind"`   // "wifi", "cellular", "ethernet", ...
 	Addrs     []string     `json:"addrs"`  // "address/bits"
-	DNS       []netip.Addr `json:"dns"`    // for people to read: names are the host's to resolve
+	DNS       []netip.Addr `json:"dns"`    // for people to read: names are the app's to resolve
 	Metered   bool         `json:"metered"`
 	Account   string       `json:"account"`       // what its bytes are counted on with those of other links; "" = name
 	Monthly   int64        `json:"monthly_bytes"` // that may go over the account in a month; 0 = no limit
@@ -64,7 +64,7 @@ type network struct {
 	Validated bool         `json:"validated"`     // it leads to the internet; a login page does not
 }
 
-// Battery is a reading of the host. A figure that it does not have is 0.
+// Battery is a reading of the app. A figure that it does not have is 0.
 type Battery struct {
 	Percent     int   `json:"percent"`
 	Charging    bool  `json:"charging"`
@@ -74,7 +74,7 @@ type Battery struct {
 	Temperature int   `json:"temperature_decidegrees"` // tenths of a degree Celsius
 }
 
-// Said is a message to the host.
+// Said is a message to the app.
 type outMessage struct {
 	Type     string `json:"type"` // "resolve", "want", "status"
 	ID       uint64 `json:"id,omitempty"`
@@ -84,7 +84,7 @@ type outMessage struct {
 	Status   any    `json:"status,omitempty"`
 }
 
-// parse reads one line of the host.
+// parse reads one line of the app.
 func parse(line []byte) (inMessage, error) {
 	var m inMessage
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -100,7 +100,7 @@ func parse(line []byte) (inMessage, error) {
 	return m, nil
 }
 
-// usable returns the links that lead out, in the host's order, which is its preference. What is wrong with the others is
+// usable returns the links that lead out, in the app's order, which is its preference. What is wrong with the others is
 // joined in err.
 func usable(all []network) (links []link.Link, err error) {
 	names := map[string]bool{}

@@ -16,7 +16,7 @@ import (
 // maxOrders are those that may be open: each has a file and a connection.
 const maxOrders = 64
 
-// Order is a file that the host wants filled, and the connection on which it hears how that goes.
+// Order is a file that the app wants filled, and the connection on which it hears how that goes.
 type Order struct {
 	File      *os.File `json:"-"`
 	URL       string   `json:"url"`
@@ -32,10 +32,10 @@ type Order struct {
 	free func()
 }
 
-// Orders returns what the host wants filled. Who takes one closes it.
+// Orders returns what the app wants filled. Who takes one closes it.
 func (h *Bridge) Orders() <-chan *Order { return h.orders }
 
-// take opens a connection for an order that the host has, and hands it on.
+// take opens a connection for an order that the app has, and hands it on.
 func (h *Bridge) take(id uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), replyTime)
 	defer cancel()
@@ -112,7 +112,7 @@ func readOrder(c *net.UnixConn) (line []byte, file *os.File, err error) {
 	}
 }
 
-// listen ends when the host wants no more: it closes its side, or all of the connection.
+// listen ends when the app wants no more: it closes its side, or all of the connection.
 func (o *Order) listen() {
 	defer close(o.done)
 	defer close(o.stop)
@@ -124,7 +124,7 @@ func (o *Order) listen() {
 	}
 }
 
-// Stop is closed when the host wants no more of it.
+// Stop is closed when the app wants no more of it.
 func (o *Order) Stop() <-chan struct{} { return o.stop }
 
 // Tell says how it goes. An error means that nobody hears it.

@@ -16,12 +16,12 @@ import (
 // Hello is what an App greets with by default.
 const Hello = `{"type":"hello","version":1,"a field of later":true}`
 
-// App is a host. Its fields are set before Listen; Path and Heard are valid after it.
+// App is an app. Its fields are set before Listen; Path and Heard are valid after it.
 type App struct {
 	Greet string                                 // instead of Hello
 	Bind  func(handle uint64, fd int) unix.Errno // what it does with a socket; nil = nothing, and no error
 	Order func(id uint64) (line string, fd int)  // what a download that it wants is, and its file, -1 = none
-	Relay io.ReadWriter                          // another program that is the host but for Bind; nil = none, and Heard, Say and Greet count
+	Relay io.ReadWriter                          // another program that is the app but for Bind; nil = none, and Heard, Say and Greet count
 
 	Path  string
 	Heard chan map[string]any // what the program says after its hello; closed at its end
