@@ -25,7 +25,7 @@ const (
 	asked     = 256             // questions about names that may be open
 )
 
-// Host is the program that owns the networks. Make it with Dial.
+// Bridge is the app that owns the networks, as seen from here. Make it with Dial.
 type Bridge struct {
 	log    *slog.Logger
 	links  *link.Static
