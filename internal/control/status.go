@@ -18,8 +18,7 @@ type Status struct {
 	Passed    int64      `json:"passed_through"` // GETs that did not become transfers, since the start
 	Ended     int64      `json:"ended_transfers"`
 	Budget    Budget     `json:"budget"`
-	Battery   *Battery   `json:"battery,omitempty"` // as the app has read it last; nil = it has not
-	VPN       *VPN       `json:"vpn,omitempty"`     // nil = none carries what the system sends
+	VPN       *VPN       `json:"vpn,omitempty"` // nil = none carries what the system sends
 }
 
 // VPN is a VPN that carries what the system itself sends to the world.
@@ -57,16 +56,6 @@ type Transfer struct {
 type LinkShare struct {
 	Link  string `json:"link"`
 	Bytes int64  `json:"bytes"`
-}
-
-// Battery is a reading of a phone's battery. What the phone does not tell is 0.
-type Battery struct {
-	Percent     int   `json:"percent"`
-	Charging    bool  `json:"charging"`
-	MicroAmp    int64 `json:"current_ua,omitempty"` // out of the battery
-	MicroAmpH   int64 `json:"charge_uah,omitempty"` // left in it
-	MilliVolt   int64 `json:"voltage_mv,omitempty"`
-	Temperature int   `json:"temperature_decidegrees,omitempty"` // tenths of a degree Celsius
 }
 
 // Budget is the memory for reordering.

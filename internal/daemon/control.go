@@ -68,11 +68,6 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 		Budget: control.Budget{Total: e.Budget, Granted: e.Granted, Held: e.Held},
 		Links:  []control.Link{}, Transfers: []control.Transfer{}, VPN: (*control.VPN)(d.out.VPN()),
 	}
-	if d.appBridge != nil {
-		if b, ok := d.appBridge.bridge.Battery(); ok {
-			s.Battery = (*control.Battery)(&b)
-		}
-	}
 	for _, l := range e.Links {
 		s.Links = append(s.Links, control.Link{
 			Name: l.Name, State: l.State, Reason: l.Cause, Goodput: l.Goodput, RTT: l.RTT.Seconds(), Bytes: l.Bytes, Waste: l.Waste, Bans: l.Bans,

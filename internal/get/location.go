@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/idna"
 )
 
@@ -129,13 +130,8 @@ func escapeQuery(q string) string {
 // cutField splits "Name: value"; name is in its canonical form. It refuses what is no field line (RFC 9110 section 5).
 func cutField(line string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(line, ":")
-	if !ok || name == "" || strings.ContainsFunc(name, notToken) || strings.ContainsAny(value, "\r\n\x00") {
+	if !ok || !httpguts.ValidHeaderFieldName(name) || strings.ContainsAny(value, "\r\n\x00") {
 		return "", "", false
 	}
 	return http.CanonicalHeaderKey(name), strings.TrimSpace(value), true
-}
-
-// notToken reports whether r is no tchar of RFC 9110 section 5.6.2.
-func notToken(r rune) bool {
-	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }

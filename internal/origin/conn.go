@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/fault"
+	"golang.org/x/net/http/httpguts"
 )
 
 var (
@@ -176,7 +176,7 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 // tokens reports whether every field name is one; net/http lets a space before the colon pass (RFC 9112 section 5.1).
 func tokens(h http.Header) bool {
 	for name := range h {
-		if strings.ContainsFunc(name, notToken) {
+		if name != "" && !httpguts.ValidHeaderFieldName(name) {
 			return false
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/pkg/byterange"
+	"golang.org/x/net/http/httpguts"
 )
 
 // Head is what the checks know of an answer.
@@ -78,7 +79,7 @@ func unfit(h Head) opening.Reason {
 		return opening.Multipart
 	case h.Trailer:
 		return opening.Trailer
-	case hasToken(h.Header["Vary"], "*"):
+	case httpguts.HeaderValuesContainsToken(h.Header["Vary"], "*"):
 		return opening.Vary
 	case coding(h.Header) != "":
 		return opening.Coding
@@ -175,7 +176,9 @@ func coding(h http.Header) string {
 	return strings.Join(all, ", ")
 }
 
-func acceptsRanges(h http.Header) bool { return hasToken(h["Accept-Ranges"], "bytes") }
+func acceptsRanges(h http.Header) bool {
+	return httpguts.HeaderValuesContainsToken(h["Accept-Ranges"], "bytes")
+}
 
 func isMultipart(h http.Header) bool {
 	return mediaType(h.Get("Content-Type")) == "multipart/byteranges"
@@ -203,18 +206,6 @@ func sameType(a, b string) bool {
 		}
 	}
 	return true
-}
-
-// hasToken reports whether a comma-separated list field holds the token, case-insensitively.
-func hasToken(lines []string, token string) bool {
-	for _, line := range lines {
-		for t := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(strings.TrimSpace(t), token) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // partial checks that h, a 206, answers the one range asked for. The total may be unknown (-1).

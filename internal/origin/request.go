@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/pkg/byterange"
+	"golang.org/x/net/http/httpguts"
 )
 
 var errRange = errors.New("the range asked for holds no byte")
@@ -90,16 +91,11 @@ func eachField(a *engine.RangeRequest, emit func(name, value string)) error {
 // checkField refuses what is no field line; the value's bytes may be anything else. The error does not quote the value,
 // which may be a secret.
 func checkField(name, value string) error {
-	if name == "" || strings.ContainsFunc(name, notToken) {
+	if !httpguts.ValidHeaderFieldName(name) {
 		return errors.New("malformed name of a header field")
 	}
 	if strings.ContainsAny(value, "\r\n\x00") {
 		return fmt.Errorf("header field %s holds CR, LF or NUL", name)
 	}
 	return nil
-}
-
-// notToken reports whether r is no tchar of RFC 9110 section 5.6.2.
-func notToken(r rune) bool {
-	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }

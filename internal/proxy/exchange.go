@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/transport"
+	"golang.org/x/net/http/httpguts"
 )
 
 // exchange is one request of a client and its answer. It belongs to the goroutine that serves the request; others reach it
@@ -34,7 +35,7 @@ func newExchange(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
 		interims: make(chan interim), settled: make(chan struct{}), over: make(chan struct{}),
 	}
 	if r.ContentLength != 0 {
-		x.upload = &upload{x: x, expect: r.ProtoAtLeast(1, 1) && hasToken(r.Header["Expect"], "100-continue")}
+		x.upload = &upload{x: x, expect: r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")}
 		x.upload.told, x.upload.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 		x.upload.turn <- struct{}{}
 	}
@@ -119,7 +120,7 @@ func (x *exchange) trace() *httptrace.ClientTrace {
 // request returns what the origin is asked. offer is the protocol to switch to, "" for none.
 func (x *exchange) request(t target, h http.Header, offer string) *http.Request {
 	var options []string
-	if hasToken(x.r.Header["Te"], "trailers") && x.r.ProtoAtLeast(1, 1) {
+	if httpguts.HeaderValuesContainsToken(x.r.Header["Te"], "trailers") && x.r.ProtoAtLeast(1, 1) {
 		h.Set("Te", "trailers")
 		options = append(options, "TE") // a MUST of RFC 9110 section 10.1.4
 	}

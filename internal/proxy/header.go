@@ -3,6 +3,8 @@ package proxy
 import (
 	"net/http"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // hopByHop are the fields that belong to one connection (RFC 9110 section 7.6.1, RFC 9112 appendix C.2.2). Trailer and
@@ -24,20 +26,6 @@ func removeHopByHop(h http.Header) {
 	}
 }
 
-// hasToken reports whether one of the comma-separated lists in lines holds token, in any case. Parameters after a
-// semicolon are ignored.
-func hasToken(lines []string, token string) bool {
-	for _, line := range lines {
-		for item := range strings.SplitSeq(line, ",") {
-			item, _, _ = strings.Cut(item, ";")
-			if strings.EqualFold(strings.TrimSpace(item), token) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // trailerAllowed reports whether a trailer field may be passed on: it is no framing, routing, authentication, request
 // modifier or content format field (RFC 9110 section 6.5.1), and not in nominated.
 func trailerAllowed(name string, nominated []string) bool {
@@ -51,7 +39,7 @@ func trailerAllowed(name string, nominated []string) bool {
 			return false
 		}
 	}
-	return !strings.HasPrefix(name, "If-") && !hasToken(nominated, name)
+	return !strings.HasPrefix(name, "If-") && !httpguts.HeaderValuesContainsToken(nominated, name)
 }
 
 // setAll makes dst hold what src holds, and nothing else.

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // reply sends an answer to the client as the origin gave it. It does not return if the answer breaks off.
@@ -31,7 +33,7 @@ func (x *exchange) reply(a *answer) {
 	if !x.r.ProtoAtLeast(1, 1) || x.upload != nil && !x.upload.ended.Load() {
 		h.Set("Connection", "close") // R59; content that is still to come cannot be told from a next request (R57)
 	}
-	trailers := x.r.ProtoAtLeast(1, 1) && hasToken(x.r.Header["Te"], "trailers") && a.ContentLength < 0 && !bodiless
+	trailers := x.r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(x.r.Header["Te"], "trailers") && a.ContentLength < 0 && !bodiless
 	if trailers {
 		for name := range a.Trailer {
 			if trailerAllowed(name, nominated) {

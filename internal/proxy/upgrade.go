@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // upgradeOffer returns the protocol that r may switch to: "websocket", or "" for everything else. The frames of h2c
 // would pass all rules unseen (R70).
 func upgradeOffer(r *http.Request) string {
 	if r.Method == http.MethodGet && r.ProtoAtLeast(1, 1) && r.ContentLength == 0 &&
-		hasToken(r.Header["Connection"], "upgrade") && hasToken(r.Header["Upgrade"], "websocket") {
+		httpguts.HeaderValuesContainsToken(r.Header["Connection"], "upgrade") && httpguts.HeaderValuesContainsToken(r.Header["Upgrade"], "websocket") {
 		return "websocket"
 	}
 	return ""
@@ -19,7 +21,7 @@ func upgradeOffer(r *http.Request) string {
 // switchProtocols passes on a 101 and copies both ways until the connection ends (R69-R72).
 func (x *exchange) switchProtocols(a *answer, offer string) {
 	origin, ok := a.Body.(io.ReadWriteCloser)
-	if offer == "" || !hasToken(a.Header["Upgrade"], offer) || !ok {
+	if offer == "" || !httpguts.HeaderValuesContainsToken(a.Header["Upgrade"], offer) || !ok {
 		x.refuse(badGateway("http_upgrade_failed", "The server switched to a protocol that nobody asked for. Try again."))
 		return
 	}

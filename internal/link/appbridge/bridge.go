@@ -43,7 +43,6 @@ type Bridge struct {
 	mu        sync.Mutex
 	lastID    uint64
 	questions map[uint64]chan<- inMessage
-	battery   *Battery
 }
 
 // Dial connects to the app that listens at path, "@name" for an abstract one. ctx bounds the wait for its greeting.
@@ -144,10 +143,6 @@ func (h *Bridge) read(lines *bufio.Scanner) {
 				h.log.Warn("some links of the app are left out", "error", err)
 			}
 			h.links.Set(links...)
-		case "battery":
-			h.mu.Lock()
-			h.battery = m.Battery
-			h.mu.Unlock()
 		case "resolved":
 			h.mu.Lock()
 			answer := h.questions[m.ID]
@@ -208,16 +203,6 @@ func (h *Bridge) Want(cellular bool) { h.say(outMessage{Type: "want", Cellular: 
 // Tell sends what the app may show its user; it must be fit for JSON. Without hurry: one that is not sent is followed by
 // another.
 func (h *Bridge) Tell(status any) { h.say(outMessage{Type: "status", Status: status}) }
-
-// Battery returns the last reading.
-func (h *Bridge) Battery() (Battery, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.battery == nil {
-		return Battery{}, false
-	}
-	return *h.battery, true
-}
 
 // Lookup has the app resolve a name over a link. No address and no error: the name does not exist. It is a
 // link.Resolver's Names.

@@ -124,15 +124,11 @@ func TestLinks(t *testing.T) {
 	if c := link.Diff(got, next(t, links)); len(c.Removed) != 2 || len(c.Added) != 1 {
 		t.Errorf("a new network is %+v", c)
 	}
-	a.Say(`{"type":"battery","battery":{"percent":80,"charging":false,"current_ua":350000}}`)
 	a.Say(`{"type":"something of later","x":1}`)
 	a.Say(`{"type":"stop"}`)
 	next(t, h.Gone())
 	if last := next(t, links); len(last) != 0 {
 		t.Errorf("links without an app: %v", last)
-	}
-	if b, ok := h.Battery(); !ok || b.Percent != 80 || b.MicroAmp != 350000 {
-		t.Errorf("battery %+v, %v", b, ok)
 	}
 }
 
@@ -396,12 +392,13 @@ func TestOrders(t *testing.T) {
 		open = append(open, next(t, h.Orders()))
 	}
 	order(`{"url":"one too many"}`)
-	for {
-		a.Say(`{"type":"battery","battery":{"percent":80}}`)
-		if _, ok := h.Battery(); ok { // what was said before has been heard
-			break
-		}
+	links, err := h.Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
+	next(t, links)
+	a.Say(oneLine(two))
+	next(t, links) // what was said before has been heard
 	for _, o := range open {
 		o.Close()
 	}
@@ -434,7 +431,7 @@ func TestOrderWithoutAFile(t *testing.T) {
 
 // FuzzMessages: no line of an app panics, or makes links that are none.
 func FuzzMessages(f *testing.F) {
-	for _, s := range []string{appbridgetest.Hello, oneLine(two), `{"type":"resolved","id":1,"addrs":["1.2.3.4"]}`, `{"type":"battery","battery":{}}`, `{"type":"battery","battery":null}`} {
+	for _, s := range []string{appbridgetest.Hello, oneLine(two), `{"type":"resolved","id":1,"addrs":["1.2.3.4"]}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {

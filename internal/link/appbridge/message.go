@@ -38,9 +38,8 @@ type hello struct {
 
 // inMessage is a message of the app.
 type inMessage struct {
-	Type    string    `json:"type"` // "links", "battery", "resolved", "fetch", "stop"
-	Links   []network `json:"links"`
-	Battery *Battery  `json:"battery"`
+	Type  string    `json:"type"` // "links", "resolved", "fetch", "stop"
+	Links []network `json:"links"`
 
 	ID    uint64       `json:"id"` // of the question, or of the order
 	Addrs []netip.Addr `json:"addrs"`
@@ -64,17 +63,7 @@ type network struct {
 	Validated bool         `json:"validated"`     // it leads to the internet; a login page does not
 }
 
-// Battery is a reading of the app. A figure that it does not have is 0.
-type Battery struct {
-	Percent     int   `json:"percent"`
-	Charging    bool  `json:"charging"`
-	MicroAmp    int64 `json:"current_ua"` // out of the battery
-	MicroAmpH   int64 `json:"charge_uah"` // left in it
-	MilliVolt   int64 `json:"voltage_mv"`
-	Temperature int   `json:"temperature_decidegrees"` // tenths of a degree Celsius
-}
-
-// Said is a message to the app.
+// outMessage is a message to the app.
 type outMessage struct {
 	Type     string `json:"type"` // "resolve", "want", "status"
 	ID       uint64 `json:"id,omitempty"`

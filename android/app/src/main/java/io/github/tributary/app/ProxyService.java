@@ -13,7 +13,6 @@ import android.os.Handler;
 import android.os.IBinder;
 import android.os.Looper;
 import android.os.PowerManager;
-import android.os.SystemClock;
 import android.util.Log;
 import io.github.tributary.R;
 import io.github.tributary.core.Announcer;
@@ -40,7 +39,6 @@ public class ProxyService extends Service {
     private static final String START = "io.github.tributary.START";
     private static final String HOLD = "io.github.tributary.HOLD";
     private static final int NOTIFICATION = 1;
-    private static final long BATTERY_MILLIS = 10_000; // between two readings for the daemon
     private static final long AWAKE_MILLIS = 30_000; // after the daemon's last word of a transfer
     private static final int PORT_IN_USE = 3; // exit code
 
@@ -55,12 +53,10 @@ public class ProxyService extends Service {
     private Daemon daemon; // null = it has not begun
     private PowerManager.WakeLock awake;
     private Announcer announcer;
-    private BatteryReader battery;
     private HostSession session; // with the daemon that runs; null = none
     private List<Net> present = Collections.emptyList();
     private boolean wanted; // mobile data, by the daemon
     private Status status; // null = the daemon has said nothing yet: it may not listen
-    private long batteryAt;
     private int lastStart;
     private String trouble = "";
 
@@ -181,7 +177,6 @@ public class ProxyService extends Service {
             return;
         }
         announcer = new Announcer(App.proxy(this), bridge());
-        battery = new BatteryReader(this);
         awake = ((PowerManager) getSystemService(POWER_SERVICE)).newWakeLock(PowerManager.PARTIAL_WAKE_LOCK, "tributary:transfers");
         awake.setReferenceCounted(false);
         settings.listen(changes);
@@ -301,11 +296,6 @@ public class ProxyService extends Service {
             }
             if (s.transfers > 0) {
                 awake.acquire(AWAKE_MILLIS); // the processor sleeps with the screen otherwise, and its timers with it
-            }
-            long now = SystemClock.elapsedRealtime();
-            if (session != null && (first || now - batteryAt >= BATTERY_MILLIS)) {
-                batteryAt = now;
-                session.battery(battery.read());
             }
             show();
         }

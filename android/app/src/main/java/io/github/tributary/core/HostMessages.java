@@ -65,24 +65,6 @@ public final class HostMessages {
         return line(o);
     }
 
-    /** A reading of the battery. What is not known is left away. */
-    public static String battery(Battery b) {
-        JSONObject o = new JSONObject();
-        putKnown(o, "percent", b.percent);
-        put(o, "charging", b.charging);
-        putKnown(o, "current_ua", b.microamps);
-        putKnown(o, "charge_uah", b.microampHours);
-        putKnown(o, "voltage_mv", b.millivolts);
-        putKnown(o, "temperature_decidegrees", b.decidegrees);
-        return line(object("battery", "battery", o));
-    }
-
-    private static void putKnown(JSONObject o, String key, int value) {
-        if (value != Battery.UNKNOWN) {
-            put(o, key, value);
-        }
-    }
-
     /** The addresses of a name; none = it has none. */
     public static String resolved(long id, List<String> addrs) {
         JSONObject o = object("resolved", "id", id);

@@ -63,11 +63,6 @@ public final class HostSession {
         send(HostMessages.links(offered, policy));
     }
 
-    /** Tells the daemon how the battery is. */
-    public void battery(Battery reading) {
-        send(HostMessages.battery(reading));
-    }
-
     /** Has the daemon connect for a file. */
     void fetch(long id) {
         send(HostMessages.fetch(id));

@@ -392,17 +392,6 @@ public class ProxyServiceTest {
     }
 
     @Test
-    public void tellsOfTheBattery() throws Exception {
-        attach();
-        listens();
-        String last = lines.get(lines.size() - 1);
-        assertTrue(last, last.contains("\"type\":\"battery\""));
-        int said = lines.size();
-        listens();
-        assertEquals("not each second", said, lines.size());
-    }
-
-    @Test
     public void stopsFromTheNotification() {
         settings.setRun(true);
         service.onStartCommand(new Intent("io.github.tributary.STOP"), 0, 2);

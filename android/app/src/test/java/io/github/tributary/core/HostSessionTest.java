@@ -71,12 +71,6 @@ public class HostSessionTest {
                 "{'type':'links','links':[{'name':'wlan0','handle':7,'kind':'wifi','addrs':['10.0.0.2/24'],'dns':['10.0.0.1'],"
                         + "'metered':false,'validated':true},{'name':'rmnet0','handle':1099511627776,'kind':'cellular',"
                         + "'addrs':['10.1.0.2/32'],'dns':[],'nat64':'64:ff9b::/96','metered':true,'validated':true,'account':'cellular','monthly_bytes':2000000000}]}");
-        session.battery(new Battery(80, false, 350_000, 3_000_000, 3900, 281));
-        said(
-                "{'type':'battery','battery':{'percent':80,'charging':false,'current_ua':350000,'charge_uah':3000000,"
-                        + "'voltage_mv':3900,'temperature_decidegrees':281}}");
-        session.battery(new Battery(80, true, Battery.UNKNOWN, Battery.UNKNOWN, Battery.UNKNOWN, Battery.UNKNOWN));
-        said("{'type':'battery','battery':{'percent':80,'charging':true}}");
         session.stop();
         said("{'type':'stop'}");
     }
