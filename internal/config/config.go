@@ -206,8 +206,8 @@ func parseNetwork(s string) (netip.Prefix, error) {
 	return p.Masked(), err
 }
 
-// socksPort is where SOCKS proxies listen (RFC 1928 section 3).
-const socksPort = "1080"
+// upstreamPorts are where upstream proxies listen, by the scheme of their URL: SOCKS (RFC 1928 section 3).
+var upstreamPorts = map[string]string{"socks5": "1080"}
 
 // parseVia parses the URL of an upstream proxy. Its errors do not repeat the URL, which may hold a password.
 func parseVia(s string) (*url.URL, error) {
@@ -215,13 +215,13 @@ func parseVia(s string) (*url.URL, error) {
 	switch {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
 		return nil, errors.New(`it must be a URL like "socks5://127.0.0.1:1080"`)
-	case u.Scheme != "socks5":
+	case upstreamPorts[u.Scheme] == "":
 		return nil, fmt.Errorf(`%q is not supported: write "socks5://HOST:PORT"; names are always resolved by the proxy`, u.Scheme+"://")
 	case strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("it must end after the port")
 	}
 	if u.Port() == "" {
-		u.Host = net.JoinHostPort(u.Hostname(), socksPort)
+		u.Host = net.JoinHostPort(u.Hostname(), upstreamPorts[u.Scheme])
 	}
 	if n, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || n == 0 {
 		return nil, fmt.Errorf("%q is not a port number", u.Port())

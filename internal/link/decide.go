@@ -97,7 +97,7 @@ const (
 	KindBridge   = "bridge"
 	KindVLAN     = "vlan"
 	KindVirtual  = "virtual"
-	KindSOCKS5   = "socks5" // no interface: see SOCKS5
+	KindSOCKS5   = "socks5" // not an interface, as all kinds that are protocols of an Upstream
 )
 
 // kind returns what i is and, unless it counts as a link by its kind, what keeps it from being one.

@@ -8,7 +8,7 @@
 // told, [Merge] joins several. A [Path] dials out over one link and no other. It is the seam between the kinds of links and
 // everything above this package: whoever connects calls [Link.Dial] and knows nothing of devices. Links that are devices get
 // their Path from [WithPaths] and [DevicePath]: a [Dialer] combines a [Binder], which ties a socket to a link ([Device] does it
-// by SO_BINDTODEVICE), and a [Resolver], which asks the DNS servers of one link over that link. [SOCKS5] is the Path of a link
+// by SO_BINDTODEVICE), and a [Resolver], which asks the DNS servers of one link over that link. [Upstream] is the Path of a link
 // through an upstream proxy. [Destinations] holds the rules about where connections may lead, [Slots] and [Rates] bound them.
 //
 // Invariants:

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -72,6 +73,28 @@ func (s *Slots) Take(link, addr string) (Slot, error) {
 	}
 	h.open++
 	return Slot{sync.OnceFunc(func() { s.release(key, h) })}, nil
+}
+
+// TakeFrom is Take where others may have idle connections, which drop closes; each is called while there is no slot.
+func (s *Slots) TakeFrom(link, addr string, drop ...func()) (Slot, error) {
+	for {
+		slot, err := s.Take(link, addr)
+		full, none := errors.AsType[*NoSlotError](err)
+		if !none {
+			return slot, err
+		}
+		for _, d := range drop {
+			d()
+			if slot, err = s.Take(link, addr); err == nil {
+				return slot, nil
+			}
+		}
+		select {
+		case <-full.Freed: // another connection became idle after its drop
+		default:
+			return slot, err
+		}
+	}
 }
 
 func (s *Slots) release(key slotKey, h *hostSlots) {

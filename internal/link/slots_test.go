@@ -120,3 +120,36 @@ func TestSlotsHold(t *testing.T) {
 		t.Errorf("without a bound: %v", err)
 	}
 }
+
+// TestTakeFrom: a connection that becomes idle while others are dropped is not missed.
+func TestTakeFrom(t *testing.T) {
+	s := NewSlots(1)
+	used, err := s.Take("wifi", "o.test:80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	drop := func() {
+		switch calls++; calls {
+		case 1: // it becomes idle just after
+			s.Idle("wifi", "o.test:80")
+		case 2:
+			used.Release()
+		}
+	}
+	got, err := s.TakeFrom("wifi", "o.test:80", drop)
+	if err != nil || calls != 2 {
+		t.Fatalf("%v after %d calls", err, calls)
+	}
+	calls = 2 // nothing is idle any more
+	var full *NoSlotError
+	if _, err := s.TakeFrom("wifi", "o.test:80", drop); !errors.As(err, &full) || calls != 3 {
+		t.Fatalf("%v after %d calls", err, calls)
+	}
+	got.Release()
+	select {
+	case <-full.Freed:
+	default:
+		t.Error("who waits is not told")
+	}
+}

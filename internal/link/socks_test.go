@@ -17,9 +17,10 @@ import (
 )
 
 // office returns the Path of a link through the proxy, to which nothing is in /etc/hosts.
-func office(s *sockstest.Server) *SOCKS5 {
-	return &SOCKS5{
-		Link: Link{Name: "office", Via: "socks5://" + s.Addr(), Metric: Unranked}, Addr: s.Addr(), Binder: &recorder{},
+func office(s *sockstest.Server) *Upstream {
+	return &Upstream{
+		Scheme: KindSOCKS5,
+		Link:   Link{Name: "office", Via: "socks5://" + s.Addr(), Metric: Unranked}, Addr: s.Addr(), Binder: &recorder{},
 		hosts: func(context.Context, string) []netip.Addr { return nil },
 	}
 }

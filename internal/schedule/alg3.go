@@ -19,11 +19,8 @@ import (
 // sooner; and at the end the faster link takes the tail of the slower one (Nikravesh 2018, equation 6.1).
 type Alg3 struct{}
 
-// What literature shares with Alg3.
-const (
-	FirstSize = 256 << 10 // first range of a link of which nothing is known
-	StealMin  = 32 << 10  // a tail shorter than this stays where it is
-)
+// FirstSize is the first range of a link of which nothing is known, in bytes.
+const FirstSize = 256 << 10
 
 const (
 	issueAt   = 0.6                    // share of a range after which the next one is asked for

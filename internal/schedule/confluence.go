@@ -51,8 +51,8 @@ const (
 	foresight   = 1.5                   // what a link in slow start will bring, compared with its goodput until now
 
 	endTime  = time.Second            // of all links' goodput: from here on what is left is laid out
-	late     = 150 * time.Millisecond // after which the end of another link is worth second copies
-	copyCost = 2                      // a second copy of the whole object would have to bring so many times more
+	late     = 150 * time.Millisecond // later than this link could begin to help: then the tail of another link is worth stealing
+	copyCost = 2                      // stealing the whole object would have to bring so many times more
 	holding  = 500 * time.Millisecond // in which the held goodput falls by 1/e
 )
 

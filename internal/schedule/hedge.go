@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// rescueTime is the length of one second copy in time of the rescuer's goodput: short, since the silent link may speak
+	// hedgeTime is the length of one second copy in time of the rescuer's goodput: short, since the silent link may speak
 	// again at any moment (recorded LTE links fall silent for 0.2 to 1 s), and a request cannot be taken back.
 	hedgeTime = 60 * time.Millisecond
 	hedgeMin  = 64 << 10

@@ -6,6 +6,9 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
+// StealMin is the shortest tail that is worth stealing, in bytes.
+const StealMin = 32 << 10
+
 // StealTail gives link i, which is about to fall idle with nothing left to ask for, the tail of the range that will end last,
 // so that both links end together: the offload form of Nikravesh 2018 equation 6.1, with the guard that it leaves out
 // (a negative share means that moving costs more than it brings).

@@ -10,7 +10,8 @@ import (
 
 // hedgeAfter is the stall of the next offset after which what a silent link owes there is asked for elsewhere. Recorded LTE links
 // fall silent for 0.2 to 1 s and then deliver all that was asked of them: each second copy is sent only when the client
-// would otherwise wait, and the next one not before the next offset has stalled again.
+// would otherwise wait, and the next one not before the next offset has stalled again. Once nothing else is left to ask for,
+// what a silent link owes is hedged at once: see suspectAfter.
 const hedgeAfter = 200 * time.Millisecond
 
 // decide asks the scheduler until it waits.

@@ -35,16 +35,10 @@ func (p *linkPath) Dial(ctx context.Context, network, addr string) (net.Conn, li
 
 // slot takes a slot for a connection, if need be from a connection that nobody uses.
 func (t *Transport) slot(name, addr string) (link.Slot, error) {
-	slot, err := t.slots.Take(name, addr)
-	if err == nil {
-		return slot, nil
-	}
-	t.pool.DropHost(name, link.HostOf(addr))
-	if slot, err = t.slots.Take(name, addr); err == nil {
-		return slot, nil
-	}
-	t.passThrough.DropIdle(name)
-	return t.slots.Take(name, addr)
+	return t.slots.TakeFrom(name, addr,
+		func() { t.pool.DropHost(name, link.HostOf(addr)) },
+		func() { t.passThrough.DropIdle(name) },
+	)
 }
 
 // bounded keeps a connection to what a link may carry.

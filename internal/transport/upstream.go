@@ -12,11 +12,11 @@ func (t *Transport) upstreams(cfg config.Config) (all []link.Link) {
 	for _, name := range cfg.Upstreams() {
 		c := cfg.Link[name]
 		u := c.Upstream()
-		l := link.Link{Name: name, Kind: link.KindSOCKS5, Via: u.Scheme + "://" + u.Host, Metric: link.Unranked}
+		l := link.Link{Name: name, Kind: u.Scheme, Via: u.Scheme + "://" + u.Host, Metric: link.Unranked}
 		if c.Metered != nil {
 			l.Metered = *c.Metered
 		}
-		p := &link.SOCKS5{Link: l, Addr: u.Host, Binder: t.binder, Check: t.reach.Check, Buffer: t.buffer}
+		p := &link.Upstream{Link: l, Scheme: u.Scheme, Addr: u.Host, Binder: t.binder, Check: t.reach.Check, Buffer: t.buffer}
 		if u.User != nil {
 			p.User = u.User.Username()
 			p.Password, _ = u.User.Password()
