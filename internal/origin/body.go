@@ -13,14 +13,48 @@ var (
 	errFraming = errors.New("malformed framing of the body")
 )
 
+// rangeBody reads content up to the end of its range and not beyond.
+type rangeBody struct {
+	src  io.ReadCloser // net/http's or http2's
+	left int64         // bytes of the range that are missing, -1 if its end is unknown
+	err  error         // sticky
+}
+
+// newRangeBody bounds content by an accepted range; whatever else comes is delimited by its framing alone.
+func newRangeBody(src io.ReadCloser, v Verdict) rangeBody {
+	b := rangeBody{src: src, left: -1}
+	if v.Err == nil && v.Range.End >= 0 {
+		b.left = v.Range.Len()
+	}
+	return b
+}
+
+// read reads into p. If the range is complete, it brings nothing and returns how the content ends, errSurplus if it does not.
+func (b *rangeBody) read(p []byte) (int, error) {
+	if b.left == 0 {
+		var probe [1]byte
+		n, err := b.src.Read(probe[:])
+		if n > 0 {
+			err = errSurplus
+		}
+		return 0, err
+	}
+	if b.left > 0 && int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.src.Read(p)
+	if b.left > 0 {
+		b.left -= int64(n)
+	}
+	return n, err
+}
+
 // body is the body of one answer. Its errors are *engine.AttemptError: Short for an early end, Reset for a broken
 // connection, BadRange for bytes beyond the range and for malformed framing, Canceled after Close of the connection.
 type body struct {
+	rangeBody
 	conn       *conn
-	src        io.ReadCloser // net/http's
-	left       int64         // bytes of the range that are missing, -1 if its end is unknown
-	untilClose bool          // the end of the connection is the end of the body
-	err        error         // sticky
+	untilClose bool // the end of the connection is the end of the body
 }
 
 // Read reads into p up to the end of the range; at the end it tells io.EOF even for an empty p.
@@ -28,23 +62,12 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	var probe [1]byte
-	atEnd := b.left == 0
-	if atEnd {
-		p = probe[:] // what comes now must be the end
-	} else if b.left > 0 && int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.src.Read(p)
-	if atEnd && n > 0 {
-		return 0, b.fail(fault.BadRange, errSurplus)
-	}
-	if b.left > 0 {
-		b.left -= int64(n)
-	}
+	n, err := b.read(p)
 	switch {
 	case err == nil:
 		return n, nil
+	case err == errSurplus:
+		return 0, b.fail(fault.BadRange, err)
 	case err == io.EOF && b.cut():
 		return n, b.fail(fault.Short, io.ErrUnexpectedEOF)
 	case err == io.EOF && b.left > 0:
@@ -71,11 +94,8 @@ func (b *body) finish() {
 }
 
 func (b *body) fail(outcome fault.Outcome, err error) error {
-	c := b.conn
-	c.mu.Lock()
-	c.broken = true
-	c.mu.Unlock()
-	b.err = c.fail("body", outcome, err)
+	b.conn.spoil()
+	b.err = b.conn.fail("body", outcome, err)
 	return b.err
 }
 

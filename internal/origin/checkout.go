@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"net/http"
 	"sync"
 
 	"github.com/tributary-http/tributary/internal/engine"
@@ -38,10 +39,26 @@ func (t *checkout) allowed() error { return t.link.Revalidate(t.key.addr, t.sock
 
 // forbid ends the sending of requests. It is as if a kept connection had closed: the next one is dialed, or refused, anew.
 func (t *checkout) forbid(err error) *engine.AttemptError {
+	t.spoil()
+	return t.fail("send", fault.Stale, err)
+}
+
+// spoil bars the connection from further requests.
+func (t *checkout) spoil() {
 	t.mu.Lock()
 	t.broken = true
 	t.mu.Unlock()
-	return t.fail("send", fault.Stale, err)
+}
+
+// judged returns a response with what was found out about it.
+func (t *checkout) judged(resp *http.Response, v Verdict) (*engine.RangeResponse, error) {
+	r := &engine.RangeResponse{Response: resp, Range: v.Range, ID: v.ID, Unfit: v.Unfit}
+	if v.Err == nil {
+		return r, nil
+	}
+	e := t.fail("check", v.Err.Outcome, v.Err)
+	e.RetryAfter = v.Err.RetryAfter
+	return r, e
 }
 
 // unanswered returns the Outcome of a request that got no byte of an answer.

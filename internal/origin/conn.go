@@ -122,9 +122,7 @@ func (c *conn) Next() (*engine.RangeResponse, error) {
 	}
 	resp, h, aerr := c.head(p)
 	if aerr != nil {
-		c.mu.Lock()
-		c.broken = true
-		c.mu.Unlock()
+		c.spoil()
 		return nil, aerr
 	}
 	return c.response(p.request, resp, h)
@@ -208,11 +206,7 @@ func (c *conn) response(a *engine.RangeRequest, resp *http.Response, h Head) (*e
 	} else {
 		v = Check(a, h, time.Now())
 	}
-	b := &body{conn: c, src: resp.Body, left: -1}
-	// Only an accepted range bounds its body; whatever else comes is delimited by its framing alone.
-	if v.Err == nil && v.Range.End >= 0 {
-		b.left = v.Range.Len()
-	}
+	b := &body{rangeBody: newRangeBody(resp.Body, v), conn: c}
 	b.untilClose = resp.ContentLength < 0 && len(resp.TransferEncoding) == 0
 	resp.Body = b
 	c.mu.Lock()
@@ -223,13 +217,7 @@ func (c *conn) response(a *engine.RangeRequest, resp *http.Response, h Head) (*e
 	if b.src == http.NoBody {
 		b.finish()
 	}
-	r := &engine.RangeResponse{Response: resp, Range: v.Range, ID: v.ID, Unfit: v.Unfit}
-	if v.Err != nil {
-		e := c.fail("check", v.Err.Outcome, v.Err)
-		e.RetryAfter = v.Err.RetryAfter
-		return r, e
-	}
-	return r, nil
+	return c.judged(resp, v)
 }
 
 // answered ends the present answer: its body was read to the end.

@@ -10,11 +10,9 @@ import (
 // h2body is the body of one answer over HTTP/2. Its errors are *engine.AttemptError: Short for an early end, Reset for a
 // stream or connection that broke, BadRange for bytes beyond a range, Canceled after Close of the connection.
 type h2body struct {
+	rangeBody
 	conn *h2conn
 	x    *exchange
-	src  io.ReadCloser // http2's
-	left int64         // bytes of the range that are missing, -1 if its end is unknown
-	err  error         // sticky
 }
 
 // Read reads into p up to the end of the range; at the end it tells io.EOF even for an empty p.
@@ -22,32 +20,24 @@ func (b *h2body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	var probe [1]byte
-	atEnd := b.left == 0
-	switch {
-	case atEnd:
-		p = probe[:] // what comes now must be the end
-	case len(p) == 0:
+	complete := b.left == 0
+	if !complete && len(p) == 0 {
 		return 0, nil
-	case b.left > 0 && int64(len(p)) > b.left:
-		p = p[:b.left]
 	}
-	n, err := b.src.Read(p)
-	if atEnd && n > 0 {
-		return 0, b.fail(fault.BadRange, errSurplus)
-	}
-	if b.left > 0 {
-		b.left -= int64(n)
+	n, err := b.read(p)
+	if !complete && b.left >= 0 {
 		b.conn.holds(b.x, b.left)
 	}
 	switch {
 	case err == nil:
 		return n, nil
+	case err == errSurplus:
+		return 0, b.fail(fault.BadRange, err)
 	case err == io.EOF && b.left <= 0:
 		b.finish()
 		return n, io.EOF
-	case atEnd && b.conn.ctx.Err() == nil: // the range is complete, whatever became of the stream after it
-		b.spoil()
+	case complete && b.conn.ctx.Err() == nil: // the range is complete, whatever became of the stream after it
+		b.conn.spoil()
 		b.finish()
 		return n, io.EOF
 	case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF):
@@ -63,15 +53,8 @@ func (b *h2body) finish() {
 	b.conn.answered(b.x)
 }
 
-// spoil bars the connection from further requests.
-func (b *h2body) spoil() {
-	b.conn.mu.Lock()
-	b.conn.broken = true
-	b.conn.mu.Unlock()
-}
-
 func (b *h2body) fail(outcome fault.Outcome, err error) error {
-	b.spoil()
+	b.conn.spoil()
 	b.err = b.conn.fail("body", outcome, err)
 	return b.err
 }

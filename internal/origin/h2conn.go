@@ -173,9 +173,7 @@ func (c *h2conn) Next() (*engine.RangeResponse, error) {
 	x.await()
 	if x.err != nil {
 		e := c.fail("head", c.lost(x), x.err)
-		c.mu.Lock()
-		c.broken = true
-		c.mu.Unlock()
+		c.spoil()
 		return nil, e
 	}
 	return c.response(x)
@@ -184,11 +182,7 @@ func (c *h2conn) Next() (*engine.RangeResponse, error) {
 // reply hands out the answer of x.
 func (c *h2conn) response(x *exchange) (*engine.RangeResponse, error) {
 	alive := c.h2.CanTakeNewRequest()
-	b := &h2body{conn: c, x: x, src: x.resp.Body, left: -1}
-	// Only an accepted range bounds its body; whatever else comes is delimited by its framing alone.
-	if x.verdict.Err == nil && x.verdict.Range.End >= 0 {
-		b.left = x.verdict.Range.Len()
-	}
+	b := &h2body{rangeBody: newRangeBody(x.resp.Body, x.verdict), conn: c, x: x}
 	x.resp.Body = b
 	c.mu.Lock()
 	c.answers++
@@ -203,14 +197,7 @@ func (c *h2conn) response(x *exchange) (*engine.RangeResponse, error) {
 	case b.src == http.NoBody:
 		b.finish()
 	}
-	v := x.verdict
-	r := &engine.RangeResponse{Response: x.resp, Range: v.Range, ID: v.ID, Unfit: v.Unfit}
-	if v.Err != nil {
-		e := c.fail("check", v.Err.Outcome, v.Err)
-		e.RetryAfter = v.Err.RetryAfter
-		return r, e
-	}
-	return r, nil
+	return c.judged(x.resp, x.verdict)
 }
 
 // answered ends the present answer: nothing more of its body will be read.

@@ -174,7 +174,7 @@ func (ws *transports) do(r *http.Request, links []link.Link) (*http.Response, li
 			return resp, links[0], err
 		}
 	}
-	nc, l, err := ws.passThrough.race(r.Context(), links, hostPort(r.URL))
+	nc, l, err := ws.passThrough.race(r.Context(), links, HostPort(r.URL))
 	if err != nil {
 		if r.Body != nil {
 			r.Body.Close()
@@ -193,7 +193,7 @@ func (ws *transports) do(r *http.Request, links []link.Link) (*http.Response, li
 func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how any) (*http.Response, error) {
 	var w watch
 	ctx := context.WithValue(w.context(r.Context()), connKey{}, how)
-	if idle, addr := ws.passThrough.Idle, hostPort(r.URL); idle != nil {
+	if idle, addr := ws.passThrough.Idle, HostPort(r.URL); idle != nil {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{PutIdleConn: func(err error) {
 			if err == nil {
 				idle(l.Name, addr)
@@ -205,7 +205,7 @@ func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how
 	if body != nil && body != http.NoBody {
 		r.Body = lent
 	}
-	ws.refresh(l, hostPort(r.URL))
+	ws.refresh(l, HostPort(r.URL))
 	resp, err := ws.transport(l).http.RoundTrip(r)
 	if body != nil && !errors.Is(err, errNoIdle) {
 		lent.settle()
@@ -236,8 +236,8 @@ func (ws *transports) refresh(l link.Link, addr string) {
 	}
 }
 
-// hostPort returns the address to connect to.
-func hostPort(u *url.URL) string {
+// HostPort returns the address to connect to.
+func HostPort(u *url.URL) string {
 	port := u.Port()
 	switch {
 	case port != "":

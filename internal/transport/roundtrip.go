@@ -103,20 +103,7 @@ func target(r *http.Request) engine.Target {
 	if host == "" {
 		host = r.URL.Host
 	}
-	return engine.Target{Scheme: r.URL.Scheme, Host: host, Addr: addr(r.URL), Path: path(r.URL, host)}
-}
-
-// addr returns the "host:port" to connect to.
-func addr(u *url.URL) string {
-	port := u.Port()
-	switch {
-	case port != "":
-	case u.Scheme == "https":
-		port = "443"
-	default:
-		port = "80"
-	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return engine.Target{Scheme: r.URL.Scheme, Host: host, Addr: origin.HostPort(r.URL), Path: path(r.URL, host)}
 }
 
 // path returns the path and query, byte for byte. An Opaque may be an absolute URL without its scheme, as net/http writes
