@@ -35,7 +35,7 @@ type race struct {
 	errs     []error         // of attempts and refusals
 	unsolved []error         // of lookups
 	names    chan named
-	results  chan outcome
+	dialed   chan dialed
 	timer    *time.Timer // of the next attempt
 }
 
@@ -46,8 +46,8 @@ type named struct {
 	err    error
 }
 
-// outcome is the end of one attempt.
-type outcome struct {
+// dialed is the end of one attempt.
+type dialed struct {
 	conn net.Conn
 	over Link // what it is bound to
 	err  error
@@ -57,7 +57,7 @@ type outcome struct {
 func (r *race) run(ctx context.Context, families []family) (net.Conn, error) {
 	parent := ctx
 	ctx, cancel := context.WithCancel(ctx)
-	r.names, r.results = make(chan named), make(chan outcome)
+	r.names, r.dialed = make(chan named), make(chan dialed)
 	r.timer = time.NewTimer(attemptDelay)
 	r.timer.Stop()
 	defer r.timer.Stop()
@@ -82,7 +82,7 @@ func (r *race) lookup(ctx context.Context, f family) {
 
 func (r *race) attempt(ctx context.Context, over Link, to netip.AddrPort) {
 	c, err := r.dialer.open(ctx, over, to)
-	r.results <- outcome{c, over, err}
+	r.dialed <- dialed{c, over, err}
 }
 
 // events handles what happens until a connection is there, nothing can happen any more or ctx has ended.
@@ -96,7 +96,7 @@ func (r *race) events(ctx context.Context) net.Conn {
 		case <-r.timer.C:
 			r.armed, r.held = false, false
 			r.next(ctx)
-		case o := <-r.results:
+		case o := <-r.dialed:
 			r.running--
 			if o.err == nil {
 				r.over = o.over
@@ -185,7 +185,7 @@ func (r *race) drain() {
 		select {
 		case <-r.names:
 			r.lookups--
-		case o := <-r.results:
+		case o := <-r.dialed:
 			r.running--
 			if o.err == nil {
 				o.conn.Close()

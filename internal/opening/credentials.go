@@ -72,7 +72,7 @@ func signed(r Request) bool {
 	if auth := first(r.Fields, "Authorization"); headerSignature(authScheme(auth)) {
 		_, list, ok := strings.Cut(strings.ToLower(auth), "signedheaders=")
 		list, _, _ = strings.Cut(list, ",")
-		if !ok || coversVarying(strings.TrimSpace(list)) {
+		if !ok || coversVarying(strings.TrimSpace(list), r.Fields) {
 			return true
 		}
 	}
@@ -83,20 +83,23 @@ func signed(r Request) bool {
 			continue
 		}
 		list, err := url.QueryUnescape(value)
-		if err != nil || coversVarying(strings.ToLower(list)) {
+		if err != nil || coversVarying(strings.ToLower(list), r.Fields) {
 			return true
 		}
 	}
 	return false
 }
 
-// coversVarying reports whether the semicolon-separated list of field names, in lower case, holds one of varying.
-func coversVarying(list string) bool {
+// coversVarying reports whether the semicolon-separated list of field names, in lower case, holds one of varying. A client that
+// asks for identity alone, as AWS's SDKs do, asks for what all parts of a transfer ask for.
+func coversVarying(list string, fields map[string][]string) bool {
 	for name := range strings.SplitSeq(list, ";") {
-		for _, v := range varying {
-			if strings.TrimSpace(name) == v {
-				return true
-			}
+		name = strings.TrimSpace(name)
+		if name == "accept-encoding" && slices.Equal(fields["Accept-Encoding"], []string{"identity"}) {
+			continue
+		}
+		if slices.Contains(varying[:], name) {
+			return true
 		}
 	}
 	return false

@@ -35,7 +35,7 @@ func (x *exchange) connect() {
 		x.refuse(noMail())
 		return
 	case x.p.own(addr):
-		x.refuse(outcome(fault.Denied))
+		x.refuse(failureOf(fault.Denied))
 		return
 	}
 	if f := x.p.tunnels.room(x.client.user); f != nil {

@@ -59,7 +59,7 @@ func (x *exchange) forward() {
 		x.refuse(noMail())
 		return
 	case x.p.own(target.addr):
-		x.refuse(outcome(fault.Denied))
+		x.refuse(failureOf(fault.Denied))
 		return
 	}
 	x.fetch(target)

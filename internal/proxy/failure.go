@@ -34,8 +34,8 @@ func badGateway(cause, text string) *failure {
 
 const retryAfter = 5 * time.Second // a link that is only suspect or being probed is back by then
 
-// outcome returns what the client is told of an outcome.
-func outcome(o fault.Outcome) *failure {
+// failureOf returns what the client is told of an outcome.
+func failureOf(o fault.Outcome) *failure {
 	row := o.Row()
 	f := &failure{status: row.Status, cause: row.ProxyStatus, text: row.Text + ". " + strings.ToUpper(row.Next[:1]) + row.Next[1:] + "."}
 	if f.status == http.StatusServiceUnavailable {
@@ -47,7 +47,7 @@ func outcome(o fault.Outcome) *failure {
 // classify says what the client is told about an error of the Transport.
 func classify(err error) *failure {
 	failed := transport.FailureOf(err)
-	f := outcome(failed.Outcome)
+	f := failureOf(failed.Outcome)
 	if f.retryAfter > 0 && failed.RetryAfter > 0 {
 		f.retryAfter = failed.RetryAfter
 	}

@@ -34,7 +34,7 @@
 //     bad_range also if the server answers with another range
 //   - auth_connection, auth_once, auth_unknown: its credentials belong to one connection (NTLM, Negotiate) or to one request
 //     (Digest, OAuth 1), or are of a scheme that nothing is known about
-//   - signed: a signature covers a field that differs between the requests for ranges, such as Range or Accept-Encoding;
+//   - signed: a signature covers a field that differs between the requests for ranges, such as Range, or Accept-Encoding unless it is just "identity";
 //     AWS signatures and presigned URLs that cover none are divided
 //
 // The response decided:
