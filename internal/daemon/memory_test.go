@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
@@ -32,12 +33,22 @@ func TestRefusalsAreRemembered(t *testing.T) {
 				if codings != "" {
 					h.Set("Accept-Encoding", codings)
 				}
-				whole(t, r.get(h), s.Object())
-				noneLeft(t, limit, transfers...)
-				before := len(s.Requests())
-				whole(t, r.get(h), s.Object())
-				if n := len(s.Requests()) - before; n != 1 {
-					t.Errorf("the second GET made %d requests, the first %d", n, before)
+				once := func() int {
+					before := len(s.Requests())
+					whole(t, r.get(h), s.Object())
+					noneLeft(t, limit, transfers...)
+					return len(s.Requests()) - before
+				}
+				first := once()
+				// On a busy machine a request is repeated over the other link, and no range asked for: nothing was shown.
+				for range 5 {
+					if first == 1 || slices.ContainsFunc(s.Requests(), func(q Request) bool { return ranged(&q) }) {
+						break
+					}
+					first = once()
+				}
+				if n := once(); n != 1 {
+					t.Errorf("the next GET made %d requests, the first %d", n, first)
 				}
 			})
 		}

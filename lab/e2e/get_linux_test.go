@@ -124,7 +124,7 @@ func TestGet(t *testing.T) {
 		}
 	}
 	r.getting("-o", r.file(), r.nginx.NamedURL(o)+"none").ended(6, "404", "check the URL")
-	r.getting("-o", r.file(), "http://no-such-name.lab/x").ended(5, "check its spelling")
+	r.getting("-o", r.file(), "http://no-such-name.lab/x").ended(5, "check the spelling of the host name")
 	r.getting("-o", r.file(), strings.Replace(r.nginx.NamedSecureURL(o), netlab.OriginName, "other.lab", 1)).ended(5)
 	c := r.client(r.options.Binary, "get", "--link", "wifi", "-o", r.file(), r.nginx.NamedSecureURL(o))
 	if c.code != 7 || !strings.Contains(c.said, "--cacert") {

@@ -114,26 +114,27 @@ func (q *queue) Pop() any {
 
 // world is one run.
 type world struct {
-	spec    Spec
-	rng     *rand.Rand
-	now     time.Duration
-	seq     uint64
-	events  queue
-	m       *transfer.Machine
-	board   health.Board
-	links   []*simLink
-	conns   map[uint32]*simConn
-	asks    map[uint32]*ask
-	res     Result
-	offset  int64
-	writing bool
-	lastOut time.Duration
-	wake    time.Duration // of the machine's deadline
-	boardAt time.Duration
-	err     error
-	over    bool
-	audit   *audit
-	said    *listener
+	spec     Spec
+	rng      *rand.Rand
+	now      time.Duration
+	seq      uint64
+	events   queue
+	m        *transfer.Machine
+	board    health.Board
+	links    []*simLink
+	conns    map[uint32]*simConn
+	asks     map[uint32]*ask
+	res      Result
+	offset   int64
+	writing  bool
+	lastOut  time.Duration
+	wake     time.Duration // of the machine's deadline
+	boardAt  time.Duration
+	reported time.Duration
+	err      error
+	over     bool
+	audit    *audit
+	said     *listener
 }
 
 // listener keeps a scheduler's last answer.
@@ -254,8 +255,29 @@ func (w *world) handle(e transfer.Event) {
 	for _, a := range say {
 		w.carryOut(a)
 	}
+	w.report()
 	w.changes()
 	w.write()
+}
+
+// reportEvery is how often the engine tells the board how fast busy links are.
+const reportEvery = 250 * time.Millisecond
+
+// report does so: the board bans a link that is far slower than the others.
+func (w *world) report() {
+	if w.over || w.now-w.reported < reportEvery {
+		return
+	}
+	w.reported = w.now
+	s := w.state()
+	if s.Size == transfer.Unknown {
+		return
+	}
+	for i, l := range s.Links {
+		if l.Busy && l.Rate > 0 {
+			w.board.Rate(w.at(w.now), int8(i), l.Rate, health.PaperLimits)
+		}
+	}
 }
 
 func (w *world) carryOut(a transfer.Action) {
