@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// strangerError says that another user listens on a socket. What that user answers is not used.
+// strangerError says that another user listens on a socket. That user's answers are not used.
 type strangerError struct {
 	path string
 	uid  uint32

@@ -19,10 +19,10 @@ type Status struct {
 	Ended     int64      `json:"ended_transfers"`
 	Budget    Budget     `json:"budget"`
 	Battery   *Battery   `json:"battery,omitempty"` // as the app has read it last; nil = it has not
-	VPN       *VPN       `json:"vpn,omitempty"`     // nil = none carries what the system sends
+	VPN       *VPN       `json:"vpn,omitempty"`     // nil = none carries the system's own traffic
 }
 
-// VPN is a VPN that carries what the system itself sends to the world.
+// VPN is a VPN that carries the system's own traffic to the internet.
 type VPN struct {
 	Interfaces []string `json:"interfaces"`
 	Mode       string   `json:"mode"` // "follow" or "around"
@@ -38,7 +38,7 @@ type Link struct {
 	Bytes   int64   `json:"bytes"`
 	Waste   int64   `json:"waste_bytes"`
 	Bans    int64   `json:"bans"`
-	// MonthlyLeft is what it may still carry this month; nil = there is no limit.
+	// MonthlyLeft is the traffic it may still carry this month; nil = no limit.
 	MonthlyLeft *int64 `json:"monthly_left_bytes,omitempty"`
 }
 
@@ -53,13 +53,13 @@ type Transfer struct {
 	Links   []LinkShare `json:"links"`
 }
 
-// LinkShare is what a link has brought of one transfer.
+// LinkShare is the part of one transfer that a link has delivered.
 type LinkShare struct {
 	Link  string `json:"link"`
 	Bytes int64  `json:"bytes"`
 }
 
-// Battery is a reading of a phone's battery. What the phone does not tell is 0.
+// Battery is a reading of a phone's battery. Values that the phone does not report are 0.
 type Battery struct {
 	Percent     int   `json:"percent"`
 	Charging    bool  `json:"charging"`
