@@ -17,8 +17,7 @@ import (
 var ErrUpstreamRefused = errors.New("the upstream proxy does not allow the address")
 
 // SOCKS5 is the [Path] of a link whose connections an upstream proxy makes (RFC 1928), which also resolves the names. The
-// system chooses the way to the proxy. What the user's own machine and networks are is decided here all the same: see
-// target.
+// system chooses the way to the proxy. The user's own machine and networks are still recognized here: see target.
 type SOCKS5 struct {
 	Link           Link   // that it is the Path of
 	Addr           string // of the proxy, "host:port"
@@ -102,10 +101,10 @@ func (s *SOCKS5) connect(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", s.Addr)
 }
 
-// target returns what the proxy is asked to connect to, and the origin's address if it is known here. The proxy resolves
-// names, so that the rules for destinations hold for what is known without asking anybody: addresses, names that stand for
-// this machine or for a cloud's metadata, and names in /etc/hosts, whose addresses are asked for instead. Where another
-// name leads, only the proxy knows.
+// target returns the address that the proxy is asked to connect to, and the origin's address if it is known here. The proxy
+// resolves names, so the rules for destinations apply only to what is known without a lookup: addresses, names that stand for
+// this machine or for a cloud's metadata, and names in /etc/hosts, whose addresses are asked for instead. Only the proxy knows
+// where other names lead.
 func (s *SOCKS5) target(ctx context.Context, addr string) (to string, origin netip.AddrPort, err error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -143,8 +142,8 @@ func (s *SOCKS5) target(ctx context.Context, addr string) (to string, origin net
 	return "", netip.AddrPort{}, err
 }
 
-// check returns why an address may not be asked for, nil if it may. What is here or next to another link is not reached by
-// way of the proxy.
+// check returns an error if an address may not be asked for. Addresses of this machine or next to another link are not reached
+// through the proxy.
 func (s *SOCKS5) check(name string, to netip.AddrPort) error {
 	if s.Check == nil {
 		return nil
@@ -216,7 +215,7 @@ func inHosts(ctx context.Context, name string) []netip.Addr {
 	return addrs
 }
 
-// upstream is one connection to the proxy. What the proxy says is noted, since the library keeps only a text of it.
+// upstream is one connection to the proxy. The proxy's answer is recorded, since the library keeps only a text of it.
 type upstream struct {
 	socks *SOCKS5
 	conn  net.Conn // nil = not connected
@@ -238,7 +237,7 @@ func (u *upstream) DialContext(ctx context.Context, _, _ string) (net.Conn, erro
 	return &noted{u.conn, u}, nil
 }
 
-// noted is a connection of which is noted what comes.
+// noted is a connection that records what it receives.
 type noted struct {
 	net.Conn
 	u *upstream
@@ -262,7 +261,7 @@ const (
 	addressNotSupported = 8
 )
 
-// failure returns why there is no connection to an origin.
+// failure returns the error for a connection to an origin that could not be made.
 func (u *upstream) failure(ctx context.Context, err error) error {
 	if u.err != nil {
 		return unreached(ctx, u.socks.Addr, u.err)
@@ -289,7 +288,7 @@ func (u *upstream) failure(ctx context.Context, err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
-	return fmt.Errorf("the upstream proxy %s: %v", u.socks.Addr, err) // its errors are no origin's
+	return fmt.Errorf("the upstream proxy %s: %v", u.socks.Addr, err) // its errors are not an origin's
 }
 
 // reply returns the code of the proxy's reply to the request, 0 if there is none.
