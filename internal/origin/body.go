@@ -23,7 +23,7 @@ type body struct {
 	err        error         // sticky
 }
 
-// Read reads into p up to the end of the range; at the end it tells io.EOF even for an empty p.
+// Read reads into p up to the end of the range; at the end it returns io.EOF even for an empty p.
 func (b *body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
@@ -31,7 +31,7 @@ func (b *body) Read(p []byte) (int, error) {
 	var probe [1]byte
 	atEnd := b.left == 0
 	if atEnd {
-		p = probe[:] // what comes now must be the end
+		p = probe[:] // this must be the end
 	} else if b.left > 0 && int64(len(p)) > b.left {
 		p = p[:b.left]
 	}

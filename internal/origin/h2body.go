@@ -17,7 +17,7 @@ type h2body struct {
 	err  error         // sticky
 }
 
-// Read reads into p up to the end of the range; at the end it tells io.EOF even for an empty p.
+// Read reads into p up to the end of the range; at the end it returns io.EOF even for an empty p.
 func (b *h2body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
@@ -26,7 +26,7 @@ func (b *h2body) Read(p []byte) (int, error) {
 	atEnd := b.left == 0
 	switch {
 	case atEnd:
-		p = probe[:] // what comes now must be the end
+		p = probe[:] // this must be the end
 	case len(p) == 0:
 		return 0, nil
 	case b.left > 0 && int64(len(p)) > b.left:

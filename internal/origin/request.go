@@ -31,8 +31,8 @@ func appendRequest(b []byte, a *engine.RangeRequest) ([]byte, error) {
 	return append(b, "\r\n"...), nil
 }
 
-// eachField calls emit for the fields of the GET that a asks for, in an order that depends on nothing else. It adds Host,
-// Range and If-Range and nothing else; what could end a line early (RFC 9112 section 11.1) is refused.
+// eachField calls emit for the fields of the GET that a asks for, in an order that depends on nothing else. It adds only Host,
+// Range and If-Range; bytes that could end a line early (RFC 9112 section 11.1) are refused.
 func eachField(a *engine.RangeRequest, emit func(name, value string)) error {
 	ranged := a.Range != segment.Range{}
 	if ranged && (a.Range.Start < 0 || a.Range.Empty()) {
@@ -87,8 +87,8 @@ func eachField(a *engine.RangeRequest, emit func(name, value string)) error {
 	return nil
 }
 
-// checkField refuses what is no field line; the value's bytes may be anything else. The error does not quote the value,
-// which may be a secret.
+// checkField refuses a malformed field line; the value's bytes may be anything else. The error does not quote the value, which
+// may be a secret.
 func checkField(name, value string) error {
 	if name == "" || strings.ContainsFunc(name, notToken) {
 		return errors.New("malformed name of a header field")
@@ -99,7 +99,7 @@ func checkField(name, value string) error {
 	return nil
 }
 
-// notToken reports whether r is no tchar of RFC 9110 section 5.6.2.
+// notToken reports whether r is not a tchar of RFC 9110 section 5.6.2.
 func notToken(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }
