@@ -152,7 +152,7 @@ func (b *Accounts) hurry() {
 	}
 }
 
-// Left returns what an account may still spend this month, and whether it is bounded at all.
+// Left returns how many bytes an account may still spend this month, and whether it has a limit at all.
 func (b *Accounts) Left(name string) (n int64, bounded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -41,7 +41,7 @@ the log level take effect immediately, all of them or none; the rest needs a res
   tributary serve --config /etc/tributary.toml --log-level debug
   sudo tributary serve --user nobody
 
-  # one command through it, without what is local
+  # one command through the proxy, except for local addresses
   http_proxy=http://127.0.0.1:8080 no_proxy=localhost,127.0.0.0/8,::1 wget http://example.com/big.iso`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

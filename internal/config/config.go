@@ -28,7 +28,7 @@ type Config struct {
 	// links.
 	AllowRemote bool `toml:"allow_remote"`
 
-	// ConnectPorts lists the ports to which clients may have CONNECT tunnels if they do not come over loopback.
+	// ConnectPorts lists the destination ports of CONNECT tunnels that are open to clients from other machines.
 	ConnectPorts []uint16 `toml:"connect_ports"`
 	// AllowUsers names the users of this machine, or their numbers, who may use the proxy besides the one who runs it and
 	// root; "all" = everybody. Other programs reach loopback too, whoever runs them.

@@ -45,7 +45,7 @@ func newLeases() *leases { return &leases{over: make(chan struct{})} }
 
 func newRedirection(d *Daemon) *redirection { return &redirection{d: d, leases: newLeases()} }
 
-// lease serves on the listeners in place of earlier ones, to which no rules lead any more. The caller must call Done of the
+// lease serves on the listeners in place of earlier ones, which the rules no longer use. The caller must call Done of the
 // leases' running at the end of its own.
 func (r *redirection) lease(listeners []net.Listener) (*leases, error) {
 	r.mu.Lock()

@@ -78,7 +78,7 @@ type RangeResponse struct {
 	*http.Response
 	Range segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
 	ID    Identity      // version that the answer belongs to
-	// Unfit says why no other answer may be joined to this one (RFC 9110 section 15.3.7.3), None if others may; of first
+	// Unfit says why other answers may not be joined to this one (RFC 9110 section 15.3.7.3), None if they may; of first
 	// answers only.
 	Unfit opening.Reason
 }

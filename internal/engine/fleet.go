@@ -264,7 +264,7 @@ func (f *fleet) rate(r *run, i int8, perSecond float64) {
 	})
 }
 
-// goodput sums what the transfers from an origin reported lately.
+// goodput sums the rates that the transfers from an origin reported lately.
 func (s *fleetLink) goodput(now time.Time, from *site) (sum float64) {
 	for r, rate := range s.rates {
 		if r.site == from && now.Sub(rate.at) <= rateFresh {

@@ -27,6 +27,6 @@
 //
 // Bytes are written first and recorded then, so that a process that is killed leaves a sidecar that is true.
 //
-// A Getter is safe for concurrent use; a download is one goroutine, and one more that syncs. Errors are *Error: what went
-// wrong, the exit code (Kind), and what the user can do next.
+// A Getter is safe for concurrent use; a download is one goroutine, and one more that syncs. Errors are *Error: the cause, the
+// exit code (Kind), and a hint for the user.
 package get

@@ -165,7 +165,7 @@ func (d *download) note(text string) {
 // output is where the bytes go.
 type output interface {
 	io.Writer
-	// have returns how many bytes it has without a gap, and of which version; without a version it cannot be resumed.
+	// have returns how many bytes it has without a gap, and their version; without a version it cannot be resumed.
 	have() (int64, *version)
 	// begin empties it for a version.
 	begin(v version) error

@@ -163,7 +163,7 @@ func lock(f *os.File) error {
 	return err
 }
 
-// stillNamed reports whether the name by which a file was opened still leads to that file.
+// stillNamed reports whether a file's name still leads to that file.
 func stillNamed(f *os.File) bool {
 	opened, err := f.Stat()
 	if err != nil {
@@ -186,7 +186,7 @@ func (p *part) trust(d *download) error {
 			Kind: File, Err: fmt.Errorf("the URL that %s belongs to is not known: %w", p.f.Name(), err),
 			Next: "start again with --force, or choose another name with -o",
 		}
-	case meta.URL != url && d.Checksum == nil: // a validator tells versions of one URL apart (R91)
+	case meta.URL != url && d.Checksum == nil: // a validator distinguishes versions of one URL (R91)
 		return &Error{
 			Kind: File, Err: fmt.Errorf("%s is a part of another URL", p.f.Name()),
 			Next: "start again with --force, or prove with --checksum that both are the same",

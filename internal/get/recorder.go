@@ -23,7 +23,7 @@ type recorder struct {
 	side *os.File // the sidecar
 
 	running sync.WaitGroup
-	meta    sidecar // what side says; of run
+	meta    sidecar // content of side; run owns it
 	failed  error   // of a sync; of run
 }
 

@@ -189,7 +189,7 @@ func (d *Destinations) device(index int) (Link, error) {
 	return d.Router.Device(index)
 }
 
-// link returns the first link for which which holds.
+// link returns the first link for which which returns true.
 func (d *Destinations) link(which func(Link) bool) (Link, bool) {
 	if links := d.links.Load(); links != nil {
 		if i := slices.IndexFunc(*links, which); i >= 0 {

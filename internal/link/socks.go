@@ -186,8 +186,8 @@ var (
 	metadata  = []netip.Addr{netip.AddrFrom4([4]byte{169, 254, 169, 254})}
 )
 
-// meaning returns the addresses of a name that means the same everywhere: whichever machine resolves it (RFC 6761 section
-// 6.3, and what distributions write into /etc/hosts), or the metadata of the cloud in which it is resolved.
+// meaning returns the addresses of a name that means the same everywhere: whichever machine resolves it (RFC 6761 section 6.3,
+// and the entries that distributions write into /etc/hosts), or the metadata of the cloud.
 func meaning(name string) []netip.Addr {
 	switch name {
 	case "localhost", "localhost4", "localhost6", "localhost.localdomain", "localhost4.localdomain4", "localhost6.localdomain6",

@@ -94,7 +94,7 @@ func lastNamed(a *engine.RangeRequest) bool {
 // endless reports whether judge may let an answer pass that is longer than asked.
 func (x *exchange) endless() bool { return x.request.Want == nil || !lastNamed(x.request) }
 
-// bounded reports whether the answer that judge let pass is no longer than asked.
+// bounded reports whether the answer that judge accepted is at most as long as requested.
 func (x *exchange) bounded() bool {
 	r := x.verdict.Range
 	return x.verdict.Err == nil && r.End >= 0 && r.Len() <= x.asked

@@ -20,6 +20,6 @@ func boundUnsent(c net.Conn) {
 	if err != nil {
 		return
 	}
-	// A kernel that does not know the option is no worse off than before.
+	// If the kernel does not know the option, nothing changes.
 	_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent) })
 }

@@ -110,7 +110,7 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) {
 	m.do[len(m.do)-1].Rule = d.Rule
 }
 
-// overhang is the part of the window by which a range asked for over HTTP/2 may reach beyond it.
+// overhang is the part of the window by which a range requested over HTTP/2 may exceed it.
 const overhang = 8
 
 // resize sets the reorder window. Over HTTP/1.1 bytes beyond the window wait in the kernel; over HTTP/2 they wait in the
