@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// guard refuses what a page of another site could send here: a Host that is not this machine's own name for itself
+// guard refuses requests that a page of another site could send here: a Host that is not this machine's own name for itself
 // (403, DNS rebinding, R180), and every method that could change something (405, R181).
 func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 //go:embed proxy.pac
 var script string
 
-// autoConfig serves the script by which a browser finds the proxy (R73).
+// autoConfig serves the script that points a browser to the proxy (R73).
 type autoConfig struct{ proxy net.Addr }
 
 func (a autoConfig) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -21,8 +21,8 @@ func (a autoConfig) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, strings.ReplaceAll(script, "PROXY-ADDRESS", a.address(r)))
 }
 
-// address returns where the asking browser reaches the proxy. One that listens everywhere is at the address at which the
-// browser found this page.
+// address returns the address at which the browser reaches the proxy. For a proxy that listens everywhere it is the address of
+// this page.
 func (a autoConfig) address(r *http.Request) string {
 	at, err := netip.ParseAddrPort(a.proxy.String())
 	if err != nil || !at.Addr().IsUnspecified() {

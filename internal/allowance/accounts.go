@@ -20,13 +20,13 @@ const (
 	unbounded = math.MaxInt64 // as a limit: there was one once
 )
 
-// cost is what n bytes count as.
+// cost returns how many bytes n bytes are charged as.
 func cost(n int64) int64 { return (n*overhead + 99) / 100 }
 
 // ErrSpent says that a link has nothing left this month.
 var ErrSpent = errors.New("the link's data for this month is spent")
 
-// Accounts know what every account has left. Make it with Open.
+// Accounts track the remaining allowance of every account. Use Open to make one.
 type Accounts struct {
 	file    ledger
 	log     *slog.Logger
@@ -48,23 +48,23 @@ type account struct {
 	leased int64         // noted as spent for this process, beyond others
 	used   int64         // of these
 	broken bool          // the file cannot be written: nothing may be spent
-	empty  bool          // as changed was told; true until the file has told otherwise
+	empty  bool          // as last reported to changed; true until the file was read
 	more   chan struct{} // closed when there may be more to spend, or never will be
 
 	conns   map[*conn]struct{} // the open connections
-	windows int64              // at least what their receive buffers hold together
+	windows int64              // lower bound on the sum of their receive buffers
 	near    bool               // the receive buffers are fixed and reserved
-	held    int64              // reserved for what connections may receive, while near
-	stopped bool               // nothing is left beside what is reserved
+	held    int64              // reserved for data that connections may still receive, while near
+	stopped bool               // nothing is left except the reservations
 }
 
-// rest is what has not been used this month.
+// rest returns the unused part of this month's limit.
 func (a *account) rest() int64 { return a.limit - a.others - a.used }
 
-// free is what is neither used nor reserved.
+// free returns the bytes that are neither used nor reserved.
 func (a *account) free() int64 { return a.rest() - a.held }
 
-// left is what may be spent at once.
+// left returns how much may be spent at once.
 func (a *account) left() int64 { return min(a.leased, a.limit-a.others) - a.used - a.held }
 
 // lease is how much is noted as spent at a time.
@@ -75,7 +75,7 @@ func (a *account) low() bool {
 	return a.leased-a.used-a.held < a.lease()/2 && a.others+a.leased < a.limit && a.limit != unbounded
 }
 
-// due is what to note as spent: what goes beyond the lease, and the next lease if one is due.
+// due returns the amount to record as spent: the excess over the lease, and the next lease if one is due.
 func (a *account) due() int64 {
 	if !a.low() {
 		return max(0, a.used-a.leased)
@@ -87,8 +87,8 @@ func (a *account) due() int64 {
 // spent reports whether nothing more may be sent or received.
 func (a *account) spent() bool { return a.broken || a.stopped }
 
-// settle stops the account when nothing is free, and resumes it when enough is: connections that close give back what was
-// reserved for them, and a link should not come and go with each of them.
+// settle stops the account when nothing is free, and resumes it when enough is: closing connections give back their
+// reservations, and a link should not come and go with each of them.
 func (a *account) settle() {
 	free := a.free()
 	a.stopped = free <= 0 || a.stopped && free < min(lease, a.limit/2)
@@ -112,7 +112,7 @@ func File(getenv func(string) string) string {
 }
 
 // Open returns the Accounts kept in a file. changed is called, without waiting for it, when an account has nothing left or has
-// something again. Close gives back what was leased.
+// something again. Close gives back unused leases.
 func Open(path string, now func() time.Time, log *slog.Logger, changed func()) *Accounts {
 	b := &Accounts{
 		file: ledger{path}, log: log, now: now, changed: changed, accounts: map[string]*account{},
@@ -152,7 +152,7 @@ func (b *Accounts) hurry() {
 	}
 }
 
-// Left returns what an account may still spend this month, and whether it is bounded at all.
+// Left returns how many bytes an account may still spend this month, and whether it has a limit at all.
 func (b *Accounts) Left(name string) (n int64, bounded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -166,7 +166,7 @@ func (b *Accounts) Left(name string) (n int64, bounded bool) {
 	return max(0, a.limit-a.others-a.used), true
 }
 
-// Close gives back what was leased and not used.
+// Close gives back the unused part of the leases.
 func (b *Accounts) Close() {
 	close(b.done)
 	<-b.ended
@@ -209,7 +209,7 @@ func (b *Accounts) renew() {
 	b.note(r, err, change)
 }
 
-// note takes in what the file holds now.
+// note takes over the current content of the file.
 func (b *Accounts) note(r record, err error, change map[string]int64) {
 	b.mu.Lock()
 	told := false
@@ -217,7 +217,7 @@ func (b *Accounts) note(r record, err error, change map[string]int64) {
 		a := b.accounts[name]
 		a.broken = err != nil
 		if err == nil {
-			if r.Month != b.month { // what was leased in the old one is gone with it
+			if r.Month != b.month { // leases of the old month end with it
 				a.leased, a.used = 0, 0
 			}
 			a.leased += n
@@ -240,8 +240,8 @@ func (b *Accounts) note(r record, err error, change map[string]int64) {
 	}
 }
 
-// giveBack takes what was not used out of the file again. What open connections have received and may still receive is
-// used.
+// giveBack removes the unused part of the leases from the file. Bytes that open connections received or may still receive count
+// as used.
 func (b *Accounts) giveBack() {
 	b.mu.Lock()
 	now, change := b.now(), map[string]int64{}
@@ -255,7 +255,7 @@ func (b *Accounts) giveBack() {
 	}
 	same := b.month == month(now)
 	b.mu.Unlock()
-	if len(change) == 0 || !same { // what was leased in another month is forgotten with it
+	if len(change) == 0 || !same { // leases of another month are forgotten with it
 		return
 	}
 	if _, err := b.file.add(now, change); err != nil {
@@ -263,8 +263,8 @@ func (b *Accounts) giveBack() {
 	}
 }
 
-// Wrap returns a connection that is counted on an account, and ends with ErrSpent when that has nothing left. A connection
-// of an account without a limit is returned as it is. Near the limit, what the connection may receive is reserved.
+// Wrap returns a connection that is counted on an account, and ends with ErrSpent when that has nothing left. A connection of
+// an account without a limit is returned as it is. Near the limit, the bytes that the connection may receive are reserved.
 func (b *Accounts) Wrap(c net.Conn, name string) net.Conn {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -279,7 +279,7 @@ func (b *Accounts) Wrap(c net.Conn, name string) net.Conn {
 	return counted
 }
 
-// Buffer returns what SO_RCVBUF of a new connection of an account must be before it connects; 0 leaves it to the kernel.
+// Buffer returns the SO_RCVBUF to set on a new connection of an account before it connects; 0 leaves it to the kernel.
 func (b *Accounts) Buffer(name string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -289,7 +289,7 @@ func (b *Accounts) Buffer(name string) int {
 	return 0
 }
 
-// tell has the keeper tell whether an account has something left, if that has changed. mu is held.
+// tell makes the keeper report whether an account has something left, if that has changed. mu is held.
 func (b *Accounts) tell(a *account) {
 	a.settle()
 	if a.spent() != a.empty {
@@ -326,7 +326,7 @@ func (b *Accounts) wait(c *conn) (int64, error) {
 	}
 }
 
-// count notes what a connection has read and written.
+// count records the bytes that a connection has read and written.
 func (b *Accounts) count(c *conn, read, written int) {
 	if read <= 0 && written <= 0 {
 		return

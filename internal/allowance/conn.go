@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// tcpConn is what others use of a TCP connection.
+// tcpConn lists the methods of a TCP connection that other packages use.
 type tcpConn interface {
 	net.Conn
 	CloseWrite() error
@@ -28,14 +28,14 @@ type conn struct {
 	read   int64 // bytes
 	asked  bool  // something was written: there may be an answer
 	buffer int64 // size of the receive buffer while that is fixed, else 0
-	hold   int64 // what is reserved for it
+	hold   int64 // bytes reserved for it
 }
 
 // largest is the most bytes that are read or written at a time.
 const largest = 32 << 10
 
-// part is what may be read or written at a time. What is under way when an account runs empty is beyond it, so it is
-// part of what is reserved.
+// part returns how much may be read or written at a time. A read or write under way when an account runs empty exceeds the
+// account by up to part, so part is included in the reservation.
 func (c *conn) part() int64 {
 	if c.buffer > 0 {
 		return min(largest, c.buffer/4)

@@ -1,19 +1,20 @@
-// Package allowance bounds what goes over a link in a month, so that a download costs no more mobile data than its user
-// agreed to.
+// Package allowance limits the traffic of a link per month, so that a download costs no more mobile data than its user agreed
+// to.
 //
-// An account is what is counted together: a link, or all links of a kind. What it has spent is kept in a file, in leases: a
-// process first notes up to 1 MiB as spent, then uses it, and gives back what is left over when it ends. After a crash
-// unspent leases count as spent: the count may be too high by a lease, never too low. Several processes may share the file.
+// An account covers the links that are counted together: one link, or all links of a kind. A file records how much it has
+// spent, in leases: a process first records up to 1 MiB as spent, then uses it, and gives back the rest when it ends. After a
+// crash unspent leases count as spent: the count may be too high by a lease, never too low. Several processes may share the
+// file.
 //
-// Bytes are counted as they are read and written, with 6 % for the headers of TCP and IP in both directions. That is too
-// late near the limit: what waits in receive buffers has already come, and servers may fill every window that was
-// advertised to them. So the last 64 MiB of an account, and twice what its connections may receive, are spent with care:
-// the receive buffer of every connection is fixed, no connection reads more than is left beside all these buffers, and a
-// new one gets a smaller buffer before it connects. Used and reserved bytes together never exceed the limit. A connection
-// that is closed has used what it received, read or not, and the window of a peer that may still be sending.
+// Bytes are counted as they are read and written, with 6 % for the headers of TCP and IP in both directions. That is too late
+// near the limit: data in receive buffers has already arrived, and servers may fill every window that was advertised to them.
+// So the last 64 MiB of an account, and twice the bytes that its connections may receive, are spent with care: the receive
+// buffer of every connection is fixed, no connection reads more than remains after subtracting all these buffers, and a new one
+// gets a smaller buffer before it connects. Used and reserved bytes together never exceed the limit. A closed connection has
+// used all bytes it received, read or not, and the window of a peer that may still be sending.
 //
-// Beyond the limit goes at most the first window of a connection, 64 KiB, if the server speaks before it is asked. Packets
-// that the network loses and sends again are not known here.
+// The limit is exceeded by at most the first window of a connection, 64 KiB, if the server speaks first. Packets that the
+// network loses and retransmits are not visible here.
 //
 // Far from the limit the kernel sizes the buffers; once per lease the keeper asks how large they are.
 //

@@ -27,8 +27,8 @@ func month(t time.Time) string { return t.Format("2006-01") }
 // ledger is the file. It is one process's at a time, by a lock on a file beside it.
 type ledger struct{ path string }
 
-// add changes what accounts have spent and returns what is spent then. It begins a new month if the clock says so; a clock
-// that goes back does not. The changes of an account that would make it negative make it 0.
+// add changes the spent bytes of accounts and returns the result. It begins a new month if the clock says so; a clock that goes
+// back does not. The changes of an account that would make it negative make it 0.
 func (l ledger) add(now time.Time, change map[string]int64) (record, error) {
 	fail := func(err error) (record, error) { return record{}, fmt.Errorf("the count of mobile data: %w", err) }
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
@@ -71,7 +71,7 @@ func (l ledger) add(now time.Time, change map[string]int64) (record, error) {
 	return r, nil
 }
 
-// read returns what the file holds; a missing one holds nothing.
+// read returns the content of the file; a missing file counts as empty.
 func (l ledger) read() (record, error) {
 	f, err := os.Open(l.path)
 	if errors.Is(err, os.ErrNotExist) {

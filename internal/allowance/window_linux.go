@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// margin is what the receive buffers of an account may grow by until the keeper looks again, which it does with each
-	// lease. The kernel sizes a buffer by what was read in a round trip: in Linux 6.18 at most 32 times that, when a
+	// margin is how much the receive buffers of an account may grow until the keeper looks again, which it does with each
+	// lease. The kernel sizes a buffer by the bytes read in a round trip: in Linux 6.18 at most 32 times that, when a
 	// connection has read its first window.
 	margin = 64 * lease
 	// newcomer is taken for the buffer of a connection that nobody has looked at.
@@ -19,7 +19,7 @@ const (
 	quiet = 10 * time.Second
 )
 
-// buffer is what SO_RCVBUF of a new connection must be. The kernel doubles it.
+// buffer returns the SO_RCVBUF of a new connection. The kernel doubles it.
 func (a *account) buffer() int { return int(max(leastBuffer, a.free()/64) / 2) }
 
 // join adds a connection, before anything is asked of it.
@@ -34,7 +34,7 @@ func (a *account) join(c *conn) {
 	}
 }
 
-// closing reports whether the buffers might grow beyond what is left before the next look.
+// closing reports whether the buffers might outgrow the remaining allowance before the next look.
 func (a *account) closing() bool { return a.rest() <= margin+2*a.windows }
 
 // look finds out how large the buffers of the connections are. Near the limit it fixes and reserves them; far from it the
@@ -58,13 +58,13 @@ func (a *account) look() {
 	}
 }
 
-// reserve fixes a connection's receive buffer and holds back what it may receive: what waits in the buffer and the window
-// that was advertised are never more than the buffer together. What is being read and written is not counted yet.
+// reserve fixes a connection's receive buffer and holds back the bytes that it may receive: the data in the buffer and the
+// advertised window together never exceed the buffer. Bytes being read or written are not counted yet.
 func (a *account) reserve(c *conn) {
 	c.buffer = c.receiveBuffer()
 	c.control(func(fd int) error {
 		err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BUF_LOCK, unix.SOCK_RCVBUF_LOCK)
-		if err != nil { // before Linux 5.14; larger buffers shrink to what the system allows
+		if err != nil { // before Linux 5.14; larger buffers shrink to the system's maximum
 			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, int(c.buffer/2))
 		}
 		return err
@@ -126,7 +126,7 @@ func owed(info *unix.TCPInfo, read int64, asked bool, buffer int64) int64 {
 	return unread + int64(info.Rcv_wnd)
 }
 
-// control calls f with the connection's descriptor. What fails has been closed.
+// control calls f with the connection's descriptor. It ignores errors: they mean that the connection is closed.
 func (c *conn) control(f func(fd int) error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 )
 
-// complete teaches the shells what the values of flags may be, for every command.
+// complete lets shells complete the values of flags, for every command.
 func (a *app) complete(c *cobra.Command) {
 	values := map[string]cobra.CompletionFunc{
 		"link":      a.linkNames,
@@ -27,7 +27,7 @@ func (a *app) complete(c *cobra.Command) {
 	}
 }
 
-// linkNames lists the interfaces, with what Tributary makes of each.
+// linkNames lists the interfaces, and says how Tributary uses each.
 func (a *app) linkNames(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	all, _, err := a.candidates(config.Default())
 	if err != nil {

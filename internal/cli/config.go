@@ -12,14 +12,14 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "Check the configuration file, or show what is in force",
+		Short: "Check the configuration file, or show the settings in force",
 		Long: `The configuration is a TOML file: the one that --config names, or $XDG_CONFIG_HOME/tributary/config.toml. Without one
 the defaults apply.`,
 		Example: `  tributary config check
   tributary config show`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { // without it an unknown word would print the help and be no error
-			return usageError{errors.New("say what to do with the configuration: check or show")}
+		RunE: func(*cobra.Command, []string) error { // without it an unknown word would print the help and exit with 0
+			return usageError{errors.New("name a subcommand: check or show")}
 		},
 	}
 	c.AddCommand(a.configCheck(), a.configShow())
@@ -67,7 +67,7 @@ func (a *app) configShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "Show every setting, and where it comes from",
-		Long: `Print the settings in force as a configuration file: it can be saved and edited. A comment tells where each value comes
+		Long: `Print the settings in force as a configuration file: it can be saved and edited. A comment says where each value comes
 from: "default", or a line of the file. Flags of serve lie over them.
 
 ` + exitCodes,

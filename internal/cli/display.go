@@ -106,7 +106,7 @@ func (d *display) now() frame {
 	return d.frame
 }
 
-// close removes what was drawn.
+// close erases the drawn lines.
 func (d *display) close() {
 	close(d.stop)
 	d.drawn.Wait()
@@ -115,7 +115,7 @@ func (d *display) close() {
 	d.console.show(nil)
 }
 
-// frame is what is drawn at a time.
+// frame is one drawing of the display.
 type frame struct {
 	file       string
 	have, size int64 // size -1 = unknown
@@ -166,7 +166,7 @@ func (f frame) links() string {
 	return b.String()
 }
 
-// statuser is a Transport that tells how its links are.
+// statuser is a Transport that reports the state of its links.
 type statuser interface{ Status() transport.Status }
 
 // speeds turns counters into rates.

@@ -20,7 +20,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	var js, offline bool
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Find out what would keep Tributary from working here, and what mends it",
+		Short: "Find problems that keep Tributary from working here, and how to fix them",
 		Long: `Look at what Tributary needs: the kernel, permission to bind sockets to links, a route and DNS for each link, reverse
 path filtering, free ports, proxy variables, limits. Each finding comes with the command or setting that mends it.
 Nothing is changed. One DNS question for example.com is sent over each link, and one to its router where no other server

@@ -28,7 +28,7 @@ const (
 	exitSignaled = 128 // and the number of the signal
 )
 
-// exitCodes is the part of the help that tells them.
+// exitCodes is the part of the help that lists the exit codes.
 const exitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 port in use, 4 no permission.`
 
 // getExitCodes is that part of the help of get.
@@ -37,7 +37,7 @@ connection), 6 unexpected response, 7 TLS (a certificate that does not hold), 8 
 cannot be written or exists, 9 wrong checksum, 130 stopped by SIGINT, 143 by SIGTERM. Of several URLs, that of the first
 failure.`
 
-// usageError is an error in what the user typed or wrote into the file.
+// usageError is an error in the command line or the configuration file.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -71,7 +71,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// explain adds to an error of serve what the user can do about it.
+// explain adds to an error of serve a hint for the user.
 func explain(err error, cfg config.Config) error {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Op != "listen" {

@@ -26,7 +26,7 @@ connects to the server itself. https is verified on every link; this is how http
 
 The file has the name that the URL ends in, or the one of -o, and is put in its place when it is complete. A file
 that exists is left alone, unless --force is given. Until then the download is FILE.part, with FILE.part.json beside it.
-When it breaks off, both stay: --resume goes on from there, after it made sure that the object is still the same.
+When it breaks off, both stay: --resume continues from there if the object is still the same.
 SIGINT (Ctrl-C) and SIGTERM end it so, too.
 
 Several URLs are fetched in turn; one that fails does not keep the others from being fetched.
@@ -71,7 +71,7 @@ func (f *getFlags) register(c *cobra.Command) {
 	s.BoolVarP(&f.fromURL, "remote-name", "O", false, "name the file as the URL ends: the default, as with curl -O")
 	s.BoolVarP(&f.fromServer, "remote-header-name", "J", false, "name the file as the server says (Content-Disposition)")
 	s.StringVarP(&f.dir, "directory", "d", "", "put the files into the folder `DIR`")
-	s.BoolVarP(&f.resume, "resume", "c", false, "go on with FILE.part if it is there")
+	s.BoolVarP(&f.resume, "resume", "c", false, "resume FILE.part if it exists")
 	s.BoolVar(&f.force, "force", false, "replace FILE, and a FILE.part that is not resumed")
 	s.StringVar(&f.checksum, "checksum", "", "the file must have this `SUM`, sha256:HEX or sha512:HEX")
 	s.StringArrayVarP(&f.header, "header", "H", nil, "send this `FIELD`, \"Name: value\"; repeatable; \"Name:\" leaves one out")
@@ -84,20 +84,20 @@ func (f *getFlags) register(c *cobra.Command) {
 	s.BoolVar(&f.js, "json", false, "print a line of JSON for each URL on standard output")
 }
 
-// run returns what the flags ask for.
+// run returns the run that the flags describe.
 func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error) {
 	given := c.Flags().Changed
 	switch {
 	case f.output != "" && len(urls) > 1:
-		return nil, errors.New("-o names one file, but there are several URLs: leave it away, or name a folder with -d")
+		return nil, errors.New("-o names one file, but there are several URLs: leave it out, or name a folder with -d")
 	case f.checksum != "" && len(urls) > 1:
 		return nil, errors.New("--checksum is of one file, but there are several URLs: fetch them one by one")
 	case f.output != "" && (f.fromServer || f.fromURL):
-		return nil, errors.New("-o names the file: leave -O and -J away")
+		return nil, errors.New("-o names the file: leave -O and -J out")
 	case f.output == "-" && f.js:
 		return nil, errors.New("-o - and --json both write to standard output: choose one")
 	case f.output == "-" && f.resume:
-		return nil, errors.New("standard output cannot be resumed: leave --resume away, or write to a file")
+		return nil, errors.New("standard output cannot be resumed: leave --resume out, or write to a file")
 	}
 	cfg, err := config.Load(f.from.file, a.getenv)
 	if err != nil {
@@ -223,7 +223,7 @@ func (r *getRun) one(ctx context.Context, g *get.Getter, url string) (get.Result
 	return g.Get(ctx, url, meter)
 }
 
-// report tells what became of a URL.
+// report prints the outcome of a URL.
 func (r *getRun) report(url string, res get.Result, err error) error {
 	if r.json {
 		return writeJSON(r.stdout, url, res, err)

@@ -21,7 +21,7 @@ func (a *app) linksCommand() *cobra.Command {
 		Use:   "links",
 		Short: "List the network interfaces, and why each is used or not",
 		Long: `List every network interface with its kind, state, addresses, gateways and DNS servers, and say whether Tributary uses
-it, and why. What it says is what tributary serve with the same settings would do now; nothing is sent.
+it, and why. The answer holds for tributary serve with the same settings, now; nothing is sent.
 
 ` + exitCodes,
 		Example: `  tributary links
@@ -56,7 +56,7 @@ type linkFlags struct {
 
 func (f *linkFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.file, "config", "", "read settings from `FILE`, as serve does")
-	c.Flags().StringSliceVar(&f.links, "link", nil, "use the link `NAME` and no other; repeatable")
+	c.Flags().StringSliceVar(&f.links, "link", nil, "use only the link `NAME`; repeatable")
 	c.Flags().StringVar(&f.vpn, "vpn", config.VPNFollow, vpnHelp)
 }
 
@@ -137,7 +137,7 @@ func text(addrs []netip.Addr) []string {
 	return all
 }
 
-// printLinks prints what is used first; the reasons have lines of their own, since they are sentences.
+// printLinks prints used links first; the reasons have lines of their own, since they are sentences.
 func printLinks(w io.Writer, rows []linkRow) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "LINK\tUSED\tKIND\tSTATE\tADDRESSES\tGATEWAY\tDNS")
@@ -180,10 +180,10 @@ func printLinks(w io.Writer, rows []linkRow) error {
 	var err error
 	switch used {
 	case 0:
-		_, err = fmt.Fprint(w, "\nNone is used: nothing can be downloaded. Mend what keeps one from it, or name one: tributary serve --link NAME. "+
+		_, err = fmt.Fprint(w, "\nNo link is used: nothing can be downloaded. Fix one of the problems above, or name a link: tributary serve --link NAME. "+
 			"tributary doctor looks closer.\n")
 	case 1:
-		_, err = fmt.Fprint(w, "\n1 is used; two or more make a download faster. tributary doctor looks closer.\n")
+		_, err = fmt.Fprint(w, "\n1 link is used; two or more make a download faster. tributary doctor looks closer.\n")
 	}
 	return err
 }

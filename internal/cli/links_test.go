@@ -51,7 +51,7 @@ func TestLinks(t *testing.T) {
 		"wlan0  yes   wifi               up     192.168.1.7  192.168.1.1  192.168.1.1\n",
 		"eth0   no    ethernet, metered  off    -            -            -\n",
 		"via0   no    socks5             -      -            -            upstream\n",
-		"eth0: switched off\n", "1 is used", "DNS from configuration", "tributary doctor",
+		"eth0: switched off\n", "1 link is used", "DNS from configuration", "tributary doctor",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)

@@ -16,8 +16,8 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Main runs the command line args, without the program's name, and returns the exit code. After a second signal
-// something may still run: the caller must exit. version is what the build was stamped with, "" if nothing.
+// Main runs the command line args, without the program's name, and returns the exit code. After a second signal something may
+// still run: the caller must exit. version is the build's version stamp, "" if it has none.
 func Main(args []string, version string) int {
 	if version == "" {
 		version = builtFrom()

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// printable writes text for people. The text may hold what servers, other users and their processes say, and a terminal
-// obeys control characters, so they are written as escapes like \u001b; only line breaks and tabs pass. JSON stays valid and
-// means the same, since its strings have the same escapes. It is safe for concurrent use.
+// printable writes text for people. The text may come from servers, other users and their processes, and a terminal obeys
+// control characters, so they are written as escapes like \u001b; only line breaks and tabs pass. JSON stays valid and means
+// the same, since its strings have the same escapes. It is safe for concurrent use.
 type printable struct {
 	mu   sync.Mutex
 	to   io.Writer

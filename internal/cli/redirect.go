@@ -24,11 +24,11 @@ const firewallTime = 15 * time.Second
 func (a *app) redirectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "redirect",
-		Short: "Send programs through the proxy that know nothing of proxies (root)",
-		Long: `Send TCP connections of this machine's programs through the running proxy, whether or not they know of proxies, by
+		Short: "Send programs without proxy support through the proxy (root)",
+		Long: `Send TCP connections of this machine's programs through the running proxy, even of those without proxy support, by
 rules of the firewall (nftables, else iptables), IPv4 and IPv6. Downloads over plain http become as fast as with the
 proxy set; everything else on these ports passes through untouched, each connection over one link. Encrypted traffic
-(port 443) shows no ranges and would only be spread; QUIC (UDP) goes around.
+(port 443) cannot be divided and would only be spread; QUIC (UDP) bypasses the redirect.
 
 The rules go when the proxy ends, however it ends, and by "redirect off", proxy or not.
 
@@ -60,7 +60,7 @@ func (a *app) redirectOn() *cobra.Command {
 rules as soon as the proxy ends or dies; with --foreground it is this one.
 
 The proxy's own connections are exempt by a mark, which takes CAP_NET_ADMIN, and all of its user's: run the proxy as a
-service under a user of its own, else that user's programs go on as before. --user with that user's name redirects them
+service under a user of its own, else that user's programs are not redirected. --user with that user's name redirects them
 all the same, if the proxy can mark its connections. Loopback, link-local and multicast addresses are left alone.
 
 ` + exitCodes,
@@ -143,7 +143,7 @@ func parseUsers(flag string, names []string) (all []redirect.Users, err error) {
 	return all, nil
 }
 
-// needRoot says what to do if the firewall is not the caller's to change.
+// needRoot returns an error with a hint if the caller may not change the firewall.
 func needRoot(command string) error {
 	if os.Geteuid() == 0 {
 		return nil
@@ -151,7 +151,7 @@ func needRoot(command string) error {
 	return fmt.Errorf("changing the firewall: %w: sudo tributary %s", fs.ErrPermission, command)
 }
 
-// describe tells which connections are redirected.
+// describe says which connections are redirected.
 func describe(in redirect.Installed, r redirect.Rules) string {
 	ports, users := make([]string, len(r.Ports)), make([]string, len(r.Users))
 	for i, p := range r.Ports {
@@ -180,8 +180,8 @@ func (a *app) redirectOff() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "off",
 		Short: "Redirect nothing any more, whether or not the proxy runs",
-		Long: `Remove the rules that redirect connections, and end the process that kept them. Connections that were redirected go
-on as long as the proxy does.
+		Long: `Remove the rules that redirect connections, and end the process that kept them. Redirected connections stay open as long
+as the proxy runs.
 
 ` + exitCodes,
 		Example: `  sudo tributary redirect off`,
@@ -215,7 +215,7 @@ on as long as the proxy does.
 	return c
 }
 
-// redirectState is what redirect status prints.
+// redirectState is the output of redirect status.
 type redirectState struct {
 	Redirected bool   `json:"redirected"`
 	By         string `json:"by,omitempty"`
@@ -230,7 +230,7 @@ func (a *app) redirectStatus() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "status",
 		Short:   "Say whether connections are redirected, and whether the proxy runs",
-		Long:    "Say whether connections are redirected, and whether the proxy runs that should serve them.\n\n" + exitCodes,
+		Long:    "Say whether connections are redirected, and whether the proxy that should serve them is running.\n\n" + exitCodes,
 		Example: `  sudo tributary redirect status --json`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

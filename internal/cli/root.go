@@ -23,7 +23,7 @@ import (
 // app is one run of the command line.
 type app struct {
 	version string
-	// rawStdout and rawStderr are for what is not text: the bytes of a file, the sequences that draw bars and pages.
+	// rawStdout and rawStderr are for output other than text: the bytes of a file, the sequences that draw bars and pages.
 	rawStdout, rawStderr io.Writer
 	// stdout and stderr are for all text, which they pass on to the raw ones. run sets them.
 	stdout, stderr *printable
@@ -35,7 +35,7 @@ type app struct {
 	fetch func(
 		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, http.RoundTripper) error,
 	) error
-	// candidates lists the interfaces, with what serve would do with each.
+	// candidates lists the interfaces and whether serve would use each.
 	candidates func(config.Config) ([]link.Candidate, *link.Resolver, error)
 	// terminal says that stderr is one: bars can be drawn.
 	terminal bool
@@ -68,8 +68,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// complaint returns an error for the user. Each of its lines tells that it comes from this program. That of a download is
-// one line: a server's words may be in it.
+// complaint formats an error for the user. Each line is marked as coming from this program. The error of a download is one
+// line: it may quote a server.
 func complaint(about string, err error) string {
 	text := about + err.Error()
 	if errors.As(err, new(*get.Error)) {
@@ -84,7 +84,7 @@ func (a *app) root(started *bool) *cobra.Command {
 		Use:   "tributary",
 		Short: "An HTTP proxy that runs one download over every network link",
 		Long: `Tributary is a local HTTP proxy. A large download through it runs over every network link of the machine at once
-(Wi-Fi, LTE, Ethernet, ...) and goes on when one of them dies.
+(Wi-Fi, LTE, Ethernet, ...) and continues when one of them dies.
 
 ` + exitCodes,
 		Example: `  tributary serve

@@ -22,15 +22,15 @@ func (a *app) serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the proxy",
-		Long: `Run the proxy until SIGTERM or SIGINT, at which it takes no new requests and finishes those that run; a second
+		Long: `Run the proxy until SIGTERM or SIGINT. Then it accepts no new requests and finishes the running ones; a second
 signal ends it at once.
 
-The links are found by themselves: interfaces that are up, have an address and a route that leads out. Tunnels,
-bridges and container devices are used only if named by --link.
+Links are found automatically: interfaces that are up and have an address and a route to the internet. Tunnels,
+bridges and container devices are used only if named with --link.
 
 Settings come from --config FILE, by default $XDG_CONFIG_HOME/tributary/config.toml if it exists, and flags win over
-the file. What the file alone has are the [link.NAME] tables. SIGHUP makes it read the file again: other links and
-another log level are taken on at once, everything or nothing; the rest needs a restart.
+the file. The [link.NAME] tables exist only in the file. On SIGHUP the proxy reads the file again: changes to the links and
+the log level take effect immediately, all of them or none; the rest needs a restart.
 
 ` + userHelp + `
 
@@ -41,7 +41,7 @@ another log level are taken on at once, everything or nothing; the rest needs a 
   tributary serve --config /etc/tributary.toml --log-level debug
   sudo tributary serve --user nobody
 
-  # one command through it, without what is local
+  # one command through the proxy, except for local addresses
   http_proxy=http://127.0.0.1:8080 no_proxy=localhost,127.0.0.0/8,::1 wget http://example.com/big.iso`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -102,8 +102,8 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.user, "user", "", "as root: run as `USER`, a name or a number, without root's privileges")
 	c.Flags().StringVar(&f.listen, "listen", d.Listen, "`ADDRESS` of the proxy")
 	c.Flags().StringVar(&f.admin, "admin", d.Admin, `ADDRESS of metrics and health, "" for none`)
-	c.Flags().StringSliceVar(&f.links, "link", nil, "use the link `NAME` and no other; repeatable")
-	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "let the user `NAME` of this machine in, too; repeatable; all = everybody")
+	c.Flags().StringSliceVar(&f.links, "link", nil, "use only the link `NAME`; repeatable")
+	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "also let the user `NAME` of this machine in; repeatable; all = everybody")
 	c.Flags().StringVar(&f.vpn, "vpn", d.VPN, vpnHelp)
 	c.Flags().StringVar(&f.appSocket, "app-socket", d.AppSocket, "`PATH` of the socket of an app that owns the networks (docs/APPBRIDGE.md)")
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,

@@ -29,10 +29,10 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show the links and downloads of the running proxy",
 		Long: `Show the links (state, goodput, round trip time, what they carried, waste, bans), the running downloads and the memory
-of the proxy that runs, every second until Ctrl-C; where the output is no terminal, or with --once, one time. Downloads
-have numbers, not names: what they fetch is nobody's business.
+of the running proxy, every second until Ctrl-C; once if the output is not a terminal, or with --once. Downloads
+have numbers, not names, so that URLs stay private.
 
-It asks over the Unix socket that serve listens on: key control of the configuration, by default in
+The command asks over the Unix socket that serve listens on: key control of the configuration, by default in
 $XDG_RUNTIME_DIR/tributary, and then the one of the system's service. A socket on which another user listens is not
 asked, except by root if it is in that user's own folder.
 

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/get"
 )
 
-// summary says in a line what a download was.
+// summary describes a download in one line.
 func summary(r get.Result) string {
 	var links []string
 	var received, waste int64
@@ -52,7 +52,7 @@ func megabytes(n int64) string {
 // megabits writes a rate in bytes per second.
 func megabits(rate float64) string { return fmt.Sprintf("%.1f Mbit/s", rate*8/1e6) }
 
-// getJSON is what get --json prints for a URL.
+// getJSON is the output of get --json for a URL.
 type getJSON struct {
 	URL      string     `json:"url"` // without a password
 	File     string     `json:"file,omitempty"`

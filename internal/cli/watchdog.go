@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/internal/redirect"
 )
 
-// report is what the process that stays behind tells its parent, once.
+// report is the one message of the process that stays behind to its parent.
 type report struct {
 	Text  string
 	Error string
@@ -55,7 +55,7 @@ func (a *app) keepInBackground(ctx context.Context) error {
 		return errors.Join(errors.New("the process that keeps the rules gave no answer"), cmd.Wait())
 	}
 	if r.Error != "" {
-		_ = cmd.Wait() // the error was told
+		_ = cmd.Wait() // the error was reported
 		return codedError{errors.New(r.Error), r.Code}
 	}
 	fmt.Fprintln(a.stdout, r.Text)
@@ -125,7 +125,7 @@ func (a *app) keep(ctx context.Context, f redirectFlags, rules redirect.Rules, s
 	return turnOff(rules.To)
 }
 
-// complete adds to the rules what the proxy says of itself.
+// complete adds to the rules what the proxy reports about itself.
 func complete(r *redirect.Rules, p control.Redirect) (warn string, err error) {
 	wanted := slices.ContainsFunc(r.Users, func(u redirect.Users) bool { return u.First == u.Last && u.Has(p.UID) })
 	switch {

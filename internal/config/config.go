@@ -28,7 +28,7 @@ type Config struct {
 	// links.
 	AllowRemote bool `toml:"allow_remote"`
 
-	// ConnectPorts lists the ports to which clients may have CONNECT tunnels if they do not come over loopback.
+	// ConnectPorts lists the destination ports of CONNECT tunnels that are open to clients from other machines.
 	ConnectPorts []uint16 `toml:"connect_ports"`
 	// AllowUsers names the users of this machine, or their numbers, who may use the proxy besides the one who runs it and
 	// root; "all" = everybody. Other programs reach loopback too, whoever runs them.
@@ -43,7 +43,7 @@ type Config struct {
 	// that is skipped otherwise (tunnel, bridge, ...). The flag is --link: in TOML that key belongs to the tables.
 	Links []string `toml:"links"`
 
-	// VPN says what becomes of a VPN that carries what the system itself sends to the world: VPNFollow or VPNAround.
+	// VPN says how to treat a VPN that carries the system's own traffic to the internet: VPNFollow or VPNAround.
 	VPN string `toml:"vpn"`
 
 	// HostSocket is the Unix socket of an app that owns the networks, "@name" for an abstract one: it says which links there
@@ -84,18 +84,18 @@ type Link struct {
 	// DNS lists the servers that names are looked up at over this link, "address" or "address:port"; empty = those of the
 	// system.
 	DNS []string `toml:"dns"`
-	// Metered says that bytes on this link cost money. Unset = what the system says.
+	// Metered says that bytes on this link cost money. Unset = as the system reports.
 	Metered *bool `toml:"metered"`
 	// Trusted false keeps credentials that plain http shows (Cookie, Authorization) off this link while a trusted one is up.
 	// Unset = true.
 	Trusted *bool `toml:"trusted"`
-	// MaxRate bounds what is received over this link, all connections together; 0 = no limit.
+	// MaxRate limits the receive rate of this link, all connections together; 0 = no limit.
 	MaxRate Rate `toml:"max_rate"`
-	// Monthly bounds what may go over this link in a calendar month, both directions and headers; 0 = no limit.
+	// Monthly limits the traffic of this link in a calendar month, both directions and headers; 0 = no limit.
 	Monthly Bytes `toml:"monthly"`
 }
 
-// What VPN may be.
+// The values of VPN.
 const (
 	VPNFollow = "follow" // the VPN is the link, and those beneath it rest
 	VPNAround = "around" // the VPN is left alone, and links are used as if it were not there
@@ -175,7 +175,7 @@ func (c Config) Upstreams() (names []string) {
 	return names
 }
 
-// Servers returns DNS as addresses, port 53 filled in. Entries that are no address are left out; Validate names them.
+// Servers returns DNS as addresses, port 53 filled in. Entries that are not addresses are left out; Validate names them.
 func (l Link) Servers() []netip.AddrPort {
 	var all []netip.AddrPort
 	for _, s := range l.DNS {

@@ -118,21 +118,21 @@ func TestVia(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"unknown key":               {"listn = \"x\"", "line 1: listn: is no key that Tributary knows: did you mean listen?"},
-		"unknown key, nothing near": {"color = true", "line 1: color: is no key that Tributary knows"},
-		"unknown key of a link":     {"[link.wlan0]\n\ndsn = []", "line 3: [link.wlan0] dsn: is no key that Tributary knows: did you mean dns?"},
+		"unknown key":               {"listn = \"x\"", "line 1: listn: is not a key that Tributary knows: did you mean listen?"},
+		"unknown key, nothing near": {"color = true", "line 1: color: is not a key that Tributary knows"},
+		"unknown key of a link":     {"[link.wlan0]\n\ndsn = []", "line 3: [link.wlan0] dsn: is not a key that Tributary knows: did you mean dns?"},
 		"text for a list":           {`links = "wlan0"`, `links: want a list of strings, ["..."], not a string`},
 		"number for a text":         {"listen = 8080", `listen: want a string, "...", not a number`},
 		"list of numbers":           {"links = [1]", "want a list of strings"},
 		"port too large":            {"connect_ports = [70000]", "70000"},
 		"table for a key":           {"[admin]\nx = 1", `admin: want a string, "...", not a table`},
 		"dotted":                    {"admin.x = 1", `admin: want a string, "...", not a table`},
-		"link is a number":          {"link.wlan0 = 1", "[link.wlan0]: is no table"},
+		"link is a number":          {"link.wlan0 = 1", "[link.wlan0]: is not a table"},
 		"rate":                      {"[link.wlan0]\nmax_rate = 3", `want a rate like "20Mbit/s", not a number`},
 		"link for links":            {`link = ["wlan0"]`, "write links = [...]"},
-		"size":                      {`budget = "64 MiB or so"`, `"64 MiB or so" is no size`},
-		"size, negative":            {`budget = "-1MiB"`, "is no size"},
-		"size, overflow":            {`budget = "99999999999GiB"`, "is no size"},
+		"size":                      {`budget = "64 MiB or so"`, `"64 MiB or so" is not a size`},
+		"size, negative":            {`budget = "-1MiB"`, "is not a size"},
+		"size, overflow":            {`budget = "99999999999GiB"`, "is not a size"},
 		"not TOML":                  {`budget`, "line 1"},
 		"connections, text":         {`max_connections_per_host = "2"`, "max_connections_per_host: want a number, not a string"},
 		"duration, no meaning":      {`wait_for_link = "soon"`, "soon"},
@@ -170,8 +170,8 @@ func TestValidateNamesEverything(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		`listen: "" is no IP address`, `admin: "x" is no port`, `admin: "proxy.example" is no IP`,
-		`"wlan0" is named twice`, `"a/b" is no interface name`, `[link.off] says enabled = false`, `"dns.example" is no IP`,
+		`listen: "" is not an IP address`, `admin: "x" is not a port`, `admin: "proxy.example" is not an IP`,
+		`"wlan0" is named twice`, `"a/b" is not an interface name`, `[link.off] says enabled = false`, `"dns.example" is not an IP`,
 		`scheduler: "alg4" is not one of alg3, confluence, single, `, "log_level: ",
 		"threshold: ", "max_connections_per_host: -1 is negative", "budget: ", "transfer_window: ", "write it with a unit",
 	} {
@@ -324,7 +324,7 @@ func TestDestinations(t *testing.T) {
 	c.AllowDestinations = []string{"example.com", "10.0.0.0/33", "fe80::1%eth0"}
 	err := c.Validate()
 	for _, s := range c.AllowDestinations {
-		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("allow_destinations: %q is no network", s)) {
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("allow_destinations: %q is not a network", s)) {
 			t.Errorf("%s: %v", s, err)
 		}
 	}
@@ -352,7 +352,7 @@ func TestUsers(t *testing.T) {
 	c.AllowUsers = []string{"no-such-user", "-1", ""}
 	err := c.Validate()
 	for _, name := range c.AllowUsers {
-		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("allow_users: %q is no user", name)) {
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("allow_users: %q is not a user", name)) {
 			t.Errorf("R185 %q: %v", name, err)
 		}
 	}

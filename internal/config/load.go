@@ -45,9 +45,9 @@ type File struct {
 	flags map[string]string // that were laid over keys
 }
 
-// Load returns the defaults overlaid with the file. With path "" it is the one at DefaultPath, and it is no error if
-// that does not exist. An error names everything that cannot be read, a line each, with the place in the file. Values are
-// not validated: flags come on top first, then Check.
+// Load returns the defaults overlaid with the file. With path "" it reads DefaultPath; a missing file is not an error there. An
+// error names everything that cannot be read, a line each, with the place in the file. Values are not validated: flags come on
+// top first, then Check.
 func Load(path string, getenv func(string) string) (*File, error) {
 	f := &File{Config: Default(), Path: Find(path, getenv)}
 	if f.Path == "" {
@@ -63,7 +63,7 @@ func Load(path string, getenv func(string) string) (*File, error) {
 	return f, nil
 }
 
-// others returns what is wrong with the values that could be read. The default of a key that could not be says nothing.
+// others returns the problems of the values that could be read. The default of a key that could not be read is not a problem.
 func (f *File) others(unread []Problem) []Problem {
 	broken := map[string]bool{}
 	for _, p := range unread {

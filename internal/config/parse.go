@@ -64,13 +64,13 @@ func (f *File) parse(text string) []Problem {
 		f.Link = nil
 	}
 	f.lines = d.lines
-	slices.SortFunc(d.wrong, func(a, b Problem) int { // what has no line keeps an order, too
+	slices.SortFunc(d.wrong, func(a, b Problem) int { // problems without a line keep an order, too
 		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.Error(), b.Error()))
 	})
 	return d.wrong
 }
 
-// decoder collects what is wrong instead of stopping at the first.
+// decoder collects problems instead of stopping at the first.
 type decoder struct {
 	text  string // that md was read from
 	md    *toml.MetaData
@@ -92,7 +92,7 @@ func (d *decoder) line(value toml.Primitive) int {
 	return 1 + strings.Count(d.text[:e.Position.Start], "\n")
 }
 
-// placed refuses every value: the library's error tells where it is.
+// placed refuses every value: the library's error contains the position.
 type placed struct{}
 
 // UnmarshalTOML implements toml.Unmarshaler.
@@ -108,7 +108,7 @@ func (d *decoder) links(f *File, value toml.Primitive) {
 	for name, table := range tables {
 		var keys map[string]toml.Primitive
 		if t := d.md.Type("link", name); t != "" && t != "Hash" || d.md.PrimitiveDecode(table, &keys) != nil {
-			d.add(toml.Key{"link", name}, table, "is no table: write [link.%s] and its keys below", toml.Key{name})
+			d.add(toml.Key{"link", name}, table, "is not a table: write [link.%s] and its keys below", toml.Key{name})
 			continue
 		}
 		d.lines[toml.Key{"link", name}.String()] = d.line(table)
@@ -133,7 +133,7 @@ func (d *decoder) field(into reflect.Value, key toml.Key, value toml.Primitive) 
 		}
 	}
 	if !field.IsValid() {
-		text := "is no key that Tributary knows"
+		text := "is not a key that Tributary knows"
 		near := nearest(last, names)
 		switch inTable := len(key) > 1; {
 		case !inTable && gone[last] != "":
@@ -165,11 +165,11 @@ func (d *decoder) field(into reflect.Value, key toml.Key, value toml.Primitive) 
 		return
 	}
 	if field.Kind() == reflect.Slice && field.Len() == 0 {
-		field.SetZero() // as if unset: a list that was added, empty, is no change of the configuration
+		field.SetZero() // as if unset: adding an empty list does not change the configuration
 	}
 }
 
-// gone are the keys that older files may have, with what to do about them.
+// gone are the removed keys that older files may have, each with a hint.
 var gone = map[string]string{
 	"alg3":         `is no longer a key: delete it, or write scheduler = "alg3-literal" for the formulas as published`,
 	"continuation": "is no longer a key: delete it; a broken range is always resumed where it broke",
@@ -191,7 +191,7 @@ var kinds = map[string]string{
 	"Array": "a list", "Hash": "a table", "ArrayHash": "a list of tables", "": "a table",
 }
 
-// kind says what a value must be, and the types of TOML that it may have.
+// kind names the kind of a value, and the TOML types that it may have.
 func kind(t reflect.Type) (string, []string) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -22,7 +22,7 @@ var rateUnits = [...]struct {
 // minRate keeps a limit from being so low that the link seems to be silent.
 const minRate = Rate(10e3)
 
-// UnmarshalText parses text such as "20Mbit/s"; "0" is no limit.
+// UnmarshalText parses text such as "20Mbit/s"; "0" means no limit.
 func (r *Rate) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
 	if s == "0" {
@@ -41,7 +41,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 		*r = Rate(math.Round(n * u.size))
 		return nil
 	}
-	return fmt.Errorf(`%q is no rate: write one like "20Mbit/s" or "2.5MB/s"`, text)
+	return fmt.Errorf(`%q is not a rate: write one like "20Mbit/s" or "2.5MB/s"`, text)
 }
 
 // String returns the rate in a form that UnmarshalText takes for the same.

@@ -35,10 +35,10 @@ func (c Config) problems() problems {
 	}
 
 	if c.Control != "" && c.Control != AutoControl && !filepath.IsAbs(c.Control) {
-		p.add("control", "%q is no absolute path; \"auto\" leaves the place to Tributary, \"\" means none", c.Control)
+		p.add("control", "%q is not an absolute path; \"auto\" leaves the choice to Tributary, \"\" means none", c.Control)
 	}
 	if s := c.AppSocket; s != "" && !filepath.IsAbs(s) && !strings.HasPrefix(s, "@") {
-		p.add("app_socket", "%q is no absolute path, and no abstract name like @tributary", s)
+		p.add("app_socket", "%q is neither an absolute path nor an abstract name like @tributary", s)
 	}
 	for _, name := range c.AllowUsers {
 		if _, err := lookUp(name); err != nil && name != everybody {
@@ -47,7 +47,7 @@ func (c Config) problems() problems {
 	}
 	for _, s := range c.AllowDestinations {
 		if _, err := parseNetwork(s); err != nil {
-			p.add("allow_destinations", `%q is no network: write one like "10.0.0.0/8", or an address`, s)
+			p.add("allow_destinations", `%q is not a network: write one like "10.0.0.0/8", or an address`, s)
 		}
 	}
 
@@ -74,7 +74,7 @@ func (c Config) problems() problems {
 		}
 		for _, s := range c.Link[name].DNS {
 			if _, err := parseServer(s); err != nil {
-				p.add(linkKey(name, "dns"), "%q is no IP address, alone or with a port", s)
+				p.add(linkKey(name, "dns"), "%q is not an IP address, alone or with a port", s)
 			}
 		}
 		if m := c.Link[name].Monthly; m < 0 {
@@ -113,7 +113,7 @@ func (c Config) problems() problems {
 	return p
 }
 
-// problems collects what is wrong.
+// problems collects problems with the values.
 type problems []Problem
 
 func (p *problems) add(key, format string, args ...any) {
@@ -128,7 +128,7 @@ func (p *problems) about(key string) {
 
 func (p *problems) oneOf(got, key string, allowed ...string) {
 	if !slices.Contains(allowed, got) {
-		p.add(key, "%q is none of %s", got, strings.Join(allowed, ", "))
+		p.add(key, "invalid value %q: want one of %s", got, strings.Join(allowed, ", "))
 	}
 }
 
@@ -136,11 +136,11 @@ func (p *problems) oneOf(got, key string, allowed ...string) {
 func (p *problems) address(addr, key string, remote bool) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		p.add(key, `%q is no address: write host:port, like "127.0.0.1:8080"`, addr)
+		p.add(key, `%q is not an address: write host:port, like "127.0.0.1:8080"`, addr)
 		return
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		p.add(key, "%q is no port number", port)
+		p.add(key, "%q is not a port number", port)
 	}
 	if host == "localhost" {
 		return
@@ -148,16 +148,16 @@ func (p *problems) address(addr, key string, remote bool) {
 	ip, err := netip.ParseAddr(host)
 	switch {
 	case err != nil:
-		p.add(key, "%q is no IP address: write one out, or localhost", host)
+		p.add(key, "%q is not an IP address: write one, or localhost", host)
 	case !ip.Unmap().IsLoopback() && !remote:
 		p.add(key, "%s can be reached from other machines, which could use your links: "+
 			"listen on 127.0.0.1 or set allow_remote = true in the file", host)
 	}
 }
 
-// linkName checks what Linux demands of an interface name (IFNAMSIZ, dev_valid_name).
+// linkName checks an interface name against the rules of Linux (IFNAMSIZ, dev_valid_name).
 func (p *problems) linkName(name, key string) {
 	if name == "" || len(name) > 15 || name == "." || name == ".." || strings.ContainsAny(name, "/: \t\n") {
-		p.add(key, "%q is no interface name", name)
+		p.add(key, "%q is not an interface name", name)
 	}
 }

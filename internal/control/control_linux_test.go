@@ -151,7 +151,7 @@ func TestListenRefuses(t *testing.T) {
 		},
 		"a link instead of a folder": func(dir string) (string, string) {
 			_ = os.Symlink(t.TempDir(), filepath.Join(dir, "link"))
-			return filepath.Join(dir, "link", "control.sock"), "is no folder"
+			return filepath.Join(dir, "link", "control.sock"), "is not a folder"
 		},
 		"a folder that others write to": func(dir string) (string, string) {
 			_ = os.Mkdir(filepath.Join(dir, "open"), 0o700)

@@ -1,3 +1,3 @@
-// Package control is how commands talk to a running proxy: HTTP over a Unix socket that its user and root alone may use,
-// and what is said there. Nothing there names a URL, a host or a header.
+// Package control is how commands talk to a running proxy: HTTP over a Unix socket that only its user and root may use, and the
+// messages on it. They contain no URL, host or header.
 package control

@@ -39,7 +39,7 @@ func Listen(path string, log *slog.Logger) (net.Listener, error) {
 	return &guarded{Listener: l, uid: uint32(os.Getuid()), log: log}, nil
 }
 
-// checkFolder refuses a folder in which others could put a socket of theirs.
+// checkFolder refuses a folder in which others could create a socket.
 func checkFolder(dir string, uid int) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func checkFolder(dir string, uid int) error {
 	owner := info.Sys().(*syscall.Stat_t).Uid
 	switch {
 	case !info.IsDir():
-		return fmt.Errorf("control socket: %s is no folder: remove it, or choose another place with the key control", dir)
+		return fmt.Errorf("control socket: %s is not a folder: remove it, or choose another place with the key control", dir)
 	case int(owner) != uid && owner != 0:
 		return fmt.Errorf("control socket: %s belongs to user %d: choose another place with the key control", dir, owner)
 	case info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0:

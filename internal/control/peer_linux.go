@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// strangerError says that another user listens on a socket. What that user answers is not used.
+// strangerError says that another user listens on a socket. That user's answers are not used.
 type strangerError struct {
 	path string
 	uid  uint32
 }
 
 func (e *strangerError) Error() string {
-	return fmt.Sprintf("user %d listens on %s, who is neither you nor root, so it is not asked: name the socket of your proxy with --control",
+	return fmt.Sprintf("user %d listens on %s and is neither you nor root, so the socket is not used: name the socket of your proxy with --control",
 		e.uid, e.path)
 }
 
@@ -51,7 +51,8 @@ func believed(server, own uint32, folder string) bool {
 	return own == 0 && err == nil && info.IsDir() && info.Sys().(*syscall.Stat_t).Uid == server && info.Mode().Perm()&0o022 == 0
 }
 
-// peer returns who is at the other end of a connection: who made it or, to a client, who listens (unix(7), SO_PEERCRED).
+// peer returns the user at the other end of a connection: the one that made it or, for a client, the one that listens (unix(7),
+// SO_PEERCRED).
 func peer(c net.Conn) (*unix.Ucred, error) {
 	raw, err := c.(*net.UnixConn).SyscallConn()
 	if err != nil {

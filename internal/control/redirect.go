@@ -22,7 +22,7 @@ import (
 // waits a moment for that, takes no more connections. When the proxy dies the answer breaks off.
 const RedirectPath = "/redirect"
 
-// Redirect tells what the rules must be like.
+// Redirect holds the proxy's part of the redirect rules.
 type Redirect struct {
 	Over   bool     `json:"over,omitempty"`   // there must be none any more
 	Links  []string `json:"links"`            // interfaces over which connections are redirected; others are left alone
@@ -38,7 +38,7 @@ type Lease struct {
 	answers *json.Decoder
 }
 
-// Next returns what the rules must be like, when that is known or has changed; Over also when the proxy is gone.
+// Next waits until the proxy's part of the rules is known or has changed, and returns it; Over also when the proxy is gone.
 func (l *Lease) Next() Redirect {
 	var r Redirect
 	if err := l.answers.Decode(&r); err != nil {
@@ -93,7 +93,7 @@ func post(conn net.Conn, listeners []*os.File) (*json.Decoder, error) {
 	return json.NewDecoder(resp.Body), nil
 }
 
-// Release makes those end who hold a Lease, and waits for them a moment. That no proxy runs is no error.
+// Release ends all holders of a Lease, and waits for them briefly. It is not an error if no proxy runs.
 func (c *Client) Release(ctx context.Context) error {
 	patient := http.Client{Transport: c.http.Transport} // without its limit of time
 	resp, err := c.ask(ctx, &patient, http.MethodDelete, RedirectPath)

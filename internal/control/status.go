@@ -21,7 +21,7 @@ type Status struct {
 	VPN       *VPN       `json:"vpn,omitempty"` // nil = none carries what the system sends
 }
 
-// VPN is a VPN that carries what the system itself sends to the world.
+// VPN is a VPN that carries the system's own traffic to the internet.
 type VPN struct {
 	Interfaces []string `json:"interfaces"`
 	Mode       string   `json:"mode"` // "follow" or "around"
@@ -37,7 +37,7 @@ type Link struct {
 	Bytes   int64   `json:"bytes"`
 	Waste   int64   `json:"waste_bytes"`
 	Bans    int64   `json:"bans"`
-	// MonthlyLeft is what it may still carry this month; nil = there is no limit.
+	// MonthlyLeft is the traffic it may still carry this month; nil = no limit.
 	MonthlyLeft *int64 `json:"monthly_left_bytes,omitempty"`
 }
 
@@ -52,7 +52,7 @@ type Transfer struct {
 	Links   []LinkShare `json:"links"`
 }
 
-// LinkShare is what a link has brought of one transfer.
+// LinkShare is the part of one transfer that a link has delivered.
 type LinkShare struct {
 	Link  string `json:"link"`
 	Bytes int64  `json:"bytes"`

@@ -1,9 +1,10 @@
-// Package crowd counts the connections of each user, so that one user of a machine cannot take what others need.
+// Package crowd counts the connections of each user, so that one user of a machine cannot starve the others.
 //
 // Loopback is open to every user and every app of a machine, welcome or not. A connection is counted when it is accepted:
 // whoever only holds connections open is counted, too. A user who is known always has a few places, however many the others
-// have, as long as the reserve for that lasts; named users have theirs in any case. Who is not welcome, or has too many connections, may stand on the doorstep to hear why: there are few places, and
-// who comes takes that of the one who has stood there longest.
+// have, as long as the reserve for that lasts; named users have theirs in any case. A client that is not welcome, or has too
+// many connections, may stand on the doorstep to hear why: there are few places, and a newcomer takes that of the client that
+// has stood there longest.
 //
 // All methods are safe for concurrent use and never block.
 package crowd
@@ -21,7 +22,7 @@ type User struct {
 	Addr netip.Addr // of a client on another one
 }
 
-// Unknown stands for all users of this machine who are not told apart.
+// Unknown stands for all users of this machine that cannot be told apart.
 var Unknown = User{UID: -1}
 
 // Known reports whether u is one user of this machine.

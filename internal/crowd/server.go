@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// ErrUnknown is an Owner's error if no user can be told, and asking again would not help.
+// ErrUnknown is an Owner's error if the user cannot be determined, and asking again would not help.
 var ErrUnknown = errors.New("the user of a connection is not known")
 
-// Owner tells the user ID of a client on this machine by the two ends of its connection.
+// Owner returns the user ID of a client on this machine by the two ends of its connection.
 type Owner func(local, remote netip.AddrPort) (uid uint32, err error)
 
-// UserOf tells whose connection a server has accepted; owner may be nil.
+// UserOf returns the user of a connection that a server has accepted; owner may be nil.
 func UserOf(c net.Conn, owner Owner) User {
 	local, ok1 := c.LocalAddr().(*net.TCPAddr)
 	remote, ok2 := c.RemoteAddr().(*net.TCPAddr)
@@ -29,8 +29,8 @@ func UserOf(c net.Conn, owner Owner) User {
 	return u
 }
 
-// Local tells whose connection it is within this machine by its two ends, as the client sees them; owner may be nil. The error
-// is owner's; the user is Unknown then.
+// Local returns the user of a connection within this machine by its two ends, as the client sees them; owner may be nil. If
+// owner fails, Local returns its error and Unknown.
 func Local(local, remote netip.AddrPort, owner Owner) (User, error) {
 	if owner == nil {
 		return Unknown, nil
@@ -42,7 +42,7 @@ func Local(local, remote netip.AddrPort, owner Owner) (User, error) {
 	return User{UID: int64(uid)}, nil
 }
 
-// Guard makes a server, which must not serve yet, close the connections for which there is no place.
+// Guard makes a server, which must not serve yet, close connections beyond the limits.
 func (c *Crowd) Guard(s *http.Server, owner Owner) {
 	var inside sync.Map // net.Conn -> User
 	s.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {

@@ -19,7 +19,7 @@ const (
 	telling  = time.Second      // between two statuses for the app, while there are transfers
 )
 
-// appBridge keeps the app informed: whether mobile data is wanted, and what goes on.
+// appBridge keeps the app informed: whether mobile data is wanted, and the status of transfers.
 type appBridge struct {
 	bridge    *appbridge.Bridge
 	started   chan struct{} // capacity 1: a transfer has begun
@@ -74,7 +74,7 @@ func (h *appBridge) running(transfers int) {
 	}
 }
 
-// attend asks for mobile data while there are transfers, and tells the app about them, until ctx ends.
+// attend asks for mobile data while there are transfers, and reports them to the app, until ctx ends.
 func (h *appBridge) attend(ctx context.Context, status func() control.Status) {
 	h.bridge.Tell(status())
 	for {
@@ -91,7 +91,7 @@ func (h *appBridge) attend(ctx context.Context, status func() control.Status) {
 	}
 }
 
-// during tells the app what goes on until no transfer has run for a while; false = ctx has ended.
+// during reports the status to the app until no transfer has run for a while; false = ctx has ended.
 func (h *appBridge) during(ctx context.Context, status func() control.Status) bool {
 	tick := time.NewTicker(telling)
 	defer tick.Stop()

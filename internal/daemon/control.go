@@ -15,7 +15,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// counters count for the control socket what nobody else adds up.
+// counters hold the totals for the control socket that no other part adds up.
 type counters struct {
 	passed, ended atomic.Int64
 }
@@ -89,7 +89,7 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	return s
 }
 
-// withSpent tells why links are not used that have nothing left this month; the engine may not know them.
+// withSpent adds the links that are unused because they have nothing left this month; the engine may not know them.
 func (d *Daemon) withSpent(links []control.Link) []control.Link {
 	for _, name := range d.out.Named() {
 		left := d.out.Left(name)

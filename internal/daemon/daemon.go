@@ -27,8 +27,8 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// drainTime is how long running requests may go on after the first signal; a second one ends the process at once. Without
-// the host that owns the networks nothing can go on for long.
+// drainTime is how long running requests may continue after the first signal; a second one ends the process at once. Without
+// the app that owns the networks nothing can continue for long.
 const (
 	drainTime    = 10 * time.Minute
 	appDrainTime = 5 * time.Second
@@ -46,11 +46,11 @@ type Daemon struct {
 	metrics  *metrics.Metrics
 	own      listeners
 	sockets  sockets     // that are open already
-	owner    crowd.Owner // tells whose a connection is; nil = users are not told apart
+	owner    crowd.Owner // returns the user of a connection; nil = users are not distinguished
 
 	redirected *redirection
 	appBridge  *appBridge    // nil = this process sees to the links itself
-	drainTime  time.Duration // how long running requests may go on at the end
+	drainTime  time.Duration // how long running requests may continue at the end
 	syncTime   time.Duration // between two times that orders are brought to the disk
 }
 
@@ -60,8 +60,8 @@ func newDaemon(cfg config.Config, log *slog.Logger) *Daemon {
 	return d
 }
 
-// gcPercent keeps the collected heap near what is in use. It is small, since blocks lie outside of it, and what is allocated
-// for a request is little.
+// gcPercent keeps the collected heap close to its live size. It is small, since blocks lie outside of it, and a request
+// allocates little.
 const gcPercent = 50
 
 // SaveMemory sets the pace of the garbage collector, unless the user has.
@@ -71,7 +71,8 @@ func SaveMemory() {
 	}
 }
 
-// Run serves until ctx is cancelled, then lets running requests end. It tells systemd about it (Type=notify-reload). An error of listening is a *net.OpError.
+// Run serves until ctx is cancelled, then lets running requests end. It notifies systemd (Type=notify-reload). If it cannot
+// listen, the error is a *net.OpError.
 func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
 	SaveMemory()
 	if cfg.AppSocket != "" {
@@ -97,7 +98,7 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 // build makes the parts. c says where links come from and how they are dialed.
 func (d *Daemon) build(version string, c transport.Config) error {
 	d.version = version
-	// Metrics read the transport's status, and the transport tells metrics its events.
+	// Metrics read the transport's status, and the transport reports its events to metrics.
 	d.metrics = metrics.New(version, func() engine.Status { return d.out.Status() })
 	c.Settings, c.Log = d.cfg, d.log
 	c.Allow, c.DenyPrivate, c.Own = d.cfg.Destinations(), d.cfg.DenyPrivate, d.own.has
@@ -114,7 +115,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	if err != nil {
 		return err
 	}
-	if d.appBridge == nil || users != nil { // else Android does not tell apps of each other's sockets: no need to ask
+	if d.appBridge == nil || users != nil { // else Android hides the sockets of apps from each other: no need to ask
 		d.owner = owner
 	}
 	d.proxy = proxy.New(proxy.Config{
@@ -133,7 +134,7 @@ func owner(local, remote netip.AddrPort) (uint32, error) {
 	return uid, err
 }
 
-// shortServer returns a server of small pages: who is slow or idle is not waited for.
+// shortServer returns a server of small pages that does not wait for slow or idle clients.
 func shortServer(h http.Handler) *http.Server {
 	const limit = 10 * time.Second
 	return &http.Server{Handler: h, ReadHeaderTimeout: limit, ReadTimeout: limit, WriteTimeout: 3 * limit, IdleTimeout: limit, MaxHeaderBytes: 16 << 10}
@@ -198,7 +199,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	if ctl != nil {
 		status := shortServer(d.controlHandler(ln.Addr(), began))
 		status.ConnContext = control.ConnContext
-		status.WriteTimeout = 0 // a lease goes on as long as it is held
+		status.WriteTimeout = 0 // a lease lasts as long as it is held
 		parts.Go(func() { failed <- status.Serve(ctl) })
 		defer status.Close() // to the end: a drain can be watched
 	}
@@ -241,7 +242,7 @@ func (d *Daemon) until(ctx context.Context, failed <-chan error) error {
 // reloading is the state that a reload begins with: systemd wants to know when.
 func reloading() string { return sd.SdNotifyReloading + "\n" + sd.SdNotifyMonotonicUsec() }
 
-// notify tells systemd a state of the service (Type=notify-reload). Without systemd nothing happens.
+// notify reports a state of the service to systemd (Type=notify-reload). Without systemd nothing happens.
 func notify(state string) { _, _ = sd.SdNotify(false, state) }
 
 // drain lets running requests and tunnels end.

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wantedFiles is what the limits on clients, tunnels and transfers (package proxy) may need, with the connections to
-// origins: several for each transfer, one for each tunnel.
+// wantedFiles is the number of files that the limits on clients, tunnels and transfers (package proxy) allow, with the
+// connections to origins: several for each transfer, one for each tunnel.
 const wantedFiles = 4096
 
 // checkFiles warns if the process may not open as many files as it may need (R190). Go has raised the soft limit to the

@@ -13,10 +13,10 @@ import (
 // stepTime is between two words on how far an order is.
 const stepTime = 250 * time.Millisecond
 
-// syncTime is between two times that what came is brought to the disk, and known to survive a dead battery.
+// syncTime is the interval at which received bytes are synced to the disk, so that they survive a dead battery.
 const syncTime = 5 * time.Second
 
-// orderStep tells the app how far an order is.
+// orderStep reports the progress of an order to the app.
 type orderStep struct {
 	Type      string `json:"type"` // "at"
 	Name      string `json:"name,omitempty"`
@@ -28,14 +28,14 @@ type orderStep struct {
 	Mark      string `json:"mark,omitempty"`
 }
 
-// orderEnd tells it how an order ended.
+// orderEnd reports the end of an order to the app.
 type orderEnd struct {
 	Type  string `json:"type"` // "done", "stopped", "failed"
 	Error string `json:"error,omitempty"`
 	Again bool   `json:"again,omitempty"` // it may work another time
 }
 
-// fillOrders fills the files of the app until ctx ends: what the user of a phone downloads.
+// fillOrders fills the files of the app until ctx ends: the downloads of a phone's user.
 func (d *Daemon) fillOrders(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -52,7 +52,7 @@ func (d *Daemon) fillOrders(ctx context.Context) {
 	}
 }
 
-// fill fills one file, and tells how that goes.
+// fill fills one file, and reports its progress.
 func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -100,7 +100,7 @@ func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 	wanted := o.Stop()
 	for {
 		select {
-		case b := <-begun: // before the file loses what it held
+		case b := <-begun: // before the file loses its content
 			now.Name, now.Bytes, now.Kept = b.name, 0, 0
 			version(b.version)
 			tell()
@@ -110,7 +110,7 @@ func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 				tell()
 			}
 		case <-due.C:
-			if have := m.Prefix(); o.File.Sync() == nil { // what was told of has been written
+			if have := m.Prefix(); o.File.Sync() == nil { // the reported bytes have been written
 				now.Kept = max(now.Kept, have)
 			}
 		case <-wanted:
@@ -121,7 +121,7 @@ func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 				now.Name = e.name
 			}
 			version(h.Version)
-			if now.Bytes = h.Have; e.err == nil || o.File.Sync() == nil { // what is whole has been synced
+			if now.Bytes = h.Have; e.err == nil || o.File.Sync() == nil { // a complete file has been synced
 				now.Kept = h.Have
 			}
 			tell()

@@ -45,7 +45,7 @@ func newLeases() *leases { return &leases{over: make(chan struct{})} }
 
 func newRedirection(d *Daemon) *redirection { return &redirection{d: d, leases: newLeases()} }
 
-// lease serves on the listeners in place of earlier ones, to which no rules lead any more. The caller must call Done of the
+// lease serves on the listeners in place of earlier ones, which the rules no longer use. The caller must call Done of the
 // leases' running at the end of its own.
 func (r *redirection) lease(listeners []net.Listener) (*leases, error) {
 	r.mu.Lock()
@@ -55,7 +55,7 @@ func (r *redirection) lease(listeners []net.Listener) (*leases, error) {
 	}
 	for _, old := range r.servers {
 		r.serving.Go(func() {
-			_ = old.Shutdown(context.Background()) // what it accepted comes to its end
+			_ = old.Shutdown(context.Background()) // accepted connections run to their end
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.servers = slices.DeleteFunc(r.servers, func(s *proxy.Transparent) bool { return s == old })
@@ -77,7 +77,7 @@ func (r *redirection) lease(listeners []net.Listener) (*leases, error) {
 	return r.leases, nil
 }
 
-// received returns what the files are, if they are all listeners of loopback.
+// received returns the files as listeners, if all of them listen on loopback.
 func received(files []*os.File) (all []net.Listener, err error) {
 	if len(files) == 0 {
 		err = errors.New("no listener came with the request")

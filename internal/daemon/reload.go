@@ -37,7 +37,7 @@ func (d *Daemon) reload(r Reloads) error {
 	return nil
 }
 
-// fixed returns the keys in which two configurations differ though that takes a restart.
+// fixed returns the keys in which two configurations differ and that need a restart to change.
 func fixed(a, b config.Config) (keys []string) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range x.NumField() {

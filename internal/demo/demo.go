@@ -32,14 +32,14 @@ func Run(ctx context.Context, out io.Writer, start Proxy) error {
 	}.run(ctx, out)
 }
 
-// show is what a demo consists of.
+// show holds the parts of a demo.
 type show struct {
 	size      int64 // of the object, bytes
 	wifi, lte shape
 	start     Proxy
 }
 
-// stage is what the downloads use: the origin and the links to it.
+// stage holds the origin and the links to it.
 type stage struct {
 	origin *origin
 	links  []*relay

@@ -56,7 +56,7 @@ func TestShow(t *testing.T) {
 		`wifi alone, without Tributary .*  1\.0 +0\.0 +matches`,
 		`lte alone, without Tributary .*  0\.0 +1\.0 +matches`,
 		`both, through Tributary .*  0\.0 +1\.0 +matches`,
-		`the download went on over lte: every byte right, longest pause`,
+		`the download continued over lte: every byte right, longest pause`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out.String()) {
 			t.Errorf("missing: %s", want)

@@ -17,7 +17,7 @@ type pacer struct {
 	next time.Time // when the link is free again
 }
 
-// reserve books n bytes behind what is booked and returns when the last of them has left.
+// reserve books n bytes after those already booked and returns when the last of them has left.
 func (p *pacer) reserve(now time.Time, n int) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,11 +11,11 @@ import (
 
 const (
 	pieceSize    = 8 << 10  // bytes paced at once
-	socketBuffer = 64 << 10 // small: what waits in the kernel has already passed the pacer
+	socketBuffer = 64 << 10 // small: data in the kernel has already passed the pacer
 	inFlight     = 1024     // pieces that may be under way on one connection, more than rate x delay of any link here
 )
 
-// shape is what a link is like.
+// shape describes a link.
 type shape struct {
 	name  string
 	rate  float64       // bytes per second, each direction
@@ -71,7 +71,7 @@ func (r *relay) kill() {
 	}
 }
 
-// revive ends a kill. What was under way arrives now, as TCP would repeat it.
+// revive ends a kill. Data that was under way arrives now, as if TCP had retransmitted it.
 func (r *relay) revive() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,7 +142,7 @@ func (r *relay) serve(client *net.TCPConn) {
 			return
 		}
 	}
-	// Closing is what wakes reads and writes.
+	// Closing wakes reads and writes.
 	stop := context.AfterFunc(ctx, func() {
 		client.Close()
 		origin.Close()
@@ -155,7 +155,7 @@ func (r *relay) serve(client *net.TCPConn) {
 	wg.Wait()
 }
 
-// piece is what one read returned, and when it arrives.
+// piece is the data of one read, and when it arrives.
 type piece struct {
 	data []byte
 	at   time.Time

@@ -66,12 +66,12 @@ func (p *printer) table(links []*relay, results []result) {
 	}
 }
 
-// closing says in a sentence what the table showed.
+// closing sums up the table in a sentence.
 func (p *printer) closing(links []*relay, results []result) {
 	both, dying := results[len(links)], results[len(links)+1]
 	best := better(links, results)
 	p.printf("\nBoth links together took %.2f s where the better one alone took %.2f s (%.2f times as fast). When %s died\n"+
-		"half-way, the download went on over %s: every byte right, longest pause %v.\n",
+		"half-way, the download continued over %s: every byte right, longest pause %v.\n",
 		both.took.Seconds(), best.took.Seconds(), best.took.Seconds()/both.took.Seconds(),
 		links[0].name, links[1].name, dying.pause.Round(time.Millisecond))
 }

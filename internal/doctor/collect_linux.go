@@ -23,7 +23,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// Options say what to look at.
+// Options select what to check.
 type Options struct {
 	Config     config.Config
 	ConfigFile string // "" = none
@@ -106,8 +106,8 @@ func (f *Facts) list(o Options) (*link.Resolver, error) {
 	return got.resolver, err
 }
 
-// within returns what look does, or an error if it panics or takes longer. One that hangs is left behind: it ends with the
-// process.
+// within returns the result of look, or an error if it panics or exceeds limit. A look that hangs is left behind: it ends with
+// the process.
 func within[T any](limit time.Duration, look func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
@@ -278,7 +278,7 @@ func netRaw() bool {
 	return false
 }
 
-// memoryLimit returns what this process may use.
+// memoryLimit returns how much memory this process may use.
 func memoryLimit() (n int64, from string) {
 	for line := range strings.Lines(read("/proc/meminfo")) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == "MemTotal:" {

@@ -35,7 +35,8 @@ func environment(f *Facts) []Check {
 	return append([]Check{c}, exceptions(f)...)
 }
 
-// exceptions looks at how no_proxy is written: there is no standard, and what some programs take others ignore in silence.
+// exceptions looks at how no_proxy is written: there is no standard, and some programs silently ignore forms that others
+// accept.
 func exceptions(f *Facts) []Check {
 	for _, name := range []string{"no_proxy", "NO_PROXY"} {
 		list, c := f.Env[name], Check{Name: "no_proxy", Verdict: Warn}
@@ -96,8 +97,8 @@ func proxyVariable(getenv func(string) string) (name, proxy string) {
 }
 
 // Upstream returns an error if the environment names a proxy other than the one at an own address: Tributary connects to
-// servers itself, and where that proxy is the only way out, every download would fail for reasons that nobody sees. The
-// error tells how to run the command without it.
+// servers itself, and where that proxy is the only way out, every download would fail for reasons that nobody sees. The error
+// says how to run the command without it.
 func Upstream(getenv func(string) string, command string, own ...netip.AddrPort) error {
 	name, proxy := proxyVariable(getenv)
 	if proxy == "" || isOwn(proxy, own) {

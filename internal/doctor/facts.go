@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// Facts are what is known of the machine and the configuration. Zero values mean unknown.
+// Facts are the known facts about the machine and the configuration. Zero values mean unknown.
 type Facts struct {
 	Kernel     [2]int // major, minor
 	NetRaw     bool   // the capability CAP_NET_RAW is effective
@@ -33,13 +33,13 @@ type Facts struct {
 	Budget     int64
 }
 
-// Link is what is known of an interface that is used.
+// Link holds the known facts about an interface that is used.
 type Link struct {
 	link.Candidate
 	Upstream   error // of connecting to its upstream proxy, if it has one
 	BindError  error // of a socket bound to it
 	RouteError error // of a route for a socket bound to it
-	Reverse    bool  // the system sends over it what leaves from its IPv4 address
+	Reverse    bool  // the system routes packets from its IPv4 address over it
 	Table      bool  // the configuration has a table for it
 	RPFilter   int   // effective net.ipv4.conf.*.rp_filter: 0 off, 1 strict, 2 loose, -1 unknown
 	Servers    link.Servers

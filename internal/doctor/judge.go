@@ -24,14 +24,14 @@ const (
 	OK      Verdict = "ok"
 	Warn    Verdict = "warn"    // it works, but not as well as it could, or not as one might think
 	Fail    Verdict = "fail"    // Tributary, or a link, does not work until this is mended
-	Skipped Verdict = "skipped" // cannot be told here
+	Skipped Verdict = "skipped" // cannot be checked here
 )
 
 // Check is one thing that was looked at.
 type Check struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
-	Found   string  `json:"found"`         // what was found, for a person
+	Found   string  `json:"found"`         // the finding, for a person
 	Fix     string  `json:"fix,omitempty"` // command or setting that mends it
 }
 
@@ -104,7 +104,7 @@ func links(f *Facts) []Check {
 	case f.LinksError != nil:
 		c.Verdict, c.Found = Fail, f.LinksError.Error()
 	case len(names) == 0:
-		c.Verdict, c.Found, c.Fix = Fail, "no interface is used", "tributary links    # tells why not, for each"
+		c.Verdict, c.Found, c.Fix = Fail, "no interface is used", "tributary links    # says why, for each"
 		if s := f.System; s.Link.Name != "" && s.Link.Name != "lo" {
 			c.Found += fmt.Sprintf(", though the system sends over %s: %s", s.Link.Name, s.Reason)
 			c.Fix = "tributary serve --link " + quote(s.Link.Name)
@@ -238,7 +238,7 @@ func server(f *Facts, l Link) string {
 // bare are the characters of keys that TOML does not want quoted.
 const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
-// of reports whether s has no other characters than these.
+// of reports whether s consists of these characters only.
 func of(s, chars string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(chars, r) })
 }
@@ -270,7 +270,7 @@ func family(l Link) Check {
 	return c
 }
 
-// gateways: two links to one router share what comes after it.
+// gateways: two links to one router share the line behind it.
 func gateways(f *Facts) (all []Check) {
 	first := map[netip.Addr]Link{}
 	for _, l := range f.Used() {
@@ -350,7 +350,7 @@ func ports(f *Facts) (all []Check) {
 	return all
 }
 
-// wantFiles is what 512 clients with two links each may need.
+// wantFiles is the number of files that 512 clients with two links each may need.
 const wantFiles = 4096
 
 func files(f *Facts) []Check {
@@ -387,7 +387,7 @@ func clock(f *Facts) []Check {
 	return []Check{c}
 }
 
-// notDivided tells what users take for a fault (R164).
+// notDivided explains behaviour that users may mistake for a fault (R164).
 func notDivided(*Facts) []Check {
 	return []Check{{
 		Name: "not divided", Verdict: OK,
@@ -395,7 +395,7 @@ func notDivided(*Facts) []Check {
 	}}
 }
 
-// plain drops what Go puts around the cause of a network error.
+// plain strips Go's wrapping from the cause of a network error.
 func plain(err error) error {
 	if op := new(net.OpError); errors.As(err, &op) {
 		return op.Err

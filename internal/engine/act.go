@@ -23,7 +23,7 @@ func (r *run) attemptEnded(e event) {
 	delete(r.attempts, e.Attempt)
 }
 
-// handle gives an event to the machine and carries out what it causes.
+// handle gives an event to the machine and carries out its result.
 func (r *run) handle(e transfer.Event) time.Time {
 	if r.over {
 		return time.Time{}
@@ -47,7 +47,7 @@ func (r *run) read(e event) time.Time {
 	return r.follow(now, res)
 }
 
-// follow carries out what an event has caused, and returns when the machine wants to be asked again.
+// follow carries out the result of an event, and returns when the machine wants to be asked again.
 func (r *run) follow(now time.Time, res transfer.Result) time.Time {
 	for _, a := range res.Do {
 		r.carryOut(now, a)
@@ -65,7 +65,7 @@ func (r *run) follow(now time.Time, res transfer.Result) time.Time {
 	return res.Next
 }
 
-// count tells observers and the fleet what a read brought.
+// count reports the bytes of a read to observers and the fleet.
 func (r *run) count(now time.Time, attempt uint32, got transfer.Received) {
 	f := r.attempts[attempt]
 	if f == nil {
@@ -158,7 +158,7 @@ func (r *run) pump(ready int64) {
 	}
 }
 
-// report tells the fleet how fast each busy link is, and observers how far the transfer is. It returns that.
+// report gives the fleet the rate of each busy link, and observers the state of the transfer, which it returns.
 func (r *run) report(now time.Time) transfer.State {
 	r.shown.at, r.shown.news = now, false
 	s := r.m.State(now)

@@ -18,16 +18,16 @@ type Request struct {
 	// Interim, if not nil, gets the interim answers (1xx) of the first attempt before Get returns.
 	Interim func(status int, h http.Header)
 
-	// Usage, if not nil, notes what the request uses.
+	// Usage, if not nil, records the links and bytes that the request uses.
 	Usage *Usage
 }
 
-// Response is what the client would have seen without the proxy.
+// Response is the response that the client would have got without the proxy.
 type Response struct {
 	Status        int
 	Header        http.Header // as the origin sent it, hop-by-hop fields included; the caller may change it
 	ContentLength int64       // -1 if unknown
-	ID            Identity    // version that the content belongs to: what may be joined to it later
+	ID            Identity    // version that the content belongs to: only the same version may be joined to it later
 	// Body must be closed. Its WriteTo sends every byte in order; an error after the first byte means that the answer must
 	// be made visibly incomplete (RFC 9112 section 8). Trailer is valid after io.EOF.
 	Body    Body
@@ -75,13 +75,13 @@ type TransferStatus struct {
 	Links        []LinkBytes // that have brought something
 }
 
-// LinkBytes is what a link brought of a transfer, second copies included.
+// LinkBytes is the number of bytes that a link delivered for a transfer, second copies included.
 type LinkBytes struct {
 	Name  string
 	Bytes int64
 }
 
-// EventKind says what an Event tells.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
 // The kinds of events.
@@ -91,14 +91,14 @@ const (
 	EventPassedThrough                    // Reason = why the GET did not become a transfer
 	EventDecision                         // Transfer, Link, Reason = the scheduler's
 	EventLinkState                        // Link, State, Reason: for everybody
-	EventOriginState                      // Link, State, Reason, Origin: for transfers from there, what holds for everybody included
+	EventOriginState                      // Link, State, Reason, Origin: for transfers from there, global verdicts included
 	EventHedge                            // Transfer, Link = the link whose bytes another one takes over, Reason
 	EventReceived                         // Transfer, Link, Bytes, Waste = duplicates among them
 	EventAttemptEnded                     // Transfer, Link, Reason, Took
 )
 
-// Event is told to observers. They are never asked anything, and nothing depends on them: what acts on transfers or links has
-// a callback of its own in Config. They must not block.
+// Event is sent to observers. They are never asked anything, and nothing depends on them: code that acts on transfers or links
+// has a callback of its own in Config. Observers must not block.
 type Event struct {
 	Kind     EventKind
 	At       time.Time

@@ -6,25 +6,25 @@ import (
 	"sync"
 )
 
-// Budget shares one amount of memory among transfers. A transfer may hold as many bytes for reordering as it was granted.
-// Under pressure everybody first gets what it needs or an even share, then the rest is shared evenly among those that want
-// more: a slow client, which needs little, leaves room to a fast one. A newcomer gets its share as soon as others have
-// given back what they hold beyond theirs.
+// Budget shares one amount of memory among transfers. A transfer may hold as many bytes for reordering as it was granted. Under
+// pressure everybody first gets what it needs or an even share, then the rest is shared evenly among those that want more: a
+// slow client, which needs little, leaves room to a fast one. A newcomer gets its share as soon as others have given back their
+// excess.
 //
 // Safe for concurrent use; nothing is done under its lock but arithmetic.
 type Budget struct {
 	mu      sync.Mutex
 	total   int64
 	most    int64 // that one transfer may have
-	each    int64 // what every transfer costs beside its grant
+	each    int64 // cost of every transfer beside its grant
 	members []*Share
 }
 
-// minGrant is what every transfer gets, budget or not: enough to run on one link.
+// minGrant is granted to every transfer, budget or not: enough to run on one link.
 const minGrant = 128 << 10
 
-// perTransfer is what a transfer over two links takes beside its blocks: the stacks of some seven goroutines, buffers of
-// three connections, and what the collector leaves lying about for a while.
+// perTransfer is the memory of a transfer over two links beside its blocks: the stacks of some seven goroutines, buffers of
+// three connections, and garbage not yet collected.
 const perTransfer = 192 << 10
 
 // NewBudget returns a budget of total bytes, at most most of them for one transfer.
@@ -37,7 +37,7 @@ type Share struct {
 	need    int64 // at most want
 	granted int64
 	fair    int64 // share
-	told    int64 // the window: what was granted as far as it is its share
+	told    int64 // the window: the grant, up to the transfer's share
 	tell    func(n int64)
 }
 
@@ -52,10 +52,10 @@ func (b *Budget) Join(n int64, tell func(n int64)) *Share {
 	return s
 }
 
-// bound returns what a transfer that asks for n bytes may have at most.
+// bound returns the largest grant of a transfer that asks for n bytes.
 func (b *Budget) bound(n int64) int64 { return max(minGrant, min(n, b.most)) }
 
-// Need tells that n bytes are enough to go on at the present speed; more than it asked for means all of that.
+// Need reports that n bytes are enough to continue at the present speed; a larger n than Join asked for means all of that.
 func (s *Share) Need(n int64) {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
@@ -63,8 +63,8 @@ func (s *Share) Need(n int64) {
 	s.b.level()
 }
 
-// Holds tells that the transfer holds or has promised no more than n bytes now: what it was granted beyond its share and
-// beyond n goes to others. It reports whether there is still something to give back.
+// Holds reports that the transfer holds or has promised no more than n bytes now: the part of its grant that exceeds both its
+// share and n goes to others. It reports whether there is still something to give back.
 func (s *Share) Holds(n int64) bool {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
@@ -101,7 +101,7 @@ func (b *Budget) Granted() (n int64) {
 // Total returns the size of the budget.
 func (b *Budget) Total() int64 { return b.total }
 
-// room is what there is to grant.
+// room returns the bytes available for grants.
 func (b *Budget) room() int64 { return max(0, b.total-b.each*int64(len(b.members))) }
 
 // divide sets the fair share of everybody.
@@ -132,7 +132,7 @@ func fill(claims []int64, total int64) (sum int64) {
 	return sum
 }
 
-// level tells everybody its window: who is above its share shrinks, who is below grows into what is free.
+// level gives every transfer its window: those above their share shrink, those below grow into the free memory.
 func (b *Budget) level() {
 	b.divide()
 	free := b.room()

@@ -20,7 +20,7 @@ import (
 // maxOutstanding bounds the requests on one connection: more than the machine ever pipelines.
 const maxOutstanding = 16
 
-// event is what a connection loop or the writer tells the loop.
+// event is a message from a connection loop or the writer to the loop.
 type event struct {
 	transfer.Event
 	conn     *connLoop
@@ -84,15 +84,15 @@ func (l *connLoop) close() {
 	}
 }
 
-// release ends the connection loop when what was asked for is read, and gives the connection back.
+// release ends the connection loop when all requested bytes are read, and gives the connection back.
 func (l *connLoop) release() {
 	l.keep.Store(true)
 	close(l.requests)
-	// What is left is the end of a body that was read in full: it does not take long, or the connection is not worth it.
+	// Only the end of a body that was read in full is left: it does not take long, or the connection is not worth it.
 	time.AfterFunc(time.Second, l.close)
 }
 
-// send dials, then sends what the loop asks for.
+// send dials, then sends the requests of the loop.
 func (l *connLoop) send() {
 	defer close(l.sent)
 	c, err := l.r.e.cfg.Opener.Open(l.ctx, l.r.e.fleet.at(l.link), l.r.req.Target)
@@ -161,7 +161,7 @@ func (l *connLoop) read(c Conn) {
 // answer reads one answer; false means that the connection loop has come to its end.
 func (l *connLoop) answer(c Conn, f *attempt) bool {
 	response, err := c.Next()
-	if f.request.Want == nil && response != nil { // the loop decides what is made of it
+	if f.request.Want == nil && response != nil { // the loop decides how to use it
 		l.r.tell(event{conn: l, attempt: f, response: response, err: err})
 		select {
 		case v := <-f.verdict:
@@ -195,9 +195,9 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 	return true
 }
 
-// A read that brings less than a batch shows that the reader keeps up with the link. It then lets bytes gather in the
-// socket: most of the processor time of a transfer goes into waking up. The end of a range is not waited for, nor are
-// the first bytes of a connection, by which the kernel sizes its receive buffer.
+// A read that brings less than a batch shows that the reader keeps up with the link. It then lets bytes gather in the socket:
+// most of the processor time of a transfer goes into waking up. There is no such wait at the end of a range, nor for the first
+// bytes of a connection, by which the kernel sizes its receive buffer.
 const (
 	starting  = 512 << 10 // bytes
 	batch     = 16 << 10  // bytes
@@ -251,7 +251,7 @@ func (l *connLoop) body(f *attempt, from io.Reader, r segment.Range) error {
 	}
 }
 
-// ended tells the loop that an attempt failed.
+// ended reports to the loop that an attempt failed.
 func (l *connLoop) ended(f *attempt, err error) {
 	e := event{conn: l, attempt: f, err: err, Event: transfer.Event{Kind: transfer.Ended, Attempt: f.id, Outcome: fault.Reset}}
 	if a := new(AttemptError); errors.As(err, &a) {

@@ -5,12 +5,12 @@ import "github.com/tributary-http/tributary/internal/segment"
 const (
 	batchBytes = 256 << 10 // handed to the writer at a time
 
-	// scatterHold is how much a scattered transfer holds at most for a writer that is slower than its links. Lanes add what
-	// they have read meanwhile, a block for each event that waits.
+	// scatterHold bounds how much a scattered transfer holds for a writer that is slower than its links. Connection loops add
+	// the data that they have read meanwhile, a block for each waiting event.
 	scatterHold = 4 << 20
 )
 
-// delivery holds what has come and was not given to the writer. The loop owns it.
+// delivery holds received data that was not yet given to the writer. The loop owns it.
 type delivery struct {
 	store   store
 	given   int64    // offset up to which bytes were given to the writer in order
@@ -18,11 +18,11 @@ type delivery struct {
 	scatter *scatter // nil = bytes are written in order
 }
 
-// scatter is what a delivery knows if bytes are written in the order in which they come.
+// scatter is the state of a delivery whose bytes are written in the order in which they arrive.
 type scatter struct {
 	handed  segment.Set // given to the writer, or held for it
 	written segment.Set
-	offset  int64 // offset before which everything is written, as the machine was told
+	offset  int64 // offset before which everything is written, as reported to the machine
 	held    int64 // bytes that the writer has not written
 }
 
@@ -49,7 +49,7 @@ func (d *delivery) keep(p piece, wanted segment.Range) {
 	p.b.free()
 }
 
-// batch returns what the writer gets next, nil if it is busy or there is nothing for it. Bytes before offset ready have come.
+// batch returns the next pieces for the writer, nil if it is busy or there are none. Bytes before offset ready have arrived.
 func (d *delivery) batch(ready int64) (batch []piece) {
 	switch {
 	case d.writing:
@@ -78,7 +78,7 @@ func (d *delivery) beginScatter(start, next int64) {
 	d.scatter = s
 }
 
-// wrote takes note of what the writer of a scattered transfer has written, and returns how far that moves the next offset.
+// wrote records the ranges that the writer of a scattered transfer has written, and returns how far that moves the next offset.
 func (d *delivery) wrote(ranges []segment.Range) (n int64) {
 	s := d.scatter
 	d.writing = false

@@ -35,8 +35,8 @@ type Config struct {
 	// Heard, if not nil, reports whether anything came over a link within the last d, on any connection.
 	Heard func(link string, d time.Duration) bool
 
-	// Demand, if not nil, is told how many transfers run whenever that changes: each of them could use more links than there
-	// are. It must not block.
+	// Running, if not nil, is called with the number of running transfers whenever it changes: each of them could use more
+	// links than there are. It must not block.
 	Running func(transfers int)
 
 	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
@@ -54,7 +54,7 @@ type Engine struct {
 	mu      sync.Mutex
 	history *estimate.History
 
-	runsMu  sync.Mutex // held while Config.Demand is called: it is told the numbers in their order
+	runsMu  sync.Mutex // held while Config.Running is called, so that the numbers stay in order
 	running int
 }
 
@@ -78,17 +78,17 @@ func New(cfg Config) (*Engine, error) {
 // Run looks after the links until ctx ends.
 func (e *Engine) Run(ctx context.Context) { e.fleet.serve(ctx) }
 
-// SetLinks tells which links there are now; transfers that are running take note.
+// SetLinks sets the links that exist now; running transfers take note.
 func (e *Engine) SetLinks(links []link.Link) { e.fleet.setLinks(links) }
 
-// Connected tells that a connection to addr ("host:port") was made over a link, and to which address it led. If an origin
-// finds the link dead later, others that were reached over it are asked.
+// Connected records that a connection to addr ("host:port") was made over a link, and to which address it led. If an origin
+// finds the link dead later, others that were reached over it are tried.
 func (e *Engine) Connected(l link.Link, addr string, to netip.Addr) { e.fleet.reach(l, addr, to) }
 
 // Ranked returns the links that pass-through requests may use, best first.
 func (e *Engine) Ranked() []link.Link { return e.fleet.ranked() }
 
-// Passed tells observers why a GET is not given to the engine.
+// Passed reports to observers why a GET is not given to the engine.
 func (e *Engine) Passed(reason string) {
 	e.observe(Event{Kind: EventPassedThrough, At: time.Now(), Reason: reason})
 }
@@ -107,8 +107,8 @@ func (e *Engine) Status() Status {
 	return s
 }
 
-// Get serves one GET. The answer is what the client would have seen over one link without the proxy; its body comes over
-// several where that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
+// Get serves one GET. The client gets the answer that it would have got over one link without the proxy; the body comes over
+// several links where that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
 func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 	o := opening.New(req.Target.Scheme, req.Header, e.cfg.Threshold)
 	for {
@@ -139,7 +139,7 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 	}
 }
 
-// failure makes the error of a transfer that gave up for a reason; last is what came of the last attempt that ended so, nil
+// failure makes the error of a transfer that gave up with an outcome; last is the error of the last attempt that ended so, nil
 // if none did.
 func failure(last error, outcome fault.Outcome, link string) error {
 	if a, ok := errors.AsType[*AttemptError](last); ok && a.Outcome == outcome {
@@ -151,7 +151,7 @@ func failure(last error, outcome fault.Outcome, link string) error {
 	return &AttemptError{Op: "transfer", Link: link, Outcome: outcome, Err: last}
 }
 
-// allRefused adds to an error of an attempt, or nil, what it came to.
+// allRefused adds the final outcome to an error of an attempt, or to nil.
 func allRefused(err error) error {
 	if err == nil {
 		return errAllRefused
@@ -159,7 +159,7 @@ func allRefused(err error) error {
 	return fmt.Errorf("%w: %w", errAllRefused, err)
 }
 
-// demands tells Config.Demand that there are n more transfers.
+// runs reports to Config.Running that there are n more transfers.
 func (e *Engine) runs(n int) {
 	if e.cfg.Running == nil {
 		return
@@ -182,7 +182,7 @@ func (e *Engine) lookUp(link string, o estimate.Origin) estimate.Entry {
 	return e.history.Link(time.Now(), link, o)
 }
 
-// recall returns what is remembered of an origin and an object of it.
+// recall returns the memory of an origin and an object of it.
 func (e *Engine) recall(o estimate.Origin, path string, links []link.Link) opening.Memory {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -197,7 +197,7 @@ func (e *Engine) recall(o estimate.Origin, path string, links []link.Link) openi
 	return m
 }
 
-// remember writes down what a GET has shown of its origin, and of the links to it.
+// remember records what a GET has shown about its origin and the links to it.
 func (e *Engine) remember(o estimate.Origin, path string, n opening.Notes, links map[string]estimate.Entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Target names an object: where to connect and what to ask for there.
+// Target names an object: the server to connect to and the resource to request there.
 type Target struct {
 	Scheme string // "http" or "https"
 	Host   string // authority as the client spelled it: the Host field
@@ -22,8 +22,8 @@ type Target struct {
 
 // Opener opens connections to origins. Package origin implements it.
 type Opener interface {
-	// Open returns a connection to t's origin that leaves by link l and by no other, DNS included. It may be one that an
-	// earlier transfer released. A failure is an *AttemptError with Outcome Unreachable or Unbound.
+	// Open returns a connection to t's origin that uses only link l, DNS included. It may be one that an earlier transfer
+	// released. A failure is an *AttemptError with Outcome Unreachable or Unbound.
 	Open(ctx context.Context, l link.Link, t Target) (Conn, error)
 }
 
@@ -37,7 +37,7 @@ type Conn interface {
 	// RangeRequest. The previous answer's body must have been read to io.EOF. A failure is an *AttemptError; when the answer is
 	// intact but not wanted (Unwanted, Changed, ...), the RangeResponse is returned with it.
 	Next() (*RangeResponse, error)
-	// Info tells how the connection came about.
+	// Info describes how the connection was made.
 	Info() ConnInfo
 	// Release gives the connection back for later transfers if it is clean (every answer read to its end, kept alive by
 	// both sides), else closes it.
@@ -46,7 +46,7 @@ type Conn interface {
 	Close()
 }
 
-// ConnInfo tells how a connection came about.
+// ConnInfo describes how a connection was made.
 type ConnInfo struct {
 	Reused bool          // an earlier transfer used it
 	RTT    time.Duration // round-trip time to the origin, 0 if unknown
@@ -78,7 +78,7 @@ type RangeResponse struct {
 	*http.Response
 	Range segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
 	ID    Identity      // version that the answer belongs to
-	// Unfit says why no other answer may be joined to this one (RFC 9110 section 15.3.7.3), None if others may; of first
+	// Unfit says why other answers may not be joined to this one (RFC 9110 section 15.3.7.3), None if they may; of first
 	// answers only.
 	Unfit opening.Reason
 }

@@ -45,7 +45,7 @@ type rated struct {
 	at        time.Time
 }
 
-// fleet holds the links: what they are, how they are, and who has to be told.
+// fleet holds the links, their state, and the transfers to notify.
 //
 // Its lock guards the boards, the origins and the list of transfers; it is held for arithmetic and for posting to
 // mailboxes, never across I/O. One goroutine (serve) waits for deadlines and runs probes.
@@ -64,7 +64,7 @@ type fleet struct {
 	wake   chan struct{}
 }
 
-// serve does what is due until ctx ends and waits for its probes.
+// serve does all due work until ctx ends and waits for its probes.
 func (f *fleet) serve(ctx context.Context) {
 	var probes sync.WaitGroup
 	defer probes.Wait()
@@ -117,7 +117,7 @@ func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup)
 	return next
 }
 
-// change lets do change the boards and tells everybody what came of it.
+// change lets do change the boards and reports the changes to everybody.
 func (f *fleet) change(do func(now time.Time)) {
 	f.mu.Lock()
 	do(time.Now())
@@ -164,7 +164,7 @@ func (f *fleet) flush() (down []string) {
 	return down
 }
 
-// nudge has serve look at what is due.
+// nudge makes serve check for due work.
 func (f *fleet) nudge() {
 	select {
 	case f.wake <- struct{}{}:
@@ -264,7 +264,7 @@ func (f *fleet) rate(r *run, i int8, perSecond float64) {
 	})
 }
 
-// goodput sums what the transfers from an origin reported lately.
+// goodput sums the rates that the transfers from an origin reported lately.
 func (s *fleetLink) goodput(now time.Time, from *site) (sum float64) {
 	for r, rate := range s.rates {
 		if r.site == from && now.Sub(rate.at) <= rateFresh {

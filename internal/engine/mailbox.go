@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// mailbox holds what fleet and budget have for a loop. Posting never blocks.
+// mailbox holds events of fleet and budget for a loop. Posting never blocks.
 type mailbox struct {
 	posted chan struct{} // capacity 1: there is mail
 
@@ -23,7 +23,7 @@ func (m *mailbox) post(e transfer.Event) {
 	m.signal()
 }
 
-// prepend adds events that come before what was posted.
+// prepend adds events before those already posted.
 func (m *mailbox) prepend(first []transfer.Event) {
 	m.mu.Lock()
 	m.mail = slices.Concat(first, m.mail)
@@ -31,7 +31,7 @@ func (m *mailbox) prepend(first []transfer.Event) {
 	m.signal()
 }
 
-// take returns what was posted.
+// take returns the posted events.
 func (m *mailbox) take() []transfer.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()

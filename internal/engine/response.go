@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// firstReply carries out what the opening decides about the first answer, or about the answer to a copy of the first request.
+// firstResponse carries out the opening's decision about the first answer, or about the answer to a copy of the first request.
 func (r *run) firstResponse(e event) time.Time {
 	f, response := e.attempt, e.response
 	v := r.opening.Answer(head(response, e.err), r.link(f.link).name, r.copyOf(f))
@@ -40,7 +40,7 @@ func (r *run) firstResponse(e event) time.Time {
 	return r.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: f.id, Range: response.Range, Size: response.ID.Total, Close: response.Close})
 }
 
-// head returns what the opening is told of an answer.
+// head returns the part of an answer that the opening gets.
 func head(response *RangeResponse, err error) opening.Head {
 	return opening.Head{
 		Status: response.StatusCode, Fields: response.Header, Range: response.Range, ID: response.ID, Unfit: response.Unfit, Mismatch: err != nil,
@@ -87,7 +87,7 @@ func (r *run) handOver(e event, reason opening.Reason) {
 type transferBody struct {
 	r     *run
 	start int64   // offset of its first byte
-	rest  []piece // Read: what is left of the batch
+	rest  []piece // Read: the rest of the batch
 }
 
 // WriteTo implements io.WriterTo.

@@ -26,13 +26,13 @@ type run struct {
 	id     uint64
 	req    *Request
 	origin estimate.Origin
-	site   *site           // what the fleet knows of the origin
+	site   *site           // the fleet's record of the origin
 	parent context.Context // the client's
 	ctx    context.Context
 	cancel context.CancelFunc
 	began  time.Time
 
-	started chan start    // capacity 1: what came of the first request
+	started chan start    // capacity 1: the outcome of the first request
 	events  chan event    // from connection loops and writer
 	wrote   chan wrote    // from the writer of a scattered transfer
 	out     chan []piece  // capacity 1: to the writer, in order; closed by the loop
@@ -53,14 +53,14 @@ type run struct {
 	kept         []*connLoop // those that are ending
 	attempts     map[uint32]*attempt
 	delivery     delivery
-	pending      *Response               // not yet told
+	pending      *Response               // not yet reported
 	pendingSince time.Time               // when it came
 	lastErrs     map[fault.Outcome]error // of attempts
 	over         bool
 	failed       error
 }
 
-// shown is what observers know of a transfer. The loop owns all of it but the status.
+// shown is the observers' view of a transfer. The loop owns all of it but the status.
 type shown struct {
 	status  atomic.Pointer[TransferStatus]
 	at      time.Time // of the last report
@@ -68,13 +68,13 @@ type shown struct {
 	brought []int64   // bytes by link
 }
 
-// start is what came of the first request. Without a Response and an error it is to be made again.
+// start is the outcome of the first request. Without a Response and an error the request is to be made again.
 type start struct {
 	resp *Response
 	err  error
 }
 
-// pendingMost bounds how long the head of an answer waits for the first byte of its body. Until then another version is no
+// pendingMost bounds how long the head of an answer waits for the first byte of its body. Until then another version does no
 // harm: the request can be made again.
 const pendingMost = 200 * time.Millisecond
 
@@ -113,7 +113,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	r.m = transfer.New(cfg)
 	r.parent = ctx
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	// Joined before the states were read: what changes in between is posted and comes after them.
+	// Joined before the states were read: changes in between are posted and come after them.
 	r.mailbox.prepend(states)
 	return r, nil
 }
@@ -181,7 +181,7 @@ func (r *run) loop() {
 	}
 }
 
-// begin tells the head of the answer.
+// begin reports the head of the answer.
 func (r *run) begin() {
 	if r.pending != nil {
 		r.started <- start{resp: r.pending}
@@ -189,7 +189,7 @@ func (r *run) begin() {
 	}
 }
 
-// takeMail takes what fleet and budget posted.
+// takeMail takes the events that fleet and budget posted.
 func (r *run) takeMail(e transfer.Event) time.Time {
 	switch e.Kind {
 	case transfer.LinkState:

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// wrote is what the writer of a scattered transfer tells the loop.
+// wrote is a report of a scattered transfer's writer to the loop.
 type wrote struct {
 	begin  bool // it begins: bytes are to be scattered from now on
 	ranges []segment.Range
@@ -22,7 +22,7 @@ func (r *run) tellWrote(w wrote) {
 	}
 }
 
-// scattered takes what the writer has written.
+// scattered handles a report of the writer.
 func (r *run) scattered(w wrote) (next time.Time) {
 	if w.begin {
 		return r.beginScatter()
@@ -30,7 +30,7 @@ func (r *run) scattered(w wrote) (next time.Time) {
 	return r.handle(transfer.Event{Kind: transfer.Delivered, N: r.delivery.wrote(w.ranges)})
 }
 
-// beginScatter lifts the reorder window: what was granted for it goes back to other transfers.
+// beginScatter lifts the reorder window: its grant goes back to other transfers.
 func (r *run) beginScatter() (next time.Time) {
 	r.delivery.beginScatter(r.opening.Content().Start, r.m.State(time.Now()).Offset)
 	if r.share != nil {

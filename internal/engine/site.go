@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxIdle = 64 // sites without a transfer: what they found out about a link helps their next transfer
+	maxIdle = 64 // sites without a transfer: their findings about a link help their next transfer
 	maxNets = 8  // networks known of one site
 )
 

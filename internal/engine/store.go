@@ -95,7 +95,7 @@ func freeAll(all []piece) {
 	}
 }
 
-// store holds what came before its turn, each byte once. One goroutine owns it.
+// store holds bytes that arrived before their turn, each once. One goroutine owns it.
 type store struct {
 	p []piece // ascending, disjoint
 }

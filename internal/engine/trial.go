@@ -145,10 +145,10 @@ func (f *fleet) lives(i int8, l link.Link, d time.Duration) bool {
 	return f.clock(time.Now())-f.linkAt(i).lastByte.Load() < int64(d) || f.heard != nil && f.heard(l.Name, d)
 }
 
-// fails reports whether a link leads nowhere: nobody who could tell was reached over it. It asks the link's DNS servers
-// and the witnesses, of whom an origin may have planted the last few. If nobody can tell, nothing speaks against the link.
-// Connections over a metered link cost money: witnesses are asked one at a time, and only if no DNS server answers.
-// dialed reports whether any were.
+// fails reports whether a link leads nowhere: none of the hosts that it asked was reached over the link. It asks the link's DNS
+// servers and the witnesses; an origin may have planted the last few of these. If there is nobody to ask, nothing speaks
+// against the link. Connections over a metered link cost money: witnesses are asked one at a time, and only if no DNS server
+// answers. dialed reports whether any were.
 func (f *fleet) fails(ctx context.Context, l link.Link, witnesses []string) (dead, dialed bool) {
 	rounds, size := [][]asking{{probe}}, maxWitnesses
 	if l.Metered {
@@ -175,7 +175,7 @@ func (f *fleet) fails(ctx context.Context, l link.Link, witnesses []string) (dea
 	return said == unreachable, dialed
 }
 
-// testimony is what an attempt to reach somebody says about a link: the greatest one counts.
+// testimony is the evidence about a link from an attempt to reach a host: the greatest one counts.
 type testimony uint8
 
 const (
@@ -204,7 +204,7 @@ func testify(ctx context.Context, l link.Link, round []asking) (all testimony) {
 	return all
 }
 
-// probe asks what the link itself has: its DNS servers, or its upstream.
+// probe asks the link's own hosts: its DNS servers, or its upstream.
 func probe(ctx context.Context, l link.Link) testimony {
 	switch err := l.Probe(ctx); {
 	case err == nil:

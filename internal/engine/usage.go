@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// LinkUse is what one link carried for a request.
+// LinkUse is the traffic of one link for a request.
 type LinkUse struct {
 	Link  string
 	Bytes int64 // of content received
 	Waste int64 // of these, bytes that another link brought too or nobody wanted
 }
 
-// Usage is what a request, its repetitions included, used. The zero value is empty, and a nil Usage takes no notes. Safe for
-// concurrent use; it is complete when the Body of the answer is closed.
+// Usage records the links and bytes that a request, its repetitions included, used. The zero value is empty, and a nil Usage
+// takes no notes. Safe for concurrent use; it is complete when the Body of the answer is closed.
 type Usage struct {
 	mu     sync.Mutex
 	links  []LinkUse
 	reason string
 }
 
-// Links returns what each link carried, in the order of their first bytes.
+// Links returns the traffic of each link, in the order of their first bytes.
 func (u *Usage) Links() []LinkUse {
 	u.mu.Lock()
 	defer u.mu.Unlock()

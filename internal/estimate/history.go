@@ -10,17 +10,17 @@ import (
 // Origin names a server in the History: scheme and authority.
 type Origin string
 
-// Pipelining says what is known of a server's way with several requests outstanding on one connection.
+// Pipelining says how a server treats several outstanding requests on one connection, as far as that is known.
 type Pipelining uint8
 
-// What is known of pipelining.
+// The states of knowledge about pipelining.
 const (
 	Untried Pipelining = iota
 	Works
 	Broken
 )
 
-// Entry is what was learned of one origin over one link.
+// Entry holds the findings about one origin over one link.
 type Entry struct {
 	Rate, Peak float64       // bytes per second
 	RTT        time.Duration // of the TCP handshake
@@ -30,7 +30,7 @@ type Entry struct {
 	turn       uint64
 }
 
-// Visit is what was learned of an origin, whatever the link.
+// Visit holds the findings about an origin, whatever the link.
 type Visit struct {
 	Large bool // it lately served an object worth several links
 	seen  time.Time
@@ -38,7 +38,7 @@ type Visit struct {
 }
 
 // Path names an object of an origin in the History, by a hash: paths may be long and say much about the user. Two paths with
-// one hash share what is known, which costs speed and nothing else.
+// one hash share an entry, which costs speed and nothing else.
 type Path uint64
 
 // PathOf returns the name of the object at a path without its query, which is new each time in signed URLs.
@@ -73,14 +73,13 @@ type pathKey struct {
 	path   Path
 }
 
-// History remembers what was learned of links, origins and paths, at most 512 entries of each kind for 10 minutes, refusals
-// for 2.
+// History remembers findings about links, origins and paths, at most 512 entries of each kind for 10 minutes, refusals for 2.
 type History struct {
 	links      map[historyKey]Entry
 	origins    map[Origin]Visit
 	wholes     map[pathKey]mark
 	exclusions map[historyKey]mark
-	turn       uint64 // of the last entry: what came first is forgotten first, also among entries of one moment
+	turn       uint64 // of the last entry: the oldest is forgotten first, also among entries of one moment
 }
 
 // NewHistory returns an empty history.
@@ -90,7 +89,7 @@ func NewHistory() *History {
 	}
 }
 
-// Link returns what is known of origin o over the named link; the zero Entry if nothing is.
+// Link returns the entry of origin o over the named link; the zero Entry if there is none.
 func (b *History) Link(now time.Time, link string, o Origin) Entry {
 	e, ok := b.links[historyKey{link, o}]
 	if !ok || now.Sub(e.seen) > historyLife {
@@ -110,7 +109,7 @@ func (b *History) SetLink(now time.Time, link string, o Origin, e Entry) {
 	b.links[k] = e
 }
 
-// Origin returns what is known of o.
+// Origin returns the findings about o.
 func (b *History) Origin(now time.Time, o Origin) (Visit, bool) {
 	v, ok := b.origins[o]
 	if !ok || now.Sub(v.seen) > historyLife {
@@ -138,8 +137,8 @@ func (b *History) Whole(now time.Time, o Origin, p Path) bool {
 // SetWhole remembers that the origin serves no ranges of the object.
 func (b *History) SetWhole(now time.Time, o Origin, p Path) { note(b, b.wholes, now, pathKey{o, p}) }
 
-// Refused reports whether o lately refused over the named link what it served over another one: its URLs may be good for
-// one client address only (R118).
+// Excluded reports whether o lately refused over the named link an object that it served over another one: its URLs may be
+// valid for one client address only (R118).
 func (b *History) Excluded(now time.Time, link string, o Origin) bool {
 	m, ok := b.exclusions[historyKey{link, o}]
 	return ok && now.Sub(m.seen) <= exclusionLife

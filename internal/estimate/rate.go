@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// memory is the time constant of Rate: long against the bursts of a radio scheduler, short against the ramp-up of a
-	// link (2.5 s, Skjolden 2019 section 4.3.5), so that the first second is judged by what it shows. docs/SCHEDULERS.md
-	// compares lengths, and other kinds of estimators.
+	// memory is the time constant of Rate: long against the bursts of a radio scheduler, short against the ramp-up of a link
+	// (2.5 s, Skjolden 2019 section 4.3.5), so that the first second is judged by its own samples. docs/SCHEDULERS.md compares
+	// lengths, and other kinds of estimators.
 	memory = 150 * time.Millisecond
 
 	// settled is the busy time after which a rate is good enough to count as a peak.
@@ -52,8 +52,7 @@ func (r *Rate) Add(now time.Time, n int64) {
 	r.peak = max(r.peak, r.bytes/r.busy)
 }
 
-// Idle tells that nothing is asked of the link, or that the asker does not read: the time until the next bytes does not
-// count.
+// Idle reports that the link has no requests, or that nobody reads: the time until the next bytes does not count.
 func (r *Rate) Idle() { r.active = false }
 
 // PerSecond returns the estimate at now, 0 if nothing is known. A silence while the link is busy counts.
@@ -63,7 +62,7 @@ func (r *Rate) PerSecond(now time.Time) float64 {
 		busy += max(0, now.Sub(r.last).Seconds())
 	}
 	if busy < 0.001 || r.bytes == 0 {
-		return r.older // before the first sample: what Seed gave
+		return r.older // before the first sample: the value of Seed
 	}
 	return r.bytes / busy
 }

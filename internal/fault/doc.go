@@ -1,6 +1,6 @@
-// Package fault says how a request over a link can end, and what follows from it. There is one table: whose fault an outcome
-// is, whether the same request may work later, what a client of the proxy gets, with which code a command exits, and what the
-// user is told.
+// Package fault lists the outcomes of a request over a link, and their consequences. There is one table: who is to blame for an
+// outcome, whether the same request may work later, the answer to a client of the proxy, the exit code of a command, and the
+// message to the user.
 //
 // An attempt ends with one of the outcomes up to NoSlot. The others say more about a request that failed as a whole, see
 // package transport's FailureOf.

@@ -3,7 +3,7 @@ package fault
 // Outcome is how an attempt or a request ended.
 type Outcome uint8
 
-// The ends of an attempt. The comment says what package transfer does with the bytes that are missing and with the link.
+// The ends of an attempt. The comment says how package transfer treats the missing bytes and the link.
 const (
 	Complete    Outcome = iota // every byte of the response arrived
 	Short                      // the body ended early: re-queued, the prefix counts
@@ -23,7 +23,7 @@ const (
 	NoSlot                     // no connection, since the host has as many over this link as it may have: re-queued, nobody's fault
 )
 
-// What else a request may end with.
+// The other outcomes of a request.
 const (
 	NoLink         = NoSlot + 1 + iota // no link is up that the request may use
 	OffLink                            // the address belongs to an interface that is not a link

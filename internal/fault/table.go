@@ -1,6 +1,6 @@
 package fault
 
-// The codes with which a command exits because a request failed.
+// The exit codes of a command that fails because of a request.
 const (
 	ExitPermission = 4
 	ExitNetwork    = 5
@@ -8,7 +8,7 @@ const (
 	ExitTLS        = 7
 )
 
-// Row is what follows from an Outcome. Only outcomes with which a request can end have a Status.
+// Row holds the consequences of an Outcome. Only outcomes that can end a request have a Status.
 type Row struct {
 	Name        string
 	Blame       Blame
@@ -16,7 +16,7 @@ type Row struct {
 	Status      int    // HTTP status of the proxy's answer
 	ProxyStatus string // its error type (RFC 9209 section 2.3)
 	Exit        int    // code of a command that fails for it
-	Text        string // what happened, a sentence without its full stop; it names nothing of the request and no address
+	Text        string // what happened, a sentence without its full stop; it contains nothing of the request and no address
 	Next        string // what the user can do, the same way but without a capital
 }
 
@@ -30,10 +30,10 @@ const (
 
 const (
 	ended        = "The server ended the connection before its answer was complete"
-	inconsistent = "The server's answers do not fit together"
+	inconsistent = "The server sent inconsistent responses"
 	noAnswer     = "The server did not answer in time"
 	again        = "try again"
-	seeStatus    = `try again; "tributary status" shows how the links are`
+	seeStatus    = `try again; "tributary status" shows the state of the links`
 	seeServers   = `check the spelling of the host name; "tributary links" shows the DNS servers of each link`
 )
 
@@ -70,7 +70,7 @@ var rows = [...]Row{
 	BadCertificate: {
 		"bad_certificate", BlameOrigin, false, badGateway, "tls_certificate_error", ExitTLS,
 		"The server's certificate is not valid for this host",
-		"check the URL; tributary get trusts another authority by --cacert, and an https proxy setting (CONNECT) lets the client itself check",
+		"check the URL; tributary get trusts another authority with --cacert, and an https proxy setting (CONNECT) lets the client itself check",
 	},
 	BadTLS: {
 		"bad_tls", BlameOrigin, false, badGateway, "tls_protocol_error", ExitTLS,
@@ -109,17 +109,17 @@ var rows = [...]Row{
 		"The upstream proxy of a link (via in the configuration) does not allow the destination, and no other link reaches it",
 		"ask whoever runs that proxy, or use another link",
 	},
-	// This is the one answer for addresses that are denied and for own listeners: which it is tells a scanner what listens
+	// Denied addresses and Tributary's own listeners share this answer: two different ones would show a scanner what listens
 	// here (R194).
 	Denied: {
 		"denied", BlameOrigin, false, forbidden, "destination_ip_prohibited", ExitNetwork,
 		"The request leads to Tributary itself or to an address that is not allowed",
-		"exempt local addresses from the proxy: no_proxy=localhost,127.0.0.0/8,::1. Others can be allowed by allow_destinations in the configuration",
+		"exempt local addresses from the proxy: no_proxy=localhost,127.0.0.0/8,::1. Others can be allowed with allow_destinations in the configuration",
 	},
 	Rebound: {
 		"rebound", BlameOrigin, false, forbidden, "destination_ip_prohibited", ExitNetwork,
 		"A public name leads to a private network here, which a hostile page could make use of",
-		"if it is meant to, allow that network by allow_destinations in the configuration, for example [\"192.168.1.0/24\"], or use the " +
+		"if it is meant to, allow that network with allow_destinations in the configuration, for example [\"192.168.1.0/24\"], or use the " +
 			"address instead of the name",
 	},
 }

@@ -18,8 +18,8 @@ import (
 // maxRedirects is how many redirects of one request are followed.
 const maxRedirects = 20
 
-// harmless are the fields that every origin gets that a redirect leads to. All others may hold what is meant for the one
-// that the user named (RFC 9110 section 15.4): Authorization and Cookie do, and what sites invent.
+// harmless are the fields that every target of a redirect gets. All others may hold data that is meant for the origin that the
+// user named (RFC 9110 section 15.4): Authorization, Cookie, and fields that sites invent.
 var harmless = []string{"Accept", "Accept-Encoding", "Accept-Language", "User-Agent", "Range", "If-Range"}
 
 // own are the fields that a download needs for itself, and those that would change how the request is framed.
@@ -72,7 +72,7 @@ func (d *download) ask(from int64, of *version) (*http.Response, location, error
 	if e := (*Error)(nil); errors.As(err, &e) { // without the words that net/http puts before it
 		return nil, w.at, e
 	}
-	return nil, w.at, nowhere(errors.New("the Location field is no URL")) // the one thing that net/http finds itself
+	return nil, w.at, nowhere(errors.New("the Location field is not a URL")) // the one thing that net/http finds itself
 }
 
 // walk is where a request and the redirects that it meets have led.
@@ -103,8 +103,8 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 		return nowhere(err)
 	case w.at.url.Scheme == "https" && next.url.Scheme == "http" && !w.AllowDowngrade:
 		return &Error{
-			Kind: Server, Err: fmt.Errorf("the server leads from https to an http address (%s), which nobody vouches for", next.url.Host),
-			Next: "if that is all right, add --allow-downgrade; --checksum then proves what comes",
+			Kind: Server, Err: fmt.Errorf("the server redirects from https to an http address (%s), which cannot be verified", next.url.Host),
+			Next: "if that is all right, add --allow-downgrade; --checksum then proves the content",
 		}
 	case len(via) > maxRedirects:
 		return &Error{
@@ -122,7 +122,7 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 // nowhere makes the error of a redirect that cannot be followed.
 func nowhere(err error) *Error {
 	return &Error{
-		Kind: Server, Err: fmt.Errorf("the server leads to an address that cannot be used: %w", err), Next: "check the URL",
+		Kind: Server, Err: fmt.Errorf("the server redirects to an address that cannot be used: %w", err), Next: "check the URL",
 	}
 }
 
@@ -139,7 +139,7 @@ func leads(resp *http.Response) bool {
 func (d *download) acceptable(resp *http.Response, from int64, at location) error {
 	if leads(resp) { // or net/http would have followed it
 		return &Error{
-			Kind: Server, Err: fmt.Errorf("the server answers %s without saying where to", status(resp.StatusCode)), Next: "check the URL",
+			Kind: Server, Err: fmt.Errorf("the server answers %s without a Location field", status(resp.StatusCode)), Next: "check the URL",
 		}
 	}
 	switch resp.StatusCode {
@@ -163,7 +163,7 @@ func differs(resp *http.Response, from int64, of version) string {
 		return changed
 	case resp.StatusCode != http.StatusPartialContent:
 		if id.Validator == of.validator {
-			return "the server cannot go on in the middle"
+			return "the server cannot resume this download"
 		}
 		return changed
 	}
@@ -202,9 +202,9 @@ func Fields(lines []string, agent string) (http.Header, error) {
 	for _, line := range lines {
 		name, value, ok := cutField(line)
 		if !ok {
-			return nil, errors.New(`a --header is no field: write it as "Name: value"`) // it may hold a secret, so it is not shown
+			return nil, errors.New(`a --header is not a field: write it as "Name: value"`) // it may hold a secret, so it is not shown
 		}
-		if !slices.Contains(given, name) { // the first one replaces what would be sent otherwise
+		if !slices.Contains(given, name) { // the first one replaces the default
 			given = append(given, name)
 			h.Del(name)
 		}

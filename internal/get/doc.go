@@ -1,11 +1,11 @@
-// Package get downloads one object to a file over an http.RoundTripper: what `tributary get` does for each of its URLs.
+// Package get downloads one object to a file over an http.RoundTripper: `tributary get` uses it for each of its URLs.
 //
 // The RoundTripper of package transport brings the bytes, of one version, over all links. This package is an HTTP client on top
-// of it and adds what a file needs beyond that: redirects, a name, a place for what is not complete, and the proof that it is
-// the file that was wanted.
+// of it and adds what a file needs beyond that: redirects, a name, a place for the incomplete file, and the proof that it is
+// the wanted file.
 //
-// Files are written in the order in which bytes come, so that none waits in memory for its turn; what is not a file gets them in
-// order. What counts, for resuming and for the checksum, is the part from the beginning of the object on without a gap.
+// Files are written in the order in which bytes arrive, so that none waits in memory for its turn; other outputs get them in
+// order. Resuming and the checksum use the part from the beginning of the object without a gap.
 //
 // Until it is complete a download is in FILE.part, and FILE.part.json (the sidecar) says which version of which object it
 // is. FILE itself appears by one rename after the last byte is on the disk. A .part is resumed only if
@@ -27,6 +27,6 @@
 //
 // Bytes are written first and recorded then, so that a process that is killed leaves a sidecar that is true.
 //
-// A Getter is safe for concurrent use; a download is one goroutine, and one more that syncs. Errors are *Error: what went
-// wrong, for whom (Kind), and what the user can do next.
+// A Getter is safe for concurrent use; a download is one goroutine, and one more that syncs. Errors are *Error: the cause, the
+// exit code (Kind), and a hint for the user.
 package get

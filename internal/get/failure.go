@@ -12,29 +12,29 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Kind says where the fault lies. Its number is the code with which the command exits.
+// Kind says where the fault lies. Its number is the exit code of the command.
 type Kind int
 
 // The kinds of errors.
 const (
 	Canceled   Kind = 1                    // the context ended
-	Usage      Kind = 2                    // what the user typed
+	Usage      Kind = 2                    // wrong arguments
 	Permission Kind = fault.ExitPermission // the file or a link may not be used
 	Network    Kind = fault.ExitNetwork    // no link, no DNS, no connection, or none that holds
-	Server     Kind = fault.ExitServer     // an answer that is not the object
-	Trust      Kind = fault.ExitTLS        // a certificate or a handshake that is not as it must be
+	Server     Kind = fault.ExitServer     // the answer is not the object
+	Trust      Kind = fault.ExitTLS        // the certificate or the handshake is invalid
 	File       Kind = 8                    // the file cannot be written
-	Mismatch   Kind = 9                    // the checksum is another one
+	Mismatch   Kind = 9                    // checksum mismatch
 )
 
-// Error is why a download failed.
+// Error describes why a download failed.
 type Error struct {
 	Kind Kind
 	Err  error
 	Next string // what the user can do
-	// Temporary says that the same may work another time, without anybody doing anything.
+	// Temporary says that the same download may work later, without anybody doing anything.
 	Temporary bool
-	Kept      string // what became of the bytes so far, "" if there is nothing to say
+	Kept      string // where the bytes so far are, "" if there is nothing to say
 }
 
 func (e *Error) Error() string {
@@ -50,7 +50,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// canceled makes the error of a download that was told to end.
+// canceled makes the error of a download that was stopped.
 func canceled(err error) error {
 	e := &Error{Kind: Canceled, Err: errors.New("stopped")}
 	if was := (*Error)(nil); errors.As(err, &was) {
@@ -89,22 +89,22 @@ func refused(resp *http.Response, at location) error {
 		resp.StatusCode != http.StatusNetworkAuthenticationRequired
 	switch resp.StatusCode {
 	case http.StatusPartialContent:
-		e.Err = fmt.Errorf("%s sends a part of the file (206), though all of it was asked for", at.url.Host)
+		e.Err = fmt.Errorf("%s sends a part of the file (206), though all of it was requested", at.url.Host)
 		e.Next = "its answers cannot be trusted: look for another server that has the file"
 	case http.StatusNotFound, http.StatusGone:
 		e.Next = "check the URL"
 	case http.StatusUnauthorized:
-		e.Next = `it wants to know who you are: --header "Authorization: Bearer TOKEN", or user:password@ in the URL`
+		e.Next = `authentication required: add --header "Authorization: Bearer TOKEN", or user:password@ in the URL`
 	case http.StatusForbidden:
-		e.Next = "you may not have it: check the URL and whether it needs a login"
+		e.Next = "access denied: check the URL and whether it needs a login"
 	case http.StatusProxyAuthRequired, http.StatusNetworkAuthenticationRequired:
-		e.Next = "this network wants a login: open any page in a browser"
+		e.Next = "this network requires a login: open any page in a browser"
 	case http.StatusRequestTimeout:
 		e.Temporary = true
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		e.Temporary = true
 		if after := resp.Header.Get("Retry-After"); after != "" && len(after) < 40 {
-			e.Next += fmt.Sprintf(" (it says: Retry-After %q)", after)
+			e.Next += fmt.Sprintf(" (the server says: Retry-After %q)", after)
 		}
 	default:
 		if resp.StatusCode < 500 {
@@ -140,9 +140,9 @@ func fileError(err error, name string) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		e.Next = fmt.Sprintf("make the folder first: mkdir -p %q", filepath.Dir(name))
 	case errors.Is(err, fs.ErrExist):
-		e.Next = "it appeared meanwhile: replace it with --force"
+		e.Next = "the file appeared meanwhile: replace it with --force"
 	case errors.Is(err, syscall.ELOOP):
-		e.Next = "it is a symbolic link: remove it"
+		e.Next = "the file is a symbolic link: remove it"
 	case errors.Is(err, syscall.EIO):
 		e.Next = "the disk is failing: choose another one with -d or -o"
 	case errors.Is(err, syscall.EPIPE):

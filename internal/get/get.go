@@ -15,13 +15,13 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Options say what is done with an object.
+// Options control a download.
 type Options struct {
 	Output     string // name of the file; "-" = Stdout; "" = from the URL
 	Dir        string // folder of the file; "" = the current one
 	ServerName bool   // without Output: the name that the server gives, if any
-	Force      bool   // replace what is there: the file, or a .part that is not resumed
-	Resume     bool   // go on with a .part
+	Force      bool   // replace an existing file, or a .part that is not resumed
+	Resume     bool   // resume a .part
 
 	Header         http.Header // fields of the request, see Fields
 	AllowDowngrade bool        // follow redirects from https to http
@@ -35,7 +35,7 @@ type Getter struct {
 	// Transport carries the requests. transport.Transport divides them over all links.
 	Transport http.RoundTripper
 	Options
-	// Note tells the user what is neither progress nor an error, such as that a download starts again. May be nil.
+	// Note passes other messages to the user than progress and errors, such as that a download starts again. May be nil.
 	Note func(text string)
 }
 
@@ -73,10 +73,10 @@ func (m *Meter) set(have, prefix int64) {
 	m.prefix.Store(prefix)
 }
 
-// Links returns what each link has brought so far, in the order of their first bytes.
+// Links returns the traffic of each link so far, in the order of their first bytes.
 func (m *Meter) Links() []transport.LinkUse { return m.usage.Links() }
 
-// Result is what became of a download, as far as it came.
+// Result describes a download, complete or not.
 type Result struct {
 	File     string // "-" = standard output; "" if no name was found
 	Size     int64  // bytes of the file
@@ -92,7 +92,7 @@ func (g *Getter) Get(ctx context.Context, url string, m *Meter) (Result, error) 
 	return d.measured(func() error { return d.run(url) })
 }
 
-// measured runs a download and tells what became of it, how long it took and what each link did.
+// measured runs a download and returns its result, with its duration and the traffic of each link.
 func (d *download) measured(run func() error) (Result, error) {
 	began := time.Now()
 	err := run()
@@ -112,7 +112,7 @@ type download struct {
 	asked  location // the URL that the user gave
 	result Result
 
-	nameless bool // the output has no name: the server's is told
+	nameless bool // the output has no name: the server's is reported
 	began    bool // bytes were received
 	restarts int
 }
@@ -121,7 +121,7 @@ func newDownload(ctx context.Context, g *Getter, m *Meter) *download {
 	return &download{Getter: g, ctx: transport.Repeatable(transport.WithUsage(ctx, &m.usage)), meter: m}
 }
 
-// maxRestarts is how often a download starts again because the object or the server is not what it was.
+// maxRestarts is how often a download starts again because the object or the server has changed.
 const maxRestarts = 2
 
 func (d *download) run(url string) error {
@@ -150,7 +150,7 @@ func (d *download) run(url string) error {
 	return d.fetch(out)
 }
 
-// named tells the name of the file.
+// named reports the name of the file.
 func (d *download) named(file string) {
 	d.result.File = file
 	d.meter.file.Store(&file)
@@ -165,13 +165,14 @@ func (d *download) note(text string) {
 // output is where the bytes go.
 type output interface {
 	io.Writer
-	// have returns how many bytes it has without a gap, and of which version; without a version it cannot be resumed.
+	// have returns how many bytes it has without a gap, and their version; without a version it cannot be resumed.
 	have() (int64, *version)
 	// begin empties it for a version.
 	begin(v version) error
 	// complete makes the file of it and returns its checksum, "" if none was asked for.
 	complete() (sum string, err error)
-	// abandon keeps what can be resumed, removes the rest, and says what to do about it. It does nothing after complete.
+	// abandon keeps a download that can be resumed, removes the rest, and returns a hint for the user. It does nothing after
+	// complete.
 	abandon() (advice string)
 }
 
@@ -179,7 +180,7 @@ type output interface {
 type placed interface {
 	output
 	io.WriterAt // offsets are those of the object
-	// advance tells how many bytes from the beginning on have been written without a gap.
+	// advance reports how many bytes from the beginning have been written without a gap.
 	advance(size int64) error
 }
 
@@ -188,7 +189,7 @@ type scatteredBody interface {
 	WriteAtTo(w io.WriterAt, progress func(written, prefix int64)) (prefix int64, err error)
 }
 
-// version is what tells one version of an object from another.
+// version identifies one version of an object.
 type version struct {
 	validator string // strong, as for If-Range; "" = none
 	size      int64  // -1 if unknown
@@ -232,7 +233,7 @@ func (d *download) fetch(out output) (err error) {
 	return err
 }
 
-// part asks for what is missing from an offset on, and writes it. more = there is still something missing.
+// part requests the rest of the object from an offset on, and writes it. more = something is still missing.
 func (d *download) part(out *output, from int64, of *version) (more bool, err error) {
 	resp, at, err := d.ask(from, of)
 	if err != nil {
@@ -284,10 +285,10 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 	return d.copy(*out, resp, v)
 }
 
-// pages are the extensions under which a page of HTML is no surprise.
+// pages are the extensions that a page of HTML may have.
 var pages = []string{"", ".html", ".htm", ".xhtml", ".php", ".asp", ".aspx", ".jsp"}
 
-// warn tells of what is probably not what the user wants.
+// warn reports answers that the user probably does not want.
 func (d *download) warn(h http.Header, coding string) {
 	if d.began {
 		return
@@ -334,7 +335,7 @@ func (d *download) copy(out output, resp *http.Response, v version) (more bool, 
 	return more, nil
 }
 
-// counted tells the meter what was written, and keeps errors of the file apart from those of the network.
+// counted reports written bytes to the meter, and distinguishes errors of the file from those of the network.
 type counted struct {
 	out    io.Writer
 	placed placed // the same; nil if bytes come in order
@@ -363,7 +364,7 @@ func (c *counted) WriteAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// progress takes note of what has been written.
+// progress records the written bytes.
 func (c *counted) progress(written, prefix int64) {
 	c.n = written
 	c.meter.set(c.from+written, c.from+prefix)

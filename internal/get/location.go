@@ -22,7 +22,7 @@ type location struct {
 	auth string // Authorization that the user wrote into the URL, "" = none
 }
 
-// parseLocation reads what the user typed.
+// parseLocation parses a URL that the user typed.
 func parseLocation(s string) (location, error) {
 	wrong := func(err error) (location, error) {
 		return location{}, &Error{Kind: Usage, Err: err, Next: "write it like https://example.com/file"}
@@ -33,7 +33,7 @@ func parseLocation(s string) (location, error) {
 		if errors.As(err, &e) { // without the URL, which may hold a password
 			err = e.Err
 		}
-		return wrong(fmt.Errorf("this is no URL: %w", err))
+		return wrong(fmt.Errorf("this is not a URL: %w", err))
 	}
 	l, err := newLocation(u)
 	if err != nil {
@@ -63,7 +63,7 @@ func newLocation(u *url.URL) (location, error) {
 	if p := u.Port(); p != "" {
 		n, err := strconv.ParseUint(p, 10, 16)
 		if err != nil || n == 0 {
-			return location{}, errors.New("the port is no number from 1 to 65535")
+			return location{}, errors.New("the port is not a number from 1 to 65535")
 		}
 		l.port = strconv.FormatUint(n, 10)
 	}
@@ -76,7 +76,7 @@ func newLocation(u *url.URL) (location, error) {
 		case err == nil:
 			l.host = ascii
 		case strings.ContainsFunc(l.host, func(r rune) bool { return r >= 0x80 || !inHost(r) }):
-			return location{}, errors.New("the host name has characters that no host name has")
+			return location{}, errors.New("the host name has invalid characters")
 		}
 	}
 	return l, nil
@@ -87,7 +87,7 @@ func inHost(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_'
 }
 
-// origin returns scheme, host and port: what credentials are bound to.
+// origin returns scheme, host and port, which credentials are bound to.
 func (l location) origin() string {
 	return l.url.Scheme + "://" + net.JoinHostPort(strings.ToLower(l.host), l.port)
 }
@@ -127,7 +127,7 @@ func escapeQuery(q string) string {
 	return b.String()
 }
 
-// cutField splits "Name: value"; name is in its canonical form. It refuses what is no field line (RFC 9110 section 5).
+// cutField splits "Name: value"; name is in its canonical form. It refuses anything but a field line (RFC 9110 section 5).
 func cutField(line string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(line, ":")
 	if !ok || !httpguts.ValidHeaderFieldName(name) || strings.ContainsAny(value, "\r\n\x00") {

@@ -43,8 +43,8 @@ func serverName(h http.Header, at location) string {
 	return at.name()
 }
 
-// safeName makes a base name of what a server or a URL says: it can neither leave the folder nor hide in it, and shows as
-// what it is in a terminal.
+// safeName makes a base name from a server's text or a URL: the name can neither leave the folder nor hide in it, and a
+// terminal shows it unchanged.
 func safeName(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -5,15 +5,15 @@ import (
 	"os"
 )
 
-// Held is a file that another program has opened, named and keeps: that of an app whose downloads this program does. What
-// its bytes are of is for that program to remember, too.
+// OpenFile is a file that another program has opened, named and keeps: an app whose downloads this program does. The app also
+// has to remember which object and version the bytes belong to.
 type OpenFile struct {
 	File *os.File
 	Version
 	Have int64 // bytes of the version that the file holds from its beginning on, without a gap
 }
 
-// Version tells one version of an object from another.
+// Version identifies one version of an object.
 type Version struct {
 	Validator string // strong, as for If-Range; "" = it cannot be resumed
 	Size      int64  // -1 = unknown
@@ -21,9 +21,9 @@ type Version struct {
 	Mark      string // a digest of its other properties
 }
 
-// Fill downloads the object at url into h, from where it is on if that is possible. Began, which may be nil, is told each
-// time the file begins anew, by the goroutine of Fill. The result's File is what the server calls the object, "" if it was
-// not asked. The meter must be new. When Fill returns, error or not, h tells what the file holds. An error is an *Error.
+// Fill downloads the object at url into h, and resumes it if that is possible. Began, which may be nil, is called each time the
+// file starts over, by the goroutine of Fill. The result's File is the server's name for the object, "" if it was not asked.
+// The meter must be new. When Fill returns, error or not, h describes the content of the file. An error is an *Error.
 func (g *Getter) Fill(ctx context.Context, url string, h *OpenFile, m *Meter, began func(name string, v Version)) (Result, error) {
 	d := newDownload(ctx, g, m)
 	d.nameless = true
@@ -70,14 +70,14 @@ func (h *openOutput) have() (int64, *version) {
 func (h *openOutput) begin(v version) error {
 	h.Have, h.Version = 0, Version{v.validator, v.size, v.place, v.mark}
 	h.download.meter.set(0, 0)
-	h.tell() // before what it held is gone
+	h.tell() // before its content is gone
 	if err := h.File.Truncate(0); err != nil {
 		return fileError(err, "the file")
 	}
 	return nil
 }
 
-// tell says which version it is, once its answer is known.
+// tell reports the version, once the answer is known.
 func (h *openOutput) tell() {
 	if h.began != nil && h.download.result.File != "" {
 		h.began(h.download.result.File, h.Version)
@@ -116,6 +116,6 @@ func (h *openOutput) complete() (string, error) {
 
 // abandon implements output.
 func (h *openOutput) abandon() string {
-	_ = h.File.Truncate(h.Have) // Have says what is to be believed
+	_ = h.File.Truncate(h.Have) // only the first Have bytes are valid
 	return ""
 }

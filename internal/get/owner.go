@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// In a folder that several users may write to, another one can put a file, a pipe or a link where a download will look
-// next. So what was there before is used only if nobody else can have made it or written to it.
+// In a folder that several users may write to, another user can put a file, a pipe or a link where a download will look next.
+// So an existing file is used only if nobody else can have made it or written to it.
 
 // strangerError says that another user owns a file. It is left alone, whatever the user's flags are.
 type strangerError struct {
@@ -24,8 +24,8 @@ func (e *strangerError) Error() string { return fmt.Sprintf("%s belongs to user 
 // errNotRegular says that a file is a pipe, a device or the like.
 var errNotRegular = errors.New("is not a regular file")
 
-// ours returns an error unless a file is regular and the user's own, and only that user can have written to it. The file
-// must be open: what its name leads to may change.
+// ours returns an error unless a file is regular and the user's own, and only that user can have written to it. The file must
+// be open: its name may come to lead to another one.
 func ours(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -57,8 +57,8 @@ func owned(info fs.FileInfo, name string, users ...int) error {
 	return &strangerError{name, uid}
 }
 
-// openTo gives write permission for a complete file to those who may read it, except as the umask says: what a .part must
-// not have, a new file of any other program has.
+// openTo gives write permission for a complete file to those who may read it, except as the umask says: a .part must not have
+// it, but other programs' new files do.
 func openTo(f *os.File, umask fs.FileMode) {
 	if info, err := f.Stat(); err == nil {
 		mode := info.Mode().Perm()

@@ -18,12 +18,12 @@ type part struct {
 	name     string // of the complete file
 	force    bool   // may replace it
 	f        *os.File
-	meta     sidecar // of what is in f; no validator = it cannot be resumed
+	meta     sidecar // describes the bytes in f; no validator = cannot be resumed
 	size     int64   // bytes in f from its beginning on without a gap
 	checksum *Checksum
 	sum      hash.Hash // of the first hashed bytes; nil if no checksum was asked for
 	hashed   int64
-	buffer   []byte // for what is read back to be hashed
+	buffer   []byte // for data read back to be hashed
 	done     bool
 
 	recorder *recorder // of size, while bytes come; nil if the download cannot be resumed
@@ -73,13 +73,13 @@ func (d *download) open(name string) (output, error) {
 	return p, nil
 }
 
-// openFile opens and locks the .part: a new one, unless resume or force permits to use what is there.
+// openFile opens and locks the .part: a new one, unless resume or force allows an existing one.
 func (p *part) openFile(resume bool) error {
 	name := p.name + partSuffix
 	f, err := createPart(name)
 	if errors.Is(err, fs.ErrExist) && !resume && !p.force {
 		return &Error{
-			Kind: File, Err: fmt.Errorf("%s is there from an earlier download", name), Next: "go on with it by --resume, or start again with --force",
+			Kind: File, Err: fmt.Errorf("%s is there from an earlier download", name), Next: "resume it with --resume, or start again with --force",
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
@@ -101,8 +101,8 @@ func createPart(name string) (*os.File, error) {
 	return f, lock(f)
 }
 
-// openOld opens and locks a .part that is there. It is resumed, or with force replaced by a new one, so that nobody who has
-// it open, or another name of it, has to do with the new download. One of another user is left alone.
+// openOld opens and locks an existing .part. It is resumed, or with force replaced by a new one, so that nobody who has it
+// open, or has another name of it, can affect the new download. One of another user is left alone.
 func (p *part) openOld(name string, resume bool) (*os.File, error) {
 	old, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a pipe must not block it
 	if errors.Is(err, fs.ErrPermission) {
@@ -163,7 +163,7 @@ func lock(f *os.File) error {
 	return err
 }
 
-// stillNamed reports whether the name by which a file was opened still leads to that file.
+// stillNamed reports whether a file's name still leads to that file.
 func stillNamed(f *os.File) bool {
 	opened, err := f.Stat()
 	if err != nil {
@@ -179,14 +179,14 @@ func (p *part) trust(d *download) error {
 	meta, err := readSidecar(p.name + sidecarSuffix)
 	switch {
 	case err != nil && d.Force:
-		d.note(fmt.Sprintf("what %s is a part of is not known: starting again", p.f.Name()))
+		d.note(fmt.Sprintf("the URL that %s belongs to is not known: starting again", p.f.Name()))
 		return p.reset()
 	case err != nil:
 		return &Error{
-			Kind: File, Err: fmt.Errorf("what %s is a part of is not known: %w", p.f.Name(), err),
+			Kind: File, Err: fmt.Errorf("the URL that %s belongs to is not known: %w", p.f.Name(), err),
 			Next: "start again with --force, or choose another name with -o",
 		}
-	case meta.URL != url && d.Checksum == nil: // a validator tells versions of one URL apart (R91)
+	case meta.URL != url && d.Checksum == nil: // a validator distinguishes versions of one URL (R91)
 		return &Error{
 			Kind: File, Err: fmt.Errorf("%s is a part of another URL", p.f.Name()),
 			Next: "start again with --force, or prove with --checksum that both are the same",
@@ -198,7 +198,7 @@ func (p *part) trust(d *download) error {
 		return p.reset()
 	}
 	if size == meta.Size && d.Checksum == nil {
-		size-- // all of it is there: the last byte is asked for again, which tells whether the object is still this version
+		size-- // complete: the last byte is requested again, to check that the object is still this version
 	}
 	if size == 0 {
 		return p.reset()
@@ -322,7 +322,7 @@ func (p *part) unwatch() {
 	}
 }
 
-// sync brings everything to the disk. A sync that failed once has failed: Linux tells it only once.
+// sync writes everything to the disk. A sync that failed once has failed: Linux reports the error only once.
 func (p *part) sync() error {
 	p.unwatch()
 	if err := errors.Join(p.failed, p.f.Sync()); err != nil {
@@ -342,11 +342,11 @@ func (p *part) complete() (sum string, err error) {
 	side := p.name + sidecarSuffix
 	if sum, err = p.checksum.verify(p.sum); err != nil {
 		p.done = true
-		_ = os.Remove(side) // without it nobody goes on with the .part
+		_ = os.Remove(side) // without it nobody resumes the .part
 		p.f.Close()
 		return sum, &Error{
 			Kind: Mismatch, Err: err, Next: "check where the checksum is from, and fetch it again with --force",
-			Kept: "what came is in " + p.f.Name() + " for you to look at",
+			Kept: "the received file is in " + p.f.Name() + " for you to inspect",
 		}
 	}
 	if !stillNamed(p.f) {
@@ -391,18 +391,18 @@ func (p *part) abandon() string {
 		_ = os.Remove(p.f.Name())
 		p.f.Close()
 		if had {
-			return "nothing is kept, since the server gives no strong validator by which to go on"
+			return "nothing is kept, since the server sends no strong validator, which resuming needs"
 		}
 		return ""
 	}
 	p.keep()
 	p.f.Close()
-	return fmt.Sprintf("%d of %d bytes are kept in %s: the same command with --resume goes on from there", p.size, p.meta.Size, p.f.Name())
+	return fmt.Sprintf("%d of %d bytes are kept in %s: the same command with --resume continues from there", p.size, p.meta.Size, p.f.Name())
 }
 
-// keep leaves what is there without a gap, and says so in the sidecar.
+// keep keeps the part without a gap, and records its size in the sidecar.
 func (p *part) keep() {
-	_ = p.f.Truncate(p.size) // the sidecar says what is to be believed
+	_ = p.f.Truncate(p.size) // the sidecar says which bytes are valid
 	p.meta.Prefix = p.size
 	if p.failed == nil && p.f.Sync() == nil {
 		p.meta.Synced = p.size

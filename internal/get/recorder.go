@@ -9,9 +9,9 @@ import (
 // checkpoint is after how many bytes a .part is brought to the disk.
 const checkpoint = 64 << 20
 
-// recorder says in the sidecar how much of a .part is there without a gap, since bytes are written in any order and the size of
-// the file does not tell it: after each write, for whoever resumes in the same boot, and at each checkpoint what has reached
-// the disk. The disk may be slow, so run has a goroutine of its own.
+// recorder writes to the sidecar how much of a .part is there without a gap, since bytes are written in any order and the size
+// of the file does not show it: after each write, for a download that resumes in the same boot, and at each checkpoint, for the
+// bytes that have reached the disk. The disk may be slow, so run has a goroutine of its own.
 type recorder struct {
 	part *os.File
 	name string // of the sidecar
@@ -23,11 +23,11 @@ type recorder struct {
 	side *os.File // the sidecar
 
 	running sync.WaitGroup
-	meta    sidecar // what side says; of run
+	meta    sidecar // content of side; run owns it
 	failed  error   // of a sync; of run
 }
 
-// newRecorder begins with what the sidecar side, of this name, says.
+// newRecorder begins with the content of the sidecar side, of this name.
 func newRecorder(part, side *os.File, name string, meta sidecar) *recorder {
 	r := &recorder{part: part, name: name, due: make(chan struct{}, 1), side: side, meta: meta}
 	r.prefix.Store(meta.Prefix)
@@ -38,7 +38,7 @@ func newRecorder(part, side *os.File, name string, meta sidecar) *recorder {
 func (r *recorder) advance(n int64) {
 	before := r.prefix.Swap(n)
 	r.mu.Lock()
-	_, _ = r.side.WriteAt(prefixLine(n), 0) // if it fails, what is there is less, and true
+	_, _ = r.side.WriteAt(prefixLine(n), 0) // if it fails, the old, smaller number stays, and is still true
 	r.mu.Unlock()
 	if before/checkpoint != n/checkpoint {
 		select {
@@ -48,7 +48,7 @@ func (r *recorder) advance(n int64) {
 	}
 }
 
-// run brings to the disk what has come, until stop.
+// run syncs received bytes to the disk, until stop.
 func (r *recorder) run() {
 	for range r.due {
 		r.sync()
@@ -75,7 +75,7 @@ func (r *recorder) sync() {
 	r.side, r.meta = side, now
 }
 
-// stop ends run, and returns what the sidecar says and why syncing failed.
+// stop ends run, and returns the content of the sidecar and the error of syncing.
 func (r *recorder) stop() (sidecar, error) {
 	close(r.due)
 	r.running.Wait()

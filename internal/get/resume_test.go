@@ -98,7 +98,7 @@ func TestResume(t *testing.T) {
 	again("another version", "changed", origintest.NewVersion())
 	again("R204 another version, If-Range ignored", "changed", origintest.NewVersion(), origintest.IgnoresIfRange())
 	again("R96 another size", "changed", origintest.Truncated(threshold))
-	again("ranges no longer", "cannot go on", origintest.NoRanges())
+	again("ranges no longer", "cannot resume", origintest.NoRanges())
 	again("R96 another start", "another part", origintest.WrongStart(5))
 	again("R96 no Content-Range", "another part", origintest.NoContentRange())
 	again("no validator any more", "changed", origintest.NoValidator())

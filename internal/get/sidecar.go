@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names of what belongs to FILE.
+// Names of the files that belong to FILE.
 const (
 	partSuffix    = ".part"
 	sidecarSuffix = partSuffix + ".json"
@@ -29,8 +29,8 @@ const (
 // maxSidecar is more than the longest URLs need.
 const maxSidecar = 1 << 20
 
-// sidecar says what a .part is a part of. The file's first line is Prefix, which is overwritten while bytes come; the second one
-// is JSON.
+// sidecar describes the object that a .part is a part of. The file's first line is Prefix, which is overwritten while bytes
+// come; the second one is JSON.
 type sidecar struct {
 	Format    int    `json:"format"`
 	URL       string `json:"url"`   // as the user gave it, without userinfo and fragment
@@ -80,7 +80,7 @@ func readSidecar(name string) (sidecar, error) {
 	return s, nil
 }
 
-// write puts the sidecar in the place of what is there, whole or not at all.
+// write replaces the sidecar atomically.
 func (s sidecar) write(name string) error {
 	f, err := s.create(name)
 	if err != nil {
@@ -113,14 +113,14 @@ func (s sidecar) create(name string) (*os.File, error) {
 	return f, nil
 }
 
-// bootID returns what tells one boot of the machine from another, "" if nothing does.
+// bootID returns an ID of this boot of the machine, "" if there is none.
 func bootID() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(text))
 }
 
-// trusted returns how many of the first bytes of a .part of this size are as they were written. What was written in this boot
-// is in the page cache or on the disk; what was written before may have been lost with the power, its place full of zeros.
+// trusted returns how many of the first bytes of a .part of this size are as they were written. Bytes written in this boot are
+// in the page cache or on the disk; earlier ones may have been lost with the power and read as zeros.
 func (s sidecar) trusted(size int64) int64 {
 	switch b := bootID(); {
 	case size > s.Size:

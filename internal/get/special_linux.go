@@ -13,13 +13,13 @@ import (
 // errRegular says that a file is not the device or pipe that was found under its name before.
 var errRegular = errors.New("it is neither a device nor a pipe any more")
 
-// openSpecial opens a device or a pipe that the user named, for writing. A pipe must be the user's own or root's, and so
-// must every symbolic link that leads there: whoever made it reads what is written. Only root makes devices.
+// openSpecial opens a device or a pipe that the user named, for writing. A pipe must be the user's own or root's, and so must
+// every symbolic link that leads there: whoever made it can read the data. Only root makes devices.
 func openSpecial(name string) (*os.File, error) {
 	if err := followsOwn(name); err != nil {
 		return nil, err
 	}
-	// O_PATH only finds it: the check comes before anything is opened, and what is opened then is what was checked.
+	// O_PATH only finds it: the check comes before anything is opened, and the file opened then is the one that was checked.
 	found, err := os.OpenFile(name, unix.O_PATH, 0)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func openSpecial(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) == 0 { // what was found under the name before has been replaced
+	if info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) == 0 { // the file found before has been replaced
 		return nil, errRegular
 	}
 	if info.Mode()&fs.ModeNamedPipe != 0 && !nameless(found) {

@@ -67,7 +67,7 @@ type Board struct {
 	changes []Change
 }
 
-// Limits tells the slow-link check; rates in bytes per second.
+// Limits configures the slow-link check; rates in bytes per second.
 type Limits struct {
 	Static  float64 // a link under this rate is too slow: 100 kbit/s in the paper
 	Dynamic float64 // share of the mean rate of all links: 0.2 in the paper
@@ -88,8 +88,8 @@ func (b *Board) State(link int8) (State, Cause) {
 // Bans returns how often a link was banned.
 func (b *Board) Bans(link int8) int { return b.links[link].bans }
 
-// Present tells that a link exists (its interface is up, with address and route) or no longer does. A link that comes
-// back is up at once; so are banned ones when the last other link goes away.
+// Present reports that a link exists (its interface is up, with address and route) or no longer does. A link that comes back is
+// up at once; so are banned ones when the last other link goes away.
 func (b *Board) Present(now time.Time, link int8, here bool) {
 	for int(link) >= len(b.links) {
 		b.links = append(b.links, entry{})
@@ -107,14 +107,14 @@ func (b *Board) Present(now time.Time, link int8, here bool) {
 	}
 }
 
-// Silent tells that a transfer waits in vain for bytes from a link.
+// Silent reports that a transfer waits in vain for bytes from a link.
 func (b *Board) Silent(now time.Time, link int8) {
 	if e := &b.links[link]; e.state == Up {
 		b.set(now, link, Suspect, Silence)
 	}
 }
 
-// Alive tells that a link delivered a byte.
+// Alive reports that a link delivered a byte.
 func (b *Board) Alive(now time.Time, link int8) {
 	e := &b.links[link]
 	switch {
@@ -123,7 +123,7 @@ func (b *Board) Alive(now time.Time, link int8) {
 	}
 }
 
-// Failed tells that no connection could be made over a link although its origin is reachable otherwise, or that a socket
+// Failed reports that no connection could be made over a link although its origin is reachable otherwise, or that a socket
 // could not be bound to it.
 func (b *Board) Failed(now time.Time, link int8, c Cause) {
 	if e := &b.links[link]; e.state == Up || e.state == Suspect {
@@ -131,7 +131,7 @@ func (b *Board) Failed(now time.Time, link int8, c Cause) {
 	}
 }
 
-// Probed tells how a probe ended.
+// Probed reports the result of a probe.
 func (b *Board) Probed(now time.Time, link int8, ok bool) {
 	e := &b.links[link]
 	e.probing = false
@@ -148,8 +148,8 @@ func (b *Board) Probed(now time.Time, link int8, ok bool) {
 	}
 }
 
-// Tick does what is due at now. It returns the links to probe, whose outcome the caller tells by Probed, and the next
-// deadline, zero if there is none. Without running transfers there is nobody to probe for: probe is then false, and bans
+// Tick does the work due at now. It returns the links to probe and the next deadline, zero if there is none. The caller reports
+// the result of each probe with Probed. Without running transfers there is nobody to probe for: probe is then false, and bans
 // wait.
 func (b *Board) Tick(now time.Time, probe bool) (probes []int8, next time.Time) {
 	earliest := func(t time.Time) {
@@ -219,7 +219,7 @@ func (b *Board) ban(now time.Time, link int8, c Cause) {
 	e.probeAt = now.Add(e.wait)
 }
 
-// unbanAll ends all bans: what is left is the last link.
+// unbanAll ends all bans, because only the last link is left.
 func (b *Board) unbanAll(now time.Time) {
 	for i := range b.links {
 		if s := b.links[i].state; s == Banned || s == Probing {

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Boards separates what one origin says about the links from what holds for everybody. An origin that starves its
-// connections over a link, or accepts none there, looks to its own transfers as a dead link does. So each origin has a
-// Board whose verdicts count for its own transfers only. One more Board holds the verdicts that were confirmed; they are
-// passed on to every origin's Board, and so is their end. The zero value has no links and no origins.
+// Boards separates one origin's verdicts about the links from those that count for everybody. An origin that starves its
+// connections over a link, or accepts none there, looks to its own transfers as a dead link does. So each origin has a Board
+// whose verdicts count for its own transfers only. One more Board holds the verdicts that were confirmed; they are passed on to
+// every origin's Board, and so is their end. The zero value has no links and no origins.
 //
-// Call Silent, Failed, Rate and Tick of an origin's Board for what concerns only that origin, and the methods of Boards for
-// what may concern everybody.
+// Call Silent, Failed, Rate and Tick of an origin's Board for events that concern only that origin, and the methods of Boards
+// for events that may concern everybody.
 type Boards struct {
 	all  Board
 	each []*Board
 }
 
-// Join returns the Board of a new origin. It begins with what holds for everybody.
+// Join returns the Board of a new origin. It begins with the verdicts for everybody.
 func (b *Boards) Join() *Board {
 	own := &Board{links: slices.Clone(b.all.links)}
 	for i := range own.links {
@@ -41,10 +41,10 @@ func (b *Boards) State(link int8) (State, Cause) { return b.all.State(link) }
 // Bans returns how often a link was banned for everybody.
 func (b *Boards) Bans(link int8) int { return b.all.Bans(link) }
 
-// Changes returns what changed for everybody since the last call, see Board.Changes.
+// Changes returns the changes for everybody since the last call, see Board.Changes.
 func (b *Boards) Changes() []Change { return b.all.Changes() }
 
-// Present tells that a link exists or no longer does, see Board.Present.
+// Present reports that a link exists or no longer does, see Board.Present.
 func (b *Boards) Present(now time.Time, link int8, here bool) {
 	b.all.Present(now, link, here)
 	for _, own := range b.each {
@@ -52,7 +52,7 @@ func (b *Boards) Present(now time.Time, link int8, here bool) {
 	}
 }
 
-// Failed tells that a link fails for everybody: a socket could not be bound to it, or an origin's verdict was confirmed.
+// Failed reports that a link fails for everybody: a socket could not be bound to it, or an origin's verdict was confirmed.
 func (b *Boards) Failed(now time.Time, link int8, c Cause) {
 	b.all.Failed(now, link, c)
 	for _, own := range b.each {
@@ -60,13 +60,13 @@ func (b *Boards) Failed(now time.Time, link int8, c Cause) {
 	}
 }
 
-// Alive tells that a link delivered a byte from an origin.
+// Alive reports that a link delivered a byte from an origin.
 func (b *Boards) Alive(now time.Time, own *Board, link int8) {
 	own.Alive(now, link)
 	b.lift(now, link, func() { b.all.Alive(now, link) })
 }
 
-// Probed tells how a probe ended that the Board of an origin asked for. If the origin was reached, the link works for
+// Probed reports the result of a probe that the Board of an origin asked for. If the origin was reached, the link works for
 // everybody.
 func (b *Boards) Probed(now time.Time, own *Board, link int8, ok bool) {
 	own.Probed(now, link, ok)
@@ -75,17 +75,17 @@ func (b *Boards) Probed(now time.Time, own *Board, link int8, ok bool) {
 	}
 }
 
-// Tick does what is due at now for everybody, see Board.Tick; the outcome of its probes is told by Tried.
+// Tick does the work due at now for everybody, see Board.Tick; the caller reports the results of its probes with Tried.
 func (b *Boards) Tick(now time.Time, probe bool) (probes []int8, next time.Time) {
 	return b.all.Tick(now, probe)
 }
 
-// Tried tells how a probe ended that Tick asked for.
+// Tried reports the result of a probe that Tick asked for.
 func (b *Boards) Tried(now time.Time, link int8, ok bool) {
 	b.lift(now, link, func() { b.all.Probed(now, link, ok) })
 }
 
-// lift lets do change what holds for everybody. If the link is up afterwards and was not before, all origins may try again.
+// lift lets do change the verdicts for everybody. If the link is up afterwards and was not before, all origins may try again.
 func (b *Boards) lift(now time.Time, link int8, do func()) {
 	was, _ := b.all.State(link)
 	do()

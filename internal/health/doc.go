@@ -1,5 +1,5 @@
-// Package health decides which links may be used. Transfers tell a Board what they see. Each origin has a Board of its own,
-// since an origin can make any link look dead; Boards adds one for what holds for everybody.
+// Package health decides which links may be used. Transfers report their observations to a Board. Each origin has a Board of
+// its own, since an origin can make any link look dead; Boards adds one for verdicts that count for everybody.
 //
 //	             silent                  3 s of silence, dial or bind error, too slow
 //	   Up -----------------> Suspect ------------------------------------------> Banned
@@ -11,7 +11,7 @@
 //	any state -- interface down, address gone --> Down -- it is back --> Up
 //	Banned, Probing -- a byte after all, if silence was the cause; or the last other link goes down --> Up
 //
-// Suspicion is cheap: a suspect gets no new range, what it still delivers counts. A ban is undone by a probe: a TCP
+// Suspicion is cheap: a suspect gets no new range, but bytes that it still delivers count. A ban is undone by a probe: a TCP
 // connection to the origin, or for everybody's Board to any origin. The last link is never banned.
 //
 // The slow-link limits are those of Skjolden 2019 section 8.2.4 with the guards that it leaves out: warm-up, hysteresis,

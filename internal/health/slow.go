@@ -15,7 +15,7 @@ const (
 	margin = 0.8
 )
 
-// speed is what the slow-link check knows of one link.
+// speed is the slow-link check's record of one link.
 type speed struct {
 	rate  float64
 	at    time.Time // of the last report

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// NoDestinations returns the networks that Check denies to everybody, private ones apart: what redirects connections leaves
-// these alone.
+// NoDestinations returns the networks that Check denies to everybody, private ones apart: redirect rules leave them alone.
 func NoDestinations() []netip.Prefix { return slices.Clone(deniedPrefixes) }
 
 // PrivateNetworks returns the networks that are private for [Destinations].
@@ -59,7 +58,8 @@ func prefixes(all ...string) []netip.Prefix {
 }
 
 // localDomains are not delegated in the public DNS, so that no stranger can own a name in them: special-use names (RFC 6761,
-// 6762, 8375), what ICANN keeps for private use, and what networks without a domain of their own use (RFC 6762 appendix G).
+// 6762, 8375), the name that ICANN keeps for private use, and names that networks without a domain of their own use (RFC 6762
+// appendix G).
 var localDomains = []string{
 	"localhost", "local", "test", "home.arpa", "internal", "intranet", "private", "corp", "home", "lan",
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Bounds of what is remembered. net.Resolver does not tell how long an answer is valid, so it is not kept for long.
+// Bounds of the memory. net.Resolver does not report how long an answer is valid, so it is not kept for long.
 const (
 	keepAnswer = 30 * time.Second
 	maxNames   = 256 // per link
@@ -26,13 +26,13 @@ const (
 
 func (f family) network() string { return [...]string{"ip4", "ip6"}[f] }
 
-// question is what may be asked once for several callers.
+// question identifies a lookup that several callers may share.
 type question struct {
 	host   string
 	family family
 }
 
-// memory is what is known over one link in one state: answers, and the server that gave the last one.
+// memory holds the answers of one link in one state, and the server that gave the last one.
 type memory struct {
 	link Link // the state that it was learned in: a new address may be a new network
 
@@ -46,7 +46,7 @@ func newMemory(l Link) *memory {
 	return &memory{link: l, names: map[string]*answers{}, flights: map[question]*flight{}}
 }
 
-// answers are what is known about a name.
+// answers are the known answers for a name.
 type answers struct {
 	addrs  [2][]netip.Addr
 	expiry [2]time.Time // zero: not asked

@@ -8,8 +8,8 @@ import (
 
 // Binder ties sockets to links.
 type Binder interface {
-	// Control returns what [net.Dialer.Control] calls on a new socket to make it use l and no other link; the zero Link leaves
-	// the way to the system. Its failure is a *BindError.
+	// Control returns the function that [net.Dialer.Control] calls on a new socket to make it use only link l; the zero Link
+	// leaves the route to the system. Its failure is a *BindError.
 	Control(l Link) func(network, address string, c syscall.RawConn) error
 }
 

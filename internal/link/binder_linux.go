@@ -16,7 +16,7 @@ const userTimeout = 30 * time.Second
 // Device binds sockets to the link's interface with SO_BINDTODEVICE: they send and receive there only. It needs no
 // privilege on kernels >= 5.7, CAP_NET_RAW before. A socket of the zero Link is marked and not bound.
 type Device struct {
-	Mark func() uint32 // what sockets are marked with (SO_MARK), which needs CAP_NET_ADMIN; nil or 0 = they are not
+	Mark func() uint32 // mark of sockets (SO_MARK), which needs CAP_NET_ADMIN; nil or 0 = none
 }
 
 // Control implements [Binder].
@@ -44,10 +44,10 @@ func (d Device) Control(l Link) func(network, address string, c syscall.RawConn)
 	}
 }
 
-// control is what a [net.Dialer] calls on a new socket.
+// control is a function that a [net.Dialer] calls on a new socket.
 type control = func(network, address string, c syscall.RawConn) error
 
-// withUserTimeout adds TCP_USER_TIMEOUT to what a Binder does to a socket.
+// withUserTimeout adds TCP_USER_TIMEOUT to the control function of a Binder.
 func withUserTimeout(bind control) control {
 	return withOption(bind, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout.Milliseconds()))
 }
@@ -57,7 +57,7 @@ func withBuffer(bind control, n int) control {
 	return withOption(bind, unix.SOL_SOCKET, unix.SO_RCVBUF, n)
 }
 
-// withOption adds an option to what is done to a new TCP socket.
+// withOption adds an option to the control function of new TCP sockets.
 func withOption(do control, level, option, value int) control {
 	return func(network, address string, c syscall.RawConn) error {
 		if err := do(network, address, c); err != nil || !strings.HasPrefix(network, "tcp") {

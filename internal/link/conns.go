@@ -24,8 +24,8 @@ type open struct {
 // fewConns is how many connections of a link are kept before closed ones are looked for.
 const fewConns = 64
 
-// Add makes a connection over a link known. It ignores what is not a *net.TCPConn, and one to a host near the link: what
-// comes from there says nothing about the way to the rest of the world.
+// Add makes a connection over a link known. It ignores connections other than *net.TCPConn, and those to a host near the link:
+// their data says nothing about the way to the rest of the world.
 func (c *Conns) Add(l Link, nc net.Conn) {
 	tcp, ok := nc.(*net.TCPConn)
 	if !ok {

@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// Options says which interfaces become links, and what only the user can know about them.
+// Options says which interfaces become links, and holds facts about them that only the user knows.
 type Options struct {
-	// Names, if not empty, are the interfaces to use, whatever their kind, and no other is used.
+	// Names, if not empty, are the only interfaces to use, whatever their kind.
 	Names []string
-	// Also names interfaces to use whatever their kind, beside the others. A VPN among them that carries what the system sends
-	// to the world is followed as any other.
+	// Include names interfaces to use whatever their kind, in addition to the others. A VPN among them that carries the
+	// system's own traffic is followed as any other.
 	Include []string
 	// Never names interfaces that are not to be used.
 	Exclude []string
-	// Taken names links that are no interfaces: an interface of such a name is not used.
+	// Taken names links that are not interfaces: an interface of such a name is not used.
 	Taken []string
 	// DNS gives the servers of a link by its name; the others ask the servers of the system (see Resolver).
 	DNS map[string][]netip.AddrPort
-	// Metered overrides by name what is assumed otherwise: only cellular links are metered.
+	// Metered overrides by name the default that only cellular links are metered.
 	Metered map[string]bool
-	// Around lets links go around a VPN that carries what the system itself sends to the world. By default the links beneath
-	// it rest, and the VPN is the link.
+	// Around lets links go around a VPN that carries the system's own traffic. By default the links beneath it rest, and the
+	// VPN is the link.
 	Around bool
 }
 
-// Interface is what the kernel tells about one network interface, as plain data.
+// Interface is the kernel's description of one network interface, as plain data.
 type Interface struct {
 	Name  string
 	Index int
@@ -46,11 +46,11 @@ type Interface struct {
 	Addrs  []Address
 	Routes []Route
 
-	// World4 and World6 say that what the system itself sends to the world leaves here, over IPv4 and IPv6.
+	// World4 and World6 say that the system's own traffic to the internet leaves here, over IPv4 and IPv6.
 	World4, World6 bool
 }
 
-// world reports whether what the system sends to the world leaves here, over IPv6 if six.
+// world reports whether the system's own traffic to the internet leaves here, over IPv6 if six.
 func (i Interface) world(six bool) bool {
 	if six {
 		return i.World6
@@ -79,7 +79,7 @@ type Route struct {
 
 // Candidate is an interface with the decision on it.
 type Candidate struct {
-	Link     Link // what is known of it; its Addrs are the usable ones
+	Link     Link // the link, as far as it is known; its Addrs are the usable ones
 	Use      bool
 	Reason   string // why, for a person
 	State    string // operational state of RFC 2863, or "off" if it is switched off; "" if there is no such interface
@@ -100,7 +100,7 @@ const (
 	KindSOCKS5   = "socks5" // not an interface, as all kinds that are protocols of an Upstream
 )
 
-// kind returns what i is and, unless it counts as a link by its kind, what keeps it from being one.
+// kind returns the kind of i and, unless that kind counts as a link, the reason why not.
 func (i Interface) kind() (kind, skip string) {
 	switch typ := i.Type; {
 	case i.Encap == "loopback":
@@ -263,7 +263,7 @@ func candidates(all []Interface, o Options) []Candidate {
 		case i.vpn(o):
 			c := decide(i, o)
 			if !c.Use {
-				c.Reason = "a VPN that carries what the system sends, which Tributary goes around: vpn = \"around\""
+				c.Reason = "a VPN that carries the system's traffic, which Tributary goes around: vpn = \"around\""
 			}
 			cs = append(cs, c)
 		case o.Around:
@@ -285,9 +285,9 @@ func candidates(all []Interface, o Options) []Candidate {
 	return cs
 }
 
-// vpn reports whether i is a VPN that carries what the system sends to the world: it is of such a kind, and not one of the
-// links that the user chose by Names. Also does not change that: it lets a VPN carry its own networks, and the links beneath
-// it must still rest if it comes to carry everything.
+// vpn reports whether i is a VPN that carries the system's own traffic: it is of such a kind, and not one of the links that the
+// user chose by Names. Include does not change that: it lets a VPN carry its own networks, and the links beneath it must still
+// rest if it comes to carry everything.
 func (i Interface) vpn(o Options) bool {
 	kind, _ := i.kind()
 	return (i.World4 || i.World6) && carriesVPN(kind) && (slices.Contains(o.Taken, i.Name) || !slices.Contains(o.Names, i.Name))
@@ -305,7 +305,7 @@ func vpnsOf(all []Interface, o Options) (names [2]string) {
 	return names
 }
 
-// follow decides on a VPN that is followed: it is used as the system uses it, in the families for which that is so.
+// follow decides on a VPN that is followed: it is used in the address families in which the system uses it.
 func follow(i Interface, o Options) Candidate {
 	named := o
 	named.Include = append(slices.Clone(o.Include), i.Name)
@@ -319,7 +319,7 @@ func follow(i Interface, o Options) Candidate {
 	c.Link.VPN = true
 	if c.Use {
 		c.Link.Addrs = slices.DeleteFunc(c.Link.Addrs, func(a netip.Addr) bool { return !i.world(a.Is6()) })
-		c.Reason = "a VPN that carries what the system sends; vpn = \"around\" goes around it"
+		c.Reason = "a VPN that carries the system's traffic; vpn = \"around\" goes around it"
 	}
 	return c
 }
@@ -342,7 +342,7 @@ func beneath(c Candidate, vpns [2]string) Candidate {
 	})
 	if len(c.Link.Addrs) == 0 {
 		c.Use = false
-		c.Reason = fmt.Sprintf("rests, since the VPN %s carries what the system sends; vpn = \"around\" uses it all the same", resting)
+		c.Reason = fmt.Sprintf("rests, since the VPN %s carries the system's traffic; vpn = \"around\" uses it all the same", resting)
 	}
 	return c
 }

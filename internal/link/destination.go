@@ -22,32 +22,32 @@ const loopback = "lo"
 
 // Destinations says which addresses may be dialed, and over which link. A proxy reaches what its clients may not, and a web
 // page can make a browser ask it: so the address that a name resolved to is checked, each time before it is dialed (R183).
-// What the system itself would send over an interface that is not a link, such as a VPN or a container's bridge, never
-// leaves by a link. The zero value knows no interfaces, denies what is not meant to be reached through a proxy and allows
-// the rest.
+// Traffic that the system itself would send over an interface that is not a link, such as a VPN or a container's bridge, never
+// leaves by a link. The zero value knows no interfaces, denies destinations that are not meant to be reached through a proxy
+// and allows the rest.
 type Destinations struct {
-	Allow       []netip.Prefix            // exceptions from what is denied, own listeners apart
+	Allow       []netip.Prefix            // exceptions from the denied networks, own listeners apart
 	DenyPrivate bool                      // also deny private networks
 	Own         func(netip.AddrPort) bool // reports the proxy's own listeners, which are always denied; may be nil
 
 	Router Router                 // the system's own ways; nil = they are not known
 	Local  func(netip.Addr) bool  // without a Router, reports addresses of this machine beside loopback and links'; nil = none
-	Around bool                   // links go around a VPN that carries what the system sends to the world
+	Around bool                   // links go around a VPN that carries the system's own traffic
 	Names  func(name string) bool // reports interfaces, beside links, over which names may be asked for; nil = none
 	Named  func(name string) bool // reports links that the user chose by name: no VPN that others are beneath; nil = none
 
 	links atomic.Pointer[[]Link]
 }
 
-// SetLinks tells which links there are, best first.
+// SetLinks sets the links that exist, best first.
 func (d *Destinations) SetLinks(links []Link) {
 	links = slices.Clone(links)
 	d.links.Store(&links)
 }
 
-// Check returns what a socket to an address must be bound to so that it uses l: l, or for an address of this machine the
-// interface that has it. name is what the address was looked up by, "" if it was not. The error is [ErrDenied],
-// [ErrRebound] or [ErrOffLink], or one of the Router. It is a [Dialer]'s Allow.
+// Check returns the interface to which a socket to an address must be bound so that it uses l: l, or for an address of this
+// machine the interface that has it. name is the name that the address was looked up for, "" if it was not. The error is
+// [ErrDenied], [ErrRebound] or [ErrOffLink], or one of the Router. It is a [Dialer]'s Allow.
 func (d *Destinations) Check(l Link, name string, to netip.AddrPort) (Link, error) {
 	addr := to.Addr().Unmap().WithZone("")
 	if d.Own != nil && d.Own(netip.AddrPortFrom(addr, to.Port())) {
@@ -96,8 +96,8 @@ func (d *Destinations) permit(name string, a, to netip.Addr, hop NextHop) error 
 }
 
 // Over returns the interface over which a server on l's behalf is to be asked, such as one for names: l, or another link or
-// interface that the server's address belongs to, if that may be used. A local server is of this machine, and chooses its
-// way itself. The error is [ErrOffLink] or one of the Router. It is a [Resolver]'s Over.
+// interface that the server's address belongs to, if that may be used. A local server runs on this machine, and chooses its way
+// itself. The error is [ErrOffLink] or one of the Router. It is a [Resolver]'s Over.
 func (d *Destinations) Over(l Link, server netip.Addr) (over Link, local bool, err error) {
 	server = server.Unmap().WithZone("")
 	hop, err := d.nextHop(server)
@@ -118,7 +118,7 @@ func (d *Destinations) Over(l Link, server netip.Addr) (over Link, local bool, e
 	return over, false, ErrOffLink
 }
 
-// over returns the interface that an address belongs to, of which the way is known: l if none in particular leads there.
+// over returns the interface that an address belongs to, given its next hop: l if no interface in particular leads there.
 func (d *Destinations) over(l Link, a netip.Addr, hop NextHop) (Link, error) {
 	switch {
 	case hop.Blocked:
@@ -129,9 +129,9 @@ func (d *Destinations) over(l Link, a netip.Addr, hop NextHop) (Link, error) {
 		return l, nil
 	}
 	if out, used := d.link(func(o Link) bool { return o.Index == hop.Index }); used {
-		// Home networks look alike: of two links with one network the better one leads there, as the system has it (R184).
-		// A public address in a link's network is reached over the others, too, but not one behind a tunnel.
-		// A tunnel that was a link like others may have become a VPN that carries everything: the way tells before SetLinks does.
+		// Home networks look alike: of two links with one network the better one leads there, as in the system's routes (R184).
+		// A public address in a link's network is reached over the others, too, but not one behind a tunnel. A tunnel that was
+		// a link like others may have become a VPN that carries everything: the route shows it before SetLinks does.
 		own := !hop.Default && (private(a) || carriesVPN(out.Kind))
 		vpn := hop.Default && carriesVPN(out.Kind) && !d.Around && !d.named(out)
 		if own || l.Confined || vpn {
@@ -189,7 +189,7 @@ func (d *Destinations) device(index int) (Link, error) {
 	return d.Router.Device(index)
 }
 
-// link returns the first link for which which holds.
+// link returns the first link for which which returns true.
 func (d *Destinations) link(which func(Link) bool) (Link, bool) {
 	if links := d.links.Load(); links != nil {
 		if i := slices.IndexFunc(*links, which); i >= 0 {

@@ -45,12 +45,12 @@ type Dialer struct {
 	Binder   Binder
 	Resolver *Resolver
 	Timeout  time.Duration // 0 = DefaultTimeout
-	// Allow, if not nil, is asked before an address is dialed over a link. It returns what the socket is bound to. Its error
-	// keeps the address from being dialed and is found by errors.Is in what Dial returns if no other address works.
-	// name is the host that the address was looked up for, "" if the host is an address. See [Destinations].
+	// Allow, if not nil, is asked before an address is dialed over a link. It returns the interface that the socket is bound
+	// to. Its error keeps the address from being dialed, and the error of Dial wraps it if no other address works. name is the
+	// host that the address was looked up for, "" if the host is an address. See [Destinations].
 	Allow func(l Link, name string, to netip.AddrPort) (Link, error)
-	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds what the peer may send
-	// before anything is read.
+	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds how much the peer may
+	// send before anything is read.
 	Buffer func(Link) int
 	// For tests, instead of sockets.
 	connect func(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error)

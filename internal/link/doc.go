@@ -1,4 +1,4 @@
-// Package link finds the ways out of the device and opens sockets that use one of them and no other.
+// Package link finds the ways out of the device and opens sockets that use exactly one of them.
 //
 // A host with several links sends everything over the one that its routing table prefers; binding a socket to a source
 // address does not change that. So each socket is bound to the device itself, DNS sockets included, and a bind that
@@ -13,8 +13,8 @@
 //
 // Invariants:
 //
-//  1. Nothing else in Tributary lists interfaces. Kernel events only mean "look again"; the truth is a snapshot, and
-//     what changed is a pure comparison of two snapshots ([Diff]).
+//  1. Nothing else in Tributary lists interfaces. Kernel events only mean "look again"; the truth is a snapshot, and changes
+//     are found by a pure comparison of two snapshots ([Diff]).
 //  2. A loss is reported at once, a gain after it has settled: a link is used late rather than half configured.
 //  3. No socket of a Dialer or Resolver is opened without its Binder. The one exception is the local DNS stub, and only
 //     if [Resolver.AllLinksAllowed]. Sockets to an upstream proxy belong to no link: the system chooses their way.
@@ -23,9 +23,8 @@
 // Concurrency: Link is a value whose slices nobody changes; all other exported types are safe for concurrent use once
 // their fields are set. Every goroutine ends with the context or the call that started it. This package reads the clock.
 //
-// Sources: RFC 8305 (connection attempts), RFC 6724 section 5 (what a source address is good for), RFC 6761 section 6.3
-// (localhost), RFC 1035 section 4.2.1 (asking again), socket(7), rtnetlink(7), resolv.conf(5), RFC 1928 and
-// RFC 1929 (SOCKS5).
+// Sources: RFC 8305 (connection attempts), RFC 6724 section 5 (selection of source addresses), RFC 6761 section 6.3
+// (localhost), RFC 1035 section 4.2.1 (asking again), socket(7), rtnetlink(7), resolv.conf(5), RFC 1928 and RFC 1929 (SOCKS5).
 //
 // It does not judge whether a link works: that is package health. It does not add routes, rules or addresses.
 package link

@@ -84,7 +84,7 @@ func (k *kernel) read() ([]Interface, error) {
 	return all, nil
 }
 
-// newInterface returns what the kernel tells of a device itself.
+// newInterface returns the kernel's description of a device itself.
 func newInterface(d netlink.Link) Interface {
 	a := d.Attrs()
 	i := Interface{
@@ -161,7 +161,7 @@ func (k *kernel) route(family, index int, from netip.Addr) error {
 		o.SrcAddr = from.AsSlice()
 	}
 	ways, err := k.ways(family == netlink.FAMILY_V6, &o)
-	if err == nil && !slices.Contains(ways, index) { // for IPv6 the interface is no more than a wish
+	if err == nil && !slices.Contains(ways, index) { // for IPv6 the interface is only a preference
 		err = unix.ENETUNREACH
 	}
 	return err
@@ -194,10 +194,10 @@ func Routed(l Link) error {
 	return err
 }
 
-// Outbound returns the kernel's indexes of the interfaces over which the system itself sends what leaves from an address for
-// the world: more than one if routes share the traffic. The zero Addr stands for a program that leaves its address open;
-// then IPv6 decides only where IPv4 has no way out. Strict reverse path filtering takes the same decision (RFC 3704
-// section 2.2). Nothing is sent.
+// Outbound returns the kernel's indexes of the interfaces over which the system itself sends traffic from an address to the
+// internet: more than one if routes share the traffic. The zero Addr stands for a program that leaves its address open; then
+// IPv6 decides only where IPv4 has no way out. Strict reverse path filtering takes the same decision (RFC 3704 section 2.2).
+// Nothing is sent.
 func Outbound(from netip.Addr) ([]int, error) {
 	k, err := openKernel(nil)
 	if err != nil {

@@ -10,22 +10,22 @@ import (
 // change of the interface makes a new one with the same Name.
 type Link struct {
 	Name   string       // interface name: the link's stable ID
-	Index  int          // kernel interface index, 0 if the link is no kernel interface
-	Handle uint64       // what a host app knows the network by (package host), 0 without one
+	Index  int          // kernel interface index, 0 if the link is not a kernel interface
+	Handle uint64       // the app's number for the network (package appbridge), 0 without an app
 	Kind   string       // "wifi", "ethernet", "cellular", "tunnel", ... as far as it is known
 	Addrs  []netip.Addr // usable source addresses, both families
-	// Prefixes are the networks that its addresses are in: what is reached without a router.
+	// Prefixes are the networks that its addresses are in, which are reached without a router.
 	Prefixes []netip.Prefix
-	NAT64    netip.Prefix     // by which an IPv6 network reaches IPv4 addresses, as its host says; zero = not known
+	NAT64    netip.Prefix     // prefix by which an IPv6 network reaches IPv4 addresses, as the app says; zero = not known
 	DNS      []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
 	Metered  bool             // bytes cost money: it joins others last, and is tested sparingly
 	// Untrusted says that whoever runs the network may not see credentials: opening.Exposes.
 	Untrusted bool
-	Account   string // what its bytes are counted on, as its host says; "" = on its Name
+	Account   string // account that its bytes are counted on, as the app says; "" = its Name
 	Monthly   int64  // bytes that may go over Account in a month, as its host says; 0 = it says nothing
 	Metric    int    // metric of its default route in the main table, lower is preferred by the system; or Unranked
 
-	// VPN says that it is a VPN that carries what the system itself sends to the world.
+	// VPN says that it is a VPN that carries the system's own traffic to the internet.
 	VPN bool
 	// Beneath names the VPN that it goes around, "" for none.
 	Beneath string

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Local reports whether an address belongs to this machine; if that cannot be told, it is taken to.
+// Local reports whether an address belongs to this machine; if that cannot be determined, Local returns true.
 func Local(a netip.Addr) bool {
 	a = a.Unmap()
 	if a.IsLoopback() {

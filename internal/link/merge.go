@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// WithPaths returns a Source of the links of another one, in which those without a Path have the one that path returns.
+// WithPaths returns a Source of the links of s that gives those without a Path the one that path returns.
 func WithPaths(s Source, path func(Link) Path) Source {
 	return &combined{[]Source{s}, func(parts [][]Link) []Link {
 		all := slices.Clone(parts[0])
@@ -53,7 +53,7 @@ func (c *combined) Watch(ctx context.Context) (<-chan []Link, error) {
 		if err != nil {
 			cancel()
 			for _, ch := range in {
-				for range ch { // until what was started is gone
+				for range ch { // until all that was started is gone
 				}
 			}
 			return nil, err

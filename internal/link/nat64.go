@@ -8,7 +8,7 @@ import (
 // nat64Lengths are those that a network's prefix for NAT64 may have (RFC 6052 section 2.2).
 var nat64Lengths = []int{32, 40, 48, 56, 64, 96}
 
-// IsNAT64 reports whether a prefix can be that by which an IPv6 network reaches IPv4 addresses.
+// IsNAT64 reports whether an IPv6 network can reach IPv4 addresses by a prefix.
 func IsNAT64(p netip.Prefix) bool {
 	return p.IsValid() && p.Addr().Is6() && !p.Addr().Is4In6() && slices.Contains(nat64Lengths, p.Bits())
 }

@@ -19,7 +19,7 @@ type Netlink struct {
 
 	mu      sync.Mutex
 	later   *Options
-	changed chan<- struct{} // tells Watch to look again
+	changed chan<- struct{} // makes Watch look again
 }
 
 // SetOptions replaces the options; a running Watch looks again at once.
@@ -55,7 +55,7 @@ func (n *Netlink) List() ([]Candidate, error) {
 	return candidates(all, n.options()), nil
 }
 
-// VPNs returns the names of the VPNs that carry what the system sends to the world now, followed or not.
+// VPNs returns the names of the VPNs that carry the system's own traffic now, followed or not.
 func (n *Netlink) VPNs() (names []string) {
 	k, err := openKernel(n.Mark)
 	if err != nil {
@@ -144,7 +144,7 @@ func readEvents(sock *nl.NetlinkSocket, h hints) {
 	}
 }
 
-// sysfs tells what netlink does not: what driver class an interface belongs to.
+// sysfs adds what netlink does not report: the driver class of an interface.
 func sysfs(i *Interface) {
 	dir := "/sys/class/net/" + i.Name + "/"
 	// In a network namespace made by hand, sysfs may still show the interfaces of another one.

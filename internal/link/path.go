@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// Path is a way to dial out over one link and over no other. It is the seam between the kinds of links and everything that
-// uses them: a [Source] gives each link its Path. Implementations are pointers, so that they can be compared, and safe for
-// concurrent use.
+// Path dials out over exactly one link. It is the seam between the kinds of links and everything that uses them: a [Source]
+// gives each link its Path. Implementations are pointers, so that they can be compared, and safe for concurrent use.
 type Path interface {
 	// Dial connects to addr, which is "host:port" with a number as port. Network is "tcp", "tcp4" or "tcp6". An error is a
 	// *DialError.
 	Dial(ctx context.Context, network, addr string) (net.Conn, Info, error)
-	// Probe asks something on the link that is no origin, such as its DNS servers, and returns nil if it answers. The error is
+	// Probe asks a host on the link other than an origin, such as its DNS servers, and returns nil if it answers. The error is
 	// ErrNothingToProbe if there is nothing to ask.
 	Probe(ctx context.Context) error
 }
 
-// Info is what a [Path] knows of a connection that it has made.
+// Info describes a connection that a [Path] has made.
 type Info struct {
 	// Origin is the address at the other end. It is invalid if an upstream resolved the name.
 	Origin netip.AddrPort
@@ -51,7 +50,7 @@ func (l Link) Probe(ctx context.Context) error {
 	return l.Path.Probe(ctx)
 }
 
-// Revalidator is implemented by Paths over which it may change where an address belongs.
+// Revalidator is implemented by Paths on which an address may stop being allowed after a connection to it was dialed.
 type Revalidator interface {
 	// Revalidate returns why a connection to addr ("host:port") that was dialed earlier must not carry another request; nil = it
 	// may. A VPN may have come up since.
@@ -97,7 +96,7 @@ func (d *device) Revalidate(addr string, c net.Conn) error {
 // Probe asks the DNS servers of the link.
 func (d *device) Probe(ctx context.Context) error { return d.dialer().Resolver.Probe(ctx, d.link) }
 
-// DialFunc connects over one link and no other. It makes emulated links.
+// DialFunc connects over exactly one link. It makes emulated links.
 type DialFunc func(ctx context.Context, l Link, network, addr string) (net.Conn, error)
 
 // Path returns the Path of a link that connects with d.
@@ -128,7 +127,7 @@ func (e *emulated) Dial(ctx context.Context, network, addr string) (net.Conn, In
 
 func (*emulated) Probe(context.Context) error { return ErrNothingToProbe }
 
-// infoOf returns what a connection that leads to an origin itself tells.
+// infoOf describes a connection that leads to an origin itself.
 func infoOf(c net.Conn) Info {
 	i := Info{RTT: handshakeRTT(c)}
 	if to, ok := c.RemoteAddr().(*net.TCPAddr); ok {

@@ -24,7 +24,7 @@ type race struct {
 	port   uint16
 
 	lookups  int             // still running
-	over     Link            // what the winner is bound to
+	over     Link            // the interface that the winner is bound to
 	running  int             // attempts
 	queue    [2][]netip.Addr // not tried yet, by family
 	turn     family          // whose address is next, if there is one
@@ -49,7 +49,7 @@ type named struct {
 // dialed is the end of one attempt.
 type dialed struct {
 	conn net.Conn
-	over Link // what it is bound to
+	over Link // the interface that it is bound to
 	err  error
 }
 
@@ -85,7 +85,7 @@ func (r *race) attempt(ctx context.Context, over Link, to netip.AddrPort) {
 	r.dialed <- dialed{c, over, err}
 }
 
-// events handles what happens until a connection is there, nothing can happen any more or ctx has ended.
+// events handles events until a connection is made, no more events can come or ctx has ended.
 func (r *race) events(ctx context.Context) net.Conn {
 	for r.lookups > 0 || r.running > 0 {
 		select {
@@ -179,7 +179,7 @@ func (r *race) pop() (netip.Addr, bool) {
 	return a, true
 }
 
-// drain waits for what still runs and closes connections that come too late.
+// drain waits for running attempts and closes connections that come too late.
 func (r *race) drain() {
 	for r.lookups > 0 || r.running > 0 {
 		select {

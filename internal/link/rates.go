@@ -10,8 +10,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Rates bounds what is received over links, all connections of a link together, so that a download leaves room for a call.
-// The sender learns of it as of any slow reader: by TCP's window. Safe for concurrent use.
+// Rates limits the receive rate of links, all connections of a link together, so that a download leaves room for a call. TCP's
+// window slows the sender down, as with any slow reader. Safe for concurrent use.
 type Rates struct {
 	mu       sync.Mutex
 	limiters map[string]*rate.Limiter
@@ -44,8 +44,8 @@ func (r *Rates) Set(limits map[string]int64) {
 // limitedRead returns the largest read at so many bytes per second: bytes must come often, or the link seems silent.
 func limitedRead(n int64) int { return int(min(max(n/40, 1<<10), 64<<10)) }
 
-// Limit makes a connection over the named link obey the link's limit. What is no TCP connection, and those of a link without
-// a limit, it returns as they are.
+// Limit makes a connection over the named link obey the link's limit. It returns other connections than TCP, and those of a
+// link without a limit, unchanged.
 func (r *Rates) Limit(c net.Conn, name string) net.Conn {
 	tcp, ok := c.(tcpConn)
 	if !ok {
@@ -59,7 +59,7 @@ func (r *Rates) Limit(c net.Conn, name string) net.Conn {
 	return c
 }
 
-// tcpConn is what others use of a TCP connection.
+// tcpConn lists the methods of a TCP connection that other packages use.
 type tcpConn interface {
 	net.Conn
 	CloseWrite() error
@@ -82,7 +82,7 @@ func (c *limitedConn) Close() error {
 	return c.tcpConn.Close()
 }
 
-// pace pays for what was read before it reads again.
+// pace pays for the bytes already read before it reads again.
 type pace struct {
 	limiter *rate.Limiter
 	due     time.Time // when all that was read is paid for; belongs to the reader

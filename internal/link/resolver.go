@@ -15,7 +15,7 @@ import (
 
 const (
 	maxLookup = 10 * time.Second // one question, all servers
-	// headStart is what the server that answered last gets before the others are asked too.
+	// headStart is the time that the server that answered last gets before the others are asked too.
 	headStart = 250 * time.Millisecond
 )
 
@@ -94,7 +94,7 @@ func (r *Resolver) lookup(ctx context.Context, l Link, f family, host string) ([
 	})
 }
 
-// memory returns what is known over l in its present state.
+// memory returns the memory of l in its present state.
 func (r *Resolver) memory(l Link) *memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -252,7 +252,7 @@ func (r *Resolver) dial(ctx context.Context, l *Link, server netip.AddrPort, net
 	return c, nil
 }
 
-// firstError returns the most telling error: one of binding, else the first.
+// firstError returns the most useful error: one of binding, else the first.
 func firstError(errs ...error) error {
 	var first error
 	for _, err := range errs {

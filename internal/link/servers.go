@@ -24,13 +24,13 @@ const (
 // ErrNoServer says that no DNS server is known for a link.
 var ErrNoServer = errors.New("no DNS server is known")
 
-// Servers is what names over a link are looked up with.
+// Servers are the DNS servers of a link.
 type Servers struct {
 	Addrs []netip.AddrPort
 	Stub  bool   // a resolver of this machine, which chooses its link itself
 	From  string // the file that names them, or "configuration"
 
-	over map[netip.AddrPort]*Link // what a server is asked over; nil = what the system chooses
+	over map[netip.AddrPort]*Link // interface over which a server is asked; nil = the system chooses
 }
 
 // Servers returns whom to ask for names over l. A server whose address belongs to another interface, such as a VPN's, is

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Slots bounds how many connections to one host are open over one link at a time, whatever they are used for. It never waits:
-// who does not get a slot is told when to try again. Safe for concurrent use.
+// Slots bounds how many connections to one host are open over one link at a time, whatever they are used for. It never waits: a
+// caller that does not get a slot learns when to try again. Safe for concurrent use.
 type Slots struct {
 	most int // 0 = no bound
 
@@ -17,7 +17,7 @@ type Slots struct {
 	hosts map[slotKey]*hostSlots
 }
 
-// slotKey is what is counted by.
+// slotKey is the key of a counter.
 type slotKey struct{ link, host string }
 
 // hostSlots counts the connections to one host over one link.
@@ -40,7 +40,7 @@ func (e *NoSlotError) Error() string {
 	return fmt.Sprintf("%s has %d connections over %s, as many as max_connections_per_host allows", e.Host, e.Most, e.Link)
 }
 
-// HostOf returns the host of an address ("host:port") in the one form by which hosts are compared.
+// HostOf returns the host of an address ("host:port") in the form that is used for comparing hosts.
 func HostOf(addr string) string {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *slottedTCP) Close() error {
 	return err
 }
 
-// TCP returns the connection itself, so that what is copied through it can be spliced. It must be closed by Close of c.
+// TCP returns the connection itself, so that copies through it can be spliced. It must be closed by Close of c.
 func (c *slottedTCP) TCP() *net.TCPConn { return c.TCPConn }
 
 // slotted is another connection that has a slot.

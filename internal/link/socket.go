@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// sockets returns what opens sockets of a network ("tcp", "udp") over l to an address.
+// sockets returns a dialer for sockets of a network ("tcp", "udp") over l to an address.
 func sockets(b Binder, l Link, network string, to netip.Addr) *net.Dialer {
 	d := &net.Dialer{
 		Control: withUserTimeout(b.Control(l)),

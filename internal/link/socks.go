@@ -55,7 +55,7 @@ func (u *socksSession) DialContext(ctx context.Context, _, _ string) (net.Conn, 
 	return &noted{u.conn, u}, nil
 }
 
-// noted is a connection of which is noted what comes.
+// noted is a connection that records what it receives.
 type noted struct {
 	net.Conn
 	u *socksSession

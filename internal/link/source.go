@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// Source tells which links exist.
+// Source reports which links exist.
 type Source interface {
-	// Watch sends the links at once and again whenever they differ from what it sent last; a slow receiver misses what was
-	// true in between. The receiver must not change what it gets. The channel is closed when ctx has ended and everything
-	// that Watch started is gone. An error means that the links cannot be observed at all.
+	// Watch sends the links at once and again whenever they differ from those it sent last; a slow receiver misses states in
+	// between. The receiver must not change the slice. The channel is closed when ctx has ended and everything that Watch
+	// started is gone. An error means that the links cannot be observed at all.
 	Watch(ctx context.Context) (<-chan []Link, error)
 }
 
@@ -41,8 +41,8 @@ func Diff(before, now []Link) Changes {
 	return c
 }
 
-// losses returns what is left of the links in shown: what is new or more in now does not count yet. The result is shown
-// itself, in content, if nothing was lost.
+// losses returns the links in shown without their losses; new links and additions in now do not count yet. The result equals
+// shown if nothing was lost.
 func losses(shown, now []Link) []Link {
 	left := make([]Link, 0, len(shown))
 	for _, s := range shown {
@@ -68,7 +68,7 @@ func find(links []Link, name string) (Link, bool) {
 	return links[i], true
 }
 
-// Static is a Source that is told its links. The zero value has none.
+// Static is a Source with links that its owner sets. The zero value has none.
 type Static struct {
 	mu      sync.Mutex
 	links   []Link

@@ -11,11 +11,11 @@ const (
 	poll   = time.Second
 )
 
-// hints are what kernel events boil down to: reasons to look again.
+// hints are reasons to look again, derived from kernel events.
 type hints struct {
 	lost   chan struct{} // something may be gone: look now
 	gained chan struct{} // something may be new: look when it has settled
-	set    chan struct{} // what to look for is another: look now, and take it as it is
+	set    chan struct{} // the settings have changed: look now, and take the result as it is
 	dead   chan struct{} // closed when no event can come any more
 }
 
@@ -31,8 +31,8 @@ func give(c chan<- struct{}) {
 	}
 }
 
-// watch sends first and then what look returns, as [Source.Watch] promises, until ctx ends. A look that fails is
-// repeated after the settling time; until then what was known holds.
+// watch sends first and then the results of look, as [Source.Watch] promises, until ctx ends. A look that fails is repeated
+// after the settling time; until then the last result holds.
 func watch(ctx context.Context, h hints, first []Link, look func() ([]Link, error), out chan<- []Link) {
 	shown := first
 	var sent []Link

@@ -2,7 +2,7 @@ package link
 
 import "net/netip"
 
-// Way is where the system itself sends what goes to an address.
+// NextHop says where the system itself sends packets for an address.
 type NextHop struct {
 	Local   bool // to this machine itself: Index is the interface that has the address
 	Blocked bool // nowhere: a route forbids it
@@ -10,16 +10,16 @@ type NextHop struct {
 	Default bool // by a route to the whole world, or to so much of it that it stands for one
 }
 
-// Router tells the system's own ways. Answers are those for a socket that is not bound to an interface.
+// Router looks up the system's own routes. Answers are those for a socket that is not bound to an interface.
 type Router interface {
-	// Way returns where what goes to an address would go. Nothing is sent.
+	// NextHop returns where packets for an address would go. Nothing is sent.
 	NextHop(a netip.Addr) (NextHop, error)
 	// Device returns the Name and Kind of an interface.
 	Device(index int) (Link, error)
 }
 
-// worldwide reports whether a route leads to so much of the address space that it stands for a default route. VPNs take the
-// place of one by two halves of IPv4 (0.0.0.0/1) or by what IPv6 has in use (2000::/3).
+// worldwide reports whether a route leads to so much of the address space that it stands for a default route. VPNs replace one
+// with two halves of IPv4 (0.0.0.0/1) or with the part of IPv6 in use (2000::/3).
 func worldwide(p netip.Prefix) bool {
 	if p.Addr().Is4() {
 		return p.Bits() <= 1

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// states are the values of the state label, one of which is 1 for each link.
+// states are the values of the state label; for each link exactly one is 1.
 var states = [...]string{"up", "suspect", "banned", "probing", "down"}
 
 func desc(name, help string, labels ...string) *prometheus.Desc {

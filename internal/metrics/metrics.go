@@ -57,7 +57,7 @@ func New(version string, status func() engine.Status) *Metrics {
 		}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "tributary_build_info", Help: "1; the labels say what runs.",
+		Name: "tributary_build_info", Help: "Always 1; the labels describe the build.",
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	})
 	build.Set(1)

@@ -1,9 +1,9 @@
-// Package opening decides how a GET starts: whether it may be divided at all, what the first request asks for and over
-// which links it may go, and what becomes of each response to it.
+// Package opening decides how a GET starts: whether it may be divided at all, which range the first request asks for and over
+// which links it may go, and how to use each response to it.
 //
-// [Refusal] reads the client's request and says why it must be passed through over one link. If nothing speaks against
-// dividing it, an [Opening] takes it through these states. It is told the head of every response to the first request (there
-// are several if the first one is overdue and a copy goes out over another link):
+// [Refusal] reads the client's request and says why it must be passed through over one link. If nothing speaks against dividing
+// it, an [Opening] takes it through these states. It gets the head of every response to the first request (there are several if
+// the first one is overdue and a copy goes out over another link):
 //
 //	               Drop: a request before this one may still be answered
 //	                 +--+

@@ -2,7 +2,7 @@ package opening
 
 import "strings"
 
-// Request is what is looked at of a client's request. None of it is changed.
+// Request holds the parts of a client's request that decide. None of it is changed.
 type Request struct {
 	Method string
 	Scheme string              // of the absolute URL, in lower case

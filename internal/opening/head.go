@@ -32,7 +32,7 @@ type Head struct {
 	Fields   map[string][]string // by canonical name
 	Range    segment.Range       // offsets of the content's bytes; End is -1 if the length is unknown
 	ID       Identity            // version that the content belongs to
-	Unfit    Reason              // why no other response may be joined to it; None if others may
+	Unfit    Reason              // why other responses may not be joined to it; None if they may
 	Mismatch bool                // it does not answer the range that was asked for
 }
 
@@ -45,7 +45,7 @@ func (o *Opening) Rewrite(h Head) (status int) {
 	}
 	switch {
 	case h.Status != statusPartial:
-	case !o.asked && o.plan.Initial > 0: // what is streamed is the whole object, or judge would not have let it pass (R76)
+	case !o.asked && o.plan.Initial > 0: // the streamed response is the whole object, or judge would not have let it pass (R76)
 		whole(h.Fields)
 		return statusOK
 	case o.version != nil:
@@ -55,8 +55,8 @@ func (o *Opening) Rewrite(h Head) (status int) {
 	return h.Status
 }
 
-// whole turns the fields of a 206 that our own range brought into those of a 200. A 206 need not repeat what it shows, that
-// the origin takes ranges (nginx leaves it out), but clients look for it in the 200 before they resume.
+// whole turns the fields of a 206 that our own range brought into those of a 200. A 206 need not say that the origin supports
+// ranges (nginx leaves it out), but clients look for it in the 200 before they resume.
 func whole(h map[string][]string) {
 	if len(h["Accept-Ranges"]) == 0 {
 		h["Accept-Ranges"] = []string{"bytes"}

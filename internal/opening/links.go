@@ -6,7 +6,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 )
 
-// Link is what is known of a link when a GET starts.
+// Link holds the known facts about a link when a GET starts.
 type Link struct {
 	Name      string
 	State     health.State
@@ -15,7 +15,7 @@ type Link struct {
 }
 
 // Order returns which of all links may carry requests, as indices, in order of preference for the first one. Links over which
-// the origin lately refused its objects stay out, unless no other one is up (R118).
+// the origin lately refused its objects stay out, unless they are the only ones up (R118).
 func (o *Opening) Order(all []Link) (order []int8) {
 	for _, l := range all {
 		if l.State == health.Up && !o.memory.Excluded[l.Name] {
@@ -40,7 +40,7 @@ func (o *Opening) Allows(name string, untrusted bool) bool {
 	return !o.barred[name] && !(o.exposes && untrusted)
 }
 
-// entrusted returns the links, best first, that may see what the request shows: the trusted ones, and the best other one
+// entrusted returns the links, best first, that may see the content of the request: the trusted ones, and the best other one
 // unless one of those is up (R205).
 func entrusted(order []int8, all []Link) (out []int8) {
 	resort, up := int8(-1), false

@@ -9,11 +9,11 @@ import (
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
-// Memory is what earlier GETs have shown of the origin.
+// Memory holds the findings of earlier GETs about the origin.
 type Memory struct {
 	Whole    bool            // it served this object whole, whatever range was asked for
 	Small    bool            // it lately served no object worth several links
-	Excluded map[string]bool // links over which it refused what it served over another one
+	Excluded map[string]bool // links over which it refused an object that it served over another one
 }
 
 // Plan is how the requests of a GET begin.
@@ -23,14 +23,14 @@ type Plan struct {
 	Warm      bool          // connecting the other links before the first response may be of use
 }
 
-// Notes are what a GET has shown of the origin.
+// Notes are the findings of a GET about the origin.
 type Notes struct {
 	Large    bool     // the object was worth several links
 	Whole    bool     // the next GET of this object had better ask for all of it
 	Excluded []string // links over which a response was refused after another link's was good
 }
 
-// Do says what becomes of a first response.
+// Do says how to use a first response.
 type Do uint8
 
 const (
@@ -40,7 +40,7 @@ const (
 	Drop             // its connection is closed, and the attempt has failed
 )
 
-// Verdict says what becomes of a first response, and why.
+// Verdict says how to use a first response, and why.
 type Verdict struct {
 	Do          Do
 	Reason      Reason        // why the response is not divided; None if it joins
@@ -68,10 +68,10 @@ type Opening struct {
 	ifRange  string              // the client's own, on the first request only (R80)
 	barred   map[string]bool     // links that stay out
 	version  *Identity           // nil before the first Join
-	carrier  string              // link whose response told the version
+	carrier  string              // link whose response determined the version
 	ignored  bool                // a range was answered with the whole object
 	served   bool                // a range was answered as such
-	disjoint bool                // it failed in the middle because the responses do not fit together
+	disjoint bool                // it failed in the middle because the responses are inconsistent
 	excluded []string            // see Notes
 }
 
@@ -85,7 +85,7 @@ func New(scheme string, fields map[string][]string, threshold int64) *Opening {
 	return &Opening{fields: fields, exposes: Exposes(scheme, fields), threshold: threshold, ranged: startRanged(fields)}
 }
 
-// First returns what to ask for, at the start and whenever Again reports true.
+// Begin returns the plan of the first request, at the start and whenever Again reports true.
 func (o *Opening) Begin(m Memory) Plan {
 	*o = Opening{
 		fields: o.fields, exposes: o.exposes, threshold: o.threshold, ranged: o.ranged, repeated: o.repeated,
@@ -253,8 +253,8 @@ func (o *Opening) Lost(outcome fault.Outcome, seen bool) {
 // Again reports whether the request is to be made again: with First.
 func (o *Opening) Again() bool { return o.again }
 
-// Remember returns what later GETs should know. Where ranges were ignored, or did not fit together, they ask for the whole
-// object. A link is to blame for a refusal only where another one was served.
+// Remember returns notes for later GETs. Where ranges were ignored, or were inconsistent, later GETs ask for the whole object.
+// A link is to blame for a refusal only where another one was served.
 func (o *Opening) Remember() Notes {
 	return Notes{
 		Large:    o.version != nil,

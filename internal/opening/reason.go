@@ -28,7 +28,7 @@ const (
 // Crowded lies in the proxy: so many requests run already that this one gets one connection.
 const Crowded Reason = "crowded"
 
-// Reasons that lie in the first response. Package origin reports why no other response may be joined to it, in this order.
+// Reasons that lie in the first response. Package origin reports why other responses may not be joined to it, in this order.
 // NoRanges is the last: a response with this reason fulfils all other conditions.
 const (
 	Status        Reason = "status"         // neither 200 nor the 206 that was asked for
@@ -38,7 +38,7 @@ const (
 	Trailer       Reason = "trailer"        // a trailer section is announced
 	Vary          Reason = "vary"           // Vary: *
 	Coding        Reason = "coding"         // a content coding, which need not be byte-stable
-	UnknownLength Reason = "unknown_length" // the size of the object is not told
+	UnknownLength Reason = "unknown_length" // the response does not say how long the object is
 	WeakValidator Reason = "weak_validator" // W/ tag, or a Last-Modified date that may hide a change
 	NoValidator   Reason = "no_validator"   // no usable ETag and no Last-Modified
 	NoRanges      Reason = "no_ranges"      // the origin does not serve ranges, or not of this object

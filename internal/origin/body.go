@@ -57,7 +57,7 @@ type body struct {
 	untilClose bool // the end of the connection is the end of the body
 }
 
-// Read reads into p up to the end of the range; at the end it tells io.EOF even for an empty p.
+// Read reads into p up to the end of the range; at the end it returns io.EOF even for an empty p.
 func (b *body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err

@@ -54,8 +54,8 @@ func Check(a *engine.RangeRequest, h Head, now time.Time) Verdict {
 	return v
 }
 
-// differs returns the first property in which an answer for total bytes belongs to another version than want. All of them
-// must agree, and what one lacks the other must lack too: a server that changes an object and keeps its ETag betrays that
+// differs returns the first property in which an answer for total bytes belongs to another version than want. All of them must
+// agree, and a property that one lacks the other must lack too: a server that changes an object and keeps its ETag betrays that
 // by another property, if by any.
 func differs(want *engine.Identity, h Head, total int64) *Mismatch {
 	got := identity(h)
@@ -63,7 +63,7 @@ func differs(want *engine.Identity, h Head, total int64) *Mismatch {
 	case want.Validator == "":
 		return mismatch("validator", fault.Changed, "the version wanted has no strong validator to compare")
 	case want.Total >= 0 && total < 0:
-		return mismatch("total", fault.BadRange, "size not told, want %d", want.Total)
+		return mismatch("total", fault.BadRange, "no size given, want %d", want.Total)
 	case want.Total >= 0 && total != want.Total:
 		return mismatch("total", fault.Changed, "size %d, want %d", total, want.Total)
 	case got.ETag != want.ETag:
@@ -80,7 +80,7 @@ func differs(want *engine.Identity, h Head, total int64) *Mismatch {
 	return nil
 }
 
-// notPartial says what an answer other than 206 means for a version whose first answer was fine.
+// notPartial judges an answer other than 206 for a version whose first answer was fine.
 func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 	switch h.Status {
 	case http.StatusOK:
@@ -98,7 +98,7 @@ func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 		}
 		return mismatch("status", fault.NoRange, "200: this node ignores Range")
 	case http.StatusRequestedRangeNotSatisfiable:
-		// With the size known the range lay within it: the object shrank. A guess made before is no sign of that.
+		// With the size known the range lay within it: the object shrank. An earlier guess does not show that.
 		if want.Total >= 0 {
 			return mismatch("status", fault.Changed, "416 to a range within the object")
 		}
@@ -120,7 +120,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if err != nil {
 		return 0
 	}
-	// The origin's own clock, if told, spares its difference to ours.
+	// The origin's own clock, if given, avoids errors by its difference from ours.
 	if sent, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = sent
 	}

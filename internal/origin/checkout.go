@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-http/tributary/internal/fault"
 )
 
-// checkout is the time for which one transfer owns a connection, whatever HTTP is spoken on it. What mu guards is shared by
-// Send and the reading side.
+// checkout is the time for which one transfer owns a connection, whatever HTTP is spoken on it. Send and the reading side share
+// the fields that mu guards.
 type checkout struct {
 	*stream
 	pool *Pool
@@ -34,7 +34,7 @@ func newCheckout(p *Pool, s *stream, reused bool) *checkout {
 // Info implements engine.Conn.
 func (t *checkout) Info() engine.ConnInfo { return t.info }
 
-// allowed returns why no further request may be sent: what has happened since the dial may forbid it.
+// allowed returns an error if no further request may be sent: a change since the dial may forbid it.
 func (t *checkout) allowed() error { return t.link.Revalidate(t.key.addr, t.socket) }
 
 // forbid ends the sending of requests. It is as if a kept connection had closed: the next one is dialed, or refused, anew.

@@ -23,11 +23,12 @@ var (
 	errInterim    = fmt.Errorf("more than %d interim answers", MaxInterim)
 	errBadStatus  = errors.New("status code below 100")
 	errFieldName  = errors.New("malformed name of a header field")
-	errOutOfStep  = errors.New("what follows the previous answer is no answer")
+	errOutOfStep  = errors.New("the bytes after the previous answer are not an answer")
 	errHeadBroken = errors.New("the connection ended within the head of the answer")
 )
 
-// conn implements engine.Conn for one transfer. Send and the reading side (Next and body reads) share what mu guards.
+// conn implements engine.Conn for one transfer. Send and the reading side (Next and body reads) share the fields that mu
+// guards.
 type conn struct {
 	*checkout
 
@@ -63,8 +64,8 @@ func (c *conn) Send(a engine.RangeRequest) error {
 	first := len(c.queue) == 0
 	used := c.answers > 0
 	c.mu.Unlock()
-	// Between two requests nothing may arrive. A connection that cannot be looked into is taken for fit here: what comes
-	// unasked fails the next head.
+	// Between two requests nothing may arrive. A connection that cannot be inspected counts as usable here: unrequested bytes
+	// make the next head fail.
 	waits := false
 	if first && used {
 		waits, _ = waiting(c.socket)
@@ -181,7 +182,7 @@ func tokens(h http.Header) bool {
 	return true
 }
 
-// judgeable puts back what net/http hides of a head and undoes what it adds.
+// judgeable restores the fields of a head that net/http hides and removes those that it adds.
 func judgeable(resp *http.Response, raw []byte) Head {
 	h := Head{
 		Status:  resp.StatusCode,
@@ -227,7 +228,7 @@ func (c *conn) answered() {
 	c.reading = false
 	c.queue[0] = pending{}
 	c.queue = c.queue[1:]
-	// RFC 9112 section 6.3: bytes beyond the body are no answer to a request that was not yet sent.
+	// RFC 9112 section 6.3: bytes beyond the body cannot answer a request that was not yet sent.
 	if len(c.queue) == 0 && c.br.Buffered() > 0 {
 		c.surplus = true
 	}

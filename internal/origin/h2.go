@@ -1,6 +1,6 @@
 package origin
 
-// net/http's own ClientConn hides what the codes of GOAWAY and of a broken connection say, and the connection state.
+// net/http's own ClientConn hides the codes of GOAWAY and of a broken connection, and the connection state.
 //lint:file-ignore SA1019 see above
 
 import (
@@ -16,16 +16,17 @@ import (
 // the grant can hold. http2 opens its windows once, to the same size for every stream, so they cannot keep an origin from
 // sending more than it was asked for; inflow does.
 const (
-	// connWindow is twice what may be in flight: bytes that were read take up room until the origin hears of it.
+	// connWindow is twice the limit of bytes in flight: bytes that were read take up room until the origin gets the window
+	// update.
 	connWindow = 2 * maxUnread
-	// streamWindow bounds what one answer holds. Longer answers move at half of it per round trip at least: 168 Mbit/s at
-	// 100 ms; several ranges in flight fill the connection.
+	// streamWindow bounds the bytes held of one answer. Longer answers move at half of it per round trip at least: 168 Mbit/s
+	// at 100 ms; several ranges in flight fill the connection.
 	streamWindow = 4 << 20
-	// maxUnread bounds the sum of what the answers in flight may hold, each counted with what is missing of it. It is
-	// above 100 ms x 500 Mbit/s = 6.25 MB. Since it is below connWindow, answers that wait for their turn never take the
-	// window away from the one that is being read.
+	// maxUnread bounds the bytes held of all answers in flight, each counted with its missing bytes. It is above 100 ms x 500
+	// Mbit/s = 6.25 MB. Since it is below connWindow, answers that wait for their turn never take the window away from the one
+	// that is being read.
 	maxUnread = 8 << 20
-	// maxOpen bounds what is held of an answer to a request that names no last byte. It is small, since a transfer may send
+	// maxOpen bounds the bytes held of an answer to a request that names no last byte. It is small, since a transfer may send
 	// such a request without a grant.
 	maxOpen = 128 << 10
 	// readFrame is the largest frame taken: a quarter of the frames of the default at high rates.

@@ -15,7 +15,7 @@ type h2body struct {
 	x    *exchange
 }
 
-// Read reads into p up to the end of the range; at the end it tells io.EOF even for an empty p.
+// Read reads into p up to the end of the range; at the end it returns io.EOF even for an empty p.
 func (b *h2body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err

@@ -16,11 +16,11 @@ var (
 	errUnwanted  = errors.New("the answer was cancelled: it is not the one wanted")
 )
 
-// h2conn implements engine.Conn over HTTP/2: every request is a stream of its own. Answers are handed out in the order of
-// the requests, however the origin interleaves them; what comes early waits in the stream's window. A request is written
-// when what its answer may hold fits into maxUnread, and after the one before it. Until the first head shows that the
-// origin's SETTINGS have come, there is one stream (RFC 9113 section 6.5.2). A request whose answer may be of any length
-// waits until it is first in line: nobody reads the answer before that, so it could fill the connection.
+// h2conn implements engine.Conn over HTTP/2: every request is a stream of its own. Answers are handed out in the order of the
+// requests, however the origin interleaves them; early bytes wait in the stream's window. A request is written when the bytes
+// that its answer may hold fit into maxUnread, and after the one before it. Until the first head shows that the origin's
+// SETTINGS have come, there is one stream (RFC 9113 section 6.5.2). A request whose answer may be of any length waits until it
+// is first in line: nobody reads the answer before that, so it could fill the connection.
 //
 // mu is never held across a call of http2, which may write.
 type h2conn struct {
@@ -90,7 +90,7 @@ func (c *h2conn) start() {
 	}
 }
 
-// bound tells inflow how much the answers under way may hold. c.mu is held.
+// bound sets in inflow how much the answers under way may hold. c.mu is held.
 func (c *h2conn) bound() {
 	open := false
 	for _, x := range c.queue[:c.started] {
@@ -238,7 +238,7 @@ func (c *h2conn) Close() {
 	if !c.end() {
 		return
 	}
-	c.inflow.Close() // before the streams end: what they write must not block
+	c.inflow.Close() // before the streams end: their writes must not block
 	c.cancel()
 	c.runs.Wait()
 }

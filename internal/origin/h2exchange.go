@@ -25,8 +25,8 @@ var errMalformed = errors.New("malformed answer")
 // fieldCost is added to the length of each field's name and value in the size of a head (RFC 9113 section 6.5.2).
 const fieldCost = 32
 
-// exchange is one request and its answer. run owns it until done is closed, then the reader does; what is marked belongs
-// to the connection's mu.
+// exchange is one request and its answer. run owns it until done is closed, then the reader does; the connection's mu guards
+// the marked fields.
 type exchange struct {
 	request *engine.RangeRequest
 	req     *http.Request
@@ -37,7 +37,7 @@ type exchange struct {
 	written bool  // the request is written or never will be (mu)
 
 	interim chan interim  // never full: trace counts
-	done    chan struct{} // closed when what follows is set
+	done    chan struct{} // closed when the fields below are set
 
 	resp      *http.Response
 	verdict   Verdict
@@ -94,13 +94,13 @@ func lastNamed(a *engine.RangeRequest) bool {
 // endless reports whether judge may let an answer pass that is longer than asked.
 func (x *exchange) endless() bool { return x.request.Want == nil || !lastNamed(x.request) }
 
-// bounded reports whether the answer that judge let pass is no longer than asked.
+// bounded reports whether the answer that judge accepted is at most as long as requested.
 func (x *exchange) bounded() bool {
 	r := x.verdict.Range
 	return x.verdict.Err == nil && r.End >= 0 && r.Len() <= x.asked
 }
 
-// trace makes http2 tell c when the request is written and when its answer begins, and hand over interim answers.
+// trace makes http2 notify c when the request is written and when its answer begins, and pass on interim answers.
 func (x *exchange) trace(c *h2conn) {
 	room, count := maxHead, 0
 	x.req = x.req.WithContext(httptrace.WithClientTrace(x.req.Context(), &httptrace.ClientTrace{
@@ -170,8 +170,8 @@ func (x *exchange) judge(resp *http.Response, now time.Time) error {
 	return nil
 }
 
-// lost says what it means that x got no answer. What the origin did not act on (REFUSED_STREAM, GOAWAY: RFC 9113 section
-// 8.7) is Stale or Unanswered, a malformed head Refused.
+// lost returns the outcome of an x without an answer. A request that the origin did not act on (REFUSED_STREAM, GOAWAY: RFC
+// 9113 section 8.7) is Stale or Unanswered, a malformed head Refused.
 func (c *h2conn) lost(x *exchange) fault.Outcome {
 	var reset http2.StreamError
 	var broke http2.ConnectionError

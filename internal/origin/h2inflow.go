@@ -33,8 +33,8 @@ type inflow struct {
 	closed bool
 }
 
-// slack is how much may be held beyond what was asked for: bytes that http2 is about to discard, and up to 4 KiB that it
-// has not announced yet.
+// slack is how much may be held beyond the requested bytes: bytes that http2 is about to discard, and up to 4 KiB that it has
+// not announced yet.
 const slack = 64 << 10
 
 // newInflow returns c for http2, which opens the connection's window before anything else.

@@ -31,7 +31,7 @@ type record struct {
 	size    int      // bytes of whole
 }
 
-// begin returns the record of what arrives from now on.
+// begin returns the record of the bytes that arrive from now on.
 func (h *heads) begin() *record {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -127,7 +127,7 @@ func (w *watch) context(ctx context.Context) context.Context {
 	})
 }
 
-// judge returns what is wrong with the exchange's answer, and gives it the head that the origin sent.
+// judge returns an error if the exchange's answer is invalid, and gives the answer the head that the origin sent.
 func (w *watch) judge(resp *http.Response) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

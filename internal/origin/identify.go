@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Head is what the checks know of an answer.
+// Head holds the facts about an answer that the checks use.
 type Head struct {
 	Status    int
 	Header    http.Header
@@ -24,11 +24,11 @@ type Head struct {
 	Trailer   bool  // a trailer section is announced
 }
 
-// Verdict is what an answer is.
+// Verdict classifies an answer.
 type Verdict struct {
 	Range segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
 	ID    engine.Identity
-	Unfit opening.Reason // why no other answer may be joined to it, None if others may; of first answers only
+	Unfit opening.Reason // why other answers may not be joined to it, None if they may; of first answers only
 	Err   *Mismatch      // nil if the answer may be used
 }
 
@@ -37,7 +37,8 @@ type Verdict struct {
 const strongAge = 60 * time.Second
 
 // Identify judges the first answer of a transfer. Without a range in the request every answer is accepted as it comes, and
-// Unfit says what may be made of it. With one, only a 200 or a 206 of that range is; everything else is a Mismatch.
+// Unfit says whether others may be joined to it. With one, only a 200 or a 206 of that range is accepted; everything else is a
+// Mismatch.
 func Identify(a *engine.RangeRequest, h Head) Verdict {
 	v := Verdict{Range: segment.Range{End: h.Length}, ID: identity(h)}
 	ranged := a.Range != segment.Range{}
@@ -91,7 +92,7 @@ func unfit(h Head) opening.Reason {
 	return opening.None
 }
 
-// Identity returns what an answer says of the version that its content belongs to, whatever it was asked for.
+// Identity returns the version that the content of an answer belongs to, whatever the request was.
 func Identity(h Head) engine.Identity {
 	id := identity(h)
 	switch fields := h.Header["Content-Range"]; {
@@ -105,7 +106,7 @@ func Identity(h Head) engine.Identity {
 	return id
 }
 
-// identity returns what h says of the version it belongs to; Total is left unknown.
+// identity returns the version according to h; Total is left unknown.
 func identity(h Head) engine.Identity {
 	validator, _ := strongValidator(h.Header)
 	return engine.Identity{
@@ -149,8 +150,8 @@ func strongValidator(h http.Header) (string, opening.Reason) {
 	return dates[0], opening.None
 }
 
-// isStrongTag reports whether s is an opaque-tag of RFC 9110 section 8.8.3. The empty one is legal but tells no versions
-// apart.
+// isStrongTag reports whether s is an opaque-tag of RFC 9110 section 8.8.3. The empty one is legal but does not distinguish
+// versions.
 func isStrongTag(s string) bool {
 	if len(s) < 3 || s[0] != '"' || s[len(s)-1] != '"' {
 		return false

@@ -59,12 +59,12 @@ func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink 
 	return p
 }
 
-// Do sends r and returns the link that carried it: over a connection that the best link keeps, else over the link that is
-// the first to connect, see race. Once something was sent no other link tries. It fails with engine.ErrNoLink, an
-// *engine.AttemptError of the best link if none could connect, or what net/http says of the exchange.
+// Do sends r and returns the link that carried it: over a connection that the best link keeps, else over the link that is the
+// first to connect, see race. Once something was sent no other link tries. It fails with engine.ErrNoLink, an
+// *engine.AttemptError of the best link if none could connect, or net/http's error of the exchange.
 //
-// The answer's Header holds what the origin sent: also the Connection field that net/http removes, and no Cache-Control
-// that it makes up.
+// The answer's Header is the one that the origin sent: with the Connection field that net/http removes, and without the
+// Cache-Control that it adds.
 func (p *PassThrough) Do(r *http.Request) (*http.Response, link.Link, error) {
 	return p.transports.do(r, p.orderFor(r))
 }
@@ -189,7 +189,7 @@ func (ws *transports) do(r *http.Request, links []link.Link) (*http.Response, li
 	return resp, l, err
 }
 
-// over sends r with body on a connection of l that how tells to get.
+// over sends r with body on a connection of l, which how selects.
 func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how any) (*http.Response, error) {
 	var w watch
 	ctx := context.WithValue(w.context(r.Context()), connKey{}, how)
@@ -219,8 +219,8 @@ func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how
 	return resp, err
 }
 
-// refresh replaces the transport of l if a connection to addr that it keeps is not allowed any more. What runs over the old
-// one ends there, and is not used again.
+// refresh replaces the transport of l if a connection to addr that it keeps is not allowed any more. Requests under way on the
+// old one end there, and their connections are not used again.
 func (ws *transports) refresh(l link.Link, addr string) {
 	ws.mu.Lock()
 	w := ws.of[l.Name]

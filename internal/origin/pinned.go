@@ -9,8 +9,8 @@ import (
 )
 
 // Pinned is a pass-through client with connections of its own. It serves one client whose credentials authenticate its
-// connections instead of its requests (RFC 4559 section 6): what comes later on such a connection counts as that client's.
-// It sends one request at a time, and keeps to the link that it used last while that is up.
+// connections instead of its requests (RFC 4559 section 6): later requests on such a connection count as that client's. It
+// sends one request at a time, and keeps to the link that it used last while that is up.
 type Pinned struct {
 	passThrough *PassThrough
 	transports  transports

@@ -45,7 +45,7 @@ type Pool struct {
 
 var _ engine.Opener = (*Pool)(nil)
 
-// key says for whom a connection may be used.
+// key says which requests may use a connection.
 type key struct {
 	link, scheme, host, addr string
 }
@@ -61,7 +61,7 @@ type stream struct {
 	key    key
 	link   link.Link // as its present user has it
 	socket net.Conn  // as dialed
-	conn   net.Conn  // what HTTP is spoken on: socket, or TLS on it
+	conn   net.Conn  // carries HTTP: socket, or TLS on it
 	tail   *tail     // of TLS, else nil
 	wire   *wire
 	br     *bufio.Reader
@@ -124,8 +124,8 @@ func (s *stream) secure(ctx context.Context, c *tls.Config, authority string) er
 	return tc.HandshakeContext(ctx)
 }
 
-// usable reports whether a connection between two transfers may be kept: it is open and nothing has arrived on it. Of
-// HTTP/2, which reads by itself, the state tells: neither closed nor told to go away.
+// usable reports whether a connection between two transfers may be kept: it is open and nothing has arrived on it. HTTP/2 reads
+// by itself, so its state decides: neither closed nor asked to go away.
 func (s *stream) usable() bool {
 	if s.h2 != nil {
 		state := s.h2.State()
@@ -135,7 +135,7 @@ func (s *stream) usable() bool {
 	return !waits && err == nil
 }
 
-// dialError says what a failure to connect means for the link.
+// dialError turns a failure to connect into an outcome for the link.
 func dialError(l link.Link, err error) *engine.AttemptError {
 	outcome := fault.Unreachable
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/tributary-http/tributary/internal/opening"
 )
 
-// raceDelay is how long a link may take to connect before the next one joins in (RFC 8305 section 5). Behind a link that
-// loses what is sent a request is late by so much, not by the time for a dial.
+// raceDelay is how long a link may take to connect before the next one joins in (RFC 8305 section 5). Behind a link that loses
+// packets a request is late by this delay, not by the time for a dial.
 const raceDelay = 250 * time.Millisecond
 
 // lostFor is how long a link that another one overtook is asked after the others.
@@ -71,10 +71,10 @@ func anyFreed(ctx context.Context, full []*link.NoSlotError) (<-chan struct{}, c
 	return ctx.Done(), cancel
 }
 
-// round connects to addr over the links in turn: the next one starts after raceDelay, or at once when another has failed.
-// The first connection wins; the others are closed before a byte is sent on them, and are gone when round returns. An
-// address that is denied ends the race, for it is denied over all links. Otherwise the error is that of the best link, or
-// engine.ErrNoLink. full are the links over which the host has as many connections as it may have.
+// round connects to addr over the links in turn: the next one starts after raceDelay, or at once when another has failed. The
+// first connection wins; the others are closed before a byte is sent on them, and are gone when round returns. An address that
+// is denied ends the race, for it is denied over all links. Otherwise the error is that of the best link, or engine.ErrNoLink.
+// full are the links over which the host has reached its limit of connections.
 func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string) (c net.Conn, over link.Link, full []*link.NoSlotError, err error) {
 	if len(links) == 0 {
 		return nil, link.Link{}, nil, engine.ErrNoLink
@@ -132,8 +132,8 @@ func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string)
 	return nil, link.Link{}, full, errs[0]
 }
 
-// overtaken notes which of the links that started earlier than the winner are not through yet: what they are sent may get
-// lost, and the next request should not wait for that.
+// overtaken records the links that started earlier than the winner and have not connected yet: their packets may get lost, and
+// the next request should not wait for that.
 func (p *PassThrough) overtaken(earlier []link.Link, errs []error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

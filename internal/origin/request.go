@@ -32,8 +32,8 @@ func appendRequest(b []byte, a *engine.RangeRequest) ([]byte, error) {
 	return append(b, "\r\n"...), nil
 }
 
-// eachField calls emit for the fields of the GET that a asks for, in an order that depends on nothing else. It adds Host,
-// Range and If-Range and nothing else; what could end a line early (RFC 9112 section 11.1) is refused.
+// eachField calls emit for the fields of the GET that a asks for, in an order that depends on nothing else. It adds only Host,
+// Range and If-Range; bytes that could end a line early (RFC 9112 section 11.1) are refused.
 func eachField(a *engine.RangeRequest, emit func(name, value string)) error {
 	ranged := a.Range != segment.Range{}
 	if ranged && (a.Range.Start < 0 || a.Range.Empty()) {
@@ -88,8 +88,8 @@ func eachField(a *engine.RangeRequest, emit func(name, value string)) error {
 	return nil
 }
 
-// checkField refuses what is no field line; the value's bytes may be anything else. The error does not quote the value,
-// which may be a secret.
+// checkField refuses a malformed field line; the value's bytes may be anything else. The error does not quote the value, which
+// may be a secret.
 func checkField(name, value string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return errors.New("malformed name of a header field")

@@ -45,7 +45,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// begin starts a head of at most limit bytes; what br holds already belongs to it.
+// begin starts a head of at most limit bytes; the bytes in br belong to it.
 func (w *wire) begin(br *bufio.Reader, limit int) {
 	buffered, _ := br.Peek(br.Buffered())
 	w.reading, w.limit = true, limit
@@ -58,8 +58,8 @@ func (w *wire) end(br *bufio.Reader) []byte {
 	return w.head[:len(w.head)-br.Buffered()]
 }
 
-// hasField reports whether a raw head holds a field line of this name. It is used to find what net/http has removed
-// without a trace, so a folded line that looks like one counts as well.
+// hasField reports whether a raw head holds a field line of this name. It finds fields that net/http has silently removed, so a
+// folded line that looks like one counts as well.
 func hasField(raw []byte, name string) bool {
 	for line := range bytes.Lines(raw) {
 		if field, _, ok := bytes.Cut(line, []byte(":")); ok && strings.EqualFold(string(bytes.TrimSpace(field)), name) {

@@ -1,11 +1,11 @@
-// Package peer tells which user is at the other end of a connection within this machine.
+// Package peer finds the user at the other end of a connection within this machine.
 //
-// Loopback is no authentication: every user and every app of the machine can connect to a port there. The kernel knows who
-// owns the socket at the other end; this package asks it by address pair, over sock_diag(7), or reads it from /proc/net/tcp
+// Loopback does not authenticate anybody: every user and every app of the machine can connect to a port there. The kernel knows
+// who owns the socket at the other end; this package asks it by address pair, over sock_diag(7), or reads it from /proc/net/tcp
 // where that is not available. Both ends must be in the network namespace of the process.
 //
-// Only a socket that a process still holds has an owner: what the kernel keeps of a closed one (TIME_WAIT, an orphan that
-// still sends) is attributed to root and must not be believed. It has no inode, which is how it is told apart.
+// Only a socket that a process still holds has an owner: the kernel attributes the remains of a closed one (TIME_WAIT, an
+// orphan that still sends) to root, which must not be believed. The package recognizes them because they have no inode.
 //
 // All functions are safe for concurrent use and keep no state.
 package peer

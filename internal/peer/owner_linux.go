@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Owner returns the user ID of the process that holds the other end of a TCP connection: the socket whose own address is
-// remote and whose peer is local. It takes some microseconds. An error means that it cannot be told.
+// Owner returns the user ID of the process that holds the other end of a TCP connection: the socket whose own address is remote
+// and whose peer is local. It takes some microseconds. An error means that the user cannot be determined.
 func Owner(local, remote netip.AddrPort) (uid uint32, err error) {
 	local, remote = unmap(local), unmap(remote)
 	s, err := diagnose(remote, local)
@@ -29,7 +29,7 @@ func unmap(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
 }
 
-// socket is what the kernel tells of one.
+// socket is the kernel's description of a socket.
 type socket struct {
 	state      uint8
 	uid, inode uint32

@@ -53,8 +53,8 @@ func scan(r io.Reader, own, peer netip.AddrPort) (s socket, found bool, err erro
 	return socket{}, false, lines.Err()
 }
 
-// address parses "0100007F:1F90": words of 32 bits as the kernel holds them in memory, printed as numbers. It returns the
-// zero value for what is no address.
+// address parses "0100007F:1F90": words of 32 bits as the kernel holds them in memory, printed as numbers. It returns the zero
+// value for anything else.
 func address(s string) netip.AddrPort {
 	host, port, _ := strings.Cut(s, ":")
 	b, err := hex.DecodeString(host)

@@ -12,7 +12,7 @@ import (
 // ErrAccount says that there is no such account, or that a program cannot run as it.
 var ErrAccount = errors.New("user")
 
-// identity is what a process is in the eyes of the kernel, and what its environment says about it.
+// identity holds the IDs of a process, and the variables of its environment that describe the user.
 type identity struct {
 	uid, gid   int
 	groups     []int

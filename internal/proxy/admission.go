@@ -12,17 +12,17 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Limits on how much clients may have open (R190). Each has room for what one busy person's programs open, and keeps the
-// process well below a limit of 4096 open files.
+// Limits on the connections of clients (R190). Each has room for one busy person's programs, and keeps the process well below a
+// limit of 4096 open files.
 const (
 	// maxClients counts the connections of one user; beyond it the answer is 503. A connection that becomes a tunnel is
 	// counted as such.
 	maxClients = 512
-	// sureClients are what a user has whatever the others do.
+	// sureClients are the places that a user has whatever the others do.
 	sureClients = 64
 	// allClients counts those of all users together.
 	allClients = 1024
-	// reservedClients are the sure places beyond allClients of all users but root, the proxy's own and those who are allowed
+	// reservedClients are the sure places beyond allClients for all users except root, the proxy's own user and users allowed
 	// by name.
 	reservedClients = 512
 	// doorstep is for those who get 403 or 503.
@@ -31,7 +31,8 @@ const (
 	maxTunnels = 128
 	// allTunnels counts those of all users together, apart from those of named users.
 	allTunnels = 768
-	// maxUnknownTunnels counts those of all users who are not told apart; the rest of their connections is for requests.
+	// maxUnknownTunnels limits the tunnels of all users that cannot be told apart; the rest of their connections is for
+	// requests.
 	maxUnknownTunnels = 3 * maxClients / 4
 	// maxTransfers is larger than the 64 of the rule, because a hundred downloads at a time are to share the links fairly:
 	// a GET beyond it is passed through over one link. Memory does not depend on it: the engine's budget bounds that, and a
@@ -111,7 +112,7 @@ func (p *Proxy) leave(nc net.Conn) {
 	}
 }
 
-// carrier returns what carries a request of c: its own connections if its credentials may have authenticated those to the
+// carrier returns the transport for a request of c: its own connections if its credentials may have authenticated those to the
 // origin, or do so now (R83).
 func (c *client) carrier(p *Proxy, t target, h http.Header) http.RoundTripper {
 	origin := t.scheme + "://" + t.addr
@@ -150,8 +151,8 @@ func full(text string) *failure {
 	return &failure{http.StatusServiceUnavailable, "connection_limit_reached", retryAfter, text}
 }
 
-// identify finds out who the client is and whether it may use the proxy. Loopback is no authentication: each user of the
-// machine reaches it (R185). Who comes from another machine is let in by the address that is listened on.
+// identify finds out who the client is and whether it may use the proxy. Loopback does not authenticate anybody: each user of
+// the machine reaches it (R185). Clients of other machines are admitted by the choice of the listen address.
 func (p *Proxy) identify(c *client) {
 	redirected := c.to.IsValid() // of this machine, and chosen by the rules
 	if addr := c.remote.Addr().Unmap(); !redirected && !addr.IsLoopback() {

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unsent is how many bytes the kernel takes for a client beyond what is on its way. Without a bound it takes some
-// megabytes for each client that reads slowly, outside of any budget.
+// unsent is how many bytes the kernel buffers for a client beyond those on their way. Without a bound it buffers some megabytes
+// for each client that reads slowly, outside of any budget.
 const unsent = 128 << 10
 
-// boundUnsent bounds what waits in the kernel for a client (tcp(7), TCP_NOTSENT_LOWAT).
+// boundUnsent bounds the bytes that wait in the kernel for a client (tcp(7), TCP_NOTSENT_LOWAT).
 func boundUnsent(c net.Conn) {
 	t, ok := c.(*net.TCPConn)
 	if !ok {
@@ -20,6 +20,6 @@ func boundUnsent(c net.Conn) {
 	if err != nil {
 		return
 	}
-	// A kernel that does not know the option is no worse off than before.
+	// If the kernel does not know the option, nothing changes.
 	_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent) })
 }

@@ -14,7 +14,7 @@ import (
 // connect serves CONNECT (RFC 9110 section 9.3.6).
 func (x *exchange) connect() {
 	if x.upload != nil || len(x.r.TransferEncoding) > 0 {
-		x.refuse(badRequest("CONNECT has no content. Send what belongs to the tunnel after the answer."))
+		x.refuse(badRequest("CONNECT has no content. Send the tunnel's data after the answer."))
 		return
 	}
 	host, port, f := splitAuthority(x.r.RequestURI)
@@ -52,8 +52,8 @@ func (x *exchange) connect() {
 	x.tunnel([]byte("HTTP/1.1 200 Connection established\r\n\r\n"), conn, l)
 }
 
-// mailPort reports whether addr ("host:port") is where mail is handed in: who has a tunnel there, or has a request taken for
-// the commands of a mail client, sends mail in the user's name (R139).
+// mailPort reports whether addr ("host:port") accepts mail for delivery: a client with a tunnel there, or with a request that
+// passes for the commands of a mail client, could send mail in the user's name (R139).
 func mailPort(addr string) bool {
 	_, port, _ := net.SplitHostPort(addr)
 	return port == "25" || port == "465" || port == "587"

@@ -42,7 +42,7 @@ func newExchange(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
 	return x
 }
 
-// answer is what came from the origin.
+// answer is the origin's response.
 type answer struct {
 	*http.Response
 	link string // that carries it; "" = several may
@@ -117,7 +117,7 @@ func (x *exchange) trace() *httptrace.ClientTrace {
 	return trace
 }
 
-// request returns what the origin is asked. offer is the protocol to switch to, "" for none.
+// request returns the request for the origin. offer is the protocol to switch to, "" for none.
 func (x *exchange) request(t target, h http.Header, offer string) *http.Request {
 	var options []string
 	if httpguts.HeaderValuesContainsToken(x.r.Header["Te"], "trailers") && x.r.ProtoAtLeast(1, 1) {

@@ -17,7 +17,7 @@ type failure struct {
 	status     int
 	cause      string        // error type of Proxy-Status (RFC 9209 section 2.3)
 	retryAfter time.Duration // 0 = no Retry-After
-	text       string        // what happened and what to do next; names nothing of the request and no address
+	text       string        // what happened and what to do next; contains nothing of the request and no address
 }
 
 func badRequest(text string) *failure {
@@ -44,7 +44,7 @@ func failureOf(o fault.Outcome) *failure {
 	return f
 }
 
-// classify says what the client is told about an error of the Transport.
+// classify returns the answer to the client for an error of the Transport.
 func classify(err error) *failure {
 	failed := transport.FailureOf(err)
 	f := failureOf(failed.Outcome)
@@ -54,7 +54,7 @@ func classify(err error) *failure {
 	return f
 }
 
-// refuse answers with f and closes the connection: what follows on it may be the rest of something bad (R188).
+// refuse answers with f and closes the connection: the next bytes on it may be the rest of something bad (R188).
 func (x *exchange) refuse(f *failure) {
 	h := x.w.Header()
 	clear(h)
@@ -104,5 +104,5 @@ func (x *exchange) help() {
 	x.refuse(badRequest("this is an HTTP proxy, not a web server. Tell programs to use it:\n\n" +
 		"    export http_proxy=http://" + addr + " https_proxy=http://" + addr + " no_proxy=localhost,127.0.0.0/8,::1\n\n" +
 		"or for one download: curl -x http://" + addr + " URL\n" +
-		"\"tributary status\" shows what it is doing."))
+		"\"tributary status\" shows its links and downloads."))
 }

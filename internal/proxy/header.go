@@ -8,7 +8,7 @@ import (
 )
 
 // hopByHop are the fields that belong to one connection (RFC 9110 section 7.6.1, RFC 9112 appendix C.2.2). Trailer and
-// Content-Length are among them because framing is made anew from what the parser found.
+// Content-Length are among them because framing is made anew from the parsed message.
 var hopByHop = [...]string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Http2-Settings",
 	"Proxy-Authenticate", "Proxy-Authorization", "Proxy-Authentication-Info", "Trailer", "Content-Length",
@@ -42,7 +42,7 @@ func trailerAllowed(name string, nominated []string) bool {
 	return !strings.HasPrefix(name, "If-") && !httpguts.HeaderValuesContainsToken(nominated, name)
 }
 
-// setAll makes dst hold what src holds, and nothing else.
+// setAll makes dst a copy of src.
 func setAll(dst, src http.Header) {
 	clear(dst)
 	for name, values := range src {

@@ -9,7 +9,7 @@ const (
 	slowRate = 1 << 10 // bytes per second
 )
 
-// pace judges a sender by the time that was spent waiting for its bytes: what the receiver lets it wait does not count.
+// pace judges a sender by the time spent waiting for its bytes; time in which the receiver is slow does not count.
 type pace struct {
 	waited time.Duration
 	got    int64

@@ -18,11 +18,11 @@ import (
 type Transport interface {
 	// RoundTrip connects as the URL says and sends the request with its Host and fields as they are. It returns the final
 	// answer, a 101 included, whose Body is then an io.ReadWriteCloser. It follows no redirect, adds no field and decodes no
-	// content coding. Interim answers are told to the Got1xxResponse hook of net/http/httptrace. A request with Expect keeps
-	// its body back until the origin's 100 or a short time has passed. The body may be read after RoundTrip returned, until
-	// the answer's body is closed. The values of the request's Trailer are set when its body has been read.
+	// content coding. Interim answers go to the Got1xxResponse hook of net/http/httptrace. A request with Expect keeps its body
+	// back until the origin's 100 or a short time has passed. The body may be read after RoundTrip returned, until the answer's
+	// body is closed. The values of the request's Trailer are set when its body has been read.
 	http.RoundTripper
-	// DialTunnel connects to addr ("host:port") and tells the link that carries the connection.
+	// DialTunnel connects to addr ("host:port") and returns the link that carries the connection.
 	DialTunnel(ctx context.Context, addr string) (c net.Conn, link string, err error)
 }
 
@@ -32,18 +32,19 @@ type Session interface {
 	Close()
 }
 
-// Config is what a Proxy works with. Transport, Session and Log must not be nil.
+// Config configures a Proxy. Transport, Session and Log must not be nil.
 type Config struct {
 	Transport Transport
 	Session   func() Session
 	Self      func(netip.AddrPort) bool // reports an own listener; nil = none is known
 	Log       *slog.Logger
 
-	// Owner tells the user ID of a client on this machine by the two ends of its connection; nil = users are not told apart.
+	// Owner returns the user ID of a client on this machine by the two ends of its connection; nil = users are not
+	// distinguished.
 	Owner crowd.Owner
-	// Users are the IDs of those who may use the proxy; nil = all. A client of whom Owner cannot tell is none of them.
+	// Users are the IDs of those who may use the proxy; nil = all. A client whose owner is unknown is refused.
 	Users []uint32
-	// TunnelPorts are the ports to which clients that do not come over loopback may have tunnels.
+	// TunnelPorts are the destination ports of tunnels that are open to clients from other machines.
 	TunnelPorts []uint16
 }
 

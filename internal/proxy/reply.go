@@ -31,7 +31,7 @@ func (x *exchange) reply(a *answer) {
 		h["Content-Type"] = nil // keeps net/http from guessing one (R29)
 	}
 	if !x.r.ProtoAtLeast(1, 1) || x.upload != nil && !x.upload.ended.Load() {
-		h.Set("Connection", "close") // R59; content that is still to come cannot be told from a next request (R57)
+		h.Set("Connection", "close") // R59; content that is still to come cannot be distinguished from a next request (R57)
 	}
 	trailers := x.r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(x.r.Header["Te"], "trailers") && a.ContentLength < 0 && !bodiless
 	if trailers {
@@ -44,7 +44,7 @@ func (x *exchange) reply(a *answer) {
 	setAll(x.w.Header(), h)
 	x.boundWrite()
 	x.w.WriteHeader(a.StatusCode)
-	clear(x.w.Header()) // what is found there later is a trailer
+	clear(x.w.Header()) // fields found there later are trailers
 	out := &clientWriter{x: x}
 	err := out.flush()
 	if err == nil && !bodiless {
@@ -75,8 +75,8 @@ func (x *exchange) copyBody(out *clientWriter, a *answer) error {
 	return err
 }
 
-// abort makes the answer that is under way visibly incomplete and does not return (R49). A body that ends with the
-// connection is reset; with a length or chunks the missing rest shows, and closing keeps what was sent before.
+// abort makes the answer that is under way visibly incomplete and does not return (R49). A body that ends with the connection
+// is reset; with a length or chunks the missing rest shows, and closing keeps the bytes sent before.
 func (x *exchange) abort(reset bool) {
 	if reset {
 		if conn, _, err := x.rc.Hijack(); err == nil {
@@ -99,10 +99,11 @@ const (
 	writePiece = 256 << 10       // bytes that must go within stallTime
 )
 
-// boundWrite makes the client take what is written next within stallTime. The server lifts the bound after the answer.
+// boundWrite makes the next write fail if the client does not take it within stallTime. The server lifts the bound after the
+// answer.
 func (x *exchange) boundWrite() { _ = x.rc.SetWriteDeadline(time.Now().Add(stallTime)) }
 
-// clientWriter writes an answer's body and flushes after each write: what the origin sends now the client gets now (R66).
+// clientWriter writes an answer's body and flushes after each write: the client gets the origin's bytes at once (R66).
 type clientWriter struct {
 	x      *exchange
 	sent   int64

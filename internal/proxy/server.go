@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Limits on what clients send (R12, R64, R189).
+// Limits on the requests of clients (R12, R64, R189).
 const (
 	maxHeader  = 64 << 10 // bytes of request line and header section; beyond it net/http answers 431
 	maxTarget  = 16 << 10 // bytes of the request target
@@ -15,8 +15,8 @@ const (
 	idleTime   = 120 * time.Second
 )
 
-// NewServer returns the server for p: HTTP/1 only, with limits on slow and large header sections and none on how long
-// a download takes. The caller listens, on literal loopback addresses unless told otherwise, and shuts it down; p.Shutdown
+// NewServer returns the server for p: HTTP/1 only, with limits on slow and large header sections and none on how long a
+// download takes. The caller listens, on literal loopback addresses unless configured otherwise, and shuts it down; p.Shutdown
 // ends the tunnels, which the server does not know.
 func NewServer(p *Proxy) *http.Server {
 	s := &http.Server{
@@ -34,7 +34,7 @@ func NewServer(p *Proxy) *http.Server {
 	return s
 }
 
-// checkRequest refuses what no form of request may be.
+// checkRequest refuses requests that are invalid in every form.
 func checkRequest(r *http.Request) *failure {
 	lines := 0
 	for _, values := range r.Header {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// target names an object: where to connect and what to ask for there.
+// target names an object: the server to connect to and the resource to request there.
 type target struct {
 	scheme string // "http" or "https"
 	host   string // authority as the client spelled it: the Host field
@@ -58,8 +58,8 @@ func parseTarget(r *http.Request) (target, *failure) {
 	return target{scheme: scheme, host: authority, addr: net.JoinHostPort(host, port), path: path}, nil
 }
 
-// splitAuthority splits "host[:port]" and refuses what is no such thing: userinfo (RFC 9110 section 4.2.4), zone
-// identifiers, ports out of range, and bytes that no host name has. port is "" if there is none.
+// splitAuthority splits "host[:port]" and refuses anything else: userinfo (RFC 9110 section 4.2.4), zone identifiers, ports out
+// of range, and bytes that are invalid in host names. port is "" if there is none.
 func splitAuthority(s string) (host, port string, f *failure) {
 	if strings.Contains(s, "@") {
 		return "", "", badRequest("The URL holds a user name or password (user@host). " +
@@ -69,7 +69,7 @@ func splitAuthority(s string) (host, port string, f *failure) {
 		host, port, ok = strings.Cut(inner, "]")
 		addr, err := netip.ParseAddr(host)
 		if !ok || err != nil || !addr.Is6() || addr.Zone() != "" {
-			return "", "", badRequest("The host in brackets is no IPv6 address. Write it like [2001:db8::1], without a zone.")
+			return "", "", badRequest("The host in brackets is not an IPv6 address. Write it like [2001:db8::1], without a zone.")
 		}
 		if port, ok = strings.CutPrefix(port, ":"); !ok && port != "" {
 			return "", "", badRequest("Only a port may follow the address in brackets.")
@@ -77,14 +77,14 @@ func splitAuthority(s string) (host, port string, f *failure) {
 	} else {
 		host, port, _ = strings.Cut(s, ":")
 		if host == "" || len(host) > 255 || strings.ContainsFunc(host, notInHost) {
-			return "", "", badRequest("The host name is empty, too long or has characters that no host name has. " +
+			return "", "", badRequest("The host name is empty, too long or has invalid characters. " +
 				"Write international names in their xn-- form.")
 		}
 	}
 	if port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
-			return "", "", badRequest("The port is no number from 1 to 65535.")
+			return "", "", badRequest("The port is not a number from 1 to 65535.")
 		}
 		port = strconv.FormatUint(n, 10)
 	}

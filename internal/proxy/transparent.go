@@ -17,11 +17,10 @@ import (
 // speakTime is how long a client may be silent before its server is taken for the one that speaks first (R162).
 const speakTime = 300 * time.Millisecond
 
-// Transparent serves connections that firewall rules redirect here from wherever their programs wanted to go
-// (R153 to R166). Those that begin with an HTTP request in origin-form are served as the proxy's requests
-// are, all others are tunnels over one link, their first bytes untouched. Whatever a request says of its host, the address
-// that is dialed is the one that the program dialed: what a name means is no business of the client's here (R158). The
-// rules decide whose connections come, so users are told apart but not refused.
+// Transparent serves connections that firewall rules redirect here, whatever their destination (R153 to R166). Those that begin
+// with an HTTP request in origin-form are served as the proxy's requests are, all others are tunnels over one link, their first
+// bytes untouched. Whatever Host a request names, the proxy dials the address that the program dialed: the client does not
+// choose here what a name means (R158). The rules decide whose connections come, so users are distinguished but not refused.
 type Transparent struct {
 	p        *Proxy
 	original func(*net.TCPConn) (netip.AddrPort, error)
@@ -31,8 +30,8 @@ type Transparent struct {
 	end      context.CancelFunc
 }
 
-// NewTransparent returns the server for p. Original tells where a connection was going before it was redirected; an
-// error means that it was not.
+// NewTransparent returns the server for p. Original returns the destination of a connection before it was redirected; an error
+// means that it was not.
 func NewTransparent(p *Proxy, original func(*net.TCPConn) (netip.AddrPort, error)) *Transparent {
 	t := &Transparent{p: p, original: original, requests: handoff{conns: make(chan net.Conn), closed: make(chan struct{})}}
 	t.ctx, t.end = context.WithCancel(context.Background())
@@ -40,8 +39,8 @@ func NewTransparent(p *Proxy, original func(*net.TCPConn) (netip.AddrPort, error
 	return t
 }
 
-// Serve accepts connections of all listeners until Shutdown or a failure, closes the listeners and returns when what it
-// accepted has ended, or is the server's. The error is http.ErrServerClosed after Shutdown.
+// Serve accepts connections of all listeners until Shutdown or a failure, closes the listeners and returns when the accepted
+// connections have ended, or are handed to the server. The error is http.ErrServerClosed after Shutdown.
 func (t *Transparent) Serve(listeners ...net.Listener) error {
 	failed := make(chan error, len(listeners)+1)
 	var parts sync.WaitGroup
@@ -91,7 +90,7 @@ func (t *Transparent) accept(ln net.Listener, conns *sync.WaitGroup) error {
 	}
 }
 
-// serve finds out what a connection is.
+// serve classifies a connection.
 func (t *Transparent) serve(c *net.TCPConn, of *client) {
 	if speaksHTTP(c, speakTime) {
 		if !t.requests.give(c) {
@@ -199,7 +198,7 @@ func (h *handoff) Close() error {
 // Addr implements net.Listener.
 func (h *handoff) Addr() net.Addr { return &net.TCPAddr{} }
 
-// verdict is what the first bytes of a connection say of it.
+// verdict classifies a connection by its first bytes.
 type verdict uint8
 
 const (
@@ -211,8 +210,8 @@ const (
 // longestMethod is that of the registry, VERSION-CONTROL and UPDATEREDIRECTREF, and some more.
 const longestMethod = 20
 
-// judge tells whether bytes begin an HTTP/1 request in origin-form or asterisk-form, as clients send to origins. What is
-// meant for a proxy at the other end (absolute-form, CONNECT) and the preface of HTTP/2 (RFC 9113 section 3.4) is none.
+// judge says whether bytes begin an HTTP/1 request in origin-form or asterisk-form, as clients send to origins. Requests to a
+// proxy at the other end (absolute-form, CONNECT) and the preface of HTTP/2 (RFC 9113 section 3.4) do not count.
 func judge(b []byte) verdict {
 	method, rest, whole := bytes.Cut(b, []byte(" "))
 	for _, c := range method {

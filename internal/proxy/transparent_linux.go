@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// speaksHTTP reports whether the client begins with an HTTP request within a time. It takes no byte away: what it looks at
-// stays in the kernel, so that whoever serves the connection reads it from the begin.
+// speaksHTTP reports whether the client begins with an HTTP request within a time. It only peeks: the bytes stay in the kernel,
+// so that the connection can be read from its beginning.
 func speaksHTTP(c *net.TCPConn, within time.Duration) bool {
 	raw, err := c.SyscallConn()
 	if err != nil || c.SetReadDeadline(time.Now().Add(within)) != nil {

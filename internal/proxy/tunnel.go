@@ -32,13 +32,14 @@ type tunnel struct {
 	bytes  atomic.Int64 // copied, both directions; for TCP to TCP only up to the last look
 }
 
-// ended tells that one direction of a tunnel is over.
+// ended reports that one direction of a tunnel is over.
 type ended struct {
 	dst io.Closer
 	err error // nil = the source sends no more
 }
 
-// run copies until both directions are over and returns why the tunnel ended. early is what the client sent already.
+// run copies until both directions are over and returns why the tunnel ended. early holds the bytes that the client already
+// sent.
 func (t *tunnel) run(client io.ReadWriteCloser, early []byte, buffers *sync.Pool) string {
 	over := make(chan ended, 2)
 	go t.copy(t.origin, client, early, buffers, over)
@@ -64,7 +65,7 @@ func (t *tunnel) run(client io.ReadWriteCloser, early []byte, buffers *sync.Pool
 				bound, since = halfClosedIdle, time.Now()
 				ticker.Reset(bound / 4)
 				if c, ok := e.dst.(interface{ CloseWrite() error }); !ok || c.CloseWrite() != nil {
-					reason = "closed" // the other side cannot be told otherwise
+					reason = "closed" // there is no other way to notify the other side
 					_ = client.Close()
 					_ = t.origin.Close()
 				}
@@ -95,8 +96,8 @@ func (t *tunnel) run(client io.ReadWriteCloser, early []byte, buffers *sync.Pool
 	return reason
 }
 
-// copy copies one direction. TCP to TCP it hands both connections to the kernel (splice), which tells how much it moved
-// only when it stops: look makes it stop for a moment.
+// copy copies one direction. TCP to TCP it hands both connections to the kernel (splice), which reports how much it moved only
+// when it stops: look makes it stop for a moment.
 func (t *tunnel) copy(dst, src io.ReadWriteCloser, early []byte, buffers *sync.Pool, over chan<- ended) {
 	err := t.copyAll(dst, src, early, buffers)
 	over <- ended{dst, err}
@@ -123,7 +124,7 @@ func (t *tunnel) copyAll(dst, src io.ReadWriteCloser, early []byte, buffers *syn
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}
-		_ = from.SetReadDeadline(time.Time{}) // fails only if closed, which the next read tells
+		_ = from.SetReadDeadline(time.Time{}) // fails only if closed, which the next read reports
 	}
 }
 
@@ -143,7 +144,7 @@ func tcpOf(c io.ReadWriteCloser) (*net.TCPConn, bool) {
 	return tcp, ok
 }
 
-// counter counts what is written.
+// counter counts written bytes.
 type counter struct {
 	w io.Writer
 	n *atomic.Int64
@@ -163,7 +164,7 @@ type tunnels struct {
 	mu      sync.Mutex
 	open    map[*tunnel]struct{}
 	of      map[crowd.User]int // how many each user has
-	named   []uint32           // users for whom allTunnels is no limit
+	named   []uint32           // users whom allTunnels does not limit
 	closing bool
 	running sync.WaitGroup // Add only while not closing, so that Wait is safe afterwards
 }
@@ -218,7 +219,7 @@ func (ts *tunnels) remove(t *tunnel) {
 	ts.running.Done()
 }
 
-// cut resets the tunnels for which which holds.
+// cut resets the tunnels for which which returns true.
 func (ts *tunnels) cut(which func(*tunnel) bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

@@ -31,8 +31,8 @@ type upload struct {
 	told    chan struct{} // an interim answer was passed on; buffers one
 }
 
-// follow makes trace say what the origin answers to an Expect. net/http starts to read the content when a 100 came, when
-// it has waited long enough for one, and also when a final answer came instead; only in the last case nothing may be read.
+// follow makes trace report the origin's answer to an Expect. net/http starts to read the content when a 100 came, when it has
+// waited long enough for one, and also when a final answer came instead; only in the last case nothing may be read.
 func (u *upload) follow(trace *httptrace.ClientTrace) {
 	pass := trace.Got1xxResponse
 	trace.GotFirstResponseByte = func() { u.pending.Store(true) }
@@ -69,7 +69,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.x.r.Body.Read(p)
 	u.pace.add(n, time.Since(from))
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		u.deadline(time.Time{}) // the server goes on to watch the connection
+		u.deadline(time.Time{}) // the server continues to watch the connection
 	}
 	switch {
 	case err == io.EOF:
@@ -87,13 +87,13 @@ func (u *upload) deadline(t time.Time) bool {
 	defer u.mu.Unlock()
 	if !u.lingering {
 		u.until = t
-		_ = u.x.rc.SetReadDeadline(t) // a connection without deadlines is no TCP connection
+		_ = u.x.rc.SetReadDeadline(t) // a connection without deadlines is not a TCP connection
 	}
 	return !u.lingering
 }
 
-// late reports whether the content is waited for in vain. The server ends the request's context before the read that
-// finds out has returned: so it is the time that tells, not its error.
+// late reports whether waiting for the content has taken too long. The server ends the request's context before the read that
+// notices has returned, so the time decides, not the context's error.
 func (u *upload) late() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -115,7 +115,7 @@ func (u *upload) proceed() error {
 // Close does nothing: the server closes the body it made.
 func (u *upload) Close() error { return nil }
 
-// cleanTrailer removes from the request's trailer what must not be forwarded.
+// cleanTrailer removes from the request's trailer the fields that must not be forwarded.
 func (u *upload) cleanTrailer() {
 	for name := range u.x.r.Trailer {
 		if !trailerAllowed(name, u.x.r.Header["Connection"]) {
@@ -124,12 +124,12 @@ func (u *upload) cleanTrailer() {
 	}
 }
 
-// lingerTime is how long a client may go on sending content that nobody wants, so that it can read the answer before the
-// connection is closed (R67).
+// lingerTime is how long a client may keep sending unwanted content, so that it can read the answer before the connection is
+// closed (R67).
 const lingerTime = 500 * time.Millisecond
 
-// linger throws away what comes of the content, for a while, when the answer is sent. It ends a read by a goroutine that
-// outlives the exchange: the server would end that one, too, but lift the deadline and then read on without any.
+// linger discards incoming content, for a while, when the answer is sent. It ends a read by a goroutine that outlives the
+// exchange: the server would end that one, too, but lift the deadline and then read on without any.
 func (x *exchange) linger() {
 	u := x.upload
 	if u == nil || u.ended.Load() {
@@ -138,7 +138,7 @@ func (x *exchange) linger() {
 	_ = x.rc.Flush() // the client may be gone
 	u.mu.Lock()
 	u.lingering = true
-	_ = x.rc.SetReadDeadline(time.Now().Add(lingerTime)) // a connection without deadlines is no TCP connection
+	_ = x.rc.SetReadDeadline(time.Now().Add(lingerTime)) // a connection without deadlines is not a TCP connection
 	u.mu.Unlock()
 	<-u.turn
 	defer func() { u.turn <- struct{}{} }()

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// runner runs a program with an input and returns its output; the error holds what it said.
+// runner runs a program with an input and returns its output; the error holds its output.
 type runner func(ctx context.Context, input, name string, args ...string) (string, error)
 
 // firewall is one way to keep rules.
 type firewall interface {
 	name() string
-	add(context.Context, Rules) (Installed, error) // replaces what is there
-	remove(context.Context) error                  // nothing to remove is no error
+	add(context.Context, Rules) (Installed, error) // replaces existing rules
+	remove(context.Context) error                  // not an error if there is nothing to remove
 	find(context.Context) (Installed, error)
 }
 
@@ -33,7 +33,7 @@ func execute(ctx context.Context, input, name string, args ...string) (string, e
 	return out.String(), nil
 }
 
-// firewalls returns what there is, best first.
+// firewalls returns the firewalls of this machine, best first.
 func firewalls() []firewall {
 	var all []firewall
 	if _, err := exec.LookPath("nft"); err == nil {
@@ -88,7 +88,7 @@ func off(ctx context.Context, all []firewall) error {
 	return errors.Join(errs...)
 }
 
-// Find returns what is in force.
+// Find returns the rules in force.
 func Find(ctx context.Context) (Installed, error) { return find(ctx, firewalls()) }
 
 func find(ctx context.Context, all []firewall) (Installed, error) {

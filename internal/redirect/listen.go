@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Ports below 1024 can be had by root only (ip(7), ip_unprivileged_port_start): should rules outlive everybody, no other user
+// Only root can listen on ports below 1024 (ip(7), ip_unprivileged_port_start): should rules outlive everybody, no other user
 // of the machine can take the port that they lead to. These have no well-known service.
 const (
 	firstPort = 1000

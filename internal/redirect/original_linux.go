@@ -51,7 +51,7 @@ func original4(fd int) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[4:8])), binary.BigEndian.Uint16(b[2:4])), nil
 }
 
-// original6 reads a struct sockaddr_in6, with which ip6_mtuinfo begins.
+// original6 reads the struct sockaddr_in6 at the start of an ip6_mtuinfo.
 func original6(fd int) (netip.AddrPort, error) {
 	v, err := unix.GetsockoptIPv6MTUInfo(fd, unix.SOL_IPV6, originalDst)
 	if err != nil {

@@ -27,7 +27,7 @@ func ParseUsers(s string) (Users, error) {
 		b, err = strconv.ParseUint(last, 10, 32)
 	}
 	if err != nil || b < a || b == math.MaxUint32 { // which stands for nobody, see chown(2)
-		return Users{}, fmt.Errorf("%q is no user ID and no range of them, like 1000 or 10000-19999", s)
+		return Users{}, fmt.Errorf("%q is neither a user ID nor a range of them, like 1000 or 10000-19999", s)
 	}
 	return Users{uint32(a), uint32(b)}, nil
 }
@@ -51,15 +51,15 @@ type Rules struct {
 	NoIPv6 bool           // only connections over IPv4
 	Leave  []netip.Prefix // destinations that are left alone
 
-	// Over names the interfaces over which the system would send the connections that are redirected. What it sends over
-	// others, such as a VPN or a bridge of containers, is left alone.
+	// Over names the interfaces over which the system would send the redirected connections. Connections over others, such as a
+	// VPN or a bridge of containers, are left alone.
 	Over []string
 	// Around names those of Over whose LeaveAround destinations are left alone, too.
 	Around      []string
 	LeaveAround []netip.Prefix
 }
 
-// Check says what is wrong with the rules.
+// Check returns an error if the rules are invalid.
 func (r Rules) Check() error {
 	switch {
 	case r.To == 0:
@@ -83,7 +83,7 @@ func plain(name string) bool {
 	})
 }
 
-// Installed is what is in force now.
+// Installed describes the rules in force.
 type Installed struct {
 	By string // "nftables" or "iptables"; "" = nothing is redirected
 	To uint16

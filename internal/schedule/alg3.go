@@ -13,9 +13,9 @@ import (
 // It needs throughput, capacity (the peak seen) and round-trip time of each link. It wins where links differ and change
 // slowly; it fails where throughput is misjudged, since its requests are long.
 //
-// The guards are what the formulas leave out (package literature has them as printed): sizes follow what is left, not the
-// whole object; the floor is 2.5 x BDP, because at 1 x BDP a trigger of 60 % leaves a gap of 0.6 RTT; a range is no longer
-// than the link's share of an eighth of the reorder window and 200 ms of its goodput; a link that runs dry sooner asks
+// The guards fill gaps in the formulas (package literature has them as printed): sizes follow the remaining bytes, not the
+// whole object; the floor is 2.5 x BDP, because at 1 x BDP a trigger of 60 % leaves a gap of 0.6 RTT; a range is at most as
+// long as the link's share of an eighth of the reorder window and 200 ms of its goodput; a link that runs dry sooner asks
 // sooner; and at the end the faster link takes the tail of the slower one (Nikravesh 2018, equation 6.1).
 type Alg3 struct{}
 
@@ -27,7 +27,7 @@ const (
 	outstand  = 2                      // requests on a link at a time, as the 60 % rule gives
 	bdpFloor  = 2.5                    // floor of a range in BDP: 1 / (1 - issueAt)
 	windowDiv = 8                      // a range takes at most its share of this part of the window: two per link and room to run ahead
-	longest   = 200 * time.Millisecond // of the link's goodput in one range: what a link owes when it dies delays the client
+	longest   = 200 * time.Millisecond // of the link's goodput in one range: bytes that a dead link owes delay the client
 )
 
 // Next implements Scheduler.
@@ -75,7 +75,7 @@ func (s *Alg3) fetch(v *View, i int8) (Decision, bool) {
 			return d, true
 		}
 		if len(v.Free) > 0 {
-			return Decision{}, false // the window is full: no need to move what is under way
+			return Decision{}, false // the window is full: no need to move running ranges
 		}
 		return StealTail(v, i)
 	}
@@ -101,7 +101,7 @@ func (s *Alg3) size(v *View, i int8, rem int64) (int64, Rule) {
 	p := v.Params(i, rem)
 	p.Floor = bdpFloor
 	size, rule := p.Size()
-	// Unlike the paper's downloader a proxy holds what comes early in bounded memory.
+	// Unlike the paper's downloader a proxy holds early bytes in bounded memory.
 	most := min(int64(float64(v.Window)/windowDiv*l.Rate/p.SumThroughput), max(int64(l.Rate*longest.Seconds()), p.floor()))
 	least := min(StealMin, v.Window/windowDiv)
 	switch {

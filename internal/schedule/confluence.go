@@ -7,18 +7,18 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Confluence is Tributary's own scheduler: every link is asked for short ranges, several at a time, so that it never
-// falls idle and owes little at any moment. Each range is chosen to lie at the next offset when it arrives: a link skips what
-// the others will have brought by then. What is left at the end is laid out so that all links end in the same instant,
-// by estimates that are made anew before every request.
+// Confluence is Tributary's own scheduler: every link is asked for short ranges, several at a time, so that it never falls idle
+// and owes little at any moment. Each range is chosen to lie at the next offset when it arrives: a link skips the bytes that
+// the others will have delivered by then. The rest at the end is laid out so that all links end in the same instant, by
+// estimates that are made anew before every request.
 //
 // It needs goodput and round-trip time of each link. It wins wherever requests can be pipelined (HTTP/1.1) or multiplexed
 // (HTTP/2) and holds little out of order; it sends more requests than schemes with long ranges, and where a server takes
 // one request at a time a round trip lies between them.
 type Confluence struct {
 	grown [maxLinks]growth
-	rate  [maxLinks]float64 // bytes per second: what to expect of each link, a guess where nothing is known
-	at    [maxLinks]float64 // seconds from now until the first byte of what would be asked for now
+	rate  [maxLinks]float64 // bytes per second: expected of each link, a guess where nothing is known
+	at    [maxLinks]float64 // seconds from now until the first byte of a request sent now
 	held  [maxLinks]float64 // bytes per second: goodput that outlasts a pause, since many a pause ends in a burst
 	when  time.Time         // of the last look at them
 }
@@ -43,12 +43,12 @@ const (
 	unknownRTT  = 100 * time.Millisecond
 	unknownRate = 1e6       // bytes per second
 	firstPiece  = 128 << 10 // while pipelining is not known to work few requests may be outstanding
-	startUp     = 64 << 10  // outstanding on a link in slow start, beyond twice what it brought
+	startUp     = 64 << 10  // outstanding on a link in slow start, beyond twice its delivered bytes
 	mostStartUp = 256 << 10
 
 	growthTime  = 50 * time.Millisecond // least time between two looks at a link's growth
 	growthLeast = 1.2                   // in a round trip: less is not slow start
-	foresight   = 1.5                   // what a link in slow start will bring, compared with its goodput until now
+	foresight   = 1.5                   // future rate of a link in slow start, relative to its goodput until now
 
 	endTime  = time.Second            // of all links' goodput: from here on what is left is laid out
 	late     = 150 * time.Millisecond // later than this link could begin to help: then the tail of another link is worth stealing
@@ -83,8 +83,8 @@ func (c *Confluence) Next(now time.Time, v *View) Decision {
 	return c.steal(v, tight)
 }
 
-// steal takes from one link for another when nothing is left to ask for: out of the client's own GET, which covers the
-// whole object, or at the end what would come late.
+// steal moves bytes from one link to another when nothing is left to request: out of the client's own GET, which covers the
+// whole object, or at the end bytes that would come late.
 func (c *Confluence) steal(v *View, tight float64) Decision {
 	size := func(v *View, i int8, rest int64) (int64, Rule) {
 		n, rule := c.piece(v, i, tight)
@@ -127,8 +127,8 @@ func (c *Confluence) watch(now time.Time, v *View) {
 	}
 }
 
-// plan estimates when each link could bring something new, and returns by how much ranges must shrink so that what is
-// outstanding on all links fits into the window.
+// plan estimates when each link could deliver something new, and returns by how much ranges must shrink so that the outstanding
+// bytes of all links fit into the window.
 func (c *Confluence) plan(v *View) (tight float64) {
 	var need, sum, known float64
 	for i := range seen(v) {
@@ -195,7 +195,7 @@ func (c *Confluence) target(v *View, i int8, tight float64) float64 {
 	return n
 }
 
-// share returns what part of all goodput a link has.
+// share returns a link's share of all goodput.
 func (c *Confluence) share(v *View, i int8) float64 {
 	var sum float64
 	for j := range seen(v) {
@@ -265,7 +265,7 @@ func (c *Confluence) first(v *View, i int8) bool {
 // part returns how much of the free bytes link i can bring until all links end together.
 func (c *Confluence) part(v *View, i int8, free float64) float64 {
 	var in [maxLinks]bool
-	var rate, work float64 // of the links that take part: sum of rates, and what they would have brought by now
+	var rate, work float64 // of the links that take part: sum of rates, and the bytes that they would have delivered by now
 	for j := range seen(v) {
 		if v.Links[j].Usable {
 			in[j] = true

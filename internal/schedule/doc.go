@@ -6,8 +6,9 @@
 // lower one wins.
 //
 // A scheduler needs to know nothing of connections, memory or failures: Link.CanAsk says whether a request can leave now,
-// View.Limit how far the reorder window reaches, and Hedge (common to all schedulers) asks again elsewhere for what a
-// silent link owes. A range may reach beyond Limit, it is then read only as the next offset moves on; it must begin below it.
+// View.Limit how far the reorder window reaches, and Hedge (common to all schedulers) requests bytes that a silent link owes
+// again over another link. A range may reach beyond Limit, it is then read only as the next offset moves on; it must begin
+// below it.
 //
 // A new scheduler is one file and one line in the registry. Package literature below has those of the papers, for
 // comparison.

@@ -57,10 +57,10 @@ func Hedge(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision,
 	return Decision{Do: Fetch, Link: best, Range: r, From: from.ID, Hedge: true, Rule: HedgeCopy}, true
 }
 
-// lead is how long before the end of what a link was asked for its next request must leave, beyond one round trip.
+// lead is how long before the end of a link's running ranges its next request must leave, beyond one round trip.
 const lead = 50 * time.Millisecond
 
-// Due reports whether what was asked of the link will all have come within one round trip and 50 ms, so that the next
+// Due reports whether all requested bytes of the link will have arrived within one round trip and 50 ms, so that the next
 // request must leave now if the link is not to fall idle. A link that is blocked by the window can only help the next offset.
 func (l *Link) Due() bool {
 	if l.Running == 0 || l.Blocked {
@@ -69,7 +69,7 @@ func (l *Link) Due() bool {
 	return l.Rate > 0 && float64(l.Asked) <= l.Rate*(l.RTT+lead).Seconds()
 }
 
-// Arrival returns how long it takes until the first byte comes of what would be asked of the link now.
+// Arrival returns how long it takes until the first byte arrives of a request sent on the link now.
 func (l *Link) Arrival() time.Duration {
 	if l.Rate <= 0 {
 		return l.RTT
@@ -77,7 +77,7 @@ func (l *Link) Arrival() time.Duration {
 	return max(l.RTT, seconds(float64(l.Asked)/l.Rate))
 }
 
-// Dry returns when the link becomes Due at its present rate, zero if that cannot be told.
+// Dry returns when the link becomes Due at its present rate, zero if that cannot be predicted.
 func (l *Link) Dry(now time.Time) time.Time {
 	if l.Running == 0 || l.Rate <= 0 || l.Due() {
 		return time.Time{}

@@ -42,7 +42,7 @@ func (p Params) Size() (int64, Rule) {
 	return size, Share
 }
 
-// Params returns what the formulas need for link i and a payload. The bandwidth of a link is the peak that it has shown:
+// Params returns the inputs of the formulas for link i and a payload. The bandwidth of a link is the peak that it has shown:
 // Skjolden 2019 set constants (sections 8.2.2 and 9.3).
 func (v *View) Params(i int8, payload int64) Params {
 	p := Params{Payload: payload}

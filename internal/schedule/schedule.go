@@ -8,13 +8,13 @@ import (
 
 // Scheduler decides for one transfer. It may keep state; it is not safe for concurrent use.
 type Scheduler interface {
-	// Next returns what to do next. v is valid during the call only.
+	// Next returns the next step. v is valid during the call only.
 	Next(now time.Time, v *View) Decision
 }
 
-// View is what a scheduler sees of a transfer.
+// View is a scheduler's view of a transfer.
 type View struct {
-	Object   segment.Range // what the client gets; End is known
+	Object   segment.Range // range that the client gets; End is known
 	Offset   int64         // next offset to be delivered in order
 	Limit    int64         // first offset beyond the reorder window: no range may begin there or later
 	Window   int64         // size of the reorder window in bytes
@@ -27,11 +27,11 @@ type View struct {
 type Attempt struct {
 	ID      uint32
 	Link    int8
-	Hedge   bool          // a second copy of what another attempt fetches
+	Hedge   bool          // a second copy of another attempt's bytes
 	Stolen  bool          // its tail is being moved to another link
 	Hedged  bool          // another attempt fetches some of it, too: no third one may
 	HasHead bool          // a valid head has come: bytes follow
-	Range   segment.Range // what is wanted of it
+	Range   segment.Range // wanted part of it
 	Cursor  int64         // next offset it will deliver
 	Asked   time.Time     // when the request was sent
 	Last    time.Time     // when the last byte came, zero before
@@ -57,7 +57,7 @@ type Link struct {
 	Think   time.Duration // part of RTT that the origin needs before an answer
 }
 
-// Verb is what to do.
+// Verb is the kind of a step.
 type Verb uint8
 
 // The verbs.
@@ -74,17 +74,17 @@ type Rule uint8
 const (
 	NothingToDo Rule = iota
 	First            // nothing is known of the link: a first range
-	Share            // the link's share of what is left
+	Share            // the link's share of the rest
 	Floor            // the share was less than the link has in flight
 	Window           // cut down to the link's share of the reorder window
-	Rest             // what remained was not worth another request
+	Rest             // the remainder was not worth another request
 	Steal            // took the tail of a slower link's range
 	Oversize         // cut a range that is far longer than its link's share
-	HedgeCopy        // second copy of what a silent link owes
+	HedgeCopy        // second copy of bytes that a silent link owes
 	WholeRange       // a fixed share, once
 	Warm             // a connection for later
 	Piece            // a range of fixed length
-	Half             // the link's part of what the window reaches
+	Half             // the link's part of the bytes in the window
 	Measuring        // waits until every link is measured
 	OtherLink        // waits because another link is the one to use
 )
@@ -102,7 +102,7 @@ type Decision struct {
 	Link  int8
 	Range segment.Range
 	From  uint32 // attempt whose tail (or, with Hedge, copy) Range is; 0 = Range is free
-	Hedge bool   // From goes on; the first copy of each byte counts
+	Hedge bool   // From continues; the first copy of each byte counts
 	Until time.Time
 	Rule  Rule
 }
@@ -110,7 +110,7 @@ type Decision struct {
 // wait is the answer of a scheduler with nothing to do. One that leaves a link idle though it could fetch something says why.
 func wait(until time.Time) Decision { return Decision{Do: Wait, Until: until} }
 
-// Earlier returns the earlier of two times, of which zero is none, as in Decision.Until.
+// Earlier returns the earlier of two times; zero means none, as in Decision.Until.
 func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -58,7 +58,7 @@ func Offload(left int64, fast, slow float64, delay time.Duration) float64 {
 // connection for its next range, since the rest of such an answer can only be thrown away.
 func stealOversize(v *View, i int8, size func(*View, int8, int64) (int64, Rule)) (Decision, bool) {
 	far := int64(4)
-	if v.Links[i].Rate == 0 { // StealTail cannot judge a link of which nothing is known
+	if v.Links[i].Rate == 0 { // StealTail cannot judge a link that nothing is known about
 		far = 2
 	}
 	for k := range v.Attempts {

@@ -3,7 +3,7 @@ package segment
 // Ledger accounts for the bytes of one object window [start, end): each is free, asked for, or received.
 //
 // Invariants, checked by Check:
-//  1. Every offset of [Head, end) is received, free, or covered by a running attempt (the caller tells which run).
+//  1. Every offset of [Head, end) is received, free, or covered by a running attempt (the caller says which are running).
 //  2. No offset is both free and received.
 //  3. Held() <= the reorder window if attempts read no further than Limit.
 type Ledger struct {
@@ -49,7 +49,7 @@ func (l *Ledger) Limit() int64 {
 	return l.offset + max(0, min(l.window, l.end-l.offset)) // offset + window may be more than an int64 holds
 }
 
-// Free returns what nobody asked for, ascending; valid until the next change.
+// Free returns the ranges that were not requested, ascending; valid until the next change.
 func (l *Ledger) Free() []Range { return l.free.Ranges() }
 
 // Held returns the bytes received and not delivered.
@@ -93,11 +93,11 @@ func (l *Ledger) Deliver(n int64) {
 	l.got.Remove(Range{Start: l.offset, End: l.offset + n})
 	l.offset += n
 	l.hedged.Remove(Range{Start: 0, End: l.offset})
-	l.free.Remove(Range{Start: 0, End: l.offset}) // what Restart freed may have been received before
+	l.free.Remove(Range{Start: 0, End: l.offset}) // bytes that Restart freed may have been received before
 }
 
-// Release gives back what an attempt will not fetch: what of r is not received and not in covered, the ranges that other
-// attempts still fetch, becomes free.
+// Release gives back the range that an attempt will not fetch: the bytes of r that are neither received nor in covered, the
+// ranges that other attempts still fetch, become free.
 func (l *Ledger) Release(r Range, covered []Range) {
 	r = r.Clip(Range{Start: l.offset, End: l.end})
 	if r.Empty() {

@@ -10,8 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// drainMax is what of an answer that is no longer wanted is read to its end at least, rather than cut off by closing the
-// connection.
+// drainMax is the rest of an unwanted answer that is always read to its end, rather than cut off by closing the connection.
 const drainMax = 64 << 10
 
 // attempt is one request.
@@ -25,8 +24,8 @@ type attempt struct {
 	alone   bool          // asked on an open connection without other requests: its head times the response
 	from    uint32        // attempt whose tail it takes once headed; 0 = none
 	stolen  bool          // another attempt is to take its tail
-	want    segment.Range // what is wanted of it
-	answer  segment.Range // what the answer brings; before the head: what was asked for
+	want    segment.Range // wanted part of it
+	answer  segment.Range // range of the answer; before the head: the requested range
 	cursor  int64
 	credit  int64 // it may read up to here
 	asked   time.Time
@@ -159,7 +158,7 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 	}
 	if e.Close {
 		c.doomed = true
-		for len(c.queue) > 1 { // what was asked behind it stays unanswered
+		for len(c.queue) > 1 { // requests behind it stay unanswered
 			m.release(m.attempt(c.queue[1]))
 		}
 	}
@@ -248,7 +247,7 @@ func (m *Machine) read(now time.Time, e Event) {
 	m.settle(a)
 }
 
-// trim ends what is wanted of an attempt when others have brought the rest. Restart continuation wants it again.
+// trim shortens the wanted part of an attempt when others have delivered the rest. Restart continuation wants it again.
 func (m *Machine) trim(a *attempt) {
 	rest := segment.Range{Start: a.cursor, End: a.want.End}
 	if !m.cfg.Restart && !rest.Empty() && m.led.Missing(rest).Empty() {
@@ -256,8 +255,8 @@ func (m *Machine) trim(a *attempt) {
 	}
 }
 
-// alive ends the suspicion of a link that speaks again. The board will say the same; until then nothing more of what the
-// link owes is asked for elsewhere.
+// alive ends the suspicion of a link that speaks again. The board will report the same; until then no more bytes that the link
+// owes are requested elsewhere.
 func (m *Machine) alive(link int8) {
 	if l := &m.links[link]; l.silent || l.state == health.Suspect {
 		l.silent, l.state = false, health.Up
@@ -269,8 +268,8 @@ func (m *Machine) progress(now time.Time, c *conn) {
 	c.progress, c.answering = now, true
 }
 
-// settle decides what becomes of an attempt that has all that is wanted of it while its answer goes on: a short rest is
-// read and thrown away, else the connection is closed.
+// settle ends an attempt that has all its wanted bytes while its answer continues: a short rest is read and discarded, else the
+// connection is closed.
 func (m *Machine) settle(a *attempt) {
 	rest := a.answer.End - a.cursor
 	if a.cursor < a.want.End || !a.hasHead || rest <= 0 {
@@ -321,7 +320,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		}
 	case fault.Stale:
 	default:
-		// Closed early: what was asked behind an answer did not reach it, or was why it broke off.
+		// Closed early: a request behind an answer did not reach the server, or made it break off the answer.
 		followed := a.hasHead && len(c.queue) > 1 && !c.doomed
 		if pipelined && !a.hasHead || followed {
 			l.swallowed++
@@ -360,7 +359,7 @@ func (m *Machine) giveUp(now time.Time, id uint32, outcome fault.Outcome) {
 	m.dropConn(id)
 }
 
-// dropConn forgets a connection and re-queues what its attempts still owe.
+// dropConn forgets a connection and re-queues the bytes that its attempts still owe.
 func (m *Machine) dropConn(id uint32) {
 	c := m.conn(id)
 	if c == nil {
@@ -373,7 +372,7 @@ func (m *Machine) dropConn(id uint32) {
 	m.conns = slices.Delete(m.conns, i, i+1)
 }
 
-// release forgets an attempt and frees what it still owes.
+// release forgets an attempt and frees the bytes that it still owes.
 func (m *Machine) release(a *attempt) {
 	id, owed := a.id, segment.Range{Start: a.cursor, End: a.want.End}
 	again := segment.Range{Start: a.want.Start, End: a.cursor}

@@ -26,18 +26,18 @@ const (
 )
 
 // consumption finds out whether the client is slower than the links: then a part of its window never empties, and a window of
-// one second at its speed does as well. A client that takes what comes needs all that it can get.
+// one second at its speed does as well. A client that takes bytes as they come needs the largest window it can get.
 type consumption struct {
 	since     time.Time // begin of the period
 	delivered int64     // in the period
 	ranLow    bool      // the window ran low in the period
-	need      int64     // as told; 0 = everything
+	need      int64     // as last reported; 0 = everything
 
 	looked time.Time // at a need that may be too small
 	taken  int64     // bytes delivered since
 }
 
-// measureClient measures the client's speed and tells the need when it changes by a quarter or more.
+// measureClient measures the client's speed and reports the need when it changes by a quarter or more.
 func (m *Machine) measureClient(now time.Time) {
 	if !m.known || m.received || m.scattered {
 		return

@@ -93,7 +93,7 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) {
 	if c == nil {
 		c = m.openConn(now, d.Link)
 	}
-	// What a new connection will speak is not known yet.
+	// The protocol of a new connection is not known yet.
 	if d.From == 0 && (m.links[d.Link].multiplexed || m.multiplexed && !c.open) {
 		d.Range.End = min(d.Range.End, max(m.led.Limit(), d.Range.Start+m.led.Window()/overhang))
 	}
@@ -111,12 +111,12 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) {
 	m.do[len(m.do)-1].Rule = d.Rule
 }
 
-// overhang is the part of the window by which a range asked for over HTTP/2 may reach beyond it.
+// overhang is the part of the window by which a range requested over HTTP/2 may exceed it.
 const overhang = 8
 
-// resize sets the reorder window. Over HTTP/1.1 what the window holds up waits in the kernel; over HTTP/2 it waits in the
-// receive windows of the process (R123), so that the grant must hold all that was asked for. A range must
-// begin in the window, so at most one reaches beyond it.
+// resize sets the reorder window. Over HTTP/1.1 bytes beyond the window wait in the kernel; over HTTP/2 they wait in the
+// receive windows of the process (R123), so the grant must hold all requested bytes. A range must begin in the window, so at
+// most one reaches beyond it.
 func (m *Machine) resize() {
 	w := m.granted
 	if m.multiplexed {
@@ -188,8 +188,8 @@ func (m *Machine) blocked(link int8) bool {
 	return some
 }
 
-// drains returns how many bytes of an answer that is no longer wanted are read to its end: what the link moves in a round
-// trip, or, with requests behind it, what a new connection would lose to its handshake, those requests and slow start.
+// drains returns how many bytes of an unwanted answer are read to its end: as many as the link moves in a round trip, or, with
+// requests behind it, as many as a new connection would lose to its handshake, those requests and slow start.
 func (m *Machine) drains(c *conn) int64 {
 	l := &m.links[c.link]
 	trips := 1.0
@@ -199,7 +199,7 @@ func (m *Machine) drains(c *conn) int64 {
 	return max(drainMax, int64(trips*l.rate.Peak()*l.rtt().Seconds()))
 }
 
-// surplus reports whether a connection will be closed because its answer is longer than what is wanted of it.
+// surplus reports whether a connection will be closed because its answer is longer than the wanted part.
 func (m *Machine) surplus(c *conn) bool {
 	for _, id := range c.queue {
 		if a := m.attempt(id); a.hasHead && a.answer.End-a.want.End > m.drains(c) {
@@ -227,8 +227,8 @@ func (m *Machine) running(link int8) (n int) {
 	return n
 }
 
-// hedge asks elsewhere for what silent links owe, nearest to the offset first; false = the scheduler may go on, until
-// later, unless that is zero.
+// hedge requests elsewhere the bytes that silent links owe, nearest to the offset first; false = the scheduler may continue,
+// until later, unless that is zero.
 func (m *Machine) hedge(now time.Time, v *schedule.View) (d schedule.Decision, ok bool, later time.Time) {
 	var owed segment.Range
 	var from *schedule.Attempt

@@ -10,14 +10,14 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// EventKind says what happened.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
 // The kinds of events, with the fields that each uses.
 const (
 	Tick         EventKind = iota // the deadline has come
-	LinkState                     // Link, State: what all transfers know of it; New, Allowed: if the link has appeared just now
-	Opened                        // Conn, RTT (0 = unknown), Reused, Multiplexed: what is asked behind an answer is answered
+	LinkState                     // Link, State: as all transfers know it; New, Allowed: if the link has appeared just now
+	Opened                        // Conn, RTT (0 = unknown), Reused, Multiplexed: a request behind an answer is answered
 	OpenFailed                    // Conn, Outcome, OriginRefused: the origin itself refused, the link is well. After NoSlot comes a SlotFreed
 	HeadReceived                  // Attempt, Range of the body, Size of the object, Close: the connection ends with this answer
 	Read                          // Attempt, N
@@ -46,11 +46,11 @@ type Event struct {
 	Range         segment.Range
 	RTT           time.Duration
 	RetryAfter    time.Duration
-	New           *LinkConfig // what is known beforehand of a link with the next number, nil if Link is known
+	New           *LinkConfig // known facts about a link with the next number, nil if Link is known
 	Allowed       bool        // a New link may carry requests
 }
 
-// ActionKind says what to do.
+// ActionKind is the kind of an Action.
 type ActionKind uint8
 
 // The kinds of actions, with the fields that each uses.
@@ -62,7 +62,7 @@ const (
 	CloseConn                      // Conn: close it; no event follows for it or its attempts
 	Keep                           // Conn: every byte asked of it was read; it may serve a later transfer. No event follows
 	Want                           // N: ask the budget for a reorder window of N bytes
-	Need                           // N: tell the budget that a window of N bytes is enough at the client's speed
+	Need                           // N: report to the budget that a window of N bytes is enough at the client's speed
 	ReportSilent                   // Link: bytes are overdue
 	ReportAlive                    // Link: it spoke again
 	ReportFailed                   // Link, Cause: no connection although the origin is reachable, or no binding
@@ -85,19 +85,19 @@ type Action struct {
 	Outcome fault.Outcome
 }
 
-// Result is what an event has caused.
+// Result is the result of an event.
 type Result struct {
 	Do   []Action  // in this order; valid until the next Handle
 	Next time.Time // Handle wants a Tick then if nothing happens before; zero = never
 
 	Received Received // by a Read
 	Ready    int64    // offset up to which bytes can be delivered
-	Holds    int64    // what of the grant the transfer cannot give back: its window, or what beyond the next offset is there or may come
+	Holds    int64    // part of the grant that the transfer cannot give back: its window, or the bytes beyond the next offset that are held or may come
 }
 
-// Received is what a read has brought. All of it is zero for an attempt that is forgotten.
+// Received is the result of a read. It is zero for an attempt that is forgotten.
 type Received struct {
-	Keep  segment.Range // of the bytes, in which those that are wanted come first; the rest is to be thrown away
+	Keep  segment.Range // of the bytes, the wanted ones first; the rest is to be discarded
 	Fresh int64         // bytes that came for the first time
 	Waste int64         // second copies, and bytes beyond Keep
 }
@@ -120,5 +120,5 @@ type LinkInfo struct {
 	Rate    float64        // goodput in bytes per second
 	RTT     time.Duration  // 0 = unknown
 	Busy    bool           // it is kept busy
-	Learned estimate.Entry // what later transfers should know
+	Learned estimate.Entry // findings for later transfers
 }

@@ -15,7 +15,7 @@ const (
 	// bodyPause bounds the silence in mid-body: the variation also holds how long the origin thought before a first byte.
 	bodyPause = 400 * time.Millisecond
 
-	// thinking is granted to an origin of which no response time is known.
+	// thinking is granted to an origin without a known response time.
 	thinking = 500 * time.Millisecond
 
 	// giveUpAfter is the silence after which a connection is given up: a fresh one may work where the old one waits for a
@@ -24,9 +24,9 @@ const (
 
 	pauseAfterFailure = time.Second
 
-	// maxSwallowed ends pipelining where it seemed to work: over a long round trip a request that is asked behind an answer
-	// may reach the server when the answer is on its way already, and so tell nothing; and a server that drops a connection
-	// on which a second request comes takes its time, so that some answers get through.
+	// maxSwallowed ends pipelining where it seemed to work: over a long round trip a request that is asked behind an answer may
+	// reach the server when the answer is on its way already, and so prove nothing; and a server that drops a connection on
+	// which a second request comes takes its time, so that some answers get through.
 	maxSwallowed = 2
 
 	maxFailures = 6 // in a row without a byte: then the link leaves the transfer
@@ -100,7 +100,7 @@ func (l *link) disablePipelining() {
 	l.pipelining = estimate.Broken
 }
 
-// remembered returns what later transfers should know of pipelining.
+// remembered returns the findings about pipelining for later transfers.
 func (l *link) remembered() estimate.Pipelining {
 	if l.pipelining == estimate.Broken && (l.worked || l.excluded) {
 		return estimate.Untried
@@ -123,7 +123,7 @@ func (l *link) conns() int {
 // mayOpen reports whether the link may have one connection more than the n that it has.
 func (l *link) mayOpen(n int) bool { return n < l.conns() && !l.full }
 
-// linkState takes what all transfers know of a link.
+// linkState takes over the shared knowledge of a link.
 func (m *Machine) linkState(now time.Time, e Event) {
 	if e.New != nil {
 		m.links = append(m.links, link{allowed: e.Allowed})
@@ -140,7 +140,7 @@ func (m *Machine) linkState(now time.Time, e Event) {
 		if was == health.Up {
 			return
 		}
-		// A suspect that a probe has reached: what still waits on an old connection is asked for again on a fresh one.
+		// A suspect that a probe has reached: bytes that an old connection still owes are requested again on a fresh one.
 		if l.silent {
 			m.dropSilent(now, e.Link, suspectAfter)
 		}

@@ -17,20 +17,20 @@ const Unknown = math.MaxInt64
 // unbounded is a window that no object fills, small enough to be multiplied.
 const unbounded = 1 << 50
 
-// Config says what to fetch and how.
+// Config describes a transfer.
 type Config struct {
-	Requested   segment.Range // what the client wants; End = Unknown until the size is known
+	Requested   segment.Range // range that the client wants; End = Unknown until the size is known
 	Initial     int64         // bytes asked for at first; 0 = the client's own GET, without a Range field (R77)
 	Scheduler   schedule.Scheduler
 	Links       []LinkConfig
 	Order       []int8 // links in order of preference for the first request; all that the policy allows
 	Warm        bool   // connect over the unmetered links at once
-	Restart     bool   // restart continuation: what a lost attempt has fetched is fetched again (Skjolden 2019, 8.2.4); for lab/sim only
+	Restart     bool   // restart continuation: the bytes of a lost attempt are fetched again (Skjolden 2019, 8.2.4); for lab/sim only
 	WaitForLink time.Duration
 	Reorder     int64 // reorder window before the first Granted
 }
 
-// LinkConfig is what is known of a link beforehand.
+// LinkConfig holds known facts about a link.
 type LinkConfig struct {
 	State   health.State // at the start, so that the first request goes out over the preferred one of all that are up
 	Metered bool
@@ -89,7 +89,7 @@ func New(cfg Config) *Machine {
 	return m
 }
 
-// Handle takes one event and returns what it causes. The first one, a Tick for example, begins the transfer.
+// Handle takes one event and returns its result. The first one, a Tick for example, begins the transfer.
 func (m *Machine) Handle(now time.Time, e Event) Result {
 	m.do, m.got = m.do[:0], Received{}
 	if m.ended {
@@ -165,7 +165,7 @@ func (m *Machine) State(now time.Time) State {
 	return s
 }
 
-// committed returns how many bytes beyond the next offset are held or may still come: what the transfer cannot give back now.
+// committed returns how many bytes beyond the next offset are held or may still come: the transfer cannot give them back now.
 func (m *Machine) committed() int64 {
 	last := m.led.Last()
 	for i := range m.attempts {
@@ -278,7 +278,7 @@ func (m *Machine) strand(now time.Time) {
 	switch {
 	case !hope && len(m.attempts) == 0, !m.known && m.lastOutcome != fault.Complete && !usable && len(m.attempts) == 0:
 		m.fail(m.lastOutcome, m.lastLink)
-	case ready || running, waits && m.known: // what has begun waits for its turn as long as the client does
+	case ready || running, waits && m.known: // a started transfer waits for its turn as long as the client does
 		m.stranded = time.Time{}
 	case m.stranded.IsZero():
 		m.stranded = now

@@ -17,7 +17,7 @@ func Candidates(cfg config.Config) ([]link.Candidate, *link.Resolver, error) {
 	}
 	all, err := t.device.(*link.Netlink).List()
 	all = append(all, t.upstreamCandidates(cfg)...)
-	slices.SortStableFunc(all, func(a, b link.Candidate) int { // what is used comes first
+	slices.SortStableFunc(all, func(a, b link.Candidate) int { // used links come first
 		switch {
 		case a.Use == b.Use:
 			return 0

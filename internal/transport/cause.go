@@ -23,11 +23,11 @@ var ErrNoLink = engine.ErrNoLink
 type Failure struct {
 	Outcome    fault.Outcome
 	Link       string        // over which the last attempt was made; "" if there was none
-	RetryAfter time.Duration // what the origin asked for; 0 = nothing
+	RetryAfter time.Duration // as the origin asked; 0 = not asked
 }
 
 // LinkError is the error of a request that went over one link as it is, or of reading the Body of its answer: it names the
-// link, and Err is what net/http says.
+// link, and Err is net/http's error.
 type LinkError struct {
 	Link string
 	Err  error

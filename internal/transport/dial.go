@@ -7,8 +7,8 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// linkPath is the Path of a link with what all connections have in common, whatever kind of link they use: they are counted,
-// kept to the link's limits and remembered.
+// linkPath is the Path of a link with the parts common to all kinds of links: connections are counted, kept to the link's
+// limits and remembered.
 type linkPath struct {
 	t    *Transport
 	link link.Link // with its own Path
@@ -41,7 +41,7 @@ func (t *Transport) slot(name, addr string) (link.Slot, error) {
 	)
 }
 
-// bounded keeps a connection to what a link may carry.
+// bounded keeps a connection to the limits of a link.
 func (t *Transport) bounded(c net.Conn, l link.Link) net.Conn {
 	return t.monthAccounts.Wrap(t.rates.Limit(c, l.Name), account(l))
 }
@@ -52,7 +52,7 @@ func (p *linkPath) Revalidate(addr string, c net.Conn) error { return p.link.Rev
 // Probe implements link.Path.
 func (p *linkPath) Probe(ctx context.Context) error { return p.link.Probe(ctx) }
 
-// dialer returns what connects over devices: it goes where reach allows.
+// dialer returns the Dialer for devices: it connects only where reach allows.
 func (t *Transport) dialer() *link.Dialer {
 	return &link.Dialer{
 		Binder: t.binder, Allow: t.reach.Check,

@@ -15,8 +15,8 @@ import (
 // interface has an address again.
 const firstLink = 5 * time.Second
 
-// Everywhere is every address. Whoever runs a command may reach what it can reach; what a proxy denies, it denies to others
-// (R183). That a private network belongs to one link (R184) holds all the same.
+// Everywhere is every address. The user of a command may connect to any address; a proxy denies addresses to others (R183).
+// That a private network belongs to one link (R184) holds all the same.
 var Everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
 // Own returns a Transport over the links of this machine for the program's own requests. Certificates of https origins are

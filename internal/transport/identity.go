@@ -8,10 +8,10 @@ import (
 	"github.com/tributary-http/tributary/internal/origin"
 )
 
-// Identity is one version of an object, as far as an answer tells it.
+// Identity is one version of an object, as far as an answer describes it.
 type Identity = engine.Identity
 
-// Identify returns the version that the content of an answer belongs to. What two answers carry may be joined only if their
+// Identify returns the version that the content of an answer belongs to. The content of two answers may be joined only if their
 // versions agree in everything and have a Validator.
 func Identify(resp *http.Response) Identity {
 	if b, ok := resp.Body.(*dividedBody); ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// journal logs what changes the state of links; transfers log their own summary.
+// eventLog logs changes in the state of links; transfers log their own summary.
 type eventLog struct{ log *slog.Logger }
 
 // Observe implements engine.Observer.

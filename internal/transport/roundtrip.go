@@ -20,9 +20,8 @@ import (
 // RoundTrip implements http.RoundTripper. A GET that can be divided gets an answer whose content comes over all links; every
 // other request goes over one link as it is. A request is dialed as its URL says, whatever its Host.
 //
-// It adds no field and decodes no content coding. Interim answers are told to the Got1xxResponse hook of
-// net/http/httptrace. The Body of a 101 is an io.ReadWriteCloser. Where content breaks off after the head, reading the Body
-// fails.
+// It adds no field and decodes no content coding. Interim answers go to the Got1xxResponse hook of net/http/httptrace. The Body
+// of a 101 is an io.ReadWriteCloser. Where content breaks off after the head, reading the Body fails.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	reason := opening.Reason(Reason(r.Context()))
 	if reason == opening.None {
@@ -97,7 +96,7 @@ func (t *Transport) divide(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// target returns what the engine is to get.
+// target returns the target for the engine.
 func target(r *http.Request) engine.Target {
 	host := r.Host
 	if host == "" {
@@ -174,13 +173,13 @@ func Repeatable(ctx context.Context) context.Context {
 	return context.WithValue(ctx, repeatableKey{}, true)
 }
 
-// Usage is what a request used, see engine.Usage.
+// Usage records the links and bytes that a request used, see engine.Usage.
 type Usage = engine.Usage
 
-// LinkUse is what one link carried for a request, see engine.LinkUse.
+// LinkUse is the traffic of one link for a request, see engine.LinkUse.
 type LinkUse = engine.LinkUse
 
-// WithUsage returns a context whose requests note in u what they use.
+// WithUsage returns a context whose requests record in u the links and bytes that they use.
 func WithUsage(ctx context.Context, u *Usage) context.Context {
 	return context.WithValue(ctx, usageKey{}, u)
 }

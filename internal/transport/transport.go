@@ -22,9 +22,9 @@ import (
 	"github.com/tributary-http/tributary/internal/origin"
 )
 
-// Config says what a Transport works with. Settings, Log and Source are required.
+// Config configures a Transport. Settings, Log and Source are required.
 type Config struct {
-	Settings config.Config // as the user has configured it; Reload changes what can change while it runs
+	Settings config.Config // as the user has configured it; Reload changes the settings that can change while it runs
 	Log      *slog.Logger
 	Source   link.Source // of the links
 
@@ -40,7 +40,7 @@ type Config struct {
 	Own         func(netip.AddrPort) bool
 
 	Observers []engine.Observer
-	// Demand, if not nil, is told how many transfers run whenever that changes, see engine.Config.
+	// Running, if not nil, is called with the number of running transfers whenever it changes, see engine.Config.
 	Running func(transfers int)
 	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
 	LinkDown func(name string)
@@ -69,7 +69,7 @@ type Transport struct {
 	binder     link.Binder
 	dials      atomic.Pointer[link.Dialer]
 	accounts   atomic.Pointer[map[string]string] // by name of the link
-	reconsider chan struct{}                     // live is another: follow looks again at what it has
+	reconsider chan struct{}                     // live has changed: follow re-evaluates the current links
 }
 
 // New returns a Transport that has no links before Start.
@@ -127,8 +127,8 @@ func (t *Transport) Close() {
 	t.pool.Close()
 }
 
-// Start watches the links and looks after them until stop, which waits for both; the end of ctx is no end. It returns when
-// the engine has the links that there are now: a request that comes at once finds them.
+// Start watches the links and looks after them until stop, which waits for both; the end of ctx does not stop them. It returns
+// when the engine has the links that there are now: a request that comes at once finds them.
 func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	links, err := t.source.Watch(ctx)
@@ -145,7 +145,7 @@ func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
 	return func() { cancel(); parts.Wait(); t.monthAccounts.Close() }, nil
 }
 
-// follow tells the engine which links there are, until the source ends.
+// follow passes the current links to the engine, until the source ends.
 func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 	var before, all []link.Link
 	var vpn *VPN
@@ -175,7 +175,7 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 				l.Path = &linkPath{t, l}
 				use = append(use, l)
 			case slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name }):
-				t.log.Warn("what this link may carry in a month is spent", "link", l.Name)
+				t.log.Warn("the monthly limit of this link is reached", "link", l.Name)
 			}
 		}
 		t.accounts.Store(&accounts)
@@ -208,11 +208,11 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 	}
 }
 
-// tellVPN says what becomes of a VPN.
+// tellVPN logs how a VPN is treated.
 func (t *Transport) tellVPN(v *VPN) {
 	switch {
 	case v == nil:
-		t.log.Info("no VPN carries what the system sends any more")
+		t.log.Info("no VPN carries the system's traffic any more")
 	case v.Mode == config.VPNAround:
 		t.log.Warn("downloads go around the VPN, because the configuration says vpn = \"around\"", "vpn", v.Interfaces)
 	default:
@@ -220,7 +220,7 @@ func (t *Transport) tellVPN(v *VPN) {
 	}
 }
 
-// lookAgain has follow look again at what it has.
+// lookAgain makes follow re-evaluate the current links.
 func (t *Transport) lookAgain() {
 	select {
 	case t.reconsider <- struct{}{}:
@@ -228,10 +228,10 @@ func (t *Transport) lookAgain() {
 	}
 }
 
-// account names what a link's bytes are counted on.
+// account returns the account that a link's bytes are counted on.
 func account(l link.Link) string { return cmp.Or(l.Account, l.Name) }
 
-// Left returns what the named link may still carry this month; nil = there is no limit.
+// Left returns how many bytes the named link may still carry this month; nil = no limit.
 func (t *Transport) Left(name string) *int64 {
 	if accounts := t.accounts.Load(); accounts != nil {
 		if n, bounded := t.monthAccounts.Left((*accounts)[name]); bounded {
@@ -256,8 +256,7 @@ func (t *Transport) affords(l link.Link) bool {
 	return !bounded || n > 0
 }
 
-// monthly returns the limits of accounts in bytes a month: what the configuration says of a link comes before what a host
-// says of it.
+// monthly returns the limits of accounts in bytes a month: the configuration of a link takes precedence over the app's value.
 func monthly(cfg config.Config, links []link.Link) map[string]int64 {
 	all := map[string]int64{}
 	for _, l := range links {
@@ -273,7 +272,7 @@ func monthly(cfg config.Config, links []link.Link) map[string]int64 {
 	return all
 }
 
-// Options says which links to look for, and what is configured of them.
+// Options says which links to look for, with their configuration.
 func Options(cfg config.Config) link.Options {
 	o := link.Options{
 		Names: cfg.Links, DNS: map[string][]netip.AddrPort{}, Metered: map[string]bool{}, Around: cfg.VPN == config.VPNAround,
@@ -322,13 +321,13 @@ func anyAllowed(cfg config.Config) bool {
 	return true
 }
 
-// VPN is a VPN that carries what the system sends to the world.
+// VPN is a VPN that carries the system's own traffic.
 type VPN struct {
 	Interfaces []string
 	Mode       string // config.VPNFollow or config.VPNAround
 }
 
-// VPN returns the VPN that carries what the system sends to the world; nil = there is none, or it is not known.
+// VPN returns the VPN that carries the system's own traffic; nil = there is none, or it is not known.
 func (t *Transport) VPN() *VPN {
 	s, ok := t.device.(interface{ VPNs() []string })
 	if !ok {

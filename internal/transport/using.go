@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// using tells which links are used, to whoever waits for changes.
+// using publishes the links in use to those who wait for changes.
 type using struct {
 	mu      sync.Mutex
 	current used
@@ -52,7 +52,7 @@ func (t *Transport) InUse() (links, around []string, changed <-chan struct{}) {
 	return now.links, now.around, changed
 }
 
-// now returns what is used and a channel that is closed when that changes.
+// now returns the links in use and a channel that is closed when they change.
 func (u *using) now() (used, <-chan struct{}) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -137,7 +137,7 @@ func (r *rig) spend(o netlab.Object) {
 	r.Helper()
 	r.until("the limit is reached", func() bool {
 		r.download(r.nginx.NamedURL(o), o)
-		return strings.Contains(r.proxy.Said(), "in a month is spent")
+		return strings.Contains(r.proxy.Said(), "the monthly limit of this link is reached")
 	})
 	r.settle()
 }

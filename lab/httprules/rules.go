@@ -89,7 +89,7 @@ var numberForm = regexp.MustCompile(`^R([1-9][0-9]*)$`)
 func ParseNumber(s string) (int, error) {
 	m := numberForm.FindStringSubmatch(s)
 	if m == nil {
-		return 0, fmt.Errorf("%q is no rule number like R37", s)
+		return 0, fmt.Errorf("%q is not a rule number like R37", s)
 	}
 	return strconv.Atoi(m[1])
 }
@@ -115,7 +115,7 @@ func ParseList(s string) (numbers []int, err error) {
 	return numbers, nil
 }
 
-// Check returns what is wrong with the rules and their tests, a line each.
+// Check returns the faults of the rules and their tests, a line each.
 func (b *Rules) Check(tests Tests) (bad []string) {
 	known := map[int]bool{}
 	for _, r := range b.Rules {

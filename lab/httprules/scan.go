@@ -28,9 +28,9 @@ func (t Test) NamedAfter(rule int) bool { return slices.Contains(functionNumbers
 // Tests are the tests of each rule, in order of file and function.
 type Tests map[int][]Test
 
-// Scan finds the tests below root by their source: a test proves a rule if a string in it, in a function that it calls or
-// in a variable that it reads begins with the rule's number, several are "R19 R22 ..." or "R96/R97 ...". Functions are
-// also named after rules: TestR039_R040_BadHeads. What is said when a test fails does not count.
+// Scan finds the tests below root by their source: a test proves a rule if a string in it, in a function that it calls or in a
+// variable that it reads begins with the rule's number, several are "R19 R22 ..." or "R96/R97 ...". Functions are also named
+// after rules: TestR039_R040_BadHeads. Failure messages of tests do not count.
 func Scan(root string) (Tests, error) {
 	dirs := map[string][]string{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -124,7 +124,7 @@ func add(decls map[string]*decl, name string, d *decl) {
 	decls[name] = d
 }
 
-// read collects the rules that node names and what it uses of the package.
+// read collects the rules that node names and the parts of the package that it uses.
 func read(f *ast.File, file string, node ast.Node) *decl {
 	d := &decl{file: file}
 	ast.Inspect(node, func(n ast.Node) bool {

@@ -18,13 +18,13 @@ import (
 //go:embed mutations.toml
 var listed string
 
-// listName is what messages call the list.
+// listName is the name of the list in messages.
 const listName = "lab/mutate/mutations.toml"
 
 // mutation breaks one line of the product.
 type mutation struct {
 	rule   int    // the HTTP rule that the line guards, 0 = an invariant of the core
-	guards string // what the line guards, where it is no rule
+	guards string // what the line guards, if not a rule
 	file   string // relative to the root of the repository
 	line   int    // where old begins in file
 	old    string // occurs once in file
@@ -45,9 +45,9 @@ func (m mutation) name() string {
 // apply returns the text of file with the mutation in it. The text must hold old.
 func (m mutation) apply(text string) string { return strings.Replace(text, m.old, m.new, 1) }
 
-// parse reads a list of mutations of the tree below root. The second result says what is wrong with it, a line each: a
-// line that is no longer in the code, a rule that none of the named tests proves, a required rule without a mutation or a
-// reason for having none.
+// parse reads a list of mutations of the tree below root. The second result lists its faults, a line each: a line that is no
+// longer in the code, a rule that none of the named tests proves, a required rule without a mutation or a reason for having
+// none.
 func parse(list, root string, rules *httprules.Rules, tests httprules.Tests) (all []mutation, bad []string, err error) {
 	var file struct {
 		Mutation []struct {
@@ -124,7 +124,7 @@ func parse(list, root string, rules *httprules.Rules, tests httprules.Tests) (al
 	return all, bad, nil
 }
 
-// locate finds the line, or says what keeps the mutation from being applied.
+// locate finds the line, or says why the mutation cannot be applied.
 func (m *mutation) locate(root string) {
 	text, err := os.ReadFile(filepath.Join(root, m.file))
 	switch n := strings.Count(string(text), m.old); {

@@ -3,7 +3,7 @@
 // of the core. It is run by hand, from the laboratory's folder: `make mutate`.
 //
 // As root on Linux the tests run in a network namespace with a loopback device only: without its guard the code may dial
-// what it must not.
+// forbidden addresses.
 package main
 
 import (
@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	seed := flags.Uint64("seed", rand.Uint64N(1e6), "`number` that the draw depends on")
 	count := flags.Int("count", 15, "how many are drawn")
 	all := flags.Bool("all", false, "try every mutation")
-	verbose := flags.Bool("v", false, "show what the tests say")
+	verbose := flags.Bool("v", false, "show the output of the tests")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return nil
@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// load reads the list of mutations of the tree below root, and what is wrong with it.
+// load reads the list of mutations of the tree below root, and its faults.
 func load(root string) (list []mutation, bad []string, err error) {
 	rules, err := httprules.Load(root)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// result is what came of a mutation.
+// result is the outcome of a mutation.
 type result string
 
 const (
@@ -31,7 +31,7 @@ const longest = "1m"
 // tree is a copy of the repository.
 type tree struct {
 	root string
-	said io.Writer // what tests print
+	said io.Writer // output of tests
 }
 
 // newTree copies the files that git knows or would add.
@@ -73,7 +73,7 @@ func copyFile(to, from string) error {
 
 func (c *tree) remove() { _ = os.RemoveAll(c.root) }
 
-// sound runs the tests of all mutations on the code as it is: only tests that pass there can tell.
+// sound runs the tests of all mutations on the code as it is: only tests that pass there can detect a mutation.
 func (c *tree) sound(ctx context.Context, chosen []mutation) error {
 	runs := map[string][]string{}
 	for _, m := range chosen {
@@ -121,7 +121,7 @@ func (c *tree) try(ctx context.Context, m mutation) (result, time.Duration, erro
 	return unbuilt, took, nil
 }
 
-// test runs tests, each package in its module, up to the first that fails, and returns what they print.
+// test runs tests, each package in its module, up to the first that fails, and returns their output.
 func (c *tree) test(ctx context.Context, dirs []string, run, limit string) (said []byte, err error) {
 	for _, d := range dirs {
 		module := "."

@@ -51,10 +51,10 @@ func (a *Apache) Object(size Bytes) (Object, error) {
 	return o, err
 }
 
-// Requests returns what Apache has logged: the requests whose answers have ended.
+// Requests returns Apache's log: the requests whose answers have ended.
 func (a *Apache) Requests() ([]Request, error) { return readRequests(a.log) }
 
-// apacheLog writes the access log in the lab's format; the client's port tells its connections apart.
+// apacheLog writes the access log in the lab's format; the client's port distinguishes its connections.
 func apacheLog(path string) string {
 	fields := []string{
 		"%m", "%>s", "%{Range}i", "%a", "%B", "%{remote}p", "%H", "%{begin:sec}t.%{begin:usec_frac}t", "0",

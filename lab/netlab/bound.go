@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// segmentPayload is what a full packet carries of a body over TCP with timestamps: the rest is headers.
+// segmentPayload is the part of a body in a full packet over TCP with timestamps: the rest is headers.
 const segmentPayload = 1448
 
 // PhysicalBound returns the time that the links' own capacity needs to carry size bytes of a body to the client when all
@@ -65,7 +65,7 @@ func newStream(spec LinkSpec, events []Event) *stream {
 	return s
 }
 
-// advance goes on to the next packet that is delivered.
+// advance moves to the next packet that is delivered.
 func (s *stream) advance() {
 	for {
 		sent := s.pacer.finish(s.left, mtu)
@@ -84,7 +84,7 @@ func (s *stream) advance() {
 	}
 }
 
-// skipDark goes on to the moment at which the link carries packets again, and tells whether there is one.
+// skipDark moves to the moment at which the link carries packets again, and reports whether there is one.
 func (s *stream) skipDark() bool {
 	for len(s.events) > 0 {
 		e := s.events[0]

@@ -106,7 +106,7 @@ func (b *BrokenPipe) serve(conn net.Conn) {
 	}
 }
 
-// watch closes the connection when bytes, or its end, arrive on it before stop is called; stop tells whether they did.
+// watch closes the connection when bytes, or its end, arrive on it before stop is called; stop reports whether they did.
 func watch(conn net.Conn, in *bufio.Reader) (stop func() (early bool)) {
 	came := make(chan bool, 1)
 	go func() {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Certificate is what an https origin of the lab shows and what its clients trust: paths of PEM files.
+// Certificate holds the certificate of an https origin of the lab and the one that its clients trust: paths of PEM files.
 type Certificate struct {
 	CA    string // certificate of the run's own authority: for --cacert or SSL_CERT_FILE
 	Chain string // certificate of the origin, for its name and both of its addresses

@@ -49,7 +49,7 @@ func (l *Lab) StartDNS() (*DNS, error) {
 	return d, nil
 }
 
-// listen opens the sockets of one link: bound to its interface, they tell by which link a query came.
+// listen opens the sockets of one link: bound to its interface, they show by which link a query came.
 func (d *DNS) listen(link *Link) error {
 	lc := net.ListenConfig{Control: bindTo(link.serverName())}
 	pc, err := lc.ListenPacket(context.Background(), "udp", ":53")
@@ -76,7 +76,7 @@ func (d *DNS) close() error {
 	return errors.Join(errs...)
 }
 
-// Queries returns what was asked so far.
+// Queries returns the queries so far.
 func (d *DNS) Queries() []Query {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,8 +12,8 @@
 // Invariants:
 //
 //  1. The links are all that joins the namespaces to anything; no packet leaves the machine.
-//  2. Close removes namespaces, processes in them, files and devices, also after a setup that failed half way. What a
-//     killed run left behind is removed by the next New, or by Sweep.
+//  2. Close removes namespaces, processes in them, files and devices, also after a setup that failed half way. The next New, or
+//     Sweep, removes the leftovers of a killed run.
 //  3. A link carries unicast packets only, so an unused link counts nothing.
 //
 // Concurrency: a Lab and its Links are safe for concurrent use. Each link's emulator is one goroutine on a thread of its

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Download is what a client saw of one download. Times count from the request.
+// Download is a client's view of one download. Times count from the request.
 type Download struct {
 	Status int
 	Bytes  int64         // of the body

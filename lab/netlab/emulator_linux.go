@@ -93,7 +93,7 @@ func addProcs(n int) {
 // under GODEBUG=asyncpreemptoff=1.
 const maxWait = 20 * time.Millisecond
 
-// run is the emulator's loop: take what the devices have, hand over what is due, sleep until the next is due.
+// run is the emulator's loop: take packets from the devices, hand over those that are due, sleep until the next is due.
 //
 // Go's timers round up to a millisecond where nothing else wakes the poller, and a thread that comes back from a system
 // call waits for the scheduler, whose other threads may have to wait for a busy processor: packets would be late, and
@@ -183,8 +183,8 @@ func (e *emulator) next() (time.Duration, bool) {
 	return up, ok2
 }
 
-// unicast tells whether a packet has one receiver. What a kernel says to a network of its own accord (IGMP, MLD, router
-// solicitations) would start ramps and count as traffic.
+// unicast reports whether a packet has one receiver. A kernel's own messages to a network (IGMP, MLD, router solicitations)
+// would start ramps and count as traffic.
 func unicast(b []byte) bool {
 	switch {
 	case len(b) >= 20 && b[0]>>4 == 4:

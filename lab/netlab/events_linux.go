@@ -12,7 +12,7 @@ func (l *Lab) PlayEvents(ctx context.Context) error {
 	return l.playEvents(ctx, time.Now(), func(Event) {})
 }
 
-// playEvents is PlayEvents counted from a moment that was; each event is told just before it happens.
+// playEvents is PlayEvents counted from a moment that was; each event is reported just before it happens.
 func (l *Lab) playEvents(ctx context.Context, began time.Time, tell func(Event)) error {
 	for _, e := range l.Scenario.Events {
 		select {
@@ -53,13 +53,13 @@ func (l *Lab) Apply(e Event) error {
 	return fmt.Errorf("unknown event %q", e.What)
 }
 
-// ResetConnections resets every TCP connection of the server namespace: of what a link that was dark has kept, nothing
-// is sent again when it is back.
+// ResetConnections resets every TCP connection of the server namespace: so a link that was dark resends nothing when it is
+// back.
 func (l *Lab) ResetConnections() error {
 	return l.server.enter(func() error { return command("ss", "--kill", "--tcp", "state", "connected") })
 }
 
-// Restore undoes what events have done: every link is up, lit and shaped as the scenario says.
+// Restore undoes all events: every link is up, lit and shaped as the scenario says.
 func (l *Lab) Restore() error {
 	for i, link := range l.links {
 		spec := l.Scenario.Links[i]
@@ -71,8 +71,8 @@ func (l *Lab) Restore() error {
 	return nil
 }
 
-// settleTime is how long the links must be silent before Settle returns; longer than the RTTs of the scenarios and the
-// shortest retransmission timeout of what was cut off (Linux: 200 ms).
+// settleTime is how long the links must be silent before Settle returns; longer than the RTTs of the scenarios and the shortest
+// retransmission timeout of broken connections (Linux: 200 ms).
 const settleTime = 400 * time.Millisecond
 
 // Settle waits until nothing is on any link and nothing has entered one for a while.

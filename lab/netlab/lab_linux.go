@@ -60,7 +60,7 @@ func New(ctx context.Context, sc Scenario) (*Lab, error) {
 		return nil, fmt.Errorf("lab: %s", reason)
 	}
 	if _, err := Sweep(); err != nil {
-		return nil, fmt.Errorf("lab: remove what a dead run left behind: %w", err)
+		return nil, fmt.Errorf("lab: remove the leftovers of a dead run: %w", err)
 	}
 	l := &Lab{Scenario: sc}
 	if err := l.setUp(ctx); err != nil {

@@ -46,7 +46,7 @@ func (l *Lab) Limit(ctx context.Context, rawURL string, size Bytes, links ...*Li
 	return took, nil
 }
 
-// get fetches u over the link until its end or the end of ctx, and tells the length of each part of the body.
+// get fetches u over the link until its end or the end of ctx, and reports the length of each part of the body.
 func (l *Link) get(ctx context.Context, u *url.URL, received func(n int)) error {
 	host, port := u.Hostname(), u.Port()
 	if host == OriginName {
@@ -85,7 +85,7 @@ func (l *Link) get(ctx context.Context, u *url.URL, received func(n int)) error 
 		n, err := res.Body.Read(buf)
 		received(n)
 		if err != nil {
-			return nil // the sum tells whether the end came too early
+			return nil // the sum shows whether the end came too early
 		}
 	}
 }

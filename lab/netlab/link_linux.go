@@ -87,18 +87,18 @@ func (l *Link) ResetRamp() error {
 	})
 }
 
-// Counters returns what the two directions have carried.
+// Counters returns the traffic of the two directions.
 func (l *Link) Counters() (down, up Counters, err error) {
 	err = l.emulator.do(func(time.Duration) { down, up = l.emulator.down.counts, l.emulator.up.counts })
 	return down, up, err
 }
 
-// Record starts a new tape of what the link delivers to the client.
+// Record starts a new tape of the bytes that the link delivers to the client.
 func (l *Link) Record() error {
 	return l.emulator.do(func(now time.Duration) { l.emulator.down.record = &recorder{began: now} })
 }
 
-// Tape returns what the link has delivered since Record, which goes on.
+// Tape returns the bytes that the link has delivered since Record; the recording continues.
 func (l *Link) Tape() (t Tape, err error) {
 	err = l.emulator.do(func(time.Duration) {
 		if r := l.emulator.down.record; r != nil {

@@ -73,6 +73,6 @@ func (c LTE) Generate() (*Trace, error) {
 			ms = append(ms, uint32(now+1))
 		}
 	}
-	// the last line tells the period, so the trace ends with an opportunity at its end
+	// the last line sets the period, so the trace ends with an opportunity at its end
 	return NewTrace(append(ms, uint32(c.Length.Milliseconds())))
 }

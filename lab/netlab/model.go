@@ -79,7 +79,7 @@ func (d *direction) restart(now time.Duration) {
 	}
 }
 
-// setDark turns the blackhole on or off; turned on, it also swallows what is queued or on the way.
+// setDark turns the blackhole on or off; turned on, it also swallows packets that are queued or on the way.
 func (d *direction) setDark(now time.Duration, dark bool) {
 	d.advance(now)
 	d.dark = dark
@@ -117,7 +117,7 @@ func (d *direction) enqueue(now time.Duration, p *packet) {
 	}
 }
 
-// advance moves what has left the queue by now to the delay line.
+// advance moves packets that have left the queue by now to the delay line.
 func (d *direction) advance(now time.Duration) {
 	for d.queue.n > 0 && d.leaves <= now {
 		p := d.queue.pop()

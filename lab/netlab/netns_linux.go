@@ -71,7 +71,7 @@ func (n *namespace) control(f func(fd int) error) error {
 	return errors.Join(err, fErr)
 }
 
-// remove ends what runs in the namespace and removes it.
+// remove ends the processes in the namespace and removes it.
 func (n *namespace) remove() error {
 	n.file.Close()
 	return removeNamespace(n.name)
@@ -146,7 +146,7 @@ func dead(pid string) bool {
 	return err == nil && unix.Kill(n, 0) == unix.ESRCH
 }
 
-// command runs a program and returns what it said if it fails.
+// command runs a program and returns its output if it fails.
 func command(name string, args ...string) error {
 	out, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {

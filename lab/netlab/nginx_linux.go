@@ -166,7 +166,7 @@ func (n *Nginx) ResetConnections() error {
 // Root is the folder that nginx serves.
 func (n *Nginx) Root() string { return n.root }
 
-// Requests returns what nginx has logged: the requests whose answers have ended.
+// Requests returns nginx's log: the requests whose answers have ended.
 func (n *Nginx) Requests() ([]Request, error) {
 	return readRequests(filepath.Join(n.dir, "access.log"))
 }

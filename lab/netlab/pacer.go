@@ -13,7 +13,7 @@ const (
 	rampFloor = 1.0 / 3
 )
 
-// pacer tells when a packet has left a link whose rate may vary: constant, ramping up, or from a trace. It is pure: times
+// pacer computes when a packet has left a link whose rate may vary: constant, ramping up, or from a trace. It is pure: times
 // are counted from the emulator's start and never go backwards.
 type pacer struct {
 	rate  float64 // bits per nanosecond
@@ -28,7 +28,7 @@ type pacer struct {
 	left int           // trace: bytes of it that are left
 }
 
-// set changes the rate; the ramp and an unchanged trace go on where they are.
+// set changes the rate; the ramp and an unchanged trace continue where they are.
 func (p *pacer) set(s Shape) {
 	p.rate, p.ramp = float64(s.Rate)/1e9, s.Ramp
 	if p.trace != s.Trace {
@@ -40,7 +40,7 @@ func (p *pacer) set(s Shape) {
 // reset lets ramp and trace begin again with the next packet.
 func (p *pacer) reset() { p.awake, p.next, p.left = false, 0, 0 }
 
-// wake tells that a packet arrives at an empty queue that was last left at idleSince.
+// wake reports that a packet arrives at an empty queue that was last left at idleSince.
 func (p *pacer) wake(now, idleSince time.Duration) {
 	if !p.awake || (p.trace == nil && now-idleSince > rampIdle) {
 		p.awake, p.begun = true, now
@@ -70,7 +70,7 @@ func (p *pacer) finish(start time.Duration, n int) time.Duration {
 
 func (p *pacer) finishTrace(start time.Duration, n int) time.Duration {
 	if p.left == 0 || start > p.at {
-		p.left = 0 // what an opportunity did not carry at its moment is gone
+		p.left = 0 // the unused part of an opportunity is gone
 	}
 	for n > p.left {
 		n -= p.left

@@ -13,7 +13,7 @@ type Played struct {
 	Events []PlayedEvent // those that happened before the download's end
 }
 
-// PlayedLink is what the download took from one link.
+// PlayedLink is the part of the download over one link.
 type PlayedLink struct {
 	Name     string
 	Received int64 // body bytes, by the program's metrics
@@ -21,7 +21,7 @@ type PlayedLink struct {
 	Carried  int64 // bytes that entered the link towards the client, by the emulator: heads and lost packets included
 }
 
-// PlayedEvent is an event with what followed.
+// PlayedEvent is an event with its consequences.
 type PlayedEvent struct {
 	Event
 	Began       time.Duration // when it really happened, from the request
@@ -37,7 +37,7 @@ func (e Event) Returns() bool {
 // sampleEvery is the grain of PlayedEvent.LinkAfter.
 const sampleEvery = 20 * time.Millisecond
 
-// sample is what had come over each link at a time.
+// sample holds the bytes received over each link at a time.
 type sample struct {
 	at       time.Duration
 	received []int64
@@ -87,7 +87,7 @@ func (l *Lab) Play(ctx context.Context, t *Tributary, url string) (Played, error
 	return p, err
 }
 
-// tally returns what each link has brought since the program's start.
+// counters returns the bytes of each link since the program's start.
 func (l *Lab) counters(ctx context.Context, t *Tributary) ([]PlayedLink, error) {
 	m, err := t.Metrics(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func (l *Lab) counters(ctx context.Context, t *Tributary) ([]PlayedLink, error) 
 	return all, nil
 }
 
-// sample notes what has come over each link again and again until ctx ends.
+// sample records the bytes of each link again and again until ctx ends.
 func (l *Lab) sample(ctx context.Context, t *Tributary, began time.Time, samples *[]sample) error {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()

@@ -14,7 +14,7 @@ type Request struct {
 	Method     string
 	Status     int
 	Range      string // the Range field, "" if there was none
-	Client     string // address: tells the link
+	Client     string // address: identifies the link
 	BytesSent  int64  // head and body; the body alone at Apache
 	Connection int64  // number of the connection, one of its own among those of a Client
 	Protocol   string // such as "HTTP/2.0"

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 )
 
-// skipper is what Require needs of a testing.TB.
+// skipper is the part of testing.TB that Require needs.
 type skipper interface {
 	Helper()
 	Skip(...any)

@@ -54,13 +54,13 @@ var eventKinds = []string{
 
 // Event is something that happens to a link.
 type Event struct {
-	At   time.Duration // after the start of what runs in the lab
+	At   time.Duration // after the start of the program in the lab
 	Link string
 	What string
 	ShapeChange
 }
 
-// ShapeChange names what changes in a Shape; what is nil stays.
+// ShapeChange holds changes of a Shape; nil fields stay unchanged.
 type ShapeChange struct {
 	Rate   *BitRate
 	Trace  *string        // path of a file, relative to the scenario's
@@ -109,8 +109,8 @@ func (c *ShapeChange) apply(s *Shape) {
 	}
 }
 
-// scenarioFile is the form of a scenario in TOML. What a link says holds for both directions; its tables down and up
-// differ from that.
+// scenarioFile is the form of a scenario in TOML. The keys of a link hold for both directions; its tables down and up override
+// them.
 type scenarioFile struct {
 	About      string
 	Seed       uint64
@@ -175,7 +175,7 @@ func parse(text, dir string) (Scenario, error) {
 
 var linkName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,12}$`)
 
-// maxLinks is what the addressing has room for.
+// maxLinks is the limit of the addressing.
 const maxLinks = 250
 
 // Validate says everything that is wrong with the scenario.

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// txQueueLen is the length in packets of the queue between an interface and the emulator: it must hold what a server
-// sends while the emulator is not running, since what it drops no counter shows.
+// txQueueLen is the length in packets of the queue between an interface and the emulator: it must hold the packets that a
+// server sends while the emulator is not running, since no counter shows its drops.
 const txQueueLen = 4000
 
 // prepare sets the calling thread's namespace up, before there are links.
@@ -23,7 +23,7 @@ func prepare(congestion string) error {
 		{"ipv6/conf/default/accept_ra", "0"},
 		{"ipv6/conf/default/router_solicitations", "0"},
 		{"ipv6/conf/default/addr_gen_mode", "1"}, // no link-local address
-		{"ipv4/tcp_no_metrics_save", "1"},        // one measurement must not tell the next what it learned of the path
+		{"ipv4/tcp_no_metrics_save", "1"},        // one measurement must not pass on its knowledge of the path to the next
 	}
 	if congestion != "" {
 		settings = append(settings, [2]string{"ipv4/tcp_congestion_control", congestion})

@@ -5,14 +5,14 @@ import "time"
 // tapeStep is the length of a step of a Tape.
 const tapeStep = 5 * time.Millisecond
 
-// tapeSteps bounds a tape; what comes later counts in the last step.
+// tapeSteps bounds a tape; later bytes count in the last step.
 const tapeSteps = int(15 * time.Minute / tapeStep)
 
 // tapeData is the size from which on a packet counts as one with data: acknowledgements and the packets that open and
 // close connections are smaller.
 const tapeData = 100
 
-// Tape is what a link delivered to the client since it was told to record.
+// Tape holds the deliveries of a link to the client since Record.
 type Tape struct {
 	Began   time.Time
 	Step    time.Duration
@@ -67,7 +67,7 @@ func (r *recorder) note(now time.Duration, b []byte) {
 	r.payload[step] += int64(n)
 }
 
-// tape returns what was recorded, in the time of a clock at which the emulator started at start.
+// tape returns the recording, in the time of a clock at which the emulator started at start.
 func (r *recorder) tape(start time.Time) Tape {
 	t := Tape{Began: start.Add(r.began), Step: tapeStep, Payload: append([]int64(nil), r.payload...), Bytes: r.bytes}
 	if r.data {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// opportunity is what one line of a trace carries, in bytes.
+// opportunity is the capacity of one line of a trace, in bytes.
 const opportunity = 1500
 
 // Trace is a recorded rate in mahimahi's format: one line per opportunity to send 1500 bytes, its time in milliseconds

@@ -45,7 +45,7 @@ type Tributary struct {
 	client http.Client
 }
 
-// output is what a program says; it is written and read at the same time.
+// output is the output of a program; it is written and read at the same time.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -128,7 +128,7 @@ func withoutProxies(env []string) []string {
 	})
 }
 
-// Stop ends the program as an administrator does, by SIGTERM, and returns what it said if it does not end well.
+// Stop ends the program as an administrator does, by SIGTERM, and returns its output if it fails.
 func (t *Tributary) Stop() error {
 	t.client.CloseIdleConnections()
 	_ = t.Signal(unix.SIGTERM)
@@ -158,7 +158,7 @@ func (t *Tributary) Wait(ctx context.Context) (code int, err error) {
 	}
 }
 
-// Said returns what the program has printed so far.
+// Said returns the program's output so far.
 func (t *Tributary) Said() string { return t.said.String() }
 
 // PID is the program's process number.
@@ -217,7 +217,7 @@ func (m Metrics) Waste(link string) int64 {
 	return int64(m[`tributary_link_waste_bytes_total{link="`+link+`"}`])
 }
 
-// tail returns the end of what a program said.
+// tail returns the end of a program's output.
 func tail(s string) string {
 	s = strings.TrimSpace(s)
 	return s[max(0, len(s)-2000):]

@@ -77,8 +77,8 @@ func (s *Share) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Queue is the limit of a drop-tail queue: Bytes if it is not 0, else what Time holds at the link's full rate; with both
-// 0 the larger of 100 ms and 64 KiB.
+// Queue is the limit of a drop-tail queue: Bytes if it is not 0, else the bytes of Time at the link's full rate; with both 0
+// the larger of 100 ms and 64 KiB.
 type Queue struct {
 	Bytes Bytes
 	Time  time.Duration

@@ -15,14 +15,14 @@ const (
 	// same event, or when the hedge of other bytes is through.
 	idleMost = 100 * time.Millisecond
 
-	// drainMost is what of an answer may be read and thrown away rather than its connection closed, beside one round trip.
+	// drainMost is how much of an answer may be read and discarded rather than its connection closed, beside one round trip.
 	drainMost = 64 << 10
 )
 
 // audit keeps an account of its own, so that the machine's is not the judge of itself.
 type audit struct {
 	w       *world
-	got     segment.Set // what was read and wanted
+	got     segment.Set // wanted bytes that were read
 	silent  []bool      // links that the machine called silent
 	idle    []time.Duration
 	copied  int64 // asked for although an attempt still fetched it: the bound of the waste
@@ -45,7 +45,7 @@ func (a *audit) failf(format string, args ...any) {
 	}
 }
 
-// running calls f for each request that was made and not answered to its end, with what is still wanted of it.
+// running calls f for each request that was made and not answered to its end, with the part that is still wanted.
 func (a *audit) running(f func(k *ask, owes segment.Range)) {
 	for _, c := range a.w.conns {
 		for _, k := range c.asks {
@@ -84,8 +84,8 @@ func (a *audit) asked(do transfer.Action) {
 	})
 }
 
-// fits judges a request over HTTP/2: all of its answer may have to be held, so it must lie within the grant. What is moved
-// from another link or fetched twice was asked for before.
+// fits judges a request over HTTP/2: all of its answer may have to be held, so it must lie within the grant. Ranges that are
+// moved from another link or fetched twice were requested before.
 func (a *audit) fits(do transfer.Action) {
 	switch do.Rule {
 	case schedule.HedgeCopy, schedule.Steal, schedule.Oversize:
@@ -97,7 +97,7 @@ func (a *audit) fits(do transfer.Action) {
 	}
 }
 
-// copies accounts for second copies that the start made: attempts at the first request that go on beside each other.
+// copies accounts for second copies that the start made: attempts at the first request that run side by side.
 func (a *audit) copies() {
 	var once segment.Set
 	a.running(func(_ *ask, owes segment.Range) {
@@ -163,7 +163,7 @@ func (a *audit) full() int64 {
 	return a.w.state().Window/4 - 1
 }
 
-// room returns what of the window lies behind the first byte that nobody fetches; empty if somebody fetches every byte.
+// room returns the part of the window behind the first byte that nobody fetches; empty if somebody fetches every byte.
 func (a *audit) room() segment.Range {
 	w := a.w
 	have := segment.Set{}

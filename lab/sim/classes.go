@@ -19,7 +19,7 @@ type Class struct {
 	At   func(n uint64) Spec
 }
 
-// Classes returns what schedulers are compared over. The window is the default one unless the class is about it.
+// Classes returns the classes over which schedulers are compared. The window is the default one unless the class is about it.
 func Classes() []Class {
 	class := func(name, what string, at func(r *rand.Rand) Spec) Class {
 		return Class{name, what, func(n uint64) Spec {

@@ -85,7 +85,7 @@ type Table struct {
 	Scores     [][]Score // [scheduler][class]
 }
 
-// WriteTo writes the table as Markdown: the shares by class, then what else was measured, as medians over the classes.
+// WriteTo writes the table as Markdown: the shares by class, then the other measures, as medians over the classes.
 func (t *Table) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
 	b.WriteString("| scheduler |")

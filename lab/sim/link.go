@@ -15,7 +15,7 @@ type Link struct {
 	Loss   float64       // chance that a packet is lost
 	Queue  time.Duration // longest wait in the queue before the link; 0 = 100 ms
 	Absent bool          // not there at the start
-	H2     bool          // the origin speaks HTTP/2 over it: what is asked for may wait in the process
+	H2     bool          // the origin speaks HTTP/2 over it: requested bytes may wait in the process
 	Conns  int           // connections that the origin serves over it, 0 = any number; further ones get 503
 	Events []LinkEvent
 }
@@ -115,8 +115,8 @@ func (l *simLink) rate(at time.Duration) (rate float64, until time.Duration) {
 	return l.spec.Rate, math.MaxInt64
 }
 
-// send puts n bytes into the queue and returns when the last of them leaves it, and whether the queue was full: then they
-// are taken for those that replace what is lost.
+// send puts n bytes into the queue and returns when the last of them leaves it, and whether the queue was full: then they count
+// as retransmissions of lost bytes.
 func (l *simLink) send(now time.Duration, n int64) (at time.Duration, full bool) {
 	full = l.busy-now > l.spec.queue()
 	at = max(l.busy, now)

@@ -197,7 +197,7 @@ func (w *world) send(c *simConn) {
 		c.wnd.lost(w.now, l.spec.RTT+l.spec.queue())
 	case p > 0 && w.rng.Float64() > math.Pow(1-p, float64(n)/segmentSize):
 		repair = l.spec.RTT
-		w.after(left-w.now+l.spec.RTT, func() { c.wnd.lost(w.now, l.spec.RTT) }) // what comes behind it tells
+		w.after(left-w.now+l.spec.RTT, func() { c.wnd.lost(w.now, l.spec.RTT) }) // later bytes reveal it
 	}
 	at := left + repair + l.spec.RTT/2
 	if l.spec.Jitter > 0 {
@@ -220,7 +220,7 @@ func (w *world) arrive(c *simConn, k *ask, n int64) {
 		return
 	}
 	l := w.links[c.link]
-	if !l.alive || c.stalled { // what comes behind a hole waits for it
+	if !l.alive || c.stalled { // bytes behind a hole wait for it
 		if !c.stalled {
 			c.stalled = true
 			c.wnd.timeout()
@@ -240,7 +240,7 @@ func (w *world) arrive(c *simConn, k *ask, n int64) {
 	w.send(c)
 }
 
-// retry sends again what a dead link has lost: a first step, and once it has come, a round trip later, the others.
+// retry resends the bytes that a dead link has lost: a first step, and once it has come, a round trip later, the others.
 func (w *world) retry(c *simConn) {
 	if w.conns[c.id] != c {
 		return
@@ -261,7 +261,7 @@ func (w *world) retry(c *simConn) {
 	w.arrive(c, all[0].ask, all[0].n)
 }
 
-// readOn lets the client read what has arrived, in order and as far as its credit goes.
+// readOn lets the client read received bytes, in order and as far as its credit goes.
 func (w *world) readOn(k *ask) {
 	c := k.conn
 	if w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k {

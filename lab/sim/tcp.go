@@ -9,7 +9,7 @@ const (
 	segmentSize = 1448.0           // bytes of a packet that are data
 	step        = 16 << 10         // bytes move in steps of at most so many
 	initialWnd  = 10 * segmentSize // initial congestion window (RFC 6928)
-	receiveBuf  = 3 << 20          // what a receiver that does not read takes in
+	receiveBuf  = 3 << 20          // buffer of a receiver that does not read
 	queueTime   = 100 * time.Millisecond
 	firstRTO    = 200 * time.Millisecond
 	synRTO      = time.Second

@@ -29,19 +29,19 @@ type Spec struct {
 	read func(at time.Duration, n int64) // may be nil: n bytes came
 	with schedule.Scheduler              // instead of the one that Scheduler names
 
-	carried []int64 // what Limit has found; nil = to be found
+	carried []int64 // result of Limit; nil = not computed yet
 }
 
-// Faults are what the origin does wrong; each is a chance per answer.
+// Faults are the origin's faults; each is a chance per answer.
 type Faults struct {
 	Reset      float64 // the connection breaks in mid-body
 	Short      float64 // the answer brings less than asked for, legally
 	CloseAfter int     // the server closes a connection after so many answers; 0 = never
-	NoPipeline bool    // it drops what is asked behind an unfinished answer and closes
+	NoPipeline bool    // it drops requests behind an unfinished answer and closes
 	RefuseOn   int8    // link on which every range but the first request is refused; 0 = none (link 0 is never refused)
 }
 
-// Result is what came out.
+// Result is the result of a run.
 type Result struct {
 	Took     time.Duration // until the last byte was delivered
 	Bytes    []int64       // received per link
@@ -233,7 +233,7 @@ func (w *world) logf(format string, args ...any) {
 	}
 }
 
-// handle gives one event to the machine and carries out what it answers.
+// handle gives one event to the machine and carries out its result.
 func (w *world) handle(e transfer.Event) {
 	if w.over || w.err != nil {
 		return
@@ -324,7 +324,7 @@ func (w *world) carryOut(a transfer.Action) {
 	}
 }
 
-// changes tells the machine what changed on the board and probes the links that are due.
+// changes reports the board's changes to the machine and probes the links that are due.
 func (w *world) changes() {
 	for _, c := range append([]health.Change(nil), w.board.Changes()...) {
 		w.logf("link %d %v %v", c.Link, c.State, c.Cause)
@@ -351,7 +351,7 @@ func (w *world) changes() {
 	}
 }
 
-// write takes what is ready to the client.
+// write delivers ready bytes to the client.
 func (w *world) write() {
 	n := w.state().Ready
 	if w.writing || n == 0 || w.over {

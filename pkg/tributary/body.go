@@ -67,7 +67,7 @@ func (b *dividedBody) writeAtTo(w io.WriterAt) (int64, error) {
 	return n, to.blame(b.ctx, err)
 }
 
-// sink is where content goes. It tells the caller's errors from those of the request.
+// sink is where content goes. It distinguishes the caller's errors from those of the request.
 type sink struct {
 	w   io.Writer
 	at  io.WriterAt

@@ -16,14 +16,14 @@
 // Bytes that arrive before their turn wait in memory, which [Options.Memory] bounds. [Transport.Download] writes to an
 // [io.WriterAt], such as a file, in the order in which bytes arrive, and needs no such memory.
 //
-// Every response's content is that of one version of the object, as its validators tell, or reading it fails. Names are
+// Every response's content is that of one version of the object, according to its validators, or reading it fails. Names are
 // resolved on the link that carries the request, and certificates are verified on each.
 //
 // Binding a socket to a link takes no privilege from Linux 5.7 on; before, CAP_NET_RAW.
 //
 // # Why a response is not divided
 //
-// A [Report] tells how a request used the links. [Report.Undivided] is one of these words. The request decided:
+// A [Report] shows how a request used the links. [Report.Undivided] is one of these words. The request decided:
 //
 //   - method: it is not a GET
 //   - scheme: its URL is neither http nor https

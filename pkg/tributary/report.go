@@ -6,18 +6,18 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Report says what a request used. The zero value is ready for [WithReport]. It is safe for concurrent use: it can be read
-// while the response is, and is complete when its Body is closed. A Report must not be copied.
+// Report records which links a request used. The zero value is ready for [WithReport]. It is safe for concurrent use: it can be
+// read while the response is, and is complete when its Body is closed. A Report must not be copied.
 type Report struct{ used transport.Usage }
 
-// LinkUse is what one link did for a request.
+// LinkUse is the part of one link in a request.
 type LinkUse struct {
 	Link     string // name of the interface
 	Received int64  // bytes of content
 	Wasted   int64  // of these, bytes that another link brought too or nobody wanted
 }
 
-// Links returns what each link did, in the order in which they began. A response that was not divided has one.
+// Links returns the part of each link, in the order in which they began. A response that was not divided has one.
 func (r *Report) Links() []LinkUse {
 	var all []LinkUse
 	for _, l := range r.used.Links() {

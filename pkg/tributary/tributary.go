@@ -43,7 +43,7 @@ type Options struct {
 	// RootCAs verify the certificates of https servers. Nil means the system's.
 	RootCAs *x509.CertPool
 
-	// Logger gets what happens to links and transfers; URLs only at debug level. Nil means none.
+	// Logger gets the events of links and transfers; URLs only at debug level. Nil means none.
 	Logger *slog.Logger
 }
 
@@ -71,7 +71,7 @@ var optionNames = strings.NewReplacer(
 	"wait_for_link", "WaitForLink",
 )
 
-// set changes a default to what is given.
+// set replaces a default with a given value.
 func set[T comparable](value *T, given T) {
 	var zero T
 	if given != zero {
@@ -122,11 +122,11 @@ func start(inner *transport.Transport) (*Transport, error) {
 	return t, nil
 }
 
-// userAgent is what net/http's own Transport sends for a request that names none.
+// userAgent is the default of net/http's own Transport.
 const userAgent = "Go-http-client/1.1"
 
 // RoundTrip implements [http.RoundTripper]. It divides a GET over the links if it can, and sends every other request over one
-// link. An error is an [*Error], ErrClosed, the cause of the context's end, or says what is wrong with the request.
+// link. An error is an [*Error], ErrClosed, the cause of the context's end, or describes a fault of the request.
 //
 // It differs from [http.Transport] in this: it never asks for a compressed response on its own, since ranges of one cannot
 // be joined; it uses no proxy; the TLS field of a divided response is nil, and its Proto HTTP/1.1, since it may come over
@@ -217,8 +217,8 @@ func (t *Transport) Download(ctx context.Context, r *http.Request, w io.WriterAt
 	return resp, n, err
 }
 
-// DialContext connects to addr ("host:port") over one link, the best that can, for what is not HTTP. network is "tcp". The
-// connection outlives ctx and the Transport.
+// DialContext connects to addr ("host:port") over one link, the best that can, for protocols other than HTTP. network is "tcp".
+// The connection outlives ctx and the Transport.
 func (t *Transport) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	switch {
 	case t.ctx.Err() != nil:

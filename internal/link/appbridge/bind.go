@@ -20,8 +20,8 @@ type bindRequest struct {
 	answer chan<- error // has room for one
 }
 
-// refusal is why the app did not bind a socket. It is no syscall.Errno itself: what that would mean of this process, it
-// does not mean of the app.
+// refusal is why the app did not bind a socket. It is not a syscall.Errno itself, since that would describe an error of this
+// process.
 type refusal struct{ errno unix.Errno }
 
 func (r refusal) Error() string {
@@ -34,7 +34,7 @@ func (r refusal) Error() string {
 	return "the app could not do it: " + r.errno.Error()
 }
 
-// loopback is the one device that belongs to no network: what is allowed there by name needs no host.
+// loopback is the one device that belongs to no network: connections there that are allowed by name do not need the app.
 const loopback = "lo"
 
 // Control implements link.Binder: the socket is passed to the app before it is connected. One that belongs to no link is
@@ -87,7 +87,7 @@ func (h *Bridge) serveBinds() {
 	}
 }
 
-// pass sends one socket and waits for what the app says of it. An error means that the app is gone.
+// pass sends one socket and waits for the app's answer. An error means that the app is gone.
 func (h *Bridge) pass(r bindRequest) (unix.Errno, error) {
 	_ = h.binds.SetDeadline(time.Now().Add(replyTime))
 	var b [8]byte

@@ -20,7 +20,7 @@ import (
 var ErrGone = errors.New("the app that owns the networks is gone")
 
 const (
-	replyTime = 5 * time.Second // for the app's answers about sockets, and for what is said to it to be read
+	replyTime = 5 * time.Second // for the app to answer about sockets, and to read messages
 	unread    = 64              // messages to the app that may wait
 	asked     = 256             // questions about names that may be open
 )
@@ -59,14 +59,14 @@ func Dial(ctx context.Context, path string, log *slog.Logger) (*Bridge, error) {
 		if h.events != nil {
 			h.events.Close()
 		}
-		return nil, fmt.Errorf("host socket %s: %w", path, err)
+		return nil, fmt.Errorf("app socket %s: %w", path, err)
 	}
 	lines := bufio.NewScanner(h.events)
 	lines.Buffer(make([]byte, 0, 4<<10), maxLine)
 	if err := greeted(ctx, h.events, lines); err != nil {
 		h.events.Close()
 		h.binds.Close()
-		return nil, fmt.Errorf("host socket %s: %w", path, err)
+		return nil, fmt.Errorf("app socket %s: %w", path, err)
 	}
 	h.parts.Go(func() { h.read(lines) })
 	h.parts.Go(h.write)
@@ -74,7 +74,7 @@ func Dial(ctx context.Context, path string, log *slog.Logger) (*Bridge, error) {
 	return h, nil
 }
 
-// open makes one connection and says what it is for.
+// open makes one connection and sends its greeting.
 func open(ctx context.Context, path string, greeting hello) (*net.UnixConn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)
@@ -96,9 +96,9 @@ func greeted(ctx context.Context, c net.Conn, lines *bufio.Scanner) error {
 	var it hello
 	switch {
 	case !lines.Scan():
-		return errors.Join(errors.New("the app does not greet"), lines.Err())
+		return errors.Join(errors.New("no hello from the app"), lines.Err())
 	case json.Unmarshal(lines.Bytes(), &it) != nil || it.Type != "hello":
-		return errors.New("the app does not begin with a hello")
+		return errors.New("the first message of the app is not a hello")
 	case it.Version != Version:
 		return fmt.Errorf("the app speaks version %d of the protocol, this program version %d: use those of one release", it.Version, Version)
 	}
@@ -133,7 +133,7 @@ func (h *Bridge) read(lines *bufio.Scanner) {
 	for lines.Scan() {
 		m, err := parse(lines.Bytes())
 		if err != nil {
-			h.log.Error("the app that owns the networks is not understood", "error", err)
+			h.log.Error("malformed message from the app that owns the networks", "error", err)
 			return
 		}
 		switch m.Type {
@@ -154,7 +154,7 @@ func (h *Bridge) read(lines *bufio.Scanner) {
 		case "fetch":
 			if h.places.Add(1) > maxOrders {
 				h.places.Add(-1)
-				h.log.Warn("a download of the app does not begin: too many are open", "limit", maxOrders)
+				h.log.Warn("refused a download of the app: too many are open", "limit", maxOrders)
 				continue
 			}
 			h.parts.Go(func() { h.take(m.ID) })
@@ -163,11 +163,11 @@ func (h *Bridge) read(lines *bufio.Scanner) {
 		}
 	}
 	if err := lines.Err(); err != nil && !errors.Is(err, net.ErrClosed) {
-		h.log.Error("the app that owns the networks is not heard any more", "error", err)
+		h.log.Error("lost the connection to the app that owns the networks", "error", err)
 	}
 }
 
-// write says to the app what is in out. One that does not listen is as good as gone.
+// write sends the messages in out to the app. An app that does not read them counts as gone.
 func (h *Bridge) write() {
 	defer h.end()
 	for {
@@ -197,11 +197,11 @@ func (h *Bridge) say(m outMessage) bool {
 	}
 }
 
-// Want tells whether mobile data is wanted beside what there is. It costs battery, and the app may refuse.
+// Want says whether mobile data is wanted in addition to the present links. It costs battery, and the app may refuse.
 func (h *Bridge) Want(cellular bool) { h.say(outMessage{Type: "want", Cellular: &cellular}) }
 
-// Tell sends what the app may show its user; it must be fit for JSON. Without hurry: one that is not sent is followed by
-// another.
+// Tell sends a status that the app may show its user; it must be fit for JSON. A status that cannot be sent in time is dropped:
+// the next one follows.
 func (h *Bridge) Tell(status any) { h.say(outMessage{Type: "status", Status: status}) }
 
 // Lookup has the app resolve a name over a link. No address and no error: the name does not exist. It is a
@@ -225,7 +225,7 @@ func (h *Bridge) Lookup(ctx context.Context, l link.Link, name string) ([]netip.
 		h.mu.Unlock()
 	}()
 	if !h.say(outMessage{Type: "resolve", ID: id, Handle: l.Handle, Name: name}) {
-		return nil, fmt.Errorf("look up %s over %s: the app does not listen", name, l.Name)
+		return nil, fmt.Errorf("look up %s over %s: the app does not read its messages", name, l.Name)
 	}
 	select {
 	case m := <-answer:

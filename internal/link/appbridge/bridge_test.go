@@ -53,9 +53,9 @@ func next[T any](t *testing.T, from <-chan T) T {
 func TestGreeting(t *testing.T) {
 	for name, tt := range map[string]struct{ greet, want string }{
 		"another version": {`{"type":"hello","version":2}`, "version 2"},
-		"no hello":        {`{"type":"links"}`, "does not begin with a hello"},
-		"no JSON":         {"hello", "does not begin with a hello"},
-		"endless":         {strings.Repeat("x", maxLine+1), "does not greet"},
+		"no hello":        {`{"type":"links"}`, "is not a hello"},
+		"no JSON":         {"hello", "is not a hello"},
+		"endless":         {strings.Repeat("x", maxLine+1), "no hello from the app"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &appbridgetest.App{Greet: tt.greet}

@@ -14,7 +14,7 @@ import (
 // types of messages that are not known are ignored.
 const Version = 1
 
-// Limits on what a host may say.
+// Limits on the messages of an app.
 const (
 	maxLine  = 256 << 10 // bytes of a message
 	maxLinks = 32
@@ -52,14 +52,14 @@ const notFound = "not_found"
 // network is a link as the app describes it.
 type network struct {
 	Name      string       `json:"name"`   // of the interface
-	Handle    uint64       `json:"handle"` // what the app knows it by
+	Handle    uint64       `json:"handle"` // the app's number for it
 	Kind      string       `json:"kind"`   // "wifi", "cellular", "ethernet", ...
 	Addrs     []string     `json:"addrs"`  // "address/bits"
 	DNS       []netip.Addr `json:"dns"`    // for people to read: names are the app's to resolve
 	Metered   bool         `json:"metered"`
-	Account   string       `json:"account"`       // what its bytes are counted on with those of other links; "" = name
+	Account   string       `json:"account"`       // account that its bytes are counted on with those of other links; "" = name
 	Monthly   int64        `json:"monthly_bytes"` // that may go over the account in a month; 0 = no limit
-	NAT64     string       `json:"nat64"`         // "prefix/bits" by which IPv4 addresses are reached; "" = none
+	NAT64     string       `json:"nat64"`         // "prefix/bits" for reaching IPv4 addresses; "" = none
 	Validated bool         `json:"validated"`     // it leads to the internet; a login page does not
 }
 
@@ -77,7 +77,7 @@ type outMessage struct {
 func parse(line []byte) (inMessage, error) {
 	var m inMessage
 	if err := json.Unmarshal(line, &m); err != nil {
-		return inMessage{}, fmt.Errorf("a message is no JSON object of the protocol: %w", err)
+		return inMessage{}, fmt.Errorf("a message is not a JSON object of the protocol: %w", err)
 	}
 	switch {
 	case m.Type == "":
@@ -89,8 +89,7 @@ func parse(line []byte) (inMessage, error) {
 	return m, nil
 }
 
-// usable returns the links that lead out, in the app's order, which is its preference. What is wrong with the others is
-// joined in err.
+// usable returns the links that lead out, in the app's order, which is its preference. err joins the problems of the others.
 func usable(all []network) (links []link.Link, err error) {
 	names := map[string]bool{}
 	for i, n := range all {
@@ -99,7 +98,7 @@ func usable(all []network) (links []link.Link, err error) {
 		case bad != nil:
 			err = errors.Join(err, bad)
 		case names[n.Name]:
-			err = errors.Join(err, fmt.Errorf("link %q is there twice", n.Name))
+			err = errors.Join(err, fmt.Errorf("link %q appears twice", n.Name))
 		case n.Validated && len(l.Addrs) > 0:
 			names[n.Name] = true
 			links = append(links, l)
@@ -115,7 +114,7 @@ const longestName = 15
 
 func (n network) link(rank int) (link.Link, error) {
 	if n.Name == "" || n.Name == loopback || len(n.Name) > longestName || strings.ContainsFunc(n.Name, func(c rune) bool { return c <= ' ' || c > '~' || c == '/' }) {
-		return link.Link{}, fmt.Errorf("%q is no name of a link", n.Name)
+		return link.Link{}, fmt.Errorf("%q is not a valid name of a link", n.Name)
 	}
 	if len(n.Addrs) > maxAddrs || len(n.DNS) > maxAddrs {
 		return link.Link{}, fmt.Errorf("link %s has more than %d addresses", n.Name, maxAddrs)
@@ -127,7 +126,7 @@ func (n network) link(rank int) (link.Link, error) {
 	for _, s := range n.Addrs {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
-			return link.Link{}, fmt.Errorf("link %s: %q is no address with the length of its network", n.Name, s)
+			return link.Link{}, fmt.Errorf("link %s: %q is not an address with a prefix length", n.Name, s)
 		}
 		if a := p.Addr(); a.IsLinkLocalUnicast() || a.IsLoopback() || a.IsMulticast() || a.IsUnspecified() {
 			continue // leads nowhere
@@ -138,7 +137,7 @@ func (n network) link(rank int) (link.Link, error) {
 	if n.NAT64 != "" {
 		p, err := netip.ParsePrefix(n.NAT64)
 		if err != nil || !link.IsNAT64(p) {
-			return link.Link{}, fmt.Errorf("link %s: %q is no prefix for NAT64", n.Name, n.NAT64)
+			return link.Link{}, fmt.Errorf("link %s: %q is not a prefix for NAT64", n.Name, n.NAT64)
 		}
 		l.NAT64 = p
 	}

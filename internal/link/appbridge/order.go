@@ -16,15 +16,15 @@ import (
 // maxOrders are those that may be open: each has a file and a connection.
 const maxOrders = 64
 
-// Order is a file that the app wants filled, and the connection on which it hears how that goes.
+// Order is a file that the app wants filled, and the connection for reporting progress to the app.
 type Order struct {
 	File      *os.File `json:"-"`
 	URL       string   `json:"url"`
 	Have      int64    `json:"have"`      // bytes of the version below that the file holds from its beginning on
 	Validator string   `json:"validator"` // "" = none: it is filled from the beginning
 	Size      int64    `json:"size"`
-	Place     string   `json:"place"` // where that version was found, as it was told
-	Mark      string   `json:"mark"`  // of that version, as it was told
+	Place     string   `json:"place"` // where that version was found, as last reported
+	Mark      string   `json:"mark"`  // of that version, as last reported
 
 	conn *net.UnixConn
 	stop chan struct{}
@@ -32,7 +32,7 @@ type Order struct {
 	free func()
 }
 
-// Orders returns what the app wants filled. Who takes one closes it.
+// Orders returns the files that the app wants filled. The receiver closes each.
 func (h *Bridge) Orders() <-chan *Order { return h.orders }
 
 // take opens a connection for an order that the app has, and hands it on.
@@ -41,7 +41,7 @@ func (h *Bridge) take(id uint64) {
 	defer cancel()
 	o, err := h.receive(ctx, id)
 	if err != nil {
-		h.log.Warn("a download of the app does not begin", "error", err)
+		h.log.Warn("refused a download of the app", "error", err)
 		h.places.Add(-1)
 		return
 	}
@@ -93,7 +93,7 @@ func readOrder(c *net.UnixConn) (line []byte, file *os.File, err error) {
 			return nil, file, err
 		}
 		if n == 0 {
-			return nil, file, errors.New("it ends before its end")
+			return nil, file, errors.New("unexpected end of message")
 		}
 		for _, f := range rights.Files(oob[:m]) {
 			if file != nil {
@@ -107,7 +107,7 @@ func readOrder(c *net.UnixConn) (line []byte, file *os.File, err error) {
 			return line[:i], file, nil
 		}
 		if len(line) > maxLine {
-			return nil, file, errors.New("it is too long")
+			return nil, file, errors.New("message too long")
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (o *Order) listen() {
 	defer close(o.stop)
 	b := make([]byte, 256)
 	for {
-		if _, err := o.conn.Read(b); err != nil { // what is said meanwhile is of a later version
+		if _, err := o.conn.Read(b); err != nil { // messages received meanwhile belong to a later version
 			return
 		}
 	}

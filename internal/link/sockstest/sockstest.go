@@ -22,7 +22,7 @@ type Options struct {
 	Reply          byte   // to every request; 0 = success
 	Bound          []byte // address type and address in the reply; nil = 0.0.0.0
 	Silent         bool   // it accepts connections and says nothing
-	// Dial connects to what is asked for. nil = to nobody: after a success it says "hello " and repeats what it is sent.
+	// Dial connects to the requested address. nil = to nothing: after a success the server sends "hello " and echoes all data.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
@@ -91,7 +91,8 @@ func (s *Server) track(c net.Conn, open bool) {
 // Addr returns its "host:port".
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
-// Requests returns what it was asked to connect to, each as "name HOST:PORT", "ipv4 HOST:PORT" or "ipv6 HOST:PORT".
+// Requests returns the addresses that it was asked to connect to, each as "name HOST:PORT", "ipv4 HOST:PORT" or "ipv6
+// HOST:PORT".
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +211,7 @@ func (s *Server) greet(c net.Conn) (welcome bool, err error) {
 	return true, err
 }
 
-// request returns what the client wants to be connected to.
+// request returns the address that the client wants to connect to.
 func (s *Server) request(c net.Conn) (addr string, err error) {
 	head, err := read(c, 4)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
-// Framing says how the end of a body is told.
+// Framing says how the end of a body is marked.
 type Framing uint8
 
 // The framings.
@@ -34,10 +34,10 @@ type Exchange struct {
 	Always        segment.Range // if not zero: 206 of this range to every request
 	IgnoreIfRange bool          // 206 whatever If-Range says
 	MaxRange      int64         // a 206 covers at most so many bytes; 0 = no bound
-	ShiftStart    int64         // added to the start of the range really sent and told
+	ShiftStart    int64         // added to the start of the range really sent and announced
 	ShiftEnd      int64         // added to its end
 
-	Status  int               // 0 = what the request deserves; else an answer with Content for its body
+	Status  int               // 0 = the correct one; else an answer with Content for its body
 	Content string            // body of an answer with Status
 	Edit    func(http.Header) // changes the head's fields at last, Content-Length and Transfer-Encoding included
 	Interim []string          // raw interim answers to send before
@@ -45,7 +45,7 @@ type Exchange struct {
 	Framing Framing
 	Raw     []byte // replaces head and body
 
-	// Of the body's bytes; Short cuts what is sent without changing what is announced, Surplus adds.
+	// Of the body's bytes; Short cuts the sent bytes without changing the announced length, Surplus adds some.
 	Short, Surplus int64
 
 	Silent   bool          // no answer; the next request is read

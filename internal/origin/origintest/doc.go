@@ -1,9 +1,9 @@
 // Package origintest is an origin for tests that can lie.
 //
-// A Server answers GET and HEAD for one Object on two listeners ("nodes"), so that a test can let each of two links see a
-// node of its own. It speaks HTTP/1.1 by itself, byte for byte, with keep-alive and pipelining. Without faults it does
-// what RFC 9110 says: ranges, If-Range, If-None-Match, 416. A Fault changes the answer to one request; faults are applied
-// in the order given, and conditions (OnNode, OnSeq, AfterRequests, ...) wrap faults:
+// A Server answers GET and HEAD for one Object on two listeners ("nodes"), so that a test can let each of two links see a node
+// of its own. It speaks HTTP/1.1 by itself, byte for byte, with keep-alive and pipelining. Without faults it follows RFC 9110:
+// ranges, If-Range, If-None-Match, 416. A Fault changes the answer to one request; faults are applied in the order given, and
+// conditions (OnNode, OnSeq, AfterRequests, ...) wrap faults:
 //
 //	s := origintest.New(t, origintest.Object{Size: 1 << 20}, origintest.OnNode(1, origintest.Status(403)))
 //

@@ -14,7 +14,7 @@ import (
 // Fault changes the plan of an answer.
 type Fault func(*Exchange)
 
-// If applies the faults to the requests for which cond is true.
+// If applies the faults to the requests that satisfy cond.
 func If(cond func(*Request) bool, faults ...Fault) Fault {
 	return func(x *Exchange) {
 		if cond(x.Request) {
@@ -256,7 +256,7 @@ func ConnectionClose() Fault {
 // ClosesEarly ends the connection after the answer without having announced it; requests behind it are lost.
 func ClosesEarly() Fault { return func(x *Exchange) { x.EndAfter = true } }
 
-// Ignored gives no answer and goes on with the next request.
+// Ignored gives no answer and continues with the next request.
 func Ignored() Fault { return func(x *Exchange) { x.Silent = true } }
 
 // OutOfOrder answers the next request of the connection before this one.
@@ -265,8 +265,8 @@ func OutOfOrder() Fault { return func(x *Exchange) { x.Swap = true } }
 // Raw answers with these bytes.
 func Raw(s string) Fault { return func(x *Exchange) { x.Raw = []byte(s) } }
 
-// Garbage answers with bytes that are no HTTP.
-func Garbage() Fault { return Raw("\x00\x01 this is no answer\r\n\r\n") }
+// Garbage answers with bytes that are not HTTP.
+func Garbage() Fault { return Raw("\x00\x01 this is not an answer\r\n\r\n") }
 
 // Interim sends raw interim answers first.
 func Interim(raw ...string) Fault { return func(x *Exchange) { x.Interim = append(x.Interim, raw...) } }

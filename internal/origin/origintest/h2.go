@@ -49,7 +49,7 @@ func (s *Server) Secure() *Secure {
 	return out
 }
 
-// certificate makes one for SecureHost, and what proves it.
+// certificate makes one for SecureHost, and a pool that verifies it.
 func (s *Server) certificate() (tls.Certificate, *x509.CertPool) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

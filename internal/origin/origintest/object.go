@@ -10,7 +10,7 @@ import (
 // epoch is the Date of the answers of an Object that sets none; a fixed one, so that heads are the same in every run.
 var epoch = time.Date(2026, time.January, 2, 15, 4, 5, 0, time.UTC)
 
-// Object is one version of what the server serves.
+// Object is one version of the resource that the server serves.
 type Object struct {
 	Size int64
 	Seed uint64

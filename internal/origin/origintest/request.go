@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Request is what the server saw of one request.
+// Request is one request as the server saw it.
 type Request struct {
 	N         int       // number among all requests, from 1
 	Nth       int       // number among the requests for the same target, from 1
@@ -34,12 +34,12 @@ type Request struct {
 	Sent   int64  // body bytes sent by all nodes before this request arrived
 }
 
-// maxRequest bounds the head of a request and what is kept of its content, in bytes.
+// maxRequest bounds the head of a request and the stored part of its content, in bytes.
 const maxRequest = 1 << 20
 
 var errRequest = errors.New("malformed request")
 
-// readRequest reads one request. It is strict: the server is no place to find out what clients get away with.
+// readRequest reads one request. It is strict: a test server must not accept invalid requests.
 func readRequest(br *bufio.Reader) (*Request, error) {
 	var raw strings.Builder
 	for {

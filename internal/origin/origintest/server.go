@@ -64,7 +64,7 @@ func (s *Server) Addr(node int) string { return s.listeners[node].Addr().String(
 // URL returns the address of the object at node 0.
 func (s *Server) URL() string { return "http://" + s.Addr(0) + "/object" }
 
-// Requests returns what the server has seen so far, in order of arrival.
+// Requests returns the requests so far, in order of arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,8 +204,7 @@ func (c *serverConn) serve() {
 			break
 		}
 	}
-	// Staged close (RFC 9112 section 9.6): what the client has sent in vain must not become a reset that takes the last
-	// answer with it.
+	// Staged close (RFC 9112 section 9.6): unread bytes from the client must not cause a reset that destroys the last answer.
 	if tc, ok := c.Conn.(*net.TCPConn); ok && tc.CloseWrite() == nil {
 		for range c.in { // until the client has closed, or Close
 		}
@@ -221,7 +220,7 @@ func (s *Server) exchange(r *Request) *Exchange {
 	return x
 }
 
-// send sends one answer. It reports whether the connection goes on.
+// send sends one answer. It reports whether the connection stays open.
 func (c *serverConn) send(x *Exchange) bool {
 	p := x.answer()
 	if !c.wait(x.Delay) {
@@ -302,7 +301,7 @@ func (c *serverConn) writeBody(b []byte, chunked bool) error {
 	return err
 }
 
-// stalled waits for the end of a stall and reports whether the connection goes on.
+// stalled waits for the end of a stall and reports whether the connection stays open.
 func (c *serverConn) stalled(x *Exchange) bool {
 	select {
 	case <-x.Until:
@@ -314,7 +313,7 @@ func (c *serverConn) stalled(x *Exchange) bool {
 	return false
 }
 
-// wait waits for d and reports whether the connection goes on.
+// wait waits for d and reports whether the connection stays open.
 func (c *serverConn) wait(d time.Duration) bool {
 	if d <= 0 {
 		return true

@@ -47,8 +47,8 @@ func (s *Alg3) size(v *schedule.View, i int8) (int64, schedule.Rule) {
 	return max(n, 1), rule
 }
 
-// params returns what the formulas need for link i and a payload. Bandwidth is what known says of each link in bytes per
-// second, by index; without it, the peak that the link has shown.
+// params returns the inputs of the formulas for link i and a payload. known holds the bandwidth of each link in bytes per
+// second, by index; without it, the bandwidth is the peak that the link has shown.
 func params(v *schedule.View, i int8, payload int64, known []float64) schedule.Params {
 	p := v.Params(i, payload)
 	if len(known) < len(v.Links) {

@@ -11,8 +11,8 @@ import (
 // With more than two links every other one works at the rear. Ranges are 100 ms of a link's goodput.
 //
 // It needs to know nothing of the links' ratio: whatever it is, both are busy until they meet, within one range. It needs a
-// window as large as the object, since what comes from the rear waits for all before it; in a smaller one the rear is the
-// end of the window, and the client gets the bytes of one link only while the other fills it.
+// window as large as the object, since bytes from the rear wait for all before them; in a smaller one the rear is the end of
+// the window, and the client gets the bytes of one link only while the other fills it.
 type DEMS struct{}
 
 const demsLength = 100 * time.Millisecond
@@ -37,7 +37,7 @@ func (s *DEMS) Next(now time.Time, v *schedule.View) schedule.Decision {
 	return wait(until)
 }
 
-// at returns the range at the next offset or at the rear of what is free.
+// at returns the range at the next offset or at the rear of the free bytes.
 func (s *DEMS) at(v *schedule.View, i int8, rear bool) (segment.Range, bool) {
 	f, ok := v.FirstFree()
 	if !ok {

@@ -1,7 +1,7 @@
 // Package literature holds the schedulers of the papers that Tributary is built on, as printed or with the least that makes
-// them run: Skjolden 2019 (naive, alg1 to alg3), Nikravesh 2018 (mphttp, and what it is compared with: fixed, msplayer), Nika
-// 2015 (probe, Partition, Switching), Evensen 2011 (static, dynamic) and DEMS (Guo et al. 2017). They are for comparison:
-// docs/SCHEDULERS.md describes them and says how they do.
+// them run: Skjolden 2019 (naive, alg1 to alg3), Nikravesh 2018 (mphttp, and its baselines fixed and msplayer), Nika 2015
+// (probe, Partition, Switching), Evensen 2011 (static, dynamic) and DEMS (Guo et al. 2017). They are for comparison:
+// docs/SCHEDULERS.md describes them and their results.
 //
-// Partition and Switching need to know what only a simulator does and have no name in the registry.
+// Partition and Switching need knowledge that only a simulator has, and are not in the registry.
 package literature

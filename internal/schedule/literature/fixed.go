@@ -6,8 +6,8 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// Fixed asks for ranges of one fixed length, one at a time on each link: whichever link is done takes the next. It is what
-// download managers do, and mHTTP, which Nikravesh 2018 (section 6.6) compares with 128, 256 and 512 KB.
+// Fixed asks for ranges of one fixed length, one at a time on each link: whichever link is done takes the next. Download
+// managers do this, and mHTTP, which Nikravesh 2018 (section 6.6) compares with 128, 256 and 512 KB.
 //
 // It needs to know nothing. It wins where round trips are short beside the time of a range; each range costs its link a
 // round trip, and the last range of a slow link is waited for. Shorter ranges lessen the second cost and raise the first.

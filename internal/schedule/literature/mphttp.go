@@ -12,12 +12,12 @@ import (
 // both would end together (equation 6.1). It does so again until a new request would not bear fruit in time.
 //
 // It needs the rates of both links and the delay of a request; the paper measures that by HTTP/2 PING, here it is the round
-// trip and what is queued on the link. Where rates are known from earlier transfers it starts from equation 6.1 in place of
-// halves (the paper's hint BW/L). It wins with few requests and a short end. Moving a tail costs a connection over HTTP/1.1,
-// and halves of a long object need a window as large as a half; in a smaller one it halves what the window reaches.
+// trip and the queue of the link. Where rates are known from earlier transfers it starts from equation 6.1 in place of halves
+// (the paper's hint BW/L). It wins with few requests and a short end. Moving a tail costs a connection over HTTP/1.1, and
+// halves of a long object need a window as large as a half; in a smaller one it halves the reachable part.
 //
 // The routine as printed runs when bytes arrive on the link that it decides for, so that a link without bytes is forgotten;
-// here it is asked after every event.
+// here it runs after every event.
 type MPHTTP struct{}
 
 // mpLead is the least time before the end of a link's range at which its next request leaves.
@@ -41,7 +41,7 @@ func (s *MPHTTP) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	return d
 }
 
-// ending reports whether what the link was asked for will have come by the time that a new request bears fruit.
+// ending reports whether the requested bytes of the link will have arrived by the time that a new request bears fruit.
 func ending(l *schedule.Link) bool {
 	return l.Running == 0 || l.Blocked || l.Rate > 0 && float64(l.Asked) <= l.Rate*max(l.RTT, mpLead).Seconds()
 }

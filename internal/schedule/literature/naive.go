@@ -35,7 +35,7 @@ func (s *Naive) Next(_ time.Time, v *schedule.View) schedule.Decision {
 	return wait(time.Time{})
 }
 
-// split places the edges, once, over what is free when the size becomes known.
+// split places the edges, once, over the bytes that are free when the size becomes known.
 func (s *Naive) split(v *schedule.View) {
 	n := int64(0)
 	for i := range v.Links {

@@ -8,11 +8,11 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Partition splits the object once, one range for each link in the given proportion: Nika 2015 section 5.2 with what only a
-// simulator knows. With the bytes that each link can carry until all end together it is Optimal, the bundling limit; with
+// Partition splits the object once, one range for each link in the given proportion: Nika 2015 section 5.2 with knowledge that
+// only a simulator has. With the bytes that each link can carry until all end together it is Optimal, the bundling limit; with
 // those times 1 + s g, g drawn from a normal distribution, it is Noisy.
 //
-// Nothing corrects the split: it shows what knowing the rates is worth, and what an error of them costs.
+// Nothing corrects the split: it shows the value of knowing the rates, and the cost of errors in them.
 type Partition struct {
 	Weights []float64 // by link
 
@@ -47,7 +47,8 @@ func edges(r segment.Range, weights []float64) []int64 {
 	return ends
 }
 
-// partition gives each idle link what is free of its share, in one range; what a lost link leaves goes to any idle one.
+// partition gives each idle link the free part of its share, in one range; the rest of a lost link's share goes to any idle
+// one.
 func partition(v *schedule.View, ends []int64) schedule.Decision {
 	for _, own := range [...]bool{true, false} {
 		for i := range v.Links {

@@ -7,15 +7,15 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// Subsegments divides the object as Evensen 2011 does a video segment. Static (section 4.4): pieces of 100 KB. Dynamic
-// (section 4.5, Algorithm 3): blocks of as many times 100 KB as there are links, of which each link takes its share by
-// throughput. Two requests are on each link, interleaved at the start, so that a link does not idle between them.
+// Subsegments divides the object as Evensen 2011 does a video segment. Static (section 4.4): pieces of 100 KB. Dynamic (section
+// 4.5, Algorithm 3): blocks of 100 KB times the number of links; each link takes its share of a block by throughput. Two
+// requests are on each link, interleaved at the start, so that a link does not idle between them.
 //
-// Static pieces need to know nothing and suit links that are alike; beside a link that is much faster the slow link's piece
-// is waited for, unless the window holds as many pieces as the links' ratio, and one more. Dynamic shares need throughput and
-// give the same quality at every ratio; both send many requests. Shares change between two draws, so that slivers remain at
-// the ends of blocks; a floor of S_min, what the link sends in one trip (equation 4.3), keeps requests from being shorter
-// than they are worth. Literal leaves the floor out.
+// Static pieces need to know nothing and suit links that are alike; beside a link that is much faster the slow link's piece is
+// waited for, unless the window holds as many pieces as the links' ratio, and one more. Dynamic shares need throughput and give
+// the same quality at every ratio; both send many requests. Shares change between two draws, so that slivers remain at the ends
+// of blocks; a floor of S_min, the bytes that the link sends in one trip (equation 4.3), keeps requests from being shorter than
+// they are worth. Literal leaves the floor out.
 type Subsegments struct {
 	Dynamic bool
 	Literal bool
@@ -45,14 +45,14 @@ func (s *Subsegments) share(v *schedule.View, i int8) (int64, schedule.Rule) {
 	n, left := Draw(usable(v)*subsegment, s.left, part)
 	s.left = left
 	if l := &v.Links[i]; !s.Literal && n < Least(l.Rate, l.RTT/2) {
-		s.left = 0 // what is left over is no worth a request of its own
+		s.left = 0 // the rest is not worth a request of its own
 		return Least(l.Rate, l.RTT/2), schedule.Floor
 	}
 	return n, schedule.Share
 }
 
-// Draw is Algorithm 3 of Evensen 2011: the size in bytes of the next request of a link whose share of the throughput is
-// given, when left bytes are left of a block, and what is left then. A block that is used up is followed by a new one.
+// Draw is Algorithm 3 of Evensen 2011: the size in bytes of the next request of a link whose share of the throughput is given,
+// when left bytes are left of a block, and the rest of the block. A block that is used up is followed by a new one.
 func Draw(block, left int64, share float64) (size, rest int64) {
 	if left <= 0 {
 		left = block

@@ -7,12 +7,11 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Switching uses one link at a time, the one that is the fastest at that moment, and pays for each change with a pause in
-// which nothing is asked for: Radio Switching of Nika 2015 (sections 4.1 and 5.1). What was asked for before comes to its
-// end.
+// Switching uses one link at a time, the one that is the fastest at that moment, and pays for each change with a pause without
+// requests: Radio Switching of Nika 2015 (sections 4.1 and 5.1). Earlier requests run to their end.
 //
-// It needs to know which link is the fastest now, as only a simulator does, and shows what a choice of links is worth beside
-// using both.
+// It needs to know which link is the fastest now, as only a simulator does, and shows the value of choosing a link compared
+// with using both.
 type Switching struct {
 	Best func(now time.Time) int8          // the fastest link
 	Cost func(from, to int8) time.Duration // of a change; nil = none. The paper: 1212 ms to Wi-Fi, 196 ms to LTE

@@ -21,7 +21,7 @@ func Link(rate, peak float64, rtt time.Duration) schedule.Link {
 	return schedule.Link{Usable: true, CanAsk: true, Rate: rate, Peak: peak, RTT: rtt}
 }
 
-// NewView is the view of a transfer of which nobody has asked for anything.
+// NewView returns the view of a transfer without any requests.
 func NewView(size, window int64, links ...schedule.Link) *schedule.View {
 	return &schedule.View{
 		Object: Range(0, size), Limit: min(size, window), Window: window, Free: []segment.Range{Range(0, size)}, Links: links,
@@ -49,7 +49,7 @@ func Ask(v *schedule.View, i int8, r segment.Range, cursor int64) *schedule.Atte
 	return &v.Attempts[len(v.Attempts)-1]
 }
 
-// Apply does what a decision says, as the machine does.
+// Apply carries out a decision, as the machine does.
 func Apply(v *schedule.View, d schedule.Decision) {
 	if d.From != 0 && !d.Hedge {
 		find(v, d.From).Stolen = true
@@ -66,7 +66,7 @@ func find(v *schedule.View, id uint32) *schedule.Attempt {
 	return nil
 }
 
-// Fetch returns the decision to fetch what is free.
+// Fetch returns the decision to fetch a free range.
 func Fetch(i int8, r segment.Range, rule schedule.Rule) schedule.Decision {
 	return schedule.Decision{Do: schedule.Fetch, Link: i, Range: r, Rule: rule}
 }
@@ -86,7 +86,7 @@ func Show(d schedule.Decision) string {
 		d.Rule)
 }
 
-// Lawful returns what is wrong with a decision, "" if nothing is.
+// Lawful returns the fault of a decision, "" if there is none.
 func Lawful(v *schedule.View, d schedule.Decision) string {
 	if d.Do == schedule.Wait {
 		return ""
@@ -116,7 +116,7 @@ func Lawful(v *schedule.View, d schedule.Decision) string {
 	case from.Link == d.Link:
 		return "a link takes from itself"
 	case !inside(Range(from.Cursor, from.Range.End)):
-		return fmt.Sprintf("takes what attempt %d does not owe: [%d,%d)", from.ID, from.Cursor, from.Range.End)
+		return fmt.Sprintf("takes bytes that attempt %d does not owe: [%d,%d)", from.ID, from.Cursor, from.Range.End)
 	case !d.Hedge && (from.Stolen || from.Hedge):
 		return "cuts an attempt twice, or a second copy"
 	}

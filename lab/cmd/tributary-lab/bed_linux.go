@@ -15,13 +15,13 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// origin is what the object is downloaded from.
+// origin is a server of the object.
 type origin interface {
 	Object(size netlab.Bytes) (netlab.Object, error)
 	Requests() ([]netlab.Request, error)
 }
 
-// bed is a lab with what the contenders need.
+// bed is a lab set up for the contenders.
 type bed struct {
 	lab       *netlab.Lab
 	origin    origin
@@ -33,7 +33,7 @@ type bed struct {
 	linkNames map[string]string // by the client's address
 }
 
-// drainTime bounds the wait for what is still on the links after a download, which counts as the contender's waste.
+// drainTime bounds the wait for bytes that are still on the links after a download and count as the contender's waste.
 const drainTime = 3 * time.Second
 
 func newBed(ctx context.Context, l *netlab.Lab, size netlab.Bytes, o benchOptions) (*bed, error) {
@@ -138,7 +138,7 @@ func (b *bed) playEvents(ctx context.Context) (stop func() error) {
 	}
 }
 
-// measure lets a contender download the object and returns what was seen of it; Error says what went wrong.
+// measure lets a contender download the object and returns the observations; Error describes a failure.
 func (b *bed) measure(ctx context.Context, c contender) measurement {
 	ctx, cancel := context.WithTimeout(ctx, b.options.timeout)
 	defer cancel()
@@ -209,7 +209,7 @@ func (b *bed) attempt(ctx context.Context, c contender) (r measurement, err erro
 func (b *bed) drain(ctx context.Context, r *measurement) error {
 	wait, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
-	_ = b.lab.Settle(wait) // what goes on for longer does not belong to the download
+	_ = b.lab.Settle(wait) // traffic that lasts longer does not belong to the download
 	tapes, err := b.tapes()
 	for _, t := range tapes {
 		r.Delivered += t.Bytes
@@ -217,8 +217,8 @@ func (b *bed) drain(ctx context.Context, r *measurement) error {
 	return err
 }
 
-// countRequests fills in what the origins saw of each measurement. An origin knows a request once its answer has ended,
-// on a link that went dark long after the download: so this comes last.
+// countRequests adds the origins' view of each measurement. An origin knows a request once its answer has ended, on a link that
+// went dark long after the download: so this comes last.
 func (b *bed) countRequests(contenders []*contenderResult) error {
 	logs := map[origin][]netlab.Request{}
 	for _, at := range []origin{b.origin, b.mptcp} {
@@ -253,7 +253,7 @@ func (b *bed) tapes() ([]netlab.Tape, error) {
 
 func (b *bed) out() string { return filepath.Join(b.lab.Dir, "out") }
 
-// downloaded is what was seen of a contender's command.
+// downloaded holds the observations of a contender's command.
 type downloaded struct {
 	netlab.Download
 
@@ -272,7 +272,7 @@ func (b *bed) download(ctx context.Context, c contender, url string) (d download
 	cmd := b.lab.Client(ctx, argv[0], argv[1:]...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	// what reads a configuration finds none, Go programs trust the lab
+	// programs that read a configuration find none, Go programs trust the lab
 	cmd.Env = append(os.Environ(), "HOME="+b.lab.Dir, "XDG_CONFIG_HOME="+b.lab.Dir, "SSL_CERT_FILE="+b.ca)
 	seen := newObserver()
 	if c.observed {

@@ -24,9 +24,9 @@ type contender struct {
 	observed bool
 	// ownTime: the command's standard error ends with the seconds that its download took
 	ownTime bool
-	// plain: one connection of one client over one link, the measure of what a download must cost
+	// plain: one connection of one client over one link, the measure of the necessary cost of a download
 	plain bool
-	// proxy, if there is one, is what argv downloads through
+	// proxy, if any, is the proxy that argv downloads through
 	proxy *proxy
 }
 

@@ -39,9 +39,9 @@ func crowdCommand() *cobra.Command {
 	var o crowdOptions
 	cmd := &cobra.Command{
 		Use:   "crowd [SCENARIO]",
-		Short: "Download by many slow clients at once and one fast one, and tell what that took",
+		Short: "Download with many slow clients and one fast one, and report speed and memory",
 		Long: `Starts tributary and that many clients, each of which downloads the same object at a bounded rate with a small receive
-buffer. After a while plain downloads over all links show what the slow clients leave (the bundling limit beside them), then
+buffer. After a while plain downloads over all links show the rate that the slow clients leave (the bundling limit beside them), then
 a fast client downloads through tributary. Prints what share of that it got, the memory of the process at its highest (resident, in bytes; the budget is read from the metrics), whether
 every client got the right bytes, and which descriptors and goroutines were left when all had gone.`,
 		Example: `  tributary-lab crowd
@@ -75,7 +75,7 @@ every client got the right bytes, and which descriptors and goroutines were left
 	return cmd
 }
 
-// crowdResult is what a crowd showed. Rates are bytes per second.
+// crowdResult is the result of a crowd. Rates are bytes per second.
 type crowdResult struct {
 	Clients   int     `json:"clients"`
 	Wrong     int     `json:"wrong"`            // downloads that failed or brought other bytes
@@ -100,7 +100,7 @@ func (r crowdResult) print(w io.Writer) {
 		r.FastRate/1e6, r.Left/1e6, 100*r.Share)
 	fmt.Fprintf(w, "slow clients: %.2f MB/s together, of %.2f MB/s that the links carry; the slowest at %.0f %% of its rate\n",
 		r.SlowRate/1e6, r.Capacity/1e6, 100*r.Slowest)
-	fmt.Fprintf(w, "memory: at most %.1f MiB resident, the budget is %.1f MiB, of which %.1f MiB were held\n",
+	fmt.Fprintf(w, "memory: at most %.1f MiB resident, the budget is %.1f MiB, %.1f MiB of it were held\n",
 		mebi(r.RSS), mebi(r.Budget), mebi(r.MostHeld))
 	fmt.Fprintf(w, "left over: %d descriptors, %d goroutines\n", r.FDs, r.Gorouts)
 }
@@ -326,7 +326,7 @@ func (c *clients) take(ctx context.Context, rate float64) (n int64, sum string, 
 	}
 }
 
-// narrow gives a connection a small receive buffer: what the kernel holds for the client is no slow client.
+// narrow gives a connection a small receive buffer: bytes that the kernel holds for the client do not make it slow.
 func narrow(conn net.Conn) error {
 	raw, err := conn.(*net.TCPConn).SyscallConn()
 	if err != nil {

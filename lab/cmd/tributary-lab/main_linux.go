@@ -54,7 +54,7 @@ func load(name string) (netlab.Scenario, error) {
 func cleanCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clean",
-		Short: "Remove what labs of dead processes left behind",
+		Short: "Remove the leftovers of labs of dead processes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			swept, err := netlab.Sweep()

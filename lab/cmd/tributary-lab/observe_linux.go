@@ -27,21 +27,21 @@ func (o *observer) Write(p []byte) (int, error) {
 	return o.sum.Write(p)
 }
 
-// done returns what was seen; the download ends now.
+// done returns the observations; the download ends now.
 func (o *observer) done() netlab.Download {
 	o.seen.Took = time.Since(o.began)
 	o.seen.SHA256 = hex.EncodeToString(o.sum.Sum(nil))
 	return o.seen
 }
 
-// measurement is one download and what was seen of it. Times are in seconds, shares in percent. LinkDelta lies between the
-// last data of the first and of the last link that carried any.
+// measurement is one download and its observations. Times are in seconds, shares in percent. LinkDelta lies between the last
+// data of the first and of the last link that carried any.
 type measurement struct {
 	Seconds     float64        `json:"seconds"`
 	Percent     float64        `json:"percent"`  // of the limit of the same round; 0 = failed
 	Physical    float64        `json:"physical"` // of the physical bound
 	LinkDelta   float64        `json:"link_delta"`
-	Delivered   int64          `json:"delivered_bytes"`       // by the links, headers and what came after the end included
+	Delivered   int64          `json:"delivered_bytes"`       // by the links, headers and later bytes included
 	Waste       float64        `json:"waste"`                 // Delivered beyond a plain download's, of the size
 	InOrder     *float64       `json:"in_order,omitempty"`    // at the client of those delivered, at half of the time
 	Pause       *float64       `json:"pause,omitempty"`       // longest at the client, after the first byte
@@ -52,14 +52,14 @@ type measurement struct {
 	Error       string         `json:"error,omitempty"`
 
 	origin      origin
-	from, until time.Time // what begins in between is the measurement's
+	from, until time.Time // requests that begin in between belong to the measurement
 
 	began    time.Time
 	download netlab.Download
 	tapes    []netlab.Tape // as of the end
 }
 
-// examine fills in what the tapes and the client's output tell.
+// examine adds the results of the tapes and the client's output.
 func (m *measurement) examine(size netlab.Bytes) {
 	var first, last time.Time
 	var half int64
@@ -104,7 +104,7 @@ func atClient(reads []netlab.Read, by time.Duration) int64 {
 	return sum
 }
 
-// count fills in what of the origin's log belongs to the measurement; links names the link of a client's address.
+// count adds the entries of the origin's log that belong to the measurement; links names the link of a client's address.
 func (m *measurement) count(requests []netlab.Request, links map[string]string) {
 	type connection struct {
 		link   string

@@ -28,7 +28,7 @@ func playCommand() *cobra.Command {
 	var o playOptions
 	cmd := &cobra.Command{
 		Use:   "play SCENARIO",
-		Short: "Download once through tributary while the scenario's events happen, and tell what the client saw",
+		Short: "Download once through tributary while the scenario's events happen, and report what the client saw",
 		Long: `In each round starts tributary, downloads one object through it with a client that notes every read, and plays the
 scenario's events from the moment of the request. Prints the time, whether the bytes are right, what each link brought,
 the longest time between two reads of the client and when it began, and for every event that gives a link back how long
@@ -60,11 +60,11 @@ after it the client got its next byte and the link its next body byte (within 20
 	f.StringVar(&o.binary, "binary", filepath.Join("bin", "tributary"), "tributary to run")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "longest time of one download")
 	f.BoolVar(&o.json, "json", false, "print JSON")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "print what tributary logs, at level debug")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print tributary's log, at level debug")
 	return cmd
 }
 
-// playRound is what one download showed. Seconds count from the request.
+// playRound is the result of one download. Seconds count from the request.
 type playRound struct {
 	Seconds    float64     `json:"seconds"`
 	Right      bool        `json:"right"` // the body has the object's SHA-256

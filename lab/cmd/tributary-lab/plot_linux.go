@@ -21,8 +21,8 @@ const (
 	rateStep = 100 * time.Millisecond
 )
 
-// writePlots writes plots of a result, PREFIX-NAME.svg: rate, order and share, or those named. Only share can be drawn
-// from results.json; the others need what was recorded while it was measured.
+// writePlots writes plots of a result, PREFIX-NAME.svg: rate, order and share, or those named. Only share can be drawn from
+// results.json; the others need recordings of the measurement.
 func (r *result) writePlots(dir, prefix string, names ...string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (r *result) orderPlot() string {
 	for n, c := range r.Contenders {
 		i := c.typical()
 		if i < 0 || len(c.Runs[i].download.Reads) == 0 {
-			continue // what writes to a file writes in any order
+			continue // programs that write to a file write in any order
 		}
 		m := c.Runs[i]
 		lines = append(lines, entry{c.Name, colour(n), noDash, arrived(m)})
@@ -138,7 +138,7 @@ func (r *result) orderPlot() string {
 	return plot.svg()
 }
 
-// carried is the payload of all links over time, in MB, without what came beyond size.
+// carried is the payload of all links over time, in MB, up to size.
 func carried(m measurement, size int64) []point {
 	points := make([]point, 0, plotPoints+1)
 	for n := range plotPoints + 1 {
@@ -152,7 +152,7 @@ func carried(m measurement, size int64) []point {
 	return points
 }
 
-// arrived is what the client had over time, in MB.
+// arrived is the client's progress over time, in MB.
 func arrived(m measurement) []point {
 	points := make([]point, 0, plotPoints+1)
 	var sum int64

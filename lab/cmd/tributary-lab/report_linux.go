@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// rowResult is what was found for a row, as results.json keeps it.
+// rowResult is the result of a row, as results.json keeps it.
 type rowResult struct {
 	Row     string `json:"row"`
 	Date    string `json:"date"`    // UTC, of the row's end
@@ -36,8 +36,7 @@ const (
 const pictured = "1"
 
 // benchAll measures rows one after the other. After each it writes DOCS/bench/results.json and the tables of
-// DOCS/BENCHMARKS.md, the pictures there, and with --svg the row's plots; rows that are not measured keep what was found
-// before.
+// DOCS/BENCHMARKS.md, the pictures there, and with --svg the row's plots; rows that are not measured keep their old results.
 func benchAll(ctx context.Context, chosen []row, o benchOptions, docs string, say io.Writer) error {
 	version, err := exec.CommandContext(ctx, o.binary, "version").Output()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// result is what a benchmark of one scenario found.
+// result is the result of a benchmark of one scenario.
 type result struct {
 	Scenario   string             `json:"scenario"`
 	Size       int64              `json:"size"`
@@ -24,7 +24,7 @@ type result struct {
 	limits []measurement
 }
 
-// contenderResult is what one contender did. A failed round counts as 0 % of the limit and in nothing else.
+// contenderResult is the result of one contender. A failed round counts as 0 % of the limit and in nothing else.
 type contenderResult struct {
 	Name      string         `json:"name"`
 	Percent   quartiles      `json:"percent"`  // limit / contender, paired by round
@@ -52,8 +52,8 @@ func (c *contenderResult) add(r measurement, limit, bound float64) {
 	c.Runs = append(c.Runs, r)
 }
 
-// plainBytes returns what a plain download of the object brings over a link, headers included: measured where a
-// contender is one, else full packets.
+// plainBytes returns the bytes of a plain download of the object over a link, headers included: measured where a contender is
+// one, else full packets.
 func (r *result) plainBytes() int64 {
 	const perPacket, handshake, head = 52, 60 + 52 + 52, 52 + 300 // SYN-ACK, ACK and FIN; the response's head
 	plain := r.Size + (r.Size/1448+1)*perPacket + handshake + head
@@ -145,7 +145,7 @@ func (c *contenderResult) typical() int {
 	return best
 }
 
-// errors returns what went wrong, each text once.
+// errors returns the errors, each text once.
 func (c *contenderResult) errors() []string {
 	var all []string
 	for _, r := range c.Runs {
@@ -156,7 +156,7 @@ func (c *contenderResult) errors() []string {
 	return all
 }
 
-// title says what was measured.
+// title names the measurement.
 func (r *result) title() string {
 	name := r.Scenario
 	if name == "" {

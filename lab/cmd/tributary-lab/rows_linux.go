@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// row is one line of the benchmark: what is measured, and what is asked for. The first contender is judged.
+// row is one line of the benchmark: the measurement, and its target. The first contender is judged.
 type row struct {
 	ID         string
 	Links      string // in words

@@ -38,7 +38,7 @@ const (
 	dashed       = "6 4"
 )
 
-// palette is that of Okabe and Ito, whose colours most colour-blind people can tell apart.
+// palette is that of Okabe and Ito, whose colours most colour-blind people can distinguish.
 var palette = []string{
 	"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b6f00", "#777777", "#7a0177",
 }
@@ -152,5 +152,5 @@ func (c *chart) svg() string {
 `, total, height, total, height, c.left, html.EscapeString(c.title), c.body.String())
 }
 
-// number prints a tick's value without what binary fractions add.
+// number prints a tick's value without the noise of binary fractions.
 func number(v float64) string { return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64) }

@@ -13,19 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hello is what an App greets with by default.
+// Hello is the default greeting of an App.
 const Hello = `{"type":"hello","version":1,"a field of later":true}`
 
 // App is an app. Its fields are set before Listen; Path and Heard are valid after it.
 type App struct {
 	Greet string                                 // instead of Hello
-	Bind  func(handle uint64, fd int) unix.Errno // what it does with a socket; nil = nothing, and no error
-	Order func(id uint64) (line string, fd int)  // what a download that it wants is, and its file, -1 = none
+	Bind  func(handle uint64, fd int) unix.Errno // called with a socket; nil = no bind, and no error
+	Order func(id uint64) (line string, fd int)  // returns the description of a download that it wants, and its file, -1 = none
 	Relay io.ReadWriter                          // another program that is the app but for Bind; nil = none, and Heard, Say and Greet count
 
 	Path  string
-	Heard chan map[string]any // what the program says after its hello; closed at its end
-	Steps chan map[string]any // what it says of downloads
+	Heard chan map[string]any // messages of the program after its hello; closed at its end
+	Steps chan map[string]any // messages of the program about downloads
 
 	mu     sync.Mutex
 	conns  []net.Conn
@@ -126,7 +126,7 @@ func (a *App) serve(t testing.TB, c *net.UnixConn) {
 	}
 }
 
-// hello reads the first line and no byte more: a descriptor may come with what follows.
+// hello reads the first line and no byte more: a descriptor may come with the next bytes.
 func hello(c net.Conn) (line []byte, err error) {
 	for b := make([]byte, 1); err == nil && b[0] != '\n'; {
 		if _, err = io.ReadFull(c, b); err == nil {
@@ -143,7 +143,7 @@ func (a *App) Say(format string, args ...any) {
 	fmt.Fprintf(a.events, format+"\n", args...)
 }
 
-// order hands a file over and hears what becomes of it.
+// order hands a file over and receives its status messages.
 func (a *App) order(c *net.UnixConn, id uint64) {
 	line, fd := a.Order(id)
 	var rights []byte
