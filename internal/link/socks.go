@@ -106,7 +106,7 @@ func (u *socksSession) failure(ctx context.Context, err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
-	return fmt.Errorf("the upstream proxy %s: %v", u.to.Addr, err) // its errors are no origin's
+	return fmt.Errorf("the upstream proxy %s: %v", u.to.Addr, err) // its errors are not an origin's
 }
 
 // reply returns the code of the proxy's reply to the request, 0 if there is none.

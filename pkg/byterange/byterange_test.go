@@ -12,8 +12,8 @@ func TestR079_ParseRange(t *testing.T) {
 	open := int64(byterange.Open)
 	tests := []struct {
 		reason, field string
-		want       byterange.Spec
-		ok         bool
+		want          byterange.Spec
+		ok            bool
 	}{
 		// RFC 9110 section 14.1.2: "The first-pos value in a bytes int-range gives the offset of the first byte in a range.
 		// The last-pos value gives the offset of the last byte in the range; that is, the byte positions specified are
@@ -88,8 +88,8 @@ func TestR099_ParseContentRange(t *testing.T) {
 	r := func(a, b int64) byterange.Range { return byterange.Range{Start: a, End: b} }
 	tests := []struct {
 		reason, field string
-		want       byterange.Content
-		ok         bool
+		want          byterange.Content
+		ok            bool
 	}{
 		{"R96 known total", "bytes 42-1233/1234", byterange.Content{Range: r(42, 1234), Total: 1234}, true},
 		{"R98 unknown total", "bytes 42-1233/*", byterange.Content{Range: r(42, 1234), Total: -1}, true},
