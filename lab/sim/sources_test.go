@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
-// The tests of this file hold the simulator to what the sources report (docs/SIMULATOR.md): not the figures, which are of
+// The tests of this file hold the simulator to the results of the sources (docs/SIMULATOR.md): not the figures, which are of
 // other links, but who is ahead of whom, and by about how much. docs/SIMULATOR.md says where one does not come out, and why.
 
 // TestLinkDelta: naive ends seconds to minutes apart (4.6 to 122 s in the thesis), Algorithm 3 does not.
