@@ -22,7 +22,7 @@ const (
 	dashboard = "grafana/tributary.json"
 )
 
-// scrape returns what /metrics says of an engine to which everything has happened once.
+// scrape returns /metrics of an engine that has seen every event once.
 func scrape(t *testing.T) string {
 	t.Helper()
 	m := metrics.New("v1", func() engine.Status {

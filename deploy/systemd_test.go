@@ -72,7 +72,7 @@ func TestUnitsAreValid(t *testing.T) {
 	}
 }
 
-// TestSystemUnitIsHardened: what systemd itself makes of the exposure, 0 to 10.
+// TestSystemUnitIsHardened checks systemd's own score of the exposure, 0 to 10.
 func TestSystemUnitIsHardened(t *testing.T) {
 	const most = 2.5
 	out, err := analyze(t, "systemd/tributary.service", "security", "--offline=true")

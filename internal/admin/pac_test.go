@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// TestAutoConfig: what the script says of each URL, lab/pac tries in a JavaScript engine.
+// TestAutoConfig checks the page; lab/pac runs the script in a JavaScript engine.
 func TestAutoConfig(t *testing.T) {
 	addr := serve(t)
 	resp, err := http.Get("http://" + addr + "/proxy.pac")

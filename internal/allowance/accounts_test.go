@@ -41,7 +41,7 @@ func (s *shelf) at(day string) {
 	s.now.Store(&t)
 }
 
-// open returns Accounts with one account, and what is told of changes.
+// open returns Accounts with one account, and the reported changes.
 func (s *shelf) open(n int64) (*Accounts, <-chan struct{}) {
 	changed := make(chan struct{}, 64)
 	b := Open(s.path, func() time.Time { return *s.now.Load() }, slog.New(slog.NewTextHandler(io.Discard, nil)), func() { changed <- struct{}{} })
@@ -49,7 +49,7 @@ func (s *shelf) open(n int64) (*Accounts, <-chan struct{}) {
 	return b, changed
 }
 
-// inFile returns what the file says that the account has spent.
+// inFile returns how much the account has spent according to the file.
 func (s *shelf) inFile() int64 {
 	s.t.Helper()
 	b, err := os.ReadFile(s.path)
@@ -127,10 +127,10 @@ func (s *shelf) connect(b *Accounts, serve func(net.Conn)) net.Conn {
 	return b.Wrap(c, "lte")
 }
 
-// counted is what so many body bytes are taken for.
+// counted returns how many bytes n body bytes are charged as.
 func counted(n int64) int64 { return n * overhead / 100 }
 
-// reserved is more than what is held back for a connection when a few megabytes are left.
+// reserved is more than the reservation for a connection when a few megabytes are left.
 const reserved = 160 << 10
 
 // TestSpent reads until nothing is left.
@@ -172,7 +172,7 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// TestLeases: whatever happens to the process, the file knows of no less than what was used.
+// TestLeases: whatever happens to the process, the file records at least the bytes used.
 func TestLeases(t *testing.T) {
 	s := newShelf(t)
 	b, changed := s.open(1 << 30)
@@ -215,7 +215,7 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestOpenAtTheEnd: what connections have received that are open when the Accounts are closed counts.
+// TestOpenAtTheEnd: bytes received on connections that are open when the Accounts are closed count.
 func TestOpenAtTheEnd(t *testing.T) {
 	s := newShelf(t)
 	b, changed := s.open(1 << 30)
@@ -264,7 +264,7 @@ func TestMonth(t *testing.T) {
 	case <-told:
 		n, _ := again.Left("lte")
 		t.Errorf("the clock goes back: %d left", n)
-	case <-time.After(50 * time.Millisecond): // no sign can come of what does not happen
+	case <-time.After(50 * time.Millisecond): // an absence gives no signal to wait for
 	}
 }
 

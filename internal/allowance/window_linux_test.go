@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstWindow is what a connection may receive before anything is reserved for it.
+// firstWindow is how much a connection may receive before anything is reserved for it.
 const firstWindow = 64 << 10
 
-// info returns what the kernel knows of a connection.
+// info returns the kernel's record of a connection.
 func info(t *testing.T, c net.Conn) *unix.TCPInfo {
 	t.Helper()
 	raw, err := c.(tcpConn).SyscallConn()
@@ -47,7 +47,7 @@ func option(t *testing.T, c net.Conn, name int) (n int) {
 	return n
 }
 
-// TestInFlight: what servers have sent and may still send is never beyond the limit, however slow the readers are.
+// TestInFlight: the bytes that servers have sent and may still send never exceed the limit, however slow the readers are.
 func TestInFlight(t *testing.T) {
 	for name, month := range map[string]int64{"near the limit from the start": 5_000_000, "far from it at first": margin + 40<<20} {
 		t.Run(name, func(t *testing.T) {

@@ -107,7 +107,7 @@ func ruleOf(p string) (rule, string, bool) {
 	return rule{}, "", false
 }
 
-// violations returns what is wrong with one package, a line each.
+// violations returns the violations of one package, a line each.
 func violations(p pkg) (bad []string) {
 	complain := func(f file, at token.Pos, format string, args ...any) {
 		bad = append(bad, fmt.Sprintf("%s:%d: ", f.name, f.set.Position(at).Line)+fmt.Sprintf(format, args...))
@@ -221,7 +221,7 @@ func isGlobalRand(name string) bool {
 	return !slices.Contains(seeded, name) && !slices.Contains([]string{"Rand", "Source", "PCG", "ChaCha8", "Zipf"}, name)
 }
 
-// localName returns what the file calls an import.
+// localName returns the file's name for an import.
 func localName(spec *ast.ImportSpec, imported string) string {
 	if spec.Name != nil {
 		return spec.Name.Name
@@ -331,7 +331,7 @@ func appendExported(names []string, ids ...*ast.Ident) []string {
 	return names
 }
 
-// The test sees what it is there to see.
+// The test notices violations.
 func TestViolationsAreSeen(t *testing.T) {
 	for _, c := range []struct{ name, path, source, want string }{
 		{"direction", "internal/engine", `import _ "` + module + `/internal/proxy"`, "must not know internal/proxy"},

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestListing checks what F-Droid shows of the app against its limits, and that the release has its changelog.
+// TestListing checks the app's description for F-Droid against its limits, and that the release has its changelog.
 func TestListing(t *testing.T) {
 	root := filepath.Join("..", "..")
 	makefile, err := os.ReadFile(filepath.Join(root, "android", "Makefile"))

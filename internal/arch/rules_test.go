@@ -1,6 +1,7 @@
 package arch
 
-// rule is what a package may import of this module. A folder below it follows the same rule and may import it too.
+// rule lists the packages of this module that a package may import. A folder below it follows the same rule and may import it
+// too.
 type rule struct {
 	imports []string // folders below are included
 	pure    bool
@@ -75,7 +76,7 @@ var rules = map[string]rule{
 const pureReason = "the state machine, the simulator and the tests drive the very same code: time comes in as an " +
 	"argument, deadlines go out as results, I/O and goroutines belong to the engine"
 
-// pureImports are what PURE packages must not import, with folders below.
+// pureImports are the packages that PURE packages must not import, with folders below.
 var pureImports = []string{
 	"net", "os", "context", "log", "sync", "syscall", "math/rand", "github.com/prometheus", "golang.org/x",
 }
@@ -100,12 +101,12 @@ var reserved = []struct {
 	{
 		"github.com/prometheus",
 		[]string{"internal/metrics"},
-		"the engine tells events to observers and knows none of them; another way to show them must not touch it",
+		"the engine sends events to observers and knows none of them; another way to show them must not touch it",
 	},
 	{
 		"github.com/vishvananda",
 		[]string{"internal/link", "lab"},
-		"what links exist is known in one place, where a host app on a phone takes the place of netlink",
+		"the list of links has one source, where a host app on a phone takes the place of netlink",
 	},
 	{
 		"github.com/spf13",
@@ -130,8 +131,8 @@ var listing = []string{"Interfaces", "InterfaceAddrs", "InterfaceByName", "Inter
 // mayList are the packages that may call them.
 var mayList = []string{"internal/link", "lab"}
 
-// retired are words that no identifier may have, and what is said in their place: each was one of several words for one
-// thing, or had several meanings.
+// retired are words that no identifier may have, and their replacements: each was one of several words for one thing, or had
+// several meanings.
 var retired = map[string]string{
 	"appetite": "consumption", "blamed": "Blame", "book": "History, Accounts", "doubt": "disablePipelining", "failover": "hedge",
 	"headed": "HeadReceived", "hearsay": "silenceGrace", "hosted": "appBridge", "journal": "eventLog", "keeper": "watchdog, Revalidator",

@@ -151,7 +151,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A port in use is explained: by whom, and what to change.
+// The error for a port in use names its user and the setting to change.
 func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -75,7 +75,7 @@ func (c *content) WriteTo(w io.Writer) (int64, error) {
 
 func (c *content) Close() error { return nil }
 
-// fetched is what a command gave to fetch.
+// fetched holds the arguments of a command's downloads.
 type fetched struct {
 	cfg   config.Config
 	roots *x509.CertPool
@@ -140,7 +140,7 @@ func TestGetExitCodes(t *testing.T) {
 			}
 		})
 	}
-	for code, kind := range map[int]get.Kind{ // as the help tells them
+	for code, kind := range map[int]get.Kind{ // as in the help
 		4: get.Permission, 5: get.Network, 6: get.Server, 7: get.Trust, 8: get.File, 9: get.Mismatch,
 	} {
 		if got := exitCode(fmt.Errorf("x: %w", &get.Error{Kind: kind, Err: errors.New("y")})); got != code {
@@ -274,7 +274,7 @@ func TestDisplay(t *testing.T) {
 		if got := all.look(time.Now()).each; !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v", got)
 		}
-		bare := newSpeeds(m, struct{ http.RoundTripper }{s}) // tells no states
+		bare := newSpeeds(m, struct{ http.RoundTripper }{s}) // reports no states
 		if got := bare.look(time.Now()).each; !reflect.DeepEqual(got, []linkFrame{{"wifi", "", 1, 0}}) {
 			t.Errorf("%+v", got)
 		}

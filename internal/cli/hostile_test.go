@@ -34,8 +34,8 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// title is what a hostile server says: it sets the window's title, clears the line and writes another one, in the escape
-// sequences of 7 bits and of 8, and turns text around.
+// title is a hostile server's text: it sets the window's title, clears the line and writes another one, in the escape sequences
+// of 7 bits and of 8, and turns text around.
 const title = "\x1b]0;owned\a\x1b[2K\r\u009b2K\x7f\u202e"
 
 // harmless fails the test if text for a terminal does more than write lines.
@@ -208,7 +208,7 @@ func TestHostilePage(t *testing.T) {
 	harmless(t, strings.ReplaceAll(page, "\x1b[K\n", "\n"))
 }
 
-// What libraries log goes the same way.
+// Log lines of libraries go the same way.
 func TestMainLogs(t *testing.T) {
 	defer log.SetOutput(log.Writer())
 	if code := Main([]string{"version"}, "v9"); code != exitOK {

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/get"
 )
 
-// What the README says about the command line is true.
+// The README's statements about the command line are true.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/internal/control"
 )
 
-// proxyAt lets a proxy of which s is the status listen on a control socket at path.
+// proxyAt lets a proxy with the status s listen on a control socket at path.
 func proxyAt(t *testing.T, path string, s control.Status) {
 	t.Helper()
 	l, err := control.Listen(path, slog.New(slog.DiscardHandler))

@@ -245,7 +245,7 @@ func TestLoad(t *testing.T) {
 		t.Fatalf("without a file: %+v, %v", c, err)
 	}
 	if _, err := Load(filepath.Join(dir, "none.toml"), env); err == nil {
-		t.Error("a file that was named and is missing is no error")
+		t.Error("no error for a named file that is missing")
 	}
 
 	path := filepath.Join(dir, "tributary", "config.toml")

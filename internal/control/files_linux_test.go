@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// handing serves a socket whose POSTs hand listeners over; each answer is what arrived.
+// handing serves a socket whose POSTs hand listeners over; each answer lists the listeners that arrived.
 func handing(t *testing.T, handle http.HandlerFunc) *Client {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "control", "s")

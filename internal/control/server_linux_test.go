@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 }
 
-// serveAs starts a server of another user at path. stop ends it and returns what it was asked for.
+// serveAs starts a server of another user at path. stop ends it and returns the requests that it got.
 func serveAs(t *testing.T, uid uint32, path string) (stop func() (asked string)) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")

@@ -25,7 +25,7 @@ type authority struct {
 	open atomic.Int32 // connections
 }
 
-// session is what the origin knows of a connection.
+// session is the origin's record of a connection.
 type session struct {
 	mu        sync.Mutex
 	challenge bool

@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkDownload downloads over two links without a limit on loopback. allocs/MB counts those of the origin and of the
-// client, too: what matters is that it does not grow with the object.
+// client, too: it must not grow with the object.
 func BenchmarkDownload(b *testing.B) {
 	for _, mb := range []int64{8, 64, 256} {
 		b.Run(fmt.Sprintf("%dMB", mb), func(b *testing.B) {

@@ -16,7 +16,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
-// released waits until nothing of any request is left in a proxy that goes on running.
+// released waits until nothing of any request is left in a proxy that keeps running.
 func released(t *testing.T, r *rig) {
 	t.Helper()
 	returned(t, r)
@@ -125,8 +125,8 @@ func TestSlowClient(t *testing.T) {
 			}
 			d := r.open(h)
 			d.read(100_000)
-			// The window, and what the kernel holds: at most 4 MiB (tcp_wmem) to send on two connections and to the
-			// client, and 6 MiB (tcp_rmem) that the client has not read; on the links the receive buffers are small.
+			// The window, and the kernel's buffers: at most 4 MiB (tcp_wmem) to send on two connections and to the client, and
+			// 6 MiB (tcp_rmem) that the client has not read; on the links the receive buffers are small.
 			sent := settled(t, s)
 			if sent > window+22<<20 {
 				t.Errorf("the origin has sent %d bytes to a client that does not read", sent)
@@ -214,8 +214,8 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// TestNewcomer starts a transfer while another has all the memory: it gets an even share as soon as the first one's
-// client has taken what is held beyond it.
+// TestNewcomer starts a transfer while another has all the memory: it gets an even share as soon as the first one's client has
+// taken the bytes held beyond that share.
 func TestNewcomer(t *testing.T) {
 	const budget = 4 << 20
 	s := New(t, Object{Size: 64 << 20})

@@ -32,9 +32,9 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 }
 
 // TestDifferential sends random requests to random origins, directly and through the proxy or the downloader over one link or
-// two. What comes back must be what a direct fetch brings, of one of the versions that the origin has, or a visible error.
-// 1,000 cases, or TRIBUTARY_CASES (`make fuzz`: 20,000), from TRIBUTARY_SEED or a seed of the moment; a failure names the
-// number of its case, and TRIBUTARY_CASE runs that one alone.
+// two. The answer must equal that of a direct fetch, of one of the versions that the origin has, or be a visible error. 1,000
+// cases, or TRIBUTARY_CASES (`make fuzz`: 20,000), from TRIBUTARY_SEED or a seed of the moment; a failure names the number of
+// its case, and TRIBUTARY_CASE runs that one alone.
 func TestDifferential(t *testing.T) {
 	n := number(t, "TRIBUTARY_CASES", 1000)
 	seed := number(t, "TRIBUTARY_SEED", uint64(time.Now().UnixNano()))
@@ -72,7 +72,7 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-// version is what a direct fetch of an object brings.
+// version is the result of a direct fetch of an object.
 type version struct {
 	object Object
 	seen
@@ -133,7 +133,7 @@ func draw(rng *rand.Rand) *drawn {
 	})()
 	c.second(rng)
 
-	// What both versions have in common.
+	// The faults common to both versions.
 	common := []faults{
 		f(""), f(""), f("Vary", Set("Vary", "Accept-Language")), f("Vary: *", Set("Vary", "*")),
 		f("fields", Add("Set-Cookie", "a=1"), Add("Set-Cookie", "b=2"), Set("X-Thing", "x"), Set("Cache-Control", "no-transform")),
@@ -219,7 +219,7 @@ func (c *drawn) second(rng *rand.Rand) {
 	})
 }
 
-// request draws what is asked for.
+// request draws a request.
 func (c *drawn) request(rng *rand.Rand) {
 	size := max(c.a.Size, 1)
 	from, to := rng.Int64N(size), rng.Int64N(size)
@@ -304,7 +304,7 @@ func (c *drawn) run(t *testing.T, w *twin) (equal, visible uint64) {
 	return equal, visible
 }
 
-// alike reports whether the two versions have other bytes under equal properties: nobody can tell them apart.
+// alike reports whether the two versions have other bytes under equal properties, so that nobody can distinguish them.
 func (c *drawn) alike(a, b version) bool {
 	if c.a.Seed == c.b.Seed || c.a.Size != c.b.Size {
 		return false
@@ -317,7 +317,7 @@ func (c *drawn) alike(a, b version) bool {
 	return true
 }
 
-// wrong says what is wrong with an answer, "" if nothing is.
+// wrong describes the fault of an answer, "" if there is none.
 func (c *drawn) wrong(direct []version, got seen) string {
 	var differs []string
 	for _, v := range direct {

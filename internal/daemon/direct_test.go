@@ -27,8 +27,8 @@ import (
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
-// twin fetches the same thing directly, through the proxy and by the downloader of `tributary get`, over one link and over
-// two. Each case has an origin of its own by its name: what is remembered of one does not reach the next.
+// twin fetches the same thing directly, through the proxy and by the downloader of `tributary get`, over one link and over two.
+// Each case has an origin of its own by its name: the memory of one does not affect the next.
 type twin struct {
 	t      *testing.T
 	server *origintest.Server
@@ -116,7 +116,7 @@ func (w *twin) newFront(names []string) *front {
 	return f
 }
 
-// plan sets what the origin does in a case, and returns the URL of its object over HTTP/1.1 or 2.
+// plan sets the origin's faults in a case, and returns the URL of its object over HTTP/1.1 or 2.
 func (w *twin) plan(name string, h2 bool, faults ...origintest.Fault) string {
 	w.faults.Store(name, faults)
 	return w.url(name, h2)
@@ -157,7 +157,7 @@ func (f *front) byProxy(method, u string, h http.Header) seen {
 	return s
 }
 
-// byGet downloads as `tributary get` does. What it leaves is a body with status 200, or an error and no file.
+// byGet downloads as `tributary get` does. The result is a body with status 200, or an error and no file.
 func (f *front) byGet(t *testing.T, u string, h http.Header) seen {
 	t.Helper()
 	dir := t.TempDir()
@@ -218,7 +218,7 @@ func place(u string) string {
 	return scheme + "://" + host + map[string]string{"http": ":80", "https": ":443"}[scheme] + "/" + path
 }
 
-// visible reports whether a client sees that it did not get what it asked for.
+// visible reports whether a client can see that its request failed.
 func (s seen) visible() bool {
 	return s.err != nil || s.status >= 500 && strings.HasPrefix(s.header.Get("Proxy-Status"), "tributary; error=")
 }
@@ -270,8 +270,8 @@ func longer(o origintest.Object, direct, got seen) bool {
 		len(got.body) > len(direct.body) && o.Mismatch(got.body, b.Range.Start) < 0
 }
 
-// wrongFile says what is wrong with a file that a download calls complete, "" if it is what a direct fetch brings as a
-// whole, or the object.
+// wrongFile describes the fault of a file that a download calls complete, "" if it equals the whole direct fetch, or the
+// object.
 func wrongFile(o origintest.Object, direct, got seen) string {
 	if (direct.status == http.StatusOK || direct.whole()) && bytes.Equal(got.body, direct.body) {
 		return ""
@@ -333,8 +333,8 @@ func partialAnswers(size int64) map[string][]origintest.Fault {
 	return all
 }
 
-// TestSameAsDirect: whatever an origin makes of ranges, asked for or not, a client gets what it would have got without the
-// proxy, or an error that it sees; what `tributary get` calls a success is the whole object.
+// TestSameAsDirect: however an origin treats ranges, requested or not, a client gets the same as without the proxy, or a
+// visible error; a success of `tributary get` is the whole object.
 func TestSameAsDirect(t *testing.T) {
 	const size = 3*threshold + 77
 	w := newTwin(t, origintest.Object{Size: size})

@@ -9,7 +9,7 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// outcome is what a client of the proxy must see.
+// outcome is the result that a client of the proxy must see.
 type outcome uint8
 
 const (
@@ -28,7 +28,7 @@ const (
 	alone            // it must not have carried a byte that counts
 )
 
-// lie is an origin, a request, and what must come of it.
+// lie is an origin, a request, and the required outcome.
 type lie struct {
 	name   string // with the number of the rule that it proves
 	object Object // Size 0 stands for mid
@@ -80,7 +80,7 @@ func aligned(n int64) Fault {
 	}
 }
 
-// sameTag serves other bytes under the same ETag and date, and what other faults change.
+// sameTag serves other bytes under the same ETag and date, and applies further faults.
 func sameTag(more ...Fault) Fault {
 	return func(x *Exchange) {
 		x.Object.Seed += 0x5eed

@@ -46,7 +46,7 @@ func TestDeadLinks(t *testing.T) {
 					if n := r.carried(name); n > 0 {
 						t.Errorf("the dead link carried %d bytes", n)
 					}
-					whole(t, r.get(h), s.Object()) // what was learned does not harm the next one
+					whole(t, r.get(h), s.Object()) // the memory does not harm the next one
 				})
 			}
 		}
@@ -190,7 +190,7 @@ func TestLinksInMidTransfer(t *testing.T) {
 	}
 }
 
-// TestStalledAnswers lets the answers over one link stop while the link itself is well, and go on.
+// TestStalledAnswers lets the answers over one link stop and continue while the link itself is well.
 func TestStalledAnswers(t *testing.T) {
 	on := make(chan struct{})
 	s := New(t, Object{Size: long}, RateLimit(slow), OnNode(1, StallAfter(100_000, on)))

@@ -8,7 +8,7 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestRefusalsAreRemembered fetches an object twice: what the first time showed of the origin is not tried out again.
+// TestRefusalsAreRemembered fetches an object twice: the findings of the first time are not tested again.
 func TestRefusalsAreRemembered(t *testing.T) {
 	for _, c := range []struct {
 		name  string

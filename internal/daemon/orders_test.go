@@ -15,7 +15,7 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestOrders fills an app's file, stops in the middle, and goes on.
+// TestOrders fills an app's file, stops in the middle, and resumes.
 func TestOrders(t *testing.T) {
 	const size = 8 << 20
 	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(1<<20)) // time to stop it in the middle

@@ -20,7 +20,7 @@ func one(t *testing.T, seen []Request) {
 	}
 }
 
-// honest proves what every request but the first carries (R94, R95), and how many connections are made (R138).
+// honest checks the fields that every request but the first carries (R94, R95), and how many connections are made (R138).
 func honest(t *testing.T, seen []Request) {
 	conns := [2]map[int]bool{{}, {}}
 	for i, r := range seen {
@@ -62,7 +62,7 @@ func sameFields(t *testing.T, seen []Request) {
 	}
 }
 
-// TestOrigins holds what a client sees through the proxy, over one link and over two, against what it sees without.
+// TestOrigins compares a client's answers through the proxy, over one link and over two, with those without it.
 func TestOrigins(t *testing.T) {
 	names := map[string]bool{}
 	for _, l := range lies {
@@ -160,7 +160,7 @@ func (l *lie) compare(t *testing.T, what string, want outcome, direct, got seen,
 		if got.err == nil && got.status < 500 {
 			t.Errorf("%s: no error: %v", what, got)
 		}
-		// With an answer of the proxy's own there are no bytes of the object.
+		// The proxy's own answers have no bytes of the object.
 		if w := wrong(o, got.body, 0); w != "" && got.status < 500 {
 			t.Errorf("%s: %s", what, w)
 		}
@@ -185,8 +185,8 @@ func (l *lie) compare(t *testing.T, what string, want outcome, direct, got seen,
 	}
 }
 
-// differ names the fields in which a proxied answer differs from the direct one, apart from those of the connection and
-// the framing, a Date that the origin left out (RFC 9110 section 6.6.1), and what net/http leaves out of a 304.
+// differ names the fields in which a proxied answer differs from the direct one, apart from those of the connection and the
+// framing, a Date that the origin left out (RFC 9110 section 6.6.1), and the fields that net/http leaves out of a 304.
 func differ(direct, got seen) string {
 	var d []string
 	all := direct.header.Clone()

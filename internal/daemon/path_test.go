@@ -98,7 +98,7 @@ func (p *path) dial(ctx context.Context, network string) (net.Conn, error) {
 		return nil, err
 	}
 	c := &gated{TCPConn: nc.(*net.TCPConn), p: p, gone: make(chan struct{})}
-	_ = c.SetReadBuffer(128 << 10) // so that what a slow client leaves unread stays small
+	_ = c.SetReadBuffer(128 << 10) // so that the unread bytes of a slow client stay few
 	if reset {
 		_ = c.SetLinger(0)
 		_ = c.TCPConn.Close()

@@ -99,7 +99,7 @@ func randomFaults(t *testing.T, seed uint64, injected *atomic.Int64) bool {
 	return got.err == nil
 }
 
-// newer returns what NewVersion makes of an object.
+// newer returns the new version of an object.
 func newer(o Object) Object {
 	x := &Exchange{Object: o}
 	NewVersion()(x)

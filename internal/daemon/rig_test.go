@@ -44,7 +44,7 @@ type rig struct {
 	said   said
 }
 
-// said is what the proxy has logged.
+// said is the proxy's log.
 type said struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -164,7 +164,7 @@ func (r *rig) state(name string) string {
 // suspected reports whether the downloads have found a link silent.
 func (r *rig) suspected(name string) bool { return r.said.has("link=" + name + " state=suspect") }
 
-// seen is what a client saw of an answer.
+// seen is an answer as the client saw it.
 type seen struct {
 	status int
 	header http.Header
@@ -219,7 +219,7 @@ func fetchBy(c *http.Client, method, u string, h http.Header) seen {
 
 func (r *rig) get(h http.Header) seen { return fetch(client(r.t, r.url), r.server.URL(), h) }
 
-// wrong returns what is wrong with bytes of an object that begin at offset off, "" if nothing is.
+// wrong describes the fault of bytes of an object that begin at offset off, "" if there is none.
 func wrong(o origintest.Object, body []byte, off int64) string {
 	if i := o.Mismatch(body, off); i >= 0 {
 		return fmt.Sprintf("byte %d is not the object's", i)
@@ -259,8 +259,8 @@ func running(names ...string) []string {
 	return all
 }
 
-// transfers are the names of what runs for one request and must end with it.
-var transfers = []string{"engine.(*run)", "engine.(*lane)", "proxy.(*exchange)", "origin.(*conn)"}
+// transfers are the names of goroutines that run for one request and must end with it.
+var transfers = []string{"engine.(*run)", "engine.(*connLoop)", "proxy.(*exchange)", "origin.(*conn)"}
 
 // noneLeft waits until no goroutine of the product with one of the names is left.
 func noneLeft(t testing.TB, within time.Duration, names ...string) {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// askAs is what this program does instead of tests when TRIBUTARY_TEST_ASK names a proxy: it asks it for help as whatever
-// user it runs as, and prints the status code.
+// askAs runs instead of the tests when TRIBUTARY_TEST_ASK names a proxy: it asks it for help as whatever user it runs as, and
+// prints the status code.
 func askAs(proxy string) int {
 	c, err := net.Dial("tcp", proxy)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// echo is a TCP server that sends back what it gets, then ends its side.
+// echo is a TCP server that echoes its input, then ends its side.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -60,7 +60,7 @@ func next(t *testing.T, e *Engine, name string) {
 	}
 }
 
-// met tells the engine of a tunnel to an origin.
+// met reports a tunnel to an origin to the engine.
 func met(e *Engine, l link.Link, addr string) {
 	to, err := netip.ParseAddr(hostOf(addr))
 	if err != nil {
@@ -160,7 +160,7 @@ func TestOneOriginAccuses(t *testing.T) {
 	}
 }
 
-// states notes what is said of a link for one origin.
+// states records the states of a link for one origin.
 type states struct {
 	mu  sync.Mutex
 	all []string
@@ -357,7 +357,7 @@ func TestTrialsAreBounded(t *testing.T) {
 	})
 }
 
-// TestMeteredTrials lets origins starve their connections over a metered link: what finds out whether it is dead costs little.
+// TestMeteredTrials lets origins starve their connections over a metered link: checking whether it is dead costs little.
 func TestMeteredTrials(t *testing.T) {
 	const evil, most = 6, 30 * time.Second
 	for _, tt := range []struct {

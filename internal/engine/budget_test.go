@@ -8,7 +8,7 @@ import (
 
 const mib = 1 << 20
 
-// member is a transfer that keeps to its window: it remembers what it was told.
+// member is a transfer that keeps to its window: it records its windows.
 type member struct {
 	*Share
 	window int64
@@ -100,7 +100,7 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// TestR191_BudgetRandom lets members come, want, hold and leave at random and checks after each step what must always hold.
+// TestR191_BudgetRandom lets members come, want, hold and leave at random and checks the invariants after each step.
 func TestR191_BudgetRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -149,7 +149,7 @@ func TestR191_BudgetRandom(t *testing.T) {
 	}
 }
 
-// TestBudgetNeeds: who needs little leaves to others what it has beyond that, and takes it when nobody needs it.
+// TestBudgetNeeds: a transfer that needs little leaves the rest to others, and takes it when nobody needs it.
 func TestBudgetNeeds(t *testing.T) {
 	b := NewBudget(10*mib, 8*mib)
 	slow := []*member{b.member(8 * mib), b.member(8 * mib), b.member(8 * mib)}

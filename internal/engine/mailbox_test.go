@@ -6,7 +6,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// TestMailbox: what is put first comes before what was posted meanwhile, and nothing comes twice.
+// TestMailbox: prepended events come before those posted meanwhile, and nothing comes twice.
 func TestMailbox(t *testing.T) {
 	m := mailbox{posted: make(chan struct{}, 1)}
 	m.post(transfer.Event{Link: 2})

@@ -33,8 +33,7 @@ func returned(t *testing.T, p *blocks) {
 	}
 }
 
-// TestStoreAgainstModel adds random pieces, in blocks that some of them share, and holds what comes out against a plain
-// array.
+// TestStoreAgainstModel adds random pieces, in blocks that some of them share, and compares the output with a plain array.
 func TestStoreAgainstModel(t *testing.T) {
 	const size = 3000
 	for seed := range uint64(300) {

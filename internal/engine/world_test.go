@@ -138,7 +138,7 @@ func (p *worldPath) Dial(ctx context.Context, _, addr string) (net.Conn, link.In
 	return c, link.Info{}, nil
 }
 
-// probes returns what was dialed without a request since the last call.
+// probes returns the addresses dialed without a request since the last call.
 func (w *world) probes() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

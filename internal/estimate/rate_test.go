@@ -160,7 +160,7 @@ func TestPeakWindow(t *testing.T) {
 	}
 }
 
-// What a link could do before a pause is the best guess of what it can do behind it.
+// The rate of a link before a pause is the best guess of its rate after it.
 func TestPeakKeptWhileIdle(t *testing.T) {
 	var r estimate.Rate
 	now := feed(&r, start, 8*mb, 2*time.Second, 10*ms)

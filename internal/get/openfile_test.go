@@ -21,7 +21,7 @@ func (r *rig) hold() *OpenFile {
 	return &OpenFile{File: f, Version: Version{Size: -1}}
 }
 
-// fill fills a file and returns what was told of its beginnings.
+// fill fills a file and returns the reported starts.
 func (r *rig) fill(ctx context.Context, url string, h *OpenFile) (Result, []string, error) {
 	r.Helper()
 	var told []string

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// redirector serves an object at every path but those that lead elsewhere, and keeps what it was asked.
+// redirector serves an object at every path but those that lead elsewhere, and records its requests.
 type redirector struct {
 	object http.Handler
 	to     map[string]string
@@ -74,7 +74,7 @@ func TestRedirects(t *testing.T) {
 		}
 	})
 	t.Run("to another origin, and back", func(t *testing.T) {
-		// What was dropped on the way does not come back.
+		// Dropped fields do not come back.
 		h2 := &redirector{object: serveObject(o), to: map[string]string{}}
 		s2 := httptest.NewServer(h2)
 		t.Cleanup(s2.Close)

@@ -235,7 +235,7 @@ func TestTrust(t *testing.T) {
 	t.Run("written before the last boot", func(t *testing.T) {
 		const synced = 1000
 		r, s := edited(t, func(s *sidecar) { s.Boot, s.Synced = "another", synced })
-		// What was not synced is zeros now.
+		// Bytes that were not synced are zeros now.
 		part, err := os.ReadFile(r.path("object.part"))
 		if err != nil {
 			t.Fatal(err)
@@ -265,7 +265,7 @@ func TestTrust(t *testing.T) {
 	})
 }
 
-// The syncer says in the sidecar how much is on the disk, while bytes go on to come.
+// The syncer says in the sidecar how much is on the disk, while bytes keep arriving.
 func TestCheckpoint(t *testing.T) {
 	r := newRig(t, straight, nil)
 	d := newDownload(t.Context(), &Getter{Options: Options{Dir: r.dir}}, NewMeter())

@@ -181,7 +181,7 @@ func serveObject(o origintest.Object) http.HandlerFunc {
 	}
 }
 
-// slow paces what is written to paced bytes per second.
+// slow paces writes to paced bytes per second.
 type slow struct {
 	http.ResponseWriter
 	began time.Time

@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// writer writes an object to a .part in random pieces, in random order, and knows what is there.
+// writer writes an object to a .part in random pieces, in random order, and knows which bytes are there.
 type writer struct {
 	*rig
 	rand   *rand.Rand
@@ -60,7 +60,7 @@ func (w *writer) prefix() (n int64) {
 	return n
 }
 
-// step does one of the things that a download does: write, tell of it, sync.
+// step does one of the things that a download does: write, report it, sync.
 func (w *writer) step() {
 	w.Helper()
 	var err error
@@ -84,7 +84,7 @@ func (w *writer) step() {
 	}
 }
 
-// check fails the test unless the sidecar tells the truth: of a process that is killed now, and of a power failure.
+// check fails the test unless the sidecar is true: after a kill of the process now, and after a power failure.
 func (w *writer) check() {
 	w.Helper()
 	side, err := readSidecar(w.path("object.part.json"))
@@ -111,7 +111,7 @@ func (w *writer) kill() {
 	w.part.f.Close()
 }
 
-// Whenever a download ends, by whatever, the sidecar claims no byte that is not there, and what a resume adds makes the object.
+// Whenever a download ends, by whatever, the sidecar claims no missing byte, and a resume completes the object.
 func TestKilled(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestKilled(t *testing.T) {
 				switch random.IntN(3) {
 				case 0:
 					w.kill()
-				case 1: // the power fails: what was not synced is zeros, or not there
+				case 1: // the power fails: bytes that were not synced are zeros, or missing
 					w.kill()
 					side, err := readSidecar(r.path("object.part.json"))
 					b, rerr := os.ReadFile(r.path("object.part"))

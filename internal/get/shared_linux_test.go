@@ -57,7 +57,7 @@ func (r *rig) pipe(name string) (received func() []byte) {
 	return r.reader(name)
 }
 
-// reader opens a pipe, so that nobody waits for somebody to read it, and returns what takes the bytes out of it.
+// reader opens a pipe, so that nobody waits for somebody to read it, and returns a function that takes the bytes out of it.
 func (r *rig) reader(name string) (received func() []byte) {
 	r.Helper()
 	fd, err := unix.Open(r.path(name), unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -202,7 +202,7 @@ func TestPipes(t *testing.T) {
 	})
 }
 
-// What is under the name of a .part or a sidecar is used only if nobody else can have written it.
+// A file under the name of a .part or a sidecar is used only if nobody else can have written it.
 func TestForeign(t *testing.T) {
 	type setting struct {
 		*rig
@@ -450,7 +450,7 @@ func TestSwapped(t *testing.T) {
 	}
 }
 
-// TestVictim is what a user without privileges sees of others' files: a process of its own.
+// TestVictim runs in a process of its own, as a user without privileges who meets others' files.
 func TestVictim(t *testing.T) {
 	const variable = "TRIBUTARY_GET_VICTIM"
 	dir := os.Getenv(variable)

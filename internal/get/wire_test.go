@@ -17,8 +17,7 @@ func heads(s *origintest.Server) []string {
 	return all
 }
 
-// What a server sees is what the user asked for, and what a divided download needs: net/http, whose client this is, adds
-// nothing of its own.
+// A server sees only the fields that the user asked for and those that a divided download needs: net/http adds none.
 func TestRequests(t *testing.T) {
 	const size = threshold / 2 // one request is enough
 	for _, tt := range []struct {
@@ -95,7 +94,7 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// What a redirect leads to sees no more than it may: neither where it was led from, nor what was meant for another origin.
+// The target of a redirect sees neither the URL that led there, nor fields that are meant for another origin.
 func TestRedirectedRequests(t *testing.T) {
 	const size = threshold / 2
 	object := origintest.New(t, origintest.Object{Size: size})

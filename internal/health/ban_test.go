@@ -57,7 +57,7 @@ func TestBanDoublesUpTo30s(t *testing.T) {
 	}
 	w.want(0, health.Up, health.NoCause)
 	if n := w.b.Bans(0); n != 1 {
-		t.Errorf("%d bans: a failed probe is no new one", n)
+		t.Errorf("%d bans: a failed probe is not a new one", n)
 	}
 }
 

@@ -34,7 +34,7 @@ func newWorld(t *testing.T, links int8) *world {
 	return w
 }
 
-// tick does what is due now and returns the next deadline.
+// tick does the work due now and returns the next deadline.
 func (w *world) tick() time.Time {
 	w.t.Helper()
 	probes, next := w.b.Tick(w.now, !w.quiet)

@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 )
 
-// TestRandom drives boards with random events and checks after each that not every link that is there is banned
-// , that no deadline is forgotten, and that the changes told add up to the states.
+// TestRandom drives boards with random events and checks after each that not every present link is banned, that no deadline is
+// forgotten, and that the reported changes add up to the states.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 3))

@@ -12,7 +12,7 @@ const (
 	mbit = 1e6 / 8
 )
 
-// report tells the rates of links 0, 1, ... every 100 ms for a time.
+// report reports the rates of links 0, 1, ... every 100 ms for a time.
 func (w *world) report(d time.Duration, rates ...float64) {
 	w.t.Helper()
 	for end := w.now.Add(d); w.now.Before(end); {

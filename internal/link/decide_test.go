@@ -212,14 +212,14 @@ type vpnCase struct {
 	want map[string]string // name of a link -> its addresses
 }
 
-// follows reports whether a tunnel among the links is one that carries what the system sends, and is followed.
+// follows reports whether a tunnel among the links carries the system's traffic, and is followed.
 func (c vpnCase) follows() bool {
 	carries := slices.ContainsFunc(c.all, func(i Interface) bool { return i.Name != "eth0" && (i.World4 || i.World6) })
 	return carries && len(c.o.Names) == 0 && !c.o.Around
 }
 
-// TestVPN: a VPN that carries what the system sends is the link, and those beneath it rest, family by family, unless they are
-// to go around it.
+// TestVPN: a VPN that carries the system's traffic is the link, and those beneath it rest, family by family, unless they are to
+// go around it.
 func TestVPN(t *testing.T) {
 	eth := good()
 	vpn := Interface{

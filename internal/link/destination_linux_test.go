@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDestinationsInside dials through a filter in a network namespace: what the kernel says of networks decides.
+// TestDestinationsInside dials through a filter in a network namespace: the kernel's view of networks decides.
 func TestDestinationsInside(t *testing.T) {
 	if !inside(t) {
 		return

@@ -151,7 +151,7 @@ func (s system) Device(index int) (Link, error) {
 	return Link{}, errors.New("no such device")
 }
 
-// TestWays: what the system would send over an interface that is not a link leaves by no link.
+// TestNextHops: traffic that the system would send over an interface that is not a link leaves by no link.
 func TestNextHops(t *testing.T) {
 	const wlan, lte, eth, wg, bridge, corp, lo = 1, 2, 3, 4, 5, 6, 7
 	s := system{
@@ -274,7 +274,7 @@ func TestNextHops(t *testing.T) {
 		d.SetLinks([]Link{{Name: "wlan0", Addrs: ips("192.168.1.7", "2001:db8::7")}, {Name: "rmnet0", Addrs: ips("10.9.0.7")}})
 		for _, l := range *d.links.Load() {
 			for _, a := range []string{
-				"192.168.1.7", "2001:db8::7", "10.9.0.7", "198.51.100.7", // of links, and of what is no link
+				"192.168.1.7", "2001:db8::7", "10.9.0.7", "198.51.100.7", // of links, and of another interface
 				"::ffff:192.168.1.7", "64:ff9b::c0a8:107", "2002:c0a8:107::1", "::ffff:198.51.100.7",
 			} {
 				if _, err := d.Check(l, "", netip.AddrPortFrom(netip.MustParseAddr(a), 80)); !errors.Is(err, ErrDenied) {
@@ -298,7 +298,7 @@ func TestNextHops(t *testing.T) {
 			router Router
 			links  []Link
 			around bool
-			names  bool // interfaces that are no links may be asked over
+			names  bool // interfaces that are not links may be asked over
 			over   int
 			server string
 			want   string // "" = not asked

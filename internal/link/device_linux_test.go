@@ -72,7 +72,7 @@ func greeted(t *testing.T, l Link, addr string) string {
 		timeout, _ = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
 	}))
 	if os.Getenv(emulatorEnv) != "" {
-		device = l.Name // qemu-user does not read this option; the far end tells which link it was
+		device = l.Name // qemu-user does not read this option; the far end shows which link it was
 	}
 	if device != l.Name || timeout != int(userTimeout.Milliseconds()) {
 		t.Errorf("bound to %q, user timeout %d ms", device, timeout)

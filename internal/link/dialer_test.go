@@ -49,7 +49,7 @@ func (c *fakeConn) Close() error {
 	return nil
 }
 
-// found is what a scripted lookup returns after a time.
+// found is the result of a scripted lookup after a time.
 type found struct {
 	after time.Duration
 	addrs []netip.Addr

@@ -19,7 +19,7 @@ type asked struct {
 	TCP  bool
 }
 
-// said is what a script answers; the zero value is an answer without records.
+// said is a scripted answer; the zero value is an answer without records.
 type said struct {
 	Drop      bool
 	RCode     dnsmessage.RCode

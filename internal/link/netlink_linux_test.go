@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// testTime bounds the wait for a kernel event; what "in time" means is proven in virtual time (TestWatch).
+// testTime bounds the wait for a kernel event; TestWatch checks the exact times in virtual time.
 const testTime = 10 * time.Second
 
 // until reads snapshots until one is as wanted, and returns how long that took.

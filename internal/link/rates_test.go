@@ -94,7 +94,7 @@ func TestClosedWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestLimitedConn: io.Copy must not find a way around the limit, nor anybody miss what a TCP connection can do.
+// TestLimitedConn: io.Copy must not find a way around the limit, nor may methods of a TCP connection be missing.
 func TestLimitedConn(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

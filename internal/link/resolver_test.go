@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// recorder is a Binder that binds to nothing and notes what it was asked for.
+// recorder is a Binder that binds to nothing and records its requests.
 type recorder struct {
 	err error // of every bind
 
@@ -489,7 +489,7 @@ func TestProbe(t *testing.T) {
 		}
 		lost = errors.New("no network")
 		if err := r.Probe(t.Context(), asking()); !errors.Is(err, lost) {
-			t.Errorf("an error is no answer: %v", err)
+			t.Errorf("an error is not an answer: %v", err)
 		}
 	})
 }

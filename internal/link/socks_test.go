@@ -156,7 +156,7 @@ func TestSOCKS5Refusals(t *testing.T) {
 	})
 }
 
-// TestSOCKS5Destinations: what may be asked for is decided here, as far as it can be.
+// TestSOCKS5Destinations: the rules for destinations apply here, as far as they can.
 func TestSOCKS5Destinations(t *testing.T) {
 	s := sockstest.New(t, sockstest.Options{})
 	d := &Destinations{Own: func(to netip.AddrPort) bool { return to == netip.MustParseAddrPort("192.0.2.80:8080") }}

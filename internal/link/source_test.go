@@ -105,7 +105,7 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// kernelFake is what look reads, and when it was read.
+// kernelFake holds the links that look reads, and the times of reads.
 type kernelFake struct {
 	mu    sync.Mutex
 	links []Link

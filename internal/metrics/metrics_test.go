@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// scrape returns what Prometheus would get.
+// scrape returns the text that Prometheus would get.
 func scrape(t *testing.T, m *Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()

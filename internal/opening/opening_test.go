@@ -43,7 +43,7 @@ func begun(h map[string][]string) *Opening {
 	return o
 }
 
-// step is what happens to an Opening: one of its methods is called, and its result compared.
+// step calls a method of an Opening, and compares the result.
 type step struct {
 	what string
 	do   func(o *Opening) string

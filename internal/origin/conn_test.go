@@ -178,7 +178,7 @@ func TestSendAndNextInTwoGoroutines(t *testing.T) {
 	}
 }
 
-// Every fault ends in the Outcome that tells the machine what to do, and no byte of another object is read.
+// Every fault ends in the right Outcome for the machine, and no byte of another object is read.
 func TestFaults(t *testing.T) {
 	const size = 100_000
 	tests := []struct {
@@ -420,7 +420,7 @@ func TestR046_NoBody(t *testing.T) {
 			if b, err := io.ReadAll(response.Body); len(b) != 0 || err != nil {
 				t.Errorf("body %q, %v", b, err)
 			}
-			// The five bytes are no head of the next answer.
+			// The five bytes are not the head of the next answer.
 			if _, err := c.Next(); err == nil || outcome(t, err) != fault.Unanswered {
 				t.Errorf("next: %v", err)
 			}

@@ -32,8 +32,8 @@ const (
 	floodFrame = 16 << 10
 )
 
-// flooder is the server's side of an HTTP/2 connection. It sends as much as the flow-control windows allow, over a pipe
-// without a buffer: what could be written is what the client has taken.
+// flooder is the server's side of an HTTP/2 connection. It sends as much as the flow-control windows allow, over a pipe without
+// a buffer: all written bytes have been taken by the client.
 type flooder struct {
 	*frames
 	requests chan uint32 // streams in the order of their requests
@@ -89,7 +89,7 @@ func (c cutting) Write(p []byte) (int, error) {
 	return 5 + n, err
 }
 
-// read takes what the client sends. It does not acknowledge SETTINGS, which would need a second writer.
+// read discards the client's frames. It does not acknowledge SETTINGS, which would need a second writer.
 func (f *flooder) read() {
 	defer close(f.requests)
 	stream, opened := int64(65_535), false // windows of a stream and of the connection
@@ -328,7 +328,7 @@ func TestH2Floods(t *testing.T) {
 	}
 }
 
-// An origin that sends what it was asked for keeps its connection, whatever happens to its answers.
+// An origin that sends only the requested bytes keeps its connection, whatever happens to its answers.
 func TestH2NoFloods(t *testing.T) {
 	const size = 4 << 20
 	part := func(n int64) segment.Range { return segment.Range{Start: n * size, End: (n + 1) * size} }

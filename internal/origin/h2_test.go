@@ -372,7 +372,7 @@ func TestH2Certificate(t *testing.T) {
 	}
 }
 
-// What answers hold unread is bounded: of ten ranges of 4 MiB, two are asked for while nobody reads.
+// The unread bytes of answers are bounded: of ten ranges of 4 MiB, two are requested while nobody reads.
 func TestR123_UnreadAnswersAreBounded(t *testing.T) {
 	const size = 4 << 20
 	var asked atomic.Int64

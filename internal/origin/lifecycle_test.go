@@ -119,7 +119,7 @@ func TestIdleConnectionDies(t *testing.T) {
 	<-closed
 }
 
-// watched tells when it is closed.
+// watched reports when it is closed.
 type watched struct {
 	*net.TCPConn
 	closed chan struct{}
@@ -153,7 +153,7 @@ func TestR062_R136_Stale(t *testing.T) {
 	}
 }
 
-// Servers that dislike pipelining: what was asked behind the first request comes back as an error, never as wrong bytes.
+// Servers that dislike pipelining: requests behind the first one come back as errors, never as wrong bytes.
 func TestR135_PipeliningBreaks(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -174,8 +174,8 @@ func TestR135_PipeliningBreaks(t *testing.T) {
 		t.Run("R135 "+tt.name, func(t *testing.T) {
 			r := newRig(t, ot.Object{Size: 5000}, tt.fault)
 			c := r.open(0)
-			// What is sent behind the request that breaks the connection may come too late, and its error take the place of
-			// the one that the body waits for.
+			// Requests behind the one that breaks the connection may come too late, and its error take the place of the one
+			// that the body waits for.
 			for i := range int64(tt.good + 1) {
 				r.send(c, r.ask(i*1000, (i+1)*1000, true))
 			}
@@ -327,7 +327,7 @@ func TestBodyGoesStraightIntoTheSlice(t *testing.T) {
 	for first := true; left > 0; first = false {
 		n, err := response.Body.Read(buf)
 		left -= int64(n)
-		// The first read gets what came with the head.
+		// The first read gets the bytes that came with the head.
 		if asked := int64(sizes[len(sizes)-1]); !first && asked != min(block, left+int64(n)) {
 			t.Fatalf("a read of %d bytes asked the socket for %d", block, asked)
 		}

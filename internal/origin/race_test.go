@@ -21,7 +21,7 @@ import (
 	"github.com/tributary-http/tributary/internal/origin"
 )
 
-// course is what links do when they are dialed, in virtual time.
+// course is the behaviour of links when they are dialed, in virtual time.
 type course struct {
 	t     *testing.T
 	begin time.Time
@@ -34,7 +34,7 @@ type course struct {
 	served sync.WaitGroup
 }
 
-// raced is a connection that answers each request and notes what it is sent.
+// raced is a connection that answers and records each request.
 type raced struct {
 	net.Conn
 	c    *course
@@ -267,7 +267,7 @@ func TestRaceKeptConnection(t *testing.T) {
 	})
 }
 
-// A failure to bind is told as such.
+// A failure to bind is reported as such.
 func TestRaceUnbound(t *testing.T) {
 	over := link.DialFunc(func(_ context.Context, l link.Link, _, _ string) (net.Conn, error) {
 		return nil, &link.DialError{Link: l.Name, Op: link.OpBind, Err: &link.BindError{Link: l.Name, Err: io.EOF}}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childEnv makes the test binary drop its privileges and print what it has left. The value is the account.
+// childEnv makes the test binary drop its privileges and print the rest. The value is the account.
 const childEnv = "TRIBUTARY_PRIVILEGE_ACCOUNT"
 
 func TestMain(m *testing.M) {
@@ -48,8 +48,8 @@ func child(account string) int {
 	return 0
 }
 
-// dropped starts the test binary, as root and from a folder that only root may enter or by a command, and returns what its
-// threads say of themselves: every value of each line of /proc/PID/status.
+// dropped starts the test binary, as root and from a folder that only root may enter or by a command, and returns the status of
+// its threads: every value of each line of /proc/PID/status.
 func dropped(t *testing.T, account string, by ...string) (pid int, said map[string][]string, err error) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -95,7 +95,7 @@ func dropped(t *testing.T, account string, by ...string) (pid int, said map[stri
 	return cmd.Process.Pid, said, nil
 }
 
-// each reports every thread of which a line does not say what it should.
+// each reports every thread with a wrong line.
 func each(t *testing.T, said map[string][]string, want map[string]string) {
 	t.Helper()
 	if len(said["Uid"]) == 0 {

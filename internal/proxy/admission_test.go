@@ -92,7 +92,7 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// TestStrangers: what the connections of others take from a user is nothing.
+// TestStrangers: others' connections take nothing from a user.
 func TestStrangers(t *testing.T) {
 	const owner, stranger, third = 1000, 1001, 1002
 	var uid, asked atomic.Int32

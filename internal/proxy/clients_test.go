@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// run runs a client program with a clean environment and the proxy set, and returns what it wrote and its exit status.
+// run runs a client program with a clean environment and the proxy set, and returns its output and its exit status.
 func run(t *testing.T, g *rig, name string, args ...string) (string, int) {
 	t.Helper()
 	path, err := exec.LookPath(name)

@@ -83,7 +83,7 @@ func FuzzR037_R189_R202_Requests(f *testing.F) {
 	})
 }
 
-// tap is a Transport that looks at what goes out.
+// tap is a Transport that checks outgoing requests.
 type tap struct {
 	t         *testing.T
 	transport http.Transport
@@ -103,7 +103,7 @@ func newTap(t *testing.T) *tap {
 	return o
 }
 
-// Write takes what is logged at error level: a handler has panicked.
+// Write takes lines logged at error level: a handler has panicked.
 func (o *tap) Write(b []byte) (int, error) {
 	o.t.Errorf("%s", b)
 	return len(b), nil
@@ -145,7 +145,7 @@ func unsafe(r rune) bool { return r <= ' ' || r == 0x7f }
 
 var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// field looks at what goes out as field lines, whichever way.
+// field checks outgoing field lines, whichever way they take.
 func (o *tap) field(name string, values ...string) {
 	hop := slices.Contains(hopByHop[:], http.CanonicalHeaderKey(name))
 	switch http.CanonicalHeaderKey(name) {
@@ -175,7 +175,7 @@ func (o *tap) origin(c net.Conn, addr string) {
 	}
 	if err != nil {
 		if raw.Len() > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
-			o.t.Errorf("sends what is no request: %v: %q", err, &raw)
+			o.t.Errorf("sends something that is not a request: %v: %q", err, &raw)
 		}
 		return
 	}

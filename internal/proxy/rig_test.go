@@ -168,8 +168,8 @@ func (c *conn) wantHead(status string) string {
 // forwarder is a Transport over package net, without links.
 type forwarder struct {
 	transport http.Transport
-	dialErr   error // what DialTunnel returns
-	getErr    error // what RoundTrip returns for a GET
+	dialErr   error // error of DialTunnel
+	getErr    error // error of RoundTrip for a GET
 	dialed    chan string
 
 	mu       sync.Mutex
@@ -226,7 +226,7 @@ type rig struct {
 	log   *logBuffer
 }
 
-// logBuffer keeps what is logged at info level and above.
+// logBuffer keeps lines logged at info level and above.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -271,7 +271,7 @@ func start(t *testing.T, options ...func(*proxy.Config)) *rig {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = g.proxy.Shutdown(ctx) // ctx has ended: resets what is left
+		_ = g.proxy.Shutdown(ctx) // ctx has ended: resets the rest
 		_ = s.Close()
 		<-done
 		g.f.transport.CloseIdleConnections()

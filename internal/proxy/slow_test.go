@@ -48,7 +48,7 @@ func (s swallow) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
 }
 
-// pin is for a Config whose connections need not be told apart.
+// session is for a Config whose connections need not be distinguished.
 func session(t Transport) func() Session { return func() Session { return closer{t} } }
 
 type closer struct{ Transport }
@@ -122,7 +122,7 @@ func TestSlowSenders(t *testing.T) {
 	}
 }
 
-// hasty answers at once, while a goroutine goes on reading the content, as that of a transport does.
+// hasty answers at once, while a goroutine keeps reading the content, as that of a transport does.
 type hasty struct{ swallow }
 
 func (hasty) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -159,7 +159,7 @@ func TestEarlyAnswer(t *testing.T) {
 					if _, err := io.WriteString(near, content); err != nil {
 						t.Errorf("while the client sends: %v", err)
 					}
-					// The server waits as long once more before it closes what it has not read to the end.
+					// The server waits as long once more before it closes the connection with unread bytes.
 					if _, err := io.Copy(io.Discard, answers); err != nil || time.Since(begin) > 2*lingerTime {
 						t.Errorf("the end comes after %v, %v", time.Since(begin), err)
 					}

@@ -45,7 +45,7 @@ func redirected(t *testing.T, to string, options ...func(*proxy.Config)) *rig {
 
 const small = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-// TestRedirectedRequest sends what programs send that think they speak to their server.
+// TestRedirectedRequest sends requests of programs that assume a direct connection to their server.
 func TestRedirectedRequest(t *testing.T) {
 	for _, tt := range []struct{ name, send, head, host string }{
 		{"R158 host names another server", "GET /a?b HTTP/1.1\r\nHost: 192.0.2.1\r\n\r\n", "GET /a?b HTTP/1.1", "192.0.2.1"},
@@ -58,7 +58,7 @@ func TestRedirectedRequest(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o, heads := answer(t, small)
 			g := redirected(t, o.addr)
-			c := g.send("GET /first HTTP/1.1\r\nHost: o.example\r\n\r\n") // what decides what the connection is
+			c := g.send("GET /first HTTP/1.1\r\nHost: o.example\r\n\r\n") // these bytes classify the connection
 			c.wantHead("200")
 			c.want("ok")
 			<-heads
@@ -111,7 +111,7 @@ func TestRedirectedRequest(t *testing.T) {
 	})
 }
 
-// TestRedirectedOther sends what is no request to a server: it must arrive as it was sent.
+// TestRedirectedOther sends bytes that are not a request to a server: they must arrive unchanged.
 func TestRedirectedOther(t *testing.T) {
 	for _, tt := range []struct{ name, send string }{
 		{"R162 SSH", "SSH-2.0-OpenSSH_9.2\r\n"},

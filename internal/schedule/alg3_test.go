@@ -76,7 +76,7 @@ func TestAlg3Sizes(t *testing.T) {
 		expect(t, first(v), fetch(1, rng(0, schedule.HedgeMin), schedule.Window))
 	})
 	t.Run("a peak from before is the capacity", func(t *testing.T) {
-		v := newView(400_000, huge, link(1*mb, 4*mb, 0)) // a quarter of what it can
+		v := newView(400_000, huge, link(1*mb, 4*mb, 0)) // a quarter of its capacity
 		expect(t, first(v), fetch(0, rng(0, 100_000), schedule.Share))
 	})
 	t.Run("a rate above the peak is the capacity", func(t *testing.T) {

@@ -59,13 +59,14 @@ func TestConfluenceSkipsAhead(t *testing.T) {
 	c, now := settled(v)
 	ask(v, 0, rng(0, 900*kb), 0) // busy: it is link 1's turn
 	d := c.Next(now, v)
-	// The first byte of link 1 comes in 110 ms; link 0 has brought its 900 kB after 90 ms and goes on: 20 ms of it lie between.
+	// The first byte of link 1 comes in 110 ms; link 0 has delivered its 900 kB after 90 ms and continues: 20 ms of it lie
+	// between.
 	if ahead := d.Range.Start - 900*kb; d.Link != 1 || ahead < 100*kb || ahead > 200*kb {
 		t.Errorf("%s", show(d))
 	}
 }
 
-// TestConfluenceEndsTogether: what is left is laid out so that all links end in the same instant.
+// TestConfluenceEndsTogether: the rest is laid out so that all links end in the same instant.
 func TestConfluenceEndsTogether(t *testing.T) {
 	for _, links := range [][]schedule.Link{
 		{link(80*mbit, 80*mbit, 10*ms), link(10*mbit, 10*mbit, 60*ms)},
@@ -109,7 +110,7 @@ func TestConfluenceEndsTogether(t *testing.T) {
 	}
 }
 
-// TestConfluenceLeavesALateLink: what the fast link brings before the slow one could answer is not asked of that one.
+// TestConfluenceLeavesALateLink: the slow link is not asked for bytes that the fast one delivers before it could answer.
 func TestConfluenceLeavesALateLink(t *testing.T) {
 	v := newView(10*mb, 16*mib, link(80*mbit, 80*mbit, 10*ms), link(10*mbit, 10*mbit, 200*ms))
 	c, now := settled(v)
@@ -137,7 +138,7 @@ func TestConfluenceSmallWindow(t *testing.T) {
 	}
 }
 
-// TestConfluenceStartsUp: of links of which nothing is known each is asked for one short range.
+// TestConfluenceStartsUp: each link that nothing is known about is asked for one short range.
 func TestConfluenceStartsUp(t *testing.T) {
 	v := newView(50*mb, 16*mib, link(0, 0, 0), link(0, 0, 50*ms))
 	c := &schedule.Confluence{}
@@ -149,7 +150,7 @@ func TestConfluenceStartsUp(t *testing.T) {
 	}
 }
 
-// TestConfluenceTakesALateTail: a link that ends long after the others loses what it has not brought, but not for a trifle.
+// TestConfluenceTakesALateTail: a link that ends long after the others loses its missing bytes, but not for a trifle.
 func TestConfluenceTakesALateTail(t *testing.T) {
 	for _, p := range []struct {
 		left int64
@@ -171,7 +172,7 @@ func TestConfluenceSitsOutAPause(t *testing.T) {
 	c, now := settled(v)
 	ask(v, 1, rng(9*mb, 10*mb), 10*mb-80*kb)
 	take(v, v.Object)
-	v.Links[1].Rate = 2 * mbit // 320 ms for what is left, 128 ms at what it brought before
+	v.Links[1].Rate = 2 * mbit // 320 ms for the rest, 128 ms at its earlier rate
 	if d := c.Next(now.Add(50*ms), v); d.Do != schedule.Wait {
 		t.Errorf("after 50 ms: %s", show(d))
 	}

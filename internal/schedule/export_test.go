@@ -1,6 +1,6 @@
 package schedule
 
-// What is tuned: the tests compute with it rather than repeat it.
+// Tuned constants: the tests compute with them rather than repeat them.
 const (
 	WindowDiv = windowDiv
 	Longest   = longest

@@ -68,7 +68,7 @@ func TestHedge(t *testing.T) {
 	})
 	t.Run("what is nearest the next offset comes first", func(t *testing.T) {
 		v := silent()
-		v.Free = []segment.Range{rng(2*mb, 2*mb+1)} // free, but behind what is owed
+		v.Free = []segment.Range{rng(2*mb, 2*mb+1)} // free, but behind the owed bytes
 		yes(t, v, owed, copyOf(1, rng(1*mb, 1*mb+120_000)))
 		no(t, v, rng(2*mb+1, 3*mb)) // free bytes before it need no second copy
 	})
@@ -118,7 +118,7 @@ func TestHedge(t *testing.T) {
 		ask(v, 1, rng(3*mb, 4*mb), 3*mb) // 500 ms
 		ask(v, 2, rng(4*mb, 5*mb), 4*mb) // 1 s
 		busy(t, v, start.Add(500*ms-20*ms-schedule.Lead))
-		v.Links[1].Rate = 0 // nobody can tell when it will be done
+		v.Links[1].Rate = 0 // nobody knows when it will be done
 		busy(t, v, start.Add(1000*ms-20*ms-schedule.Lead))
 		v.Links[2].Usable = false
 		busy(t, v, time.Time{})

@@ -170,7 +170,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// An answer may bring more than was asked for at first: the bytes that come are no longer free.
+// An answer may deliver more than first requested: received bytes are no longer free.
 func TestReceiveFree(t *testing.T) {
 	l := segment.NewLedger(rng(0, 100), 1000)
 	l.Take(rng(0, 10))

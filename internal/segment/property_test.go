@@ -44,7 +44,7 @@ func newTransfer(t *testing.T, c chooser) *transfer {
 	return x
 }
 
-// others returns what every attempt but i has still to bring.
+// others returns the missing ranges of every attempt but i.
 func (x *transfer) others(i int) []segment.Range {
 	return slices.Delete(slices.Clone(x.running), i, i+1)
 }
@@ -92,7 +92,7 @@ func (x *transfer) step(c chooser) {
 		owed, cover := *a, x.others(i)
 		x.drop(i)
 		l.Release(owed, cover)
-	case 8: // its answer is shorter than what was asked for
+	case 8: // its answer is shorter than requested
 		owed := rng(a.Start+int64(c.IntN(int(a.Len()))), a.End)
 		a.End = owed.Start
 		l.Release(owed, x.running)
@@ -195,7 +195,7 @@ func (x *transfer) check() {
 	}
 }
 
-// finish lets one attempt at a time bring what is missing, as with one link left.
+// finish lets one attempt at a time deliver the missing bytes, as with one link left.
 func (x *transfer) finish() {
 	l := x.led
 	for !l.Complete() || l.Offset() < l.End() {

@@ -131,7 +131,7 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// TestLinkLeaves: an answer that is no part of the object takes its link out of the transfer, and the transfer fails when no
+// TestLinkLeaves: an answer that is not part of the object takes its link out of the transfer, and the transfer fails when no
 // link is left.
 func TestLinkLeaves(t *testing.T) {
 	for _, outcome := range []fault.Outcome{fault.Unwanted, fault.NoRange, fault.Changed, fault.BadRange} {

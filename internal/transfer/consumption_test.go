@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// needs takes the needs that the machine told since the last call.
+// needs takes the needs that the machine reported since the last call.
 func (s *script) needs() []int64 {
 	all := s.told
 	s.told = nil
@@ -23,7 +23,7 @@ func full(t *testing.T) *script {
 	return s
 }
 
-// fill lets everything come that is asked for, and grants what is needed, 4 MiB at most.
+// fill delivers all requested bytes, and grants the need, 4 MiB at most.
 func (s *script) fill() {
 	s.t.Helper()
 	for more := true; more; {

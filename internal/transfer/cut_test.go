@@ -214,7 +214,7 @@ func TestCutAndSilence(t *testing.T) {
 	s.advance(400 * ms) // both fall silent
 	s.wantReport(ReportSilent, 0)
 	s.wantReport(ReportSilent, 1)
-	for s.m.led.Missing(span(a.cursor, 1*mB)) != span(1*mB, 1*mB) { // link 2 fetches what link 0 alone owes
+	for s.m.led.Missing(span(a.cursor, 1*mB)) != span(1*mB, 1*mB) { // link 2 fetches bytes that link 0 alone owes
 		q := s.oldest(2)
 		if q.reason != schedule.HedgeCopy || q.r.End > 1*mB {
 			t.Fatalf("asks for %v: %v", q.r, q.reason)

@@ -46,7 +46,7 @@ func TestPipeliningIsEarned(t *testing.T) {
 	}
 }
 
-// TestPipeliningIsKnown: what an earlier transfer found out saves the second step, never the first.
+// TestPipeliningIsKnown: the findings of an earlier transfer save the second step, never the first.
 func TestPipeliningIsKnown(t *testing.T) {
 	for _, p := range []struct {
 		learned estimate.Pipelining
@@ -81,8 +81,7 @@ func behind(t *testing.T) (s *script, a, b *asked) {
 	return s, a, b
 }
 
-// TestPipeliningIsBroken: then the link gets several connections with one request each, and what was asked is asked again
-// once.
+// TestPipeliningIsBroken: then the link gets several connections with one request each, and the requests are repeated once.
 func TestPipeliningIsBroken(t *testing.T) {
 	fallsBack := func(t *testing.T, s *script) {
 		t.Helper()

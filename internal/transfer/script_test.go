@@ -16,8 +16,8 @@ const (
 	ms = time.Millisecond
 )
 
-// script drives a Machine in virtual time. What the machine wants is taken out of pending by the want functions, in any
-// order of kinds; quiet says that nothing but credits is left. After each event the invariants are checked:
+// script drives a Machine in virtual time. The want functions take the machine's actions out of pending, in any order of kinds;
+// quiet says that nothing but credits is left. After each event the invariants are checked:
 //
 //	s := start(t, Config{First: 64 * kB}, 2)  // two links, up; link 0 opens a connection and asks
 //	a := s.wantFetch(0, 0, 64*kB)
@@ -49,8 +49,8 @@ type asked struct {
 	reason   schedule.Rule
 }
 
-// steps is a scheduler that does what the test says: first the decisions of todo, each as soon as its link can ask; then,
-// if piece is not zero, any link that can ask gets the first free piece.
+// steps is a scheduler controlled by the test: first the decisions of todo, each as soon as its link can ask; then, if piece is
+// not zero, any link that can ask gets the first free piece.
 type steps struct {
 	todo  []schedule.Decision
 	piece int64
@@ -112,13 +112,13 @@ func prepare(t *testing.T, cfg Config, n int) *script {
 	return s
 }
 
-// handle gives one event to the machine, takes down what it wants, and checks the invariants.
+// handle gives one event to the machine, records its actions, and checks the invariants.
 func (s *script) handle(e Event) {
 	s.t.Helper()
 	before := s.state()
 	r := s.m.Handle(s.now, e)
 	s.next = r.Next
-	if after := s.state(); !s.m.ended { // what the actions carry is what the snapshots differ in
+	if after := s.state(); !s.m.ended { // the actions explain the difference of the snapshots
 		got := Received{Fresh: after.Received - after.Waste - before.Received + before.Waste, Waste: after.Waste - before.Waste}
 		if got.Keep = r.Received.Keep; got != r.Received || r.Ready != after.Offset+after.Ready || r.Holds < after.Held || r.Holds < after.Window {
 			s.t.Fatalf("after %+v: %+v, but the state was %+v and is %+v", e, r, before, after)
@@ -236,7 +236,7 @@ func (s *script) openFailed(conn uint32, outcome fault.Outcome) {
 	s.handle(Event{Kind: OpenFailed, Conn: conn, Outcome: outcome})
 }
 
-// first checks that a is what its connection answers now.
+// first checks that a is the attempt that its connection answers now.
 func (s *script) first(a *asked) {
 	s.t.Helper()
 	if q := s.queues[a.conn]; len(q) == 0 || q[0] != a {

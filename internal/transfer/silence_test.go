@@ -35,8 +35,8 @@ func (s *script) limit(link int8) time.Duration {
 	return suspectAfter + 4*s.m.links[link].response.Variation()
 }
 
-// TestSilenceAtTheHead: what a silent link owes is asked for once more, in pieces, from the
-// head on, and never a third time.
+// TestSilenceAtTheHead: the bytes that a silent link owes are requested once more, in pieces, from the next offset on, and
+// never a third time.
 func TestSilenceAtTheHead(t *testing.T) {
 	t.Run("one copy per byte", func(t *testing.T) {
 		s, a := silent(t, 2, 300*kB)
@@ -146,7 +146,7 @@ func TestSilenceAtTheHead(t *testing.T) {
 		s.ask(1, 192*kB, 256*kB)
 		b := s.wantFetch(1, 192*kB, 256*kB)
 		s.answer(b, 2*mB)
-		s.deliver() // the next offset has come to what the silent link owes
+		s.deliver() // the next offset has reached the bytes that the silent link owes
 		s.quiet()
 		s.advance(hedgeAfter)
 		s.wantReport(ReportHedged, 0)

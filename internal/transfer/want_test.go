@@ -117,7 +117,7 @@ func (s *script) show() string {
 	return out
 }
 
-// free tells what nobody asked for.
+// free returns the ranges that were not requested.
 func (s *script) free() []segment.Range { return slices.Clone(s.m.led.Free()) }
 
 func (s *script) wantFree(want ...segment.Range) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// TestSlowClient: what the client does not take is not fetched, and a link that may not deliver is not called silent.
+// TestSlowClient: bytes that the client does not take are not fetched, and a link that may not deliver is not called silent.
 func TestSlowClient(t *testing.T) {
 	s, _ := running(t, Config{Reorder: 256 * kB}, 1, 1*mB)
 	s.ask(0, 64*kB, 1*mB)
@@ -50,7 +50,7 @@ func TestSlowClient(t *testing.T) {
 
 // TestHeadIsNeverBlocked: promise 3: a full window cannot deadlock.
 func TestHeadIsNeverBlocked(t *testing.T) {
-	// blocked makes a transfer whose two links have all asked for ranges that only the delivery of the next offset lets go on.
+	// blocked makes a transfer whose two links have all asked for ranges that only the delivery of the next offset unblocks.
 	blocked := func(t *testing.T) (s *script, head *asked) {
 		s, _ = running(t, Config{Reorder: 256 * kB}, 2, 8*mB)
 		s.ask(0, 128*kB, 192*kB)
@@ -74,7 +74,7 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 		s, head := blocked(t)
 		s.sched.piece = 1 * mB
 		at := head.cursor
-		s.link(0, health.Down) // and with it what was asked behind
+		s.link(0, health.Down) // and with it the requests behind
 		s.drop(CloseConn)
 		q := s.wantFetch(1, at, 192*kB)
 		s.wantOpen(1)
@@ -135,7 +135,7 @@ func TestWindowChanges(t *testing.T) {
 	if c := s.m.committed(); c != 1*mB {
 		t.Errorf("%d bytes committed", c)
 	}
-	s.handle(Event{Kind: Granted, N: 128 * kB}) // what was credited cannot be taken back
+	s.handle(Event{Kind: Granted, N: 128 * kB}) // credit cannot be taken back
 	s.wantCredit(a, 64*kB+1*mB)
 	s.read(a, 512*kB)
 	s.handle(Event{Kind: Delivered, N: 512 * kB})
@@ -158,7 +158,7 @@ func TestWindowChanges(t *testing.T) {
 	})
 }
 
-// TestWanted: what an attempt reads beyond is thrown away by the engine before the machine sees it.
+// TestWanted: the engine discards bytes that an attempt reads beyond its wanted part before the machine sees them.
 func TestWanted(t *testing.T) {
 	s, a, b := cut(t, 2)
 	if w := s.m.Wanted(a.id); w != 2*mB {
@@ -168,7 +168,7 @@ func TestWanted(t *testing.T) {
 	if w := s.m.Wanted(b.id); w != 0 {
 		t.Errorf("a forgotten attempt is wanted up to %d", w)
 	}
-	s.handle(Event{Kind: Read, Attempt: b.id, N: 10}) // what it read before the loop knew
+	s.handle(Event{Kind: Read, Attempt: b.id, N: 10}) // read before the loop knew
 	s.handle(Event{Kind: HeadReceived, Attempt: b.id, Range: segment.Range{Start: 1 * mB, End: 2 * mB}, Size: 2 * mB})
 	s.handle(Event{Kind: Ended, Attempt: b.id, Outcome: fault.Complete})
 	s.quiet()

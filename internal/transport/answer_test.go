@@ -113,8 +113,8 @@ func TestFailureOf(t *testing.T) {
 	}
 }
 
-// Credentials of a scheme that nothing is known about go out once, unless whoever gave them vouches for them. What was passed
-// on is counted for its link.
+// Credentials of an unknown scheme go out once, unless their owner says that they may be repeated. Bytes of passed-through
+// requests are counted for their link.
 func TestRepeatable(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: mid}, origintest.RateLimit(paced))
 	tr := newTransport(t, s, "wifi", "lte")

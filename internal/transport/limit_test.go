@@ -23,7 +23,7 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// census counts the connections of a link that are open. They are not wrapped, so that they are what they are in the product.
+// census counts the connections of a link that are open. They are not wrapped, as in the product.
 type census struct {
 	mu    sync.Mutex
 	conns []*net.TCPConn
@@ -153,8 +153,8 @@ func (r *limited) download(t *testing.T, s *origintest.Server) {
 	}
 }
 
-// TestLimitDownloads: two downloads from one host that may have one connection over each link. What the one has done with, the
-// other gets; nobody waits for idle connections to end.
+// TestLimitDownloads: two downloads from one host that may have one connection over each link. A connection that one has
+// finished with goes to the other; nobody waits for idle connections to end.
 func TestLimitDownloads(t *testing.T) {
 	for _, names := range [][]string{{"wifi"}, {"wifi", "lte"}} {
 		t.Run(fmt.Sprint(names), func(t *testing.T) {

@@ -147,7 +147,7 @@ func TestWriteAtTo(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			if field == "bytes=0-1,3-4" {
-				return // what is passed through has an ordinary Body
+				return // a passed-through answer has an ordinary Body
 			}
 			f := newFile(resp.ContentLength)
 			var written, prefix int64

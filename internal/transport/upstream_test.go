@@ -91,7 +91,7 @@ func TestUpstream(t *testing.T) {
 	if in, _, _ := tr.InUse(); !slices.Equal(in, []string{"wifi"}) {
 		t.Errorf("interfaces in use %q: rules of a firewall would name them", in)
 	}
-	// The proxy is reached within microseconds, which is not what an origin behind it takes.
+	// The proxy is reached within microseconds, which is not the time to an origin behind it.
 	for _, l := range tr.Status().Links {
 		if l.State != "up" || l.Name == "office" && l.RTT == 0 {
 			t.Errorf("%+v", l)

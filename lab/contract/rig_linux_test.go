@@ -24,7 +24,7 @@ const (
 
 var links = []string{"wifi", "lte"}
 
-// play runs a test in two halves: origin returns what the far end of the lab serves, user uses a Transport in the client
+// play runs a test in two halves: origin returns the handler at the far end of the lab, user uses a Transport in the client
 // namespace. least is how many bytes each link must have carried at the end.
 func play(t *testing.T, origin func(t *testing.T) http.Handler, least int64, user func(t *testing.T, tr *recorder)) {
 	t.Helper()
@@ -89,7 +89,7 @@ func content(seed byte, n int) []byte {
 	return b
 }
 
-// request is what became of one.
+// request is a request and its outcome.
 type request struct {
 	method, path string
 	ranged       bool // it had a Range field

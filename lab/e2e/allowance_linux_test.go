@@ -88,7 +88,7 @@ func TestMonthlyLimit(t *testing.T) {
 	}
 }
 
-// TestAppMonthlyLimit: the same where an app says what its networks may carry, all mobile ones together.
+// TestAppMonthlyLimit: the same where an app sets the limits of its networks, all mobile ones together.
 func TestAppMonthlyLimit(t *testing.T) {
 	const month = 4_000_000
 	sc := quick()
@@ -142,5 +142,5 @@ func (r *rig) spend(o netlab.Object) {
 	r.settle()
 }
 
-// firstWindow is what a connection may receive before anything is asked of it.
+// firstWindow is how much a connection may receive before its first request.
 const firstWindow = 64 << 10

@@ -29,8 +29,8 @@ const anotherApp = "10200"
 // firstNet is the netId of the first link; the others follow.
 const firstNet = 100
 
-// android gives the client namespace the routing rules of Android's netd: what carries no mark goes out over the first link,
-// what carries a network's mark over that network. Root may bind to every interface. Others may bind to the first link; the
+// android gives the client namespace the routing rules of Android's netd: packets without a mark go out over the first link,
+// packets with a network's mark over that network. Root may bind to every interface. Others may bind to the first link; the
 // other ones are background networks, as mobile data is beside Wi-Fi, and take a mark with netd's PERMISSION_NETWORK.
 func (r *rig) android() {
 	r.Helper()
@@ -104,7 +104,7 @@ func newPhone(r *rig, monthly int64, links ...string) *phone {
 	return p
 }
 
-// answer does what the program asks for.
+// answer answers the program's requests.
 func (p *phone) answer() {
 	for m := range p.Heard {
 		switch m["type"] {
@@ -126,7 +126,7 @@ func (p *phone) answer() {
 	}
 }
 
-// show tells the program which links there are.
+// show sends the list of links to the program.
 func (p *phone) show(names ...string) {
 	var all []string
 	for _, name := range names {
@@ -195,7 +195,7 @@ func TestAppBridge(t *testing.T) {
 	lte := "lte"
 	p.refuse.Store(&lte)
 	n = used(func() { r.download(r.nginx.NamedURL(o), o) })
-	// What connections of the first download are kept, an app cannot take back.
+	// An app cannot take back connections of the first download that are kept.
 	if n["wifi"] < size/2 || n["other"] != 0 {
 		t.Errorf("lte is refused: carried %v of %d", n, size)
 	}
@@ -217,7 +217,7 @@ func TestAppBridge(t *testing.T) {
 }
 
 // TestRooted runs the program as the module does, and as root, under the routing rules of a phone, where the main table leads
-// nowhere: it finds the links itself, and serves what is redirected.
+// nowhere: it finds the links itself, and serves redirected connections.
 func TestRooted(t *testing.T) {
 	for _, user := range []string{"", "8080"} {
 		t.Run("user "+user, func(t *testing.T) {
@@ -298,8 +298,8 @@ type pipes struct {
 	io.Writer
 }
 
-// TestJavaHost runs what the app decides, in a JVM, as the app of the real program: it starts it, tells it two of three
-// links, and downloads through it. TRIBUTARY_JAVA is the class path; make android-test sets it.
+// TestJavaHost runs the app's core, in a JVM, as the app of the real program: it starts it, sends it two of three links, and
+// downloads through it. TRIBUTARY_JAVA is the class path; make android-test sets it.
 func TestJavaHost(t *testing.T) {
 	classes := os.Getenv("TRIBUTARY_JAVA")
 	if classes == "" {

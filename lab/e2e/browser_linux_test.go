@@ -26,7 +26,7 @@ type browser struct {
 	commands io.WriteCloser
 	messages *bufio.Reader
 	last     int            // id of the last command
-	events   map[string]int // how often a download's state was told
+	events   map[string]int // how often a download's state was reported
 	page     string         // session of the only page
 }
 
@@ -122,7 +122,7 @@ func (b *browser) call(method string, params map[string]any, res any) {
 	}
 }
 
-// next reads a message and counts what it tells of downloads.
+// next reads a message and counts its reports about downloads.
 func (b *browser) next() message {
 	b.Helper()
 	text, err := b.messages.ReadBytes(0)
@@ -164,7 +164,7 @@ func (b *browser) load(url string) (html string) {
 	return html
 }
 
-// download saves what a URL names and returns it.
+// download saves the object of a URL and returns it.
 func (b *browser) download(url string) []byte {
 	b.Helper()
 	dir := filepath.Dir(b.file())

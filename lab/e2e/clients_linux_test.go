@@ -70,7 +70,7 @@ with open(sys.argv[2], "wb") as f:
         f.write(part)
 `
 
-// nodeGet downloads by http.get. From Node 24 on that knows the proxy of the environment, before it must be told.
+// nodeGet downloads by http.get. From Node 24 on that knows the proxy of the environment, before it needs a setting.
 const nodeGet = `
 const fs = require("fs"), http = require("http");
 const [url, file] = process.argv.slice(1);

@@ -14,7 +14,7 @@ import (
 
 const gzipPort = 8220
 
-// TestCurl does what people do with curl; each answer is the direct one, head and body.
+// TestCurl covers people's uses of curl; each answer is the direct one, head and body.
 func TestCurl(t *testing.T) {
 	r := start(t, quick())
 	o := r.object(5_000_000)
@@ -52,7 +52,7 @@ func TestCurl(t *testing.T) {
 	})
 }
 
-// TestUploads sends 50 MB with a length and 5 MB in chunks; the origin answers with what it got.
+// TestUploads sends 50 MB with a length and 5 MB in chunks; the origin echoes them.
 func TestUploads(t *testing.T) {
 	r := start(t, quick())
 	url := r.serveHTTP(8221, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

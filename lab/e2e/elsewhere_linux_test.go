@@ -15,9 +15,9 @@ import (
 // publicAddr is an address of the origin that is not of a private network.
 var publicAddr = netip.MustParseAddr("203.0.113.1")
 
-// travel is a laptop with two links, a third one that its configuration disables, a bridge of containers, and a VPN, all of
-// which lead to the lab's server. The lab's devices are all tunnels: links are those that the configuration enables, and none
-// of them is a VPN that carries everything, see preferBridge.
+// travel is a laptop with two links, a third one that its configuration disables, a bridge of containers, and a VPN; all of
+// them lead to the lab's server. The lab's devices are all tunnels: links are those that the configuration enables, and none of
+// them is a VPN that carries everything, see preferBridge.
 func travel(t *testing.T, config string) *rig {
 	sc := quick()
 	sc.Links = append(sc.Links, netlab.Symmetric("eth", 40*netlab.Mbit, 10*time.Millisecond), netlab.Symmetric("wg0", 40*netlab.Mbit, 30*time.Millisecond))
@@ -28,7 +28,7 @@ func travel(t *testing.T, config string) *rig {
 	r.ip("link", "add", "br0", "type", "bridge")
 	r.ip("addr", "add", "172.17.0.1/16", "dev", "br0")
 	r.ip("link", "set", "br0", "up")
-	for _, l := range []string{"eth", "wg0"} { // not what the system prefers
+	for _, l := range []string{"eth", "wg0"} { // not preferred by the system
 		for _, family := range []string{"-4", "-6"} {
 			r.ip(family, "route", "del", "default", "dev", l)
 		}
@@ -40,7 +40,7 @@ func travel(t *testing.T, config string) *rig {
 	return r
 }
 
-// preferBridge gives the system a default route over a device that is no link and leads nowhere. A tunnel that the system's
+// preferBridge gives the system a default route over a device that is not a link and leads nowhere. A tunnel that the system's
 // own default route leads through would be a VPN that carries everything.
 func (r *rig) preferBridge() {
 	r.Helper()
@@ -109,7 +109,7 @@ func (r *rig) ask(way, host string) {
 	}
 }
 
-// TestOtherInterfaces: what belongs to an interface that is no link leaves by no link, questions for names included.
+// TestOtherInterfaces: traffic that belongs to an interface that is not a link leaves by no link, DNS questions included.
 func TestOtherInterfaces(t *testing.T) {
 	t.Run("R183 R184 R198 split-tunnel VPN, bridge, disabled link", func(t *testing.T) {
 		r := travel(t, "")
@@ -271,7 +271,7 @@ func TestOtherInterfaces(t *testing.T) {
 			_, before := r.carried("wg0")
 			n := r.packets(get)
 			r.silent(name, n, "eth")
-			// The kernel answers what still comes for a closed connection by a RST, which is bound to no link.
+			// The kernel answers late packets for a closed connection with a RST, which is bound to no link.
 			if _, after := r.carried("wg0"); after-before > 40*n["wg0"] {
 				t.Errorf("%s: %d bytes in %d packets over wg0", name, after-before, n["wg0"])
 			}
@@ -279,7 +279,7 @@ func TestOtherInterfaces(t *testing.T) {
 				t.Errorf("%s: %v packets", name, n)
 			}
 		}
-		n := r.packets(func() { // what is the VPN's own stays there
+		n := r.packets(func() { // the VPN's own traffic stays there
 			for _, way := range ways {
 				r.ask(way, far(r.lab.Link("wg0")))
 			}

@@ -47,7 +47,7 @@ func (r *rig) getting(args ...string) *fetching {
 // ended waits for the end and fails the test unless it is the one that is wanted.
 func (f *fetching) ended(code int, says ...string) {
 	f.Helper()
-	_ = f.cmd.Wait() // the code tells
+	_ = f.cmd.Wait() // the code shows it
 	said := f.said.String()
 	if got := f.cmd.ProcessState.ExitCode(); got != code || strings.Contains(said, "DATA RACE") {
 		f.Fatalf("exit code %d, want %d: %s", got, code, said)
@@ -68,7 +68,7 @@ func (r *rig) has(path string, size int64) {
 	})
 }
 
-// kept returns how much of a .part there is without a gap, as the first line of its sidecar tells; 0 if there is none.
+// kept returns how much of a .part there is without a gap, according to the first line of its sidecar; 0 if there is none.
 func (r *rig) kept(file string) (n int64) {
 	r.Helper()
 	text, err := os.ReadFile(file + ".part.json")
@@ -84,7 +84,7 @@ func (r *rig) kept(file string) (n int64) {
 	return n
 }
 
-// report is what get --json prints.
+// report is the output of get --json.
 type report struct {
 	Size, Resumed, Waste int64
 	Checksum             string
@@ -132,7 +132,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// A download that is stopped, by whatever, goes on where it was.
+// A download that is stopped, by whatever, resumes where it was.
 func TestGetResumes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, equal(), netlab.NginxOptions{})
@@ -162,7 +162,7 @@ func TestGetResumes(t *testing.T) {
 				t.Fatalf("%d bytes are kept, %d before: the test shows nothing", kept, before)
 			}
 			if stop.by == unix.SIGINT && !strings.Contains(f.said.String(), "--resume") {
-				t.Errorf("it does not say how to go on: %s", f.said.String())
+				t.Errorf("it does not say how to resume: %s", f.said.String())
 			}
 		}
 		f := r.getting("--json", "--resume", "-o", file, url)
@@ -191,7 +191,7 @@ func TestGetSurvivesALink(t *testing.T) {
 	r.isObject(r.read(file), o)
 }
 
-// With all links gone it waits as long as it was told to, says so, and keeps what it has.
+// With all links gone it waits for the configured time, says so, and keeps its bytes.
 func TestGetLosesAllLinks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, equal(), netlab.NginxOptions{})

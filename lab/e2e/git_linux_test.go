@@ -63,7 +63,7 @@ func (r *rig) commit(dir, file string) {
 	r.local("git", "-C", dir, "-c", "user.name=e2e", "-c", "user.email=e2e@example.org", "commit", "-q", "-m", file)
 }
 
-// local runs a program outside the lab, to its end, and returns what it printed.
+// local runs a program outside the lab, to its end, and returns its output.
 func (r *rig) local(name string, args ...string) string {
 	r.Helper()
 	cmd := exec.Command(name, args...)

@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestGuards shows of the built program what it refuses: destinations, and other users.
+// TestGuards checks the refusals of the built program: destinations, and other users.
 func TestGuards(t *testing.T) {
 	r := start(t, quick())
 	o := r.object(5_000_000)
@@ -59,7 +59,7 @@ func TestGuards(t *testing.T) {
 	})
 }
 
-// TestStrangers: what another user opens and holds takes nothing from the user of the proxy.
+// TestStrangers: connections that another user opens and holds take nothing from the user of the proxy.
 func TestStrangers(t *testing.T) {
 	r := start(t, quick())
 	o := r.object(10_000_000)

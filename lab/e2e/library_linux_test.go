@@ -33,8 +33,8 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// buildReadme builds the README's program in a fresh module that replaces Tributary by this checkout. What the module needs is
-// in the cache.
+// buildReadme builds the README's program in a fresh module that replaces Tributary by this checkout. The module's dependencies
+// are in the cache.
 func buildReadme(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))

@@ -60,7 +60,7 @@ func TestOriginSettings(t *testing.T) {
 			o := r.object(size)
 			r.download(o.URL, o, tt.args...)
 			if !tt.once {
-				r.download(o.URL, o, tt.args...) // with what the proxy has learned of the origin
+				r.download(o.URL, o, tt.args...) // with the proxy's memory of the origin
 			}
 		})
 	}

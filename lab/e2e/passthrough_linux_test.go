@@ -101,7 +101,7 @@ func TestAnswersAreTheOrigins(t *testing.T) {
 func TestSmallObjectIsOneRequest(t *testing.T) {
 	r := start(t, quick())
 	small, large := r.object(10_000), r.object(5_000_000)
-	for _, lately := range []string{"nothing", "a large object"} { // what this origin served before
+	for _, lately := range []string{"nothing", "a large object"} { // the origin's earlier object
 		requests := r.newRequests(func() { r.download(small.URL, small) })
 		if len(requests) != 1 || requests[0].BytesSent < int64(small.Size) {
 			t.Errorf("after %s: nginx answered %+v", lately, requests)

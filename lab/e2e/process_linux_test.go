@@ -14,7 +14,7 @@ import (
 
 func pid(r *rig) string { return strconv.Itoa(r.proxy.PID()) }
 
-// downloading starts a curl that takes seconds, waits until bytes flow, and returns what tells its end.
+// downloading starts a curl that takes seconds, waits until bytes flow, and returns a channel that receives its result.
 func downloading(r *rig, o netlab.Object) <-chan ran {
 	r.Helper()
 	done := make(chan ran, 1)

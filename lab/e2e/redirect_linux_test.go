@@ -57,7 +57,7 @@ func (r *rig) asUser(id, name string, args ...string) ran {
 	return r.client("setpriv", append([]string{"--reuid=" + id, "--regid=" + id, "--clear-groups", name}, args...)...)
 }
 
-// rules returns what the firewalls of the client namespace hold of ours.
+// rules returns our rules in the firewalls of the client namespace.
 func (r *rig) rules() (found []string) {
 	r.Helper()
 	for _, list := range [][]string{{"nft", "list", "ruleset"}, {"iptables-save"}, {"ip6tables-save"}} {
@@ -158,7 +158,7 @@ func testRedirect(t *testing.T, firewall string) {
 	if asked := r.dns.Queries(); len(asked) > 0 {
 		t.Errorf("R159: names were asked for: %v", asked)
 	}
-	// What the proxy's own user does is left alone: a proxy without a mark would serve itself.
+	// Connections of the proxy's own user are left alone: a proxy without a mark would serve itself.
 	before := r.metrics().Received("wifi")
 	r.isObject(r.ok(r.client("curl", "-sS", "--fail", o.URL)).body, o)
 	if r.metrics().Received("wifi") != before {

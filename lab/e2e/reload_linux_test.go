@@ -79,7 +79,7 @@ func TestReload(t *testing.T) {
 func TestMaxRate(t *testing.T) {
 	const (
 		rate  = 500_000 // bytes per second: 4Mbit/s
-		slack = 600_000 // what the kernel takes beyond what is read, headers, handshakes
+		slack = 600_000 // unread bytes in the kernel, headers, handshakes
 		both  = "[link.wifi]\nenabled = true\n[link.lte]\nenabled = true\n"
 	)
 	r := newRig(t, equal(), netlab.NginxOptions{})

@@ -20,7 +20,7 @@ import (
 
 const proxyURL = "http://" + netlab.ProxyAddr
 
-// testTime bounds a test: what hangs fails with what the program logged.
+// testTime bounds a test: one that hangs fails and shows the program's log.
 const testTime = 4 * time.Minute
 
 // binaryDir is where the program under test is built.
@@ -180,9 +180,9 @@ func (r *rig) object(size netlab.Bytes) netlab.Object {
 	return o
 }
 
-// ran is what a client did.
+// ran is the result of a client.
 type ran struct {
-	body   []byte // what it wrote to standard output
+	body   []byte // its standard output
 	said   string // and to standard error
 	code   int    // exit code
 	failed error  // nil if code is 0
@@ -306,7 +306,7 @@ func (r *rig) play(size netlab.Bytes) netlab.Played {
 	return p
 }
 
-// shares returns what part of the body each link brought.
+// shares returns each link's share of the body.
 func shares(p netlab.Played) map[string]float64 {
 	share := map[string]float64{}
 	for _, l := range p.Links {

@@ -27,7 +27,7 @@ type origin struct {
 	needs  [2]string // command and Debian package
 	ranges bool      // it answers to Range
 	tls    bool      // it listens at otherTLSPort, with HTTP/2
-	// argv writes what configuration it needs into dir and returns the command that serves root.
+	// argv writes the configuration into dir and returns the command that serves root.
 	argv func(r *rig, dir, root string, cert netlab.Certificate) []string
 }
 
@@ -61,8 +61,8 @@ func (o origin) url(scheme string, object netlab.Object) string {
 	return fmt.Sprintf("%s://%s:%d/%s", scheme, netlab.OriginName, port, object.Size)
 }
 
-// background starts a program in the server namespace, and returns what is closed when it ends. It is killed, with all
-// that it started, at the test's end; what it said is shown if the test fails.
+// background starts a program in the server namespace, and returns a channel that is closed when it ends. It is killed, with
+// all that it started, at the test's end; its output is shown if the test fails.
 func (r *rig) background(argv ...string) (ended <-chan struct{}) {
 	r.Helper()
 	cmd := r.lab.Server(r.ctx, argv[0], argv[1:]...)

@@ -21,7 +21,7 @@ type zeros struct{}
 
 func (zeros) ReadAt(p []byte, _ int64) (int, error) { clear(p); return len(p), nil }
 
-// starved is an answer that stops after some bytes and goes on for ever.
+// starved is an answer that stops after some bytes and never ends.
 type starved struct {
 	http.ResponseWriter
 	ctx  context.Context // the request's
@@ -106,7 +106,7 @@ func TestStarvingOrigin(t *testing.T) {
 }
 
 // TestDarkLink lets a link die without a word while one origin's download runs, and come back. Nobody else uses the link, so
-// its DNS servers tell.
+// its DNS servers decide.
 func TestDarkLink(t *testing.T) {
 	t.Parallel()
 	r := start(t, equal())

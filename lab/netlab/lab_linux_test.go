@@ -89,7 +89,7 @@ func TestBytesArriveIntactOverTheBoundLink(t *testing.T) {
 	n := serve(t, l)
 	o := object(t, n, 2_000_000)
 	for i, link := range l.Links() {
-		if err := l.Settle(t.Context()); err != nil { // what closes the connection before
+		if err := l.Settle(t.Context()); err != nil { // lets packets of earlier connections pass
 			t.Fatal(err)
 		}
 		other := l.Links()[1-i]

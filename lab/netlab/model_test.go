@@ -186,8 +186,8 @@ func check(t *testing.T, d *direction) {
 }
 
 func TestRamp(t *testing.T) {
-	// 12 Mbit/s: 1 ms per packet at the full rate, 3 ms at a third of it. In a ramp of 1.5 s the link carries 2/3 of what
-	// it carries at the full rate: 1000 packets.
+	// 12 Mbit/s: 1 ms per packet at the full rate, 3 ms at a third of it. In a ramp of 1.5 s the link carries 2/3 of its
+	// packets at the full rate: 1000 packets.
 	shape := Shape{Rate: 12 * Mbit, Ramp: 1500 * ms, Queue: Queue{Bytes: lot}}
 	near := func(t *testing.T, got, want time.Duration) {
 		t.Helper()

@@ -33,7 +33,7 @@ func TestPayload(t *testing.T) {
 func TestTape(t *testing.T) {
 	const ms = time.Millisecond
 	r := recorder{began: 100 * ms}
-	r.note(101*ms, tcp4(0)) // an acknowledgement is no data
+	r.note(101*ms, tcp4(0)) // an acknowledgement is not data
 	r.note(102*ms, tcp4(1000))
 	r.note(104*ms, tcp4(500))
 	r.note(117*ms, tcp4(1448))

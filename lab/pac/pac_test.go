@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// evaluate returns what the script says to a browser about a URL.
+// evaluate returns the script's answer to a browser about a URL.
 func evaluate(t *testing.T, script, target string) string {
 	t.Helper()
 	vm := goja.New()

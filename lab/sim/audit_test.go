@@ -23,7 +23,7 @@ func TestSameLog(t *testing.T) {
 	}
 }
 
-// TestWaste: on links that are well, second copies are what the moving of tails costs.
+// TestWaste: on links that are well, second copies come only from moving tails.
 func TestWaste(t *testing.T) {
 	for _, first := range []int64{0, 256 << 10} {
 		for name, links := range map[string][]Link{
@@ -35,7 +35,7 @@ func TestWaste(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Waste > 20e6*15/1000 { // of the client's own GET up to what is in flight and in the queue is read for nothing
+			if r.Waste > 20e6*15/1000 { // the part of the client's own GET that is in flight and in the queue is read for nothing
 				t.Errorf("%s, first %d: %d bytes of waste", name, first, r.Waste)
 			}
 		}
@@ -57,7 +57,7 @@ func TestBlackhole(t *testing.T) {
 		if r.Waste > 1e6 { // 200 ms of goodput outstanding, at most twice
 			t.Errorf("event %d: %d bytes of waste", off, r.Waste)
 		}
-		// 5 MB in the first 2 s, and again a share of what comes after 5 s and the probe's delay.
+		// 5 MB in the first 2 s, and again a share of the bytes after 5 s and the probe's delay.
 		if r.Bytes[1] < 10e6 {
 			t.Errorf("event %d: only %d bytes over the link that came back", off, r.Bytes[1])
 		}

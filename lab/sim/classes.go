@@ -101,7 +101,7 @@ func Classes() []Class {
 			}
 			return Spec{Size: 40e6, Links: links}
 		}),
-		class("slow client", "a client that takes half of what the links carry, 20 MB", func(r *rand.Rand) Spec {
+		class("slow client", "a client that reads at half the rate of the links, 20 MB", func(r *rand.Rand) Spec {
 			rate := logUniform(r, 5, 40)
 			links := []Link{wifi(r, rate), lte(r, rate*between(r, 0.67, 1.5))}
 			return Spec{Size: 20e6, Links: links, Client: (links[0].Rate + links[1].Rate) / 2}

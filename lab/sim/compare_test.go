@@ -78,7 +78,7 @@ func TestSummary(t *testing.T) {
 	before := inDoc(t, doc, "summary", b.String())
 	for _, name := range table.Schedulers {
 		if !strings.Contains(before, "**"+name+"**") {
-			t.Errorf("%s does not tell what %s does", doc, name)
+			t.Errorf("%s does not describe %s", doc, name)
 		}
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// wire is what of a link's rate is left for bytes of bodies: 1448 of 1500 bytes of a packet.
+// wire is the share of a link's rate that is left for bytes of bodies: 1448 of 1500 bytes of a packet.
 const wire = 1448. / 1500
 
-// TestAgainstLab runs scenarios of lab/testdata/scenarios in the simulator and compares with what the lab measured: medians of
-// curl's time through the built program, three rounds, real nginx (docs/SIMULATOR.md has the command). The difference may be
-// 5 %.
+// TestAgainstLab runs scenarios of lab/testdata/scenarios in the simulator and compares with the lab's measurements: medians of
+// curl's time through the built program, three rounds, real nginx (docs/SIMULATOR.md has the command). The difference may be 5
+// %.
 func TestAgainstLab(t *testing.T) {
 	link := func(rate float64, rtt time.Duration) Link { return Link{Rate: rate * mbit * wire, RTT: rtt} }
 	ramping := func(l Link) Link { l.Ramp = ramp; return l }

@@ -17,8 +17,8 @@ const runs = 10
 // alg3 has guards, and measures instead.
 var published = []string{"naive", "alg1", "alg2-known", "alg3-known", "alg3", "confluence"}
 
-// both runs every scheme on a row, in a window as large as the object and in the default one. Each link alone, and what
-// always has a window as large as the object, runs once.
+// both runs every scheme on a row, in a window as large as the object and in the default one. Each link alone, and schemes that
+// always have a window as large as the object, run once.
 func (r thesis) both(t *testing.T) (large, small map[string]cell) {
 	alone := make([][2]time.Duration, runs)
 	large = r.at(t, r.size+1, published, alone)
@@ -31,7 +31,7 @@ func (r thesis) both(t *testing.T) (large, small map[string]cell) {
 	return large, small
 }
 
-// at runs schemes on a row with a window. It fills in what each link takes alone, unless that is there already.
+// at runs schemes on a row with a window. It adds the time of each link alone, unless that is there already.
 func (r thesis) at(t *testing.T, window int64, schemes []string, alone [][2]time.Duration) map[string]cell {
 	all := map[string]cell{}
 	took, delta, share, bans := map[string][]time.Duration{}, map[string][]time.Duration{}, map[string][]float64{}, map[string]int{}

@@ -64,7 +64,7 @@ type thesis struct {
 	passes    func(c map[string]cell, a3 string) bool
 }
 
-// cell is what a scheme did in a row: medians.
+// cell is the result of a scheme in a row: medians.
 type cell struct {
 	took, delta time.Duration
 	share       float64 // ideal time / time
@@ -150,7 +150,7 @@ func kCap(rates [2]float64, size int64) Spec {
 var (
 	kCapRates = [][2]float64{{10, 5}, {5, 10}, {5, 5}}
 	kCapSizes = []int64{512e3, 1e6, 2e6, 4e6}
-	fixed     = []string{"fixed-128k", "fixed", "fixed-512k"} // what MP-HTTP is compared with
+	fixed     = []string{"fixed-128k", "fixed", "fixed-512k"} // baselines of MP-HTTP
 )
 
 // nPart is a transfer of row N-part (Nika 2015 chapters 4 and 5).
@@ -169,7 +169,7 @@ func eRatio(part float64, window int64) Spec {
 	}
 }
 
-// ofLimit returns what part of the bundling limit a scheduler reaches.
+// ofLimit returns the share of the bundling limit that a scheduler reaches.
 func ofLimit(t *testing.T, scheduler string, s Spec) float64 {
 	t.Helper()
 	limit, _, err := Limit(s)

@@ -43,7 +43,7 @@ func TestInvariants(t *testing.T) {
 				s := random(seed)
 				s.Scheduler = name
 				if knows(name) {
-					s.Restart, s.Faults = false, Faults{} // what is to come is told from links alone
+					s.Restart, s.Faults = false, Faults{} // the future is computed from the links alone
 					if _, _, err := Limit(s); err != nil {
 						continue // one link alone never ends: there is nothing to know
 					}

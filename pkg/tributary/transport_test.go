@@ -138,7 +138,7 @@ func TestDivides(t *testing.T) {
 	})
 }
 
-// TestContract holds what net/http says of a RoundTripper.
+// TestContract checks net/http's contract of a RoundTripper.
 func TestContract(t *testing.T) {
 	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	mux := http.NewServeMux()
@@ -377,7 +377,7 @@ func TestErrors(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for _, tt := range []struct {
 		o     Options
-		wrong string // what the error names; "" = none
+		wrong string // part of the error text; "" = none
 	}{
 		{Options{}, ""},
 		{Options{Memory: 8 << 20}, ""}, // and MemoryPerResponse follows
@@ -402,7 +402,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Close ends what is under way.
+// Close ends running requests.
 func TestClose(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(paced))
 	hang := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
@@ -497,7 +497,7 @@ type full struct{}
 
 func (full) WriteAt([]byte, int64) (int, error) { return 0, errFull }
 
-// TestNothingIsLeft: what a Transport began has ended when Close returns.
+// TestNothingIsLeft: everything that a Transport started has ended when Close returns.
 func TestNothingIsLeft(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(paced))
 	tr := newTransport(t, nil, toNodes(s))

@@ -38,7 +38,7 @@ func dial(t *testing.T, a *appbridgetest.App) *Bridge {
 	return h
 }
 
-// next returns what a channel gives within the limit.
+// next returns the next value of a channel within the limit.
 func next[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
 	select {
@@ -92,7 +92,7 @@ const two = `{"type":"links","links":[
 
 func oneLine(s string) string { return strings.ReplaceAll(s, "\n\t", "") }
 
-// TestLinks: what the app says last is the truth.
+// TestLinks: the last message of the app counts.
 func TestLinks(t *testing.T) {
 	a := &appbridgetest.App{}
 	h := dial(t, a)
@@ -308,7 +308,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestTold: what is said to the app arrives.
+// TestTold: messages to the app arrive.
 func TestTold(t *testing.T) {
 	a := &appbridgetest.App{}
 	h := dial(t, a)
