@@ -1,6 +1,6 @@
 package segment
 
-// Ledger accounts for the bytes of one object window [start, end): each is free, asked for, or received.
+// Ledger accounts for the bytes of one requested range [start, end): each is free, asked for, or received.
 //
 // Invariants, checked by Check:
 //  1. Every offset of [Head, end) is received, free, or covered by a running attempt (the caller says which are running).
@@ -14,7 +14,7 @@ type Ledger struct {
 	hedged      Set // asked for a second time: never asked for a third time while both attempts run
 }
 
-// NewLedger returns the account of window w with every byte free. reorder is the reorder window in bytes.
+// NewLedger returns the account of range w with every byte free. reorder is the reorder window in bytes.
 func NewLedger(w Range, reorder int64) *Ledger {
 	l := &Ledger{offset: w.Start, end: w.End, window: reorder}
 	l.free.Add(w)
@@ -24,7 +24,7 @@ func NewLedger(w Range, reorder int64) *Ledger {
 // Head returns the next offset to be delivered in order.
 func (l *Ledger) Offset() int64 { return l.offset }
 
-// End returns the end of the object's window.
+// End returns the end of the requested range.
 func (l *Ledger) End() int64 { return l.end }
 
 // Resize sets the end once the size of the object is known; bytes that are new become free.

@@ -104,7 +104,7 @@ type Received struct {
 
 // State is a snapshot of a transfer.
 type State struct {
-	Size   int64 // end of the window, or Unknown
+	Size   int64 // end of the requested range, or Unknown
 	Offset int64 // next offset to be delivered
 	Ready  int64 // bytes at the next offset that can be delivered
 	Held   int64 // bytes received and not delivered

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Unknown is the end of a window whose object has no known size yet.
+// Unknown is the end of a requested range whose object has no known size yet.
 const Unknown = math.MaxInt64
 
 // unbounded is a window that no object fills, small enough to be multiplied.
