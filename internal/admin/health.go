@@ -25,7 +25,7 @@ func (h health) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, unhealthy(links))
 }
 
-// whyNot says why no link is up. Reasons that may name a host stay out (R181).
+// unhealthy says why no link is up. Reasons that may name a host stay out (R181).
 func unhealthy(links []engine.LinkStatus) string {
 	if len(links) == 0 {
 		return "no link is up: none was found"

@@ -63,7 +63,7 @@ func runAppBridge(ctx context.Context, cfg config.Config, version string, log *s
 	return err
 }
 
-// demand is engine.Config.Demand: transfers can use mobile data.
+// running is engine.Config.Running: transfers can use mobile data.
 func (h *appBridge) running(transfers int) {
 	if before := h.transfers.Swap(int64(transfers)); int64(transfers) < before {
 		return

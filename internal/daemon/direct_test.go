@@ -211,7 +211,7 @@ func (f *front) resumed(t *testing.T, first, u string, h http.Header, have int64
 	return seen{status: http.StatusOK, length: held.Have, body: body}
 }
 
-// place is where a URL of a case is, as a Held remembers it.
+// place is where a URL of a case is, as an OpenFile remembers it.
 func place(u string) string {
 	scheme, rest, _ := strings.Cut(u, "://")
 	host, path, _ := strings.Cut(rest, "/")

@@ -188,7 +188,7 @@ func (r *run) report(now time.Time) transfer.State {
 	return s
 }
 
-// ask makes the request of an attempt.
+// rangeRequest makes the request of an attempt.
 func (r *run) rangeRequest(a transfer.Action) RangeRequest {
 	k := RangeRequest{Target: r.req.Target, Range: a.Range, Want: r.opening.Version()}
 	k.Header, k.IfRange = r.opening.Fields()

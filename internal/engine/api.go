@@ -70,7 +70,7 @@ type TransferStatus struct {
 	ID           uint64
 	Size, Offset int64 // Size -1 = unknown
 	Window       int64 // reorder window in bytes
-	Held         int64 // bytes received beyond Head
+	Held         int64 // bytes received beyond Offset
 	Started      time.Time
 	Links        []LinkBytes // that have brought something
 }

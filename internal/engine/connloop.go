@@ -30,7 +30,7 @@ type event struct {
 	err      error
 }
 
-// fetch is one attempt.
+// attempt is one attempt.
 type attempt struct {
 	id      uint32
 	conn    uint32

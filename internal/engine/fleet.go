@@ -23,7 +23,7 @@ const (
 	rateFresh = time.Second
 )
 
-// slot is one link since the process began; its index is the link's number in package transfer.
+// fleetLink is one link since the process began; its index is the link's number in package transfer.
 type fleetLink struct {
 	name     string
 	link     link.Link
@@ -284,7 +284,7 @@ func (f *fleet) links() (all []link.Link) {
 	return all
 }
 
-// slot returns the link with a number.
+// linkAt returns the link with a number.
 func (f *fleet) linkAt(i int8) *fleetLink {
 	f.mu.Lock()
 	defer f.mu.Unlock()

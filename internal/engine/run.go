@@ -118,7 +118,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	return r, nil
 }
 
-// slot returns the link with a number; its name never changes.
+// link returns the link with a number; its name never changes.
 func (r *run) link(i int8) *fleetLink {
 	for int(i) >= len(r.fleetLinks) {
 		r.fleetLinks = append(r.fleetLinks, r.e.fleet.linkAt(int8(len(r.fleetLinks))))

@@ -39,7 +39,7 @@ func (g *Getter) Fill(ctx context.Context, url string, h *OpenFile, m *Meter, be
 	})
 }
 
-// held is the output for a Held.
+// openOutput is the output for an OpenFile.
 type openOutput struct {
 	*OpenFile
 	download *download

@@ -169,7 +169,7 @@ func (d *Destinations) neighbour(l Link, a netip.Addr) Link {
 
 func (d *Destinations) excepted(a netip.Addr) bool { return within(d.Allow, a) }
 
-// way returns the system's way to an address, the zero Way if there is none or it is not known.
+// nextHop returns the system's way to an address, the zero NextHop if there is none or it is not known.
 func (d *Destinations) nextHop(a netip.Addr) (NextHop, error) {
 	if d.Router == nil {
 		_, of := d.link(func(l Link) bool { return slices.Contains(l.Addrs, a) })

@@ -238,7 +238,7 @@ func (k *kernel) ways(six bool, o *netlink.RouteGetOptions) ([]int, error) {
 	return slices.Sorted(maps.Keys(leads)), nil
 }
 
-// errNoWay says that the routes to the world lead in different directions.
+// errNoRoute says that the routes to the world lead in different directions.
 var errNoRoute = errors.New("look for a route: no interface leads to most of the world")
 
 // outOf returns the interfaces of routes.

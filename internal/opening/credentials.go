@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// authRefusal checks whether the client's credentials may be sent more than once, on several connections (R83).
+// ineligibleAuth checks whether the client's credentials may be sent more than once, on several connections (R83).
 func ineligibleAuth(h map[string][]string) Reason {
 	if len(h["Dpop"]) > 0 { // a proof names one request and may be refused the second time (RFC 9449 section 11.1)
 		return AuthOnce

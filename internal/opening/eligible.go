@@ -13,7 +13,7 @@ type Request struct {
 	TransferEncoding []string
 }
 
-// Refusal returns why r cannot become a transfer, None if it may (R75, R79, R83).
+// Ineligible returns why r cannot become a transfer, None if it may (R75, R79, R83).
 func Ineligible(r Request) Reason {
 	h := r.Fields
 	switch {

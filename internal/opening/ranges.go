@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// rangeRefusal checks the client's Range field: none, or one single range of bytes, may become a transfer. The rest is
+// ineligibleRange checks the client's Range field: none, or one single range of bytes, may become a transfer. The rest is
 // for the origin to judge (R79).
 func ineligibleRange(lines []string) Reason {
 	switch len(lines) {

@@ -199,7 +199,7 @@ func judgeable(resp *http.Response, raw []byte) Head {
 	return h
 }
 
-// reply judges an answer and prepares its body.
+// response judges an answer and prepares its body.
 func (c *conn) response(a *engine.RangeRequest, resp *http.Response, h Head) (*engine.RangeResponse, error) {
 	var v Verdict
 	if a.Want == nil {

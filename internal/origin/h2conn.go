@@ -179,7 +179,7 @@ func (c *h2conn) Next() (*engine.RangeResponse, error) {
 	return c.response(x)
 }
 
-// reply hands out the answer of x.
+// response hands out the answer of x.
 func (c *h2conn) response(x *exchange) (*engine.RangeResponse, error) {
 	alive := c.h2.CanTakeNewRequest()
 	b := &h2body{rangeBody: newRangeBody(x.resp.Body, x.verdict), conn: c, x: x}

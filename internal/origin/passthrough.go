@@ -99,7 +99,7 @@ func (p *PassThrough) DropIdle(name string) {
 // Close closes the idle connections; requests under way continue.
 func (p *PassThrough) Close() { p.transports.close() }
 
-// ways are the transports of a client, one for each link.
+// transports are the transports of a client, one for each link.
 type transports struct {
 	passThrough *PassThrough
 
@@ -107,7 +107,7 @@ type transports struct {
 	of map[string]*linkTransport // by name of the link
 }
 
-// way is the transport that one link owns.
+// linkTransport is the transport that one link owns.
 type linkTransport struct {
 	link atomic.Pointer[link.Link] // as it is now: addresses change, the name does not
 	http *http.Transport
@@ -249,7 +249,7 @@ func HostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// way returns the transport of l.
+// transport returns the transport of l.
 func (ws *transports) transport(l link.Link) *linkTransport {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

@@ -27,7 +27,7 @@ import (
 
 var errDown = errors.New("the link is down")
 
-// plain returns a pass-through client whose links named in down cannot connect.
+// passThrough returns a pass-through client whose links named in down cannot connect.
 func passThrough(t *testing.T, dial link.DialFunc, down ...string) *origin.PassThrough {
 	over := link.DialFunc(func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
 		for _, name := range down {

@@ -179,7 +179,7 @@ func (p *PassThrough) orderFor(r *http.Request) []link.Link {
 // errNoIdle says that no connection is kept that a request could use.
 var errNoIdle = errors.New("no idle connection")
 
-// wayKey is where the context of a request holds how its transport gets a connection: by *handed, or by idleOnly.
+// connKey is where the context of a request holds how its transport gets a connection: by *handed, or by idleOnly.
 type connKey struct{}
 
 // idleOnly makes the transport use a connection that it keeps, or fail with errNoIdle.

@@ -84,7 +84,7 @@ func (c *course) dial(ctx context.Context, l link.Link, _, _ string) (net.Conn, 
 	return &raced{Conn: near, c: c, name: l.Name}, nil
 }
 
-// plain returns a pass-through client over the links.
+// passThrough returns a pass-through client over the links.
 func (c *course) passThrough(links ...link.Link) *origin.PassThrough {
 	links = link.DialFunc(c.dial).Over(links...)
 	return origin.NewPassThrough(func() []link.Link { return links }, nil, time.Minute)

@@ -20,7 +20,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// patience bounds every wait of the rig; nothing that works comes near it.
+// testTime bounds every wait of the rig; nothing that works comes near it.
 const testTime = 20 * time.Second
 
 // scripted is an origin that answers byte for byte as its script says.

@@ -67,7 +67,7 @@ const (
 	Open              // open a connection on Link, so that it is warm when needed
 )
 
-// Reason says why a decision was made; metrics and tests read it.
+// Rule says why a decision was made; metrics and tests read it.
 type Rule uint8
 
 // The reasons.

@@ -3,7 +3,7 @@ package segment
 // Ledger accounts for the bytes of one requested range [start, end): each is free, asked for, or received.
 //
 // Invariants, checked by Check:
-//  1. Every offset of [Head, end) is received, free, or covered by a running attempt (the caller says which are running).
+//  1. Every offset of [Offset, end) is received, free, or covered by a running attempt (the caller says which are running).
 //  2. No offset is both free and received.
 //  3. Held() <= the reorder window if attempts read no further than Limit.
 type Ledger struct {
@@ -21,7 +21,7 @@ func NewLedger(w Range, reorder int64) *Ledger {
 	return l
 }
 
-// Head returns the next offset to be delivered in order.
+// Offset returns the next offset to be delivered in order.
 func (l *Ledger) Offset() int64 { return l.offset }
 
 // End returns the end of the requested range.
@@ -150,7 +150,7 @@ func (l *Ledger) Hedgeable(r Range) Range {
 // Missing returns the first part of r that was not received.
 func (l *Ledger) Missing(r Range) Range { return l.got.Gap(r.Clip(Range{Start: l.offset, End: l.end})) }
 
-// Check returns the first offset of [Head, end) that is neither received, free nor in covered, and whether there is one;
+// Check returns the first offset of [Offset, end) that is neither received, free nor in covered, and whether there is one;
 // it is the invariant that a finished transfer relies on (R106).
 func (l *Ledger) Check(covered []Range) (int64, bool) {
 	all := Set{}

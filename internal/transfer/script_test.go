@@ -244,7 +244,7 @@ func (s *script) first(a *asked) {
 	}
 }
 
-// headed brings the head of an answer as it was asked for, cut off at the end of the object.
+// headReceived brings the head of an answer as it was asked for, cut off at the end of the object.
 func (s *script) headReceived(a *asked, size int64) {
 	s.t.Helper()
 	s.head(a, Event{Size: size})

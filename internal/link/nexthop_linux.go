@@ -14,7 +14,7 @@ type Kernel struct {
 	Mark func() uint32 // of the sockets in question; nil or 0 = none
 }
 
-// Way implements [Router].
+// NextHop implements [Router].
 func (r Kernel) NextHop(a netip.Addr) (NextHop, error) {
 	k, err := openKernel(r.Mark)
 	if err != nil {
