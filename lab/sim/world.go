@@ -131,6 +131,9 @@ type world struct {
 	lastOut  time.Duration
 	wake     time.Duration // of the machine's deadline
 	boardAt  time.Duration
+	last     transfer.State // at the time seen, if known
+	seen     time.Duration
+	known    bool
 	reported time.Duration
 	err      error
 	over     bool
@@ -155,7 +158,12 @@ var epoch = time.Unix(1_000_000_000, 0)
 func (w *world) at(d time.Duration) time.Time { return epoch.Add(d) }
 
 // state describes the machine now.
-func (w *world) state() transfer.State { return w.m.State(w.at(w.now)) }
+func (w *world) state() transfer.State {
+	if !w.known || w.seen != w.now {
+		w.last, w.seen, w.known = w.m.State(w.at(w.now)), w.now, true
+	}
+	return w.last
+}
 
 // Run runs one transfer.
 func Run(s Spec) (Result, error) {
@@ -240,6 +248,7 @@ func (w *world) handle(e transfer.Event) {
 		return
 	}
 	r := w.m.Handle(w.at(w.now), e)
+	w.known = false
 	say := append([]transfer.Action(nil), r.Do...) // the actions are valid until the next Handle
 	if !r.Next.IsZero() {
 		at := max(r.Next.Sub(epoch), w.now+time.Microsecond)
