@@ -241,16 +241,19 @@ func TestDestinations(t *testing.T) {
 
 // Where an app owns the networks, nobody knows the routes: this machine's addresses are denied all the same.
 func TestR183_OwnAddresses(t *testing.T) {
+	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tr.reach.Local == nil {
+		t.Fatal("nobody is asked which addresses are this machine's")
+	}
 	c, err := net.Dial("udp", "192.0.2.1:9") // sends nothing
 	if err != nil {
 		t.Skip("this machine has no address but loopback:", err)
 	}
 	own := c.LocalAddr().(*net.UDPAddr).AddrPort()
 	c.Close()
-	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, a := range []netip.Addr{own.Addr(), netip.AddrFrom16(own.Addr().As16())} {
 		if _, err := tr.reach.Check(link.Link{Name: "wifi"}, "", netip.AddrPortFrom(a, 80)); !errors.Is(err, link.ErrDenied) {
 			t.Errorf("R183 %s: %v", a, err)
