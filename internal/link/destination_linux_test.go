@@ -21,7 +21,7 @@ func TestDestinationsInside(t *testing.T) {
 	f := twoLinks(t)
 	f.greeter(t, "10.2.0.2:80") // the far end of b
 	ls := current(t, nil, "a0", "b0")
-	d := &Destinations{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Router: Kernel{}}
+	d := &Destinations{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Router: &Kernel{}}
 	d.SetLinks(ls)
 	dialer := &Dialer{Binder: Device{}, Resolver: &Resolver{Binder: Device{}}, Allow: d.Check}
 	dial := func(l Link, addr string) (from string, err error) {
@@ -83,7 +83,7 @@ func TestDestinationsInside(t *testing.T) {
 				}
 			}
 		}
-		all := &Destinations{Allow: prefixes("0.0.0.0/0"), Router: Kernel{}}
+		all := &Destinations{Allow: prefixes("0.0.0.0/0"), Router: &Kernel{}}
 		all.SetLinks(ls)
 		dialer := &Dialer{Binder: Device{}, Resolver: asked, Allow: all.Check}
 		for _, host := range []string{"10.1.0.1", "10.2.0.1", "127.0.0.1"} {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -12,16 +14,65 @@ import (
 // Kernel is the Router that asks the kernel's routing rules and tables. It knows the network namespace of the process.
 type Kernel struct {
 	Mark func() uint32 // of the sockets in question; nil or 0 = none
+
+	mu   sync.Mutex
+	idle *netlink.Handle // of the last question; opening one costs more than asking
+}
+
+// idleHandle is how long a netlink socket is kept for the next question. Requests come in bursts.
+const idleHandle = time.Second
+
+// take returns a netlink socket.
+func (r *Kernel) take() (*netlink.Handle, error) {
+	r.mu.Lock()
+	h := r.idle
+	r.idle = nil
+	r.mu.Unlock()
+	if h != nil {
+		return h, nil
+	}
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("open a netlink socket: %w", err)
+	}
+	return h, nil
+}
+
+// keep keeps a netlink socket that every answer was read from.
+func (r *Kernel) keep(h *netlink.Handle) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.idle != nil {
+		h.Close()
+		return
+	}
+	r.idle = h
+	time.AfterFunc(idleHandle, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.idle == h {
+			r.idle = nil
+			h.Close()
+		}
+	})
 }
 
 // NextHop implements [Router].
-func (r Kernel) NextHop(a netip.Addr) (NextHop, error) {
-	k, err := openKernel(r.Mark)
+func (r *Kernel) NextHop(a netip.Addr) (NextHop, error) {
+	h, err := r.take()
 	if err != nil {
 		return NextHop{}, err
 	}
-	defer k.close()
-	routes, err := k.h.RouteGetWithOptions(a.AsSlice(), &netlink.RouteGetOptions{FIBMatch: true, Mark: k.mark})
+	options := netlink.RouteGetOptions{FIBMatch: true}
+	if r.Mark != nil {
+		options.Mark = r.Mark()
+	}
+	routes, err := h.RouteGetWithOptions(a.AsSlice(), &options)
+	if err == nil || errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) { // the kernel has answered
+		r.keep(h)
+	} else {
+		h.Close()
+	}
 	switch {
 	case errors.Is(err, unix.ENETUNREACH), unsupported(err):
 		return NextHop{}, nil
@@ -56,7 +107,7 @@ func nextHopOf(r netlink.Route) NextHop {
 }
 
 // Device implements [Router].
-func (Kernel) Device(index int) (Link, error) {
+func (*Kernel) Device(index int) (Link, error) {
 	k, err := openKernel(nil)
 	if err != nil {
 		return Link{}, err

@@ -78,7 +78,7 @@ func New(c Config) (*Transport, error) {
 		cfg: c.Settings, log: c.Log, device: c.Source, names: c.Names, binder: c.Binder, reconsider: make(chan struct{}, 1), found: make(chan struct{}),
 	}
 	if n, ok := c.Source.(*link.Netlink); ok {
-		t.reach.Router = link.Kernel{Mark: n.Mark}
+		t.reach.Router = &link.Kernel{Mark: n.Mark}
 	} else {
 		t.reach.Local = link.Local
 	}
