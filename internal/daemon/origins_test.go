@@ -20,18 +20,28 @@ func one(t *testing.T, seen []Request) {
 	}
 }
 
+// initial counts the requests made before any answer: on a busy machine the first answer may be so late that the request is
+// repeated over the other link.
+func initial(seen []Request) int {
+	if len(seen) > 1 && seen[1].Node != seen[0].Node && seen[1].Range == seen[0].Range {
+		return 2
+	}
+	return 1
+}
+
 // honest checks the fields that every request but the first carries (R94, R95), and how many connections are made (R138).
 func honest(t *testing.T, seen []Request) {
 	conns := [2]map[int]bool{{}, {}}
+	first := initial(seen)
 	for i, r := range seen {
 		conns[r.Node][r.Conn] = true
-		if i > 0 && (r.Header.Get("If-Range") != `"v1"` || r.Range == "") {
+		if i >= first && (r.Header.Get("If-Range") != `"v1"` || r.Range == "") {
 			t.Errorf("R94: request %d has Range %q, If-Range %q", i+1, r.Range, r.Header.Get("If-Range"))
 		}
 		if m := r.Header.Get("If-Match"); m != "" {
 			t.Errorf("R95: request %d has If-Match %q", i+1, m)
 		}
-		if enc := r.Header.Get("Accept-Encoding"); i > 0 && enc != "" && enc != "identity" {
+		if enc := r.Header.Get("Accept-Encoding"); i >= first && enc != "" && enc != "identity" {
 			t.Errorf("R84: request %d has Accept-Encoding %q", i+1, enc)
 		}
 	}
@@ -44,8 +54,9 @@ func honest(t *testing.T, seen []Request) {
 
 // conditions proves that the client's conditions go out once (R78).
 func conditions(t *testing.T, seen []Request) {
+	first := initial(seen)
 	for i, r := range seen {
-		if has := r.Header.Get("If-None-Match") != ""; has != (i == 0) {
+		if has := r.Header.Get("If-None-Match") != ""; has != (i < first) {
 			t.Errorf("R78: request %d has If-None-Match: %v", i+1, has)
 		}
 	}
@@ -102,7 +113,7 @@ func TestOrigins(t *testing.T) {
 					r := newRig(t, s, settings(), links...)
 					all.Go(func() {
 						got := r.get(h)
-						// On a busy machine the first answer may be so late that the request is repeated over the other link.
+						// A request that was repeated proves nothing about the use of one link.
 						for tries := 0; want.use == alone && tries < 5 && repeated(s.Requests()); tries++ {
 							s = New(t, l.object, faults...)
 							r = newRig(t, s, settings(), links...)
