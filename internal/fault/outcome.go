@@ -47,12 +47,11 @@ const (
 	BlameNobody Blame = iota
 	BlameLink
 	BlameOrigin
-	BlameClient
 	BlameLocal
 )
 
 func (b Blame) String() string {
-	return [...]string{"nobody", "link", "origin", "client", "local"}[b]
+	return [...]string{"nobody", "link", "origin", "local"}[b]
 }
 
 // String returns the name of an outcome, as metrics have it.

@@ -62,17 +62,13 @@ func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Co
 	fail := func(op string, err error) (net.Conn, Info, error) {
 		return nil, Info{}, &DialError{Link: l.Name, Op: op, Err: err}
 	}
-	host, portText, err := net.SplitHostPort(addr)
+	host, port, err := splitAddr(addr)
 	if err != nil {
 		return fail(OpResolve, err)
 	}
-	port, err := strconv.ParseUint(portText, 10, 16)
-	if err != nil {
-		return fail(OpResolve, &net.AddrError{Err: "port is not a number below 65536", Addr: addr})
-	}
 	if a, ok := literal(host); ok {
 		if d.Allow != nil { // whatever families the link has
-			if _, err := d.Allow(l, "", netip.AddrPortFrom(a, uint16(port))); err != nil {
+			if _, err := d.Allow(l, "", netip.AddrPortFrom(a, port)); err != nil {
 				return fail(OpRefuse, err)
 			}
 		}
@@ -86,7 +82,7 @@ func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Co
 	}
 	ctx, cancel := withTimeout(ctx, d.Timeout)
 	defer cancel()
-	r := race{dialer: d, link: l, host: host, port: uint16(port)}
+	r := race{dialer: d, link: l, host: host, port: port}
 	c, err := r.run(ctx, families)
 	if err != nil {
 		op := r.op()
@@ -98,6 +94,19 @@ func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Co
 	info := infoOf(c)
 	info.Local = r.over.Name != l.Name
 	return c, info, nil
+}
+
+// splitAddr parses "host:port"; the port is a number.
+func splitAddr(addr string) (host string, port uint16, err error) {
+	host, text, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, err
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", 0, &net.AddrError{Err: "port is not a number below 65536", Addr: addr}
+	}
+	return host, uint16(n), nil
 }
 
 // withTimeout bounds a dial, by DefaultTimeout if limit is 0.

@@ -60,7 +60,7 @@ func (l Link) Addr(six bool) (netip.Addr, bool) {
 // the link's own. A router's page answers while its uplink is dead.
 func (l Link) Near(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
-	return a.IsPrivate() || a.IsLinkLocalUnicast() || slices.ContainsFunc(l.Prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
+	return a.IsPrivate() || a.IsLinkLocalUnicast() || within(l.Prefixes, a)
 }
 
 // Equal reports whether both are the same link in the same state.

@@ -15,64 +15,71 @@ import (
 type Kernel struct {
 	Mark func() uint32 // of the sockets in question; nil or 0 = none
 
-	mu   sync.Mutex
-	idle *netlink.Handle // of the last question; opening one costs more than asking
+	mu    sync.Mutex
+	idle  *kernel     // for the next question; opening one costs more than asking
+	timer *time.Timer // closes it
 }
 
-// idleHandle is how long a netlink socket is kept for the next question. Requests come in bursts.
-const idleHandle = time.Second
+// idleTime is how long a netlink socket is kept for the next question. Requests come in bursts.
+const idleTime = time.Second
 
-// take returns a netlink socket.
-func (r *Kernel) take() (*netlink.Handle, error) {
+// ask asks a question over a netlink socket that no other question uses.
+func (r *Kernel) ask(question func(*kernel) error) error {
 	r.mu.Lock()
-	h := r.idle
+	k := r.idle
 	r.idle = nil
 	r.mu.Unlock()
-	if h != nil {
-		return h, nil
+	if k == nil {
+		var err error
+		if k, err = openKernel(nil); err != nil {
+			return err
+		}
 	}
-	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-	if err != nil {
-		return nil, fmt.Errorf("open a netlink socket: %w", err)
+	err := question(k)
+	answered := err == nil || errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH)
+	if !answered || !r.keep(k) {
+		k.close()
 	}
-	return h, nil
+	return err
 }
 
-// keep keeps a netlink socket that every answer was read from.
-func (r *Kernel) keep(h *netlink.Handle) {
+// keep reports whether a socket, all of whose answers were read, is kept.
+func (r *Kernel) keep(k *kernel) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.idle != nil {
-		h.Close()
-		return
+		return false
 	}
-	r.idle = h
-	time.AfterFunc(idleHandle, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.idle == h {
-			r.idle = nil
-			h.Close()
-		}
-	})
+	r.idle = k
+	if r.timer == nil {
+		r.timer = time.AfterFunc(idleTime, r.closeIdle)
+	} else {
+		r.timer.Reset(idleTime)
+	}
+	return true
+}
+
+func (r *Kernel) closeIdle() {
+	r.mu.Lock()
+	k := r.idle
+	r.idle = nil
+	r.mu.Unlock()
+	if k != nil {
+		k.close()
+	}
 }
 
 // NextHop implements [Router].
 func (r *Kernel) NextHop(a netip.Addr) (NextHop, error) {
-	h, err := r.take()
-	if err != nil {
-		return NextHop{}, err
-	}
 	options := netlink.RouteGetOptions{FIBMatch: true}
 	if r.Mark != nil {
 		options.Mark = r.Mark()
 	}
-	routes, err := h.RouteGetWithOptions(a.AsSlice(), &options)
-	if err == nil || errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) { // the kernel has answered
-		r.keep(h)
-	} else {
-		h.Close()
-	}
+	var routes []netlink.Route
+	err := r.ask(func(k *kernel) (err error) {
+		routes, err = k.h.RouteGetWithOptions(a.AsSlice(), &options)
+		return err
+	})
 	switch {
 	case errors.Is(err, unix.ENETUNREACH), unsupported(err):
 		return NextHop{}, nil
@@ -107,13 +114,12 @@ func nextHopOf(r netlink.Route) NextHop {
 }
 
 // Device implements [Router].
-func (*Kernel) Device(index int) (Link, error) {
-	k, err := openKernel(nil)
-	if err != nil {
-		return Link{}, err
-	}
-	defer k.close()
-	d, err := k.h.LinkByIndex(index)
+func (r *Kernel) Device(index int) (Link, error) {
+	var d netlink.Link
+	err := r.ask(func(k *kernel) (err error) {
+		d, err = k.h.LinkByIndex(index)
+		return err
+	})
 	if err != nil {
 		return Link{}, fmt.Errorf("look for interface %d: %w", index, err)
 	}

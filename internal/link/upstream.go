@@ -108,15 +108,10 @@ func (u *Upstream) connect(ctx context.Context) (net.Conn, error) {
 // this machine or for a cloud's metadata, and names in /etc/hosts, whose addresses are asked for instead. Where another
 // name leads, only the proxy knows.
 func (u *Upstream) target(ctx context.Context, addr string) (to string, origin netip.AddrPort, err error) {
-	host, portText, err := net.SplitHostPort(addr)
+	host, port, err := splitAddr(addr)
 	if err != nil {
 		return "", origin, err
 	}
-	n, err := strconv.ParseUint(portText, 10, 16)
-	if err != nil {
-		return "", origin, &net.AddrError{Err: "port is not a number below 65536", Addr: addr}
-	}
-	port := uint16(n)
 	if a, ok := literal(host); ok {
 		origin = netip.AddrPortFrom(a, port)
 		return origin.String(), origin, u.check("", origin)
@@ -133,7 +128,7 @@ func (u *Upstream) target(ctx context.Context, addr string) (to string, origin n
 		known = u.inHosts(ctx, name)
 	}
 	if len(known) == 0 {
-		return net.JoinHostPort(host, portText), origin, nil
+		return net.JoinHostPort(host, strconv.Itoa(int(port))), origin, nil
 	}
 	for _, a := range known {
 		origin = netip.AddrPortFrom(a, port)

@@ -175,7 +175,7 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 // tokens reports whether every field name is one; net/http lets a space before the colon pass (RFC 9112 section 5.1).
 func tokens(h http.Header) bool {
 	for name := range h {
-		if name != "" && !httpguts.ValidHeaderFieldName(name) {
+		if !httpguts.ValidHeaderFieldName(name) {
 			return false
 		}
 	}

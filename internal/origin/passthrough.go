@@ -193,7 +193,8 @@ func (ws *transports) do(r *http.Request, links []link.Link) (*http.Response, li
 func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how any) (*http.Response, error) {
 	var w watch
 	ctx := context.WithValue(w.context(r.Context()), connKey{}, how)
-	if idle, addr := ws.passThrough.Idle, HostPort(r.URL); idle != nil {
+	addr := HostPort(r.URL)
+	if idle := ws.passThrough.Idle; idle != nil {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{PutIdleConn: func(err error) {
 			if err == nil {
 				idle(l.Name, addr)
@@ -205,7 +206,7 @@ func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how
 	if body != nil && body != http.NoBody {
 		r.Body = lent
 	}
-	ws.refresh(l, HostPort(r.URL))
+	ws.refresh(l, addr)
 	resp, err := ws.transport(l).http.RoundTrip(r)
 	if body != nil && !errors.Is(err, errNoIdle) {
 		lent.settle()

@@ -116,7 +116,7 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 		m.act(Action{Kind: ReportFailed, Link: link, Cause: health.BindFailed})
 		l.excluded = !m.known
 	case e.Outcome == fault.Denied: // by policy: the link is well, and a second try would end the same
-		l.excluded, l.forbidden = true, true
+		l.forbidden = true
 	case !m.known: // nobody knows yet whether the origin is reachable at all: try the next link
 		l.excluded, l.unreached = true, !e.OriginRefused
 	case !e.OriginRefused:
@@ -181,7 +181,7 @@ func (m *Machine) learnSize(now time.Time, e Event) {
 	}
 	for i := range m.links {
 		l := &m.links[i]
-		l.excluded = l.forbidden
+		l.excluded = false
 		if l.unreached { // now that another link has reached the origin, it was the link's fault
 			m.act(Action{Kind: ReportFailed, Link: int8(i), Cause: health.DialFailed})
 		}

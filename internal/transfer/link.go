@@ -38,7 +38,7 @@ type link struct {
 	metered   bool
 	unreached bool // no connection while the size was unknown
 	forbidden bool // the origin's address may not be dialed over it
-	excluded  bool // it does not serve this object (Refused, NoRange, Changed, ...)
+	excluded  bool // it does not serve this object (Unwanted, NoRange, Changed, ...)
 	state     health.State
 	silent    bool      // bytes are overdue
 	paused    time.Time // no new requests before
@@ -69,7 +69,7 @@ func (l *link) init(c LinkConfig) {
 
 // usable reports whether new ranges may be asked of the link.
 func (l *link) usable(now time.Time) bool {
-	return l.allowed && !l.excluded && l.state == health.Up && !l.silent && !now.Before(l.paused) &&
+	return l.allowed && !l.out() && l.state == health.Up && !l.silent && !now.Before(l.paused) &&
 		!now.Before(l.resting)
 }
 
@@ -102,11 +102,14 @@ func (l *link) disablePipelining() {
 
 // remembered returns the findings about pipelining for later transfers.
 func (l *link) remembered() estimate.Pipelining {
-	if l.pipelining == estimate.Broken && (l.worked || l.excluded) {
+	if l.pipelining == estimate.Broken && (l.worked || l.out()) {
 		return estimate.Untried
 	}
 	return l.pipelining
 }
+
+// out reports whether the link takes no part in the transfer.
+func (l *link) out() bool { return l.excluded || l.forbidden }
 
 // conns returns how many connections the link may have: several only where one cannot be kept busy.
 func (l *link) conns() int {
@@ -145,9 +148,7 @@ func (m *Machine) linkState(now time.Time, e Event) {
 			m.dropSilent(now, e.Link, suspectAfter)
 		}
 		l.silent, l.paused, l.failures = false, time.Time{}, 0
-		if l.forbidden { // the system's routes change as links come and go
-			l.forbidden, l.excluded = false, false
-		}
+		l.forbidden = false // the system's routes change as links come and go
 	case health.Down, health.Banned:
 		for i := len(m.conns) - 1; i >= 0; i-- {
 			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || !m.toleratesSilence(c)) {

@@ -266,7 +266,7 @@ func (m *Machine) strand(now time.Time) {
 	hope, usable, ready := false, false, false
 	for i := range m.links {
 		l := &m.links[i]
-		hope = hope || l.allowed && !l.excluded
+		hope = hope || l.allowed && !l.out()
 		usable = usable || l.usable(now)
 		ready = ready || m.ready(now, int8(i))
 	}
