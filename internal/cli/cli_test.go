@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -179,12 +180,21 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-func TestSignals(t *testing.T) {
-	term := func() {
-		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
+// interrupt sends a signal to this process and waits until it has been delivered: on a busy machine that may be so late that
+// the command no longer listens, and then the signal would end the test.
+func interrupt(t *testing.T, sig syscall.Signal) {
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, sig)
+	defer signal.Stop(got)
+	if err := syscall.Kill(os.Getpid(), sig); err != nil {
+		t.Error(err)
+		return
 	}
+	<-got
+}
+
+func TestSignals(t *testing.T) {
+	term := func() { interrupt(t, syscall.SIGTERM) }
 	t.Run("first drains", func(t *testing.T) {
 		serve := func(ctx context.Context, _ config.Config, _ *slog.Logger, _ daemon.Reloads) error {
 			term()

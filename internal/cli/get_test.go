@@ -221,9 +221,7 @@ func TestGetSignals(t *testing.T) {
 				) error {
 					e.then = func() {
 						for range 2 { // as timeout(1) does
-							if err := syscall.Kill(os.Getpid(), sig); err != nil {
-								t.Error(err)
-							}
+							interrupt(t, sig)
 							<-ctx.Done()
 						}
 					}
