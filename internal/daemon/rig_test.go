@@ -308,6 +308,28 @@ func (s *stream) read(n int64) {
 	}
 }
 
+// sip reads on a little at a time until stop is called: a client that pauses for half a second is taken for a slow one, which one
+// link can serve.
+func (s *stream) sip() (stop func()) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(4 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				if _, err := io.CopyN(&s.got, s.resp.Body, 16<<10); err != nil {
+					return // rest sees the same
+				}
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
+}
+
 // rest reads to the end and compares.
 func (s *stream) rest(o origintest.Object) {
 	s.t.Helper()
