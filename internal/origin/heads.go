@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -11,18 +12,60 @@ import (
 	"sync"
 )
 
+// errUnasked says that an origin sent bytes before it could have the request that they seem to answer (RFC 9112 section 6.3).
+var errUnasked = errors.New("the origin sent bytes that no request asked for")
+
 // heads is a connection of a net/http transport that keeps a copy of the raw heads that arrive for a request, and bounds
 // their number of bytes. It finds where a head ends and leaves all parsing to net/http.
+//
+// It also sees to it that bytes behind an answer are not taken for the next one. net/http lets the next request have a
+// connection shortly before it looks whether such bytes are in its buffer.
 type heads struct {
 	net.Conn
 
-	mu  sync.Mutex
-	now *record // of the exchange that uses the connection
+	mu      sync.Mutex
+	change  sync.Cond
+	now     *record // of the exchange that uses the connection
+	reading bool    // Read waits for bytes: nothing is left of those before
+	closed  bool
+	waiters int // in begin
+}
+
+func newHeads(nc net.Conn) *heads {
+	h := &heads{Conn: nc}
+	h.change.L = &h.mu
+	return h
+}
+
+// Close implements net.Conn.
+func (h *heads) Close() error {
+	h.mu.Lock()
+	h.closed = true
+	h.change.Broadcast()
+	h.mu.Unlock()
+	return h.Conn.Close()
+}
+
+// Write implements net.Conn.
+func (h *heads) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	r := h.now
+	if r != nil && r.early {
+		h.mu.Unlock()
+		return 0, errUnasked
+	}
+	if r != nil {
+		r.sent = true
+	}
+	h.mu.Unlock()
+	return h.Conn.Write(p)
 }
 
 // record holds the raw heads of one exchange. The connection's mu guards it: net/http may give the connection to the next
 // exchange before this one has looked at its last head.
 type record struct {
+	sent    bool // the request, or the beginning of it
+	early   bool // bytes came before
 	reading bool
 	raw     []byte   // of the head that is being read
 	line    int      // where its present line begins
@@ -31,10 +74,22 @@ type record struct {
 	size    int      // bytes of whole
 }
 
-// begin returns the record of the bytes that arrive from now on.
-func (h *heads) begin() *record {
+// begin returns the record of the bytes that arrive from now on. On a connection that was used before, it waits until net/http has
+// looked at everything that came behind the last answer, and has closed the connection if that was anything.
+func (h *heads) begin(ctx context.Context, reused bool) *record {
+	stop := context.AfterFunc(ctx, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.change.Broadcast()
+	})
+	defer stop()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.waiters++
+	for reused && !h.reading && !h.closed && ctx.Err() == nil {
+		h.change.Wait()
+	}
+	h.waiters--
 	h.now = &record{reading: true}
 	return h.now
 }
@@ -51,10 +106,25 @@ func (h *heads) next(r *record) []byte {
 	return raw
 }
 
+// unasked reports whether bytes came before the request was sent.
+func (h *heads) unasked(r *record) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return r.early
+}
+
 func (h *heads) Read(p []byte) (int, error) {
+	h.mu.Lock()
+	h.reading = true
+	h.change.Broadcast()
+	h.mu.Unlock()
 	n, err := h.Conn.Read(p)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.reading = false
+	if r := h.now; r != nil && n > 0 && !r.sent {
+		r.early = true
+	}
 	if r := h.now; r != nil && r.reading {
 		r.raw = append(r.raw, p[:n]...)
 		for r.reading && r.take() {
@@ -110,7 +180,7 @@ func (w *watch) context(ctx context.Context) context.Context {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.conn = got.Conn.(*heads)
-			w.heads = w.conn.begin()
+			w.heads = w.conn.begin(ctx, got.Reused)
 		},
 		// Called before the hook of the caller, which gets the same map.
 		Got1xxResponse: func(_ int, header textproto.MIMEHeader) error {
@@ -132,6 +202,9 @@ func (w *watch) judge(resp *http.Response) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	restore(resp.Header, w.conn.next(w.heads))
+	if w.bad == nil && w.conn.unasked(w.heads) {
+		w.bad = errUnasked
+	}
 	if w.bad == nil && !tokens(resp.Header) {
 		w.bad = errFieldName
 	}

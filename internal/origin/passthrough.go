@@ -264,7 +264,7 @@ func (ws *transports) transport(l link.Link) *linkTransport {
 				if err != nil {
 					return nil, err
 				}
-				return &heads{Conn: nc}, nil
+				return newHeads(nc), nil
 			},
 			DialTLSContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 				nc, err := ws.connect(ctx, w, addr)
@@ -325,7 +325,7 @@ func handshake(ctx context.Context, nc net.Conn, base *tls.Config, addr string) 
 		nc.Close()
 		return nil, err
 	}
-	return &heads{Conn: c}, nil
+	return newHeads(c), nil
 }
 
 func (ws *transports) drop(name string) {
