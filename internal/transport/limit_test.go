@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -133,7 +134,10 @@ func (r *limited) fits(t *testing.T, n int) {
 	}
 	r.watcher.mu.Lock()
 	defer r.watcher.mu.Unlock()
-	if up := []string{"wifi up ", "lte up "}; slices.ContainsFunc(r.watcher.states, func(s string) bool { return !slices.Contains(up, s) }) {
+	well := func(s string) bool { // on a busy machine bytes may be overdue, too
+		return strings.HasSuffix(s, " up ") || strings.HasSuffix(s, " suspect silence")
+	}
+	if slices.ContainsFunc(r.watcher.states, func(s string) bool { return !well(s) }) {
 		t.Errorf("states of links: %q", r.watcher.states)
 	}
 }

@@ -80,7 +80,7 @@ func TestAppDownload(t *testing.T) {
 		_, n := r.carried(l)
 		n -= before[l]
 		t.Logf("%s carried %d of %.0f bytes", l, n, rest)
-		if float64(n) < rest/5 {
+		if float64(n) < rest/part {
 			t.Errorf("%s carried %d of %.0f bytes", l, n, rest)
 		}
 		total += n

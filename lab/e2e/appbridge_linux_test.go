@@ -166,7 +166,7 @@ func TestAppBridge(t *testing.T) {
 	}
 
 	n := used(func() { r.download(r.nginx.NamedURL(o), o) })
-	if n["wifi"] < size/5 || n["lte"] < size/5 || n["other"] != 0 {
+	if n["wifi"] < size/part || n["lte"] < size/part || n["other"] != 0 {
 		t.Errorf("both links: carried %v of %d", n, size)
 	}
 	r.isObject(r.ok(r.asUser(anotherApp, "curl", "-sS", "--fail", "-x", proxyURL, o.URL)).body, o)
@@ -239,7 +239,7 @@ func TestRooted(t *testing.T) {
 				}
 				r.isObject(r.ok(r.asUser(anotherApp, "curl", "-sS", "--fail", url)).body, o)
 				for _, l := range r.lab.LinkNames() {
-					if _, n := r.carried(l); n-before[l] < int64(o.Size)/5 {
+					if _, n := r.carried(l); n-before[l] < int64(o.Size)/part {
 						t.Errorf("%s: %s carried %d bytes of %d", url, l, n-before[l], o.Size)
 					}
 				}

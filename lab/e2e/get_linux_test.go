@@ -115,7 +115,7 @@ func TestGet(t *testing.T) {
 		j := f.report()
 		var sum int64
 		for _, l := range j.Links {
-			if sum += l.Bytes; l.Bytes < int64(o.Size)/10 {
+			if sum += l.Bytes; l.Bytes < int64(o.Size)/part {
 				t.Errorf("%s: %+v", url, j)
 			}
 		}

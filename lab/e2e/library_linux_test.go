@@ -24,7 +24,7 @@ func TestLibrary(t *testing.T) {
 	r.isObject(r.ok(r.client(program, append([]string{r.nginx.NamedURL(o)}, r.lab.LinkNames()...)...)).body, o)
 	for _, l := range r.lab.LinkNames() {
 		_, n := r.carried(l)
-		if n -= before[l]; n < int64(o.Size)/10 {
+		if n -= before[l]; n < int64(o.Size)/part {
 			t.Errorf("%s carried %d of %d bytes", l, n, o.Size)
 		}
 	}

@@ -150,7 +150,7 @@ func testRedirect(t *testing.T, firewall string) {
 		}
 		r.isObject(r.ok(r.asNobody("curl", append([]string{"-sS", "--fail", tt.url}, tt.args...)...)).body, o)
 		for _, l := range r.lab.LinkNames() {
-			if _, n := r.carried(l); n-before[l] < int64(o.Size)/20 {
+			if _, n := r.carried(l); n-before[l] < int64(o.Size)/part {
 				t.Errorf("%s: %s carried %d bytes of %d", name, l, n-before[l], o.Size)
 			}
 		}

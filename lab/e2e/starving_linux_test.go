@@ -94,7 +94,7 @@ func TestStarvingOrigin(t *testing.T) {
 	}
 	received := r.metrics().Received("wifi")
 	r.download(o.URL, o)
-	if n := r.metrics().Received("wifi") - received; n < int64(o.Size)/10 {
+	if n := r.metrics().Received("wifi") - received; n < int64(o.Size)/part {
 		t.Errorf("of a download from another origin, wifi carried %d bytes", n)
 	}
 	m := r.metrics()

@@ -55,7 +55,7 @@ func TestUpstream(t *testing.T) {
 	r.download(r.nginx.NamedURL(o), o)
 	after := r.metrics()
 	for _, name := range r.options.Links {
-		if n := after.Received(name) - before.Received(name); n < int64(o.Size)/5 {
+		if n := after.Received(name) - before.Received(name); n < int64(o.Size)/part {
 			t.Errorf("%s carried %d bytes of %d", name, n, o.Size)
 		}
 	}
