@@ -40,7 +40,8 @@ func TestReloadTakesALinkAway(t *testing.T) {
 	until(t, "lte is down", limit, func() bool { return r.state("lte") == "down" || r.state("lte") == "" })
 	before := r.carried("lte")
 	d.read(1 << 20)
-	if after := r.carried("lte"); after != before {
+	const read = 128 << 10 // that may have been read before the link was disabled, and not counted yet
+	if after := r.carried("lte"); after > before+read {
 		t.Errorf("the disabled link carried %d bytes more", after-before)
 	}
 	if err := r.d.reload(r.with(func(c *config.Config) { c.Link = nil })); err != nil {
