@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"crypto/x509"
+	"io"
 	"log"
 	"log/slog"
 	"net/http"
@@ -23,7 +24,7 @@ func Main(args []string, version string) int {
 		version = builtFrom()
 	}
 	a := &app{version: version, rawStdout: os.Stdout, rawStderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start, candidates: transport.Candidates}
-	log.SetOutput(&printable{to: os.Stderr}) // libraries use it
+	log.SetOutput(io.Discard) // net/http quotes unrequested bytes of origins there, whatever the log level is
 	a.serve = func(ctx context.Context, cfg config.Config, log *slog.Logger, reloads daemon.Reloads) error {
 		return daemon.Run(ctx, cfg, version, log, reloads)
 	}
