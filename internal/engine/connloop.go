@@ -69,7 +69,7 @@ type connLoop struct {
 
 func newConnLoop(r *run, id uint32, link int8) *connLoop {
 	l := &connLoop{r: r, id: id, link: link, requests: make(chan *attempt, maxOutstanding), sent: make(chan *attempt, maxOutstanding)}
-	l.ctx, l.end = context.WithCancel(r.ctx)
+	l.ctx, l.end = context.WithCancel(r.work)
 	l.alive.Go(l.send)
 	return l
 }

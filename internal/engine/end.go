@@ -79,6 +79,7 @@ func (r *run) clear() {
 	}
 	close(r.out)
 	r.cancel()
+	r.stop()
 	for _, l := range r.conns {
 		l.close()
 		l.alive.Wait()

@@ -146,6 +146,37 @@ func TestCanceledAtTheHead(t *testing.T) {
 	}
 }
 
+// TestClientLeavesInPeace: connections stay until the transfer has seen that the client left. If they broke before, their links would
+// be blamed.
+func TestClientLeavesInPeace(t *testing.T) {
+	opened := make(chan context.Context, 16)
+	o := &fakeOrigin{size: 32 * mib}
+	e := newFakeEngine(t, o)
+	e.cfg.Opener = opener(func(ctx context.Context, l link.Link, to Target) (Conn, error) {
+		opened <- ctx
+		return o.Open(ctx, l, to)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	resp, err := e.Get(ctx, fakeRequest(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := <-opened
+	e.fleet.mu.Lock() // which the end of a transfer needs
+	cancel()
+	if conn.Err() != nil {
+		t.Error("the connection ends before the transfer")
+	}
+	e.fleet.mu.Unlock()
+	resp.Body.Close()
+	nothingHeld(t, e)
+	<-conn.Done()
+}
+
+type opener func(context.Context, link.Link, Target) (Conn, error)
+
+func (o opener) Open(ctx context.Context, l link.Link, t Target) (Conn, error) { return o(ctx, l, t) }
+
 func TestNoLink(t *testing.T) {
 	e := newFakeEngine(t, &fakeOrigin{size: 1})
 	e.SetLinks(nil)

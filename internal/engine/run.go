@@ -28,8 +28,10 @@ type run struct {
 	origin estimate.Origin
 	site   *site           // the fleet's record of the origin
 	parent context.Context // the client's
-	ctx    context.Context
+	ctx    context.Context // ends when the client leaves
 	cancel context.CancelFunc
+	work   context.Context // ends with the run: connections that broke because the client left would look like links that fail
+	stop   context.CancelFunc
 	began  time.Time
 
 	started chan start    // capacity 1: the outcome of the first request
@@ -113,6 +115,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	r.m = transfer.New(cfg)
 	r.parent = ctx
 	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.work, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	// Joined before the states were read: changes in between are posted and come after them.
 	r.mailbox.prepend(states)
 	return r, nil
