@@ -123,19 +123,6 @@ func TestFraming(t *testing.T) {
 			}
 		})
 	}
-	t.Run("R48 surplus is no answer", func(t *testing.T) {
-		o := serve(t, func(c *conn) {
-			_, _ = c.head()
-			c.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad")
-			_, _ = c.rest()
-		})
-		c := g.dial()
-		for range 2 {
-			c.send("GET " + o.url("/") + " HTTP/1.1\r\nHost: x\r\n\r\n")
-			c.wantHead("200")
-			c.want("ok")
-		}
-	})
 	t.Run("R60 pipelined", func(t *testing.T) {
 		o, _ := answer(t, okAnswer)
 		get := "GET " + o.url("/") + " HTTP/1.1\r\nHost: x\r\n\r\n"
