@@ -134,7 +134,7 @@ func testRedirect(t *testing.T, firewall string) {
 	if said := string(r.ok(r.redirect(firewall, "on", "--port=80,2222,2223")).body); !strings.HasPrefix(said, "redirected by "+firewall) {
 		t.Errorf("on says %q", said)
 	}
-	o := r.object(5_000_000)
+	o := r.object(20_000_000)
 	for name, tt := range map[string]struct {
 		url  string
 		args []string

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -533,6 +534,26 @@ func TestSweep(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(netnsDir, alive.client.name)); err != nil {
 		t.Error("a living lab was swept")
 	}
+}
+
+// TestSweepTogether: tests of several packages sweep at the same time, as processes of their own.
+func TestSweepTogether(t *testing.T) {
+	Require(t)
+	gone := deadPid(t)
+	for i := range 8 {
+		if err := command("ip", "netns", "add", fmt.Sprintf("tribs-%d-%d", gone, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if _, err := Sweep(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // deadPid returns the number of a process that is dead.

@@ -117,8 +117,16 @@ func killIn(name string) error {
 var leftover = regexp.MustCompile(`^trib[cs]-(\d+)(-\d+)?$`)
 
 // Sweep removes the namespaces, processes and files that labs of dead processes left behind, and returns the names of the
-// namespaces.
+// namespaces. One process sweeps at a time: another would fail at what the first one has just removed.
 func Sweep() ([]string, error) {
+	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "tributary-lab.lock"), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
 	var swept []string
 	var errs []error
 	entries, err := os.ReadDir(netnsDir)
