@@ -327,9 +327,10 @@ func TestBodyGoesStraightIntoTheSlice(t *testing.T) {
 	for first := true; left > 0; first = false {
 		n, err := response.Body.Read(buf)
 		left -= int64(n)
-		// The first read gets the bytes that came with the head.
-		if asked := int64(sizes[len(sizes)-1]); !first && asked != min(block, left+int64(n)) {
-			t.Fatalf("a read of %d bytes asked the socket for %d", block, asked)
+		// The first read gets the bytes that came with the head, and a short rest may go through the buffer.
+		due := min(block, left+int64(n))
+		if asked := int64(sizes[len(sizes)-1]); !first && due >= 4<<10 && asked != due {
+			t.Fatalf("a read of %d bytes asked the socket for %d", due, asked)
 		}
 		if err != nil && (err != io.EOF || left > 0) {
 			t.Fatal(err)

@@ -27,6 +27,7 @@ type Server struct {
 	requests []*Request
 	targets  map[string]int
 	conns    map[net.Conn]bool
+	open     []int // connections that the client has not closed, per node
 	accepted int
 	stopped  bool
 }
@@ -36,7 +37,7 @@ func New(t testing.TB, o Object, faults ...Fault) *Server {
 	t.Helper()
 	s := &Server{
 		t: t, object: o.Defaults(), faults: faults, stop: make(chan struct{}), sent: make([]atomic.Int64, 2),
-		targets: map[string]int{}, conns: map[net.Conn]bool{},
+		targets: map[string]int{}, conns: map[net.Conn]bool{}, open: make([]int, 2),
 	}
 	for node := range s.sent {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", node+1))
@@ -125,6 +126,7 @@ func (s *Server) accept(node int, l net.Listener) {
 		}
 		s.mu.Lock()
 		s.accepted++
+		s.open[node]++
 		c := &serverConn{s: s, node: node, number: s.accepted, Conn: nc, in: make(chan *Request, 64), gone: make(chan struct{})}
 		s.conns[nc] = true
 		stopped := s.stopped
@@ -158,6 +160,7 @@ type serverConn struct {
 func (c *serverConn) read() {
 	defer close(c.gone)
 	defer close(c.in)
+	defer c.closed()
 	br := bufio.NewReader(c.Conn)
 	for seq := 1; ; seq++ {
 		r, err := readRequest(br)
@@ -176,13 +179,19 @@ func (c *serverConn) read() {
 	}
 }
 
+func (c *serverConn) closed() {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.s.open[c.node]--
+}
+
 // record numbers a request and remembers it.
 func (s *Server) record(r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, r)
 	s.targets[r.Target]++
-	r.N, r.Nth = len(s.requests), s.targets[r.Target]
+	r.N, r.Nth, r.Open = len(s.requests), s.targets[r.Target], s.open[r.Node]
 	for i := range s.sent {
 		r.Sent += s.sent[i].Load()
 	}
