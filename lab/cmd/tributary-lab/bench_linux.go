@@ -39,6 +39,8 @@ type benchOptions struct {
 	all        bool
 	rows       []string
 	docs       string
+	congestion []string // of the origin, each in turn; none = the system's
+	recorded   string   // folder of recorded traces
 }
 
 func benchCommand() *cobra.Command {
@@ -56,7 +58,7 @@ Contenders:
   again:SCHEDULER       the same, but the second object from this origin is timed
   get                   tributary get
   single:LINK           curl over one link; single:* = each, single:best = the fastest by its capacity
-  aria2-2, aria2-8      aria2 with so many connections
+  aria2-2, -8, -16      aria2 with so many connections
   mptcp                 curl with MPTCP, from an origin that accepts it
   relay, splice         curl through a plain relay over the first link that copies the bytes, or lets the kernel do it
   NAME=CMD              run by sh in the client namespace with {url}, {out}, {ca} (the certificate to trust) and {links}
@@ -70,7 +72,8 @@ links, at half of the time; pause = the longest at the client after its first by
 origin saw in a round; requests = seen by the origin; CPU/GB = of the proxy, or of a downloader other than curl. Medians.
 
 With --all it runs the rows of docs/BENCHMARKS.md instead, each with its own size, origin, contenders and events, and
-writes its tables, the two pictures in it and docs/bench/results.json: 9 rounds of all rows take about 100 minutes.
+writes its tables, the two pictures in it and docs/bench/results.json: 9 rounds of all rows take about 100 minutes for each
+congestion control.
 
 With --https the origin speaks TLS 1.3 and HTTP/2. The limit is then measured by HTTP/1.1 over TLS; through a tributary,
 curl gets one tunnel over one link.`,
@@ -80,7 +83,8 @@ curl gets one tunnel over one link.`,
   tributary-lab bench hs --https --contender get --contender single:wifi
   tributary-lab bench ls --contender 'wget=wget -q -O {out} {url}' --json
   tributary-lab bench --all --rounds 9
-  tributary-lab bench --all --row 7 --row 8`,
+  tributary-lab bench --all --row 7 --row 8 --congestion bbr --congestion cubic
+  tributary-lab bench --all --row 4 --recorded ~/traces`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.all {
 				return cobra.NoArgs(cmd, args)
@@ -139,6 +143,8 @@ curl gets one tunnel over one link.`,
 	f.StringVar(&o.svg, "svg", "", "write three plots into this folder, with --all of each row")
 	f.BoolVar(&o.all, "all", false, "run the rows of docs/BENCHMARKS.md")
 	f.StringArrayVar(&o.rows, "row", nil, "with --all: this row only, repeatable")
+	f.StringArrayVar(&o.congestion, "congestion", nil, "TCP congestion control of the origin, repeatable with --all (default the system's)")
+	f.StringVar(&o.recorded, "recorded", "", "with --all: folder of LTE traces (mahimahi format) for rows 4 and 5, in place of the generated ones")
 	f.StringVar(&o.docs, "docs", "docs", "with --all: folder of BENCHMARKS.md")
 	return cmd
 }
@@ -151,6 +157,12 @@ func bench(ctx context.Context, sc netlab.Scenario, o benchOptions, say io.Write
 	sc.Objects = []netlab.Bytes{size}
 	if err := replaceTraces(&sc, o.traces); err != nil {
 		return nil, err
+	}
+	if len(o.congestion) > 1 {
+		return nil, errors.New("--congestion: one at a time without --all")
+	}
+	if len(o.congestion) == 1 {
+		sc.Congestion = o.congestion[0]
 	}
 	if len(o.contenders) == 0 {
 		o.contenders = []string{"tributary:default"}

@@ -44,7 +44,7 @@ const (
 	mptcpTLSPort = 8444
 )
 
-const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, get, relay, splice, single:LINK, aria2-2, aria2-8, " +
+const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, get, relay, splice, single:LINK, aria2-2, aria2-8, aria2-16, " +
 	"mptcp or NAME=CMD"
 
 // curl downloads to standard output, whose buffer it does not hold back, and ends by saying its own time.
@@ -130,7 +130,7 @@ func parseContender(text string) (contender, error) {
 		return contender{
 			name: text, argv: curl("--interface", arg, "{url}"), observed: true, ownTime: true, plain: true,
 		}, nil
-	case text == "aria2-2" || text == "aria2-8":
+	case text == "aria2-2" || text == "aria2-8" || text == "aria2-16":
 		n := strings.TrimPrefix(text, "aria2-")
 		return contender{name: text, argv: []string{
 			"aria2c", "--no-conf", "--quiet", "--disable-ipv6=true", "--async-dns=false", "--file-allocation=none",

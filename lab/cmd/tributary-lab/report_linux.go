@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,7 @@ type rowResult struct {
 	Date    string `json:"date"`    // UTC, of the row's end
 	Version string `json:"version"` // of tributary
 	Rounds  int    `json:"rounds"`
+	Trace   string `json:"trace,omitempty"` // recorded, of the LTE link
 	result
 }
 
@@ -44,32 +46,73 @@ func benchAll(ctx context.Context, chosen []row, o benchOptions, docs string, sa
 	}
 	first, _, _ := strings.Cut(string(version), "\n")
 	for _, r := range chosen {
-		fmt.Fprintf(say, "row %s: %s, %s\n", r.ID, r.Links, r.Size)
-		sc, err := load(r.Scenario)
-		if err != nil {
-			return err
-		}
-		res, err := bench(ctx, sc, r.options(o), say)
-		if err != nil {
-			return fmt.Errorf("row %s: %w", r.ID, err)
-		}
-		if err := res.print(say); err != nil {
-			return err
-		}
-		found := rowResult{
-			Row: r.ID, Date: time.Now().UTC().Format("2006-01-02 15:04"), Version: strings.TrimSpace(first), Rounds: o.rounds,
-			result: *res,
-		}
-		if err := keep(docs, found); err != nil {
-			return err
-		}
-		if o.svg != "" {
-			if err := found.writePlots(o.svg, "row"+found.Row); err != nil {
-				return err
+		for _, v := range r.variants(o) {
+			if err := v.measure(ctx, o, strings.TrimSpace(first), docs, say); err != nil {
+				return fmt.Errorf("row %s: %w", r.ID, err)
 			}
 		}
 	}
 	return nil
+}
+
+// variant is a row with one congestion control and, where links follow traces, one of these.
+type variant struct {
+	row
+	congestion string // "" = the system's
+	trace      string // path; "" = the scenario's
+}
+
+// variants returns the ways in which to measure a row.
+func (r row) variants(o benchOptions) []variant {
+	traces := []string{""}
+	if o.recorded != "" && r.Traced {
+		traces, _ = filepath.Glob(filepath.Join(o.recorded, "*.gz"))
+	}
+	congestion := o.congestion
+	if len(congestion) == 0 {
+		congestion = []string{""}
+	}
+	var all []variant
+	for _, trace := range traces {
+		for _, name := range congestion {
+			all = append(all, variant{r, name, trace})
+		}
+	}
+	return all
+}
+
+// measure measures a variant and puts its result into the documents.
+func (v variant) measure(ctx context.Context, o benchOptions, version, docs string, say io.Writer) error {
+	fmt.Fprintf(say, "row %s: %s, %s %s %s\n", v.ID, v.Links, v.Size, v.congestion, v.trace)
+	sc, err := load(v.Scenario)
+	if err != nil {
+		return err
+	}
+	o = v.options(o)
+	o.congestion, o.traces = nil, nil
+	if v.congestion != "" {
+		o.congestion = []string{v.congestion}
+	}
+	found := rowResult{Row: v.ID, Version: version, Rounds: o.rounds}
+	if v.trace != "" {
+		o.traces = []string{"lte=" + v.trace}
+		found.Trace, _, _ = strings.Cut(filepath.Base(v.trace), ".")
+	}
+	res, err := bench(ctx, sc, o, say)
+	if err != nil {
+		return err
+	}
+	if err := res.print(say); err != nil {
+		return err
+	}
+	found.Date, found.result = time.Now().UTC().Format("2006-01-02 15:04"), *res
+	if err := keep(docs, found); err != nil {
+		return err
+	}
+	if o.svg == "" {
+		return nil
+	}
+	return found.writePlots(o.svg, strings.Join(strings.Fields("row"+found.Row+" "+v.congestion+" "+found.Trace), "-"))
 }
 
 // keep puts a row's result into the documents.
@@ -78,7 +121,7 @@ func keep(docs string, found rowResult) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if found.Row == pictured {
+	if found.pictured() {
 		if err := found.writePlots(dir, "row"+found.Row, "rate", "order"); err != nil {
 			return err
 		}
@@ -109,15 +152,24 @@ func readResults(path string) ([]rowResult, error) {
 	return all, nil
 }
 
-// writeResults writes the newest result of each row that the benchmark has, a line each, and returns them in its order.
+// writeResults writes the newest result of each row that the benchmark has, for each congestion control and trace, a line each,
+// and returns them in its order.
 func writeResults(path string, all []rowResult) ([]rowResult, error) {
 	var kept []rowResult
 	var text bytes.Buffer
 	for _, r := range rows {
+		seen := map[[2]string]bool{}
+		var of []rowResult
 		for _, found := range slices.Backward(all) {
-			if found.Row != r.ID {
-				continue
+			if key := [2]string{found.Congestion, found.Trace}; found.Row == r.ID && !seen[key] {
+				seen[key] = true
+				of = append(of, found)
 			}
+		}
+		slices.SortFunc(of, func(a, b rowResult) int {
+			return cmp.Or(strings.Compare(a.Trace, b.Trace), strings.Compare(a.Congestion, b.Congestion))
+		})
+		for _, found := range of {
 			line, err := json.Marshal(found)
 			if err != nil {
 				return nil, err
@@ -125,7 +177,6 @@ func writeResults(path string, all []rowResult) ([]rowResult, error) {
 			text.WriteString(",\n")
 			text.Write(line)
 			kept = append(kept, found)
-			break
 		}
 	}
 	list := slices.Concat([]byte("["), bytes.TrimPrefix(text.Bytes(), []byte(",")), []byte("\n]\n"))
@@ -139,15 +190,26 @@ func report(all []rowResult) string {
 	writeSummary(&b, all)
 	for _, found := range all {
 		r := rows[slices.IndexFunc(rows, func(r row) bool { return r.ID == found.Row })]
-		fmt.Fprintf(&b, "\n### Row %s: %s, %s\n\n", r.ID, r.Links, r.Size)
+		fmt.Fprintf(&b, "\n### Row %s: %s, %s, %s%s\n\n", r.ID, r.Links, r.Size, found.Congestion, found.traced())
 		fmt.Fprintf(&b, "%s, %s UTC, %s. ", found.Version, found.Date, runtime.GOARCH)
 		found.markdown(&b)
-		if found.Row == pictured {
+		if found.pictured() {
 			b.WriteString("\n![rate of each link over time](bench/row" + pictured + "-rate.svg)\n" +
 				"![bytes at the client over time](bench/row" + pictured + "-order.svg)\n")
 		}
 	}
 	return b.String()
+}
+
+// pictured reports whether BENCHMARKS.md shows plots of the result.
+func (r *rowResult) pictured() bool { return r.Row == pictured && r.Congestion == "bbr" }
+
+// traced names the recorded trace, if there was one.
+func (r *rowResult) traced() string {
+	if r.Trace == "" {
+		return ""
+	}
+	return ", " + r.Trace
 }
 
 func writeSummary(w io.Writer, all []rowResult) {
@@ -173,12 +235,12 @@ func writeSummary(w io.Writer, all []rowResult) {
 		}
 		q := of(found.Contenders[0])
 		lines = append(lines, []string{
-			r.ID, r.Links + ", " + r.Size, measure, fmt.Sprintf("%.1f (%.1f-%.1f)", q.Median, q.Q1, q.Q3),
-			peer("aria2-2"), peer("aria2-8"), peer("mptcp"), peer("single:"), number(r.Bar), number(r.Goal),
+			r.ID, r.Links + ", " + r.Size + found.traced(), found.Congestion, measure, fmt.Sprintf("%.1f (%.1f-%.1f)", q.Median, q.Q1, q.Q3),
+			peer("aria2-2"), peer("aria2-8"), peer("aria2-16"), peer("mptcp"), peer("single:"), number(r.Bar), number(r.Goal),
 		})
 	}
 	writeMarkdown(w, []string{
-		"row", "links, object", "share of", "tributary", "aria2, 2 conn.", "aria2, 8 conn.", "MPTCP", "best single link",
+		"row", "links, object", "origin", "share of", "tributary", "aria2, 2 conn.", "aria2, 8 conn.", "aria2, 16 conn.", "MPTCP", "best single link",
 		"bar", "goal",
 	}, lines)
 }
