@@ -55,7 +55,7 @@ func TestDifferential(t *testing.T) {
 					return
 				}
 				c := draw(rand.New(rand.NewPCG(seed, i)))
-				c.name = fmt.Sprintf("d%d", i)
+				c.name = fmt.Sprintf("d%d%s", i, c.ext)
 				same, seen := c.run(t, w)
 				equal.Add(same)
 				visible.Add(seen)
@@ -81,6 +81,7 @@ type version struct {
 // drawn is a random case: an origin with up to two versions of an object, and a request.
 type drawn struct {
 	name   string
+	ext    string   // of the path: links are asked ahead for files that are probably large
 	text   []string // what was drawn
 	a, b   Object
 	fields [2][]Fault // of each version's answers
@@ -171,6 +172,7 @@ func draw(rng *rand.Rand) *drawn {
 		})...)
 	}
 	c.request(rng)
+	c.ext = []string{"", "", ".iso"}[rng.IntN(3)]
 	return c
 }
 

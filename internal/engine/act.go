@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/fault"
@@ -89,8 +91,8 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 	switch a.Kind {
 	case transfer.Open:
 		r.conns[a.Conn] = newConnLoop(r, a.Conn, a.Link)
-	case transfer.Fetch, transfer.FetchAll:
-		f := &attempt{id: a.Attempt, conn: a.Conn, link: a.Link, request: r.rangeRequest(a), more: make(chan struct{}, 1), verdict: make(chan opening.Do, 1), sent: now}
+	case transfer.Fetch, transfer.FetchAll, transfer.FetchAhead:
+		f := &attempt{ahead: a.Kind == transfer.FetchAhead, id: a.Attempt, conn: a.Conn, link: a.Link, request: r.rangeRequest(a), more: make(chan struct{}, 1), verdict: make(chan opening.Do, 1), sent: now}
 		f.credit.Store(a.UpTo)
 		r.attempts[a.Attempt] = f
 		if r.opening.Version() != nil {
@@ -186,6 +188,25 @@ func (r *run) report(now time.Time) transfer.State {
 	}
 	r.shown.status.Store(&TransferStatus{ID: r.id, Size: size, Offset: s.Offset, Window: s.Window, Held: s.Held, Started: r.began, Links: links})
 	return s
+}
+
+// sample tells the machine what the kernel knows of the connections.
+func (r *run) sample(next time.Time) time.Time {
+	now := time.Now()
+	if now.Sub(r.sampled) < transfer.SampleEvery || r.opening.Version() == nil {
+		return next
+	}
+	r.sampled = now
+	for _, id := range slices.Sorted(maps.Keys(r.conns)) {
+		l := r.conns[id]
+		if l == nil { // given up meanwhile
+			continue
+		}
+		if s, ok := l.sample(); ok {
+			next = r.handle(transfer.Event{Kind: transfer.Sampled, Conn: id, Path: s})
+		}
+	}
+	return next
 }
 
 // rangeRequest makes the request of an attempt.

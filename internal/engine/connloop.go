@@ -38,6 +38,7 @@ type attempt struct {
 	credit  atomic.Int64
 	more    chan struct{}   // credit has grown
 	verdict chan opening.Do // of the loop, if the answer came before the version was known
+	ahead   bool            // of FetchAhead
 	sent    time.Time
 	link    int8
 }
@@ -82,6 +83,17 @@ func (l *connLoop) close() {
 	if l.conn != nil {
 		l.conn.Close()
 	}
+}
+
+// sample returns what the kernel knows of the connection.
+func (l *connLoop) sample() (transfer.PathSample, bool) {
+	l.mu.Lock()
+	c := l.conn
+	l.mu.Unlock()
+	if c == nil {
+		return transfer.PathSample{}, false
+	}
+	return c.Sample()
 }
 
 // release ends the connection loop when all requested bytes are read, and gives the connection back.

@@ -50,6 +50,7 @@ func (r *run) finish(err error) {
 			known[r.link(int8(i)).name] = l.Learned
 		}
 	}
+	r.e.Hint(r.req.Target, r.opening.Version().Total)
 	r.e.remember(r.origin, r.req.Target.Path, r.opening.Remember(), known)
 	r.e.cfg.Log.Info("transfer ended", "transfer", r.id, "result", r.result(err), "bytes", s.Received, "waste", s.Waste,
 		"took", time.Since(r.began).Round(time.Millisecond), "links", len(known))

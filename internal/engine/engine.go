@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ func (e *Engine) Status() Status {
 // Get serves one GET. The client gets the answer that it would have got over one link without the proxy; the body comes over
 // several links where that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
 func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
-	o := opening.New(req.Target.Scheme, req.Header, e.cfg.Threshold)
+	o := opening.New(req.Target.Scheme, req.Target.Path, req.Header, e.cfg.Threshold)
 	for {
 		r, err := newRun(ctx, e, req, o)
 		if err != nil {
@@ -183,12 +184,17 @@ func (e *Engine) lookUp(link string, o estimate.Origin) estimate.Entry {
 }
 
 // recall returns the memory of an origin and an object of it.
-func (e *Engine) recall(o estimate.Origin, path string, links []link.Link) opening.Memory {
+func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) opening.Memory {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
 	v, known := e.history.Origin(now, o)
-	m := opening.Memory{Small: known && !v.Large, Whole: e.history.Whole(now, o, estimate.PathOf(path)), Excluded: map[string]bool{}}
+	path := estimate.PathOf(req.Target.Path)
+	m := opening.Memory{
+		Small: known && !v.Large, Whole: e.history.Whole(now, o, path), Excluded: map[string]bool{},
+		Size: cmp.Or(req.Size, e.history.Size(now, o, path)),
+	}
+	m.Small = m.Small && m.Size <= e.cfg.Threshold
 	for _, l := range links {
 		if e.history.Excluded(now, l.Name, o) {
 			m.Excluded[l.Name] = true
@@ -196,6 +202,15 @@ func (e *Engine) recall(o estimate.Origin, path string, links []link.Link) openi
 	}
 	return m
 }
+
+// Hint records that an object has probably a size in bytes, for later GETs.
+func (e *Engine) Hint(t Target, size int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.history.SetSize(time.Now(), originOf(t), estimate.PathOf(t.Path), size)
+}
+
+func originOf(t Target) estimate.Origin { return estimate.Origin(t.Scheme + "://" + t.Addr) }
 
 // remember records what a GET has shown about its origin and the links to it.
 func (e *Engine) remember(o estimate.Origin, path string, n opening.Notes, links map[string]estimate.Entry) {

@@ -15,6 +15,7 @@ import (
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
@@ -46,7 +47,10 @@ type fakeConn struct {
 func (c *fakeConn) Send(a RangeRequest) error { c.asks <- a; return nil }
 func (c *fakeConn) Info() ConnInfo            { return ConnInfo{RTT: 1e6} }
 func (c *fakeConn) Release()                  { c.Close() }
-func (c *fakeConn) Close()                    { c.once.Do(func() { close(c.gone) }) }
+
+func (*fakeConn) Sample() (transfer.PathSample, bool) { return transfer.PathSample{}, false }
+
+func (c *fakeConn) Close() { c.once.Do(func() { close(c.gone) }) }
 
 func (c *fakeConn) Next() (*RangeResponse, error) {
 	var a RangeRequest

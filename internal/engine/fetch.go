@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // Target names an object: the server to connect to and the resource to request there.
@@ -39,12 +40,17 @@ type Conn interface {
 	Next() (*RangeResponse, error)
 	// Info describes how the connection was made.
 	Info() ConnInfo
+	// Sample asks the kernel for the state of the path; false if it cannot be asked. It does not block.
+	Sample() (PathSample, bool)
 	// Release gives the connection back for later transfers if it is clean (every answer read to its end, kept alive by
 	// both sides), else closes it.
 	Release()
 	// Close ends the connection at once; a blocked Send, Next or body read returns an error.
 	Close()
 }
+
+// PathSample is the state of a connection's path.
+type PathSample = transfer.PathSample
 
 // ConnInfo describes how a connection was made.
 type ConnInfo struct {

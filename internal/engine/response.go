@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
@@ -13,7 +14,14 @@ import (
 // firstResponse carries out the opening's decision about the first answer, or about the answer to a copy of the first request.
 func (r *run) firstResponse(e event) time.Time {
 	f, response := e.attempt, e.response
+	if f.ahead && r.opening.Version() == nil {
+		r.early = append(r.early, e)
+		return r.handle(transfer.Event{Kind: transfer.Tick})
+	}
 	v := r.opening.Answer(head(response, e.err), r.link(f.link).name, r.copyOf(f))
+	if f.ahead && v.Do == opening.Join && response.Range.Start != f.request.Range.Start { // the whole object
+		v.Do, v.Outcome = opening.Drop, fault.NoRange
+	}
 	if v.ClientsHead || v.Do == opening.Stream || v.Do == opening.Repeat {
 		r.interim.close()
 	}
@@ -37,7 +45,14 @@ func (r *run) firstResponse(e event) time.Time {
 		r.pending, r.pendingSince = r.response(response), time.Now()
 		r.pending.ContentLength, r.pending.Body = content.Len(), &transferBody{r: r, start: content.Start}
 	}
-	return r.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: f.id, Range: response.Range, Size: response.ID.Total, Close: response.Close})
+	next := r.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: f.id, Range: response.Range, Size: response.ID.Total, Close: response.Close})
+	for early := r.early; v.ClientsHead && len(early) > 0 && !r.over; early = early[1:] {
+		r.early = nil
+		if f := early[0].attempt; r.attempts[f.id] == f { // its connection is still wanted
+			next = r.firstResponse(early[0])
+		}
+	}
+	return next
 }
 
 // head returns the part of an answer that the opening gets.
@@ -54,8 +69,8 @@ func (r *run) response(response *RangeResponse) *Response {
 
 // copyOf reports whether f repeats a first request that is still waited for.
 func (r *run) copyOf(f *attempt) bool {
-	for id := range r.attempts {
-		if id < f.id {
+	for id, o := range r.attempts {
+		if id < f.id && !o.ahead {
 			return true
 		}
 	}

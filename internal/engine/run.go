@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
+	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
@@ -47,7 +48,8 @@ type run struct {
 	m            *transfer.Machine
 	opening      *opening.Opening
 	share        *Share
-	shrink       bool // the share may have to give something back
+	sampled      time.Time // when connections were asked for the state of their paths
+	shrink       bool      // the share may have to give something back
 	links        int
 	fleetLinks   []*fleetLink
 	interim      gate
@@ -55,6 +57,7 @@ type run struct {
 	kept         []*connLoop // those that are ending
 	attempts     map[uint32]*attempt
 	delivery     delivery
+	early        []event                 // responses to requests made ahead, which wait for the first one
 	pending      *Response               // not yet reported
 	pendingSince time.Time               // when it came
 	lastErrs     map[fault.Outcome]error // of attempts
@@ -83,7 +86,7 @@ const pendingMost = 200 * time.Millisecond
 // newRun begins a GET, or begins it again. o belongs to the run until its loop has ended.
 func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*run, error) {
 	r := &run{
-		e: e, id: e.lastID.Add(1), req: req, origin: estimate.Origin(req.Target.Scheme + "://" + req.Target.Addr), opening: o,
+		e: e, id: e.lastID.Add(1), req: req, origin: originOf(req.Target), opening: o,
 		started: make(chan start, 1), events: make(chan event, 64), wrote: make(chan wrote, 1), out: make(chan []piece, 1),
 		left: make(chan struct{}), done: make(chan struct{}), mailbox: mailbox{posted: make(chan struct{}, 1)},
 		conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{}, lastErrs: map[fault.Outcome]error{}, began: time.Now(),
@@ -94,11 +97,14 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	}
 	states := e.fleet.join(r)
 	links := e.fleet.links()
-	plan := o.Begin(e.recall(r.origin, req.Target.Path, links))
+	plan := o.Begin(e.recall(r.origin, req, links))
 	r.delivery.given = plan.Requested.Start
 	cfg := transfer.Config{
-		Requested: plan.Requested, Initial: plan.Initial, Scheduler: sched, Warm: plan.Warm,
+		Requested: plan.Requested, Initial: plan.Initial, Scheduler: sched, Warm: plan.Warm, Ahead: plan.Ahead,
 		WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, plan.Initial),
+	}
+	if e.cfg.Scheduler == schedule.Default { // the schedulers of the papers have one
+		cfg.MostConns = transfer.MostConns
 	}
 	var all []opening.Link
 	for i := range states {
@@ -165,6 +171,7 @@ func (r *run) loop() {
 		case <-r.ctx.Done():
 			r.hungUp()
 		}
+		next = r.sample(next)
 		wait := time.Hour
 		if !next.IsZero() {
 			wait = time.Until(next)

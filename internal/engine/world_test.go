@@ -20,6 +20,7 @@ import (
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
@@ -158,7 +159,10 @@ type worldConn struct {
 
 func (c *worldConn) Send(a RangeRequest) error { c.asks <- a; return nil }
 func (c *worldConn) Release()                  { c.Close() }
-func (c *worldConn) Close()                    { c.once.Do(func() { close(c.gone) }) }
+
+func (*worldConn) Sample() (transfer.PathSample, bool) { return transfer.PathSample{}, false }
+
+func (c *worldConn) Close() { c.once.Do(func() { close(c.gone) }) }
 
 func (c *worldConn) Info() ConnInfo {
 	host, _, _ := net.SplitHostPort(c.addr)

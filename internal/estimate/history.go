@@ -26,6 +26,7 @@ type Entry struct {
 	RTT        time.Duration // of the TCP handshake
 	Pipelining Pipelining
 	MaxConns   int8 // connections the origin lately allowed, 0 = no limit seen
+	Conns      int8 // connections that paid off, 0 = unknown
 	seen       time.Time
 	turn       uint64
 }
@@ -55,6 +56,12 @@ type mark struct {
 	turn uint64
 }
 
+// sized is the size of an object, in bytes.
+type sized struct {
+	size int64
+	mark
+}
+
 const (
 	historySize = 512
 	historyLife = 10 * time.Minute
@@ -78,6 +85,7 @@ type History struct {
 	links      map[historyKey]Entry
 	origins    map[Origin]Visit
 	wholes     map[pathKey]mark
+	sizes      map[pathKey]sized
 	exclusions map[historyKey]mark
 	turn       uint64 // of the last entry: the oldest is forgotten first, also among entries of one moment
 }
@@ -85,7 +93,7 @@ type History struct {
 // NewHistory returns an empty history.
 func NewHistory() *History {
 	return &History{
-		links: map[historyKey]Entry{}, origins: map[Origin]Visit{}, wholes: map[pathKey]mark{}, exclusions: map[historyKey]mark{},
+		links: map[historyKey]Entry{}, origins: map[Origin]Visit{}, wholes: map[pathKey]mark{}, sizes: map[pathKey]sized{}, exclusions: map[historyKey]mark{},
 	}
 }
 
@@ -136,6 +144,25 @@ func (b *History) Whole(now time.Time, o Origin, p Path) bool {
 
 // SetWhole remembers that the origin serves no ranges of the object.
 func (b *History) SetWhole(now time.Time, o Origin, p Path) { note(b, b.wholes, now, pathKey{o, p}) }
+
+// Size returns the size that the object lately had, 0 if it is unknown.
+func (b *History) Size(now time.Time, o Origin, p Path) int64 {
+	s, ok := b.sizes[pathKey{o, p}]
+	if !ok || now.Sub(s.seen) > historyLife {
+		return 0
+	}
+	return s.size
+}
+
+// SetSize remembers the size of an object.
+func (b *History) SetSize(now time.Time, o Origin, p Path, size int64) {
+	b.turn++
+	k := pathKey{o, p}
+	if _, ok := b.sizes[k]; !ok && len(b.sizes) >= historySize {
+		evict(b.sizes, func(s sized) uint64 { return s.turn })
+	}
+	b.sizes[k] = sized{size, mark{now, b.turn}}
+}
 
 // Excluded reports whether o lately refused over the named link an object that it served over another one: its URLs may be
 // valid for one client address only (R118).

@@ -127,3 +127,35 @@ func TestHistoryExclusions(t *testing.T) {
 		t.Error("R137 the bound of 512 entries does not hold")
 	}
 }
+
+func TestSizes(t *testing.T) {
+	h := estimate.NewHistory()
+	now := time.Unix(1000, 0)
+	o, p := estimate.Origin("http://a"), estimate.PathOf("/object?sig=1")
+	if n := h.Size(now, o, p); n != 0 {
+		t.Errorf("%d bytes of an unknown object", n)
+	}
+	h.SetSize(now, o, p, 5000)
+	for _, c := range []struct {
+		at     time.Duration
+		origin estimate.Origin
+		path   string
+		want   int64
+	}{
+		{0, o, "/object", 5000},
+		{10 * time.Minute, o, "/object?sig=2", 5000},
+		{10*time.Minute + 1, o, "/object", 0},
+		{0, "http://b", "/object", 0},
+		{0, o, "/other", 0},
+	} {
+		if n := h.Size(now.Add(c.at), c.origin, estimate.PathOf(c.path)); n != c.want {
+			t.Errorf("%s%s after %v: %d bytes, want %d", c.origin, c.path, c.at, n, c.want)
+		}
+	}
+	for i := range 600 { // at most 512 are kept, the newest
+		h.SetSize(now, o, estimate.PathOf(fmt.Sprint(i)), int64(i))
+	}
+	if h.Size(now, o, p) != 0 || h.Size(now, o, estimate.PathOf("599")) != 599 {
+		t.Error("it does not forget the oldest")
+	}
+}

@@ -61,7 +61,11 @@ func (d *download) ask(from int64, of *version) (*http.Response, location, error
 	}
 	client := http.Client{Transport: w, CheckRedirect: w.redirected}
 	r := &http.Request{Method: http.MethodGet, URL: w.at.request(), Header: w.header.Clone()}
-	resp, err := client.Do(r.WithContext(d.ctx))
+	ctx := d.ctx
+	if of != nil && of.size > 0 {
+		ctx = transport.WithSize(ctx, of.size)
+	}
+	resp, err := client.Do(r.WithContext(ctx))
 	if err == nil {
 		if err = d.acceptable(resp, from, w.at); err == nil {
 			return resp, w.at, nil

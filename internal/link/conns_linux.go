@@ -1,6 +1,7 @@
 package link
 
 import (
+	"math"
 	"net"
 	"syscall"
 	"time"
@@ -29,6 +30,20 @@ func handshakeRTT(c net.Conn) time.Duration {
 		return 0
 	}
 	return time.Duration(info.Rtt) * time.Microsecond
+}
+
+// PathState asks the kernel for the state of a connection's path: the smoothed round trip under the present load, the shortest
+// one so far, and how many packets came out of order (tcpi_rtt, tcpi_min_rtt, tcpi_rcv_ooopack).
+func PathState(c net.Conn) (rtt, least time.Duration, disordered int64, ok bool) {
+	sc, ok := c.(syscall.Conn)
+	if !ok {
+		return 0, 0, 0, false
+	}
+	info, ok := tcpInfo(sc)
+	if !ok || info.Min_rtt == 0 || info.Min_rtt == math.MaxUint32 {
+		return 0, 0, 0, false
+	}
+	return time.Duration(info.Rtt) * time.Microsecond, time.Duration(info.Min_rtt) * time.Microsecond, int64(info.Rcv_ooopack), true
 }
 
 func tcpInfo(c syscall.Conn) (info *unix.TCPInfo, ok bool) {

@@ -13,6 +13,7 @@ import (
 type Memory struct {
 	Whole    bool            // it served this object whole, whatever range was asked for
 	Small    bool            // it lately served no object worth several links
+	Size     int64           // that the object probably has, 0 = unknown: a hint, from an earlier GET or from the client
 	Excluded map[string]bool // links over which it refused an object that it served over another one
 }
 
@@ -21,6 +22,7 @@ type Plan struct {
 	Requested segment.Range // of the object, that the client wants as far as it can be known
 	Initial   int64         // asked for at first; 0 = the client's own request as it is
 	Warm      bool          // connecting the other links before the first response may be of use
+	Ahead     segment.Range // which another link may be asked for before the first response; empty = none
 }
 
 // Notes are the findings of a GET about the origin.
@@ -50,6 +52,7 @@ type Verdict struct {
 
 // Opening is the start of one GET. Make it with New; First begins it.
 type Opening struct {
+	path      string              // of the object, query included
 	fields    map[string][]string // the client's
 	exposes   bool                // they show credentials to whoever runs a link
 	threshold int64
@@ -78,21 +81,22 @@ type Opening struct {
 // conditions are the fields that make a request conditional (RFC 9110 section 13.1), If-Range apart.
 var conditions = []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since"}
 
-// New returns the Opening of a GET with a client's end-to-end fields. The threshold is the size in bytes up to which one
+// New returns the Opening of a GET for the object at a path, query included, with a client's end-to-end fields. The threshold is the size in bytes up to which one
 // link is enough. It is also the size of the first range: an object that fits is complete with one request, and a larger one
 // has time to connect the other links.
-func New(scheme string, fields map[string][]string, threshold int64) *Opening {
-	return &Opening{fields: fields, exposes: Exposes(scheme, fields), threshold: threshold, ranged: startRanged(fields)}
+func New(scheme, path string, fields map[string][]string, threshold int64) *Opening {
+	return &Opening{path: path, fields: fields, exposes: Exposes(scheme, fields), threshold: threshold, ranged: startRanged(fields)}
 }
 
 // Begin returns the plan of the first request, at the start and whenever Again reports true.
 func (o *Opening) Begin(m Memory) Plan {
 	*o = Opening{
-		fields: o.fields, exposes: o.exposes, threshold: o.threshold, ranged: o.ranged, repeated: o.repeated,
+		path: o.path, fields: o.fields, exposes: o.exposes, threshold: o.threshold, ranged: o.ranged, repeated: o.repeated,
 		restarted: o.restarted, memory: m,
 	}
 	o.read()
 	o.plan.Warm = o.plan.Warm && !m.Whole && !m.Small
+	o.plan.Ahead = o.ahead()
 	return o.plan
 }
 

@@ -38,7 +38,7 @@ func asking(ranged bool, pairs ...string) map[string][]string {
 
 // begun returns an Opening that has asked.
 func begun(h map[string][]string) *Opening {
-	o := New("http", h, small)
+	o := New("http", "/object", h, small)
 	o.Begin(Memory{})
 	return o
 }
@@ -230,7 +230,7 @@ func TestOpening(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o := New("http", tt.h, small)
+			o := New("http", "/object", tt.h, small)
 			for i, s := range tt.steps {
 				if got := s.do(o); got != s.want {
 					t.Fatalf("step %d, %s: %q, want %q", i+1, s.what, got, s.want)
@@ -268,7 +268,7 @@ func TestPlan(t *testing.T) {
 				h["Range"] = []string{c.field}
 			}
 			before := maps.Clone(h)
-			o := New("http", h, small)
+			o := New("http", "/object", h, small)
 			o.ranged = c.ranged // whatever the coding
 			p := o.Begin(Memory{})
 			if p != (Plan{Requested: c.window, Initial: c.bytes, Warm: c.warm}) || o.Own() != c.own || o.Content() != c.window {
@@ -443,7 +443,7 @@ func TestOrder(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o := New(tt.scheme, tt.h, small)
+			o := New(tt.scheme, "/object", tt.h, small)
 			o.Begin(Memory{Excluded: map[string]bool{tt.refused: true}})
 			if got := o.Order(tt.links); !slices.Equal(got, tt.want) {
 				t.Errorf("%v, want %v", got, tt.want)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/fault"
+	"github.com/tributary-http/tributary/internal/link"
 )
 
 // checkout is the time for which one transfer owns a connection, whatever HTTP is spoken on it. Send and the reading side share
@@ -33,6 +34,12 @@ func newCheckout(p *Pool, s *stream, reused bool) *checkout {
 
 // Info implements engine.Conn.
 func (t *checkout) Info() engine.ConnInfo { return t.info }
+
+// Sample implements engine.Conn.
+func (t *checkout) Sample() (engine.PathSample, bool) {
+	rtt, least, disordered, ok := link.PathState(t.socket)
+	return engine.PathSample{RTT: rtt, Least: least, Holes: disordered}, ok
+}
 
 // allowed returns an error if no further request may be sent: a change since the dial may forbid it.
 func (t *checkout) allowed() error { return t.link.Revalidate(t.key.addr, t.socket) }

@@ -87,11 +87,12 @@ const (
 	Half             // the link's part of the bytes in the window
 	Measuring        // waits until every link is measured
 	OtherLink        // waits because another link is the one to use
+	Ahead            // asked before the size of the object is known
 )
 
 var ruleNames = [...]string{
 	"nothing", "first", "share", "floor", "window", "rest", "steal", "oversize", "hedge", "whole", "warm",
-	"piece", "half", "measuring", "other_link",
+	"piece", "half", "measuring", "other_link", "ahead",
 }
 
 func (r Rule) String() string { return ruleNames[r] }

@@ -21,6 +21,7 @@ type attempt struct {
 	hedge   bool
 	hasHead bool
 	whole   bool          // the client's own GET, without a Range field
+	ahead   bool          // asked before the first response has shown the size and the version of the object
 	alone   bool          // asked on an open connection without other requests: its head times the response
 	from    uint32        // attempt whose tail it takes once headed; 0 = none
 	stolen  bool          // another attempt is to take its tail
@@ -38,6 +39,10 @@ type conn struct {
 	link      int8
 	open      bool
 	reused    bool
+	extra     bool  // made beside others that carry requests
+	holes     int64 // see PathSample
+	got       int64 // bytes
+	rate      estimate.Rate
 	doomed    bool     // no further requests: it closes with its present answer
 	answering bool     // bytes of an answer have come since something was asked on an idle connection
 	queue     []uint32 // attempts, in the order of their answers
@@ -97,9 +102,14 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 	if c == nil {
 		return
 	}
-	link := c.link
-	m.lastOutcome, m.lastLink = e.Outcome, link
+	link, extra := c.link, c.extra
 	l := &m.links[link]
+	if extra && m.known && m.count(link) > 1 { // the link works without it
+		m.dropConn(e.Conn)
+		l.parallel.refused()
+		return
+	}
+	m.lastOutcome, m.lastLink = e.Outcome, link
 	if e.Outcome == fault.NoSlot { // no failure: until a slot is free the link works with the connections that it has
 		l.full = true
 		if !m.known {
@@ -171,13 +181,21 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 func (m *Machine) learnSize(now time.Time, e Event) {
 	m.known = true
 	m.led.Resize(min(m.cfg.Requested.End, e.Size))
+	var ahead *attempt
 	for i := range m.attempts { // attempts that were made before the size was known
 		a := &m.attempts[i]
-		a.want.End = min(a.want.End, m.led.End())
+		a.want.End = max(min(a.want.End, m.led.End()), a.want.Start)
+		if a.ahead {
+			ahead = a
+			continue
+		}
 		m.led.Take(a.want)
 		if i > 0 {
 			m.led.Hedge(a.want.Clip(m.attempts[0].want))
 		}
+	}
+	if ahead != nil {
+		m.takeAhead(ahead, e.Attempt)
 	}
 	for i := range m.links {
 		l := &m.links[i]
@@ -189,8 +207,23 @@ func (m *Machine) learnSize(now time.Time, e Event) {
 			m.act(Action{Kind: ReportSilent, Link: int8(i)})
 		}
 	}
+	m.spread(now)
 	m.client = consumption{since: now, ranLow: true}
 	m.act(Action{Kind: Want, N: m.led.End() - m.led.Offset()})
+}
+
+// takeAhead makes part of the transfer what another link was asked for before the size was known: if first, the attempt that has
+// shown the size, fetches these bytes too, it is cut there as soon as the other one has a valid head.
+func (m *Machine) takeAhead(b *attempt, first uint32) {
+	a := m.attempt(first)
+	switch {
+	case b.want.Empty(): // the object is smaller than was guessed
+	case a.want.End <= b.want.Start:
+		m.led.Take(b.want)
+	default:
+		m.led.Hedge(b.want)
+		a.stolen, b.from = true, a.id
+	}
 }
 
 // dropCopies closes the connections of the other attempts at the client's own GET, now that one has shown a valid head: each
@@ -228,6 +261,8 @@ func (m *Machine) read(now time.Time, e Event) {
 	m.progress(now, c)
 	l.rate.Add(now, e.N)
 	l.got += e.N
+	c.rate.Add(now, e.N)
+	c.got += e.N
 	l.failures = 0
 	m.alive(a.link)
 	got := segment.Range{Start: a.cursor, End: min(a.cursor+e.N, a.want.End)}
@@ -293,6 +328,9 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	link := a.link
 	if e.Outcome == fault.Complete {
 		c.answers++
+		if len(c.queue) == 1 {
+			c.rate.Idle()
+		}
 		m.progress(now, c)
 		c.answering = len(c.queue) > 1
 		m.release(a)
@@ -300,6 +338,11 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 			m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
 			m.dropConn(c.id)
 		}
+		return
+	}
+	if a.ahead && !a.hasHead { // it was a guess: no fault of the link
+		m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
+		m.dropConn(c.id)
 		return
 	}
 	m.lastOutcome, m.lastLink = e.Outcome, link
@@ -313,6 +356,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		}
 	case fault.Busy:
 		l.maxConns = 1
+		l.parallel.refused()
 		l.resting = now.Add(max(e.RetryAfter, pauseAfterFailure))
 		l.failures++
 		if pipelined {
@@ -331,6 +375,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 			}
 		}
 		l.failures++
+		l.parallel.refused()
 		if l.failures > 1 {
 			l.paused = now.Add(time.Duration(l.failures) * 100 * time.Millisecond)
 		}

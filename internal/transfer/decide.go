@@ -27,6 +27,7 @@ func (m *Machine) decide(now time.Time) {
 		m.askFirst(now)
 		return
 	}
+	m.widen(now)
 	for range 4 * (len(m.links) + 1) {
 		v := m.look(now)
 		d, ok, later := m.hedge(now, v)
@@ -50,10 +51,16 @@ func (m *Machine) decide(now time.Time) {
 func (m *Machine) askFirst(now time.Time) {
 	overdue := true
 	for i := range m.attempts {
-		overdue = overdue && m.links[m.attempts[i].link].silent
+		overdue = overdue && (m.attempts[i].ahead || m.links[m.attempts[i].link].silent)
 	}
 	if !overdue {
 		return
+	}
+	for i := len(m.attempts) - 1; i >= 0; i-- { // its link may be the one that serves the object
+		if a := m.attempts[i]; a.ahead {
+			m.act(Action{Kind: CloseConn, Conn: a.conn, Link: a.link})
+			m.dropConn(a.conn)
+		}
 	}
 	if m.firstSent > 2*len(m.links)+2 {
 		if len(m.attempts) == 0 {
@@ -65,7 +72,7 @@ func (m *Machine) askFirst(now time.Time) {
 		if !m.links[i].usable(now) || m.running(i) > 0 {
 			continue
 		}
-		c := m.pick(i, m.led.Offset())
+		c := m.pick(now, i, m.led.Offset())
 		if c == nil {
 			if !m.links[i].mayOpen(m.count(i)) {
 				continue
@@ -80,7 +87,11 @@ func (m *Machine) askFirst(now time.Time) {
 	if !m.started && len(m.attempts) > 0 && m.cfg.Warm {
 		for _, i := range m.cfg.Order {
 			if l := &m.links[i]; l.usable(now) && !l.metered && !l.full && m.count(i) == 0 {
-				m.openConn(now, i)
+				c := m.openConn(now, i)
+				if r := m.cfg.Ahead; !r.Empty() && len(m.attempts) == 1 {
+					m.send(now, c, attempt{want: r, ahead: true})
+					m.do[len(m.do)-1].Rule = schedule.Ahead
+				}
 			}
 		}
 	}
@@ -89,9 +100,12 @@ func (m *Machine) askFirst(now time.Time) {
 
 // fetch carries out a scheduler's decision.
 func (m *Machine) fetch(now time.Time, d schedule.Decision) {
-	c := m.pick(d.Link, d.Range.Start)
+	c := m.pick(now, d.Link, d.Range.Start)
 	if c == nil {
 		c = m.openConn(now, d.Link)
+	}
+	if m.links[d.Link].parallel.n > 1 {
+		d.Range.End = min(d.Range.End, d.Range.Start+max(c.allowance()-m.owes(c), leastPart))
 	}
 	// The protocol of a new connection is not known yet.
 	if d.From == 0 && (m.links[d.Link].multiplexed || m.multiplexed && !c.open) {
@@ -138,31 +152,78 @@ func (m *Machine) send(now time.Time, c *conn, a attempt) {
 	c.queue = append(c.queue, a.id)
 	m.attempts = append(m.attempts, a)
 	kind := Fetch
-	if a.whole {
+	switch {
+	case a.whole:
 		kind = FetchAll
+	case a.ahead:
+		kind = FetchAhead
 	}
 	m.act(Action{Kind: kind, Link: a.link, Conn: a.conn, Attempt: a.id, Range: a.want, UpTo: a.credit})
 }
 
-// pick returns the connection of a link that takes a request for bytes from start on, nil if a new one is needed. An idle
-// one comes first. A second request goes behind another only once an answer has begun to come, and never behind one that
-// may have to wait for the very bytes it asks for.
-func (m *Machine) pick(link int8, start int64) *conn {
+// pick returns the connection of a link that takes a request for bytes from start on, nil if a new one is needed: the one that
+// falls idle first, of as many as the link is to have, older ones first. A second request goes behind another only once an answer
+// has begun to come, and never behind one that may have to wait for the very bytes it asks for. A connection that is being made
+// for later takes requests when it is there.
+func (m *Machine) pick(now time.Time, link int8, start int64) *conn {
 	var best *conn
+	var soonest float64
 	l := &m.links[link]
+	room := l.conns()
+	several := l.parallel.n > 1
 	for i := range m.conns {
 		c := &m.conns[i]
-		if c.link != link || c.doomed || m.surplus(c) || m.waitsFor(c, start) {
+		if c.link != link || c.doomed || m.surplus(c) {
+			continue
+		}
+		if room--; room < 0 && len(c.queue) == 0 {
+			break
+		}
+		if m.waitsFor(c, start) || c.extra && !c.open && best != nil {
 			continue
 		}
 		if n := len(c.queue); n > 0 && (n >= l.depth() || !c.open || c.answers == 0 && !m.attempt(c.queue[0]).hasHead) {
 			continue
 		}
-		if best == nil || len(c.queue) < len(best.queue) {
-			best = c
+		owes := m.owes(c)
+		if several && owes > 0 && owes >= c.allowance() {
+			continue
+		}
+		if idle := float64(owes) / max(c.rate.PerSecond(now), leastRate); best == nil || idle < soonest {
+			best, soonest = c, idle
 		}
 	}
 	return best
+}
+
+// leastPart is the shortest range for a connection in slow start, in bytes; leastRate the rate that a connection is believed to
+// have at least, in bytes per second.
+const (
+	leastPart = 16 << 10
+	leastRate = 64 << 10
+)
+
+// allowance returns how many bytes a connection beside others may owe: in slow start twice of what it has brought, since the
+// client waits for the slowest one.
+func (c *conn) allowance() int64 { return 4*leastPart + 2*c.got }
+
+// owes returns how many bytes are still to come on a connection.
+func (m *Machine) owes(c *conn) (n int64) {
+	for _, id := range c.queue {
+		a := m.attempt(id)
+		n += a.answer.End - a.cursor
+	}
+	return n
+}
+
+// widen opens the connections that links are to have beside those that carry requests.
+func (m *Machine) widen(now time.Time) {
+	for i := range m.links {
+		link, l := int8(i), &m.links[i]
+		if l.parallel.n > 1 && m.ready(now, link) && m.running(link) > 0 && m.count(link) < l.parallel.n && l.mayOpen(m.count(link)) {
+			m.openConn(now, link).extra = true
+		}
+	}
 }
 
 // waitsFor reports whether an attempt on c may be held up by the window until the bytes from start on are delivered.
@@ -276,7 +337,7 @@ func (m *Machine) look(now time.Time) *schedule.View {
 		v.Links = append(v.Links, schedule.Link{
 			Usable:  m.ready(now, int8(i)),
 			Suspect: l.silent || l.state == health.Suspect,
-			CanAsk:  m.pick(int8(i), m.led.End()) != nil || l.mayOpen(m.count(int8(i))),
+			CanAsk:  m.pick(now, int8(i), m.led.End()) != nil || l.mayOpen(m.count(int8(i))),
 			Rate:    l.rate.PerSecond(now),
 			Peak:    l.rate.Peak(),
 			Got:     l.got,

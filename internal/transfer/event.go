@@ -27,6 +27,7 @@ const (
 	Scatter                       // from now on bytes are written as they come: none waits for its turn
 	Granted                       // N = size of the reorder window from now on
 	SlotFreed                     // Link: after OpenFailed with NoSlot: a connection may be opened again
+	Sampled                       // Conn, Path: every 100 ms while the connection is open, where the kernel can be asked
 )
 
 // Event is one thing that happened.
@@ -45,6 +46,7 @@ type Event struct {
 	Size          int64
 	Range         segment.Range
 	RTT           time.Duration
+	Path          PathSample
 	RetryAfter    time.Duration
 	New           *LinkConfig // known facts about a link with the next number, nil if Link is known
 	Allowed       bool        // a New link may carry requests
@@ -58,6 +60,7 @@ const (
 	Open         ActionKind = iota // Link, Conn: dial, answer with Opened or OpenFailed
 	Fetch                          // Link, Conn, Attempt, Range, UpTo, Rule: ask on Conn, which may still be opening; read up to UpTo
 	FetchAll                       // as Fetch, without a Range field: the client's own GET
+	FetchAhead                     // as Fetch, before the first response has come: its head counts once that has
 	Credit                         // Attempt, UpTo: it may read up to there
 	CloseConn                      // Conn: close it; no event follows for it or its attempts
 	Keep                           // Conn: every byte asked of it was read; it may serve a later transfer. No event follows

@@ -57,12 +57,14 @@ type link struct {
 	worked      bool // pipelining seemed to work before it was doubted
 	swallowed   int  // pipelined requests that were lost with their connection
 	maxConns    int8
+	learned     int8 // connections that paid off in an earlier transfer, 0 = unknown
+	parallel    connections
 }
 
 func (l *link) init(c LinkConfig) {
 	l.state, l.metered = c.State, c.Metered
 	l.pipelining = c.Learned.Pipelining
-	l.maxConns = c.Learned.MaxConns
+	l.maxConns, l.learned = c.Learned.MaxConns, c.Learned.Conns
 	l.connect.Add(c.Learned.RTT)
 	l.rate.Seed(c.Learned.Rate)
 }
@@ -111,11 +113,11 @@ func (l *link) remembered() estimate.Pipelining {
 // out reports whether the link takes no part in the transfer.
 func (l *link) out() bool { return l.excluded || l.forbidden }
 
-// conns returns how many connections the link may have: several only where one cannot be kept busy.
+// conns returns how many connections the link may have: several where they bring more, or where one cannot be kept busy.
 func (l *link) conns() int {
-	n := 1
+	n := max(1, l.parallel.n)
 	if l.pipelining == estimate.Broken {
-		n = 3
+		n = max(n, 3)
 	}
 	if l.maxConns > 0 {
 		n = min(n, int(l.maxConns))

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -23,11 +24,13 @@ type Config struct {
 	Initial     int64         // bytes asked for at first; 0 = the client's own GET, without a Range field (R77)
 	Scheduler   schedule.Scheduler
 	Links       []LinkConfig
-	Order       []int8 // links in order of preference for the first request; all that the policy allows
-	Warm        bool   // connect over the unmetered links at once
-	Restart     bool   // restart continuation: the bytes of a lost attempt are fetched again (Skjolden 2019, 8.2.4); for lab/sim only
+	Order       []int8        // links in order of preference for the first request; all that the policy allows
+	Warm        bool          // connect over the unmetered links at once
+	Ahead       segment.Range // asked of the second unmetered link before the first response; empty = nothing is
+	Restart     bool          // restart continuation: the bytes of a lost attempt are fetched again (Skjolden 2019, 8.2.4); for lab/sim only
 	WaitForLink time.Duration
 	Reorder     int64 // reorder window before the first Granted
+	MostConns   int   // connections over one link at a time; 0 = 1. More than one is the machine's choice
 }
 
 // LinkConfig holds known facts about a link.
@@ -122,6 +125,8 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 	case Scatter:
 		m.scattered, m.granted, m.client.need = true, unbounded, 0
 		m.resize()
+	case Sampled:
+		m.sampled(now, e)
 	case SlotFreed:
 		m.links[e.Link].full = false
 	case Tick:
@@ -158,6 +163,7 @@ func (m *Machine) State(now time.Time) State {
 			Rate: rate, RTT: l.rtt(), Busy: l.busy,
 			Learned: estimate.Entry{
 				Rate: rate, Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(), MaxConns: l.maxConns,
+				Conns: cmp.Or(l.parallel.paid, l.learned),
 			},
 		})
 	}

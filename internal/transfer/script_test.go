@@ -141,7 +141,7 @@ func (s *script) handle(e Event) {
 func (s *script) note(a Action) {
 	s.t.Helper()
 	switch a.Kind {
-	case Fetch, FetchAll:
+	case Fetch, FetchAll, FetchAhead:
 		if a.Range.Empty() || a.Range.Start < 0 {
 			s.t.Fatalf("asks for %v", a.Range)
 		}

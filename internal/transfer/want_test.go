@@ -40,6 +40,13 @@ func (s *script) wantFetchAll(link int8) *asked {
 	}))
 }
 
+func (s *script) wantFetchAhead(link int8, from, to int64) *asked {
+	s.t.Helper()
+	return s.find(s.want(fmt.Sprintf("FetchAhead of %v on link %d", span(from, to), link), func(a Action) bool {
+		return a.Kind == FetchAhead && a.Link == link && a.Range == span(from, to)
+	}))
+}
+
 // find returns the request of an action, also if its connection was closed at once.
 func (s *script) find(a Action) *asked {
 	if q := s.asked[a.Attempt]; q != nil {

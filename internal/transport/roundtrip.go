@@ -39,6 +39,14 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.pass(t.passThrough.Do, r, reason)
 }
 
+type sizeKey struct{}
+
+// WithSize returns a context that says how large the objects of its requests probably are, in bytes. Then all links are asked at
+// once, without waiting for the first response. A wrong size costs one small request.
+func WithSize(ctx context.Context, size int64) context.Context {
+	return context.WithValue(ctx, sizeKey{}, size)
+}
+
 // pass sends a request over one link.
 func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, error), r *http.Request, reason opening.Reason) (*http.Response, error) {
 	usage := UsageOf(r.Context())
@@ -49,6 +57,9 @@ func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, erro
 	resp, l, err := do(r)
 	if err != nil {
 		return nil, onLink(err, l.Name)
+	}
+	if r.Method == http.MethodHead && resp.StatusCode == http.StatusOK && resp.ContentLength > 0 && resp.Header.Get("Content-Encoding") == "" {
+		t.engine.Hint(target(r), resp.ContentLength) // many programs ask so before they download
 	}
 	usage.Add(l.Name, 0, 0)
 	if usage != nil && resp.StatusCode != http.StatusSwitchingProtocols {
@@ -82,6 +93,7 @@ func (t *Transport) divide(r *http.Request) (*http.Response, error) {
 	}
 	UsageOf(ctx).SetReason("") // that of a request before, with the same context
 	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx)}
+	q.Size, _ = ctx.Value(sizeKey{}).(int64)
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.Got1xxResponse != nil {
 		q.Interim = func(status int, h http.Header) { _ = trace.Got1xxResponse(status, textproto.MIMEHeader(h)) }
 	}

@@ -24,6 +24,7 @@ type simConn struct {
 	refused  bool   // one too many: each request gets 503
 	answers  int
 	closing  bool
+	holes    int64 // packets that came behind a lost one
 }
 
 type ask struct {
@@ -86,6 +87,7 @@ func (w *world) open(id uint32, link int8) {
 				}
 				w.handle(transfer.Event{Kind: transfer.Opened, Conn: id, RTT: l.spec.RTT, Multiplexed: l.spec.H2})
 				w.serve(c)
+				w.after(transfer.SampleEvery, func() { w.sample(c) })
 			case w.now-began > 5*time.Second:
 				delete(w.conns, id)
 				w.handle(transfer.Event{Kind: transfer.OpenFailed, Conn: id, Outcome: fault.Unreachable})
@@ -99,6 +101,18 @@ func (w *world) open(id uint32, link int8) {
 		})
 	}
 	try(synRTO)
+}
+
+// sample tells the machine what the kernel would know of a connection.
+func (w *world) sample(c *simConn) {
+	if w.conns[c.id] != c {
+		return
+	}
+	l := w.links[c.link]
+	w.handle(transfer.Event{Kind: transfer.Sampled, Conn: c.id, Path: transfer.PathSample{
+		RTT: l.spec.RTT + max(0, l.busy-w.now), Least: l.spec.RTT, Holes: c.holes,
+	}})
+	w.after(transfer.SampleEvery, func() { w.sample(c) })
 }
 
 func (w *world) probe(link int8) {
@@ -194,9 +208,11 @@ func (w *world) send(c *simConn) {
 	switch p := l.spec.Loss; {
 	case full:
 		repair = l.spec.RTT
+		c.holes++
 		c.wnd.lost(w.now, l.spec.RTT+l.spec.queue())
 	case p > 0 && w.rng.Float64() > math.Pow(1-p, float64(n)/segmentSize):
 		repair = l.spec.RTT
+		c.holes++
 		w.after(left-w.now+l.spec.RTT, func() { c.wnd.lost(w.now, l.spec.RTT) }) // later bytes reveal it
 	}
 	at := left + repair + l.spec.RTT/2

@@ -190,6 +190,9 @@ func Run(s Spec) (Result, error) {
 		}
 		w.links = append(w.links, newLink(s.Links[i]))
 	}
+	if s.Scheduler == schedule.Default {
+		cfg.MostConns = transfer.MostConns
+	}
 	cfg.Order = s.order()
 	w.audit = newAudit(w)
 	w.res.Bytes, w.res.Last = make([]int64, len(s.Links)), make([]time.Duration, len(s.Links))
@@ -295,7 +298,7 @@ func (w *world) carryOut(a transfer.Action) {
 	case transfer.Open:
 		w.logf("open %d on %d", a.Conn, a.Link)
 		w.open(a.Conn, a.Link)
-	case transfer.Fetch, transfer.FetchAll:
+	case transfer.Fetch, transfer.FetchAll, transfer.FetchAhead:
 		w.logf("fetch %d %v on conn %d link %d: %v", a.Attempt, a.Range, a.Conn, a.Link, a.Rule)
 		w.res.Requests++
 		w.audit.asked(a)

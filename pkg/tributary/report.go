@@ -37,3 +37,8 @@ type reportKey struct{}
 func WithReport(ctx context.Context, r *Report) context.Context {
 	return context.WithValue(ctx, reportKey{}, r)
 }
+
+// WithSize returns a context that says how large the object of a request probably is, in bytes, for callers that know it from a
+// catalog or an earlier response. All links are then asked at once, without waiting for the first response. A wrong size costs
+// one small request, and never a byte of the content.
+func WithSize(ctx context.Context, size int64) context.Context { return transport.WithSize(ctx, size) }

@@ -1,0 +1,57 @@
+package opening
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+const (
+	// aheadSize is the length of a range that is asked for before the first response, in bytes: small, in case it is in vain.
+	aheadSize = 64 << 10
+
+	// aheadSizeKnown is its length where the size of the object is known.
+	aheadSizeKnown = 128 << 10
+)
+
+// archives are the extensions of files that are mostly worth several links: packages, images of disks, models, films.
+var archives = []string{
+	".7z", ".aab", ".apk", ".appimage", ".bin", ".bz2", ".cab", ".crate", ".deb", ".dmg", ".exe", ".flac", ".flatpak", ".gguf", ".gz",
+	".img", ".iso", ".jar", ".mkv", ".mov", ".mp4", ".msi", ".onnx", ".parquet", ".pkg", ".pt", ".qcow2", ".rar", ".rpm",
+	".safetensors", ".snap", ".squashfs", ".tar", ".tgz", ".vhdx", ".vmdk", ".wav", ".webm", ".whl", ".xz", ".zip", ".zst",
+}
+
+// ahead returns the range to ask another link for while the first response is awaited (Nikravesh 2018 section 6.3.3, known file
+// size). Only the first bytes of an object that is probably large are worth the risk, and only where the request is plain: with
+// a condition the response may have no content.
+func (o *Opening) ahead() segment.Range {
+	file, _, _ := strings.Cut(o.path, "?")
+	hint := o.memory.Size
+	switch {
+	case !o.plan.Warm, o.ifRange != "" && hint == 0:
+		return segment.Range{}
+	case slices.ContainsFunc(conditions, func(name string) bool { return len(o.fields[name]) > 0 }):
+		return segment.Range{}
+	case hint == 0 && !slices.Contains(archives, strings.ToLower(path.Ext(file))):
+		return segment.Range{}
+	}
+	n := int64(aheadSize)
+	if hint > 0 {
+		n = aheadSizeKnown
+	}
+	start := o.plan.Requested.Start + max(o.plan.Initial, o.threshold)
+	end := start + n
+	if hint > 0 {
+		end = min(end, hint)
+	}
+	if o.plan.Requested.End != transfer.Unknown {
+		end = min(end, o.plan.Requested.End)
+	}
+	if end-start < n/4 {
+		return segment.Range{}
+	}
+	return segment.Range{Start: start, End: end}
+}
