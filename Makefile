@@ -43,7 +43,7 @@ lint: ## gofumpt, staticcheck, govulncheck, on the product and the laboratory
 httpdoc: ## write docs/HTTP.md from docs/http-rules.toml and the names of the tests
 	$(GO) test -C lab -count=1 -run TestHTTPDoc ./httprules -args -update
 
-fuzz: ## run every fuzz test for FUZZTIME (30s), and 20,000 random requests against a direct fetch
+fuzz: ## run every fuzz test for FUZZTIME (30s), 20,000 random requests against a direct fetch, and 12,000 transfers under random faults
 	@GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh
 
 mutate: ## break guarding lines, in a copy: the tests must notice; 15 drawn by lot, or ARGS='R37 core', ARGS=--all, ARGS=--help

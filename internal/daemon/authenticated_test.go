@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // authority is an origin that authenticates connections instead of requests, as servers with NTLM and Negotiate do
@@ -85,7 +86,8 @@ func proxied(t *testing.T, addr string) *url.URL {
 	dial := func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
-	_, u, stop, err := start(t.Context(), settings(), slog.New(slog.DiscardHandler), link.NewStatic(link.DialFunc(dial).Over(named("wifi", "lte")...)...))
+	_, u, stop, err := start(t.Context(), settings(), slog.New(slog.DiscardHandler),
+		transport.Config{Source: link.NewStatic(link.DialFunc(dial).Over(named("wifi", "lte")...)...)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,14 +92,12 @@ func (w *twin) newFront(names []string) *front {
 	}
 	f := &front{}
 	cfg, log, source := settings(), slog.New(slog.DiscardHandler), link.NewStatic(link.DialFunc(dial).Over(named(names...)...)...)
-	d := newDaemon(cfg, log)
-	if err := d.build("test", transport.Config{Source: source, Roots: w.secure.Roots}); err != nil {
+	_, proxy, stopProxy, err := start(context.Background(), cfg, log, transport.Config{Source: source, Roots: w.secure.Roots})
+	if err != nil {
 		w.t.Fatal(err)
 	}
+	f.proxy = strings.TrimPrefix(proxy, "http://")
 	ctx, cancel := context.WithCancel(context.Background())
-	ready, ended := make(chan net.Addr, 1), make(chan error, 1)
-	go func() { ended <- d.serve(ctx, func(a net.Addr) { ready <- a }) }()
-	f.proxy = (<-ready).String()
 	own, err := transport.New(transport.Config{Settings: cfg, Log: log, Source: source, Roots: w.secure.Roots, Allow: transport.Everywhere})
 	if err != nil {
 		w.t.Fatal(err)
@@ -111,7 +109,7 @@ func (w *twin) newFront(names []string) *front {
 	f.own = own
 	w.t.Cleanup(func() {
 		cancel()
-		within(w.t, "stop of a front", func() { <-ended; stop(); own.Close() })
+		within(w.t, "stop of a front", func() { stopProxy(); stop(); own.Close() })
 	})
 	return f
 }
@@ -130,9 +128,11 @@ func (w *twin) url(name string, h2 bool) string {
 	return "http://" + name + ".secure.test/" + name
 }
 
-// byProxy fetches through the proxy; https in absolute-form, so that the proxy divides that, too.
-func (f *front) byProxy(method, u string, h http.Header) seen {
-	c, err := net.Dial("tcp", f.proxy)
+func (f *front) byProxy(method, u string, h http.Header) seen { return byProxy(f.proxy, method, u, h) }
+
+// byProxy fetches through a proxy; https in absolute-form, so that the proxy divides that, too.
+func byProxy(proxy, method, u string, h http.Header) seen {
+	c, err := net.Dial("tcp", proxy)
 	if err != nil {
 		return seen{err: err}
 	}

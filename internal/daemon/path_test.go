@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -16,6 +17,7 @@ type path struct {
 
 	mu      sync.Mutex
 	addr    string // where every connection of this link ends
+	secure  string // that to port 443, if not ""
 	refused bool   // connections are refused
 	reset   bool   // connections are reset as soon as they are there
 	most    int    // connections beyond so many at a time are reset; 0 = no limit
@@ -81,10 +83,13 @@ func (p *path) pass(gone <-chan struct{}) error {
 	}
 }
 
-func (p *path) dial(ctx context.Context, network string) (net.Conn, error) {
+func (p *path) dial(ctx context.Context, network, to string) (net.Conn, error) {
 	p.mu.Lock()
 	p.dials++
 	addr, refused, reset := p.addr, p.refused, p.reset || p.most > 0 && len(p.conns) >= p.most
+	if p.secure != "" && strings.HasSuffix(to, ":443") {
+		addr = p.secure
+	}
 	p.mu.Unlock()
 	if refused {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -14,21 +15,19 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestRandomFaults downloads through origins whose answers break, stall, end early and lie at random: the client gets
-// bytes of one version from the first on, all of them or a visible error, and nothing is left behind. 200 transfers, or
-// TRIBUTARY_FAULTS.
+// TestRandomFaults downloads over one link to four, over HTTP/1.1 and HTTP/2, through links that flap and from origins whose
+// answers break, stall, end early and lie at random: the client gets bytes of one version from the first on, all of them or a
+// visible error, and nothing is left behind. 200 transfers, or TRIBUTARY_FAULTS (`make fuzz`: 12,000), from TRIBUTARY_SEED or a
+// seed of the moment.
 func TestRandomFaults(t *testing.T) {
-	n := 200
-	if s := os.Getenv("TRIBUTARY_FAULTS"); s != "" {
-		var err error
-		if n, err = strconv.Atoi(s); err != nil {
-			t.Fatalf("TRIBUTARY_FAULTS: %v", err)
-		}
-	}
+	n := number(t, "TRIBUTARY_FAULTS", 200)
+	first := number(t, "TRIBUTARY_SEED", uint64(time.Now().UnixNano()))
+	t.Logf("TRIBUTARY_SEED=%d", first)
 	open := descriptors(t)
 	var complete, injected atomic.Int64
 	t.Run("transfers", func(t *testing.T) {
-		for seed := range uint64(n) {
+		for i := range n {
+			seed := first + i
 			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 				t.Parallel()
 				if randomFaults(t, seed, &injected) {
@@ -39,10 +38,10 @@ func TestRandomFaults(t *testing.T) {
 	})
 	t.Logf("%d transfers: %d complete, %d visible errors; %d answers were faulty",
 		n, complete.Load(), int64(n)-complete.Load(), injected.Load())
-	if c := complete.Load(); 2*c < int64(n) {
+	if c := complete.Load(); 2*uint64(c) < n {
 		t.Errorf("%d of %d transfers are complete", c, n)
 	}
-	if i := injected.Load(); i < int64(n) {
+	if i := injected.Load(); uint64(i) < n {
 		t.Errorf("%d faults in %d transfers", i, n)
 	}
 	until(t, "descriptors are closed", 2*time.Second, func() bool { return descriptors(t) <= open })
@@ -56,6 +55,7 @@ func randomFaults(t *testing.T, seed uint64, injected *atomic.Int64) bool {
 	budget.Store(1 + rng.Int64N(12))
 	chance := 0.2 + 0.6*rng.Float64()
 	node := rng.IntN(3) // 2 = both
+	names := [][]string{{"wifi"}, {"wifi", "lte"}, {"wifi", "lte", "wifi2"}, {"wifi", "lte", "wifi2", "lte2"}}[min(rng.IntN(5), 3)]
 	lies := rng.IntN(2) == 0
 	s := New(t, object, RateLimit(4<<20), func(x *Exchange) {
 		rng := rand.New(rand.NewPCG(seed, uint64(x.N))) // requests come at the same time
@@ -70,12 +70,19 @@ func randomFaults(t *testing.T, seed uint64, injected *atomic.Int64) bool {
 	})
 	cfg := settings()
 	cfg.WaitForLink = 5 * time.Second
-	r := newRig(t, s, cfg, "wifi", "lte")
+	u, secure := s.URL(), (*Secure)(nil)
+	if rng.IntN(2) == 0 {
+		u, secure = "https://a.secure.test/", s.Secure()
+	}
+	r := newRigWith(t, s, secure, cfg, names...)
+	if rng.IntN(2) == 0 {
+		defer r.flap(rng)()
+	}
 	h := http.Header{}
 	if rng.IntN(2) == 0 {
 		h.Set("Accept-Encoding", "gzip") // begins with its own GET
 	}
-	got := r.get(h)
+	got := byProxy(r.url.Host, http.MethodGet, u, h)
 	switch {
 	case got.err == nil && got.status >= 502 && got.status <= 504:
 		return false
@@ -97,6 +104,36 @@ func randomFaults(t *testing.T, seed uint64, injected *atomic.Int64) bool {
 	}
 	returned(t, r)
 	return got.err == nil
+}
+
+// flap silences or resets one of two paths again and again, until stop.
+func (r *rig) flap(rng *rand.Rand) (stop func()) {
+	p := []*path{r.wifi, r.lte}[rng.IntN(2)]
+	up, down := time.Duration(10+rng.IntN(300))*time.Millisecond, time.Duration(5+rng.IntN(600))*time.Millisecond
+	reset := rng.IntN(2) == 0
+	ctx, cancel := context.WithCancel(r.t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for turn := 0; ; turn++ {
+			wait := up
+			if turn%2 == 1 {
+				if wait = down; reset {
+					p.resetAll()
+				} else {
+					p.silence()
+				}
+			}
+			select {
+			case <-time.After(wait):
+				p.speak()
+			case <-ctx.Done():
+				p.speak()
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
 }
 
 // newer returns the new version of an object.

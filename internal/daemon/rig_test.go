@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // limit bounds every wait of these tests; nothing that works comes near it.
@@ -65,10 +68,7 @@ func (s *said) has(part string) bool {
 func named(names ...string) []link.Link {
 	var all []link.Link
 	for _, n := range names {
-		i := 1
-		if n != "wifi" {
-			i = 2
-		}
+		i := 1 + max(slices.Index([]string{"wifi", "lte", "wifi2", "lte2"}, n), 0)
 		addr := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
 		all = append(all, link.Link{Name: n, Metric: 100 * i, Addrs: []netip.Addr{addr}})
 	}
@@ -82,24 +82,34 @@ func settings() config.Config {
 	return cfg
 }
 
-// newRig starts the proxy over the named links, "wifi" to node 0 and "lte" to node 1. Its end waits for everything.
+// newRig starts the proxy over the named links: those of Wi-Fi lead to node 0, others to node 1. Its end waits for everything.
 func newRig(t testing.TB, s *origintest.Server, cfg config.Config, names ...string) *rig {
+	t.Helper()
+	return newRigWith(t, s, nil, cfg, names...)
+}
+
+// newRigWith makes a rig whose port 443 leads to the secure face of the origin.
+func newRigWith(t testing.TB, s *origintest.Server, secure *origintest.Secure, cfg config.Config, names ...string) *rig {
 	t.Helper()
 	r := &rig{t: t, server: s, source: link.NewStatic(named(names...)...)}
 	r.wifi = &path{name: "wifi", addr: s.Addr(0), conns: map[*gated]bool{}}
 	r.lte = &path{name: "lte", addr: s.Addr(1), conns: map[*gated]bool{}}
-	dial := func(ctx context.Context, l link.Link, network, _ string) (net.Conn, error) {
-		if l.Name == "wifi" {
-			return r.wifi.dial(ctx, network)
+	var roots *x509.CertPool
+	if secure != nil {
+		roots, r.wifi.secure, r.lte.secure = secure.Roots, secure.Addr(0), secure.Addr(1)
+	}
+	dial := func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
+		if strings.HasPrefix(l.Name, "wifi") {
+			return r.wifi.dial(ctx, network, addr)
 		}
-		return r.lte.dial(ctx, network)
+		return r.lte.dial(ctx, network, addr)
 	}
 	var to io.Writer = &r.said
 	if os.Getenv("TRIBUTARY_TEST_LOG") != "" {
 		to = io.MultiWriter(to, os.Stderr)
 	}
 	log := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	d, u, stop, err := start(context.Background(), cfg, log, link.WithPaths(r.source, link.DialFunc(dial).Path))
+	d, u, stop, err := start(context.Background(), cfg, log, transport.Config{Source: link.WithPaths(r.source, link.DialFunc(dial).Path), Roots: roots})
 	if err != nil {
 		t.Fatalf("start the proxy: %v", err)
 	}

@@ -56,6 +56,11 @@ func Classes() []Class {
 			w.Loss = between(r, 0.0005, 0.005)
 			return Spec{Size: 20e6, Links: []Link{w, lte(r, between(r, 8, 80))}}
 		}),
+		class("lossy, Reno", "as lossy, with Reno at the origin", func(r *rand.Rand) Spec {
+			w, l := wifi(r, between(r, 8, 40)), lte(r, between(r, 8, 80))
+			w.Loss, w.Reno, l.Reno = between(r, 0.0005, 0.005), true, true
+			return Spec{Size: 20e6, Links: []Link{w, l}}
+		}),
 		class("varying", "an LTE link whose rate changes every 0.2 to 2 s by up to ten times, 20 MB", func(r *rand.Rand) Spec {
 			l := lte(r, 0)
 			l.Trace = levels(r, 20*time.Second, 2, 40)

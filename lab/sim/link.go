@@ -13,6 +13,7 @@ type Link struct {
 	Trace  []Rate        // instead of Rate; it repeats
 	Jitter time.Duration // further delay, uniform in [0, Jitter) per step; order is kept
 	Loss   float64       // chance that a packet is lost
+	Reno   bool          // the origin controls congestion with Reno instead of CUBIC
 	Queue  time.Duration // longest wait in the queue before the link; 0 = 100 ms
 	Absent bool          // not there at the start
 	H2     bool          // the origin speaks HTTP/2 over it: requested bytes may wait in the process

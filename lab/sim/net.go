@@ -69,7 +69,7 @@ func (w *world) linkEvent(i int8, e LinkEvent) {
 
 // open makes a connection; a lost handshake is sent again after 1 s, 2 s, ... for 5 s in all.
 func (w *world) open(id uint32, link int8) {
-	c := &simConn{id: id, link: link, wnd: newWindow(), rto: firstRTO}
+	c := &simConn{id: id, link: link, wnd: newWindow(w.links[link].spec.Reno), rto: firstRTO}
 	w.conns[id] = c
 	began := w.now
 	var try func(wait time.Duration)

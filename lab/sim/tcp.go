@@ -15,16 +15,18 @@ const (
 	synRTO      = time.Second
 )
 
-// CUBIC (RFC 9438).
+// CUBIC (RFC 9438) and Reno (RFC 5681).
 const (
 	cubicC    = 0.4
 	cubicBeta = 0.7
+	renoBeta  = 0.5
 )
 
-// window is the congestion window of a sender: slow start, then CUBIC with its floor for short round trips. A loss is
+// window is the congestion window of a sender: slow start, then CUBIC with its floor for short round trips, or Reno. A loss is
 // repaired within a round trip and shrinks the window once in that time.
 type window struct {
 	size     float64 // bytes
+	reno     bool
 	started  bool    // slow start is over
 	top      float64 // size at the last loss
 	since    time.Duration
@@ -32,7 +34,7 @@ type window struct {
 	repaired time.Duration
 }
 
-func newWindow() window { return window{size: initialWnd} }
+func newWindow(reno bool) window { return window{size: initialWnd, reno: reno} }
 
 // lost takes a loss and reports whether it is the first of its round trip.
 func (w *window) lost(now, rtt time.Duration) {
@@ -41,7 +43,11 @@ func (w *window) lost(now, rtt time.Duration) {
 	}
 	w.repaired = now + rtt
 	w.top = w.size
-	w.size = max(w.size*cubicBeta, 2*segmentSize)
+	beta := cubicBeta
+	if w.reno {
+		beta = renoBeta
+	}
+	w.size = max(w.size*beta, 2*segmentSize)
 	w.started, w.since = true, now
 	w.origin = math.Cbrt(w.top / segmentSize * (1 - cubicBeta) / cubicC)
 }
@@ -59,6 +65,10 @@ func (w *window) acked(now, rtt time.Duration, n int64) {
 			w.started, w.since = true, now
 			w.origin = math.Cbrt(max(w.top-w.size, 0) / segmentSize / cubicC)
 		}
+		return
+	}
+	if w.reno {
+		w.size += segmentSize * float64(n) / w.size
 		return
 	}
 	t := (now - w.since).Seconds()

@@ -17,8 +17,8 @@ import (
 // SecureHost is a pattern of the names under which a Secure server proves itself: any label may take the place of the star.
 const SecureHost = "*.secure.test"
 
-// Secure is a Server's second face: the same answers over TLS and HTTP/2, on two nodes of its own. Faults of framing and
-// timing, raw answers and interim answers are left out, because net/http writes these answers.
+// Secure is a Server's second face: the same answers over TLS and HTTP/2, on two nodes of its own. Faults of framing,
+// slow answers, raw answers and interim answers are left out; an answer that stalls is reset after that, because net/http writes these answers.
 type Secure struct {
 	Roots *x509.CertPool // proves SecureHost
 	addrs []string
@@ -98,8 +98,19 @@ func (s *Server) answerSecure(node int, w http.ResponseWriter, r *http.Request) 
 	if x.Reset {
 		body = body[:min(x.ResetAt, int64(len(body)))]
 	}
+	if x.Stall {
+		body = body[:min(x.StallAt, int64(len(body)))]
+	}
 	s.sent[node].Add(int64(len(body)))
 	_, err := w.Write(body)
+	if x.Stall {
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-x.Until:
+		case <-r.Context().Done():
+		}
+		panic(http.ErrAbortHandler)
+	}
 	if err != nil || x.Reset || x.Short > 0 {
 		panic(http.ErrAbortHandler)
 	}
