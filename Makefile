@@ -52,8 +52,8 @@ mutate: ## break guarding lines, in a copy: the tests must notice; 15 drawn by l
 sim: ## the simulator at length: 1,000 random transfers of the default scheduler, 100 of each other one, 50 scenarios of each class
 	SIM_LONG=1 $(GO) test -C lab -count=1 -v -run 'Invariants|SameLog|Summary' ./sim
 
-bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, and plots in bin/plots, 9 rounds: about 100 minutes (root)
-	bin/tributary-lab bench --all --rounds $(ROUNDS) --svg bin/plots
+bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, and plots in bin/plots, 9 rounds: about 200 minutes (root)
+	bin/tributary-lab bench --all --rounds $(ROUNDS) --congestion bbr --congestion cubic --svg bin/plots
 
 android: ## the app and the module for rooted phones: android/out/tributary.apk, tributary-module.zip
 	@DEBIAN='$(ANDROID)' bash -c '. tools/debian.sh && need_packages'

@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"io"
+	"testing"
+)
+
+// TestFullLinkGetsOneConnection downloads beside another program that fills one of the two links without loss: more connections
+// would gain nothing but a larger share of it. How large the share is depends on the congestion control; the log shows it.
+func TestFullLinkGetsOneConnection(t *testing.T) {
+	t.Parallel()
+	sc := equal()
+	sc.Congestion = "cubic"
+	r := start(t, sc)
+	large, o := r.object(100_000_000), r.object(16_000_000)
+	other := r.lab.Client(r.ctx, "curl", "-sS", "--interface", "wifi", large.URL)
+	body, err := other.StdoutPipe()
+	if err == nil {
+		err = other.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.CopyN(io.Discard, body, 3e6); err != nil { // its slow start is over
+		t.Fatal(err)
+	}
+	rest := make(chan int64, 1)
+	go func() {
+		n, _ := io.Copy(io.Discard, body)
+		_ = other.Wait() // it is killed
+		rest <- n
+	}()
+	r.download(r.nginx.NamedURL(o), o)
+	if err := other.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	theirs := <-rest
+	r.settle()
+	requests, err := r.nginx.Requests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := int64(0)
+	conns := map[int64]bool{}
+	for _, q := range requests {
+		if q.Range != "" && q.Client == r.lab.Link("wifi").Addr().String() {
+			ours += q.BytesSent
+			conns[q.Connection] = true
+		}
+	}
+	t.Logf("%.0f %% of the link beside one other connection, over %d connections", 100*float64(ours)/float64(ours+theirs), len(conns))
+	if len(conns) != 1 {
+		t.Errorf("%d connections over the full link", len(conns))
+	}
+}
