@@ -100,7 +100,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	plan := o.Begin(e.recall(r.origin, req, links))
 	r.delivery.given = plan.Requested.Start
 	cfg := transfer.Config{
-		Requested: plan.Requested, Initial: plan.Initial, Scheduler: sched, Warm: plan.Warm, Ahead: plan.Ahead,
+		Requested: plan.Requested, Initial: plan.Initial, Scheduler: sched, Warm: plan.Warm, Ahead: plan.Ahead, AheadEach: plan.AheadEach,
 		WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, plan.Initial),
 	}
 	if e.cfg.Scheduler == schedule.Default { // the schedulers of the papers have one

@@ -13,8 +13,9 @@ const (
 	// aheadSize is the length of a range that is asked for before the first response, in bytes: small, in case it is in vain.
 	aheadSize = 64 << 10
 
-	// aheadSizeKnown is its length where the size of the object is known.
+	// aheadSizeKnown is its length where the size of the object is known, and mostAhead is how many links are then asked.
 	aheadSizeKnown = 128 << 10
+	mostAhead      = 8
 )
 
 // archives are the extensions of files that are mostly worth several links: packages, images of disks, models, films.
@@ -24,34 +25,37 @@ var archives = []string{
 	".safetensors", ".snap", ".squashfs", ".tar", ".tgz", ".vhdx", ".vmdk", ".wav", ".webm", ".whl", ".xz", ".zip", ".zst",
 }
 
-// ahead returns the range to ask another link for while the first response is awaited (Nikravesh 2018 section 6.3.3, known file
-// size). Only the first bytes of an object that is probably large are worth the risk, and only where the request is plain: with
+// ahead returns the range to ask other links for while the first response is awaited, and how much of it each (Nikravesh 2018
+// section 6.3.3, known file size): several where the size of the object is known, else one. Only the first bytes of an object that is probably large are worth the risk, and only where the request is plain: with
 // a condition the response may have no content.
-func (o *Opening) ahead() segment.Range {
+func (o *Opening) ahead() (r segment.Range, each int64) {
 	file, _, _ := strings.Cut(o.path, "?")
 	hint := o.memory.Size
 	switch {
 	case !o.plan.Warm, o.ifRange != "" && hint == 0:
-		return segment.Range{}
+		return r, 0
 	case slices.ContainsFunc(conditions, func(name string) bool { return len(o.fields[name]) > 0 }):
-		return segment.Range{}
+		return r, 0
 	case hint == 0 && !slices.Contains(archives, strings.ToLower(path.Ext(file))):
-		return segment.Range{}
+		return r, 0
 	}
-	n := int64(aheadSize)
+	each, links := int64(aheadSize), int64(1)
 	if hint > 0 {
-		n = aheadSizeKnown
+		each, links = aheadSizeKnown, mostAhead
 	}
 	start := o.plan.Requested.Start + max(o.plan.Initial, o.threshold)
-	end := start + n
+	end := start + links*each
 	if hint > 0 {
 		end = min(end, hint)
 	}
 	if o.plan.Requested.End != transfer.Unknown {
 		end = min(end, o.plan.Requested.End)
 	}
-	if end-start < n/4 {
-		return segment.Range{}
+	if rest := (end - start) % each; rest < each/4 { // not worth a request
+		end -= rest
 	}
-	return segment.Range{Start: start, End: end}
+	if end <= start {
+		return r, 0
+	}
+	return segment.Range{Start: start, End: end}, each
 }

@@ -19,7 +19,7 @@ func TestAhead(t *testing.T) {
 		{name: "an image of a disk", path: "/debian.iso", want: segment.Range{Start: small, End: small + 64*kB}},
 		{name: "with a query", path: "/debian.ISO?mirror=1.html", want: segment.Range{Start: small, End: small + 64*kB}},
 		{name: "an extension in the query only", path: "/get?file=debian.iso"},
-		{name: "a known size", path: "/page", memory: Memory{Size: 1 << 30}, want: segment.Range{Start: small, End: small + 128*kB}},
+		{name: "a known size", path: "/page", memory: Memory{Size: 1 << 30}, want: segment.Range{Start: small, End: small + 8*128*kB}},
 		{name: "a known size, hardly worth it", path: "/page", memory: Memory{Size: small + 40*kB}, want: segment.Range{Start: small, End: small + 40*kB}},
 		{name: "a known size, not worth it", path: "/a.iso", memory: Memory{Size: small + 4*kB}},
 		{name: "no more than the first range", path: "/a.iso", memory: Memory{Size: small}},

@@ -22,7 +22,8 @@ type Plan struct {
 	Requested segment.Range // of the object, that the client wants as far as it can be known
 	Initial   int64         // asked for at first; 0 = the client's own request as it is
 	Warm      bool          // connecting the other links before the first response may be of use
-	Ahead     segment.Range // which another link may be asked for before the first response; empty = none
+	Ahead     segment.Range // which other links may be asked for before the first response; empty = none
+	AheadEach int64         // bytes of it for each of them
 }
 
 // Notes are the findings of a GET about the origin.
@@ -96,7 +97,7 @@ func (o *Opening) Begin(m Memory) Plan {
 	}
 	o.read()
 	o.plan.Warm = o.plan.Warm && !m.Whole && !m.Small
-	o.plan.Ahead = o.ahead()
+	o.plan.Ahead, o.plan.AheadEach = o.ahead()
 	return o.plan
 }
 

@@ -5,10 +5,11 @@ import (
 
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/segment"
 )
 
-func startAhead(t *testing.T, first int64, links ...LinkConfig) *script {
-	s := prepare(t, Config{Initial: first, Warm: true, Ahead: span(64*kB, 128*kB), Links: links}, len(links))
+func startAhead(t *testing.T, first int64, asks segment.Range, links ...LinkConfig) *script {
+	s := prepare(t, Config{Initial: first, Warm: true, Ahead: asks, AheadEach: 64 * kB, Links: links}, len(links))
 	s.tick()
 	return s
 }
@@ -16,7 +17,7 @@ func startAhead(t *testing.T, first int64, links ...LinkConfig) *script {
 // ahead starts a transfer whose second link is asked for [64 kB, 128 kB) before the first response; first is the size of the
 // first range, 0 for the client's own GET.
 func ahead(t *testing.T, first int64) (s *script, a, b *asked) {
-	s = startAhead(t, first, LinkConfig{State: health.Up}, LinkConfig{State: health.Up})
+	s = startAhead(t, first, span(64*kB, 128*kB), LinkConfig{State: health.Up}, LinkConfig{State: health.Up})
 	if first > 0 {
 		a = s.wantFetch(0, 0, first)
 	} else {
@@ -81,15 +82,48 @@ func TestAhead(t *testing.T) {
 		s.wantFetch(1, 0, 64*kB)
 	})
 	t.Run("never over a metered link", func(t *testing.T) {
-		s := startAhead(t, 64*kB, LinkConfig{State: health.Up}, LinkConfig{State: health.Up, Metered: true})
+		s := startAhead(t, 64*kB, span(64*kB, 128*kB), LinkConfig{State: health.Up}, LinkConfig{State: health.Up, Metered: true})
 		s.wantFetch(0, 0, 64*kB)
 		s.wantOpen(0)
 		s.quiet()
 	})
 	t.Run("over one link only", func(t *testing.T) {
 		up := LinkConfig{State: health.Up}
-		s := startAhead(t, 64*kB, up, up, up)
+		s := startAhead(t, 64*kB, span(64*kB, 128*kB), up, up, up)
 		s.wantFetch(0, 0, 64*kB)
+		s.wantOpen(0)
+		s.wantFetchAhead(1, 64*kB, 128*kB)
+		s.wantOpen(1)
+		s.wantOpen(2)
+		s.quiet()
+	})
+	t.Run("over each link where the size is known", func(t *testing.T) {
+		up := LinkConfig{State: health.Up}
+		s := startAhead(t, 64*kB, span(64*kB, 160*kB), up, up, up, up)
+		a := s.wantFetch(0, 0, 64*kB)
+		s.wantOpen(0)
+		b := s.wantFetchAhead(1, 64*kB, 128*kB)
+		s.wantOpen(1)
+		c := s.wantFetchAhead(2, 128*kB, 160*kB)
+		s.wantOpen(2)
+		s.wantOpen(3)
+		s.quiet()
+		for _, q := range []*asked{a, b, c} {
+			s.opened(q.conn, 20*ms)
+		}
+		s.headReceived(a, 1*mB)
+		s.wantFree(span(160*kB, 1*mB))
+		s.headReceived(c, 1*mB)
+		s.ended(b, fault.Changed)
+		s.wantFree(span(64*kB, 128*kB), span(160*kB, 1*mB))
+		s.complete(c)
+		s.complete(a)
+		s.wantWaste(0)
+	})
+	t.Run("over one link beside the client's own GET", func(t *testing.T) {
+		up := LinkConfig{State: health.Up}
+		s := startAhead(t, 0, span(64*kB, 160*kB), up, up, up)
+		s.wantFetchAll(0)
 		s.wantOpen(0)
 		s.wantFetchAhead(1, 64*kB, 128*kB)
 		s.wantOpen(1)

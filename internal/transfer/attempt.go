@@ -181,21 +181,21 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 func (m *Machine) learnSize(now time.Time, e Event) {
 	m.known = true
 	m.led.Resize(min(m.cfg.Requested.End, e.Size))
-	var ahead *attempt
 	for i := range m.attempts { // attempts that were made before the size was known
 		a := &m.attempts[i]
 		a.want.End = max(min(a.want.End, m.led.End()), a.want.Start)
 		if a.ahead {
-			ahead = a
-			continue
+			continue // below, when the first attempt has its bytes
 		}
 		m.led.Take(a.want)
 		if i > 0 {
 			m.led.Hedge(a.want.Clip(m.attempts[0].want))
 		}
 	}
-	if ahead != nil {
-		m.takeAhead(ahead, e.Attempt)
+	for i := range m.attempts {
+		if a := &m.attempts[i]; a.ahead {
+			m.takeAhead(a, e.Attempt)
+		}
 	}
 	for i := range m.links {
 		l := &m.links[i]

@@ -88,7 +88,7 @@ func (m *Machine) askFirst(now time.Time) {
 		for _, i := range m.cfg.Order {
 			if l := &m.links[i]; l.usable(now) && !l.metered && !l.full && m.count(i) == 0 {
 				c := m.openConn(now, i)
-				if r := m.cfg.Ahead; !r.Empty() && len(m.attempts) == 1 {
+				if r := m.ahead(); !r.Empty() {
 					m.send(now, c, attempt{want: r, ahead: true})
 					m.do[len(m.do)-1].Rule = schedule.Ahead
 				}
@@ -96,6 +96,21 @@ func (m *Machine) askFirst(now time.Time) {
 		}
 	}
 	m.started = m.started || len(m.attempts) > 0
+}
+
+// ahead returns what the next link is asked for before the first response. Beside the client's own GET only one is asked: that GET
+// is cut once, where the other link begins.
+func (m *Machine) ahead() segment.Range {
+	r := m.cfg.Ahead
+	for i := range m.attempts {
+		if a := &m.attempts[i]; a.ahead && m.cfg.Initial == 0 {
+			return segment.Range{}
+		} else if a.ahead {
+			r.Start = max(r.Start, a.want.End)
+		}
+	}
+	r.End = min(r.End, r.Start+m.cfg.AheadEach)
+	return r
 }
 
 // fetch carries out a scheduler's decision.

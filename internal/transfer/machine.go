@@ -26,7 +26,8 @@ type Config struct {
 	Links       []LinkConfig
 	Order       []int8        // links in order of preference for the first request; all that the policy allows
 	Warm        bool          // connect over the unmetered links at once
-	Ahead       segment.Range // asked of the second unmetered link before the first response; empty = nothing is
+	Ahead       segment.Range // asked of other unmetered links before the first response; empty = nothing is
+	AheadEach   int64         // bytes of Ahead for each of them
 	Restart     bool          // restart continuation: the bytes of a lost attempt are fetched again (Skjolden 2019, 8.2.4); for lab/sim only
 	WaitForLink time.Duration
 	Reorder     int64 // reorder window before the first Granted
