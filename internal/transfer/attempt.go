@@ -168,6 +168,9 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 	}
 	if e.Close {
 		c.doomed = true
+		if c.answers == 0 { // each response costs a connection: further ones would cost more of them
+			l.parallel.refused()
+		}
 		for len(c.queue) > 1 { // requests behind it stay unanswered
 			m.release(m.attempt(c.queue[1]))
 		}

@@ -4,6 +4,10 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/fault"
+	"github.com/tributary-http/tributary/internal/health"
 )
 
 // path is a link as its connections see it: how much n of them bring together, how long packets wait in front of it, and
@@ -108,4 +112,80 @@ func TestConnections(t *testing.T) {
 			t.Errorf("%d connections", k.n)
 		}
 	})
+}
+
+// several begins a transfer of a short object, which may have several connections: link 0 has its first range, and more are
+// asked for in pieces.
+func several(t *testing.T, size int64, links ...LinkConfig) (s *script, a *asked) {
+	t.Helper()
+	s = prepare(t, Config{Initial: 64 * kB, MostConns: MostConns, Links: links}, len(links))
+	s.sched.piece = 256 * kB
+	s.tick()
+	a = s.wantFetch(0, 0, 64*kB)
+	s.wantOpen(0)
+	s.opened(a.conn, 20*ms)
+	s.headReceived(a, size)
+	return s, a
+}
+
+// opens counts the connections to be opened, by link.
+func (s *script) opens() (n [4]int) {
+	for _, a := range s.pending {
+		if a.Kind == Open {
+			n[a.Link]++
+		}
+	}
+	return n
+}
+
+func TestSeveralConnections(t *testing.T) {
+	up := LinkConfig{State: health.Up}
+	metered := LinkConfig{State: health.Up, Metered: true}
+	for _, c := range []struct {
+		name   string
+		size   int64
+		second LinkConfig
+		opens  [4]int // besides the first one
+	}{
+		{"a short object", 1 * mB, up, [4]int{1, 2}},
+		{"a metered link", 1 * mB, metered, [4]int{1, 1}},
+		{"hardly more than the first range", 192 * kB, up, [4]int{}},
+		{"a long object", 64 * mB, up, [4]int{0, 1}},
+		{"what paid off before", 64 * mB, LinkConfig{State: health.Up, Learned: estimate.Entry{Conns: 3}}, [4]int{0, 3}},
+		{"no more than the origin allowed", 1 * mB, LinkConfig{State: health.Up, Learned: estimate.Entry{MaxConns: 1}}, [4]int{1, 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, _ := several(t, c.size, up, c.second)
+			if got := s.opens(); got != c.opens {
+				t.Errorf("opens %v connections, want %v: %s", got, c.opens, s.show())
+			}
+		})
+	}
+	for _, c := range []struct {
+		name  string
+		fails func(s *script, a *asked, extra uint32)
+	}{
+		{"the origin refuses the second one", func(s *script, _ *asked, extra uint32) { s.openFailed(extra, fault.Unreachable) }},
+		{"there is no slot for it", func(s *script, _ *asked, extra uint32) { s.openFailed(extra, fault.NoSlot) }},
+		{"429", func(s *script, a *asked, _ uint32) { s.end(a, Event{Outcome: fault.Busy}) }},
+		{"a reset", func(s *script, a *asked, _ uint32) { s.ended(a, fault.Reset) }},
+		{"each response closes its connection", func(s *script, _ *asked, extra uint32) {
+			s.opened(extra, 20*ms)
+			s.head(s.queues[extra][0], Event{Size: 1 * mB, Close: true})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, a := several(t, 1*mB, up)
+			extra := s.wantOpen(0)
+			c.fails(s, a, extra)
+			for _, p := range s.pending {
+				if p.Kind == ReportFailed {
+					t.Errorf("blames the link: %s", s.show())
+				}
+			}
+			if n := s.m.links[0].parallel.n; n != 1 {
+				t.Errorf("still wants %d connections", n)
+			}
+		})
+	}
 }
