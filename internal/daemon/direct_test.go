@@ -123,7 +123,7 @@ func (w *twin) plan(name string, h2 bool, faults ...origintest.Fault) string {
 // url returns the URL of a case's object.
 func (w *twin) url(name string, h2 bool) string {
 	if h2 {
-		return "https://" + name + ".secure.test/" + name
+		return "https://" + strings.ReplaceAll(name, ".", "-") + ".secure.test/" + name // one label, for the certificate
 	}
 	return "http://" + name + ".secure.test/" + name
 }

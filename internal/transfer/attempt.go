@@ -352,7 +352,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	pipelined := c.answers > 0 && !a.alone && !c.doomed
 	switch e.Outcome {
 	case fault.Unwanted, fault.NoRange, fault.Changed, fault.BadRange:
-		if pipelined && l.pipelining != estimate.Broken {
+		if pipelined { // also before the link was known to be Broken, over another of its connections
 			l.disablePipelining() // out of step? ask again, one at a time
 		} else {
 			l.excluded = true
