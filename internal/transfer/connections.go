@@ -24,7 +24,7 @@ const (
 	// worthTwo is how much of an object must be left for a second connection to save more in slow start than its handshake
 	// costs. An object of more than mostlyStart is not mostly fetched in slow start: there the second one would have to go
 	// again, and its share of the congestion windows with it.
-	worthTwo    = 256 << 10
+	worthTwo    = 1 << 20
 	mostlyStart = 8 << 20
 
 	// leastShare is the share of all goodput below which a link gets one connection: it decides nothing.
