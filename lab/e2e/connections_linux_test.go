@@ -35,19 +35,26 @@ func TestFullLinkGetsOneConnection(t *testing.T) {
 		t.Error(err)
 	}
 	theirs := <-rest
-	r.settle()
-	requests, err := r.nginx.Requests()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours := int64(0)
+	var ours int64
 	conns := map[int64]bool{}
-	for _, q := range requests {
-		if q.Range != "" && q.Client == r.lab.Link("wifi").Addr().String() {
-			ours += q.BytesSent
-			conns[q.Connection] = true
+	r.until("nginx has logged the requests", func() bool {
+		requests, err := r.nginx.Requests()
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		var all int64
+		ours = 0
+		for _, q := range requests {
+			if q.Range == "" {
+				continue
+			}
+			if all += q.BytesSent; q.Client == r.lab.Link("wifi").Addr().String() {
+				ours += q.BytesSent
+				conns[q.Connection] = true
+			}
+		}
+		return all >= int64(o.Size)
+	})
 	t.Logf("%.0f %% of the link beside one other connection, over %d connections", 100*float64(ours)/float64(ours+theirs), len(conns))
 	if len(conns) != 1 {
 		t.Errorf("%d connections over the full link", len(conns))

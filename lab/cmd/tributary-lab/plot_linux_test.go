@@ -154,8 +154,10 @@ func TestKeep(t *testing.T) {
 	if err := os.WriteFile(path, []byte("before\n"+blockBegin+"\nold\n"+blockEnd+"\nafter\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{"4", "1", "4"} {
-		if err := keep(docs, rowResult{Row: id, Version: "tributary " + id, Rounds: 2, result: *measured()}); err != nil {
+	for _, v := range []struct{ id, congestion, trace string }{{"4", "bbr", ""}, {"1", "bbr", ""}, {"4", "bbr", ""}, {"1", "cubic", ""}, {"4", "bbr", "drive"}} {
+		r := *measured()
+		r.Congestion = v.congestion
+		if err := keep(docs, rowResult{Row: v.id, Version: "tributary " + v.id, Rounds: 2, Trace: v.trace, result: r}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,7 +170,7 @@ func TestKeep(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	first, fourth := strings.Index(got, "### Row 1:"), strings.Index(got, "### Row 4:")
-	if first < 0 || fourth < first || strings.Count(got, "### Row") != 2 || !strings.Contains(got, "| 1+2 |") {
+	if first < 0 || fourth < first || strings.Count(got, "### Row") != 4 || !strings.Contains(got, "| 1+2 |") {
 		t.Errorf("%s", got)
 	}
 	// row 1 is judged by the limit of 2 s, row 4 by the bound of 1 s
