@@ -30,7 +30,7 @@ func TestFullLinkGetsOneConnection(t *testing.T) {
 		_ = other.Wait() // it is killed
 		rest <- n
 	}()
-	r.download(r.nginx.NamedURL(o), o)
+	r.download(o.URL, o) // by IPv4, as the other one
 	if err := other.Process.Kill(); err != nil {
 		t.Error(err)
 	}
