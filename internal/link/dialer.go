@@ -40,7 +40,7 @@ const DefaultTimeout = 5 * time.Second
 
 // Dialer opens TCP connections that leave by one link, DNS included. Addresses are tried as RFC 8305 says: both families
 // are asked for at once, IPv6 and IPv4 alternate, the next attempt starts 250 ms after the last or when it has failed,
-// and the first handshake wins.
+// and the first handshake wins. A handshake with the only address is begun a second time when it is late by 250 ms.
 type Dialer struct {
 	Binder   Binder
 	Resolver *Resolver
@@ -52,6 +52,10 @@ type Dialer struct {
 	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds how much the peer may
 	// send before anything is read.
 	Buffer func(Link) int
+	// RTT, if not nil, returns the usual round-trip time over a link, 0 if it is not known.
+	RTT func(Link) time.Duration
+	// Slots, if not nil, says whether a second handshake with a host may run beside the first one.
+	Slots *Slots
 	// For tests, instead of sockets.
 	connect func(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error)
 	lookup  func(ctx context.Context, l Link, f family, host string) ([]netip.Addr, error)
@@ -82,7 +86,7 @@ func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Co
 	}
 	ctx, cancel := withTimeout(ctx, d.Timeout)
 	defer cancel()
-	r := race{dialer: d, link: l, host: host, port: port}
+	r := race{dialer: d, link: l, addr: addr, host: host, port: port}
 	c, err := r.run(ctx, families)
 	if err != nil {
 		op := r.op()
@@ -94,6 +98,21 @@ func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Co
 	info := infoOf(c)
 	info.Local = r.over.Name != l.Name
 	return c, info, nil
+}
+
+// onceKey marks the context of a dial by Once; its value is the address.
+type onceKey struct{}
+
+// Once returns a context for a dial that is one of several: it begins one handshake with each address of the host. If to is valid,
+// the name is not looked up, and to is the only address.
+func Once(ctx context.Context, to netip.Addr) context.Context {
+	return context.WithValue(ctx, onceKey{}, to)
+}
+
+// IsOnce reports whether a dial is restricted by Once, and to which address.
+func IsOnce(ctx context.Context) (to netip.Addr, once bool) {
+	to, once = ctx.Value(onceKey{}).(netip.Addr)
+	return to, once
 }
 
 // splitAddr parses "host:port"; the port is a number.

@@ -162,7 +162,7 @@ func TestRace(t *testing.T) {
 			found{after: ms(900), addrs: ips("2001:db8::9")},
 			map[string]time.Duration{"192.0.2.1": forever, "2001:db8::9": ms(20)},
 			"2001:db8::9",
-			[]string{"50ms 192.0.2.1", "900ms 2001:db8::9"},
+			[]string{"50ms 192.0.2.1", "300ms 192.0.2.1", "900ms 2001:db8::9"},
 			"",
 		},
 		{
@@ -197,7 +197,7 @@ func TestRace(t *testing.T) {
 			found{addrs: ips("192.0.2.1")},
 			found{},
 			nil, "",
-			[]string{"0s 192.0.2.1", "5s end"},
+			[]string{"0s 192.0.2.1", "250ms 192.0.2.1", "5s end"},
 			OpConnect,
 		},
 		{"no answer from any DNS server", dual, found{after: forever}, found{after: forever}, nil, "", []string{"5s end"}, OpResolve},
@@ -267,6 +267,142 @@ func TestRace(t *testing.T) {
 					t.Errorf("%d connections left open", a.open)
 				}
 			})
+		})
+	}
+}
+
+// TestSecondHandshake loses the first packet of a handshake with a host that has one address: the kernel would repeat it after a
+// second.
+func TestSecondHandshake(t *testing.T) {
+	const ms = time.Millisecond
+	const lost = time.Hour
+	slots := NewSlots(2)
+	for _, tt := range []struct {
+		name    string
+		addrs   string
+		took    []time.Duration // each handshake; negative = refused
+		rtt     time.Duration
+		metered bool
+		once    bool
+		open    int // connections that the host has, of two
+		log     []string
+		wins    int // the handshake that does, -1 = none
+	}{
+		{"the first one is in time", "192.0.2.1", []time.Duration{249 * ms}, 0, false, false, 0, []string{"0s 192.0.2.1"}, 0},
+		{"a packet is lost", "192.0.2.1", []time.Duration{lost, 20 * ms}, 0, false, false, 0, []string{"0s 192.0.2.1", "250ms 192.0.2.1"}, 1},
+		{"the answer was on its way", "192.0.2.1", []time.Duration{260 * ms, 20 * ms}, 0, false, false, 0, []string{"0s 192.0.2.1", "250ms 192.0.2.1"}, 0},
+		{"the way is long", "192.0.2.1", []time.Duration{lost, 600 * ms}, 600 * ms, false, false, 0, []string{"0s 192.0.2.1", "850ms 192.0.2.1"}, 1},
+		{"and nothing is lost", "192.0.2.1", []time.Duration{849 * ms}, 600 * ms, false, false, 0, []string{"0s 192.0.2.1"}, 0},
+		{"both are lost", "192.0.2.1", []time.Duration{lost, lost}, 0, false, false, 0, []string{"0s 192.0.2.1", "250ms 192.0.2.1"}, -1},
+		{"the first one is refused late", "192.0.2.1", []time.Duration{-300 * ms, 90 * ms}, 0, false, false, 0, []string{"0s 192.0.2.1", "250ms 192.0.2.1"}, 1},
+		{"the first one is refused early", "192.0.2.1", []time.Duration{-200 * ms}, 0, false, false, 0, []string{"0s 192.0.2.1"}, -1},
+		{"another address takes its place", "192.0.2.1 192.0.2.2", []time.Duration{lost, lost}, 0, false, false, 0, []string{"0s 192.0.2.1", "250ms 192.0.2.2"}, -1},
+		{"over a metered link the kernel repeats it", "192.0.2.1", []time.Duration{1020 * ms}, 0, true, false, 0, []string{"0s 192.0.2.1"}, 0},
+		{"a probe, which is repeated as a whole", "192.0.2.1", []time.Duration{lost}, 0, false, true, 0, []string{"0s 192.0.2.1"}, -1},
+		{"the host has one connection left", "192.0.2.1", []time.Duration{lost, 20 * ms}, 0, false, false, 1, []string{"0s 192.0.2.1", "250ms 192.0.2.1"}, 1},
+		{"the host has no connection left", "192.0.2.1", []time.Duration{1020 * ms}, 0, false, false, 2, []string{"0s 192.0.2.1"}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for range tt.open {
+					s, err := slots.Take("fake0", "o.test:443")
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer s.Release()
+				}
+				type numbered struct {
+					*fakeConn
+					n int
+				}
+				a := &attempts{start: time.Now()}
+				d := &Dialer{
+					RTT: func(Link) time.Duration { return tt.rtt }, Slots: slots,
+					lookup: func(_ context.Context, _ Link, f family, _ string) ([]netip.Addr, error) {
+						return only(f, ips(strings.Fields(tt.addrs)...)...), nil
+					},
+					connect: func(ctx context.Context, _ Link, to netip.AddrPort) (net.Conn, error) {
+						a.note(to.Addr())
+						n := len(a.log) - 1
+						if n >= len(tt.took) {
+							return nil, errRefused
+						}
+						select {
+						case <-time.After(max(tt.took[n], -tt.took[n])):
+						case <-ctx.Done():
+							return nil, ctx.Err()
+						}
+						if tt.took[n] < 0 {
+							return nil, errRefused
+						}
+						a.mu.Lock()
+						a.open++
+						a.mu.Unlock()
+						return numbered{&fakeConn{to: to.Addr(), of: a}, n}, nil
+					},
+				}
+				l := lnk("fake0", 1, "10.0.0.1")
+				l.Metered = tt.metered
+				ctx := t.Context()
+				if tt.once {
+					ctx = Once(ctx, netip.Addr{})
+				}
+				c, _, err := d.Dial(ctx, l, "tcp", "o.test:443")
+				if !slices.Equal(a.log, tt.log) {
+					t.Errorf("handshakes %q, want %q", a.log, tt.log)
+				}
+				switch {
+				case tt.wins < 0 && err == nil, tt.wins >= 0 && err != nil:
+					t.Errorf("error %v", err)
+				case err == nil && c.(numbered).n != tt.wins:
+					t.Errorf("handshake %d wins, want %d", c.(numbered).n, tt.wins)
+				}
+				synctest.Wait()
+				if want := min(1, tt.wins+1); a.open != want {
+					t.Errorf("%d connections are open, want %d", a.open, want)
+				}
+				for range 2 - tt.open { // the second one has given its place back
+					s, err := slots.Take("fake0", "o.test:443")
+					if err != nil {
+						t.Error(err)
+					}
+					defer s.Release()
+				}
+			})
+		})
+	}
+}
+
+// TestOnce: a dial to a known address asks for no name and begins one handshake, whatever other addresses the name has.
+func TestOnce(t *testing.T) {
+	for _, addr := range []string{"192.0.2.1", "2001:db8::1"} {
+		synctest.Test(t, func(t *testing.T) {
+			var dialed, checked []string
+			d := &Dialer{
+				lookup: func(context.Context, Link, family, string) ([]netip.Addr, error) {
+					t.Error("the name is looked up")
+					return nil, nil
+				},
+				connect: func(ctx context.Context, _ Link, to netip.AddrPort) (net.Conn, error) {
+					dialed = append(dialed, to.String())
+					<-ctx.Done()
+					return nil, ctx.Err()
+				},
+				Allow: func(l Link, name string, to netip.AddrPort) (Link, error) {
+					checked = append(checked, name+" "+to.String())
+					return l, nil
+				},
+			}
+			to := netip.MustParseAddr(addr)
+			ctx, cancel := context.WithTimeout(Once(t.Context(), to), time.Second)
+			defer cancel()
+			if _, _, err := d.Dial(ctx, lnk("fake0", 1, "10.0.0.1", "2001:db8::9"), "tcp", "o.test:443"); err == nil {
+				t.Error("no error")
+			}
+			want := netip.AddrPortFrom(to, 443).String()
+			if !slices.Equal(dialed, []string{want}) || !slices.Equal(checked, []string{"o.test " + want}) {
+				t.Errorf("dialed %v, checked %v, want %s once", dialed, checked, want)
+			}
 		})
 	}
 }

@@ -74,8 +74,8 @@ func (n *Netlink) VPNs() (names []string) {
 	return names
 }
 
-// Watch implements [Source]. A loss (interface down or gone, address or route removed) is sent at once, anything else
-// 100 ms after its first event.
+// Watch implements [Source]. A loss (interface down or gone, address or route removed) is sent at once, a link that is back as it
+// was at most 10 ms after its last event, anything else 100 ms after its first event.
 func (n *Netlink) Watch(ctx context.Context) (<-chan []Link, error) {
 	// Subscribed before the first look, so that no change falls between the two.
 	sock, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR,

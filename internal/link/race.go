@@ -20,6 +20,7 @@ const (
 type race struct {
 	dialer *Dialer
 	link   Link
+	addr   string // as asked for
 	host   string
 	port   uint16
 
@@ -28,7 +29,11 @@ type race struct {
 	running  int             // attempts
 	queue    [2][]netip.Addr // not tried yet, by family
 	turn     family          // whose address is next, if there is one
-	tried    int             // attempts started, ever
+	tried    int             // addresses tried, ever
+	to       netip.AddrPort  // the last one of these
+	on       Link            // the interface that its socket is bound to
+	repeat   repeat          // of the only attempt
+	slot     Slot            // of that repetition
 	refused  int             // addresses that Allow refused
 	held     bool            // waiting resolutionDelay for IPv6
 	armed    bool            // the timer runs
@@ -38,6 +43,15 @@ type race struct {
 	dialed   chan dialed
 	timer    *time.Timer // of the next attempt
 }
+
+// repeat is the state of the second handshake beside a first one whose packet may have got lost.
+type repeat uint8
+
+const (
+	repeatable repeat = iota
+	roundTrip         // the answer to the first one is given as long as it usually takes
+	repeated
+)
 
 // named is the end of one lookup.
 type named struct {
@@ -62,6 +76,11 @@ func (r *race) run(ctx context.Context, families []family) (net.Conn, error) {
 	r.timer.Stop()
 	defer r.timer.Stop()
 	r.turn = v6
+	if to, _ := IsOnce(ctx); to.IsValid() {
+		r.queue[r.turn] = []netip.Addr{to.Unmap()}
+		r.next(ctx)
+		families = nil
+	}
 	for _, f := range families {
 		r.lookups++
 		go r.lookup(ctx, f)
@@ -69,6 +88,7 @@ func (r *race) run(ctx context.Context, families []family) (net.Conn, error) {
 	won := r.events(ctx)
 	cancel()
 	r.drain()
+	r.slot.Release()
 	if won != nil {
 		return won, nil
 	}
@@ -95,7 +115,9 @@ func (r *race) events(ctx context.Context) net.Conn {
 			r.named(ctx, n)
 		case <-r.timer.C:
 			r.armed, r.held = false, false
-			r.next(ctx)
+			if r.next(ctx); !r.armed {
+				r.again(ctx)
+			}
 		case o := <-r.dialed:
 			r.running--
 			if o.err == nil {
@@ -152,11 +174,37 @@ func (r *race) next(ctx context.Context) {
 			}
 		}
 		r.tried++
+		r.to, r.on = to, over
 		r.running++
 		go r.attempt(ctx, over, to)
 		r.arm(attemptDelay)
 		return
 	}
+}
+
+// again starts a second handshake with the only address if the first one is late: the kernel repeats a lost packet only after a
+// second. It is not worth its price over a metered link, and not a place that the host does not have.
+func (r *race) again(ctx context.Context) {
+	_, once := IsOnce(ctx)
+	if r.tried != 1 || r.running == 0 || r.repeat == repeated || r.link.Metered || once {
+		return
+	}
+	if r.repeat == repeatable && r.dialer.RTT != nil {
+		if rtt := r.dialer.RTT(r.link); rtt > 0 {
+			r.repeat = roundTrip
+			r.arm(rtt)
+			return
+		}
+	}
+	if s := r.dialer.Slots; s != nil {
+		var err error
+		if r.slot, err = s.Take(r.link.Name, r.addr); err != nil {
+			return
+		}
+	}
+	r.repeat = repeated
+	r.running++
+	go r.attempt(ctx, r.on, r.to)
 }
 
 func (r *race) arm(d time.Duration) {

@@ -202,7 +202,81 @@ func TestWatch(t *testing.T) {
 			k.set(nil, a)
 			give(h.gained)
 			ls, took = next()
-			want(t, ls, took, []Link{a}, settle)
+			want(t, ls, took, []Link{a}, rejoin)
+		})
+	})
+	t.Run("a link that is back as it was need not settle", func(t *testing.T) {
+		inWatch(t, []Link{a, b}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			for range 3 {
+				k.set(nil, a)
+				give(h.lost)
+				ls, took := next()
+				want(t, ls, took, []Link{a}, 0)
+				time.Sleep(600 * time.Millisecond)
+				give(h.lost) // up again, without an address
+				time.Sleep(time.Millisecond)
+				k.set(nil, a, b)
+				give(h.gained)
+				ls, took = next()
+				want(t, ls, took, []Link{a, b}, rejoin-time.Millisecond)
+			}
+		})
+	})
+	t.Run("after a minute it must", func(t *testing.T) {
+		inWatch(t, []Link{a, b}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			k.set(nil, a)
+			give(h.lost)
+			next()
+			time.Sleep(remembered + settle)
+			k.set(nil, a, b)
+			give(h.gained)
+			ls, took := next()
+			want(t, ls, took, []Link{a, b}, settle)
+		})
+	})
+	t.Run("and so must one that has changed, and what is new", func(t *testing.T) {
+		inWatch(t, []Link{a, b}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			k.set(nil)
+			give(h.lost)
+			next()
+			time.Sleep(time.Second)
+			moved, c := b, lnk("c", 3, "10.0.0.3")
+			moved.Addrs = ips("10.0.0.7")
+			k.set(nil, a, moved, c)
+			give(h.gained)
+			ls, took := next()
+			want(t, ls, took, []Link{a}, rejoin)
+			ls, took = next()
+			want(t, ls, took, []Link{a, moved, c}, settle-rejoin)
+		})
+	})
+	t.Run("addresses that return", func(t *testing.T) {
+		inWatch(t, []Link{lnk("a", 1, "10.0.0.1", "10.0.0.2")}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			k.set(nil, a)
+			give(h.lost)
+			next()
+			k.set(nil)
+			give(h.lost)
+			next()
+			time.Sleep(time.Second)
+			k.set(nil, lnk("a", 1, "10.0.0.1", "10.0.0.2"))
+			give(h.gained)
+			ls, took := next()
+			want(t, ls, took, []Link{lnk("a", 1, "10.0.0.1", "10.0.0.2")}, rejoin)
+		})
+	})
+	t.Run("while one is missed, a storm is looked at a hundred times a second", func(t *testing.T) {
+		inWatch(t, []Link{a, b}, func(k *kernelFake, h hints, next func() ([]Link, time.Duration)) {
+			k.set(nil, a)
+			give(h.lost)
+			next()
+			for range 1000 {
+				give(h.gained)
+				time.Sleep(time.Millisecond) // virtual
+			}
+			if n := k.looked(); n < 50 || n > 111 {
+				t.Errorf("looked %d times in a second", n)
+			}
 		})
 	})
 	t.Run("events without a difference send nothing", func(t *testing.T) {

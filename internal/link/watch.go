@@ -9,6 +9,11 @@ import (
 const (
 	settle = 100 * time.Millisecond
 	poll   = time.Second
+
+	// A link that was lost within the time remembered and is back as it was has settled already: it is looked for a moment after
+	// each event.
+	rejoin     = 10 * time.Millisecond
+	remembered = time.Minute
 )
 
 // hints are reasons to look again, derived from kernel events.
@@ -31,6 +36,57 @@ func give(c chan<- struct{}) {
 	}
 }
 
+// past holds links as they were when they had settled.
+type past map[string]lastSeen
+
+type lastSeen struct {
+	link Link
+	lost time.Time // zero = it is there
+}
+
+// settled takes a result that has settled.
+func (p past) settled(now []Link) {
+	for name, l := range p {
+		_, here := find(now, name)
+		switch {
+		case here:
+		case l.lost.IsZero():
+			l.lost = time.Now()
+			p[name] = l
+		case time.Since(l.lost) > remembered:
+			delete(p, name)
+		}
+	}
+	for _, l := range now {
+		p[l.Name] = lastSeen{link: l}
+	}
+}
+
+// recent reports whether it was there lately.
+func (l lastSeen) recent() bool { return l.lost.IsZero() || time.Since(l.lost) <= remembered }
+
+// misses reports whether links that were there lately are not shown as they were.
+func (p past) misses(shown []Link) bool {
+	for name, l := range p {
+		if s, ok := find(shown, name); l.recent() && !(ok && s.Equal(l.link)) {
+			return true
+		}
+	}
+	return false
+}
+
+// returned returns the links in shown and those in now that are as they were, in the order of now.
+func (p past) returned(shown, now []Link) (all []Link) {
+	for _, l := range now {
+		if was, ok := p[l.Name]; ok && was.recent() && was.link.Equal(l) {
+			all = append(all, l)
+		} else if s, ok := find(shown, l.Name); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 // watch sends first and then the results of look, as [Source.Watch] promises, until ctx ends. A look that fails is repeated
 // after the settling time; until then the last result holds.
 func watch(ctx context.Context, h hints, first []Link, look func() ([]Link, error), out chan<- []Link) {
@@ -45,6 +101,17 @@ func watch(ctx context.Context, h hints, first []Link, look func() ([]Link, erro
 			armed = true
 		}
 	}
+	was := past{}
+	was.settled(first)
+	early := time.NewTimer(rejoin)
+	early.Stop()
+	waits := false // for early
+	expect := func() {
+		if !waits && was.misses(shown) {
+			early.Reset(rejoin)
+			waits = true
+		}
+	}
 	dead := h.dead
 	for fresh := true; ; {
 		send := out
@@ -54,6 +121,7 @@ func watch(ctx context.Context, h hints, first []Link, look func() ([]Link, erro
 		select {
 		case <-ctx.Done():
 			timer.Stop()
+			early.Stop()
 			return
 		case send <- shown:
 			sent, fresh = shown, false
@@ -62,11 +130,19 @@ func watch(ctx context.Context, h hints, first []Link, look func() ([]Link, erro
 				shown = losses(shown, now)
 			}
 			arm(settle)
+			expect()
 		case <-h.gained:
 			arm(settle)
+			expect()
+		case <-early.C:
+			waits = false
+			if now, err := look(); err == nil {
+				shown = was.returned(shown, now)
+			}
 		case <-h.set:
 			if now, err := look(); err == nil {
 				shown = now
+				was.settled(now)
 			} else {
 				arm(settle)
 			}
@@ -78,6 +154,7 @@ func watch(ctx context.Context, h hints, first []Link, look func() ([]Link, erro
 			now, err := look()
 			if err == nil {
 				shown = now
+				was.settled(now)
 			} else {
 				arm(settle)
 			}
