@@ -76,6 +76,7 @@ func (r *run) count(now time.Time, attempt uint32, got transfer.Received) {
 	n := got.Fresh + got.Waste
 	s := r.link(f.link)
 	s.lastByte.Store(r.e.fleet.clock(now))
+	s.lastRun.Store(r)
 	s.bytes.Add(n)
 	s.meter.add(r.e.fleet.clock(now), got.Fresh)
 	for len(r.shown.brought) <= int(f.link) {
@@ -90,6 +91,7 @@ func (r *run) count(now time.Time, attempt uint32, got transfer.Received) {
 func (r *run) carryOut(now time.Time, a transfer.Action) {
 	switch a.Kind {
 	case transfer.Open:
+		r.e.fleet.uses(r, a.Link)
 		r.conns[a.Conn] = newConnLoop(r, a.Conn, a.Link)
 	case transfer.Fetch, transfer.FetchAll, transfer.FetchAhead:
 		f := &attempt{ahead: a.Kind == transfer.FetchAhead, id: a.Attempt, conn: a.Conn, link: a.Link, request: r.rangeRequest(a), more: make(chan struct{}, 1), verdict: make(chan opening.Do, 1), sent: now}

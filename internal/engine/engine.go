@@ -71,7 +71,7 @@ func New(cfg Config) (*Engine, error) {
 	e.budget.each = perTransfer
 	e.fleet = &fleet{
 		began: time.Now().Add(-time.Hour), limits: cfg.SlowLink, onDown: cfg.LinkDown, tell: e.observe,
-		heard: cfg.Heard, wake: make(chan struct{}, 1),
+		heard: cfg.Heard, warm: cfg.Opener.Warm, wake: make(chan struct{}, 1),
 	}
 	return e, nil
 }
@@ -88,6 +88,9 @@ func (e *Engine) Connected(l link.Link, addr string, to netip.Addr) { e.fleet.re
 
 // Ranked returns the links that pass-through requests may use, best first.
 func (e *Engine) Ranked() []link.Link { return e.fleet.ranked() }
+
+// RTT returns the round-trip time over a link that transfers measured last, 0 if none did.
+func (e *Engine) RTT(link string) time.Duration { return e.fleet.rtt(link) }
 
 // Passed reports to observers why a GET is not given to the engine.
 func (e *Engine) Passed(reason string) {

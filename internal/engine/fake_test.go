@@ -37,6 +37,8 @@ func (o *fakeOrigin) Open(ctx context.Context, l link.Link, _ Target) (Conn, err
 	return &fakeConn{o: o, asks: make(chan RangeRequest, 16), gone: make(chan struct{})}, ctx.Err()
 }
 
+func (o *fakeOrigin) Warm(_ link.Link, _ string, c net.Conn, _ link.Info) { c.Close() }
+
 type fakeConn struct {
 	o    *fakeOrigin
 	asks chan RangeRequest
@@ -180,6 +182,8 @@ func TestClientLeavesInPeace(t *testing.T) {
 type opener func(context.Context, link.Link, Target) (Conn, error)
 
 func (o opener) Open(ctx context.Context, l link.Link, t Target) (Conn, error) { return o(ctx, l, t) }
+
+func (opener) Warm(_ link.Link, _ string, c net.Conn, _ link.Info) { c.Close() }
 
 func TestNoLink(t *testing.T) {
 	e := newFakeEngine(t, &fakeOrigin{size: 1})

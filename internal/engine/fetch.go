@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
@@ -26,6 +27,9 @@ type Opener interface {
 	// Open returns a connection to t's origin that uses only link l, DNS included. It may be one that an earlier transfer
 	// released. A failure is an *AttemptError with Outcome Unreachable or Unbound.
 	Open(ctx context.Context, l link.Link, t Target) (Conn, error)
+	// Warm gives away a connection over l to addr ("host:port") on which nothing was sent: an Open within the next seconds may use
+	// it in place of a new one.
+	Warm(l link.Link, addr string, c net.Conn, i link.Info)
 }
 
 // Conn is an HTTP connection to one origin over one link, owned by one transfer at a time. Requests may be pipelined:

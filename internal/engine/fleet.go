@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,12 @@ const (
 	// silenceGrace is how long ago another transfer may have had a byte of a link for one transfer's silence not to count.
 	silenceGrace = 300 * time.Millisecond
 
+	// A link that has just failed is probed once in probeEvery by each of up to so many origins, a metered one once in probeMetered
+	// in all.
+	probeEvery   = 250 * time.Millisecond
+	probeMetered = time.Second
+	probers      = 4
+
 	// rateFresh is how old a transfer's report of a link's rate may be.
 	rateFresh = time.Second
 )
@@ -27,12 +34,14 @@ const (
 type fleetLink struct {
 	name     string
 	link     link.Link
-	lastByte atomic.Int64 // when, by fleet.clock
+	lastByte atomic.Int64        // when, by fleet.clock
+	lastRun  atomic.Pointer[run] // whose it was, nil if no transfer's
 	bytes    atomic.Int64
 	waste    atomic.Int64
 	rtt      atomic.Int64 // nanoseconds
 	meter    meter
 	rates    map[*run]rated
+	silent   []*run    // transfers that find it silent though it has just brought something to others
 	reached  []reached // whom connections over it have led to lately, newest last
 	accused  bool      // an origin has banned it: a trial is due
 	onTrial  bool      // others are being asked about it
@@ -55,6 +64,7 @@ type fleet struct {
 	onDown func(name string) // may be nil; called without the lock
 	tell   func(Event)
 	heard  func(name string, within time.Duration) bool // may be nil
+	warm   func(l link.Link, addr string, c net.Conn, i link.Info)
 
 	mu     sync.Mutex
 	boards health.Boards
@@ -92,16 +102,29 @@ func (f *fleet) serve(ctx context.Context) {
 
 // tick begins the probes and trials that are due and returns the next deadline. The lock is held.
 func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup) (next time.Time) {
+	for i := range f.all {
+		next = schedule.Earlier(next, f.hearSilence(now, int8(i), false))
+	}
+	missed := make([]int, len(f.all)) // by the transfers of so many origins
 	for _, s := range f.sites {
-		due, at := s.board.Tick(now, s.runs > 0)
-		for _, i := range due {
-			probes.Go(func() { f.probe(ctx, s, i) })
+		for i := range f.all {
+			if s.board.Failing(int8(i)) {
+				if may, _ := s.demand(int8(i)); may {
+					missed[i]++
+				}
+			}
+		}
+	}
+	for _, s := range f.sites {
+		due, at := s.board.Tick(now, func(i int8) time.Duration { return f.pace(s, i, missed[i]) })
+		for _, p := range due {
+			probes.Go(func() { f.probe(ctx, s, p) })
 		}
 		next = schedule.Earlier(next, at)
 	}
-	due, at := f.boards.Tick(now, len(f.runs) > 0)
-	for _, i := range due {
-		probes.Go(func() { f.probeForAll(ctx, i) })
+	due, at := f.boards.Tick(now, f.missed)
+	for _, p := range due {
+		probes.Go(func() { f.probeForAll(ctx, p) })
 	}
 	next = schedule.Earlier(next, at)
 	for i, s := range f.all {
@@ -115,6 +138,29 @@ func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup)
 		}
 	}
 	return next
+}
+
+// pace says how often an origin's transfers probe a link that has just failed, when it fails the transfers of n origins: all
+// together seldom enough. A metered link is left alone unless one of them has used it, since that may wake a radio. The lock is held.
+func (f *fleet) pace(s *site, i int8, n int) time.Duration {
+	may, has := s.demand(i)
+	switch {
+	case !may:
+		return 0
+	case !f.all[i].link.Metered:
+		return time.Duration((n+probers-1)/probers) * probeEvery
+	case has:
+		return time.Duration(n) * probeMetered
+	}
+	return health.Seldom
+}
+
+// missed reports whether a running transfer may need a link that is banned for everybody. The lock is held.
+func (f *fleet) missed(i int8) bool {
+	if !f.all[i].link.Metered {
+		return len(f.runs) > 0
+	}
+	return slices.ContainsFunc(f.sites, func(s *site) bool { may, _ := s.demand(i); return may })
 }
 
 // change lets do change the boards and reports the changes to everybody.
@@ -141,7 +187,7 @@ func (f *fleet) flush() (down []string) {
 	for _, s := range f.sites {
 		for _, c := range s.board.Changes() {
 			changed = true
-			if s.runs == 0 {
+			if len(s.runs) == 0 {
 				continue
 			}
 			f.tell(Event{
@@ -151,10 +197,8 @@ func (f *fleet) flush() (down []string) {
 			if c.State == health.Banned && accusing(c.Cause) {
 				f.all[c.Link].accused = true
 			}
-			for _, r := range f.runs {
-				if r.site == s {
-					r.mailbox.post(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State})
-				}
+			for _, r := range s.runs {
+				r.mailbox.post(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State})
 			}
 		}
 	}
@@ -216,6 +260,9 @@ func (f *fleet) setLinks(links []link.Link) {
 func (f *fleet) gone(now time.Time, i int8) {
 	f.boards.Present(now, i, false)
 	f.all[i].reached = nil
+	for _, s := range f.sites {
+		delete(s.last, i)
+	}
 }
 
 // moved reports whether a link lost an address that it had, or is another interface of the same name.
@@ -231,17 +278,40 @@ func moved(before, now link.Link) bool {
 	return !before.Same(now)
 }
 
-// silent takes a transfer's report that a link is silent; another transfer's bytes prove it wrong.
+// silent takes a transfer's report that a link is silent; another transfer's bytes prove it wrong as long as they come.
 func (f *fleet) silent(r *run, i int8) {
 	f.change(func(now time.Time) {
-		if f.clock(now)-f.all[i].lastByte.Load() >= int64(silenceGrace) {
-			r.site.board.Silent(now, i)
-		}
+		s := f.all[i]
+		s.silent = append(s.silent, r)
+		f.hearSilence(now, i, s.lastRun.Load() == r)
 	})
+	f.nudge() // for when to ask again
+}
+
+// hearSilence takes note of the transfers that find a link silent, unless others have just got bytes over it. Then it returns when to
+// ask again. The lock is held.
+func (f *fleet) hearSilence(now time.Time, i int8, alone bool) (again time.Time) {
+	s := f.all[i]
+	if grace := silenceGrace - time.Duration(f.clock(now)-s.lastByte.Load()); len(s.silent) > 0 && grace > 0 && !alone {
+		return now.Add(grace)
+	}
+	for _, r := range s.silent {
+		r.site.board.Silent(now, i)
+	}
+	s.silent = nil
+	return time.Time{}
 }
 
 func (f *fleet) alive(r *run, i int8) {
-	f.change(func(now time.Time) { f.boards.Alive(now, r.site.board, i) })
+	f.change(func(now time.Time) {
+		f.all[i].forgive(r)
+		f.boards.Alive(now, r.site.board, i)
+	})
+}
+
+// forgive forgets that a transfer finds the link silent. The lock is held.
+func (s *fleetLink) forgive(r *run) {
+	s.silent = slices.DeleteFunc(s.silent, func(o *run) bool { return o == r })
 }
 
 func (f *fleet) failed(r *run, i int8, c health.Cause) {
@@ -282,6 +352,18 @@ func (f *fleet) links() (all []link.Link) {
 		all = append(all, s.link)
 	}
 	return all
+}
+
+// rtt returns the round-trip time over a link that a transfer measured last, 0 if none did.
+func (f *fleet) rtt(name string) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.all {
+		if s.name == name {
+			return time.Duration(s.rtt.Load())
+		}
+	}
+	return 0
 }
 
 // linkAt returns the link with a number.

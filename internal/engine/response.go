@@ -221,6 +221,7 @@ func (b *streamBody) Read(p []byte) (int, error) {
 	if n > 0 {
 		s := b.link
 		s.lastByte.Store(b.r.e.fleet.clock(time.Now()))
+		s.lastRun.Store(nil)
 		s.bytes.Add(int64(n))
 		s.meter.add(s.lastByte.Load(), int64(n))
 		b.r.req.Usage.Add(s.name, int64(n), 0)

@@ -28,6 +28,7 @@ type run struct {
 	req    *Request
 	origin estimate.Origin
 	site   *site           // the fleet's record of the origin
+	used   map[int8]bool   // by link that it may use: it has. Guarded by the fleet's lock
 	parent context.Context // the client's
 	ctx    context.Context // ends when the client leaves
 	cancel context.CancelFunc
@@ -89,7 +90,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		e: e, id: e.lastID.Add(1), req: req, origin: originOf(req.Target), opening: o,
 		started: make(chan start, 1), events: make(chan event, 64), wrote: make(chan wrote, 1), out: make(chan []piece, 1),
 		left: make(chan struct{}), done: make(chan struct{}), mailbox: mailbox{posted: make(chan struct{}, 1)},
-		conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{}, lastErrs: map[fault.Outcome]error{}, began: time.Now(),
+		used: map[int8]bool{}, conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{}, lastErrs: map[fault.Outcome]error{}, began: time.Now(),
 	}
 	sched, err := literature.New(e.cfg.Scheduler)
 	if err != nil {
@@ -113,6 +114,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		all = append(all, opening.Link{Name: l.Name, State: state, Metric: l.Metric, Untrusted: l.Untrusted})
 	}
 	cfg.Order = o.Order(all)
+	e.fleet.allow(r, cfg.Order...)
 	if !slices.ContainsFunc(cfg.Order, func(i int8) bool { return states[i].State != health.Down }) {
 		e.fleet.leave(r)
 		return nil, ErrNoLink
@@ -206,7 +208,9 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 		if int(e.Link) == r.links { // it appeared after the transfer began; new links are posted in the order of their numbers
 			l := r.e.fleet.at(e.Link)
 			e.New = &transfer.LinkConfig{Metered: l.Metered, Learned: r.e.lookUp(l.Name, r.origin)}
-			e.Allowed = r.opening.Allows(l.Name, l.Untrusted)
+			if e.Allowed = r.opening.Allows(l.Name, l.Untrusted); e.Allowed {
+				r.e.fleet.allow(r, e.Link)
+			}
 			r.links++
 		}
 	case transfer.Granted:

@@ -16,11 +16,12 @@ const (
 
 // site is an origin that transfers use or used lately.
 type site struct {
-	addr  string         // "host:port"
-	host  string         // of addr
-	board *health.Board  // the links as transfers from here find them
-	nets  []netip.Prefix // networks of its addresses, as far as they are known
-	runs  int            // transfers
+	addr  string              // "host:port"
+	host  string              // of addr
+	board *health.Board       // the links as transfers from here find them
+	nets  []netip.Prefix      // networks of its addresses, as far as they are known
+	last  map[int8]netip.Addr // by link: its address of the last connection
+	runs  []*run              // its transfers
 }
 
 // join adds a transfer and returns the state of every link for its origin, in the order of their numbers.
@@ -28,14 +29,13 @@ func (f *fleet) join(r *run) []transfer.Event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.site = f.site(r.req.Target.Addr)
-	r.site.runs++
+	r.site.runs = append(r.site.runs, r)
 	f.runs = append(f.runs, r)
 	var e []transfer.Event
 	for i := range f.all {
 		s, _ := r.site.board.State(int8(i))
 		e = append(e, transfer.Event{Kind: transfer.LinkState, Link: int8(i), State: s})
 	}
-	f.nudge() // a ban whose time is over is probed now that there is an origin to probe
 	return e
 }
 
@@ -46,7 +46,7 @@ func (f *fleet) site(addr string) *site {
 		s = f.sites[i]
 		f.sites = slices.Delete(f.sites, i, i+1)
 	} else {
-		s = &site{addr: addr, host: hostOf(addr), board: f.boards.Join()}
+		s = &site{addr: addr, host: hostOf(addr), board: f.boards.Join(), last: map[int8]netip.Addr{}}
 	}
 	f.sites = append(f.sites, s)
 	return s
@@ -58,11 +58,13 @@ func (f *fleet) leave(r *run) {
 	f.runs = slices.DeleteFunc(f.runs, func(o *run) bool { return o == r })
 	for _, s := range f.all {
 		delete(s.rates, r)
+		s.forgive(r)
+		s.lastRun.CompareAndSwap(r, nil)
 	}
-	r.site.runs--
+	r.site.runs = slices.DeleteFunc(r.site.runs, func(o *run) bool { return o == r })
 	oldest, idle := 0, 0
 	for i, s := range slices.Backward(f.sites) {
-		if s.runs == 0 {
+		if len(s.runs) == 0 {
 			oldest = i
 			idle++
 		}
@@ -73,6 +75,32 @@ func (f *fleet) leave(r *run) {
 	}
 }
 
+// allow notes that a transfer may use links. A ban whose time is over is probed now that there is an origin to probe.
+func (f *fleet) allow(r *run, links ...int8) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, i := range links {
+		r.used[i] = r.used[i] || false
+	}
+	f.nudge()
+}
+
+// uses notes that a transfer uses a link.
+func (f *fleet) uses(r *run, i int8) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r.used[i] = true
+}
+
+// demand reports whether a running transfer may use a link, and whether one has. The fleet's lock is held.
+func (s *site) demand(i int8) (may, has bool) {
+	for _, r := range s.runs {
+		used, allowed := r.used[i]
+		may, has = may || allowed, has || used
+	}
+	return may, has
+}
+
 // found notes where an origin is, as a connection of one of its transfers has found it.
 func (f *fleet) found(s *site, i int8, remote string) {
 	to, err := netip.ParseAddrPort(remote)
@@ -81,6 +109,7 @@ func (f *fleet) found(s *site, i int8, remote string) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	s.last[i] = to.Addr()
 	n := network(f.all[i].link, to.Addr())
 	if slices.Contains(s.nets, n) {
 		return

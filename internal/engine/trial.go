@@ -18,7 +18,7 @@ import (
 // servers answer nor are other origins reached that were reached over it before.
 
 const (
-	probeTimeout = 2 * time.Second
+	testimonyTimeout = 2 * time.Second
 
 	// lifetime is how long ago a link may have brought something, for anybody, and still be alive: as long as a suspect is
 	// waited for before it is banned (package health).
@@ -88,7 +88,7 @@ func accusing(c health.Cause) bool { return c == health.Silence || c == health.D
 func (f *fleet) accusers(i int8) (all []*site, cause health.Cause) {
 	for _, s := range f.sites {
 		state, c := s.board.State(i)
-		if state != health.Up && accusing(c) && s.runs > 0 {
+		if state != health.Up && accusing(c) && len(s.runs) > 0 {
 			all, cause = append(all, s), c
 		}
 	}
@@ -190,7 +190,7 @@ type asking func(ctx context.Context, l link.Link) testimony
 
 // testify makes attempts at the same time. One that succeeds is enough.
 func testify(ctx context.Context, l link.Link, round []asking) (all testimony) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, testimonyTimeout)
 	defer cancel()
 	said := make(chan testimony)
 	for _, ask := range round {
@@ -215,40 +215,65 @@ func probe(ctx context.Context, l link.Link) testimony {
 	return unreachable
 }
 
-// ask connects to an origin and sends nothing.
+// ask connects to an origin and closes the connection.
 func (f *fleet) ask(ctx context.Context, l link.Link, addr string) testimony {
-	c, _, err := l.Dial(ctx, "tcp", addr)
-	switch {
-	case err == nil:
+	c, _, said := connect(link.Once(ctx, netip.Addr{}), l, addr)
+	if c != nil {
 		c.Close()
-		return reachable
-	case refusedByOrigin(err): // an answer, if not a welcome one
-		return reachable
-	case errors.As(err, new(*link.NoSlotError)):
-		return full
-	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrUpstreamRefused):
-		return nothing
 	}
-	return unreachable
+	return said
 }
 
-// probe connects to an origin that has banned a link.
-func (f *fleet) probe(ctx context.Context, s *site, i int8) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+// connect connects to an origin and sends nothing. There is a connection only if the origin is reachable, and not always then.
+func connect(ctx context.Context, l link.Link, addr string) (net.Conn, link.Info, testimony) {
+	c, info, err := l.Dial(ctx, "tcp", addr)
+	switch {
+	case err == nil:
+		return c, info, reachable
+	case refusedByOrigin(err): // an answer, if not a welcome one
+		return nil, info, reachable
+	case errors.As(err, new(*link.NoSlotError)):
+		return nil, info, full
+	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink), errors.Is(err, link.ErrUpstreamRefused):
+		return nil, info, nothing
+	}
+	return nil, info, unreachable
+}
+
+// probe connects to an origin whose transfers find a link silent or have banned it. The connection is the first one of a transfer that
+// continues over the link.
+func (f *fleet) probe(ctx context.Context, s *site, p health.Probe) {
+	ctx, cancel := context.WithTimeout(ctx, p.For)
 	defer cancel()
-	said := f.ask(ctx, f.at(i), s.addr)
-	ok := said == reachable || said == full // transfers find out when they may connect
+	f.mu.Lock()
+	l, to := f.all[p.Link].link, netip.Addr{}
+	if p.Quick() { // an address that worked needs no DNS server, and one packet; the others have their turn later
+		to = s.last[p.Link]
+	}
+	f.mu.Unlock()
+	c, info, said := connect(link.Once(ctx, to), l, s.addr)
+	a := health.NoAnswer
+	switch said {
+	case reachable:
+		a = health.Answered
+	case full: // transfers find out when they may connect
+		a = health.NotSent
+	}
+	if c != nil {
+		f.warm(l, s.addr, c, info)
+	}
 	f.change(func(now time.Time) {
-		f.boards.Probed(now, s.board, i, ok)
-		if !ok { // an origin's last link is never banned, but may be dead, too
-			f.all[i].accused = true
+		f.boards.Probed(now, s.board, p, a)
+		if a == health.NoAnswer && s.board.Lasting(now, p.Link) { // an origin's last link is never banned, but may be dead, too
+			f.all[p.Link].accused = true
 		}
 	})
 	f.nudge()
 }
 
 // probeForAll finds out whether a link that is banned for everybody works again.
-func (f *fleet) probeForAll(ctx context.Context, i int8) {
+func (f *fleet) probeForAll(ctx context.Context, p health.Probe) {
+	i := p.Link
 	f.mu.Lock()
 	l := f.all[i].link
 	_, cause := f.boards.State(i)
@@ -264,11 +289,12 @@ func (f *fleet) probeForAll(ctx context.Context, i int8) {
 		}
 	}
 	f.mu.Unlock()
-	ok := accusing(cause) && f.lives(i, l, silenceGrace)
-	if !ok {
-		dead, _ := f.fails(ctx, l, witnesses)
-		ok = !dead
+	a := health.Answered
+	if !accusing(cause) || !f.lives(i, l, silenceGrace) {
+		if dead, _ := f.fails(ctx, l, witnesses); dead {
+			a = health.NoAnswer
+		}
 	}
-	f.change(func(now time.Time) { f.boards.Tried(now, i, ok) })
+	f.change(func(now time.Time) { f.boards.Tried(now, p, a) })
 	f.nudge()
 }

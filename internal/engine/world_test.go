@@ -34,6 +34,11 @@ type world struct {
 	shut    map[string]string // by address: over this link the origin cannot be reached, as an ICMP message says
 	slow    map[string]string // by address: over this link the origin hardly sends anything
 	probed  []string          // "address over link" of dials without a request
+	sent    []time.Duration   // when they were made, since the bubble began
+	to      []string          // the one address that they were restricted to, "invalid IP" for none
+	warm    map[string]int    // by "address over link": connections of probes that Open may use
+	kernel  bool              // packets that a dead link swallowed are sent again as a kernel does that
+	began   time.Time
 
 	full    map[string]bool                             // links over which no further connection to an origin may be made
 	answers func(ctx context.Context, link string) bool // reports whether something else on a link answers; nil = there is none
@@ -51,8 +56,27 @@ const (
 func newWorld() *world {
 	return &world{
 		changed: make(chan struct{}), dead: map[string]bool{}, starved: map[string]string{}, shut: map[string]string{},
-		slow: map[string]string{},
+		slow: map[string]string{}, warm: map[string]int{}, began: time.Now(),
 	}
+}
+
+// isDead reports whether a link swallows packets now.
+func (w *world) isDead(l string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dead[l]
+}
+
+// resend sends a packet again after wait, twice that, ..., until a link carries it or it is given up.
+func (w *world) resend(ended <-chan struct{}, l string, wait time.Duration) (arrived bool) {
+	for ; w.isDead(l); wait *= 2 {
+		select {
+		case <-time.After(wait):
+		case <-ended:
+			return false
+		}
+	}
+	return true
 }
 
 func (w *world) change(do func()) {
@@ -86,6 +110,9 @@ func (w *world) connect(ctx context.Context, l, addr string) error {
 	defer cancel()
 	time.Sleep(worldRTT)
 	near := linkA.Near(netip.MustParseAddrPort(numeric(addr)).Addr())
+	if w.kernel && !near && !w.resend(ctx.Done(), l, time.Second) {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	}
 	if !w.wait(ctx.Done(), func() bool { return near || !w.dead[l] }) {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	}
@@ -99,10 +126,27 @@ func (w *world) connect(ctx context.Context, l, addr string) error {
 
 // Open implements Opener.
 func (w *world) Open(ctx context.Context, l link.Link, t Target) (Conn, error) {
-	if err := w.connect(ctx, l.Name, t.Addr); err != nil {
-		return nil, &AttemptError{Op: "dial", Link: l.Name, Outcome: fault.Unreachable, Err: err}
+	w.mu.Lock()
+	key := t.Addr + " over " + l.Name
+	warm := w.warm[key] > 0
+	if warm {
+		w.warm[key]--
+	}
+	w.mu.Unlock()
+	if !warm {
+		if err := w.connect(ctx, l.Name, t.Addr); err != nil {
+			return nil, &AttemptError{Op: "dial", Link: l.Name, Outcome: fault.Unreachable, Err: err}
+		}
 	}
 	return &worldConn{w: w, link: l.Name, addr: t.Addr, asks: make(chan RangeRequest, 16), gone: make(chan struct{})}, nil
+}
+
+// Warm implements Opener.
+func (w *world) Warm(l link.Link, addr string, c net.Conn, _ link.Info) {
+	c.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.warm[addr+" over "+l.Name]++
 }
 
 // worldPath is a link's way into the world, which probes use.
@@ -126,6 +170,9 @@ func (p *worldPath) Probe(ctx context.Context) error {
 func (p *worldPath) Dial(ctx context.Context, _, addr string) (net.Conn, link.Info, error) {
 	p.w.mu.Lock()
 	p.w.probed = append(p.w.probed, addr+" over "+p.link)
+	p.w.sent = append(p.w.sent, time.Since(p.w.began))
+	only, _ := link.IsOnce(ctx)
+	p.w.to = append(p.w.to, only.String())
 	full := p.w.full[p.link]
 	p.w.mu.Unlock()
 	if full {
@@ -215,6 +262,9 @@ func (c *worldConn) Next() (*RangeResponse, error) {
 
 // flow waits until bytes come over the link, or the connection is closed.
 func (c *worldConn) flow() (open bool) {
+	if c.w.kernel && !c.w.resend(c.gone, c.link, 200*time.Millisecond) {
+		return false
+	}
 	return c.w.wait(c.gone, func() bool {
 		return !c.w.dead[c.link] && (c.w.starved[c.addr] != c.link || c.got < beforeIt)
 	})

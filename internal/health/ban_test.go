@@ -211,7 +211,7 @@ func TestProbeOutcomeComesLate(t *testing.T) {
 			w.run((*world).dial, (*world).second)
 			w.want(0, health.Probing, health.DialFailed)
 			w.down()
-			w.b.Probed(w.now, 0, ok)
+			w.b.Probed(w.now, w.last(), answered(ok))
 			w.want(0, health.Down, health.Gone)
 			w.pass(time.Minute)
 			if len(w.probes) != 1 {
@@ -221,7 +221,7 @@ func TestProbeOutcomeComesLate(t *testing.T) {
 		t.Run("the link went down and came back", func(t *testing.T) {
 			w := newWorld(t, 2)
 			w.run((*world).dial, (*world).second, (*world).down, (*world).up)
-			w.b.Probed(w.now, 0, ok)
+			w.b.Probed(w.now, w.last(), answered(ok))
 			w.want(0, health.Up, health.NoCause)
 		})
 		t.Run("never, and the link was banned again", func(t *testing.T) {
@@ -241,11 +241,12 @@ func TestProbeOutcomeComesLate(t *testing.T) {
 			}
 			w.b.Present(w.now, 1, true)
 			w.tick()
-			w.b.Probed(w.now, 0, ok)
-			for len(w.probes) < 2 {
-				w.second()
+			w.want(0, health.Banned, health.Silence)
+			w.b.Probed(w.now, w.last(), answered(ok))
+			if !ok {
+				w.want(0, health.Banned, health.Silence)
+				w.answer(true)
 			}
-			w.reached()
 			w.want(0, health.Up, health.NoCause)
 		})
 	}
@@ -253,14 +254,14 @@ func TestProbeOutcomeComesLate(t *testing.T) {
 
 func TestNobodyToProbeFor(t *testing.T) {
 	w := newWorld(t, 2)
-	w.quiet = true
+	w.pace = 0
 	w.dial()
 	if next := w.tick(); !next.IsZero() {
 		t.Errorf("deadline %v without a transfer", next)
 	}
 	w.pass(time.Hour)
 	w.want(0, health.Banned, health.DialFailed)
-	w.quiet = false
+	w.pace = health.Seldom
 	if w.tick(); len(w.probes) != 1 { // overdue when the next transfer begins
 		t.Errorf("probes %v", w.probes)
 	}

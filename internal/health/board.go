@@ -1,6 +1,9 @@
 package health
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // State is the state of a link.
 type State uint8
@@ -36,11 +39,46 @@ var causeNames = [...]string{"", "gone", "silence", "dial_failed", "bind_failed"
 func (c Cause) String() string { return causeNames[c] }
 
 const (
-	banAfter    = 3 * time.Second // of suspicion
-	firstProbe  = time.Second
-	lastProbe   = 30 * time.Second
-	lonelyProbe = time.Second // between probes while no link is up
-	forgiven    = time.Minute // of good behaviour make the next ban as short as the first
+	banAfter     = 3 * time.Second // of suspicion
+	firstProbe   = time.Second
+	lastProbe    = 30 * time.Second
+	lonelyProbe  = time.Second     // between probes while no link is up
+	probeTimeout = 2 * time.Second // for the answer to one of these probes
+	forgiven     = time.Minute     // of good behaviour make the next ban as short as the first
+
+	// Many links are back within seconds. For quickFor after a link failed, each probe is a fresh packet: the kernel repeats a
+	// lost one only after a second, and then ever more rarely. quickTimeout is just short of that second.
+	quickFor     = 10 * time.Second
+	quickTimeout = 950 * time.Millisecond
+	maxProbes    = 4 // of a link, under way at a time
+)
+
+// Seldom is the pace of a link that is not probed more often right after it failed.
+const Seldom = quickFor
+
+// Pace returns the time between two probes of a link that has just failed, 0 if no running transfer may use the link.
+type Pace func(link int8) time.Duration
+
+// Probe is one attempt to find out whether a link leads somewhere: a handshake.
+type Probe struct {
+	Link int8
+	At   time.Time     // when Tick asked for it
+	For  time.Duration // how long to wait for the answer
+
+	quick bool // one of the first seconds
+}
+
+// Quick reports whether it is one of many, for which a single packet is enough.
+func (p Probe) Quick() bool { return p.quick }
+
+// Answer is the result of a Probe.
+type Answer uint8
+
+// The results.
+const (
+	NoAnswer Answer = iota
+	Answered
+	NotSent // the probe could not be made, which says nothing about the link
 )
 
 // Change is a change of a link's state.
@@ -54,9 +92,13 @@ type entry struct {
 	state   State
 	cause   Cause
 	since   time.Time     // of the present state
+	failed  time.Time     // when it was last up
 	wait    time.Duration // before the next probe of a ban
 	probeAt time.Time
-	probing bool // a probe is under way (a lonely suspect is probed without changing state)
+	probes  []Probe   // under way, oldest first (quick ones, and those of a lonely suspect, do not change the state)
+	probed  time.Time // when the last one began
+	lost    bool      // one was not answered since it failed
+	reached bool      // one was answered, and none was lost
 	bans    int
 	speed   speed
 }
@@ -132,26 +174,48 @@ func (b *Board) Failed(now time.Time, link int8, c Cause) {
 }
 
 // Probed reports the result of a probe.
-func (b *Board) Probed(now time.Time, link int8, ok bool) {
-	e := &b.links[link]
-	e.probing = false
+//
+// A link is back if an earlier probe was lost. If none was, it may never have been away: the origin stalls, or only one
+// connection does. So the first answer alone does not end a suspicion, and is no reason to ask more often.
+func (b *Board) Probed(now time.Time, p Probe, a Answer) {
+	e := &b.links[p.Link]
+	i := slices.Index(e.probes, p)
+	if i < 0 { // the link has been up or down since
+		return
+	}
+	e.probes = slices.Delete(e.probes, i, i+1)
 	switch {
-	case e.state != Probing && e.state != Suspect:
-	case ok:
-		b.set(now, link, Up, NoCause)
-	case e.state == Probing:
-		e.wait = min(2*e.wait, lastProbe)
-		e.probeAt = now.Add(e.wait)
-		b.set(now, link, Banned, e.cause)
+	case a == NotSent && p.quick:
+	case a == NoAnswer:
+		switch e.lost = true; e.state {
+		case Probing:
+			e.wait = min(2*e.wait, lastProbe)
+			e.probeAt = now.Add(e.wait)
+			b.set(now, p.Link, Banned, e.cause)
+		case Suspect:
+			e.probeAt = now.Add(lonelyProbe)
+		}
+	case !p.quick || e.lost || i > 0: // i > 0: it has overtaken an earlier one
+		b.set(now, p.Link, Up, NoCause)
 	default:
-		e.probeAt = now.Add(lonelyProbe)
+		e.reached = true
 	}
 }
 
-// Tick does the work due at now. It returns the links to probe and the next deadline, zero if there is none. The caller reports
-// the result of each probe with Probed. Without running transfers there is nobody to probe for: probe is then false, and bans
-// wait.
-func (b *Board) Tick(now time.Time, probe bool) (probes []int8, next time.Time) {
+// Failing reports whether a link is there and not up.
+func (b *Board) Failing(link int8) bool {
+	s, _ := b.State(link)
+	return s != Up && s != Down
+}
+
+// Lasting reports whether a link has failed for as long as a suspicion may last, whether it is banned or the last one.
+func (b *Board) Lasting(now time.Time, link int8) bool {
+	return b.Failing(link) && !now.Before(b.links[link].failed.Add(banAfter))
+}
+
+// Tick does the work due at now. It returns the probes to make and the next deadline, zero if there is none. The caller reports
+// the result of each probe with Probed. While nobody waits for a link its ban waits, too.
+func (b *Board) Tick(now time.Time, pace Pace) (probes []Probe, next time.Time) {
 	earliest := func(t time.Time) {
 		if next.IsZero() || t.Before(next) {
 			next = t
@@ -162,33 +226,59 @@ func (b *Board) Tick(now time.Time, probe bool) (probes []int8, next time.Time) 
 		if e.state == Suspect {
 			if at := e.since.Add(banAfter); now.Before(at) {
 				earliest(at)
-				continue
-			}
-			if b.others(link) {
+			} else if b.others(link) {
 				b.ban(now, link, e.cause)
 			}
 		}
-		if e.state != Banned && e.state != Suspect || e.probing {
+		if e.state != Banned && e.state != Suspect {
 			continue
 		}
-		at := e.probeAt
-		if !b.anyUp() { // nothing to lose: ask often
-			at = minTime(at, now.Add(lonelyProbe))
-			e.probeAt = at
-		}
+		every := pace(link)
+		quick := every < Seldom && !e.reached && now.Before(e.failed.Add(quickFor))
+		at, due := b.probeAt(now, e, quick, every)
 		switch {
-		case !probe:
+		case every == 0 || !due:
 		case now.Before(at):
 			earliest(at)
 		default:
-			e.probing = true
-			if e.state == Banned {
+			p := Probe{Link: link, At: now, For: probeTimeout}
+			if quick {
+				p.For, p.quick = quickTimeout, true
+				earliest(now.Add(every))
+			}
+			e.probes, e.probed = append(e.probes, p), now
+			if e.state == Banned && !quick {
 				b.set(now, link, Probing, e.cause)
 			}
-			probes = append(probes, link)
+			probes = append(probes, p)
 		}
 	}
 	return probes, next
+}
+
+// probeAt returns when to probe a link that is banned or suspected; false if not before the result of a probe under way, or the
+// end of a suspicion.
+func (b *Board) probeAt(now time.Time, e *entry, quick bool, every time.Duration) (at time.Time, due bool) {
+	if quick {
+		if e.probed.Before(e.failed) {
+			return e.failed, true
+		}
+		return e.probed.Add(every), len(e.probes) < maxProbes
+	}
+	if len(e.probes) > 0 || e.state == Suspect && now.Before(e.since.Add(banAfter)) {
+		return time.Time{}, false
+	}
+	if !b.anyUp() { // nothing to lose: ask often
+		e.probeAt = minTime(e.probeAt, now.Add(lonelyProbe))
+	}
+	return e.probeAt, true
+}
+
+// hurry makes the next probe of a link that was lost due at once.
+func (b *Board) hurry(now time.Time, link int8) {
+	if e := &b.links[link]; !e.reached {
+		e.probed, e.probeAt = time.Time{}, now
+	}
 }
 
 // reach ends the suspicion or the ban of a link that leads somewhere after all.
@@ -217,6 +307,7 @@ func (b *Board) ban(now time.Time, link int8, c Cause) {
 	e.bans++
 	e.wait = max(firstProbe, min(2*e.wait, lastProbe))
 	e.probeAt = now.Add(e.wait)
+	e.reached = e.reached || c == TooSlow
 }
 
 // unbanAll ends all bans, because only the last link is left.
@@ -230,13 +321,16 @@ func (b *Board) unbanAll(now time.Time) {
 
 func (b *Board) set(now time.Time, link int8, s State, c Cause) {
 	e := &b.links[link]
-	if e.state == Up && now.Sub(e.since) >= forgiven {
-		e.wait = 0
+	if e.state == Up {
+		e.failed = now
+		if now.Sub(e.since) >= forgiven {
+			e.wait = 0
+		}
 	}
 	e.state, e.cause, e.since = s, c, now
 	e.speed = speed{}
 	if s == Down || s == Up {
-		e.probing = false
+		e.probes, e.lost, e.reached = nil, false, false
 	}
 	b.changes = append(b.changes, Change{link, s, c})
 }

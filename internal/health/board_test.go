@@ -10,24 +10,28 @@ import (
 
 const ms = time.Millisecond
 
-// world drives a Board in virtual time and writes down which links it wants probed.
+// world drives a Board in virtual time and writes down which links it wants probed. Links that have just failed are probed no more
+// often than others, unless a test sets another pace.
 type world struct {
 	t      *testing.T
 	b      health.Board
 	now    time.Time
 	start  time.Time
-	quiet  bool // no transfers: nobody to probe for
-	probes []probe
+	pace   time.Duration
+	probes []health.Probe
 }
 
+// probe is a health.Probe without its secrets.
 type probe struct {
 	at   time.Duration // since the start
 	link int8
 }
 
+func (w *world) seen(p health.Probe) probe { return probe{p.At.Sub(w.start), p.Link} }
+
 func newWorld(t *testing.T, links int8) *world {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	w := &world{t: t, now: now, start: now}
+	w := &world{t: t, now: now, start: now, pace: health.Seldom}
 	for i := range links {
 		w.b.Present(now, i, true)
 	}
@@ -37,10 +41,13 @@ func newWorld(t *testing.T, links int8) *world {
 // tick does the work due now and returns the next deadline.
 func (w *world) tick() time.Time {
 	w.t.Helper()
-	probes, next := w.b.Tick(w.now, !w.quiet)
+	probes, next := w.b.Tick(w.now, func(int8) time.Duration { return w.pace })
 	for _, p := range probes {
-		w.probes = append(w.probes, probe{w.now.Sub(w.start), p})
+		if !p.At.Equal(w.now) {
+			w.t.Fatalf("a probe of %v, now is %v", p.At, w.now)
+		}
 	}
+	w.probes = append(w.probes, probes...)
 	if !next.IsZero() && !next.After(w.now) {
 		w.t.Fatalf("deadline %v is not after now, %v", next, w.now)
 	}
@@ -60,6 +67,13 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
+func answered(ok bool) health.Answer {
+	if ok {
+		return health.Answered
+	}
+	return health.NoAnswer
+}
+
 // answer lets time go by until the next probe and says how it ended.
 func (w *world) answer(ok bool) probe {
 	w.t.Helper()
@@ -67,8 +81,8 @@ func (w *world) answer(ok bool) probe {
 		next := w.tick()
 		if len(w.probes) > n {
 			p := w.probes[n]
-			w.b.Probed(w.now, p.link, ok)
-			return p
+			w.b.Probed(w.now, p, answered(ok))
+			return w.seen(p)
 		}
 		if next.IsZero() {
 			w.t.Fatal("no probe is due, ever")
@@ -84,14 +98,20 @@ func (w *world) want(link int8, s health.State, c health.Cause) {
 	}
 }
 
-func (w *world) silent()       { w.b.Silent(w.now, 0) }
-func (w *world) alive()        { w.b.Alive(w.now, 0) }
-func (w *world) down()         { w.b.Present(w.now, 0, false) }
-func (w *world) up()           { w.b.Present(w.now, 0, true) }
-func (w *world) dial()         { w.b.Failed(w.now, 0, health.DialFailed) }
-func (w *world) bind()         { w.b.Failed(w.now, 0, health.BindFailed) }
-func (w *world) reached()      { w.b.Probed(w.now, 0, true) }
-func (w *world) unreached()    { w.b.Probed(w.now, 0, false) }
+func (w *world) silent()    { w.b.Silent(w.now, 0) }
+func (w *world) alive()     { w.b.Alive(w.now, 0) }
+func (w *world) down()      { w.b.Present(w.now, 0, false) }
+func (w *world) up()        { w.b.Present(w.now, 0, true) }
+func (w *world) dial()      { w.b.Failed(w.now, 0, health.DialFailed) }
+func (w *world) bind()      { w.b.Failed(w.now, 0, health.BindFailed) }
+func (w *world) reached()   { w.b.Probed(w.now, w.last(), health.Answered) }
+func (w *world) unreached() { w.b.Probed(w.now, w.last(), health.NoAnswer) }
+func (w *world) last() health.Probe {
+	if len(w.probes) == 0 {
+		return health.Probe{}
+	}
+	return w.probes[len(w.probes)-1]
+}
 func (w *world) second()       { w.pass(time.Second); w.tick() }
 func (w *world) threeSeconds() { w.pass(3 * time.Second); w.tick() }
 func (w *world) run(steps ...func(*world)) {
@@ -180,7 +200,7 @@ func TestUnknownLinkIsDown(t *testing.T) {
 	if s, c := b.State(3); s != health.Down || c != health.NoCause {
 		t.Errorf("%v (%v)", s, c)
 	}
-	if probes, next := b.Tick(time.Time{}, true); len(probes) > 0 || !next.IsZero() {
+	if probes, next := b.Tick(time.Time{}, func(int8) time.Duration { return 1 }); len(probes) > 0 || !next.IsZero() {
 		t.Errorf("an empty board wants %v at %v", probes, next)
 	}
 }

@@ -22,7 +22,7 @@ func (b *Boards) Join() *Board {
 	own := &Board{links: slices.Clone(b.all.links)}
 	for i := range own.links {
 		e := &own.links[i]
-		if e.probing, e.speed = false, (speed{}); e.state == Probing { // it asks for a probe of its own
+		if e.probes, e.speed = nil, (speed{}); e.state == Probing { // it asks for a probe of its own
 			e.state = Banned
 		}
 	}
@@ -67,22 +67,35 @@ func (b *Boards) Alive(now time.Time, own *Board, link int8) {
 }
 
 // Probed reports the result of a probe that the Board of an origin asked for. If the origin was reached, the link works for
-// everybody.
-func (b *Boards) Probed(now time.Time, own *Board, link int8, ok bool) {
-	own.Probed(now, link, ok)
-	if ok {
-		b.lift(now, link, func() { b.all.reach(now, link) })
+// everybody; if the link was away until now, the other origins find out at once.
+func (b *Boards) Probed(now time.Time, own *Board, p Probe, a Answer) {
+	before, _ := own.State(p.Link)
+	own.Probed(now, p, a)
+	if a != Answered {
+		return
+	}
+	b.lift(now, p.Link, func() { b.all.reach(now, p.Link) })
+	if after, _ := own.State(p.Link); after == Up && before != Up {
+		for _, o := range b.each {
+			o.hurry(now, p.Link)
+		}
 	}
 }
 
 // Tick does the work due at now for everybody, see Board.Tick; the caller reports the results of its probes with Tried.
-func (b *Boards) Tick(now time.Time, probe bool) (probes []int8, next time.Time) {
-	return b.all.Tick(now, probe)
+// probe reports whether anybody waits for a link.
+func (b *Boards) Tick(now time.Time, probe func(link int8) bool) (probes []Probe, next time.Time) {
+	return b.all.Tick(now, func(link int8) time.Duration {
+		if probe(link) {
+			return Seldom
+		}
+		return 0
+	})
 }
 
 // Tried reports the result of a probe that Tick asked for.
-func (b *Boards) Tried(now time.Time, link int8, ok bool) {
-	b.lift(now, link, func() { b.all.Probed(now, link, ok) })
+func (b *Boards) Tried(now time.Time, p Probe, a Answer) {
+	b.lift(now, p.Link, func() { b.all.Probed(now, p, a) })
 }
 
 // lift lets do change the verdicts for everybody. If the link is up afterwards and was not before, all origins may try again.

@@ -10,25 +10,30 @@ import (
 // TestBoards has two origins over two links. Its steps concern link 0.
 func TestBoards(t *testing.T) {
 	type rig struct {
-		all health.Boards
-		own [2]*health.Board
-		now time.Time
+		all    health.Boards
+		own    [2]*health.Board
+		now    time.Time
+		asked  []health.Probe // by the first origin
+		forAll []health.Probe
 	}
 	type step = func(r *rig)
 	later := func(d time.Duration) step {
 		return func(r *rig) {
 			r.now = r.now.Add(d)
-			r.all.Tick(r.now, true)
-			for _, own := range r.own {
-				own.Tick(r.now, true)
-			}
+			seldom := func(int8) time.Duration { return health.Seldom }
+			forAll, _ := r.all.Tick(r.now, func(int8) bool { return true })
+			r.forAll = append(r.forAll, forAll...)
+			asked, _ := r.own[0].Tick(r.now, seldom)
+			r.asked = append(r.asked, asked...)
+			r.own[1].Tick(r.now, seldom)
 		}
 	}
 	silent := func(r *rig) { r.own[0].Silent(r.now, 0) }
 	alive := func(origin int) step { return func(r *rig) { r.all.Alive(r.now, r.own[origin], 0) } }
-	probed := func(ok bool) step { return func(r *rig) { r.all.Probed(r.now, r.own[0], 0, ok) } }
+	last := func(probes []health.Probe) health.Probe { return probes[len(probes)-1] }
+	probed := func(ok bool) step { return func(r *rig) { r.all.Probed(r.now, r.own[0], last(r.asked), answered(ok)) } }
 	failed := func(c health.Cause) step { return func(r *rig) { r.all.Failed(r.now, 0, c) } }
-	tried := func(ok bool) step { return func(r *rig) { r.all.Tried(r.now, 0, ok) } }
+	tried := func(ok bool) step { return func(r *rig) { r.all.Tried(r.now, last(r.forAll), answered(ok)) } }
 	present := func(here bool) step { return func(r *rig) { r.all.Present(r.now, 0, here) } }
 	const second = time.Second
 	for _, tt := range []struct {
@@ -78,16 +83,16 @@ func TestBoardsJoinAndLeave(t *testing.T) {
 	all.Present(now, 1, true)
 	all.Failed(now, 0, health.Silence)
 	now = now.Add(time.Second)
-	all.Tick(now, true) // a probe is under way
+	forAll, _ := all.Tick(now, func(int8) bool { return true }) // a probe is under way
 	own := all.Join()
 	if s, c := own.State(0); s != health.Banned || c != health.Silence {
 		t.Errorf("who joins finds the link %v (%v)", s, c)
 	}
-	if probes, _ := own.Tick(now, true); len(probes) != 1 {
+	if probes, _ := own.Tick(now, func(int8) time.Duration { return health.Seldom }); len(probes) != 1 {
 		t.Errorf("%d probes are due, want one of its own", len(probes))
 	}
 	all.Leave(own)
-	all.Tried(now, 0, true)
+	all.Tried(now, forAll[0], health.Answered)
 	if s, _ := own.State(0); s != health.Probing {
 		t.Errorf("who has left is told that the link is %v", s)
 	}

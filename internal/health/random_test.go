@@ -2,6 +2,7 @@ package health_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,7 +17,8 @@ func TestRandom(t *testing.T) {
 		n := 1 + rnd.IntN(4)
 		w := newWorld(t, int8(n))
 		told := make([]health.State, n)
-		probing := make([]bool, n) // a probe is out
+		w.pace = []time.Duration{250 * ms, time.Second, health.Seldom}[seed%3]
+		out := make([][]health.Probe, n) // probes under way, by link
 		for step := range 400 {
 			i := int8(rnd.IntN(n))
 			switch rnd.IntN(9) {
@@ -29,9 +31,11 @@ func TestRandom(t *testing.T) {
 			case 3:
 				w.b.Failed(w.now, i, []health.Cause{health.DialFailed, health.BindFailed}[rnd.IntN(2)])
 			case 4:
-				if probing[i] {
-					probing[i] = false
-					w.b.Probed(w.now, i, rnd.IntN(3) == 0)
+				if len(out[i]) > 0 {
+					k := rnd.IntN(len(out[i]))
+					p := out[i][k]
+					out[i] = slices.Delete(out[i], k, k+1)
+					w.b.Probed(w.now, p, []health.Answer{health.Answered, health.NoAnswer, health.NotSent}[rnd.IntN(3)])
 				}
 			case 5:
 				r := []float64{10 * kbit, 60 * mbit}[rnd.IntN(2)]
@@ -46,17 +50,25 @@ func TestRandom(t *testing.T) {
 			}
 			before := len(w.probes)
 			next := w.tick()
-			for _, p := range w.probes[before:] {
-				if s, _ := w.b.State(p.link); s != health.Probing && s != health.Suspect {
-					t.Fatalf("seed %d step %d: a probe of link %d, which is %v", seed, step, p.link, s)
-				}
-				probing[p.link] = true
-			}
 			for _, c := range w.b.Changes() {
 				if told[c.Link] == c.State && c.State != health.Suspect {
 					t.Fatalf("seed %d step %d: told twice: %v", seed, step, c)
 				}
 				told[c.Link] = c.State
+				if c.State == health.Down || c.State == health.Up { // what was under way is forgotten
+					out[c.Link] = nil
+				}
+			}
+			for _, p := range w.probes[before:] {
+				if s, _ := w.b.State(p.Link); s == health.Down || s == health.Up {
+					t.Fatalf("seed %d step %d: a probe of link %d, which is %v", seed, step, p.Link, s)
+				}
+				out[p.Link] = append(out[p.Link], p)
+			}
+			for j, o := range out {
+				if len(o) > 4 {
+					t.Fatalf("seed %d step %d: %d probes of link %d are under way", seed, step, len(o), j)
+				}
 			}
 			present, banned := 0, 0
 			for j := range int8(n) {
@@ -73,7 +85,7 @@ func TestRandom(t *testing.T) {
 				if s == health.Banned || s == health.Probing {
 					banned++
 				}
-				if (s == health.Banned || s == health.Suspect) && !probing[j] && next.IsZero() {
+				if (s == health.Banned || s == health.Suspect) && len(out[j]) == 0 && next.IsZero() {
 					t.Fatalf("seed %d step %d: link %d is %v and nothing is due", seed, step, j, s)
 				}
 			}

@@ -28,6 +28,8 @@ const (
 	// idleTimeout is short: most servers close between 5 and 75 s, and a connection that the server is about to close
 	// costs the next transfer a round trip.
 	idleTimeout = 15 * time.Second
+	// warmTimeout is shorter still: who waits for a connection by Warm opens one at once.
+	warmTimeout = 2 * time.Second
 )
 
 // Pool opens connections to origins and keeps those that transfers give back. It implements engine.Opener.
@@ -85,18 +87,22 @@ func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.C
 	if s := p.take(l, k); s != nil {
 		return p.hand(s, true), nil
 	}
-	nc, info, err := l.Dial(ctx, "tcp", t.Addr)
-	if err != nil {
-		return nil, dialError(l, err)
+	s := p.take(l, bare(l, t.Addr))
+	if s == nil {
+		nc, info, err := l.Dial(ctx, "tcp", t.Addr)
+		if err != nil {
+			return nil, dialError(l, err)
+		}
+		s = &stream{link: l, socket: nc, conn: nc, info: info}
 	}
-	s := &stream{key: k, link: l, socket: nc, conn: nc, info: info}
+	s.key = k
 	if t.Scheme == "https" {
 		err := s.secure(ctx, p.tls, t.Host)
 		if err == nil {
 			err = s.negotiate(p.h2)
 		}
 		if err != nil {
-			nc.Close()
+			s.socket.Close()
 			return nil, dialError(l, err)
 		}
 	}
@@ -105,6 +111,14 @@ func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.C
 		s.br = bufio.NewReaderSize(s.wire, bufferSize)
 	}
 	return p.hand(s, false), nil
+}
+
+// bare is the key of a connection that carries nothing yet, not even TLS.
+func bare(l link.Link, addr string) key { return key{link: l.Name, addr: addr} }
+
+// Warm implements engine.Opener.
+func (p *Pool) Warm(l link.Link, addr string, c net.Conn, i link.Info) {
+	p.keep(&stream{key: bare(l, addr), link: l, socket: c, conn: c, info: i}, warmTimeout)
 }
 
 // hand gives s to a new owner.
@@ -174,8 +188,11 @@ func (p *Pool) take(l link.Link, k key) *stream {
 	}
 }
 
-// put keeps s for later transfers, in place of the one released first if there are too many.
-func (p *Pool) put(s *stream) {
+// put keeps s for later transfers.
+func (p *Pool) put(s *stream) { p.keep(s, idleTimeout) }
+
+// keep keeps s for a time, in place of the one released first if there are too many.
+func (p *Pool) keep(s *stream, most time.Duration) {
 	if p.Idle != nil {
 		defer p.Idle(s.key.link, s.key.addr)
 	}
@@ -197,7 +214,7 @@ func (p *Pool) put(s *stream) {
 	} else if len(p.idle) >= maxIdle {
 		p.drop(func(*idle) bool { return true }, 1)
 	}
-	c.timer = time.AfterFunc(idleTimeout, func() {
+	c.timer = time.AfterFunc(most, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.drop(func(o *idle) bool { return o == c }, 1)

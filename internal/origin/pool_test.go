@@ -51,6 +51,25 @@ func TestIdleTimeout(t *testing.T) {
 	})
 }
 
+func TestWarmTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(nil)
+		near, far := net.Pipe()
+		p.Warm(link.Link{Name: "w0"}, "o.test:80", near, link.Info{})
+		time.Sleep(warmTimeout - 1)
+		synctest.Wait()
+		if p.count() != 1 || closed(far) {
+			t.Error("closed too early")
+		}
+		far.SetReadDeadline(time.Time{})
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if p.count() != 0 || !closed(far) {
+			t.Error("not closed")
+		}
+	})
+}
+
 func TestIdleBounds(t *testing.T) {
 	p := New(nil)
 	defer p.Close()

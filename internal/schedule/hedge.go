@@ -8,10 +8,12 @@ import (
 )
 
 const (
-	// hedgeTime is the length of one second copy in time of the rescuer's goodput: short, since the silent link may speak
-	// again at any moment (recorded LTE links fall silent for 0.2 to 1 s), and a request cannot be taken back.
-	hedgeTime = 60 * time.Millisecond
-	hedgeMin  = 64 << 10
+	// hedgeTime is the least length of one second copy in time of the rescuer's goodput: short, since the silent link may speak
+	// again at any moment (recorded LTE links fall silent for 0.2 to 1 s), and a request cannot be taken back. The longer a silence
+	// has lasted, the longer it will go on, so a copy may take hedgeShare of its length.
+	hedgeTime  = 60 * time.Millisecond
+	hedgeShare = 0.2
+	hedgeMin   = 64 << 10
 )
 
 // Hedge returns the second copy to ask for, if a link owes bytes that come before everything else a link could do now:
@@ -49,7 +51,8 @@ func Hedge(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision,
 	case best < 0:
 		return Decision{}, false
 	}
-	n := max(hedgeMin, int64(v.Links[best].Rate*hedgeTime.Seconds()))
+	silence := min(now.Sub(from.Asked), now.Sub(from.Last))
+	n := max(hedgeMin, int64(v.Links[best].Rate*max(hedgeTime.Seconds(), hedgeShare*silence.Seconds())))
 	r := segment.Range{Start: owed.Start, End: min(owed.End, owed.Start+n)}
 	if owed.End-r.End < hedgeMin/2 {
 		r.End = owed.End

@@ -14,7 +14,8 @@ import (
 // silent is a view in which link 0 fell silent at the next offset, owing [1 MB, 3 MB); all else is asked for.
 func silent() *schedule.View {
 	v := newView(100*mb, 16*mib, link(4*mb, 4*mb, 20*ms), link(2*mb, 2*mb, 20*ms), link(1*mb, 1*mb, 20*ms))
-	ask(v, 0, rng(0, 3*mb), 1*mb).Silent = true
+	a := ask(v, 0, rng(0, 3*mb), 1*mb)
+	a.Silent, a.Asked = true, start
 	v.Links[0].Usable, v.Links[0].Suspect = false, true
 	v.Offset, v.Limit = 1*mb, 1*mb+16*mib
 	take(v, v.Object)
@@ -54,6 +55,15 @@ func TestHedge(t *testing.T) {
 	}
 	t.Run("60 ms of the rescuer's goodput", func(t *testing.T) {
 		yes(t, silent(), owed, copyOf(1, rng(1*mb, 1*mb+120_000)))
+	})
+	t.Run("more of it the longer the silence lasts", func(t *testing.T) {
+		for silence, part := range map[time.Duration]int64{300 * ms: 120_000, time.Second: 400_000, 2 * time.Second: 800_000} {
+			v := silent()
+			v.Attempts[0].Asked = start.Add(-silence)
+			yes(t, v, owed, copyOf(1, rng(1*mb, 1*mb+part)))
+			v.Attempts[0].Asked, v.Attempts[0].Last = start.Add(-time.Minute), start.Add(-silence)
+			yes(t, v, owed, copyOf(1, rng(1*mb, 1*mb+part)))
+		}
 	})
 	t.Run("at least what is worth a request", func(t *testing.T) {
 		v := silent()

@@ -261,6 +261,11 @@ func (m *Machine) read(now time.Time, e Event) {
 		return
 	}
 	c, l := m.conn(a.conn), &m.links[a.link]
+	// A silence that was long enough to be noticed is an outage: the next one is to be noticed no later.
+	if since, _, ok := m.waiting(now, a.link); ok && c.answering && !l.silent {
+		gap := now.Sub(since)
+		l.carried, l.rest = l.carried+gap, max(l.rest, gap)
+	}
 	m.progress(now, c)
 	l.rate.Add(now, e.N)
 	l.got += e.N
@@ -394,15 +399,9 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 }
 
 // giveUp closes a connection that does not deliver.
-func (m *Machine) giveUp(now time.Time, id uint32, outcome fault.Outcome) {
+func (m *Machine) giveUp(id uint32) {
 	c := m.conn(id)
-	l := &m.links[c.link]
-	if c.open && len(c.queue) > 0 && c.answers > 0 && (l.state == health.Up || l.state == health.Suspect) {
-		if a := m.attempt(c.queue[0]); !a.hasHead && !a.alone {
-			l.disablePipelining() // it swallowed the second request
-		}
-	}
-	m.lastOutcome, m.lastLink = outcome, c.link
+	m.lastOutcome, m.lastLink = fault.Silence, c.link
 	m.act(Action{Kind: CloseConn, Conn: id, Link: c.link})
 	m.dropConn(id)
 }

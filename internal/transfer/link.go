@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
-	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 )
 
@@ -14,6 +13,10 @@ const (
 
 	// bodyPause bounds the silence in mid-body: the variation also holds how long the origin thought before a first byte.
 	bodyPause = 400 * time.Millisecond
+
+	// steadyPause bounds it on a link that has carried for steadyAfter and never rested for a quarter of this time.
+	steadyPause = 200 * time.Millisecond
+	steadyAfter = 500 * time.Millisecond
 
 	// thinking is granted to an origin without a known response time.
 	thinking = 500 * time.Millisecond
@@ -47,7 +50,9 @@ type link struct {
 	full      bool      // the host has as many connections over it as it may have
 	failures  int       // in a row, without a byte between
 
-	got      int64 // bytes received
+	got      int64         // bytes received
+	carried  time.Duration // for how long
+	rest     time.Duration // the longest silence in mid-body meanwhile, outages apart
 	rate     estimate.Rate
 	connect  estimate.RTT // TCP handshakes
 	response estimate.RTT // requests on idle connections
@@ -145,16 +150,22 @@ func (m *Machine) linkState(now time.Time, e Event) {
 		if was == health.Up {
 			return
 		}
-		// A suspect that a probe has reached: bytes that an old connection still owes are requested again on a fresh one.
+		// A probe has reached it: what old connections still owe is requested again on a fresh one, and so is a handshake whose
+		// packets were lost.
 		if l.silent {
 			m.dropSilent(now, e.Link, suspectAfter)
+		}
+		for i := len(m.conns) - 1; i >= 0; i-- {
+			if c := &m.conns[i]; c.link == e.Link && !c.open && now.Sub(c.progress) >= suspectAfter+l.rtt() {
+				m.giveUp(c.id)
+			}
 		}
 		l.silent, l.paused, l.failures = false, time.Time{}, 0
 		l.forbidden = false // the system's routes change as links come and go
 	case health.Down, health.Banned:
 		for i := len(m.conns) - 1; i >= 0; i-- {
 			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || !m.toleratesSilence(c)) {
-				m.giveUp(now, c.id, fault.Silence)
+				m.giveUp(c.id)
 			}
 		}
 		l.silent = false
@@ -180,6 +191,7 @@ func (m *Machine) silence(now time.Time) {
 			}
 		case keep:
 		default:
+			m.checkPipelining(now, int8(i))
 			m.dropSilent(now, int8(i), giveUpAfter)
 			l.paused = now.Add(pauseAfterFailure)
 			l.silent = false
@@ -213,7 +225,7 @@ func (m *Machine) waiting(now time.Time, i int8) (since time.Time, limit time.Du
 		case !c.open:
 			w += thinking + l.rtt()
 		case c.answering: // bytes of a body, or of the next answer behind one
-			w = min(w, max(bodyPause, 2*l.rtt()))
+			w = min(w, max(l.pause(), 2*l.rtt()))
 		case !m.known:
 			w = giveUpAfter // an origin that thinks is not asked twice at once
 		case l.response.Smoothed() > 0:
@@ -226,6 +238,14 @@ func (m *Machine) waiting(now time.Time, i int8) (since time.Time, limit time.Du
 		}
 	}
 	return since, limit, ok
+}
+
+// pause bounds the silence in mid-body. A link that rests now and then, as LTE does, gets more time than one that never did.
+func (l *link) pause() time.Duration {
+	if l.carried < steadyAfter {
+		return bodyPause
+	}
+	return min(bodyPause, max(steadyPause, 4*l.rest))
 }
 
 // expects reports whether a connection should deliver something: a handshake, a head, bytes that may be read, or the end
@@ -241,8 +261,26 @@ func (m *Machine) expects(c *conn) bool {
 // dropSilent gives up the connections of a link that have waited for longer than d.
 func (m *Machine) dropSilent(now time.Time, i int8, d time.Duration) {
 	for j := len(m.conns) - 1; j >= 0; j-- {
-		if c := &m.conns[j]; c.link == i && m.expects(c) && !m.toleratesSilence(c) && now.Sub(c.progress) >= d {
-			m.giveUp(now, c.id, fault.Silence)
+		if c := &m.conns[j]; m.overdue(now, c, i, d) {
+			m.giveUp(c.id)
+		}
+	}
+}
+
+// overdue reports whether c is a connection of a link that is given up after waiting for d.
+func (m *Machine) overdue(now time.Time, c *conn, link int8, d time.Duration) bool {
+	return c.link == link && m.expects(c) && !m.toleratesSilence(c) && now.Sub(c.progress) >= d
+}
+
+// checkPipelining ends pipelining on a link whose connection is about to be given up between two answers: the origin may have
+// swallowed the second request. A link that was away and is back shows nothing like that.
+func (m *Machine) checkPipelining(now time.Time, i int8) {
+	for j := range m.conns {
+		c := &m.conns[j]
+		if m.overdue(now, c, i, giveUpAfter) && c.open && c.answers > 0 {
+			if a := m.attempt(c.queue[0]); !a.hasHead && !a.alone {
+				m.links[i].disablePipelining()
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/schedule"
 )
 
 func TestLinkDownAndUp(t *testing.T) {
@@ -73,6 +74,64 @@ func TestLinkAppears(t *testing.T) {
 		s.appears(1, true)
 		s.link(1, health.Up)
 		s.wantFetch(1, 0, 64*kB)
+	})
+}
+
+// TestReturn: a link that was away and is back works on fresh connections, whatever the old ones wait for.
+func TestReturn(t *testing.T) {
+	away := func(t *testing.T) (*script, uint32) { // link 1 has a connection on which nothing is asked
+		s, conns := running(t, Config{}, 2, 2*mB)
+		s.handle(Event{Kind: ConnClosed, Conn: conns[1]})
+		s.sched.todo = append(s.sched.todo, schedule.Decision{Do: schedule.Open, Link: 1})
+		s.tick()
+		c := s.wantOpen(1)
+		s.quiet()
+		s.link(1, health.Suspect) // as another transfer has found out
+		return s, c
+	}
+	t.Run("a handshake on which nothing waits", func(t *testing.T) {
+		s, c := away(t)
+		s.advance(suspectAfter + 20*ms)
+		s.quiet()
+		s.link(1, health.Up)
+		s.wantClose(c)
+		s.ask(1, 128*kB, 192*kB)
+		if d := s.wantOpen(1); d == c {
+			t.Error("waits for a handshake whose packet was lost")
+		}
+		s.wantFetch(1, 128*kB, 192*kB)
+		s.quiet()
+	})
+	t.Run("one that has just begun", func(t *testing.T) {
+		s, _ := away(t)
+		s.advance(suspectAfter + 20*ms - 1)
+		s.link(1, health.Up)
+		s.quiet()
+	})
+	t.Run("an outage between two answers shows nothing about pipelining", func(t *testing.T) {
+		s, a, _ := behind(t)
+		s.advance(2 * time.Second)
+		s.wantReport(ReportSilent, 0)
+		s.link(0, health.Suspect)
+		s.link(0, health.Up)
+		s.wantClose(a.conn)
+		s.sched.piece = 64 * kB
+		s.tick()
+		b := s.wantFetch(0, 64*kB, 128*kB)
+		s.opened(s.wantOpen(0), 20*ms)
+		s.quiet()
+		s.headReceived(b, 1*mB)
+		if c := s.wantFetch(0, 128*kB, 192*kB); c.conn != b.conn {
+			t.Error("the link gets several connections")
+		}
+		s.quiet()
+	})
+	t.Run("a connection that is open", func(t *testing.T) {
+		s, c := away(t)
+		s.opened(c, 20*ms)
+		s.advance(time.Second)
+		s.link(1, health.Up)
+		s.quiet()
 	})
 }
 

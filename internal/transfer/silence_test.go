@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/estimate"
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 )
@@ -192,6 +193,81 @@ func TestSilenceAtTheHead(t *testing.T) {
 		}
 		s.wantWaste(0)
 	})
+}
+
+// TestSteadyLink: the longer a link has carried without a rest, the sooner is a silence noticed in mid-body.
+func TestSteadyLink(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		carries time.Duration
+		rest    time.Duration
+		outage  time.Duration
+		want    time.Duration // 0 = as on a new link
+	}{
+		{"too short to know", 460 * ms, 20 * ms, 0, 0},
+		{"a steady one", 500 * ms, 20 * ms, 0, 200 * ms},
+		{"that has rested", 500 * ms, 60 * ms, 0, 240 * ms},
+		{"for long", 500 * ms, 190 * ms, 0, 0},
+		{"that was away", 500 * ms, 20 * ms, 600 * ms, 200 * ms},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, _ := running(t, Config{}, 1, 8*mB)
+			s.ask(0, 64*kB, 8*mB)
+			a := s.wantFetch(0, 64*kB, 8*mB)
+			s.advance(20 * ms)
+			s.headReceived(a, 8*mB)
+			for range tt.carries / (20 * ms) {
+				s.advance(20 * ms)
+				s.read(a, 1*kB)
+			}
+			s.advance(tt.rest)
+			s.read(a, 1*kB)
+			if tt.outage > 0 {
+				s.advance(tt.outage)
+				s.wantReport(ReportSilent, 0)
+				s.read(a, 1*kB)
+				s.wantReport(ReportAlive, 0)
+			}
+			if tt.want == 0 {
+				tt.want = s.limit(0)
+			}
+			s.advance(tt.want - 1)
+			s.quiet()
+			s.advance(1)
+			s.wantReport(ReportSilent, 0)
+		})
+	}
+}
+
+// TestSteadyLinkOfTwoConnections: each of them rests while the other one delivers, the link does not.
+func TestSteadyLinkOfTwoConnections(t *testing.T) {
+	s, _ := running(t, Config{Links: []LinkConfig{{Learned: estimate.Entry{Pipelining: estimate.Broken}}}}, 1, 8*mB)
+	s.ask(0, 64*kB, 128*kB)
+	a := s.wantFetch(0, 64*kB, 128*kB)
+	s.ask(0, 128*kB, 192*kB)
+	b := s.wantFetch(0, 128*kB, 192*kB)
+	s.opened(s.wantOpen(0), 20*ms)
+	s.advance(20 * ms)
+	s.headReceived(a, 8*mB)
+	s.headReceived(b, 8*mB)
+	for range 5 {
+		s.advance(60 * ms)
+		s.read(a, 1*kB)
+		s.read(b, 1*kB)
+	}
+	if d := s.m.links[0].pause(); d != bodyPause {
+		t.Errorf("a pause of %v after 300 ms: they count twice", d)
+	}
+	for range 10 {
+		s.advance(50 * ms)
+		s.read(a, 1*kB)
+		s.advance(50 * ms)
+		s.read(b, 1*kB)
+	}
+	s.advance(240*ms - 1)
+	s.quiet()
+	s.advance(1)
+	s.wantReport(ReportSilent, 0)
 }
 
 // TestGiveUp: after 3 s of silence a connection is closed, and a fresh one may work where the old one waits for a

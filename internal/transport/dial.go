@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"net"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/link"
 )
@@ -58,6 +59,8 @@ func (t *Transport) dialer() *link.Dialer {
 		Binder: t.binder, Allow: t.reach.Check,
 		Resolver: &link.Resolver{Binder: t.binder, AllLinksAllowed: anyAllowed(*t.live.Load()), Over: t.reach.Over, Names: t.names},
 		Buffer:   t.buffer,
+		RTT:      func(l link.Link) time.Duration { return t.engine.RTT(l.Name) },
+		Slots:    t.slots,
 	}
 }
 

@@ -86,6 +86,7 @@ type simLink struct {
 	busy   time.Duration // until when the queue is served
 	first  time.Duration // of the ramp; 0 = nothing sent yet
 	conns  int           // that the origin has accepted
+	warm   time.Duration // until when a probe's connection is kept; 0 = there is none
 }
 
 func newLink(spec Link) *simLink {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/fault"
+	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
@@ -67,40 +68,38 @@ func (w *world) linkEvent(i int8, e LinkEvent) {
 	w.changes()
 }
 
-// open makes a connection; a lost handshake is sent again after 1 s, 2 s, ... for 5 s in all.
+// open makes a connection: that of a probe, if there is one, else by two handshakes for 5 s in all.
 func (w *world) open(id uint32, link int8) {
-	c := &simConn{id: id, link: link, wnd: newWindow(w.links[link].spec.Reno), rto: firstRTO}
+	l := w.links[link]
+	c := &simConn{id: id, link: link, wnd: newWindow(l.spec.Reno), rto: firstRTO}
 	w.conns[id] = c
-	began := w.now
-	var try func(wait time.Duration)
-	try = func(wait time.Duration) {
-		l := w.links[link]
-		w.after(l.spec.RTT, func() {
-			if w.conns[id] != c {
-				return
-			}
-			switch {
-			case l.alive:
-				c.open = true
-				if l.conns++; l.spec.Conns > 0 && l.conns > l.spec.Conns {
-					c.refused = true
-				}
-				w.handle(transfer.Event{Kind: transfer.Opened, Conn: id, RTT: l.spec.RTT, Multiplexed: l.spec.H2})
-				w.serve(c)
-				w.after(transfer.SampleEvery, func() { w.sample(c) })
-			case w.now-began > 5*time.Second:
-				delete(w.conns, id)
-				w.handle(transfer.Event{Kind: transfer.OpenFailed, Conn: id, Outcome: fault.Unreachable})
-			default:
-				w.after(wait, func() {
-					if w.conns[id] == c {
-						try(2 * wait)
-					}
-				})
-			}
-		})
+	waits := func() bool { return w.conns[id] == c && !c.open }
+	opened := func() {
+		if !waits() {
+			return
+		}
+		c.open = true
+		if l.conns++; l.spec.Conns > 0 && l.conns > l.spec.Conns {
+			c.refused = true
+		}
+		w.handle(transfer.Event{Kind: transfer.Opened, Conn: id, RTT: l.spec.RTT, Multiplexed: l.spec.H2})
+		w.serve(c)
+		w.after(transfer.SampleEvery, func() { w.sample(c) })
 	}
-	try(synRTO)
+	if l.warm > w.now && l.alive {
+		l.warm = 0
+		w.after(0, opened)
+		return
+	}
+	for _, began := range []time.Duration{0, secondSYN + l.spec.RTT} {
+		w.handshake(l, began, dialTime, opened)
+	}
+	w.after(dialTime, func() {
+		if waits() {
+			delete(w.conns, id)
+			w.handle(transfer.Event{Kind: transfer.OpenFailed, Conn: id, Outcome: fault.Unreachable})
+		}
+	})
 }
 
 // sample tells the machine what the kernel would know of a connection.
@@ -115,19 +114,45 @@ func (w *world) sample(c *simConn) {
 	w.after(transfer.SampleEvery, func() { w.sample(c) })
 }
 
-func (w *world) probe(link int8) {
-	l := w.links[link]
-	w.after(l.spec.RTT, func() {
-		if l.alive {
-			w.board.Probed(w.at(w.now), link, true)
-			w.changes()
+// handshake begins a handshake after a time: its SYN is sent again after 1 s, 2 s, ... until it is given up. It calls done for
+// each SYN that is answered.
+func (w *world) handshake(l *simLink, after, until time.Duration, done func()) {
+	for wait := synRTO; after < until; after, wait = after+wait, 2*wait {
+		w.after(after, func() {
+			if !l.alive {
+				return
+			}
+			w.after(l.spec.RTT, func() {
+				if l.alive {
+					done()
+				}
+			})
+		})
+	}
+}
+
+// probe makes a handshake whose connection the next open gets. The answer waits in the queue before the link.
+func (w *world) probe(p health.Probe) {
+	l, over := w.links[p.Link], false
+	answer := func(a health.Answer) {
+		if over {
 			return
 		}
-		w.after(2*time.Second, func() {
-			w.board.Probed(w.at(w.now), link, l.alive)
-			w.changes()
+		over = true
+		if a == health.Answered {
+			l.warm = w.now + warmTime
+		}
+		w.board.Probed(w.at(w.now), p, a)
+		w.changes()
+	}
+	w.handshake(l, 0, p.For, func() {
+		w.after(l.busy-w.now, func() {
+			if l.alive {
+				answer(health.Answered)
+			}
 		})
 	})
+	w.after(p.For, func() { answer(health.NoAnswer) })
 }
 
 func (w *world) ask(a transfer.Action) {
@@ -338,7 +363,7 @@ func (w *world) read(k *ask, n int64) {
 	k.conn.unread -= n
 	w.audit.read(k, n)
 	if w.spec.read != nil {
-		w.spec.read(w.now, n)
+		w.spec.read(w.now, k.conn.link, n)
 	}
 	k.cursor += n
 	w.res.Bytes[k.conn.link] += n

@@ -61,7 +61,7 @@ func Limit(s Spec) (time.Duration, []int64, error) {
 		alone.Scheduler, alone.Window, alone.Client = "single", s.Size+1<<20, 0
 		alone.Faults, alone.Log, alone.First = Faults{}, nil, 0
 		alone.Links = slices.Clone(s.Links[i : i+1])
-		alone.read = func(at time.Duration, n int64) { all = append(all, sample{at, i, n}) }
+		alone.read = func(at time.Duration, _ int8, n int64) { all = append(all, sample{at, i, n}) }
 		if _, err := Run(alone); err != nil && s.Links[i].Rate > 0 && len(s.Links[i].Events) == 0 {
 			return 0, nil, fmt.Errorf("link %d alone: %w", i, err)
 		}

@@ -13,6 +13,9 @@ const (
 	queueTime   = 100 * time.Millisecond
 	firstRTO    = 200 * time.Millisecond
 	synRTO      = time.Second
+	secondSYN   = 250 * time.Millisecond // after a first one without an answer, beside a round trip
+	dialTime    = 5 * time.Second
+	warmTime    = 2 * time.Second // for which a probe's connection is kept
 )
 
 // CUBIC (RFC 9438) and Reno (RFC 5681).

@@ -27,8 +27,8 @@ type Spec struct {
 	Seed      uint64
 	Log       func(at time.Duration, what string) // may be nil
 
-	read func(at time.Duration, n int64) // may be nil: n bytes came
-	with schedule.Scheduler              // instead of the one that Scheduler names
+	read func(at time.Duration, link int8, n int64) // may be nil: n bytes came
+	with schedule.Scheduler                         // instead of the one that Scheduler names
 
 	carried []int64 // result of Limit; nil = not computed yet
 }
@@ -337,15 +337,18 @@ func (w *world) carryOut(a transfer.Action) {
 	}
 }
 
+// probeEvery is how often the engine probes a link that has just failed.
+const probeEvery = 250 * time.Millisecond
+
 // changes reports the board's changes to the machine and probes the links that are due.
 func (w *world) changes() {
 	for _, c := range append([]health.Change(nil), w.board.Changes()...) {
 		w.logf("link %d %v %v", c.Link, c.State, c.Cause)
 		w.handle(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State})
 	}
-	probes, next := w.board.Tick(w.at(w.now), true)
-	for _, l := range probes {
-		w.probe(l)
+	probes, next := w.board.Tick(w.at(w.now), func(int8) time.Duration { return probeEvery })
+	for _, p := range probes {
+		w.probe(p)
 	}
 	if !next.IsZero() {
 		at := max(next.Sub(epoch), w.now+time.Microsecond)

@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// TestLinkReturnsAtOnce lets a link swallow everything for a while in mid-transfer. Once it is back, it carries bytes 0.35 s later,
+// whatever the kernel's timers wait for: those that the world paces come one chunk after they were sent.
+func TestLinkReturnsAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		link string
+		most time.Duration
+	}{{"a", 350 * time.Millisecond}, {"b", 1100 * time.Millisecond}} { // b is metered
+		for away := 500 * time.Millisecond; away < 9*time.Second; away += 830 * time.Millisecond {
+			t.Run(fmt.Sprintf("%s, %v", tt.link, away), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld()
+					w.kernel = true
+					e := newWorldEngine(t, w, nil)
+					done := download(t, e, "one:80")
+					time.Sleep(2 * time.Second)
+					w.change(func() { w.dead[tt.link] = true })
+					time.Sleep(away)
+					before := carried(e, tt.link)
+					w.change(func() { w.dead[tt.link] = false })
+					back := time.Now()
+					for carried(e, tt.link) == before && time.Since(back) < 10*time.Second {
+						time.Sleep(time.Millisecond)
+					}
+					if took := time.Since(back) - chunkTime; took > tt.most {
+						t.Errorf("bytes come %v after its return, want %v", took, tt.most)
+					}
+					<-done
+				})
+			})
+		}
+	}
+}
+
+// TestDeadLinkIsProbedSparingly counts the handshakes that a link gets in a minute in which it is dead.
+func TestDeadLinkIsProbedSparingly(t *testing.T) {
+	for _, tt := range []struct {
+		link    string
+		origins int
+		most    int           // probes
+		apart   time.Duration // the first ones of each origin
+	}{
+		{"a", 1, 40 + 6, 250 * time.Millisecond},
+		{"a", 4, 4 * (40 + 6), 250 * time.Millisecond},
+		{"a", 12, 4*40 + 12*6, 750 * time.Millisecond},
+		{"b", 1, 10 + 6, time.Second},
+		{"b", 4, 10 + 4*6, 4 * time.Second},
+	} {
+		t.Run(fmt.Sprintf("%s, %d origins", tt.link, tt.origins), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				w.kernel = true
+				e := newWorldEngine(t, w, nil)
+				var done []<-chan struct{}
+				for i := range tt.origins {
+					done = append(done, download(t, e, fmt.Sprintf("one%d:80", i)))
+				}
+				time.Sleep(time.Second)
+				w.change(func() { w.dead[tt.link] = true })
+				time.Sleep(10 * time.Second)
+				times := map[string][]time.Duration{}
+				for i, p := range w.probes() {
+					times[p] = append(times[p], w.sent[i])
+				}
+				for p, at := range times {
+					for i := range at[1:] {
+						if d := at[i+1] - at[i]; d < tt.apart {
+							t.Errorf("%s: probes %v apart, want %v", p, d, tt.apart)
+							break
+						}
+					}
+				}
+				if len(times) != tt.origins {
+					t.Errorf("probes of %d origins", len(times))
+				}
+				time.Sleep(50 * time.Second)
+				if n := len(w.sent); n > tt.most {
+					t.Errorf("%d probes in a minute, want %d at most", n, tt.most)
+				}
+				w.change(func() { w.dead[tt.link] = false })
+				for _, d := range done {
+					<-d
+				}
+			})
+		})
+	}
+}
+
+// TestQuickProbesAreOnePacket: a link that has just failed is probed by way of an address that worked over it, and later of any.
+func TestQuickProbesAreOnePacket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.kernel = true
+		e := newWorldEngine(t, w, nil)
+		done := download(t, e, "one:80")
+		time.Sleep(time.Second)
+		w.change(func() { w.dead["a"] = true })
+		time.Sleep(30 * time.Second)
+		w.change(func() { w.dead["a"] = false })
+		<-done
+		for i, at := range w.sent {
+			want := "invalid IP"
+			if at < w.sent[0]+10*time.Second {
+				want = addrOf("one")
+			}
+			if w.to[i] != want {
+				t.Errorf("the probe after %v is restricted to %s, want %s", at, w.to[i], want)
+			}
+		}
+		if len(w.sent) < 42 {
+			t.Errorf("%d probes", len(w.sent))
+		}
+	})
+}
+
+// TestProbesGoOnlyWhereTransfersGo has two transfers from an origin, one after the other. The first one has lost a metered link; it
+// and its radio are none of the second one's business while that keeps off it.
+func TestProbesGoOnlyWhereTransfersGo(t *testing.T) {
+	const quick, seldom = 10, 4 // probes in the first 10 s
+	for _, tt := range []struct {
+		name             string
+		untrusted, first bool // the link may not see the second one's credentials; the first one runs on
+		least, most      int
+	}{
+		{"the first one runs on", false, true, quick, quick + 1},
+		{"one that may use the link, and has not", false, false, 0, seldom},
+		{"one that may not", true, false, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				w.kernel = true
+				e := newWorldEngine(t, w, nil)
+				e.SetLinks([]link.Link{
+					{Name: "a", Metric: 1, Path: &worldPath{w, "a"}},
+					{Name: "b", Metric: 2, Metered: true, Untrusted: tt.untrusted, Path: &worldPath{w, "b"}},
+				})
+				get := func(h http.Header) *Response {
+					resp, err := e.Get(t.Context(), &Request{Target: Target{Scheme: "http", Host: "one:80", Addr: "one:80", Path: "/"}, Header: h})
+					if err != nil {
+						t.Fatal(err)
+					}
+					go io.Copy(io.Discard, resp.Body)
+					return resp
+				}
+				first := get(http.Header{})
+				time.Sleep(time.Second)
+				w.change(func() { w.dead["b"] = true })
+				becomesProbed(t, w)
+				if !tt.first {
+					first.Body.Close()
+				}
+				second := get(http.Header{"Cookie": {"a=b"}})
+				synctest.Wait()
+				w.probes()
+				time.Sleep(10 * time.Second)
+				if n := len(w.probes()); n < tt.least || n > tt.most {
+					t.Errorf("%d probes, want %d to %d", n, tt.least, tt.most)
+				}
+				first.Body.Close()
+				second.Body.Close()
+			})
+		})
+	}
+}
+
+// becomesProbed waits for the first probe.
+func becomesProbed(t *testing.T, w *world) {
+	t.Helper()
+	for range 5000 {
+		w.mu.Lock()
+		n := len(w.probed)
+		w.mu.Unlock()
+		if n > 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("nothing is probed")
+}
+
+// TestSilenceOfSeveral lets a link die that brings bytes to two origins' transfers, to one of them a moment later than to the other:
+// that moment keeps nobody from finding the link dead.
+func TestSilenceOfSeveral(t *testing.T) {
+	for later := time.Duration(0); later < chunkTime; later += 7 * time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			w.kernel = true
+			e := newWorldEngine(t, w, nil)
+			one := download(t, e, "one:80")
+			time.Sleep(later)
+			two := download(t, e, "two:80")
+			time.Sleep(2 * time.Second)
+			w.change(func() { w.dead["a"] = true })
+			time.Sleep(time.Second)
+			probed := map[string]bool{}
+			for _, p := range w.probes() {
+				probed[p] = true
+			}
+			if !probed["one:80 over a"] || !probed["two:80 over a"] {
+				t.Errorf("started %v apart: after a second only these were probed: %v", later, probed)
+			}
+			w.change(func() { w.dead["a"] = false })
+			<-one
+			<-two
+		})
+	}
+}
