@@ -11,6 +11,7 @@ type Played struct {
 	Download
 	Links  []PlayedLink  // in the scenario's order
 	Events []PlayedEvent // those that happened before the download's end
+	Idle   time.Duration // longest time without a body byte over any link while one was up the whole time; see sampleEvery
 }
 
 // PlayedLink is the part of the download over one link.
@@ -32,6 +33,11 @@ type PlayedEvent struct {
 // Returns reports whether the event gives a link back.
 func (e Event) Returns() bool {
 	return e.What == EventRestore || e.What == EventUp || e.What == EventRestoreAddrs
+}
+
+// Takes reports whether the event takes a link away.
+func (e Event) Takes() bool {
+	return e.What == EventBlackhole || e.What == EventDown || e.What == EventRemoveAddrs
 }
 
 // sampleEvery is the grain of PlayedEvent.LinkAfter.
@@ -77,6 +83,7 @@ func (l *Lab) Play(ctx context.Context, t *Tributary, url string) (Played, error
 		b := before[i]
 		p.Links = append(p.Links, PlayedLink{a.Name, a.Received - b.Received, a.Waste - b.Waste, a.Carried - b.Carried})
 	}
+	p.Idle = longestIdle(samples, p.Events, len(l.links))
 	for i := range p.Events {
 		ev := &p.Events[i]
 		ev.ClientAfter, ev.LinkAfter = -1, carriesAfter(samples, l.Link(ev.Link).Index-1, ev.Began)
@@ -128,6 +135,56 @@ func (l *Lab) sample(ctx context.Context, t *Tributary, began time.Time, samples
 		case <-tick.C:
 		}
 	}
+}
+
+// longestIdle returns the longest time between two samples of n links, after the first byte and before the last one, in which no
+// byte came. While none of the links is up, it does not pass.
+func longestIdle(samples []sample, events []PlayedEvent, n int) (longest time.Duration) {
+	away := map[string]bool{}
+	var idle, last time.Duration
+	var before, final int64
+	for _, s := range samples {
+		final = max(final, sum(s.received))
+	}
+	for _, s := range samples {
+		at := last
+		for len(events) > 0 && events[0].Began <= s.at { // up to each event, then as it leaves the links
+			if len(away) < n {
+				idle += max(0, events[0].Began-at)
+			}
+			at = max(at, events[0].Began)
+			switch e := events[0]; {
+			case e.Takes():
+				away[e.Link] = true
+			case e.Returns():
+				delete(away, e.Link)
+			}
+			events = events[1:]
+		}
+		if len(away) < n {
+			idle += s.at - at
+		}
+		last = s.at
+		got := sum(s.received)
+		switch {
+		case got > before:
+			if before > 0 {
+				longest = max(longest, idle)
+			}
+			idle = 0
+		case got == final:
+			return longest
+		}
+		before = got
+	}
+	return longest
+}
+
+func sum(all []int64) (s int64) {
+	for _, n := range all {
+		s += n
+	}
+	return s
 }
 
 // carriesAfter returns how long after a time a link first had more bytes than at that time, -1 if it never had.

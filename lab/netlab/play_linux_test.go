@@ -34,6 +34,37 @@ func TestCarriesAfter(t *testing.T) {
 	}
 }
 
+func TestLongestIdle(t *testing.T) {
+	at := func(t time.Duration, wifi, lte int64) sample { return sample{t, []int64{wifi, lte}} }
+	event := func(t time.Duration, link, what string) PlayedEvent {
+		return PlayedEvent{Event: Event{Link: link, What: what}, Began: t}
+	}
+	samples := []sample{
+		at(0, 0, 0), at(20*ms, 0, 0), at(40*ms, 5, 0), at(60*ms, 5, 2), at(80*ms, 5, 2), at(100*ms, 5, 2), at(120*ms, 6, 2), at(140*ms, 6, 2),
+	}
+	for _, tt := range []struct {
+		name   string
+		events []PlayedEvent
+		want   time.Duration
+	}{
+		{"both are up", nil, 60 * ms},
+		{"one is up", []PlayedEvent{event(50*ms, "wifi", EventBlackhole), event(110*ms, "wifi", EventRestore)}, 60 * ms},
+		{"none is, for a while", []PlayedEvent{
+			event(50*ms, "wifi", EventDown), event(65*ms, "lte", EventRemoveAddrs), event(105*ms, "wifi", EventUp),
+		}, 20 * ms},
+		{"none is between two samples", []PlayedEvent{
+			event(50*ms, "wifi", EventDown), event(65*ms, "lte", EventRemoveAddrs), event(75*ms, "wifi", EventUp),
+		}, 50 * ms},
+	} {
+		if got := longestIdle(samples, tt.events, 2); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	if got := longestIdle(nil, nil, 2); got != 0 {
+		t.Errorf("nothing was seen: %v", got)
+	}
+}
+
 func TestDownload(t *testing.T) {
 	l := start(t, twoLinks())
 	n := serve(t, l)

@@ -31,8 +31,9 @@ func playCommand() *cobra.Command {
 		Short: "Download once through tributary while the scenario's events happen, and report what the client saw",
 		Long: `In each round starts tributary, downloads one object through it with a client that notes every read, and plays the
 scenario's events from the moment of the request. Prints the time, whether the bytes are right, what each link brought,
-the longest time between two reads of the client and when it began, and for every event that gives a link back how long
-after it the client got its next byte and the link its next body byte (within 20 ms).`,
+the longest time between two reads of the client and when it began, the longest time in which no link brought anything
+though one was up, and for every event that gives a link back how long after it the client got its next byte and the link
+its next body byte (within 20 ms). The physical bound counts the links' capacity while they are up, see bench.`,
 		Example: `  tributary-lab play equal-blackhole --rounds 3
   tributary-lab play both-gone --scheduler alg3 --json`,
 		Args: cobra.ExactArgs(1),
@@ -67,11 +68,13 @@ after it the client got its next byte and the link its next body byte (within 20
 // playRound is the result of one download. Seconds count from the request.
 type playRound struct {
 	Seconds    float64     `json:"seconds"`
-	Right      bool        `json:"right"` // the body has the object's SHA-256
+	Physical   float64     `json:"physical"` // percent: what the links' capacity needs while they are up / time
+	Right      bool        `json:"right"`    // the body has the object's SHA-256
 	Bytes      int64       `json:"bytes"`
 	Waste      int64       `json:"waste_bytes"`
 	Pause      float64     `json:"longest_pause_seconds"`
 	PauseBegan float64     `json:"longest_pause_began_seconds"`
+	Idle       float64     `json:"longest_idle_seconds"` // of all links, while one is up
 	Links      []playLink  `json:"links"`
 	Events     []playEvent `json:"events"`
 	Error      string      `json:"error,omitempty"`
@@ -102,6 +105,10 @@ func play(ctx context.Context, sc netlab.Scenario, o playOptions, say io.Writer)
 		return nil, errors.New("--rounds: want 1 or more")
 	}
 	sc.Objects = []netlab.Bytes{size}
+	bound, err := netlab.PhysicalBound(sc, size)
+	if err != nil {
+		return nil, err
+	}
 	l, err := netlab.New(ctx, sc)
 	if err != nil {
 		return nil, err
@@ -129,6 +136,8 @@ func play(ctx context.Context, sc netlab.Scenario, o playOptions, say io.Writer)
 		}
 		if err != nil || !r.Right {
 			wrong++
+		} else {
+			r.Physical = 100 * bound.Seconds() / r.Seconds
 		}
 		rounds = append(rounds, r)
 	}
@@ -169,6 +178,7 @@ func playOnce(
 	pause, began := p.LongestPause()
 	r = playRound{
 		Seconds: p.Took.Seconds(), Right: p.Is(object), Bytes: p.Bytes, Pause: pause.Seconds(), PauseBegan: began.Seconds(),
+		Idle: p.Idle.Seconds(),
 	}
 	for _, link := range p.Links {
 		r.Waste += link.Waste
@@ -197,8 +207,8 @@ func (r playRound) print(w io.Writer, round int) {
 	if !r.Right {
 		right = "bytes WRONG"
 	}
-	fmt.Fprintf(w, "round %d: %.2f s, %s, waste %.2f MB, longest pause %.0f ms from %.2f s\n",
-		round, r.Seconds, right, mega(r.Waste), 1e3*r.Pause, r.PauseBegan)
+	fmt.Fprintf(w, "round %d: %.2f s, %.1f %% of the physical bound, %s, waste %.2f MB, longest pause %.0f ms from %.2f s, links idle for %.0f ms\n",
+		round, r.Seconds, r.Physical, right, mega(r.Waste), 1e3*r.Pause, r.PauseBegan, 1e3*r.Idle)
 	for _, l := range r.Links {
 		fmt.Fprintf(w, "  %-8s %.2f MB of the body (waste %.2f MB), carried %.2f MB\n",
 			l.Name, mega(l.Received), mega(l.Waste), mega(l.Carried))

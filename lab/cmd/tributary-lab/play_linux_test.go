@@ -13,7 +13,7 @@ import (
 func TestPlayPrints(t *testing.T) {
 	soon := 0.25
 	r := playRound{
-		Seconds: 6.5, Right: true, Bytes: 20e6, Waste: 40e3, Pause: 0.4, PauseBegan: 2.1,
+		Seconds: 6.5, Physical: 97.25, Idle: 0.02, Right: true, Bytes: 20e6, Waste: 40e3, Pause: 0.4, PauseBegan: 2.1,
 		Links: []playLink{{"wifi", 4.9e6, 40e3, 5.2e6}},
 		Events: []playEvent{
 			{2, "wifi", "blackhole", nil, nil}, {5, "wifi", "restore", &soon, nil},
@@ -21,7 +21,7 @@ func TestPlayPrints(t *testing.T) {
 	}
 	var out bytes.Buffer
 	r.print(&out, 1)
-	want := `round 1: 6.50 s, bytes right, waste 0.04 MB, longest pause 400 ms from 2.10 s
+	want := `round 1: 6.50 s, 97.2 % of the physical bound, bytes right, waste 0.04 MB, longest pause 400 ms from 2.10 s, links idle for 20 ms
   wifi     4.90 MB of the body (waste 0.04 MB), carried 5.20 MB
    2.00 s wifi blackhole
    5.00 s wifi restore: client's next byte after 250 ms, link's next byte never
