@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 )
@@ -92,23 +90,6 @@ func (a *account) spent() bool { return a.broken || a.stopped }
 func (a *account) settle() {
 	free := a.free()
 	a.stopped = free <= 0 || a.stopped && free < min(lease, a.limit/2)
-}
-
-// File returns where the counts are: in $STATE_DIRECTORY, which systemd gives to services, in $XDG_STATE_HOME/tributary, or
-// below home.
-func File(getenv func(string) string) string {
-	const name = "allowance.json"
-	if dir := getenv("STATE_DIRECTORY"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, name)
-	}
-	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "tributary", name)
-	}
-	home := getenv("HOME")
-	if home == "" {
-		home = os.TempDir()
-	}
-	return filepath.Join(home, ".local", "state", "tributary", name)
 }
 
 // Open returns the Accounts kept in a file. changed is called, without waiting for it, when an account has nothing left or has

@@ -328,15 +328,3 @@ func TestClosed(t *testing.T) {
 		t.Errorf("the book is closed: %v", err)
 	}
 }
-
-func TestFile(t *testing.T) {
-	for want, env := range map[string]map[string]string{
-		"/var/lib/tributary/allowance.json":        {"STATE_DIRECTORY": "/var/lib/tributary", "XDG_STATE_HOME": "/x", "HOME": "/h"},
-		"/x/tributary/allowance.json":              {"XDG_STATE_HOME": "/x", "HOME": "/h"},
-		"/h/.local/state/tributary/allowance.json": {"XDG_STATE_HOME": "x", "HOME": "/h"},
-	} {
-		if got := File(func(k string) string { return env[k] }); got != want {
-			t.Errorf("%v: %s", env, got)
-		}
-	}
-}

@@ -1,15 +1,15 @@
 package allowance
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/tributary-http/tributary/internal/statefile"
 )
 
 // record is the file's content.
@@ -31,22 +31,11 @@ type ledger struct{ path string }
 // back does not. The changes of an account that would make it negative make it 0.
 func (l ledger) add(now time.Time, change map[string]int64) (record, error) {
 	fail := func(err error) (record, error) { return record{}, fmt.Errorf("the count of mobile data: %w", err) }
-	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
-		return fail(err)
-	}
-	lock, err := os.OpenFile(l.path+".lock", os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	unlock, err := statefile.Lock(context.Background(), l.path)
 	if err != nil {
 		return fail(err)
 	}
-	defer lock.Close() // and with it the lock
-	for {
-		if err = unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != unix.EINTR {
-			break
-		}
-	}
-	if err != nil {
-		return fail(err)
-	}
+	defer unlock()
 	r, err := l.read()
 	if err != nil {
 		return fail(err)
@@ -99,20 +88,5 @@ func (l ledger) write(r record) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(l.path), ".allowance-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), l.path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return statefile.Replace(l.path, append(b, '\n'))
 }

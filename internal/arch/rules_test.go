@@ -36,17 +36,18 @@ var rules = map[string]rule{
 	"internal/link/appbridge":               {imports: []string{"internal/link", "internal/rights"}},
 	"internal/link/appbridge/appbridgetest": {},
 	"internal/link/sockstest":               {},
-	"internal/allowance":                    {},
+	"internal/allowance":                    {imports: []string{"internal/statefile"}},
 	"internal/crowd":                        {},
 	"internal/peer":                         {},
 	"internal/privilege":                    {},
 	"internal/rights":                       {},
+	"internal/statefile":                    {},
 	"internal/redirect":                     {},
 	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.
 	"pkg/byterange": {pure: true},
 
 	"pkg/tributary":      {imports: []string{"internal/config", "internal/fault", "internal/transport"}},
-	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/engine", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/origin"}},
+	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/engine", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/origin", "internal/statefile"}},
 
 	"internal/opening": {pure: true, imports: []string{
 		"internal/fault", "internal/health", "internal/segment", "internal/transfer", "pkg/byterange",

@@ -20,6 +20,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin"
+	"github.com/tributary-http/tributary/internal/statefile"
 )
 
 // Config configures a Transport. Settings, Log and Source are required.
@@ -136,7 +137,7 @@ func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
 		cancel()
 		return nil, fmt.Errorf("look for links: %w", err)
 	}
-	t.monthAccounts = allowance.Open(allowance.File(os.Getenv), time.Now, t.log, t.lookAgain)
+	t.monthAccounts = allowance.Open(statefile.Path(os.Getenv, "allowance.json"), time.Now, t.log, t.lookAgain)
 	var parts sync.WaitGroup
 	first := make(chan struct{})
 	parts.Go(func() { t.follow(links, first) })

@@ -1,0 +1,112 @@
+package statefile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrForeign says that a file is not this user's alone: another user owns it or may write to it, or it is not a plain file.
+var ErrForeign = errors.New("not a plain file of this user alone")
+
+// lockPause is the time between two attempts to take a lock that another process holds.
+const lockPause = 10 * time.Millisecond
+
+// Path returns the place of the file with a name: in $STATE_DIRECTORY, which systemd gives to services, in
+// $XDG_STATE_HOME/tributary, or below home.
+func Path(getenv func(string) string, name string) string {
+	if dir := getenv("STATE_DIRECTORY"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, name)
+	}
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "tributary", name)
+	}
+	home := getenv("HOME")
+	if home == "" {
+		home = os.TempDir()
+	}
+	return filepath.Join(home, ".local", "state", "tributary", name)
+}
+
+// Lock makes the file this process's to change, until unlock. It makes the folder if there is none, and waits for other
+// processes as long as ctx lasts.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(ctx, int(lock.Fd())); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	return func() { lock.Close() }, nil // and with it the lock
+}
+
+func flock(ctx context.Context, fd int) error {
+	how := unix.LOCK_EX
+	if ctx.Done() != nil {
+		how |= unix.LOCK_NB
+	}
+	for {
+		switch err := unix.Flock(fd, how); err {
+		case unix.EINTR:
+		case unix.EWOULDBLOCK:
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(lockPause):
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// Read returns the first bytes of a file of this user, at most so many.
+func Read(path string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("%s: %w", path, ErrForeign)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var is unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &is); err != nil {
+		return nil, err
+	}
+	if is.Mode&unix.S_IFMT != unix.S_IFREG || is.Mode&0o022 != 0 || int(is.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("%s: %w", path, ErrForeign)
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// Replace gives a file another content. Only its user may read it.
+func Replace(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
