@@ -183,3 +183,57 @@ func TestPeakIgnoresTheFirstBurst(t *testing.T) {
 		t.Errorf("peak %g of a link at %g", r.Peak(), mb)
 	}
 }
+
+// TestSustained: the long average forgets how a link builds up, and keeps quiet about links that were not busy for long.
+func TestSustained(t *testing.T) {
+	var r estimate.Rate
+	r.Seed(7 * mb)
+	if got := r.Sustained(); got != 0 {
+		t.Errorf("a seed is a sample: %.0f", got)
+	}
+	now := feed(&r, start, mb, 290*ms, ms)
+	if got := r.Sustained(); got != 0 {
+		t.Errorf("after 290 ms: %.0f", got)
+	}
+	now = feed(&r, now, mb, 20*ms, ms)
+	if got := r.Sustained(); !within(got, mb, 1) {
+		t.Errorf("after 310 ms: %.0f", got)
+	}
+	now = feed(&r, now, 4*mb, 6*time.Second, ms)
+	if got := r.Sustained(); !within(got, 4*mb, 5) {
+		t.Errorf("6 s after it is four times as fast: %.0f", got)
+	}
+	feed(&r, now, mb, 200*ms, ms)
+	if got, short := r.Sustained(), r.PerSecond(now.Add(200*ms)); got < 3*mb || short > 2*mb {
+		t.Errorf("a dip: %.0f sustained, %.0f now", got, short)
+	}
+	// A link that waits for the client most of the time: what comes after a pause comes from buffers.
+	r = estimate.Rate{}
+	now = start
+	for range 20 {
+		now = feed(&r, now, 100*mb, 50*ms, ms)
+		r.Idle()
+		now = now.Add(50 * ms)
+	}
+	if got := r.Sustained(); got != 0 {
+		t.Errorf("busy half of the time: %.0f", got)
+	}
+}
+
+// TestRecalled: a rate is a remembered one until bytes have shown another.
+func TestRecalled(t *testing.T) {
+	var r estimate.Rate
+	if r.Recalled(start) {
+		t.Error("nothing is remembered")
+	}
+	r.Seed(mb)
+	r.Add(start, 1000)
+	if now := start.Add(10 * ms); !r.Recalled(now) || r.PerSecond(now) != mb {
+		t.Errorf("the first bytes show no rate: %v, %.0f", r.Recalled(now), r.PerSecond(now))
+	}
+	now := start.Add(20 * ms)
+	r.Add(now, 1000)
+	if r.Recalled(now) || r.PerSecond(now) == mb {
+		t.Errorf("it has shown a rate: %.0f", r.PerSecond(now))
+	}
+}

@@ -117,7 +117,7 @@ func (c *Confluence) watch(now time.Time, v *View) {
 		l, g := &v.Links[i], &c.grown[i]
 		c.held[i] = max(k*c.held[i], l.Rate)
 		switch {
-		case l.Rate == 0 || l.Got == 0:
+		case l.Rate == 0 || l.Got == 0 || l.Recalled:
 		case g.since.IsZero():
 			g.since, g.rate = now, l.Rate
 		case now.Sub(g.since) >= max(l.RTT, growthTime):
@@ -182,17 +182,35 @@ func (c *Confluence) hungry(v *View, i int8, tight float64) bool {
 	if l.Running == 0 || l.Blocked {
 		return true
 	}
-	return float64(l.Asked) < c.target(v, i, tight)
+	target := c.target(v, i, tight)
+	if l.Recalled { // what is missing would be rounded up to the shortest range, at the cost of the ratio
+		target -= least(v) / 2
+	}
+	return float64(l.Asked) < target
 }
 
 // target returns how many bytes should be outstanding on a link.
 func (c *Confluence) target(v *View, i int8, tight float64) float64 {
 	l := &v.Links[i]
 	n := l.Rate * (l.RTT.Seconds() + tight*(l.RTT+aheadTime).Seconds())
-	if !c.grown[i].settled {
+	switch {
+	case c.grown[i].settled:
+		return n
+	case l.Recalled: // in the ratio of the rates: links with shorter round trips are asked for more than they need
+		return min(2*l.Rate*c.turn(v, tight), max(c.share(v, i)*float64(v.Window)/2, n))
+	default:
 		return min(max(min(startUp+2*float64(l.Got), mostStartUp)*tight, 2*n), max(c.share(v, i)*float64(v.Window)/2, n))
 	}
-	return n
+}
+
+// turn returns the seconds of goodput that keep the link with the longest round trip busy.
+func (c *Confluence) turn(v *View, tight float64) (t float64) {
+	for i := range seen(v) {
+		if l := &v.Links[i]; l.Usable {
+			t = max(t, l.RTT.Seconds()+tight*(l.RTT+aheadTime).Seconds())
+		}
+	}
+	return t
 }
 
 // share returns a link's share of all goodput.
@@ -210,13 +228,30 @@ func (c *Confluence) share(v *View, i int8) float64 {
 func (c *Confluence) piece(v *View, i int8, tight float64) (float64, Rule) {
 	l := &v.Links[i]
 	if l.Got < firstPiece { // pipelining is not known to work: few requests may be outstanding
-		return max(min(firstPiece*tight, float64(v.Object.Len())/8), least(v)), First
+		n := min(firstPiece*tight, float64(v.Object.Len())/8)
+		if l.Recalled {
+			n = c.recalled(v, i, n, tight)
+		}
+		return max(n, least(v)), First
 	}
 	n := max(l.Rate*pieceTime.Seconds()*tight, c.target(v, i, tight)/mostPieces, l.Peak*thoughts*l.Think.Seconds())
 	if least := least(v); n < least {
 		return least, Floor
 	}
 	return n, Piece
+}
+
+// recalled returns the length of a range for a link whose rate is remembered: n for the fastest link and less for others, so that
+// equal numbers of ranges are in the ratio of the rates; and no more than is missing.
+func (c *Confluence) recalled(v *View, i int8, n, tight float64) float64 {
+	l := &v.Links[i]
+	fastest := l.Rate
+	for j := range seen(v) {
+		if v.Links[j].Usable {
+			fastest = max(fastest, v.Links[j].Rate)
+		}
+	}
+	return min(max(n*l.Rate/fastest, least(v)), c.target(v, i, tight)-float64(l.Asked))
 }
 
 // least returns the shortest range worth a request.

@@ -180,3 +180,34 @@ func TestConfluenceSitsOutAPause(t *testing.T) {
 		t.Errorf("after 1 s: %s", show(d))
 	}
 }
+
+// TestConfluenceFirstSplit: links whose rates are known from earlier transfers are first asked for bytes in the ratio of these
+// rates, whatever their round trips; the first link has got the first request before the others could be asked.
+func TestConfluenceFirstSplit(t *testing.T) {
+	for _, links := range [][]schedule.Link{
+		{link(20*mbit, 20*mbit, 20*ms), link(10*mbit, 10*mbit, 20*ms)},
+		{link(79*mbit, 79*mbit, 20*ms), link(61*mbit, 61*mbit, 50*ms)},
+		{link(67*mbit, 67*mbit, 50*ms), link(7.5*mbit, 7.5*mbit, 15*ms)},
+		{link(10*mbit, 10*mbit, 50*ms), link(5*mbit, 5*mbit, 70*ms)},
+		{link(30*mbit, 30*mbit, 10*ms), link(20*mbit, 20*mbit, 40*ms), link(8*mbit, 8*mbit, 60*ms)},
+		{link(400*mbit, 400*mbit, 5*ms), link(20*mbit, 20*mbit, 30*ms)},
+	} {
+		v := newView(50*mb, 16*mib, links...)
+		var rates, asked float64
+		for i := range v.Links {
+			v.Links[i].Recalled, v.Links[i].Got = true, 0
+			rates += v.Links[i].Rate
+		}
+		ask(v, 0, rng(0, 128*kib), 0)
+		take(v, rng(0, 128*kib))
+		layOut(&schedule.Confluence{}, start, v)
+		for _, l := range v.Links {
+			asked += float64(l.Asked)
+		}
+		for i, l := range v.Links {
+			if got, want := float64(l.Asked)/asked, l.Rate/rates; got < 0.9*want || got > 1.1*want {
+				t.Errorf("%v of %v: %.3f of the bytes, %.3f of the rate: %d of %.0f", i, links, got, want, l.Asked, asked)
+			}
+		}
+	}
+}

@@ -44,17 +44,18 @@ func (a *Attempt) Left() int64 { return a.Range.End - a.Cursor }
 
 // Link is a link as a transfer sees it.
 type Link struct {
-	Usable  bool          // new ranges may be asked of it
-	Suspect bool          // bytes are overdue; it is not Usable then
-	CanAsk  bool          // a request can leave now, on a connection that is open or that may be opened
-	Blocked bool          // all that runs on it waits for the next offset to move on; CanAsk then means a further connection
-	Running int           // attempts on it
-	Asked   int64         // bytes that it still has to deliver
-	Got     int64         // bytes that it delivered
-	Rate    float64       // goodput in bytes per second, 0 = unknown
-	Peak    float64       // its windowed maximum
-	RTT     time.Duration // round trip without load, 0 = unknown
-	Think   time.Duration // part of RTT that the origin needs before an answer
+	Usable   bool          // new ranges may be asked of it
+	Suspect  bool          // bytes are overdue; it is not Usable then
+	CanAsk   bool          // a request can leave now, on a connection that is open or that may be opened
+	Blocked  bool          // all that runs on it waits for the next offset to move on; CanAsk then means a further connection
+	Running  int           // attempts on it
+	Asked    int64         // bytes that it still has to deliver
+	Got      int64         // bytes that it delivered
+	Rate     float64       // goodput in bytes per second, 0 = unknown
+	Recalled bool          // Rate is that of earlier transfers: this one has not shown its own yet
+	Peak     float64       // its windowed maximum
+	RTT      time.Duration // round trip without load, 0 = unknown
+	Think    time.Duration // part of RTT that the origin needs before an answer
 }
 
 // Verb is the kind of a step.

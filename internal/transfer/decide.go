@@ -353,11 +353,11 @@ func (m *Machine) look(now time.Time) *schedule.View {
 			Usable:  m.ready(now, int8(i)),
 			Suspect: l.silent || l.state == health.Suspect,
 			CanAsk:  m.pick(now, int8(i), m.led.End()) != nil || l.mayOpen(m.count(int8(i))),
-			Rate:    l.rate.PerSecond(now),
-			Peak:    l.rate.Peak(),
-			Got:     l.got,
-			RTT:     max(l.rtt(), l.response.Least()), // an origin that thinks needs long ranges like a long link
-			Think:   max(0, l.response.Least()-l.rtt()),
+			Rate:    l.rate.PerSecond(now), Recalled: l.rate.Recalled(now),
+			Peak:  l.rate.Peak(),
+			Got:   l.got,
+			RTT:   max(l.rtt(), l.response.Least()), // an origin that thinks needs long ranges like a long link
+			Think: max(0, l.response.Least()-l.rtt()),
 		})
 	}
 	for i := range v.Links {

@@ -19,6 +19,7 @@ func RandomView(rnd *rand.Rand) *schedule.View {
 		if rnd.IntN(4) > 0 {
 			l.Rate = float64(1+rnd.IntN(1000)) * 0.1 * 125e3
 			l.Peak = l.Rate * (0.5 + rnd.Float64())
+			l.Recalled = rnd.IntN(4) == 0
 		}
 		l.RTT = time.Duration(rnd.IntN(300)) * time.Millisecond
 		l.Suspect = !l.Usable && rnd.IntN(2) == 0
