@@ -47,7 +47,7 @@ var rules = map[string]rule{
 	"pkg/byterange": {pure: true},
 
 	"pkg/tributary":      {imports: []string{"internal/config", "internal/fault", "internal/transport"}},
-	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/engine", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/origin", "internal/statefile"}},
+	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/engine", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/origin", "internal/statefile"}},
 
 	"internal/opening": {pure: true, imports: []string{
 		"internal/fault", "internal/health", "internal/segment", "internal/transfer", "pkg/byterange",
@@ -71,7 +71,7 @@ var rules = map[string]rule{
 	"lab/httprules":         {},
 	"lab/pac":               {tests: true, imports: []string{"internal/admin", "internal/engine"}},
 	"lab/mutate":            {imports: []string{"lab/httprules"}},
-	"lab/sim":               {pure: true, imports: []string{"internal/fault", "internal/health", "internal/schedule", "internal/segment", "internal/transfer"}},
+	"lab/sim":               {pure: true, imports: []string{"internal/estimate", "internal/fault", "internal/health", "internal/schedule", "internal/segment", "internal/transfer"}},
 }
 
 const pureReason = "the state machine, the simulator and the tests drive the very same code: time comes in as an " +

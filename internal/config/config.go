@@ -66,6 +66,9 @@ type Config struct {
 	// for; 0 = no bound.
 	MaxConnectionsPerHost int `toml:"max_connections_per_host"`
 
+	// Remember keeps what is learned of networks and origins in a small file, for the next start.
+	Remember bool `toml:"remember"`
+
 	// LogLevel is "debug", "info", "warn" or "error".
 	LogLevel string `toml:"log_level"`
 
@@ -117,6 +120,7 @@ func Default() Config {
 		Budget:         64 << 20,
 		TransferWindow: 16 << 20,
 		WaitForLink:    time.Minute,
+		Remember:       true,
 		LogLevel:       "info",
 	}
 }

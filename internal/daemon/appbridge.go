@@ -42,7 +42,7 @@ func runAppBridge(ctx context.Context, cfg config.Config, version string, log *s
 	d := newDaemon(cfg, log)
 	d.reloads, d.drainTime = reloads, appDrainTime
 	d.appBridge = newAppBridge(h)
-	if err := d.build(version, transport.Config{Source: h, Binder: h, Names: h.Lookup}); err != nil {
+	if err := d.build(version, transport.Config{Source: h, Binder: h, Names: h.Lookup, History: transport.HistoryFile(cfg)}); err != nil {
 		return err
 	}
 	ctx, cancel = context.WithCancel(ctx)

@@ -87,6 +87,7 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 	d.reloads, d.sockets = reloads, open
 	err = d.build(version, transport.Config{
 		Source: &link.Netlink{Options: transport.Options(cfg), Mark: mark}, Binder: link.Device{Mark: mark},
+		History: transport.HistoryFile(cfg),
 	})
 	if err != nil {
 		return err

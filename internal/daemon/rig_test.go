@@ -85,11 +85,22 @@ func settings() config.Config {
 // newRig starts the proxy over the named links: those of Wi-Fi lead to node 0, others to node 1. Its end waits for everything.
 func newRig(t testing.TB, s *origintest.Server, cfg config.Config, names ...string) *rig {
 	t.Helper()
-	return newRigWith(t, s, nil, cfg, names...)
+	return makeRig(t, s, nil, cfg, "", names...)
 }
 
 // newRigWith makes a rig whose port 443 leads to the secure face of the origin.
 func newRigWith(t testing.TB, s *origintest.Server, secure *origintest.Secure, cfg config.Config, names ...string) *rig {
+	t.Helper()
+	return makeRig(t, s, secure, cfg, "", names...)
+}
+
+// newRigRemembering makes a rig that keeps its history in a file.
+func newRigRemembering(t testing.TB, s *origintest.Server, cfg config.Config, history string, names ...string) *rig {
+	t.Helper()
+	return makeRig(t, s, nil, cfg, history, names...)
+}
+
+func makeRig(t testing.TB, s *origintest.Server, secure *origintest.Secure, cfg config.Config, history string, names ...string) *rig {
 	t.Helper()
 	r := &rig{t: t, server: s, source: link.NewStatic(named(names...)...)}
 	r.wifi = &path{name: "wifi", addr: s.Addr(0), conns: map[*gated]bool{}}
@@ -109,7 +120,9 @@ func newRigWith(t testing.TB, s *origintest.Server, secure *origintest.Secure, c
 		to = io.MultiWriter(to, os.Stderr)
 	}
 	log := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	d, u, stop, err := start(context.Background(), cfg, log, transport.Config{Source: link.WithPaths(r.source, link.DialFunc(dial).Path), Roots: roots})
+	d, u, stop, err := start(context.Background(), cfg, log, transport.Config{
+		Source: link.WithPaths(r.source, link.DialFunc(dial).Path), Roots: roots, History: history,
+	})
 	if err != nil {
 		t.Fatalf("start the proxy: %v", err)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/tributary-http/tributary/internal/estimate"
 )
 
 // hungUp ends a transfer whose client is gone. A client that has every byte closes at once, maybe before the loop hears
@@ -44,16 +42,11 @@ func (r *run) finish(err error) {
 		Kind: EventTransferEnded, At: time.Now(), Transfer: r.id, Reason: r.result(err), Bytes: s.Received, Waste: s.Waste,
 		Took: time.Since(r.began),
 	})
-	known := map[string]estimate.Entry{}
-	for i, l := range s.Links {
-		if l.Learned.Rate > 0 {
-			known[r.link(int8(i)).name] = l.Learned
-		}
-	}
 	r.e.Hint(r.req.Target, r.opening.Version().Total)
-	r.e.remember(r.origin, r.req.Target.Path, r.opening.Remember(), known)
+	notes := r.notes(s)
+	r.e.remember(r.origin, r.req.Target.Path, r.opening.Remember(), notes)
 	r.e.cfg.Log.Info("transfer ended", "transfer", r.id, "result", r.result(err), "bytes", s.Received, "waste", s.Waste,
-		"took", time.Since(r.began).Round(time.Millisecond), "links", len(known))
+		"took", time.Since(r.began).Round(time.Millisecond), "links", len(notes))
 }
 
 // result names the outcome for metrics and logs.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,8 +51,10 @@ type Engine struct {
 	blocks *blocks
 	lastID atomic.Uint64
 
-	mu      sync.Mutex
-	history *estimate.History
+	mu       sync.Mutex
+	history  *estimate.History
+	record   *estimate.Record
+	findings []Finding // not yet taken
 
 	runsMu  sync.Mutex // held while Config.Running is called, so that the numbers stay in order
 	running int
@@ -67,7 +68,10 @@ func New(cfg Config) (*Engine, error) {
 	if _, err := literature.New(cfg.Scheduler); err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: &blocks{}, history: estimate.NewHistory()}
+	e := &Engine{
+		cfg: cfg, budget: NewBudget(cfg.Budget, cfg.Window), blocks: &blocks{},
+		history: estimate.NewHistory(), record: estimate.NewRecord(estimate.Salt{}),
+	}
 	e.budget.each = perTransfer
 	e.fleet = &fleet{
 		began: time.Now().Add(-time.Hour), limits: cfg.SlowLink, onDown: cfg.LinkDown, tell: e.observe,
@@ -180,32 +184,6 @@ func (e *Engine) observe(ev Event) {
 	}
 }
 
-func (e *Engine) lookUp(link string, o estimate.Origin) estimate.Entry {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.history.Link(time.Now(), link, o)
-}
-
-// recall returns the memory of an origin and an object of it.
-func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) opening.Memory {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := time.Now()
-	v, known := e.history.Origin(now, o)
-	path := estimate.PathOf(req.Target.Path)
-	m := opening.Memory{
-		Small: known && !v.Large, Whole: e.history.Whole(now, o, path), Excluded: map[string]bool{},
-		Size: cmp.Or(req.Size, e.history.Size(now, o, path)),
-	}
-	m.Small = m.Small && m.Size <= e.cfg.Threshold
-	for _, l := range links {
-		if e.history.Excluded(now, l.Name, o) {
-			m.Excluded[l.Name] = true
-		}
-	}
-	return m
-}
-
 // Hint records that an object has probably a size in bytes, for later GETs.
 func (e *Engine) Hint(t Target, size int64) {
 	e.mu.Lock()
@@ -214,23 +192,3 @@ func (e *Engine) Hint(t Target, size int64) {
 }
 
 func originOf(t Target) estimate.Origin { return estimate.Origin(t.Scheme + "://" + t.Addr) }
-
-// remember records what a GET has shown about its origin and the links to it.
-func (e *Engine) remember(o estimate.Origin, path string, n opening.Notes, links map[string]estimate.Entry) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := time.Now()
-	if was, ok := e.history.Origin(now, o); ok && was.Large {
-		n.Large = true
-	}
-	e.history.SetOrigin(now, o, estimate.Visit{Large: n.Large})
-	for name, entry := range links {
-		e.history.SetLink(now, name, o, entry)
-	}
-	if n.Whole {
-		e.history.SetWhole(now, o, estimate.PathOf(path))
-	}
-	for _, name := range n.Excluded {
-		e.history.SetExcluded(now, name, o)
-	}
-}

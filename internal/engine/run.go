@@ -52,6 +52,7 @@ type run struct {
 	sampled      time.Time // when connections were asked for the state of their paths
 	shrink       bool      // the share may have to give something back
 	links        int
+	networks     []string // behind the links at first
 	fleetLinks   []*fleetLink
 	interim      gate
 	conns        map[uint32]*connLoop
@@ -110,7 +111,8 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	var all []opening.Link
 	for i := range states {
 		l, state := links[i], states[i].State
-		cfg.Links = append(cfg.Links, transfer.LinkConfig{State: state, Metered: l.Metered, Learned: e.lookUp(l.Name, r.origin)})
+		cfg.Links = append(cfg.Links, transfer.LinkConfig{State: state, Metered: l.Metered, Learned: e.lookUp(l, r.origin)})
+		r.networks = append(r.networks, networkOf(l))
 		all = append(all, opening.Link{Name: l.Name, State: state, Metric: l.Metric, Untrusted: l.Untrusted})
 	}
 	cfg.Order = o.Order(all)
@@ -207,7 +209,8 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 	case transfer.LinkState:
 		if int(e.Link) == r.links { // it appeared after the transfer began; new links are posted in the order of their numbers
 			l := r.e.fleet.at(e.Link)
-			e.New = &transfer.LinkConfig{Metered: l.Metered, Learned: r.e.lookUp(l.Name, r.origin)}
+			e.New = &transfer.LinkConfig{Metered: l.Metered, Learned: r.e.lookUp(l, r.origin)}
+			r.networks = append(r.networks, networkOf(l))
 			if e.Allowed = r.opening.Allows(l.Name, l.Untrusted); e.Allowed {
 				r.e.fleet.allow(r, e.Link)
 			}

@@ -20,13 +20,13 @@ const (
 	Broken
 )
 
-// Entry holds the findings about one origin over one link.
+// Entry holds the findings about one origin over the network behind a link.
 type Entry struct {
 	Rate, Peak float64       // bytes per second
 	RTT        time.Duration // of the TCP handshake
 	Pipelining Pipelining
-	MaxConns   int8 // connections the origin lately allowed, 0 = no limit seen
 	Conns      int8 // connections that paid off, 0 = unknown
+	MaxConns   int8 // connections the origin lately allowed, 0 = no limit seen
 	seen       time.Time
 	turn       uint64
 }
@@ -71,8 +71,8 @@ const (
 )
 
 type historyKey struct {
-	link   string
-	origin Origin
+	network string
+	origin  Origin
 }
 
 type pathKey struct {
@@ -80,7 +80,7 @@ type pathKey struct {
 	path   Path
 }
 
-// History remembers findings about links, origins and paths, at most 512 entries of each kind for 10 minutes, refusals for 2.
+// History remembers findings about networks, origins and paths, at most 512 entries of each kind for 10 minutes, refusals for 2.
 type History struct {
 	links      map[historyKey]Entry
 	origins    map[Origin]Visit
@@ -97,9 +97,9 @@ func NewHistory() *History {
 	}
 }
 
-// Link returns the entry of origin o over the named link; the zero Entry if there is none.
-func (b *History) Link(now time.Time, link string, o Origin) Entry {
-	e, ok := b.links[historyKey{link, o}]
+// Link returns the entry of origin o over a network; the zero Entry if there is none.
+func (b *History) Link(now time.Time, network string, o Origin) Entry {
+	e, ok := b.links[historyKey{network, o}]
 	if !ok || now.Sub(e.seen) > historyLife {
 		return Entry{}
 	}
@@ -107,10 +107,10 @@ func (b *History) Link(now time.Time, link string, o Origin) Entry {
 }
 
 // SetLink remembers e.
-func (b *History) SetLink(now time.Time, link string, o Origin, e Entry) {
+func (b *History) SetLink(now time.Time, network string, o Origin, e Entry) {
 	b.turn++
 	e.seen, e.turn = now, b.turn
-	k := historyKey{link, o}
+	k := historyKey{network, o}
 	if _, ok := b.links[k]; !ok && len(b.links) >= historySize {
 		evict(b.links, func(e Entry) uint64 { return e.turn })
 	}
@@ -164,16 +164,16 @@ func (b *History) SetSize(now time.Time, o Origin, p Path, size int64) {
 	b.sizes[k] = sized{size, mark{now, b.turn}}
 }
 
-// Excluded reports whether o lately refused over the named link an object that it served over another one: its URLs may be
-// valid for one client address only (R118).
-func (b *History) Excluded(now time.Time, link string, o Origin) bool {
-	m, ok := b.exclusions[historyKey{link, o}]
+// Excluded reports whether o lately refused over a network an object that it served over another one: its URLs may be valid for
+// one client address only (R118).
+func (b *History) Excluded(now time.Time, network string, o Origin) bool {
+	m, ok := b.exclusions[historyKey{network, o}]
 	return ok && now.Sub(m.seen) <= exclusionLife
 }
 
-// SetRefused remembers such a refusal.
-func (b *History) SetExcluded(now time.Time, link string, o Origin) {
-	note(b, b.exclusions, now, historyKey{link, o})
+// SetExcluded remembers such a refusal.
+func (b *History) SetExcluded(now time.Time, network string, o Origin) {
+	note(b, b.exclusions, now, historyKey{network, o})
 }
 
 // note sets a mark.

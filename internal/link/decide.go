@@ -161,6 +161,7 @@ func decide(i Interface, o Options) Candidate {
 	addrs := usable(i.Addrs)
 	c.Link.Addrs = addrs
 	c.Link.Prefixes = networks(i.Addrs)
+	c.Link.Network = Identify(c.Link, c.Gateways, nil)
 	switch {
 	case slices.Contains(o.Exclude, i.Name):
 		c.Reason = fmt.Sprintf("[link.%s] of the configuration says enabled = false", i.Name)

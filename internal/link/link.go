@@ -39,6 +39,9 @@ type Link struct {
 	// Via names the upstream proxy that its connections go through and that resolves their names, "" for none.
 	Via string
 
+	// Network identifies the network behind the link, see [Identify]; "" = nothing is known but the Name.
+	Network string
+
 	// Path makes connections over it; nil = none can be made. See [WithPaths].
 	Path Path
 }
@@ -66,7 +69,7 @@ func (l Link) Near(a netip.Addr) bool {
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
 	return l.Name == o.Name && l.Same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Account == o.Account && l.Monthly == o.Monthly &&
-		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Beneath == o.Beneath && l.Confined == o.Confined && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
+		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Beneath == o.Beneath && l.Confined == o.Confined && l.Network == o.Network && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
 		slices.Equal(l.DNS, o.DNS) && l.Path == o.Path
 }
 

@@ -120,8 +120,9 @@ type State struct {
 
 // LinkInfo is a link in one transfer.
 type LinkInfo struct {
-	Rate    float64        // goodput in bytes per second
-	RTT     time.Duration  // 0 = unknown
-	Busy    bool           // it is kept busy
-	Learned estimate.Entry // findings for later transfers
+	Rate      float64        // goodput in bytes per second
+	RTT       time.Duration  // 0 = unknown
+	Busy      bool           // it is kept busy
+	Learned   estimate.Entry // findings for later transfers
+	Sustained float64        // see estimate.Rate
 }

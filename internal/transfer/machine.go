@@ -161,7 +161,7 @@ func (m *Machine) State(now time.Time) State {
 		l := &m.links[i]
 		rate := l.rate.PerSecond(now)
 		m.info = append(m.info, LinkInfo{
-			Rate: rate, RTT: l.rtt(), Busy: l.busy,
+			Rate: rate, RTT: l.rtt(), Busy: l.busy, Sustained: l.rate.Sustained(),
 			Learned: estimate.Entry{
 				Rate: rate, Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(), MaxConns: l.maxConns,
 				Conns: cmp.Or(l.parallel.paid, l.learned),

@@ -40,6 +40,9 @@ type Config struct {
 	DenyPrivate bool
 	Own         func(netip.AddrPort) bool
 
+	// History is the file that keeps what is learned of networks and origins for the next start, see HistoryFile; "" = none.
+	History string
+
 	Observers []engine.Observer
 	// Running, if not nil, is called with the number of running transfers whenever it changes, see engine.Config.
 	Running func(transfers int)
@@ -51,6 +54,7 @@ type Config struct {
 type Transport struct {
 	cfg           config.Config // as at the start; follow and dials go by live
 	log           *slog.Logger
+	history       string       // of Config
 	device        link.Source  // of Config
 	source        link.Source  // all links, each with its Path
 	upstream      *link.Static // those that lead through an upstream proxy
@@ -76,7 +80,7 @@ type Transport struct {
 // New returns a Transport that has no links before Start.
 func New(c Config) (*Transport, error) {
 	t := &Transport{
-		cfg: c.Settings, log: c.Log, device: c.Source, names: c.Names, binder: c.Binder, reconsider: make(chan struct{}, 1), found: make(chan struct{}),
+		cfg: c.Settings, log: c.Log, history: c.History, device: c.Source, names: c.Names, binder: c.Binder, reconsider: make(chan struct{}, 1), found: make(chan struct{}),
 	}
 	if n, ok := c.Source.(*link.Netlink); ok {
 		t.reach.Router = &link.Kernel{Mark: n.Mark}
@@ -142,6 +146,11 @@ func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
 	first := make(chan struct{})
 	parts.Go(func() { t.follow(links, first) })
 	parts.Go(func() { t.engine.Run(ctx) })
+	if t.history != "" {
+		k := &recorder{path: t.history, engine: t.engine, log: t.log}
+		k.load()
+		parts.Go(func() { k.keep(ctx) })
+	}
 	<-first
 	return func() { cancel(); parts.Wait(); t.monthAccounts.Close() }, nil
 }

@@ -12,7 +12,7 @@ func (t *Transport) upstreams(cfg config.Config) (all []link.Link) {
 	for _, name := range cfg.Upstreams() {
 		c := cfg.Link[name]
 		u := c.Upstream()
-		l := link.Link{Name: name, Kind: u.Scheme, Via: u.Scheme + "://" + u.Host, Metric: link.Unranked}
+		l := link.Link{Name: name, Kind: u.Scheme, Via: u.Scheme + "://" + u.Host, Metric: link.Unranked, Network: name + " " + u.Host}
 		if c.Metered != nil {
 			l.Metered = *c.Metered
 		}

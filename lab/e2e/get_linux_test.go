@@ -32,11 +32,15 @@ func (r *rig) getting(args ...string) *fetching {
 	if err != nil {
 		r.Fatal(err)
 	}
+	if err := r.lab.Forget(); err != nil {
+		r.Fatal(err)
+	}
 	args = append([]string{"get", "--cacert", cert.CA}, args...)
 	for _, name := range r.lab.LinkNames() {
 		args = append(args, "--link", name)
 	}
 	f := &fetching{rig: r, cmd: r.lab.Client(r.ctx, r.options.Binary, args...)}
+	f.cmd.Env = append(os.Environ(), "HOME="+r.lab.Dir)
 	f.cmd.Stdout, f.cmd.Stderr = &f.out, &f.said
 	if err := f.cmd.Start(); err != nil {
 		r.Fatal(err)

@@ -191,6 +191,9 @@ type ran struct {
 // client runs a program in the client namespace to its end.
 func (r *rig) client(name string, args ...string) ran {
 	r.Helper()
+	if err := r.lab.Forget(); err != nil {
+		r.Fatal(err)
+	}
 	var out, said bytes.Buffer
 	cmd := r.lab.Client(r.ctx, name, args...)
 	cmd.Env = append(os.Environ(), "HOME="+r.lab.Dir, "LC_ALL=C")

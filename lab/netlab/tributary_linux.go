@@ -33,6 +33,7 @@ type TributaryOptions struct {
 	Links     []string // for --link; nil = all of the lab
 	Args      []string // further arguments of serve, after those above
 	UID       int      // user and group that it runs as, without any capability; 0 = root
+	Remember  bool     // what earlier runs in this lab have learned, see Forget
 }
 
 // Tributary is a running `tributary serve` in the client namespace.
@@ -66,6 +67,9 @@ func (o *output) String() string {
 // StartTributary starts the program and waits until it listens. It runs until Stop, or until ctx or the lab ends.
 func (l *Lab) StartTributary(ctx context.Context, o TributaryOptions) (*Tributary, error) {
 	binary, err := filepath.Abs(o.Binary)
+	if err == nil && !o.Remember {
+		err = l.Forget()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tributary: %w", err)
 	}
@@ -117,6 +121,20 @@ func (l *Lab) StartTributary(ctx context.Context, o TributaryOptions) (*Tributar
 		return nil, errors.Join(err, t.Stop())
 	}
 	return t, nil
+}
+
+// Forget removes what runs of the program in this lab have learned, so that the next one starts cold.
+func (l *Lab) Forget() error {
+	err := os.Remove(l.History())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// History is the file of what runs of the program in this lab have learned.
+func (l *Lab) History() string {
+	return filepath.Join(l.Dir, ".local", "state", "tributary", "history")
 }
 
 // withoutProxies returns an environment without the variables that name proxies, which the program refuses if they are

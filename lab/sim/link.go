@@ -3,6 +3,8 @@ package sim
 import (
 	"math"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
 )
 
 // Link describes a link and the path behind it.
@@ -19,6 +21,8 @@ type Link struct {
 	H2     bool          // the origin speaks HTTP/2 over it: requested bytes may wait in the process
 	Conns  int           // connections that the origin serves over it, 0 = any number; further ones get 503
 	Events []LinkEvent
+
+	Learned estimate.Entry // known of it at the start
 }
 
 // Rate is a piece of a trace.

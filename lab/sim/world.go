@@ -185,6 +185,7 @@ func Run(s Spec) (Result, error) {
 		Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s), Links: make([]transfer.LinkConfig, len(s.Links)),
 	}
 	for i := range s.Links {
+		cfg.Links[i].Learned = s.Links[i].Learned
 		if !s.Links[i].Absent {
 			cfg.Links[i].State = health.Up
 		}

@@ -50,6 +50,7 @@ type Options struct {
 // settings returns the configuration that o stands for.
 func (o Options) settings() (config.Config, error) {
 	cfg := config.Default()
+	cfg.Remember = false // a library leaves no files behind
 	cfg.Links = slices.Clone(o.Links)
 	set(&cfg.Scheduler, o.Scheduler)
 	set(&cfg.Budget, config.Bytes(o.Memory))

@@ -109,10 +109,10 @@ func TestLinks(t *testing.T) {
 		{
 			Name: "wlan0", Handle: 101, Kind: "wifi", Addrs: []netip.Addr{netip.MustParseAddr("192.168.1.5"), netip.MustParseAddr("2001:db8::5")},
 			Prefixes: []netip.Prefix{netip.MustParsePrefix("192.168.1.0/24"), netip.MustParsePrefix("2001:db8::/64")},
-			DNS:      []netip.AddrPort{netip.MustParseAddrPort("192.168.1.1:53")},
+			DNS:      []netip.AddrPort{netip.MustParseAddrPort("192.168.1.1:53")}, Network: "wifi wlan0 192.168.1.0/24 192.168.1.1",
 		},
 		{
-			Name: "rmnet0", Handle: 1<<64 - 1, Kind: "cellular", Metered: true, Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("2001:db8:1::2")},
+			Name: "rmnet0", Network: "cellular rmnet0", Handle: 1<<64 - 1, Kind: "cellular", Metered: true, Metric: 1, Addrs: []netip.Addr{netip.MustParseAddr("2001:db8:1::2")},
 			Prefixes: []netip.Prefix{netip.MustParsePrefix("2001:db8:1::/64")}, NAT64: netip.MustParsePrefix("64:ff9b::/96"),
 		},
 	}
@@ -133,6 +133,26 @@ func TestLinks(t *testing.T) {
 }
 
 // TestUnusable: a host that says nonsense of one link keeps the others.
+// TestNetwork: a link is named after its network, which a phone's modem does not lose with its interface.
+func TestNetwork(t *testing.T) {
+	name := func(n network) string {
+		l, err := n.link(0)
+		if err != nil || l.Network == "" {
+			t.Errorf("%+v, %v", l, err)
+		}
+		return l.Network
+	}
+	dns := []netip.Addr{netip.MustParseAddr("10.0.0.1")}
+	lte := network{Name: "rmnet_data0", Handle: 1, Kind: link.KindCellular, Addrs: []string{"10.1.2.3/30"}, DNS: dns}
+	again := network{Name: "rmnet_data3", Handle: 7, Kind: link.KindCellular, Addrs: []string{"10.9.9.9/29"}, DNS: dns}
+	wifi := network{Name: "wlan0", Handle: 2, Kind: link.KindWiFi, Addrs: []string{"192.168.1.7/24"}, DNS: dns}
+	elsewhere := wifi
+	elsewhere.Addrs = []string{"192.168.2.7/24"}
+	if name(lte) != name(again) || name(lte) == name(wifi) || name(wifi) == name(elsewhere) {
+		t.Errorf("%q, %q, %q, %q", name(lte), name(again), name(wifi), name(elsewhere))
+	}
+}
+
 func TestUnusable(t *testing.T) {
 	good := network{Name: "wlan0", Addrs: []string{"10.0.0.2/24"}, Validated: true}
 	many := network{Name: "many", Validated: true}

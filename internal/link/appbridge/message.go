@@ -146,5 +146,6 @@ func (n network) link(rank int) (link.Link, error) {
 			l.DNS = append(l.DNS, netip.AddrPortFrom(a, 53))
 		}
 	}
+	l.Network = link.Identify(l, nil, l.DNS)
 	return l, nil
 }

@@ -269,6 +269,9 @@ func (b *bed) download(ctx context.Context, c contender, url string) (d download
 	for i, arg := range c.argv {
 		argv[i] = replace.Replace(arg)
 	}
+	if err := b.lab.Forget(); err != nil {
+		return d, err
+	}
 	cmd := b.lab.Client(ctx, argv[0], argv[1:]...)
 	var said bytes.Buffer
 	cmd.Stderr = &said

@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/opening"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// Finding adds something that a GET has shown to a record.
+type Finding func(*estimate.Record)
+
+// maxFindings is how many wait to be taken; the oldest go first.
+const maxFindings = 1024
+
+// Findings returns what GETs have shown since the last call, at most 1024 findings.
+func (e *Engine) Findings() []Finding {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := e.findings
+	e.findings = nil
+	return all
+}
+
+// SetRecord replaces what is remembered of earlier processes. r belongs to the engine from now on. Findings that are not yet
+// taken are added to it.
+func (e *Engine) SetRecord(r *estimate.Record) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, add := range e.findings {
+		add(r)
+	}
+	e.record = r
+}
+
+// add notes a finding. The lock is held.
+func (e *Engine) add(f Finding) {
+	f(e.record)
+	e.findings = append(e.findings, f)
+	if n := len(e.findings); n > maxFindings {
+		e.findings = e.findings[n-maxFindings:]
+	}
+}
+
+// networkOf names the network behind a link in history and record.
+func networkOf(l link.Link) string { return cmp.Or(l.Network, l.Name) }
+
+// linkNotes are what a transfer has shown about its origin over a network.
+type linkNotes struct {
+	network   string
+	entry     estimate.Entry
+	sustained float64 // see estimate.Rate
+}
+
+// notes returns what the run has shown about its origin over each link, those left out that now lead into another network.
+func (r *run) notes(s transfer.State) (all []linkNotes) {
+	now := r.e.fleet.links()
+	for i, l := range s.Links {
+		if l.Learned.Rate > 0 && networkOf(now[i]) == r.networks[i] {
+			all = append(all, linkNotes{r.networks[i], l.Learned, l.Sustained})
+		}
+	}
+	return all
+}
+
+// lookUp returns what is known of an origin over a link: what this process has seen in the last minutes, or else the record.
+func (e *Engine) lookUp(l link.Link, o estimate.Origin) estimate.Entry {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	if entry := e.history.Link(now, networkOf(l), o); entry.Rate > 0 {
+		return entry
+	}
+	return e.record.Link(now, networkOf(l), o)
+}
+
+// recall returns the memory of an origin and an object of it.
+func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) opening.Memory {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now, p := time.Now(), estimate.PathOf(req.Target.Path)
+	v, known := e.history.Origin(now, o)
+	m := opening.Memory{
+		Small: known && !v.Large, Whole: e.history.Whole(now, o, p) || e.record.Whole(now, o, p), Excluded: map[string]bool{},
+		Size: cmp.Or(req.Size, e.history.Size(now, o, p)),
+	}
+	m.Small = m.Small && m.Size <= e.cfg.Threshold
+	for _, l := range links {
+		if e.history.Excluded(now, networkOf(l), o) || e.record.Excluded(now, networkOf(l), o) {
+			m.Excluded[l.Name] = true
+		}
+	}
+	return m
+}
+
+// remember records what a GET has shown about its origin and the links to it.
+func (e *Engine) remember(o estimate.Origin, path string, n opening.Notes, links []linkNotes) {
+	all := e.fleet.links()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	if was, ok := e.history.Origin(now, o); ok && was.Large {
+		n.Large = true
+	}
+	e.history.SetOrigin(now, o, estimate.Visit{Large: n.Large})
+	for _, l := range links {
+		e.history.SetLink(now, l.network, o, l.entry)
+		e.add(func(r *estimate.Record) { r.SetLink(now, l.network, o, l.entry, l.sustained) })
+	}
+	if n.Whole {
+		p := estimate.PathOf(path)
+		e.history.SetWhole(now, o, p)
+		e.add(func(r *estimate.Record) { r.SetWhole(now, o, p) })
+	}
+	for _, l := range all {
+		if slices.Contains(n.Excluded, l.Name) {
+			e.history.SetExcluded(now, networkOf(l), o)
+			e.add(func(r *estimate.Record) { r.SetExcluded(now, networkOf(l), o) })
+		}
+	}
+}

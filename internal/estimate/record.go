@@ -1,0 +1,265 @@
+package estimate
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	maxNetworks = 64
+	maxOrigins  = 512
+	maxRefusals = 512
+
+	recordLife = 30 * 24 * time.Hour
+
+	// limitLife is how long a server's limits count, and how many connections paid off: what it does not allow today it may allow
+	// tomorrow, and connections that paid off today may be too many then. Transfers add connections, but never try fewer.
+	limitLife = 24 * time.Hour
+)
+
+// Salt makes the keys of a Record meaningless elsewhere.
+type Salt [16]byte
+
+// Record is the part of the findings that outlasts the process: what networks carry at which hour of the day, how origins are
+// served over them, and refusals. Networks, origins and paths are stored as hashes with the record's own salt. It holds 64
+// networks and 512 origins and refusals at most; the oldest go first, and each goes after 30 days.
+//
+// A Record decides about speed and nothing else: whatever it says, requests are checked as without it.
+type Record struct {
+	salt     Salt
+	networks map[key]networkEntry
+	origins  map[originKey]originEntry
+	refusals map[key]int64 // when
+}
+
+type key uint64
+
+type originKey struct{ network, origin key }
+
+// networkEntry is what is remembered of a network. Times are in seconds of the wall clock: no other clock outlasts a restart.
+type networkEntry struct {
+	seen  int64
+	hours [24]level
+}
+
+// originEntry is what is remembered of an origin over a network.
+type originEntry struct {
+	seen       int64
+	limited    int64 // when a limit was last found
+	counted    int64 // when conns was
+	rate       level
+	rtt        time.Duration
+	pipelining Pipelining
+	conns      int8
+	maxConns   int8
+}
+
+// expire forgets limits and numbers of connections that are too old.
+func (s *originEntry) expire(now time.Time) {
+	if !recent(now, s.counted, limitLife) {
+		s.conns = 0
+	}
+	if recent(now, s.limited, limitLife) {
+		return
+	}
+	s.maxConns = 0
+	if s.pipelining == Broken {
+		s.pipelining = Untried
+	}
+}
+
+// NewRecord returns a Record that knows nothing.
+func NewRecord(s Salt) *Record {
+	return &Record{salt: s, networks: map[key]networkEntry{}, origins: map[originKey]originEntry{}, refusals: map[key]int64{}}
+}
+
+// key hashes the parts of a name.
+func (r *Record) key(parts ...string) key {
+	text := slices.Clone(r.salt[:])
+	for _, p := range parts {
+		text = append(binary.BigEndian.AppendUint64(text, uint64(len(p))), p...)
+	}
+	sum := sha256.Sum256(text)
+	return key(binary.BigEndian.Uint64(sum[:]))
+}
+
+func (r *Record) originKey(network string, o Origin) originKey {
+	return originKey{r.key("network", network), r.key("origin", string(o))}
+}
+
+// Link returns what is known of origin o over a network. If nothing is, the Rate is that of the network at this hour.
+func (r *Record) Link(now time.Time, network string, o Origin) Entry {
+	k := r.originKey(network, o)
+	var e Entry
+	if s, ok := r.origins[k]; ok && recent(now, s.seen, recordLife) {
+		s.expire(now)
+		e = Entry{Rate: s.rate.value(), RTT: s.rtt, Pipelining: s.pipelining, Conns: s.conns, MaxConns: s.maxConns}
+	}
+	if n, ok := r.networks[k.network]; ok && e.Rate == 0 && recent(now, n.seen, recordLife) {
+		e.Rate = n.rate(now.Hour())
+	}
+	return e
+}
+
+// SetLink remembers what a transfer has found of origin o over a network. sustained is its goodput there, 0 if it was too short
+// to tell; then the rates stay as they are.
+func (r *Record) SetLink(now time.Time, network string, o Origin, e Entry, sustained float64) {
+	k, at := r.originKey(network, o), now.Unix()
+	s := r.origins[k]
+	s.expire(now)
+	s.seen = at
+	if limits := e.MaxConns > 0 || e.Pipelining == Broken; limits && (e.MaxConns != s.maxConns || e.Pipelining != s.pipelining) {
+		s.limited = at // a limit that a transfer only kept to grows no younger
+	}
+	if e.RTT > 0 {
+		s.rtt = min(e.RTT, maxRTT)
+	}
+	if e.Pipelining != Untried {
+		s.pipelining = e.Pipelining
+	}
+	if n := min(e.Conns, maxConns); n > 0 && n != s.conns {
+		s.conns, s.counted = n, at
+	}
+	s.maxConns = max(e.MaxConns, 0)
+	if valid(sustained) {
+		s.rate.add(sustained)
+		n := r.networks[k.network]
+		n.seen = at
+		n.hours[now.Hour()].add(sustained)
+		put(r.networks, now, k.network, n, maxNetworks, func(n networkEntry) int64 { return n.seen })
+	}
+	put(r.origins, now, k, s, maxOrigins, func(s originEntry) int64 { return s.seen })
+}
+
+// Excluded is History.Excluded for another process's findings.
+func (r *Record) Excluded(now time.Time, network string, o Origin) bool {
+	return r.refused(now, r.key("excluded", network, string(o)), exclusionLife)
+}
+
+// SetExcluded remembers such a refusal.
+func (r *Record) SetExcluded(now time.Time, network string, o Origin) {
+	r.refuse(now, r.key("excluded", network, string(o)))
+}
+
+// Whole is History.Whole for another process's findings.
+func (r *Record) Whole(now time.Time, o Origin, p Path) bool {
+	return r.refused(now, r.pathKey(o, p), historyLife)
+}
+
+// SetWhole remembers that the origin serves no ranges of the object.
+func (r *Record) SetWhole(now time.Time, o Origin, p Path) { r.refuse(now, r.pathKey(o, p)) }
+
+func (r *Record) pathKey(o Origin, p Path) key {
+	return r.key("whole", string(o), string(binary.BigEndian.AppendUint64(nil, uint64(p))))
+}
+
+func (r *Record) refused(now time.Time, k key, life time.Duration) bool {
+	at, ok := r.refusals[k]
+	return ok && at <= now.Unix() && recent(now, at, life)
+}
+
+func (r *Record) refuse(now time.Time, k key) {
+	put(r.refusals, now, k, now.Unix(), maxRefusals, func(at int64) int64 { return at })
+}
+
+// recent reports whether a moment is no longer ago than a life. One of the future is: the clock is wrong, or was, and most
+// machines whose clock is wrong have just started.
+func recent(now time.Time, at int64, life time.Duration) bool {
+	return now.Unix()-at <= int64(life/time.Second)
+}
+
+// put sets an entry of a map that has a bound. The oldest entry makes room for a new one, or one that is further in the future.
+func put[K comparable, V any](m map[K]V, now time.Time, k K, v V, most int, at func(V) int64) {
+	if _, ok := m[k]; !ok && len(m) >= most {
+		var oldest K
+		age := int64(-1)
+		for k, v := range m {
+			if d := now.Unix() - at(v); max(d, -d) > age {
+				oldest, age = k, max(d, -d)
+			}
+		}
+		delete(m, oldest)
+	}
+	m[k] = v
+}
+
+// Limits on what is believed.
+const (
+	maxRate  = 10e9 // bytes per second
+	maxRTT   = 2 * time.Second
+	maxConns = 8
+)
+
+// valid reports whether a number is a rate.
+func valid(rate float64) bool { return rate >= 1 && rate <= maxRate }
+
+// level is a rate over days: its logarithm moves towards each new one, by less and less, but by a sixth of the way at least, so
+// that the last week counts. Like a median it hardly heeds single outliers: each counts as three times higher or lower at most.
+type level struct {
+	log float32 // natural logarithm of bytes per second
+	n   uint8   // rates that it was made of; 0 = unknown
+}
+
+const (
+	mostWeight = 6
+	outlier    = 3
+)
+
+func (l *level) add(rate float64) {
+	l.n = min(l.n+1, mostWeight)
+	if l.n == 1 {
+		l.log = float32(math.Log(rate))
+		return
+	}
+	most := math.Log(outlier)
+	l.log += float32(max(-most, min(math.Log(rate)-float64(l.log), most)) / float64(l.n))
+}
+
+// value returns the rate, 0 if it is unknown.
+func (l level) value() float64 {
+	if l.n == 0 {
+		return 0
+	}
+	return math.Exp(float64(l.log))
+}
+
+// sameHour is how much more a rate of the very hour counts than one of the hours beside it.
+const sameHour = 4
+
+// rate returns what to expect of a network at an hour of the day: by what it carried at this hour and, with less weight, at the
+// hours beside it; if that is unknown, by what it carried at any hour. 0 = nothing is known.
+func (n networkEntry) rate(hour int) float64 {
+	var near, all mean
+	for i, l := range n.hours {
+		all.add(l, 1)
+		switch (i - hour + 24) % 24 {
+		case 0:
+			near.add(l, sameHour)
+		case 1, 23:
+			near.add(l, 1)
+		}
+	}
+	if near.weight > 0 {
+		return near.value()
+	}
+	return all.value()
+}
+
+// mean is a geometric mean of levels.
+type mean struct{ sum, weight float64 }
+
+func (m *mean) add(l level, weight float64) {
+	weight *= float64(l.n)
+	m.sum += weight * float64(l.log)
+	m.weight += weight
+}
+
+func (m *mean) value() float64 {
+	if m.weight == 0 {
+		return 0
+	}
+	return math.Exp(m.sum / m.weight)
+}

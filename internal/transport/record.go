@@ -1,0 +1,135 @@
+package transport
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/statefile"
+)
+
+const (
+	recordEvery = time.Minute // between two writes
+
+	// recordLock is how long another process may hold the file. Those who give up lose their findings of the last minute.
+	recordLock = time.Second
+)
+
+// HistoryFile returns the place of Config.History in the user's state folder, "" if the configuration wants none.
+func HistoryFile(cfg config.Config) string {
+	if !cfg.Remember {
+		return ""
+	}
+	return statefile.Path(os.Getenv, "history")
+}
+
+// recorder keeps what an engine remembers in a file, which other processes use too: it reads the file, adds what is new, and
+// writes it. What they have added then counts here.
+type recorder struct {
+	path   string
+	engine *engine.Engine
+	log    *slog.Logger
+	told   bool // that the file cannot be used
+	lost   bool // what was in it, which was said
+}
+
+// load gives the engine what is in the file.
+func (k *recorder) load() {
+	if r, err := k.read(); err == nil {
+		k.engine.SetRecord(r)
+	} else {
+		k.unusable(err)
+	}
+}
+
+// read returns what is in the file: nothing if there is none, or if it holds something else.
+func (k *recorder) read() (*estimate.Record, error) {
+	b, err := statefile.Read(k.path, estimate.MaxRecord+1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return emptyRecord(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := estimate.UnmarshalRecord(b)
+	if err == nil {
+		return r, nil
+	}
+	if !k.lost {
+		k.lost = true
+		k.log.Warn("the history of rates of links cannot be read and begins anew", "file", k.path, "error", err)
+	}
+	return emptyRecord(), nil
+}
+
+func emptyRecord() *estimate.Record {
+	var s estimate.Salt
+	_, _ = rand.Read(s[:]) // it never fails
+	return estimate.NewRecord(s)
+}
+
+// unusable says once that the file cannot be used.
+func (k *recorder) unusable(err error) {
+	if !k.told {
+		k.told = true
+		k.log.Info("rates of links are not remembered beyond this process; repair the file or set remember = false", "file", k.path, "error", err)
+	}
+}
+
+// keep saves every minute, and at the end of ctx.
+func (k *recorder) keep(ctx context.Context) {
+	tick := time.NewTicker(recordEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			k.save()
+		case <-ctx.Done():
+			k.save()
+			return
+		}
+	}
+}
+
+// save adds to the file what is new.
+func (k *recorder) save() {
+	all := k.engine.Findings()
+	if len(all) == 0 {
+		return
+	}
+	if err := k.merge(all); err != nil {
+		k.unusable(err)
+	}
+}
+
+func (k *recorder) merge(all []engine.Finding) error {
+	ctx, cancel := context.WithTimeout(context.Background(), recordLock)
+	defer cancel()
+	if _, err := k.read(); err != nil { // another user's file gets no lock beside it that this user could not take
+		return err
+	}
+	unlock, err := statefile.Lock(ctx, k.path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r, err := k.read()
+	if err != nil {
+		return err
+	}
+	for _, add := range all {
+		add(r)
+	}
+	if err := statefile.Replace(k.path, r.Marshal(time.Now())); err != nil {
+		return err
+	}
+	k.engine.SetRecord(r)
+	return nil
+}
