@@ -354,6 +354,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		return
 	}
 	m.lastOutcome, m.lastLink = e.Outcome, link
+	start := a.cursor
 	pipelined := c.answers > 0 && !a.alone && !c.doomed
 	switch e.Outcome {
 	case fault.Unwanted, fault.NoRange, fault.Changed, fault.BadRange:
@@ -396,6 +397,9 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 	}
 	m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
 	m.dropConn(c.id)
+	if e.Outcome == fault.Busy {
+		m.giveWay(link, start)
+	}
 }
 
 // giveUp closes a connection that does not deliver.

@@ -117,6 +117,9 @@ func (m *Machine) ahead() segment.Range {
 func (m *Machine) fetch(now time.Time, d schedule.Decision) {
 	c := m.pick(now, d.Link, d.Range.Start)
 	if c == nil {
+		if m.links[d.Link].full {
+			m.giveWay(d.Link, d.Range.Start)
+		}
 		c = m.openConn(now, d.Link)
 	}
 	if m.links[d.Link].parallel.n > 1 {
@@ -249,6 +252,20 @@ func (m *Machine) waitsFor(c *conn, start int64) bool {
 		}
 	}
 	return false
+}
+
+// giveWay closes the connections of a link that all wait for the bytes from start on, if it gets no further one to fetch them:
+// they would wait for ever.
+func (m *Machine) giveWay(link int8, start int64) {
+	if !m.blocked(link) {
+		return
+	}
+	for i := len(m.conns) - 1; i >= 0; i-- {
+		if c := &m.conns[i]; c.link == link && m.waitsFor(c, start) {
+			m.act(Action{Kind: CloseConn, Conn: c.id, Link: link})
+			m.dropConn(c.id)
+		}
+	}
 }
 
 // blocked reports whether attempts run on a link, and all of them wait for the next offset to move on.

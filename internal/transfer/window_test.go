@@ -113,6 +113,45 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 		s.wantFetch(0, 64*kB, 128*kB)
 		s.wantOpen(0)
 	})
+	// refused makes a transfer in which link 0 waits for bytes that link 1 owed and will not bring.
+	refused := func(t *testing.T) (s *script, far *asked) {
+		s, _ = running(t, Config{Reorder: 256 * kB}, 2, 8*mB)
+		s.ask(0, 512*kB, 8*mB)
+		far = s.wantFetch(0, 512*kB, 8*mB)
+		s.headReceived(far, 8*mB)
+		s.ask(1, 128*kB, 512*kB)
+		s.ended(s.wantFetch(1, 128*kB, 512*kB), fault.Unwanted)
+		s.sched.piece = 1 * mB
+		s.tick()
+		s.wantFetch(0, 128*kB, 512*kB)
+		return s, far
+	}
+	t.Run("the origin serves no further connection", func(t *testing.T) {
+		s, far := refused(t)
+		s.opened(s.wantOpen(0), 20*ms)
+		s.ended(s.last(0), fault.Busy)
+		s.wantFree(span(128*kB, 8*mB)) // the connection that waits was given up
+		if s.m.conn(far.conn) != nil {
+			t.Error("it still waits")
+		}
+		s.advance(pauseAfterFailure)
+		s.wantFetch(0, 128*kB, 128*kB+1*mB)
+		s.opened(s.wantOpen(0), 20*ms)
+		s.quiet()
+	})
+	t.Run("the host may have no further connection", func(t *testing.T) {
+		s, far := refused(t)
+		s.openFailed(s.wantOpen(0), fault.NoSlot)
+		s.wantClose(far.conn) // which frees its slot
+		s.wantFetch(0, 128*kB, 512*kB)
+		s.openFailed(s.wantOpen(0), fault.NoSlot)
+		s.wantFree(span(128*kB, 8*mB))
+		s.quiet()
+		s.handle(Event{Kind: SlotFreed, Link: 0})
+		s.wantFetch(0, 128*kB, 128*kB+1*mB)
+		s.opened(s.wantOpen(0), 20*ms)
+		s.quiet()
+	})
 	t.Run("not behind what waits for it", func(t *testing.T) {
 		s, _ := running(t, Config{Reorder: 256 * kB}, 1, 8*mB)
 		s.ask(0, 256*kB, 8*mB)
