@@ -83,7 +83,7 @@ func aligned(n int64) Fault {
 // sameTag serves other bytes under the same ETag and date, and applies further faults.
 func sameTag(more ...Fault) Fault {
 	return func(x *Exchange) {
-		x.Object.Seed += 0x5eed
+		OtherBytes()(x)
 		for _, f := range more {
 			f(x)
 		}
@@ -175,6 +175,8 @@ var lies = []lie{
 		name:   "R92 other bytes in mid-transfer, same tag, no date any more",
 		faults: faults(AfterBytes(mid/10, sameTag(Del("Last-Modified")))), want: broken, offered: &expect{either, any2},
 	},
+	{name: "R210 other bytes on one link, same headers", faults: second(sameTag()), want: either},
+	{name: "R210 bytes shifted by one on one link", faults: second(ShiftsBody(1)), want: either},
 	{name: "R92 smaller on one link", faults: second(Truncated(mid / 2)), use: alone},
 	{
 		name: "R107 changes in mid-transfer", faults: faults(AfterBytes(mid/10, NewVersion())), want: broken,

@@ -44,16 +44,25 @@ func (r *run) read(e event) time.Time {
 	now := time.Now()
 	r.shown.news = true
 	res := r.m.Handle(now, e.Event)
-	r.delivery.keep(e.piece, res.Received.Keep)
-	r.count(now, e.Attempt, res.Received)
-	return r.follow(now, res)
+	got := res.Received
+	var done []*sample
+	var gone int64
+	if len(r.spots.open) > 0 {
+		if done = r.spots.compare(e.Attempt, e.attempt.link, e.piece, got.Keep); done != nil {
+			gone = r.delivery.gone()
+		}
+	}
+	if got.Fresh+got.Waste > 0 {
+		r.spots.keep(e.attempt.link, e.piece, got)
+	}
+	r.delivery.keep(e.piece, got.Keep)
+	r.count(now, e.Attempt, got)
+	return r.follow(now, r.compared(now, res, done, gone))
 }
 
 // follow carries out the result of an event, and returns when the machine wants to be asked again.
 func (r *run) follow(now time.Time, res transfer.Result) time.Time {
-	for _, a := range res.Do {
-		r.carryOut(now, a)
-	}
+	r.carryOutAll(now, res)
 	if r.over {
 		return time.Time{}
 	}
@@ -65,6 +74,12 @@ func (r *run) follow(now time.Time, res transfer.Result) time.Time {
 	}
 	r.pump(res.Ready)
 	return res.Next
+}
+
+func (r *run) carryOutAll(now time.Time, res transfer.Result) {
+	for _, a := range res.Do {
+		r.carryOut(now, a)
+	}
 }
 
 // count reports the bytes of a read to observers and the fleet.
@@ -97,6 +112,9 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		f := &attempt{ahead: a.Kind == transfer.FetchAhead, id: a.Attempt, conn: a.Conn, link: a.Link, request: r.rangeRequest(a), more: make(chan struct{}, 1), verdict: make(chan opening.Do, 1), sent: now}
 		f.credit.Store(a.UpTo)
 		r.attempts[a.Attempt] = f
+		if a.Prefix > 0 {
+			r.spots.begin(a)
+		}
 		if r.opening.Version() != nil {
 			r.e.observe(Event{Kind: EventDecision, At: now, Transfer: r.id, Link: r.link(a.Link).name, Reason: a.Rule.String()})
 		}
@@ -130,11 +148,16 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.e.fleet.failed(r, a.Link, a.Cause)
 	case transfer.ReportHedged:
 		r.e.observe(Event{Kind: EventHedge, At: now, Transfer: r.id, Link: r.link(a.Link).name, Reason: "silent"})
+	case transfer.ReportDiffers:
+		r.differs(now, a.Link)
+	case transfer.Forget:
+		r.forget(now, a)
 	case transfer.Done:
 		r.finish(nil)
 	case transfer.Fail:
+		r.sound = a.UpTo
 		err := r.lastErrs[a.Outcome]
-		if r.opening.Version() != nil && a.Outcome.Blame() == fault.BlameOrigin {
+		if r.opening.Version() != nil && a.Outcome.Blame() == fault.BlameOrigin && a.UpTo == transfer.Unknown {
 			err = allRefused(err)
 		}
 		r.opening.Lost(a.Outcome, r.pending == nil)
@@ -156,9 +179,9 @@ func (r *run) retire(conn uint32) {
 
 // pump hands bytes to the writer when it has nothing to do. Those before offset ready have come.
 func (r *run) pump(ready int64) {
-	if batch := r.delivery.batch(ready); batch != nil {
+	if next := r.delivery.batch(ready); next.pieces != nil {
 		r.begin()
-		r.out <- batch // its one place is free: the writer took the last batch
+		r.out <- next // its one place is free: the writer took the last batch
 	}
 }
 

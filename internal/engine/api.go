@@ -96,6 +96,7 @@ const (
 	EventHedge                            // Transfer, Link = the link whose bytes another one takes over, Reason
 	EventReceived                         // Transfer, Link, Bytes, Waste = duplicates among them
 	EventAttemptEnded                     // Transfer, Link, Reason, Took
+	EventSpotCheckFailed                  // Transfer, Link = that has left the transfer, since its bytes are not those of the others
 )
 
 // Event is sent to observers. They are never asked anything, and nothing depends on them: code that acts on transfers or links

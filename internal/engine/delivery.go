@@ -18,19 +18,24 @@ type delivery struct {
 	scatter *scatter // nil = bytes are written in order
 }
 
+// work is what the writer does next: it forgets what it has of some ranges, which are fetched again, and writes pieces.
+type work struct {
+	back   []segment.Range // only of a scattered transfer
+	pieces []piece
+}
+
 // scatter is the state of a delivery whose bytes are written in the order in which they arrive.
 type scatter struct {
 	handed  segment.Set // given to the writer, or held for it
 	written segment.Set
-	offset  int64 // offset before which everything is written, as reported to the machine
-	held    int64 // bytes that the writer has not written
+	offset  int64           // offset before which everything is written, as reported to the machine
+	held    int64           // bytes that the writer has not written
+	back    []segment.Range // that the writer is to forget before it writes what comes next
 }
 
 // keep stores a piece, whose reference the caller holds, as far as it is wanted.
 func (d *delivery) keep(p piece, wanted segment.Range) {
-	if p.end() > wanted.End {
-		p.hi -= int(min(p.end()-wanted.End, int64(p.hi-p.lo)))
-	}
+	p = p.clip(wanted)
 	if d.scatter == nil {
 		d.store.add(p, d.given)
 		return
@@ -49,21 +54,53 @@ func (d *delivery) keep(p piece, wanted segment.Range) {
 	p.b.free()
 }
 
-// batch returns the next pieces for the writer, nil if it is busy or there are none. Bytes before offset ready have arrived.
-func (d *delivery) batch(ready int64) (batch []piece) {
+// batch returns the next pieces for the writer, none if it is busy or there are none. Bytes before offset ready have arrived.
+func (d *delivery) batch(ready int64) (w work) {
 	switch {
 	case d.writing:
-		return nil
+		return w
 	case d.scatter != nil:
-		batch, d.store.p = d.store.p, nil
+		if len(d.store.p) > 0 {
+			w = work{back: d.scatter.back, pieces: d.store.p}
+			d.scatter.back, d.store.p = nil, nil
+		}
 	case ready > d.given:
-		batch = d.store.take(nil, d.given, min(ready-d.given, batchBytes))
-		if len(batch) > 0 {
-			d.given = batch[len(batch)-1].end()
+		w.pieces = d.store.take(nil, d.given, min(ready-d.given, batchBytes))
+		if len(w.pieces) > 0 {
+			d.given = w.pieces[len(w.pieces)-1].end()
 		}
 	}
-	d.writing = len(batch) > 0
-	return batch
+	d.writing = len(w.pieces) > 0
+	return w
+}
+
+// gone returns the offset before which every byte was handed to the writer. Those beyond it can still be forgotten.
+func (d *delivery) gone() int64 {
+	if d.scatter == nil {
+		return d.given
+	}
+	gone := d.scatter.offset
+	if all := d.scatter.handed.Ranges(); len(all) > 0 && all[0].Start <= gone {
+		gone = max(gone, all[0].End)
+	}
+	for _, p := range d.store.p { // held for it
+		gone = min(gone, p.off)
+	}
+	return gone
+}
+
+// forget drops what was kept of a range beyond gone, so that other copies can be kept. A scattered transfer's writer may have
+// written it already: it is overwritten.
+func (d *delivery) forget(r segment.Range) {
+	n := d.store.remove(r)
+	s := d.scatter
+	if s == nil {
+		return
+	}
+	s.held -= n
+	s.handed.Remove(r)
+	s.written.Remove(r)
+	s.back = append(s.back, r)
 }
 
 // beginScatter changes to bytes being written as they come. The writer is to write those from offset start on, and has
@@ -85,6 +122,9 @@ func (d *delivery) wrote(ranges []segment.Range) (n int64) {
 	for _, part := range ranges {
 		s.held -= part.Len()
 		s.written.Add(part)
+	}
+	for _, r := range s.back { // forgotten while it was being written
+		s.written.Remove(r)
 	}
 	if all := s.written.Ranges(); len(all) > 0 && all[0].Start <= s.offset {
 		n = max(0, all[0].End-s.offset)

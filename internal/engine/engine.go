@@ -139,8 +139,8 @@ func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 			}
 		case <-ctx.Done():
 			<-r.done
-			for batch := range r.out { // nobody takes it any more
-				freeAll(batch)
+			for next := range r.out { // nobody takes it any more
+				freeAll(next.pieces)
 			}
 			return nil, ctx.Err()
 		}

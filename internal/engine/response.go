@@ -107,8 +107,8 @@ type transferBody struct {
 
 // WriteTo implements io.WriterTo.
 func (b *transferBody) WriteTo(w io.Writer) (n int64, err error) {
-	for batch := range b.r.out {
-		for i, p := range batch {
+	for next := range b.r.out {
+		for i, p := range next.pieces {
 			if err == nil {
 				var k int
 				k, err = w.Write(p.bytes())
@@ -116,7 +116,7 @@ func (b *transferBody) WriteTo(w io.Writer) (n int64, err error) {
 			}
 			p.b.free()
 			if err == nil {
-				b.delivered(p, i == len(batch)-1)
+				b.delivered(p, i == len(next.pieces)-1)
 			}
 		}
 		if err != nil {
@@ -134,14 +134,14 @@ func (b *transferBody) delivered(p piece, last bool) {
 // Read implements io.Reader.
 func (b *transferBody) Read(p []byte) (int, error) {
 	if len(b.rest) == 0 {
-		batch, ok := <-b.r.out
+		next, ok := <-b.r.out
 		if !ok {
 			if b.r.failed != nil {
 				return 0, b.r.failed
 			}
 			return 0, io.EOF
 		}
-		b.rest = batch
+		b.rest = next.pieces
 	}
 	q := &b.rest[0]
 	n := copy(p, q.bytes())
@@ -163,9 +163,12 @@ func (b *transferBody) WriteAtTo(w io.WriterAt, progress func(written, prefix in
 	var written, prefix int64
 	var failed error
 	b.r.tellWrote(wrote{begin: true})
-	for batch := range b.r.out {
+	for next := range b.r.out {
+		for _, r := range next.back {
+			written -= done.Remove(r)
+		}
 		var ranges []segment.Range
-		for _, p := range batch {
+		for _, p := range next.pieces {
 			if failed == nil {
 				if _, failed = w.WriteAt(p.bytes(), p.off-b.start); failed == nil {
 					r := segment.Range{Start: p.off, End: p.end()}
@@ -190,14 +193,14 @@ func (b *transferBody) WriteAtTo(w io.WriterAt, progress func(written, prefix in
 	if failed == nil {
 		failed = b.r.failed
 	}
-	return prefix, failed
+	return min(prefix, b.r.sound-b.start), failed
 }
 
 // Close implements io.Closer: it ends the transfer and waits until nothing of it is left.
 func (b *transferBody) Close() error {
 	b.r.cancel()
-	for batch := range b.r.out {
-		b.rest = append(b.rest, batch...)
+	for next := range b.r.out {
+		b.rest = append(b.rest, next.pieces...)
 	}
 	freeAll(b.rest)
 	b.rest = nil

@@ -39,7 +39,7 @@ type run struct {
 	started chan start    // capacity 1: the outcome of the first request
 	events  chan event    // from connection loops and writer
 	wrote   chan wrote    // from the writer of a scattered transfer
-	out     chan []piece  // capacity 1: to the writer, in order; closed by the loop
+	out     chan work     // capacity 1: to the writer, in order; closed by the loop
 	left    chan struct{} // closed when the loop takes no more events
 	done    chan struct{} // closed when everything has ended
 	mailbox mailbox       // of fleet and budget
@@ -59,12 +59,14 @@ type run struct {
 	kept         []*connLoop // those that are ending
 	attempts     map[uint32]*attempt
 	delivery     delivery
-	early        []event                 // responses to requests made ahead, which wait for the first one
+	early        []event // responses to requests made ahead, which wait for the first one
+	spots        spots
 	pending      *Response               // not yet reported
 	pendingSince time.Time               // when it came
 	lastErrs     map[fault.Outcome]error // of attempts
 	over         bool
 	failed       error
+	sound        int64 // the client's bytes from here on are not to be relied on if it failed
 }
 
 // shown is the observers' view of a transfer. The loop owns all of it but the status.
@@ -89,9 +91,10 @@ const pendingMost = 200 * time.Millisecond
 func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*run, error) {
 	r := &run{
 		e: e, id: e.lastID.Add(1), req: req, origin: originOf(req.Target), opening: o,
-		started: make(chan start, 1), events: make(chan event, 64), wrote: make(chan wrote, 1), out: make(chan []piece, 1),
+		started: make(chan start, 1), events: make(chan event, 64), wrote: make(chan wrote, 1), out: make(chan work, 1),
 		left: make(chan struct{}), done: make(chan struct{}), mailbox: mailbox{posted: make(chan struct{}, 1)},
 		used: map[int8]bool{}, conns: map[uint32]*connLoop{}, attempts: map[uint32]*attempt{}, lastErrs: map[fault.Outcome]error{}, began: time.Now(),
+		sound: transfer.Unknown,
 	}
 	sched, err := literature.New(e.cfg.Scheduler)
 	if err != nil {
@@ -99,11 +102,12 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	}
 	states := e.fleet.join(r)
 	links := e.fleet.links()
-	plan := o.Begin(e.recall(r.origin, req, links))
+	known := e.recall(r.origin, req, links)
+	plan := o.Begin(known)
 	r.delivery.given = plan.Requested.Start
 	cfg := transfer.Config{
 		Requested: plan.Requested, Initial: plan.Initial, Scheduler: sched, Warm: plan.Warm, Ahead: plan.Ahead, AheadEach: plan.AheadEach,
-		WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, plan.Initial),
+		Hint: known.Size, WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, plan.Initial),
 	}
 	if e.cfg.Scheduler == schedule.Default { // the schedulers of the papers have one
 		cfg.MostConns = transfer.MostConns

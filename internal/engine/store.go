@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tributary-http/tributary/internal/segment"
 )
 
 // blockSize is the unit in which memory is lent to readers: some 20 packets, so that a range of 64 KiB wastes little.
@@ -89,6 +91,17 @@ type piece struct {
 func (p piece) end() int64    { return p.off + int64(p.hi-p.lo) }
 func (p piece) bytes() []byte { return p.b.data[p.lo:p.hi] }
 
+// clip returns the part of p in r. It is empty if there is none.
+func (p piece) clip(r segment.Range) piece {
+	cut := segment.Range{Start: p.off, End: p.end()}.Clip(r)
+	if cut.Empty() {
+		p.hi = p.lo
+		return p
+	}
+	p.lo, p.hi, p.off = p.lo+int(cut.Start-p.off), p.lo+int(cut.End-p.off), cut.Start
+	return p
+}
+
 func freeAll(all []piece) {
 	for _, p := range all {
 		p.b.free()
@@ -149,6 +162,26 @@ func (s *store) take(out []piece, next, most int64) []piece {
 	}
 	s.p = slices.Delete(s.p, 0, n)
 	return out
+}
+
+// remove drops what is there of a range and returns how many bytes that were.
+func (s *store) remove(r segment.Range) (n int64) {
+	var rest []piece
+	for _, p := range s.p {
+		n += int64(p.hi - p.lo)
+		for _, part := range [...]piece{
+			p.clip(segment.Range{Start: p.off, End: r.Start}), p.clip(segment.Range{Start: r.End, End: p.end()}),
+		} {
+			if part.lo < part.hi {
+				part.b.hold()
+				rest = append(rest, part)
+				n -= int64(part.hi - part.lo)
+			}
+		}
+		p.b.free()
+	}
+	s.p = rest
+	return n
 }
 
 // clear frees everything.

@@ -33,6 +33,7 @@ type world struct {
 	starved map[string]string // by address: over this link the origin sends a head, a few bytes and no more
 	shut    map[string]string // by address: over this link the origin cannot be reached, as an ICMP message says
 	slow    map[string]string // by address: over this link the origin hardly sends anything
+	lies    map[string]string // by address: over this link the origin has another object, under the same headers
 	probed  []string          // "address over link" of dials without a request
 	sent    []time.Duration   // when they were made, since the bubble began
 	to      []string          // the one address that they were restricted to, "invalid IP" for none
@@ -56,7 +57,7 @@ const (
 func newWorld() *world {
 	return &world{
 		changed: make(chan struct{}), dead: map[string]bool{}, starved: map[string]string{}, shut: map[string]string{},
-		slow: map[string]string{}, warm: map[string]int{}, began: time.Now(),
+		slow: map[string]string{}, lies: map[string]string{}, warm: map[string]int{}, began: time.Now(),
 	}
 }
 
@@ -250,9 +251,12 @@ func (c *worldConn) Next() (*RangeResponse, error) {
 		"Etag": {`"v"`}, "Content-Type": {"a/b"}, "Content-Length": {strconv.FormatInt(r.Len(), 10)},
 		"Content-Range": {byterange.Content{Range: r, Total: worldSize}.String()},
 	}
-	b := make([]byte, r.Len())
+	b, lie := make([]byte, r.Len()), byte(0)
+	if c.w.lies[c.addr] == c.link {
+		lie = 1
+	}
 	for i := range b {
-		b[i] = at(r.Start + int64(i))
+		b[i] = at(r.Start+int64(i)) + lie
 	}
 	return &RangeResponse{
 		Response: &http.Response{StatusCode: http.StatusPartialContent, Header: h, ContentLength: r.Len(), Body: io.NopCloser(&pacedBody{c, bytes.NewReader(b)})},

@@ -19,6 +19,7 @@ const (
 	NoRange                    // 200 with the same validator: this node ignores Range, the link leaves the transfer
 	Changed                    // another version: validator, total or coding differ, or 416: the link leaves the transfer
 	BadRange                   // a 206 that was not asked for (wrong start, beyond the end, no Content-Range, surplus body)
+	Differs                    // other bytes than another link's under the same headers (a spot check): the link leaves the transfer
 	Canceled                   // ended by the transfer itself
 	NoSlot                     // no connection, since the host has as many over this link as it may have: re-queued, nobody's fault
 )

@@ -82,6 +82,10 @@ var rows = [...]Row{
 		"changed", BlameOrigin, false, badGateway, "http_response_incomplete", ExitServer,
 		"The object changed while it was fetched", again,
 	},
+	Differs: {
+		"differs", BlameOrigin, false, badGateway, "http_response_incomplete", ExitServer,
+		"Two links brought different bytes of the object", "try again; if that fails, too, use one link only: tributary get --link NAME",
+	},
 	Unwanted: {"unwanted", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer, inconsistent, again},
 	NoRange:  {"no_range", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer, inconsistent, again},
 	BadRange: {"bad_range", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer, inconsistent, again},

@@ -75,8 +75,11 @@ func broken(err error) error {
 	e := &Error{Kind: Network, Err: fmt.Errorf("the download broke off: %w", err), Next: "try again", Temporary: true}
 	if o := transport.FailureOf(err).Outcome; o.Row().Exit == fault.ExitServer {
 		e.Kind = Server
-		if o == fault.Changed {
+		switch o {
+		case fault.Changed:
 			e.Err = fmt.Errorf("the object changed while it was fetched: %w", err)
+		case fault.Differs:
+			e.Next, e.Temporary = o.Row().Next, o.Row().Retry
 		}
 	}
 	return e

@@ -25,6 +25,7 @@ type Metrics struct {
 	received    *counters
 	waste       *counters
 	attempts    *counters
+	differing   *counters
 	delivered   prometheus.Counter
 	duration    prometheus.Histogram
 }
@@ -47,6 +48,7 @@ func New(version string, status func() engine.Status) *Metrics {
 		received:    newCounters(r, "link_received_bytes_total", "Body bytes received, second copies included.", "link"),
 		waste:       newCounters(r, "link_waste_bytes_total", "Body bytes received that were second copies or not wanted.", "link"),
 		attempts:    newCounters(r, "attempts_total", "Attempts ended, by link and how.", "link", "reason"),
+		differing:   newCounters(r, "spot_checks_failed_total", "Times that a link left a transfer because its bytes were not those of the other links.", "link"),
 
 		delivered: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tributary_transfer_bytes_total", Help: "Body bytes of ended transfers that clients got.",
@@ -90,6 +92,8 @@ func (m *Metrics) Observe(e engine.Event) {
 		}
 	case engine.EventAttemptEnded:
 		m.attempts.get(labels{e.Link, e.Reason}).Inc()
+	case engine.EventSpotCheckFailed:
+		m.differing.get(labels{e.Link}).Inc()
 	}
 }
 

@@ -49,6 +49,7 @@ func TestMetrics(t *testing.T) {
 		{Kind: engine.EventHedge, Link: "wwan0", Reason: "suspect"},
 		{Kind: engine.EventLinkState, Link: "wwan0", State: "banned", Reason: "silent"},
 		{Kind: engine.EventAttemptEnded, Link: "wwan0", Reason: "silent"},
+		{Kind: engine.EventSpotCheckFailed, Link: "wwan0"},
 		{Kind: engine.EventPassedThrough, Reason: "small"},
 		{Kind: engine.EventTransferEnded, Reason: "ok", Bytes: 1490, Took: time.Second},
 	} {
@@ -67,6 +68,7 @@ func TestMetrics(t *testing.T) {
 		`tributary_link_received_bytes_total{link="wlan0"} 1500`,
 		`tributary_link_waste_bytes_total{link="wlan0"} 10`,
 		`tributary_attempts_total{link="wwan0",reason="silent"} 1`,
+		`tributary_spot_checks_failed_total{link="wwan0"} 1`,
 		`tributary_link_state{link="wlan0",state="up"} 1`,
 		`tributary_link_state{link="wlan0",state="banned"} 0`,
 		`tributary_link_state{link="wwan0",state="banned"} 1`,

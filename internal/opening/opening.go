@@ -238,7 +238,7 @@ func (o *Opening) Ended(link string, outcome fault.Outcome) {
 	switch {
 	case outcome == fault.NoRange:
 		o.ignored = true
-	case outcome == fault.Unwanted && o.version != nil && link != o.carrier && !slices.Contains(o.excluded, link):
+	case (outcome == fault.Unwanted || outcome == fault.Differs) && o.version != nil && link != o.carrier && !slices.Contains(o.excluded, link):
 		o.excluded = append(o.excluded, link)
 	}
 }

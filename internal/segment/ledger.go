@@ -113,6 +113,14 @@ func (l *Ledger) Release(r Range, covered []Range) {
 	l.hedged.Remove(r)
 }
 
+// Forget gives back received bytes: what of r lies at or beyond Offset is as if it had not come. It returns how many bytes
+// that are.
+func (l *Ledger) Forget(r Range, covered []Range) int64 {
+	n := l.got.Remove(r.Clip(Range{Start: l.offset, End: l.end}))
+	l.Release(r, covered)
+	return n
+}
+
 // Restart gives back all of r, received bytes included, as the restart continuation of Skjolden 2019 section 8.2.4
 // does: they are fetched twice, and the second copies are waste. Invariant 2 does not hold from then on.
 func (l *Ledger) Restart(r Range, covered []Range) {

@@ -26,6 +26,8 @@ type attempt struct {
 	from    uint32        // attempt whose tail it takes once headed; 0 = none
 	stolen  bool          // another attempt is to take its tail
 	want    segment.Range // wanted part of it
+	prefix  int64         // bytes before want that are still to come, for a spot check
+	tail    int8          // link whose tail the prefix begins with, -1 = none
 	answer  segment.Range // range of the answer; before the head: the requested range
 	cursor  int64
 	credit  int64 // it may read up to here
@@ -163,7 +165,7 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 	}
 	if a.want.End > a.answer.End || a.whole { // less than asked for is legal (RFC 9110 section 15.3.7)
 		was := a.want
-		a.want.End = min(a.answer.End, m.led.End())
+		a.want.End = max(a.want.Start, min(a.answer.End, m.led.End()))
 		m.led.Release(segment.Range{Start: a.want.End, End: was.End}, m.cover(0))
 	}
 	if e.Close {
@@ -273,13 +275,16 @@ func (m *Machine) read(now time.Time, e Event) {
 	c.got += e.N
 	l.failures = 0
 	m.alive(a.link)
-	got := segment.Range{Start: a.cursor, End: min(a.cursor+e.N, a.want.End)}
+	compared := min(a.prefix, e.N)
+	a.prefix -= compared
+	body := e.N - compared
+	got := segment.Range{Start: a.cursor, End: min(a.cursor+body, a.want.End)}
 	twice := m.led.Hedged(got)
-	fresh := m.led.Receive(got)
-	m.got = Received{Keep: got, Fresh: fresh, Waste: e.N - fresh}
+	fresh := m.receive(a.link, got)
+	m.got = Received{Keep: got, Fresh: fresh, Waste: e.N - fresh, Tail: l.spot.tail}
 	m.total += e.N
 	m.waste += e.N - fresh
-	a.cursor += e.N
+	a.cursor += body
 	a.last = now
 	m.trim(a)
 	if twice {
@@ -287,7 +292,11 @@ func (m *Machine) read(now time.Time, e Event) {
 			m.trim(&m.attempts[i])
 		}
 	}
+	link := a.link
 	m.settle(a)
+	if fresh > 0 {
+		m.refer(link, got)
+	}
 }
 
 // trim shortens the wanted part of an attempt when others have delivered the rest. Restart continuation wants it again.
@@ -432,6 +441,9 @@ func (m *Machine) release(a *attempt) {
 	}
 	if c := m.conn(a.conn); c != nil {
 		c.queue = slices.DeleteFunc(c.queue, func(q uint32) bool { return q == id })
+	}
+	if a.prefix > 0 {
+		m.cutShort(a)
 	}
 	i := slices.IndexFunc(m.attempts, func(a attempt) bool { return a.id == id })
 	m.attempts = slices.Delete(m.attempts, i, i+1)

@@ -64,7 +64,7 @@ func (m *Machine) askFirst(now time.Time) {
 	}
 	if m.firstSent > 2*len(m.links)+2 {
 		if len(m.attempts) == 0 {
-			m.fail(m.lastOutcome, m.lastLink)
+			m.fail(m.lastOutcome, m.lastLink, Unknown)
 		}
 		return
 	}
@@ -89,7 +89,9 @@ func (m *Machine) askFirst(now time.Time) {
 			if l := &m.links[i]; l.usable(now) && !l.metered && !l.full && m.count(i) == 0 {
 				c := m.openConn(now, i)
 				if r := m.ahead(); !r.Empty() {
-					m.send(now, c, attempt{want: r, ahead: true})
+					a := attempt{want: r, ahead: true}
+					m.prefix(&a, i)
+					m.send(now, c, a)
 					m.do[len(m.do)-1].Rule = schedule.Ahead
 				}
 			}
@@ -139,6 +141,7 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) {
 		}
 	}
 	m.led.Take(d.Range)
+	m.prefix(&a, d.Link)
 	m.send(now, c, a)
 	m.do[len(m.do)-1].Rule = d.Rule
 }
@@ -176,7 +179,11 @@ func (m *Machine) send(now time.Time, c *conn, a attempt) {
 	case a.ahead:
 		kind = FetchAhead
 	}
-	m.act(Action{Kind: kind, Link: a.link, Conn: a.conn, Attempt: a.id, Range: a.want, UpTo: a.credit})
+	r := segment.Range{Start: a.want.Start - a.prefix, End: a.want.End}
+	if a.prefix > 0 {
+		m.check(&a)
+	}
+	m.act(Action{Kind: kind, Link: a.link, Conn: a.conn, Attempt: a.id, Range: r, Prefix: a.prefix, Tail: a.tail, UpTo: a.credit})
 }
 
 // pick returns the connection of a link that takes a request for bytes from start on, nil if a new one is needed: the one that

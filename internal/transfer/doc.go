@@ -13,7 +13,8 @@
 // Invariants:
 //  1. Every byte of the object is received, free, or covered by a running attempt (segment.Ledger.Check).
 //  2. No attempt's credit lies beyond Head + Window: bytes held for reordering fit the grant.
-//  3. A byte is asked for a second time only while the first attempt is silent, and never a third time while both run.
+//  3. A byte is asked for a second time only while the first attempt is silent, and never a third time while both run. Spot checks
+//     are apart: of all bytes one in 2,000 is asked for once more, to be compared and thrown away.
 //  4. An attempt loses its tail only when the attempt that takes it has shown a valid head.
 //
 // It is pure and deterministic: no clock, no randomness, no I/O. Not safe for concurrent use; one loop owns it.

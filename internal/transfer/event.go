@@ -28,6 +28,7 @@ const (
 	Granted                       // N = size of the reorder window from now on
 	SlotFreed                     // Link: after OpenFailed with NoSlot: a connection may be opened again
 	Sampled                       // Conn, Path: every 100 ms while the connection is open, where the kernel can be asked
+	Compared                      // Attempt, Differs, N: its prefix was compared; what lies before offset N has gone to the client
 )
 
 // Event is one thing that happened.
@@ -42,6 +43,7 @@ type Event struct {
 	Multiplexed   bool
 	Close         bool
 	OriginRefused bool
+	Differs       bool // some byte of the prefix is not the one that another link delivered
 	N             int64
 	Size          int64
 	Range         segment.Range
@@ -57,30 +59,36 @@ type ActionKind uint8
 
 // The kinds of actions, with the fields that each uses.
 const (
-	Open         ActionKind = iota // Link, Conn: dial, answer with Opened or OpenFailed
-	Fetch                          // Link, Conn, Attempt, Range, UpTo, Rule: ask on Conn, which may still be opening; read up to UpTo
-	FetchAll                       // as Fetch, without a Range field: the client's own GET
-	FetchAhead                     // as Fetch, before the first response has come: its head counts once that has
-	Credit                         // Attempt, UpTo: it may read up to there
-	CloseConn                      // Conn: close it; no event follows for it or its attempts
-	Keep                           // Conn: every byte asked of it was read; it may serve a later transfer. No event follows
-	Want                           // N: ask the budget for a reorder window of N bytes
-	Need                           // N: report to the budget that a window of N bytes is enough at the client's speed
-	ReportSilent                   // Link: bytes are overdue
-	ReportAlive                    // Link: it spoke again
-	ReportFailed                   // Link, Cause: no connection although the origin is reachable, or no binding
-	ReportHedged                   // Link: bytes that it owes were asked for elsewhere
-	Done                           // everything was delivered
-	Fail                           // Outcome, Link: the transfer ends here
+	Open          ActionKind = iota // Link, Conn: dial, answer with Opened or OpenFailed
+	Fetch                           // Link, Conn, Attempt, Range, Prefix, Tail, UpTo, Rule: ask on Conn, which may still be opening; read up to UpTo
+	FetchAll                        // as Fetch, without a Range field: the client's own GET
+	FetchAhead                      // as Fetch, before the first response has come: its head counts once that has
+	Credit                          // Attempt, UpTo: it may read up to there
+	CloseConn                       // Conn: close it; no event follows for it or its attempts
+	Keep                            // Conn: every byte asked of it was read; it may serve a later transfer. No event follows
+	Want                            // N: ask the budget for a reorder window of N bytes
+	Need                            // N: report to the budget that a window of N bytes is enough at the client's speed
+	ReportSilent                    // Link: bytes are overdue
+	ReportAlive                     // Link: it spoke again
+	ReportFailed                    // Link, Cause: no connection although the origin is reachable, or no binding
+	ReportHedged                    // Link: bytes that it owes were asked for elsewhere
+	ReportDiffers                   // Link: its bytes are not those of the other links; it has left the transfer
+	Forget                          // Link, Range: bytes that it delivered must not reach the client; they are fetched again
+	Done                            // everything was delivered
+	Fail                            // Outcome, Link, UpTo: the transfer ends here; of the delivered bytes, those before UpTo can be relied on
 )
 
-// Action is one thing to do.
+// Action is one thing to do. Prefix is the length of a spot check: the first bytes of Range are to be compared with those that
+// other links deliver, and discarded. Of those that have come already, the link Tail has delivered the last ones, see Received;
+// it is -1 if none have come. A Compared event reports the result as soon as both copies are complete, or differ.
 type Action struct {
 	Kind    ActionKind
 	Link    int8
 	Conn    uint32
 	Attempt uint32
 	Range   segment.Range
+	Prefix  int64
+	Tail    int8
 	UpTo    int64
 	N       int64
 	Rule    schedule.Rule
@@ -100,9 +108,10 @@ type Result struct {
 
 // Received is the result of a read. It is zero for an attempt that is forgotten.
 type Received struct {
-	Keep  segment.Range // of the bytes, the wanted ones first; the rest is to be discarded
+	Keep  segment.Range // the wanted ones of the bytes; those before it (a prefix) and after it are to be discarded
 	Fresh int64         // bytes that came for the first time
-	Waste int64         // second copies, and bytes beyond Keep
+	Waste int64         // second copies, and bytes outside of Keep
+	Tail  segment.Range // the end of Keep, with the end of the link's bytes before it: to be kept for later spot checks
 }
 
 // State is a snapshot of a transfer.

@@ -50,6 +50,7 @@ type link struct {
 	full      bool      // the host has as many connections over it as it may have
 	failures  int       // in a row, without a byte between
 
+	spot     spot
 	got      int64         // bytes received
 	carried  time.Duration // for how long
 	rest     time.Duration // the longest silence in mid-body meanwhile, outages apart
@@ -66,7 +67,8 @@ type link struct {
 	parallel    connections
 }
 
-func (l *link) init(c LinkConfig) {
+func (l *link) init(i int, c LinkConfig) {
+	l.spot.camp, l.spot.differs = int8(i), -1
 	l.state, l.metered = c.State, c.Metered
 	l.pipelining = c.Learned.Pipelining
 	l.maxConns, l.learned = c.Learned.MaxConns, c.Learned.Conns
@@ -76,7 +78,7 @@ func (l *link) init(c LinkConfig) {
 
 // usable reports whether new ranges may be asked of the link.
 func (l *link) usable(now time.Time) bool {
-	return l.allowed && !l.out() && l.state == health.Up && !l.silent && !now.Before(l.paused) &&
+	return l.mayServe() && l.state == health.Up && !l.silent && !now.Before(l.paused) &&
 		!now.Before(l.resting)
 }
 
@@ -115,6 +117,9 @@ func (l *link) remembered() estimate.Pipelining {
 	return l.pipelining
 }
 
+// mayServe reports whether the link may ever be asked for ranges.
+func (l *link) mayServe() bool { return l.allowed && !l.out() }
+
 // out reports whether the link takes no part in the transfer.
 func (l *link) out() bool { return l.excluded || l.forbidden }
 
@@ -137,7 +142,7 @@ func (l *link) mayOpen(n int) bool { return n < l.conns() && !l.full }
 func (m *Machine) linkState(now time.Time, e Event) {
 	if e.New != nil {
 		m.links = append(m.links, link{allowed: e.Allowed})
-		m.links[len(m.links)-1].init(*e.New)
+		m.links[len(m.links)-1].init(len(m.links)-1, *e.New)
 		if e.Allowed {
 			m.cfg.Order = append(m.cfg.Order, e.Link)
 		}
@@ -255,7 +260,7 @@ func (m *Machine) expects(c *conn) bool {
 		return false
 	}
 	a := m.attempt(c.queue[0])
-	return !c.open || !a.hasHead || a.cursor < a.credit || a.cursor >= a.answer.End
+	return !c.open || !a.hasHead || a.prefix > 0 || a.cursor < a.credit || a.cursor >= a.answer.End
 }
 
 // dropSilent gives up the connections of a link that have waited for longer than d.

@@ -28,7 +28,9 @@ type Config struct {
 	Warm        bool          // connect over the unmetered links at once
 	Ahead       segment.Range // asked of other unmetered links before the first response; empty = nothing is
 	AheadEach   int64         // bytes of Ahead for each of them
+	Hint        int64         // size that the object probably has, 0 = unknown
 	Restart     bool          // restart continuation: the bytes of a lost attempt are fetched again (Skjolden 2019, 8.2.4); for lab/sim only
+	Unchecked   bool          // no spot checks; for lab/sim and tests only
 	WaitForLink time.Duration
 	Reorder     int64 // reorder window before the first Granted
 	MostConns   int   // connections over one link at a time; 0 = 1. More than one is the machine's choice
@@ -72,6 +74,10 @@ type Machine struct {
 	multiplexed bool  // a link speaks HTTP/2
 	client      consumption
 
+	begun  bool  // the first byte came: its link is the one that others are compared with
+	checks int   // spot checks under way
+	spent  int64 // bytes asked for in spot checks
+
 	furthest     int64 // highest limit of the window so far: no credit lies beyond it
 	total, waste int64
 }
@@ -85,7 +91,7 @@ func New(cfg Config) *Machine {
 	m := &Machine{cfg: cfg, granted: max(cfg.Reorder, 1), links: make([]link, len(cfg.Links))}
 	m.led = segment.NewLedger(w, m.granted)
 	for i := range m.links {
-		m.links[i].init(cfg.Links[i])
+		m.links[i].init(i, cfg.Links[i])
 	}
 	for _, i := range cfg.Order {
 		m.links[i].allowed = true
@@ -130,6 +136,8 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		m.sampled(now, e)
 	case SlotFreed:
 		m.links[e.Link].full = false
+	case Compared:
+		m.compared(e)
 	case Tick:
 	}
 	m.finish()
@@ -240,6 +248,9 @@ func (m *Machine) closeAll() {
 		}
 		m.act(Action{Kind: kind, Conn: c.id, Link: c.link})
 	}
+	for i := range m.attempts {
+		m.cutShort(&m.attempts[i])
+	}
 	m.conns, m.attempts = m.conns[:0], m.attempts[:0]
 }
 
@@ -253,10 +264,11 @@ func (m *Machine) drained(c *conn) bool {
 	return true
 }
 
-func (m *Machine) fail(outcome fault.Outcome, link int8) {
+// fail ends the transfer. What the client has from offset sound on is not to be relied on.
+func (m *Machine) fail(outcome fault.Outcome, link int8, sound int64) {
 	m.closeAll()
 	m.ended = true
-	m.act(Action{Kind: Fail, Outcome: outcome, Link: link})
+	m.act(Action{Kind: Fail, Outcome: outcome, Link: link, UpTo: sound})
 }
 
 // ready reports whether new ranges may be asked of a link, on a connection that it has or may have.
@@ -284,16 +296,16 @@ func (m *Machine) strand(now time.Time) {
 	}
 	switch {
 	case !hope && len(m.attempts) == 0, !m.known && m.lastOutcome != fault.Complete && !usable && len(m.attempts) == 0:
-		m.fail(m.lastOutcome, m.lastLink)
+		m.fail(m.lastOutcome, m.lastLink, Unknown)
 	case ready || running, waits && m.known: // a started transfer waits for its turn as long as the client does
 		m.stranded = time.Time{}
 	case m.stranded.IsZero():
 		m.stranded = now
 	case now.Sub(m.stranded) < m.cfg.WaitForLink:
 	case waits:
-		m.fail(fault.NoSlot, m.lastLink)
+		m.fail(fault.NoSlot, m.lastLink, Unknown)
 	default:
-		m.fail(fault.Silence, m.lastLink)
+		m.fail(fault.Silence, m.lastLink, Unknown)
 	}
 }
 

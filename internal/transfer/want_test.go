@@ -52,7 +52,7 @@ func (s *script) find(a Action) *asked {
 	if q := s.asked[a.Attempt]; q != nil {
 		return q
 	}
-	return &asked{id: a.Attempt, conn: a.Conn, link: a.Link, r: a.Range}
+	return &asked{id: a.Attempt, conn: a.Conn, link: a.Link, want: a.Range.Start + a.Prefix, r: a.Range}
 }
 
 func (s *script) wantCredit(a *asked, upTo int64) {
@@ -109,7 +109,7 @@ func (s *script) quiet() {
 var kindNames = map[ActionKind]string{
 	Open: "Open", Fetch: "Fetch", FetchAll: "FetchAll", Credit: "Credit", CloseConn: "CloseConn", Keep: "Keep", Want: "Want",
 	ReportSilent: "ReportSilent", ReportAlive: "ReportAlive", ReportFailed: "ReportFailed", ReportHedged: "TakenOver", Done: "Done",
-	Fail: "Fail",
+	Fail: "Fail", ReportDiffers: "ReportDiffers", Forget: "Forget",
 }
 
 func (s *script) show() string {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,17 +18,26 @@ const (
 
 	// drainMost is how much of an answer may be read and discarded rather than its connection closed, beside one round trip.
 	drainMost = 64 << 10
+
+	// spotShare bounds the bytes that are fetched twice for spot checks: one of so many.
+	spotShare = 2000
 )
+
+// errMixed is the worst that can happen where a link lies.
+var errMixed = errors.New("the client got bytes of two objects")
 
 // audit keeps an account of its own, so that the machine's is not the judge of itself.
 type audit struct {
-	w       *world
-	got     segment.Set // wanted bytes that were read
-	silent  []bool      // links that the machine called silent
-	idle    []time.Duration
-	copied  int64 // asked for although an attempt still fetched it: the bound of the waste
-	drained int64 // read although nobody wanted it any more
-	fastest []float64
+	w        *world
+	got      segment.Set // wanted bytes that were read
+	lies     segment.Set // those of them that came over a link that lies
+	sent     [2]int64    // bytes delivered: true ones, and lies
+	compared int64       // bytes of prefixes, which are read for spot checks
+	silent   []bool      // links that the machine called silent
+	idle     []time.Duration
+	copied   int64 // asked for although an attempt still fetched it: the bound of the waste
+	drained  int64 // read although nobody wanted it any more
+	fastest  []float64
 }
 
 func newAudit(w *world) *audit {
@@ -49,21 +59,21 @@ func (a *audit) failf(format string, args ...any) {
 func (a *audit) running(f func(k *ask, owes segment.Range)) {
 	for _, c := range a.w.conns {
 		for _, k := range c.asks {
-			f(k, segment.Range{Start: k.cursor, End: a.w.m.Wanted(k.id)})
+			f(k, segment.Range{Start: max(k.cursor, k.want), End: a.w.m.Wanted(k.id)})
 		}
 	}
 }
 
 // asked judges a request before it is made: a byte that another attempt still fetches may be asked for a second time if
 // its link is silent, or to move it to another link; never for a third time.
-func (a *audit) asked(do transfer.Action) {
+func (a *audit) asked(do transfer.Action, want segment.Range) {
 	if a.w.spec.Restart || a.w.state().Size == transfer.Unknown {
 		return // restart continuation asks again by design; the first request may go out over every link
 	}
 	a.fits(do)
 	var once segment.Set
 	a.running(func(k *ask, owes segment.Range) {
-		r := owes.Clip(do.Range)
+		r := owes.Clip(want)
 		if r.Empty() || k.id == do.Attempt {
 			return
 		}
@@ -107,8 +117,24 @@ func (a *audit) copies() {
 
 // read takes n bytes that came for k.
 func (a *audit) read(k *ask, n int64) {
-	r := segment.Range{Start: k.cursor, End: min(k.cursor+n, a.w.m.Wanted(k.id))}
+	prefix := min(n, max(0, k.want-k.cursor))
+	if a.compared += prefix; a.compared > a.w.spec.Size/spotShare {
+		a.failf("%d of %d bytes were fetched for spot checks", a.compared, a.w.spec.Size)
+	}
+	n -= prefix
+	r := segment.Range{Start: max(k.cursor, k.want)}
+	r.End = min(r.Start+n, a.w.m.Wanted(k.id))
 	wanted := max(0, r.Len())
+	if a.w.spec.Links[k.conn.link].Lies {
+		for rest := r; ; {
+			gap := a.got.Gap(rest)
+			if gap.Empty() {
+				break
+			}
+			a.lies.Add(gap)
+			rest.Start = gap.End
+		}
+	}
 	a.got.Add(r)
 	a.drained += n - wanted
 	k.drained += n - wanted
@@ -118,8 +144,20 @@ func (a *audit) read(k *ask, n int64) {
 	}
 }
 
+// forget takes note that bytes must be fetched again.
+func (a *audit) forget(r segment.Range) {
+	if head := max(a.w.offset, a.w.given); r.Start < head {
+		a.failf("%v is to be fetched again, but the client has the bytes before %d", r, head)
+	}
+	a.copied += a.got.Remove(r)
+	a.lies.Remove(r)
+}
+
 // delivered takes n bytes that the client got from the next offset on.
 func (a *audit) delivered(head, n int64) {
+	lies := a.lies.Overlap(segment.Range{Start: head, End: head + n})
+	a.sent[0] += n - lies
+	a.sent[1] += lies
 	if g := a.got.Gap(segment.Range{Start: head, End: head + n}); !g.Empty() {
 		a.failf("delivers %v, which never came", g)
 	}
@@ -180,7 +218,10 @@ func (a *audit) room() segment.Range {
 
 // ended judges the whole run.
 func (a *audit) ended() {
-	if !a.w.spec.Restart && a.w.res.Waste > a.copied+a.drained {
-		a.failf("%d bytes of waste: %d were asked for twice, %d drained", a.w.res.Waste, a.copied, a.drained)
+	if a.w.err == nil && a.sent[0] > 0 && a.sent[1] > 0 {
+		a.w.err = fmt.Errorf("at %v: %d bytes of one and %d of the other: %w", a.w.now, a.sent[0], a.sent[1], errMixed)
+	}
+	if !a.w.spec.Restart && a.w.res.Waste > a.copied+a.drained+a.compared {
+		a.failf("%d bytes of waste: %d were asked for twice, %d drained, %d compared", a.w.res.Waste, a.copied, a.drained, a.compared)
 	}
 }

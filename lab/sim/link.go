@@ -19,6 +19,7 @@ type Link struct {
 	Queue  time.Duration // longest wait in the queue before the link; 0 = 100 ms
 	Absent bool          // not there at the start
 	H2     bool          // the origin speaks HTTP/2 over it: requested bytes may wait in the process
+	Lies   bool          // its bytes are those of another object, under the same headers
 	Conns  int           // connections that the origin serves over it, 0 = any number; further ones get 503
 	Events []LinkEvent
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/fault"
@@ -32,6 +33,7 @@ type ask struct {
 	id       uint32
 	conn     *simConn
 	r        segment.Range
+	want     int64 // where the wanted part of r begins, behind the prefix of a spot check
 	whole    bool
 	sent     int64 // offset that the server will send next
 	arrived  int64
@@ -157,7 +159,7 @@ func (w *world) probe(p health.Probe) {
 
 func (w *world) ask(a transfer.Action) {
 	c := w.conns[a.Conn]
-	k := &ask{id: a.Attempt, conn: c, r: a.Range, whole: a.Kind == transfer.FetchAll, credit: a.UpTo, breakAt: -1}
+	k := &ask{id: a.Attempt, conn: c, r: a.Range, want: a.Range.Start + a.Prefix, whole: a.Kind == transfer.FetchAll, credit: a.UpTo, breakAt: -1}
 	f := w.spec.Faults
 	k.r.End = min(k.r.End, w.spec.Size)
 	k.sent, k.arrived, k.cursor = k.r.Start, k.r.Start, k.r.Start
@@ -167,7 +169,9 @@ func (w *world) ask(a transfer.Action) {
 	if f.Short > 0 && k.r.Len() > 2 && w.rng.Float64() < f.Short {
 		k.r.End = k.r.Start + 1 + w.rng.Int64N(k.r.Len()-1)
 	}
-	w.asks[a.Attempt] = k
+	if w.asks[a.Attempt] = k; a.Kind == transfer.FetchAhead {
+		w.ahead = append(w.ahead, k)
+	}
 	c.asks = append(c.asks, k)
 	w.serve(c)
 }
@@ -308,6 +312,9 @@ func (w *world) readOn(k *ask) {
 	if w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k {
 		return
 	}
+	if w.state().Size == transfer.Unknown && slices.Contains(w.ahead, k) {
+		return
+	}
 	if k.refused || k.busy {
 		outcome := fault.Unwanted
 		if k.busy {
@@ -365,10 +372,13 @@ func (w *world) read(k *ask, n int64) {
 	if w.spec.read != nil {
 		w.spec.read(w.now, k.conn.link, n)
 	}
+	r := segment.Range{Start: k.cursor, End: k.cursor + n}
 	k.cursor += n
 	w.res.Bytes[k.conn.link] += n
 	w.res.Last[k.conn.link] = w.now
-	w.handle(transfer.Event{Kind: transfer.Read, Attempt: k.id, N: n})
+	if !w.compare(k, r) {
+		w.handle(transfer.Event{Kind: transfer.Read, Attempt: k.id, N: n})
+	}
 }
 
 // end breaks a connection.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
@@ -21,6 +22,8 @@ type Spec struct {
 	Window    int64   // reorder window in bytes
 	First     int64   // size of the first range, 0 = the client's own GET
 	Client    float64 // bytes per second that the client takes, 0 = as fast as they come
+	Hinted    bool    // the size is known beforehand, so that all links are asked before the first response
+	Unchecked bool    // no spot checks
 	Restart   bool    // restart continuation
 	NoSlowBan bool    // no link is banned for being slow
 	Faults    Faults
@@ -48,6 +51,7 @@ type Result struct {
 	Bytes    []int64       // received per link
 	Last     []time.Duration
 	Waste    int64
+	Compared int64 // of Waste: fetched for spot checks
 	MaxHeld  int64
 	Pause    time.Duration // longest time without a byte at the client, from the first one on
 	Requests int
@@ -125,9 +129,13 @@ type world struct {
 	links    []*simLink
 	conns    map[uint32]*simConn
 	asks     map[uint32]*ask
+	ahead    []*ask // made before the first response
 	res      Result
 	offset   int64
 	writing  bool
+	given    int64 // bytes before it are on their way to the client
+	samples  []*sample
+	tails    []segment.Range // by link: its last bytes, as far as they may be compared
 	lastOut  time.Duration
 	wake     time.Duration // of the machine's deadline
 	boardAt  time.Duration
@@ -182,7 +190,7 @@ func Run(s Spec) (Result, error) {
 	}
 	cfg := transfer.Config{
 		Requested: segment.Range{Start: 0, End: transfer.Unknown}, Initial: s.First, Scheduler: said, Warm: true,
-		Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s), Links: make([]transfer.LinkConfig, len(s.Links)),
+		Unchecked: s.Unchecked, Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s), Links: make([]transfer.LinkConfig, len(s.Links)),
 	}
 	for i := range s.Links {
 		cfg.Links[i].Learned = s.Links[i].Learned
@@ -194,8 +202,13 @@ func Run(s Spec) (Result, error) {
 	if s.Scheduler == schedule.Default {
 		cfg.MostConns = transfer.MostConns
 	}
+	if s.Hinted {
+		start := cmp.Or(s.First, 64<<10)
+		cfg.Ahead, cfg.AheadEach, cfg.Hint = segment.Range{Start: start, End: max(start, s.Size)}, 128<<10, s.Size
+	}
 	cfg.Order = s.order()
 	w.audit = newAudit(w)
+	w.tails = make([]segment.Range, len(s.Links))
 	w.res.Bytes, w.res.Last = make([]int64, len(s.Links)), make([]time.Duration, len(s.Links))
 	w.m = transfer.New(cfg)
 	for i := range s.Links {
@@ -219,7 +232,7 @@ func Run(s Spec) (Result, error) {
 		w.err = fmt.Errorf("stuck at %v: offset %d of %d", w.now, w.offset, s.Size)
 	}
 	w.res.Took = w.now
-	w.res.Waste = w.state().Waste
+	w.res.Waste, w.res.Compared = w.state().Waste, w.audit.compared
 	for i := range s.Links {
 		w.res.Bans += w.board.Bans(int8(i))
 	}
@@ -253,6 +266,9 @@ func (w *world) handle(e transfer.Event) {
 	}
 	r := w.m.Handle(w.at(w.now), e)
 	w.known = false
+	if k := w.asks[e.Attempt]; e.Kind == transfer.Read {
+		w.tails[k.conn.link] = r.Received.Tail
+	}
 	say := append([]transfer.Action(nil), r.Do...) // the actions are valid until the next Handle
 	if !r.Next.IsZero() {
 		at := max(r.Next.Sub(epoch), w.now+time.Microsecond)
@@ -300,9 +316,11 @@ func (w *world) carryOut(a transfer.Action) {
 		w.logf("open %d on %d", a.Conn, a.Link)
 		w.open(a.Conn, a.Link)
 	case transfer.Fetch, transfer.FetchAll, transfer.FetchAhead:
-		w.logf("fetch %d %v on conn %d link %d: %v", a.Attempt, a.Range, a.Conn, a.Link, a.Rule)
+		want := segment.Range{Start: a.Range.Start + a.Prefix, End: a.Range.End}
+		w.logf("fetch %d %v on conn %d link %d: %v, compares %d", a.Attempt, want, a.Conn, a.Link, a.Rule, a.Prefix)
 		w.res.Requests++
-		w.audit.asked(a)
+		w.audit.asked(a, want)
+		w.beginCheck(a)
 		w.ask(a)
 	case transfer.Credit:
 		if k := w.asks[a.Attempt]; k != nil {
@@ -314,6 +332,9 @@ func (w *world) carryOut(a transfer.Action) {
 		w.close(a.Conn)
 	case transfer.Want:
 		w.audit.copies()
+		for _, k := range w.ahead {
+			w.after(0, func() { w.readOn(k) })
+		}
 		w.after(0, func() { w.handle(transfer.Event{Kind: transfer.Granted, N: w.spec.Window}) })
 	case transfer.Need:
 		w.after(0, func() { w.handle(transfer.Event{Kind: transfer.Granted, N: min(a.N, w.spec.Window)}) })
@@ -327,6 +348,10 @@ func (w *world) carryOut(a transfer.Action) {
 		w.board.Alive(w.at(w.now), a.Link)
 	case transfer.ReportFailed:
 		w.board.Failed(w.at(w.now), a.Link, a.Cause)
+	case transfer.ReportDiffers:
+		w.logf("link %d differs", a.Link)
+	case transfer.Forget:
+		w.audit.forget(a.Range)
 	case transfer.Done:
 		w.logf("done")
 		w.over = true
@@ -376,11 +401,11 @@ func (w *world) write() {
 	}
 	if c := w.spec.Client; c > 0 {
 		n = min(n, 64<<10)
-		w.writing = true
+		w.writing, w.given = true, w.offset+n
 		w.after(time.Duration(float64(n)/c*float64(time.Second)), func() { w.writing = false; w.delivered(n) })
 		return
 	}
-	w.writing = true
+	w.writing, w.given = true, w.offset+n
 	w.after(0, func() { w.writing = false; w.delivered(n) })
 }
 

@@ -36,6 +36,7 @@ type Exchange struct {
 	MaxRange      int64         // a 206 covers at most so many bytes; 0 = no bound
 	ShiftStart    int64         // added to the start of the range really sent and announced
 	ShiftEnd      int64         // added to its end
+	ShiftBody     int64         // added to the offsets of the bytes really sent, but not to those announced
 
 	Status  int               // 0 = the correct one; else an answer with Content for its body
 	Content string            // body of an answer with Status
@@ -91,6 +92,7 @@ func (x *Exchange) answer() plan {
 		p.length = int64(len(p.literal))
 		h.Set("Content-Type", "text/html; charset=utf-8")
 	}
+	p.from += x.ShiftBody
 	bodyless := status == http.StatusNotModified || status == http.StatusNoContent
 	switch {
 	case bodyless:

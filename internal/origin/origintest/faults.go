@@ -118,6 +118,12 @@ func WrongStart(by int64) Fault { return func(x *Exchange) { x.ShiftStart += by 
 // EndsBeyond sends and announces a range that ends by bytes later than the one asked for.
 func EndsBeyond(by int64) Fault { return func(x *Exchange) { x.ShiftEnd += by } }
 
+// ShiftsBody sends bytes that lie by bytes behind those that it announces: all headers are right.
+func ShiftsBody(by int64) Fault { return func(x *Exchange) { x.ShiftBody = by } }
+
+// OtherBytes sends another object under the same headers.
+func OtherBytes() Fault { return func(x *Exchange) { x.Object.Seed += 0x5eed } }
+
 // WrongTotal announces another size in Content-Range.
 func WrongTotal(total int64) Fault {
 	return edit(func(_ *Exchange, h http.Header) {

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/fault"
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+var errDiffers = errors.New("two links brought different bytes under the same headers")
+
+// spots are the spot checks of a transfer: it asks a link for some bytes that others deliver, and compares both copies.
+type spots struct {
+	open  []*sample
+	tails []tail // by link
+}
+
+// tail is the last bytes of a link, as far as a later check may need them.
+type tail struct {
+	b   []byte
+	end int64 // their end in the object
+}
+
+// sample is the bytes of a check.
+type sample struct {
+	attempt uint32 // that brings one copy, its prefix
+	link    int8
+	r       segment.Range
+	first   []byte      // of each byte of r, the copy that came first
+	own     int64       // offset up to which the prefix has come
+	others  segment.Set // part that has come over other links
+	differs bool
+}
+
+// begin starts the check that a request asks for. One of the same link that is under way is given up.
+func (s *spots) begin(a transfer.Action) {
+	s.open = slices.DeleteFunc(s.open, func(o *sample) bool { return o.link == a.Link })
+	r := segment.Range{Start: a.Range.Start, End: a.Range.Start + a.Prefix}
+	n := &sample{attempt: a.Attempt, link: a.Link, r: r, first: make([]byte, r.Len()), own: r.Start}
+	if a.Tail >= 0 && int(a.Tail) < len(s.tails) {
+		t := s.tails[a.Tail]
+		known := segment.Range{Start: t.end - int64(len(t.b)), End: t.end}.Clip(r)
+		if !known.Empty() {
+			copy(n.first[known.Start-r.Start:known.End-r.Start], t.b[known.Start-t.end+int64(len(t.b)):])
+			n.others.Add(known)
+		}
+	}
+	s.open = append(s.open, n)
+}
+
+// keep copies what later checks may need of a piece.
+func (s *spots) keep(link int8, p piece, got transfer.Received) {
+	for len(s.tails) <= int(link) {
+		s.tails = append(s.tails, tail{})
+	}
+	t := &s.tails[link]
+	came := p.part(got.Keep.Clip(got.Tail))
+	before := min(len(t.b), int(got.Tail.Len())-len(came))
+	t.b = append(t.b[:copy(t.b, t.b[len(t.b)-before:])], came...)
+	t.end = got.Tail.End
+}
+
+// compare takes the bytes of a piece, of which keep are wanted, and returns the checks that are through.
+func (s *spots) compare(attempt uint32, link int8, p piece, keep segment.Range) (done []*sample) {
+	for _, c := range s.open {
+		switch {
+		case c.attempt == attempt:
+			c.takeOwn(p)
+		case c.link != link:
+			c.takeOther(p, keep)
+		}
+		if c.differs || c.own == c.r.End && c.others.Overlap(c.r) == c.r.Len() {
+			done = append(done, c)
+		}
+	}
+	for _, c := range done {
+		s.open = slices.DeleteFunc(s.open, func(o *sample) bool { return o == c })
+	}
+	return done
+}
+
+// takeOwn takes bytes of the prefix: what others have brought is compared, the rest kept.
+func (c *sample) takeOwn(p piece) {
+	r := segment.Range{Start: p.off, End: p.end()}.Clip(c.r)
+	for !r.Empty() {
+		gap := c.others.Gap(r)
+		c.check(p, segment.Range{Start: r.Start, End: gap.Start})
+		copy(c.first[gap.Start-c.r.Start:], p.part(gap))
+		r.Start, c.own = gap.End, gap.End
+	}
+}
+
+// takeOther takes bytes that another link has brought, each once: what the prefix has is compared, the rest kept.
+func (c *sample) takeOther(p piece, keep segment.Range) {
+	for r := keep.Clip(c.r); !r.Empty(); {
+		gap := c.others.Gap(r)
+		known := segment.Range{Start: gap.Start, End: max(gap.Start, min(gap.End, c.own))}
+		c.check(p, known)
+		rest := segment.Range{Start: known.End, End: gap.End}
+		copy(c.first[rest.Start-c.r.Start:], p.part(rest))
+		c.others.Add(gap)
+		r.Start = gap.End
+	}
+}
+
+// check compares part of a piece with the copy that came first.
+func (c *sample) check(p piece, r segment.Range) {
+	c.differs = c.differs || !bytes.Equal(c.first[r.Start-c.r.Start:r.End-c.r.Start], p.part(r))
+}
+
+// part returns the bytes of a range that p holds.
+func (p piece) part(r segment.Range) []byte {
+	if r.Empty() {
+		return nil
+	}
+	return p.b.data[p.lo+int(r.Start-p.off) : p.lo+int(r.End-p.off)]
+}
+
+// compared reports finished checks to the machine before any byte that depends on them is handed to the writer. Those before
+// offset gone were handed to it before.
+func (r *run) compared(now time.Time, res transfer.Result, done []*sample, gone int64) transfer.Result {
+	for _, c := range done {
+		r.carryOutAll(now, res)
+		if r.over {
+			return transfer.Result{}
+		}
+		res = r.m.Handle(now, transfer.Event{Kind: transfer.Compared, Attempt: c.attempt, Differs: c.differs, N: gone})
+	}
+	return res
+}
+
+// differs takes note that a link has left the transfer, since its bytes are not those of the others.
+func (r *run) differs(now time.Time, link int8) {
+	name := r.link(link).name
+	r.lastErrs[fault.Differs] = &AttemptError{Op: "check", Link: name, Outcome: fault.Differs, Err: errDiffers}
+	r.opening.Ended(name, fault.Differs)
+	r.e.observe(Event{Kind: EventSpotCheckFailed, At: now, Transfer: r.id, Link: name})
+	r.e.cfg.Log.Warn("the bytes of a link are not those of the others: the download uses it no longer",
+		"transfer", r.id, "link", name)
+}
+
+// forget drops bytes that the writer must not deliver.
+func (r *run) forget(now time.Time, a transfer.Action) {
+	r.delivery.forget(a.Range)
+	s := r.link(a.Link)
+	s.waste.Add(a.N)
+	r.req.Usage.Add(s.name, 0, a.N)
+	r.e.observe(Event{Kind: EventReceived, At: now, Transfer: r.id, Link: s.name, Waste: a.N})
+}

@@ -1,0 +1,341 @@
+package transfer
+
+import (
+	"cmp"
+
+	"github.com/tributary-http/tributary/internal/fault"
+	"github.com/tributary-http/tributary/internal/segment"
+)
+
+const (
+	// spotShare bounds the cost of the spot checks: of so many bytes that the client wants, one is fetched a second time.
+	spotShare = 2000
+
+	spotMost  = 4 << 10 // bytes compared in a check, at most
+	spotLeast = 32      // with fewer a check shows too little
+
+	// spotGuess is the size of an object that is asked for ahead of the first response although nothing hints at its size.
+	spotGuess = 4_000_000
+)
+
+// spot is what spot checks have shown of a link. Answers whose headers agree may still belong to different objects: mirrors may
+// have equal ETags, and a network may change what passes through it. So a link's first range begins with a prefix, some bytes
+// that another link delivers anyway, and both copies are compared. The link that brings the first byte of the content is the
+// reference.
+type spot struct {
+	trust   trust
+	camp    int8          // links of one camp deliver the same bytes, as checks have shown
+	differs int8          // link without proof whose bytes are others, as a check has shown; -1 = none
+	only    segment.Set   // what no other link delivered, while there is no proof
+	tail    segment.Range // the last bytes that came over it in one piece, of which the engine keeps a copy: see Received
+
+	// The check under way.
+	attempt uint32        // that brings the prefix; 0 = there is no check
+	prefix  segment.Range // what is compared
+	with    int8          // link without proof that delivered some of it, -1 = none
+}
+
+// trust says whether the bytes of a link are those of the reference.
+type trust uint8
+
+const (
+	unknown trust = iota
+	proven
+	refuted
+)
+
+// prefix gives a, which is to fetch a range over a link, a prefix for a spot check, if that link needs one and others deliver or
+// have just delivered the bytes before the range. Otherwise a later range of the link is checked.
+func (m *Machine) prefix(a *attempt, link int8) {
+	s := &m.links[link].spot
+	if s.trust != unknown || m.cfg.Restart || m.cfg.Unchecked || s.attempt != 0 && m.decisive(s.prefix, s.with) {
+		return
+	}
+	shares := int64(2) // for this check, and for one that comes to nothing
+	if !m.begun {      // one of the links will be the reference
+		shares = 1
+	}
+	for i := range m.links {
+		if l := &m.links[i]; l.mayServe() && l.spot.trust == unknown && l.spot.camp != s.camp && int(l.spot.camp) == i {
+			shares++
+		}
+	}
+	most := segment.Range{Start: a.want.Start - min(spotMost, (m.spotBudget()-m.spent)/shares), End: a.want.Start}
+	r, from := m.owedByOthers(s, most), int8(-1)
+	for i := range m.links {
+		if o := &m.links[i].spot; m.shows(s, o) && o.tail.End == r.Start && !o.tail.Empty() {
+			r.Start, from = max(most.Start, o.tail.Start), int8(i)
+			break
+		}
+	}
+	better := s.attempt == 0 || m.decisive(r, from) || m.certain(s, r) && !m.certain(s, s.prefix)
+	if r.Len() >= spotLeast && better {
+		a.prefix, a.tail = r.Len(), from
+	}
+}
+
+// spotBudget returns how many bytes all checks may fetch a second time.
+func (m *Machine) spotBudget() int64 {
+	want := segment.Range{Start: m.cfg.Requested.Start, End: m.led.End()}
+	if !m.known {
+		want.End = min(m.cfg.Requested.End, cmp.Or(m.cfg.Hint, want.Start+spotGuess))
+	}
+	return max(0, want.Len()) / spotShare
+}
+
+// shows reports whether comparing bytes of two links may show something new.
+func (m *Machine) shows(s, other *spot) bool {
+	known := func(a, b *spot) bool { return a.differs >= 0 && m.links[a.differs].spot.camp == b.camp }
+	return s.camp != other.camp && !known(s, other) && !known(other, s)
+}
+
+// owedByOthers returns the end of r as far as it has not come and is not asked of links that show nothing.
+func (m *Machine) owedByOthers(s *spot, r segment.Range) segment.Range {
+	gap := m.missing(r)
+	for ; gap.End < r.End; gap = m.missing(r) {
+		r.Start = gap.End
+	}
+	r = gap
+	for i := range m.attempts {
+		a := &m.attempts[i]
+		owes := (segment.Range{Start: a.cursor, End: a.want.End}).Clip(r)
+		if !owes.Empty() && !m.shows(s, &m.links[a.link].spot) {
+			r.Start = owes.End
+		}
+	}
+	return r
+}
+
+// missing returns the first part of r that has not come. Before the size is known nothing has.
+func (m *Machine) missing(r segment.Range) segment.Range {
+	if !m.known {
+		return r
+	}
+	return m.led.Missing(r)
+}
+
+// certain reports whether what has not come of r is asked of a link whose bytes show something.
+func (m *Machine) certain(s *spot, r segment.Range) bool {
+	return m.comes(r, func(other *spot) bool { return m.shows(s, other) })
+}
+
+// decisive reports whether comparing r settles the trust of a link: what has come of it is the reference's, and the rest is asked
+// of the reference. If a link without proof has brought some of r, with is that link, else -1.
+func (m *Machine) decisive(r segment.Range, with int8) bool {
+	return (with < 0 || m.links[with].spot.trust == proven) && m.comes(r, func(other *spot) bool { return other.trust == proven })
+}
+
+// comes reports whether what has not come of r is asked of a link that will do and is not silent.
+func (m *Machine) comes(r segment.Range, willDo func(other *spot) bool) bool {
+	if r = m.missing(r); r.Empty() {
+		return true
+	}
+	for i := range m.attempts {
+		a := &m.attempts[i]
+		if l := &m.links[a.link]; a.cursor <= r.Start && r.End <= a.want.End && !l.silent && willDo(&l.spot) {
+			return true
+		}
+	}
+	return false
+}
+
+// check begins the spot check of the link of a, whose request covers the prefix.
+func (m *Machine) check(a *attempt) {
+	s := &m.links[a.link].spot
+	m.uncheck(s)
+	s.attempt, s.with = a.id, -1
+	s.prefix = segment.Range{Start: a.want.Start - a.prefix, End: a.want.Start}
+	if a.tail >= 0 && m.links[a.tail].spot.trust != proven {
+		s.with = a.tail
+	}
+	m.spent += a.prefix
+	m.checks++
+}
+
+// uncheck ends a check. If it has shown nothing, one of the next ranges of the link is checked.
+func (m *Machine) uncheck(s *spot) {
+	if s.attempt != 0 {
+		s.attempt = 0
+		m.checks--
+	}
+}
+
+// cutShort takes note that the rest of an attempt's prefix will not come.
+func (m *Machine) cutShort(a *attempt) {
+	if s := &m.links[a.link].spot; a.prefix > 0 && s.attempt == a.id {
+		m.uncheck(s)
+	}
+	m.spent -= a.prefix
+	a.prefix = 0
+}
+
+// receive accounts for received bytes and returns how many of them are first copies.
+func (m *Machine) receive(link int8, r segment.Range) int64 {
+	s := &m.links[link].spot
+	if !r.Empty() {
+		m.keepTail(s, r)
+	}
+	if s.trust != proven {
+		for rest := r; ; {
+			gap := m.led.Missing(rest)
+			if gap.Empty() {
+				break
+			}
+			s.only.Add(gap)
+			rest.Start = gap.End
+		}
+	}
+	fresh := m.led.Receive(r)
+	if fresh == 0 {
+		return 0
+	}
+	if m.checks > 0 {
+		m.witness(link, r)
+	}
+	return fresh
+}
+
+// refer makes a link the reference if r, which it brought for the first time, is the beginning of the content.
+func (m *Machine) refer(link int8, r segment.Range) {
+	if start := m.cfg.Requested.Start; !m.begun && r.Start <= start {
+		m.begun = true
+		m.prove(m.links[link].spot.camp, start) // the client has nothing yet
+	}
+}
+
+// keepTail notes the last bytes of a link, as long as another one may have to be compared with it.
+func (m *Machine) keepTail(s *spot, r segment.Range) {
+	needed := false
+	for i := range m.links {
+		l := &m.links[i]
+		needed = needed || l.mayServe() && l.spot.trust == unknown && l.spot.camp != s.camp
+	}
+	switch {
+	case !needed:
+		r = segment.Range{}
+	case r.Start == s.tail.End:
+		r.Start = max(s.tail.Start, r.End-spotMost)
+	default:
+		r.Start = max(r.Start, r.End-spotMost)
+	}
+	s.tail = r
+}
+
+// witness takes note of the link that brought bytes which are compared.
+func (m *Machine) witness(link int8, r segment.Range) {
+	by := &m.links[link].spot
+	for i := range m.links {
+		s := &m.links[i].spot
+		switch {
+		case s.attempt == 0 || r.Clip(s.prefix).Empty():
+		case s.camp == by.camp: // it cannot vouch for itself
+			m.uncheck(s)
+		case by.trust == proven || s.with == link:
+		case s.with < 0:
+			s.with = link
+		default: // more than one without proof
+			m.uncheck(s)
+		}
+	}
+}
+
+// compared takes the result of a check.
+func (m *Machine) compared(e Event) {
+	for i := range m.links {
+		s := &m.links[i].spot
+		if s.attempt == 0 || s.attempt != e.Attempt {
+			continue
+		}
+		m.uncheck(s)
+		with := proven
+		if s.with >= 0 {
+			with = m.links[s.with].spot.trust
+		}
+		switch {
+		case with == proven && e.Differs, with == refuted && !e.Differs:
+			m.refute(s.camp, e.N)
+		case with == proven:
+			m.prove(s.camp, e.N)
+		case with == unknown && e.Differs:
+			s.differs = s.with
+		case with == unknown:
+			m.join(s.camp, m.links[s.with].spot.camp)
+		}
+		return
+	}
+}
+
+// join makes one camp of two.
+func (m *Machine) join(a, b int8) {
+	for i := range m.links {
+		if s := &m.links[i].spot; s.camp == a {
+			s.camp = b
+		}
+	}
+}
+
+// settleCamp gives every link of a camp its trust.
+func (m *Machine) settleCamp(camp int8, t trust) {
+	for i := range m.links {
+		if s := &m.links[i].spot; s.camp == camp {
+			m.uncheck(s)
+			s.trust = t
+			if t == proven {
+				s.only = segment.Set{}
+			}
+		}
+	}
+}
+
+// prove takes note that the bytes of a camp are those of the reference, and so the bytes of links that differ from it are not.
+func (m *Machine) prove(camp int8, gone int64) {
+	m.settleCamp(camp, proven)
+	for i := range m.links {
+		if s := &m.links[i].spot; s.trust == unknown && s.differs >= 0 && m.links[s.differs].spot.trust == proven && !m.ended {
+			m.refute(s.camp, gone)
+		}
+	}
+}
+
+// refute takes links out of the transfer whose bytes are not those of the reference. What only they delivered is fetched again
+// over other links. If some of it lies before offset gone, the client has it and the transfer fails: bytes of two objects are
+// never joined.
+func (m *Machine) refute(camp int8, gone int64) {
+	m.settleCamp(camp, refuted)
+	sound := int64(Unknown)
+	for i := range m.links {
+		l := &m.links[i]
+		if l.spot.camp != camp {
+			continue
+		}
+		l.excluded = true
+		m.lastOutcome, m.lastLink = fault.Differs, int8(i)
+		m.act(Action{Kind: ReportDiffers, Link: int8(i)})
+		if only := l.spot.only.Ranges(); len(only) > 0 {
+			sound = min(sound, only[0].Start)
+		}
+	}
+	if sound < gone {
+		m.fail(fault.Differs, m.lastLink, sound)
+		return
+	}
+	for i := len(m.conns) - 1; i >= 0; i-- {
+		if c := &m.conns[i]; m.links[c.link].spot.camp == camp {
+			m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})
+			m.dropConn(c.id)
+		}
+	}
+	for i := range m.links {
+		s := &m.links[i].spot
+		if s.camp != camp {
+			continue
+		}
+		for _, r := range s.only.Ranges() {
+			n := m.led.Forget(r, m.cover(0))
+			m.waste += n
+			m.act(Action{Kind: Forget, Link: int8(i), Range: r, N: n})
+			m.received = false
+		}
+		s.only = segment.Set{}
+	}
+}

@@ -1,0 +1,65 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// sample is a spot check under way.
+type sample struct {
+	attempt uint32
+	link    int8
+	r       segment.Range
+	own     int64       // offset up to which the prefix has come
+	others  segment.Set // has come over other links
+	differs bool
+}
+
+// beginCheck begins the spot check that a request asks for.
+func (w *world) beginCheck(a transfer.Action) {
+	if a.Prefix > 0 {
+		w.samples = slices.DeleteFunc(w.samples, func(s *sample) bool { return s.link == a.Link })
+		r := segment.Range{Start: a.Range.Start, End: a.Range.Start + a.Prefix}
+		n := &sample{attempt: a.Attempt, link: a.Link, r: r, own: r.Start}
+		if a.Tail >= 0 {
+			n.others.Add(w.tails[a.Tail].Clip(r))
+			n.differs = w.spec.Links[a.Tail].Lies != w.spec.Links[a.Link].Lies
+		}
+		w.samples = append(w.samples, n)
+	}
+}
+
+// compare reports bytes that came and, if there is a spot check of them, its result, before any of them goes to the client. It
+// returns false if there is none. There are no bytes here: those of two links differ if one of the links lies.
+func (w *world) compare(k *ask, came segment.Range) bool {
+	if len(w.samples) == 0 {
+		return false
+	}
+	kept := segment.Range{Start: max(came.Start, k.want), End: min(came.End, w.m.Wanted(k.id))}
+	lies := w.spec.Links[k.conn.link].Lies
+	for _, s := range w.samples {
+		switch r := kept.Clip(s.r); {
+		case s.attempt == k.id:
+			s.own = max(s.own, min(came.End, s.r.End))
+		case k.conn.link != s.link && !r.Empty() && s.others.Add(r) > 0:
+			s.differs = s.differs || lies != w.spec.Links[s.link].Lies
+		}
+	}
+	gone := max(w.offset, w.given)
+	writing := w.writing
+	w.writing = true // nothing goes out until the results are in
+	w.handle(transfer.Event{Kind: transfer.Read, Attempt: k.id, N: came.Len()})
+	for _, s := range slices.Clone(w.samples) {
+		if s.own == s.r.End && s.others.Overlap(s.r) == s.r.Len() {
+			w.samples = slices.DeleteFunc(w.samples, func(o *sample) bool { return o == s })
+			w.logf("compared the prefix of %d on link %d: differs %v", s.attempt, s.link, s.differs)
+			w.handle(transfer.Event{Kind: transfer.Compared, Attempt: s.attempt, Differs: s.differs, N: gone})
+		}
+	}
+	if w.writing = writing; !w.over && w.err == nil {
+		w.write()
+	}
+	return true
+}
