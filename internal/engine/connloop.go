@@ -57,7 +57,7 @@ type connLoop struct {
 	id       uint32
 	link     int8
 	requests chan *attempt // from the loop
-	sent     chan *attempt // from the sender to the reader
+	sent     chan sending  // from the sender to the reader, which alone reports how attempts end: in their order
 	ctx      context.Context
 	end      context.CancelFunc
 	keep     atomic.Bool // release the connection when all is read
@@ -68,8 +68,14 @@ type connLoop struct {
 	conn Conn
 }
 
+// sending is an attempt whose request was sent, or could not be.
+type sending struct {
+	*attempt
+	err error
+}
+
 func newConnLoop(r *run, id uint32, link int8) *connLoop {
-	l := &connLoop{r: r, id: id, link: link, requests: make(chan *attempt, maxOutstanding), sent: make(chan *attempt, maxOutstanding)}
+	l := &connLoop{r: r, id: id, link: link, requests: make(chan *attempt, maxOutstanding), sent: make(chan sending, maxOutstanding)}
 	l.ctx, l.end = context.WithCancel(r.work)
 	l.alive.Go(l.send)
 	return l
@@ -144,11 +150,11 @@ func (l *connLoop) send() {
 			if !ok {
 				return
 			}
-			if err := c.Send(f.request); err != nil {
-				l.ended(f, err)
+			err := c.Send(f.request)
+			l.sent <- sending{f, err} // never full: the machine pipelines less
+			if err != nil {
 				return
 			}
-			l.sent <- f // never full: the machine pipelines less
 		case <-l.ctx.Done():
 			c.Close()
 			return
@@ -159,7 +165,12 @@ func (l *connLoop) send() {
 // read reads the answers in order.
 func (l *connLoop) read(c Conn) {
 	for f := range l.sent {
-		if !l.answer(c, f) {
+		if f.err != nil {
+			c.Close()
+			l.ended(f.attempt, f.err)
+			return
+		}
+		if !l.answer(c, f.attempt) {
 			return
 		}
 	}

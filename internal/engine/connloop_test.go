@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/fault"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/opening"
+	"github.com/tributary-http/tributary/internal/segment"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// breaking is a connection whose first answer breaks off while the second request is being sent, which its end then cuts off.
+type breaking struct {
+	*fakeConn
+	once            sync.Once
+	asked           bool
+	sending, closed chan struct{}
+}
+
+func (c *breaking) Send(a RangeRequest) error {
+	if !c.asked {
+		c.asked = true
+		return c.fakeConn.Send(a)
+	}
+	close(c.sending)
+	<-c.closed
+	return &AttemptError{Op: "send", Outcome: fault.Canceled, Err: net.ErrClosed}
+}
+
+func (c *breaking) Next() (*RangeResponse, error) {
+	r, err := c.fakeConn.Next()
+	if err == nil {
+		r.Response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(io.LimitReader(r.Response.Body, 1000), c), r.Response.Body}
+	}
+	return r, err
+}
+
+func (c *breaking) Read([]byte) (int, error) {
+	select {
+	case <-c.sending:
+	case <-c.closed:
+	}
+	return 0, &AttemptError{Op: "body", Outcome: fault.Short, Err: io.ErrUnexpectedEOF}
+}
+
+func (c *breaking) Close() {
+	c.once.Do(func() { close(c.closed) })
+	c.fakeConn.Close()
+	time.Sleep(time.Second) // of the bubble: whoever waited for the end acts first
+}
+
+// TestEndsInOrder: what is reported first is the answer that broke off, not the request behind it that then could not be sent.
+func TestEndsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &fakeOrigin{size: mib}
+		e := newFakeEngine(t, o)
+		e.cfg.Opener = opener(func(ctx context.Context, l link.Link, to Target) (Conn, error) {
+			c, err := o.Open(ctx, l, to)
+			if err != nil {
+				return nil, err
+			}
+			return &breaking{fakeConn: c.(*fakeConn), sending: make(chan struct{}), closed: make(chan struct{})}, nil
+		})
+		r, err := newRun(t.Context(), e, fakeRequest(true), opening.New("http", "/", nil, 64<<10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newConnLoop(r, 1, 0)
+		for i := range int64(2) {
+			f := &attempt{id: uint32(i), request: RangeRequest{Want: &Identity{}, Range: segment.Range{Start: i * 2000, End: (i + 1) * 2000}}}
+			f.credit.Store(mib)
+			l.requests <- f
+		}
+		for e := range r.events {
+			if e.Kind == transfer.Ended {
+				if e.Attempt != 0 || e.Outcome != fault.Short {
+					t.Errorf("attempt %d ended first: %v", e.Attempt, e.err)
+				}
+				break
+			}
+		}
+		l.close()
+		l.alive.Wait()
+		e.fleet.leave(r)
+	})
+}
