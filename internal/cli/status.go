@@ -180,11 +180,24 @@ func printStatus(w io.Writer, s, before control.Status) error {
 		if err := t.Flush(); err != nil {
 			return err
 		}
+		for _, x := range s.Transfers {
+			for _, l := range x.LeftOut {
+				fmt.Fprintf(w, "download %d leaves out %s for now: %s\n", x.ID, l.Link, leftOut(l.Reason))
+			}
+		}
 		fmt.Fprintln(w)
 	}
 	_, err := fmt.Fprintf(w, "%d downloads over all links are done, %d requests went over one link, %d tunnels are open\nmemory: %s held, %s granted of %s\n",
 		s.Ended, s.Passed, s.Tunnels, size(s.Budget.Held), size(s.Budget.Granted), size(s.Budget.Total))
 	return err
+}
+
+// leftOut explains why a download does not use a link, and which key changes that.
+func leftOut(reason string) string {
+	if reason == "too_slow" {
+		return fmt.Sprintf("too slow beside the others, which wait for it; slow = %q keeps it", config.SlowOff)
+	}
+	return strings.ReplaceAll(reason, "_", " ")
 }
 
 // rateSince returns the rate of a download since before, at first since its start.

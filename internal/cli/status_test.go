@@ -45,7 +45,8 @@ func TestStatus(t *testing.T) {
 		},
 		Transfers: []control.Transfer{{
 			ID: 4, Size: 50_000_000, Offset: 20_000_000, Held: 1_000_000, Seconds: 2,
-			Links: []control.LinkShare{{Link: "wlan0", Bytes: 15_000_000}, {Link: "wwan0", Bytes: 5_000_000}},
+			Links:   []control.LinkShare{{Link: "wlan0", Bytes: 15_000_000}, {Link: "wwan0", Bytes: 5_000_000}},
+			LeftOut: []control.LeftOut{{Link: "wwan0", Reason: "too_slow"}},
 		}},
 		Budget: control.Budget{Total: 64 << 20, Granted: 16 << 20, Held: 1 << 20},
 	}
@@ -65,6 +66,7 @@ func TestStatus(t *testing.T) {
 		"wlan0  up               80.0 Mbit/s  12 ms  1.50 GB  2 kB   0\n",
 		"wwan0  banned (silent)  -            -      0 B      0 B    2\n",
 		"4         20.0 MB  40%  50.0 MB  80.0 Mbit/s  1.0 MB  wlan0 75%, wwan0 25%\n",
+		"download 4 leaves out wwan0 for now: too slow beside the others, which wait for it; slow = \"off\" keeps it\n",
 		"5 downloads over all links are done, 7 requests went over one link, 3 tunnels are open",
 	} {
 		if !strings.Contains(out, want) {

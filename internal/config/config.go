@@ -52,6 +52,8 @@ type Config struct {
 
 	// Scheduler is the name of the algorithm that divides a transfer among links: one of Schedulers, or of docs/SCHEDULERS.md.
 	Scheduler string `toml:"scheduler"`
+	// Slow says when a link that is much slower than the others is left out: SlowGuarded, SlowLiteral or SlowOff.
+	Slow string `toml:"slow"`
 
 	// Threshold is the size from which an object is fetched over several links.
 	Threshold Bytes `toml:"threshold"`
@@ -104,6 +106,13 @@ const (
 	VPNAround = "around" // the VPN is left alone, and links are used as if it were not there
 )
 
+// The values of Slow. Package health has the checks.
+const (
+	SlowGuarded = "guarded" // when the others wait for it for longer than it is worth
+	SlowLiteral = "literal" // as published, for comparison
+	SlowOff     = "off"     // never
+)
+
 // AutoControl as Control leaves the place of the socket to Tributary.
 const AutoControl = "auto"
 
@@ -116,6 +125,7 @@ func Default() Config {
 		VPN:            VPNFollow,
 		ConnectPorts:   []uint16{443},
 		Scheduler:      schedule.Default,
+		Slow:           SlowGuarded,
 		Threshold:      128 << 10,
 		Budget:         64 << 20,
 		TransferWindow: 16 << 20,

@@ -28,6 +28,7 @@ listen = "127.0.0.1:3128"
 admin = ""
 links = ["wlan0", "wwan0"]
 scheduler = "naive"
+slow = "literal"
 budget = "32MiB"
 max_connections_per_host = 6
 transfer_window = 8388608
@@ -52,7 +53,7 @@ enabled = false
 	want := Default()
 	want.Listen, want.Admin = "127.0.0.1:3128", ""
 	want.Links = []string{"wlan0", "wwan0"}
-	want.Scheduler, want.LogLevel = "naive", "debug"
+	want.Scheduler, want.Slow, want.LogLevel = "naive", SlowLiteral, "debug"
 	want.Budget, want.TransferWindow, want.Threshold = 32<<20, 8<<20, 100_000
 	want.WaitForLink, want.MaxConnectionsPerHost = 90*time.Second, 6
 	want.Link = map[string]Link{
@@ -162,7 +163,7 @@ func TestValidateNamesEverything(t *testing.T) {
 	c := Config{
 		Listen: ":8080", Admin: "proxy.example:x", Links: []string{"wlan0", "wlan0", "a/b", "off"},
 		Scheduler: "alg4", LogLevel: "loud",
-		Threshold: -1, MaxConnectionsPerHost: -1, Budget: 1, TransferWindow: 2, WaitForLink: 60,
+		Slow: "on", Threshold: -1, MaxConnectionsPerHost: -1, Budget: 1, TransferWindow: 2, WaitForLink: 60,
 		Link: map[string]Link{"off": {Enabled: &no, DNS: []string{"dns.example"}}},
 	}
 	err := c.Validate()
@@ -173,6 +174,7 @@ func TestValidateNamesEverything(t *testing.T) {
 		`listen: "" is not an IP address`, `admin: "x" is not a port`, `admin: "proxy.example" is not an IP`,
 		`"wlan0" is named twice`, `"a/b" is not an interface name`, `[link.off] says enabled = false`, `"dns.example" is not an IP`,
 		`scheduler: "alg4" is not one of alg3, confluence, single, `, "log_level: ",
+		`slow: invalid value "on": want one of guarded, literal, off`,
 		"threshold: ", "max_connections_per_host: -1 is negative", "budget: ", "transfer_window: ", "write it with a unit",
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -89,6 +89,7 @@ func (c Config) problems() problems {
 	if !slices.Contains(literature.Names(), c.Scheduler) {
 		p.add("scheduler", "%q is not one of %s, and not in docs/SCHEDULERS.md", c.Scheduler, strings.Join(Schedulers(), ", "))
 	}
+	p.oneOf(c.Slow, "slow", SlowGuarded, SlowLiteral, SlowOff)
 	p.oneOf(c.LogLevel, "log_level", "debug", "info", "warn", "error")
 
 	if c.TransferWindow < minWindow {

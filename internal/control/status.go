@@ -50,12 +50,19 @@ type Transfer struct {
 	Window  int64       `json:"window_bytes"`
 	Seconds float64     `json:"seconds"`
 	Links   []LinkShare `json:"links"`
+	LeftOut []LeftOut   `json:"left_out,omitempty"` // links that are up, but not used for this one for now
 }
 
 // LinkShare is the part of one transfer that a link has delivered.
 type LinkShare struct {
 	Link  string `json:"link"`
 	Bytes int64  `json:"bytes"`
+}
+
+// LeftOut is a link that a transfer does not use for now.
+type LeftOut struct {
+	Link   string `json:"link"`
+	Reason string `json:"reason"`
 }
 
 // Budget is the memory for reordering.

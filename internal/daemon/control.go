@@ -83,6 +83,9 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 		for _, l := range t.Links {
 			x.Links = append(x.Links, control.LinkShare{Link: l.Name, Bytes: l.Bytes})
 		}
+		for _, l := range t.LeftOut {
+			x.LeftOut = append(x.LeftOut, control.LeftOut{Link: l.Name, Reason: l.Cause})
+		}
 		s.Transfers = append(s.Transfers, x)
 	}
 	slices.SortFunc(s.Transfers, func(a, b control.Transfer) int { return cmp.Compare(a.ID, b.ID) })

@@ -121,7 +121,7 @@ func TestOneOriginAccuses(t *testing.T) {
 				w := newWorld()
 				tt.set(w)
 				e := newWorldEngine(t, w, func(c *Config) {
-					c.SlowLink = health.PaperLimits
+					c.SlowLinks = health.SlowGuarded
 					c.Heard = func(name string, _ time.Duration) bool { return tt.heard && name == "a" }
 					if tt.dns {
 						w.answers = func(context.Context, string) bool { return true }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/fault"
+	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/transfer"
 )
@@ -192,7 +193,8 @@ func (r *run) report(now time.Time) transfer.State {
 	joined := r.opening.Version() != nil
 	for i, l := range s.Links {
 		if l.Busy && l.Rate > 0 && joined {
-			r.e.fleet.rate(r, int8(i), l.Rate)
+			r.e.fleet.speed(r, int8(i), health.Speed{Rate: l.Rate, Gain: l.Gain - r.shown.gain(i)})
+			r.shown.gains[i] = l.Gain
 		}
 		if l.RTT > 0 {
 			r.link(int8(i)).rtt.Store(int64(l.RTT))
@@ -232,6 +234,14 @@ func (r *run) sample(next time.Time) time.Time {
 		}
 	}
 	return next
+}
+
+// gain returns a link's gain as last reported.
+func (s *shown) gain(link int) float64 {
+	for len(s.gains) <= link {
+		s.gains = append(s.gains, 0)
+	}
+	return s.gains[link]
 }
 
 // rangeRequest makes the request of an attempt.

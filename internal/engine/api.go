@@ -74,12 +74,19 @@ type TransferStatus struct {
 	Held         int64 // bytes received beyond Offset
 	Started      time.Time
 	Links        []LinkBytes // that have brought something
+	LeftOut      []LeftOut   // links that this origin's transfers do not use for now, though they are up for others
 }
 
 // LinkBytes is the number of bytes that a link delivered for a transfer, second copies included.
 type LinkBytes struct {
 	Name  string
 	Bytes int64
+}
+
+// LeftOut is a link that is banned for an origin.
+type LeftOut struct {
+	Name  string
+	Cause string // as in LinkStatus
 }
 
 // EventKind is the kind of an Event.

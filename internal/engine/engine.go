@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,7 +29,7 @@ type Config struct {
 	Window      int64  // bytes for reordering, one transfer at most
 	Threshold   int64  // objects of no more than so many bytes are one request on one link
 	WaitForLink time.Duration
-	SlowLink    health.Limits
+	SlowLinks   health.SlowCheck
 
 	// Heard, if not nil, reports whether anything came over a link within the last d, on any connection.
 	Heard func(link string, d time.Duration) bool
@@ -74,7 +73,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e.budget.each = perTransfer
 	e.fleet = &fleet{
-		began: time.Now().Add(-time.Hour), limits: cfg.SlowLink, onDown: cfg.LinkDown, tell: e.observe,
+		began: time.Now().Add(-time.Hour), slow: cfg.SlowLinks, onDown: cfg.LinkDown, tell: e.observe,
 		heard: cfg.Heard, warm: cfg.Opener.Warm, wake: make(chan struct{}, 1),
 	}
 	return e, nil
@@ -105,11 +104,12 @@ func (e *Engine) Passed(reason string) {
 func (e *Engine) Status() Status {
 	s := Status{Links: e.fleet.status(), Budget: e.budget.Total(), Granted: e.budget.Granted(), Held: e.blocks.held()}
 	e.fleet.mu.Lock()
-	runs := slices.Clone(e.fleet.runs)
-	e.fleet.mu.Unlock()
-	for _, r := range runs {
+	defer e.fleet.mu.Unlock()
+	for _, r := range e.fleet.runs {
 		if t := r.shown.status.Load(); t != nil {
-			s.Transfers = append(s.Transfers, *t)
+			x := *t
+			x.LeftOut = e.fleet.leftOut(r.site)
+			s.Transfers = append(s.Transfers, x)
 		}
 	}
 	return s

@@ -60,7 +60,7 @@ type rated struct {
 // mailboxes, never across I/O. One goroutine (serve) waits for deadlines and runs probes.
 type fleet struct {
 	began  time.Time
-	limits health.Limits
+	slow   health.SlowCheck
 	onDown func(name string) // may be nil; called without the lock
 	tell   func(Event)
 	heard  func(name string, within time.Duration) bool // may be nil
@@ -324,13 +324,13 @@ func (f *fleet) failed(r *run, i int8, c health.Cause) {
 	})
 }
 
-// rate takes a transfer's goodput on a link that it keeps busy and feeds the slow-link check with the sum of all transfers
+// speed takes a transfer's report of a link that it keeps busy and feeds the slow-link check with the sum of all transfers
 // from the same origin: how fast others send says nothing of this one.
-func (f *fleet) rate(r *run, i int8, perSecond float64) {
+func (f *fleet) speed(r *run, i int8, is health.Speed) {
 	f.change(func(now time.Time) {
 		s := f.all[i]
-		s.rates[r] = rated{perSecond, now}
-		r.site.board.Rate(now, i, s.goodput(now, r.site), f.limits)
+		s.rates[r] = rated{is.Rate, now}
+		r.site.board.Speed(now, i, health.Speed{Rate: s.goodput(now, r.site), Gain: is.Gain}, f.slow)
 	})
 }
 
@@ -394,6 +394,18 @@ func (f *fleet) status() []LinkStatus {
 		})
 	}
 	return out
+}
+
+// leftOut returns the links that are banned for an origin and not for everybody. The lock is held.
+func (f *fleet) leftOut(s *site) (all []LeftOut) {
+	for i, l := range f.all {
+		everybody, _ := f.boards.State(int8(i))
+		state, cause := s.board.State(int8(i))
+		if everybody == health.Up && (state == health.Banned || state == health.Probing) {
+			all = append(all, LeftOut{l.name, cause.String()})
+		}
+	}
+	return all
 }
 
 // ranked returns the links that are up for everybody, then the suspects, each by the system's own preference.

@@ -75,6 +75,7 @@ type shown struct {
 	at      time.Time // of the last report
 	news    bool      // something has happened since
 	brought []int64   // bytes by link
+	gains   []float64 // by link, as last reported to the fleet
 }
 
 // start is the outcome of the first request. Without a Response and an error the request is to be made again.

@@ -31,7 +31,7 @@ const (
 	Silence          // no byte although some were due
 	DialFailed       // no connection to an origin that is reachable otherwise
 	BindFailed       // the socket could not be bound to the link
-	TooSlow          // under the static or the dynamic limit
+	TooSlow          // for the SlowCheck
 )
 
 var causeNames = [...]string{"", "gone", "silence", "dial_failed", "bind_failed", "too_slow"}
@@ -40,8 +40,6 @@ func (c Cause) String() string { return causeNames[c] }
 
 const (
 	banAfter     = 3 * time.Second // of suspicion
-	firstProbe   = time.Second
-	lastProbe    = 30 * time.Second
 	lonelyProbe  = time.Second     // between probes while no link is up
 	probeTimeout = 2 * time.Second // for the answer to one of these probes
 	forgiven     = time.Minute     // of good behaviour make the next ban as short as the first
@@ -81,6 +79,15 @@ const (
 	NotSent // the probe could not be made, which says nothing about the link
 )
 
+// waits returns when a ban is probed first, and for how long it lasts at most between two probes. A link that works but does not
+// help is tried less often: each trial costs something.
+func waits(c Cause) (first, most time.Duration) {
+	if c == TooSlow {
+		return 5 * time.Second, 30 * time.Second
+	}
+	return time.Second, 30 * time.Second
+}
+
 // Change is a change of a link's state.
 type Change struct {
 	Link  int8
@@ -108,15 +115,6 @@ type Board struct {
 	links   []entry
 	changes []Change
 }
-
-// Limits configures the slow-link check; rates in bytes per second.
-type Limits struct {
-	Static  float64 // a link under this rate is too slow: 100 kbit/s in the paper
-	Dynamic float64 // share of the mean rate of all links: 0.2 in the paper
-}
-
-// PaperLimits are the limits of Skjolden 2019 section 8.2.4.
-var PaperLimits = Limits{Static: 100e3 / 8, Dynamic: 0.2}
 
 // State returns the state of a link and why it is in it.
 func (b *Board) State(link int8) (State, Cause) {
@@ -189,7 +187,8 @@ func (b *Board) Probed(now time.Time, p Probe, a Answer) {
 	case a == NoAnswer:
 		switch e.lost = true; e.state {
 		case Probing:
-			e.wait = min(2*e.wait, lastProbe)
+			_, most := waits(e.cause)
+			e.wait = min(2*e.wait, most)
 			e.probeAt = now.Add(e.wait)
 			b.set(now, p.Link, Banned, e.cause)
 		case Suspect:
@@ -305,7 +304,8 @@ func (b *Board) ban(now time.Time, link int8, c Cause) {
 	b.set(now, link, Banned, c)
 	e := &b.links[link]
 	e.bans++
-	e.wait = max(firstProbe, min(2*e.wait, lastProbe))
+	first, most := waits(c)
+	e.wait = max(first, min(2*e.wait, most))
 	e.probeAt = now.Add(e.wait)
 	e.reached = e.reached || c == TooSlow
 }
@@ -327,8 +327,11 @@ func (b *Board) set(now time.Time, link int8, s State, c Cause) {
 			e.wait = 0
 		}
 	}
-	e.state, e.cause, e.since = s, c, now
 	e.speed = speed{}
+	if s == Up && e.cause == TooSlow {
+		e.speed.debt = hindrance.Seconds()
+	}
+	e.state, e.cause, e.since = s, c, now
 	if s == Down || s == Up {
 		e.probes, e.lost, e.reached = nil, false, false
 	}

@@ -21,8 +21,7 @@
 // probe is answered, the link was never away: the origin stalls, or starves its connections over the link. Nothing is gained by
 // asking again soon, and the ban begins and ends by the slow timers.
 //
-// The slow-link limits are those of Skjolden 2019 section 8.2.4 with the guards that it leaves out: warm-up, hysteresis,
-// and the last link exempt.
+// SlowCheck finds links that are up and keep the others waiting (Skjolden 2019 section 8.2.4, with a guard).
 //
 // It is pure: now is an argument, Tick returns the next deadline. Not safe for concurrent use.
 package health

@@ -42,7 +42,8 @@ func TestRandom(t *testing.T) {
 				for range 1 + rnd.IntN(100) {
 					w.now = w.now.Add(100 * ms)
 					for j := range int8(n) {
-						w.b.Rate(w.now, j, map[bool]float64{true: r, false: 20 * mbit}[i == j], health.PaperLimits)
+						is := health.Speed{Rate: map[bool]float64{true: r, false: 20 * mbit}[i == j], Gain: 1e6 * float64(rnd.IntN(3)-1)}
+						w.b.Speed(w.now, j, is, []health.SlowCheck{health.SlowGuarded, health.SlowLiteral}[seed%2])
 					}
 				}
 			default:

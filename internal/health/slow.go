@@ -2,60 +2,79 @@ package health
 
 import "time"
 
+// SlowCheck says how links that are much slower than the others are treated.
+type SlowCheck string
+
+// The slow-link checks.
 const (
-	// warmUp keeps a link that is still building up from being judged: LTE takes 2.5 s on average to reach its rate
-	// (Skjolden 2019, figure 4.17).
-	warmUp = 5 * time.Second
-
-	// underLimitFor is how long a link must stay under the limit. With 7.49 beside 66.70 Mbit/s the dynamic limit is
-	// 7.42 Mbit/s: a dip of 1 % must not ban a working link.
-	underLimitFor = 3 * time.Second
-
-	// margin is the share of the limit under which a link counts as slow: the hysteresis.
-	margin = 0.8
+	// SlowGuarded bans a link under a published limit only if the others have waited for it for longer than it was worth.
+	SlowGuarded SlowCheck = "guarded"
+	// SlowLiteral applies both checks of Skjolden 2019 section 8.2.4 exactly as published, for comparison.
+	SlowLiteral SlowCheck = "literal"
+	// SlowOff never bans a link for being slow.
+	SlowOff SlowCheck = "off"
 )
+
+// The limits of Skjolden 2019 section 8.2.4.
+const (
+	staticLimit  = 100e3 / 8 // bytes per second
+	dynamicLimit = 0.2       // of the mean rate of all links
+)
+
+// The guards of SlowGuarded.
+const (
+	// hindrance is how long a link may keep the others waiting, less what it brings: transfers start with ranges of a guessed
+	// length. A link that comes back from a ban has used it up.
+	hindrance = 200 * time.Millisecond
+
+	// credit bounds what earlier bytes make up for: the rates of radios dip.
+	credit = 2 * time.Second
+)
+
+// rateFresh is how old the last report of a link's speed may be for it to count.
+const rateFresh = time.Second
+
+// Speed is what a transfer reports of a link.
+type Speed struct {
+	Rate float64 // goodput in bytes per second
+	Gain float64 // bytes that it brought since the last report, less those that others could have brought while it held them up
+}
 
 // speed is the slow-link check's record of one link.
 type speed struct {
-	rate  float64
-	at    time.Time // of the last report
-	busy  time.Time // since when the link is reported without a pause
-	under time.Time // since when it is under the limit; zero = it is not
+	rate float64
+	at   time.Time // of the last report
+	debt float64   // seconds for which the others have waited for it, less those in which they bring what it has brought
 }
 
-// Rate reports the goodput of a busy link in bytes per second, as often as the transfers like; a link that is not
-// reported for a second is not judged. A link under a limit for 3 s is banned.
-func (b *Board) Rate(now time.Time, link int8, rate float64, lim Limits) {
+// Speed reports how fast a link is that is used, as often as the transfers like. A link that the check finds too slow is banned.
+func (b *Board) Speed(now time.Time, link int8, is Speed, check SlowCheck) {
 	e := &b.links[link]
 	s := &e.speed
-	if now.Sub(s.at) > time.Second {
-		s.busy, s.under = now, time.Time{}
-	}
-	s.rate, s.at = rate, now
-	if e.state != Up || now.Sub(s.busy) < warmUp {
+	s.rate, s.at = is.Rate, now
+	if e.state != Up {
 		return
 	}
-	var sum float64
-	n := 0
+	slow, others := b.tooSlow(now, link)
+	if others > 0 {
+		s.debt = max(-credit.Seconds(), s.debt-is.Gain/others)
+	}
+	if slow && (check == SlowLiteral || check == SlowGuarded && s.debt > hindrance.Seconds()) {
+		b.ban(now, link, TooSlow)
+	}
+}
+
+// tooSlow reports whether a link's rate is under the static or the dynamic limit, and returns the sum of the others' rates.
+// Links that are all under the static limit are left to finish, as the thesis says; so the last link is never too slow.
+func (b *Board) tooSlow(now time.Time, link int8) (slow bool, others float64) {
+	rate := b.links[link].speed.rate
+	n, fastest := 1., rate
 	for i := range b.links {
-		if o := &b.links[i]; o.state == Up && now.Sub(o.speed.at) <= time.Second {
-			sum += o.speed.rate
+		if o := &b.links[i]; int8(i) != link && o.state == Up && now.Sub(o.speed.at) <= rateFresh {
+			others += o.speed.rate
+			fastest = max(fastest, o.speed.rate)
 			n++
 		}
 	}
-	if n < 2 { // the last link is exempt: with one link the dynamic limit never fires, the static one must not
-		s.under = time.Time{}
-		return
-	}
-	mean := sum / float64(n)
-	// The static limit alone would drop a link at 90 kbit/s beside one at 110: it needs a much better one, too.
-	slow := rate < margin*lim.Dynamic*mean || rate < margin*lim.Static && rate < mean/2
-	switch {
-	case !slow:
-		s.under = time.Time{}
-	case s.under.IsZero():
-		s.under = now
-	case now.Sub(s.under) >= underLimitFor:
-		b.ban(now, link, TooSlow)
-	}
+	return rate < dynamicLimit*(rate+others)/n || rate < staticLimit && fastest >= staticLimit, others
 }

@@ -1,6 +1,7 @@
 package health_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -12,143 +13,175 @@ const (
 	mbit = 1e6 / 8
 )
 
-// report reports the rates of links 0, 1, ... every 100 ms for a time.
-func (w *world) report(d time.Duration, rates ...float64) {
-	w.t.Helper()
-	for end := w.now.Add(d); w.now.Before(end); {
-		w.pass(100 * ms)
-		for i, r := range rates {
-			w.b.Rate(w.now, int8(i), r, health.PaperLimits)
-		}
+// report reports the speeds of links 0, 1, ... once, that of link 0 last.
+func (w *world) report(check health.SlowCheck, all ...health.Speed) {
+	for i, s := range slices.Backward(all) {
+		w.b.Speed(w.now, int8(i), s, check)
 	}
 }
 
-// Vectors for the slow-link checks of Skjolden 2019 section 8.2.4.
-func TestSlowVectors(t *testing.T) {
-	t.Run("90 kbit/s beside 110 stays: the other is no better", func(t *testing.T) {
-		w := newWorld(t, 2)
-		w.report(time.Minute, 90*kbit, 110*kbit)
-		w.want(0, health.Up, health.NoCause)
-		w.want(1, health.Up, health.NoCause)
-	})
-	t.Run("7.49 beside 66.70 Mbit/s survives a dip of 1 %", func(t *testing.T) {
-		w := newWorld(t, 2)
-		w.report(20*time.Second, 7.49*mbit, 66.70*mbit)
-		w.report(time.Minute, 0.99*7.49*mbit, 66.70*mbit) // the limit is 0.2 x the mean: 7.41 to 7.42 Mbit/s
-		w.report(time.Minute, 0.97*7.49*mbit, 66.70*mbit)
-		w.want(0, health.Up, health.NoCause)
-	})
-	for _, v := range []struct{ slow, fast float64 }{{15.30, 82.14}, {14.07, 66.94}, {52.1, 94.7}} {
-		w := newWorld(t, 2)
-		w.report(time.Minute, v.slow*mbit, v.fast*mbit)
-		w.want(0, health.Up, health.NoCause)
+// rates returns speeds of links that do not hold up each other, reported every 100 ms.
+func rates(all ...float64) (speeds []health.Speed) {
+	for _, r := range all {
+		speeds = append(speeds, health.Speed{Rate: r, Gain: r / 10})
 	}
-	t.Run("50 kbit/s beside 60 Mbit/s is banned after warm-up and patience", func(t *testing.T) {
+	return speeds
+}
+
+// TestSlowLiteral has vectors for both checks of Skjolden 2019 section 8.2.4 as published: a link is dropped under 100 kbit/s, or
+// under 0.2 times the mean rate, at once.
+func TestSlowLiteral(t *testing.T) {
+	for _, v := range []struct {
+		name   string
+		rates  []float64
+		banned []int8
+	}{
+		{"static: 90 kbit/s, though the other is no better", []float64{90 * kbit, 110 * kbit}, []int8{0}},
+		{"static: 100 kbit/s is enough", []float64{100 * kbit, 110 * kbit}, nil},
+		{"static: all are slow, let them finish", []float64{60 * kbit, 70 * kbit, 80 * kbit}, nil},
+		{"static: the only link", []float64{50 * kbit}, nil},
+		{"dynamic: 7.49 beside 66.70 Mbit/s, limit 7.42", []float64{7.49 * mbit, 66.70 * mbit}, nil},
+		{"dynamic: the same after a dip", []float64{7.40 * mbit, 66.70 * mbit}, []int8{0}},
+		{"dynamic: 15.30 beside 82.14, limit 9.74", []float64{15.30 * mbit, 82.14 * mbit}, nil},
+		{"dynamic: 14.07 beside 66.94, limit 8.10", []float64{14.07 * mbit, 66.94 * mbit}, nil},
+		{"dynamic: 52.1 beside 94.7, limit 14.7", []float64{52.1 * mbit, 94.7 * mbit}, nil},
+		{"dynamic: 400 + 20, limit 42", []float64{400 * mbit, 20 * mbit}, []int8{1}},
+		{"dynamic: two links, a ninth of the other", []float64{9 * mbit, 1.001 * mbit}, nil},
+		{"dynamic: two links, less", []float64{9 * mbit, 0.999 * mbit}, []int8{1}},
+		{"dynamic: three links, limit 10", []float64{100 * mbit, 39 * mbit, 11 * mbit}, nil},
+		{"dynamic: three links, limit 10, and 14 without the third", []float64{100 * mbit, 41 * mbit, 9 * mbit}, []int8{2}},
+		{"dynamic: the only link", []float64{mbit}, nil},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			w := newWorld(t, int8(len(v.rates)))
+			w.report(health.SlowLiteral, rates(v.rates...)...)
+			w.report(health.SlowLiteral, rates(v.rates...)...) // only now has the last link something beside it
+			var banned []int8
+			for i := range int8(len(v.rates)) {
+				if s, c := w.b.State(i); s == health.Banned && c == health.TooSlow {
+					banned = append(banned, i)
+				}
+			}
+			if !slices.Equal(banned, v.banned) {
+				t.Errorf("banned %v, want %v", banned, v.banned)
+			}
+		})
+	}
+}
+
+// TestSlowGuarded: a link that is under a published limit is banned only if the others have waited for it for 200 ms more than it
+// has made up for.
+func TestSlowGuarded(t *testing.T) {
+	// hinder reports for d that a link of some rate holds up a faster one for a part of the time.
+	hinder := func(w *world, check health.SlowCheck, d time.Duration, slow, fast, part float64) {
+		for end := w.now.Add(d); w.now.Before(end); {
+			w.pass(100 * ms)
+			w.report(check, health.Speed{Rate: slow, Gain: slow/10 - part*fast/10}, health.Speed{Rate: fast, Gain: (1 - part) * fast / 10})
+		}
+	}
+	up := func(t *testing.T, w *world) {
+		t.Helper()
+		if w.b.Bans(0) > 0 || w.b.Bans(1) > 0 {
+			t.Errorf("bans %d and %d, want none", w.b.Bans(0), w.b.Bans(1))
+		}
+	}
+	for name, v := range map[string]struct{ slow, fast, part float64 }{
+		"400 + 20, nobody waits":               {20 * mbit, 400 * mbit, 0},
+		"100 + 1, nobody waits":                {1 * mbit, 100 * mbit, 0},
+		"50 + 0.09, nobody waits":              {90 * kbit, 50 * mbit, 0},
+		"90 kbit/s beside 110":                 {90 * kbit, 110 * kbit, 0},
+		"400 + 20, the wait costs less":        {20 * mbit, 400 * mbit, 0.045},
+		"not under a limit, though all wait":   {50 * mbit, 400 * mbit, 1},
+		"7.5 beside 66.7, always waited for":   {7.5 * mbit, 66.7 * mbit, 1},
+		"90 beside 110 kbit/s, as long a wait": {110 * kbit, 120 * kbit, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 2)
+			hinder(w, health.SlowGuarded, time.Minute, v.slow, v.fast, v.part)
+			up(t, w)
+		})
+	}
+	for name, v := range map[string]struct {
+		slow, fast, part float64
+		after            time.Duration
+	}{
+		"400 + 20, the wait costs more than it brings": {20 * mbit, 400 * mbit, 0.06, 20 * time.Second},
+		"400 + 1, 40 % of the time":                    {1 * mbit, 400 * mbit, 0.4, 600 * ms},
+		"60 + 0.05, all the time":                      {50 * kbit, 60 * mbit, 1, 300 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 2)
+			hinder(w, health.SlowGuarded, v.after-100*ms, v.slow, v.fast, v.part)
+			up(t, w)
+			hinder(w, health.SlowGuarded, 100*ms, v.slow, v.fast, v.part)
+			w.want(0, health.Banned, health.TooSlow)
+			w.want(1, health.Up, health.NoCause)
+		})
+	}
+	t.Run("a wait now and then", func(t *testing.T) {
 		w := newWorld(t, 2)
-		w.report(7900*ms, 50*kbit, 60*mbit)
-		w.want(0, health.Up, health.NoCause)
-		w.report(300*ms, 50*kbit, 60*mbit)
+		for range 5 {
+			hinder(w, health.SlowGuarded, 200*ms, 20*mbit, 400*mbit, 0.9)
+			hinder(w, health.SlowGuarded, 5*time.Second, 20*mbit, 400*mbit, 0)
+		}
+		up(t, w)
+	})
+	t.Run("a dip of a link that has brought much", func(t *testing.T) {
+		w := newWorld(t, 2)
+		hinder(w, health.SlowGuarded, 10*time.Second, 40*mbit, 40*mbit, 0)
+		hinder(w, health.SlowGuarded, 2*time.Second, 1*mbit, 40*mbit, 1) // as long as it has worked for
+		up(t, w)
+		hinder(w, health.SlowGuarded, 400*ms, 1*mbit, 40*mbit, 1)
 		w.want(0, health.Banned, health.TooSlow)
-		w.want(1, health.Up, health.NoCause)
 	})
 	t.Run("the last link stays", func(t *testing.T) {
 		w := newWorld(t, 1)
-		w.report(time.Minute, 50*kbit)
-		w.want(0, health.Up, health.NoCause)
-	})
-	t.Run("the last link stays though another is banned", func(t *testing.T) {
-		w := newWorld(t, 2)
-		w.b.Failed(w.now, 1, health.DialFailed)
-		w.report(time.Minute, 50*kbit, 60*mbit) // its last bytes
-		w.want(0, health.Up, health.NoCause)
-	})
-	t.Run("two links are compared: the limit is a ninth of the other", func(t *testing.T) { // x < 0.2 (x+y)/2
-		for share, want := range map[float64]health.State{1.0 / 9: health.Up, 0.8 / 9.9: health.Banned} {
-			w := newWorld(t, 2)
-			w.report(20*time.Second, share*90*mbit, 90*mbit)
-			if s, _ := w.b.State(0); want == health.Up && s != want || want == health.Banned && w.b.Bans(0) == 0 {
-				t.Errorf("at %.3f of the other link: %v", share, s)
-			}
-		}
-	})
-}
-
-func TestSlowGuards(t *testing.T) {
-	t.Run("all slow: let them finish", func(t *testing.T) {
-		w := newWorld(t, 3)
-		w.report(time.Minute, 40*kbit, 50*kbit, 60*kbit)
-		for i := range int8(3) {
-			w.want(i, health.Up, health.NoCause)
-		}
-	})
-	t.Run("warm-up: LTE needs 2.5 s on average", func(t *testing.T) {
-		w := newWorld(t, 2)
-		w.report(4*time.Second, 500*kbit, 60*mbit)
-		w.report(20*time.Second, 20*mbit, 60*mbit)
-		w.want(0, health.Up, health.NoCause)
-	})
-	t.Run("a dip shorter than 3 s", func(t *testing.T) {
-		w := newWorld(t, 2)
-		for range 5 {
-			w.report(10*time.Second, 20*mbit, 60*mbit)
-			w.report(2800*ms, 50*kbit, 60*mbit)
-		}
-		w.want(0, health.Up, health.NoCause)
-	})
-	t.Run("a dip longer than 3 s", func(t *testing.T) {
-		w := newWorld(t, 2)
-		w.report(10*time.Second, 20*mbit, 60*mbit)
-		w.report(3200*ms, 50*kbit, 60*mbit)
-		w.want(0, health.Banned, health.TooSlow)
-	})
-	t.Run("a pause begins a new warm-up", func(t *testing.T) {
-		w := newWorld(t, 2)
-		for range 5 {
-			w.report(6*time.Second, 50*kbit, 60*mbit)
-			w.pass(2 * time.Second)
-		}
+		w.report(health.SlowGuarded, health.Speed{Rate: 50 * kbit, Gain: -1e9})
 		w.want(0, health.Up, health.NoCause)
 	})
 	t.Run("a link that is not reported does not count", func(t *testing.T) {
 		w := newWorld(t, 2)
-		w.report(100*ms, 20*mbit, 60*mbit)
-		w.report(time.Minute, 50*kbit)
+		w.report(health.SlowGuarded, rates(20*mbit, 60*mbit)...)
+		w.pass(1100 * ms)
+		w.report(health.SlowGuarded, health.Speed{Rate: 50 * kbit, Gain: -1e9})
 		w.want(0, health.Up, health.NoCause)
 	})
 	t.Run("a suspect does not count", func(t *testing.T) {
 		w := newWorld(t, 2)
 		w.b.Silent(w.now, 1)
-		w.report(2900*ms, 50*kbit, 60*mbit)
+		hinder(w, health.SlowGuarded, time.Second, 50*kbit, 60*mbit, 1)
 		w.want(0, health.Up, health.NoCause)
 	})
-	t.Run("a link that comes back is warmed up again", func(t *testing.T) {
+	t.Run("a banned link comes back later each time, and on probation", func(t *testing.T) {
 		w := newWorld(t, 2)
-		w.report(8200*ms, 50*kbit, 60*mbit)
+		for n, wait := range []time.Duration{5, 10, 20, 30, 30} {
+			if n == 0 {
+				hinder(w, health.SlowGuarded, 200*ms, 50*kbit, 60*mbit, 1)
+				up(t, w)
+			}
+			hinder(w, health.SlowGuarded, 100*ms, 50*kbit, 60*mbit, 1)
+			w.want(0, health.Banned, health.TooSlow)
+			banned := w.now
+			w.answer(true)
+			if got := w.now.Sub(banned); got != wait*time.Second {
+				t.Errorf("ban %d took %v, want %v s", n, got, int64(wait))
+			}
+		}
+	})
+	t.Run("probation ends", func(t *testing.T) {
+		w := newWorld(t, 2)
+		hinder(w, health.SlowGuarded, 300*ms, 20*mbit, 400*mbit, 1)
 		w.want(0, health.Banned, health.TooSlow)
 		w.answer(true)
-		w.report(7900*ms, 50*kbit, 60*mbit)
+		hinder(w, health.SlowGuarded, 5*time.Second, 20*mbit, 400*mbit, 0)
+		hinder(w, health.SlowGuarded, 200*ms, 20*mbit, 400*mbit, 1)
 		w.want(0, health.Up, health.NoCause)
-		w.report(300*ms, 50*kbit, 60*mbit)
+		hinder(w, health.SlowGuarded, 100*ms, 20*mbit, 400*mbit, 1)
 		w.want(0, health.Banned, health.TooSlow)
 	})
-	t.Run("without limits nothing is slow", func(t *testing.T) {
+	t.Run("off", func(t *testing.T) {
 		w := newWorld(t, 2)
-		for range 300 {
-			w.pass(100 * ms)
-			w.b.Rate(w.now, 0, 1, health.Limits{})
-			w.b.Rate(w.now, 1, 60*mbit, health.Limits{})
-		}
-		w.want(0, health.Up, health.NoCause)
-	})
-	t.Run("the static limit alone", func(t *testing.T) {
-		w := newWorld(t, 2)
-		for range 100 {
-			w.pass(100 * ms)
-			w.b.Rate(w.now, 0, 70*kbit, health.Limits{Static: health.PaperLimits.Static})
-			w.b.Rate(w.now, 1, 300*kbit, health.Limits{Static: health.PaperLimits.Static})
-		}
-		if w.b.Bans(0) != 1 || w.b.Bans(1) != 0 {
-			t.Errorf("bans %d and %d", w.b.Bans(0), w.b.Bans(1))
-		}
+		hinder(w, health.SlowOff, time.Minute, 50*kbit, 60*mbit, 1)
+		up(t, w)
 	})
 }

@@ -131,7 +131,9 @@ type State struct {
 type LinkInfo struct {
 	Rate      float64        // goodput in bytes per second
 	RTT       time.Duration  // 0 = unknown
-	Busy      bool           // it is kept busy
+	Busy      bool           // it is kept busy, or would be if another link did not hold it up
+	Got       int64          // bytes that it brought
+	Gain      float64        // bytes that it brought, less those that others could have brought while it held them up
 	Learned   estimate.Entry // findings for later transfers
 	Sustained float64        // see estimate.Rate
 }

@@ -54,6 +54,9 @@ type link struct {
 	got      int64         // bytes received
 	carried  time.Duration // for how long
 	rest     time.Duration // the longest silence in mid-body meanwhile, outages apart
+	cost     float64       // bytes that other links could have brought while it held them up
+	stands   bool          // it has nothing to do, although it is usable
+	heldUp   time.Time     // when another link last held it up
 	rate     estimate.Rate
 	connect  estimate.RTT // TCP handshakes
 	response estimate.RTT // requests on idle connections

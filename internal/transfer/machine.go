@@ -73,6 +73,7 @@ type Machine struct {
 	scattered   bool  // bytes do not wait for their turn: granted is unbounded
 	multiplexed bool  // a link speaks HTTP/2
 	client      consumption
+	still       standstill
 
 	begun  bool  // the first byte came: its link is the one that others are compared with
 	checks int   // spot checks under way
@@ -152,6 +153,7 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		m.credits(now)
 		next = m.deadline(now)
 	}
+	m.accountStandstill(now)
 	return Result{Do: m.do, Next: next, Received: m.got, Ready: m.led.Offset() + m.led.Ready(), Holds: max(m.committed(), m.led.Window())}
 }
 
@@ -167,9 +169,10 @@ func (m *Machine) State(now time.Time) State {
 	m.info = m.info[:0]
 	for i := range m.links {
 		l := &m.links[i]
-		rate := l.rate.PerSecond(now)
+		rate, usable := l.rate.PerSecond(now), l.usable(now)
 		m.info = append(m.info, LinkInfo{
-			Rate: rate, RTT: l.rtt(), Busy: l.busy, Sustained: l.rate.Sustained(),
+			Rate: rate, RTT: l.rtt(), Busy: l.busy || usable && now.Sub(l.heldUp) < heldUpLately,
+			Got: l.got, Gain: float64(l.got) - l.cost, Sustained: l.rate.Sustained(),
 			Learned: estimate.Entry{
 				Rate: rate, Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(), MaxConns: l.maxConns,
 				Conns: cmp.Or(l.parallel.paid, l.learned),

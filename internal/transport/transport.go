@@ -106,7 +106,7 @@ func New(c Config) (*Transport, error) {
 	t.engine, err = engine.New(engine.Config{
 		Opener: t.pool, Log: t.log, Observers: append([]engine.Observer{eventLog{t.log}}, c.Observers...),
 		Scheduler: t.cfg.Scheduler, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
-		WaitForLink: t.cfg.WaitForLink, SlowLink: health.PaperLimits,
+		WaitForLink: t.cfg.WaitForLink, SlowLinks: health.SlowCheck(t.cfg.Slow),
 		Heard: t.conns.Heard, Running: c.Running,
 		LinkDown: func(name string) {
 			t.pool.DropLink(name)

@@ -122,6 +122,12 @@ func (l *simLink) rate(at time.Duration) (rate float64, until time.Duration) {
 	return l.spec.Rate, math.MaxInt64
 }
 
+// step returns how many bytes move at a time: fewer where so many would take long, since the bytes of a slow link trickle.
+func (l *simLink) step(now time.Duration) int64 {
+	rate, _ := l.rate(now)
+	return min(step, max(segmentSize, int64(rate*stepTime.Seconds())))
+}
+
 // send puts n bytes into the queue and returns when the last of them leaves it, and whether the queue was full: then they count
 // as retransmissions of lost bytes.
 func (l *simLink) send(now time.Duration, n int64) (at time.Duration, full bool) {

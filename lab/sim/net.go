@@ -225,8 +225,8 @@ func (w *world) send(c *simConn) {
 	if !k.received || k.refuse || k.sent >= k.r.End {
 		return
 	}
-	n := min(step, k.r.End-k.sent)
 	l := w.links[c.link]
+	n := min(l.step(w.now), k.r.End-k.sent)
 	if float64(c.inFlight+n) > max(c.wnd.size, float64(min(n, segmentSize))) && c.inFlight > 0 || c.unread+c.inFlight+n > receiveBuf {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
@@ -81,7 +82,7 @@ func TestAlg2SlowLink(t *testing.T) {
 // TestAlg3Floor: Algorithm 3 asks for no less than a link has in flight, and so fills a far link that Algorithm 2 leaves idle
 // (Skjolden 2019 section 4.3.5).
 func TestAlg3Floor(t *testing.T) {
-	s := Spec{Size: 300e6, NoSlowBan: true, Links: []Link{{Rate: 80 * mbit, RTT: 20 * ms}, {Rate: 20 * mbit, RTT: 600 * ms}}}
+	s := Spec{Size: 300e6, Slow: health.SlowOff, Links: []Link{{Rate: 80 * mbit, RTT: 20 * ms}, {Rate: 20 * mbit, RTT: 600 * ms}}}
 	bandwidth := []float64{480e6, 5e6} // set by hand, and too high, as in the thesis' example: then shares are short
 	const floor = 5e6 * 0.6
 	a2, r2 := requests(t, 1, &literature.Alg2{Bandwidth: bandwidth}, s)

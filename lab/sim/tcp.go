@@ -6,10 +6,11 @@ import (
 )
 
 const (
-	segmentSize = 1448.0           // bytes of a packet that are data
-	step        = 16 << 10         // bytes move in steps of at most so many
-	initialWnd  = 10 * segmentSize // initial congestion window (RFC 6928)
-	receiveBuf  = 3 << 20          // buffer of a receiver that does not read
+	segmentSize = 1448.0                 // bytes of a packet that are data
+	step        = 16 << 10               // bytes move in steps of at most so many
+	stepTime    = 100 * time.Millisecond // and of no more than a link carries in that time
+	initialWnd  = 10 * segmentSize       // initial congestion window (RFC 6928)
+	receiveBuf  = 3 << 20                // buffer of a receiver that does not read
 	queueTime   = 100 * time.Millisecond
 	firstRTO    = 200 * time.Millisecond
 	synRTO      = time.Second

@@ -19,13 +19,13 @@ type Spec struct {
 	Size      int64 // of the object in bytes
 	Links     []Link
 	Scheduler string
-	Window    int64   // reorder window in bytes
-	First     int64   // size of the first range, 0 = the client's own GET
-	Client    float64 // bytes per second that the client takes, 0 = as fast as they come
-	Hinted    bool    // the size is known beforehand, so that all links are asked before the first response
-	Unchecked bool    // no spot checks
-	Restart   bool    // restart continuation
-	NoSlowBan bool    // no link is banned for being slow
+	Window    int64            // reorder window in bytes
+	First     int64            // size of the first range, 0 = the client's own GET
+	Client    float64          // bytes per second that the client takes, 0 = as fast as they come
+	Hinted    bool             // the size is known beforehand, so that all links are asked before the first response
+	Unchecked bool             // no spot checks
+	Restart   bool             // restart continuation
+	Slow      health.SlowCheck // "" = SlowGuarded, the product's default
 	Faults    Faults
 	Seed      uint64
 	Log       func(at time.Duration, what string) // may be nil
@@ -143,6 +143,7 @@ type world struct {
 	seen     time.Duration
 	known    bool
 	reported time.Duration
+	gain     []float64 // of each link, as last reported
 	err      error
 	over     bool
 	audit    *audit
@@ -209,6 +210,7 @@ func Run(s Spec) (Result, error) {
 	cfg.Order = s.order()
 	w.audit = newAudit(w)
 	w.tails = make([]segment.Range, len(s.Links))
+	w.gain = make([]float64, len(s.Links))
 	w.res.Bytes, w.res.Last = make([]int64, len(s.Links)), make([]time.Duration, len(s.Links))
 	w.m = transfer.New(cfg)
 	for i := range s.Links {
@@ -295,7 +297,7 @@ const reportEvery = 250 * time.Millisecond
 
 // report does so: the board bans a link that is far slower than the others.
 func (w *world) report() {
-	if w.over || w.spec.NoSlowBan || w.now-w.reported < reportEvery {
+	if w.over || w.now-w.reported < reportEvery {
 		return
 	}
 	w.reported = w.now
@@ -305,7 +307,8 @@ func (w *world) report() {
 	}
 	for i, l := range s.Links {
 		if l.Busy && l.Rate > 0 {
-			w.board.Rate(w.at(w.now), int8(i), l.Rate, health.PaperLimits)
+			w.board.Speed(w.at(w.now), int8(i), health.Speed{Rate: l.Rate, Gain: l.Gain - w.gain[i]}, cmp.Or(w.spec.Slow, health.SlowGuarded))
+			w.gain[i] = l.Gain
 		}
 	}
 }

@@ -1,0 +1,50 @@
+package transfer
+
+import "time"
+
+// heldUpLately is how long after a standstill a link still counts as held up: bytes that trickle in keep ending it for a moment.
+const heldUpLately = 500 * time.Millisecond
+
+// standstill describes the time since the last event.
+type standstill struct {
+	since time.Time
+	link  int8 // that others may have to wait for; -1 = none
+}
+
+// accountStandstill charges the link that others have waited for since the last event with the bytes that they could have brought,
+// and notes which ones stand still from now on.
+func (m *Machine) accountStandstill(now time.Time) {
+	s := &m.still
+	took := now.Sub(s.since)
+	for i := range m.links {
+		l := &m.links[i]
+		if l.stands && s.link >= 0 {
+			m.links[s.link].cost += l.rate.PerSecond(now) * took.Seconds()
+			l.heldUp = now
+		}
+		l.stands = m.known && !m.received && l.usable(now) && (m.running(int8(i)) == 0 || m.blocked(int8(i)))
+	}
+	*s = standstill{now, m.debtor()}
+}
+
+// debtor returns the link that others may have to wait for, since the client waits for a byte that only it owes; -1 if there is
+// none. Silence has its own remedies.
+func (m *Machine) debtor() int8 {
+	if m.led.Ready() > 0 {
+		return -1
+	}
+	link, offset := int8(-1), m.led.Offset()
+	for i := range m.attempts {
+		switch a := &m.attempts[i]; {
+		case offset < a.cursor || offset >= a.want.End:
+		case link >= 0:
+			return -1
+		default:
+			link = a.link
+		}
+	}
+	if link >= 0 && m.links[link].silent {
+		return -1
+	}
+	return link
+}

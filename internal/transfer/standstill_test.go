@@ -1,0 +1,127 @@
+package transfer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+)
+
+// TestStandstill: a link is charged with what the others could have brought while they waited for it, and with nothing else.
+func TestStandstill(t *testing.T) {
+	// held makes a transfer whose link 0 owes the next offset, and whose link 1 has filled the window at about 1 MB/s;
+	// it was asked for some bytes beyond.
+	held := func(t *testing.T, beyond int64) (s *script, owed, a *asked) {
+		s, _ = running(t, Config{Reorder: 256 * kB}, 2, 8*mB)
+		const at = 128 * kB
+		s.ask(0, at, at+64*kB)
+		owed = s.wantFetch(0, at, at+64*kB)
+		s.headReceived(owed, 8*mB)
+		s.ask(1, at+64*kB, at+256*kB+beyond)
+		a = s.wantFetch(1, at+64*kB, at+256*kB+beyond)
+		s.headReceived(a, 8*mB)
+		for range 11 {
+			s.advance(16 * ms)
+			s.read(a, 16*kB)
+			s.read(owed, 1) // it is slow, not silent
+		}
+		s.advance(16 * ms)
+		if g := s.state().Links[0].Gain; g != float64(s.state().Links[0].Got) {
+			t.Fatalf("link 0 costs %v while the other one is busy", float64(s.state().Links[0].Got)-g)
+		}
+		if s.read(a, 16*kB); beyond == 0 {
+			s.complete(a)
+		}
+		return s, owed, a
+	}
+	cost := func(s *script, i int) float64 {
+		l := s.state().Links[i]
+		return float64(l.Got) - l.Gain
+	}
+	// crawl lets the owed bytes come one by one for a time.
+	crawl := func(s *script, owed *asked, d time.Duration) {
+		for range d / (100 * ms) {
+			s.advance(100 * ms)
+			s.read(owed, 1)
+		}
+	}
+	for name, beyond := range map[string]int64{"the window is full": 0, "the window is full, and more was requested": 64 * kB} {
+		t.Run(name, func(t *testing.T) {
+			s, owed, a := held(t, beyond)
+			rate := s.state().Links[1].Rate
+			crawl(s, owed, time.Second)
+			// The owed bytes that came are not taken by the client: it has something to do until it took them.
+			if c := cost(s, 0); c != 0 {
+				t.Errorf("link 0 costs %v while the client has bytes to take", c)
+			}
+			take := func() {
+				s.deliver()
+				for a.cursor < a.credit { // the window has moved on
+					s.read(a, a.credit-a.cursor)
+				}
+			}
+			take()
+			for range 10 {
+				s.advance(100 * ms)
+				s.read(owed, 1)
+				take()
+			}
+			if c := cost(s, 0); rate < 0.9*mB || c < 0.99*rate || c > 1.01*rate {
+				t.Errorf("link 0 costs %v in a second, the other one has %v", c, rate)
+			}
+			if c := cost(s, 1); c != 0 {
+				t.Errorf("link 1 costs %v", c)
+			}
+			if !s.state().Links[1].Busy {
+				t.Error("a link that is held up is not reported: its rate would be forgotten")
+			}
+		})
+	}
+	t.Run("a silent link is a matter of its own", func(t *testing.T) {
+		s, _ := silent(t, 2, 300*kB)
+		s.wantReport(ReportHedged, 0)
+		s.answer(s.last(1), 2*mB)
+		s.deliver()
+		s.tick()
+		before := s.m.links[1].heldUp
+		s.advance(hedgeAfter - 1) // link 1 stands still before the next piece
+		s.tick()
+		if s.m.links[1].heldUp != before {
+			t.Error("link 0 holds up link 1")
+		}
+	})
+	t.Run("a link that is not usable does not wait", func(t *testing.T) {
+		s, owed, _ := held(t, 0)
+		s.link(1, health.Suspect)
+		s.deliver()
+		for range 10 {
+			s.advance(100 * ms)
+			s.read(owed, 1)
+			s.deliver()
+		}
+		if c := cost(s, 0); c != 0 {
+			t.Errorf("link 0 costs %v", c)
+		}
+	})
+	t.Run("two fetch the byte", func(t *testing.T) {
+		s, owed := silent(t, 3, 160*kB)
+		s.wantReport(ReportHedged, 0)
+		second := s.last(1)
+		wait := func(what string) {
+			t.Helper()
+			before := s.m.links[2].heldUp
+			s.advance(100 * ms)
+			s.tick()
+			if s.m.links[2].heldUp != before {
+				t.Errorf("%s: link 2 is held up", what)
+			}
+		}
+		wait("at first")
+		s.read(owed, 1)
+		wait("link 0 speaks again")
+		s.headReceived(second, 2*mB)
+		s.read(second, 16*kB)
+		s.handle(Event{Kind: Delivered, N: 8 * kB})
+		wait("the client has bytes to take")
+	})
+}
