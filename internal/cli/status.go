@@ -194,8 +194,11 @@ func printStatus(w io.Writer, s, before control.Status) error {
 
 // leftOut explains why a download does not use a link, and which key changes that.
 func leftOut(reason string) string {
-	if reason == "too_slow" {
+	switch reason {
+	case "too_slow":
 		return fmt.Sprintf("too slow beside the others, which wait for it; slow = %q keeps it", config.SlowOff)
+	case "no_gain":
+		return "it adds nothing; it seems to share a channel or a line with another link"
 	}
 	return strings.ReplaceAll(reason, "_", " ")
 }

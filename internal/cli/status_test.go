@@ -46,7 +46,7 @@ func TestStatus(t *testing.T) {
 		Transfers: []control.Transfer{{
 			ID: 4, Size: 50_000_000, Offset: 20_000_000, Held: 1_000_000, Seconds: 2,
 			Links:   []control.LinkShare{{Link: "wlan0", Bytes: 15_000_000}, {Link: "wwan0", Bytes: 5_000_000}},
-			LeftOut: []control.LeftOut{{Link: "wwan0", Reason: "too_slow"}},
+			LeftOut: []control.LeftOut{{Link: "wwan0", Reason: "too_slow"}, {Link: "usb0", Reason: "no_gain"}},
 		}},
 		Budget: control.Budget{Total: 64 << 20, Granted: 16 << 20, Held: 1 << 20},
 	}
@@ -67,6 +67,7 @@ func TestStatus(t *testing.T) {
 		"wwan0  banned (silent)  -            -      0 B      0 B    2\n",
 		"4         20.0 MB  40%  50.0 MB  80.0 Mbit/s  1.0 MB  wlan0 75%, wwan0 25%\n",
 		"download 4 leaves out wwan0 for now: too slow beside the others, which wait for it; slow = \"off\" keeps it\n",
+		"download 4 leaves out usb0 for now: it adds nothing; it seems to share a channel or a line with another link\n",
 		"5 downloads over all links are done, 7 requests went over one link, 3 tunnels are open",
 	} {
 		if !strings.Contains(out, want) {

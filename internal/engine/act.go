@@ -203,6 +203,7 @@ func (r *run) report(now time.Time) transfer.State {
 	if !joined {
 		return s
 	}
+	r.contend(now, s)
 	size := s.Size
 	if size == transfer.Unknown {
 		size = -1
@@ -234,6 +235,29 @@ func (r *run) sample(next time.Time) time.Time {
 		}
 	}
 	return next
+}
+
+// contend leaves a link out that adds nothing to what the others bring. It does so only while this is the only transfer, since
+// what another one does with the links looks much the same.
+func (r *run) contend(now time.Time, s transfer.State) {
+	if !r.e.fleet.alone() {
+		r.stopContending()
+		return
+	}
+	r.traffic = r.traffic[:0]
+	for _, l := range s.Links {
+		r.traffic = append(r.traffic, health.Traffic{Got: l.Got, Usable: l.Usable, Metered: l.Metered})
+	}
+	if v, ok := r.contention.Observe(now, r.traffic, s.Stood+r.behind); ok {
+		r.e.fleet.judged(r, v)
+	}
+}
+
+// stopContending takes back the link that was left out.
+func (r *run) stopContending() {
+	if v, ok := r.contention.Stop(); ok {
+		r.e.fleet.judged(r, v)
+	}
 }
 
 // gain returns a link's gain as last reported.

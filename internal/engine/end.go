@@ -65,6 +65,7 @@ func (r *run) result(err error) string {
 // clear ends everything that the run owns and waits for it.
 func (r *run) clear() {
 	close(r.left)
+	r.stopContending()
 	r.e.fleet.leave(r)
 	for _, l := range r.kept {
 		if l.keep.Load() { // it is about to give its connection back, which the response's end would keep it from

@@ -198,7 +198,7 @@ func (f *fleet) flush() (down []string) {
 				f.all[c.Link].accused = true
 			}
 			for _, r := range s.runs {
-				r.mailbox.post(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State})
+				r.mailbox.post(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State, Cause: c.Cause})
 			}
 		}
 	}
@@ -331,6 +331,24 @@ func (f *fleet) speed(r *run, i int8, is health.Speed) {
 		s := f.all[i]
 		s.rates[r] = rated{is.Rate, now}
 		r.site.board.Speed(now, i, health.Speed{Rate: s.goodput(now, r.site), Gain: is.Gain}, f.slow)
+	})
+}
+
+// alone reports whether there is no more than one transfer.
+func (f *fleet) alone() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.runs) <= 1
+}
+
+// judged takes a transfer's verdict on a link that adds nothing, or on one that is missed.
+func (f *fleet) judged(r *run, v health.Verdict) {
+	f.change(func(now time.Time) {
+		if v.Out {
+			r.site.board.LeaveOut(now, v.Link)
+		} else {
+			r.site.board.TakeBack(now, v.Link)
+		}
 	})
 }
 

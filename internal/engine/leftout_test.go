@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"context"
+	"io"
+	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -57,5 +60,80 @@ func TestSlowLink(t *testing.T) {
 	}
 	if took[health.SlowGuarded] >= took[health.SlowOff] {
 		t.Errorf("%v, without the check %v", took[health.SlowGuarded], took[health.SlowOff])
+	}
+}
+
+// TestOneChannel: of two links that share a channel the metered one is left out, and the transfer takes no longer. Two transfers at a time shift links among themselves, so nothing is judged.
+func TestOneChannel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.channel = map[string]time.Time{}
+		e := newWorldEngine(t, w, func(c *Config) { c.Scheduler = "confluence" })
+		out, took := leaves(e, download(t, e, "one:80"))
+		if want := []LeftOut{{"b", "no_gain"}}; !slices.Equal(out, want) {
+			t.Errorf("leaves out %v, want %v", out, want)
+		}
+		if alone := worldSize / chunk * chunkTime / 2; took > alone*102/100 {
+			t.Errorf("takes %v, over one link %v", took, alone)
+		}
+		both := download(t, e, "two:80")
+		if out, _ := leaves(e, download(t, e, "three:80")); len(out) > 0 {
+			t.Errorf("of two transfers one leaves out %v", out)
+		}
+		<-both
+	})
+}
+
+// TestOneChannelEnds: a link that was left out because it adds nothing comes back when the transfer ends, and when it is no longer
+// the only one: nobody watches any more whether the link is missed.
+func TestOneChannelEnds(t *testing.T) {
+	for name, ends := range map[string]bool{"it ends": true, "another one has begun": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				w.channel = map[string]time.Time{}
+				e := newWorldEngine(t, w, func(c *Config) { c.Scheduler = "confluence" })
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				resp, err := e.Get(ctx, &Request{
+					Target: Target{Scheme: "http", Host: "one:80", Addr: "one:80", Path: "/"}, Header: http.Header{},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				read := make(chan struct{})
+				go func() {
+					defer close(read)
+					defer resp.Body.Close()
+					_, _ = io.Copy(io.Discard, resp.Body)
+				}()
+				left := func() bool {
+					e.fleet.mu.Lock()
+					defer e.fleet.mu.Unlock()
+					return len(e.fleet.leftOut(e.fleet.sites[0])) > 0
+				}
+				for began := time.Now(); !left(); time.Sleep(reportEvery) {
+					if time.Since(began) > 15*time.Second {
+						t.Fatal("no link is left out")
+					}
+					synctest.Wait()
+				}
+				var other <-chan struct{}
+				if ends {
+					cancel()
+				} else {
+					other = download(t, e, "two:80")
+				}
+				time.Sleep(2 * reportEvery)
+				synctest.Wait()
+				if left() {
+					t.Error("the link is still left out")
+				}
+				<-read
+				if other != nil {
+					<-other
+				}
+			})
+		})
 	}
 }

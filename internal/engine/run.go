@@ -47,6 +47,9 @@ type run struct {
 
 	// Owned by the loop.
 	m            *transfer.Machine
+	contention   health.Contention
+	traffic      []health.Traffic // for contention
+	behind       time.Duration    // how long in all the links waited for the disk
 	opening      *opening.Opening
 	share        *Share
 	sampled      time.Time // when connections were asked for the state of their paths
@@ -163,8 +166,9 @@ func (r *run) loop() {
 	for !r.over {
 		var next time.Time
 		events, tick := r.events, timer.C
-		if r.delivery.full() { // the disk is behind: connection loops wait, which is not their links' silence
-			events, tick = nil, nil
+		full, since := r.delivery.full(), time.Time{}
+		if full { // the disk is behind: connection loops wait, which is not their links' silence
+			events, tick, since = nil, nil, time.Now()
 		}
 		select {
 		case e := <-events:
@@ -179,6 +183,9 @@ func (r *run) loop() {
 			next = r.handle(transfer.Event{Kind: transfer.Tick})
 		case <-r.ctx.Done():
 			r.hungUp()
+		}
+		if full {
+			r.behind += time.Since(since)
 		}
 		next = r.sample(next)
 		wait := time.Hour

@@ -40,6 +40,7 @@ type world struct {
 	warm    map[string]int    // by "address over link": connections of probes that Open may use
 	kernel  bool              // packets that a dead link swallowed are sent again as a kernel does that
 	began   time.Time
+	channel map[string]time.Time // if not nil all links share one: when what each is bringing will have come
 
 	full    map[string]bool                             // links over which no further connection to an origin may be made
 	answers func(ctx context.Context, link string) bool // reports whether something else on a link answers; nil = there is none
@@ -282,17 +283,45 @@ type pacedBody struct {
 func (b *pacedBody) Read(p []byte) (int, error) {
 	size := chunk
 	b.c.w.mu.Lock()
-	if b.c.w.slow[b.c.addr] == b.c.link {
+	switch {
+	case b.c.w.channel != nil:
+		size = chunk / 4
+	case b.c.w.slow[b.c.addr] == b.c.link:
 		size = slowChunk
 	}
+	took := b.c.w.turn(b.c.link, min(len(p), size))
 	b.c.w.mu.Unlock()
-	time.Sleep(chunkTime)
+	time.Sleep(took)
 	if !b.c.flow() {
 		return 0, &AttemptError{Op: "body", Link: b.c.link, Outcome: fault.Canceled, Err: net.ErrClosed}
 	}
 	n, err := b.r.Read(p[:min(len(p), size)])
 	b.c.got += int64(n)
 	return n, err
+}
+
+// turn returns how long n bytes take over a link. Of links on one channel each has a part of the time that changes every second,
+// or all of it while no other one brings anything; pauses between reads are made up for. The lock is held.
+func (w *world) turn(link string, n int) time.Duration {
+	if w.channel == nil {
+		return chunkTime
+	}
+	now, quarters := time.Now(), time.Duration(4)
+	for other, until := range w.channel {
+		if other == link || now.Sub(until) > 3*chunkTime {
+			continue
+		}
+		if quarters = []time.Duration{1, 3, 2}[now.Unix()%3]; link < other {
+			quarters = 4 - quarters
+		}
+	}
+	until := w.channel[link]
+	if least := now.Add(-chunkTime); until.Before(least) {
+		until = least
+	}
+	until = until.Add(chunkTime / 2 * time.Duration(n) / chunk * 4 / quarters)
+	w.channel[link] = until
+	return until.Sub(now)
 }
 
 // newWorldEngine returns an engine whose links "a" and "b" lead to the world; it runs until the test ends.

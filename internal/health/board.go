@@ -32,9 +32,10 @@ const (
 	DialFailed       // no connection to an origin that is reachable otherwise
 	BindFailed       // the socket could not be bound to the link
 	TooSlow          // for the SlowCheck
+	NoGain           // the total is the same without it (Contention)
 )
 
-var causeNames = [...]string{"", "gone", "silence", "dial_failed", "bind_failed", "too_slow"}
+var causeNames = [...]string{"", "gone", "silence", "dial_failed", "bind_failed", "too_slow", "no_gain"}
 
 func (c Cause) String() string { return causeNames[c] }
 
@@ -82,8 +83,11 @@ const (
 // waits returns when a ban is probed first, and for how long it lasts at most between two probes. A link that works but does not
 // help is tried less often: each trial costs something.
 func waits(c Cause) (first, most time.Duration) {
-	if c == TooSlow {
+	switch c {
+	case TooSlow:
 		return 5 * time.Second, 30 * time.Second
+	case NoGain:
+		return 10 * time.Second, 5 * time.Minute
 	}
 	return time.Second, 30 * time.Second
 }
@@ -171,6 +175,22 @@ func (b *Board) Failed(now time.Time, link int8, c Cause) {
 	}
 }
 
+// LeaveOut bans a link that adds nothing to what the others bring, as long as another one is up.
+func (b *Board) LeaveOut(now time.Time, link int8) {
+	for i := range b.links {
+		if int8(i) != link && b.links[i].state == Up && b.links[link].state == Up {
+			b.ban(now, link, NoGain)
+		}
+	}
+}
+
+// TakeBack ends that: the link is missed.
+func (b *Board) TakeBack(now time.Time, link int8) {
+	if e := &b.links[link]; e.cause == NoGain {
+		b.set(now, link, Up, NoCause)
+	}
+}
+
 // Probed reports the result of a probe.
 //
 // A link is back if an earlier probe was lost. If none was, it may never have been away: the origin stalls, or only one
@@ -239,6 +259,8 @@ func (b *Board) Tick(now time.Time, pace Pace) (probes []Probe, next time.Time) 
 		case every == 0 || !due:
 		case now.Before(at):
 			earliest(at)
+		case e.cause == NoGain: // it works
+			b.set(now, link, Up, NoCause)
 		default:
 			p := Probe{Link: link, At: now, For: probeTimeout}
 			if quick {
@@ -336,6 +358,11 @@ func (b *Board) set(now time.Time, link int8, s State, c Cause) {
 		e.probes, e.lost, e.reached = nil, false, false
 	}
 	b.changes = append(b.changes, Change{link, s, c})
+	if !b.anyUp() { // links that were not needed are now
+		for i := range b.links {
+			b.TakeBack(now, int8(i))
+		}
+	}
 }
 
 // others reports whether a link other than this one could carry bytes: up, or a suspect that may recover.

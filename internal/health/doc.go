@@ -1,7 +1,7 @@
 // Package health decides which links may be used. Transfers report their observations to a Board. Each origin has a Board of
 // its own, since an origin can make any link look dead; Boards adds one for verdicts that count for everybody.
 //
-//	             silent                  3 s of silence, dial or bind error, too slow
+//	             silent                  3 s of silence, dial or bind error, too slow, no gain
 //	   Up -----------------> Suspect ------------------------------------------> Banned
 //	   ^  <-----------------   |                                                  | wait: 1 s, doubling to 30 s
 //	   |        a byte         | (the last link stays a suspect                   v
@@ -11,6 +11,7 @@
 //
 //	any state -- interface down, address gone --> Down -- it is back --> Up
 //	Banned, Probing -- a byte after all, if silence was the cause; or the last other link goes down --> Up
+//	Banned, no gain -- its time is over, it is missed, or no other link is up --> Up
 //
 // Suspicion is cheap: a suspect gets no new range, but bytes that it still delivers count. A ban is undone by a probe: a TCP
 // connection to the origin, or for everybody's Board to any origin. The last link is never banned.
@@ -21,7 +22,8 @@
 // probe is answered, the link was never away: the origin stalls, or starves its connections over the link. Nothing is gained by
 // asking again soon, and the ban begins and ends by the slow timers.
 //
-// SlowCheck finds links that are up and keep the others waiting (Skjolden 2019 section 8.2.4, with a guard).
+// Two checks find links that are up and do not help: SlowCheck those that keep the others waiting (Skjolden 2019 section 8.2.4,
+// with a guard), Contention those that share a bottleneck with another one.
 //
 // It is pure: now is an argument, Tick returns the next deadline. Not safe for concurrent use.
 package health

@@ -21,7 +21,7 @@ func TestRandom(t *testing.T) {
 		out := make([][]health.Probe, n) // probes under way, by link
 		for step := range 400 {
 			i := int8(rnd.IntN(n))
-			switch rnd.IntN(9) {
+			switch rnd.IntN(11) {
 			case 0:
 				w.b.Present(w.now, i, rnd.IntN(3) > 0)
 			case 1:
@@ -46,6 +46,10 @@ func TestRandom(t *testing.T) {
 						w.b.Speed(w.now, j, is, []health.SlowCheck{health.SlowGuarded, health.SlowLiteral}[seed%2])
 					}
 				}
+			case 6:
+				w.b.LeaveOut(w.now, i)
+			case 7:
+				w.b.TakeBack(w.now, i)
 			default:
 				w.now = w.now.Add(time.Duration(rnd.IntN(2000)) * ms)
 			}

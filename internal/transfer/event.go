@@ -16,7 +16,7 @@ type EventKind uint8
 // The kinds of events, with the fields that each uses.
 const (
 	Tick         EventKind = iota // the deadline has come
-	LinkState                     // Link, State: as all transfers know it; New, Allowed: if the link has appeared just now
+	LinkState                     // Link, State, Cause: as all transfers know it; New, Allowed: if the link has appeared just now
 	Opened                        // Conn, RTT (0 = unknown), Reused, Multiplexed: a request behind an answer is answered
 	OpenFailed                    // Conn, Outcome, OriginRefused: the origin itself refused, the link is well. After NoSlot comes a SlotFreed
 	HeadReceived                  // Attempt, Range of the body, Size of the object, Close: the connection ends with this answer
@@ -38,6 +38,7 @@ type Event struct {
 	Conn          uint32
 	Attempt       uint32
 	State         health.State
+	Cause         health.Cause
 	Outcome       fault.Outcome
 	Reused        bool
 	Multiplexed   bool
@@ -122,7 +123,8 @@ type State struct {
 	Held   int64 // bytes received and not delivered
 	Window int64 // reorder window in bytes
 
-	Received, Waste int64 // bytes of bodies; of these, second copies and bytes that nobody wanted
+	Stood           time.Duration // for how long in all a usable link had nothing to do
+	Received, Waste int64         // bytes of bodies; of these, second copies and bytes that nobody wanted
 
 	Links []LinkInfo // valid until the next State
 }
@@ -131,7 +133,9 @@ type State struct {
 type LinkInfo struct {
 	Rate      float64        // goodput in bytes per second
 	RTT       time.Duration  // 0 = unknown
+	Usable    bool           // new ranges may be asked of it
 	Busy      bool           // it is kept busy, or would be if another link did not hold it up
+	Metered   bool           // bytes on it cost money
 	Got       int64          // bytes that it brought
 	Gain      float64        // bytes that it brought, less those that others could have brought while it held them up
 	Learned   estimate.Entry // findings for later transfers

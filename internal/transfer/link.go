@@ -171,6 +171,9 @@ func (m *Machine) linkState(now time.Time, e Event) {
 		l.silent, l.paused, l.failures = false, time.Time{}, 0
 		l.forbidden = false // the system's routes change as links come and go
 	case health.Down, health.Banned:
+		if e.Cause == health.NoGain { // what it was asked for still comes
+			return
+		}
 		for i := len(m.conns) - 1; i >= 0; i-- {
 			if c := &m.conns[i]; c.link == e.Link && (e.State == health.Down || !m.toleratesSilence(c)) {
 				m.giveUp(c.id)

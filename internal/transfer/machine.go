@@ -74,6 +74,7 @@ type Machine struct {
 	multiplexed bool  // a link speaks HTTP/2
 	client      consumption
 	still       standstill
+	stood       time.Duration // see State
 
 	begun  bool  // the first byte came: its link is the one that others are compared with
 	checks int   // spot checks under way
@@ -161,7 +162,7 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 func (m *Machine) State(now time.Time) State {
 	s := State{
 		Size: Unknown, Offset: m.led.Offset(), Ready: m.led.Ready(), Held: m.led.Held(), Window: m.led.Window(),
-		Received: m.total, Waste: m.waste,
+		Received: m.total, Waste: m.waste, Stood: m.stood,
 	}
 	if m.known {
 		s.Size = m.led.End()
@@ -171,8 +172,8 @@ func (m *Machine) State(now time.Time) State {
 		l := &m.links[i]
 		rate, usable := l.rate.PerSecond(now), l.usable(now)
 		m.info = append(m.info, LinkInfo{
-			Rate: rate, RTT: l.rtt(), Busy: l.busy || usable && now.Sub(l.heldUp) < heldUpLately,
-			Got: l.got, Gain: float64(l.got) - l.cost, Sustained: l.rate.Sustained(),
+			Rate: rate, RTT: l.rtt(), Usable: usable, Busy: l.busy || usable && now.Sub(l.heldUp) < heldUpLately,
+			Metered: l.metered, Got: l.got, Gain: float64(l.got) - l.cost, Sustained: l.rate.Sustained(),
 			Learned: estimate.Entry{
 				Rate: rate, Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(), MaxConns: l.maxConns,
 				Conns: cmp.Or(l.parallel.paid, l.learned),

@@ -8,14 +8,19 @@ const heldUpLately = 500 * time.Millisecond
 // standstill describes the time since the last event.
 type standstill struct {
 	since time.Time
-	link  int8 // that others may have to wait for; -1 = none
+	some  bool // a usable link has nothing to do
+	link  int8 // that they wait for; -1 = none
 }
 
-// accountStandstill charges the link that others have waited for since the last event with the bytes that they could have brought,
-// and notes which ones stand still from now on.
+// accountStandstill adds up how long links stood still since the last event, charges the link that they waited for with the bytes
+// that they could have brought, and notes which ones stand still from now on.
 func (m *Machine) accountStandstill(now time.Time) {
 	s := &m.still
 	took := now.Sub(s.since)
+	if s.some {
+		m.stood += took
+	}
+	some := false
 	for i := range m.links {
 		l := &m.links[i]
 		if l.stands && s.link >= 0 {
@@ -23,8 +28,9 @@ func (m *Machine) accountStandstill(now time.Time) {
 			l.heldUp = now
 		}
 		l.stands = m.known && !m.received && l.usable(now) && (m.running(int8(i)) == 0 || m.blocked(int8(i)))
+		some = some || l.stands
 	}
-	*s = standstill{now, m.debtor()}
+	*s = standstill{now, some, m.debtor()}
 }
 
 // debtor returns the link that others may have to wait for, since the client waits for a byte that only it owes; -1 if there is

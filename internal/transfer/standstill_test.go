@@ -49,6 +49,7 @@ func TestStandstill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, owed, a := held(t, beyond)
 			rate := s.state().Links[1].Rate
+			stood := s.state().Stood
 			crawl(s, owed, time.Second)
 			// The owed bytes that came are not taken by the client: it has something to do until it took them.
 			if c := cost(s, 0); c != 0 {
@@ -71,6 +72,9 @@ func TestStandstill(t *testing.T) {
 			}
 			if c := cost(s, 1); c != 0 {
 				t.Errorf("link 1 costs %v", c)
+			}
+			if d := s.state().Stood - stood; d != 2*time.Second {
+				t.Errorf("link 1 stood still for %v", d)
 			}
 			if !s.state().Links[1].Busy {
 				t.Error("a link that is held up is not reported: its rate would be forgotten")
@@ -124,4 +128,19 @@ func TestStandstill(t *testing.T) {
 		s.handle(Event{Kind: Delivered, N: 8 * kB})
 		wait("the client has bytes to take")
 	})
+}
+
+// TestNoGain: a link that is left out because it adds nothing is not asked for more, but what it was asked for still comes.
+func TestNoGain(t *testing.T) {
+	s, conns := running(t, Config{}, 2, 2*mB)
+	s.ask(1, 128*kB, 256*kB)
+	a := s.wantFetch(1, 128*kB, 256*kB)
+	s.handle(Event{Kind: LinkState, Link: 1, State: health.Banned, Cause: health.NoGain})
+	s.ask(1, 256*kB, 384*kB)
+	s.quiet()
+	s.answer(a, 2*mB)
+	s.handle(Event{Kind: LinkState, Link: 1, State: health.Up})
+	if b := s.wantFetch(1, 256*kB, 384*kB); a.conn != conns[1] || b.conn != conns[1] {
+		t.Errorf("requests on connections %d and %d, not on %d", a.conn, b.conn, conns[1])
+	}
 }

@@ -9,19 +9,23 @@ import (
 
 // Link describes a link and the path behind it.
 type Link struct {
-	Rate   float64       // bytes per second
-	RTT    time.Duration // without load
-	Ramp   time.Duration // time from a third of the rate to all of it, from the first byte on
-	Trace  []Rate        // instead of Rate; it repeats
-	Jitter time.Duration // further delay, uniform in [0, Jitter) per step; order is kept
-	Loss   float64       // chance that a packet is lost
-	Reno   bool          // the origin controls congestion with Reno instead of CUBIC
-	Queue  time.Duration // longest wait in the queue before the link; 0 = 100 ms
-	Absent bool          // not there at the start
-	H2     bool          // the origin speaks HTTP/2 over it: requested bytes may wait in the process
-	Lies   bool          // its bytes are those of another object, under the same headers
-	Conns  int           // connections that the origin serves over it, 0 = any number; further ones get 503
-	Events []LinkEvent
+	Rate    float64       // bytes per second
+	RTT     time.Duration // without load
+	Ramp    time.Duration // time from a third of the rate to all of it, from the first byte on
+	Trace   []Rate        // instead of Rate; it repeats
+	Jitter  time.Duration // further delay, uniform in [0, Jitter) per step; order is kept
+	Loss    float64       // chance that a packet is lost
+	Reno    bool          // the origin controls congestion with Reno instead of CUBIC
+	Queue   time.Duration // longest wait in the queue before the link; 0 = 100 ms
+	Absent  bool          // not there at the start
+	Metered bool          // bytes on it cost money
+	// Links with the same Channel, unless it is 0, share one serial queue, as two radios share the air: it has the rate, the
+	// ramp, the trace and the length of the first of them.
+	Channel int
+	H2      bool // the origin speaks HTTP/2 over it: requested bytes may wait in the process
+	Lies    bool // its bytes are those of another object, under the same headers
+	Conns   int  // connections that the origin serves over it, 0 = any number; further ones get 503
+	Events  []LinkEvent
 
 	Learned estimate.Entry // known of it at the start
 }
@@ -87,6 +91,7 @@ func (l *Link) queue() time.Duration {
 type simLink struct {
 	spec   Link
 	length time.Duration // of the trace
+	air    *simLink      // whose queue its bytes wait in: its own, or that of the first link of its Channel
 	alive  bool
 	busy   time.Duration // until when the queue is served
 	first  time.Duration // of the ramp; 0 = nothing sent yet
@@ -96,6 +101,7 @@ type simLink struct {
 
 func newLink(spec Link) *simLink {
 	l := &simLink{spec: spec, alive: true}
+	l.air = l
 	for _, r := range spec.Trace {
 		l.length += r.For
 	}
@@ -124,13 +130,14 @@ func (l *simLink) rate(at time.Duration) (rate float64, until time.Duration) {
 
 // step returns how many bytes move at a time: fewer where so many would take long, since the bytes of a slow link trickle.
 func (l *simLink) step(now time.Duration) int64 {
-	rate, _ := l.rate(now)
+	rate, _ := l.air.rate(now)
 	return min(step, max(segmentSize, int64(rate*stepTime.Seconds())))
 }
 
 // send puts n bytes into the queue and returns when the last of them leaves it, and whether the queue was full: then they count
 // as retransmissions of lost bytes.
 func (l *simLink) send(now time.Duration, n int64) (at time.Duration, full bool) {
+	l = l.air
 	full = l.busy-now > l.spec.queue()
 	at = max(l.busy, now)
 	if l.first == 0 {

@@ -47,16 +47,17 @@ type Faults struct {
 
 // Result is the result of a run.
 type Result struct {
-	Took     time.Duration // until the last byte was delivered
-	Bytes    []int64       // received per link
-	Last     []time.Duration
-	Waste    int64
-	Compared int64 // of Waste: fetched for spot checks
-	MaxHeld  int64
-	Pause    time.Duration // longest time without a byte at the client, from the first one on
-	Requests int
-	Bans     int
-	InOrder  float64 // at half of the time: bytes delivered, of those that had come
+	Took               time.Duration // until the last byte was delivered
+	Bytes              []int64       // received per link
+	Last               []time.Duration
+	Waste              int64
+	Compared           int64 // of Waste: fetched for spot checks
+	MaxHeld            int64
+	Pause              time.Duration // longest time without a byte at the client, from the first one on
+	Requests           int
+	Bans               int
+	LeftOut, TakenBack int     // how often a link was left out because it adds nothing, and taken back because it was missed
+	InOrder            float64 // at half of the time: bytes delivered, of those that had come
 
 	progress []progress
 }
@@ -119,35 +120,37 @@ func (q *queue) Pop() any {
 
 // world is one run.
 type world struct {
-	spec     Spec
-	rng      *rand.Rand
-	now      time.Duration
-	seq      uint64
-	events   queue
-	m        *transfer.Machine
-	board    health.Board
-	links    []*simLink
-	conns    map[uint32]*simConn
-	asks     map[uint32]*ask
-	ahead    []*ask // made before the first response
-	res      Result
-	offset   int64
-	writing  bool
-	given    int64 // bytes before it are on their way to the client
-	samples  []*sample
-	tails    []segment.Range // by link: its last bytes, as far as they may be compared
-	lastOut  time.Duration
-	wake     time.Duration // of the machine's deadline
-	boardAt  time.Duration
-	last     transfer.State // at the time seen, if known
-	seen     time.Duration
-	known    bool
-	reported time.Duration
-	gain     []float64 // of each link, as last reported
-	err      error
-	over     bool
-	audit    *audit
-	said     *listener
+	spec       Spec
+	rng        *rand.Rand
+	now        time.Duration
+	seq        uint64
+	events     queue
+	m          *transfer.Machine
+	board      health.Board
+	links      []*simLink
+	conns      map[uint32]*simConn
+	asks       map[uint32]*ask
+	ahead      []*ask // made before the first response
+	res        Result
+	offset     int64
+	writing    bool
+	given      int64 // bytes before it are on their way to the client
+	samples    []*sample
+	tails      []segment.Range // by link: its last bytes, as far as they may be compared
+	lastOut    time.Duration
+	wake       time.Duration // of the machine's deadline
+	boardAt    time.Duration
+	last       transfer.State // at the time seen, if known
+	seen       time.Duration
+	known      bool
+	reported   time.Duration
+	gain       []float64 // of each link, as last reported
+	traffic    []health.Traffic
+	contention health.Contention
+	err        error
+	over       bool
+	audit      *audit
+	said       *listener
 }
 
 // listener keeps a scheduler's last answer.
@@ -198,7 +201,13 @@ func Run(s Spec) (Result, error) {
 		if !s.Links[i].Absent {
 			cfg.Links[i].State = health.Up
 		}
+		cfg.Links[i].Metered = s.Links[i].Metered
 		w.links = append(w.links, newLink(s.Links[i]))
+		for _, o := range w.links[:i] {
+			if c := s.Links[i].Channel; c != 0 && c == o.spec.Channel {
+				w.links[i].air = o.air
+			}
+		}
 	}
 	if s.Scheduler == schedule.Default {
 		cfg.MostConns = transfer.MostConns
@@ -305,11 +314,32 @@ func (w *world) report() {
 	if s.Size == transfer.Unknown {
 		return
 	}
+	w.contend(s)
 	for i, l := range s.Links {
 		if l.Busy && l.Rate > 0 {
 			w.board.Speed(w.at(w.now), int8(i), health.Speed{Rate: l.Rate, Gain: l.Gain - w.gain[i]}, cmp.Or(w.spec.Slow, health.SlowGuarded))
 			w.gain[i] = l.Gain
 		}
+	}
+}
+
+// contend leaves a link out that adds nothing.
+func (w *world) contend(s transfer.State) {
+	w.traffic = w.traffic[:0]
+	for _, l := range s.Links {
+		w.traffic = append(w.traffic, health.Traffic{Got: l.Got, Usable: l.Usable, Metered: l.Metered})
+	}
+	v, ok := w.contention.Observe(w.at(w.now), w.traffic, s.Stood)
+	switch {
+	case !ok:
+	case v.Out:
+		w.logf("link %d adds nothing", v.Link)
+		w.res.LeftOut++
+		w.board.LeaveOut(w.at(w.now), v.Link)
+	default:
+		w.logf("link %d is missed", v.Link)
+		w.res.TakenBack++
+		w.board.TakeBack(w.at(w.now), v.Link)
 	}
 }
 
@@ -373,7 +403,7 @@ const probeEvery = 250 * time.Millisecond
 func (w *world) changes() {
 	for _, c := range append([]health.Change(nil), w.board.Changes()...) {
 		w.logf("link %d %v %v", c.Link, c.State, c.Cause)
-		w.handle(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State})
+		w.handle(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State, Cause: c.Cause})
 	}
 	probes, next := w.board.Tick(w.at(w.now), func(int8) time.Duration { return probeEvery })
 	for _, p := range probes {
