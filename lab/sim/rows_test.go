@@ -5,6 +5,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/schedule"
 )
 
 // The scenarios of docs/REPRODUCTION.md.
@@ -14,10 +17,14 @@ const (
 	ramp = 2500 * ms
 )
 
-// run runs a scenario under a scheduler.
+// run runs a scenario under a scheduler. Schedulers of the literature run as published, without a check for slow links, unless the
+// scenario has one.
 func run(t *testing.T, scheduler string, s Spec) Result {
 	t.Helper()
 	s.Scheduler = scheduler
+	if s.Slow == "" && !slices.Contains(schedule.Names(), scheduler) {
+		s.Slow = health.SlowOff
+	}
 	r, err := Run(s)
 	if err != nil {
 		t.Fatalf("%s: %v", scheduler, err)
