@@ -196,7 +196,7 @@ func printStatus(w io.Writer, s, before control.Status) error {
 func leftOut(reason string) string {
 	switch reason {
 	case "too_slow":
-		return fmt.Sprintf("too slow beside the others, which wait for it; slow = %q keeps it", config.SlowOff)
+		return fmt.Sprintf("too slow: the other links have to wait for it (slow = %q keeps it)", config.SlowOff)
 	case "no_gain":
 		return "it adds nothing; it seems to share a channel or a line with another link"
 	}

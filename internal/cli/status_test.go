@@ -66,7 +66,7 @@ func TestStatus(t *testing.T) {
 		"wlan0  up               80.0 Mbit/s  12 ms  1.50 GB  2 kB   0\n",
 		"wwan0  banned (silent)  -            -      0 B      0 B    2\n",
 		"4         20.0 MB  40%  50.0 MB  80.0 Mbit/s  1.0 MB  wlan0 75%, wwan0 25%\n",
-		"download 4 leaves out wwan0 for now: too slow beside the others, which wait for it; slow = \"off\" keeps it\n",
+		"download 4 leaves out wwan0 for now: too slow: the other links have to wait for it (slow = \"off\" keeps it)\n",
 		"download 4 leaves out usb0 for now: it adds nothing; it seems to share a channel or a line with another link\n",
 		"5 downloads over all links are done, 7 requests went over one link, 3 tunnels are open",
 	} {

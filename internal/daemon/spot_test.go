@@ -74,7 +74,7 @@ func spotted(t *testing.T, seed uint64, lie Fault, bytesOf func(Object) []byte) 
 	switch {
 	case r.carried("wifi") == 0 || r.carried("lte") == 0:
 		t.Errorf("one link carried everything: this shows nothing")
-	case !r.said.has("bytes of a link are not those of the others"):
+	case !r.said.has("bytes differ from those of the others"):
 		t.Errorf("%v: the lie on node %d was not noticed", got, liar)
 	case got.err != nil:
 	case wrong(s.Object(), got.body, 0) != "" && !bytes.Equal(got.body, bytesOf(s.Object())):

@@ -142,9 +142,11 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.share.Need(a.N)
 		r.shrink = true
 	case transfer.ReportSilent:
-		r.e.fleet.silent(r, a.Link)
+		r.e.fleet.silent(r, a.Link, r.connected(a.Link))
 	case transfer.ReportAlive:
 		r.e.fleet.alive(r, a.Link)
+	case transfer.ReportExcused:
+		r.e.fleet.excused(r, a.Link)
 	case transfer.ReportFailed:
 		r.e.fleet.failed(r, a.Link, a.Cause)
 	case transfer.ReportHedged:
@@ -164,6 +166,16 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.opening.Lost(a.Outcome, r.pending == nil)
 		r.finish(failure(err, a.Outcome, r.link(a.Link).name))
 	}
+}
+
+// connected reports whether the run has a connection over a link.
+func (r *run) connected(link int8) bool {
+	for _, l := range r.conns {
+		if l.link == link && l.connected() {
+			return true
+		}
+	}
+	return false
 }
 
 // retire forgets a connection loop that is ending, and its attempts.

@@ -14,7 +14,7 @@ var ErrNoLink = errors.New("no usable link is up")
 type Request struct {
 	Target Target
 	Header http.Header // the client's end-to-end fields, Range and conditional fields included; package opening reads them
-	Size   int64       // that the object probably has, in bytes; 0 = unknown. A wrong one costs one small request
+	Size   int64       // that the object probably has, in bytes; 0 = unknown. A wrong one costs a small request on each unmetered link
 
 	// Interim, if not nil, gets the interim answers (1xx) of the first attempt before Get returns.
 	Interim func(status int, h http.Header)

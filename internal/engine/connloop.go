@@ -91,6 +91,13 @@ func (l *connLoop) close() {
 	}
 }
 
+// connected reports whether the connection was made.
+func (l *connLoop) connected() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn != nil
+}
+
 // sample returns what the kernel knows of the connection.
 func (l *connLoop) sample() (transfer.PathSample, bool) {
 	l.mu.Lock()

@@ -44,7 +44,7 @@ func (r *run) finish(err error) {
 	})
 	r.e.Hint(r.req.Target, r.opening.Version().Total)
 	notes := r.notes(s)
-	r.e.remember(r.origin, r.req.Target.Path, r.opening.Remember(), notes)
+	r.e.remember(r, r.opening.Remember(), notes)
 	r.e.cfg.Log.Info("transfer ended", "transfer", r.id, "result", r.result(err), "bytes", s.Received, "waste", s.Waste,
 		"took", time.Since(r.began).Round(time.Millisecond), "links", len(notes))
 }

@@ -156,11 +156,16 @@ func (f *fleet) pace(s *site, i int8, n int) time.Duration {
 }
 
 // missed reports whether a running transfer may need a link that is banned for everybody. The lock is held.
-func (f *fleet) missed(i int8) bool {
-	if !f.all[i].link.Metered {
-		return len(f.runs) > 0
+func (f *fleet) missed(i int8) bool { return f.misses(i) != nil }
+
+// misses returns the origin of such a transfer, the latest one, nil if there is none. The lock is held.
+func (f *fleet) misses(i int8) *site {
+	for _, s := range slices.Backward(f.sites) {
+		if may, _ := s.demand(i); may {
+			return s
+		}
 	}
-	return slices.ContainsFunc(f.sites, func(s *site) bool { may, _ := s.demand(i); return may })
+	return nil
 }
 
 // change lets do change the boards and reports the changes to everybody.
@@ -278,10 +283,14 @@ func moved(before, now link.Link) bool {
 	return !before.Same(now)
 }
 
-// silent takes a transfer's report that a link is silent; another transfer's bytes prove it wrong as long as they come.
-func (f *fleet) silent(r *run, i int8) {
+// silent takes a transfer's report that a link is silent, although it has a connection over it or while it makes one; another
+// transfer's bytes prove it wrong as long as they come.
+func (f *fleet) silent(r *run, i int8, connected bool) {
 	f.change(func(now time.Time) {
 		s := f.all[i]
+		if last, ok := r.site.last[i]; ok && connected {
+			r.site.last[i] = address{last.addr, now}
+		}
 		s.silent = append(s.silent, r)
 		f.hearSilence(now, i, s.lastRun.Load() == r)
 	})
@@ -307,6 +316,13 @@ func (f *fleet) alive(r *run, i int8) {
 		f.all[i].forgive(r)
 		f.boards.Alive(now, r.site.board, i)
 	})
+}
+
+// excused takes a transfer's report that it expects nothing of a link any more.
+func (f *fleet) excused(r *run, i int8) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all[i].forgive(r)
 }
 
 // forgive forgets that a transfer finds the link silent. The lock is held.

@@ -60,22 +60,24 @@ type linkNotes struct {
 func (r *run) notes(s transfer.State) (all []linkNotes) {
 	now := r.e.fleet.links()
 	for i, l := range s.Links {
-		if l.Learned.Rate > 0 && networkOf(now[i]) == r.networks[i] {
+		if l.Got > 0 && l.Learned.Rate > 0 && networkOf(now[i]) == r.networks[i] {
 			all = append(all, linkNotes{r.networks[i], l.Learned, l.Sustained})
 		}
 	}
 	return all
 }
 
-// lookUp returns what is known of an origin over a link: what this process has seen in the last minutes, or else the record.
+// lookUp returns what is known of an origin over a link: its limits by the record, which knows their age, and its rate in the last
+// minutes, or else that of the record.
 func (e *Engine) lookUp(l link.Link, o estimate.Origin) estimate.Entry {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	if entry := e.history.Link(now, networkOf(l), o); entry.Rate > 0 {
-		return entry
+	known := e.record.Link(now, networkOf(l), o)
+	if lately := e.history.Link(now, networkOf(l), o); lately.Rate > 0 {
+		known.Rate, known.Peak, known.RTT = lately.Rate, lately.Peak, cmp.Or(lately.RTT, known.RTT)
 	}
-	return e.record.Link(now, networkOf(l), o)
+	return known
 }
 
 // recall returns the memory of an origin and an object of it.
@@ -86,7 +88,7 @@ func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) open
 	v, known := e.history.Origin(now, o)
 	m := opening.Memory{
 		Small: known && !v.Large, Whole: e.history.Whole(now, o, p) || e.record.Whole(now, o, p), Excluded: map[string]bool{},
-		Size: cmp.Or(req.Size, e.history.Size(now, o, p)),
+		Size: cmp.Or(req.Size, e.history.Size(now, o, p)), Sure: req.Size > 0,
 	}
 	m.Small = m.Small && m.Size <= e.cfg.Threshold
 	for _, l := range links {
@@ -97,9 +99,9 @@ func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) open
 	return m
 }
 
-// remember records what a GET has shown about its origin and the links to it.
-func (e *Engine) remember(o estimate.Origin, path string, n opening.Notes, links []linkNotes) {
-	all := e.fleet.links()
+// remember records what a GET has shown about its origin and the links to it, except links that now lead into another network.
+func (e *Engine) remember(r *run, n opening.Notes, links []linkNotes) {
+	o, all := r.origin, e.fleet.links()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
@@ -112,14 +114,14 @@ func (e *Engine) remember(o estimate.Origin, path string, n opening.Notes, links
 		e.add(func(r *estimate.Record) { r.SetLink(now, l.network, o, l.entry, l.sustained) })
 	}
 	if n.Whole {
-		p := estimate.PathOf(path)
+		p := estimate.PathOf(r.req.Target.Path)
 		e.history.SetWhole(now, o, p)
 		e.add(func(r *estimate.Record) { r.SetWhole(now, o, p) })
 	}
-	for _, l := range all {
-		if slices.Contains(n.Excluded, l.Name) {
-			e.history.SetExcluded(now, networkOf(l), o)
-			e.add(func(r *estimate.Record) { r.SetExcluded(now, networkOf(l), o) })
+	for i, network := range r.networks {
+		if l := all[i]; slices.Contains(n.Excluded, l.Name) && networkOf(l) == network {
+			e.history.SetExcluded(now, network, o)
+			e.add(func(r *estimate.Record) { r.SetExcluded(now, network, o) })
 		}
 	}
 }

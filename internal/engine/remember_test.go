@@ -34,6 +34,15 @@ func later(e *Engine) *estimate.Record {
 	return r
 }
 
+// getting returns a GET that has just begun, for remember.
+func getting(e *Engine, o estimate.Origin, path string) *run {
+	r := &run{e: e, origin: o, req: &Request{Target: Target{Path: path}}}
+	for _, l := range e.fleet.links() {
+		r.networks = append(r.networks, networkOf(l))
+	}
+	return r
+}
+
 // TestRemember: what a transfer shows about a network counts there, whatever the link's name is, also in another process.
 func TestRemember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +72,7 @@ func TestRemember(t *testing.T) {
 			}
 		}
 		// What a process sees itself counts more.
-		next.remember(known, "/", opening.Notes{}, []linkNotes{{network: atHome, entry: estimate.Entry{Rate: 7}}})
+		next.remember(getting(next, known, "/"), opening.Notes{}, []linkNotes{{network: atHome, entry: estimate.Entry{Rate: 7}}})
 		if got := next.lookUp(movable(w, atHome), known); got.Rate != 7 {
 			t.Errorf("seen just now: %+v", got)
 		}
@@ -104,13 +113,49 @@ func TestRememberConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		e, next := newWorldEngine(t, w, nil), newWorldEngine(t, w, nil)
-		e.remember(known, "/", opening.Notes{}, []linkNotes{{atHome, estimate.Entry{Rate: 1e6, Conns: 3}, 1e6}})
-		e.remember(other, "/", opening.Notes{}, []linkNotes{{atHome, estimate.Entry{Rate: 1e6, Conns: 2, MaxConns: 1}, 1e6}})
+		e.remember(getting(e, known, "/"), opening.Notes{}, []linkNotes{{atHome, estimate.Entry{Rate: 1e6, Conns: 3}, 1e6}})
+		e.remember(getting(e, other, "/"), opening.Notes{}, []linkNotes{{atHome, estimate.Entry{Rate: 1e6, Conns: 2, MaxConns: 1}, 1e6}})
 		next.SetRecord(later(e))
 		for o, want := range map[estimate.Origin][2]int8{known: {3, 0}, other: {2, 1}, "http://third:80": {}} {
 			if got := next.lookUp(movable(w, atHome), o); [2]int8{got.Conns, got.MaxConns} != want || got.Rate == 0 {
 				t.Errorf("%s: %+v, want %v", o, got, want)
 			}
+		}
+	})
+}
+
+// TestLimitsAreTriedAgain: however often an origin is asked, a limit that it showed once is tried again after a day. Rates are those
+// of the last minutes meanwhile.
+func TestLimitsAreTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		e := newWorldEngine(t, w, nil)
+		a := movable(w, atHome)
+		get := func(l estimate.Entry) {
+			e.remember(getting(e, known, "/"), opening.Notes{}, []linkNotes{{atHome, l, 3e6}})
+		}
+		began := time.Now()
+		get(estimate.Entry{Rate: 1e6, RTT: 50 * time.Millisecond, Pipelining: estimate.Broken, Conns: 3, MaxConns: 1})
+		for time.Since(began) < 23*time.Hour {
+			time.Sleep(9 * time.Minute)
+			if got := e.lookUp(a, known); got.MaxConns != 1 || got.Pipelining != estimate.Broken || got.Conns != 3 {
+				t.Fatalf("after %v: %+v", time.Since(began), got)
+			}
+			get(estimate.Entry{Rate: 2e6, Peak: 4e6})
+			if got := e.lookUp(a, known); got.Rate != 2e6 || got.Peak != 4e6 || got.RTT != 50*time.Millisecond {
+				t.Fatalf("after %v: %+v", time.Since(began), got)
+			}
+		}
+		for time.Since(began) < 25*time.Hour {
+			time.Sleep(9 * time.Minute)
+			get(estimate.Entry{Rate: 2e6, Peak: 4e6, RTT: 30 * time.Millisecond})
+		}
+		if got := e.lookUp(a, known); got.MaxConns != 0 || got.Pipelining != estimate.Untried || got.Conns != 0 || got.RTT != 30*time.Millisecond {
+			t.Errorf("after a day: %+v", got)
+		}
+		time.Sleep(11 * time.Minute)
+		if got := e.lookUp(a, known); math.Abs(got.Rate-3e6) > 1e5 || got.Peak != 0 || got.RTT != 30*time.Millisecond {
+			t.Errorf("after some minutes without a GET: %+v", got)
 		}
 	})
 }
@@ -185,7 +230,7 @@ func TestRememberRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		e, next := newWorldEngine(t, w, nil), newWorldEngine(t, w, nil)
-		e.remember(known, "/a", opening.Notes{Whole: true, Excluded: []string{"b"}}, nil)
+		e.remember(getting(e, known, "/a"), opening.Notes{Whole: true, Excluded: []string{"b"}}, nil)
 		recall := func(e *Engine, o estimate.Origin, path string) opening.Memory {
 			return e.recall(o, &Request{Target: Target{Path: path}}, e.fleet.links())
 		}
@@ -207,12 +252,40 @@ func TestRememberRefusals(t *testing.T) {
 	})
 }
 
+// TestRefusalsOfTwoNetworks: what an origin has refused over a link that is in another network at the end says nothing of either.
+func TestRefusalsOfTwoNetworks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		e := newWorldEngine(t, w, nil)
+		b := link.Link{Name: "b", Path: &worldPath{w, "b"}}
+		excluded := func() map[string]bool {
+			return e.recall(known, &Request{Target: Target{Path: "/a"}}, e.fleet.links()).Excluded
+		}
+		e.SetLinks([]link.Link{movable(w, atHome), b})
+		r := getting(e, known, "/a")
+		e.SetLinks([]link.Link{movable(w, "a train"), b, {Name: "c", Path: &worldPath{w, "c"}}})
+		e.remember(r, opening.Notes{Excluded: []string{"a", "b", "c"}}, nil)
+		if x := excluded(); x["a"] || !x["b"] || x["c"] {
+			t.Errorf("in the new network: %v", x)
+		}
+		e.SetLinks([]link.Link{movable(w, atHome), b})
+		if x := excluded(); x["a"] || !x["b"] {
+			t.Errorf("at home again: %v", x)
+		}
+		r = getting(e, known, "/a")
+		e.remember(r, opening.Notes{Excluded: []string{"a"}}, nil)
+		if x := excluded(); !x["a"] {
+			t.Errorf("refused at home: %v", x)
+		}
+	})
+}
+
 // TestFindings: they do not pile up where nobody takes them, and none is lost when the record is replaced.
 func TestFindings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newWorldEngine(t, newWorld(), nil)
 		note := func(i int) {
-			e.remember(estimate.Origin(fmt.Sprint(i)), "/", opening.Notes{}, []linkNotes{{"a", estimate.Entry{Rate: 1, RTT: time.Millisecond}, 1e6}})
+			e.remember(getting(e, estimate.Origin(fmt.Sprint(i)), "/"), opening.Notes{}, []linkNotes{{"a", estimate.Entry{Rate: 1, RTT: time.Millisecond}, 1e6}})
 		}
 		for i := range 3000 {
 			note(i)

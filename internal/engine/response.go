@@ -94,7 +94,7 @@ func (r *run) handOver(e event, reason opening.Reason) {
 	r.e.observe(Event{Kind: EventPassedThrough, At: time.Now(), Link: r.link(l.link).name, Reason: string(reason)})
 	r.req.Usage.SetReason(string(reason))
 	r.req.Usage.Add(r.link(l.link).name, 0, 0)
-	r.e.remember(r.origin, r.req.Target.Path, r.opening.Remember(), nil)
+	r.e.remember(r, r.opening.Remember(), nil)
 	r.started <- start{resp: out}
 }
 

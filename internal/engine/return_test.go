@@ -1,14 +1,20 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/transfer"
 )
 
 // TestLinkReturnsAtOnce lets a link swallow everything for a while in mid-transfer. Once it is back, it carries bytes 0.35 s later,
@@ -71,8 +77,9 @@ func TestDeadLinkIsProbedSparingly(t *testing.T) {
 				w.change(func() { w.dead[tt.link] = true })
 				time.Sleep(10 * time.Second)
 				times := map[string][]time.Duration{}
-				for i, p := range w.probes() {
-					times[p] = append(times[p], w.sent[i])
+				sent := w.probedAt()
+				for i, p := range w.probes()[:len(sent)] {
+					times[p] = append(times[p], sent[i])
 				}
 				for p, at := range times {
 					for i := range at[1:] {
@@ -86,7 +93,7 @@ func TestDeadLinkIsProbedSparingly(t *testing.T) {
 					t.Errorf("probes of %d origins", len(times))
 				}
 				time.Sleep(50 * time.Second)
-				if n := len(w.sent); n > tt.most {
+				if n := len(w.probedAt()); n > tt.most {
 					t.Errorf("%d probes in a minute, want %d at most", n, tt.most)
 				}
 				w.change(func() { w.dead[tt.link] = false })
@@ -123,6 +130,70 @@ func TestQuickProbesAreOnePacket(t *testing.T) {
 			t.Errorf("%d probes", len(w.sent))
 		}
 	})
+}
+
+// TestQuickProbesToAnOldAddress: an origin is where a connection has led within the last seconds, or still leads. Where it was hours ago
+// somebody else may be now.
+func TestQuickProbesToAnOldAddress(t *testing.T) {
+	t.Run("a connection stays", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			w.kernel = true
+			w.slow["one:80"] = "a"
+			e := newWorldEngine(t, w, nil)
+			e.SetLinks([]link.Link{{Name: "a", Path: &worldPath{w, "a"}}})
+			download(t, e, "one:80")
+			for range 2 {
+				time.Sleep(5 * time.Minute)
+				w.change(func() { w.dead["a"] = true })
+				time.Sleep(9 * time.Second)
+				w.change(func() { w.dead["a"] = false })
+			}
+			for i, to := range w.to {
+				if to != addrOf("one") {
+					t.Errorf("the probe after %v is restricted to %s", w.sent[i], to)
+				}
+			}
+			if len(w.to) < 40 {
+				t.Errorf("%d probes", len(w.to))
+			}
+		})
+	})
+	for name, pause := range map[string]time.Duration{"hours ago": 2 * time.Hour, "just now": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				w.kernel = true
+				e := newWorldEngine(t, w, nil)
+				resp, err := e.Get(t.Context(), &Request{Target: Target{Scheme: "http", Host: "one:80", Addr: "one:80", Path: "/"}, Header: http.Header{}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				resp.Body.Close()
+				time.Sleep(pause)
+				w.change(func() { w.dead["a"] = true })
+				began := time.Since(w.began)
+				done := download(t, e, "one:80")
+				becomesProbed(t, w)
+				time.Sleep(5 * time.Second)
+				w.change(func() { w.dead["a"] = false })
+				<-done
+				want := addrOf("one")
+				if pause > addressLife {
+					want = "invalid IP"
+				}
+				for i, at := range w.sent {
+					if w.to[i] != want {
+						t.Errorf("the probe after %v is restricted to %s, want %s", at-began, w.to[i], want)
+					}
+				}
+				if len(w.sent) < 10 {
+					t.Errorf("%d probes", len(w.sent))
+				}
+			})
+		})
+	}
 }
 
 // TestProbesGoOnlyWhereTransfersGo has two transfers from an origin, one after the other. The first one has lost a metered link; it
@@ -176,6 +247,57 @@ func TestProbesGoOnlyWhereTransfersGo(t *testing.T) {
 	}
 }
 
+// TestBannedLinkIsProbedForWhomItServes: while a link is banned for everybody, transfers that may not use it have no part in finding
+// out whether it is back.
+func TestBannedLinkIsProbedForWhomItServes(t *testing.T) {
+	barred := http.Header{"Cookie": {"a=b"}} // the link may not see it
+	for _, tt := range []struct {
+		name string
+		gets map[string]http.Header // by origin, in any order
+		want []string               // who is asked about the link
+	}{
+		{"one that may not use it", map[string]http.Header{"two:80": barred}, nil},
+		{"one that may", map[string]http.Header{"one:80": {}}, []string{"one:80 over a"}},
+		{"both", map[string]http.Header{"one:80": {}, "two:80": barred}, []string{"one:80 over a"}},
+		{"none", nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				w.dead["a"] = true
+				var asked atomic.Int32
+				w.answers = func(context.Context, string) bool {
+					asked.Add(1)
+					return false
+				}
+				e := newWorldEngine(t, w, nil)
+				e.SetLinks([]link.Link{
+					{Name: "a", Metric: 1, Untrusted: true, Path: &worldPath{w, "a"}},
+					{Name: "b", Metric: 2, Path: &worldPath{w, "b"}},
+				})
+				e.fleet.change(func(now time.Time) { e.fleet.boards.Failed(now, 0, health.Silence) })
+				for _, addr := range slices.Sorted(maps.Keys(tt.gets)) {
+					resp, err := e.Get(t.Context(), &Request{Target: Target{Scheme: "http", Host: addr, Addr: addr, Path: "/"}, Header: tt.gets[addr]})
+					if err != nil {
+						t.Fatal(err)
+					}
+					go io.Copy(io.Discard, resp.Body)
+					defer resp.Body.Close()
+				}
+				time.Sleep(20 * time.Second)
+				probed := w.probes()
+				slices.Sort(probed)
+				if got := slices.Compact(probed); !slices.Equal(got, tt.want) {
+					t.Errorf("probes of %v, want %v", got, tt.want)
+				}
+				if n := asked.Load(); (n > 0) != (tt.want != nil) {
+					t.Errorf("DNS servers are asked %d times", n)
+				}
+			})
+		})
+	}
+}
+
 // becomesProbed waits for the first probe.
 func becomesProbed(t *testing.T, w *world) {
 	t.Helper()
@@ -215,6 +337,42 @@ func TestSilenceOfSeveral(t *testing.T) {
 			w.change(func() { w.dead["a"] = false })
 			<-one
 			<-two
+		})
+	}
+}
+
+// TestExcusedLink: a transfer that expects nothing of a link any more has nothing against it, whatever it said before. Another one that
+// still waits has.
+func TestExcusedLink(t *testing.T) {
+	for name, excused := range map[string]bool{"excused": true, "not excused": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newWorldEngine(t, newWorld(), nil)
+				var runs []*run
+				for _, addr := range []string{"one:80", "two:80", "three:80"} {
+					r := &run{e: e, req: &Request{Target: Target{Addr: addr}}, used: map[int8]bool{}, mailbox: mailbox{posted: make(chan struct{}, 1)}}
+					e.fleet.join(r)
+					runs = append(runs, r)
+				}
+				a := e.fleet.linkAt(0)
+				a.lastByte.Store(e.fleet.clock(time.Now())) // the third one's, so the others have to wait for a while
+				a.lastRun.Store(runs[2])
+				for _, r := range runs[:2] {
+					r.carryOut(time.Now(), transfer.Action{Kind: transfer.ReportSilent, Link: 0})
+				}
+				if excused {
+					runs[0].carryOut(time.Now(), transfer.Action{Kind: transfer.ReportExcused, Link: 0})
+				}
+				time.Sleep(silenceGrace + 10*time.Millisecond)
+				synctest.Wait()
+				e.fleet.mu.Lock()
+				defer e.fleet.mu.Unlock()
+				for i, want := range []health.State{map[bool]health.State{true: health.Up, false: health.Suspect}[excused], health.Suspect, health.Up} {
+					if got, _ := runs[i].site.board.State(0); got != want {
+						t.Errorf("for %s it is %v, want %v", runs[i].site.addr, got, want)
+					}
+				}
+			})
 		})
 	}
 }

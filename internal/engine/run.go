@@ -174,8 +174,10 @@ func (r *run) loop() {
 		case e := <-events:
 			next = r.take(e)
 		case w := <-r.wrote:
+			r.paused(since)
 			next = r.scattered(w)
 		case <-r.mailbox.posted:
+			r.paused(since)
 			for _, e := range r.mailbox.take() {
 				next = r.takeMail(e)
 			}
@@ -184,10 +186,9 @@ func (r *run) loop() {
 		case <-r.ctx.Done():
 			r.hungUp()
 		}
-		if full {
-			r.behind += time.Since(since)
+		if !full {
+			next = r.sample(next)
 		}
-		next = r.sample(next)
 		wait := time.Hour
 		if !next.IsZero() {
 			wait = time.Until(next)
@@ -204,6 +205,14 @@ func (r *run) loop() {
 		}
 		wait = max(wait, 200*time.Microsecond)
 		timer.Reset(wait)
+	}
+}
+
+// paused takes note that nothing was read since a moment; the zero time means that there was no such pause.
+func (r *run) paused(since time.Time) {
+	if !since.IsZero() {
+		r.behind += time.Since(since)
+		r.handle(transfer.Event{Kind: transfer.Paused, For: time.Since(since)})
 	}
 }
 

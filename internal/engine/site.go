@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/transfer"
@@ -16,13 +17,22 @@ const (
 
 // site is an origin that transfers use or used lately.
 type site struct {
-	addr  string              // "host:port"
-	host  string              // of addr
-	board *health.Board       // the links as transfers from here find them
-	nets  []netip.Prefix      // networks of its addresses, as far as they are known
-	last  map[int8]netip.Addr // by link: its address of the last connection
-	runs  []*run              // its transfers
+	addr  string           // "host:port"
+	host  string           // of addr
+	board *health.Board    // the links as transfers from here find them
+	nets  []netip.Prefix   // networks of its addresses, as far as they are known
+	last  map[int8]address // by link: its address of the last connection
+	runs  []*run           // its transfers
 }
+
+// address is where an origin was, and when that was last known to be so.
+type address struct {
+	addr netip.Addr
+	at   time.Time
+}
+
+// addressLife is how long an origin is taken to be where it was, as for answers of DNS servers.
+const addressLife = 30 * time.Second
 
 // join adds a transfer and returns the state of every link for its origin, in the order of their numbers.
 func (f *fleet) join(r *run) []transfer.Event {
@@ -46,7 +56,7 @@ func (f *fleet) site(addr string) *site {
 		s = f.sites[i]
 		f.sites = slices.Delete(f.sites, i, i+1)
 	} else {
-		s = &site{addr: addr, host: hostOf(addr), board: f.boards.Join(), last: map[int8]netip.Addr{}}
+		s = &site{addr: addr, host: hostOf(addr), board: f.boards.Join(), last: map[int8]address{}}
 	}
 	f.sites = append(f.sites, s)
 	return s
@@ -109,7 +119,7 @@ func (f *fleet) found(s *site, i int8, remote string) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.last[i] = to.Addr()
+	s.last[i] = address{to.Addr(), time.Now()}
 	n := network(f.all[i].link, to.Addr())
 	if slices.Contains(s.nets, n) {
 		return

@@ -139,7 +139,7 @@ func (r *run) differs(now time.Time, link int8) {
 	r.lastErrs[fault.Differs] = &AttemptError{Op: "check", Link: name, Outcome: fault.Differs, Err: errDiffers}
 	r.opening.Ended(name, fault.Differs)
 	r.e.observe(Event{Kind: EventSpotCheckFailed, At: now, Transfer: r.id, Link: name})
-	r.e.cfg.Log.Warn("the bytes of a link are not those of the others: the download uses it no longer",
+	r.e.cfg.Log.Warn("this link's bytes differ from those of the others; the download stops using it",
 		"transfer", r.id, "link", name)
 }
 

@@ -247,8 +247,8 @@ func (f *fleet) probe(ctx context.Context, s *site, p health.Probe) {
 	defer cancel()
 	f.mu.Lock()
 	l, to := f.all[p.Link].link, netip.Addr{}
-	if p.Quick() { // an address that worked needs no DNS server, and one packet; the others have their turn later
-		to = s.last[p.Link]
+	if last := s.last[p.Link]; p.Quick() && p.At.Sub(last.at) < addressLife { // it needs no DNS server, and one packet; the others have their turn later
+		to = last.addr
 	}
 	f.mu.Unlock()
 	c, info, said := connect(link.Once(ctx, to), l, s.addr)
@@ -282,8 +282,7 @@ func (f *fleet) probeForAll(ctx context.Context, p health.Probe) {
 		most = 1
 	}
 	witnesses := f.witnesses(i, nil, most)
-	if n := len(f.runs); len(witnesses) == 0 && n > 0 {
-		s := f.runs[n-1].site
+	if s := f.misses(i); len(witnesses) == 0 && s != nil {
 		if !slices.ContainsFunc(s.nets, func(p netip.Prefix) bool { return l.Near(p.Addr()) }) {
 			witnesses = append(witnesses, s.addr)
 		}

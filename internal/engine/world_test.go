@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -189,6 +190,13 @@ func (p *worldPath) Dial(ctx context.Context, _, addr string) (net.Conn, link.In
 }
 
 // probes returns the addresses dialed without a request since the last call.
+// probedAt returns when the probes so far were made.
+func (w *world) probedAt() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.sent)
+}
+
 func (w *world) probes() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

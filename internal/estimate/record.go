@@ -104,15 +104,19 @@ func (r *Record) Link(now time.Time, network string, o Origin) Entry {
 	return e
 }
 
-// SetLink remembers what a transfer has found of origin o over a network. sustained is its goodput there, 0 if it was too short
+// SetLink remembers what a transfer has itself found of origin o over a network; zeros in e leave what is known. sustained is its goodput there, 0 if it was too short
 // to tell; then the rates stay as they are.
 func (r *Record) SetLink(now time.Time, network string, o Origin, e Entry, sustained float64) {
 	k, at := r.originKey(network, o), now.Unix()
 	s := r.origins[k]
 	s.expire(now)
 	s.seen = at
-	if limits := e.MaxConns > 0 || e.Pipelining == Broken; limits && (e.MaxConns != s.maxConns || e.Pipelining != s.pipelining) {
-		s.limited = at // a limit that a transfer only kept to grows no younger
+	s.limited, s.counted = min(s.limited, at), min(s.counted, at) // the clock may have been ahead
+	if e.MaxConns > 0 || e.Pipelining == Broken {
+		s.limited = at
+	}
+	if e.MaxConns > 0 {
+		s.maxConns = e.MaxConns
 	}
 	if e.RTT > 0 {
 		s.rtt = min(e.RTT, maxRTT)
@@ -120,10 +124,9 @@ func (r *Record) SetLink(now time.Time, network string, o Origin, e Entry, susta
 	if e.Pipelining != Untried {
 		s.pipelining = e.Pipelining
 	}
-	if n := min(e.Conns, maxConns); n > 0 && n != s.conns {
+	if n := min(e.Conns, maxConns); n > 0 {
 		s.conns, s.counted = n, at
 	}
-	s.maxConns = max(e.MaxConns, 0)
 	if valid(sustained) {
 		s.rate.add(sustained)
 		n := r.networks[k.network]

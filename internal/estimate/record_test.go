@@ -69,9 +69,9 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	// A transfer that was too short to tell changes no rate, and one that learned nothing forgets nothing but the limit.
+	// A transfer that was too short to tell changes no rate, and one that learned nothing forgets nothing.
 	r.SetLink(start, home, origin(1), estimate.Entry{Rate: 9 * mb}, 0)
-	known.Rate, known.MaxConns = 5*mb, 0
+	known.Rate = 5 * mb
 	e := r.Link(start, home, origin(1))
 	if !within(e.Rate, known.Rate, 0.1) {
 		t.Errorf("after a short transfer: %+v", e)
@@ -197,28 +197,54 @@ func TestRecordLife(t *testing.T) {
 	}
 }
 
-// TestRecordLimitsAreTriedAgain: a limit and a number of connections that transfers only keep to grow no younger.
+// TestRecordLimitsAreTriedAgain: a limit and a number of connections that transfers only keep to, and do not find again, count for
+// a day, however many transfers there are.
 func TestRecordLimitsAreTriedAgain(t *testing.T) {
 	r := estimate.NewRecord(salt)
 	now := start
 	limited := estimate.Entry{Pipelining: estimate.Broken, MaxConns: 2, Conns: 4}
-	for r.SetLink(now, home, origin(1), limited, mb); now.Before(start.Add(day)); now = now.Add(time.Hour) {
-		r.SetLink(now, home, origin(1), r.Link(now, home, origin(1)), mb)
+	for r.SetLink(now, home, origin(1), limited, mb); now.Before(start.Add(day)); now = now.Add(5 * time.Minute) {
+		r.SetLink(now, home, origin(1), estimate.Entry{Rate: mb, RTT: ms}, mb)
+		if e := r.Link(now, home, origin(1)); e.MaxConns != 2 || e.Pipelining != estimate.Broken || e.Conns != 4 {
+			t.Fatalf("after %v: %+v", now.Sub(start), e)
+		}
 	}
-	now = now.Add(time.Second)
-	e := r.Link(now, home, origin(1))
-	if e.MaxConns != 0 || e.Pipelining != estimate.Untried || e.Conns != 0 {
-		t.Fatalf("after a day: %+v", e)
+	now = start.Add(day + time.Second)
+	for _, r := range []*estimate.Record{r, again(t, r, now)} {
+		e := r.Link(now, home, origin(1))
+		if e.MaxConns != 0 || e.Pipelining != estimate.Untried || e.Conns != 0 || e.RTT != ms {
+			t.Fatalf("after a day: %+v", e)
+		}
 	}
 	// One of them is found again: the other one is not.
 	r.SetLink(now, home, origin(1), estimate.Entry{MaxConns: 2}, mb)
 	if e := r.Link(now.Add(time.Hour), home, origin(1)); e.MaxConns != 2 || e.Pipelining != estimate.Untried || e.Conns != 0 {
 		t.Errorf("found again: %+v", e)
 	}
-	// Another number of connections that paid off counts from now on, without the limit.
-	r.SetLink(now.Add(12*time.Hour), home, origin(1), estimate.Entry{MaxConns: 2, Conns: 3}, mb)
+	// A number of connections that paid off counts from now on, without the limit.
+	r.SetLink(now.Add(12*time.Hour), home, origin(1), estimate.Entry{Conns: 3}, mb)
 	if e := r.Link(now.Add(36*time.Hour), home, origin(1)); e.MaxConns != 0 || e.Conns != 3 {
 		t.Errorf("a day later: %+v", e)
+	}
+	// What is found again in time counts for another day.
+	now = now.Add(12 * time.Hour)
+	r.SetLink(now, home, origin(2), limited, mb)
+	r.SetLink(now.Add(23*time.Hour), home, origin(2), limited, mb)
+	if e := r.Link(now.Add(46*time.Hour), home, origin(2)); e.MaxConns != 2 || e.Pipelining != estimate.Broken || e.Conns != 4 {
+		t.Errorf("found again in time: %+v", e)
+	}
+}
+
+// TestRecordLimitsOfTheFuture: what was found when the clock was ahead counts for a day of the right one.
+func TestRecordLimitsOfTheFuture(t *testing.T) {
+	r := estimate.NewRecord(salt)
+	r.SetLink(start.Add(1000*day), home, origin(1), estimate.Entry{Pipelining: estimate.Broken, MaxConns: 2, Conns: 4}, mb)
+	r.SetLink(start, home, origin(1), estimate.Entry{}, mb)
+	for after, known := range map[time.Duration]bool{0: true, day: true, day + time.Second: false} {
+		e := r.Link(start.Add(after), home, origin(1))
+		if (e.MaxConns > 0) != known || (e.Pipelining == estimate.Broken) != known || (e.Conns > 0) != known {
+			t.Errorf("%v after the clock was set: %+v", after, e)
+		}
 	}
 }
 

@@ -5,6 +5,13 @@ import "time"
 // RTT smooths round-trip times as RFC 6298 section 2 does. The zero value has seen nothing.
 type RTT struct {
 	smoothed, variation, least time.Duration
+	seeded                     bool
+}
+
+// Seed sets what is known from earlier, until the first sample.
+func (r *RTT) Seed(known time.Duration) {
+	r.Add(known)
+	r.seeded = r.smoothed > 0
 }
 
 // Add accounts for one sample.
@@ -12,7 +19,8 @@ func (r *RTT) Add(sample time.Duration) {
 	if sample <= 0 {
 		return
 	}
-	if r.smoothed == 0 {
+	if r.smoothed == 0 || r.seeded {
+		r.seeded = false
 		r.smoothed, r.variation, r.least = sample, sample/2, sample
 		return
 	}

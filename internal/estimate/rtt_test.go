@@ -31,3 +31,26 @@ func TestRTT(t *testing.T) {
 		}
 	}
 }
+
+// TestRTTSeed: what is known from earlier counts until the first sample, and not beside it.
+func TestRTTSeed(t *testing.T) {
+	var r estimate.RTT
+	r.Seed(20 * ms)
+	r.Add(0) // no sample
+	if r.Smoothed() != 20*ms || r.Variation() != 10*ms || r.Least() != 20*ms {
+		t.Errorf("without a sample: %v, %v, %v", r.Smoothed(), r.Variation(), r.Least())
+	}
+	r.Add(100 * ms)
+	if r.Smoothed() != 100*ms || r.Variation() != 50*ms || r.Least() != 100*ms {
+		t.Errorf("after the first one: %v, %v, %v", r.Smoothed(), r.Variation(), r.Least())
+	}
+	r.Add(180 * ms)
+	if r.Smoothed() != 110*ms || r.Least() != 100*ms {
+		t.Errorf("after the second one: %v, %v", r.Smoothed(), r.Least())
+	}
+	var unknown estimate.RTT
+	unknown.Seed(0)
+	if unknown.Add(40 * ms); unknown.Smoothed() != 40*ms || unknown.Least() != 40*ms {
+		t.Errorf("nothing was known: %v, %v", unknown.Smoothed(), unknown.Least())
+	}
+}

@@ -84,7 +84,7 @@ var rows = [...]Row{
 	},
 	Differs: {
 		"differs", BlameOrigin, false, badGateway, "http_response_incomplete", ExitServer,
-		"Two links brought different bytes of the object", "try again; if that fails, too, use one link only: tributary get --link NAME",
+		"Two links delivered different bytes for this object", "try again; if that fails, too, use one link only: tributary get --link NAME",
 	},
 	Unwanted: {"unwanted", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer, inconsistent, again},
 	NoRange:  {"no_range", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer, inconsistent, again},

@@ -62,7 +62,7 @@ func (d *download) ask(from int64, of *version) (*http.Response, location, error
 	client := http.Client{Transport: w, CheckRedirect: w.redirected}
 	r := &http.Request{Method: http.MethodGet, URL: w.at.request(), Header: w.header.Clone()}
 	ctx := d.ctx
-	if of != nil && of.size > 0 {
+	if of != nil && of.size > 0 && of.place == w.at.place() { // nothing redirects to it any more
 		ctx = transport.WithSize(ctx, of.size)
 	}
 	resp, err := client.Do(r.WithContext(ctx))

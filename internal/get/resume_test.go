@@ -3,8 +3,11 @@ package get
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -329,4 +332,70 @@ func TestStopped(t *testing.T) {
 	if err != nil || len(part) == 0 || s.Object().Mismatch(part, 0) >= 0 {
 		t.Errorf("%d bytes, %v", len(part), err)
 	}
+}
+
+// arrivals counts requests that come within the first second of them.
+type arrivals struct {
+	mu    sync.Mutex
+	began time.Time
+	n     int
+}
+
+// early counts a request and reports whether it is one of them.
+func (a *arrivals) early() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.began.IsZero() {
+		a.began = time.Now()
+	}
+	if time.Since(a.began) > time.Second {
+		return false
+	}
+	a.n++
+	return true
+}
+
+// TestResumeAsksAhead: a resume asks all links at once where it found the size of the object, before the first answer. It does not
+// where it is redirected, since the size is not that of what is there.
+func TestResumeAsksAhead(t *testing.T) {
+	t.Run("to the same place", func(t *testing.T) {
+		t.Parallel()
+		var came arrivals
+		s := newMortal(t, origintest.If(func(*origintest.Request) bool { return came.early() }, origintest.SlowStart(time.Second)))
+		first := newRig(t, toNodes(s.Server), nil)
+		first.cut(s, Options{})
+		r := newRig(t, toNodes(s.Server), nil) // another process
+		r.dir = first.dir
+		if _, err := r.get(t.Context(), s.URL(), Options{Resume: true}); err != nil {
+			t.Fatal(err)
+		}
+		r.isObject("object", s.Object())
+		if came.n < 2 {
+			t.Errorf("%d requests before the first answer", came.n)
+		}
+	})
+	t.Run("by a redirect", func(t *testing.T) {
+		t.Parallel()
+		var came arrivals
+		s := newMortal(t)
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if s.well.Load() && came.early() {
+				time.Sleep(time.Second)
+			}
+			http.Redirect(w, q, s.URL(), http.StatusFound)
+		}))
+		t.Cleanup(front.Close)
+		r := newRig(t, straight, nil)
+		_, err := r.get(t.Context(), front.URL+"/object", Options{})
+		r.fails(err, Server, "--resume")
+		s.well.Store(true)
+		res, err := r.get(t.Context(), front.URL+"/object", Options{Resume: true})
+		if err != nil || res.Resumed == 0 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		r.isObject("object", s.Object())
+		if came.n != 1 {
+			t.Errorf("%d requests for the redirect", came.n)
+		}
+	})
 }

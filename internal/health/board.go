@@ -282,7 +282,7 @@ func (b *Board) Tick(now time.Time, pace Pace) (probes []Probe, next time.Time) 
 func (b *Board) probeAt(now time.Time, e *entry, quick bool, every time.Duration) (at time.Time, due bool) {
 	if quick {
 		if e.probed.Before(e.failed) {
-			return e.failed, true
+			return e.failed, len(e.probes) < maxProbes
 		}
 		return e.probed.Add(every), len(e.probes) < maxProbes
 	}
@@ -329,7 +329,7 @@ func (b *Board) ban(now time.Time, link int8, c Cause) {
 	first, most := waits(c)
 	e.wait = max(first, min(2*e.wait, most))
 	e.probeAt = now.Add(e.wait)
-	e.reached = e.reached || c == TooSlow
+	e.reached = e.reached || c == TooSlow || c == NoGain // it works: there is nothing to find out soon
 }
 
 // unbanAll ends all bans, because only the last link is left.

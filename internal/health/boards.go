@@ -10,7 +10,7 @@ import (
 // whose verdicts count for its own transfers only. One more Board holds the verdicts that were confirmed; they are passed on to
 // every origin's Board, and so is their end. The zero value has no links and no origins.
 //
-// Call Silent, Failed, Rate and Tick of an origin's Board for events that concern only that origin, and the methods of Boards
+// Call Silent, Failed, Speed and Tick of an origin's Board for events that concern only that origin, and the methods of Boards
 // for events that may concern everybody.
 type Boards struct {
 	all  Board

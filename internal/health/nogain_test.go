@@ -24,6 +24,49 @@ func TestLeaveOut(t *testing.T) {
 			t.Errorf("probes %v", w.probes)
 		}
 	})
+	t.Run("no sooner though links that have failed are probed often", func(t *testing.T) {
+		w := hasty(t, 2, quick)
+		out(w)
+		w.pass(10*time.Second - ms)
+		w.want(0, health.Banned, health.NoGain)
+		w.pass(2 * ms)
+		w.want(0, health.Up, health.NoCause)
+		if len(w.probes) != 0 {
+			t.Errorf("probes %v", w.probes)
+		}
+	})
+	t.Run("nor does a probe from before end it", func(t *testing.T) {
+		w := hasty(t, 2, quick)
+		w.silent()
+		w.tick()
+		p := w.last()
+		w.alive()
+		out(w)
+		w.b.Probed(w.now, p, health.Answered)
+		w.pass(9 * time.Second)
+		w.want(0, health.Banned, health.NoGain)
+	})
+	t.Run("nor does one of another origin", func(t *testing.T) {
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		pace := func(int8) time.Duration { return quick }
+		var all health.Boards
+		all.Present(now, 0, true)
+		all.Present(now, 1, true)
+		one, other := all.Join(), all.Join()
+		one.LeaveOut(now, 0)
+		other.Silent(now, 0)
+		other.Tick(now, pace) // this one is lost
+		now = now.Add(quick)
+		p, _ := other.Tick(now, pace)
+		all.Probed(now, other, p[0], health.Answered)
+		if s, _ := other.State(0); s != health.Up {
+			t.Fatalf("the other origin's link is %v", s)
+		}
+		one.Tick(now, pace)
+		if s, c := one.State(0); s != health.Banned || c != health.NoGain {
+			t.Errorf("the link is %v (%v)", s, c)
+		}
+	})
 	t.Run("taken back", func(t *testing.T) {
 		w := newWorld(t, 2)
 		out(w)

@@ -97,7 +97,7 @@ func TestFailedLinkIsProbedOften(t *testing.T) {
 	})
 	t.Run("a slow link answers: no need to ask often", func(t *testing.T) {
 		w := hasty(t, 2, quick)
-		w.report(8200*ms, 50*kbit, 60*mbit)
+		w.report(health.SlowLiteral, rates(50*kbit, 60*mbit)...)
 		w.want(0, health.Banned, health.TooSlow)
 		banned := w.now
 		if p := w.answer(true); p.at < banned.Sub(w.start)+900*ms {

@@ -25,10 +25,12 @@ type attempts struct {
 	open  int // fake connections not closed
 }
 
-func (a *attempts) note(what any) {
+// note returns the number of the attempt, from 0.
+func (a *attempts) note(what any) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.log = append(a.log, fmt.Sprintf("%v %v", time.Since(a.start), what))
+	return len(a.log) - 1
 }
 
 // fakeConn counts itself.
@@ -322,8 +324,7 @@ func TestSecondHandshake(t *testing.T) {
 						return only(f, ips(strings.Fields(tt.addrs)...)...), nil
 					},
 					connect: func(ctx context.Context, _ Link, to netip.AddrPort) (net.Conn, error) {
-						a.note(to.Addr())
-						n := len(a.log) - 1
+						n := a.note(to.Addr())
 						if n >= len(tt.took) {
 							return nil, errRefused
 						}

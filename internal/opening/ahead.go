@@ -26,15 +26,17 @@ var archives = []string{
 }
 
 // ahead returns the range to ask other links for while the first response is awaited, and how much of it each (Nikravesh 2018
-// section 6.3.3, known file size): several where the size of the object is known, else one. Only the first bytes of an object that is probably large are worth the risk, and only where the request is plain: with
-// a condition the response may have no content.
+// section 6.3.3, known file size): several where the size of the object is known, else one. Only the first bytes of an object that is probably large are
+// worth the risk, and only where the request is plain: with a condition the response may have no content.
 func (o *Opening) ahead() (r segment.Range, each int64) {
-	file, _, _ := strings.Cut(o.path, "?")
+	file, _, query := strings.Cut(o.path, "?")
 	hint := o.memory.Size
 	switch {
-	case !o.plan.Warm, o.ifRange != "" && hint == 0:
+	case !o.plan.Warm, o.repeated, o.ifRange != "" && hint == 0:
 		return r, 0
 	case slices.ContainsFunc(conditions, func(name string) bool { return len(o.fields[name]) > 0 }):
+		return r, 0
+	case query && !o.memory.Sure: // the query may be valid once only, or for whoever uses it first
 		return r, 0
 	case hint == 0 && !slices.Contains(archives, strings.ToLower(path.Ext(file))):
 		return r, 0

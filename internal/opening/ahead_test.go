@@ -17,7 +17,10 @@ func TestAhead(t *testing.T) {
 		{name: "nothing suggests a large object", path: "/page"},
 		{name: "a page", path: "/index.html"},
 		{name: "an image of a disk", path: "/debian.iso", want: segment.Range{Start: small, End: small + 64*kB}},
-		{name: "with a query", path: "/debian.ISO?mirror=1.html", want: segment.Range{Start: small, End: small + 64*kB}},
+		{name: "its name in capitals", path: "/debian.ISO", want: segment.Range{Start: small, End: small + 64*kB}},
+		{name: "a query may be valid once only", path: "/debian.iso?token=1"},
+		{name: "a query, and the size that an earlier GET found", path: "/debian.iso?token=1", memory: Memory{Size: 1 << 30}},
+		{name: "a query, and the client knows the size", path: "/get?id=1", memory: Memory{Size: 1 << 30, Sure: true}, want: segment.Range{Start: small, End: small + 8*128*kB}},
 		{name: "an extension in the query only", path: "/get?file=debian.iso"},
 		{name: "a known size", path: "/page", memory: Memory{Size: 1 << 30}, want: segment.Range{Start: small, End: small + 8*128*kB}},
 		{name: "a known size, hardly worth it", path: "/page", memory: Memory{Size: small + 40*kB}, want: segment.Range{Start: small, End: small + 40*kB}},
@@ -37,5 +40,19 @@ func TestAhead(t *testing.T) {
 				t.Errorf("%v, want %v", p.Ahead, c.want)
 			}
 		})
+	}
+}
+
+// TestAheadOnce: a GET whose range the origin did not like is made again as the client made it, and nothing is asked ahead of that.
+func TestAheadOnce(t *testing.T) {
+	o := New("http", "/a.iso", nil, small)
+	if p := o.Begin(Memory{Size: 1 << 30}); p.Ahead.Empty() {
+		t.Fatal("nothing is asked ahead at first")
+	}
+	if v := o.Answer(Head{Status: 416}, "a", false); v.Do != Repeat || !o.Again() {
+		t.Fatalf("%+v", v)
+	}
+	if p := o.Begin(Memory{Size: 1 << 30}); !p.Ahead.Empty() || p.Initial > 0 {
+		t.Errorf("%+v", p)
 	}
 }

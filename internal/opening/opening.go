@@ -14,6 +14,7 @@ type Memory struct {
 	Whole    bool            // it served this object whole, whatever range was asked for
 	Small    bool            // it lately served no object worth several links
 	Size     int64           // that the object probably has, 0 = unknown: a hint, from an earlier GET or from the client
+	Sure     bool            // Size is the client's
 	Excluded map[string]bool // links over which it refused an object that it served over another one
 }
 
@@ -51,7 +52,7 @@ type Verdict struct {
 	ClientsHead bool          // its head is the client's; of Join
 }
 
-// Opening is the start of one GET. Make it with New; First begins it.
+// Opening is the start of one GET. Make it with New; Begin begins it.
 type Opening struct {
 	path      string              // of the object, query included
 	fields    map[string][]string // the client's
@@ -61,7 +62,7 @@ type Opening struct {
 	repeated  bool // such a request went out and was not answered as it should be
 	restarted bool
 
-	// Since the last First.
+	// Since the last Begin.
 	again    bool
 	memory   Memory
 	plan     Plan
@@ -82,8 +83,8 @@ type Opening struct {
 // conditions are the fields that make a request conditional (RFC 9110 section 13.1), If-Range apart.
 var conditions = []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since"}
 
-// New returns the Opening of a GET for the object at a path, query included, with a client's end-to-end fields. The threshold is the size in bytes up to which one
-// link is enough. It is also the size of the first range: an object that fits is complete with one request, and a larger one
+// New returns the Opening of a GET for the object at a path, query included, with a client's end-to-end fields. The threshold is the
+// size in bytes up to which one link is enough. It is also the size of the first range: an object that fits is complete with one request, and a larger one
 // has time to connect the other links.
 func New(scheme, path string, fields map[string][]string, threshold int64) *Opening {
 	return &Opening{path: path, fields: fields, exposes: Exposes(scheme, fields), threshold: threshold, ranged: startRanged(fields)}
@@ -255,7 +256,7 @@ func (o *Opening) Lost(outcome fault.Outcome, seen bool) {
 	}
 }
 
-// Again reports whether the request is to be made again: with First.
+// Again reports whether the request is to be made again: with Begin.
 func (o *Opening) Again() bool { return o.again }
 
 // Remember returns notes for later GETs. Where ranges were ignored, or were inconsistent, later GETs ask for the whole object.

@@ -28,7 +28,7 @@ const (
 	// idleTimeout is short: most servers close between 5 and 75 s, and a connection that the server is about to close
 	// costs the next transfer a round trip.
 	idleTimeout = 15 * time.Second
-	// warmTimeout is shorter still: who waits for a connection by Warm opens one at once.
+	// warmTimeout is shorter still: a transfer that waits for such a connection takes it at once.
 	warmTimeout = 2 * time.Second
 )
 
@@ -87,30 +87,40 @@ func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.C
 	if s := p.take(l, k); s != nil {
 		return p.hand(s, true), nil
 	}
-	s := p.take(l, bare(l, t.Addr))
-	if s == nil {
-		nc, info, err := l.Dial(ctx, "tcp", t.Addr)
-		if err != nil {
-			return nil, dialError(l, err)
+	if s := p.take(l, bare(l, t.Addr)); s != nil {
+		if err := p.begin(ctx, s, k); err == nil { // else the origin may have closed it meanwhile
+			return p.hand(s, s.tail == nil), nil // TLS has shown that it did not
 		}
-		s = &stream{link: l, socket: nc, conn: nc, info: info}
 	}
+	nc, info, err := l.Dial(ctx, "tcp", t.Addr)
+	if err != nil {
+		return nil, dialError(l, err)
+	}
+	s := &stream{link: l, socket: nc, conn: nc, info: info}
+	if err := p.begin(ctx, s, k); err != nil {
+		return nil, dialError(l, err)
+	}
+	return p.hand(s, false), nil
+}
+
+// begin makes a bare connection carry HTTP, or closes it.
+func (p *Pool) begin(ctx context.Context, s *stream, k key) error {
 	s.key = k
-	if t.Scheme == "https" {
-		err := s.secure(ctx, p.tls, t.Host)
+	if k.scheme == "https" {
+		err := s.secure(ctx, p.tls, k.host)
 		if err == nil {
 			err = s.negotiate(p.h2)
 		}
 		if err != nil {
 			s.socket.Close()
-			return nil, dialError(l, err)
+			return err
 		}
 	}
 	if s.h2 == nil {
 		s.wire = &wire{conn: s.conn}
 		s.br = bufio.NewReaderSize(s.wire, bufferSize)
 	}
-	return p.hand(s, false), nil
+	return nil
 }
 
 // bare is the key of a connection that carries nothing yet, not even TLS.

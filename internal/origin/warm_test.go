@@ -9,22 +9,26 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
 	ot "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
+// warm gives a pool a connection that a probe has made.
+func warm(t *testing.T, p *pool, l link.Link, addr string) {
+	t.Helper()
+	nc, info, err := p.dial.Path(l).Dial(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Warm(l, addr, nc, info)
+}
+
 // TestWarm: a connection that a probe has made carries the requests of the next transfer over its link, as one that was dialed.
 func TestWarm(t *testing.T) {
-	warm := func(t *testing.T, p *pool, l link.Link, addr string) {
-		t.Helper()
-		nc, info, err := p.dial.Path(l).Dial(t.Context(), "tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.Warm(l, addr, nc, info)
-	}
 	counted := func(t *testing.T) (r *rig, dials *int) {
 		r, dials = newRig(t, ot.Object{Size: 5000}), new(int)
 		dial := r.pool.dial
@@ -43,7 +47,7 @@ func TestWarm(t *testing.T) {
 		}
 		other.Close()
 		c := r.open(0)
-		if *dials != 2 || c.Info().Reused || c.Info().Remote != r.s.Addr(0) {
+		if *dials != 2 || !c.Info().Reused || c.Info().Remote != r.s.Addr(0) { // it may have been closed meanwhile, as a kept one
 			t.Errorf("%d connections, %+v", *dials, c.Info())
 		}
 		r.send(c, whole(r))
@@ -75,6 +79,9 @@ func TestWarm(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
+		if c.Info().Reused {
+			t.Error("its handshake has shown that it is open")
+		}
 		if err := c.Send(engine.RangeRequest{Target: target}); err != nil {
 			t.Fatal(err)
 		}
@@ -101,4 +108,81 @@ func TestWarm(t *testing.T) {
 		r.send(c, whole(r))
 		r.next(c)
 	})
+}
+
+// TestWarmConnectionCloses: an origin that closes a connection on which it was asked nothing for a while is in its right. Nobody is
+// blamed for it.
+func TestWarmConnectionCloses(t *testing.T) {
+	t.Run("http", func(t *testing.T) {
+		r := newRig(t, ot.Object{Size: 5000}, ot.UntilRequest(1, ot.Raw(""), ot.ClosesEarly()))
+		warm(t, r.pool, links[0], r.target().Addr)
+		c := r.open(0)
+		r.send(c, whole(r))
+		if _, err := c.Next(); err == nil || outcome(t, err) != fault.Stale {
+			t.Errorf("got %v", err)
+		}
+		c.Close()
+		c = r.open(0)
+		r.send(c, whole(r))
+		r.next(c)
+	})
+	t.Run("https", func(t *testing.T) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go func() {
+			if nc, err := l.Accept(); err == nil {
+				_, _ = nc.Read(make([]byte, 1)) // of the handshake
+				nc.Close()
+			}
+		}()
+		p, target := secured(t, func(c *tls.Conn, _ net.Conn) {
+			if err := c.Handshake(); err != nil {
+				t.Error(err)
+			}
+		})
+		closes, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Warm(links[0], target.Addr, closes, link.Info{})
+		c, err := p.Open(t.Context(), links[0], target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Info().Reused {
+			t.Error("a fresh connection is taken for a kept one")
+		}
+		c.Close()
+		if _, err := closes.Write([]byte{0}); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("the other one is left open: %v", err)
+		}
+	})
+}
+
+// TestWarmH2: nothing is known of the settings of an origin with which a connection has only just begun: it is asked for one stream.
+func TestWarmH2(t *testing.T) {
+	in, release := make(chan struct{}, 2), make(chan struct{})
+	r := newH2(t, 1000, func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc) {
+		in <- struct{}{}
+		<-release
+		serve(w, q)
+	})
+	warm(t, r.pool, links[0], r.target().Addr)
+	c := r.open()
+	if r.dials.Load() != 1 {
+		t.Errorf("%d connections", r.dials.Load())
+	}
+	r.send(c, r.ask(0, 100), r.ask(100, 200))
+	<-in
+	select {
+	case <-in:
+		t.Error("two streams before the first head")
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(release)
+	r.next(c)
+	r.next(c)
 }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrForeign says that a file is not this user's alone: another user owns it or may write to it, or it is not a plain file.
-var ErrForeign = errors.New("not a plain file of this user alone")
+// ErrForeign says that a file or folder is not this user's alone: another user owns it or may write to it, or it is a link or a device.
+var ErrForeign = errors.New("not this user's alone")
 
 // lockPause is the time between two attempts to take a lock that another process holds.
 const lockPause = 10 * time.Millisecond
@@ -68,6 +68,28 @@ func flock(ctx context.Context, fd int) error {
 		default:
 			return err
 		}
+	}
+}
+
+// Own checks that the folder of a file, or the nearest one above it that exists, belongs to this user alone: root with the environment of
+// another user makes no folders there, and nobody plants a folder for others. A link to such a folder will do if it is this user's or
+// root's: systemd makes one for a service with DynamicUser.
+func Own(path string) error {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		var is unix.Stat_t
+		err := unix.Lstat(dir, &is)
+		if err == nil && is.Mode&unix.S_IFMT == unix.S_IFLNK && (is.Uid == 0 || int(is.Uid) == os.Geteuid()) {
+			err = unix.Stat(dir, &is)
+		}
+		switch {
+		case errors.Is(err, unix.ENOENT) && dir != filepath.Dir(dir):
+			continue
+		case err != nil:
+			return fmt.Errorf("%s: %w", dir, err)
+		case is.Mode&unix.S_IFMT != unix.S_IFDIR || is.Mode&0o002 != 0 || int(is.Uid) != os.Geteuid():
+			return fmt.Errorf("%s: %w", dir, ErrForeign)
+		}
+		return nil
 	}
 }
 

@@ -86,6 +86,59 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestOwn: a folder that somebody else may have made, or may write to, is left alone, and so is every folder below it.
+func TestOwn(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"own": 0o700, "readable": 0o755, "group": 0o775, "all": 0o777, "sticky": 0o777 | os.ModeSticky} {
+		if err := errors.Join(os.Mkdir(filepath.Join(dir, name), 0o700), os.Chmod(filepath.Join(dir, name), mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(
+		os.WriteFile(in("file"), nil, 0o600), os.Symlink(in("own"), in("link")), os.Symlink(in("all"), in("link to all")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]error{
+		"own": nil, "readable": nil, "group": nil, "all": ErrForeign, "sticky": ErrForeign, "file": ErrForeign,
+		"link": nil, "link to all": ErrForeign,
+	}
+	if os.Geteuid() == 0 { // only root gives files away
+		if err := errors.Join(
+			os.Mkdir(in("other's"), 0o700), os.Chown(in("other's"), 12345, -1),
+			os.Symlink(in("own"), in("other's link")), os.Lchown(in("other's link"), 12345, -1),
+			os.Symlink(in("other's"), in("link to other's")),
+		); err != nil {
+			t.Fatal(err)
+		}
+		want["other's"], want["other's link"], want["link to other's"] = ErrForeign, ErrForeign, ErrForeign
+	}
+	for name, want := range want {
+		for _, below := range []string{"state", "new/state", "new/folders/state"} {
+			if name == "file" && below != "state" {
+				continue
+			}
+			if err := Own(filepath.Join(dir, name, below)); !errors.Is(err, want) {
+				t.Errorf("%s/%s: %v, want %v", name, below, err, want)
+			}
+		}
+	}
+	if err := Own(in("file/new/state")); err == nil {
+		t.Error("below a file")
+	}
+	// The nearest folder decides, not those above it.
+	if err := os.Mkdir(in("sticky/own"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Own(in("sticky/own/new/state")); err != nil {
+		t.Errorf("one's own in a public one: %v", err)
+	}
+	if entries, err := os.ReadDir(in("own")); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v: it makes something", entries, err)
+	}
+}
+
 // TestLock: it is one holder's at a time, and who waits for too long goes without.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")

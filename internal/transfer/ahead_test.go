@@ -131,3 +131,46 @@ func TestAhead(t *testing.T) {
 		s.quiet()
 	})
 }
+
+// TestAheadIsNotSilent: what was asked ahead may have come; it is looked at once the first response has.
+func TestAheadIsNotSilent(t *testing.T) {
+	t.Run("its time begins with the first response", func(t *testing.T) {
+		s, a, b := ahead(t, 64*kB)
+		s.opened(b.conn, 20*ms)
+		s.advance(700 * ms)
+		s.opened(a.conn, 20*ms)
+		s.advance(2900 * ms) // an origin that thinks
+		s.headReceived(a, 1*mB)
+		s.complete(a)
+		s.quiet()
+		s.advance(s.limit(1) + thinking + 2*20*ms - 1)
+		s.quiet()
+		s.advance(1)
+		s.wantReport(ReportSilent, 1)
+		s.headReceived(b, 1*mB)
+		s.wantReport(ReportAlive, 1)
+	})
+	t.Run("its link gets a copy of the first request", func(t *testing.T) {
+		s, a, b := ahead(t, 64*kB)
+		s.opened(a.conn, 20*ms)
+		s.opened(b.conn, 20*ms)
+		s.advance(giveUpAfter - 1)
+		s.quiet()
+		s.advance(1)
+		s.wantClose(b.conn)
+		s.wantFetch(1, 0, 64*kB)
+		s.wantOpen(1)
+		s.quiet()
+	})
+	t.Run("also if its connection hangs, too", func(t *testing.T) {
+		s, _, b := ahead(t, 64*kB)
+		s.advance(suspectAfter + thinking - 1)
+		s.quiet()
+		s.advance(1)
+		s.wantClose(b.conn)
+		s.wantReport(ReportExcused, 1)
+		s.wantFetch(1, 0, 64*kB)
+		s.wantOpen(1)
+		s.quiet()
+	})
+}

@@ -151,7 +151,7 @@ func TestLinkLeaves(t *testing.T) {
 					t.Fatalf("link 0 is used again: %s", s.show())
 				}
 			}
-			s.drop(Open, Fetch, CloseConn, ReportSilent)
+			s.drop(Open, Fetch, CloseConn, ReportSilent, ReportExcused)
 			s.link(0, health.Suspect)
 			s.link(0, health.Up) // it is well, but it does not serve this object
 			s.drop(Open, Fetch)

@@ -114,8 +114,10 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 	m.lastOutcome, m.lastLink = e.Outcome, link
 	if e.Outcome == fault.NoSlot { // no failure: until a slot is free the link works with the connections that it has
 		l.full = true
-		if !m.known {
-			m.firstSent -= len(c.queue)
+		for _, id := range c.queue {
+			if !m.known && !m.attempt(id).ahead {
+				m.firstSent--
+			}
 		}
 		m.dropConn(e.Conn)
 		return
@@ -190,6 +192,7 @@ func (m *Machine) learnSize(now time.Time, e Event) {
 		a := &m.attempts[i]
 		a.want.End = max(min(a.want.End, m.led.End()), a.want.Start)
 		if a.ahead {
+			m.conn(a.conn).progress = now
 			continue // below, when the first attempt has its bytes
 		}
 		m.led.Take(a.want)
@@ -311,7 +314,10 @@ func (m *Machine) trim(a *attempt) {
 // owes are requested elsewhere.
 func (m *Machine) alive(link int8) {
 	if l := &m.links[link]; l.silent || l.state == health.Suspect {
-		l.silent, l.state = false, health.Up
+		l.silent = false
+		if l.state == health.Suspect { // no byte ends a ban for another reason
+			l.state = health.Up
+		}
 		m.act(Action{Kind: ReportAlive, Link: link})
 	}
 }
@@ -349,6 +355,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 			c.rate.Idle()
 		}
 		m.progress(now, c)
+		m.alive(link)
 		c.answering = len(c.queue) > 1
 		m.release(a)
 		if c.doomed { // else its reader would wait for an answer that does not come
@@ -373,7 +380,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 			l.excluded = true
 		}
 	case fault.Busy:
-		l.maxConns = 1
+		l.maxConns, l.limited = 1, true
 		l.parallel.refused()
 		l.resting = now.Add(max(e.RetryAfter, pauseAfterFailure))
 		l.failures++

@@ -173,9 +173,10 @@ func (m *Machine) spread(now time.Time) {
 		n := 1
 		switch {
 		case l.pipelining == estimate.Broken: // it has several anyway
+		case left < worthTwo, l.metered:
 		case l.learned > 0:
 			n = int(l.learned)
-		case left < worthTwo, left > mostlyStart, l.metered, m.multiplexed && l.multiplexed:
+		case left > mostlyStart, m.multiplexed && l.multiplexed:
 		case sum > 0 && l.rate.PerSecond(now) < leastShare*sum:
 		default:
 			n = 2

@@ -152,6 +152,8 @@ func TestSeveralConnections(t *testing.T) {
 		{"hardly more than the first range", 192 * kB, up, [4]int{}},
 		{"a long object", 64 * mB, up, [4]int{0, 1}},
 		{"what paid off before", 64 * mB, LinkConfig{State: health.Up, Learned: estimate.Entry{Conns: 3}}, [4]int{0, 3}},
+		{"what paid off before, with too little left", 1*mB - 1, LinkConfig{State: health.Up, Learned: estimate.Entry{Conns: 3}}, [4]int{0, 1}},
+		{"what paid off before the link was metered", 64 * mB, LinkConfig{State: health.Up, Metered: true, Learned: estimate.Entry{Conns: 3}}, [4]int{0, 1}},
 		{"no more than the origin allowed", 1 * mB, LinkConfig{State: health.Up, Learned: estimate.Entry{MaxConns: 1}}, [4]int{1, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -188,4 +190,25 @@ func TestSeveralConnections(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLearned: a transfer reports what it has found itself, not what it was told.
+func TestLearned(t *testing.T) {
+	told := LinkConfig{State: health.Up, Learned: estimate.Entry{Pipelining: estimate.Broken, MaxConns: 2, Conns: 3}}
+	check := func(t *testing.T, s *script, want estimate.Entry) {
+		t.Helper()
+		l := s.state().Links[0].Learned
+		if got := (estimate.Entry{Pipelining: l.Pipelining, MaxConns: l.MaxConns, Conns: l.Conns}); got != want {
+			t.Errorf("learned %+v, want %+v", got, want)
+		}
+	}
+	s, a := several(t, 64*mB, told)
+	if l := &s.m.links[0]; l.conns() != 2 {
+		t.Fatalf("keeps to %d connections", l.conns())
+	}
+	check(t, s, estimate.Entry{})
+	s.end(a, Event{Outcome: fault.Busy})
+	check(t, s, estimate.Entry{MaxConns: 1})
+	s.m.links[0].parallel.paid = 2
+	check(t, s, estimate.Entry{MaxConns: 1, Conns: 2})
 }

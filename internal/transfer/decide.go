@@ -28,8 +28,12 @@ func (m *Machine) decide(now time.Time) {
 		return
 	}
 	m.widen(now)
+	var barred []int8 // links none of whose connections can take a request now
 	for range 4 * (len(m.links) + 1) {
 		v := m.look(now)
+		for _, i := range barred {
+			v.Links[i].CanAsk = false
+		}
 		d, ok, later := m.hedge(now, v)
 		if !ok {
 			d = m.cfg.Scheduler.Next(now, v)
@@ -41,7 +45,11 @@ func (m *Machine) decide(now time.Time) {
 		case schedule.Open:
 			m.openConn(now, d.Link)
 		case schedule.Fetch:
-			m.fetch(now, d)
+			if !m.fetch(now, d) {
+				barred = append(barred, d.Link)
+			} else if d.Hedge {
+				m.stalled = now
+			}
 		}
 	}
 }
@@ -60,6 +68,7 @@ func (m *Machine) askFirst(now time.Time) {
 		if a := m.attempts[i]; a.ahead {
 			m.act(Action{Kind: CloseConn, Conn: a.conn, Link: a.link})
 			m.dropConn(a.conn)
+			m.excuse(a.link)
 		}
 	}
 	if m.firstSent > 2*len(m.links)+2 {
@@ -115,12 +124,17 @@ func (m *Machine) ahead() segment.Range {
 	return r
 }
 
-// fetch carries out a scheduler's decision.
-func (m *Machine) fetch(now time.Time, d schedule.Decision) {
+// fetch carries out a scheduler's decision; false if no connection of the link can take the request now.
+func (m *Machine) fetch(now time.Time, d schedule.Decision) bool {
 	c := m.pick(now, d.Link, d.Range.Start)
 	if c == nil {
+		c = m.spare(d.Link)
+	}
+	if c == nil {
 		if m.links[d.Link].full {
-			m.giveWay(d.Link, d.Range.Start)
+			if m.giveWay(d.Link, d.Range.Start); m.count(d.Link) > 0 {
+				return false
+			}
 		}
 		c = m.openConn(now, d.Link)
 	}
@@ -144,6 +158,17 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) {
 	m.prefix(&a, d.Link)
 	m.send(now, c, a)
 	m.do[len(m.do)-1].Rule = d.Rule
+	return true
+}
+
+// spare returns an open connection without requests that pick passes over, since the link is to have fewer.
+func (m *Machine) spare(link int8) *conn {
+	for i := range m.conns {
+		if c := &m.conns[i]; c.link == link && c.open && !c.doomed && len(c.queue) == 0 {
+			return c
+		}
+	}
+	return nil
 }
 
 // overhang is the part of the window by which a range requested over HTTP/2 may exceed it.
@@ -353,9 +378,7 @@ func (m *Machine) hedge(now time.Time, v *schedule.View) (d schedule.Decision, o
 			return schedule.Decision{}, false, at
 		}
 	}
-	if d, ok = schedule.Hedge(now, v, from, owed); ok && d.Do == schedule.Fetch {
-		m.stalled = now
-	}
+	d, ok = schedule.Hedge(now, v, from, owed)
 	return d, ok, time.Time{}
 }
 

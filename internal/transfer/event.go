@@ -28,6 +28,7 @@ const (
 	Granted                       // N = size of the reorder window from now on
 	SlotFreed                     // Link: after OpenFailed with NoSlot: a connection may be opened again
 	Sampled                       // Conn, Path: every 100 ms while the connection is open, where the kernel can be asked
+	Paused                        // For: so long nothing was read, since the disk was behind: no silence of a link
 	Compared                      // Attempt, Differs, N: its prefix was compared; what lies before offset N has gone to the client
 )
 
@@ -49,6 +50,7 @@ type Event struct {
 	Size          int64
 	Range         segment.Range
 	RTT           time.Duration
+	For           time.Duration
 	Path          PathSample
 	RetryAfter    time.Duration
 	New           *LinkConfig // known facts about a link with the next number, nil if Link is known
@@ -71,6 +73,7 @@ const (
 	Need                            // N: report to the budget that a window of N bytes is enough at the client's speed
 	ReportSilent                    // Link: bytes are overdue
 	ReportAlive                     // Link: it spoke again
+	ReportExcused                   // Link: nothing is expected of it any more: its silence, if it was reported, shows nothing
 	ReportFailed                    // Link, Cause: no connection although the origin is reachable, or no binding
 	ReportHedged                    // Link: bytes that it owes were asked for elsewhere
 	ReportDiffers                   // Link: its bytes are not those of the other links; it has left the transfer

@@ -63,9 +63,11 @@ type link struct {
 
 	multiplexed bool // its connections speak HTTP/2
 	pipelining  estimate.Pipelining
-	worked      bool // pipelining seemed to work before it was doubted
-	swallowed   int  // pipelined requests that were lost with their connection
+	worked      bool                // pipelining seemed to work before it was doubted
+	swallowed   int                 // pipelined requests that were lost with their connection
+	seeded      estimate.Pipelining // of an earlier transfer
 	maxConns    int8
+	limited     bool // maxConns was found in this transfer
 	learned     int8 // connections that paid off in an earlier transfer, 0 = unknown
 	parallel    connections
 }
@@ -73,9 +75,9 @@ type link struct {
 func (l *link) init(i int, c LinkConfig) {
 	l.spot.camp, l.spot.differs = int8(i), -1
 	l.state, l.metered = c.State, c.Metered
-	l.pipelining = c.Learned.Pipelining
+	l.pipelining, l.seeded = c.Learned.Pipelining, c.Learned.Pipelining
 	l.maxConns, l.learned = c.Learned.MaxConns, c.Learned.Conns
-	l.connect.Add(c.Learned.RTT)
+	l.connect.Seed(c.Learned.RTT)
 	l.rate.Seed(c.Learned.Rate)
 }
 
@@ -112,12 +114,21 @@ func (l *link) disablePipelining() {
 	l.pipelining = estimate.Broken
 }
 
-// remembered returns the findings about pipelining for later transfers.
+// remembered returns the findings about pipelining for later transfers, Untried if there are none: a limit that the transfer was told of
+// and kept to was not found again.
 func (l *link) remembered() estimate.Pipelining {
-	if l.pipelining == estimate.Broken && (l.worked || l.out()) {
+	if l.pipelining == estimate.Broken && (l.seeded == estimate.Broken || l.worked || l.out()) {
 		return estimate.Untried
 	}
 	return l.pipelining
+}
+
+// limit returns how many connections the origin allows, as this transfer has found, 0 if it has not.
+func (l *link) limit() int8 {
+	if l.limited {
+		return l.maxConns
+	}
+	return 0
 }
 
 // mayServe reports whether the link may ever be asked for ranges.
@@ -190,6 +201,10 @@ func (m *Machine) silence(now time.Time) {
 		since, limit, waiting := m.waiting(now, int8(i))
 		if l.busy = waiting; !waiting {
 			l.rate.Idle()
+			if l.silent { // and the shared verdict about the link may be under way
+				l.paused = now.Add(pauseAfterFailure)
+				m.excuse(int8(i))
+			}
 			continue
 		}
 		keep := now.Sub(since) < giveUpAfter || m.toleratesSilenceOf(int8(i))
@@ -205,9 +220,17 @@ func (m *Machine) silence(now time.Time) {
 			m.checkPipelining(now, int8(i))
 			m.dropSilent(now, int8(i), giveUpAfter)
 			l.paused = now.Add(pauseAfterFailure)
-			l.silent = false
+			m.excuse(int8(i))
 			l.failures++
 		}
+	}
+}
+
+// excuse ends the silence of a link of which nothing is expected any more. That shows nothing, unlike a byte: see alive.
+func (m *Machine) excuse(link int8) {
+	if l := &m.links[link]; l.silent {
+		l.silent = false
+		m.act(Action{Kind: ReportExcused, Link: link})
 	}
 }
 
@@ -266,6 +289,9 @@ func (m *Machine) expects(c *conn) bool {
 		return false
 	}
 	a := m.attempt(c.queue[0])
+	if a.ahead && c.open && !m.known { // its response may have come: it counts once the first one has
+		return false
+	}
 	return !c.open || !a.hasHead || a.prefix > 0 || a.cursor < a.credit || a.cursor >= a.answer.End
 }
 

@@ -190,7 +190,25 @@ func TestNoLinkLeft(t *testing.T) {
 		s.advance(time.Second)
 		s.drop(ReportSilent)
 		s.quiet()
-		s.advance(30 * time.Second)
+		s.advance(29 * time.Second)
+		s.wantReport(ReportExcused, 0)
+		s.advance(time.Second)
+		s.wantFail(fault.Silence)
+	})
+	t.Run("all are suspects, and what was asked of them waits for the window", func(t *testing.T) {
+		s, _ := running(t, Config{Reorder: 256 * kB, WaitForLink: 30 * time.Second}, 2, 8*mB)
+		for i := range int8(2) {
+			from := int64(1+i) * 2 * mB
+			s.ask(i, from, from+2*mB)
+			s.headReceived(s.wantFetch(i, from, from+2*mB), 8*mB)
+		}
+		s.link(0, health.Suspect)
+		s.advance(time.Minute) // link 1 could be asked for the rest
+		s.quiet()
+		s.link(1, health.Suspect)
+		s.advance(30*time.Second - 1)
+		s.quiet()
+		s.advance(1)
 		s.wantFail(fault.Silence)
 	})
 	t.Run("what the client has not taken yet is still delivered", func(t *testing.T) {

@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"cmp"
 	"math"
 	"time"
 
@@ -140,6 +139,10 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		m.links[e.Link].full = false
 	case Compared:
 		m.compared(e)
+	case Paused:
+		for i := range m.conns {
+			m.conns[i].progress = m.conns[i].progress.Add(e.For)
+		}
 	case Tick:
 	}
 	m.finish()
@@ -175,8 +178,8 @@ func (m *Machine) State(now time.Time) State {
 			Rate: rate, RTT: l.rtt(), Usable: usable, Busy: l.busy || usable && now.Sub(l.heldUp) < heldUpLately,
 			Metered: l.metered, Got: l.got, Gain: float64(l.got) - l.cost, Sustained: l.rate.Sustained(),
 			Learned: estimate.Entry{
-				Rate: rate, Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(), MaxConns: l.maxConns,
-				Conns: cmp.Or(l.parallel.paid, l.learned),
+				Rate: rate, Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(), MaxConns: l.limit(),
+				Conns: l.parallel.paid,
 			},
 		})
 	}
@@ -296,7 +299,8 @@ func (m *Machine) strand(now time.Time) {
 	waits := usable && !ready // for other connections to close
 	running := false
 	for i := range m.attempts {
-		running = running || !m.links[m.attempts[i].link].silent
+		l := &m.links[m.attempts[i].link]
+		running = running || !l.silent && l.state != health.Suspect
 	}
 	switch {
 	case !hope && len(m.attempts) == 0, !m.known && m.lastOutcome != fault.Complete && !usable && len(m.attempts) == 0:

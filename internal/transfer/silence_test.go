@@ -281,6 +281,7 @@ func TestGiveUp(t *testing.T) {
 		s.quiet()
 		s.advance(1)
 		s.wantClose(a.conn)
+		s.wantReport(ReportExcused, 0)
 		s.wantFree(span(at, 2*mB))
 		s.quiet()
 		s.advance(pauseAfterFailure)
@@ -317,6 +318,7 @@ func TestGiveUp(t *testing.T) {
 			s.read(b, 1*kB)
 		}
 		s.wantClose(a.conn)
+		s.wantReport(ReportExcused, 0)
 		s.wantFree(span(288*kB, 2*mB))
 		s.quiet()
 	})
@@ -345,6 +347,79 @@ func TestGiveUp(t *testing.T) {
 		s.headReceived(a, 2*mB) // it came after all
 		s.wantReport(ReportAlive, 0)
 	})
+}
+
+// TestExcused: a link of which nothing is expected any more is not silent; that shows nothing else of it.
+func TestExcused(t *testing.T) {
+	t.Run("its connection is reset", func(t *testing.T) {
+		s, a := silent(t, 1, 200*kB)
+		at := a.cursor
+		s.sched.piece = 2 * mB
+		s.ended(a, fault.Reset)
+		s.wantReport(ReportExcused, 0)
+		s.advance(pauseAfterFailure - 1)
+		s.quiet()
+		s.advance(1)
+		s.wantFetch(0, at, 2*mB)
+		s.wantOpen(0)
+		s.quiet()
+	})
+	t.Run("a suspect remains one", func(t *testing.T) {
+		s, a := silent(t, 1, 200*kB)
+		at := a.cursor
+		s.sched.piece = 2 * mB
+		s.link(0, health.Suspect)
+		s.ended(a, fault.Reset)
+		s.wantReport(ReportExcused, 0)
+		s.advance(time.Second)
+		s.quiet()
+		s.link(0, health.Up)
+		s.wantFetch(0, at, 2*mB)
+		s.wantOpen(0)
+		s.quiet()
+	})
+	t.Run("the end of an answer shows that it is alive", func(t *testing.T) {
+		s, _ := running(t, Config{}, 1, 1*mB)
+		s.ask(0, 64*kB, 128*kB)
+		a := s.wantFetch(0, 64*kB, 128*kB)
+		s.headReceived(a, 1*mB)
+		s.read(a, 64*kB)
+		s.advance(s.limit(0))
+		s.wantReport(ReportSilent, 0)
+		s.link(0, health.Suspect)
+		s.complete(a)
+		s.wantReport(ReportAlive, 0)
+		s.quiet()
+		if !s.m.Usable(s.now, 0) {
+			t.Error("it is not used")
+		}
+	})
+}
+
+// TestDiskBehind: while the disk is behind nothing is read, which is not the links' silence.
+func TestDiskBehind(t *testing.T) {
+	s, _ := running(t, Config{}, 2, 2*mB)
+	var all []*asked
+	for i := range int8(2) {
+		from := (2 + int64(i)) * 64 * kB
+		s.ask(i, from, from+64*kB)
+		a := s.wantFetch(i, from, from+64*kB)
+		s.headReceived(a, 2*mB)
+		s.read(a, 1*kB)
+		all = append(all, a)
+	}
+	s.advance(100 * ms)
+	for range 2 { // without a tick
+		s.now = s.now.Add(time.Second)
+		s.handle(Event{Kind: Paused, For: time.Second})
+	}
+	s.quiet()
+	s.read(all[0], 1*kB)
+	s.advance(s.limit(1) - 100*ms - 1)
+	s.quiet()
+	s.advance(1)
+	s.wantReport(ReportSilent, 1)
+	s.quiet()
 }
 
 // TestThinkingOrigin: how long an origin thinks before its first byte says nothing about how long a body may pause.

@@ -60,7 +60,7 @@ func (m *Machine) prefix(a *attempt, link int8) {
 			shares++
 		}
 	}
-	most := segment.Range{Start: a.want.Start - min(spotMost, (m.spotBudget()-m.spent)/shares), End: a.want.Start}
+	most := segment.Range{Start: max(m.cfg.Requested.Start, a.want.Start-min(spotMost, (m.spotBudget()-m.spent)/shares)), End: a.want.Start}
 	r, from := m.owedByOthers(s, most), int8(-1)
 	for i := range m.links {
 		if o := &m.links[i].spot; m.shows(s, o) && o.tail.End == r.Start && !o.tail.Empty() {

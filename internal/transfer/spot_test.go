@@ -434,6 +434,19 @@ func TestSpotCheckAhead(t *testing.T) {
 			s.quiet()
 		}
 	}
+	t.Run("no more than the client wants", func(t *testing.T) {
+		up := LinkConfig{State: health.Up}
+		s := prepare(t, Config{
+			Requested: span(8000, Unknown), Initial: 2000, Warm: true, Ahead: span(10_000, 128*kB), AheadEach: 128*kB - 10_000, Hint: spotSize,
+			Links: []LinkConfig{up, up}, Reorder: 2 * spotSize,
+		}, 2)
+		s.m.cfg.Unchecked = false
+		s.tick()
+		a := s.find(s.want("FetchAhead", func(a Action) bool { return a.Kind == FetchAhead }))
+		if a.r != span(8000, 128*kB) || a.want != 10_000 {
+			t.Errorf("asks for %v, of which the bytes from %d on are wanted", a.r, a.want)
+		}
+	})
 	t.Run("R210 over three links", func(t *testing.T) {
 		up := LinkConfig{State: health.Up}
 		s := prepare(t, Config{

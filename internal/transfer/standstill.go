@@ -27,7 +27,7 @@ func (m *Machine) accountStandstill(now time.Time) {
 			m.links[s.link].cost += l.rate.PerSecond(now) * took.Seconds()
 			l.heldUp = now
 		}
-		l.stands = m.known && !m.received && l.usable(now) && (m.running(int8(i)) == 0 || m.blocked(int8(i)))
+		l.stands = m.known && !m.received && m.ready(now, int8(i)) && (m.running(int8(i)) == 0 || m.blocked(int8(i)))
 		some = some || l.stands
 	}
 	*s = standstill{now, some, m.debtor()}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 )
 
@@ -107,6 +108,26 @@ func TestStandstill(t *testing.T) {
 			t.Errorf("link 0 costs %v", c)
 		}
 	})
+	t.Run("a link without a connection and without a free slot does not wait", func(t *testing.T) {
+		s, owed, a := held(t, 0)
+		s.handle(Event{Kind: ConnClosed, Conn: a.conn})
+		s.ask(1, 1*mB, 2*mB)
+		s.wantFetch(1, 1*mB, 2*mB)
+		s.openFailed(s.wantOpen(1), fault.NoSlot)
+		s.deliver()
+		stood := s.state().Stood
+		for range 10 {
+			s.advance(100 * ms)
+			s.read(owed, 1)
+			s.deliver()
+		}
+		if c := cost(s, 0); c != 0 {
+			t.Errorf("link 0 costs %v", c)
+		}
+		if d := s.state().Stood - stood; d != 0 {
+			t.Errorf("link 1 stood still for %v", d)
+		}
+	})
 	t.Run("two fetch the byte", func(t *testing.T) {
 		s, owed := silent(t, 3, 160*kB)
 		s.wantReport(ReportHedged, 0)
@@ -143,4 +164,22 @@ func TestNoGain(t *testing.T) {
 	if b := s.wantFetch(1, 256*kB, 384*kB); a.conn != conns[1] || b.conn != conns[1] {
 		t.Errorf("requests on connections %d and %d, not on %d", a.conn, b.conn, conns[1])
 	}
+	t.Run("also when it was silent for a time", func(t *testing.T) {
+		s, _ := running(t, Config{}, 2, 2*mB)
+		s.ask(1, 128*kB, 256*kB)
+		a := s.wantFetch(1, 128*kB, 256*kB)
+		s.headReceived(a, 2*mB)
+		s.handle(Event{Kind: LinkState, Link: 1, State: health.Banned, Cause: health.NoGain})
+		s.advance(s.limit(1))
+		s.wantReport(ReportSilent, 1)
+		s.read(a, 1*kB)
+		s.wantReport(ReportAlive, 1)
+		s.drop(Fetch, ReportHedged)
+		s.ask(1, 256*kB, 384*kB)
+		s.quiet()
+		s.complete(a)
+		s.quiet()
+		s.handle(Event{Kind: LinkState, Link: 1, State: health.Up})
+		s.wantFetch(1, 256*kB, 384*kB)
+	})
 }

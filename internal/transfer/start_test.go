@@ -160,6 +160,7 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 		s.headReceived(b, 1*mB)
 		s.wantReport(ReportSilent, 0) // the origin is there, so it is the link's silence
 		s.wantClose(a.conn)
+		s.wantReport(ReportExcused, 0)
 		s.complete(b)
 		s.wantFree(span(64*kB, 1*mB))
 		s.quiet()
@@ -177,8 +178,9 @@ func TestNoAnswerFromTheFirstLink(t *testing.T) {
 	t.Run("the answers to both are the whole object", func(t *testing.T) {
 		s, a, b := hedged(t, 0)
 		s.headReceived(b, 100*mB)
-		s.wantReport(ReportSilent, 0)
 		s.wantClose(a.conn)
+		s.wantReport(ReportSilent, 0)
+		s.wantReport(ReportExcused, 0)
 		s.quiet()
 		s.read(b, 1*mB)
 		s.wantWaste(0)

@@ -1,12 +1,14 @@
 package transfer
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/estimate"
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
@@ -160,6 +162,108 @@ func TestHeadIsNeverBlocked(t *testing.T) {
 		s.wantFetch(0, 64*kB, 256*kB)
 		s.wantOpen(0)
 	})
+}
+
+// TestNoFurtherConnection: of a link that has as many connections as the host may have, one reads, and a request behind it waits
+// for the window. An earlier range cannot be asked for there.
+func TestNoFurtherConnection(t *testing.T) {
+	// full makes a transfer whose links are all of this kind, but for the last one of several, which is idle. They read reads.
+	full := func(t *testing.T, n int) (s *script, reads []*asked) {
+		works := LinkConfig{Learned: estimate.Entry{Pipelining: estimate.Works}}
+		s, _ = running(t, Config{Reorder: 256 * kB, Links: slices.Repeat([]LinkConfig{works}, n)}, n, 16*mB)
+		at := int64(n) * 64 * kB
+		for i := range max(1, n-1) {
+			link := int8(i)
+			s.ask(link, at, at+32*kB)
+			a := s.wantFetch(link, at, at+32*kB)
+			s.headReceived(a, 16*mB)
+			far := int64(i+1) * 4 * mB
+			s.ask(link, far, far+4*mB)
+			s.wantFetch(link, far, far+4*mB)
+			s.sched.todo = append(s.sched.todo, schedule.Decision{Do: schedule.Open, Link: link})
+			s.tick()
+			s.openFailed(s.wantOpen(link), fault.NoSlot)
+			reads = append(reads, a)
+			at += 32 * kB
+		}
+		s.quiet()
+		s.sched.piece = 16 * mB
+		return s, reads
+	}
+	t.Run("the only link reads on, and then gives way", func(t *testing.T) {
+		s, reads := full(t, 1)
+		a := reads[0]
+		from := a.r.End
+		s.tick()
+		s.quiet() // least of all does it try to connect
+		s.read(a, 16*kB)
+		s.quiet()
+		far := s.queues[a.conn][1]
+		s.complete(a)
+		s.quiet()
+		s.headReceived(far, 16*mB)
+		s.wantClose(a.conn)
+		b := s.wantFetch(0, from, 4*mB)
+		s.wantOpen(0)
+		if b.conn == a.conn {
+			t.Error("on the connection that is closed")
+		}
+	})
+	t.Run("another link has work", func(t *testing.T) {
+		s, reads := full(t, 2)
+		from := reads[0].r.End
+		s.tick()
+		s.wantFetch(1, from, 4*mB)
+		s.quiet()
+	})
+	t.Run("a third link has work", func(t *testing.T) {
+		s, reads := full(t, 3)
+		from := reads[1].r.End
+		s.tick()
+		s.wantFetch(2, from, 4*mB)
+		s.quiet()
+	})
+	t.Run("another link brings what a silent one owes", func(t *testing.T) {
+		works := LinkConfig{Learned: estimate.Entry{Pipelining: estimate.Works}}
+		s, _ := running(t, Config{Reorder: 256 * kB, Links: slices.Repeat([]LinkConfig{works}, 3)}, 3, 16*mB)
+		s.m.links[1].connect = estimate.RTT{}
+		s.m.links[1].connect.Add(5 * time.Second) // else it would be chosen at once
+		s.ask(0, 256*kB, 320*kB)
+		a := s.wantFetch(0, 256*kB, 320*kB)
+		s.headReceived(a, 16*mB)
+		s.ask(0, 400*kB, 500*kB)
+		s.wantFetch(0, 400*kB, 500*kB)
+		s.sched.todo = append(s.sched.todo, schedule.Decision{Do: schedule.Open, Link: 0})
+		s.tick()
+		s.openFailed(s.wantOpen(0), fault.NoSlot)
+		s.ask(2, 192*kB, 256*kB)
+		s.headReceived(s.wantFetch(2, 192*kB, 256*kB), 16*mB)
+		for range 8 {
+			s.advance(50 * ms)
+			s.read(a, 2*kB)
+		}
+		s.wantReport(ReportSilent, 2)
+		s.wantReport(ReportHedged, 2)
+		s.wantFetch(1, 192*kB, 256*kB)
+		s.quiet()
+	})
+}
+
+// TestSpareConnection: a connection that is open is used, though the link is to have fewer, before another one is made.
+func TestSpareConnection(t *testing.T) {
+	s, conns := running(t, Config{Reorder: 256 * kB}, 1, 8*mB)
+	s.sched.todo = append(s.sched.todo, schedule.Decision{Do: schedule.Open, Link: 0})
+	s.tick()
+	spare := s.wantOpen(0)
+	s.opened(spare, 20*ms)
+	s.ask(0, 256*kB, 8*mB)
+	a := s.wantFetch(0, 256*kB, 8*mB)
+	s.headReceived(a, 8*mB)
+	s.ask(0, 64*kB, 256*kB)
+	if b := s.wantFetch(0, 64*kB, 256*kB); a.conn != conns[0] || b.conn != spare {
+		t.Errorf("requests on connections %d and %d, want %d and %d", a.conn, b.conn, conns[0], spare)
+	}
+	s.quiet()
 }
 
 func TestWindowChanges(t *testing.T) {

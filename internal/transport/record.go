@@ -22,9 +22,10 @@ const (
 	recordLock = time.Second
 )
 
-// HistoryFile returns the place of Config.History in the user's state folder, "" if the configuration wants none.
+// HistoryFile returns the place of Config.History in the user's state folder, "" if the configuration wants none or the user has no
+// such folder.
 func HistoryFile(cfg config.Config) string {
-	if !cfg.Remember {
+	if !cfg.Remember || os.Getenv("STATE_DIRECTORY") == "" && os.Getenv("XDG_STATE_HOME") == "" && os.Getenv("HOME") == "" {
 		return ""
 	}
 	return statefile.Path(os.Getenv, "history")
@@ -64,7 +65,7 @@ func (k *recorder) read() (*estimate.Record, error) {
 	}
 	if !k.lost {
 		k.lost = true
-		k.log.Warn("the history of rates of links cannot be read and begins anew", "file", k.path, "error", err)
+		k.log.Warn("the record of link rates is unreadable; starting a new one", "file", k.path, "error", err)
 	}
 	return emptyRecord(), nil
 }
@@ -113,6 +114,9 @@ func (k *recorder) merge(all []engine.Finding) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recordLock)
 	defer cancel()
 	if _, err := k.read(); err != nil { // another user's file gets no lock beside it that this user could not take
+		return err
+	}
+	if err := statefile.Own(k.path); err != nil {
 		return err
 	}
 	unlock, err := statefile.Lock(ctx, k.path)

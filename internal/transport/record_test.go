@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -218,11 +220,24 @@ func TestHistoryDamaged(t *testing.T) {
 			if rateOf(one.inFile(), "lte", one.origin()) == 0 {
 				t.Error("it is not replaced")
 			}
-			if n := one.said.with("begins anew"); n != 1 {
+			if n := one.said.with("starting a new one"); n != 1 {
 				t.Errorf("said %d times", n)
 			}
 		})
 	}
+}
+
+// tree returns the paths of all files and folders in a folder.
+func tree(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		all = append(all, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // TestHistoryUnusable: where the file cannot be read or written, or is somebody else's, downloads work and the file stays as
@@ -249,6 +264,12 @@ func TestHistoryUnusable(t *testing.T) {
 			file := filepath.Join(dir, "state", "history")
 			return errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(dir+"/other", text, 0o600), os.Symlink(dir+"/other", file))
 		},
+		"another user's folder": func(dir string) error {
+			if os.Geteuid() == 0 {
+				return os.Chown(dir, 12345, -1)
+			}
+			return os.Chmod(dir, 0o777)
+		},
 		"the lock is a folder": func(dir string) error { return os.MkdirAll(filepath.Join(dir, "state", "history.lock"), 0o700) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,14 +278,15 @@ func TestHistoryUnusable(t *testing.T) {
 			if err := prepare(dir); err != nil {
 				t.Fatal(err)
 			}
+			before := tree(t, dir)
 			one := startRemembering(t, pacedServer(t), filepath.Join(dir, "state", "history"))
 			one.get()
 			one.stop()
+			if after := tree(t, dir); !slices.Equal(before, after) {
+				t.Errorf("it has made something: before %q, then %q", before, after)
+			}
 			if n := one.said.with("not remembered beyond this process"); n != 1 || one.said.with("level=WARN") != 0 {
 				t.Errorf("said %d times: %s", n, one.said.b.String())
-			}
-			if is, err := os.Stat(filepath.Join(dir, "state", "history.lock")); err == nil && is.Mode().IsRegular() {
-				t.Error("there is a lock")
 			}
 			for _, file := range []string{"state", "state/history", "other"} {
 				if b, err := os.ReadFile(filepath.Join(dir, file)); err == nil && !bytes.Equal(b, text) {
@@ -275,8 +297,23 @@ func TestHistoryUnusable(t *testing.T) {
 	}
 }
 
-// TestHistoryFile: one key turns it off.
+// TestHistoryFile: one key turns it off, and there is none without a folder for it.
 func TestHistoryFile(t *testing.T) {
+	for _, name := range []string{"STATE_DIRECTORY", "XDG_STATE_HOME", "HOME"} {
+		t.Setenv(name, "")
+	}
+	if got := HistoryFile(config.Default()); got != "" {
+		t.Errorf("without a folder: %q", got)
+	}
+	t.Setenv("HOME", "/home/me")
+	if got := HistoryFile(config.Default()); got != "/home/me/.local/state/tributary/history" {
+		t.Errorf("at home: %q", got)
+	}
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_STATE_HOME", "/my/state")
+	if got := HistoryFile(config.Default()); got != "/my/state/tributary/history" {
+		t.Errorf("in the state folder: %q", got)
+	}
 	t.Setenv("STATE_DIRECTORY", "/var/lib/tributary")
 	cfg := config.Default()
 	if got := HistoryFile(cfg); got != "/var/lib/tributary/history" {

@@ -41,8 +41,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type sizeKey struct{}
 
-// WithSize returns a context that says how large the objects of its requests probably are, in bytes. Then all links are asked at
-// once, without waiting for the first response. A wrong size costs one small request.
+// WithSize returns a context that says how large the objects of its requests probably are, in bytes. Then all unmetered links
+// are asked at once, without waiting for the first response. A wrong size costs a request of up to 128 KiB on each of them.
 func WithSize(ctx context.Context, size int64) context.Context {
 	return context.WithValue(ctx, sizeKey{}, size)
 }

@@ -35,12 +35,12 @@ func verdicts(t *testing.T, s Spec) (r Result, said []string, at []time.Duration
 	return r, said, at
 }
 
-// TestOneChannel: of two links on one channel one is left out within 6 s after it joined, and within 12 s if both were there from
+// TestOneChannel: of two links on one channel one is left out within 6 s after it joined, and within 15 s if both were there from
 // the start on and the senders shift between them. The transfer takes no longer than over one link alone, but for 0.5 %.
 func TestOneChannel(t *testing.T) {
 	for _, rate := range []float64{10, 40, 100} {
 		for _, rtt := range [][2]time.Duration{{8 * ms, 12 * ms}, {10 * ms, 10 * ms}, {12 * ms, 8 * ms}} {
-			for join, most := range map[time.Duration]time.Duration{0: 12 * time.Second, 8 * time.Second: 6 * time.Second} {
+			for join, most := range map[time.Duration]time.Duration{0: 15 * time.Second, 8 * time.Second: 6 * time.Second} {
 				s := onAir(rate, rtt)
 				if join > 0 {
 					s.Links[1].Absent, s.Links[1].Events = true, []LinkEvent{{At: join, What: Back}}

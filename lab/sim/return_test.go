@@ -124,7 +124,7 @@ func TestFlappingLinks(t *testing.T) {
 			if r.Pause > 450*ms || *idle > 50*ms {
 				t.Errorf("%s: a pause of %v, all links idle for %v", name, r.Pause, *idle)
 			}
-			if r.Waste > s.Size/40 {
+			if r.Waste > s.Size/33 {
 				t.Errorf("%s: %d bytes of waste", name, r.Waste)
 			}
 			for link, all := range seen {

@@ -39,6 +39,6 @@ func WithReport(ctx context.Context, r *Report) context.Context {
 }
 
 // WithSize returns a context that says how large the object of a request probably is, in bytes, for callers that know it from a
-// catalog or an earlier response. All links are then asked at once, without waiting for the first response. A wrong size costs
-// one small request, and never a byte of the content.
+// catalog or an earlier response. All unmetered links are then asked at once, without waiting for the first response. A wrong size
+// costs a request of up to 128 KiB on each of them, and never a byte of the content.
 func WithSize(ctx context.Context, size int64) context.Context { return transport.WithSize(ctx, size) }

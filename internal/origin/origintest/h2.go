@@ -18,7 +18,8 @@ import (
 const SecureHost = "*.secure.test"
 
 // Secure is a Server's second face: the same answers over TLS and HTTP/2, on two nodes of its own. Faults of framing,
-// slow answers, raw answers and interim answers are left out; an answer that stalls is reset after that, because net/http writes these answers.
+// slow answers, raw answers and interim answers are left out, because
+// net/http writes these answers; one that stalls is reset after that.
 type Secure struct {
 	Roots *x509.CertPool // proves SecureHost
 	addrs []string

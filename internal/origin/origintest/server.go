@@ -27,7 +27,7 @@ type Server struct {
 	requests []*Request
 	targets  map[string]int
 	conns    map[net.Conn]bool
-	open     []int // connections that the client has not closed, per node
+	open     []int // connections with requests that the client has not closed, per node
 	accepted int
 	stopped  bool
 }
@@ -126,7 +126,6 @@ func (s *Server) accept(node int, l net.Listener) {
 		}
 		s.mu.Lock()
 		s.accepted++
-		s.open[node]++
 		c := &serverConn{s: s, node: node, number: s.accepted, Conn: nc, in: make(chan *Request, 64), gone: make(chan struct{})}
 		s.conns[nc] = true
 		stopped := s.stopped
@@ -160,12 +159,15 @@ type serverConn struct {
 func (c *serverConn) read() {
 	defer close(c.gone)
 	defer close(c.in)
-	defer c.closed()
 	br := bufio.NewReader(c.Conn)
 	for seq := 1; ; seq++ {
 		r, err := readRequest(br)
 		if err != nil {
 			return
+		}
+		if seq == 1 {
+			c.count(1)
+			defer c.count(-1)
 		}
 		r.Node, r.Conn, r.Seq = c.node, c.number, seq
 		r.Pipelined = c.open.Add(1) > 1
@@ -179,10 +181,10 @@ func (c *serverConn) read() {
 	}
 }
 
-func (c *serverConn) closed() {
+func (c *serverConn) count(n int) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	c.s.open[c.node]--
+	c.s.open[c.node] += n
 }
 
 // record numbers a request and remembers it.
