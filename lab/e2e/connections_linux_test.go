@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestFullLinkGetsOneConnection downloads beside another program that fills one of the two links without loss: more connections
-// would gain nothing but a larger share of it. How large the share is depends on the congestion control; the log shows it.
-func TestFullLinkGetsOneConnection(t *testing.T) {
+// TestFullLinkIsShared downloads beside another program that fills one of the two links without loss: more connections would gain
+// nothing but a larger share of it. The log shows how many there were.
+func TestFullLinkIsShared(t *testing.T) {
 	t.Parallel()
 	sc := equal()
 	sc.Congestion = "cubic"
@@ -55,8 +55,10 @@ func TestFullLinkGetsOneConnection(t *testing.T) {
 		}
 		return all >= int64(o.Size)
 	})
-	t.Logf("%.0f %% of the link beside one other connection, over %d connections", 100*float64(ours)/float64(ours+theirs), len(conns))
-	if len(conns) > 2 { // on a busy machine packets come late as if they had been lost, and a second one is tried
-		t.Errorf("%d connections over the full link", len(conns))
+	share := float64(ours) / float64(ours+theirs)
+	t.Logf("%.0f %% of the link beside one other connection, over %d connections", 100*share, len(conns))
+	// One connection on an idle machine. On a busy one packets come late, which looks like a link with loss, and others are tried.
+	if share > 0.6 {
+		t.Errorf("%.0f %% of the full link, over %d connections", 100*share, len(conns))
 	}
 }
