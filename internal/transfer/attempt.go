@@ -158,6 +158,7 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 	m.alive(a.link)
 	a.hasHead = true
 	a.answer = e.Range
+	m.divided = m.divided || e.Range.Len() < e.Size
 	if !m.known {
 		a.want.End = max(a.want.End, a.answer.End) // a 200 in place of the range: it may be all that this origin gives
 		m.learnSize(now, e)

@@ -206,6 +206,20 @@ func TestSurplus(t *testing.T) {
 			t.Error("asks behind an answer that will be cut off")
 		}
 	})
+	t.Run("long: it counts until it is closed, beside the one that replaces it", func(t *testing.T) {
+		s, a, b := cut(t, 2)
+		s.headReceived(b, 2*mB)
+		s.ended(b, fault.Reset)
+		s.m.links[0].parallel.begin(s.now, 2, MostConns)
+		s.ask(0, 1*mB, 1*mB+64*kB)
+		c := s.wantFetch(0, 1*mB, 1*mB+64*kB)
+		s.wantOpen(0)
+		s.opened(c.conn, 20*ms)
+		s.quiet() // two are open
+		s.read(a, 1*mB-a.cursor)
+		s.wantClose(a.conn)
+		s.wantOpen(0)
+	})
 }
 
 // TestCutAndSilence: both copies of a tail count: it is not asked for a third time.

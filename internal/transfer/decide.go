@@ -334,11 +334,21 @@ func (m *Machine) surplus(c *conn) bool {
 	return false
 }
 
+// count returns how many connections a link has. Those that are about to be closed do not count until one that takes requests
+// is beside them.
 func (m *Machine) count(link int8) (n int) {
+	ending := 0
 	for i := range m.conns {
-		if c := &m.conns[i]; c.link == link && !c.doomed && !m.surplus(c) {
+		switch c := &m.conns[i]; {
+		case c.link != link:
+		case c.doomed || m.surplus(c):
+			ending++
+		default:
 			n++
 		}
+	}
+	if n > 0 {
+		n += ending
 	}
 	return n
 }

@@ -171,7 +171,8 @@ func (m *Machine) linkState(now time.Time, e Event) {
 		}
 		// A probe has reached it: what old connections still owe is requested again on a fresh one, and so is a handshake whose
 		// packets were lost.
-		if l.silent {
+		// But where no origin has divided the object yet, only the response that is coming may bring the rest.
+		if l.silent && m.divided {
 			m.dropSilent(now, e.Link, suspectAfter)
 		}
 		for i := len(m.conns) - 1; i >= 0; i-- {
@@ -179,7 +180,8 @@ func (m *Machine) linkState(now time.Time, e Event) {
 				m.giveUp(c.id)
 			}
 		}
-		l.silent, l.paused, l.failures = false, time.Time{}, 0
+		l.silent = l.silent && m.known && !m.divided && m.running(e.Link) > 0
+		l.paused, l.failures = time.Time{}, 0
 		l.forbidden = false // the system's routes change as links come and go
 	case health.Down, health.Banned:
 		if e.Cause == health.NoGain { // what it was asked for still comes

@@ -57,6 +57,7 @@ type Machine struct {
 
 	lastID      uint32 // of connections and attempts
 	known       bool   // size known: the scheduler decides
+	divided     bool   // some response carried a part of the object
 	started     bool
 	received    bool // every byte came
 	ended       bool // Done or Fail was said

@@ -308,6 +308,23 @@ func TestGiveUp(t *testing.T) {
 		s.wantOpen(0)
 		s.quiet()
 	})
+	t.Run("only this response can bring the rest", func(t *testing.T) {
+		s := start(t, Config{Initial: 64 * kB}, 1)
+		a := s.wantFetch(0, 0, 64*kB)
+		s.opened(s.wantOpen(0), 20*ms)
+		s.advance(20 * ms)
+		s.head(a, Event{Size: 2 * mB, Range: span(0, 2*mB)}) // the whole object in place of the range
+		s.read(a, 64*kB)
+		s.deliver()
+		s.advance(suspectAfter + 4*s.m.links[0].response.Variation() + bodyPause)
+		s.wantReport(ReportSilent, 0)
+		s.link(0, health.Suspect)
+		s.link(0, health.Up)
+		s.quiet() // neither closed nor reported again
+		s.advance(giveUpAfter - time.Second)
+		s.read(a, 64*kB)
+		s.wantReport(ReportAlive, 0)
+	})
 	t.Run("the copies of what it owed go on", func(t *testing.T) {
 		s, a := silent(t, 2, 160*kB)
 		s.drop(ReportHedged, Fetch)

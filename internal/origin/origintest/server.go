@@ -26,8 +26,7 @@ type Server struct {
 	mu       sync.Mutex
 	requests []*Request
 	targets  map[string]int
-	conns    map[net.Conn]bool
-	open     []int // connections with requests that the client has not closed, per node
+	conns    map[*serverConn]bool
 	accepted int
 	stopped  bool
 }
@@ -37,7 +36,7 @@ func New(t testing.TB, o Object, faults ...Fault) *Server {
 	t.Helper()
 	s := &Server{
 		t: t, object: o.Defaults(), faults: faults, stop: make(chan struct{}), sent: make([]atomic.Int64, 2),
-		targets: map[string]int{}, conns: map[net.Conn]bool{}, open: make([]int, 2),
+		targets: map[string]int{}, conns: map[*serverConn]bool{},
 	}
 	for node := range s.sent {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", node+1))
@@ -90,8 +89,8 @@ func (s *Server) Sent(node int) int64 { return s.sent[node].Load() }
 func (s *Server) CloseConns() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for nc := range s.conns {
-		nc.Close()
+	for c := range s.conns {
+		c.Close()
 	}
 }
 
@@ -127,7 +126,7 @@ func (s *Server) accept(node int, l net.Listener) {
 		s.mu.Lock()
 		s.accepted++
 		c := &serverConn{s: s, node: node, number: s.accepted, Conn: nc, in: make(chan *Request, 64), gone: make(chan struct{})}
-		s.conns[nc] = true
+		s.conns[c] = true
 		stopped := s.stopped
 		s.mu.Unlock()
 		if stopped {
@@ -138,7 +137,7 @@ func (s *Server) accept(node int, l net.Listener) {
 			c.serve()
 			nc.Close()
 			s.mu.Lock()
-			delete(s.conns, nc)
+			delete(s.conns, c)
 			s.mu.Unlock()
 		})
 	}
@@ -152,6 +151,7 @@ type serverConn struct {
 	node   int
 	number int
 	in     chan *Request // closed after the last request
+	asked  atomic.Bool   // a request has come
 	gone   chan struct{} // closed when the client has closed
 	open   atomic.Int64  // requests taken in and not answered
 }
@@ -165,13 +165,10 @@ func (c *serverConn) read() {
 		if err != nil {
 			return
 		}
-		if seq == 1 {
-			c.count(1)
-			defer c.count(-1)
-		}
 		r.Node, r.Conn, r.Seq = c.node, c.number, seq
 		r.Pipelined = c.open.Add(1) > 1
 		r.Local, r.Remote = c.LocalAddr().String(), c.RemoteAddr().String()
+		c.asked.Store(true)
 		c.s.record(r)
 		select {
 		case c.in <- r:
@@ -181,21 +178,30 @@ func (c *serverConn) read() {
 	}
 }
 
-func (c *serverConn) count(n int) {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	c.s.open[c.node] += n
-}
-
 // record numbers a request and remembers it.
 func (s *Server) record(r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, r)
 	s.targets[r.Target]++
-	r.N, r.Nth, r.Open = len(s.requests), s.targets[r.Target], s.open[r.Node]
+	r.N, r.Nth = len(s.requests), s.targets[r.Target]
+	for o := range s.conns {
+		if o.node == r.Node && o.asked.Load() && !o.left() {
+			r.Open++
+		}
+	}
 	for i := range s.sent {
 		r.Sent += s.sent[i].Load()
+	}
+}
+
+// left reports whether the client has closed.
+func (c *serverConn) left() bool {
+	select {
+	case <-c.gone:
+		return true
+	default:
+		return false
 	}
 }
 
