@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz test for FUZZTIME, then CASES differential tests and FAULTS transfers under random faults. go test -fuzz takes one test of one package at a time.
+# Runs every fuzz test for FUZZTIME, then CASES differential tests, FAULTS transfers under random faults and
+# LIES of each kind for the spot check. go test -fuzz takes one test of one package at a time.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 GO=${GO:-go}
@@ -15,4 +16,6 @@ echo '== random requests to random origins, directly and through Tributary'
 TRIBUTARY_CASES=${CASES:-20000} $GO test -count=1 -v -timeout 30m -run '^TestDifferential$' ./internal/daemon || failed=1
 echo '== transfers under random faults'
 TRIBUTARY_FAULTS=${FAULTS:-12000} $GO test -count=1 -v -timeout 60m -parallel 16 -run '^TestRandomFaults$' ./internal/daemon | grep -v '^ *--- PASS\|=== ' || failed=1
+echo '== links that deliver another object under the same headers'
+TRIBUTARY_LIES=${LIES:-100} $GO test -count=1 -v -run '^TestSpotCheck$' ./internal/daemon | grep -v '^ *--- PASS\|=== ' || failed=1
 exit "$failed"
