@@ -18,7 +18,7 @@ import (
 // TestOrders fills an app's file, stops in the middle, and resumes.
 func TestOrders(t *testing.T) {
 	const size = 8 << 20
-	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(1<<20)) // time to stop it in the middle
+	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(512<<10)) // of a connection: time to stop it in the middle
 	r := newRig(t, s, settings(), "wifi", "lte")
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {
