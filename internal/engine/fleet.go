@@ -20,8 +20,9 @@ const (
 	// silenceGrace is how long ago another transfer may have had a byte of a link for one transfer's silence not to count.
 	silenceGrace = 300 * time.Millisecond
 
-	// A link that has just failed is probed once in probeEvery by each of up to so many origins, a metered one once in probeMetered
-	// in all.
+	// A link that has just failed is probed every probeSoon at first, or once a round trip if that is longer, and every probeEvery
+	// later, by each of up to so many origins, a metered one once in probeMetered in all.
+	probeSoon    = 50 * time.Millisecond
 	probeEvery   = 250 * time.Millisecond
 	probeMetered = time.Second
 	probers      = 4
@@ -116,7 +117,7 @@ func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup)
 		}
 	}
 	for _, s := range f.sites {
-		due, at := s.board.Tick(now, func(i int8) time.Duration { return f.pace(s, i, missed[i]) })
+		due, at := s.board.Tick(now, func(i int8) (least, most time.Duration) { return f.pace(s, i, missed[i]) })
 		for _, p := range due {
 			probes.Go(func() { f.probe(ctx, s, p) })
 		}
@@ -142,17 +143,19 @@ func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup)
 
 // pace says how often an origin's transfers probe a link that has just failed, when it fails the transfers of n origins: all
 // together seldom enough. A metered link is left alone unless one of them has used it, since that may wake a radio. The lock is held.
-func (f *fleet) pace(s *site, i int8, n int) time.Duration {
+func (f *fleet) pace(s *site, i int8, n int) (least, most time.Duration) {
 	may, has := s.demand(i)
 	switch {
 	case !may:
-		return 0
+		return 0, 0
 	case !f.all[i].link.Metered:
-		return time.Duration((n+probers-1)/probers) * probeEvery
+		times := time.Duration((n + probers - 1) / probers)
+		return times * min(max(time.Duration(f.all[i].rtt.Load()), probeSoon), probeEvery), times * probeEvery
 	case has:
-		return time.Duration(n) * probeMetered
+		most = time.Duration(n) * probeMetered
+		return most, most
 	}
-	return health.Seldom
+	return health.Seldom, health.Seldom
 }
 
 // missed reports whether a running transfer may need a link that is banned for everybody. The lock is held.

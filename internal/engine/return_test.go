@@ -58,9 +58,9 @@ func TestDeadLinkIsProbedSparingly(t *testing.T) {
 		most    int           // probes
 		apart   time.Duration // the first ones of each origin
 	}{
-		{"a", 1, 40 + 6, 250 * time.Millisecond},
-		{"a", 4, 4 * (40 + 6), 250 * time.Millisecond},
-		{"a", 12, 4*40 + 12*6, 750 * time.Millisecond},
+		{"a", 1, 57 + 6, 50 * time.Millisecond},
+		{"a", 4, 4 * (57 + 6), 50 * time.Millisecond},
+		{"a", 12, 12 * (28 + 6), 150 * time.Millisecond},
 		{"b", 1, 10 + 6, time.Second},
 		{"b", 4, 10 + 4*6, 4 * time.Second},
 	} {

@@ -46,17 +46,21 @@ const (
 	forgiven     = time.Minute     // of good behaviour make the next ban as short as the first
 
 	// Many links are back within seconds. For quickFor after a link failed, each probe is a fresh packet: the kernel repeats a
-	// lost one only after a second, and then ever more rarely. quickTimeout is just short of that second.
+	// lost one only after a second, and then ever more rarely. quickTimeout is just short of that second. Probes become rarer
+	// as the failure lasts: a link is found a patience-th of that time after its return at the latest. They are lost while the
+	// link is dark, and the first answer ends them, so that the origin sees one or two.
 	quickFor     = 10 * time.Second
 	quickTimeout = 950 * time.Millisecond
-	maxProbes    = 4 // of a link, under way at a time
+	patience     = 8
+	maxProbes    = 16 // of a link, under way at a time
 )
 
 // Seldom is the pace of a link that is not probed more often right after it failed.
 const Seldom = quickFor
 
-// Pace returns the time between two probes of a link that has just failed, 0 if no running transfer may use the link.
-type Pace func(link int8) time.Duration
+// Pace returns the least and the longest time between two probes of a link that has just failed, 0 if no running transfer may
+// use the link.
+type Pace func(link int8) (least, most time.Duration)
 
 // Probe is one attempt to find out whether a link leads somewhere: a handshake.
 type Probe struct {
@@ -252,22 +256,23 @@ func (b *Board) Tick(now time.Time, pace Pace) (probes []Probe, next time.Time) 
 		if e.state != Banned && e.state != Suspect {
 			continue
 		}
-		every := pace(link)
-		quick := every < Seldom && !e.reached && now.Before(e.failed.Add(quickFor))
-		at, due := b.probeAt(now, e, quick, every)
+		least, most := pace(link)
+		quick := most < Seldom && !e.reached && now.Before(e.failed.Add(quickFor))
+		at, due := b.probeAt(now, e, quick, e.gap(least, most))
 		switch {
-		case every == 0 || !due:
+		case most == 0 || !due:
 		case now.Before(at):
 			earliest(at)
 		case e.cause == NoGain: // it works
 			b.set(now, link, Up, NoCause)
 		default:
 			p := Probe{Link: link, At: now, For: probeTimeout}
+			e.probed = now
 			if quick {
 				p.For, p.quick = quickTimeout, true
-				earliest(now.Add(every))
+				earliest(now.Add(e.gap(least, most)))
 			}
-			e.probes, e.probed = append(e.probes, p), now
+			e.probes = append(e.probes, p)
 			if e.state == Banned && !quick {
 				b.set(now, link, Probing, e.cause)
 			}
@@ -275,6 +280,11 @@ func (b *Board) Tick(now time.Time, pace Pace) (probes []Probe, next time.Time) 
 		}
 	}
 	return probes, next
+}
+
+// gap returns the time between the last quick probe and the next one.
+func (e *entry) gap(least, most time.Duration) time.Duration {
+	return min(most, max(least, e.probed.Sub(e.failed)/patience))
 }
 
 // probeAt returns when to probe a link that is banned or suspected; false if not before the result of a probe under way, or the

@@ -17,6 +17,7 @@ type world struct {
 	b      health.Board
 	now    time.Time
 	start  time.Time
+	soon   time.Duration // least time between two probes, pace if it is less
 	pace   time.Duration
 	probes []health.Probe
 }
@@ -31,7 +32,7 @@ func (w *world) seen(p health.Probe) probe { return probe{p.At.Sub(w.start), p.L
 
 func newWorld(t *testing.T, links int8) *world {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	w := &world{t: t, now: now, start: now, pace: health.Seldom}
+	w := &world{t: t, now: now, start: now, soon: health.Seldom, pace: health.Seldom}
 	for i := range links {
 		w.b.Present(now, i, true)
 	}
@@ -41,7 +42,7 @@ func newWorld(t *testing.T, links int8) *world {
 // tick does the work due now and returns the next deadline.
 func (w *world) tick() time.Time {
 	w.t.Helper()
-	probes, next := w.b.Tick(w.now, func(int8) time.Duration { return w.pace })
+	probes, next := w.b.Tick(w.now, func(int8) (least, most time.Duration) { return min(w.soon, w.pace), w.pace })
 	for _, p := range probes {
 		if !p.At.Equal(w.now) {
 			w.t.Fatalf("a probe of %v, now is %v", p.At, w.now)
@@ -200,7 +201,7 @@ func TestUnknownLinkIsDown(t *testing.T) {
 	if s, c := b.State(3); s != health.Down || c != health.NoCause {
 		t.Errorf("%v (%v)", s, c)
 	}
-	if probes, next := b.Tick(time.Time{}, func(int8) time.Duration { return 1 }); len(probes) > 0 || !next.IsZero() {
+	if probes, next := b.Tick(time.Time{}, func(int8) (least, most time.Duration) { return 1, 1 }); len(probes) > 0 || !next.IsZero() {
 		t.Errorf("an empty board wants %v at %v", probes, next)
 	}
 }

@@ -85,11 +85,11 @@ func (b *Boards) Probed(now time.Time, own *Board, p Probe, a Answer) {
 // Tick does the work due at now for everybody, see Board.Tick; the caller reports the results of its probes with Tried.
 // probe reports whether anybody waits for a link.
 func (b *Boards) Tick(now time.Time, probe func(link int8) bool) (probes []Probe, next time.Time) {
-	return b.all.Tick(now, func(link int8) time.Duration {
+	return b.all.Tick(now, func(link int8) (least, most time.Duration) {
 		if probe(link) {
-			return Seldom
+			return Seldom, Seldom
 		}
-		return 0
+		return 0, 0
 	})
 }
 

@@ -20,7 +20,7 @@ func TestBoards(t *testing.T) {
 	later := func(d time.Duration) step {
 		return func(r *rig) {
 			r.now = r.now.Add(d)
-			seldom := func(int8) time.Duration { return health.Seldom }
+			seldom := func(int8) (least, most time.Duration) { return health.Seldom, health.Seldom }
 			forAll, _ := r.all.Tick(r.now, func(int8) bool { return true })
 			r.forAll = append(r.forAll, forAll...)
 			asked, _ := r.own[0].Tick(r.now, seldom)
@@ -88,7 +88,7 @@ func TestBoardsJoinAndLeave(t *testing.T) {
 	if s, c := own.State(0); s != health.Banned || c != health.Silence {
 		t.Errorf("who joins finds the link %v (%v)", s, c)
 	}
-	if probes, _ := own.Tick(now, func(int8) time.Duration { return health.Seldom }); len(probes) != 1 {
+	if probes, _ := own.Tick(now, func(int8) (least, most time.Duration) { return health.Seldom, health.Seldom }); len(probes) != 1 {
 		t.Errorf("%d probes are due, want one of its own", len(probes))
 	}
 	all.Leave(own)

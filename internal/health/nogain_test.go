@@ -48,7 +48,7 @@ func TestLeaveOut(t *testing.T) {
 	})
 	t.Run("nor does one of another origin", func(t *testing.T) {
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		pace := func(int8) time.Duration { return quick }
+		pace := func(int8) (least, most time.Duration) { return quick, quick }
 		var all health.Boards
 		all.Present(now, 0, true)
 		all.Present(now, 1, true)

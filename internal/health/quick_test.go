@@ -11,12 +11,16 @@ import (
 const (
 	quick   = 250 * ms
 	metered = time.Second
+	soon    = 50 * ms
 )
 
 // hasty makes a world in which links that have just failed are probed at a pace.
 func hasty(t *testing.T, links int8, pace time.Duration) *world {
 	w := newWorld(t, links)
-	w.pace = pace
+	w.soon, w.pace = pace, pace
+	if pace == quick {
+		w.soon = soon
+	}
 	return w
 }
 
@@ -60,23 +64,25 @@ func (w *world) dark(until, back, rtt time.Duration) (sent []time.Duration) {
 	}
 }
 
-// TestFailedLinkIsProbedOften: from the first suspicion on a link is probed every 250 ms, over a metered link once a second. After
-// 10 s probes become rare: those that a link gets in a minute are few.
+// TestFailedLinkIsProbedOften: from the first suspicion on a link is probed, at first every 50 ms, later every 250 ms, over a metered
+// link once a second. After 10 s probes become rare: those that a link gets in a minute are few.
 func TestFailedLinkIsProbedOften(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		pace   time.Duration
 		minute int
-	}{{"unmetered", quick, 40 + 5}, {"metered", metered, 10 + 5}} {
+	}{{"unmetered", quick, 54 + 5}, {"metered", metered, 10 + 5}} {
 		for name, fail := range map[string]func(*world){"silent": (*world).silent, "no connection": (*world).dial} {
 			t.Run(tt.name+", "+name, func(t *testing.T) {
 				w := hasty(t, 2, tt.pace)
 				fail(w)
 				sent := w.dark(time.Minute, time.Hour, 0)
-				for i := range int(10 * time.Second / tt.pace) {
-					if want := time.Duration(i) * tt.pace; sent[i] != want {
+				var want time.Duration
+				for i := 0; want < 10*time.Second; i++ {
+					if sent[i] != want {
 						t.Fatalf("probe %d after %v, want %v", i, sent[i], want)
 					}
+					want += max(w.soon, min(tt.pace, want/8))
 				}
 				if len(sent) != tt.minute {
 					t.Errorf("%d probes in a minute, want %d: %v", len(sent), tt.minute, sent)
@@ -114,7 +120,7 @@ func TestLinkReturnsAtOnce(t *testing.T) {
 				w := hasty(t, links, quick)
 				w.silent()
 				w.dark(time.Minute, back, rtt)
-				if took := w.now.Sub(w.start) - back; took > quick+rtt {
+				if took := w.now.Sub(w.start) - back; took > min(quick, max(soon, back/7))+rtt {
 					t.Errorf("of %d links with a round trip of %v one that is back after %v is up %v later", links, rtt, back, took)
 				}
 				w.want(0, health.Up, health.NoCause)
@@ -128,6 +134,7 @@ func TestLinkReturnsAtOnce(t *testing.T) {
 func TestOriginStalls(t *testing.T) {
 	for _, rtt := range []time.Duration{20 * ms, 600 * ms} {
 		w := hasty(t, 2, quick)
+		w.soon = min(max(rtt, soon), quick) // see the engine
 		w.silent()
 		sent := w.dark(3999*ms, 0, rtt)
 		w.want(0, health.Banned, health.Silence)
@@ -207,7 +214,7 @@ func TestReturnIsNewsForOtherOrigins(t *testing.T) {
 	one, other := all.Join(), all.Join()
 	one.Silent(now, 0)
 	other.Silent(now, 0)
-	pace := func(d time.Duration) health.Pace { return func(int8) time.Duration { return d } }
+	pace := func(d time.Duration) health.Pace { return func(int8) (least, most time.Duration) { return d, d } }
 	lost, _ := one.Tick(now, pace(quick))
 	other.Tick(now, pace(5*time.Second))
 	now = now.Add(quick)

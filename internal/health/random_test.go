@@ -71,7 +71,7 @@ func TestRandom(t *testing.T) {
 				out[p.Link] = append(out[p.Link], p)
 			}
 			for j, o := range out {
-				if len(o) > 4 {
+				if len(o) > 16 {
 					t.Fatalf("seed %d step %d: %d probes of link %d are under way", seed, step, len(o), j)
 				}
 			}

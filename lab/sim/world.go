@@ -396,8 +396,11 @@ func (w *world) carryOut(a transfer.Action) {
 	}
 }
 
-// probeEvery is how often the engine probes a link that has just failed.
-const probeEvery = 250 * time.Millisecond
+// The engine probes a link that has just failed as often as this, at first and later.
+const (
+	probeSoon  = 50 * time.Millisecond
+	probeEvery = 250 * time.Millisecond
+)
 
 // changes reports the board's changes to the machine and probes the links that are due.
 func (w *world) changes() {
@@ -405,7 +408,7 @@ func (w *world) changes() {
 		w.logf("link %d %v %v", c.Link, c.State, c.Cause)
 		w.handle(transfer.Event{Kind: transfer.LinkState, Link: c.Link, State: c.State, Cause: c.Cause})
 	}
-	probes, next := w.board.Tick(w.at(w.now), func(int8) time.Duration { return probeEvery })
+	probes, next := w.board.Tick(w.at(w.now), func(int8) (least, most time.Duration) { return probeSoon, probeEvery })
 	for _, p := range probes {
 		w.probe(p)
 	}
