@@ -2,6 +2,7 @@ package engine
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -111,7 +112,9 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 		r.conns[a.Conn] = newConnLoop(r, a.Conn, a.Link)
 	case transfer.Fetch, transfer.FetchAll, transfer.FetchAhead:
 		f := &attempt{ahead: a.Kind == transfer.FetchAhead, id: a.Attempt, conn: a.Conn, link: a.Link, request: r.rangeRequest(a), more: make(chan struct{}, 1), verdict: make(chan opening.Do, 1), sent: now}
+		f.request.ID = a.Attempt
 		f.credit.Store(a.UpTo)
+		f.end.Store(math.MaxInt64)
 		r.attempts[a.Attempt] = f
 		if a.Prefix > 0 {
 			r.spots.begin(a)
@@ -123,6 +126,10 @@ func (r *run) carryOut(now time.Time, a transfer.Action) {
 	case transfer.Credit:
 		if f := r.attempts[a.Attempt]; f != nil {
 			f.extend(a.UpTo)
+		}
+	case transfer.Cut:
+		if f := r.attempts[a.Attempt]; f != nil {
+			r.conns[f.conn].cut(f, a.UpTo)
 		}
 	case transfer.CloseConn:
 		r.conns[a.Conn].close()

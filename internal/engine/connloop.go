@@ -36,7 +36,8 @@ type attempt struct {
 	conn    uint32
 	request RangeRequest
 	credit  atomic.Int64
-	more    chan struct{}   // credit has grown
+	end     atomic.Int64    // nothing is wanted from here on
+	more    chan struct{}   // credit has grown, or the end has come closer
 	verdict chan opening.Do // of the loop, if the answer came before the version was known
 	ahead   bool            // of FetchAhead
 	sent    time.Time
@@ -45,6 +46,10 @@ type attempt struct {
 
 func (f *attempt) extend(upTo int64) {
 	f.credit.Store(upTo)
+	f.wake()
+}
+
+func (f *attempt) wake() {
 	select {
 	case f.more <- struct{}{}:
 	default:
@@ -107,6 +112,16 @@ func (l *connLoop) sample() (transfer.PathSample, bool) {
 		return transfer.PathSample{}, false
 	}
 	return c.Sample()
+}
+
+// cut ends an attempt at an offset.
+func (l *connLoop) cut(f *attempt, upTo int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil && l.conn.Cut(f.id, upTo) {
+		f.end.Store(upTo)
+		f.wake()
+	}
 }
 
 // release ends the connection loop when all requested bytes are read, and gives the connection back.
@@ -244,8 +259,9 @@ func (l *connLoop) body(f *attempt, from io.Reader, r segment.Range) error {
 		}
 	}()
 	for at := r.Start; ; {
-		limit := min(f.credit.Load(), r.End)
-		if at >= limit && at < r.End {
+		end := min(r.End, f.end.Load())
+		limit := min(f.credit.Load(), end)
+		if at >= limit && at < end {
 			select {
 			case <-f.more:
 				continue
@@ -268,7 +284,7 @@ func (l *connLoop) body(f *attempt, from io.Reader, r segment.Range) error {
 			})
 			at += int64(n)
 			fill += n
-			if l.got += int64(n); n < batch && r.End-at > batch && l.got > starting {
+			if l.got += int64(n); n < batch && end-at > batch && l.got > starting {
 				time.Sleep(batchTime)
 			}
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"io"
+	"math"
 	"net"
 	"sync"
 	"testing"
@@ -79,6 +80,7 @@ func TestEndsInOrder(t *testing.T) {
 		for i := range int64(2) {
 			f := &attempt{id: uint32(i), request: RangeRequest{Want: &Identity{}, Range: segment.Range{Start: i * 2000, End: (i + 1) * 2000}}}
 			f.credit.Store(mib)
+			f.end.Store(math.MaxInt64)
 			l.requests <- f
 		}
 		for e := range r.events {

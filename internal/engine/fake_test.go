@@ -47,6 +47,7 @@ type fakeConn struct {
 }
 
 func (c *fakeConn) Send(a RangeRequest) error { c.asks <- a; return nil }
+func (c *fakeConn) Cut(uint32, int64) bool    { return false }
 func (c *fakeConn) Info() ConnInfo            { return ConnInfo{RTT: 1e6} }
 func (c *fakeConn) Release()                  { c.Close() }
 

@@ -42,9 +42,13 @@ type Conn interface {
 	// RangeRequest. The previous answer's body must have been read to io.EOF. A failure is an *AttemptError; when the answer is
 	// intact but not wanted (Unwanted, Changed, ...), the RangeResponse is returned with it.
 	Next() (*RangeResponse, error)
+	// Cut ends the answer to the request with this ID at offset end, or where it has been read to, if that is further on. It
+	// reports whether the body ends there: an answer that has been read to its end is not cut, and HTTP/1.1 has no means to do
+	// so. It may be called at any time and does not block.
+	Cut(id uint32, end int64) bool
 	// Info describes how the connection was made.
 	Info() ConnInfo
-	// Sample asks the kernel for the state of the path; false if it cannot be asked. It does not block.
+	// Sample returns the state of the path, false if it is not known. It does not block.
 	Sample() (PathSample, bool)
 	// Release gives the connection back for later transfers if it is clean (every answer read to its end, kept alive by
 	// both sides), else closes it.
@@ -67,6 +71,7 @@ type ConnInfo struct {
 
 // RangeRequest is one GET.
 type RangeRequest struct {
+	ID     uint32 // for Cut, unique on the connection
 	Target Target
 	Header http.Header // end-to-end fields of the client without Host, Range and If-Range; not changed by the Conn
 

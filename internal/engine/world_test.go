@@ -215,6 +215,7 @@ type worldConn struct {
 }
 
 func (c *worldConn) Send(a RangeRequest) error { c.asks <- a; return nil }
+func (c *worldConn) Cut(uint32, int64) bool    { return false }
 func (c *worldConn) Release()                  { c.Close() }
 
 func (*worldConn) Sample() (transfer.PathSample, bool) { return transfer.PathSample{}, false }

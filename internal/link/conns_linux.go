@@ -29,22 +29,34 @@ func handshakeRTT(c net.Conn) time.Duration {
 	if !ok {
 		return 0
 	}
-	return time.Duration(info.Rtt) * time.Microsecond
+	return microseconds(info.Rtt)
 }
 
-// PathState asks the kernel for the state of a connection's path: the smoothed round trip under the present load, the shortest
-// one so far, and how many packets came out of order (tcpi_rtt, tcpi_min_rtt, tcpi_rcv_ooopack).
-func PathState(c net.Conn) (rtt, least time.Duration, disordered int64, ok bool) {
+// TCPPath is the state of a connection's path, as the kernel knows it.
+type TCPPath struct {
+	RTT        time.Duration // smoothed round trip of what this side sent (tcpi_rtt)
+	Least      time.Duration // shortest round trip so far (tcpi_min_rtt)
+	Receiving  time.Duration // smoothed round trip of what this side receives, queues included, 0 = unknown (tcpi_rcv_rtt)
+	Disordered int64         // packets that came out of order (tcpi_rcv_ooopack)
+}
+
+// PathState asks the kernel for the state of a connection's path under its present load.
+func PathState(c net.Conn) (TCPPath, bool) {
 	sc, ok := c.(syscall.Conn)
 	if !ok {
-		return 0, 0, 0, false
+		return TCPPath{}, false
 	}
 	info, ok := tcpInfo(sc)
 	if !ok || info.Min_rtt == 0 || info.Min_rtt == math.MaxUint32 {
-		return 0, 0, 0, false
+		return TCPPath{}, false
 	}
-	return time.Duration(info.Rtt) * time.Microsecond, time.Duration(info.Min_rtt) * time.Microsecond, int64(info.Rcv_ooopack), true
+	return TCPPath{
+		RTT: microseconds(info.Rtt), Least: microseconds(info.Min_rtt), Receiving: microseconds(info.Rcv_rtt),
+		Disordered: int64(info.Rcv_ooopack),
+	}, true
 }
+
+func microseconds(n uint32) time.Duration { return time.Duration(n) * time.Microsecond }
 
 func tcpInfo(c syscall.Conn) (info *unix.TCPInfo, ok bool) {
 	rc, err := c.SyscallConn()

@@ -37,8 +37,8 @@ func (t *checkout) Info() engine.ConnInfo { return t.info }
 
 // Sample implements engine.Conn.
 func (t *checkout) Sample() (engine.PathSample, bool) {
-	rtt, least, disordered, ok := link.PathState(t.socket)
-	return engine.PathSample{RTT: rtt, Least: least, Holes: disordered}, ok
+	p, ok := link.PathState(t.socket)
+	return engine.PathSample{RTT: p.RTT, Least: p.Least, Delay: p.Receiving, Holes: p.Disordered}, ok
 }
 
 // allowed returns an error if no further request may be sent: a change since the dial may forbid it.

@@ -234,6 +234,9 @@ func (c *conn) answered() {
 	}
 }
 
+// Cut implements engine.Conn.
+func (c *conn) Cut(uint32, int64) bool { return false }
+
 // Release implements engine.Conn.
 func (c *conn) Release() {
 	c.mu.Lock()

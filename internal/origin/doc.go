@@ -10,13 +10,14 @@
 //  1. One call of Send is one request on the wire; nothing is retried here, so a ledger of attempts is complete.
 //  2. A RangeResponse to a RangeRequest with Want comes without error only if its body bytes are bytes of that version at that range.
 //  3. No body read gives a byte beyond the range of the answer.
-//  4. A connection is used again only if every answer on it was read to its end (or, over HTTP/2, cancelled) and nothing
+//  4. A connection is used again only if every answer on it was read to its end (or, over HTTP/2, cut or cancelled) and nothing
 //     arrived since.
 //  5. Pass-through (PassThrough) and transfers share no connection, and a Pinned shares its own with nobody.
 //
-// HTTP/1.1 answers are parsed by net/http alone, HTTP/2 by golang.org/x/net/http2: a second parser in front of it would invite
-// smuggling. Fields that net/http hides (a Content-Length next to a Transfer-Encoding, the Connection field beside a close, a
-// Cache-Control that it adds) are looked up in a copy of the raw head.
+// HTTP/1.1 answers are parsed by net/http alone: a second parser in front of it would invite smuggling. HTTP/2 frames and field
+// blocks are read by golang.org/x/net/http2; what they mean is decided here (see session). Fields that net/http hides (a
+// Content-Length next to a Transfer-Encoding, the Connection field beside a close, a Cache-Control that it adds) are looked up in
+// a copy of the raw head.
 //
 // Concurrency: Pool and PassThrough are safe for concurrent use; for a connection see engine.Conn. There are no timeouts here
 // but that of idle connections: the engine knows which requests are late.

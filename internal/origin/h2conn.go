@@ -1,246 +1,231 @@
 package origin
 
 import (
-	"context"
 	"errors"
-	"net/http"
-	"sync"
-	"time"
+
+	"golang.org/x/net/http2"
 
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/fault"
 )
 
-var (
-	errGoingAway = errors.New("the origin takes no more requests on this connection")
-	errUnwanted  = errors.New("the answer was cancelled: it is not the one wanted")
-)
-
 // h2conn implements engine.Conn over HTTP/2: every request is a stream of its own. Answers are handed out in the order of the
-// requests, however the origin interleaves them; early bytes wait in the stream's window. A request is written when the bytes
-// that its answer may hold fit into maxUnread, and after the one before it. Until the first head shows that the origin's
-// SETTINGS have come, there is one stream (RFC 9113 section 6.5.2). A request whose answer may be of any length waits until it
-// is first in line: nobody reads the answer before that, so it could fill the connection.
-//
-// mu is never held across a call of http2, which may write.
-type h2conn struct {
-	*checkout
-	ctx    context.Context // of every stream
-	cancel context.CancelFunc
-	runs   sync.WaitGroup // goroutines of exchanges
+// requests, however the origin interleaves them.
+type h2conn struct{ *checkout }
 
-	// mu guards these too.
-	queue    []*exchange // sent and not yet read to the end, in order
-	started  int         // of queue, how many have a stream
-	starting bool        // the last of these is not written yet
-	settled  bool        // the origin's SETTINGS have come
-	unread   int64       // sum of the started exchanges' need
-}
+func newH2Conn(p *Pool, s *stream, reused bool) *h2conn { return &h2conn{newCheckout(p, s, reused)} }
 
-func newH2Conn(p *Pool, s *stream, reused bool) *h2conn {
-	c := &h2conn{checkout: newCheckout(p, s, reused), settled: reused}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	return c
-}
-
-// Send implements engine.Conn. It does not wait for the request to be written: a failure to do so is that of Next.
+// Send implements engine.Conn. A request whose turn has not come is sent later: a failure to do so is that of Next.
 func (c *h2conn) Send(a engine.RangeRequest) error {
-	x, err := newExchange(c.ctx, &a)
+	x, err := newExchange(&a)
 	if err != nil {
 		return c.fail("send", fault.Unwanted, err)
 	}
 	if err := c.allowed(); err != nil {
 		return c.forbid(err)
 	}
-	alive := c.h2.CanTakeNewRequest()
 	c.mu.Lock()
-	first := len(c.queue) == 0
 	switch {
 	case c.given:
 		err = errClosed
 	case c.broken:
 		err = errBroken
-	case first && !alive: // behind others it fails in its turn, so that their answers are not lost
-		c.broken, err = true, errGoingAway
-	default:
-		x.behind = !first
-		x.trace(c)
-		c.queue = append(c.queue, x)
-		c.start()
 	}
 	c.mu.Unlock()
+	if err == nil {
+		if err = c.h2.ask(x); err != nil {
+			c.spoil()
+		}
+	}
 	if err != nil {
 		return c.fail("send", c.unanswered(), err)
 	}
 	return nil
 }
 
-// start gives streams to the exchanges whose turn it is. c.mu is held.
-func (c *h2conn) start() {
-	for c.started < len(c.queue) && !c.starting && !c.given {
-		x := c.queue[c.started]
-		if c.started > 0 && (!c.settled || x.endless() || c.unread+x.need > maxUnread) {
-			return
-		}
-		c.started++
-		c.starting = true
-		c.unread += x.need
-		c.bound()
-		c.runs.Go(func() { c.run(x) })
+// ask queues x. A request behind others fails in its turn, so that their answers are not lost.
+func (s *session) ask(x *exchange) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x.behind = len(s.queue) > 0; !x.behind && !s.live() {
+		return errGoingAway
 	}
-}
-
-// bound sets in inflow how much the answers under way may hold. c.mu is held.
-func (c *h2conn) bound() {
-	open := false
-	for _, x := range c.queue[:c.started] {
-		open = open || x.open
-	}
-	c.inflow.bound(c.unread, open)
-}
-
-// begun notes that the answer of x has begun. Until its head is judged its body may be of any length: run cancels those
-// that are too long.
-func (c *h2conn) begun(x *exchange) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	x.open = true
-	c.bound()
-}
-
-// wrote notes that the request of x is written or never will be.
-func (c *h2conn) wrote(x *exchange) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !x.written {
-		x.written, c.starting = true, false
-	}
-	c.start()
-}
-
-// run sends the request of x and judges the head of its answer.
-func (c *h2conn) run(x *exchange) {
-	defer close(x.done)
-	resp, err := c.h2.RoundTrip(x.req)
-	if err == nil {
-		err = x.judge(resp, time.Now())
-	}
-	x.err = err
-	c.mu.Lock()
-	x.unwritten = !x.written
-	x.open = err == nil && !x.unwanted && !x.bounded()
-	c.settled = c.settled || err == nil
-	c.bound()
-	c.mu.Unlock()
-	if err != nil || x.unwanted {
-		c.holds(x, 0)
-	}
-	c.wrote(x)
-}
-
-// holds notes that the answer of x can hold at most n more bytes.
-func (c *h2conn) holds(x *exchange, n int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n < x.need {
-		c.unread -= x.need - n
-		x.need = n
-		c.bound()
-		c.start()
-	}
+	s.queue = append(s.queue, x)
+	s.start()
+	s.flush()
+	return nil
 }
 
 // Next implements engine.Conn. Closing the response's Body before its end cancels the stream and leaves the connection be.
 // The body of an answer to a RangeRequest with Want that is not wanted is cancelled on arrival.
 func (c *h2conn) Next() (*engine.RangeResponse, error) {
-	var x *exchange
 	var err error
 	c.mu.Lock()
 	switch {
 	case c.given:
 		err = errClosed
-	case len(c.queue) == 0:
-		err = errNotAsked
 	case c.reading:
 		err = errUnread
-	default:
-		x = c.queue[0]
 	}
 	c.mu.Unlock()
+	var x *exchange
+	if err == nil {
+		x, err = c.h2.first()
+	}
 	if err != nil {
 		return nil, c.fail("head", c.unanswered(), err)
 	}
-	x.await()
-	if x.err != nil {
-		e := c.fail("head", c.lost(x), x.err)
+	last, empty, err := c.h2.await(x)
+	if err != nil {
+		e := c.fail("head", c.lost(x, err), err)
 		c.spoil()
 		return nil, e
 	}
-	return c.response(x)
+	return c.response(x, last, empty)
+}
+
+// first returns the exchange that is first in line.
+func (s *session) first() (*exchange, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return nil, errNotAsked
+	}
+	return s.queue[0], nil
+}
+
+// await waits for the head of the answer and hands out interim answers until then. last reports that the origin takes no
+// requests after those that are under way, empty that the answer has no body.
+func (s *session) await(x *exchange) (last, empty bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		for len(x.interim) > 0 {
+			i := x.interim[0]
+			x.interim = x.interim[1:]
+			if x.request.Interim != nil {
+				s.mu.Unlock()
+				x.request.Interim(i.status, i.header)
+				s.mu.Lock()
+			}
+		}
+		switch {
+		case x.resp != nil:
+			return !s.live() && len(s.queue) == 1, x.err == errEnd && x.size <= 0 && x.received == 0, nil
+		case x.err != nil:
+			return false, false, x.err
+		}
+		s.change.Wait()
+	}
 }
 
 // response hands out the answer of x.
-func (c *h2conn) response(x *exchange) (*engine.RangeResponse, error) {
-	alive := c.h2.CanTakeNewRequest()
-	b := &h2body{rangeBody: newRangeBody(x.resp.Body, x.verdict), conn: c, x: x}
-	x.resp.Body = b
+func (c *h2conn) response(x *exchange, last, empty bool) (*engine.RangeResponse, error) {
+	b := &h2body{conn: c, x: x}
+	x.resp.Body, x.resp.Close = b, last
 	c.mu.Lock()
 	c.answers++
 	c.reading = true
-	// GOAWAY: the next request needs another connection; those under way here are answered.
-	x.resp.Close = !alive && len(c.queue) == 1
 	c.mu.Unlock()
 	switch {
 	case x.unwanted:
 		b.err = c.fail("body", fault.Canceled, errUnwanted)
 		c.answered(x)
-	case b.src == http.NoBody:
+	case empty:
 		b.finish()
 	}
 	return c.judged(x.resp, x.verdict)
 }
 
-// answered ends the present answer: nothing more of its body will be read.
+// answered ends the present answer. Nothing more of its body will be read.
 func (c *h2conn) answered(x *exchange) {
-	c.holds(x, 0)
+	c.mu.Lock()
+	c.reading = false
+	c.mu.Unlock()
+	c.h2.answered(x)
+}
+
+// answered removes x, the first in line.
+func (s *session) answered(x *exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel(x, http2.ErrCodeCancel, errClosed)
+	x.unread.drop(s.chunks)
+	s.queue[0] = nil
+	s.queue = s.queue[1:]
+	s.started--
+	s.start()
+	s.fill(nil)
+	s.flush()
+}
+
+// lost returns the outcome of an x without an answer. A request that the origin did not act on (REFUSED_STREAM, GOAWAY: RFC
+// 9113 section 8.7) is Stale or Unanswered, a malformed head Refused.
+func (c *h2conn) lost(x *exchange, err error) fault.Outcome {
+	var reset http2.StreamError
+	var away awayError
+	switch {
+	case errors.Is(err, errFlood):
+		return fault.BadRange
+	case errors.Is(err, errMalformed), errors.Is(err, errSwitched), errors.Is(err, errInterim), errors.Is(err, errHeadTooLong),
+		errors.Is(err, errTooLong):
+		return fault.Unwanted
+	case errors.As(err, &reset):
+		switch reset.Code {
+		case http2.ErrCodeProtocol, http2.ErrCodeHTTP11Required, http2.ErrCodeInadequateSecurity:
+			return fault.Unwanted
+		case http2.ErrCodeEnhanceYourCalm:
+			return fault.Busy
+		}
+	case errors.As(err, new(http2.ConnectionError)) && !x.behind: // else it may be another answer that broke the connection
+		return fault.Unwanted
+	case errors.As(err, &away) && away.code == http2.ErrCodeEnhanceYourCalm:
+		return fault.Busy
+	}
+	return c.unanswered()
+}
+
+// Cut implements engine.Conn.
+func (c *h2conn) Cut(id uint32, end int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.reading = false
-	c.queue[0] = nil
-	c.queue = c.queue[1:]
-	c.started--
-	c.bound()
-	c.start()
+	return !c.given && c.h2.cutAt(id, end) // else the requests may be those of another owner
+}
+
+// Sample implements engine.Conn. PING shows the delay of a response, where the kernel sees that of packets alone.
+func (c *h2conn) Sample() (engine.PathSample, bool) {
+	p, ok := c.checkout.Sample()
+	p.Delay = c.h2.delay()
+	return p, ok || p.Delay > 0
 }
 
 // Release implements engine.Conn.
 func (c *h2conn) Release() {
 	c.mu.Lock()
-	clean := !c.reading && !c.broken && len(c.queue) == 0
-	if c.given || !clean {
-		c.mu.Unlock()
-		c.Close()
-		return
+	clean := !c.given && !c.reading && !c.broken && c.h2.usable()
+	if clean {
+		c.given = true
 	}
-	c.given = true
 	c.mu.Unlock()
-	c.cancel()
-	c.runs.Wait()
-	if c.usable() {
+	if clean {
 		c.pool.put(c.stream)
 	} else {
-		c.socket.Close()
+		c.Close()
 	}
 }
 
-// Close implements engine.Conn. Below TLS no alert is sent: it could block.
+// Close implements engine.Conn.
 func (c *h2conn) Close() {
-	if !c.end() {
-		return
+	if c.end() {
+		c.h2.close()
 	}
-	c.inflow.Close() // before the streams end: their writes must not block
-	c.cancel()
-	c.runs.Wait()
+}
+
+// ended reports whether the owner has closed the connection.
+func (c *h2conn) ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.canceled
 }
 
 var _ engine.Conn = (*h2conn)(nil)

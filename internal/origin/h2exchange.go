@@ -1,49 +1,63 @@
 package origin
 
-//lint:file-ignore SA1019 see h2.go
-
 import (
-	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/textproto"
-	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"github.com/tributary-http/tributary/internal/engine"
-	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/segment"
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
-var errMalformed = errors.New("malformed answer")
-
 // fieldCost is added to the length of each field's name and value in the size of a head (RFC 9113 section 6.5.2).
 const fieldCost = 32
 
-// exchange is one request and its answer. run owns it until done is closed, then the reader does; the connection's mu guards
-// the marked fields.
+// errEnd is the proper end of an answer.
+var errEnd = io.EOF
+
+// ofConnection are the fields that belong to a connection. HTTP/2 forbids them (RFC 9113 section 8.2.2).
+var ofConnection = []string{"connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"}
+
+// exchange is one request and its answer. The session's mu guards what can change.
 type exchange struct {
 	request *engine.RangeRequest
-	req     *http.Request
+	fields  []hpack.HeaderField
 	behind  bool  // sent before the answers to earlier requests were read
 	asked   int64 // length of the range, maxOpen if the request names no last byte
-	need    int64 // bytes that the answer may hold unread (mu)
-	open    bool  // the answer may be longer than asked (mu)
-	written bool  // the request is written or never will be (mu)
 
-	interim chan interim  // never full: trace counts
-	done    chan struct{} // closed when the fields below are set
+	id         uint32 // of the stream, 0 before it is opened
+	window     int64  // how much the origin may send on it
+	sendWindow int64  // how much this side may
 
-	resp      *http.Response
-	verdict   Verdict
-	unwanted  bool  // the body was cancelled: the answer is not the one wanted
-	err       error // no answer
-	unwritten bool  // with err: the request was never written
+	interim  []interim // not yet handed out
+	interims int       // how many have come
+	room     int       // left for heads, in bytes
+
+	resp     *http.Response
+	verdict  Verdict
+	unwanted bool // not the answer that is wanted: its body is cancelled
+	trailer  http.Header
+
+	size     int64 // length of the part of the body that is wanted, -1 = unknown
+	declared int64 // Content-Length, -1 = none
+	long     bool  // the body may be longer than asked
+	cut      bool  // only a part of the body is wanted
+	clamped  bool  // its window was shrunk to that part
+	received int64
+	coming   int64 // rest of the DATA frame that is being received
+	taken    int64 // how much of received was read
+	unread   buffer
+	err      error // nothing more comes: errEnd, or the reason
 }
 
 type interim struct {
@@ -51,39 +65,30 @@ type interim struct {
 	header http.Header
 }
 
-// newExchange makes the request that a asks for; it carries the fields that HTTP/1.1 would.
-func newExchange(ctx context.Context, a *engine.RangeRequest) (*exchange, error) {
-	h := http.Header{}
-	if err := eachField(a, h.Add); err != nil {
+// newExchange makes the request that a asks for, with the fields that it would have over HTTP/1.1.
+func newExchange(a *engine.RangeRequest) (*exchange, error) {
+	x := &exchange{request: a, asked: maxOpen, room: maxHead, size: -1, declared: -1}
+	x.add(":authority", a.Target.Host)
+	x.add(":method", http.MethodGet)
+	x.add(":path", a.Target.Path)
+	x.add(":scheme", a.Target.Scheme)
+	err := eachField(a, func(name, value string) {
+		name = strings.ToLower(name)
+		if name != "host" && name != "te" && !slices.Contains(ofConnection, name) {
+			x.add(name, value)
+		}
+	})
+	if err != nil {
 		return nil, err
 	}
-	h.Del("Host")
-	// RFC 9113 section 8.2.2: fields that belong to a connection make a request malformed.
-	for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te"} {
-		h.Del(name)
-	}
-	if len(h["User-Agent"]) == 0 {
-		h["User-Agent"] = []string{""} // http2 then sends none
-	}
-	// An opaque path goes out byte for byte; where it looks like an authority, net/url wants the real one before it.
-	opaque := a.Target.Path
-	if strings.HasPrefix(opaque, "//") {
-		opaque = "//" + a.Target.Host + opaque
-	}
-	req := &http.Request{
-		Method: http.MethodGet,
-		URL:    &url.URL{Scheme: "https", Host: a.Target.Host, Opaque: opaque},
-		Host:   a.Target.Host,
-		Header: h,
-		Proto:  "HTTP/2.0", ProtoMajor: 2,
-	}
-	x := &exchange{request: a, asked: maxOpen, interim: make(chan interim, MaxInterim), done: make(chan struct{})}
 	if lastNamed(a) {
 		x.asked = a.Range.Len()
 	}
-	x.need = min(x.asked, streamWindow)
-	x.req = req.WithContext(ctx)
 	return x, nil
+}
+
+func (x *exchange) add(name, value string) {
+	x.fields = append(x.fields, hpack.HeaderField{Name: name, Value: value})
 }
 
 // lastNamed reports whether the request names the last byte it wants.
@@ -91,109 +96,178 @@ func lastNamed(a *engine.RangeRequest) bool {
 	return a.Range != (segment.Range{}) && a.Range.End != byterange.Open
 }
 
-// endless reports whether judge may let an answer pass that is longer than asked.
+// endless reports whether judge may accept an answer that is longer than asked.
 func (x *exchange) endless() bool { return x.request.Want == nil || !lastNamed(x.request) }
 
-// bounded reports whether the answer that judge accepted is at most as long as requested.
-func (x *exchange) bounded() bool {
-	r := x.verdict.Range
-	return x.verdict.Err == nil && r.End >= 0 && r.Len() <= x.asked
-}
+// open reports whether something may still come on the stream of x.
+func (x *exchange) open() bool { return x != nil && x.id != 0 && x.err == nil }
 
-// trace makes http2 notify c when the request is written and when its answer begins, and pass on interim answers.
-func (x *exchange) trace(c *h2conn) {
-	room, count := maxHead, 0
-	x.req = x.req.WithContext(httptrace.WithClientTrace(x.req.Context(), &httptrace.ClientTrace{
-		WroteRequest:         func(httptrace.WroteRequestInfo) { c.wrote(x) },
-		GotFirstResponseByte: func() { c.begun(x) },
-		Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
-			for name, values := range h {
-				for _, v := range values {
-					room -= len(name) + len(v) + fieldCost
-				}
-			}
-			switch count++; {
-			case code == http.StatusSwitchingProtocols: // RFC 9113 section 8.6
-				return errSwitched
-			case count > MaxInterim:
-				return errInterim
-			case room < 0:
-				return errHeadTooLong
-			}
-			x.interim <- interim{code, http.Header(h)}
-			return nil
-		},
-	}))
-}
+// held returns how many bytes wait to be read.
+func (x *exchange) held() int64 { return x.received - x.taken }
 
-// await waits for the head of the answer and hands out interim answers until then.
-func (x *exchange) await() {
-	tell := func(i interim) {
-		if x.request.Interim != nil {
-			x.request.Interim(i.status, i.header)
-		}
+// due returns how many more bytes the origin may send before some are read.
+func (x *exchange) due() int64 {
+	left := int64(streamWindow)
+	switch {
+	case !x.open() || x.unwanted:
+		return 0
+	case x.size >= 0:
+		left = x.size - x.received - x.coming
+	case x.resp == nil && !x.endless():
+		left = x.asked
 	}
-	for {
-		select {
-		case i := <-x.interim:
-			tell(i)
-		case <-x.done:
-			for len(x.interim) > 0 {
-				tell(<-x.interim)
-			}
-			return
-		}
-	}
+	return max(0, min(left, streamWindow-x.held()-x.coming))
 }
 
-// judge takes a head. It ends the stream of an answer that is not wanted: its bytes would fill the window.
-func (x *exchange) judge(resp *http.Response, now time.Time) error {
-	x.resp = resp
-	if resp.StatusCode < 200 || resp.StatusCode > 999 {
-		resp.Body.Close()
+// need returns how many bytes of x may have to wait in memory until they are read.
+func (x *exchange) need() int64 {
+	switch {
+	case x.err != nil || x.unwanted:
+		return x.held()
+	case x.resp == nil:
+		return min(x.asked, streamWindow)
+	case x.size < 0:
+		return maxOpen
+	case x.long:
+		return min(x.size-x.taken, maxOpen)
+	}
+	return min(x.size-x.taken, streamWindow)
+}
+
+// fail ends the exchange. s.mu is held.
+func (x *exchange) fail(s *session, err error) {
+	if x.err != nil {
+		return
+	}
+	x.err = err
+	delete(s.streams, x.id)
+	if x.clamped {
+		s.unclamp()
+	}
+	s.change.Broadcast()
+}
+
+// head takes the head of an answer, or an interim answer.
+func (x *exchange) head(f *http2.MetaHeadersFrame) error {
+	status := f.PseudoValue("status")
+	code, err := strconv.Atoi(status)
+	if err != nil || len(status) != 3 || len(f.PseudoFields()) != 1 {
+		return fmt.Errorf("%w: :status %q", errMalformed, status)
+	}
+	header, err := x.fieldsOf(f)
+	switch {
+	case err != nil:
+		return err
+	case code < 100:
 		return errors.Join(errMalformed, errBadStatus)
-	}
-	if resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified {
-		resp.Body.Close() // a Content-Length there is that of another answer (RFC 9110 section 8.6)
-		resp.Body, resp.ContentLength = http.NoBody, 0
-	}
-	h := Head{Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength, Trailer: len(resp.Trailer) > 0}
-	if x.request.Want == nil {
-		x.verdict = Identify(x.request, h)
+	case code == http.StatusSwitchingProtocols: // RFC 9113 section 8.6
+		return errSwitched
+	case code < 200 && f.StreamEnded():
+		return fmt.Errorf("%w: it ends with an interim answer", errMalformed)
+	case code < 200:
+		if x.interims++; x.interims > MaxInterim {
+			return errInterim
+		}
+		x.interim = append(x.interim, interim{code, header})
 		return nil
 	}
-	x.verdict = Check(x.request, h, now)
-	if x.verdict.Err != nil {
-		x.unwanted = true
-		resp.Body.Close()
+	if x.declared, err = contentLength(header); err != nil {
+		return err
 	}
+	length := x.declared
+	switch {
+	case code == http.StatusNoContent || code == http.StatusNotModified:
+		x.declared, length = 0, 0 // a Content-Length there is that of another answer (RFC 9110 section 8.6)
+	case length < 0 && f.StreamEnded():
+		length = 0
+	}
+	x.resp = &http.Response{
+		Status: status + " " + http.StatusText(code), StatusCode: code, Proto: "HTTP/2.0", ProtoMajor: 2,
+		Header: header, ContentLength: length, Body: http.NoBody, Trailer: announced(header),
+	}
+	x.judge(time.Now())
 	return nil
 }
 
-// lost returns the outcome of an x without an answer. A request that the origin did not act on (REFUSED_STREAM, GOAWAY: RFC
-// 9113 section 8.7) is Stale or Unanswered, a malformed head Refused.
-func (c *h2conn) lost(x *exchange) fault.Outcome {
-	var reset http2.StreamError
-	var broke http2.ConnectionError
-	var away http2.GoAwayError
-	switch {
-	case errors.Is(x.err, errMalformed):
-		return fault.Unwanted
-	case errors.Is(x.err, errFlood):
-		return fault.BadRange
-	case errors.As(x.err, &reset):
-		switch reset.Code {
-		case http2.ErrCodeProtocol, http2.ErrCodeHTTP11Required, http2.ErrCodeInadequateSecurity:
-			return fault.Unwanted
-		case http2.ErrCodeEnhanceYourCalm:
-			return fault.Busy
+// fieldsOf returns the fields of a head; their names and values are valid.
+func (x *exchange) fieldsOf(f *http2.MetaHeadersFrame) (http.Header, error) {
+	fields := f.RegularFields()
+	values := make([]string, len(fields)) // most fields have one value: all share an array
+	header := make(http.Header, len(fields))
+	for i, field := range fields {
+		if x.room -= len(field.Name) + len(field.Value) + fieldCost; x.room < 0 {
+			return nil, errHeadTooLong
 		}
-	case errors.As(x.err, &broke) && !x.behind: // else it may be another answer that broke the connection
-		return fault.Unwanted
-	case errors.As(x.err, &away) && away.ErrCode == http2.ErrCodeEnhanceYourCalm:
-		return fault.Busy
-	case x.unwritten && c.h2.CanTakeNewRequest(): // too long for this origin, or such
-		return fault.Unwanted
+		if slices.Contains(ofConnection, field.Name) {
+			return nil, fmt.Errorf("%w: a field %s", errMalformed, field.Name)
+		}
+		name, value := textproto.CanonicalMIMEHeaderKey(field.Name), textproto.TrimString(field.Value)
+		if all := header[name]; all != nil {
+			header[name] = append(all, value)
+		} else {
+			values[i] = value
+			header[name] = values[i : i+1 : i+1]
+		}
 	}
-	return c.unanswered()
+	return header, nil
+}
+
+// contentLength returns the value of Content-Length, -1 if there is none.
+func contentLength(h http.Header) (int64, error) {
+	all := h["Content-Length"]
+	if len(all) == 0 {
+		return -1, nil
+	}
+	n, err := strconv.ParseUint(all[0], 10, 63)
+	if err != nil || len(all) > 1 {
+		return 0, fmt.Errorf("%w: Content-Length %q", errMalformed, all)
+	}
+	return int64(n), nil
+}
+
+// announced takes the names of trailer fields out of a head (RFC 9110 section 6.6.2).
+func announced(h http.Header) http.Header {
+	var t http.Header
+	for _, value := range h["Trailer"] {
+		for name := range strings.SplitSeq(value, ",") {
+			if name = textproto.TrimString(name); name != "" {
+				if t == nil {
+					t = http.Header{}
+				}
+				t[textproto.CanonicalMIMEHeaderKey(name)] = nil
+			}
+		}
+	}
+	delete(h, "Trailer")
+	return t
+}
+
+// judge decides on an answer by its head. Nothing of its body has come.
+func (x *exchange) judge(now time.Time) {
+	resp := x.resp
+	h := Head{Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength, Trailer: len(resp.Trailer) > 0}
+	if x.request.Want == nil {
+		x.verdict = Identify(x.request, h)
+	} else {
+		x.verdict = Check(x.request, h, now)
+		x.unwanted = x.verdict.Err != nil
+	}
+	size := resp.ContentLength
+	if r := x.verdict.Range; x.verdict.Err == nil && r.End >= 0 {
+		size = r.Len()
+	}
+	x.long = size < 0 || size > x.asked
+	if !x.cut || size >= 0 && size <= x.size {
+		x.size, x.cut = size, false
+	}
+}
+
+// trailers takes the fields after a body.
+func (x *exchange) trailers(f *http2.MetaHeadersFrame) error {
+	if !f.StreamEnded() || len(f.PseudoFields()) > 0 {
+		return fmt.Errorf("%w: fields in the middle of a body", errMalformed)
+	}
+	var err error
+	x.trailer, err = x.fieldsOf(f)
+	return err
 }

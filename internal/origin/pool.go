@@ -1,7 +1,5 @@
 package origin
 
-//lint:file-ignore SA1019 see h2.go
-
 import (
 	"bufio"
 	"context"
@@ -25,6 +23,7 @@ import (
 const (
 	maxIdlePerKey = 4  // per link and origin, as many as a transfer may use there
 	maxIdle       = 64 // in all
+	maxPaces      = 256
 	// idleTimeout is short: most servers close between 5 and 75 s, and a connection that the server is about to close
 	// costs the next transfer a round trip.
 	idleTimeout = 15 * time.Second
@@ -37,11 +36,12 @@ type Pool struct {
 	// Idle, if not nil, is called when a connection over a link to an address is kept that nobody uses. It is set before use.
 	Idle func(link, addr string)
 
-	tls *tls.Config
-	h2  *http2.Transport
+	tls    *tls.Config
+	chunks sync.Pool // of HTTP/2
 
 	mu     sync.Mutex
-	idle   []*idle // in order of release
+	paces  map[string]*pace // by host
+	idle   []*idle          // in order of release
 	closed bool
 }
 
@@ -67,14 +67,13 @@ type stream struct {
 	tail   *tail     // of TLS, else nil
 	wire   *wire
 	br     *bufio.Reader
-	h2     *http2.ClientConn // HTTP/2 in place of wire and br, else nil
-	inflow *inflow           // below h2
+	h2     *session // HTTP/2 in place of wire and br, else nil
 	info   link.Info
 }
 
 // New returns a Pool. Certificates of https origins are verified against roots, nil for the system's.
 func New(roots *x509.CertPool) *Pool {
-	return &Pool{h2: newHTTP2(), tls: &tls.Config{
+	return &Pool{tls: &tls.Config{
 		RootCAs:    roots,
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{http2.NextProtoTLS, "http/1.1"},
@@ -109,7 +108,7 @@ func (p *Pool) begin(ctx context.Context, s *stream, k key) error {
 	if k.scheme == "https" {
 		err := s.secure(ctx, p.tls, k.host)
 		if err == nil {
-			err = s.negotiate(p.h2)
+			err = s.negotiate(p)
 		}
 		if err != nil {
 			s.socket.Close()
@@ -121,6 +120,20 @@ func (p *Pool) begin(ctx context.Context, s *stream, k key) error {
 		s.br = bufio.NewReaderSize(s.wire, bufferSize)
 	}
 	return nil
+}
+
+// paceOf returns what is known of a host's patience with HTTP/2 frames.
+func (p *Pool) paceOf(host string) *pace {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.paces[host]
+	if known == nil {
+		if known = new(pace); len(p.paces) >= maxPaces || p.paces == nil {
+			p.paces = map[string]*pace{}
+		}
+		p.paces[host] = known
+	}
+	return known
 }
 
 // bare is the key of a connection that carries nothing yet, not even TLS.
@@ -152,11 +165,19 @@ func (s *stream) secure(ctx context.Context, c *tls.Config, authority string) er
 // by itself, so its state decides: neither closed nor asked to go away.
 func (s *stream) usable() bool {
 	if s.h2 != nil {
-		state := s.h2.State()
-		return !state.Closed && !state.Closing
+		return s.h2.usable()
 	}
 	waits, err := waiting(s.socket)
 	return !waits && err == nil
+}
+
+// close closes a connection that nobody uses. It does not block.
+func (s *stream) close() {
+	if s.h2 != nil {
+		s.h2.close()
+	} else {
+		s.socket.Close()
+	}
 }
 
 // dialError turns a failure to connect into an outcome for the link.
@@ -194,7 +215,7 @@ func (p *Pool) take(l link.Link, k key) *stream {
 			found.link = l
 			return found.stream
 		}
-		found.socket.Close()
+		found.close()
 	}
 }
 
@@ -210,7 +231,7 @@ func (p *Pool) keep(s *stream, most time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		s.socket.Close()
+		s.close()
 		return
 	}
 	same := 0
@@ -232,7 +253,7 @@ func (p *Pool) keep(s *stream, most time.Duration) {
 	p.idle = append(p.idle, c)
 }
 
-// drop closes the first n connections that match. p.mu is held; closing the socket below TLS does not block.
+// drop closes the first n connections that match. p.mu is held.
 func (p *Pool) drop(match func(*idle) bool, n int) {
 	p.idle = slices.DeleteFunc(p.idle, func(c *idle) bool {
 		if n == 0 || !match(c) {
@@ -240,7 +261,7 @@ func (p *Pool) drop(match func(*idle) bool, n int) {
 		}
 		n--
 		c.timer.Stop()
-		c.socket.Close()
+		c.close()
 		return true
 	})
 }

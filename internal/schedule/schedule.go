@@ -56,6 +56,7 @@ type Link struct {
 	Peak     float64       // its windowed maximum
 	RTT      time.Duration // round trip without load, 0 = unknown
 	Think    time.Duration // part of RTT that the origin needs before an answer
+	Delay    time.Duration // of an answer under the load of a moment ago, by PING or the kernel; 0 = unknown or idle
 }
 
 // Verb is the kind of a step.

@@ -28,7 +28,7 @@ type attempt struct {
 	want    segment.Range // wanted part of it
 	prefix  int64         // bytes before want that are still to come, for a spot check
 	tail    int8          // link whose tail the prefix begins with, -1 = none
-	answer  segment.Range // range of the answer; before the head: the requested range
+	answer  segment.Range // range of the answer, up to where it was cut; before the head: the requested range
 	cursor  int64
 	credit  int64 // it may read up to here
 	asked   time.Time
@@ -37,19 +37,20 @@ type attempt struct {
 
 // conn is one connection.
 type conn struct {
-	id        uint32
-	link      int8
-	open      bool
-	reused    bool
-	extra     bool  // made beside others that carry requests
-	holes     int64 // see PathSample
-	got       int64 // bytes
-	rate      estimate.Rate
-	doomed    bool     // no further requests: it closes with its present answer
-	answering bool     // bytes of an answer have come since something was asked on an idle connection
-	queue     []uint32 // attempts, in the order of their answers
-	answers   int
-	progress  time.Time // last byte, or since when a byte is due
+	id          uint32
+	link        int8
+	open        bool
+	reused      bool
+	multiplexed bool  // it speaks HTTP/2: an answer can be cut
+	extra       bool  // made beside others that carry requests
+	holes       int64 // see PathSample
+	got         int64 // bytes
+	rate        estimate.Rate
+	doomed      bool     // no further requests: it closes with its present answer
+	answering   bool     // bytes of an answer have come since something was asked on an idle connection
+	queue       []uint32 // attempts, in the order of their answers
+	answers     int
+	progress    time.Time // last byte, or since when a byte is due
 }
 
 func (m *Machine) attempt(id uint32) *attempt {
@@ -83,7 +84,7 @@ func (m *Machine) opened(now time.Time, e Event) {
 	if c == nil {
 		return
 	}
-	c.open, c.reused, c.progress = true, e.Reused, now
+	c.open, c.reused, c.multiplexed, c.progress = true, e.Reused, e.Multiplexed, now
 	l := &m.links[c.link]
 	if !e.Reused {
 		l.connect.Add(e.RTT)
@@ -179,6 +180,9 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 		for len(c.queue) > 1 { // requests behind it stay unanswered
 			m.release(m.attempt(c.queue[1]))
 		}
+	}
+	if c.multiplexed {
+		m.settle(a) // its tail may have moved on already
 	}
 	if a.from != 0 {
 		m.stolenBy(a)
@@ -308,6 +312,9 @@ func (m *Machine) trim(a *attempt) {
 	rest := segment.Range{Start: a.cursor, End: a.want.End}
 	if !m.cfg.Restart && !rest.Empty() && m.led.Missing(rest).Empty() {
 		a.want.End = a.cursor
+		if m.conn(a.conn).multiplexed {
+			m.settle(a)
+		}
 	}
 }
 
@@ -327,15 +334,20 @@ func (m *Machine) progress(now time.Time, c *conn) {
 	c.progress, c.answering = now, true
 }
 
-// settle ends an attempt that has all its wanted bytes while its answer continues: a short rest is read and discarded, else the
-// connection is closed.
+// settle ends an attempt whose answer goes beyond its wanted bytes. Over HTTP/2 the answer is cut there. Elsewhere, when all
+// wanted bytes have come, a short rest is read and discarded; for a longer one the connection is closed.
 func (m *Machine) settle(a *attempt) {
-	rest := a.answer.End - a.cursor
-	if a.cursor < a.want.End || !a.hasHead || rest <= 0 {
+	rest := a.answer.End - max(a.cursor, a.want.End)
+	if rest <= 0 {
 		return
 	}
 	c := m.conn(a.conn)
-	if rest <= m.drains(c) {
+	if c.multiplexed {
+		a.answer.End -= rest
+		m.act(Action{Kind: Cut, Link: c.link, Attempt: a.id, UpTo: a.answer.End})
+		return
+	}
+	if a.cursor < a.want.End || !a.hasHead || rest <= m.drains(c) {
 		return
 	}
 	m.act(Action{Kind: CloseConn, Conn: c.id, Link: c.link})

@@ -6,11 +6,12 @@ import (
 	"github.com/tributary-http/tributary/internal/estimate"
 )
 
-// PathSample is what the kernel knows of a connection (TCP_INFO). A receiver does not see the sender's congestion window; it
-// sees round trips, and holes in what arrives.
+// PathSample is what the kernel knows of a connection (TCP_INFO), and PING over HTTP/2. A receiver does not see the sender's
+// congestion window; it sees round trips, and holes in what arrives.
 type PathSample struct {
-	RTT   time.Duration // smoothed, under the present load
+	RTT   time.Duration // smoothed, under the present load; 0 = the kernel cannot be asked
 	Least time.Duration // the shortest one since the connection was made
+	Delay time.Duration // of a response that is asked for now, behind all that is queued; 0 = nothing new was measured
 	Holes int64         // packets that have arrived behind a missing one
 }
 
@@ -188,10 +189,16 @@ func (m *Machine) spread(now time.Time) {
 // sampled takes a sample of a connection's path.
 func (m *Machine) sampled(now time.Time, e Event) {
 	c := m.conn(e.Conn)
-	if c == nil || !m.known {
+	if c == nil {
 		return
 	}
 	l := &m.links[c.link]
+	if c.answering && e.Path.Delay > 0 { // else it is not that of the present load
+		l.delay = e.Path.Delay
+	}
+	if !m.known || e.Path.RTT == 0 {
+		return
+	}
 	holes := e.Path.Holes > c.holes
 	c.holes = e.Path.Holes
 	if !l.busy || l.silent {

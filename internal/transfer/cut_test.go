@@ -11,7 +11,11 @@ import (
 // cut makes a transfer of 2 MiB over n links in which attempt a on link 0 has read 100 KiB of [n*64 KiB, 2 MiB), and b on
 // link 1 has been asked for its tail from 1 MiB on.
 func cut(t *testing.T, n int) (s *script, a, b *asked) {
-	s, _ = running(t, Config{}, n, 2*mB)
+	return cutOver(t, n, false)
+}
+
+func cutOver(t *testing.T, n int, h2 bool) (s *script, a, b *asked) {
+	s, _ = runningOver(t, Config{}, n, 2*mB, h2)
 	from := int64(n) * 64 * kB
 	s.ask(0, from, 2*mB)
 	a = s.wantFetch(0, from, 2*mB)
@@ -245,4 +249,84 @@ func TestCutAndSilence(t *testing.T) {
 	s.wantReport(ReportSilent, 1)
 	s.drop(ReportHedged)
 	s.wantFetch(2, 1*mB, s.oldest(2).r.End)
+}
+
+// TestCutOverHTTP2: R125: an answer whose tail has moved on is cut there, and its connection serves on.
+func TestCutOverHTTP2(t *testing.T) {
+	t.Run("R125 with the other head, not before", func(t *testing.T) {
+		s, a, b := cutOver(t, 2, true)
+		s.headReceived(b, 2*mB)
+		s.wantCut(a, 1*mB)
+		s.quiet()
+		s.complete(b)
+		s.complete(a) // up to the cut
+		s.wantWaste(0)
+		s.deliver()
+		for range 2 {
+			s.drop(Keep)
+		}
+		s.wantDone()
+	})
+	t.Run("R125 the next request goes over the same connection", func(t *testing.T) {
+		s, a, b := cutOver(t, 3, true)
+		s.headReceived(b, 2*mB)
+		s.wantCut(a, 1*mB)
+		s.ended(b, fault.Reset)
+		s.ask(0, 1*mB, 1*mB+64*kB)
+		if c := s.wantFetch(0, 1*mB, 1*mB+64*kB); c.conn != a.conn {
+			t.Error("another connection is made")
+		}
+		s.complete(a)
+	})
+	t.Run("R125 not if the other attempt fails", func(t *testing.T) {
+		s, a, b := cutOver(t, 3, true)
+		s.ended(b, fault.Reset)
+		s.quiet()
+		s.complete(a)
+		s.deliver()
+		s.wantDone()
+	})
+	t.Run("R125 the first has run past the cut", func(t *testing.T) {
+		s, a, b := cutOver(t, 2, true)
+		s.read(a, 1*mB+32*kB-a.cursor)
+		s.headReceived(b, 2*mB)
+		s.wantCut(a, 1*mB+32*kB)
+		s.complete(a)
+		s.complete(b)
+		s.wantWaste(32 * kB)
+		s.deliver()
+		s.wantDone()
+	})
+	t.Run("R125 what was not begun is taken whole", func(t *testing.T) {
+		s, _ := runningOver(t, Config{}, 2, 2*mB, true)
+		s.ask(0, 128*kB, 2*mB)
+		a := s.wantFetch(0, 128*kB, 2*mB)
+		s.take(1, a, 128*kB, 2*mB)
+		b := s.wantFetch(1, 128*kB, 2*mB)
+		s.headReceived(b, 2*mB)
+		s.wantCut(a, 128*kB)
+		s.head(a, Event{Size: 2 * mB, Range: span(128*kB, 2*mB)}) // its answer comes after all
+		s.wantCut(a, 128*kB)
+		s.complete(a)
+		s.complete(b)
+		s.wantWaste(0)
+		s.deliver()
+		s.wantDone()
+	})
+	t.Run("R125 what others have brought", func(t *testing.T) {
+		s, a, b := cutOver(t, 2, true)
+		s.headReceived(b, 2*mB)
+		s.wantCut(a, 1*mB)
+		s.complete(b)
+		s.advance(400 * ms) // a falls silent
+		s.wantReport(ReportSilent, 0)
+		for s.m.led.Missing(span(a.cursor, 1*mB)) != span(1*mB, 1*mB) {
+			q := s.oldest(1)
+			s.headReceived(q, 2*mB)
+			s.complete(q)
+			s.advance(20 * ms)
+			s.drop(Fetch, ReportHedged)
+		}
+		s.wantCut(a, a.cursor)
+	})
 }

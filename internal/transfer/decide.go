@@ -415,6 +415,7 @@ func (m *Machine) look(now time.Time) *schedule.View {
 			Got:   l.got,
 			RTT:   max(l.rtt(), l.response.Least()), // an origin that thinks needs long ranges like a long link
 			Think: max(0, l.response.Least()-l.rtt()),
+			Delay: l.delay,
 		})
 	}
 	for i := range v.Links {

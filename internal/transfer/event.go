@@ -27,7 +27,7 @@ const (
 	Scatter                       // from now on bytes are written as they come: none waits for its turn
 	Granted                       // N = size of the reorder window from now on
 	SlotFreed                     // Link: after OpenFailed with NoSlot: a connection may be opened again
-	Sampled                       // Conn, Path: every 100 ms while the connection is open, where the kernel can be asked
+	Sampled                       // Conn, Path: every 100 ms while the connection is open, where something is known
 	Paused                        // For: so long nothing was read, since the disk was behind: no silence of a link
 	Compared                      // Attempt, Differs, N: its prefix was compared; what lies before offset N has gone to the client
 )
@@ -67,6 +67,7 @@ const (
 	FetchAll                        // as Fetch, without a Range field: the client's own GET
 	FetchAhead                      // as Fetch, before the first response has come: its head counts once that has
 	Credit                          // Attempt, UpTo: it may read up to there
+	Cut                             // Attempt, UpTo: its answer ends there, over HTTP/2 only. Ended follows as usual
 	CloseConn                       // Conn: close it; no event follows for it or its attempts
 	Keep                            // Conn: every byte asked of it was read; it may serve a later transfer. No event follows
 	Want                            // N: ask the budget for a reorder window of N bytes

@@ -58,8 +58,9 @@ type link struct {
 	stands   bool          // it has nothing to do, although it is usable
 	heldUp   time.Time     // when another link last held it up
 	rate     estimate.Rate
-	connect  estimate.RTT // TCP handshakes
-	response estimate.RTT // requests on idle connections
+	connect  estimate.RTT  // TCP handshakes
+	response estimate.RTT  // requests on idle connections
+	delay    time.Duration // of requests on busy ones, 0 = unknown: the latest alone, since queues change faster than an average
 
 	multiplexed bool // its connections speak HTTP/2
 	pipelining  estimate.Pipelining
@@ -207,6 +208,7 @@ func (m *Machine) silence(now time.Time) {
 				l.paused = now.Add(pauseAfterFailure)
 				m.excuse(int8(i))
 			}
+			l.delay = 0 // queues drain
 			continue
 		}
 		keep := now.Sub(since) < giveUpAfter || m.toleratesSilenceOf(int8(i))

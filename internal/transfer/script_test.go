@@ -34,6 +34,7 @@ type script struct {
 	now     time.Time
 	next    time.Time // deadline of the machine
 	pending []Action
+	h2      bool    // connections speak HTTP/2
 	told    []int64 // needs
 	asked   map[uint32]*asked
 	queues  map[uint32][]*asked // by connection: its requests without the end of their answers
@@ -166,6 +167,13 @@ func (s *script) note(a Action) {
 		if q.credit = a.UpTo; q.credit > q.r.End {
 			s.t.Fatalf("credit %d beyond the answer %v", q.credit, q.r)
 		}
+	case Cut:
+		q := s.asked[a.Attempt]
+		if q == nil || a.UpTo >= q.r.End || a.UpTo < q.cursor {
+			s.t.Fatalf("attempt %d is cut at %d: %+v", a.Attempt, a.UpTo, q)
+		}
+		q.r.End = a.UpTo
+		q.credit = min(q.credit, a.UpTo)
 	case CloseConn, Keep:
 		s.forget(a.Conn)
 	}
@@ -231,7 +239,7 @@ func (s *script) link(i int8, st health.State) {
 
 func (s *script) opened(conn uint32, rtt time.Duration) {
 	s.t.Helper()
-	s.handle(Event{Kind: Opened, Conn: conn, RTT: rtt})
+	s.handle(Event{Kind: Opened, Conn: conn, RTT: rtt, Multiplexed: s.h2})
 }
 
 func (s *script) openFailed(conn uint32, outcome fault.Outcome) {
@@ -341,8 +349,14 @@ func (s *script) take(link int8, a *asked, from, to int64) {
 // open, idle connection. It returns the connections.
 func running(t *testing.T, cfg Config, n int, size int64) (*script, []uint32) {
 	t.Helper()
+	return runningOver(t, cfg, n, size, false)
+}
+
+func runningOver(t *testing.T, cfg Config, n int, size int64, h2 bool) (*script, []uint32) {
+	t.Helper()
 	cfg.Initial, cfg.Warm = 64*kB, true
 	s := start(t, cfg, n)
+	s.h2 = h2
 	a := s.wantFetch(0, 0, 64*kB)
 	conns := []uint32{s.wantOpen(0)}
 	s.opened(conns[0], 20*ms)

@@ -67,6 +67,13 @@ func (s *script) wantClose(conn uint32) {
 	s.want(fmt.Sprintf("CloseConn %d", conn), func(a Action) bool { return a.Kind == CloseConn && a.Conn == conn })
 }
 
+func (s *script) wantCut(a *asked, upTo int64) {
+	s.t.Helper()
+	s.want(fmt.Sprintf("Cut of attempt %d at %d", a.id, upTo), func(do Action) bool {
+		return do.Kind == Cut && do.Attempt == a.id && do.UpTo == upTo
+	})
+}
+
 func (s *script) wantKeep(conn uint32) {
 	s.t.Helper()
 	s.want(fmt.Sprintf("Keep %d", conn), func(a Action) bool { return a.Kind == Keep && a.Conn == conn })
@@ -107,7 +114,7 @@ func (s *script) quiet() {
 }
 
 var kindNames = map[ActionKind]string{
-	Open: "Open", Fetch: "Fetch", FetchAll: "FetchAll", Credit: "Credit", CloseConn: "CloseConn", Keep: "Keep", Want: "Want",
+	Open: "Open", Fetch: "Fetch", FetchAll: "FetchAll", Credit: "Credit", Cut: "Cut", CloseConn: "CloseConn", Keep: "Keep", Want: "Want",
 	ReportSilent: "ReportSilent", ReportAlive: "ReportAlive", ReportFailed: "ReportFailed", ReportHedged: "TakenOver", Done: "Done",
 	Fail: "Fail", ReportDiffers: "ReportDiffers", Forget: "Forget", FetchAhead: "FetchAhead", ReportExcused: "ReportExcused",
 }

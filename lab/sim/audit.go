@@ -59,6 +59,9 @@ func (a *audit) failf(format string, args ...any) {
 func (a *audit) running(f func(k *ask, owes segment.Range)) {
 	for _, c := range a.w.conns {
 		for _, k := range c.asks {
+			if k.done {
+				continue
+			}
 			f(k, segment.Range{Start: max(k.cursor, k.want), End: a.w.m.Wanted(k.id)})
 		}
 	}

@@ -33,9 +33,14 @@ type ask struct {
 	id       uint32
 	conn     *simConn
 	r        segment.Range
-	want     int64 // where the wanted part of r begins, behind the prefix of a spot check
+	want     int64         // where the wanted part of r begins, behind the prefix of a spot check
+	answer   segment.Range // r as its head says it
 	whole    bool
 	sent     int64 // offset that the server will send next
+	end      int64 // offset up to which the client wants it
+	cuts     int   // of these the server does not know yet
+	done     bool  // the client has all of it; the server may still send
+	empty    bool  // nothing but a head will come
 	arrived  int64
 	cursor   int64
 	credit   int64
@@ -110,8 +115,9 @@ func (w *world) sample(c *simConn) {
 		return
 	}
 	l := w.links[c.link]
+	rtt := l.spec.RTT + max(0, l.busy-w.now)
 	w.handle(transfer.Event{Kind: transfer.Sampled, Conn: c.id, Path: transfer.PathSample{
-		RTT: l.spec.RTT + max(0, l.busy-w.now), Least: l.spec.RTT, Holes: c.holes,
+		RTT: rtt, Least: l.spec.RTT, Delay: rtt, Holes: c.holes,
 	}})
 	w.after(transfer.SampleEvery, func() { w.sample(c) })
 }
@@ -169,11 +175,48 @@ func (w *world) ask(a transfer.Action) {
 	if f.Short > 0 && k.r.Len() > 2 && w.rng.Float64() < f.Short {
 		k.r.End = k.r.Start + 1 + w.rng.Int64N(k.r.Len()-1)
 	}
+	k.answer, k.end = k.r, k.r.End
 	if w.asks[a.Attempt] = k; a.Kind == transfer.FetchAhead {
 		w.ahead = append(w.ahead, k)
 	}
 	c.asks = append(c.asks, k)
 	w.serve(c)
+}
+
+// cut ends an answer at an offset. The server learns of it half a round trip later, by a smaller window; what it has sent beyond
+// by then comes all the same, and is discarded.
+func (w *world) cut(k *ask, upTo int64) {
+	c := k.conn
+	if w.conns[c.id] != c || upTo >= k.end {
+		return
+	}
+	c.unread -= max(0, min(k.arrived, k.end)-max(upTo, k.cursor))
+	k.end = max(upTo, k.cursor)
+	k.cuts++
+	w.after(w.links[c.link].spec.RTT/2, func() {
+		if w.conns[c.id] != c {
+			return
+		}
+		k.cuts--
+		k.empty = max(k.sent, k.end) == k.answer.Start
+		k.r.End = min(k.r.End, max(k.sent, k.end))
+		if k.empty {
+			w.after(w.links[c.link].spec.RTT/2, func() { w.readOn(k) })
+		}
+		w.readNext(c)
+		w.send(c)
+	})
+	w.after(0, func() { w.readOn(k) })
+}
+
+// readNext lets the answers be read behind one that the server no longer sends.
+func (w *world) readNext(c *simConn) {
+	for len(c.asks) > 0 && c.asks[0].done && c.asks[0].cuts == 0 {
+		c.asks = c.asks[1:]
+	}
+	if len(c.asks) > 0 {
+		w.readOn(c.asks[0])
+	}
 }
 
 // serve lets the request of the oldest unanswered ask reach the server.
@@ -274,7 +317,7 @@ func (w *world) arrive(c *simConn, k *ask, n int64) {
 		c.lost = append(c.lost, lost{k, n})
 		return
 	}
-	c.unread += n
+	c.unread += max(0, min(n, k.end-k.arrived)) // the rest is discarded
 	k.arrived += n
 	w.after(l.spec.RTT/2, func() {
 		c.inFlight -= n
@@ -309,7 +352,7 @@ func (w *world) retry(c *simConn) {
 // readOn lets the client read received bytes, in order and as far as its credit goes.
 func (w *world) readOn(k *ask) {
 	c := k.conn
-	if w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k {
+	if w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k || k.done {
 		return
 	}
 	if w.state().Size == transfer.Unknown && slices.Contains(w.ahead, k) {
@@ -324,33 +367,35 @@ func (w *world) readOn(k *ask) {
 		return
 	}
 	if !k.hasHead {
-		if k.arrived == k.r.Start {
+		if k.arrived == k.r.Start && !k.empty {
 			return
 		}
 		k.hasHead = true
 		c.answers++
 		closes := w.spec.Faults.CloseAfter > 0 && c.answers >= w.spec.Faults.CloseAfter
 		k.closes = closes
-		w.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: k.id, Range: k.r, Size: w.spec.Size, Close: closes})
+		w.handle(transfer.Event{Kind: transfer.HeadReceived, Attempt: k.id, Range: k.answer, Size: w.spec.Size, Close: closes})
 		if w.conns[c.id] != c {
 			return
 		}
 	}
 	if k.breakAt >= 0 && k.arrived > k.breakAt {
-		if n := min(k.breakAt, k.credit) - k.cursor; n > 0 {
+		if n := min(k.breakAt, k.credit, k.end) - k.cursor; n > 0 {
 			w.read(k, n)
 		}
 		w.end(k, fault.Reset)
 		return
 	}
-	if n := min(k.arrived, k.credit) - k.cursor; n > 0 {
+	if n := min(k.arrived, k.credit, k.end) - k.cursor; n > 0 {
 		w.read(k, n)
 		w.send(c)
 	}
-	if k.cursor < k.r.End || w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k {
+	if k.cursor < min(k.r.End, k.end) || w.conns[c.id] != c || len(c.asks) == 0 || c.asks[0] != k || k.done {
 		return // a credit that came out of the read may have taken it to its end
 	}
-	c.asks = c.asks[1:]
+	if k.done = true; k.cuts == 0 {
+		c.asks = c.asks[1:]
+	}
 	if k.closes {
 		w.close(c.id)
 	}
@@ -361,8 +406,8 @@ func (w *world) readOn(k *ask) {
 		}
 		return
 	}
-	if w.conns[c.id] == c && len(c.asks) > 0 {
-		w.readOn(c.asks[0])
+	if w.conns[c.id] == c {
+		w.readNext(c)
 	}
 }
 

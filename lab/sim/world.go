@@ -360,6 +360,11 @@ func (w *world) carryOut(a transfer.Action) {
 			k.credit = a.UpTo
 			w.readOn(k)
 		}
+	case transfer.Cut:
+		w.logf("cut %d at %d", a.Attempt, a.UpTo)
+		if k := w.asks[a.Attempt]; k != nil {
+			w.cut(k, a.UpTo)
+		}
 	case transfer.CloseConn, transfer.Keep:
 		w.logf("close %d", a.Conn)
 		w.close(a.Conn)

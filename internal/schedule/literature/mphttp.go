@@ -11,8 +11,8 @@ import (
 // from the rear, and when the faster one is about to end it takes over so much of the tail of the slower one's range that
 // both would end together (equation 6.1). It does so again until a new request would not bear fruit in time.
 //
-// It needs the rates of both links and the delay of a request; the paper measures that by HTTP/2 PING, here it is the round
-// trip and the queue of the link. Where rates are known from earlier transfers it starts from equation 6.1 in place of halves
+// It needs the rates of both links and the delay of a request, which is measured by HTTP/2 PING as in the paper, and by the
+// kernel over HTTP/1.1. Where rates are known from earlier transfers it starts from equation 6.1 in place of halves
 // (the paper's hint BW/L). It wins with few requests and a short end. Moving a tail costs a connection over HTTP/1.1, and
 // halves of a long object need a window as large as a half; in a smaller one it halves the reachable part.
 //
@@ -43,7 +43,7 @@ func (s *MPHTTP) Next(_ time.Time, v *schedule.View) schedule.Decision {
 
 // ending reports whether the requested bytes of the link will have arrived by the time that a new request bears fruit.
 func ending(l *schedule.Link) bool {
-	return l.Running == 0 || l.Blocked || l.Rate > 0 && float64(l.Asked) <= l.Rate*max(l.RTT, mpLead).Seconds()
+	return l.Running == 0 || l.Blocked || l.Rate > 0 && float64(l.Asked) <= l.Rate*max(l.RTT, l.Delay, mpLead).Seconds()
 }
 
 func (s *MPHTTP) ask(v *schedule.View, i int8) schedule.Decision {
@@ -98,7 +98,7 @@ func (s *MPHTTP) part(v *schedule.View, i int8, reach int64) int64 {
 	case !known:
 		return reach / int64(max(ready, 2))
 	}
-	delay := l.Arrival() - trip
+	delay := max(l.Arrival(), l.Delay) - trip
 	return int64(schedule.Offload(int64(asked)+reach, l.Rate, rate, delay))
 }
 
