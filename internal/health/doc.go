@@ -7,7 +7,7 @@
 //	   |        a byte         | (the last link stays a suspect                   v
 //	   |                       |  and is probed every second)                  Probing
 //	   +-----------------------+--------------------------------------------------+ connected
-//	   +-----------------------+---- probed every 250 ms for 10 s at first: connected, and an earlier probe was lost
+//	   +-----------------------+---- probed every 50 to 250 ms for 10 s: connected, and an earlier probe was lost
 //
 //	any state -- interface down, address gone --> Down -- it is back --> Up
 //	Banned, Probing -- a byte after all, if silence was the cause; or the last other link goes down --> Up
@@ -16,8 +16,8 @@
 // Suspicion is cheap: a suspect gets no new range, but bytes that it still delivers count. A ban is undone by a probe: a TCP
 // connection to the origin, or for everybody's Board to any origin. The last link is never banned.
 //
-// For 10 s after it failed, a link that running transfers miss is probed often, each time by a fresh handshake, and up to four are
-// under way: waiting for the kernel to repeat a lost packet takes seconds. An answer ends the suspicion or the ban if an earlier
+// For 10 s after it failed, a link that running transfers miss is probed often, each time by a fresh handshake, without waiting for
+// the one before: the kernel repeats a lost packet only after a second. An answer ends the suspicion or the ban if an earlier
 // probe was lost, since then the link was away and is back, and old connections wait for retransmissions in vain. If the first
 // probe is answered, the link was never away: the origin stalls, or starves its connections over the link. Nothing is gained by
 // asking again soon, and the ban begins and ends by the slow timers.
