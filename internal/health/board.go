@@ -47,11 +47,11 @@ const (
 
 	// Many links are back within seconds. For quickFor after a link failed, each probe is a fresh packet: the kernel repeats a
 	// lost one only after a second, and then ever more rarely. quickTimeout is just short of that second. Probes become rarer
-	// as the failure lasts: a link is found a patience-th of that time after its return at the latest. They are lost while the
+	// as the failure lasts: after its return a link is found within that time divided by rarity. They are lost while the
 	// link is dark, and the first answer ends them, so that the origin sees one or two.
 	quickFor     = 10 * time.Second
 	quickTimeout = 950 * time.Millisecond
-	patience     = 8
+	rarity       = 8
 	maxProbes    = 16 // of a link, under way at a time
 )
 
@@ -284,7 +284,7 @@ func (b *Board) Tick(now time.Time, pace Pace) (probes []Probe, next time.Time) 
 
 // gap returns the time between the last quick probe and the next one.
 func (e *entry) gap(least, most time.Duration) time.Duration {
-	return min(most, max(least, e.probed.Sub(e.failed)/patience))
+	return min(most, max(least, e.probed.Sub(e.failed)/rarity))
 }
 
 // probeAt returns when to probe a link that is banned or suspected; false if not before the result of a probe under way, or the
