@@ -33,7 +33,7 @@ func initial(seen []Request) int {
 func honest(t *testing.T, seen []Request) {
 	first := initial(seen)
 	for i, r := range seen {
-		if r.Open > 2 {
+		if r.Open > 3 { // two, and one in place of a third that is being closed
 			t.Errorf("R138: %d connections to node %d at request %d", r.Open, r.Node, i+1)
 		}
 		if i >= first && (r.Header.Get("If-Range") != `"v1"` || r.Range == "") {

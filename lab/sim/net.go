@@ -109,16 +109,18 @@ func (w *world) open(id uint32, link int8) {
 	})
 }
 
-// sample tells the machine what the kernel would know of a connection.
+// sample tells the machine what the kernel would know of a connection, and a PING over HTTP/2. Over HTTP/1.1 the kernel's estimate of
+// the delay is too rough for a plan: with the true one mphttp would be 12 % faster here than in the lab.
 func (w *world) sample(c *simConn) {
 	if w.conns[c.id] != c {
 		return
 	}
 	l := w.links[c.link]
-	rtt := l.spec.RTT + max(0, l.busy-w.now)
-	w.handle(transfer.Event{Kind: transfer.Sampled, Conn: c.id, Path: transfer.PathSample{
-		RTT: rtt, Least: l.spec.RTT, Delay: rtt, Holes: c.holes,
-	}})
+	path := transfer.PathSample{RTT: l.spec.RTT + max(0, l.busy-w.now), Least: l.spec.RTT, Holes: c.holes}
+	if l.spec.H2 {
+		path.Delay = path.RTT
+	}
+	w.handle(transfer.Event{Kind: transfer.Sampled, Conn: c.id, Path: path})
 	w.after(transfer.SampleEvery, func() { w.sample(c) })
 }
 
