@@ -13,12 +13,13 @@ DEBIAN := nginx:nginx-light curl:curl ip:iproute2 nft:nftables iptables:iptables
 	systemd-analyze:systemd promtool:prometheus aapt:aapt
 
 # Those that are too large for `make test`; `make matrix` installs them, too.
-MATRIX := node:nodejs chromium:chromium
+MATRIX := node:nodejs npm:npm chromium:chromium rclone:rclone -:python3-boto3 skopeo:skopeo podman:podman docker-registry:docker-registry \
+	nix-store:nix-bin dockerd:docker.io -:python3-venv
 
 # Those of `make android` and `make android-test`, beside a JDK and Maven.
 ANDROID := aapt:aapt apksigner:apksigner zipalign:zipalign dexdump:dexdump readelf:binutils qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh busybox:busybox-static zip:zip unzip:unzip
 
-.PHONY: android android-test help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
+.PHONY: pictures android android-test help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' Makefile
@@ -36,6 +37,10 @@ test: ## go vet and all tests of the product and the laboratory; as root it inst
 
 matrix: ## every real client and origin, Caddy (from its module), Chromium and Node too (root)
 	@GO='$(GO)' DEBIAN='$(DEBIAN) $(MATRIX)' tools/matrix.sh
+
+pictures: ## pictures of the live page while it runs, for docs/pictures (root; chromium)
+	@mkdir -p docs/pictures
+	PATH="$$PATH:/usr/sbin:/sbin" TRIBUTARY_PICTURES='$(CURDIR)/docs/pictures' $(GO) test -C lab -count=1 -run '^TestLivePage$$' ./e2e
 
 lint: ## gofumpt, staticcheck, govulncheck, on the product and the laboratory
 	@GO='$(GO)' tools/lint.sh

@@ -16,6 +16,14 @@ org.hamcrest:hamcrest-core:1.3)
 	sum=66fdef91e9739348df7a096aa384a5685f4e875584cce89386a7a47251c4d8e9 ;;
 org.robolectric:android-all-instrumented:15-robolectric-12650502-i7)
 	sum=33c2d7cc4186d4605269d5d411fa1818972c5b30a9f70bfbbd3d430b076af52f ;;
+org.robolectric:android-all-instrumented:14-robolectric-10818077-i7)
+	sum=3fdac2d463f431c6b8d83b9d0ca739e795de75fffedee648c6761bd4bd864701 ;;
+org.robolectric:android-all-instrumented:12-robolectric-7732740-i7)
+	sum=ee2dbe28bfe63ddce34a2d631c6168c131f78a4cb58caeb4d832988e936760cb ;;
+org.robolectric:android-all-instrumented:10-robolectric-5803371-i7)
+	sum=700fb3bb88ff346969b955241b86d2f55d395488bf5df1e8eddfbd003980c78a ;;
+org.robolectric:android-all-instrumented:8.0.0_r4-robolectric-r1-i7)
+	sum=712196356bf61fbcb186f41135c33e6d3416be31543d7be120a33bc898cc1208 ;;
 *)
 	echo "fetch.sh: $artifact has no SHA-256 sum here: add it" >&2
 	exit 1

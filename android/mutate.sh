@@ -20,7 +20,7 @@ if text.count(old) != 1:
     sys.exit(f"{path} holds {old!r} {text.count(old)} times, want once")
 open(path, "w").write(text.replace(old, new))
 PY
-	if timeout 300 make -s -C "$copy/android" "$1" >"$copy/said" 2>&1; then
+	if timeout 300 make -s -C "$copy/android" LEVELS=35 "$1" >"$copy/said" 2>&1; then
 		echo "NOT NOTICED: $2: $3"
 		missed=$((missed + 1))
 	elif ! grep -q '^There w' "$copy/said"; then
@@ -33,10 +33,25 @@ PY
 }
 
 try java-test core/MobilePolicy.java 'return consent &&' 'return'
-try java-test core/MobilePolicy.java 'n.usable()' 'true'
-try java-test core/HostMessages.java 'put(o, "monthly_bytes", policy.monthlyBytes);' ''
+try java-test core/Net.java 'kind == Kind.OTHER || is(Trait.METERED)' 'false'
+try java-test core/Net.java '&& !is(Trait.CAPTIVE)' ''
+try java-test core/Offer.java 'n.costs() && !policy.mobileAllowed()' 'n.kind == Net.Kind.CELLULAR && !policy.mobileAllowed()'
+try java-test core/Offer.java 'n.is(Net.Trait.ROAMING) && !policy.roaming' 'false'
+try java-test core/Offer.java 'n.costs() && saving' 'false'
+try java-test core/Offer.java '        if (!n.usable()) {' '        if (false) {'
+try java-test core/Offer.java '&& !silent.contains(n.name)' ''
+try java-test core/Offer.java 'policy.mobileAllowed() && !saving &&' 'policy.mobileAllowed() &&'
+try java-test core/HostMessages.java 'put(o, "monthly_bytes", limits.monthlyBytes);' ''
+try java-test core/HostMessages.java 'put(o, "daily_bytes", limits.dailyBytes);' ''
+try java-test core/HostMessages.java 'accounts.add(Net.account(sim));' ''
+try java-test core/Warnings.java 'PERCENT = 80' 'PERCENT = 100'
+try screens-test app/LinkWatcher.java 'all.add(Net.Trait.ROAMING);' ''
+try screens-test app/LinkWatcher.java 'table.blocked(network.getNetworkHandle(), blocked);' ''
+try screens-test app/LinkWatcher.java 'TEST_MILLIS = 15_000' 'TEST_MILLIS = 0'
+try screens-test app/ProxyService.java 'manager.getRestrictBackgroundStatus() == ConnectivityManager.RESTRICT_BACKGROUND_STATUS_ENABLED' 'false'
+try screens-test app/ProxyService.java 'if (!warned.contains(e.getKey()))' 'if (true)'
 try java-test core/NetworkTable.java 'lost.contains(handle)' 'false'
-try java-test core/NetworkTable.java '&& !e.captive' ''
+try java-test core/NetworkTable.java '&& !e.told.contains(Net.Trait.CAPTIVE)' ''
 try java-test core/GlobalProxy.java 'memory.remember(now == null ? "" : now);' ''
 try java-test core/GlobalProxy.java 'ours.equals(setting.read())' 'true'
 try java-test core/Announcer.java 'listens && online && reach' 'reach'
@@ -49,6 +64,14 @@ try screens-test app/ProxyService.java '        status = null;
         wanted = false;' '        wanted = false;'
 try screens-test app/ProxyService.java 'announcer.update(false, false, settings.reach());' ''
 try screens-test app/ProxyService.java 'settings.run() ? START_STICKY : START_NOT_STICKY' 'START_NOT_STICKY'
+try screens-test app/ProxyService.java 'status != null && settings.run()' 'status != null'
+try screens-test app/ProxyService.java 'Restart.plan(this);' ''
+try screens-test app/Restart.java '!ProxyService.runs() && !ProxyService.start(this)' 'false'
+try screens-test app/App.java 'ended = LastEnd.line(this);' ''
+try screens-test app/LastEnd.java 'settings.beganBoot() != boots(context)' 'false'
+try screens-test app/VpnBridge.java '                .allowBypass()
+' ''
+try screens-test app/VpnBridge.java 'host, port, NEARBY' 'host, port'
 try screens-test app/MobileChoice.java 'settings.policy().consent' 'true'
 try screens-test app/ShareActivity.java '            ask(url, host);' '            download(url);'
 try screens-test app/ShareActivity.java 'setFilterTouchesWhenObscured(true)' 'setFilterTouchesWhenObscured(false)'

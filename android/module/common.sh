@@ -18,7 +18,17 @@ export HOME="$DATA" RUNTIME_DIRECTORY="$STATE/run" STATE_DIRECTORY="$STATE/state
 TZ=$(getprop persist.sys.timezone)
 export TZ
 
-# uids prints the user IDs of the apps that a list names, one package a line.
+# users prints the numbers of the phone's users: work profiles and second spaces are users, too.
+users() {
+	for folder in /data/user/*; do
+		case ${folder##*/} in
+		*[!0-9]*) ;;
+		*) echo "${folder##*/}" ;;
+		esac
+	done
+}
+
+# uids prints the user IDs that the apps of a list, one package a line, have for each user.
 uids() {
 	[ -r "$1" ] || return 0
 	while read -r package _; do
@@ -27,7 +37,9 @@ uids() {
 		esac
 		while read -r name uid _; do
 			if [ "$name" = "$package" ]; then
-				echo "$uid"
+				for user in $(users); do
+					echo $((user * 100000 + uid))
+				done
 			fi
 		done </data/system/packages.list
 	done <"$1"
@@ -36,7 +48,12 @@ uids() {
 # flags prints which apps are redirected: those of allow.txt, or all if it names none, without those of deny.txt.
 flags() {
 	allowed=$(uids "$DATA/allow.txt")
-	for uid in ${allowed:-10000-19999}; do
+	if [ -z "$allowed" ]; then
+		for user in $(users); do
+			allowed="$allowed $((user * 100000 + 10000))-$((user * 100000 + 19999))"
+		done
+	fi
+	for uid in $allowed; do
 		printf ' --user=%s' "$uid"
 	done
 	for uid in $(uids "$DATA/deny.txt"); do
@@ -57,12 +74,34 @@ prepare() {
 	chmod 0700 "$STATE/run" "$STATE/state"
 }
 
+# mobile_on has mobile data stay up beside Wi-Fi, and notes what was set before.
+mobile_on() {
+	if [ ! -e "$DATA/mobile_data_always_on" ]; then
+		settings get global mobile_data_always_on >"$DATA/mobile_data_always_on"
+	fi
+	settings put global mobile_data_always_on 1
+}
+
+# mobile_back sets what was set before mobile_on. It fails if the system does not listen yet.
+mobile_back() {
+	[ -e "$DATA/mobile_data_always_on" ] || return 0
+	was=$(cat "$DATA/mobile_data_always_on")
+	case $was in
+	'' | null) settings delete global mobile_data_always_on ;;
+	*) settings put global mobile_data_always_on "$was" ;;
+	esac >/dev/null || return 1
+	rm -f "$DATA/mobile_data_always_on"
+}
+
 # start runs the proxy without root's privileges, and as root the process that redirects to it and ends with it.
 start() {
 	stop
 	: >"$LOG"
 	prepare 2>>"$LOG"
-	"$BIN" serve --user "$PROXY_UID" --config "$STATE/config.toml" >>"$LOG" 2>&1 </dev/null &
+	mobile_on
+	# Whoever pressed the button may go.
+	detached=$(command -v setsid)
+	$detached "$BIN" serve --user "$PROXY_UID" --config "$STATE/config.toml" >>"$LOG" 2>&1 </dev/null &
 	echo $! >"$DATA/pid"
 	tries=50
 	until [ -S "$STATE/run/control.sock" ] || [ "$tries" = 0 ]; do
@@ -70,7 +109,7 @@ start() {
 		sleep 0.2
 	done
 	# shellcheck disable=SC2046 # words are meant
-	"$BIN" redirect on --foreground --config "$DATA/config.toml" $(flags) >>"$LOG" 2>&1 </dev/null &
+	$detached "$BIN" redirect on --foreground --config "$DATA/config.toml" $(flags) >>"$LOG" 2>&1 </dev/null &
 }
 
 # running reports whether the proxy of the pid file runs.

@@ -23,5 +23,9 @@ for file in config.toml allow.txt deny.txt; do
 		cp "$MODPATH/defaults/$file" "$data/$file"
 	fi
 done
+if ! ip6tables -t nat -L >/dev/null 2>&1; then
+	ui_print "! This phone's kernel has no nat for IPv6: downloads from IPv6 addresses go past Tributary."
+	ui_print "! Where the mobile network or Wi-Fi has IPv6, most do. An IPv4-only APN avoids that."
+fi
 ui_print "- Mobile data is used beside Wi-Fi. Limit it in $data/config.toml"
 ui_print "- Apps to leave alone: $data/deny.txt. It starts with the next boot"

@@ -1,15 +1,14 @@
 #!/system/bin/sh
-# Run by the root manager when the module is removed: nothing is left behind.
+# Run by the root manager when the module is removed, mostly while the system boots: nothing is left behind.
 
 MODDIR=${0%/*}
 . "$MODDIR/common.sh"
 
 stop
-if [ -e "$DATA/mobile_data_always_on" ]; then
-	was=$(cat "$DATA/mobile_data_always_on")
-	case $was in
-	'' | null) settings delete global mobile_data_always_on ;;
-	*) settings put global mobile_data_always_on "$was" ;;
-	esac
-fi
-rm -rf "$DATA" "$STATE"
+# The setting can be changed only when the system has booted; what it was is kept until then.
+(
+	until [ "$(getprop sys.boot_completed)" = 1 ] && mobile_back; do
+		sleep 2
+	done
+	rm -rf "$DATA" "$STATE"
+) >/dev/null 2>&1 </dev/null &

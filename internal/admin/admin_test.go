@@ -18,7 +18,7 @@ var proxyAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
 func serve(t *testing.T, links ...engine.LinkStatus) string {
 	t.Helper()
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "metrics") })
-	s := httptest.NewServer(Handler(metrics, func() engine.Status { return engine.Status{Links: links} }, proxyAddr))
+	s := httptest.NewServer(Handler(http.NotFoundHandler(), metrics, func() engine.Status { return engine.Status{Links: links} }, proxyAddr))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
 }

@@ -7,10 +7,15 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// Handler serves the pages: metrics is the one of /metrics, status is read for /healthz at every request and from any
-// goroutine, and proxy is where the proxy listens, for /proxy.pac.
-func Handler(metrics http.Handler, status func() engine.Status, proxy net.Addr) http.Handler {
+// AutoConfig serves the script that points programs to the proxy at an address, and nothing else.
+func AutoConfig(proxy net.Addr) http.Handler { return guard(autoConfig{proxy}) }
+
+// Handler serves the pages: live is the one at / with its parts below /live/, metrics the one of /metrics, status is read for
+// /healthz at every request and from any goroutine, and proxy is where the proxy listens, for /proxy.pac.
+func Handler(live, metrics http.Handler, status func() engine.Status, proxy net.Addr) http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("/{$}", live)
+	mux.Handle("/live/", live)
 	mux.Handle("/metrics", metrics)
 	mux.Handle("/healthz", health(status))
 	mux.Handle("/proxy.pac", autoConfig{proxy})

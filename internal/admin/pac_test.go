@@ -35,7 +35,7 @@ func TestAutoConfigNamesTheProxy(t *testing.T) {
 		{"everywhere, IPv6", net.TCPAddr{IP: net.IPv6unspecified, Port: 8080}, "PROXY 127.0.0.1:8080; DIRECT"},
 	} {
 		t.Run("R73 "+c.name, func(t *testing.T) {
-			s := httptest.NewServer(Handler(http.NotFoundHandler(), func() (s engine.Status) { return }, &c.proxy))
+			s := httptest.NewServer(Handler(http.NotFoundHandler(), http.NotFoundHandler(), func() (s engine.Status) { return }, &c.proxy))
 			defer s.Close()
 			_, script := ask(t, "GET", s.Listener.Addr().String(), "/proxy.pac", "")
 			if want := `return "` + c.want + `";`; strings.Count(script, "PROXY ") != 1 || !strings.Contains(script, want) {

@@ -1,6 +1,7 @@
 package allowance
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"math"
@@ -15,14 +16,32 @@ const (
 	overhead   = 106      // percent of the bytes that are read and written: headers and acknowledgements
 	retry      = time.Minute
 
-	unbounded = math.MaxInt64 // as a limit: there was one once
+	unbounded = math.MaxInt64 // as a limit: there is none, or none any more
 )
+
+// Limit bounds an account. Zero bytes mean no limit of that kind.
+type Limit struct {
+	Month int64 // bytes in a month
+	Day   int64 // bytes in a day
+	First int   // day on which the month begins, 1 to 31, on the last day of shorter months; 0 = 1
+}
+
+// bounded reports whether there is a limit.
+func (l Limit) bounded() bool { return l.Month < unbounded || l.Day < unbounded }
+
+// Balance is what an account has left.
+type Balance struct {
+	Limit     Limit  // as it was set
+	Since     string // first day of the month that is counted, "2026-11-15"; "" = the file was not read yet
+	MonthLeft int64  // bytes; 0 without a limit
+	DayLeft   int64  // bytes; 0 without a limit
+}
 
 // cost returns how many bytes n bytes are charged as.
 func cost(n int64) int64 { return (n*overhead + 99) / 100 }
 
-// ErrSpent says that a link has nothing left this month.
-var ErrSpent = errors.New("the link's data for this month is spent")
+// ErrSpent says that a link has nothing left this month, or today.
+var ErrSpent = errors.New("the link's data allowance is spent")
 
 // Accounts track the remaining allowance of every account. Use Open to make one.
 type Accounts struct {
@@ -36,14 +55,16 @@ type Accounts struct {
 
 	mu       sync.Mutex
 	accounts map[string]*account
-	month    string
+	day      string // of the leases, as in the file; "" = the file was not read yet
 }
 
 // account is one of the Accounts.
 type account struct {
-	limit  int64         // bytes in a month
-	others int64         // spent by others and in earlier leases that were used up
-	leased int64         // noted as spent for this process, beyond others
+	limit  Limit         // unbounded instead of 0
+	since  string        // first day of the month that is counted; "" = the file was not read yet
+	others int64         // spent this month by others and in earlier leases that were used up
+	today  int64         // of these, today
+	leased int64         // noted as spent for this process today, beyond others
 	used   int64         // of these
 	broken bool          // the file cannot be written: nothing may be spent
 	empty  bool          // as last reported to changed; true until the file was read
@@ -56,21 +77,24 @@ type account struct {
 	stopped bool               // nothing is left except the reservations
 }
 
-// rest returns the unused part of this month's limit.
-func (a *account) rest() int64 { return a.limit - a.others - a.used }
+// bound returns how much this process may still use in all: what others have left of the month, and of the day.
+func (a *account) bound() int64 { return min(a.limit.Month-a.others, a.limit.Day-a.today) }
+
+// rest returns the unused part of the limits.
+func (a *account) rest() int64 { return a.bound() - a.used }
 
 // free returns the bytes that are neither used nor reserved.
 func (a *account) free() int64 { return a.rest() - a.held }
 
 // left returns how much may be spent at once.
-func (a *account) left() int64 { return min(a.leased, a.limit-a.others) - a.used - a.held }
+func (a *account) left() int64 { return min(a.leased, a.bound()) - a.used - a.held }
 
 // lease is how much is noted as spent at a time.
 func (a *account) lease() int64 { return max(leastLease, min(lease, a.rest()/16)) }
 
 // low reports whether another lease is due and possible.
 func (a *account) low() bool {
-	return a.leased-a.used-a.held < a.lease()/2 && a.others+a.leased < a.limit && a.limit != unbounded
+	return a.leased-a.used-a.held < a.lease()/2 && a.leased < a.bound() && a.limit.bounded()
 }
 
 // due returns the amount to record as spent: the excess over the lease, and the next lease if one is due.
@@ -79,7 +103,7 @@ func (a *account) due() int64 {
 		return max(0, a.used-a.leased)
 	}
 	beyond := max(0, a.used+a.held-a.leased)
-	return max(a.used-a.leased, min(beyond+a.lease(), a.limit-a.others-a.leased))
+	return max(a.used-a.leased, min(beyond+a.lease(), a.bound()-a.leased))
 }
 
 // spent reports whether nothing more may be sent or received.
@@ -89,7 +113,7 @@ func (a *account) spent() bool { return a.broken || a.stopped }
 // reservations, and a link should not come and go with each of them.
 func (a *account) settle() {
 	free := a.free()
-	a.stopped = free <= 0 || a.stopped && free < min(lease, a.limit/2)
+	a.stopped = free <= 0 || a.stopped && free < min(lease, a.limit.Month/2, a.limit.Day/2)
 }
 
 // Open returns the Accounts kept in a file. changed is called, without waiting for it, when an account has nothing left or has
@@ -103,22 +127,22 @@ func Open(path string, now func() time.Time, log *slog.Logger, changed func()) *
 	return b
 }
 
-// Set makes limits, in bytes a month, those of the accounts; an account without one is not bounded any more.
-func (b *Accounts) Set(limits map[string]int64) {
+// Set makes limits those of the accounts; an account without one is not bounded any more.
+func (b *Accounts) Set(limits map[string]Limit) {
 	b.mu.Lock()
 	for name, a := range b.accounts {
-		if limits[name] == 0 {
-			a.limit = unbounded
+		if _, ok := limits[name]; !ok {
+			a.limit = Limit{Month: unbounded, Day: unbounded}
 			a.settle()
 		}
 	}
-	for name, n := range limits {
+	for name, l := range limits {
 		a := b.accounts[name]
 		if a == nil {
 			a = &account{empty: true, more: make(chan struct{}), conns: map[*conn]struct{}{}}
 			b.accounts[name] = a
 		}
-		a.limit = n
+		a.limit = Limit{Month: cmp.Or(l.Month, unbounded), Day: cmp.Or(l.Day, unbounded), First: l.First}
 		a.settle()
 	}
 	b.mu.Unlock()
@@ -133,18 +157,43 @@ func (b *Accounts) hurry() {
 	}
 }
 
-// Left returns how many bytes an account may still spend this month, and whether it has a limit at all.
+// Left returns how many bytes an account may still spend now, and whether it has a limit at all.
 func (b *Accounts) Left(name string) (n int64, bounded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.accounts[name]
-	if a == nil || a.limit == unbounded {
+	if a == nil || !a.limit.bounded() {
 		return 0, false
 	}
 	if a.empty {
 		return 0, true
 	}
-	return max(0, a.limit-a.others-a.used), true
+	return max(0, a.rest()), true
+}
+
+// Balances returns what the accounts with a limit have left.
+func (b *Accounts) Balances() map[string]Balance {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := map[string]Balance{}
+	for name, a := range b.accounts {
+		if !a.limit.bounded() {
+			continue
+		}
+		s := Balance{Limit: a.limit, Since: a.since}
+		if s.Limit.Month == unbounded {
+			s.Limit.Month = 0
+		} else if !a.broken {
+			s.MonthLeft = max(0, a.limit.Month-a.others-a.used)
+		}
+		if s.Limit.Day == unbounded {
+			s.Limit.Day = 0
+		} else if !a.broken {
+			s.DayLeft = max(0, a.limit.Day-a.today-a.used)
+		}
+		all[name] = s
+	}
+	return all
 }
 
 // Close gives back the unused part of the leases.
@@ -171,38 +220,52 @@ func (b *Accounts) keep() {
 	}
 }
 
-// renew leases for the accounts that have little left of theirs.
+// renew leases for the accounts that have little left of theirs. Leases of a day that is over are settled first.
 func (b *Accounts) renew() {
+	for b.settled() {
+	}
+}
+
+// settled notes what is due, and reports whether leases of another day were settled only: there is more to do.
+func (b *Accounts) settled() bool {
 	b.mu.Lock()
 	now := b.now()
-	change := map[string]int64{}
+	over := b.day != "" && day(now) > b.day
+	var changes []change
 	for name, a := range b.accounts {
-		change[name] = a.due()
+		c := change{account: name, first: a.limit.First}
+		if over {
+			c.day, c.n, c.used, c.leased = b.day, a.used-a.leased, a.used, a.leased
+		} else {
+			c.n, c.leased = a.due(), -a.due()
+		}
+		changes = append(changes, c)
 	}
 	b.mu.Unlock()
-	if len(change) == 0 {
-		return
+	if len(changes) == 0 {
+		return false
 	}
-	r, err := b.file.add(now, change)
+	r, err := b.file.add(now, changes)
 	if err != nil {
-		b.log.Error("links with a monthly limit are not used", "error", err)
+		b.log.Error("links with a data limit are not used", "error", err)
 	}
-	b.note(r, err, change)
+	b.note(r, err, changes)
+	return over && err == nil
 }
 
 // note takes over the current content of the file.
-func (b *Accounts) note(r record, err error, change map[string]int64) {
+func (b *Accounts) note(r record, err error, changes []change) {
 	b.mu.Lock()
 	told := false
-	for name, n := range change {
-		a := b.accounts[name]
+	for _, c := range changes {
+		a := b.accounts[c.account]
 		a.broken = err != nil
 		if err == nil {
-			if r.Month != b.month { // leases of the old month end with it
-				a.leased, a.used = 0, 0
-			}
-			a.leased += n
-			a.others = max(0, r.Spent[name]-a.leased)
+			a.leased -= c.leased
+			a.used -= c.used
+			a.since = since(r.Day, c.first)
+			a.others = max(0, r.sum(c.account, a.since)-a.leased)
+			a.today = max(0, r.Spent[c.account][r.Day]-a.leased)
 			a.look()
 			a.settle()
 		}
@@ -213,7 +276,7 @@ func (b *Accounts) note(r record, err error, change map[string]int64) {
 		a.more = make(chan struct{})
 	}
 	if err == nil {
-		b.month = r.Month
+		b.day = r.Day
 	}
 	b.mu.Unlock()
 	if told {
@@ -225,21 +288,21 @@ func (b *Accounts) note(r record, err error, change map[string]int64) {
 // as used.
 func (b *Accounts) giveBack() {
 	b.mu.Lock()
-	now, change := b.now(), map[string]int64{}
+	now := b.now()
+	var changes []change
 	for name, a := range b.accounts {
 		for c := range a.conns {
 			a.used += cost(c.owed())
 		}
 		if n := a.used - a.leased; n != 0 && !a.broken {
-			change[name] = n
+			changes = append(changes, change{account: name, day: b.day, n: n, first: a.limit.First})
 		}
 	}
-	same := b.month == month(now)
 	b.mu.Unlock()
-	if len(change) == 0 || !same { // leases of another month are forgotten with it
+	if len(changes) == 0 {
 		return
 	}
-	if _, err := b.file.add(now, change); err != nil {
+	if _, err := b.file.add(now, changes); err != nil {
 		b.log.Warn("data that was reserved and not used counts as used", "error", err)
 	}
 }
@@ -283,7 +346,7 @@ func (b *Accounts) wait(c *conn) (int64, error) {
 	a := c.account
 	for {
 		b.mu.Lock()
-		n, spent, free, more := min(a.left(), c.part()), a.spent(), a.limit == unbounded, a.more
+		n, spent, free, more := min(a.left(), c.part()), a.spent(), !a.limit.bounded(), a.more
 		low := a.low()
 		b.mu.Unlock()
 		if low {

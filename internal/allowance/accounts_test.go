@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -45,7 +46,7 @@ func (s *shelf) at(day string) {
 func (s *shelf) open(n int64) (*Accounts, <-chan struct{}) {
 	changed := make(chan struct{}, 64)
 	b := Open(s.path, func() time.Time { return *s.now.Load() }, slog.New(slog.NewTextHandler(io.Discard, nil)), func() { changed <- struct{}{} })
-	b.Set(map[string]int64{"lte": n})
+	b.Set(map[string]Limit{"lte": {Month: n}})
 	return b, changed
 }
 
@@ -60,7 +61,7 @@ func (s *shelf) inFile() int64 {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return r.Spent["lte"]
+	return r.sum("lte", "")
 }
 
 func (s *shelf) wait(c <-chan struct{}) {
@@ -69,6 +70,17 @@ func (s *shelf) wait(c <-chan struct{}) {
 	case <-c:
 	case <-time.After(limit):
 		s.t.Fatal("nothing is told")
+	}
+}
+
+// until hurries the keeper until something is so.
+func (s *shelf) until(b *Accounts, what string, so func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(limit); !so(); runtime.Gosched() {
+		if time.Now().After(end) {
+			s.t.Fatalf("%s: never; %+v", what, b.Balances())
+		}
+		b.hurry()
 	}
 }
 
@@ -161,7 +173,7 @@ func TestSpent(t *testing.T) {
 		t.Errorf("written: %v", err)
 	}
 	// More is allowed.
-	b.Set(map[string]int64{"lte": 2 * month})
+	b.Set(map[string]Limit{"lte": {Month: 2 * month}})
 	s.wait(changed)
 	if m, err := io.Copy(io.Discard, s.endless(b)); !errors.Is(err, ErrSpent) || counted(n+m) > 2*month || counted(n+m) < 2*month-4*reserved {
 		t.Errorf("with a higher limit: %d and %d bytes, %v", n, m, err)
@@ -257,22 +269,103 @@ func TestMonth(t *testing.T) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	b.Close()
-	again, told := s.open(2 << 20)
+	again, _ := s.open(2 << 20)
 	defer again.Close()
-	again.hurry()
-	select {
-	case <-told:
-		n, _ := again.Left("lte")
-		t.Errorf("the clock goes back: %d left", n)
-	case <-time.After(50 * time.Millisecond): // an absence gives no signal to wait for
+	s.until(again, "the file is known", func() bool { return again.Balances()["lte"].Since != "" })
+	if left := again.Balances()["lte"].MonthLeft; left > reserved { // what connections may have received and have not
+		t.Errorf("the clock goes back: %d left", left)
+	}
+}
+
+// TestDay: a day has a limit of its own, and leases that a day did not use are given back.
+func TestDay(t *testing.T) {
+	s := newShelf(t)
+	b, changed := s.open(1 << 30)
+	defer b.Close()
+	s.wait(changed)
+	const today = 5_000_000
+	b.Set(map[string]Limit{"lte": {Month: 1 << 30, Day: today}})
+	s.until(b, "the limit is near", func() bool { return b.Buffer("lte") > 0 })
+	n, err := io.Copy(io.Discard, s.endless(b))
+	if !errors.Is(err, ErrSpent) || counted(n) > today || counted(n) < today-reserved {
+		t.Errorf("%d bytes, counted as %d of %d: %v", n, counted(n), int64(today), err)
+	}
+	s.wait(changed)
+	s.at("2026-12-01")
+	b.hurry()
+	s.wait(changed)
+	if n, _ := b.Left("lte"); n != today {
+		t.Errorf("%d left on another day", n)
+	}
+	c := s.endless(b)
+	if _, err := io.CopyN(io.Discard, c, 1_000_000); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	spent := b.Balances()["lte"]
+	s.at("2026-12-02")
+	s.until(b, "the day is over", func() bool { return b.Balances()["lte"].DayLeft == today })
+	if next := b.Balances()["lte"]; next.MonthLeft != spent.MonthLeft || next.Since != "2026-12-01" {
+		t.Errorf("after midnight %+v, before %+v", next, spent)
+	}
+}
+
+// TestMonthBegins: what counts is what was spent since the day on which the month begins, also when that changes.
+func TestMonthBegins(t *testing.T) {
+	for _, row := range []struct {
+		today string
+		first int
+		since string
+	}{
+		{"2026-11-23", 0, "2026-11-01"},
+		{"2026-11-23", 1, "2026-11-01"},
+		{"2026-11-23", 23, "2026-11-23"},
+		{"2026-11-23", 24, "2026-10-24"},
+		{"2026-03-01", 31, "2026-02-28"},
+		{"2028-03-01", 30, "2028-02-29"},
+		{"2026-01-05", 15, "2025-12-15"},
+		{"2026-11-30", 31, "2026-11-30"},
+		{"2026-11-29", 31, "2026-10-31"},
+	} {
+		if got := since(row.today, row.first); got != row.since {
+			t.Errorf("on %s a month that begins on day %d began on %s, want %s", row.today, row.first, got, row.since)
+		}
+	}
+	s := newShelf(t)
+	text := `{"version":2,"day":"2026-11-30","spent":{"lte":{"2026-10-20":1,"2026-11-14":20,"2026-11-15":300,"2026-11-30":4000}}}`
+	if err := errors.Join(os.Mkdir(filepath.Dir(s.path), 0o700), os.WriteFile(s.path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	b, changed := s.open(1 << 20)
+	defer b.Close()
+	s.wait(changed)
+	for first, spent := range map[int]int64{1: 4320, 15: 4300, 14: 4320, 30: 4000, 20: 4000} {
+		b.Set(map[string]Limit{"lte": {Month: 1 << 20, First: first}})
+		s.until(b, fmt.Sprintf("a month from day %d with %d spent", first, spent), func() bool { return b.Balances()["lte"].MonthLeft == 1<<20-spent })
+	}
+}
+
+// TestVersionBefore: what a program before this one has spent counts.
+func TestVersionBefore(t *testing.T) {
+	s := newShelf(t)
+	text := `{"version":1,"month":"2026-11","spent":{"lte":1000000}}`
+	if err := errors.Join(os.Mkdir(filepath.Dir(s.path), 0o700), os.WriteFile(s.path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	b, changed := s.open(3_000_000)
+	defer b.Close()
+	s.wait(changed)
+	if n, _ := b.Left("lte"); n != 2_000_000 {
+		t.Errorf("%d left", n)
 	}
 }
 
 // TestDamage: without a count nothing is spent.
 func TestDamage(t *testing.T) {
 	for name, text := range map[string]string{
-		"no JSON": "{", "empty": "", "another version": `{"version":2,"month":"2026-11","spent":{}}`,
+		"no JSON": "{", "empty": "", "another version": `{"version":3,"day":"2026-11-30","spent":{}}`,
 		"negative": `{"version":1,"month":"2026-11","spent":{"lte":-1}}`, "no count": `{"version":1,"month":"2026-11"}`,
+		"negative day": `{"version":2,"day":"2026-11-30","spent":{"lte":{"2026-11-29":-1}}}`, "no days": `{"version":2,"day":"2026-11-30"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShelf(t)

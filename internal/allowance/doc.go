@@ -1,8 +1,8 @@
-// Package allowance limits the traffic of a link per month, so that a download costs no more mobile data than its user agreed
-// to.
+// Package allowance limits the traffic of a link per month and per day, so that a download costs no more mobile data than its
+// user agreed to.
 //
 // An account covers the links that are counted together: one link, or all links of a kind. A file records how much it has
-// spent, in leases: a process first records up to 1 MiB as spent, then uses it, and gives back the rest when it ends. After a
+// spent on each of the last days, so that a month may begin on any day, in leases: a process first records up to 1 MiB as spent, then uses it, and gives back the rest when it ends. After a
 // crash unspent leases count as spent: the count may be too high by a lease, never too low. Several processes may share the
 // file.
 //
@@ -19,5 +19,5 @@
 // Far from the limit the kernel sizes the buffers; once per lease the keeper asks how large they are.
 //
 // Accounts are safe for concurrent use. One goroutine does all file I/O; nothing else waits for the disk but a reader that has
-// no lease. The package reads the clock, for the month.
+// no lease. The package reads the clock, for the day.
 package allowance

@@ -1,11 +1,12 @@
 package allowance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"time"
 
@@ -14,22 +15,71 @@ import (
 
 // record is the file's content.
 type record struct {
-	Version int              `json:"version"` // 1
-	Month   string           `json:"month"`   // "2026-11"
-	Spent   map[string]int64 `json:"spent"`   // bytes by account, leases included
+	Version int                         `json:"version"` // 2
+	Day     string                      `json:"day"`     // "2026-11-23": the latest that the clock has shown
+	Spent   map[string]map[string]int64 `json:"spent"`   // bytes by account and day, leases included
 }
 
-const fileVersion = 1
+const fileVersion = 2
 
-// month names the month of a time, by the clock on the wall.
-func month(t time.Time) string { return t.Format("2006-01") }
+// kept is how many days before today are recorded: those of this month, wherever it begins, and of the one before.
+const kept = 62
+
+// monthRecord is the content of a file of version 1.
+type monthRecord struct {
+	Month string           `json:"month"` // "2026-11"
+	Spent map[string]int64 `json:"spent"`
+}
+
+// day names the day of a time, by the clock on the wall.
+func day(t time.Time) string { return t.Format(time.DateOnly) }
+
+// since returns the first day of the month that a day is in, if months begin on day first.
+func since(today string, first int) string {
+	t, err := time.Parse(time.DateOnly, today)
+	if err != nil {
+		return "" // of a damaged file: everything counts
+	}
+	year, month, _ := t.Date()
+	begin := monthBegin(year, month, first)
+	if begin.After(t) {
+		begin = monthBegin(year, month-1, first)
+	}
+	return day(begin)
+}
+
+// monthBegin returns the day of a month that has the number first, or its last day.
+func monthBegin(year int, month time.Month, first int) time.Time {
+	last := time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC)
+	return last.AddDate(0, 0, min(max(first, 1), last.Day())-last.Day())
+}
+
+// sum returns what an account has spent since a day.
+func (r record) sum(account, since string) (n int64) {
+	for day, spent := range r.Spent[account] {
+		if day >= since {
+			n += spent
+		}
+	}
+	return n
+}
+
+// change is what an account has spent beyond what the file says.
+type change struct {
+	account string
+	day     string // "" = today
+	n       int64  // bytes, also negative
+	first   int    // day on which its month begins
+
+	used, leased int64 // what the account's used and leased lose by it
+}
 
 // ledger is the file. It is one process's at a time, by a lock on a file beside it.
 type ledger struct{ path string }
 
-// add changes the spent bytes of accounts and returns the result. It begins a new month if the clock says so; a clock that goes
-// back does not. The changes of an account that would make it negative make it 0.
-func (l ledger) add(now time.Time, change map[string]int64) (record, error) {
+// add changes the spent bytes of accounts and returns the result. It begins a new day if the clock says so; a clock that goes
+// back does not. What would make a day negative makes it 0.
+func (l ledger) add(now time.Time, changes []change) (record, error) {
 	fail := func(err error) (record, error) { return record{}, fmt.Errorf("the count of mobile data: %w", err) }
 	unlock, err := statefile.Lock(context.Background(), l.path)
 	if err != nil {
@@ -41,15 +91,26 @@ func (l ledger) add(now time.Time, change map[string]int64) (record, error) {
 		return fail(err)
 	}
 	changed := false
-	if m := month(now); m > r.Month {
+	if today := day(now); today > r.Day {
 		changed = true
-		r = record{Version: fileVersion, Month: m, Spent: map[string]int64{}}
-	}
-	for account, n := range change {
-		if n != 0 {
-			r.Spent[account] = max(0, r.Spent[account]+n)
-			changed = true
+		r.Day = today
+		oldest := day(now.AddDate(0, 0, -kept))
+		for _, days := range r.Spent {
+			maps.DeleteFunc(days, func(day string, _ int64) bool { return day < oldest })
 		}
+	}
+	for _, c := range changes {
+		if c.n == 0 {
+			continue
+		}
+		days := r.Spent[c.account]
+		if days == nil {
+			days = map[string]int64{}
+			r.Spent[c.account] = days
+		}
+		on := cmp.Or(c.day, r.Day)
+		days[on] = max(0, days[on]+c.n)
+		changed = true
 	}
 	if !changed {
 		return r, nil
@@ -62,24 +123,47 @@ func (l ledger) add(now time.Time, change map[string]int64) (record, error) {
 
 // read returns the content of the file; a missing file counts as empty.
 func (l ledger) read() (record, error) {
-	f, err := os.Open(l.path)
+	b, err := os.ReadFile(l.path)
 	if errors.Is(err, os.ErrNotExist) {
-		return record{}, nil
+		return record{Version: fileVersion, Spent: map[string]map[string]int64{}}, nil
 	}
 	if err != nil {
 		return record{}, err
 	}
-	defer f.Close()
-	var r record
-	if err := json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&r); err != nil || r.Version != fileVersion || r.Spent == nil {
+	var of struct{ Version int }
+	r, err := record{}, json.Unmarshal(b, &of)
+	switch {
+	case err != nil:
+	case of.Version == 1:
+		var m monthRecord
+		err = json.Unmarshal(b, &m)
+		r = m.days()
+	case of.Version == fileVersion:
+		err = json.Unmarshal(b, &r)
+	}
+	if err != nil || r.Version != fileVersion || r.Spent == nil {
 		return record{}, fmt.Errorf("%s is damaged or of another version; remove it to begin anew at 0", l.path)
 	}
-	for account, n := range r.Spent {
-		if n < 0 {
-			return record{}, fmt.Errorf("%s says that %s has spent %d bytes; remove it to begin anew at 0", l.path, account, n)
+	for account, days := range r.Spent {
+		for _, n := range days {
+			if n < 0 {
+				return record{}, fmt.Errorf("%s says that %s has spent %d bytes; remove it to begin anew at 0", l.path, account, n)
+			}
 		}
 	}
 	return r, nil
+}
+
+// days books the spent bytes of a month on its first day.
+func (m monthRecord) days() record {
+	if m.Spent == nil {
+		return record{}
+	}
+	r := record{Version: fileVersion, Day: m.Month + "-01", Spent: map[string]map[string]int64{}}
+	for account, n := range m.Spent {
+		r.Spent[account] = map[string]int64{r.Day: n}
+	}
+	return r
 }
 
 // write replaces the file, so that a crash leaves the old or the new one.

@@ -13,27 +13,36 @@ type rule struct {
 var rules = map[string]rule{
 	"cmd/tributary": {imports: []string{"internal/cli"}},
 
-	"internal/cli":     {imports: []string{"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/fault", "internal/get", "internal/link", "internal/privilege", "internal/redirect", "internal/transport"}},
+	"internal/cli": {imports: []string{
+		"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/energy", "internal/fault", "internal/get",
+		"internal/intercept", "internal/link", "internal/power", "internal/privilege", "internal/redirect", "internal/statefile", "internal/supervise",
+		"internal/trace", "internal/transport", "internal/trust", "internal/use",
+	}},
 	"internal/control": {imports: []string{"internal/rights"}},
 	"internal/admin":   {imports: []string{"internal/engine"}},
+	"internal/page":    {imports: []string{"internal/control", "internal/engine"}},
 	"internal/doctor":  {imports: []string{"internal/config", "internal/link"}},
-	"internal/config":  {imports: []string{"internal/schedule"}}, // for the names
+	"internal/config":  {imports: []string{"internal/energy", "internal/schedule"}}, // for the names
+	"internal/power":   {imports: []string{"internal/energy"}},
 	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
-		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/engine", "internal/get", "internal/link", "internal/link/appbridge",
-		"internal/metrics", "internal/peer", "internal/proxy", "internal/redirect", "internal/transport",
+		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/engine", "internal/gateway", "internal/get",
+		"internal/intercept", "internal/link", "internal/link/appbridge", "internal/metrics", "internal/page", "internal/peer", "internal/proxy",
+		"internal/redirect", "internal/statefile", "internal/transport",
 	}},
 	// As every other user of a Transport, neither knows how it divides.
-	"internal/proxy":   {imports: []string{"internal/crowd", "internal/fault", "internal/transport"}},
-	"internal/get":     {imports: []string{"internal/fault", "pkg/byterange", "internal/transport"}},
-	"internal/metrics": {imports: []string{"internal/engine"}},
+	"internal/proxy":     {imports: []string{"internal/crowd", "internal/fault", "internal/intercept", "internal/transport"}},
+	"internal/intercept": {imports: []string{"internal/statefile"}},
+	"internal/gateway":   {imports: []string{"internal/crowd", "internal/fault", "internal/statefile", "internal/transport", "pkg/byterange"}},
+	"internal/get":       {imports: []string{"internal/fault", "pkg/byterange", "internal/transport"}},
+	"internal/metrics":   {imports: []string{"internal/engine"}},
 	"internal/engine": {imports: []string{
-		"internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/schedule", "internal/segment", "internal/transfer",
+		"internal/energy", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/schedule", "internal/segment", "internal/transfer",
 	}},
-	"internal/origin": {imports: []string{"internal/engine", "internal/fault", "internal/link", "internal/opening", "internal/segment", "pkg/byterange"}},
-	"internal/link":   {},
+	"internal/origin": {imports: []string{"internal/engine", "internal/fault", "internal/link", "internal/opening", "internal/segment", "internal/spread", "pkg/byterange"}},
+	"internal/link":   {imports: []string{"internal/energy"}},
 
-	"internal/link/appbridge":               {imports: []string{"internal/link", "internal/rights"}},
+	"internal/link/appbridge":               {imports: []string{"internal/allowance", "internal/link", "internal/rights"}},
 	"internal/link/appbridge/appbridgetest": {},
 	"internal/link/sockstest":               {},
 	"internal/allowance":                    {imports: []string{"internal/statefile"}},
@@ -41,37 +50,43 @@ var rules = map[string]rule{
 	"internal/peer":                         {},
 	"internal/privilege":                    {},
 	"internal/rights":                       {},
+	"internal/supervise":                    {},
+	"internal/trust":                        {},
 	"internal/statefile":                    {},
+	"internal/trace":                        {},
+	"internal/use":                          {imports: []string{"internal/statefile"}},
 	"internal/redirect":                     {},
 	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.
 	"pkg/byterange": {pure: true},
 
 	"pkg/tributary":      {imports: []string{"internal/config", "internal/fault", "internal/transport"}},
-	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/engine", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/origin", "internal/statefile"}},
+	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/energy", "internal/engine", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/origin", "internal/spread", "internal/statefile"}},
 
 	"internal/opening": {pure: true, imports: []string{
 		"internal/fault", "internal/health", "internal/segment", "internal/transfer", "pkg/byterange",
 	}},
 	"internal/transfer": {pure: true, imports: []string{
-		"internal/estimate", "internal/fault", "internal/health", "internal/schedule", "internal/segment",
+		"internal/energy", "internal/estimate", "internal/fault", "internal/health", "internal/schedule", "internal/segment",
 	}},
 	"internal/fault":    {pure: true},
-	"internal/schedule": {pure: true, imports: []string{"internal/segment"}},
+	"internal/schedule": {pure: true, imports: []string{"internal/energy", "internal/segment"}},
 	"internal/estimate": {pure: true},
+	"internal/energy":   {pure: true},
 	"internal/health":   {pure: true},
+	"internal/spread":   {pure: true},
 	"internal/segment":  {pure: true, imports: []string{"pkg/byterange"}},
 	"internal/arch":     {},
 	"deploy":            {}, // files; its tests hold them against the program
 
 	// The laboratory is a module of its own, on which nothing here depends.
 	"lab/netlab":            {},
-	"lab/cmd/tributary-lab": {imports: []string{"lab/netlab"}},
+	"lab/cmd/tributary-lab": {imports: []string{"internal/trace", "lab/netlab", "lab/sim"}},
 	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/link/appbridge/appbridgetest", "internal/link/sockstest"}}, // knows the product only as a program
 	"lab/contract":          {tests: true, imports: []string{"lab/netlab", "pkg/tributary"}},                                                    // uses the public API only
 	"lab/httprules":         {},
 	"lab/pac":               {tests: true, imports: []string{"internal/admin", "internal/engine"}},
 	"lab/mutate":            {imports: []string{"lab/httprules"}},
-	"lab/sim":               {pure: true, imports: []string{"internal/estimate", "internal/fault", "internal/health", "internal/schedule", "internal/segment", "internal/transfer"}},
+	"lab/sim":               {pure: true, imports: []string{"internal/energy", "internal/estimate", "internal/fault", "internal/health", "internal/schedule", "internal/segment", "internal/transfer"}},
 }
 
 const pureReason = "the state machine, the simulator and the tests drive the very same code: time comes in as an " +
@@ -121,8 +136,8 @@ var reserved = []struct {
 	},
 	{
 		"github.com/BurntSushi/toml",
-		[]string{"internal/config", "lab"},
-		"the file's format is known to the configuration only",
+		[]string{"internal/config", "internal/energy", "internal/use", "lab"},
+		"the file's format is known to the configuration only; internal/use reads files of other programs, internal/energy its own",
 	},
 }
 

@@ -48,9 +48,12 @@ func exitCode(err error) int {
 	var signaled signaledError
 	var download *get.Error
 	var coded codedError
+	var ended endedError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &ended):
+		return ended.code
 	case errors.As(err, &coded):
 		return coded.code
 	case errors.Is(err, errUnfit):
@@ -78,8 +81,12 @@ func explain(err error, cfg config.Config) error {
 		return err
 	}
 	flag := "--listen"
-	if op.Addr != nil && sameAddr(op.Addr.String(), cfg.Admin) {
+	switch {
+	case op.Addr == nil:
+	case sameAddr(op.Addr.String(), cfg.Admin):
 		flag = "--admin"
+	case cfg.Gateway != "" && sameAddr(op.Addr.String(), cfg.Gateway):
+		flag = "the key gateway of the configuration"
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

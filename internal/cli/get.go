@@ -14,6 +14,8 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/trace"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 func (a *app) getCommand() *cobra.Command {
@@ -40,6 +42,7 @@ password in the URL, go to the scheme, host and port of the URL only.
   tributary get --resume https://example.com/big.iso
   tributary get --link wlan0 --link wwan0 https://example.com/big.iso
   tributary get -H "Authorization: Bearer TOKEN" https://example.com/private.zip
+  tributary get --trace links.json https://example.com/big.iso
   tributary get -o - https://example.com/all.tar.gz | tar xz`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, urls []string) error {
@@ -59,9 +62,12 @@ password in the URL, go to the scheme, host and port of the URL only.
 
 // getFlags are the flags of get.
 type getFlags struct {
-	output, dir, agent, checksum, cacert, logLevel           string
+	output, dir, agent, checksum, cacert, goal, trace        string
+	logLevel                                                 string
 	header                                                   []string
 	from                                                     linkFlags
+	within                                                   time.Duration
+	bitrate                                                  string
 	fromURL, fromServer, resume, force, downgrade, quiet, js bool
 }
 
@@ -79,7 +85,11 @@ func (f *getFlags) register(c *cobra.Command) {
 	s.BoolVar(&f.downgrade, "allow-downgrade", false, "follow redirects from https to http")
 	s.StringVar(&f.cacert, "cacert", "", "trust the certificates in `FILE` (PEM) instead of the system's")
 	f.from.register(c)
+	s.StringVar(&f.goal, "goal", config.GoalFastest, goalHelp)
+	s.DurationVar(&f.within, "within", 0, "keep costly links for what the others cannot bring within so `LONG`")
+	s.StringVar(&f.bitrate, "bitrate", "", "keep costly links for what a player of so many `BITS` needs, 4Mbit/s for example; see -o -")
 	s.StringVar(&f.logLevel, "log-level", "warn", "`LEVEL` of messages: debug, info, warn, error; given, there are no bars")
+	s.StringVar(&f.trace, "trace", "", "write to a new `FILE` what each link carries every 100 ms, in both directions")
 	s.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	s.BoolVar(&f.js, "json", false, "print a line of JSON for each URL on standard output")
 }
@@ -98,20 +108,41 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 		return nil, errors.New("-o - and --json both write to standard output: choose one")
 	case f.output == "-" && f.resume:
 		return nil, errors.New("standard output cannot be resumed: leave --resume out, or write to a file")
+	case f.trace == "-":
+		return nil, errors.New("--trace writes to a file: name one")
 	}
 	cfg, err := config.Load(f.from.file, a.getenv)
 	if err != nil {
 		return nil, err
 	}
 	f.from.lay(c, cfg)
+	deadline := transport.Deadline{Within: f.within, Startup: playerStartup}
+	if f.bitrate != "" {
+		var rate config.Rate
+		if err := rate.UnmarshalText([]byte(f.bitrate)); err != nil || rate <= 0 {
+			return nil, fmt.Errorf("--bitrate %q: write a rate like 4Mbit/s", f.bitrate)
+		}
+		deadline.Bitrate = float64(rate)
+	}
+	if f.within > 0 && f.bitrate != "" {
+		return nil, errors.New("--within and --bitrate are two kinds of deadline: choose one")
+	}
+	if f.within < 0 {
+		return nil, fmt.Errorf("--within %v: write a time like 60s", f.within)
+	}
+	if given("goal") {
+		cfg.Goal = f.goal
+		cfg.Override("goal", "goal")
+	}
 	cfg.LogLevel = f.logLevel // that of the file is the proxy's
 	cfg.Override("log_level", "log-level")
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	r := &getRun{
-		app: a, cfg: cfg.Config, urls: urls, json: f.js, quiet: f.quiet, bars: a.terminal && !f.quiet && !given("log-level"),
-		console: &console{plain: a.stderr, raw: a.rawStderr},
+		deadline: deadline,
+		app:      a, cfg: cfg.Config, urls: urls, json: f.js, quiet: f.quiet, bars: a.terminal && !f.quiet && !given("log-level"),
+		console: &console{plain: a.stderr, raw: a.rawStderr}, trace: f.trace,
 		options: get.Options{
 			Output: f.output, Dir: f.dir, ServerName: f.fromServer, Force: f.force, Resume: f.resume,
 			AllowDowngrade: f.downgrade, Stdout: a.rawStdout,
@@ -148,20 +179,25 @@ func readRoots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
+// playerStartup is how much of a stream a player is believed to read before it starts.
+const playerStartup = 2 * time.Second
+
 // signalEcho is longer than a download takes to stop, unless the disk hangs.
 const signalEcho = time.Second
 
 // getRun is one run of get.
 type getRun struct {
 	*app
-	cfg     config.Config
-	roots   *x509.CertPool
-	urls    []string
-	options get.Options
-	console *console
-	bars    bool // draw them
-	quiet   bool
-	json    bool
+	cfg      config.Config
+	roots    *x509.CertPool
+	urls     []string
+	options  get.Options
+	console  *console
+	bars     bool // draw them
+	quiet    bool
+	json     bool
+	trace    string             // file for what the links carried, "" = none
+	deadline transport.Deadline // zero Within and Bitrate = none
 }
 
 // start downloads everything, until a signal comes.
@@ -178,8 +214,42 @@ func (r *getRun) start(ctx context.Context) error {
 	return err
 }
 
-// all downloads the URLs in turn. Its error is that of the only one, or stands for all.
-func (r *getRun) all(ctx context.Context, t http.RoundTripper) error {
+// counter is a Transport that tells what its connections carry.
+type counter interface {
+	Count(f func(link string, read, written int))
+}
+
+// all downloads the URLs, and writes the trace if there is to be one, of a download that fails as well.
+func (r *getRun) all(ctx context.Context, t http.RoundTripper) (err error) {
+	c, ok := t.(counter)
+	if r.trace == "" || !ok {
+		return r.each(ctx, t)
+	}
+	f, err := os.OpenFile(r.trace, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return &get.Error{
+			Kind: get.File, Err: fmt.Errorf("--trace: %w", err), Next: "name a file that does not exist, in a folder that you may write to",
+		}
+	}
+	recorder := trace.NewRecorder(time.Now())
+	c.Count(func(link string, read, written int) { recorder.Add(time.Now(), link, int64(read), int64(written)) })
+	err = r.each(ctx, t)
+	if werr := errors.Join(recorder.Trace().Write(f), f.Close()); werr != nil {
+		werr = &get.Error{Kind: get.File, Err: fmt.Errorf("--trace: %w", werr)}
+		if err != nil {
+			fmt.Fprintln(r.console, complaint("", werr))
+			return err
+		}
+		return werr
+	}
+	return err
+}
+
+// each downloads the URLs in turn. Its error is that of the only one, or stands for all.
+func (r *getRun) each(ctx context.Context, t http.RoundTripper) error {
+	if r.deadline.Within > 0 || r.deadline.Bitrate > 0 {
+		ctx = transport.WithDeadline(ctx, r.deadline)
+	}
 	g := &get.Getter{Transport: t, Options: r.options}
 	if !r.quiet {
 		g.Note = func(text string) { fmt.Fprintln(r.console, "tributary:", text) }

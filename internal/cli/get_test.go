@@ -307,3 +307,11 @@ func TestDisplay(t *testing.T) {
 		}
 	})
 }
+
+func TestGetDeadlineFlags(t *testing.T) {
+	for _, args := range [][]string{{"--bitrate", "fast"}, {"--bitrate", "0"}, {"--within", "-1s"}, {"--within", "1s", "--bitrate", "4Mbit/s"}, {"--goal", "thirsty"}} {
+		if code, _, stderr := invoke(t, noServe, append([]string{"get", "http://example.com/x"}, args...)...); code != exitUsage {
+			t.Errorf("%q: %d, %s", args, code, stderr)
+		}
+	}
+}

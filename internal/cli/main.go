@@ -15,6 +15,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
 	"github.com/tributary-http/tributary/internal/transport"
+	"github.com/tributary-http/tributary/internal/trust"
 )
 
 // Main runs the command line args, without the program's name, and returns the exit code. After a second signal something may
@@ -23,7 +24,7 @@ func Main(args []string, version string) int {
 	if version == "" {
 		version = builtFrom()
 	}
-	a := &app{version: version, rawStdout: os.Stdout, rawStderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start, candidates: transport.Candidates}
+	a := &app{version: version, rawStdout: os.Stdout, rawStderr: os.Stderr, getenv: os.Getenv, proxy: daemon.Start, candidates: transport.Candidates, store: trust.SystemStore, sysfs: "/sys/class"}
 	log.SetOutput(io.Discard) // net/http quotes unrequested bytes of origins there, whatever the log level is
 	a.serve = func(ctx context.Context, cfg config.Config, log *slog.Logger, reloads daemon.Reloads) error {
 		return daemon.Run(ctx, cfg, version, log, reloads)

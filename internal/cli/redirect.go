@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,14 +29,18 @@ func (a *app) redirectCommand() *cobra.Command {
 		Short: "Send programs without proxy support through the proxy (root)",
 		Long: `Send TCP connections of this machine's programs through the running proxy, even of those without proxy support, by
 rules of the firewall (nftables, else iptables), IPv4 and IPv6. Downloads over plain http become as fast as with the
-proxy set; everything else on these ports passes through untouched, each connection over one link. Encrypted traffic
-(port 443) cannot be divided and would only be spread; QUIC (UDP) bypasses the redirect.
+proxy set; everything else on these ports passes through untouched, each connection over one link.
+
+With --https port 443 is redirected, too. Its connections are encrypted and stay so: they cannot be divided. Those of
+programs that spread_programs in the configuration names are spread over the links, all others stay together. QUIC (UDP)
+bypasses the redirect unless --no-quic rejects it.
 
 The rules go when the proxy ends, however it ends, and by "redirect off", proxy or not.
 
 ` + exitCodes,
 		Example: `  sudo tributary redirect on
   sudo tributary redirect on --port 80 --port 8000 --user alice --user 2000-2999
+  sudo tributary redirect on --https --no-quic
   sudo tributary redirect status
   sudo tributary redirect off`,
 	}
@@ -47,6 +53,7 @@ type redirectFlags struct {
 	file, socket  string
 	ports         []uint
 	users, except []string
+	https, noQUIC bool
 	foreground    bool
 	report        int
 }
@@ -73,7 +80,7 @@ all the same, if the proxy can mark its connections. Loopback, link-local and mu
 			if err != nil {
 				return usageError{err}
 			}
-			if err := needRoot("redirect on"); err != nil {
+			if err := needRoot("changing the firewall", "redirect on"); err != nil {
 				return err
 			}
 			if !f.foreground {
@@ -99,6 +106,8 @@ all the same, if the proxy can mark its connections. Loopback, link-local and mu
 		},
 	}
 	c.Flags().UintSliceVar(&f.ports, "port", []uint{80}, "redirect connections to this `PORT`; repeatable")
+	c.Flags().BoolVar(&f.https, "https", false, "redirect port 443, too: connections are spread over links, never decrypted")
+	c.Flags().BoolVar(&f.noQUIC, "no-quic", false, "with --https: reject UDP port 443, so that programs use TCP, which can be redirected")
 	c.Flags().StringSliceVar(&f.users, "user", nil, "redirect those of this `USER` only: a name, a number, or a range like 10000-19999; repeatable")
 	c.Flags().StringSliceVar(&f.except, "except", nil, "but not those of this `USER`; repeatable")
 	c.Flags().BoolVar(&f.foreground, "foreground", false, "stay until the proxy ends or a signal comes, then remove the rules")
@@ -120,6 +129,12 @@ func (f *redirectFlags) rules() (redirect.Rules, error) {
 			return r, fmt.Errorf("--port %d: ports are numbers from 1 to 65535", p)
 		}
 		r.Ports = append(r.Ports, uint16(p))
+	}
+	if f.https && !slices.Contains(r.Ports, 443) {
+		r.Ports = append(r.Ports, 443)
+	}
+	if r.NoQUIC = f.noQUIC; r.NoQUIC && !slices.Contains(r.Ports, 443) {
+		return r, errors.New("--no-quic needs --https: without it programs that fall back to TCP gain nothing")
 	}
 	var err error
 	if r.Users, err = parseUsers("--user", f.users); err == nil {
@@ -143,12 +158,12 @@ func parseUsers(flag string, names []string) (all []redirect.Users, err error) {
 	return all, nil
 }
 
-// needRoot returns an error with a hint if the caller may not change the firewall.
-func needRoot(command string) error {
+// needRoot returns an error with a hint if the caller is not root, whom what takes.
+func needRoot(what, command string) error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	return fmt.Errorf("changing the firewall: %w: sudo tributary %s", fs.ErrPermission, command)
+	return fmt.Errorf("%s: %w: sudo tributary %s", what, fs.ErrPermission, command)
 }
 
 // describe says which connections are redirected.
@@ -164,7 +179,11 @@ func describe(in redirect.Installed, r redirect.Rules) string {
 	if len(users) > 0 {
 		whose = "user " + strings.Join(users, ", ")
 	}
-	return fmt.Sprintf("redirected by %s: TCP port %s of %s (%s)", in.By, strings.Join(ports, ", "), whose, overs(in.V6))
+	text := fmt.Sprintf("redirected by %s: TCP port %s of %s (%s)", in.By, strings.Join(ports, ", "), whose, overs(in.V6))
+	if r.NoQUIC {
+		text += "; UDP port 443 is rejected"
+	}
+	return text
 }
 
 // overs names the families.
@@ -187,7 +206,7 @@ as the proxy runs.
 		Example: `  sudo tributary redirect off`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needRoot("redirect off"); err != nil {
+			if err := needRoot("changing the firewall", "redirect off"); err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), firewallTime)
@@ -234,7 +253,7 @@ func (a *app) redirectStatus() *cobra.Command {
 		Example: `  sudo tributary redirect status --json`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needRoot("redirect status"); err != nil {
+			if err := needRoot("changing the firewall", "redirect status"); err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), firewallTime)

@@ -18,6 +18,7 @@ import (
 	"github.com/tributary-http/tributary/internal/demo"
 	"github.com/tributary-http/tributary/internal/get"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/trust"
 )
 
 // app is one run of the command line.
@@ -41,10 +42,14 @@ type app struct {
 	terminal bool
 	// outTerminal says that stdout is one.
 	outTerminal bool
+	// sysfs is the folder with power_supply and powercap in it.
+	sysfs string
 	// args are those of this run.
 	args []string
 	// proxy starts the proxy of the demo.
 	proxy demo.Proxy
+	// store is where the system keeps the certificates that it trusts.
+	store trust.Store
 }
 
 // run parses args, runs the command, prints its error and returns the exit code.
@@ -58,7 +63,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err != nil && !started { // cobra's own complaint about flags, arguments, or an unknown command
 		err = usageError{err}
 	}
-	if err != nil {
+	if err != nil && !errors.As(err, new(endedError)) {
 		fmt.Fprintln(a.stderr, complaint("", err))
 		var usage usageError
 		if errors.As(err, &usage) {
@@ -99,8 +104,8 @@ func (a *app) root(started *bool) *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetGlobalNormalizationFunc(normalize)
-	root.AddCommand(a.serveCommand(), a.getCommand(), a.linksCommand(), a.doctorCommand(), a.statusCommand(), a.configCommand(),
-		a.redirectCommand(), a.demoCommand(), a.manCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.getCommand(), a.runCommand(), a.linksCommand(), a.doctorCommand(), a.statusCommand(), a.configCommand(),
+		a.redirectCommand(), a.useCommand(), a.powerCommand(), a.superviseCommand(), a.caCommand(), a.demoCommand(), a.manCommand(), a.versionCommand())
 	root.InitDefaultCompletionCmd()
 	a.complete(root)
 	return root

@@ -80,6 +80,9 @@ the log level take effect immediately, all of them or none; the rest needs a res
 // vpnHelp is the help of --vpn.
 const vpnHelp = "`MODE` of a VPN that carries all traffic: follow = use it as the only link, around = use the links beneath it"
 
+// goalHelp is the help of --goal.
+const goalHelp = "`GOAL`: fastest = use every link, frugal = leave radios asleep that cost more joules than they save"
+
 // noUpstream refuses a proxy in the environment that is not this one.
 func noUpstream(cfg config.Config, getenv func(string) string, command string) error {
 	a, err := net.ResolveTCPAddr("tcp", cfg.Listen)
@@ -91,9 +94,9 @@ func noUpstream(cfg config.Config, getenv func(string) string, command string) e
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
-	file, user, listen, admin, appSocket, scheduler, logLevel string
-	vpn                                                       string
-	links, users                                              []string
+	file, user, listen, admin, appSocket, scheduler, goal, logLevel string
+	vpn, spread                                                     string
+	links, users                                                    []string
 }
 
 func (f *serveFlags) register(c *cobra.Command) {
@@ -105,9 +108,12 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.links, "link", nil, "use only the link `NAME`; repeatable")
 	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "also let the user `NAME` of this machine in; repeatable; all = everybody")
 	c.Flags().StringVar(&f.vpn, "vpn", d.VPN, vpnHelp)
+	c.Flags().StringVar(&f.spread, "spread", d.Spread,
+		"`MODE`: which programs' connections are spread over links where they cannot be divided: auto = all but browsers, off, all")
 	c.Flags().StringVar(&f.appSocket, "app-socket", d.AppSocket, "`PATH` of the socket of an app that owns the networks (docs/APPBRIDGE.md)")
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
 		"`NAME` of the algorithm that divides a download: "+strings.Join(config.Schedulers(), ", ")+"; more in docs/SCHEDULERS.md")
+	c.Flags().StringVar(&f.goal, "goal", d.Goal, goalHelp)
 	c.Flags().StringVar(&f.logLevel, "log-level", d.LogLevel, "`LEVEL`: debug, info, warn, error")
 }
 
@@ -126,8 +132,10 @@ func (f *serveFlags) config(c *cobra.Command, getenv func(string) string) (confi
 		{"link", "links", func() { cfg.Links = f.links }},
 		{"allow-users", "allow_users", func() { cfg.AllowUsers = f.users }},
 		{"vpn", "vpn", func() { cfg.VPN = f.vpn }},
+		{"spread", "spread", func() { cfg.Spread = f.spread }},
 		{"app-socket", "app_socket", func() { cfg.AppSocket = f.appSocket }},
 		{"scheduler", "scheduler", func() { cfg.Scheduler = f.scheduler }},
+		{"goal", "goal", func() { cfg.Goal = f.goal }},
 		{"log-level", "log_level", func() { cfg.LogLevel = f.logLevel }},
 	} {
 		if c.Flags().Changed(o.flag) {

@@ -28,8 +28,8 @@ func (a *app) statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show the links and downloads of the running proxy",
-		Long: `Show the links (state, goodput, round trip time, what they carried, waste, bans), the running downloads and the memory
-of the running proxy, every second until Ctrl-C; once if the output is not a terminal, or with --once. Downloads
+		Long: `Show the links (state, goodput, round trip time, what they carried, waste, open tunnels and undivided requests, bans),
+the running downloads and the memory of the running proxy, every second until Ctrl-C; once if the output is not a terminal, or with --once. Downloads
 have numbers, not names, so that URLs stay private.
 
 The command asks over the Unix socket that serve listens on: key control of the configuration, by default in
@@ -146,15 +146,19 @@ func watch(ctx context.Context, c *control.Client, first control.Status, show fu
 
 // printStatus prints s; rates of downloads are those since before.
 func printStatus(w io.Writer, s, before control.Status) error {
-	fmt.Fprintf(w, "tributary %s, process %d, on %s, up %s\n\n", s.Version, s.PID, s.Listen, s.At.Sub(s.Started).Round(time.Second))
+	fmt.Fprintf(w, "tributary %s, process %d, on %s, up %s\n", s.Version, s.PID, s.Listen, s.At.Sub(s.Started).Round(time.Second))
+	if s.Page != "" {
+		fmt.Fprintf(w, "in a browser: %s\n", s.Page)
+	}
+	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "LINK\tSTATE\tGOODPUT\tRTT\tBYTES\tWASTE\tBANS")
+	fmt.Fprintln(t, "LINK\tSTATE\tGOODPUT\tRTT\tBYTES\tWASTE\tTUNNELS\tBANS")
 	for _, l := range s.Links {
 		state := l.State
 		if l.Reason != "" {
 			state += " (" + l.Reason + ")"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", l.Name, state, bitRate(l.Goodput), roundTrip(l.RTT), size(l.Bytes), size(l.Waste), l.Bans)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", l.Name, state, bitRate(l.Goodput), roundTrip(l.RTT), size(l.Bytes), size(l.Waste), l.Undivided, l.Bans)
 	}
 	if len(s.Links) == 0 {
 		fmt.Fprintln(t, "none; see: tributary links")
@@ -192,6 +196,15 @@ func printStatus(w io.Writer, s, before control.Status) error {
 	return err
 }
 
+// spared says why a goal does without a link.
+var spared = map[string]string{
+	"too_early":   "it sleeps until the others have shown what they can do",
+	"no_room":     "it sleeps: the client takes no more",
+	"costs_more":  "it sleeps: waking its radio would cost more joules than it saves (goal = \"frugal\")",
+	"just_silent": "it sleeps: the others have only just fallen silent",
+	"in_time":     "it sleeps: the others are in time without it",
+}
+
 // leftOut explains why a download does not use a link, and which key changes that.
 func leftOut(reason string) string {
 	switch reason {
@@ -199,6 +212,9 @@ func leftOut(reason string) string {
 		return fmt.Sprintf("too slow: the other links have to wait for it (slow = %q keeps it)", config.SlowOff)
 	case "no_gain":
 		return "it adds nothing; it seems to share a channel or a line with another link"
+	}
+	if text, ok := spared[reason]; ok {
+		return text
 	}
 	return strings.ReplaceAll(reason, "_", " ")
 }

@@ -40,7 +40,7 @@ func TestStatus(t *testing.T) {
 	s := control.Status{
 		Version: "v9", PID: 77, Listen: "127.0.0.1:8080", Started: at, At: at.Add(90 * time.Second), Tunnels: 3, Ended: 5, Passed: 7,
 		Links: []control.Link{
-			{Name: "wlan0", State: "up", Goodput: 10e6, RTT: 0.012, Bytes: 1_500_000_000, Waste: 2000},
+			{Name: "wlan0", State: "up", Goodput: 10e6, RTT: 0.012, Bytes: 1_500_000_000, Waste: 2000, Undivided: 8},
 			{Name: "wwan0", State: "banned", Reason: "silent", Bans: 2},
 		},
 		Transfers: []control.Transfer{{
@@ -63,8 +63,8 @@ func TestStatus(t *testing.T) {
 	}
 	for _, want := range []string{
 		"tributary v9, process 77, on 127.0.0.1:8080, up 1m30s",
-		"wlan0  up               80.0 Mbit/s  12 ms  1.50 GB  2 kB   0\n",
-		"wwan0  banned (silent)  -            -      0 B      0 B    2\n",
+		"wlan0  up               80.0 Mbit/s  12 ms  1.50 GB  2 kB   8        0\n",
+		"wwan0  banned (silent)  -            -      0 B      0 B    0        2\n",
 		"4         20.0 MB  40%  50.0 MB  80.0 Mbit/s  1.0 MB  wlan0 75%, wwan0 25%\n",
 		"download 4 leaves out wwan0 for now: too slow: the other links have to wait for it (slow = \"off\" keeps it)\n",
 		"download 4 leaves out usb0 for now: it adds nothing; it seems to share a channel or a line with another link\n",

@@ -70,6 +70,9 @@ type linkJSON struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
 	Waste int64  `json:"waste"`
+
+	RadioJoules float64 `json:"radio_joules,omitempty"` // by the model of its radio, if that is known
+	Spared      string  `json:"spared,omitempty"`       // why the goal did without it
 }
 
 func writeJSON(w io.Writer, url string, r get.Result, err error) error {
@@ -78,7 +81,7 @@ func writeJSON(w io.Writer, url string, r get.Result, err error) error {
 		Seconds: r.Took.Round(time.Millisecond).Seconds(), Links: []linkJSON{}, ExitCode: exitCode(err),
 	}
 	for _, l := range r.Links {
-		j.Links = append(j.Links, linkJSON{l.Link, l.Bytes, l.Waste})
+		j.Links = append(j.Links, linkJSON{Name: l.Link, Bytes: l.Bytes, Waste: l.Waste, RadioJoules: l.Joules, Spared: l.Spared})
 		j.Waste += l.Waste
 	}
 	if err != nil {

@@ -22,6 +22,10 @@ type Config struct {
 	Listen string `toml:"listen"`
 	// Admin is the address of the read-only HTTP pages: metrics, health, proxy.pac. "" = none.
 	Admin string `toml:"admin"`
+	// Gateway is the address at which https objects are served to programs of this machine, "host:port"; "" = none. GatewayHosts
+	// are the hosts that it fetches from, beside those that "tributary use" recorded: "host" or "host:port".
+	Gateway      string   `toml:"gateway"`
+	GatewayHosts []string `toml:"gateway_hosts"`
 	// Control is the path of the Unix socket for tributary status; AutoControl = in the user's runtime folder, "" = none.
 	Control string `toml:"control"`
 	// AllowRemote permits Listen and Admin to be reachable from other machines. Everyone who reaches them can use the
@@ -52,6 +56,8 @@ type Config struct {
 
 	// Scheduler is the name of the algorithm that divides a transfer among links: one of Schedulers, or of docs/SCHEDULERS.md.
 	Scheduler string `toml:"scheduler"`
+	// Goal says which links a download does without: one of Goals.
+	Goal string `toml:"goal"`
 	// Slow says when a link that is much slower than the others is left out: SlowGuarded, SlowLiteral or SlowOff.
 	Slow string `toml:"slow"`
 
@@ -64,10 +70,20 @@ type Config struct {
 	// WaitForLink is how long a transfer waits when no link is left; 0 = it fails at once.
 	WaitForLink time.Duration `toml:"wait_for_link"`
 
+	// Spread says which programs' simultaneous connections are spread over links where they cannot be divided: SpreadAuto,
+	// SpreadOff or SpreadAll.
+	Spread string `toml:"spread"`
+	// Sticky lists hosts, each with the names below it, whose connections are never spread.
+	Sticky []string `toml:"sticky"`
+	// SpreadPrograms names the programs ("steam") whose redirected connections are spread, by their executable.
+	SpreadPrograms []string `toml:"spread_programs"`
+
 	// MaxConnectionsPerHost bounds how many connections to one host are open over one link at a time, whatever they are used
 	// for; 0 = no bound.
 	MaxConnectionsPerHost int `toml:"max_connections_per_host"`
 
+	// Intercept opens the connections to the hosts of the authority that `tributary ca init` made.
+	Intercept bool `toml:"intercept"`
 	// Remember keeps what is learned of networks and origins in a small file, for the next start.
 	Remember bool `toml:"remember"`
 
@@ -96,6 +112,11 @@ type Link struct {
 	Trusted *bool `toml:"trusted"`
 	// MaxRate limits the receive rate of this link, all connections together; 0 = no limit.
 	MaxRate Rate `toml:"max_rate"`
+	// Goal says for this link what Goal of Config says for all; "" = that.
+	Goal string `toml:"goal"`
+	// Radio is what the link's bytes travel by, as package energy names it ("galaxy-s3/lte"): what it costs in joules. "" =
+	// unknown; with the goal frugal Wi-Fi and cellular links have one all the same.
+	Radio string `toml:"radio"`
 	// Monthly limits the traffic of this link in a calendar month, both directions and headers; 0 = no limit.
 	Monthly Bytes `toml:"monthly"`
 }
@@ -106,11 +127,24 @@ const (
 	VPNAround = "around" // the VPN is left alone, and links are used as if it were not there
 )
 
+// The values of Goal. Package schedule has the goals.
+const (
+	GoalFastest = schedule.Fastest    // none
+	GoalFrugal  = schedule.FrugalGoal // those whose radios cost more joules than they save
+)
+
 // The values of Slow. Package health has the checks.
 const (
 	SlowGuarded = "guarded" // when the others wait for it for longer than it is worth
 	SlowLiteral = "literal" // as published, for comparison
 	SlowOff     = "off"     // never
+)
+
+// The values of Spread.
+const (
+	SpreadAuto = "auto" // programs that are not browsers, and redirected ones that SpreadPrograms names
+	SpreadOff  = "off"  // none
+	SpreadAll  = "all"  // all
 )
 
 // AutoControl as Control leaves the place of the socket to Tributary.
@@ -125,12 +159,14 @@ func Default() Config {
 		VPN:            VPNFollow,
 		ConnectPorts:   []uint16{443},
 		Scheduler:      schedule.Default,
+		Goal:           GoalFastest,
 		Slow:           SlowGuarded,
 		Threshold:      128 << 10,
 		Budget:         64 << 20,
 		TransferWindow: 16 << 20,
 		WaitForLink:    time.Minute,
 		Remember:       true,
+		Spread:         SpreadAuto,
 		LogLevel:       "info",
 	}
 }

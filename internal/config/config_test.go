@@ -147,6 +147,34 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// The gateway serves this machine only, whatever allow_remote says.
+func TestGateway(t *testing.T) {
+	for text, want := range map[string]string{
+		`gateway = "127.0.0.1:8081"`:                        "",
+		`gateway = "[::1]:8081"`:                            "",
+		`gateway = "localhost:8081"`:                        "",
+		`gateway = "0.0.0.0:8081"`:                          "listen on 127.0.0.1",
+		"allow_remote = true\ngateway = \"192.0.2.1:8081\"": "listen on 127.0.0.1",
+		`gateway = ":8081"`:                                 "is not an IP address",
+		`gateway = "8081"`:                                  "is not an address",
+		`gateway = "127.0.0.1:8080"`:                        "is \"127.0.0.1:8080\" as listen is",
+		`gateway = "127.0.0.1:9091"`:                        "is \"127.0.0.1:9091\" as admin is",
+		`gateway_hosts = ["pypi.org", "a.example:8443"]`:    "",
+		`gateway_hosts = ["https://pypi.org"]`:              "is not a host",
+		`gateway_hosts = ["pypi.org/simple"]`:               "is not a host",
+		`gateway_hosts = ["me@pypi.org"]`:                   "is not a host",
+		`gateway_hosts = [""]`:                              "is not a host",
+	} {
+		c, err := Parse(text)
+		if err == nil {
+			err = c.Validate()
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestDefaultsAreCopies(t *testing.T) {
 	a, err := Parse("[link.wlan0]\nenabled = true\n")
 	if err != nil {
@@ -163,8 +191,9 @@ func TestValidateNamesEverything(t *testing.T) {
 	c := Config{
 		Listen: ":8080", Admin: "proxy.example:x", Links: []string{"wlan0", "wlan0", "a/b", "off"},
 		Scheduler: "alg4", LogLevel: "loud",
-		Slow: "on", Threshold: -1, MaxConnectionsPerHost: -1, Budget: 1, TransferWindow: 2, WaitForLink: 60,
-		Link: map[string]Link{"off": {Enabled: &no, DNS: []string{"dns.example"}}},
+		Spread: "some", Sticky: []string{"https://bank.example/", "*.shop.example", "ok.example", "2001:db8::1"}, SpreadPrograms: []string{"/usr/bin/steam", "wget"},
+		Goal: "thirst", Slow: "on", Threshold: -1, MaxConnectionsPerHost: -1, Budget: 1, TransferWindow: 2, WaitForLink: 60,
+		Link: map[string]Link{"off": {Enabled: &no, DNS: []string{"dns.example"}, Goal: "none", Radio: "galaxy-s3/6g"}},
 	}
 	err := c.Validate()
 	if err == nil {
@@ -173,13 +202,19 @@ func TestValidateNamesEverything(t *testing.T) {
 	for _, want := range []string{
 		`listen: "" is not an IP address`, `admin: "x" is not a port`, `admin: "proxy.example" is not an IP`,
 		`"wlan0" is named twice`, `"a/b" is not an interface name`, `[link.off] says enabled = false`, `"dns.example" is not an IP`,
+		`spread: invalid value "some"`, `sticky: "https://bank.example/" is not a host`, `"*.shop.example" is not a host`,
+		`spread_programs: "/usr/bin/steam" is not the name`,
 		`scheduler: "alg4" is not one of alg3, confluence, single, `, "log_level: ",
+		`goal: invalid value "thirst": want one of fastest, frugal`, `[link.off] goal: "none" is not one of`, `use one of lte, wifi`,
 		`slow: invalid value "on": want one of guarded, literal, off`,
 		"threshold: ", "max_connections_per_host: -1 is negative", "budget: ", "transfer_window: ", "write it with a unit",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("missing: %s", want)
 		}
+	}
+	if strings.Contains(err.Error(), "ok.example") || strings.Contains(err.Error(), "2001:db8") || strings.Contains(err.Error(), "wget") {
+		t.Error("hosts or a program that are fine are named")
 	}
 	if t.Failed() {
 		t.Log(err)

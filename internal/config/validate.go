@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/tributary-http/tributary/internal/energy"
+	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
@@ -33,6 +36,7 @@ func (c Config) problems() problems {
 			p.about("listen")
 		}
 	}
+	p.gateway(c)
 
 	if c.Control != "" && c.Control != AutoControl && !filepath.IsAbs(c.Control) {
 		p.add("control", "%q is not an absolute path; \"auto\" leaves the choice to Tributary, \"\" means none", c.Control)
@@ -77,6 +81,14 @@ func (c Config) problems() problems {
 				p.add(linkKey(name, "dns"), "%q is not an IP address, alone or with a port", s)
 			}
 		}
+		if g := c.Link[name].Goal; g != "" && !slices.Contains(schedule.Goals(), g) {
+			p.add(linkKey(name, "goal"), "%q is not one of %s", g, strings.Join(schedule.Goals(), ", "))
+		}
+		if r := c.Link[name].Radio; r != "" {
+			if _, err := energy.FindRadio(r); err != nil {
+				p.add(linkKey(name, "radio"), "%v", err)
+			}
+		}
 		if m := c.Link[name].Monthly; m < 0 {
 			p.add(linkKey(name, "monthly"), "%d is negative; enabled = false leaves the link alone", int64(m))
 		}
@@ -86,9 +98,21 @@ func (c Config) problems() problems {
 	}
 
 	p.oneOf(c.VPN, "vpn", VPNFollow, VPNAround)
+	p.oneOf(c.Spread, "spread", SpreadAuto, SpreadOff, SpreadAll)
+	for _, host := range c.Sticky {
+		if !isHost(host) {
+			p.add("sticky", `%q is not a host: write a name like "example.com", which includes the names below it, or an address`, host)
+		}
+	}
+	for _, name := range c.SpreadPrograms {
+		if name == "" || strings.ContainsAny(name, "/\x00") {
+			p.add("spread_programs", `%q is not the name of a program: write its last part, like "steam"`, name)
+		}
+	}
 	if !slices.Contains(literature.Names(), c.Scheduler) {
 		p.add("scheduler", "%q is not one of %s, and not in docs/SCHEDULERS.md", c.Scheduler, strings.Join(Schedulers(), ", "))
 	}
+	p.oneOf(c.Goal, "goal", schedule.Goals()...)
 	p.oneOf(c.Slow, "slow", SlowGuarded, SlowLiteral, SlowOff)
 	p.oneOf(c.LogLevel, "log_level", "debug", "info", "warn", "error")
 
@@ -133,6 +157,28 @@ func (p *problems) oneOf(got, key string, allowed ...string) {
 	}
 }
 
+// gateway checks the keys of the gateway, which serves this machine only.
+func (p *problems) gateway(c Config) {
+	if c.Gateway != "" {
+		p.address(c.Gateway, "gateway", true)
+		host, _, err := net.SplitHostPort(c.Gateway)
+		if ip, ipErr := netip.ParseAddr(host); err == nil && ipErr == nil && !ip.Unmap().IsLoopback() {
+			p.add("gateway", "%s can be reached from other machines, which the gateway does not serve: listen on 127.0.0.1", host)
+		}
+		for key, other := range map[string]string{"listen": c.Listen, "admin": c.Admin} {
+			if c.Gateway == other && !strings.HasSuffix(other, ":0") {
+				p.add("gateway", "is %q as %s is: give them different ports", other, key)
+				p.about(key)
+			}
+		}
+	}
+	for _, s := range c.GatewayHosts {
+		if u, err := url.Parse("https://" + s); err != nil || u.Host != s || u.User != nil || u.Hostname() == "" {
+			p.add("gateway_hosts", `%q is not a host: write a name like "pypi.org", alone or with a port`, s)
+		}
+	}
+}
+
 // address demands a literal address, since an empty host would listen on all of them.
 func (p *problems) address(addr, key string, remote bool) {
 	host, port, err := net.SplitHostPort(addr)
@@ -154,6 +200,21 @@ func (p *problems) address(addr, key string, remote bool) {
 		p.add(key, "%s can be reached from other machines, which could use your links: "+
 			"listen on 127.0.0.1 or set allow_remote = true in the file", host)
 	}
+}
+
+// isHost reports whether a text is an address or has the form of a host name.
+func isHost(s string) bool {
+	if _, err := netip.ParseAddr(s); err == nil {
+		return true
+	}
+	for label := range strings.SplitSeq(strings.TrimSuffix(s, "."), ".") {
+		if label == "" || strings.ContainsFunc(label, func(c rune) bool {
+			return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
+		}) {
+			return false
+		}
+	}
+	return len(s) <= 253
 }
 
 // linkName checks an interface name against the rules of Linux (IFNAMSIZ, dev_valid_name).

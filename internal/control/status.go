@@ -10,15 +10,18 @@ type Status struct {
 	Version   string     `json:"version"`
 	PID       int        `json:"pid"`
 	Listen    string     `json:"listen"`
+	Page      string     `json:"page,omitempty"` // address of the live page
 	Started   time.Time  `json:"started"`
 	At        time.Time  `json:"at"`
 	Links     []Link     `json:"links"`
 	Transfers []Transfer `json:"transfers"`
 	Tunnels   int        `json:"tunnels"`
-	Passed    int64      `json:"passed_through"` // GETs that did not become transfers, since the start
+	Undivided int        `json:"undivided_running"` // tunnels and undivided requests that move data now: they count like downloads
+	Passed    int64      `json:"passed_through"`    // GETs that did not become transfers, since the start
 	Ended     int64      `json:"ended_transfers"`
 	Budget    Budget     `json:"budget"`
-	VPN       *VPN       `json:"vpn,omitempty"` // nil = none carries what the system sends
+	Accounts  []Account  `json:"accounts,omitempty"` // those with a data limit
+	VPN       *VPN       `json:"vpn,omitempty"`      // nil = none carries what the system sends
 }
 
 // VPN is a VPN that carries the system's own traffic to the internet.
@@ -27,23 +30,47 @@ type VPN struct {
 	Mode       string   `json:"mode"` // "follow" or "around"
 }
 
+// Account is what links that are counted together have left. Bytes of a limit that there is not are left out.
+type Account struct {
+	Name    string `json:"name"`
+	Since   string `json:"since"` // first day of the month that is counted, "2026-11-15"
+	Monthly *Quota `json:"monthly,omitempty"`
+	Daily   *Quota `json:"daily,omitempty"`
+}
+
+// Quota is a limit in bytes, and what is left of it.
+type Quota struct {
+	Limit int64 `json:"limit_bytes"`
+	Left  int64 `json:"left_bytes"`
+}
+
 // Link is a link of a Status.
 type Link struct {
 	Name    string  `json:"name"`
 	State   string  `json:"state"` // up, suspect, banned, probing, down
 	Reason  string  `json:"reason,omitempty"`
-	Goodput float64 `json:"goodput_bytes_per_second"`
+	Goodput float64 `json:"goodput_bytes_per_second"` // tunnels and undivided requests included, these in both directions
 	RTT     float64 `json:"rtt_seconds"`
-	Bytes   int64   `json:"bytes"`
+	Bytes   int64   `json:"bytes"` // the same
 	Waste   int64   `json:"waste_bytes"`
 	Bans    int64   `json:"bans"`
-	// MonthlyLeft is the traffic it may still carry this month; nil = no limit.
+	// Undivided is how many tunnels and undivided requests are open, and UndividedBytes what they carried.
+	Undivided      int   `json:"undivided"`
+	UndividedBytes int64 `json:"undivided_bytes"`
+	// RadioJoules is what its radio has taken for downloads by the model, and RadioState what it does; "" = its radio is not
+	// known.
+	RadioJoules float64 `json:"radio_joules,omitempty"`
+	RadioState  string  `json:"radio_state,omitempty"`
+	// MonthlyLeft is the traffic it may still carry this month, or today if that is less; nil = no limit.
 	MonthlyLeft *int64 `json:"monthly_left_bytes,omitempty"`
 }
 
 // Transfer is a running transfer of a Status. Offsets count from the beginning of the object.
 type Transfer struct {
-	ID      uint64      `json:"id"`
+	ID uint64 `json:"id"`
+	// Host and Name of the object, the last part of its path, are for the live page: the socket tells neither.
+	Host, Name string `json:"-"`
+
 	Size    int64       `json:"size"` // -1 = unknown
 	Offset  int64       `json:"head"` // delivered up to here
 	Held    int64       `json:"held_bytes"`

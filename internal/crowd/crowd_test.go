@@ -91,7 +91,7 @@ func testGuard(t *testing.T) {
 	}
 	c := &Crowd{Limits: Limits{Each: 2, Sure: 1, All: 2, Reserve: 1}}
 	s := &http.Server{}
-	c.Guard(s, owner)
+	c.Guard(s, owner, nil)
 	open := func(remote string) *addressed {
 		nc := &addressed{remote: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(remote))}
 		s.ConnContext(context.Background(), nc)
@@ -112,6 +112,33 @@ func testGuard(t *testing.T) {
 	s.ConnState(b, http.StateActive)
 	if len(c.of) != 2 || c.all != 2 {
 		t.Errorf("%v, %d in all", c.of, c.all)
+	}
+}
+
+// Who is not welcome, or has too many connections, stands on the doorstep.
+func TestGuardDoorstep(t *testing.T) {
+	c := &Crowd{Limits: Limits{Each: 1, All: 9, Doorstep: 2}}
+	s := &http.Server{}
+	c.Guard(s, func(_, remote netip.AddrPort) (uint32, error) { return uint32(remote.Port()), nil }, func(u User) bool { return u.UID == 11 })
+	for _, want := range []struct {
+		remote  string
+		place   Place
+		welcome bool
+	}{{"127.0.0.1:11", Inside, true}, {"127.0.0.1:11", Doorstep, true}, {"127.0.0.1:13", Doorstep, false}} {
+		nc := &addressed{remote: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(want.remote))}
+		if place, welcome := PlaceOf(s.ConnContext(context.Background(), nc)); place != want.place || welcome != want.welcome {
+			t.Errorf("%+v: %v, %v", want, place, welcome)
+		}
+		defer func() {
+			s.ConnState(nc, http.StateIdle)
+			s.ConnState(nc, http.StateClosed)
+			if len(c.doorstep)+c.all > 2 {
+				t.Errorf("%s has not left", want.remote)
+			}
+		}()
+	}
+	if place, welcome := PlaceOf(context.Background()); place != Out || welcome {
+		t.Errorf("no connection: %v, %v", place, welcome)
 	}
 }
 

@@ -42,17 +42,42 @@ func Local(local, remote netip.AddrPort, owner Owner) (User, error) {
 	return User{UID: int64(uid)}, nil
 }
 
-// Guard makes a server, which must not serve yet, close connections beyond the limits.
-func (c *Crowd) Guard(s *http.Server, owner Owner) {
-	var inside sync.Map // net.Conn -> User
+// guarded is a connection that has a place.
+type guarded struct {
+	user    User
+	place   Place
+	welcome bool
+}
+
+type guardedKey struct{}
+
+// PlaceOf returns the place of the connection that a request came on, to a server that is guarded, and whether its user is welcome.
+func PlaceOf(ctx context.Context) (place Place, welcome bool) {
+	g, _ := ctx.Value(guardedKey{}).(guarded)
+	return g.place, g.welcome
+}
+
+// UserFrom returns the user of the connection that a request came on, to a server that is guarded; Unknown to any other.
+func UserFrom(ctx context.Context) User {
+	if g, ok := ctx.Value(guardedKey{}).(guarded); ok {
+		return g.user
+	}
+	return Unknown
+}
+
+// Guard makes a server, which must not serve yet, close connections beyond the limits. Users for whom welcome, if not nil, returns
+// false are not let in. Where there is a doorstep, a handler tells who stands there by PlaceOf.
+func (c *Crowd) Guard(s *http.Server, owner Owner, welcome func(User) bool) {
+	var inside sync.Map // net.Conn -> guarded
 	s.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {
-		u := UserOf(nc, owner)
-		if c.Enter(u, true, nc) == Inside {
-			inside.Store(nc, u)
-		} else {
+		g := guarded{user: UserOf(nc, owner)}
+		g.welcome = welcome == nil || welcome(g.user)
+		if g.place = c.Enter(g.user, g.welcome, nc); g.place == Out {
 			_ = nc.Close() // the server finds out at its first read
+		} else {
+			inside.Store(nc, g)
 		}
-		return ctx
+		return context.WithValue(ctx, guardedKey{}, g)
 	}
 	s.ConnState = func(nc net.Conn, state http.ConnState) {
 		switch state {
@@ -60,16 +85,16 @@ func (c *Crowd) Guard(s *http.Server, owner Owner) {
 			c.Spoke(nc)
 			return
 		case http.StateIdle:
-			if u, ok := inside.Load(nc); ok {
-				c.Paused(u.(User), nc)
+			if v, ok := inside.Load(nc); ok && v.(guarded).place == Inside {
+				c.Paused(v.(guarded).user, nc)
 			}
 			return
 		case http.StateNew:
 			return
 		case http.StateClosed, http.StateHijacked:
 		}
-		if u, ok := inside.LoadAndDelete(nc); ok {
-			c.Leave(u.(User), Inside, nc)
+		if v, ok := inside.LoadAndDelete(nc); ok {
+			c.Leave(v.(guarded).user, v.(guarded).place, nc)
 		}
 	}
 }

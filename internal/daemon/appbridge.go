@@ -16,18 +16,22 @@ import (
 const (
 	greeting = 5 * time.Second  // for the app to answer at the start
 	linger   = 30 * time.Second // that mobile data is kept after the last transfer: the next one may follow
-	telling  = time.Second      // between two statuses for the app, while there are transfers
+	telling  = time.Second      // between two statuses for the app, while something runs
 )
 
 // appBridge keeps the app informed: whether mobile data is wanted, and the status of transfers.
 type appBridge struct {
 	bridge    *appbridge.Bridge
-	started   chan struct{} // capacity 1: a transfer has begun
+	started   chan struct{} // capacity 1: something has begun that mobile data could help
+	moving    chan struct{} // capacity 1: another tunnel or undivided request has begun to move data
 	transfers atomic.Int64  // that run
+	tunnels   atomic.Int64  // that move data, undivided requests included
+	spread    atomic.Int64  // those of them whose program could use further links
+	affords   func() bool   // mobile data has something left this month and today
 }
 
-func newAppBridge(h *appbridge.Bridge) *appBridge {
-	return &appBridge{bridge: h, started: make(chan struct{}, 1)}
+func newAppBridge(h *appbridge.Bridge, affords func() bool) *appBridge {
+	return &appBridge{bridge: h, affords: affords, started: make(chan struct{}, 1), moving: make(chan struct{}, 1)}
 }
 
 // runAppBridge is Run with the networks of an app.
@@ -41,8 +45,8 @@ func runAppBridge(ctx context.Context, cfg config.Config, version string, log *s
 	defer h.Close()
 	d := newDaemon(cfg, log)
 	d.reloads, d.drainTime = reloads, appDrainTime
-	d.appBridge = newAppBridge(h)
-	if err := d.build(version, transport.Config{Source: h, Binder: h, Names: h.Lookup, History: transport.HistoryFile(cfg)}); err != nil {
+	d.appBridge = newAppBridge(h, func() bool { return d.out.Affords(h.Cellular()) })
+	if err := d.build(version, transport.Config{Source: h, Binder: h, Names: h.Lookup, Limits: h.Limits, Limited: h.Limited(), History: transport.HistoryFile(cfg)}); err != nil {
 		return err
 	}
 	ctx, cancel = context.WithCancel(ctx)
@@ -65,55 +69,74 @@ func runAppBridge(ctx context.Context, cfg config.Config, version string, log *s
 
 // running is engine.Config.Running: transfers can use mobile data.
 func (h *appBridge) running(transfers int) {
-	if before := h.transfers.Swap(int64(transfers)); int64(transfers) < before {
-		return
+	if before := h.transfers.Swap(int64(transfers)); int64(transfers) >= before {
+		signal(h.started)
 	}
+}
+
+// undivided is transport.Config.Undivided. Tunnels count like downloads, but mobile data is asked for only where the program
+// could use it: not for a browser's.
+func (h *appBridge) undivided(running, spread int) {
+	if before := h.tunnels.Swap(int64(running)); int64(running) > before {
+		signal(h.moving)
+	}
+	if before := h.spread.Swap(int64(spread)); int64(spread) > before {
+		signal(h.started)
+	}
+}
+
+func signal(c chan<- struct{}) {
 	select {
-	case h.started <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
-// attend asks for mobile data while there are transfers, and reports them to the app, until ctx ends.
+// attend asks for mobile data while it could help and a little longer, but not when it has nothing left, and reports what runs to the app, until ctx ends.
 func (h *appBridge) attend(ctx context.Context, status func() control.Status) {
 	h.bridge.Tell(status())
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-h.started:
-		}
-		h.bridge.Want(true)
-		if !h.during(ctx, status) {
-			return
-		}
-		h.bridge.Want(false)
-	}
-}
-
-// during reports the status to the app until no transfer has run for a while; false = ctx has ended.
-func (h *appBridge) during(ctx context.Context, status func() control.Status) bool {
 	tick := time.NewTicker(telling)
 	defer tick.Stop()
-	last := time.Now() // that there was a transfer
+	ticks := tick.C
+	var ran, helped time.Time // when something ran last, and something that mobile data could help
+	wanted := false
+	want := func(now time.Time) {
+		if w := !helped.IsZero() && now.Sub(helped) < linger && h.affords(); w != wanted {
+			wanted = w
+			h.bridge.Want(w)
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
-			return false
+			return
 		case <-h.started:
-			last = time.Now()
-			continue
-		case now := <-tick.C:
-			busy := h.transfers.Load() > 0
-			if busy || now.Sub(last) < 2*telling { // the end, too
+			ran = time.Now()
+			helped = ran
+			want(ran)
+		case <-h.moving:
+			ran = time.Now()
+		case now := <-ticks:
+			helping := h.transfers.Load()+h.spread.Load() > 0
+			if helping {
+				helped = now
+			}
+			if helping || h.tunnels.Load() > 0 {
+				ran = now
+			}
+			if now.Sub(ran) < 2*telling { // the end, too
 				h.bridge.Tell(status())
 			}
-			if busy {
-				last = now
+			want(now)
+			if !wanted && now.Sub(ran) >= 2*telling {
+				tick.Stop()
+				ticks = nil
 			}
-			if now.Sub(last) >= linger {
-				return true
-			}
+			continue
+		}
+		if ticks == nil {
+			tick.Reset(telling)
+			ticks = tick.C
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func TestMobileDataIsWanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	h := newAppBridge(conn)
+	h := newAppBridge(conn, func() bool { return true })
 	ctx, stop := context.WithCancel(t.Context())
 	attended := make(chan struct{})
 	go func() {
@@ -56,5 +57,90 @@ func TestMobileDataIsWanted(t *testing.T) {
 	h.running(1)
 	if m := heard("status"); m["type"] != "status" {
 		t.Errorf("while it runs: %v", m)
+	}
+}
+
+// TestTunnelsAreDownloads: tunnels that move data are reported to the app; mobile data is wanted only where it could help.
+func TestTunnelsAreDownloads(t *testing.T) {
+	app := &appbridgetest.App{}
+	app.Listen(t, filepath.Join(t.TempDir(), "s"))
+	conn, err := appbridge.Dial(t.Context(), app.Path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	h := newAppBridge(conn, func() bool { return true })
+	ctx, stop := context.WithCancel(t.Context())
+	attended := make(chan struct{})
+	go func() {
+		defer close(attended)
+		h.attend(ctx, func() control.Status { return control.Status{} })
+	}()
+	defer func() { stop(); <-attended }()
+	next := func() map[string]any {
+		t.Helper()
+		select {
+		case m := <-app.Heard:
+			return m
+		case <-time.After(limit):
+			t.Fatal("no word")
+			return nil
+		}
+	}
+	if m := next(); m["type"] != "status" {
+		t.Fatalf("at the start: %v", m)
+	}
+	h.undivided(2, 0) // of a browser
+	if m := next(); m["type"] != "status" {
+		t.Errorf("tunnels of a browser run: %v", m)
+	}
+	h.undivided(3, 1)
+	if m := next(); m["type"] != "want" || m["cellular"] != true {
+		t.Errorf("a tunnel that could use mobile data runs: %v", m)
+	}
+}
+
+// TestSpentMobileDataIsNotWanted: an app is not asked for mobile data that has nothing left, and is told when it runs out.
+func TestSpentMobileDataIsNotWanted(t *testing.T) {
+	app := &appbridgetest.App{}
+	app.Listen(t, filepath.Join(t.TempDir(), "s"))
+	conn, err := appbridge.Dial(t.Context(), app.Path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var left atomic.Bool
+	h := newAppBridge(conn, left.Load)
+	ctx, stop := context.WithCancel(t.Context())
+	attended := make(chan struct{})
+	go func() {
+		defer close(attended)
+		h.attend(ctx, func() control.Status { return control.Status{} })
+	}()
+	defer func() { stop(); <-attended }()
+	statuses := 0
+	wanted := func() any {
+		t.Helper()
+		for {
+			select {
+			case m := <-app.Heard:
+				if m["type"] == "want" {
+					return m["cellular"]
+				}
+				if statuses++; statuses == 3 { // the first, and two while the transfer runs
+					left.Store(true)
+				}
+			case <-time.After(limit):
+				t.Fatalf("no word after %d statuses", statuses)
+			}
+		}
+	}
+	h.running(1)
+	if w := wanted(); w != true || statuses < 3 {
+		t.Errorf("with nothing left: %v after %d statuses", w, statuses)
+	}
+	left.Store(false)
+	if w := wanted(); w != false {
+		t.Errorf("spent, and wanted: %v", w)
 	}
 }

@@ -4,10 +4,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
+	"net/url"
 	"runtime"
+	"sync"
 	"testing"
 
+	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // BenchmarkDownload downloads over two links without a limit on loopback. allocs/MB counts those of the origin and of the
@@ -39,4 +45,104 @@ func BenchmarkDownload(b *testing.B) {
 			b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(b.N)/float64(mb), "allocs/MB")
 		})
 	}
+}
+
+// BenchmarkTunnel downloads by tunnels on loopback, one and eight at a time, beside a relay that only splices.
+func BenchmarkTunnel(b *testing.B) {
+	const size = 256 << 20
+	origin := accept(b, func(c net.Conn) {
+		if _, err := io.ReadFull(c, make([]byte, 1)); err == nil {
+			_, _ = io.CopyN(c, endless{}, size)
+		}
+	})
+	dial := func(ctx context.Context, _ link.Link, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", origin)
+	}
+	_, u, stop, err := start(context.Background(), settings(), slog.New(slog.DiscardHandler), transport.Config{
+		Source: link.WithPaths(link.NewStatic(named("wifi", "lte")...), link.DialFunc(dial).Path),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer stop()
+	proxy, err := url.Parse(u)
+	if err != nil {
+		b.Fatal(err)
+	}
+	relay := accept(b, func(client net.Conn) {
+		o, err := net.Dial("tcp", origin)
+		if err != nil {
+			return
+		}
+		defer o.Close()
+		go func() { _, _ = io.Copy(o, client) }()
+		_, _ = io.Copy(client, o)
+	})
+	for _, way := range []struct {
+		name string
+		open func() (net.Conn, error)
+	}{
+		{"relay", func() (net.Conn, error) { return net.Dial("tcp", relay) }},
+		{"tributary", func() (net.Conn, error) {
+			c, err := net.Dial("tcp", proxy.Host)
+			if err != nil {
+				return nil, err
+			}
+			const ok = "HTTP/1.1 200 Connection established\r\n\r\n"
+			fmt.Fprint(c, "CONNECT origin.test:443 HTTP/1.1\r\nHost: origin.test:443\r\n\r\n")
+			_, err = io.ReadFull(c, make([]byte, len(ok)))
+			return c, err
+		}},
+	} {
+		for _, n := range []int{1, 8} {
+			b.Run(fmt.Sprintf("%s/%d", way.name, n), func(b *testing.B) {
+				b.SetBytes(int64(n) * size)
+				for b.Loop() {
+					var all sync.WaitGroup
+					for range n {
+						all.Go(func() {
+							c, err := way.open()
+							if err != nil {
+								b.Error(err)
+								return
+							}
+							defer c.Close()
+							_, _ = c.Write([]byte{1})
+							buf := make([]byte, 256<<10)
+							if got, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{io.LimitReader(c, size)}, buf); got != size {
+								b.Errorf("%d bytes, %v", got, err)
+							}
+						})
+					}
+					all.Wait()
+				}
+			})
+		}
+	}
+}
+
+// endless is a reader without an end.
+type endless struct{}
+
+// Read implements io.Reader.
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// accept serves connections on loopback and returns the address.
+func accept(b *testing.B, serve func(net.Conn)) string {
+	b.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { serve(c); c.Close() }()
+		}
+	}()
+	return l.Addr().String()
 }

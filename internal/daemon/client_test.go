@@ -19,14 +19,19 @@ import (
 // released waits until nothing of any request is left in a proxy that keeps running.
 func released(t *testing.T, r *rig) {
 	t.Helper()
-	returned(t, r)
+	returned(t, r, time.Second)
 	noneLeft(t, time.Second, transfers...)
 }
 
 // returned waits until no transfer runs and all memory is given back.
-func returned(t *testing.T, r *rig) {
+func returned(t *testing.T, r *rig, within time.Duration) {
 	t.Helper()
-	until(t, "memory and transfers are released", time.Second, func() bool {
+	defer func() {
+		if s := r.d.out.Status(); t.Failed() {
+			t.Logf("granted %d, held %d, transfers %+v", s.Granted, s.Held, s.Transfers)
+		}
+	}()
+	until(t, "memory and transfers are released", within, func() bool {
 		s := r.d.out.Status()
 		return s.Granted == 0 && s.Held == 0 && len(s.Transfers) == 0
 	})

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -49,12 +50,17 @@ func (d *Daemon) listenControl() (net.Listener, error) {
 }
 
 // controlHandler answers on the control socket.
-func (d *Daemon) controlHandler(listen net.Addr, began time.Time) http.Handler {
+func (d *Daemon) controlHandler(listen net.Addr, gatewayLn net.Listener, began time.Time) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+control.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(d.status(listen, began)) // the client is gone
 	})
+	if gatewayLn != nil {
+		g := gatewayControl{d.gateway.Hosts, gatewayLn.Addr()}
+		mux.HandleFunc("GET "+control.GatewayPath, g.show)
+		mux.HandleFunc("PUT "+control.GatewayPath, g.record)
+	}
 	mux.HandleFunc("POST "+control.RedirectPath, d.redirected.give)
 	mux.HandleFunc("DELETE "+control.RedirectPath, d.redirected.take)
 	return mux
@@ -64,20 +70,37 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	e, now := d.out.Status(), time.Now()
 	s := control.Status{
 		Version: d.version, PID: os.Getpid(), Listen: listen.String(), Started: began, At: now,
-		Tunnels: d.proxy.Tunnels(), Passed: d.counters.passed.Load(), Ended: d.counters.ended.Load(),
+		Tunnels: d.proxy.Tunnels(), Undivided: e.Undivided, Passed: d.counters.passed.Load(), Ended: d.counters.ended.Load(),
 		Budget: control.Budget{Total: e.Budget, Granted: e.Granted, Held: e.Held},
 		Links:  []control.Link{}, Transfers: []control.Transfer{}, VPN: (*control.VPN)(d.out.VPN()),
 	}
+	if d.cfg.Admin != "" && d.appBridge == nil {
+		s.Page = "http://" + d.cfg.Admin + "/"
+	}
 	for _, l := range e.Links {
 		s.Links = append(s.Links, control.Link{
-			Name: l.Name, State: l.State, Reason: l.Cause, Goodput: l.Goodput, RTT: l.RTT.Seconds(), Bytes: l.Bytes, Waste: l.Waste, Bans: l.Bans,
-			MonthlyLeft: d.out.Left(l.Name),
+			Name: l.Name, State: l.State, Reason: l.Cause, RTT: l.RTT.Seconds(), Waste: l.Waste, Bans: l.Bans,
+			Goodput: l.Goodput + l.UndividedRate, Bytes: l.Bytes + l.UndividedBytes,
+			RadioJoules: l.Joules, RadioState: l.Radio,
+			Undivided: l.Undivided, UndividedBytes: l.UndividedBytes, MonthlyLeft: d.out.Left(l.Name),
 		})
 	}
 	s.Links = d.withSpent(s.Links)
+	balances := d.out.Balances()
+	for _, name := range slices.Sorted(maps.Keys(balances)) {
+		b := balances[name]
+		a := control.Account{Name: name, Since: b.Since}
+		if b.Limit.Month > 0 {
+			a.Monthly = &control.Quota{Limit: b.Limit.Month, Left: b.MonthLeft}
+		}
+		if b.Limit.Day > 0 {
+			a.Daily = &control.Quota{Limit: b.Limit.Day, Left: b.DayLeft}
+		}
+		s.Accounts = append(s.Accounts, a)
+	}
 	for _, t := range e.Transfers {
 		x := control.Transfer{
-			ID: t.ID, Size: t.Size, Offset: t.Offset, Held: t.Held, Window: t.Window, Seconds: now.Sub(t.Started).Seconds(),
+			ID: t.ID, Host: t.Host, Name: t.Name, Size: t.Size, Offset: t.Offset, Held: t.Held, Window: t.Window, Seconds: now.Sub(t.Started).Seconds(),
 			Links: []control.LinkShare{},
 		}
 		for _, l := range t.Links {
@@ -92,18 +115,18 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	return s
 }
 
-// withSpent adds the links that are unused because they have nothing left this month; the engine may not know them.
+// withSpent adds the links that are unused because they have nothing left this month or today; the engine may not know them.
 func (d *Daemon) withSpent(links []control.Link) []control.Link {
 	for _, name := range d.out.Named() {
-		left := d.out.Left(name)
-		if left == nil || *left > 0 {
+		reason := d.out.Spent(name)
+		if reason == "" {
 			continue
 		}
 		i := slices.IndexFunc(links, func(l control.Link) bool { return l.Name == name })
 		if i < 0 {
-			i, links = len(links), append(links, control.Link{Name: name, MonthlyLeft: left})
+			i, links = len(links), append(links, control.Link{Name: name, MonthlyLeft: d.out.Left(name)})
 		}
-		links[i].State, links[i].Reason = "down", "its data for this month is spent"
+		links[i].State, links[i].Reason = "down", reason
 	}
 	return links
 }

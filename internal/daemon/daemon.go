@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -20,10 +21,14 @@ import (
 	"github.com/tributary-http/tributary/internal/control"
 	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/gateway"
+	"github.com/tributary-http/tributary/internal/intercept"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/metrics"
+	"github.com/tributary-http/tributary/internal/page"
 	"github.com/tributary-http/tributary/internal/peer"
 	"github.com/tributary-http/tributary/internal/proxy"
+	"github.com/tributary-http/tributary/internal/statefile"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -43,10 +48,14 @@ type Daemon struct {
 	counters counters
 	out      *transport.Transport
 	proxy    *proxy.Proxy
+	gateway  *gateway.Gateway // nil = there is none
 	metrics  *metrics.Metrics
+	live     *page.Page
 	own      listeners
-	sockets  sockets     // that are open already
-	owner    crowd.Owner // returns the user of a connection; nil = users are not distinguished
+	sockets  sockets // that are open already
+	programs peer.Programs
+	owner    crowd.Owner     // returns the user of a connection; nil = users are not distinguished
+	private  *PrivateOptions // nil = the proxy is a service
 
 	redirected *redirection
 	appBridge  *appBridge    // nil = this process sees to the links itself
@@ -55,7 +64,7 @@ type Daemon struct {
 }
 
 func newDaemon(cfg config.Config, log *slog.Logger) *Daemon {
-	d := &Daemon{cfg: cfg, log: log, drainTime: drainTime, syncTime: syncTime}
+	d := &Daemon{cfg: cfg, log: log, live: page.New(), drainTime: drainTime, syncTime: syncTime}
 	d.redirected = newRedirection(d)
 	return d
 }
@@ -104,8 +113,12 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	c.Settings, c.Log = d.cfg, d.log
 	c.Allow, c.DenyPrivate, c.Own = d.cfg.Destinations(), d.cfg.DenyPrivate, d.own.has
 	c.Observers = []engine.Observer{d.metrics, &d.counters}
-	if d.appBridge != nil {
-		c.Running = d.appBridge.running
+	switch {
+	case d.appBridge != nil:
+		c.Running, c.Undivided = d.appBridge.running, d.appBridge.undivided
+	case d.private == nil && d.cfg.Admin != "":
+		c.Observers = append(c.Observers, d.live)
+		c.Undivided = func(int, int) { d.live.Wake() }
 	}
 	c.LinkDown = func(name string) { d.proxy.CloseLink(name) }
 	var err error
@@ -119,11 +132,64 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	if d.appBridge == nil || users != nil { // else Android hides the sockets of apps from each other: no need to ask
 		d.owner = owner
 	}
-	d.proxy = proxy.New(proxy.Config{
+	p := proxy.Config{
 		Transport: d.out, Session: func() proxy.Session { return d.out.Session() }, Self: d.own.has, Log: d.log,
-		Owner: d.owner, Users: users, TunnelPorts: d.cfg.ConnectPorts,
-	})
+		Owner: d.owner, Users: users, TunnelPorts: d.cfg.ConnectPorts, Program: d.program,
+		DialOrigin: d.out.DialOrigin,
+	}
+	if d.cfg.Spread == config.SpreadAuto {
+		p.SpreadPrograms = d.cfg.SpreadPrograms
+	}
+	switch {
+	case d.private != nil:
+		p.Users, p.Intercept, p.Carried = d.private.Users, d.private.Intercept, d.private.Carried
+	case d.cfg.Intercept:
+		if p.Intercept, err = interceptStored(d.log); err != nil {
+			return err
+		}
+	}
+	d.proxy = proxy.New(p)
+	if d.cfg.Gateway == "" || d.private != nil {
+		return nil
+	}
+	hosts, err := gateway.NewHosts(d.cfg.GatewayHosts, statefile.Path(os.Getenv, "gateway-hosts.json"))
+	if hosts == nil {
+		return fmt.Errorf("gateway_hosts: %w", err)
+	}
+	if err != nil {
+		d.log.Error("the gateway knows the hosts of the configuration only: run  tributary use  again", "error", err)
+	}
+	d.gateway = gateway.New(gateway.Config{Transport: d.out, Hosts: hosts, Log: d.log, Owner: d.owner, Users: users})
 	return nil
+}
+
+// program returns the path of a client's program, see peer.Programs.
+func (d *Daemon) program(local, remote netip.AddrPort, names []string) string {
+	path, err := d.programs.Of(local, remote, names)
+	if err != nil {
+		d.log.Debug("the program of a connection is not known", "error", err)
+	}
+	return path
+}
+
+// StoredAuthority is where `tributary ca` keeps the user's authority.
+func StoredAuthority() intercept.Stored {
+	return intercept.Stored{Certificate: statefile.Path(os.Getenv, "ca.pem"), Key: statefile.Path(os.Getenv, "ca-key.pem")}
+}
+
+// PinsFile is where is kept which programs do not accept certificates of an authority.
+func PinsFile() string { return statefile.Path(os.Getenv, "pins.json") }
+
+// interceptStored returns what opens the connections to the hosts of the user's authority.
+func interceptStored(log *slog.Logger) (*intercept.Interceptor, error) {
+	a, err := StoredAuthority().Load()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("intercept = true, but there is no authority: make one with tributary ca init --hosts HOST,...: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return intercept.NewInterceptor(intercept.Config{Authority: a, Only: a.Hosts(), Pins: intercept.OpenPins(PinsFile(), log)})
 }
 
 // owner asks the kernel whose a connection is.
@@ -133,6 +199,12 @@ func owner(local, remote netip.AddrPort) (uint32, error) {
 		err = fmt.Errorf("%w: %w", crowd.ErrUnknown, err)
 	}
 	return uid, err
+}
+
+// mayWatch reports whether the user who asks may see the live page: the one who runs the proxy, and root.
+func mayWatch(r *http.Request) bool {
+	u := crowd.UserFrom(r.Context())
+	return u.Known() && (u.UID == 0 || u.UID == int64(os.Getuid()))
 }
 
 // shortServer returns a server of small pages that does not wait for slow or idle clients.
@@ -148,19 +220,26 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		return err
 	}
 	d.own.add(ln.Addr())
-	var adminLn net.Listener
+	var adminLn, gatewayLn net.Listener
 	closeAll := func() {
-		ln.Close()
-		if adminLn != nil {
-			adminLn.Close()
+		for _, l := range []net.Listener{ln, adminLn, gatewayLn} {
+			if l != nil {
+				l.Close()
+			}
 		}
 	}
-	if d.cfg.Admin != "" {
-		if adminLn, err = d.sockets.listen(d.cfg.Admin); err != nil {
+	for _, l := range []struct {
+		addr string
+		to   *net.Listener
+	}{{d.cfg.Admin, &adminLn}, {d.cfg.Gateway, &gatewayLn}} {
+		if l.addr == "" {
+			continue
+		}
+		if *l.to, err = d.sockets.listen(l.addr); err != nil {
 			closeAll()
 			return err
 		}
-		d.own.add(adminLn.Addr())
+		d.own.add((*l.to).Addr())
 	}
 	if err := d.sockets.left(); err != nil {
 		closeAll()
@@ -185,20 +264,27 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	defer stop()
 
 	began := time.Now()
-	failed := make(chan error, 3)
+	failed := make(chan error, 4)
+	d.proxy.AutoConfig = admin.AutoConfig(ln.Addr())
 	front := proxy.NewServer(d.proxy)
 	parts.Go(func() { failed <- front.Serve(ln) })
 	servers := []*http.Server{front}
 	if adminLn != nil {
-		pages := admin.Handler(d.metrics.Handler(), d.out.Status, ln.Addr())
+		parts.Go(func() { d.live.Run(ctx, func() control.Status { return d.status(ln.Addr(), began) }) })
+		pages := admin.Handler(d.live.Handler(mayWatch), d.metrics.Handler(), d.out.Status, ln.Addr())
 		back := shortServer(pages)
 		visitors := crowd.Crowd{Limits: crowd.Limits{Each: 16, Sure: 8, All: 64}, Named: []uint32{0, uint32(os.Getuid())}}
-		visitors.Guard(back, d.owner)
+		visitors.Guard(back, d.owner, nil)
 		parts.Go(func() { failed <- back.Serve(adminLn) })
 		servers = append(servers, back)
 	}
+	if gatewayLn != nil {
+		objects := gateway.NewServer(d.gateway)
+		parts.Go(func() { failed <- objects.Serve(gatewayLn) })
+		servers = append(servers, objects)
+	}
 	if ctl != nil {
-		status := shortServer(d.controlHandler(ln.Addr(), began))
+		status := shortServer(d.controlHandler(ln.Addr(), gatewayLn, began))
 		status.ConnContext = control.ConnContext
 		status.WriteTimeout = 0 // a lease lasts as long as it is held
 		parts.Go(func() { failed <- status.Serve(ctl) })
@@ -210,7 +296,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		parts.Go(func() { d.appBridge.attend(attended, func() control.Status { return d.status(ln.Addr(), began) }) })
 		parts.Go(func() { d.fillOrders(attended) })
 	}
-	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "scheduler", d.cfg.Scheduler)
+	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "scheduler", d.cfg.Scheduler)
 	if ready != nil {
 		ready(ln.Addr())
 	}

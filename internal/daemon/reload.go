@@ -19,7 +19,7 @@ type Reloads struct {
 }
 
 // live are the keys that a running proxy can take on.
-var live = []string{"links", "link", "log_level"}
+var live = []string{"links", "link", "goal", "log_level"}
 
 // reload takes on another configuration, all of it or nothing.
 func (d *Daemon) reload(r Reloads) error {

@@ -102,7 +102,7 @@ func TestFixedKeys(t *testing.T) {
 func TestStatusOfRunningTransfer(t *testing.T) {
 	s := New(t, Object{Size: long}, RateLimit(slow))
 	r := newRig(t, s, settings(), "wifi", "lte")
-	h := r.d.controlHandler(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}, time.Now())
+	h := r.d.controlHandler(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}, nil, time.Now())
 	ask := func() (st control.Status) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", control.StatusPath, nil))

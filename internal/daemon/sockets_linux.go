@@ -44,6 +44,6 @@ func (s sockets) left() error {
 	if len(s) == 0 {
 		return nil
 	}
-	return fmt.Errorf("systemd listens on %v, which the configuration names neither as listen nor as admin: change ListenStream= by "+
-		"systemctl edit tributary.socket, or do without it: systemctl disable --now tributary.socket", s[0].Addr())
+	return fmt.Errorf("systemd listens on %v, which the configuration names neither as listen, admin nor gateway: change ListenStream= by "+
+		"systemctl edit tributary.socket, or do without it: systemctl disable --now tributary.socket (or tributary-gateway.socket)", s[0].Addr())
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
@@ -83,6 +84,6 @@ func spotted(t *testing.T, seed uint64, lie Fault, bytesOf func(Object) []byte) 
 	case int64(len(got.body)) != object.Size:
 		t.Errorf("%v: looks complete, the object has %d bytes", got, object.Size)
 	}
-	returned(t, r)
+	returned(t, r, 10*time.Second)
 	return got.err == nil
 }

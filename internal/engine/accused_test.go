@@ -256,6 +256,37 @@ func TestDeadLinkIsBannedForAll(t *testing.T) {
 	}
 }
 
+// TestBanConcernsOthers: what runs beside transfers is told of a ban, and is a reason to probe the link.
+func TestBanConcernsOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		var mu sync.Mutex
+		var down []string
+		e := newWorldEngine(t, w, func(c *Config) {
+			c.LinkDown = func(name string) { mu.Lock(); defer mu.Unlock(); down = append(down, name) }
+		})
+		met(e, linkA, "x:80")
+		done := download(t, e, "one:80")
+		time.Sleep(2 * time.Second)
+		w.change(func() { w.dead["a"] = true })
+		becomes(t, e, "a", "banned", 6*time.Second)
+		synctest.Wait()
+		mu.Lock()
+		if len(down) != 1 || down[0] != "a" {
+			t.Errorf("R145 connections over %q are dead, want a", down)
+		}
+		mu.Unlock()
+		<-done
+		w.change(func() { w.dead["a"] = false })
+		for linkState(e, "a") == "probing" { // of the transfer's time
+			time.Sleep(10 * time.Millisecond)
+		}
+		stays(t, e, "a", "banned", time.Minute)
+		e.Others(1)
+		becomes(t, e, "a", "up", 5*time.Second)
+	})
+}
+
 func bans(e *Engine, name string) int64 {
 	for _, l := range e.Status().Links {
 		if l.Name == name {

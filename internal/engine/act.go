@@ -101,7 +101,9 @@ func (r *run) count(now time.Time, attempt uint32, got transfer.Received) {
 	}
 	r.shown.brought[f.link] += n
 	s.waste.Add(got.Waste)
+	s.radio.add(now, n)
 	r.req.Usage.Add(s.name, n, got.Waste)
+	r.req.Usage.Spend(s.name, r.radio(f.link), now, n)
 	r.e.observe(Event{Kind: EventReceived, At: now, Transfer: r.id, Link: s.name, Bytes: n, Waste: got.Waste})
 }
 
@@ -212,8 +214,11 @@ func (r *run) report(now time.Time) transfer.State {
 	joined := r.opening.Version() != nil
 	for i, l := range s.Links {
 		if l.Busy && l.Rate > 0 && joined {
-			r.e.fleet.speed(r, int8(i), health.Speed{Rate: l.Rate, Gain: l.Gain - r.shown.gain(i)})
+			name, all := r.e.fleet.speed(r, int8(i), health.Speed{Rate: l.Rate, Gain: l.Gain - r.shown.gain(i)})
 			r.shown.gains[i] = l.Gain
+			if r.e.cfg.Goodput != nil {
+				r.e.cfg.Goodput(name, all)
+			}
 		}
 		if l.RTT > 0 {
 			r.link(int8(i)).rtt.Store(int64(l.RTT))
@@ -227,13 +232,17 @@ func (r *run) report(now time.Time) transfer.State {
 	if size == transfer.Unknown {
 		size = -1
 	}
+	spared := r.spared(s)
 	links := make([]LinkBytes, 0, len(r.shown.brought))
 	for i, n := range r.shown.brought {
 		if n > 0 {
 			links = append(links, LinkBytes{r.link(int8(i)).name, n})
 		}
 	}
-	r.shown.status.Store(&TransferStatus{ID: r.id, Size: size, Offset: s.Offset, Window: s.Window, Held: s.Held, Started: r.began, Links: links})
+	r.shown.status.Store(&TransferStatus{
+		ID: r.id, Host: r.req.Target.Host, Name: r.req.Target.name(), Size: size, Offset: s.Offset,
+		Window: s.Window, Held: s.Held, Started: r.began, Links: links, LeftOut: spared,
+	})
 	return s
 }
 

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
 )
 
 // ErrNoLink says that no link is up that the request may use.
@@ -16,12 +18,18 @@ type Request struct {
 	Header http.Header // the client's end-to-end fields, Range and conditional fields included; package opening reads them
 	Size   int64       // that the object probably has, in bytes; 0 = unknown. A wrong one costs a small request on each unmetered link
 
+	// Deadline, if not nil, keeps costly links for what the others cannot bring in time, whatever the goals of the links are.
+	Deadline *Deadline
+
 	// Interim, if not nil, gets the interim answers (1xx) of the first attempt before Get returns.
 	Interim func(status int, h http.Header)
 
 	// Usage, if not nil, records the links and bytes that the request uses.
 	Usage *Usage
 }
+
+// Deadline says by when a request needs its bytes: Within, or Bitrate and Startup.
+type Deadline = schedule.Deadline
 
 // Response is the response that the client would have got without the proxy.
 type Response struct {
@@ -55,6 +63,16 @@ type LinkStatus struct {
 	Bytes   int64         // body bytes received since start
 	Waste   int64         // of these, second copies and bytes nobody wanted
 	Bans    int64
+
+	// Of its radio, if that is known: what downloads have taken by the model, and the state that it is in. Tunnels and requests
+	// that pass through are not counted.
+	Joules float64
+	Radio  string // "" = not known
+
+	// Tunnels and requests that pass through, both directions. The engine does not know them.
+	Undivided      int     // open now
+	UndividedBytes int64   // carried since start
+	UndividedRate  float64 // bytes per second
 }
 
 // Status is a snapshot of the engine for observers.
@@ -64,17 +82,19 @@ type Status struct {
 	Budget    int64 // bytes that may be held for reordering, all transfers
 	Granted   int64 // of these, granted to transfers
 	Held      int64 // of these, really in blocks now
+	Undivided int   // tunnels and requests that pass through and are running; the engine does not know them
 }
 
 // TransferStatus is one running transfer for observers.
 type TransferStatus struct {
 	ID           uint64
-	Size, Offset int64 // Size -1 = unknown
-	Window       int64 // reorder window in bytes
-	Held         int64 // bytes received beyond Offset
+	Host, Name   string // of the origin as the client named it; of the object: the last part of its path. Only its user may see them
+	Size, Offset int64  // Size -1 = unknown
+	Window       int64  // reorder window in bytes
+	Held         int64  // bytes received beyond Offset
 	Started      time.Time
 	Links        []LinkBytes // that have brought something
-	LeftOut      []LeftOut   // links that this origin's transfers do not use for now, though they are up for others
+	LeftOut      []LeftOut   // links that this origin's transfers do not use for now, or this transfer's goal does without, though they are up
 }
 
 // LinkBytes is the number of bytes that a link delivered for a transfer, second copies included.
@@ -83,10 +103,10 @@ type LinkBytes struct {
 	Bytes int64
 }
 
-// LeftOut is a link that is banned for an origin.
+// LeftOut is a link that is banned for an origin, or that a transfer's goal does without.
 type LeftOut struct {
 	Name  string
-	Cause string // as in LinkStatus
+	Cause string // as in LinkStatus, or a schedule.Spared
 }
 
 // EventKind is the kind of an Event.
@@ -95,7 +115,7 @@ type EventKind uint8
 // The kinds of events.
 const (
 	EventTransferStarted EventKind = iota // Transfer
-	EventTransferEnded                    // Transfer, Reason = result ("ok", "client_gone", "origin", "link", "local"), Bytes, Waste, Took
+	EventTransferEnded                    // Transfer, Reason = result ("ok", "client_gone", "origin", "link", "local"), Bytes, Waste, Took, Ended = its last status
 	EventPassedThrough                    // Reason = why the GET did not become a transfer
 	EventDecision                         // Transfer, Link, Reason = the scheduler's
 	EventLinkState                        // Link, State, Reason: for everybody
@@ -119,6 +139,7 @@ type Event struct {
 	Waste    int64
 	Took     time.Duration
 	Origin   string // "host:port"
+	Ended    *TransferStatus
 }
 
 // Observer listens to events.

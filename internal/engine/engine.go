@@ -34,11 +34,16 @@ type Config struct {
 	// Heard, if not nil, reports whether anything came over a link within the last d, on any connection.
 	Heard func(link string, d time.Duration) bool
 
+	// Goodput, if not nil, is called with the goodput of a link that transfers keep busy, all of them together, in bytes per
+	// second. It must not block.
+	Goodput func(link string, perSecond float64)
+
 	// Running, if not nil, is called with the number of running transfers whenever it changes: each of them could use more
 	// links than there are. It must not block.
 	Running func(transfers int)
 
-	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
+	// LinkDown, if not nil, is called with the name of a link that went down or was banned for everybody: connections over it
+	// are dead.
 	LinkDown func(name string)
 }
 
@@ -79,8 +84,11 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Run looks after the links until ctx ends.
-func (e *Engine) Run(ctx context.Context) { e.fleet.serve(ctx) }
+// Run looks after the links until ctx ends. Then the memory for reordering is given back as soon as no transfer uses it.
+func (e *Engine) Run(ctx context.Context) {
+	e.fleet.serve(ctx)
+	e.blocks.close()
+}
 
 // SetLinks sets the links that exist now; running transfers take note.
 func (e *Engine) SetLinks(links []link.Link) { e.fleet.setLinks(links) }
@@ -95,6 +103,18 @@ func (e *Engine) Ranked() []link.Link { return e.fleet.ranked() }
 // RTT returns the round-trip time over a link that transfers measured last, 0 if none did.
 func (e *Engine) RTT(link string) time.Duration { return e.fleet.rtt(link) }
 
+// Others sets how many connections run beside those of transfers, such as tunnels: links that are banned are probed for them.
+func (e *Engine) Others(n int) {
+	e.fleet.mu.Lock()
+	e.fleet.others = n
+	e.fleet.mu.Unlock()
+	e.fleet.nudge()
+}
+
+// Overdue takes the connections beside transfers that are overdue on the named link, whenever these change and from time to time
+// while there are any. If nothing else has come over the link lately, and nobody answers over it, it is banned for everybody.
+func (e *Engine) Overdue(link string, of []Overdue) { e.fleet.overdue(link, of) }
+
 // Passed reports to observers why a GET is not given to the engine.
 func (e *Engine) Passed(reason string) {
 	e.observe(Event{Kind: EventPassedThrough, At: time.Now(), Reason: reason})
@@ -108,7 +128,7 @@ func (e *Engine) Status() Status {
 	for _, r := range e.fleet.runs {
 		if t := r.shown.status.Load(); t != nil {
 			x := *t
-			x.LeftOut = e.fleet.leftOut(r.site)
+			x.LeftOut = append(e.fleet.leftOut(r.site), x.LeftOut...)
 			s.Transfers = append(s.Transfers, x)
 		}
 	}

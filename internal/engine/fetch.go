@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"path"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/link"
@@ -21,6 +25,24 @@ type Target struct {
 	Addr   string // "host:port" to connect to, default port filled in
 	Path   string // path and query, byte for byte as the client sent them (RFC 9110 section 7.7)
 }
+
+// name returns the last part of the path, decoded, without the query.
+func (t Target) name() string {
+	at, _, _ := strings.Cut(t.Path, "?")
+	at = path.Base(at)
+	if plain, err := url.PathUnescape(at); err == nil {
+		at = plain
+	}
+	return strings.ToValidUTF8(strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return -1
+		}
+		return c
+	}, at[:min(len(at), maxName)]), "")
+}
+
+// maxName bounds the name of an object, in bytes.
+const maxName = 200
 
 // Opener opens connections to origins. Package origin implements it.
 type Opener interface {

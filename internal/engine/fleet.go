@@ -41,10 +41,12 @@ type fleetLink struct {
 	waste    atomic.Int64
 	rtt      atomic.Int64 // nanoseconds
 	meter    meter
+	radio    radioMeter
 	rates    map[*run]rated
 	silent   []*run    // transfers that find it silent though it has just brought something to others
 	reached  []reached // whom connections over it have led to lately, newest last
-	accused  bool      // an origin has banned it: a trial is due
+	overdue  []Overdue // connections beside transfers
+	accused  bool      // an origin has banned it, or connections beside transfers are overdue: a trial is due
 	onTrial  bool      // others are being asked about it
 	tried    time.Time // when the last trial ended
 	dialed   bool      // it is metered, and the last trial connected to others over it
@@ -72,6 +74,7 @@ type fleet struct {
 	all    []*fleetLink
 	sites  []*site
 	runs   []*run
+	others int // running connections that no transfer uses
 	wake   chan struct{}
 }
 
@@ -142,13 +145,14 @@ func (f *fleet) tick(ctx context.Context, now time.Time, probes *sync.WaitGroup)
 }
 
 // pace says how often an origin's transfers probe a link that has just failed, when it fails the transfers of n origins: all
-// together seldom enough. A metered link is left alone unless one of them has used it, since that may wake a radio. The lock is held.
+// together seldom enough. A link that joins last is left alone unless one of them has used it, since that may wake a radio. The
+// lock is held.
 func (f *fleet) pace(s *site, i int8, n int) (least, most time.Duration) {
 	may, has := s.demand(i)
 	switch {
 	case !may:
 		return 0, 0
-	case !f.all[i].link.Metered:
+	case !f.all[i].link.Last():
 		times := time.Duration((n + probers - 1) / probers)
 		return times * min(max(time.Duration(f.all[i].rtt.Load()), probeSoon), probeEvery), times * probeEvery
 	case has:
@@ -158,8 +162,9 @@ func (f *fleet) pace(s *site, i int8, n int) (least, most time.Duration) {
 	return health.Seldom, health.Seldom
 }
 
-// missed reports whether a running transfer may need a link that is banned for everybody. The lock is held.
-func (f *fleet) missed(i int8) bool { return f.misses(i) != nil }
+// missed reports whether a running transfer, or what runs beside them, may need a link that is banned for everybody. The lock
+// is held.
+func (f *fleet) missed(i int8) bool { return f.others > 0 || f.misses(i) != nil }
 
 // misses returns the origin of such a transfer, the latest one, nil if there is none. The lock is held.
 func (f *fleet) misses(i int8) *site {
@@ -181,14 +186,14 @@ func (f *fleet) change(do func(now time.Time)) {
 }
 
 // flush posts the changes of the boards to the transfers, and has serve look for new deadlines if there are any; it
-// returns the links that went down. The lock is held.
+// returns the links that went down or were banned. The lock is held.
 func (f *fleet) flush() (down []string) {
 	changed := false
 	for _, c := range f.boards.Changes() {
 		changed = true
 		name := f.all[c.Link].name
 		f.tell(Event{Kind: EventLinkState, At: time.Now(), Link: name, State: c.State.String(), Reason: c.Cause.String()})
-		if c.State == health.Down {
+		if c.State == health.Down || c.State == health.Banned {
 			down = append(down, name)
 		}
 	}
@@ -254,6 +259,7 @@ func (f *fleet) setLinks(links []link.Link) {
 				f.gone(now, int8(i))
 			}
 			f.all[i].link = l
+			f.all[i].radio.set(l.Radio)
 			f.boards.Present(now, int8(i), true)
 		}
 		for i, s := range seen {
@@ -267,7 +273,7 @@ func (f *fleet) setLinks(links []link.Link) {
 // gone takes note that a link has gone: the next one of its name may lead elsewhere.
 func (f *fleet) gone(now time.Time, i int8) {
 	f.boards.Present(now, i, false)
-	f.all[i].reached = nil
+	f.all[i].reached, f.all[i].overdue = nil, nil
 	for _, s := range f.sites {
 		delete(s.last, i)
 	}
@@ -344,13 +350,16 @@ func (f *fleet) failed(r *run, i int8, c health.Cause) {
 }
 
 // speed takes a transfer's report of a link that it keeps busy and feeds the slow-link check with the sum of all transfers
-// from the same origin: how fast others send says nothing of this one.
-func (f *fleet) speed(r *run, i int8, is health.Speed) {
+// from the same origin: how fast others send says nothing of this one. It returns the sum of all transfers.
+func (f *fleet) speed(r *run, i int8, is health.Speed) (name string, sum float64) {
 	f.change(func(now time.Time) {
 		s := f.all[i]
 		s.rates[r] = rated{is.Rate, now}
-		r.site.board.Speed(now, i, health.Speed{Rate: s.goodput(now, r.site), Gain: is.Gain}, f.slow)
+		here := s.goodput(now, func(o *run) bool { return o.site == r.site })
+		r.site.board.Speed(now, i, health.Speed{Rate: here, Gain: is.Gain}, f.slow)
+		name, sum = s.name, s.goodput(now, func(*run) bool { return true })
 	})
+	return name, sum
 }
 
 // alone reports whether there is no more than one transfer.
@@ -371,10 +380,10 @@ func (f *fleet) judged(r *run, v health.Verdict) {
 	})
 }
 
-// goodput sums the rates that the transfers from an origin reported lately.
-func (s *fleetLink) goodput(now time.Time, from *site) (sum float64) {
+// goodput sums the rates that some transfers reported lately.
+func (s *fleetLink) goodput(now time.Time, of func(*run) bool) (sum float64) {
 	for r, rate := range s.rates {
-		if r.site == from && now.Sub(rate.at) <= rateFresh {
+		if now.Sub(rate.at) <= rateFresh && of(r) {
 			sum += rate.perSecond
 		}
 	}
@@ -425,7 +434,9 @@ func (f *fleet) status() []LinkStatus {
 	out := make([]LinkStatus, 0, len(f.all))
 	for i, s := range f.all {
 		st, cause := f.boards.State(int8(i))
+		joules, radio := s.radio.joules(now)
 		out = append(out, LinkStatus{
+			Joules: joules, Radio: radio,
 			Name: s.name, State: st.String(), Cause: cause.String(), Goodput: s.meter.rate(f.clock(now)),
 			RTT: time.Duration(s.rtt.Load()), Bytes: s.bytes.Load(), Waste: s.waste.Load(), Bans: int64(f.boards.Bans(int8(i))),
 		})

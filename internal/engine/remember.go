@@ -80,6 +80,10 @@ func (e *Engine) lookUp(l link.Link, o estimate.Origin) estimate.Entry {
 	return known
 }
 
+// Remembered returns what divided downloads from anywhere have brought over the network behind a link, in bytes per second; 0 if
+// nothing is known.
+func (e *Engine) Remembered(l link.Link) float64 { return e.lookUp(l, "").Rate }
+
 // recall returns the memory of an origin and an object of it.
 func (e *Engine) recall(o estimate.Origin, req *Request, links []link.Link) opening.Memory {
 	e.mu.Lock()

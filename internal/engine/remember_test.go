@@ -71,6 +71,9 @@ func TestRemember(t *testing.T) {
 				t.Errorf("%s in another process: %.0f, the link carries %.0f at most", o, got.Rate, pace)
 			}
 		}
+		if got := next.Remembered(movable(w, atHome)); got < pace/2 || next.Remembered(movable(w, "elsewhere")) != 0 {
+			t.Errorf("%.0f remembered of the network, the link carries %.0f at most", got, pace)
+		}
 		// What a process sees itself counts more.
 		next.remember(getting(next, known, "/"), opening.Notes{}, []linkNotes{{network: atHome, entry: estimate.Entry{Rate: 7}}})
 		if got := next.lookUp(movable(w, atHome), known); got.Rate != 7 {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/segment"
@@ -87,7 +88,7 @@ func (r *run) handOver(e event, reason opening.Reason) {
 	close(l.requests)
 	l.alive.Wait()
 	delete(r.conns, l.id)
-	b := &streamBody{r: r, from: response.Body, conn: l.conn, link: r.link(l.link)}
+	b := &streamBody{r: r, from: response.Body, conn: l.conn, link: r.link(l.link), radio: r.radio(l.link)}
 	b.stop = context.AfterFunc(r.parent, b.abort)
 	out.Body = b
 	r.over = true
@@ -210,12 +211,13 @@ func (b *transferBody) Close() error {
 
 // streamBody is the content of one answer as it comes.
 type streamBody struct {
-	r    *run
-	from io.ReadCloser
-	conn Conn
-	link *fleetLink
-	stop func() bool
-	end  bool
+	r     *run
+	from  io.ReadCloser
+	conn  Conn
+	link  *fleetLink
+	radio *energy.Radio
+	stop  func() bool
+	end   bool
 }
 
 // Read implements io.Reader.
@@ -227,7 +229,10 @@ func (b *streamBody) Read(p []byte) (int, error) {
 		s.lastRun.Store(nil)
 		s.bytes.Add(int64(n))
 		s.meter.add(s.lastByte.Load(), int64(n))
+		now := time.Now()
+		s.radio.add(now, int64(n))
 		b.r.req.Usage.Add(s.name, int64(n), 0)
+		b.r.req.Usage.Spend(s.name, b.radio, now, int64(n))
 		b.r.e.observe(Event{Kind: EventReceived, At: time.Now(), Link: s.name, Bytes: int64(n)})
 	}
 	if err == io.EOF && !b.end {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/estimate"
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
@@ -55,7 +56,8 @@ type run struct {
 	sampled      time.Time // when connections were asked for the state of their paths
 	shrink       bool      // the share may have to give something back
 	links        int
-	networks     []string // behind the links at first
+	networks     []string        // behind the links at first
+	radios       []*energy.Radio // of the links at first
 	fleetLinks   []*fleetLink
 	interim      gate
 	conns        map[uint32]*connLoop
@@ -113,13 +115,20 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		Requested: plan.Requested, Initial: plan.Initial, Scheduler: sched, Warm: plan.Warm, Ahead: plan.Ahead, AheadEach: plan.AheadEach,
 		Hint: known.Size, WaitForLink: e.cfg.WaitForLink, Reorder: max(minGrant, plan.Initial),
 	}
+	if req.Deadline != nil {
+		d := *req.Deadline
+		cfg.Goal, cfg.KeepWindow = &d, d.Bitrate > 0
+	}
 	if e.cfg.Scheduler == schedule.Default { // the schedulers of the papers have one
 		cfg.MostConns = transfer.MostConns
 	}
 	var all []opening.Link
 	for i := range states {
 		l, state := links[i], states[i].State
-		cfg.Links = append(cfg.Links, transfer.LinkConfig{State: state, Metered: l.Metered, Learned: e.lookUp(l, r.origin)})
+		cfg.Links = append(cfg.Links, r.linkConfig(state, l, e.fleet.linkAt(int8(i)).radio.lastByte(), e.lookUp(l, r.origin)))
+		if r.radios = append(r.radios, l.Radio); l.Frugal && cfg.Goal == nil {
+			cfg.Goal = &schedule.Frugal{}
+		}
 		r.networks = append(r.networks, networkOf(l))
 		all = append(all, opening.Link{Name: l.Name, State: state, Metric: l.Metric, Untrusted: l.Untrusted})
 	}
@@ -137,6 +146,35 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	// Joined before the states were read: changes in between are posted and come after them.
 	r.mailbox.prepend(states)
 	return r, nil
+}
+
+// linkConfig returns the known facts about a link.
+func (r *run) linkConfig(state health.State, l link.Link, lastByte time.Time, learned estimate.Entry) transfer.LinkConfig {
+	optional := l.Frugal
+	if r.req.Deadline != nil {
+		optional = l.Costly()
+	}
+	return transfer.LinkConfig{State: state, Metered: l.Metered, Optional: optional, Radio: l.Radio, LastByte: lastByte, Learned: learned}
+}
+
+// radio returns the radio of a link, nil if it is not known.
+func (r *run) radio(i int8) *energy.Radio {
+	if int(i) < len(r.radios) {
+		return r.radios[i]
+	}
+	return nil
+}
+
+// spared returns the links that the goal does without, and records them for the request.
+func (r *run) spared(s transfer.State) (all []LeftOut) {
+	for i, l := range s.Links {
+		name := r.link(int8(i)).name
+		r.req.Usage.Spare(name, l.Spared.String())
+		if l.Spared != schedule.NotSpared {
+			all = append(all, LeftOut{name, l.Spared.String()})
+		}
+	}
+	return all
 }
 
 // link returns the link with a number; its name never changes.
@@ -230,7 +268,8 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 	case transfer.LinkState:
 		if int(e.Link) == r.links { // it appeared after the transfer began; new links are posted in the order of their numbers
 			l := r.e.fleet.at(e.Link)
-			e.New = &transfer.LinkConfig{Metered: l.Metered, Learned: r.e.lookUp(l, r.origin)}
+			known := r.linkConfig(health.Down, l, r.link(e.Link).radio.lastByte(), r.e.lookUp(l, r.origin))
+			e.New, r.radios = &known, append(r.radios, l.Radio)
 			r.networks = append(r.networks, networkOf(l))
 			if e.Allowed = r.opening.Allows(l.Name, l.Untrusted); e.Allowed {
 				r.e.fleet.allow(r, e.Link)

@@ -29,12 +29,14 @@ func (b *block) free() {
 // slabBlocks is the number of blocks whose memory is got from the system at once.
 const slabBlocks = 32
 
-// blocks lends blocks and keeps their memory until none is in use any more; then it keeps that of the first slab.
+// blocks lends blocks and keeps their memory until none is in use any more; then it keeps that of the first slab, or nothing
+// once it is closed.
 type blocks struct {
-	mu    sync.Mutex
-	idle  []*block // the one used last at the end
-	slabs [][]byte
-	lent  int
+	mu     sync.Mutex
+	idle   []*block // the one used last at the end
+	slabs  [][]byte
+	lent   int
+	closed bool
 }
 
 // get returns a block with one holder.
@@ -63,15 +65,35 @@ func (p *blocks) put(b *block) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.idle = append(p.idle, b)
-	if p.lent--; p.lent > 0 || len(p.slabs) == 1 {
+	p.lent--
+	p.release()
+}
+
+// close gives back all memory as soon as no block is in use.
+func (p *blocks) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.release()
+}
+
+// release gives back the slabs that are not to be kept, if no block is in use.
+func (p *blocks) release() {
+	keep := 1
+	if p.closed {
+		keep = 0
+	}
+	if p.lent > 0 || len(p.slabs) <= keep {
 		return
 	}
-	for _, s := range p.slabs[1:] {
+	for _, s := range p.slabs[keep:] {
 		unslab(s)
 	}
-	first := p.slabs[0]
+	kept := p.slabs[:keep]
 	p.slabs, p.idle = nil, nil
-	p.add(first)
+	for _, s := range kept {
+		p.add(s)
+	}
 }
 
 // held returns the bytes in blocks that are in use.

@@ -155,6 +155,32 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestBlocksClosed checks that nothing stays mapped once an engine has ended, whether its last block comes back before or after.
+func TestBlocksClosed(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		p := &blocks{}
+		b := p.get()
+		if late {
+			p.close()
+			if len(p.slabs) != 1 {
+				t.Fatalf("%d slabs are kept under a block in use, want 1", len(p.slabs))
+			}
+			b.data[0] = 1
+			b.free()
+		} else {
+			b.free()
+			p.close()
+		}
+		if len(p.slabs) != 0 || len(p.idle) != 0 {
+			t.Errorf("late %v: %d slabs and %d blocks are kept", late, len(p.slabs), len(p.idle))
+		}
+		p.get().free() // a transfer that outlives the engine's links
+		if len(p.slabs) != 0 {
+			t.Errorf("late %v: %d slabs are kept after another use", late, len(p.slabs))
+		}
+	}
+}
+
 func TestBlocks(t *testing.T) {
 	p := &blocks{}
 	var all []*block

@@ -84,26 +84,57 @@ func network(l link.Link, a netip.Addr) netip.Prefix {
 // accusing reports whether an origin that fails for a cause may mean that the link is dead.
 func accusing(c health.Cause) bool { return c == health.Silence || c == health.DialFailed }
 
-// accusers returns the origins whose running transfers find a link dead, and why. The lock is held.
-func (f *fleet) accusers(i int8) (all []*site, cause health.Cause) {
+// accuser is an origin that finds a link dead.
+type accuser struct {
+	host string
+	nets []netip.Prefix // of its addresses
+}
+
+// accusers returns the origins whose running transfers, or other connections, find a link dead, and why. The lock is held.
+func (f *fleet) accusers(i int8) (all []accuser, cause health.Cause) {
 	for _, s := range f.sites {
 		state, c := s.board.State(i)
 		if state != health.Up && accusing(c) && len(s.runs) > 0 {
-			all, cause = append(all, s), c
+			all, cause = append(all, accuser{s.host, s.nets}), c
 		}
+	}
+	l := f.all[i]
+	for _, o := range l.overdue {
+		all, cause = append(all, accuser{hostOf(o.Addr), []netip.Prefix{network(l.link, o.To)}}), health.Silence
 	}
 	return all, cause
 }
 
 // witnesses returns those who were reached over a link lately and do not accuse it, the last one first. The lock is held.
-func (f *fleet) witnesses(i int8, accusers []*site, most int) (addrs []string) {
+func (f *fleet) witnesses(i int8, accusers []accuser, most int) (addrs []string) {
 	for _, w := range slices.Backward(f.all[i].reached) {
-		accuses := func(s *site) bool { return s.host == w.host || w.net.IsValid() && slices.Contains(s.nets, w.net) }
+		accuses := func(a accuser) bool { return a.host == w.host || w.net.IsValid() && slices.Contains(a.nets, w.net) }
 		if len(addrs) < most && time.Since(w.at) < recent && !slices.ContainsFunc(accusers, accuses) {
 			addrs = append(addrs, w.addr)
 		}
 	}
 	return addrs
+}
+
+// Overdue is a connection that no transfer uses, such as a tunnel: its other end owes an answer and is silent.
+type Overdue struct {
+	Addr string     // "host:port" as it was dialed
+	To   netip.Addr // where that led
+}
+
+// overdue takes the connections beside transfers that are overdue on a link, which may be dead.
+func (f *fleet) overdue(name string, of []Overdue) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.IndexFunc(f.all, func(s *fleetLink) bool { return s.name == name })
+	if i < 0 {
+		return
+	}
+	f.all[i].overdue = of
+	if state, _ := f.boards.State(int8(i)); len(of) > 0 && state == health.Up {
+		f.all[i].accused = true
+		f.nudge()
+	}
 }
 
 // trialAt returns when a link may be tried again. The lock is held.
@@ -121,7 +152,7 @@ func (f *fleet) try(ctx context.Context, i int8) {
 	state, _ := f.boards.State(i)
 	accusers, _ := f.accusers(i)
 	most := maxAsked
-	if l.Metered {
+	if l.Last() {
 		most = maxWitnesses
 	}
 	witnesses := f.witnesses(i, accusers, most)
@@ -132,7 +163,7 @@ func (f *fleet) try(ctx context.Context, i int8) {
 		dead = dead && !f.lives(i, l, lifetime)
 	}
 	f.change(func(now time.Time) {
-		f.all[i].tried, f.all[i].onTrial, f.all[i].dialed = now, false, dialed && l.Metered
+		f.all[i].tried, f.all[i].onTrial, f.all[i].dialed = now, false, dialed && l.Last()
 		if still, cause := f.accusers(i); dead && len(still) > 0 && ctx.Err() == nil {
 			f.boards.Failed(now, i, cause)
 		}
@@ -151,7 +182,7 @@ func (f *fleet) lives(i int8, l link.Link, d time.Duration) bool {
 // answers. dialed reports whether any were.
 func (f *fleet) fails(ctx context.Context, l link.Link, witnesses []string) (dead, dialed bool) {
 	rounds, size := [][]asking{{probe}}, maxWitnesses
-	if l.Metered {
+	if l.Last() {
 		size = 1
 	}
 	for some := range slices.Chunk(witnesses, size) {
@@ -161,13 +192,13 @@ func (f *fleet) fails(ctx context.Context, l link.Link, witnesses []string) (dea
 		}
 		rounds = append(rounds, round)
 	}
-	if !l.Metered && len(rounds) > 1 { // DNS servers and the first witnesses at a time
+	if !l.Last() && len(rounds) > 1 { // DNS servers and the first witnesses at a time
 		rounds[1] = append(rounds[1], rounds[0]...)
 		rounds = rounds[1:]
 	}
 	said := nothing
 	for i, round := range rounds {
-		dialed = i > 0 || !l.Metered
+		dialed = i > 0 || !l.Last()
 		if said = max(said, testify(ctx, l, round)); said == reachable {
 			break
 		}
@@ -278,7 +309,7 @@ func (f *fleet) probeForAll(ctx context.Context, p health.Probe) {
 	l := f.all[i].link
 	_, cause := f.boards.State(i)
 	most := maxWitnesses
-	if l.Metered {
+	if l.Last() {
 		most = 1
 	}
 	witnesses := f.witnesses(i, nil, most)

@@ -3,13 +3,18 @@ package engine
 import (
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/energy"
 )
 
 // LinkUse is the traffic of one link for a request.
 type LinkUse struct {
-	Link  string
-	Bytes int64 // of content received
-	Waste int64 // of these, bytes that another link brought too or nobody wanted
+	Link   string
+	Bytes  int64   // of content received
+	Waste  int64   // of these, bytes that another link brought too or nobody wanted
+	Joules float64 // that its radio takes for them by the model, the tail included, as if nothing else used it; 0 = not known
+	Spared string  // why the request's goal does without the link, "" if it does not
 }
 
 // Usage records the links and bytes that a request, its repetitions included, used. The zero value is empty, and a nil Usage
@@ -17,6 +22,7 @@ type LinkUse struct {
 type Usage struct {
 	mu     sync.Mutex
 	links  []LinkUse
+	radios []energy.Meter // by link
 	reason string
 }
 
@@ -24,7 +30,11 @@ type Usage struct {
 func (u *Usage) Links() []LinkUse {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Clone(u.links)
+	all := slices.Clone(u.links)
+	for i := range all {
+		all[i].Joules = u.radios[i].Settled().Radio()
+	}
+	return all
 }
 
 // Reason returns why the answer came over one link, as it is; "" if it was divided or is not there yet.
@@ -51,10 +61,40 @@ func (u *Usage) Add(link string, bytes, waste int64) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	i := slices.IndexFunc(u.links, func(l LinkUse) bool { return l.Link == link })
-	if i < 0 {
-		i, u.links = len(u.links), append(u.links, LinkUse{Link: link})
-	}
+	i := u.find(link)
 	u.links[i].Bytes += bytes
 	u.links[i].Waste += waste
+}
+
+// Spend counts what a link's radio takes for bytes that came over it; nil = its radio is not known.
+func (u *Usage) Spend(link string, radio *energy.Radio, now time.Time, bytes int64) {
+	if u == nil || radio == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	m := &u.radios[u.find(link)]
+	m.Radio = *radio
+	m.Add(now, 0, bytes)
+}
+
+// Spare notes why the request's goal does without a link; "" if it does not.
+func (u *Usage) Spare(link, reason string) {
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if i := slices.IndexFunc(u.links, func(l LinkUse) bool { return l.Link == link }); i >= 0 || reason != "" {
+		u.links[u.find(link)].Spared = reason
+	}
+}
+
+// find returns the place of a link, which is made if it has none. The lock is held.
+func (u *Usage) find(link string) int {
+	i := slices.IndexFunc(u.links, func(l LinkUse) bool { return l.Link == link })
+	if i < 0 {
+		i, u.links, u.radios = len(u.links), append(u.links, LinkUse{Link: link}), append(u.radios, energy.Meter{})
+	}
+	return i
 }

@@ -7,7 +7,7 @@ import (
 
 const (
 	// memory is the time constant of Rate: long against the bursts of a radio scheduler, short against the ramp-up of a link
-	// (2.5 s, Skjolden 2019 section 4.3.5), so that the first second is judged by its own samples. docs/SCHEDULERS.md compares
+	// (2.5 s, Skjolden 2019 section 3.1.4), so that the first second is judged by its own samples. docs/SCHEDULERS.md compares
 	// lengths, and other kinds of estimators.
 	memory = 150 * time.Millisecond
 

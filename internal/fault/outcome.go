@@ -37,6 +37,7 @@ const (
 	PortClosed                         // the host refused the TCP connection
 	NoRoute                            // the network says that it leads nowhere
 	Timeout                            // no connection in time
+	LinkLost                           // the only link that carried the request does not work any more
 	Unknown                            // an error that no attempt ended with
 )
 

@@ -64,6 +64,11 @@ var rows = [...]Row{
 		"No route leads to the server", `"tributary links" shows the links and their addresses`,
 	},
 
+	LinkLost: {
+		"link_lost", BlameLink, true, badGateway, "connection_terminated", ExitNetwork,
+		"The link that carried the request does not work any more", "try again: another link is used",
+	},
+
 	UnknownName: {"unknown_name", BlameOrigin, true, badGateway, "dns_error", ExitNetwork, "The host name could not be resolved", seeServers},
 	SilentDNS:   {"silent_dns", BlameLink, true, timedOut, "dns_timeout", ExitNetwork, "The host name could not be resolved in time", seeServers},
 

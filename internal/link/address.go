@@ -74,6 +74,16 @@ func publicName(host string) bool {
 	return !slices.ContainsFunc(localDomains, func(d string) bool { return strings.HasSuffix(host, "."+d) })
 }
 
+// Public reports whether a host, a name or an address, is one of the internet's: a name that anybody may own, or an address that
+// means the same everywhere.
+func Public(host string) bool {
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return publicName(host)
+	}
+	return !slices.ContainsFunc(meanings(a.Unmap(), netip.Prefix{}), func(a netip.Addr) bool { return denied(a) || private(a) })
+}
+
 // Networks whose addresses carry an IPv4 address that a router unwraps.
 var (
 	compatible = netip.MustParsePrefix("::/96")          // IPv4-compatible (RFC 4291 section 2.5.5.1)

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"errors"
 	"math"
 	"net"
 	"syscall"
@@ -16,6 +17,65 @@ func lastReceived(tcp *net.TCPConn) (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(info.Last_data_recv) * time.Millisecond, true
+}
+
+// Vitals is what the kernel knows of a TCP connection.
+type Vitals struct {
+	// Carried is how many bytes it has carried, both directions: those that the other end has acknowledged, and those that came
+	// in order (tcpi_bytes_acked, tcpi_bytes_received).
+	Carried int64
+	// Heard is how long ago something came from the other end, data or acknowledgments, or the connection was made.
+	Heard time.Duration
+	// Owed says that the other end has not acknowledged what was sent, or has not answered a keep-alive.
+	Owed bool
+}
+
+// VitalsOf returns the vitals of a connection, zero if they are unknown.
+func VitalsOf(c syscall.Conn) Vitals {
+	info, ok := tcpInfo(c)
+	if !ok {
+		return Vitals{}
+	}
+	return Vitals{
+		Carried: int64(info.Bytes_acked + info.Bytes_received),
+		Heard:   time.Duration(min(info.Last_data_recv, info.Last_ack_recv)) * time.Millisecond,
+		Owed:    info.Unacked > 0 || info.Probes > 0,
+	}
+}
+
+// pressing is the time between two keep-alives of a connection that Press was called for.
+const pressing = time.Second
+
+// Press has the kernel send a keep-alive over a connection as soon as nothing has come for a second, then every second: the
+// other end answers even if it has nothing to say. relax ends that; it is nil if the kernel refuses.
+func Press(c syscall.Conn) (relax func()) {
+	rc, err := c.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	set := func(idle, interval int) error {
+		var failed error
+		err := rc.Control(func(fd uintptr) {
+			failed = errors.Join(
+				unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, interval),
+				unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, idle), // sets the timer
+			)
+		})
+		return errors.Join(err, failed)
+	}
+	var idle, interval int
+	var failed error
+	err = rc.Control(func(fd uintptr) {
+		var first, second error
+		idle, first = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_KEEPIDLE)
+		interval, second = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_KEEPINTVL)
+		failed = errors.Join(first, second)
+	})
+	every := int(pressing.Seconds())
+	if err != nil || failed != nil || set(every, every) != nil {
+		return nil
+	}
+	return func() { _ = set(idle, interval) } // fails only if the connection is closed
 }
 
 // handshakeRTT returns the kernel's round-trip time of a connection that has carried no data, which is the time from SYN to

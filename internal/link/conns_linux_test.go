@@ -8,6 +8,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // pair returns both ends of a connection.
@@ -110,5 +112,60 @@ func TestNear(t *testing.T) {
 		if got := l.Near(netip.MustParseAddr(addr)); got != near {
 			t.Errorf("R207 %s: %v", addr, got)
 		}
+	}
+}
+
+// TestPress: the other end of an idle connection answers the kernel, and is left alone afterwards.
+func TestPress(t *testing.T) {
+	l, err := net.Listen("tcp", anyPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	near, _ := pair(t, l)
+	before := net.KeepAliveConfig{Enable: true, Idle: time.Hour, Interval: time.Minute, Count: 9}
+	if err := near.SetKeepAliveConfig(before); err != nil {
+		t.Fatal(err)
+	}
+	option := func(name int) (value time.Duration) {
+		rc, err := near.SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = rc.Control(func(fd uintptr) {
+			n, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, name)
+			if err != nil {
+				t.Error(err)
+			}
+			value = time.Duration(n) * time.Second
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	carried := VitalsOf(near).Carried
+	relax := Press(near)
+	if relax == nil {
+		t.Fatal("the kernel refuses")
+	}
+	longest := time.Duration(0)
+	for is := VitalsOf(near); is.Heard >= longest; is = VitalsOf(near) { // until an answer comes
+		longest = is.Heard
+		_ = near.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+		if _, err := near.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+	if is := VitalsOf(near); is.Owed || is.Carried != carried {
+		t.Errorf("%+v, want %d carried and nothing owed", is, carried)
+	}
+	relax()
+	if idle, interval := option(unix.TCP_KEEPIDLE), option(unix.TCP_KEEPINTVL); idle != before.Idle || interval != before.Interval {
+		t.Errorf("afterwards one is sent after %v, then every %v, want %+v", idle, interval, before)
+	}
+	near.Close()
+	if Press(near) != nil || VitalsOf(near) != (Vitals{}) {
+		t.Error("a closed connection has vitals")
 	}
 }

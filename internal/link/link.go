@@ -4,6 +4,8 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+
+	"github.com/tributary-http/tributary/internal/energy"
 )
 
 // Link is one usable way out of the device: an interface with addresses, DNS servers and a cost. It is a value; a
@@ -21,9 +23,11 @@ type Link struct {
 	Metered  bool             // bytes cost money: it joins others last, and is tested sparingly
 	// Untrusted says that whoever runs the network may not see credentials: opening.Exposes.
 	Untrusted bool
-	Account   string // account that its bytes are counted on, as the app says; "" = its Name
-	Monthly   int64  // bytes that may go over Account in a month, as its host says; 0 = it says nothing
-	Metric    int    // metric of its default route in the main table, lower is preferred by the system; or Unranked
+	// Frugal says that downloads may do without it where its Radio costs more joules than it saves; Radio is nil if not known.
+	Frugal  bool
+	Radio   *energy.Radio
+	Account string // account that its bytes are counted on, as the app says; "" = its Name
+	Metric  int    // metric of its default route in the main table, lower is preferred by the system; or Unranked
 
 	// VPN says that it is a VPN that carries the system's own traffic to the internet.
 	VPN bool
@@ -45,6 +49,17 @@ type Link struct {
 	// Path makes connections over it; nil = none can be made. See [WithPaths].
 	Path Path
 }
+
+// costlyWake is what waking a radio costs at least, in joules, that joins others last: more than Wi-Fi's 0.04, less than LTE's 2.
+const costlyWake = 0.5
+
+// Costly reports whether bytes on the link cost money, or waking it costs joules.
+func (l Link) Costly() bool {
+	return l.Metered || l.Radio != nil && l.Radio.WakeJoules(math.MaxInt64) >= costlyWake
+}
+
+// Last reports whether the link joins others last and is tested sparingly.
+func (l Link) Last() bool { return l.Metered || l.Frugal && l.Costly() }
 
 // Unranked is the Metric of a link that the system itself would not choose: without a default route in the main table.
 const Unranked = math.MaxInt32
@@ -68,7 +83,7 @@ func (l Link) Near(a netip.Addr) bool {
 
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
-	return l.Name == o.Name && l.Same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Account == o.Account && l.Monthly == o.Monthly &&
+	return l.Name == o.Name && l.Same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Frugal == o.Frugal && l.Radio == o.Radio && l.Account == o.Account &&
 		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Beneath == o.Beneath && l.Confined == o.Confined && l.Network == o.Network && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
 		slices.Equal(l.DNS, o.DNS) && l.Path == o.Path
 }

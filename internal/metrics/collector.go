@@ -20,6 +20,11 @@ var (
 	linkGoodput = desc("link_goodput_bytes_per_second", "First-copy body bytes per second, all transfers.", "link")
 	linkRTT     = desc("link_rtt_seconds", "Smoothed round trip time, 0 if unknown.", "link")
 	linkBans    = desc("link_bans_total", "Times that the link was banned.", "link")
+	linkJoules  = desc("link_radio_joules_total", "What the link's radio has taken for downloads by the model, its tail included; 0 if the radio is not known.", "link")
+
+	undividedOpen  = desc("link_undivided_open", "Open tunnels and requests that pass through.", "link")
+	undividedRate  = desc("link_undivided_bytes_per_second", "Bytes per second that these carry, both directions.", "link")
+	undividedBytes = desc("link_undivided_bytes_total", "Bytes that these have carried, both directions.", "link")
 
 	running = desc("transfers_running", "Transfers that run.")
 	budget  = desc("budget_bytes", "Bytes that may be held for reordering by all transfers together.")
@@ -37,7 +42,7 @@ type statusCollector func() engine.Status
 // Describe implements prometheus.Collector.
 func (statusCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		linkState, linkGoodput, linkRTT, linkBans, running, budget, granted, held, window, ahead, fullest, oldest,
+		linkState, linkGoodput, linkRTT, linkBans, linkJoules, undividedOpen, undividedRate, undividedBytes, running, budget, granted, held, window, ahead, fullest, oldest,
 	} {
 		ch <- d
 	}
@@ -57,6 +62,10 @@ func (status statusCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(linkGoodput, l.Goodput, name)
 		gauge(linkRTT, l.RTT.Seconds(), name)
 		ch <- prometheus.MustNewConstMetric(linkBans, prometheus.CounterValue, float64(l.Bans), name)
+		ch <- prometheus.MustNewConstMetric(linkJoules, prometheus.CounterValue, l.Joules, name)
+		gauge(undividedOpen, float64(l.Undivided), name)
+		gauge(undividedRate, l.UndividedRate, name)
+		ch <- prometheus.MustNewConstMetric(undividedBytes, prometheus.CounterValue, float64(l.UndividedBytes), name)
 	}
 
 	var windows, beyond, full, age float64

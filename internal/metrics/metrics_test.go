@@ -38,7 +38,7 @@ func status(links ...engine.LinkStatus) func() engine.Status {
 
 func TestMetrics(t *testing.T) {
 	m := New("v1.2.3", status(
-		engine.LinkStatus{Name: "wlan0", State: "up", Goodput: 1e6, RTT: 25 * time.Millisecond},
+		engine.LinkStatus{Name: "wlan0", State: "up", Goodput: 1e6, RTT: 25 * time.Millisecond, Undivided: 3, UndividedBytes: 7000, UndividedRate: 500},
 		engine.LinkStatus{Name: "wwan0", State: "banned", Bans: 2},
 	))
 	for _, e := range []engine.Event{
@@ -75,6 +75,9 @@ func TestMetrics(t *testing.T) {
 		`tributary_link_goodput_bytes_per_second{link="wlan0"} 1e+06`,
 		`tributary_link_rtt_seconds{link="wlan0"} 0.025`,
 		`tributary_link_bans_total{link="wwan0"} 2`,
+		`tributary_link_undivided_open{link="wlan0"} 3`,
+		`tributary_link_undivided_bytes_total{link="wlan0"} 7000`,
+		`tributary_link_undivided_bytes_per_second{link="wlan0"} 500`,
 		`tributary_transfers_running 2`,
 		`tributary_budget_bytes 6.7108864e+07`,
 		`tributary_window_held_bytes 1.2582912e+07`,

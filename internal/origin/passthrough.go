@@ -33,6 +33,8 @@ const handshakeTime = 10 * time.Second
 type PassThrough struct {
 	// Idle is as for a Pool.
 	Idle func(link, addr string)
+	// Placer, if not nil, chooses the link that starts first, and counts what is carried.
+	Placer *Placer
 
 	tls        *tls.Config
 	links      func() []link.Link
@@ -43,6 +45,7 @@ type PassThrough struct {
 	mu     sync.Mutex
 	lost   map[string]time.Time // when another link overtook it in a race, by name
 	pinned map[*Pinned]struct{}
+	under  map[*underway]struct{}
 }
 
 // NewPassThrough returns a pass-through client over the links that links returns, best first. Roots are as for New. waitForLink bounds
@@ -54,6 +57,7 @@ func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink 
 		links:       links,
 		lost:        map[string]time.Time{},
 		pinned:      map[*Pinned]struct{}{},
+		under:       map[*underway]struct{}{},
 	}
 	p.transports.passThrough = p
 	return p
@@ -66,16 +70,41 @@ func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink 
 // The answer's Header is the one that the origin sent: with the Connection field that net/http removes, and without the
 // Cache-Control that it adds.
 func (p *PassThrough) Do(r *http.Request) (*http.Response, link.Link, error) {
-	return p.transports.do(r, p.orderFor(r))
+	addr := HostPort(r.URL)
+	as, links := p.Placer.place(flowTo(r.Context(), addr, r.UserAgent()), addr, p.orderFor(r), p.isLost)
+	resp, l, err := p.transports.do(r, links, as)
+	if err != nil {
+		as.end()
+		return nil, l, err
+	}
+	as.response(resp)
+	return resp, l, nil
 }
 
 // DialTunnel connects to addr over the first link that can, see race, and returns the link. Errors are those of Do.
-func (p *PassThrough) DialTunnel(ctx context.Context, addr string) (net.Conn, link.Link, error) {
-	return p.race(ctx, p.order(), addr)
+func (p *PassThrough) DialTunnel(ctx context.Context, addr string) (Dialed, error) {
+	return p.DialAmong(ctx, addr, nil)
 }
 
-// DropLink closes the idle connections of the link of this name; later requests over it dial anew.
+// DialAmong is DialTunnel. At its start it tells, if that is not nil, of the links in the order in which they may start.
+func (p *PassThrough) DialAmong(ctx context.Context, addr string, tell func([]link.Link)) (Dialed, error) {
+	as, links := p.Placer.place(flowTo(ctx, addr, ""), addr, p.order(), p.isLost)
+	if tell != nil {
+		tell(links)
+	}
+	d, err := p.race(ctx, links, addr, as.headStart())
+	if err != nil {
+		as.end()
+		return Dialed{}, err
+	}
+	d.Conn = as.tunnel(d.Link.Name, d.Conn)
+	return d, nil
+}
+
+// DropLink closes the idle connections of the link of this name, which are dead, and ends the requests under way over it, before
+// their answer or in the middle of it, with an *engine.AttemptError. Later ones dial anew.
 func (p *PassThrough) DropLink(name string) {
+	p.abort(name)
 	p.transports.drop(name)
 	p.mu.Lock()
 	pinned := slices.Collect(maps.Keys(p.pinned))
@@ -143,6 +172,22 @@ func (w *linkTransport) keep(nc net.Conn, addr string) net.Conn {
 	return k
 }
 
+// linkConn returns the connection over a link that a transport uses.
+func linkConn(nc net.Conn) net.Conn {
+	for {
+		switch c := nc.(type) {
+		case *heads:
+			nc = c.Conn
+		case *tls.Conn:
+			nc = c.NetConn()
+		case *kept:
+			return c.Conn
+		default:
+			return nc
+		}
+	}
+}
+
 // to returns the open connections to addr, one for each address that it stands for.
 func (w *linkTransport) to(addr string) map[string]*kept {
 	// The transport turns other names into ASCII. They are rare: then all connections count.
@@ -158,7 +203,8 @@ func (w *linkTransport) to(addr string) map[string]*kept {
 	return all
 }
 
-func (ws *transports) do(r *http.Request, links []link.Link) (*http.Response, link.Link, error) {
+// do sends r over one of the links. as, if not nil, learns which one it is and counts the content.
+func (ws *transports) do(r *http.Request, links []link.Link, as *placed) (*http.Response, link.Link, error) {
 	out := r.Clone(r.Context())
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header.Set("User-Agent", "") // net/http then sends none
@@ -168,39 +214,42 @@ func (ws *transports) do(r *http.Request, links []link.Link) (*http.Response, li
 	if out.Header.Get("Expect") != "" {
 		out.Close = true
 	}
+	body := as.request(r.Body)
 	if len(links) > 0 {
-		resp, err := ws.over(out, r.Body, links[0], idleOnly{})
+		resp, err := ws.over(out, body, links[0], idleOnly{}, as)
 		if !errors.Is(err, errNoIdle) {
 			return resp, links[0], err
 		}
 	}
-	nc, l, err := ws.passThrough.race(r.Context(), links, HostPort(r.URL))
+	d, err := ws.passThrough.race(r.Context(), links, HostPort(r.URL), as.headStart())
 	if err != nil {
 		if r.Body != nil {
 			r.Body.Close()
 		}
 		return nil, link.Link{}, err
 	}
-	h := &handed{conn: nc}
-	resp, err := ws.over(out, r.Body, l, h)
+	h := &handed{conn: d.Conn}
+	resp, err := ws.over(out, body, d.Link, h, as)
 	if nc := h.take(); nc != nil { // another one had become idle
 		nc.Close()
 	}
-	return resp, l, err
+	return resp, d.Link, err
 }
 
-// over sends r with body on a connection of l, which how selects.
-func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how any) (*http.Response, error) {
+// over sends r with body on a connection of l, which how selects. When the link dies the exchange ends with errLinkLost.
+func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how any, as *placed) (*http.Response, error) {
 	var w watch
-	ctx := context.WithValue(w.context(r.Context()), connKey{}, how)
+	x := ws.passThrough.begin(r.Context(), l.Name)
+	ctx := context.WithValue(w.context(x.ctx), connKey{}, how)
 	addr := HostPort(r.URL)
-	if idle := ws.passThrough.Idle; idle != nil {
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{PutIdleConn: func(err error) {
-			if err == nil {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) { as.over(l.Name, linkConn(got.Conn)) },
+		PutIdleConn: func(err error) {
+			if idle := ws.passThrough.Idle; idle != nil && err == nil {
 				idle(l.Name, addr)
 			}
-		}})
-	}
+		},
+	})
 	r = r.WithContext(ctx)
 	lent := &lentBody{of: body}
 	if body != nil && body != http.NoBody {
@@ -214,10 +263,15 @@ func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how
 	if err == nil {
 		if err = w.judge(resp); err != nil {
 			resp.Body.Close()
-			return nil, err
 		}
 	}
-	return resp, err
+	if err != nil {
+		err = x.explain(err)
+		x.end()
+		return nil, err
+	}
+	x.response(resp)
+	return resp, nil
 }
 
 // refresh replaces the transport of l if a connection to addr that it keeps is not allowed any more. Requests under way on the
@@ -302,11 +356,11 @@ func (ws *transports) connect(ctx context.Context, w *linkTransport, addr string
 			return w.keep(nc, addr), nil
 		}
 	}
-	nc, _, err := ws.passThrough.race(ctx, []link.Link{*w.link.Load()}, addr)
+	d, err := ws.passThrough.race(ctx, []link.Link{*w.link.Load()}, addr, raceDelay)
 	if err != nil {
 		return nil, err
 	}
-	return w.keep(nc, addr), nil
+	return w.keep(d.Conn, addr), nil
 }
 
 // handshake makes TLS of a connection to addr.

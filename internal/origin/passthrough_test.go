@@ -255,18 +255,19 @@ func (c *counting) Read(p []byte) (int, error) { c.n++; return 0, io.EOF }
 func TestDialTunnel(t *testing.T) {
 	s := ot.New(t, ot.Object{Size: 50})
 	p := passThrough(t, dialNodes(s), "w0")
-	nc, l, err := p.DialTunnel(t.Context(), "example.com:443")
+	d, err := p.DialTunnel(t.Context(), "example.com:443")
+	nc, l := d.Conn, d.Link
 	if err != nil || l.Name != "w1" {
 		t.Fatalf("over %s, %v", l.Name, err)
 	}
 	nc.Close()
 	p = passThrough(t, dialNodes(s), "w0", "w1")
-	if _, _, err := p.DialTunnel(t.Context(), "example.com:443"); err == nil || outcome(t, err) != fault.Unreachable {
+	if _, err := p.DialTunnel(t.Context(), "example.com:443"); err == nil || outcome(t, err) != fault.Unreachable {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := p.DialTunnel(ctx, "example.com:443"); err == nil {
+	if _, err := p.DialTunnel(ctx, "example.com:443"); err == nil {
 		t.Error("no error after the end of the context")
 	}
 }

@@ -39,7 +39,7 @@ func (p *Pinned) Do(r *http.Request) (*http.Response, link.Link, error) {
 		l := links[i]
 		links = slices.Insert(slices.Delete(links, i, i+1), 0, l)
 	}
-	resp, l, err := p.transports.do(r, links)
+	resp, l, err := p.transports.do(r, links, nil)
 	if err == nil {
 		p.mu.Lock()
 		p.last = l.Name

@@ -42,6 +42,7 @@ type Pool struct {
 	mu     sync.Mutex
 	paces  map[string]*pace // by host
 	idle   []*idle          // in order of release
+	coming map[key]*prepared
 	closed bool
 }
 
@@ -82,31 +83,43 @@ func New(roots *x509.CertPool) *Pool {
 
 // Open implements engine.Opener. The TLS handshake, if any, is part of it.
 func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.Conn, error) {
-	k := key{l.Name, t.Scheme, t.Host, t.Addr}
+	k := keyOf(l, t)
+	if err := p.await(ctx, k); err != nil {
+		return nil, dialError(l, err)
+	}
 	if s := p.take(l, k); s != nil {
 		return p.hand(s, true), nil
 	}
 	if s := p.take(l, bare(l, t.Addr)); s != nil {
-		if err := p.begin(ctx, s, k); err == nil { // else the origin may have closed it meanwhile
+		if err := p.begin(ctx, s, k, p.tls); err == nil { // else the origin may have closed it meanwhile
 			return p.hand(s, s.tail == nil), nil // TLS has shown that it did not
 		}
 	}
-	nc, info, err := l.Dial(ctx, "tcp", t.Addr)
+	s, err := p.connect(ctx, l, t)
 	if err != nil {
-		return nil, dialError(l, err)
-	}
-	s := &stream{link: l, socket: nc, conn: nc, info: info}
-	if err := p.begin(ctx, s, k); err != nil {
 		return nil, dialError(l, err)
 	}
 	return p.hand(s, false), nil
 }
 
+// connect makes a connection that carries HTTP.
+func (p *Pool) connect(ctx context.Context, l link.Link, t engine.Target) (*stream, error) {
+	nc, info, err := l.Dial(ctx, "tcp", t.Addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{link: l, socket: nc, conn: nc, info: info}
+	if err := p.begin(ctx, s, keyOf(l, t), p.tls); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 // begin makes a bare connection carry HTTP, or closes it.
-func (p *Pool) begin(ctx context.Context, s *stream, k key) error {
+func (p *Pool) begin(ctx context.Context, s *stream, k key, c *tls.Config) error {
 	s.key = k
 	if k.scheme == "https" {
-		err := s.secure(ctx, p.tls, k.host)
+		err := s.secure(ctx, c, k.host)
 		if err == nil {
 			err = s.negotiate(p)
 		}
@@ -136,12 +149,36 @@ func (p *Pool) paceOf(host string) *pace {
 	return known
 }
 
+func keyOf(l link.Link, t engine.Target) key { return key{l.Name, t.Scheme, t.Host, t.Addr} }
+
 // bare is the key of a connection that carries nothing yet, not even TLS.
 func bare(l link.Link, addr string) key { return key{link: l.Name, addr: addr} }
 
 // Warm implements engine.Opener.
 func (p *Pool) Warm(l link.Link, addr string, c net.Conn, i link.Info) {
 	p.keep(&stream{key: bare(l, addr), link: l, socket: c, conn: c, info: i}, warmTimeout)
+}
+
+// Greet makes TLS of a connection to an origin, and keeps it: the next transfer takes it. It returns the protocol that the origin
+// chose (ALPN), and whether it asked for a client certificate. Such an origin's connection is closed, as after an error.
+func (p *Pool) Greet(ctx context.Context, d Dialed, t engine.Target) (protocol string, asked bool, err error) {
+	c := p.tls.Clone()
+	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		asked = true
+		return &tls.Certificate{}, nil
+	}
+	nc := release(d.Conn)
+	s := &stream{link: d.Link, socket: nc, conn: nc, info: d.Info}
+	if err := p.begin(ctx, s, keyOf(d.Link, t), c); err != nil {
+		return "", asked, err
+	}
+	if asked {
+		s.close()
+		return "", true, nil
+	}
+	protocol = s.conn.(*tls.Conn).ConnectionState().NegotiatedProtocol
+	p.keep(s, warmTimeout)
+	return protocol, false, nil
 }
 
 // hand gives s to a new owner.

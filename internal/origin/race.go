@@ -19,6 +19,10 @@ import (
 // packets a request is late by this delay, not by the time for a dial.
 const raceDelay = 250 * time.Millisecond
 
+// settledDelay is the same for the link that a session is on, since changing it may end a login. The kernel repeats a lost SYN
+// after a second; that copy may still arrive.
+const settledDelay = 1500 * time.Millisecond
+
 // lostFor is how long a link that another one overtook is asked after the others.
 const lostFor = 10 * time.Second
 
@@ -26,16 +30,24 @@ const lostFor = 10 * time.Second
 type contender struct {
 	i    int
 	conn net.Conn
+	info link.Info
 	err  error
 }
 
+// Dialed is a connection that was made over the first link that could.
+type Dialed struct {
+	net.Conn
+	Link link.Link
+	Info link.Info
+}
+
 // race is round, again whenever a connection has closed where a host had as many as it may have, until waitForLink is over.
-func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string) (net.Conn, link.Link, error) {
+func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string, first time.Duration) (Dialed, error) {
 	var over <-chan time.Time
 	for {
-		nc, l, full, err := p.round(ctx, links, addr)
+		d, full, err := p.round(ctx, links, addr, first)
 		if err == nil || len(full) == 0 {
-			return nc, l, err
+			return d, err
 		}
 		if over == nil {
 			t := time.NewTimer(p.waitForLink)
@@ -46,11 +58,11 @@ func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string) 
 		select {
 		case <-over:
 			cancel()
-			return nil, link.Link{}, &engine.AttemptError{Op: "dial", Link: full[0].Link, Outcome: fault.NoSlot, Err: full[0]}
+			return Dialed{}, &engine.AttemptError{Op: "dial", Link: full[0].Link, Outcome: fault.NoSlot, Err: full[0]}
 		case <-freed:
 			cancel()
 			if ctx.Err() != nil {
-				return nil, link.Link{}, ctx.Err()
+				return Dialed{}, ctx.Err()
 			}
 		}
 	}
@@ -71,13 +83,15 @@ func anyFreed(ctx context.Context, full []*link.NoSlotError) (<-chan struct{}, c
 	return ctx.Done(), cancel
 }
 
-// round connects to addr over the links in turn: the next one starts after raceDelay, or at once when another has failed. The
-// first connection wins; the others are closed before a byte is sent on them, and are gone when round returns. An address that
-// is denied ends the race, for it is denied over all links. Otherwise the error is that of the best link, or engine.ErrNoLink.
-// full are the links over which the host has reached its limit of connections.
-func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string) (c net.Conn, over link.Link, full []*link.NoSlotError, err error) {
+// round connects to addr over the links in turn: the second one starts after the time first, the others after raceDelay, or at
+// once when another has failed. The first connection wins; the others are closed before a byte is sent on them, and are gone
+// when round returns. An address that is denied ends the race, for it is denied over all links. Otherwise the error is that of
+// the best link, or engine.ErrNoLink. full are the links over which the host has reached its limit of connections.
+func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string, first time.Duration) (
+	d Dialed, full []*link.NoSlotError, err error,
+) {
 	if len(links) == 0 {
-		return nil, link.Link{}, nil, engine.ErrNoLink
+		return Dialed{}, nil, engine.ErrNoLink
 	}
 	inner, cancel := context.WithCancel(ctx)
 	contenders := make(chan contender)
@@ -90,16 +104,18 @@ func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string)
 			}
 		}
 	}()
-	timer := time.NewTimer(raceDelay)
+	timer := time.NewTimer(first)
 	defer timer.Stop()
 	next := func() {
 		if i := started; i < len(links) {
 			started++
 			running++
-			timer.Reset(raceDelay)
+			if i > 0 {
+				timer.Reset(raceDelay)
+			}
 			go func() {
-				nc, _, err := links[i].Dial(inner, "tcp", addr)
-				contenders <- contender{i, nc, err}
+				nc, info, err := links[i].Dial(inner, "tcp", addr)
+				contenders <- contender{i, nc, info, err}
 			}()
 		}
 	}
@@ -113,9 +129,9 @@ func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string)
 			switch {
 			case l.err == nil:
 				p.overtaken(links[:l.i], errs)
-				return l.conn, links[l.i], nil, nil
+				return Dialed{l.conn, links[l.i], l.info}, nil, nil
 			case errors.Is(l.err, link.ErrDenied), ctx.Err() != nil:
-				return nil, link.Link{}, nil, dialError(links[l.i], l.err)
+				return Dialed{}, nil, dialError(links[l.i], l.err)
 			}
 			if e, ok := errors.AsType[*link.NoSlotError](l.err); ok {
 				full = append(full, e)
@@ -126,10 +142,10 @@ func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string)
 	}
 	for _, err := range errs {
 		if !errors.Is(err, link.ErrOffLink) { // says the most: an address of another link's network never had a chance
-			return nil, link.Link{}, full, err
+			return Dialed{}, full, err
 		}
 	}
-	return nil, link.Link{}, full, errs[0]
+	return Dialed{}, full, errs[0]
 }
 
 // overtaken records the links that started earlier than the winner and have not connected yet: their packets may get lost, and
@@ -144,23 +160,29 @@ func (p *PassThrough) overtaken(earlier []link.Link, errs []error) {
 	}
 }
 
-// order returns the links in the order in which they may start: best first, those lately overtaken after the others,
-// metered ones last of all.
+// order returns the links in the order in which they may start unless a Placer decides otherwise: best first, those lately
+// overtaken after the others, metered ones last of all.
 func (p *PassThrough) order() []link.Link {
 	links := slices.Clone(p.links())
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	place := func(l link.Link) int {
-		switch at, lost := p.lost[l.Name]; {
-		case l.Metered:
+		switch {
+		case l.Last():
 			return 2
-		case lost && time.Since(at) < lostFor:
+		case p.isLost(l.Name):
 			return 1
 		}
 		return 0
 	}
 	slices.SortStableFunc(links, func(a, b link.Link) int { return place(a) - place(b) })
 	return links
+}
+
+// isLost reports whether another link has lately overtaken the named one.
+func (p *PassThrough) isLost(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, lost := p.lost[name]
+	return lost && time.Since(at) < lostFor
 }
 
 // orderFor is order for a request. If it shows credentials, only trusted links see them, or one link if none is trusted.

@@ -172,7 +172,8 @@ func TestRace(t *testing.T) {
 					var got string
 					want := tt.log
 					if way == "tunnel" {
-						nc, l, err := p.DialTunnel(t.Context(), "o.test:443")
+						d, err := p.DialTunnel(t.Context(), "o.test:443")
+						nc, l := d.Conn, d.Link
 						if got = l.Name; err != nil {
 							got = err.Error()
 						} else {
@@ -217,7 +218,7 @@ func TestRaceRemembers(t *testing.T) {
 		took := func() time.Duration {
 			t.Helper()
 			from := time.Now()
-			nc, _, err := p.DialTunnel(t.Context(), "o.test:443")
+			nc, err := p.DialTunnel(t.Context(), "o.test:443")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -273,7 +274,7 @@ func TestRaceUnbound(t *testing.T) {
 		return nil, &link.DialError{Link: l.Name, Op: link.OpBind, Err: &link.BindError{Link: l.Name, Err: io.EOF}}
 	}).Over(links...)
 	p := origin.NewPassThrough(func() []link.Link { return over }, nil, time.Minute)
-	if _, _, err := p.DialTunnel(t.Context(), "o.test:443"); outcome(t, err) != fault.Unbound {
+	if _, err := p.DialTunnel(t.Context(), "o.test:443"); outcome(t, err) != fault.Unbound {
 		t.Errorf("R199 %v", err)
 	}
 }

@@ -45,7 +45,8 @@ func TestNoSlot(t *testing.T) {
 				defer p.Close()
 				do(t, w, func(ctx context.Context) (string, time.Duration, error) {
 					began := time.Now()
-					nc, l, err := p.DialTunnel(ctx, "o.test:443")
+					d, err := p.DialTunnel(ctx, "o.test:443")
+					nc, l := d.Conn, d.Link
 					if err == nil {
 						nc.Close()
 					}

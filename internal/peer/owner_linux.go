@@ -12,17 +12,26 @@ import (
 // Owner returns the user ID of the process that holds the other end of a TCP connection: the socket whose own address is remote
 // and whose peer is local. It takes some microseconds. An error means that the user cannot be determined.
 func Owner(local, remote netip.AddrPort) (uid uint32, err error) {
+	s, err := find(local, remote)
+	if err != nil {
+		return 0, fmt.Errorf("find the owner of a connection: %w", err)
+	}
+	return s.uid, nil
+}
+
+// find returns the socket at the other end, which a process holds.
+func find(local, remote netip.AddrPort) (socket, error) {
 	local, remote = unmap(local), unmap(remote)
 	s, err := diagnose(remote, local)
 	if err != nil { // the kernel has no tcp_diag, or a sandbox forbids it
 		if s, err = search(remote, local); err != nil {
-			return 0, fmt.Errorf("find the owner of a connection: %w", err)
+			return socket{}, err
 		}
 	}
 	if !s.held() {
-		return 0, fmt.Errorf("find the owner of a connection: %w", ErrUnknown)
+		return socket{}, ErrUnknown
 	}
-	return s.uid, nil
+	return s, nil
 }
 
 func unmap(a netip.AddrPort) netip.AddrPort {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
+	"sync"
 
 	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/transport"
@@ -44,12 +46,26 @@ const (
 type client struct {
 	local, remote netip.AddrPort // of the connection, as the client sees it
 	to            netip.AddrPort // where it was going before it was redirected; zero = it was not
+	opened        string         // where its tunnel leads ("host:port"), which was opened; "" = it has none
 	user          crowd.User
 	allowed       bool
 	untold        bool // whose it is could not be found out this time
 	place         crowd.Place
-	session       Session         // of its goroutine; nil = it shares all connections to origins with others
+
+	mu            sync.Mutex      // over HTTP/2 requests come together
+	session       Session         // nil = it shares all connections to origins with others
 	authenticated map[string]bool // origins whose connections its credentials may have authenticated
+}
+
+// name tells users apart; "" stands for all that cannot be.
+func (c *client) name() string {
+	switch {
+	case c.user.Known():
+		return strconv.FormatInt(c.user.UID, 10)
+	case c.user.Addr.IsValid():
+		return c.user.Addr.String()
+	}
+	return ""
 }
 
 type clientKey struct{}
@@ -105,8 +121,11 @@ func (p *Proxy) enter(nc net.Conn, to netip.AddrPort) *client {
 func (p *Proxy) leave(nc net.Conn) {
 	if v, ok := p.clients.LoadAndDelete(nc); ok {
 		c := v.(*client)
-		if c.session != nil {
-			c.session.Close()
+		c.mu.Lock()
+		session := c.session
+		c.mu.Unlock()
+		if session != nil {
+			session.Close()
 		}
 		p.crowd.Leave(c.user, c.place, nc)
 	}
@@ -116,6 +135,8 @@ func (p *Proxy) leave(nc net.Conn) {
 // origin, or do so now (R83).
 func (c *client) carrier(p *Proxy, t target, h http.Header) http.RoundTripper {
 	origin := t.scheme + "://" + t.addr
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !c.authenticated[origin] {
 		if !transport.NeedsSession(h) {
 			return p.Transport

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/fault"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // connect serves CONNECT (RFC 9110 section 9.3.6).
@@ -42,15 +43,22 @@ func (x *exchange) connect() {
 		x.refuse(f)
 		return
 	}
-	conn, l, err := x.p.Transport.DialTunnel(x.r.Context(), addr)
+	flow := transport.Flow{User: x.client.name(), Program: x.r.UserAgent()}
+	if x.p.Intercept != nil && x.p.Intercept.Wants(x.client.program(x.p), host, addr) {
+		x.open(host, addr, flow)
+		return
+	}
+	conn, l, err := x.p.Transport.DialTunnel(transport.WithFlow(x.r.Context(), flow), addr)
 	if err != nil {
 		x.fail(err)
 		return
 	}
 	setKeepAlive(conn)
 	// Neither Content-Length nor Transfer-Encoding may be in it, which net/http would not promise.
-	x.tunnel([]byte("HTTP/1.1 200 Connection established\r\n\r\n"), conn, l)
+	x.tunnel([]byte(established), conn, l)
 }
+
+const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
 // mailPort reports whether addr ("host:port") accepts mail for delivery: a client with a tunnel there, or with a request that
 // passes for the commands of a mail client, could send mail in the user's name (R139).
@@ -96,8 +104,20 @@ func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string) {
 		_ = client.Close()
 		return
 	}
-	ended := t.run(client, early, &x.p.buffers)
-	x.p.Log.Debug("tunnel ended", "link", link, "bytes", t.bytes.Load(), "reason", ended)
+	x.p.runTunnel(t, client, early)
+}
+
+// runTunnel copies until a tunnel has ended.
+func (p *Proxy) runTunnel(t *tunnel, client io.ReadWriteCloser, early []byte) {
+	ended := t.run(client, early, &p.buffers)
+	p.carried(t.link, t.bytes.Load())
+	p.Log.Debug("tunnel ended", "link", t.link, "bytes", t.bytes.Load(), "reason", ended)
+}
+
+func (p *Proxy) carried(link string, bytes int64) {
+	if p.Carried != nil && link != "" && bytes > 0 {
+		p.Carried(link, bytes)
+	}
 }
 
 // keepAlive finds peers that vanished without a word; sooner would drain a phone's battery (R144).

@@ -74,7 +74,9 @@ func (x *exchange) fetch(t target) {
 	}
 	offer := upgradeOffer(x.r)
 	by := x.client.carrier(x.p, t, x.r.Header)
-	ctx := x.r.Context()
+	// A redirected request is dialed by address; its Host says to which others it belongs.
+	host, _, _ := splitAuthority(t.host)
+	ctx := transport.WithFlow(x.r.Context(), transport.Flow{User: x.client.name(), Host: strings.ToLower(strings.TrimSuffix(host, "."))})
 	if x.r.Method == http.MethodGet && offer == "" {
 		defer x.p.transfers.Add(-1)
 		if x.p.transfers.Add(1) > maxTransfers {
@@ -82,8 +84,13 @@ func (x *exchange) fetch(t target) {
 		}
 	}
 	out := x.request(t, header, offer)
+	var used transport.Usage
+	defer func() {
+		for _, l := range used.Links() {
+			x.p.carried(l.Link, l.Bytes)
+		}
+	}()
 	a, err := x.await(func() (*answer, error) {
-		var used transport.Usage
 		resp, err := by.RoundTrip(out.WithContext(transport.WithUsage(httptrace.WithClientTrace(ctx, x.trace()), &used)))
 		if err != nil {
 			return nil, err
@@ -95,6 +102,9 @@ func (x *exchange) fetch(t target) {
 		return a, nil
 	})
 	if err != nil {
+		if x.client.opened != "" {
+			x.p.Intercept.Forget(x.client.opened)
+		}
 		x.fail(err)
 		return
 	}

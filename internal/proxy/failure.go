@@ -62,7 +62,9 @@ func (x *exchange) refuse(f *failure) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Proxy-Status", "tributary; error="+f.cause)
-	h.Set("Connection", "close")
+	if x.r.ProtoMajor == 1 {
+		h.Set("Connection", "close")
+	}
 	if f.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.retryAfter.Seconds()))))
 	}
@@ -93,6 +95,16 @@ func (x *exchange) fail(err error) {
 		return
 	}
 	x.refuse(classify(err))
+}
+
+// autoConfigPath is where programs look for the script that points them to the proxy.
+const autoConfigPath = "/proxy.pac"
+
+// autoConfig answers a request for the script. The connection ends: nobody reads the request's content.
+func (x *exchange) autoConfig() {
+	x.w.Header().Set("Connection", "close")
+	x.boundWrite()
+	x.p.AutoConfig.ServeHTTP(x.w, x.r)
 }
 
 // help answers a request to the proxy port itself (R4).

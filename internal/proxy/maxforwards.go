@@ -32,7 +32,7 @@ func (x *exchange) answerHere(header http.Header) bool {
 		body.WriteString("\r\n")
 	}
 	h.Set("Content-Length", strconv.Itoa(body.Len()))
-	if !x.r.ProtoAtLeast(1, 1) || x.upload != nil {
+	if !x.r.ProtoAtLeast(1, 1) || x.upload != nil && x.r.ProtoMajor == 1 {
 		h.Set("Connection", "close")
 	}
 	_, _ = x.w.Write(body.Bytes()) // the client may be gone

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/intercept"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // Transport carries requests and tunnels to origins. transport.Transport implements it.
@@ -22,7 +24,8 @@ type Transport interface {
 	// back until the origin's 100 or a short time has passed. The body may be read after RoundTrip returned, until the answer's
 	// body is closed. The values of the request's Trailer are set when its body has been read.
 	http.RoundTripper
-	// DialTunnel connects to addr ("host:port") and returns the link that carries the connection.
+	// DialTunnel connects to addr ("host:port") and returns the link that carries the connection. The context says whose it is,
+	// see transport.WithFlow.
 	DialTunnel(ctx context.Context, addr string) (c net.Conn, link string, err error)
 }
 
@@ -44,6 +47,20 @@ type Config struct {
 	Owner crowd.Owner
 	// Users are the IDs of those who may use the proxy; nil = all. A client whose owner is unknown is refused.
 	Users []uint32
+	// Program returns the path of the program at the other end of a connection within this machine, "" if it cannot be told, or
+	// is none of those that names lists, if that is not nil. A nil Program never can.
+	Program func(local, remote netip.AddrPort, names []string) string
+	// SpreadPrograms names the programs whose redirected connections may be spread, by the last part of their path.
+	SpreadPrograms []string
+	// Intercept opens tunnels, so that the requests in them are served like any other; nil = never.
+	Intercept *intercept.Interceptor
+	// DialOrigin connects to the origin of a tunnel that is to be opened; Intercept needs it. The context is as for DialTunnel.
+	DialOrigin func(ctx context.Context, addr string) (transport.Dialed, error)
+	// Carried, if not nil, is told of the bytes that a link has brought for an answer, or carried for a tunnel.
+	Carried func(link string, bytes int64)
+	// AutoConfig answers a request to the proxy port itself for /proxy.pac, if not nil.
+	AutoConfig http.Handler
+
 	// TunnelPorts are the destination ports of tunnels that are open to clients from other machines.
 	TunnelPorts []uint16
 }
@@ -55,15 +72,16 @@ type Proxy struct {
 	clients   sync.Map     // net.Conn -> *client: the connections that have a place
 	transfers atomic.Int64 // GETs that may be divided
 	tunnels   *tunnels
-	buffers   sync.Pool // of *[]byte, copyBuffer long
+	opened    *openedTunnels // nil without Intercept
+	buffers   sync.Pool      // of *[]byte, copyBuffer long
 }
 
 const copyBuffer = 32 << 10 // bytes
 
 // New returns a Proxy.
 func New(c Config) *Proxy {
-	if c.Transport == nil || c.Session == nil || c.Log == nil {
-		panic("proxy: Config without Transport, Session or Log")
+	if c.Transport == nil || c.Session == nil || c.Log == nil || c.Intercept != nil && c.DialOrigin == nil {
+		panic("proxy: Config without Transport, Session, Log or DialOrigin")
 	}
 	named := append([]uint32{0, uint32(os.Getuid())}, c.Users...)
 	p := &Proxy{
@@ -73,6 +91,9 @@ func New(c Config) *Proxy {
 	p.buffers.New = func() any {
 		b := make([]byte, copyBuffer)
 		return &b
+	}
+	if p.Intercept != nil {
+		p.opened = newOpenedTunnels(p)
 	}
 	return p
 }
@@ -94,7 +115,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	f := x.admit()
 	if f == nil {
-		f = checkRequest(r)
+		f = checkRequest(r, x.client.opened != "")
 	}
 	if f != nil {
 		x.refuse(f)
@@ -103,8 +124,12 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case x.client.to.IsValid():
 		x.redirected(x.client.to)
+	case x.client.opened != "":
+		x.inTunnel(x.client.opened)
 	case r.Method == http.MethodConnect:
 		x.connect()
+	case r.RequestURI == autoConfigPath && p.AutoConfig != nil:
+		x.autoConfig()
 	case r.RequestURI[0] == '/':
 		x.help()
 	default:
@@ -116,10 +141,16 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // for a dead link (R145).
 func (p *Proxy) CloseLink(name string) { p.tunnels.cut(func(t *tunnel) bool { return t.link == name }) }
 
-// Shutdown takes no new tunnels, waits for the running ones until ctx ends, then resets the rest and waits for them to be
-// gone. It returns ctx's error if it had to reset tunnels. Other requests are http.Server.Shutdown's.
+// Shutdown takes no new tunnels, waits for the running ones and for requests in those that were opened until ctx ends, then
+// resets the rest and waits for them to be gone. It returns ctx's error if it had to reset tunnels. Other requests are
+// http.Server.Shutdown's.
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	gone := p.tunnels.close()
+	var opened sync.WaitGroup
+	defer opened.Wait()
+	if p.opened != nil {
+		opened.Go(func() { p.opened.shutdown(ctx) })
+	}
 	select {
 	case <-gone:
 		return nil

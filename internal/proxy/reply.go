@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -30,7 +31,7 @@ func (x *exchange) reply(a *answer) {
 	if _, ok := h["Content-Type"]; !ok {
 		h["Content-Type"] = nil // keeps net/http from guessing one (R29)
 	}
-	if !x.r.ProtoAtLeast(1, 1) || x.upload != nil && !x.upload.ended.Load() {
+	if !x.r.ProtoAtLeast(1, 1) || x.upload != nil && !x.upload.ended.Load() && x.r.ProtoMajor == 1 {
 		h.Set("Connection", "close") // R59; content that is still to come cannot be distinguished from a next request (R57)
 	}
 	trailers := x.r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(x.r.Header["Te"], "trailers") && a.ContentLength < 0 && !bodiless
@@ -86,8 +87,15 @@ func (x *exchange) abort(reset bool) {
 	panic(http.ErrAbortHandler)
 }
 
-// resetConn closes c so that its peer sees a reset, if c is a TCP connection.
+// resetConn closes c so that its peer sees a reset, if c is a TCP connection or TLS over one, which is not closed in good order.
 func resetConn(c io.Closer) {
+	for {
+		over, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		c = over.NetConn()
+	}
 	if l, ok := c.(interface{ SetLinger(int) error }); ok {
 		_ = l.SetLinger(0) // fails only if c is closed already
 	}

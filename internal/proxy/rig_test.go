@@ -171,13 +171,14 @@ type forwarder struct {
 	dialErr   error // error of DialTunnel
 	getErr    error // error of RoundTrip for a GET
 	dialed    chan string
+	flows     chan transport.Flow // of tunnels
 
 	mu       sync.Mutex
 	requests []*http.Request
 }
 
 func newForwarder() *forwarder {
-	f := &forwarder{dialed: make(chan string, 64)}
+	f := &forwarder{dialed: make(chan string, 64), flows: make(chan transport.Flow, 64)}
 	f.transport.DisableCompression = true
 	f.transport.ExpectContinueTimeout = testTime
 	return f
@@ -199,6 +200,10 @@ func (f *forwarder) Close() {}
 
 func (f *forwarder) DialTunnel(ctx context.Context, addr string) (net.Conn, string, error) {
 	f.dialed <- addr
+	select {
+	case f.flows <- transport.FlowOf(ctx):
+	default: // nobody asks
+	}
 	if f.dialErr != nil {
 		return nil, "", f.dialErr
 	}

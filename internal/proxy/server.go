@@ -34,14 +34,14 @@ func NewServer(p *Proxy) *http.Server {
 	return s
 }
 
-// checkRequest refuses requests that are invalid in every form.
-func checkRequest(r *http.Request) *failure {
+// checkRequest refuses requests that are invalid in every form. HTTP/2 comes in tunnels only that were opened.
+func checkRequest(r *http.Request, opened bool) *failure {
 	lines := 0
 	for _, values := range r.Header {
 		lines += len(values)
 	}
 	switch {
-	case r.ProtoMajor != 1: // net/http lets the preface of HTTP/2 through
+	case r.ProtoMajor != 1 && !opened: // net/http lets the preface of HTTP/2 through
 		return &failure{
 			http.StatusHTTPVersionNotSupported, "http_request_error", 0,
 			"This proxy does not speak HTTP/2 to its clients. Tell the client to use HTTP/1.1 with proxies.",

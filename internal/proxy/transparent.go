@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // speakTime is how long a client may be silent before its server is taken for the one that speaks first (R162).
@@ -92,14 +93,18 @@ func (t *Transparent) accept(ln net.Listener, conns *sync.WaitGroup) error {
 
 // serve classifies a connection.
 func (t *Transparent) serve(c *net.TCPConn, of *client) {
-	if speaksHTTP(c, speakTime) {
+	name := ""
+	switch sniff(c, speakTime) {
+	case isHTTP:
 		if !t.requests.give(c) {
 			t.p.leave(c)
 		}
 		return
+	case isTLS:
+		name = serverName(c, speakTime)
 	}
 	t.p.crowd.Spoke(c)
-	tun, ok := t.dial(of)
+	tun, ok := t.dial(of, name)
 	t.p.leave(c) // a tunnel counts as such
 	if !ok {
 		resetConn(c)
@@ -107,16 +112,20 @@ func (t *Transparent) serve(c *net.TCPConn, of *client) {
 	}
 	defer t.p.tunnels.remove(tun)
 	setKeepAlive(c)
-	ended := tun.run(c, nil, &t.p.buffers)
-	t.p.Log.Debug("tunnel ended", "link", tun.link, "bytes", tun.bytes.Load(), "reason", ended)
+	t.p.runTunnel(tun, c, nil)
 }
 
-// dial begins the tunnel of a connection to where it was going.
-func (t *Transparent) dial(client *client) (*tunnel, bool) {
+// dial begins the tunnel of a connection to where it was going. name is the server that the client names, "" if it names none:
+// it says which connections belong together, never where they lead (R163).
+func (t *Transparent) dial(client *client, name string) (*tunnel, bool) {
 	if f := t.p.tunnels.room(client.user); f != nil {
 		return nil, false
 	}
-	origin, l, err := t.p.Transport.DialTunnel(t.ctx, client.to.String())
+	flow := transport.Flow{User: client.name(), Host: name, Redirected: true}
+	if t.p.Program != nil && len(t.p.SpreadPrograms) > 0 {
+		flow.Program = t.p.Program(client.local, client.remote, t.p.SpreadPrograms)
+	}
+	origin, l, err := t.p.Transport.DialTunnel(transport.WithFlow(t.ctx, flow), client.to.String())
 	if err != nil {
 		t.p.Log.Debug("a redirected connection leads nowhere", "error", err)
 		return nil, false
@@ -204,6 +213,7 @@ type verdict uint8
 const (
 	unclear verdict = iota // more bytes are needed
 	isHTTP
+	isTLS // its handshake, perhaps
 	isOther
 )
 
@@ -213,6 +223,9 @@ const longestMethod = 20
 // judge says whether bytes begin an HTTP/1 request in origin-form or asterisk-form, as clients send to origins. Requests to a
 // proxy at the other end (absolute-form, CONNECT) and the preface of HTTP/2 (RFC 9113 section 3.4) do not count.
 func judge(b []byte) verdict {
+	if len(b) > 0 && b[0] == tlsHandshake {
+		return isTLS
+	}
 	method, rest, whole := bytes.Cut(b, []byte(" "))
 	for _, c := range method {
 		if (c < 'A' || c > 'Z') && c != '-' {

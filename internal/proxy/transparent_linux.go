@@ -7,28 +7,48 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// speaksHTTP reports whether the client begins with an HTTP request within a time. It only peeks: the bytes stay in the kernel,
-// so that the connection can be read from its beginning.
-func speaksHTTP(c *net.TCPConn, within time.Duration) bool {
+// maxLooks bounds how often the same first bytes are looked at: a client may send them one by one.
+const maxLooks = 64
+
+// peek looks at the first bytes of a connection, as they come, until look returns true, time is up, or b is full. They stay in
+// the kernel, so that the connection can be read from its beginning. An end without a byte shows none.
+func peek(c *net.TCPConn, b []byte, within time.Duration, look func(first []byte) bool) {
 	raw, err := c.SyscallConn()
 	if err != nil || c.SetReadDeadline(time.Now().Add(within)) != nil {
-		return false
+		return
 	}
-	var b [longestMethod + 2]byte
-	v := unclear
+	looks := 0
 	// The netpoller reports each arrival once, so a look at too little waits for more.
 	_ = raw.Read(func(fd uintptr) bool {
-		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		switch {
-		case err == unix.EAGAIN || err == unix.EINTR:
+		n, _, err := unix.Recvfrom(int(fd), b, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		if err == unix.EAGAIN || err == unix.EINTR {
 			return false
-		case err != nil || n == 0: // an end without a byte passes through as one
-			v = isOther
-		default:
-			v = judge(b[:n])
 		}
-		return v != unclear
+		looks++
+		return err != nil || n == 0 || look(b[:n]) || n == len(b) || looks == maxLooks
 	})
 	_ = c.SetReadDeadline(time.Time{})
-	return v == isHTTP
+}
+
+// sniff reports how a client begins within a time; unclear if it says too little.
+func sniff(c *net.TCPConn, within time.Duration) verdict {
+	var b [longestMethod + 2]byte
+	v := unclear
+	peek(c, b[:], within, func(first []byte) bool {
+		v = judge(first)
+		return v != unclear
+	})
+	return v
+}
+
+// serverName returns the name of the server that the client names in its ClientHello, "" if it names none within a time.
+func serverName(c *net.TCPConn, within time.Duration) (name string) {
+	peek(c, make([]byte, maxHello), within, func(first []byte) bool {
+		whole, possible := wholeHello(first)
+		if whole {
+			name = helloName(first)
+		}
+		return !possible
+	})
+	return name
 }

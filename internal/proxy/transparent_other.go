@@ -7,5 +7,8 @@ import (
 	"time"
 )
 
-// speaksHTTP is for Linux, where connections can be redirected.
-func speaksHTTP(*net.TCPConn, time.Duration) bool { return false }
+// sniff is for Linux, where connections can be redirected.
+func sniff(*net.TCPConn, time.Duration) verdict { return isOther }
+
+// serverName is for Linux, too.
+func serverName(*net.TCPConn, time.Duration) string { return "" }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// chain is the name of the chain in the nat tables of both families.
+// chain is the name of the chain in the tables of both families: nat, and filter where QUIC is rejected.
 const chain = "TRIBUTARY_REDIRECT"
 
 // iptables keeps the rules by iptables(8) and ip6tables(8), for kernels and systems without nftables. Each family is a
@@ -17,10 +17,28 @@ type iptables struct{ run runner }
 
 func (iptables) name() string { return "iptables" }
 
-// script is the input of iptables-restore --noflush. hooked says that OUTPUT leads to the chain already.
+// script is the input of iptables-restore --noflush. hooked says that OUTPUT leads to the chain already; six, that it is for
+// IPv6.
 func (iptables) script(r Rules, hooked, six bool) string {
+	return part("nat", "tcp", r, hooked, six, func(over, who string) (rules []string) {
+		for _, p := range r.Ports {
+			rules = append(rules, fmt.Sprintf("-o %s -p tcp --dport %d %s-j REDIRECT --to-ports %d", over, p, who, r.To))
+		}
+		return rules
+	})
+}
+
+// rejection is script for QUIC.
+func (iptables) rejection(r Rules, hooked, six bool) string {
+	return part("filter", "udp", r, hooked, six, func(over, who string) []string {
+		return []string{fmt.Sprintf("-o %s -p udp --dport 443 %s-j REJECT", over, who)}
+	})
+}
+
+// part is the script for one table. last returns the last rules for an interface and a user.
+func part(table, protocol string, r Rules, hooked, six bool, last func(over, who string) []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "*nat\n:%s - [0:0]\n", chain) // makes it, or empties it
+	fmt.Fprintf(&b, "*%s\n:%s - [0:0]\n", table, chain) // makes it, or empties it
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "-A "+chain+" "+format+"\n", args...) }
 	line("-m mark --mark %#x -j RETURN", Mark)
 	for _, u := range r.Except {
@@ -46,20 +64,24 @@ func (iptables) script(r Rules, hooked, six bool) string {
 		}
 	}
 	for _, name := range r.Over {
-		for _, p := range r.Ports {
-			for _, w := range who {
-				line("-o %s -p tcp --dport %d %s-j REDIRECT --to-ports %d", name, p, w, r.To)
+		for _, w := range who {
+			for _, rule := range last(name, w) {
+				line("%s", rule)
 			}
 		}
 	}
 	if !hooked {
-		fmt.Fprintf(&b, "-A OUTPUT %s\n", hook)
+		fmt.Fprintf(&b, "-A OUTPUT %s\n", hook(protocol))
 	}
 	b.WriteString("COMMIT\n")
 	return b.String()
 }
 
-const hook = "-p tcp -j " + chain
+// hook is the rule that leads to the chain.
+func hook(protocol string) string { return "-p " + protocol + " -j " + chain }
+
+// protocols are those of the tables that have a chain.
+var protocols = map[string]string{"nat": "tcp", "filter": "udp"}
 
 // tools are the programs of one family.
 type tools struct{ command, restore string }
@@ -70,8 +92,8 @@ var (
 )
 
 // call runs iptables, waiting for others that hold its lock.
-func (i iptables) call(ctx context.Context, t tools, args string) (string, error) {
-	return i.run(ctx, "", t.command, append([]string{"-w", "5", "-t", "nat"}, strings.Fields(args)...)...)
+func (i iptables) call(ctx context.Context, t tools, table, args string) (string, error) {
+	return i.run(ctx, "", t.command, append([]string{"-w", "5", "-t", table}, strings.Fields(args)...)...)
 }
 
 func (i iptables) add(ctx context.Context, r Rules) (Installed, error) {
@@ -86,9 +108,18 @@ func (i iptables) add(ctx context.Context, r Rules) (Installed, error) {
 }
 
 func (i iptables) addFamily(ctx context.Context, t tools, r Rules) error {
-	_, err := i.call(ctx, t, "-C OUTPUT "+hook)
-	_, err = i.run(ctx, i.script(r, err == nil, t == tools6), t.restore, "--noflush", "-w", "5")
-	return err
+	restore := func(table string, script func(r Rules, hooked, six bool) string) error {
+		_, err := i.call(ctx, t, table, "-C OUTPUT "+hook(protocols[table]))
+		_, err = i.run(ctx, script(r, err == nil, t == tools6), t.restore, "--noflush", "-w", "5")
+		return err
+	}
+	if err := restore("nat", i.script); err != nil {
+		return err
+	}
+	if r.NoQUIC {
+		return restore("filter", i.rejection)
+	}
+	return i.removeTable(ctx, t, "filter")
 }
 
 func (i iptables) remove(ctx context.Context) error {
@@ -96,12 +127,16 @@ func (i iptables) remove(ctx context.Context) error {
 }
 
 func (i iptables) removeFamily(ctx context.Context, t tools) error {
-	if _, err := i.call(ctx, t, "-S "+chain); err != nil {
+	return errors.Join(i.removeTable(ctx, t, "filter"), i.removeTable(ctx, t, "nat"))
+}
+
+func (i iptables) removeTable(ctx context.Context, t tools, table string) error {
+	if _, err := i.call(ctx, t, table, "-S "+chain); err != nil {
 		return nil // there is none, or no such tool
 	}
-	script := "*nat\n"
-	if _, err := i.call(ctx, t, "-C OUTPUT "+hook); err == nil {
-		script += "-D OUTPUT " + hook + "\n"
+	script, leads := "*"+table+"\n", hook(protocols[table])
+	if _, err := i.call(ctx, t, table, "-C OUTPUT "+leads); err == nil {
+		script += "-D OUTPUT " + leads + "\n"
 	}
 	script += fmt.Sprintf("-F %[1]s\n-X %[1]s\nCOMMIT\n", chain)
 	_, err := i.run(ctx, script, t.restore, "--noflush", "-w", "5")
@@ -113,7 +148,7 @@ var iptablesTo = regexp.MustCompile(`--to-ports (\d+)`)
 func (i iptables) find(ctx context.Context) (Installed, error) {
 	in := Installed{}
 	for _, t := range []tools{tools4, tools6} {
-		rules, err := i.call(ctx, t, "-S "+chain)
+		rules, err := i.call(ctx, t, "nat", "-S "+chain)
 		if err != nil {
 			continue
 		}

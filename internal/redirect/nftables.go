@@ -18,12 +18,23 @@ type nftables struct{ run runner }
 func (nftables) name() string { return "nftables" }
 
 // script is one transaction: the table is made, so that it can be deleted, and made anew.
-func (nftables) script(r Rules) string {
+func (n nftables) script(r Rules) string {
 	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, "\t\t"+format+"\n", args...) }
-	fmt.Fprintf(&b, "table inet %[1]s\ndelete table inet %[1]s\ntable inet %[1]s {\n\tchain output {\n", table)
-	line("type nat hook output priority -100; policy accept;")
-	line("meta l4proto != tcp return")
+	fmt.Fprintf(&b, "table inet %[1]s\ndelete table inet %[1]s\ntable inet %[1]s {\n", table)
+	n.chain(&b, r, "output", "nat", -100, "tcp", fmt.Sprintf("tcp dport %s redirect to :%d", set(r.Ports), r.To))
+	if r.NoQUIC {
+		n.chain(&b, r, "quic", "filter", 0, "udp", "udp dport 443 reject")
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// chain writes a chain whose last rule is for the connections that are redirected.
+func (nftables) chain(b *strings.Builder, r Rules, name, kind string, priority int, protocol, last string) {
+	line := func(format string, args ...any) { fmt.Fprintf(b, "\t\t"+format+"\n", args...) }
+	fmt.Fprintf(b, "\tchain %s {\n", name)
+	line("type %s hook output priority %d; policy accept;", kind, priority)
+	line("meta l4proto != %s return", protocol)
 	if r.NoIPv6 {
 		line("meta nfproto ipv6 return")
 	}
@@ -52,9 +63,8 @@ func (nftables) script(r Rules) string {
 	if len(r.Around) > 0 {
 		leave("oifname "+set(quoted(r.Around))+" ", r.LeaveAround)
 	}
-	line("tcp dport %s redirect to :%d", set(r.Ports), r.To)
-	b.WriteString("\t}\n}\n")
-	return b.String()
+	line("%s", last)
+	b.WriteString("\t}\n")
 }
 
 func (n nftables) add(ctx context.Context, r Rules) (Installed, error) {

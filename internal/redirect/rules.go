@@ -50,6 +50,9 @@ type Rules struct {
 	Except []Users        // whose are not, though they are among Users
 	NoIPv6 bool           // only connections over IPv4
 	Leave  []netip.Prefix // destinations that are left alone
+	// NoQUIC rejects what would be redirected on TCP port 443 where it is sent to UDP port 443, so that programs fall back to
+	// TCP.
+	NoQUIC bool
 
 	// Over names the interfaces over which the system would send the redirected connections. Connections over others, such as a
 	// VPN or a bridge of containers, are left alone.

@@ -51,6 +51,26 @@ table inet tributary_redirect {
 	if !strings.Contains(got, "meta nfproto ipv6 return\n") || strings.Contains(got, "skuid") || strings.Contains(got, "daddr") {
 		t.Errorf("everybody, IPv4 only:\n%s", got)
 	}
+	r = some()
+	r.NoQUIC = true
+	const quic = `	chain quic {
+		type filter hook output priority 0; policy accept;
+		meta l4proto != udp return
+		meta mark 0x740000 return
+		oifname != { "wlan0", "wg0" } return
+		meta skuid { 998 } return
+		meta skuid != { 1000, 10000-19999 } return
+		ip daddr { 169.254.0.0/16 } return
+		ip6 daddr { fe80::/10 } return
+		oifname { "wg0" } ip daddr { 10.0.0.0/8 } return
+		oifname { "wg0" } ip6 daddr { fc00::/7 } return
+		udp dport 443 reject
+	}
+}
+`
+	if got := (nftables{}).script(r); got != strings.TrimSuffix(want, "}\n")+quic {
+		t.Errorf("R164 without QUIC:\n%s", got)
+	}
 	r.Over = nil
 	if got := (nftables{}).script(r); !strings.Contains(got, "\t\treturn\n") {
 		t.Errorf("no link is used:\n%s", got)
@@ -81,6 +101,22 @@ COMMIT
 	}
 	if got := (iptables{}).script(r, true, true); !strings.Contains(got, "-d fe80::/10 -j RETURN") || strings.Contains(got, "169.254") {
 		t.Errorf("IPv6:\n%s", got)
+	}
+	const quic = `*filter
+:TRIBUTARY_REDIRECT - [0:0]
+-A TRIBUTARY_REDIRECT -m mark --mark 0x740000 -j RETURN
+-A TRIBUTARY_REDIRECT -m owner --uid-owner 998 -j RETURN
+-A TRIBUTARY_REDIRECT -d 169.254.0.0/16 -j RETURN
+-A TRIBUTARY_REDIRECT -o wg0 -d 10.0.0.0/8 -j RETURN
+-A TRIBUTARY_REDIRECT -o wlan0 -p udp --dport 443 -m owner --uid-owner 1000 -j REJECT
+-A TRIBUTARY_REDIRECT -o wlan0 -p udp --dport 443 -m owner --uid-owner 10000-19999 -j REJECT
+-A TRIBUTARY_REDIRECT -o wg0 -p udp --dport 443 -m owner --uid-owner 1000 -j REJECT
+-A TRIBUTARY_REDIRECT -o wg0 -p udp --dport 443 -m owner --uid-owner 10000-19999 -j REJECT
+-A OUTPUT -p udp -j TRIBUTARY_REDIRECT
+COMMIT
+`
+	if got := (iptables{}).rejection(r, false, false); got != quic {
+		t.Errorf("R164 without QUIC:\n%s", got)
 	}
 	r.Over = nil
 	if got := (iptables{}).script(r, true, false); strings.Contains(got, "REDIRECT --to") {

@@ -28,7 +28,7 @@ func TestAlgorithm2(t *testing.T) {
 		{"[D] 4.3.4 example 2, 8000 of 8800 KBps", a2(8000, 8800), 16_666},
 		{"[D] 4.3.4 example 2, 800 of 8800 KBps", a2(800, 8800), 1666},
 		{"[C] full speed, one of two equal links gets P/4", a2(30_000, 60_000), 62_500},
-		{"[C] beyond the known bandwidth the cap is P/n", a2(45_000, 90_000), 62_500},
+		{"[C] beyond the known bandwidth, as printed: (P/2) 45/60", a2(45_000, 90_000), 93_750},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

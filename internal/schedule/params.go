@@ -16,12 +16,13 @@ type Params struct {
 	Padding                   float64 // f; 0 is taken as 1
 }
 
-// Share is Algorithm 2: size_x = (P/n) (sum thr / sum bw) (thr_x / sum thr).
+// Share is Algorithm 2: size_x = (P/n) (sum thr / sum bw) (thr_x / sum thr). Nothing bounds it, as printed: where the links are
+// faster than their bandwidths say, the shares add up to more than P/n. With bandwidths that are peaks they never do.
 func (p Params) Share() int64 {
 	if p.SumBandwidth <= 0 || p.SumThroughput <= 0 {
 		return 0
 	}
-	fill := min(1, p.SumThroughput/p.SumBandwidth)
+	fill := p.SumThroughput / p.SumBandwidth
 	return int64(math.Round(float64(p.Payload) / float64(p.N) * fill * p.Throughput / p.SumThroughput))
 }
 

@@ -3,6 +3,7 @@ package schedule
 import (
 	"time"
 
+	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
@@ -57,6 +58,12 @@ type Link struct {
 	RTT      time.Duration // round trip without load, 0 = unknown
 	Think    time.Duration // part of RTT that the origin needs before an answer
 	Delay    time.Duration // of an answer under the load of a moment ago, by PING or the kernel; 0 = unknown or idle
+
+	// For goals.
+	Optional bool          // the goal may do without it
+	Radio    *energy.Radio // what it costs; nil = not known, or nothing
+	Silent   time.Duration // since its last byte, of whatever transfer
+	Spared   Spared        // the goal does without it: it is not Usable
 }
 
 // Verb is the kind of a step.

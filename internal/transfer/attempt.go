@@ -279,6 +279,7 @@ func (m *Machine) read(now time.Time, e Event) {
 	m.progress(now, c)
 	l.rate.Add(now, e.N)
 	l.got += e.N
+	l.lastByte = now
 	c.rate.Add(now, e.N)
 	c.got += e.N
 	l.failures = 0

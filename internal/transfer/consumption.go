@@ -39,7 +39,7 @@ type consumption struct {
 
 // measureClient measures the client's speed and reports the need when it changes by a quarter or more.
 func (m *Machine) measureClient(now time.Time) {
-	if !m.known || m.received || m.scattered {
+	if !m.known || m.received || m.scattered || m.cfg.KeepWindow {
 		return
 	}
 	p := &m.client
@@ -94,7 +94,7 @@ func (m *Machine) tellNeed() {
 // nextLook returns when the client's speed is to be looked at though nothing happens: it may have stopped. Zero if that can
 // change nothing.
 func (m *Machine) nextLook() time.Time {
-	if p := &m.client; m.known && !m.received && !m.scattered && p.need != leastNeed && !m.low() {
+	if p := &m.client; m.known && !m.received && !m.scattered && !m.cfg.KeepWindow && p.need != leastNeed && !m.low() {
 		return p.since.Add(consumptionPeriod)
 	}
 	return time.Time{}

@@ -31,6 +31,7 @@ func (m *Machine) decide(now time.Time) {
 	var barred []int8 // links none of whose connections can take a request now
 	for range 4 * (len(m.links) + 1) {
 		v := m.look(now)
+		again := m.restrict(now, v)
 		for _, i := range barred {
 			v.Links[i].CanAsk = false
 		}
@@ -40,7 +41,7 @@ func (m *Machine) decide(now time.Time) {
 		}
 		switch d.Do {
 		case schedule.Wait:
-			m.until = schedule.Earlier(d.Until, later)
+			m.until = schedule.Earlier(again, schedule.Earlier(d.Until, later))
 			return
 		case schedule.Open:
 			m.openConn(now, d.Link)
@@ -95,7 +96,7 @@ func (m *Machine) askFirst(now time.Time) {
 	}
 	if !m.started && len(m.attempts) > 0 && m.cfg.Warm {
 		for _, i := range m.cfg.Order {
-			if l := &m.links[i]; l.usable(now) && !l.metered && !l.full && m.count(i) == 0 {
+			if l := &m.links[i]; l.usable(now) && !l.metered && !l.optional && !l.full && m.count(i) == 0 {
 				c := m.openConn(now, i)
 				if r := m.ahead(); !r.Empty() {
 					a := attempt{want: r, ahead: true}
@@ -392,6 +393,18 @@ func (m *Machine) hedge(now time.Time, v *schedule.View) (d schedule.Decision, o
 	return d, ok, time.Time{}
 }
 
+// restrict takes the links out of the view that the goal does without.
+func (m *Machine) restrict(now time.Time, v *schedule.View) (again time.Time) {
+	if m.cfg.Goal == nil {
+		return time.Time{}
+	}
+	again = m.cfg.Goal.Spare(now, v)
+	for i := range v.Links {
+		m.links[i].spared = v.Links[i].Spared
+	}
+	return again
+}
+
 // look draws the scheduler's view.
 func (m *Machine) look(now time.Time) *schedule.View {
 	v := &m.view
@@ -416,6 +429,8 @@ func (m *Machine) look(now time.Time) *schedule.View {
 			RTT:   max(l.rtt(), l.response.Least()), // an origin that thinks needs long ranges like a long link
 			Think: max(0, l.response.Least()-l.rtt()),
 			Delay: l.delay,
+
+			Optional: l.optional, Radio: l.radio, Silent: l.quiet(now),
 		})
 	}
 	for i := range v.Links {

@@ -3,8 +3,10 @@ package transfer
 import (
 	"time"
 
+	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/estimate"
 	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/schedule"
 )
 
 const (
@@ -39,9 +41,13 @@ const (
 type link struct {
 	allowed   bool // by policy
 	metered   bool
-	unreached bool // no connection while the size was unknown
-	forbidden bool // the origin's address may not be dialed over it
-	excluded  bool // it does not serve this object (Unwanted, NoRange, Changed, ...)
+	optional  bool
+	radio     *energy.Radio
+	lastByte  time.Time       // zero = none yet
+	spared    schedule.Spared // the goal does without it
+	unreached bool            // no connection while the size was unknown
+	forbidden bool            // the origin's address may not be dialed over it
+	excluded  bool            // it does not serve this object (Unwanted, NoRange, Changed, ...)
 	state     health.State
 	silent    bool      // bytes are overdue
 	paused    time.Time // no new requests before
@@ -76,6 +82,7 @@ type link struct {
 func (l *link) init(i int, c LinkConfig) {
 	l.spot.camp, l.spot.differs = int8(i), -1
 	l.state, l.metered = c.State, c.Metered
+	l.optional, l.radio, l.lastByte = c.Optional, c.Radio, c.LastByte
 	l.pipelining, l.seeded = c.Learned.Pipelining, c.Learned.Pipelining
 	l.maxConns, l.learned = c.Learned.MaxConns, c.Learned.Conns
 	l.connect.Seed(c.Learned.RTT)
@@ -86,6 +93,14 @@ func (l *link) init(i int, c LinkConfig) {
 func (l *link) usable(now time.Time) bool {
 	return l.mayServe() && l.state == health.Up && !l.silent && !now.Before(l.paused) &&
 		!now.Before(l.resting)
+}
+
+// quiet returns how long ago the last byte came over the link; a day if none has.
+func (l *link) quiet(now time.Time) time.Duration {
+	if l.lastByte.IsZero() {
+		return 24 * time.Hour
+	}
+	return now.Sub(l.lastByte)
 }
 
 // rtt returns the round trip without load, 0 if unknown.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/estimate"
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
@@ -22,6 +23,8 @@ type Config struct {
 	Requested   segment.Range // range that the client wants; End = Unknown until the size is known
 	Initial     int64         // bytes asked for at first; 0 = the client's own GET, without a Range field (R77)
 	Scheduler   schedule.Scheduler
+	Goal        schedule.Goal // which links to do without; nil = none
+	KeepWindow  bool          // the reorder window does not shrink to what a slow client needs: the goal wants to be ahead of it
 	Links       []LinkConfig
 	Order       []int8        // links in order of preference for the first request; all that the policy allows
 	Warm        bool          // connect over the unmetered links at once
@@ -40,6 +43,10 @@ type LinkConfig struct {
 	State   health.State // at the start, so that the first request goes out over the preferred one of all that are up
 	Metered bool
 	Learned estimate.Entry
+
+	Optional bool          // the goal may do without it: it is not connected before it is asked for something
+	Radio    *energy.Radio // what its bytes cost; nil = not known
+	LastByte time.Time     // of whatever transfer came over it; zero = none
 }
 
 // Machine is one transfer. Make it with New.
@@ -174,10 +181,10 @@ func (m *Machine) State(now time.Time) State {
 	m.info = m.info[:0]
 	for i := range m.links {
 		l := &m.links[i]
-		rate, usable := l.rate.PerSecond(now), l.usable(now)
+		rate, usable := l.rate.PerSecond(now), l.usable(now) && l.spared == schedule.NotSpared
 		m.info = append(m.info, LinkInfo{
 			Rate: rate, RTT: l.rtt(), Usable: usable, Busy: l.busy || usable && now.Sub(l.heldUp) < heldUpLately,
-			Metered: l.metered, Got: l.got, Gain: float64(l.got) - l.cost, Sustained: l.rate.Sustained(),
+			Metered: l.metered, Spared: l.spared, Got: l.got, Gain: float64(l.got) - l.cost, Sustained: l.rate.Sustained(),
 			Learned: estimate.Entry{
 				Rate: rate, Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(), MaxConns: l.limit(),
 				Conns: l.parallel.paid,
@@ -214,7 +221,10 @@ func (m *Machine) Wanted(attempt uint32) int64 {
 }
 
 // Usable reports whether new ranges may be asked of a link now: for tests and the simulator.
-func (m *Machine) Usable(now time.Time, link int8) bool { return m.links[link].usable(now) }
+func (m *Machine) Usable(now time.Time, link int8) bool {
+	l := &m.links[link]
+	return l.usable(now) && l.spared == schedule.NotSpared
+}
 
 // Check returns false if an invariant is broken: for tests and the simulator.
 func (m *Machine) Check() bool {

@@ -1,6 +1,10 @@
 package transfer
 
-import "time"
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
+)
 
 // heldUpLately is how long after a standstill a link still counts as held up: bytes that trickle in keep ending it for a moment.
 const heldUpLately = 500 * time.Millisecond
@@ -27,7 +31,7 @@ func (m *Machine) accountStandstill(now time.Time) {
 			m.links[s.link].cost += l.rate.PerSecond(now) * took.Seconds()
 			l.heldUp = now
 		}
-		l.stands = m.known && !m.received && m.ready(now, int8(i)) && (m.running(int8(i)) == 0 || m.blocked(int8(i)))
+		l.stands = m.known && !m.received && m.ready(now, int8(i)) && l.spared == schedule.NotSpared && (m.running(int8(i)) == 0 || m.blocked(int8(i)))
 		some = some || l.stands
 	}
 	*s = standstill{now, some, m.debtor()}

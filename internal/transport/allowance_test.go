@@ -21,7 +21,7 @@ func TestDialerNearTheLimit(t *testing.T) {
 	changed := make(chan struct{}, 1)
 	o.monthAccounts = allowance.Open(filepath.Join(t.TempDir(), "allowance.json"), time.Now, o.log, func() { changed <- struct{}{} })
 	defer o.monthAccounts.Close()
-	o.monthAccounts.Set(map[string]int64{"cellular": 4_000_000})
+	o.monthAccounts.Set(map[string]allowance.Limit{"cellular": {Month: 4_000_000}})
 	<-changed
 	d := o.dials.Load()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -30,8 +30,13 @@ func (p *linkPath) Dial(ctx context.Context, network, addr string) (net.Conn, li
 	if !info.Local {
 		t.conns.Add(p.link, c) // it may show later whether the link still works
 		t.engine.Connected(p.link, addr, info.Origin.Addr())
+		t.placer.Connected(p.link.Name, info.RTT)
 	}
-	return t.bounded(slot.Hold(c), p.link), info, nil
+	c = t.bounded(slot.Hold(c), p.link)
+	if !info.Local {
+		c = t.counted(c, p.link.Name)
+	}
+	return c, info, nil
 }
 
 // slot takes a slot for a connection, if need be from a connection that nobody uses.

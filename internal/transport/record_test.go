@@ -148,6 +148,11 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%v, %v", is, err)
 	}
 	two := startRemembering(t, s, file)
+	for _, l := range two.engine.Ranked() {
+		if two.placer.Remembered(l) == 0 {
+			t.Errorf("tunnels are placed over %s as if nothing were known of it", l.Name)
+		}
+	}
 	e := two.engine.Findings()
 	if len(e) > 0 {
 		t.Errorf("%d findings before the first request", len(e))

@@ -10,11 +10,14 @@ import (
 	"net/textproto"
 	"net/url"
 	"strings"
+	"time"
 
+	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/opening"
 	"github.com/tributary-http/tributary/internal/origin"
+	"github.com/tributary-http/tributary/internal/spread"
 )
 
 // RoundTrip implements http.RoundTripper. A GET that can be divided gets an answer whose content comes over all links; every
@@ -41,6 +44,17 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type sizeKey struct{}
 
+type deadlineKey struct{}
+
+// Deadline says by when a request needs its bytes: Within, or Bitrate and Startup.
+type Deadline = engine.Deadline
+
+// WithDeadline returns a context whose requests keep links that are metered or costly to wake for what the others cannot bring in
+// time.
+func WithDeadline(ctx context.Context, d Deadline) context.Context {
+	return context.WithValue(ctx, deadlineKey{}, &d)
+}
+
 // WithSize returns a context that says how large the objects of its requests probably are, in bytes. Then all unmetered links
 // are asked at once, without waiting for the first response. A wrong size costs a request of up to 128 KiB on each of them.
 func WithSize(ctx context.Context, size int64) context.Context {
@@ -63,7 +77,7 @@ func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, erro
 	}
 	usage.Add(l.Name, 0, 0)
 	if usage != nil && resp.StatusCode != http.StatusSwitchingProtocols {
-		resp.Body = &countedBody{resp.Body, usage, l.Name}
+		resp.Body = &countedBody{resp.Body, usage, l.Name, l.Radio}
 	}
 	return resp, nil
 }
@@ -73,12 +87,14 @@ type countedBody struct {
 	io.ReadCloser
 	usage *Usage
 	link  string
+	radio *energy.Radio
 }
 
 // Read implements io.Reader.
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.usage.Add(b.link, int64(n), 0)
+	b.usage.Spend(b.link, b.radio, time.Now(), int64(n))
 	if err != nil && err != io.EOF {
 		err = onLink(err, b.link)
 	}
@@ -94,6 +110,7 @@ func (t *Transport) divide(r *http.Request) (*http.Response, error) {
 	UsageOf(ctx).SetReason("") // that of a request before, with the same context
 	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx)}
 	q.Size, _ = ctx.Value(sizeKey{}).(int64)
+	q.Deadline, _ = ctx.Value(deadlineKey{}).(*Deadline)
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.Got1xxResponse != nil {
 		q.Interim = func(status int, h http.Header) { _ = trace.Got1xxResponse(status, textproto.MIMEHeader(h)) }
 	}
@@ -128,8 +145,32 @@ func path(u *url.URL, host string) string {
 
 // DialTunnel connects to addr ("host:port") over the first link that can, and returns the link's name.
 func (t *Transport) DialTunnel(ctx context.Context, addr string) (net.Conn, string, error) {
-	c, l, err := t.passThrough.DialTunnel(ctx, addr)
-	return c, l.Name, err
+	d, err := t.passThrough.DialTunnel(ctx, addr)
+	return d.Conn, d.Link.Name, err
+}
+
+// Dialed is a connection to an origin that is https, as far as its client knows.
+type Dialed struct {
+	Conn net.Conn
+	Link string // that carries it
+	// Greet makes TLS of Conn, verifies the origin, and keeps the connection for the next request. It returns the protocol that
+	// the origin chose (ALPN), and whether it asked for a client certificate. Conn belongs to it then.
+	Greet func(ctx context.Context) (protocol string, asked bool, err error)
+}
+
+// DialOrigin connects to addr ("host:port") over the first link that can. The connections over the others by which a GET begins
+// are made meanwhile.
+func (t *Transport) DialOrigin(ctx context.Context, addr string) (Dialed, error) {
+	to := engine.Target{Scheme: "https", Host: strings.TrimSuffix(addr, ":443"), Addr: addr} // as requests name it
+	d, err := t.passThrough.DialAmong(ctx, addr, func(links []link.Link) {
+		if len(links) > 1 {
+			t.prepare(links[1:], to)
+		}
+	})
+	if err != nil {
+		return Dialed{}, err
+	}
+	return Dialed{d.Conn, d.Link.Name, func(ctx context.Context) (string, bool, error) { return t.pool.Greet(ctx, d, to) }}, nil
 }
 
 // Session carries the requests of one client whose credentials authenticate its connections (RFC 4559 section 6), over
@@ -156,8 +197,28 @@ func NeedsSession(h http.Header) bool { return opening.AuthenticatesConnection(h
 // Status is a snapshot of links and transfers for observers.
 type Status = engine.Status
 
-// Status describes links and transfers for observers.
-func (t *Transport) Status() Status { return t.engine.Status() }
+// Status describes links, transfers and what is not divided for observers.
+func (t *Transport) Status() Status {
+	s := t.engine.Status()
+	loads, running := t.placer.Loads()
+	for i := range s.Links {
+		l := &s.Links[i]
+		load := loads[l.Name]
+		l.Undivided, l.UndividedBytes, l.UndividedRate = load.Open, load.Bytes, load.Rate
+	}
+	s.Undivided = running
+	return s
+}
+
+// Flow describes a connection or a request of a client: those that agree in User, Program and Host may be spread over links.
+type Flow = spread.Flow
+
+// WithFlow returns a context whose requests and tunnels belong to a client. Of f, Program and Host may be empty: the program is
+// then the User-Agent of the request, if it is not redirected, and the host is the one that is dialed. Domain is ignored.
+func WithFlow(ctx context.Context, f Flow) context.Context { return origin.WithFlow(ctx, f) }
+
+// FlowOf returns the Flow of a context, the zero value without one.
+func FlowOf(ctx context.Context) Flow { return origin.FlowOf(ctx) }
 
 type (
 	undividedKey  struct{}
@@ -201,3 +262,7 @@ func UsageOf(ctx context.Context) *Usage {
 	u, _ := ctx.Value(usageKey{}).(*Usage)
 	return u
 }
+
+// Public reports whether a host, a name or an address, is one of the internet's: no server can lead a request to one that only
+// this network knows where this is asked for. Where names really lead is checked before each dial.
+func Public(host string) bool { return link.Public(host) }

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin"
+	"github.com/tributary-http/tributary/internal/spread"
 	"github.com/tributary-http/tributary/internal/statefile"
 )
 
@@ -34,6 +36,10 @@ type Config struct {
 	Binder link.Binder
 	Names  func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error)
 
+	// Limits, if not nil, returns the data limits of accounts by name; Limited is sent to when they may have changed.
+	Limits  func() map[string]allowance.Limit
+	Limited <-chan struct{}
+
 	Roots *x509.CertPool // that https origins are verified against; nil = the system's
 	// Allow, DenyPrivate and Own bound which destinations are reached, see link.Destinations.
 	Allow       []netip.Prefix
@@ -46,7 +52,11 @@ type Config struct {
 	Observers []engine.Observer
 	// Running, if not nil, is called with the number of running transfers whenever it changes, see engine.Config.
 	Running func(transfers int)
-	// LinkDown, if not nil, is called with the name of a link that went down: connections over it are dead.
+	// Undivided, if not nil, is called with the number of running tunnels and requests that pass through whenever it changes,
+	// and that of those among them whose program could use further links. It must not block, nor call the Transport.
+	Undivided func(running, spread int)
+	// LinkDown, if not nil, is called with the name of a link that went down or was banned for everybody: connections over it
+	// are dead.
 	LinkDown func(name string)
 }
 
@@ -65,22 +75,29 @@ type Transport struct {
 	monthAccounts *allowance.Accounts // from Start on
 	pool          *origin.Pool
 	passThrough   *origin.PassThrough
+	placer        *origin.Placer
 	engine        *engine.Engine
 	found         chan struct{} // closed by follow when there is a link to use
 	using         using         // set by follow
+	expected      chan expected // to expect
 
 	live       atomic.Pointer[config.Config]
 	names      func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // nil = DNS servers are asked
 	binder     link.Binder
 	dials      atomic.Pointer[link.Dialer]
-	accounts   atomic.Pointer[map[string]string] // by name of the link
-	reconsider chan struct{}                     // live has changed: follow re-evaluates the current links
+	accounts   atomic.Pointer[map[string]string]                    // by name of the link
+	count      atomic.Pointer[func(link string, read, written int)] // of Count
+	limits     func() map[string]allowance.Limit                    // of Config
+	limited    <-chan struct{}                                      // of Config
+	reconsider chan struct{}                                        // live has changed: follow re-evaluates the current links
 }
 
 // New returns a Transport that has no links before Start.
 func New(c Config) (*Transport, error) {
 	t := &Transport{
-		cfg: c.Settings, log: c.Log, history: c.History, device: c.Source, names: c.Names, binder: c.Binder, reconsider: make(chan struct{}, 1), found: make(chan struct{}),
+		cfg: c.Settings, log: c.Log, history: c.History, device: c.Source, names: c.Names, binder: c.Binder, limits: c.Limits, limited: c.Limited,
+		reconsider: make(chan struct{}, 1), found: make(chan struct{}),
+		expected: make(chan expected, maxExpected),
 	}
 	if n, ok := c.Source.(*link.Netlink); ok {
 		t.reach.Router = &link.Kernel{Mark: n.Mark}
@@ -102,12 +119,21 @@ func New(c Config) (*Transport, error) {
 	devices := link.WithPaths(c.Source, func(l link.Link) link.Path { return link.DevicePath(l, t.dials.Load) })
 	t.source = link.Merge(devices, t.upstream)
 	t.pool = origin.New(c.Roots)
+	t.placer = origin.NewPlacer(policy(c.Settings))
+	t.placer.Busy = func(running, spread int) {
+		t.engine.Others(running)
+		if c.Undivided != nil {
+			c.Undivided(running, spread)
+		}
+	}
+	t.placer.Remembered = func(l link.Link) float64 { return t.engine.Remembered(l) }
+	t.placer.Overdue = func(name string, of []engine.Overdue) { t.engine.Overdue(name, of) }
 	var err error
 	t.engine, err = engine.New(engine.Config{
 		Opener: t.pool, Log: t.log, Observers: append([]engine.Observer{eventLog{t.log}}, c.Observers...),
 		Scheduler: t.cfg.Scheduler, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
 		WaitForLink: t.cfg.WaitForLink, SlowLinks: health.SlowCheck(t.cfg.Slow),
-		Heard: t.conns.Heard, Running: c.Running,
+		Heard: t.conns.Heard, Running: c.Running, Goodput: t.placer.Goodput,
 		LinkDown: func(name string) {
 			t.pool.DropLink(name)
 			t.passThrough.DropLink(name)
@@ -120,6 +146,7 @@ func New(c Config) (*Transport, error) {
 		return nil, fmt.Errorf("scheduler: %w", err)
 	}
 	t.passThrough = origin.NewPassThrough(t.engine.Ranked, c.Roots, t.cfg.WaitForLink)
+	t.passThrough.Placer = t.placer
 	if c.Settings.MaxConnectionsPerHost > 0 {
 		t.pool.Idle, t.passThrough.Idle = t.slots.Idle, t.slots.Idle
 	}
@@ -151,6 +178,8 @@ func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
 		k.load()
 		parts.Go(func() { k.keep(ctx) })
 	}
+	parts.Go(func() { t.placer.Run(ctx) })
+	parts.Go(func() { t.expect(ctx) })
 	<-first
 	return func() { cancel(); parts.Wait(); t.monthAccounts.Close() }, nil
 }
@@ -160,6 +189,7 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 	var before, all []link.Link
 	var vpn *VPN
 	found := false
+	known := radios{}
 	for {
 		select {
 		case now, ok := <-links:
@@ -171,21 +201,28 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 			if first != nil {
 				continue // the links are not known yet
 			}
+		case <-t.limited:
+			if first != nil {
+				continue
+			}
 		}
 		cfg := t.live.Load()
 		var use []link.Link
-		t.monthAccounts.Set(monthly(*cfg, all))
+		t.monthAccounts.Set(t.dataLimits(*cfg))
 		accounts := map[string]string{}
 		for _, l := range all {
 			accounts[l.Name] = account(l)
 			switch {
 			case !cfg.Allows(l.Name):
-			case t.affords(l):
+			case t.Affords(account(l)):
 				l.Untrusted = !cfg.Trusts(l.Name)
+				if err := known.equip(cfg, &l); err != nil {
+					t.log.Warn("what the radio of this link takes is not known", "link", l.Name, "err", err)
+				}
 				l.Path = &linkPath{t, l}
 				use = append(use, l)
 			case slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name }):
-				t.log.Warn("the monthly limit of this link is reached", "link", l.Name)
+				t.log.Warn("the data limit of this link is reached", "link", l.Name)
 			}
 		}
 		t.accounts.Store(&accounts)
@@ -241,7 +278,7 @@ func (t *Transport) lookAgain() {
 // account returns the account that a link's bytes are counted on.
 func account(l link.Link) string { return cmp.Or(l.Account, l.Name) }
 
-// Left returns how many bytes the named link may still carry this month; nil = no limit.
+// Left returns how many bytes the named link may still carry this month and today; nil = no limit.
 func (t *Transport) Left(name string) *int64 {
 	if accounts := t.accounts.Load(); accounts != nil {
 		if n, bounded := t.monthAccounts.Left((*accounts)[name]); bounded {
@@ -249,6 +286,32 @@ func (t *Transport) Left(name string) *int64 {
 		}
 	}
 	return nil
+}
+
+// Balances returns what the accounts with a data limit have left, by name.
+func (t *Transport) Balances() map[string]allowance.Balance {
+	if t.accounts.Load() == nil { // before Start
+		return nil
+	}
+	return t.monthAccounts.Balances()
+}
+
+// Affords reports whether an account may carry something now.
+func (t *Transport) Affords(account string) bool {
+	n, bounded := t.monthAccounts.Left(account)
+	return !bounded || n > 0
+}
+
+// Spent returns why the named link may carry nothing now; "" = it may.
+func (t *Transport) Spent(name string) string {
+	accounts := t.accounts.Load()
+	if accounts == nil || t.Affords((*accounts)[name]) {
+		return ""
+	}
+	if b := t.Balances()[(*accounts)[name]]; b.DayLeft == 0 && b.Limit.Day > 0 && b.MonthLeft > 0 {
+		return "its data for today is spent"
+	}
+	return "its data for this month is spent"
 }
 
 // Named returns the names of all links that there are, in order, whether they are used or not.
@@ -260,23 +323,15 @@ func (t *Transport) Named() []string {
 	return slices.Sorted(maps.Keys(*accounts))
 }
 
-// affords reports whether a link has something left this month.
-func (t *Transport) affords(l link.Link) bool {
-	n, bounded := t.monthAccounts.Left(account(l))
-	return !bounded || n > 0
-}
-
-// monthly returns the limits of accounts in bytes a month: the configuration of a link takes precedence over the app's value.
-func monthly(cfg config.Config, links []link.Link) map[string]int64 {
-	all := map[string]int64{}
-	for _, l := range links {
-		if l.Monthly > 0 {
-			all[account(l)] = l.Monthly
-		}
+// dataLimits returns the limits of accounts: the configuration of a link takes precedence over the app's value.
+func (t *Transport) dataLimits(cfg config.Config) map[string]allowance.Limit {
+	all := map[string]allowance.Limit{}
+	if t.limits != nil {
+		maps.Copy(all, t.limits())
 	}
 	for name, l := range cfg.Link {
 		if l.Monthly > 0 {
-			all[name] = int64(l.Monthly)
+			all[name] = allowance.Limit{Month: int64(l.Monthly)}
 		}
 	}
 	return all
@@ -305,6 +360,15 @@ func Options(cfg config.Config) link.Options {
 		}
 	}
 	return o
+}
+
+// policy says what is spread.
+func policy(cfg config.Config) spread.Policy {
+	p := spread.Policy{Mode: spread.Mode(cfg.Spread)}
+	for _, host := range cfg.Sticky {
+		p.Sticky = append(p.Sticky, strings.ToLower(strings.TrimSuffix(host, ".")))
+	}
+	return p
 }
 
 // rates returns the limits of links in bytes per second.

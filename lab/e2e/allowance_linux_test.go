@@ -28,11 +28,14 @@ func TestMonthlyLimit(t *testing.T) {
 	write(r.lab.Dir+"/tributary/config.toml", "[link.lte]\nmonthly = \"10MB\"\n")
 	noted := func() (n int64) {
 		t.Helper()
-		var file struct{ Spent map[string]int64 }
+		var file struct{ Spent map[string]map[string]int64 }
 		if err := json.Unmarshal(r.read(r.lab.Dir+"/.local/state/tributary/allowance.json"), &file); err != nil {
 			t.Fatal(err)
 		}
-		return file.Spent["lte"]
+		for _, day := range file.Spent["lte"] {
+			n += day
+		}
+		return n
 	}
 	lte := r.lab.Link("lte").Name
 	o := r.object(50_000_000)
@@ -137,7 +140,7 @@ func (r *rig) spend(o netlab.Object) {
 	r.Helper()
 	r.until("the limit is reached", func() bool {
 		r.download(r.nginx.NamedURL(o), o)
-		return strings.Contains(r.proxy.Said(), "the monthly limit of this link is reached")
+		return strings.Contains(r.proxy.Said(), "the data limit of this link is reached")
 	})
 	r.settle()
 }

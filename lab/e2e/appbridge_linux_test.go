@@ -133,12 +133,12 @@ func (p *phone) show(names ...string) {
 		l := p.r.lab.Link(name)
 		account := ""
 		if p.monthly > 0 && name != "wifi" {
-			account = fmt.Sprintf(`,"account":"cellular","monthly_bytes":%d`, p.monthly)
+			account = `,"account":"cellular"`
 		}
 		all = append(all, fmt.Sprintf(`{"name":%q,"handle":%d,"kind":"wifi","addrs":["%s","%s"],"validated":true%s}`,
 			name, firstNet+l.Index-1, netip.PrefixFrom(l.Addr(), 24), netip.PrefixFrom(l.Addr6(), 64), account))
 	}
-	p.Say(`{"type":"links","links":[%s]}`, strings.Join(all, ","))
+	p.Say(`{"type":"links","links":[%s],"accounts":[{"name":"cellular","monthly_bytes":%d}],"cellular":"cellular"}`, strings.Join(all, ","), p.monthly)
 }
 
 // TestAppBridge runs the program as an app's child: without any capability, under the routing rules of a phone.
@@ -298,31 +298,37 @@ type pipes struct {
 	io.Writer
 }
 
-// TestJavaHost runs the app's core, in a JVM, as the app of the real program: it starts it, sends it two of three links, and
-// downloads through it. TRIBUTARY_JAVA is the class path; make android-test sets it.
-func TestJavaHost(t *testing.T) {
+// monthLimit is what a javaHost lets mobile data carry in a month.
+const monthLimit = 1_000_000_000
+
+// javaHost runs the app's core, in a JVM, as the app of the real program: it starts it, sends it those of the links that it
+// offers, and downloads an object through it. TRIBUTARY_JAVA is the class path; make android-test sets it. spent is
+// what mobile data has carried today, in bytes, of the limit of monthLimit; traits are what the app's system says of each link. It
+// returns what the app says.
+func (r *rig) javaHost(o netlab.Object, spent int64, traits map[string]string) string {
+	r.Helper()
 	classes := os.Getenv("TRIBUTARY_JAVA")
 	if classes == "" {
-		t.Skip("the app's classes are not built: make android-test")
+		r.Skip("the app's classes are not built: make android-test")
 	}
-	sc := quick()
-	sc.Links = append(sc.Links, netlab.Symmetric("other", 40*netlab.Mbit, 30*time.Millisecond))
-	r := newRig(t, sc, netlab.NginxOptions{})
-	r.android()
-	o := r.object(20_000_000)
 	dir, err := os.MkdirTemp(r.lab.Dir, "app-")
 	if err != nil {
-		t.Fatal(err)
+		r.Fatal(err)
+	}
+	ledger := fmt.Appendf(nil, `{"version":2,"day":%q,"spent":{"cellular":{%[1]q:%d}}}`, time.Now().Format(time.DateOnly), spent)
+	if err := os.WriteFile(filepath.Join(dir, "allowance.json"), ledger, 0o600); err != nil {
+		r.Fatal(err)
 	}
 	var networks []string
 	for i, l := range r.lab.Links() {
 		kind := map[string]string{"wifi": "WIFI", "lte": "CELLULAR", "other": "WIFI"}[l.Name]
-		networks = append(networks, fmt.Sprintf("%d,%s,%s,%s,%v", firstNet+i, l.Name, kind, netip.PrefixFrom(l.Addr(), 24), l.Name != "other"))
+		networks = append(networks, fmt.Sprintf("%d,%s,%s,%s,%s", firstNet+i, l.Name, kind, netip.PrefixFrom(l.Addr(), 24), traits[l.Name]))
 	}
 	id := fmt.Sprint(appUser)
 	file := r.file()
 	args := []string{
-		"-cp", classes, "io.github.tributary.core.HostMain", dir, "18080", r.nginx.NamedURL(o), file, netlab.OriginAddr.String(), strings.Join(networks, ";"),
+		fmt.Sprintf("-Dmonth=%d", monthLimit), "-cp", classes, "io.github.tributary.core.HostMain", dir, "18080", r.nginx.NamedURL(o), file,
+		netlab.OriginAddr.String(), strings.Join(networks, ";"),
 		"setpriv", "--reuid=" + id, "--regid=" + id, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
 		r.options.Binary, "serve", "--listen", "127.0.0.1:18080", "--admin", "", "--app-socket", dir + "/socket",
 	}
@@ -330,31 +336,45 @@ func TestJavaHost(t *testing.T) {
 	java.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "STATE_DIRECTORY="+dir, "RUNTIME_DIRECTORY="+dir)
 	in, err := java.StdinPipe()
 	if err != nil {
-		t.Fatal(err)
+		r.Fatal(err)
 	}
 	out, err := java.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		r.Fatal(err)
 	}
 	var said strings.Builder
 	java.Stderr = &said
 	app := &appbridgetest.App{Relay: pipes{out, in}, Bind: func(handle uint64, fd int) unix.Errno {
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, int(0x30000|handle)); err != nil {
-			t.Errorf("mark a socket of the program: %v", err)
+			r.Errorf("mark a socket of the program: %v", err)
 		}
 		return 0
 	}}
-	app.Listen(t, dir+"/socket")
-	for _, path := range []string{dir, app.Path} {
+	app.Listen(r, dir+"/socket")
+	for _, path := range []string{dir, app.Path, filepath.Join(dir, "allowance.json")} {
 		if err := os.Chown(path, appUser, appUser); err != nil {
-			t.Fatal(err)
+			r.Fatal(err)
 		}
 	}
 	if err := java.Run(); err != nil {
 		log, _ := os.ReadFile(dir + "/log")
-		t.Fatalf("%v: %s\n%s", err, said.String(), log)
+		r.Fatalf("%v: %s\n%s", err, said.String(), log)
 	}
 	r.isObject(r.read(file), o)
+	if !strings.Contains(said.String(), "done") || strings.Contains(said.String(), "died") {
+		r.Errorf("the app says\n%s", said.String())
+	}
+	return said.String()
+}
+
+// TestJavaHost: two of three links carry a download, as the third does not lead out.
+func TestJavaHost(t *testing.T) {
+	sc := quick()
+	sc.Links = append(sc.Links, netlab.Symmetric("other", 40*netlab.Mbit, 30*time.Millisecond))
+	r := newRig(t, sc, netlab.NginxOptions{})
+	r.android()
+	o := r.object(20_000_000)
+	said := r.javaHost(o, 0, map[string]string{"wifi": "VALIDATED", "lte": "VALIDATED METERED", "other": "CAPTIVE"})
 	for _, l := range r.lab.LinkNames() {
 		_, n := r.carried(l)
 		t.Logf("%s carried %d bytes of %d", l, n, o.Size)
@@ -362,7 +382,34 @@ func TestJavaHost(t *testing.T) {
 			t.Errorf("%s carried %d bytes of %d", l, n, o.Size)
 		}
 	}
-	if !strings.Contains(said.String(), "wanted: true") || !strings.Contains(said.String(), "done") || strings.Contains(said.String(), "died") {
-		t.Errorf("the app says\n%s", said.String())
+	if !strings.Contains(said, "wanted: true") {
+		t.Errorf("mobile data is never asked for:\n%s", said)
+	}
+}
+
+// TestJavaHostSpendsNothing: no packet leaves by what the user has not agreed to, and mobile data is not asked for when nothing
+// is left of it.
+func TestJavaHostSpendsNothing(t *testing.T) {
+	for name, row := range map[string]struct {
+		spent  int64
+		traits map[string]string
+		wanted bool
+	}{
+		"roaming":     {0, map[string]string{"wifi": "VALIDATED", "lte": "VALIDATED METERED ROAMING"}, true},
+		"blocked":     {0, map[string]string{"wifi": "VALIDATED", "lte": "VALIDATED METERED BLOCKED"}, true},
+		"limit spent": {monthLimit, map[string]string{"wifi": "VALIDATED", "lte": "CAPTIVE METERED"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, quick(), netlab.NginxOptions{})
+			r.android()
+			before, _ := r.carried("lte")
+			said := r.javaHost(r.object(5_000_000), row.spent, row.traits)
+			if packets, size := r.carried("lte"); packets != before {
+				t.Errorf("mobile data carried %d packets; %d bytes in all", packets-before, size)
+			}
+			if got := strings.Contains(said, "wanted: true"); got != row.wanted {
+				t.Errorf("mobile data is asked for: %v\n%s", got, said)
+			}
+		})
 	}
 }

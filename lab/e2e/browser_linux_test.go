@@ -164,6 +164,23 @@ func (b *browser) load(url string) (html string) {
 	return html
 }
 
+// text opens a page of an http host and returns what it shows.
+func (b *browser) text(host, path string) (shown string) {
+	b.Helper()
+	b.call("Page.navigate", map[string]any{"url": "http://" + host + path}, nil)
+	b.until("a page is shown", func() bool {
+		var value struct {
+			Result struct {
+				Value string `json:"value"`
+			} `json:"result"`
+		}
+		b.call("Runtime.evaluate", map[string]any{"expression": `location.host == "` + host + `" ? document.body.innerText : ""`}, &value)
+		shown = value.Result.Value
+		return shown != ""
+	})
+	return shown
+}
+
 // download saves the object of a URL and returns it.
 func (b *browser) download(url string) []byte {
 	b.Helper()

@@ -93,8 +93,10 @@ type report struct {
 	Size, Resumed, Waste int64
 	Checksum             string
 	Links                []struct {
-		Name  string
-		Bytes int64
+		Name        string
+		Bytes       int64
+		RadioJoules float64 `json:"radio_joules"`
+		Spared      string
 	}
 }
 

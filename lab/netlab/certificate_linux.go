@@ -18,9 +18,13 @@ import (
 // Certificate holds the certificate of an https origin of the lab and the one that its clients trust: paths of PEM files.
 type Certificate struct {
 	CA    string // certificate of the run's own authority: for --cacert or SSL_CERT_FILE
-	Chain string // certificate of the origin, for its name and both of its addresses
+	Chain string // certificate of the origin, for its name, those below it and both of its addresses
 	Key   string // the origin's private key (ECDSA P-256, PKCS #8)
 }
+
+// DockerName is the host of Docker's own registry, the only one for which all versions of Docker take mirrors. The origin's
+// certificate is valid for it; the DNS server does not know it.
+const DockerName = "registry-1.docker.io"
 
 // Certificate returns the origin's certificate, made at the first call. It is valid for a day.
 func (l *Lab) Certificate() (Certificate, error) {
@@ -50,7 +54,7 @@ func (c Certificate) make() error {
 	authority.KeyUsage = x509.KeyUsageCertSign
 	origin.KeyUsage = x509.KeyUsageDigitalSignature
 	origin.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	origin.DNSNames = []string{OriginName}
+	origin.DNSNames = []string{OriginName, "*." + OriginName, DockerName}
 	origin.IPAddresses = []net.IP{OriginAddr.AsSlice(), OriginAddr6.AsSlice()}
 
 	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -14,8 +15,11 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// DNS is a name server in the server namespace. It knows OriginName; it answers over UDP and TCP at the origin's and at
-// every link's address.
+// ReboundName is a name of a hostile page's, which leads to the machine that asks.
+const ReboundName = "rebound." + OriginName
+
+// DNS is a name server in the server namespace. It knows OriginName, all names below it, and ReboundName; it answers over UDP and TCP at the
+// origin's and at every link's address.
 type DNS struct {
 	closers []io.Closer
 	running sync.WaitGroup
@@ -161,18 +165,23 @@ func (d *DNS) answer(query []byte, link, network string) ([]byte, error) {
 	d.mu.Unlock()
 
 	head.Response, head.Authoritative, head.RecursionAvailable = true, true, true
-	if name != OriginName {
+	known := name == OriginName || strings.HasSuffix(name, "."+OriginName)
+	if !known {
 		head.RCode = dnsmessage.RCodeNameError
 	}
 	b := dnsmessage.NewBuilder(nil, head)
 	errs := []error{b.StartQuestions(), b.Question(q), b.StartAnswers()}
 	rr := dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: dnsTTL}
+	v4, v6 := OriginAddr, OriginAddr6
+	if name == ReboundName {
+		v4, v6 = netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()
+	}
 	switch {
-	case name != OriginName:
+	case !known:
 	case q.Type == dnsmessage.TypeA:
-		errs = append(errs, b.AResource(rr, dnsmessage.AResource{A: OriginAddr.As4()}))
+		errs = append(errs, b.AResource(rr, dnsmessage.AResource{A: v4.As4()}))
 	case q.Type == dnsmessage.TypeAAAA:
-		errs = append(errs, b.AAAAResource(rr, dnsmessage.AAAAResource{AAAA: OriginAddr6.As16()}))
+		errs = append(errs, b.AAAAResource(rr, dnsmessage.AAAAResource{AAAA: v6.As16()}))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ var (
 	OriginAddr6 = netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x78, 15: 1})
 )
 
-// OriginName is the name that the lab's DNS server resolves to the origin's addresses. It is one that no stranger can own, since
+// OriginName is the name that the lab's DNS server resolves to the origin's addresses, and all names below it. It is one that no stranger can own, since
 // the addresses are private (RFC 6761 section 6.2).
 const OriginName = "origin.test"
 

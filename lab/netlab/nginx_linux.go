@@ -67,8 +67,8 @@ http {
 		listen {{.Port}};
 		listen [::]:{{.Port}};
 		{{- if .TLS}}
-		listen {{.TLS}} ssl{{.HTTP2}};
-		listen [::]:{{.TLS}} ssl{{.HTTP2}};
+		listen {{.TLS}} ssl{{.HTTP2}} default_server;
+		listen [::]:{{.TLS}} ssl{{.HTTP2}} default_server;
 		ssl_certificate {{.Cert.Chain}};
 		ssl_certificate_key {{.Cert.Key}};
 		ssl_protocols TLSv1.2 TLSv1.3;

@@ -97,6 +97,16 @@ func (t *Trace) Mean() BitRate {
 	return BitRate(float64(len(t.ms)) * opportunity * 8 / t.Period().Seconds())
 }
 
+// Bytes returns what the trace lets pass in each step of a period; the last one may be shorter than the others.
+func (t *Trace) Bytes(step time.Duration) []int64 {
+	all := make([]int64, (t.Period()+step-1)/step)
+	for _, ms := range t.ms {
+		at := time.Duration(ms) * time.Millisecond
+		all[max(0, at-1)/step] += opportunity // a line is the end of its millisecond
+	}
+	return all
+}
+
 // at returns the time of opportunity k since the trace's start, k counted on through the repetitions.
 func (t *Trace) at(k int64) time.Duration {
 	n := int64(len(t.ms))

@@ -37,7 +37,7 @@ func evaluate(t *testing.T, script, target string) string {
 }
 
 func TestAutoConfig(t *testing.T) {
-	pages := admin.Handler(http.NotFoundHandler(), func() (s engine.Status) { return }, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080})
+	pages := admin.Handler(http.NotFoundHandler(), http.NotFoundHandler(), func() (s engine.Status) { return }, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080})
 	served := httptest.NewServer(pages)
 	defer served.Close()
 	resp, err := http.Get(served.URL + "/proxy.pac")

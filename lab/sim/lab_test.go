@@ -1,6 +1,10 @@
 package sim
 
 import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,30 +15,44 @@ import (
 const wire = 1448. / 1500
 
 // TestAgainstLab runs scenarios of lab/testdata/scenarios in the simulator and compares with the lab's measurements: medians of
-// curl's time through the built program, three rounds, real nginx (docs/SIMULATOR.md has the command). The difference may be 5
-// %.
+// curl's time through the built program, three rounds, real nginx (docs/SIMULATOR.md has the command, and the table that this
+// test writes with -update). The difference may be 5 %, and 7.5 % for naive on hs.
 func TestAgainstLab(t *testing.T) {
 	link := func(rate float64, rtt time.Duration) Link { return Link{Rate: rate * mbit * wire, RTT: rtt} }
 	ramping := func(l Link) Link { l.Ramp = ramp; return l }
-	for name, c := range map[string]struct {
-		size  int64
-		links []Link
-		lab   map[string]time.Duration
+	schemes := []string{"alg3", "mphttp", "fixed-512k", "naive"}
+	var b strings.Builder
+	b.WriteString("| scenario | object | scheduler | lab | simulator | difference |\n| --- | --- | --- | ---: | ---: | ---: |\n")
+	for _, c := range []struct {
+		name, what string
+		size       int64
+		links      []Link
+		lab        [4]time.Duration // of the schemes
 	}{
-		"hs":    {50e6, []Link{link(80, 10*ms), ramping(link(60, 45*ms))}, map[string]time.Duration{"alg3": 3390 * ms, "mphttp": 3430 * ms, "fixed-512k": 4310 * ms}},
-		"ls":    {50e6, []Link{link(8, 10*ms), ramping(link(66, 45*ms))}, map[string]time.Duration{"alg3": 6440 * ms, "mphttp": 11800 * ms, "fixed-512k": 9520 * ms}},
-		"equal": {20e6, []Link{link(20, 20*ms), link(20, 40*ms)}, map[string]time.Duration{"alg3": 4260 * ms, "mphttp": 4260 * ms, "fixed-512k": 4850 * ms}},
-		"cap":   {4e6, []Link{link(5, 20*ms), link(10, 40*ms)}, map[string]time.Duration{"alg3": 2330 * ms, "mphttp": 2310 * ms, "fixed-512k": 2490 * ms}},
+		{"hs", "80 + 60 Mbit/s, ramp", 50e6, []Link{link(80, 10*ms), ramping(link(60, 45*ms))}, [4]time.Duration{3390, 3430, 4310, 5310}},
+		{"ls", "8 + 66 Mbit/s, ramp", 50e6, []Link{link(8, 10*ms), ramping(link(66, 45*ms))}, [4]time.Duration{6440, 11800, 9520, 28150}},
+		{"equal", "20 + 20 Mbit/s", 20e6, []Link{link(20, 20*ms), link(20, 40*ms)}, [4]time.Duration{4260, 4260, 4850, 4350}},
+		{"cap", "5 + 10 Mbit/s", 4e6, []Link{link(5, 20*ms), link(10, 40*ms)}, [4]time.Duration{2330, 2310, 2490, 3710}},
 	} {
-		for scheduler, lab := range c.lab {
+		first := fmt.Sprintf("%s, %s | %d MB", c.name, c.what, c.size/1e6)
+		for i, scheduler := range schemes {
+			lab := c.lab[i] * ms
 			s := Spec{Size: c.size, Links: c.links, Window: defaultWindow, First: 256 << 10}
 			s.Slow = health.SlowOff // no link was banned in the lab's rounds
 			r := run(t, scheduler, s)
 			off := r.Took.Seconds()/lab.Seconds() - 1
-			t.Logf("%-6s %-12s lab %6.3f s, simulator %6.3f s: %+.1f %%", name, scheduler, lab.Seconds(), r.Took.Seconds(), 100*off)
-			if off < -0.05 || off > 0.05 {
-				t.Errorf("%s, %s: %v in the simulator, %v in the lab", name, scheduler, r.Took, lab)
+			fmt.Fprintf(&b, "| %s | %s | %.2f s | %.2f s | %+.1f %% |\n", first, scheduler, lab.Seconds(), r.Took.Seconds(), 100*off)
+			first = "|"
+			most := 0.05
+			if c.name == "hs" && scheduler == "naive" { // what a receive buffer takes decides when its second range ends
+				most = 0.075
+			}
+			if math.Abs(off) > most {
+				t.Errorf("%s, %s: %v in the simulator, %v in the lab", c.name, scheduler, r.Took, lab)
 			}
 		}
+	}
+	if !t.Failed() {
+		inDoc(t, filepath.Join("..", "..", "docs", "SIMULATOR.md"), "against the lab", b.String())
 	}
 }

@@ -2,8 +2,10 @@ package sim
 
 import (
 	"math"
+	"sort"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/estimate"
 )
 
@@ -28,6 +30,7 @@ type Link struct {
 	Events  []LinkEvent
 
 	Learned estimate.Entry // known of it at the start
+	Radio   *energy.Radio  // what its bytes cost; a goal may do without it. nil = nothing
 }
 
 // Rate is a piece of a trace.
@@ -90,8 +93,9 @@ func (l *Link) queue() time.Duration {
 // simLink is a serial queue: bytes leave it one after the other.
 type simLink struct {
 	spec   Link
-	length time.Duration // of the trace
-	air    *simLink      // whose queue its bytes wait in: its own, or that of the first link of its Channel
+	length time.Duration   // of the trace
+	ends   []time.Duration // of its pieces
+	air    *simLink        // whose queue its bytes wait in: its own, or that of the first link of its Channel
 	alive  bool
 	busy   time.Duration // until when the queue is served
 	first  time.Duration // of the ramp; 0 = nothing sent yet
@@ -104,6 +108,7 @@ func newLink(spec Link) *simLink {
 	l.air = l
 	for _, r := range spec.Trace {
 		l.length += r.For
+		l.ends = append(l.ends, l.length)
 	}
 	return l
 }
@@ -116,12 +121,8 @@ func (l *simLink) rate(at time.Duration) (rate float64, until time.Duration) {
 	switch {
 	case l.length > 0:
 		in := at % l.length
-		for _, r := range l.spec.Trace {
-			if in < r.For {
-				return r.Rate, at + r.For - in
-			}
-			in -= r.For
-		}
+		i := sort.Search(len(l.ends), func(i int) bool { return l.ends[i] > in })
+		return l.spec.Trace[i].Rate, at + l.ends[i] - in
 	case l.spec.Ramp > 0 && at < l.first+l.spec.Ramp:
 		return l.spec.Rate * (1./3 + 2./3*float64(at-l.first)/float64(l.spec.Ramp)), at + rampStep
 	}

@@ -93,6 +93,14 @@ func (w *world) open(id uint32, link int8) {
 		w.serve(c)
 		w.after(transfer.SampleEvery, func() { w.sample(c) })
 	}
+	if int(link) < len(w.spec.kept) && w.spec.kept[link].at > 0 && l.alive {
+		if k := w.spec.kept[link]; w.now-k.at < firstRTO { // after a pause the window begins anew (RFC 5681 section 4.1)
+			c.wnd = k.wnd
+		}
+		w.spec.kept[link] = kept{}
+		w.after(0, opened)
+		return
+	}
 	if l.warm > w.now && l.alive {
 		l.warm = 0
 		w.after(0, opened)
@@ -422,7 +430,9 @@ func (w *world) read(k *ask, n int64) {
 	r := segment.Range{Start: k.cursor, End: k.cursor + n}
 	k.cursor += n
 	w.res.Bytes[k.conn.link] += n
+	w.packet(k.conn.link, n/ackEvery, n)
 	w.res.Last[k.conn.link] = w.now
+	w.res.Received.add(w.now-w.spec.began, k.conn.link, n)
 	if !w.compare(k, r) {
 		w.handle(transfer.Event{Kind: transfer.Read, Attempt: k.id, N: n})
 	}

@@ -50,6 +50,12 @@ func (s Spec) scheduler() (schedule.Scheduler, error) {
 // Limit returns the bundling limit of a scenario and how much each link carries until then: each link alone fetches the whole
 // object, and the limit is when they have together brought as many bytes as it has (the replay of Nika 2015 section 2.2).
 func Limit(s Spec) (time.Duration, []int64, error) {
+	r, err := Bundle(s)
+	return r.Took, r.Bytes, err
+}
+
+// Bundle is the run that Limit describes: when the links have brought the object, and what each of them has until then.
+func Bundle(s Spec) (Result, error) {
 	type sample struct {
 		at   time.Duration
 		link int
@@ -63,19 +69,22 @@ func Limit(s Spec) (time.Duration, []int64, error) {
 		alone.Links = slices.Clone(s.Links[i : i+1])
 		alone.read = func(at time.Duration, _ int8, n int64) { all = append(all, sample{at, i, n}) }
 		if _, err := Run(alone); err != nil && s.Links[i].Rate > 0 && len(s.Links[i].Events) == 0 {
-			return 0, nil, fmt.Errorf("link %d alone: %w", i, err)
+			return Result{}, fmt.Errorf("link %d alone: %w", i, err)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b sample) int { return int(a.at - b.at) })
-	carried, sum := make([]int64, len(s.Links)), int64(0)
+	r := Result{Bytes: make([]int64, len(s.Links)), Received: make(Received, len(s.Links))}
+	sum := int64(0)
 	for _, x := range all {
 		n := min(x.n, s.Size-sum)
-		carried[x.link] += n
+		r.Bytes[x.link] += n
+		r.Received.add(x.at, int8(x.link), n)
 		if sum += n; sum == s.Size {
-			return x.at, carried, nil
+			r.Took = x.at
+			return r, nil
 		}
 	}
-	return 0, nil, fmt.Errorf("the links bring %d of %d bytes", sum, s.Size)
+	return Result{}, fmt.Errorf("the links bring %d of %d bytes", sum, s.Size)
 }
 
 // partition splits by how much each link carries until the limit, times 1 + noise g.

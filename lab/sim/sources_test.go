@@ -99,80 +99,31 @@ func TestAlg3Floor(t *testing.T) {
 	t.Logf("Algorithm 2 takes %v, Algorithm 3 %v", r2.Took, r3.Took)
 }
 
-// TestMPHTTPAgainstFixed: 3 to 26 % faster than the best fixed range of 128, 256 and 512 KB (Nikravesh 2018 section 6.6;
-// K-cap of docs/REPRODUCTION.md).
-func TestMPHTTPAgainstFixed(t *testing.T) {
-	sum := 0.
-	for _, rates := range kCapRates {
-		for _, size := range kCapSizes {
-			s := kCap(rates, size)
-			best := time.Hour
-			for _, f := range fixed {
-				best = min(best, run(t, f, s).Took)
-			}
-			gain := 1 - run(t, "mphttp", s).Took.Seconds()/best.Seconds()
-			t.Logf("%v Mbit/s, %d bytes: %.1f %% faster", rates, size, 100*gain)
-			if sum += gain; gain < 0 || gain > 0.26 {
-				t.Errorf("%v Mbit/s, %d bytes: %.1f %% faster", rates, size, 100*gain)
-			}
-		}
-	}
-	if mean := sum / float64(len(kCapRates)*len(kCapSizes)); mean < 0.03 {
-		t.Errorf("%.1f %% faster on average", 100*mean)
-	}
-}
-
-// TestNoise: with an error of 2 % of the rates 90 % of the runs reach 85 % of the optimum (Nika 2015 section 5.2). With one of
-// 50 % the paper has 90 % of its runs at 70 %; two links of about one rate cannot: the share of the better estimate is above
-// 1/1.4 in a quarter of the draws whatever the links do, so 72 % of the runs reach it at q = 1, and more where q is far from 1.
+// TestNoise: with an error of 2 % of the rates 90 % of the runs reach 85 % of what bundling reaches (Nika 2015 section 5.2). With
+// one of 50 % as many reach 70 % as arithmetic says (TestNoisyShare), and not 90 % as in the paper.
 func TestNoise(t *testing.T) {
 	const runs = 100
 	for _, q := range []float64{0.1, 0.3, 1, 3, 10} {
 		s := nPart(q, 5e6)
-		best := run(t, "optimal", s).Took.Seconds()
+		limit, carried, err := Limit(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.carried = carried
 		small, large := 0, 0
 		for seed := range uint64(runs) {
 			s.Seed = seed
-			if best/run(t, "noisy-2", s).Took.Seconds() >= 0.85 {
+			if limit.Seconds()/run(t, "noisy-2", s).Took.Seconds() >= 0.85 {
 				small++
 			}
-			if best/run(t, "noisy-50", s).Took.Seconds() >= 0.70 {
+			if limit.Seconds()/run(t, "noisy-50", s).Took.Seconds() >= 0.70 {
 				large++
 			}
 		}
-		t.Logf("q = %g: %d of %d runs with 2 %% reach 85 %%, %d with 50 %% reach 70 %%", q, small, runs, large)
-		if small < 90 || large < 70 {
+		exact := 100 * noisyShare(q, 0.5, 0.7)
+		t.Logf("q = %g: %d of %d runs with 2 %% reach 85 %%, %d with 50 %% reach 70 %%, by arithmetic %.0f", q, small, runs, large, exact)
+		if small < 90 || math.Abs(float64(large)-exact) > 10 {
 			t.Errorf("q = %g: %d and %d of %d runs", q, small, large, runs)
 		}
-		// R_Best = max(q, 1)/(1 + q) for constant rates (section 4.2), less the time of slow start.
-		r, want := ofLimit(t, "best", s), max(q, 1)/(1+q)
-		if r < want-0.06 || r > want+0.06 {
-			t.Errorf("q = %g: the better link alone has %.2f of the optimum, want %.2f", q, r, want)
-		}
-	}
-}
-
-// TestSubsegments: with a buffer of two segments static pieces lose to the better link alone at 80:20, shares do not (Evensen
-// 2011 section 4.5); static pieces need a buffer of the links' ratio and one more.
-func TestSubsegments(t *testing.T) {
-	share := func(scheduler string, ratio float64, window int64) float64 {
-		return ofLimit(t, scheduler, eRatio(ratio, window))
-	}
-	const pieces = 100e3
-	for _, ratio := range []float64{0.5, 0.6, 0.7, 0.8} {
-		static, dynamic := share("static", ratio, 4*pieces), share("dynamic", ratio, 4*pieces)
-		t.Logf("%.0f:%.0f: static %.1f %%, dynamic %.1f %% of the sum", 100*ratio, 100-100*ratio, 100*static, 100*dynamic)
-		if dynamic < 0.96 {
-			t.Errorf("dynamic at %.1f: %.2f", ratio, dynamic)
-		}
-	}
-	if s, one := share("static", 0.8, 4*pieces), share("best", 0.8, 4*pieces); s > one {
-		t.Errorf("static at 80:20: %.2f, one link %.2f", s, one)
-	}
-	if s := share("confluence", 0.8, 4*pieces); s < 0.95 {
-		t.Errorf("confluence at 80:20: %.2f", s)
-	}
-	if s := share("static", 0.8, 12*pieces); s < 0.9 {
-		t.Errorf("static at 80:20 with room for 12 pieces: %.2f", s)
 	}
 }

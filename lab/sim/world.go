@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/schedule"
@@ -19,13 +20,16 @@ type Spec struct {
 	Size      int64 // of the object in bytes
 	Links     []Link
 	Scheduler string
-	Window    int64            // reorder window in bytes
-	First     int64            // size of the first range, 0 = the client's own GET
-	Client    float64          // bytes per second that the client takes, 0 = as fast as they come
-	Hinted    bool             // the size is known beforehand, so that all links are asked before the first response
-	Unchecked bool             // no spot checks
-	Restart   bool             // restart continuation
-	Slow      health.SlowCheck // "" = SlowGuarded, the product's default
+	Goal      string             // "" = fastest
+	Deadline  *schedule.Deadline // instead of Goal; links with a Radio are optional
+	Window    int64              // reorder window in bytes
+	First     int64              // size of the first range, 0 = the client's own GET
+	Client    float64            // bytes per second that the client takes, 0 = as fast as they come
+	Hinted    bool               // the size is known beforehand, so that all links are asked before the first response
+	Ahead     int64              // Hinted: bytes asked of each further link before the first response, 0 = the product's 128 KiB
+	Unchecked bool               // no spot checks
+	Restart   bool               // restart continuation
+	Slow      health.SlowCheck   // "" = SlowGuarded, the product's default
 	Faults    Faults
 	Seed      uint64
 	Log       func(at time.Duration, what string) // may be nil
@@ -34,6 +38,15 @@ type Spec struct {
 	with schedule.Scheduler                         // instead of the one that Scheduler names
 
 	carried []int64 // result of Limit; nil = not computed yet
+
+	began time.Duration // the links' time at the start
+	kept  []kept        // connections of an earlier run, by link; nil = none
+}
+
+// kept is a connection that a run leaves to the next one; the zero value is none.
+type kept struct {
+	wnd window
+	at  time.Duration // when it was last used
 }
 
 // Faults are the origin's faults; each is a chance per answer.
@@ -58,6 +71,10 @@ type Result struct {
 	Bans               int
 	LeftOut, TakenBack int     // how often a link was left out because it adds nothing, and taken back because it was missed
 	InOrder            float64 // at half of the time: bytes delivered, of those that had come
+	Received           Received
+	Joules             []energy.Joules // by link, its tail included
+
+	kept []kept
 
 	progress []progress
 }
@@ -147,6 +164,7 @@ type world struct {
 	gain       []float64 // of each link, as last reported
 	traffic    []health.Traffic
 	contention health.Contention
+	radios     []energy.Meter // by link
 	err        error
 	over       bool
 	audit      *audit
@@ -190,10 +208,20 @@ func Run(s Spec) (Result, error) {
 	w := &world{
 		said: said,
 		spec: s, rng: rand.New(rand.NewPCG(s.Seed, 7)), conns: map[uint32]*simConn{}, asks: map[uint32]*ask{},
-		wake: -1, boardAt: -1, lastOut: -1,
+		now: s.began, wake: -1, boardAt: -1, lastOut: -1,
+	}
+	goal, err := schedule.NewGoal(cmp.Or(s.Goal, schedule.Fastest))
+	if err != nil {
+		return Result{}, err
+	}
+	if s.Deadline != nil {
+		d := *s.Deadline
+		goal = &d
 	}
 	cfg := transfer.Config{
-		Requested: segment.Range{Start: 0, End: transfer.Unknown}, Initial: s.First, Scheduler: said, Warm: true,
+		KeepWindow: s.Deadline != nil,
+		Goal:       goal,
+		Requested:  segment.Range{Start: 0, End: transfer.Unknown}, Initial: s.First, Scheduler: said, Warm: true,
 		Unchecked: s.Unchecked, Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s), Links: make([]transfer.LinkConfig, len(s.Links)),
 	}
 	for i := range s.Links {
@@ -202,6 +230,11 @@ func Run(s Spec) (Result, error) {
 			cfg.Links[i].State = health.Up
 		}
 		cfg.Links[i].Metered = s.Links[i].Metered
+		w.radios = append(w.radios, energy.Meter{})
+		if r := s.Links[i].Radio; r != nil {
+			cfg.Links[i].Radio, cfg.Links[i].Optional = r, goal != nil
+			w.radios[i].Radio = *r
+		}
 		w.links = append(w.links, newLink(s.Links[i]))
 		for _, o := range w.links[:i] {
 			if c := s.Links[i].Channel; c != 0 && c == o.spec.Channel {
@@ -214,13 +247,14 @@ func Run(s Spec) (Result, error) {
 	}
 	if s.Hinted {
 		start := cmp.Or(s.First, 64<<10)
-		cfg.Ahead, cfg.AheadEach, cfg.Hint = segment.Range{Start: start, End: max(start, s.Size)}, 128<<10, s.Size
+		cfg.Ahead, cfg.AheadEach, cfg.Hint = segment.Range{Start: start, End: max(start, s.Size)}, cmp.Or(s.Ahead, 128<<10), s.Size
 	}
 	cfg.Order = s.order()
 	w.audit = newAudit(w)
 	w.tails = make([]segment.Range, len(s.Links))
 	w.gain = make([]float64, len(s.Links))
 	w.res.Bytes, w.res.Last = make([]int64, len(s.Links)), make([]time.Duration, len(s.Links))
+	w.res.Received, w.res.kept = make(Received, len(s.Links)), make([]kept, len(s.Links))
 	w.m = transfer.New(cfg)
 	for i := range s.Links {
 		w.board.Present(w.at(0), int8(i), !s.Links[i].Absent)
@@ -232,7 +266,7 @@ func Run(s Spec) (Result, error) {
 	for len(w.events) > 0 && w.err == nil && !w.over {
 		e := heap.Pop(&w.events).(item)
 		w.now = e.at
-		if w.now > maxTime {
+		if w.now > s.began+maxTime {
 			w.err = fmt.Errorf("not over after %v: offset %d of %d", maxTime, w.offset, s.Size)
 			break
 		}
@@ -242,12 +276,15 @@ func Run(s Spec) (Result, error) {
 	if w.err == nil && !w.over {
 		w.err = fmt.Errorf("stuck at %v: offset %d of %d", w.now, w.offset, s.Size)
 	}
-	w.res.Took = w.now
+	w.res.Took = w.now - s.began
 	w.res.Waste, w.res.Compared = w.state().Waste, w.audit.compared
 	for i := range s.Links {
 		w.res.Bans += w.board.Bans(int8(i))
 	}
 	w.audit.ended()
+	for i := range w.radios {
+		w.res.Joules = append(w.res.Joules, w.radios[i].Settled())
+	}
 	for _, p := range w.res.progress {
 		if p.at <= w.res.Took/2 && p.received > 0 {
 			w.res.InOrder = float64(p.delivered) / float64(p.received)
@@ -346,12 +383,14 @@ func (w *world) contend(s transfer.State) {
 func (w *world) carryOut(a transfer.Action) {
 	switch a.Kind {
 	case transfer.Open:
+		w.packet(a.Link, handshakeBytes, 0)
 		w.logf("open %d on %d", a.Conn, a.Link)
 		w.open(a.Conn, a.Link)
 	case transfer.Fetch, transfer.FetchAll, transfer.FetchAhead:
 		want := segment.Range{Start: a.Range.Start + a.Prefix, End: a.Range.End}
 		w.logf("fetch %d %v on conn %d link %d: %v, compares %d", a.Attempt, want, a.Conn, a.Link, a.Rule, a.Prefix)
 		w.res.Requests++
+		w.packet(a.Link, requestBytes, 0)
 		w.audit.asked(a, want)
 		w.beginCheck(a)
 		w.ask(a)
@@ -367,6 +406,9 @@ func (w *world) carryOut(a transfer.Action) {
 		}
 	case transfer.CloseConn, transfer.Keep:
 		w.logf("close %d", a.Conn)
+		if c := w.conns[a.Conn]; c != nil && a.Kind == transfer.Keep {
+			w.res.kept[c.link] = kept{c.wnd, w.now}
+		}
 		w.close(a.Conn)
 	case transfer.Want:
 		w.audit.copies()
@@ -398,6 +440,20 @@ func (w *world) carryOut(a transfer.Action) {
 		}
 	case transfer.Fail:
 		w.err = &FailedError{At: w.now, Outcome: a.Outcome, Link: a.Link, Offset: w.offset}
+	}
+}
+
+// A request and a handshake take about so many bytes on the way up.
+const (
+	requestBytes   = 400
+	handshakeBytes = 120
+	ackEvery       = 44 // bytes down for each of acknowledgments: 66 for two packets
+)
+
+// packet accounts for bytes that a link's radio carries.
+func (w *world) packet(link int8, up, down int64) {
+	if w.spec.Links[link].Radio != nil {
+		w.radios[link].Add(w.at(w.now), up, down)
 	}
 }
 
@@ -458,7 +514,7 @@ func (w *world) delivered(n int64) {
 	w.audit.delivered(w.offset, n)
 	w.offset += n
 	s := w.state()
-	w.res.progress = append(w.res.progress, progress{w.now, w.offset, s.Received - s.Waste})
+	w.res.progress = append(w.res.progress, progress{w.now - w.spec.began, w.offset, s.Received - s.Waste})
 	w.handle(transfer.Event{Kind: transfer.Delivered, N: n})
 }
 

@@ -46,7 +46,7 @@ add() {
 # phone makes the root of a phone.
 phone() {
 	root=$MODULE_TEST_INSIDE/$shell
-	mkdir -p "$root"/{bin,sbin,dev,proc,tmp,system/bin,data/system,data/adb/magisk,data/misc,usr/lib/x86_64-linux-gnu}
+	mkdir -p "$root"/{bin,sbin,dev,proc,tmp,system/bin,data/system,data/user/{0,10},data/adb/magisk,data/misc,usr/lib/x86_64-linux-gnu}
 	chmod 0700 "$root/data/adb" # as Magisk has it
 	chown 1000:9998 "$root/data/misc" && chmod 01771 "$root/data/misc"
 	cp "$(command -v busybox)" "$root/bin/busybox"
@@ -74,6 +74,8 @@ phone() {
 	STUB
 	cat >"$root/bin/settings" <<-'STUB'
 		#!/bin/busybox sh
+		# Before the system has booted there is no server for it.
+		[ -e /tmp/booted ] || { echo "cmd: Can't find service: settings" >&2; exit 20; }
 		echo "$*" >>/tmp/settings
 		[ "$1" = get ] && echo null
 		exit 0
@@ -151,6 +153,15 @@ for shell in dash ash mksh; do
 	module=/data/adb/modules/tributary
 	data=$root/data/adb/tributary state=$root/data/misc/tributary
 	[ -x "$root/$module/bin/tributary" ] || fail "no program is installed"
+	grep -q '^updateJson=https://' "$root/$module/module.prop" || fail "nobody looks for updates"
+	mv "$root/sbin/ip6tables" "$root/sbin/ip6tables.nat"
+	printf '#!/bin/busybox sh\necho "can\x27t initialize ip6tables table nat" >&2\nexit 3\n' >"$root/sbin/ip6tables"
+	chmod 0755 "$root/sbin/ip6tables"
+	said=$(install_for arm64 30)
+	case $said in *'no nat for IPv6'*) ;; *) fail "without nat for IPv6 it says: $said" ;; esac
+	mv "$root/sbin/ip6tables.nat" "$root/sbin/ip6tables"
+	said=$(install_for arm64 30)
+	case $said in *'no nat for IPv6'*) fail "with nat for IPv6 it says: $said" ;; esac
 	[ -e "$data/config.toml" ] || fail "no configuration is installed"
 	echo '# mine' >>"$data/config.toml"
 	install_for arm64 30 >/dev/null || fail "it does not install over itself"
@@ -162,10 +173,15 @@ for shell in dash ash mksh; do
 	chmod 0755 "$root/bin/emulated"
 	cp "$root/bin/emulated" "$root/$module/bin/tributary"
 	echo com.example.b >>"$data/deny.txt"
+	used='[link.wlan0]
+enabled = true # of a kind that is not used by itself'
+	echo "$used" >>"$data/config.toml"
 
 	inside /system/bin/sh $module/service.sh || fail "service.sh: $?"
 	rules_are() { rules | grep -q -e "$1"; }
 	waitfor "rules for apps" rules_are '--uid-owner 10000-19999.*REDIRECT'
+	rules_are '--uid-owner 1010000-1019999.*REDIRECT' || fail "a second user goes past: $(rules)"
+	rules_are '--uid-owner 1010200 -j RETURN' || fail "deny.txt does not count for a second user: $(rules)"
 	rules_are '--uid-owner 10200 -j RETURN' || fail "deny.txt does not count: $(rules)"
 	grep -q 'put global mobile_data_always_on 1' "$root/tmp/settings" || fail "mobile data: $(cat "$root/tmp/settings")"
 	[ -d "/proc/$(cat "$data/pid")" ] || fail "the proxy does not run"
@@ -177,6 +193,7 @@ for shell in dash ash mksh; do
 	case $said in *'is stopped'*) ;; *) fail "action.sh says: $said" ;; esac
 	waitfor "rules go with action.sh" no_rules
 	waitfor "processes end with action.sh" no_processes
+	tail -n 1 "$root/tmp/settings" | grep -q 'delete global mobile_data_always_on' || fail "stopped, and the setting stays: $(cat "$root/tmp/settings")"
 	echo com.example.a >>"$data/allow.txt"
 	said=$(inside /system/bin/sh $module/action.sh) || fail "action.sh: $?"
 	case $said in *'Tributary runs'*) ;; *) fail "action.sh says: $said" ;; esac
@@ -187,18 +204,23 @@ for shell in dash ash mksh; do
 	inside /system/bin/sh $module/service.sh || fail "service.sh again: $?"
 	waitfor "rules again" rules_are REDIRECT
 
+	gone() { [ ! -e "$data" ] && [ ! -e "$state" ]; }
+	# The root manager removes the module while the system boots.
 	uninstall() {
+		rm -f "$root/tmp/booted"
+		: >"$root/tmp/settings"
 		inside /system/bin/sh $module/uninstall.sh || fail "uninstall.sh: $?"
+		rm -rf "${root:?}/$module"
 		waitfor "rules go with the module" no_rules
 		waitfor "processes end with the module" no_processes
-		for folder in "$data" "$state"; do [ ! -e "$folder" ] || fail "it leaves $(ls -a "$folder")"; done
+		waitfor "files go with the module" gone
+		grep -q 'delete global mobile_data_always_on' "$root/tmp/settings" || fail "the setting stays: $(cat "$root/tmp/settings")"
 	}
 	uninstall
-	tail -n 1 "$root/tmp/settings" | grep -q 'delete global mobile_data_always_on' || fail "settings: $(cat "$root/tmp/settings")"
 
 	install_for arm64 30 >/dev/null || fail "it does not install again"
 	cp "$native" "$root/$module/bin/tributary"
-	printf '[link.wlan0]\nenabled = true # of a kind that is not used by itself\n' >>"$data/config.toml"
+	echo "$used" >>"$data/config.toml"
 	inside /system/bin/sh $module/service.sh || fail "service.sh with the native program: $?"
 	waitfor "rules for apps again" rules_are '--uid-owner 10000-19999.*REDIRECT'
 	confined ''

@@ -28,10 +28,24 @@ func (r refusal) Error() string {
 	switch r.errno {
 	case unix.EPERM, unix.EACCES:
 		return "the app may not use this network: a VPN that lets no app around it is on, or data is restricted"
-	case unix.ENONET, unix.ENETDOWN, unix.ENODEV:
+	}
+	if r.gone() {
 		return "the network is gone"
 	}
 	return "the app could not do it: " + r.errno.Error()
+}
+
+// gone reports whether the network was there a moment ago.
+func (r refusal) gone() bool {
+	return r.errno == unix.ENONET || r.errno == unix.ENETDOWN || r.errno == unix.ENODEV
+}
+
+// Unwrap says of a network that is gone what the kernel says then: no route. It may come back, or another one leads there.
+func (r refusal) Unwrap() error {
+	if r.gone() {
+		return unix.ENETUNREACH
+	}
+	return nil
 }
 
 // loopback is the one device that belongs to no network: connections there that are allowed by name do not need the app.
@@ -48,7 +62,11 @@ func (h *Bridge) Control(l link.Link) func(network, address string, c syscall.Ra
 		if e := c.Control(func(fd uintptr) { err = h.bind(l.Handle, int(fd)) }); e != nil {
 			err = e
 		}
-		if err != nil {
+		var r refusal
+		switch {
+		case errors.As(err, &r) && r.gone():
+			return fmt.Errorf("bind to %s: %w", l.Name, r) // no lack of rights, which a BindError is
+		case err != nil:
 			return &link.BindError{Link: l.Name, Err: err}
 		}
 		return nil

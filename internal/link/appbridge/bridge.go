@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/allowance"
 	"github.com/tributary-http/tributary/internal/link"
 )
 
@@ -34,7 +35,9 @@ type Bridge struct {
 	out    chan []byte      // lines to the writer
 	sock   chan bindRequest // to the goroutine of binds
 	orders chan *Order
-	places atomic.Int64  // orders that are open
+	places atomic.Int64 // orders that are open
+	limits atomic.Pointer[accounts]
+	limit  chan struct{} // capacity 1: limits has changed
 	path   string        // of the app's socket
 	gone   chan struct{} // closed when the app is gone or says stop
 	parts  sync.WaitGroup
@@ -45,12 +48,19 @@ type Bridge struct {
 	questions map[uint64]chan<- inMessage
 }
 
+// accounts are what the app says of limits.
+type accounts struct {
+	limits   map[string]allowance.Limit
+	cellular string // the account of the mobile data that comes up if it is wanted; "" = not known
+}
+
 // Dial connects to the app that listens at path, "@name" for an abstract one. ctx bounds the wait for its greeting.
 func Dial(ctx context.Context, path string, log *slog.Logger) (*Bridge, error) {
 	h := &Bridge{
 		log: log, links: link.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
-		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]chan<- inMessage{},
+		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]chan<- inMessage{}, limit: make(chan struct{}, 1),
 	}
+	h.limits.Store(&accounts{})
 	var err error
 	if h.events, err = open(ctx, path, hello{"hello", Version, channelEvents, 0}); err == nil {
 		h.binds, err = open(ctx, path, hello{"hello", Version, channelBind, 0})
@@ -108,6 +118,15 @@ func greeted(ctx context.Context, c net.Conn, lines *bufio.Scanner) error {
 // Watch implements link.Source.
 func (h *Bridge) Watch(ctx context.Context) (<-chan []link.Link, error) { return h.links.Watch(ctx) }
 
+// Limits returns the limits of accounts by name. They hold for the links that Watch sends from then on.
+func (h *Bridge) Limits() map[string]allowance.Limit { return h.limits.Load().limits }
+
+// Limited is sent to when Limits may have changed.
+func (h *Bridge) Limited() <-chan struct{} { return h.limit }
+
+// Cellular returns the account of the mobile data that comes up if it is wanted; "" = the app has not said.
+func (h *Bridge) Cellular() string { return h.limits.Load().cellular }
+
 // Gone is closed when the app is gone, or wants the program to stop.
 func (h *Bridge) Gone() <-chan struct{} { return h.gone }
 
@@ -142,7 +161,12 @@ func (h *Bridge) read(lines *bufio.Scanner) {
 			if err != nil {
 				h.log.Warn("some links of the app are left out", "error", err)
 			}
-			h.links.Set(links...)
+			h.limits.Store(&accounts{m.limits(), m.Cellular})
+			select {
+			case h.limit <- struct{}{}:
+			default:
+			}
+			h.links.Set(links...) // after their limits
 		case "resolved":
 			h.mu.Lock()
 			answer := h.questions[m.ID]

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -19,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tributary-http/tributary/internal/allowance"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
 )
@@ -184,11 +186,41 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
+// TestLimits: the limits of accounts are known when their links are, and change without them.
+func TestLimits(t *testing.T) {
+	a := &appbridgetest.App{}
+	h := dial(t, a)
+	links, err := h.Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	next(t, links)
+	if len(h.Limits()) != 0 || h.Cellular() != "" {
+		t.Errorf("before any was told: %v", h.Limits())
+	}
+	const one = `"links":[{"name":"rmnet0","handle":1,"addrs":["10.0.0.2/24"],"validated":true,"account":"cellular-1"}]`
+	a.Say(`{"type":"links",%s,"accounts":[{"name":"cellular-1","monthly_bytes":9,"daily_bytes":3,"first_day":15},{"name":"metered"}],"cellular":"cellular-1"}`, one)
+	got := next(t, links)
+	want := map[string]allowance.Limit{"cellular-1": {Month: 9, Day: 3, First: 15}}
+	if len(got) != 1 || got[0].Account != "cellular-1" || !maps.Equal(h.Limits(), want) || h.Cellular() != "cellular-1" {
+		t.Errorf("%v with the limits %v, and %q", got, h.Limits(), h.Cellular())
+	}
+	next(t, h.Limited())
+	a.Say(`{"type":"links",%s}`, one)
+	next(t, h.Limited())
+	if len(h.Limits()) != 0 {
+		t.Errorf("limits that are gone: %v", h.Limits())
+	}
+}
+
 // TestNonsense: a host that is not understood is gone.
 func TestNonsense(t *testing.T) {
 	for name, line := range map[string]string{
 		"no JSON": "{", "no type": "{}", "an array": "[]", "wrong type": `{"type":"links","links":"wlan0"}`,
 		"long": `{"type":"` + strings.Repeat("x", maxLine) + `"}`, "many": `{"type":"links","links":[` + strings.Repeat("{},", maxLinks) + "{}]}",
+		"a limit below 0": `{"type":"links","accounts":[{"name":"cellular","monthly_bytes":-1}]}`,
+		"no such day":     `{"type":"links","accounts":[{"name":"cellular","monthly_bytes":1,"first_day":32}]}`,
+		"no account":      `{"type":"links","accounts":[{"daily_bytes":1}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &appbridgetest.App{}
@@ -245,11 +277,13 @@ func TestBind(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for handle, text := range map[uint64]string{13: "VPN", 14: "the network is gone"} {
-		var bind *link.BindError
-		if err := open(handle); !errors.As(err, &bind) || bind.Link != "wlan0" || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "CAP_NET_RAW") {
-			t.Errorf("refused: %v", err)
-		}
+	var bind *link.BindError
+	if err := open(13); !errors.As(err, &bind) || bind.Link != "wlan0" || !strings.Contains(err.Error(), "VPN") || strings.Contains(err.Error(), "CAP_NET_RAW") {
+		t.Errorf("refused: %v", err)
+	}
+	// A download that has just begun tries again: Wi-Fi drops at any moment.
+	if err := open(14); errors.As(err, &bind) || !errors.Is(err, unix.ENETUNREACH) || !strings.Contains(err.Error(), "wlan0: the network is gone") {
+		t.Errorf("without the network: %v", err)
 	}
 	if err := open(7); err != nil {
 		t.Errorf("after a refusal: %v", err)

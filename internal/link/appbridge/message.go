@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/tributary-http/tributary/internal/allowance"
 	"github.com/tributary-http/tributary/internal/link"
 )
 
@@ -38,8 +39,10 @@ type hello struct {
 
 // inMessage is a message of the app.
 type inMessage struct {
-	Type  string    `json:"type"` // "links", "resolved", "fetch", "stop"
-	Links []network `json:"links"`
+	Type     string    `json:"type"` // "links", "resolved", "fetch", "stop"
+	Links    []network `json:"links"`
+	Accounts []account `json:"accounts"` // that have a limit; links name them
+	Cellular string    `json:"cellular"` // account of the mobile data that comes up if it is wanted
 
 	ID    uint64       `json:"id"` // of the question, or of the order
 	Addrs []netip.Addr `json:"addrs"`
@@ -57,10 +60,17 @@ type network struct {
 	Addrs     []string     `json:"addrs"`  // "address/bits"
 	DNS       []netip.Addr `json:"dns"`    // for people to read: names are the app's to resolve
 	Metered   bool         `json:"metered"`
-	Account   string       `json:"account"`       // account that its bytes are counted on with those of other links; "" = name
-	Monthly   int64        `json:"monthly_bytes"` // that may go over the account in a month; 0 = no limit
-	NAT64     string       `json:"nat64"`         // "prefix/bits" for reaching IPv4 addresses; "" = none
-	Validated bool         `json:"validated"`     // it leads to the internet; a login page does not
+	Account   string       `json:"account"`   // account that its bytes are counted on with those of other links; "" = name
+	NAT64     string       `json:"nat64"`     // "prefix/bits" for reaching IPv4 addresses; "" = none
+	Validated bool         `json:"validated"` // it leads to the internet; a login page does not
+}
+
+// account is a limit on what the links of an account carry together.
+type account struct {
+	Name    string `json:"name"`
+	Monthly int64  `json:"monthly_bytes"` // 0 = no limit
+	Daily   int64  `json:"daily_bytes"`   // 0 = no limit
+	First   int    `json:"first_day"`     // of the month, 1 to 31; 0 = 1
 }
 
 // outMessage is a message to the app.
@@ -82,11 +92,27 @@ func parse(line []byte) (inMessage, error) {
 	switch {
 	case m.Type == "":
 		return inMessage{}, errors.New("a message has no type")
-	case len(m.Links) > maxLinks:
-		return inMessage{}, fmt.Errorf("more than %d links", maxLinks)
+	case len(m.Links) > maxLinks || len(m.Accounts) > maxLinks:
+		return inMessage{}, fmt.Errorf("more than %d links or accounts", maxLinks)
+	}
+	for _, a := range m.Accounts { // a limit that is not understood must not be ignored
+		if a.Name == "" || len(a.Name) > longestAccount || a.Monthly < 0 || a.Daily < 0 || a.First < 0 || a.First > 31 {
+			return inMessage{}, fmt.Errorf("account %.64q: %d bytes a month from day %d, %d a day", a.Name, a.Monthly, a.First, a.Daily)
+		}
 	}
 	m.Addrs = m.Addrs[:min(len(m.Addrs), maxAddrs)] // it is who owns the name that says how many
 	return m, nil
+}
+
+// limits returns the limits of accounts by name.
+func (m inMessage) limits() map[string]allowance.Limit {
+	all := map[string]allowance.Limit{}
+	for _, a := range m.Accounts {
+		if a.Monthly > 0 || a.Daily > 0 {
+			all[a.Name] = allowance.Limit{Month: a.Monthly, Day: a.Daily, First: a.First}
+		}
+	}
+	return all
 }
 
 // usable returns the links that lead out, in the app's order, which is its preference. err joins the problems of the others.
@@ -119,10 +145,10 @@ func (n network) link(rank int) (link.Link, error) {
 	if len(n.Addrs) > maxAddrs || len(n.DNS) > maxAddrs {
 		return link.Link{}, fmt.Errorf("link %s has more than %d addresses", n.Name, maxAddrs)
 	}
-	if n.Monthly < 0 || len(n.Account) > longestAccount {
-		return link.Link{}, fmt.Errorf("link %s: %d bytes a month on an account whose name has %d bytes", n.Name, n.Monthly, len(n.Account))
+	if len(n.Account) > longestAccount {
+		return link.Link{}, fmt.Errorf("link %s: the name of its account has %d bytes", n.Name, len(n.Account))
 	}
-	l := link.Link{Account: n.Account, Monthly: n.Monthly, Name: n.Name, Kind: n.Kind, Metered: n.Metered, Metric: rank, Handle: n.Handle}
+	l := link.Link{Account: n.Account, Name: n.Name, Kind: n.Kind, Metered: n.Metered, Metric: rank, Handle: n.Handle}
 	for _, s := range n.Addrs {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {

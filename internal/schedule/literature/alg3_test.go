@@ -20,6 +20,13 @@ func TestAlg3(t *testing.T) {
 			fetch(0, rng(0, 3_333_333), schedule.Share), fetch(1, rng(3_333_333, 4_533_333), schedule.Floor))
 		expect(t, last, schedule.Decision{})
 	})
+	t.Run("a link faster than its constant: the printed formula has no cap of P/n", func(t *testing.T) {
+		known := []float64{800 * kb, 200 * kb} // half of what the links do
+		want := rng(0, 200_000*kb)             // (250,000/2) (2000/1000) (1600/2000) KB
+		v := newView(250_000*kb, huge, paperLinks()...)
+		expect(t, (&literature.Alg2{Bandwidth: known}).Next(start, v), fetch(0, want, schedule.Share))
+		expect(t, (&literature.Alg3{Bandwidth: known}).Next(start, v), fetch(0, want, schedule.Share))
+	})
 	t.Run("sizes follow the whole object", func(t *testing.T) {
 		v := newView(250_000*kb, huge, paperLinks()...)
 		take(v, rng(0, 200_000*kb))

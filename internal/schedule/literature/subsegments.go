@@ -12,7 +12,8 @@ import (
 // requests are on each link, interleaved at the start, so that a link does not idle between them.
 //
 // Static pieces need to know nothing and suit links that are alike; beside a link that is much faster the slow link's piece is
-// waited for, unless the window holds as many pieces as the links' ratio, and one more. Dynamic shares need throughput and give
+// waited for, unless the window holds what the fast link brings meanwhile (the paper's buffer: as many segments of 2 s as the links'
+// ratio, and one more). Dynamic shares need throughput and give
 // the same quality at every ratio; both send many requests. Shares change between two draws, so that slivers remain at the ends
 // of blocks; a floor of S_min, the bytes that the link sends in one trip (equation 4.3), keeps requests from being shorter than
 // they are worth. Literal leaves the floor out.

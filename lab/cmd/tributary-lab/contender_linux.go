@@ -44,13 +44,22 @@ const (
 	mptcpTLSPort = 8444
 )
 
-const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, get, relay, splice, single:LINK, aria2-2, aria2-8, aria2-16, " +
-	"mptcp or NAME=CMD"
+const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, get, run, relay, splice, connect:aria2-8, " +
+	"connect:queue-16, single:LINK, aria2-2, aria2-8, aria2-16, mptcp or NAME=CMD"
 
 // curl downloads to standard output, whose buffer it does not hold back, and ends by saying its own time.
 func curl(args ...string) []string {
 	return append([]string{
 		"curl", "-sS", "--fail", "--no-buffer", "-w", "%{stderr}\n%{time_total}", "--cacert", "{ca}",
+	}, args...)
+}
+
+// aria2 downloads by n connections.
+func aria2(n string, args ...string) []string {
+	return append([]string{
+		"aria2c", "--no-conf", "--quiet", "--disable-ipv6=true", "--async-dns=false", "--file-allocation=none",
+		"--allow-overwrite=true", "--ca-certificate={ca}", "--split=" + n, "--max-connection-per-server=" + n,
+		"--min-split-size=1M", "--dir=/", "--out={out}", "{url}",
 	}, args...)
 }
 
@@ -122,21 +131,30 @@ func parseContender(text string) (contender, error) {
 		return viaProxy(proxy{scheduler: name, config: config, again: kind == "again"}), nil
 	case text == "relay" || text == "splice":
 		return viaProxy(proxy{relay: true, splice: text == "splice"}), nil
+	case text == "connect:aria2-8":
+		return contender{name: text, proxy: &proxy{}, argv: aria2("8", "--all-proxy=http://"+netlab.ProxyAddr)}, nil
+	case text == "connect:queue-16":
+		self, err := os.Executable()
+		if err != nil {
+			return bad(err.Error())
+		}
+		return contender{name: text, proxy: &proxy{}, argv: []string{
+			self, "queue", "--streams=16", "--proxy=http://" + netlab.ProxyAddr, "--cacert={ca}", "--out={out}", "{url}",
+		}}, nil
 	case text == "get":
 		return contender{name: text, own: true, observed: true, argv: []string{
 			"{binary}", "get", "{url}", "-q", "-o", "-", "--cacert", "{ca}", "--link", "{links}",
+		}}, nil
+	case text == "run":
+		return contender{name: text, own: true, observed: true, argv: []string{
+			"{binary}", "run", "-q", "--link", "{links}", "curl", "-sS", "--fail", "--no-buffer", "{url}",
 		}}, nil
 	case kind == "single" && arg != "" && !strings.Contains(arg, "="):
 		return contender{
 			name: text, argv: curl("--interface", arg, "{url}"), observed: true, ownTime: true, plain: true,
 		}, nil
 	case text == "aria2-2" || text == "aria2-8" || text == "aria2-16":
-		n := strings.TrimPrefix(text, "aria2-")
-		return contender{name: text, argv: []string{
-			"aria2c", "--no-conf", "--quiet", "--disable-ipv6=true", "--async-dns=false", "--file-allocation=none",
-			"--allow-overwrite=true", "--multiple-interface={links}", "--ca-certificate={ca}", "--split=" + n,
-			"--max-connection-per-server=" + n, "--min-split-size=1M", "--dir=/", "--out={out}", "{url}",
-		}}, nil
+		return contender{name: text, argv: aria2(strings.TrimPrefix(text, "aria2-"), "--multiple-interface={links}")}, nil
 	case text == "mptcp":
 		return contender{
 			name: text, mptcp: true, argv: append([]string{"mptcpize", "run"}, curl("{url}")...), observed: true,

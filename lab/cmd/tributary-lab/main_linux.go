@@ -38,8 +38,8 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(runCommand(), benchCommand(), playCommand(), ttfbCommand(), crowdCommand(), relayCommand(), traceCommand(),
-		plotCommand(), cleanCommand())
+	cmd.AddCommand(runCommand(), benchCommand(), playCommand(), ttfbCommand(), crowdCommand(), relayCommand(), queueCommand(), putCommand(), traceCommand(),
+		replayCommand(), plotCommand(), cleanCommand())
 	return cmd
 }
 

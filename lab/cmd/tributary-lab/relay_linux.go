@@ -65,7 +65,7 @@ func relay(ctx context.Context, l net.Listener, splice bool) error {
 
 // relayOne passes a connection's first request on. An error means that nothing was sent to the client yet.
 func relayOne(ctx context.Context, client net.Conn, splice bool) error {
-	req, err := http.ReadRequest(bufio.NewReader(client))
+	req, err := http.ReadRequest(bufio.NewReader(client)) // a client of a tunnel says no more before the answer
 	if err != nil {
 		return err
 	}
@@ -78,14 +78,34 @@ func relayOne(ctx context.Context, client net.Conn, splice bool) error {
 		return err
 	}
 	defer origin.Close()
+	if req.Method == http.MethodConnect {
+		return relayTunnel(client, origin, splice)
+	}
 	req.Close = true
 	if err := req.Write(origin); err != nil {
 		return err
 	}
-	if splice {
-		_, _ = io.Copy(client, origin) // a copy that breaks off is what the client sees, too
-		return nil
-	}
-	_, _ = io.Copy(client, struct{ io.Reader }{origin}) // hidden, the connection cannot be spliced
+	relayCopy(client, origin, splice)
 	return nil
+}
+
+// relayTunnel copies both ways until the origin ends.
+func relayTunnel(client, origin net.Conn, splice bool) error {
+	if _, err := io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		return nil // there is nobody to tell
+	}
+	back := make(chan struct{})
+	go func() { defer close(back); relayCopy(origin, client, splice) }()
+	relayCopy(client, origin, splice)
+	client.Close()
+	<-back
+	return nil
+}
+
+// relayCopy copies what comes. A copy that breaks off is what the client sees, too.
+func relayCopy(to io.Writer, from io.Reader, splice bool) {
+	if !splice {
+		from = struct{ io.Reader }{from} // hidden, the connection cannot be spliced
+	}
+	_, _ = io.Copy(to, from)
 }

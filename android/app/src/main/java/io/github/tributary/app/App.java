@@ -16,6 +16,7 @@ public final class App extends Application {
     private GlobalProxy proxy;
     private final Fetches fetches = new Fetches();
     private Downloads downloads;
+    private String ended = "";
 
     @Override
     public void onCreate() {
@@ -26,6 +27,7 @@ public final class App extends Application {
         } catch (SecurityException e) {
             Log.e(TAG, "the system's proxy cannot be taken back", e);
         }
+        ended = LastEnd.line(this);
         final Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
         Thread.setDefaultUncaughtExceptionHandler(
                 new Thread.UncaughtExceptionHandler() {
@@ -46,6 +48,16 @@ public final class App extends Application {
     /** The proxy that the system names to apps. */
     static GlobalProxy proxy(Context context) {
         return ((App) context.getApplicationContext()).proxy;
+    }
+
+    /** What ended the process before this one, for the user; "" = nothing did, or the user has seen it. */
+    static String ended(Context context) {
+        return ((App) context.getApplicationContext()).ended;
+    }
+
+    /** The user has seen what ended the process before. */
+    static void endSeen(Context context) {
+        ((App) context.getApplicationContext()).ended = "";
     }
 
     /** What hands files over to the daemon. */

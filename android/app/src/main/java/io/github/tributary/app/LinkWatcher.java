@@ -1,5 +1,6 @@
 package io.github.tributary.app;
 
+import android.annotation.TargetApi;
 import android.net.ConnectivityManager;
 import android.net.IpPrefix;
 import android.net.LinkAddress;
@@ -7,17 +8,24 @@ import android.net.LinkProperties;
 import android.net.Network;
 import android.net.NetworkCapabilities;
 import android.net.NetworkRequest;
+import android.net.NetworkSpecifier;
 import android.net.ProxyInfo;
+import android.net.TelephonyNetworkSpecifier;
 import android.os.Build;
 import android.os.Handler;
 import io.github.tributary.core.Net;
 import io.github.tributary.core.NetworkTable;
 import java.net.InetAddress;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 
 /** Watches the networks, and asks for mobile data. Everything happens on one handler's thread, its methods included. */
 final class LinkWatcher {
+    private static final int SATELLITE = 10; // NetworkCapabilities.TRANSPORT_SATELLITE, of Android 15
+    private static final long TEST_MILLIS = 15_000; // the system waits 10 s for its page
+
     /** Hears of the networks there are now. */
     interface Listener {
         void networks(List<Net> all);
@@ -29,7 +37,9 @@ final class LinkWatcher {
     private final Listener listener;
     private final NetworkTable table = new NetworkTable();
     private final Callback watching = new Callback();
+    private final Settling settling = new Settling();
     private Callback mobile; // the request for mobile data; null = none
+    private boolean roaming; // mobile may be of a foreign network
 
     /** Networks are told which there are. */
     LinkWatcher(ConnectivityManager manager, NetworkHost networks, Handler handler, Listener listener) {
@@ -46,30 +56,71 @@ final class LinkWatcher {
                         .removeCapability(NetworkCapabilities.NET_CAPABILITY_NOT_VPN)
                         .build();
         manager.registerNetworkCallback(all, watching, handler);
+        manager.registerDefaultNetworkCallback(settling, handler);
     }
 
     void stop() {
-        request(false);
+        request(false, roaming);
+        handler.removeCallbacks(settling);
+        manager.unregisterNetworkCallback(settling);
         manager.unregisterNetworkCallback(watching);
     }
 
-    /** Has the system bring mobile data up beside Wi-Fi, or lets it go. */
-    void request(boolean wanted) {
-        if (wanted == (mobile != null)) {
-            return;
-        }
-        if (!wanted) {
+    /** Has the system bring mobile data up beside Wi-Fi, also while roaming, or lets it go. */
+    void request(boolean wanted, boolean alsoRoaming) {
+        if (mobile != null && (!wanted || roaming != alsoRoaming)) {
             manager.unregisterNetworkCallback(mobile);
             mobile = null;
+        }
+        roaming = alsoRoaming;
+        if (!wanted || mobile != null) {
             return;
         }
         mobile = new Callback();
-        NetworkRequest cellular =
+        NetworkRequest.Builder cellular =
                 new NetworkRequest.Builder()
                         .addTransportType(NetworkCapabilities.TRANSPORT_CELLULAR)
-                        .addCapability(NetworkCapabilities.NET_CAPABILITY_INTERNET)
-                        .build();
-        manager.requestNetwork(cellular, mobile, handler);
+                        .addCapability(NetworkCapabilities.NET_CAPABILITY_INTERNET);
+        if (!roaming && Build.VERSION.SDK_INT >= 28) { // before, it is not offered when it comes
+            cellular.addCapability(NetworkCapabilities.NET_CAPABILITY_NOT_ROAMING);
+        }
+        manager.requestNetwork(cellular.build(), mobile, handler);
+    }
+
+    /**
+     * The system's default network. It is told of only when the system's test has had the time to find a login page: until then
+     * one that does not lead out looks like one that the user has accepted.
+     */
+    private final class Settling extends ConnectivityManager.NetworkCallback implements Runnable {
+        private Network now;
+
+        @Override
+        public void onAvailable(Network network) {
+            if (!network.equals(now)) {
+                set(network);
+                handler.postDelayed(this, TEST_MILLIS);
+            }
+        }
+
+        @Override
+        public void onLost(Network network) {
+            if (network.equals(now)) {
+                set(null);
+            }
+        }
+
+        private void set(Network network) {
+            now = network;
+            handler.removeCallbacks(this);
+            table.byDefault(null);
+            listener.networks(table.snapshot());
+        }
+
+        @Override
+        public void run() {
+            table.byDefault(now.getNetworkHandle());
+            listener.networks(table.snapshot());
+        }
     }
 
     /** The same for both requests: what two callbacks tell of one network is the same. */
@@ -82,12 +133,14 @@ final class LinkWatcher {
 
         @Override
         public void onCapabilitiesChanged(Network network, NetworkCapabilities c) {
-            table.capabilities(
-                    network.getNetworkHandle(),
-                    kind(c),
-                    !c.hasCapability(NetworkCapabilities.NET_CAPABILITY_NOT_METERED),
-                    c.hasCapability(NetworkCapabilities.NET_CAPABILITY_VALIDATED),
-                    c.hasCapability(NetworkCapabilities.NET_CAPABILITY_CAPTIVE_PORTAL));
+            int sim = Build.VERSION.SDK_INT >= 30 ? sim(c) : Net.NO_SIM;
+            table.capabilities(network.getNetworkHandle(), kind(c), sim, traits(network, c));
+            listener.networks(table.snapshot());
+        }
+
+        @Override
+        public void onBlockedStatusChanged(Network network, boolean blocked) { // Android 10
+            table.blocked(network.getNetworkHandle(), blocked);
             listener.networks(table.snapshot());
         }
 
@@ -114,6 +167,38 @@ final class LinkWatcher {
         }
     }
 
+    private Set<Net.Trait> traits(Network network, NetworkCapabilities c) {
+        Set<Net.Trait> all = EnumSet.noneOf(Net.Trait.class);
+        if (!c.hasCapability(NetworkCapabilities.NET_CAPABILITY_NOT_METERED)) {
+            all.add(Net.Trait.METERED);
+        }
+        if (c.hasCapability(NetworkCapabilities.NET_CAPABILITY_VALIDATED)) {
+            all.add(Net.Trait.VALIDATED);
+        }
+        if (c.hasCapability(NetworkCapabilities.NET_CAPABILITY_CAPTIVE_PORTAL)) {
+            all.add(Net.Trait.CAPTIVE);
+        }
+        if (kind(c) == Net.Kind.CELLULAR && roams(network, c)) {
+            all.add(Net.Trait.ROAMING);
+        }
+        return all;
+    }
+
+    @SuppressWarnings("deprecation") // before Android 9 there was no other
+    private boolean roams(Network network, NetworkCapabilities c) {
+        if (Build.VERSION.SDK_INT >= 28) {
+            return !c.hasCapability(NetworkCapabilities.NET_CAPABILITY_NOT_ROAMING);
+        }
+        android.net.NetworkInfo info = manager.getNetworkInfo(network);
+        return info != null && info.isRoaming();
+    }
+
+    @TargetApi(30)
+    private static int sim(NetworkCapabilities c) {
+        NetworkSpecifier s = c.getNetworkSpecifier();
+        return s instanceof TelephonyNetworkSpecifier ? ((TelephonyNetworkSpecifier) s).getSubscriptionId() : Net.NO_SIM;
+    }
+
     private static String nat64(LinkProperties p) {
         IpPrefix prefix = Build.VERSION.SDK_INT >= 30 ? p.getNat64Prefix() : null;
         return prefix == null ? "" : text(prefix.getAddress()) + "/" + prefix.getPrefixLength();
@@ -133,6 +218,9 @@ final class LinkWatcher {
     private static Net.Kind kind(NetworkCapabilities c) {
         if (c.hasTransport(NetworkCapabilities.TRANSPORT_VPN)) {
             return Net.Kind.VPN;
+        }
+        if (c.hasTransport(SATELLITE)) {
+            return Net.Kind.SATELLITE;
         }
         if (c.hasTransport(NetworkCapabilities.TRANSPORT_WIFI)) {
             return Net.Kind.WIFI;

@@ -55,6 +55,14 @@ public final class MainActivity extends Activity {
         reach.bind();
         downloads = new DownloadList(this);
         downloads.bind();
+        findViewById(R.id.around)
+                .setOnClickListener(
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View v) {
+                                BypassChoice.ask(MainActivity.this);
+                            }
+                        });
         findViewById(R.id.toggle)
                 .setOnClickListener(
                         new View.OnClickListener() {
@@ -97,6 +105,7 @@ public final class MainActivity extends Activity {
     @Override
     protected void onPause() {
         main.removeCallbacks(refresh);
+        App.endSeen(this);
         downloads.pause();
         mobile.save();
         super.onPause();
@@ -138,8 +147,11 @@ public final class MainActivity extends Activity {
         String trouble = ProxyService.trouble();
         String state = run ? getString(R.string.running, ProxyService.LISTEN) : getString(R.string.stopped);
         set(this, R.id.state, run && !trouble.isEmpty() ? trouble : state);
+        String ended = App.ended(this);
+        findViewById(R.id.ended).setVisibility(ended.isEmpty() ? View.GONE : View.VISIBLE);
+        set(this, R.id.ended, ended);
         StringBuilder b = new StringBuilder();
-        for (LinkRow row : ProxyService.links(this)) {
+        for (LinkRow row : ProxyService.links()) {
             b.append(b.length() == 0 ? "" : "\n").append(Texts.link(this, row));
         }
         Status status = ProxyService.status();

@@ -5,13 +5,15 @@ import android.app.AlertDialog;
 import android.content.DialogInterface;
 import android.view.KeyEvent;
 import android.view.View;
+import android.widget.CheckBox;
 import android.widget.EditText;
 import android.widget.RadioGroup;
 import android.widget.TextView;
 import io.github.tributary.R;
+import io.github.tributary.core.Limits;
 import io.github.tributary.core.MobilePolicy;
 
-/** The part of the screen about mobile data: what may cost money is asked about first. */
+/** The part of the screen about mobile data and other networks that may cost money: the user is asked before they are used. */
 final class MobileChoice {
     private static final long MB = 1_000_000;
 
@@ -24,26 +26,10 @@ final class MobileChoice {
     }
 
     void bind() {
-        EditText monthly = (EditText) screen.findViewById(R.id.monthly);
-        long bytes = settings.policy().monthlyBytes;
-        monthly.setText(bytes == 0 ? "" : String.valueOf(bytes / MB));
-        monthly.setOnFocusChangeListener(
-                new View.OnFocusChangeListener() {
-                    @Override
-                    public void onFocusChange(View v, boolean focus) {
-                        if (!focus) {
-                            save();
-                        }
-                    }
-                });
-        monthly.setOnEditorActionListener(
-                new TextView.OnEditorActionListener() {
-                    @Override
-                    public boolean onEditorAction(TextView v, int action, KeyEvent key) {
-                        save();
-                        return false; // the keyboard goes, as always
-                    }
-                });
+        Limits l = settings.policy().limits;
+        bind(R.id.monthly, megabytes(l.monthlyBytes));
+        bind(R.id.daily, megabytes(l.dailyBytes));
+        bind(R.id.first_day, String.valueOf(l.firstDay));
         show();
         ((RadioGroup) screen.findViewById(R.id.mode))
                 .setOnCheckedChangeListener(
@@ -53,6 +39,41 @@ final class MobileChoice {
                                 choose(id);
                             }
                         });
+        screen.findViewById(R.id.roaming)
+                .setOnClickListener( // not its state, which the system restores
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View v) {
+                                chooseRoaming(((CheckBox) v).isChecked());
+                            }
+                        });
+    }
+
+    private static String megabytes(long bytes) {
+        return bytes == 0 ? "" : String.valueOf(bytes / MB);
+    }
+
+    /** Has a number taken on when it is complete. */
+    private void bind(int id, String text) {
+        EditText number = (EditText) screen.findViewById(id);
+        number.setText(text);
+        number.setOnFocusChangeListener(
+                new View.OnFocusChangeListener() {
+                    @Override
+                    public void onFocusChange(View v, boolean focus) {
+                        if (!focus) {
+                            save();
+                        }
+                    }
+                });
+        number.setOnEditorActionListener(
+                new TextView.OnEditorActionListener() {
+                    @Override
+                    public boolean onEditorAction(TextView v, int action, KeyEvent key) {
+                        save();
+                        return false; // the keyboard goes, as always
+                    }
+                });
     }
 
     private void choose(int id) {
@@ -65,19 +86,51 @@ final class MobileChoice {
             settings.setMode(mode);
             return;
         }
+        ask(
+                R.string.consent_title,
+                R.string.consent,
+                R.string.agree,
+                R.string.refuse,
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        settings.setConsent(true);
+                        settings.setMode(mode);
+                    }
+                });
+    }
+
+    private void chooseRoaming(boolean allowed) {
+        if (!allowed) {
+            settings.setRoaming(false);
+            return;
+        }
+        ask(
+                R.string.roaming_title,
+                R.string.roaming_consent,
+                R.string.roaming_agree,
+                android.R.string.cancel,
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        settings.setRoaming(true);
+                    }
+                });
+    }
+
+    private void ask(int title, int question, int agree, int refuse, final Runnable agreed) {
         new AlertDialog.Builder(screen)
-                .setTitle(R.string.consent_title)
-                .setMessage(R.string.consent)
+                .setTitle(title)
+                .setMessage(question)
                 .setPositiveButton(
-                        R.string.agree,
+                        agree,
                         new DialogInterface.OnClickListener() {
                             @Override
                             public void onClick(DialogInterface dialog, int which) {
-                                settings.setConsent(true);
-                                settings.setMode(mode);
+                                agreed.run();
                             }
                         })
-                .setNegativeButton(R.string.refuse, null)
+                .setNegativeButton(refuse, null)
                 .setOnDismissListener(
                         new DialogInterface.OnDismissListener() {
                             @Override
@@ -98,14 +151,23 @@ final class MobileChoice {
         if (group.getCheckedRadioButtonId() != id) {
             group.check(id);
         }
+        ((CheckBox) screen.findViewById(R.id.roaming)).setChecked(policy.roaming);
     }
 
-    /** Takes the limit on: not at every key, since half a number is another limit. */
+    /** Takes the limits on: not at every key, since half a number is another limit. */
     void save() {
-        String text = ((EditText) screen.findViewById(R.id.monthly)).getText().toString();
-        long bytes = text.isEmpty() ? 0 : Long.parseLong(text) * MB;
-        if (bytes != settings.policy().monthlyBytes) {
-            settings.setMonthlyBytes(bytes);
+        Limits old = settings.policy().limits;
+        long day = number(R.id.first_day);
+        int first = day >= 1 && day <= 31 ? (int) day : old.firstDay;
+        Limits now = new Limits(number(R.id.monthly) * MB, number(R.id.daily) * MB, first);
+        if (now.monthlyBytes != old.monthlyBytes || now.dailyBytes != old.dailyBytes || now.firstDay != old.firstDay) {
+            settings.setLimits(now);
         }
+        ((EditText) screen.findViewById(R.id.first_day)).setText(String.valueOf(first));
+    }
+
+    private long number(int id) {
+        String text = ((EditText) screen.findViewById(id)).getText().toString();
+        return text.isEmpty() ? 0 : Long.parseLong(text);
     }
 }

@@ -14,12 +14,14 @@ import java.util.List;
 /** The notification of the service: that it runs, how fast each network is, and what is left of mobile data. */
 final class ProxyNotification {
     private static final String CHANNEL = "running";
+    private static final String WARNINGS = "warnings";
+    private static final int WARNING = 2;
+    private static final int ENDED = 3;
 
     private ProxyNotification() {}
 
     static void channel(Context c) {
-        NotificationManager manager = (NotificationManager) c.getSystemService(Context.NOTIFICATION_SERVICE);
-        manager.createNotificationChannel(
+        manager(c).createNotificationChannel(
                 new NotificationChannel(CHANNEL, c.getString(R.string.channel), NotificationManager.IMPORTANCE_LOW));
     }
 
@@ -42,6 +44,48 @@ final class ProxyNotification {
                 .build();
     }
 
+    /** That the proxy should run, and the system does not let it start by itself. */
+    static void ended(Context c) {
+        channel(c);
+        PendingIntent start = PendingIntent.getActivity(c, 2, MainActivity.starting(c), PendingIntent.FLAG_IMMUTABLE);
+        manager(c).notify(
+                        ENDED,
+                        new Notification.Builder(c, CHANNEL)
+                                .setSmallIcon(R.drawable.icon)
+                                .setContentTitle(c.getString(R.string.ended_title))
+                                .setContentText(c.getString(R.string.ended_start))
+                                .setContentIntent(start)
+                                .setAutoCancel(true)
+                                .build());
+    }
+
+    /** The proxy runs again. */
+    static void runs(Context c) {
+        manager(c).cancel(ENDED);
+    }
+
+    private static NotificationManager manager(Context c) {
+        return (NotificationManager) c.getSystemService(Context.NOTIFICATION_SERVICE);
+    }
+
+    /** That most of a limit is used; each name is warned of by its own. */
+    static void warn(Context c, String name, Status.Quota q) {
+        manager(c).createNotificationChannel(
+                new NotificationChannel(WARNINGS, c.getString(R.string.channel_warnings), NotificationManager.IMPORTANCE_DEFAULT));
+        PendingIntent open = PendingIntent.getActivity(c, 0, new Intent(c, MainActivity.class), PendingIntent.FLAG_IMMUTABLE);
+        String left = c.getString(R.string.warning, Texts.size(c, q.left), Texts.size(c, q.limit));
+        manager(c).notify(
+                name,
+                WARNING,
+                new Notification.Builder(c, WARNINGS)
+                        .setSmallIcon(R.drawable.icon)
+                        .setContentTitle(c.getString(name.contains(" day ") ? R.string.warning_day : R.string.warning_month))
+                        .setContentText(left)
+                        .setContentIntent(open)
+                        .setAutoCancel(true)
+                        .build());
+    }
+
     private static String line(Context c, Status status) {
         if (status == null || status.transfers == 0) {
             return c.getString(R.string.notification_idle);
@@ -56,7 +100,7 @@ final class ProxyNotification {
     private static String details(Context c, Status status, List<LinkRow> links) {
         StringBuilder b = new StringBuilder();
         for (LinkRow row : links) {
-            if (row.use != LinkRow.Use.USED) {
+            if (row.link == null) {
                 continue;
             }
             boolean idle = status == null || status.transfers == 0;

@@ -3,8 +3,10 @@ package io.github.tributary.app;
 import android.app.Notification;
 import android.app.NotificationManager;
 import android.app.Service;
+import android.content.BroadcastReceiver;
 import android.content.Context;
 import android.content.Intent;
+import android.content.IntentFilter;
 import android.content.SharedPreferences;
 import android.content.pm.ServiceInfo;
 import android.net.ConnectivityManager;
@@ -13,6 +15,7 @@ import android.os.Handler;
 import android.os.IBinder;
 import android.os.Looper;
 import android.os.PowerManager;
+import android.telephony.SubscriptionManager;
 import android.util.Log;
 import io.github.tributary.R;
 import io.github.tributary.core.Announcer;
@@ -20,10 +23,17 @@ import io.github.tributary.core.HostSession;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Net;
+import io.github.tributary.core.Offer;
 import io.github.tributary.core.Status;
+import io.github.tributary.core.Warnings;
 import java.io.IOException;
+import java.text.SimpleDateFormat;
 import java.util.Collections;
+import java.util.Date;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
 
 /**
  * Keeps the daemon running in the foreground, with the networks that the user allows, and tells apps of it. The main thread
@@ -55,8 +65,11 @@ public class ProxyService extends Service {
     private Announcer announcer;
     private HostSession session; // with the daemon that runs; null = none
     private List<Net> present = Collections.emptyList();
+    private Offer offer; // of the networks there are; null = it has not begun
+    private Set<String> silent = Collections.emptySet(); // names of networks that bring nothing
     private boolean wanted; // mobile data, by the daemon
     private Status status; // null = the daemon has said nothing yet: it may not listen
+    private boolean planned; // the system looks after it
     private int lastStart;
     private String trouble = "";
 
@@ -64,6 +77,14 @@ public class ProxyService extends Service {
             new SharedPreferences.OnSharedPreferenceChangeListener() {
                 @Override
                 public void onSharedPreferenceChanged(SharedPreferences prefs, String key) {
+                    offer();
+                }
+            };
+
+    private final BroadcastReceiver saver =
+            new BroadcastReceiver() {
+                @Override
+                public void onReceive(Context context, Intent intent) {
                     offer();
                 }
             };
@@ -108,12 +129,12 @@ public class ProxyService extends Service {
     }
 
     /** The networks there are; empty while it does not run. */
-    static List<LinkRow> links(Context context) {
+    static List<LinkRow> links() {
         ProxyService s = running;
         if (s == null) {
             return Collections.emptyList();
         }
-        return LinkRow.rows(s.present, new Settings(context).policy(), s.status);
+        return LinkRow.rows(s.offer, s.status);
     }
 
     /** What the daemon has said last; null = it has said nothing yet, or does not run. */
@@ -149,10 +170,18 @@ public class ProxyService extends Service {
         }
         boolean wanted = settings.run() || START.equals(action) || HOLD.equals(action);
         lastStart = id;
-        if (!foreground() || !wanted) {
+        if (!foreground()) {
+            if (settings.run()) {
+                ProxyNotification.ended(this);
+            }
             stopSelf(id);
             return START_NOT_STICKY;
         }
+        if (!wanted) {
+            stopSelf(id);
+            return START_NOT_STICKY;
+        }
+        ProxyNotification.runs(this);
         if (daemon == null) {
             begin();
         }
@@ -180,6 +209,7 @@ public class ProxyService extends Service {
         awake = ((PowerManager) getSystemService(POWER_SERVICE)).newWakeLock(PowerManager.PARTIAL_WAKE_LOCK, "tributary:transfers");
         awake.setReferenceCounted(false);
         settings.listen(changes);
+        registerReceiver(saver, new IntentFilter(ConnectivityManager.ACTION_RESTRICT_BACKGROUND_CHANGED));
         App.downloads(this).listen(downloads);
         watcher =
                 new LinkWatcher(
@@ -195,6 +225,7 @@ public class ProxyService extends Service {
                         });
         watcher.start();
         running = this;
+        offer();
     }
 
     /** The daemon, for a listener. */
@@ -224,12 +255,49 @@ public class ProxyService extends Service {
     /** Tells the daemon which networks it may use, the system whether mobile data is wanted, and apps of the proxy. */
     private void offer() {
         MobilePolicy policy = settings.policy();
-        List<Net> offered = policy.offer(present);
-        watcher.request(policy.request(wanted));
+        offer = new Offer(present, policy, saving(), silent);
+        List<Net> offered = offer.offered();
+        watcher.request(offer.request(wanted), policy.roaming);
         if (session != null) {
-            session.offer(offered, policy);
+            session.offer(offered, policy.limits, SubscriptionManager.getDefaultDataSubscriptionId());
         }
-        announcer.update(status != null, !offered.isEmpty(), settings.reach());
+        announcer.update(status != null && settings.run(), !offered.isEmpty(), settings.reach());
+        plan();
+    }
+
+    /** Has the system look after it as long as the user wants it to run. */
+    private void plan() {
+        if (planned == settings.run()) {
+            return;
+        }
+        planned = settings.run();
+        if (planned) {
+            LastEnd.began(this);
+            Restart.plan(this);
+        } else {
+            Restart.cancel(this);
+        }
+    }
+
+    /** Whether the system's Data Saver is on, and the user has not exempted this app. */
+    private boolean saving() {
+        ConnectivityManager manager = (ConnectivityManager) getSystemService(CONNECTIVITY_SERVICE);
+        return manager.getRestrictBackgroundStatus() == ConnectivityManager.RESTRICT_BACKGROUND_STATUS_ENABLED;
+    }
+
+    /** Warns of limits that are nearly used up, once each. */
+    private void warn(Status s) {
+        Map<String, Status.Quota> due = Warnings.due(s, new SimpleDateFormat("yyyy-MM-dd", Locale.ROOT).format(new Date()));
+        Set<String> warned = settings.warned();
+        if (due.keySet().equals(warned)) {
+            return;
+        }
+        for (Map.Entry<String, Status.Quota> e : due.entrySet()) {
+            if (!warned.contains(e.getKey())) {
+                ProxyNotification.warn(this, e.getKey(), e.getValue());
+            }
+        }
+        settings.setWarned(due.keySet());
     }
 
     /** There is no daemon to talk with. */
@@ -237,6 +305,7 @@ public class ProxyService extends Service {
         App.fetches(this).session(null);
         session = null;
         status = null;
+        silent = Collections.emptySet();
         wanted = false;
         awake.release();
         offer();
@@ -248,11 +317,15 @@ public class ProxyService extends Service {
             running = null;
             App.fetches(this).session(null);
             settings.forget(changes);
+            unregisterReceiver(saver);
             App.downloads(this).forget(downloads);
             App.downloads(this).pauseAll();
             awake.release();
             watcher.stop();
             announcer.update(false, false, settings.reach());
+            if (!settings.run()) {
+                Restart.cancel(this);
+            }
             daemon.stop(session);
         }
         super.onDestroy();
@@ -280,6 +353,7 @@ public class ProxyService extends Service {
         public void wanted(boolean cellular) {
             if (running == ProxyService.this) {
                 wanted = cellular;
+                silent = Collections.emptySet(); // what the daemon said is of an earlier transfer
                 offer();
             }
         }
@@ -290,10 +364,14 @@ public class ProxyService extends Service {
                 return;
             }
             boolean first = status == null;
+            Set<String> now = wanted ? s.silent(status) : Collections.<String>emptySet();
+            boolean changed = !now.equals(silent);
+            silent = now;
             status = s;
-            if (first) { // it has opened its port
+            if (first || changed) { // first: it has opened its port
                 offer();
             }
+            warn(s);
             if (s.transfers > 0) {
                 awake.acquire(AWAKE_MILLIS); // the processor sleeps with the screen otherwise, and its timers with it
             }
@@ -321,12 +399,12 @@ public class ProxyService extends Service {
 
     private void show() {
         NotificationManager manager = (NotificationManager) getSystemService(NOTIFICATION_SERVICE);
-        manager.notify(NOTIFICATION, ProxyNotification.of(this, status, links(this), trouble()));
+        manager.notify(NOTIFICATION, ProxyNotification.of(this, status, links(), trouble()));
     }
 
     /** False = the system does not let it, as when it is started again at a wrong moment. */
-    private boolean foreground() {
-        Notification n = ProxyNotification.of(this, status, links(this), trouble());
+    boolean foreground() {
+        Notification n = ProxyNotification.of(this, status, links(), trouble());
         try {
             if (Build.VERSION.SDK_INT >= 34) {
                 startForeground(NOTIFICATION, n, ServiceInfo.FOREGROUND_SERVICE_TYPE_SPECIAL_USE);

@@ -89,6 +89,7 @@ final class ReachChoice {
             group.check(id);
         }
         showing = false;
+        screen.findViewById(R.id.around).setVisibility(reach == Reach.VPN ? View.VISIBLE : View.GONE);
         MainActivity.set(screen, R.id.reach_how, screen.getString(how, ProxyService.LISTEN));
         View missing = screen.findViewById(R.id.reach_permission);
         missing.setVisibility(permitted ? View.GONE : View.VISIBLE);

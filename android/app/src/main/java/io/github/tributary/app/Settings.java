@@ -3,18 +3,29 @@ package io.github.tributary.app;
 import android.content.Context;
 import android.content.SharedPreferences;
 import io.github.tributary.core.GlobalProxy;
+import io.github.tributary.core.Limits;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Reach;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.Set;
 
 /** What the user has set, kept by the system. */
 final class Settings {
     private static final String MODE = "mode";
     private static final String CONSENT = "consent";
     private static final String MONTHLY = "monthly_bytes";
+    private static final String DAILY = "daily_bytes";
+    private static final String FIRST_DAY = "first_day";
+    private static final String ROAMING = "roaming";
+    private static final String WARNED = "warned";
     private static final String ON_BOOT = "on_boot";
     private static final String REACH = "reach";
     private static final String REPLACED = "replaced_proxy";
     private static final String RUN = "run";
+    private static final String AROUND = "around";
+    private static final String BEGAN = "began";
+    private static final String BEGAN_BOOT = "began_boot";
 
     private final SharedPreferences prefs;
 
@@ -29,7 +40,12 @@ final class Settings {
         } catch (IllegalArgumentException e) { // of another version
             mode = MobilePolicy.Mode.WIFI_ONLY;
         }
-        return new MobilePolicy(mode, prefs.getBoolean(CONSENT, false), Math.max(0, prefs.getLong(MONTHLY, 0)));
+        return new MobilePolicy(mode, prefs.getBoolean(CONSENT, false), prefs.getBoolean(ROAMING, false), limits());
+    }
+
+    private Limits limits() {
+        int first = Math.min(31, Math.max(1, prefs.getInt(FIRST_DAY, 1)));
+        return new Limits(Math.max(0, prefs.getLong(MONTHLY, 0)), Math.max(0, prefs.getLong(DAILY, 0)), first);
     }
 
     void setMode(MobilePolicy.Mode mode) {
@@ -40,8 +56,21 @@ final class Settings {
         prefs.edit().putBoolean(CONSENT, given).apply();
     }
 
-    void setMonthlyBytes(long n) {
-        prefs.edit().putLong(MONTHLY, n).apply();
+    void setRoaming(boolean allowed) {
+        prefs.edit().putBoolean(ROAMING, allowed).apply();
+    }
+
+    void setLimits(Limits l) {
+        prefs.edit().putLong(MONTHLY, l.monthlyBytes).putLong(DAILY, l.dailyBytes).putInt(FIRST_DAY, l.firstDay).apply();
+    }
+
+    /** The limits that the user was warned of. */
+    Set<String> warned() {
+        return prefs.getStringSet(WARNED, Collections.<String>emptySet());
+    }
+
+    void setWarned(Set<String> names) {
+        prefs.edit().putStringSet(WARNED, new HashSet<String>(names)).apply();
     }
 
     boolean onBoot() {
@@ -59,6 +88,28 @@ final class Settings {
 
     void setRun(boolean run) {
         prefs.edit().putBoolean(RUN, run).apply();
+    }
+
+    /** The apps that go around the VPN. */
+    Set<String> around() {
+        return prefs.getStringSet(AROUND, VpnBridge.AROUND);
+    }
+
+    void setAround(Set<String> packages) {
+        prefs.edit().putStringSet(AROUND, new HashSet<String>(packages)).apply();
+    }
+
+    /** Notes the start of the phone and the time at which the proxy began. It is on the disk when the call returns. */
+    void setBegan(int boot, long millis) {
+        prefs.edit().putInt(BEGAN_BOOT, boot).putLong(BEGAN, millis).commit();
+    }
+
+    int beganBoot() {
+        return prefs.getInt(BEGAN_BOOT, -1);
+    }
+
+    long beganMillis() {
+        return prefs.getLong(BEGAN, 0);
     }
 
     /** How other apps come to use the proxy. */

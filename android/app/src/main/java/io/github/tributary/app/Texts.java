@@ -5,6 +5,7 @@ import android.text.format.Formatter;
 import io.github.tributary.R;
 import io.github.tributary.core.BatteryMeter;
 import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.Limits;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Net;
@@ -28,6 +29,8 @@ final class Texts {
                 return c.getString(R.string.kind_cellular);
             case ETHERNET:
                 return c.getString(R.string.kind_ethernet);
+            case SATELLITE:
+                return c.getString(R.string.kind_satellite);
             case VPN:
                 return c.getString(R.string.kind_vpn);
             default:
@@ -41,11 +44,18 @@ final class Texts {
     }
 
     private static String use(Context c, LinkRow row) {
+        if (row.link != null) {
+            return used(c, row.link);
+        }
         switch (row.use) {
-            case USED:
-                return used(c, row.link);
             case OFFERED:
                 return c.getString(R.string.use_offered);
+            case ROAMING:
+                return c.getString(R.string.use_roaming);
+            case DATA_SAVER:
+                return c.getString(R.string.use_data_saver);
+            case BLOCKED:
+                return c.getString(R.string.use_blocked);
             case NOT_VALIDATED:
                 return c.getString(R.string.use_not_validated);
             case NOT_WANTED:
@@ -86,9 +96,11 @@ final class Texts {
             return c.getString(R.string.cost_none);
         }
         String use = c.getString(policy.mode == MobilePolicy.Mode.MOBILE_HELPS ? R.string.cost_helps : R.string.cost_backup);
-        String limit =
-                policy.monthlyBytes == 0 ? c.getString(R.string.cost_unlimited) : c.getString(R.string.cost_limit, size(c, policy.monthlyBytes));
-        return use + " " + limit;
+        String roaming = policy.roaming ? " " + c.getString(R.string.cost_roaming) : "";
+        Limits l = policy.limits;
+        String limit = l.monthlyBytes == 0 ? c.getString(R.string.cost_unlimited) : c.getString(R.string.cost_limit, size(c, l.monthlyBytes));
+        String daily = l.dailyBytes == 0 ? "" : " " + c.getString(R.string.cost_daily, size(c, l.dailyBytes));
+        return use + roaming + " " + limit + daily;
     }
 
     /** How far a download is, and in the end what it took. */

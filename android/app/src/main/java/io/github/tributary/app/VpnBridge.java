@@ -15,6 +15,12 @@ import io.github.tributary.R;
 import io.github.tributary.core.Reach;
 import java.io.IOException;
 import java.net.InetAddress;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 
 /**
  * A VPN that carries nothing and names the proxy to apps. What has no route in a VPN goes over the networks beneath it, names
@@ -26,12 +32,53 @@ public final class VpnBridge extends VpnService {
     private static final byte[] ADDRESS = {10, (byte) 255, (byte) 255, 1}; // nobody is there: a VPN must have one
     private static final int ADDRESS_BITS = 32;
 
+    /**
+     * Apps that break although the VPN carries nothing, since a VPN is there, or because they look for devices nearby: Android
+     * Auto, Chromecast, cameras, loudspeakers, printers, and the messages of some providers.
+     */
+    static final Set<String> AROUND =
+            Collections.unmodifiableSet(
+                    new HashSet<String>(
+                            Arrays.asList(
+                                    "com.google.android.projection.gearhead",
+                                    "com.google.android.apps.chromecast.app",
+                                    "com.google.android.apps.messaging",
+                                    "com.samsung.android.messaging",
+                                    "com.gopro.smarty",
+                                    "com.sonos.acr",
+                                    "com.sonos.acr2",
+                                    "com.hp.android.printservice",
+                                    "com.hp.printercontrol",
+                                    "com.android.bips",
+                                    "com.android.printspooler")));
+
+    /** Machines nearby, which are reached without the proxy. */
+    private static final List<String> NEARBY = nearby();
+
     private static VpnBridge running; // of the main thread
 
     private ParcelFileDescriptor tunnel;
 
     static void open(Context context) {
         context.startService(new Intent(context, VpnBridge.class));
+    }
+
+    private static List<String> nearby() {
+        List<String> all = new ArrayList<String>(Arrays.asList("localhost", "*.local", "127.*", "10.*", "192.168.*", "169.254.*"));
+        for (int i = 16; i < 32; i++) {
+            all.add("172." + i + ".*");
+        }
+        return all;
+    }
+
+    /** Takes on which apps go around it, if it is open. */
+    static void reopen() {
+        if (running != null && running.tunnel != null) {
+            ParcelFileDescriptor old = running.tunnel;
+            running.tunnel = null;
+            running.establish(); // the system puts it in the place of the old one
+            shut(old);
+        }
     }
 
     static void close(Context context) {
@@ -45,33 +92,48 @@ public final class VpnBridge extends VpnService {
     public int onStartCommand(Intent intent, int flags, int id) {
         running = this;
         if (tunnel == null) {
-            try {
-                tunnel = configure(new Builder()).establish();
-            } catch (IOException | PackageManager.NameNotFoundException | RuntimeException e) {
-                Log.e(TAG, "VPN", e);
-            }
-            if (tunnel == null) { // the user's consent is gone, or another VPN is always on
-                new Settings(this).setReach(Reach.BY_HAND);
-                stopSelf();
-            }
+            establish();
         }
         return START_NOT_STICKY;
     }
 
-    /** Whom it is for: all apps but this one, whose sockets are bound to networks. */
+    private void establish() {
+        try {
+            tunnel = configure(new Builder()).establish();
+        } catch (IOException | PackageManager.NameNotFoundException | RuntimeException e) {
+            Log.e(TAG, "VPN", e);
+        }
+        if (tunnel == null) { // the user's consent is gone, or another VPN is always on
+            new Settings(this).setReach(Reach.BY_HAND);
+            stopSelf();
+        }
+    }
+
+    /**
+     * Whom it is for: all apps but those that the user lets around it, and this one, whose sockets are bound to networks. Others may
+     * bind theirs, too: to a loudspeaker's Wi-Fi, say.
+     */
     Builder configure(Builder b) throws IOException, PackageManager.NameNotFoundException {
         int colon = ProxyService.LISTEN.lastIndexOf(':');
         String host = ProxyService.LISTEN.substring(0, colon);
         int port = Integer.parseInt(ProxyService.LISTEN.substring(colon + 1));
+        for (String name : new Settings(this).around()) {
+            try {
+                b.addDisallowedApplication(name);
+            } catch (PackageManager.NameNotFoundException e) {
+                Log.i(TAG, name + " is not on this phone");
+            }
+        }
         return b.setSession(getString(R.string.app_name))
                 .setConfigureIntent(
                         PendingIntent.getActivity(this, 0, new Intent(this, MainActivity.class), PendingIntent.FLAG_IMMUTABLE))
                 .addAddress(InetAddress.getByAddress(ADDRESS), ADDRESS_BITS)
                 .allowFamily(OsConstants.AF_INET)
                 .allowFamily(OsConstants.AF_INET6) // or there would be none
+                .allowBypass()
                 .addDisallowedApplication(getPackageName())
                 .setMetered(false) // as what is beneath it
-                .setHttpProxy(ProxyInfo.buildDirectProxy(host, port));
+                .setHttpProxy(ProxyInfo.buildDirectProxy(host, port, NEARBY));
     }
 
     /** Another VPN takes its place, or the user has ended it in the system's settings. */
@@ -100,14 +162,17 @@ public final class VpnBridge extends VpnService {
 
     /** The system keeps the service as long as this is open. */
     private void end() {
-        if (tunnel == null) {
-            return;
+        if (tunnel != null) {
+            shut(tunnel);
+            tunnel = null;
         }
+    }
+
+    private static void shut(ParcelFileDescriptor tunnel) {
         try {
             tunnel.close();
         } catch (IOException e) {
             Log.w(TAG, "VPN", e);
         }
-        tunnel = null;
     }
 }

@@ -1,6 +1,8 @@
 package io.github.tributary.core;
 
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import org.json.JSONArray;
 import org.json.JSONException;
 import org.json.JSONObject;
@@ -22,8 +24,10 @@ public final class HostMessages {
         return line(object("stop"));
     }
 
-    /** All networks that may be used now. */
-    public static String links(List<Net> offered, MobilePolicy policy) {
+    /** All networks that may be used now, the limits of what they are counted on, and the SIM that mobile data comes from. */
+    public static String links(List<Net> offered, Limits limits, int sim) {
+        Set<String> accounts = new LinkedHashSet<String>();
+        accounts.add(Net.account(sim)); // also while mobile data is down: with nothing left it is not wanted
         JSONArray all = new JSONArray();
         for (Net n : offered) {
             JSONObject o = new JSONObject();
@@ -35,15 +39,24 @@ public final class HostMessages {
             if (!n.nat64.isEmpty()) {
                 put(o, "nat64", n.nat64);
             }
-            put(o, "metered", n.metered);
-            put(o, "validated", n.validated);
-            if (n.kind == Net.Kind.CELLULAR) {
-                put(o, "account", MobilePolicy.ACCOUNT);
-                put(o, "monthly_bytes", policy.monthlyBytes);
+            put(o, "metered", n.costs());
+            put(o, "validated", n.usable());
+            if (!n.account().isEmpty()) {
+                put(o, "account", n.account());
+                accounts.add(n.account());
             }
             all.put(o);
         }
-        return line(object("links", "links", all));
+        JSONArray bounded = new JSONArray();
+        for (String account : accounts) {
+            JSONObject o = new JSONObject();
+            put(o, "name", account);
+            put(o, "monthly_bytes", limits.monthlyBytes);
+            put(o, "daily_bytes", limits.dailyBytes);
+            put(o, "first_day", limits.firstDay);
+            bounded.put(o);
+        }
+        return line(object("links", "links", all, "accounts", bounded, "cellular", Net.account(sim)));
     }
 
     /** That there is a file to be filled. */

@@ -58,9 +58,9 @@ public final class HostSession {
         send(HostMessages.hello());
     }
 
-    /** Tells the daemon which networks it may use from now on. */
-    public void offer(List<Net> offered, MobilePolicy policy) {
-        send(HostMessages.links(offered, policy));
+    /** Tells the daemon which networks it may use from now on, how much, and which SIM mobile data comes from. */
+    public void offer(List<Net> offered, Limits limits, int sim) {
+        send(HostMessages.links(offered, limits, sim));
     }
 
     /** Has the daemon connect for a file. */

@@ -2,6 +2,7 @@ package io.github.tributary.core;
 
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -17,9 +18,9 @@ public final class NetworkTable {
 
     private static final class Entry {
         Net.Kind kind;
-        boolean metered;
-        boolean validated;
-        boolean captive;
+        int sim = Net.NO_SIM;
+        Set<Net.Trait> told = Collections.emptySet();
+        boolean blocked;
         boolean ours; // it names our proxy to apps
         String name = "";
         List<String> addrs = Collections.emptyList();
@@ -29,6 +30,7 @@ public final class NetworkTable {
 
     private final Map<Long, Entry> entries = new LinkedHashMap<Long, Entry>();
     private final Set<Long> lost = new LinkedHashSet<Long>();
+    private Long byDefault; // the handle of the system's default network; null = there is none
 
     private Entry entry(long handle) {
         if (lost.contains(handle)) {
@@ -47,13 +49,22 @@ public final class NetworkTable {
         lost.remove(handle);
     }
 
-    /** What the network is made of, whether it is metered, leads to the internet, and has a login page in the way. */
-    public void capabilities(long handle, Net.Kind kind, boolean metered, boolean validated, boolean captive) {
+    /** What the network is made of, which SIM it is of or {@link Net#NO_SIM}, and what else the system says of it. */
+    public void capabilities(long handle, Net.Kind kind, int sim, Set<Net.Trait> traits) {
         Entry e = entry(handle);
         e.kind = kind;
-        e.metered = metered;
-        e.validated = validated;
-        e.captive = captive;
+        e.sim = sim;
+        e.told = traits;
+    }
+
+    /** Whether the system does not let this app use the network. */
+    public void blocked(long handle, boolean blocked) {
+        entry(handle).blocked = blocked;
+    }
+
+    /** Which network the system uses for apps that do not choose; null = none. */
+    public void byDefault(Long handle) {
+        byDefault = handle;
     }
 
     /**
@@ -78,7 +89,7 @@ public final class NetworkTable {
         }
     }
 
-    /** All networks that both callbacks have told of, unmetered ones first, else in the order of their coming. */
+    /** All networks that both callbacks have told of, those that cost nothing first, else in the order of their coming. */
     public List<Net> snapshot() {
         List<Net> free = new ArrayList<Net>();
         List<Net> metered = new ArrayList<Net>();
@@ -87,8 +98,19 @@ public final class NetworkTable {
             if (e.kind == null || e.name.isEmpty()) {
                 continue;
             }
-            Net n = new Net(it.getKey(), e.name, e.kind, e.addrs, e.dns, e.nat64, e.metered, e.validated || e.ours && !e.captive);
-            (e.metered ? metered : free).add(n);
+            Set<Net.Trait> traits = EnumSet.noneOf(Net.Trait.class);
+            traits.addAll(e.told);
+            if (e.ours && !e.told.contains(Net.Trait.CAPTIVE)) {
+                traits.add(Net.Trait.VALIDATED);
+            }
+            if (e.blocked) {
+                traits.add(Net.Trait.BLOCKED);
+            }
+            if (it.getKey().equals(byDefault)) {
+                traits.add(Net.Trait.DEFAULT);
+            }
+            Net n = new Net(it.getKey(), e.name, e.kind, e.addrs, e.dns, e.nat64, e.sim, traits);
+            (n.costs() ? metered : free).add(n);
         }
         free.addAll(metered);
         return free;

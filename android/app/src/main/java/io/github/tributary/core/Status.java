@@ -2,7 +2,9 @@ package io.github.tributary.core;
 
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.json.JSONArray;
 import org.json.JSONException;
 import org.json.JSONObject;
@@ -25,7 +27,7 @@ public final class Status {
         /** Received since the daemon began. */
         public final long bytes;
 
-        /** Bytes left this month; -1 = there is no limit. */
+        /** Bytes left this month or today, whichever is less; -1 = there is no limit. */
         public final long monthlyLeft;
 
         Link(JSONObject o) throws JSONException {
@@ -38,13 +40,53 @@ public final class Status {
         }
     }
 
+    /** A limit, and what is left of it, in bytes. */
+    public static final class Quota {
+        public final long limit;
+        public final long left;
+
+        private Quota(JSONObject o) {
+            limit = o.optLong("limit_bytes");
+            left = o.optLong("left_bytes");
+        }
+
+        private static Quota of(JSONObject o) {
+            return o == null ? null : new Quota(o);
+        }
+    }
+
+    /** What links that are counted together have left. */
+    public static final class Account {
+        public final String name;
+
+        /** The first day of the month that is counted, "2026-11-15"; "" = not known yet. */
+        public final String since;
+
+        /** Null = no limit. */
+        public final Quota monthly;
+
+        /** Null = no limit. */
+        public final Quota daily;
+
+        private Account(JSONObject o) throws JSONException {
+            name = o.getString("name");
+            since = o.optString("since");
+            monthly = Quota.of(o.optJSONObject("monthly"));
+            daily = Quota.of(o.optJSONObject("daily"));
+        }
+    }
+
     public final List<Link> links;
 
-    /** Downloads that run. */
+    /** Those with a limit. */
+    public final List<Account> accounts;
+
+    /** Downloads that run, and tunnels and undivided requests that move data: those of browsers, say. */
     public final int transfers;
 
-    private Status(List<Link> links, int transfers) {
+    private Status(List<Link> links, List<Account> accounts, int transfers) {
         this.links = Collections.unmodifiableList(links);
+        this.accounts = Collections.unmodifiableList(accounts);
         this.transfers = transfers;
     }
 
@@ -54,8 +96,14 @@ public final class Status {
         for (int i = 0; all != null && i < all.length(); i++) {
             links.add(new Link(all.getJSONObject(i)));
         }
+        List<Account> accounts = new ArrayList<Account>();
+        JSONArray bounded = o.optJSONArray("accounts");
+        for (int i = 0; bounded != null && i < bounded.length(); i++) {
+            accounts.add(new Account(bounded.getJSONObject(i)));
+        }
         JSONArray transfers = o.optJSONArray("transfers");
-        return new Status(links, transfers == null ? 0 : transfers.length());
+        int undivided = o.optInt("undivided_running");
+        return new Status(links, accounts, undivided + (transfers == null ? 0 : transfers.length()));
     }
 
     /** The link of that name; null = there is none. */
@@ -66,6 +114,21 @@ public final class Status {
             }
         }
         return null;
+    }
+
+    /**
+     * The names of links that bring nothing though they should, and did not at the time of another status, null = there is none.
+     * A pause is not enough: a link that is suspected often brings its bytes a moment later.
+     */
+    public Set<String> silent(Status before) {
+        Set<String> names = new HashSet<String>();
+        for (Link l : links) {
+            Link was = before == null ? null : before.link(l.name);
+            if (!l.state.equals("up") && (!l.state.equals("suspect") || was != null && was.state.equals("suspect"))) {
+                names.add(l.name);
+            }
+        }
+        return names;
     }
 
     /** What all links have brought since the daemon began. */

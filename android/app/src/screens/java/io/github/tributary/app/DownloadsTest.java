@@ -31,11 +31,9 @@ import org.junit.rules.TemporaryFolder;
 import org.junit.runner.RunWith;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
-import org.robolectric.annotation.Config;
 
 /** Downloads, and what becomes of them. */
 @RunWith(RobolectricTestRunner.class)
-@Config(sdk = 35)
 public class DownloadsTest {
     private FolderFiles files;
 

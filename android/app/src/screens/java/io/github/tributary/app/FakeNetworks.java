@@ -28,6 +28,13 @@ final class FakeNetworks {
         return all().size();
     }
 
+    /** What the system says to those who want to know whether they may use a network. */
+    void block(Network n, boolean blocked) {
+        for (ConnectivityManager.NetworkCallback callback : all()) {
+            callback.onBlockedStatusChanged(n, blocked);
+        }
+    }
+
     /** Tells everybody of a network. */
     void tell(Network n, NetworkCapabilities c, LinkProperties p) {
         for (ConnectivityManager.NetworkCallback callback : all()) {

@@ -9,9 +9,15 @@ import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
 
 import android.app.Activity;
+import android.app.ActivityManager;
 import android.app.AlertDialog;
+import android.app.ApplicationExitInfo;
+import android.content.Context;
 import android.content.DialogInterface;
 import android.content.Intent;
+import android.content.ComponentName;
+import android.content.IntentFilter;
+import android.content.pm.ActivityInfo;
 import android.content.pm.ComponentInfo;
 import android.content.pm.PackageInfo;
 import android.content.pm.PackageManager;
@@ -20,8 +26,10 @@ import android.os.Looper;
 import android.view.View;
 import android.view.inputmethod.EditorInfo;
 import android.widget.Button;
+import android.widget.CheckBox;
 import android.widget.EditText;
 import android.widget.LinearLayout;
+import android.widget.ListView;
 import android.widget.RadioGroup;
 import android.widget.TextView;
 import io.github.tributary.R;
@@ -42,12 +50,13 @@ import org.robolectric.RuntimeEnvironment;
 import org.robolectric.android.controller.ActivityController;
 import org.robolectric.android.controller.ServiceController;
 import org.robolectric.annotation.Config;
+import org.robolectric.shadows.ShadowActivityManager;
 import org.robolectric.shadows.ShadowAlertDialog;
+import org.robolectric.shadows.ShadowPackageManager;
 import org.robolectric.shadows.ShadowVpnService;
 
 /** The screen, and what starts with the phone. */
 @RunWith(RobolectricTestRunner.class)
-@Config(sdk = 35)
 public class MainActivityTest {
     private ActivityController<MainActivity> controller;
     private MainActivity screen;
@@ -104,15 +113,39 @@ public class MainActivityTest {
     }
 
     @Test
+    public void roamingIsAskedAboutFirst() {
+        CheckBox roaming = (CheckBox) screen.findViewById(R.id.roaming);
+        assertFalse(roaming.isChecked());
+        roaming.performClick();
+        AlertDialog question = (AlertDialog) ShadowAlertDialog.getLatestDialog();
+        assertFalse("spent before the answer", settings.policy().roaming);
+        answer(question, DialogInterface.BUTTON_NEGATIVE);
+        assertFalse("the screen shows what is so", settings.policy().roaming || roaming.isChecked());
+        roaming.performClick();
+        answer((AlertDialog) ShadowAlertDialog.getLatestDialog(), DialogInterface.BUTTON_POSITIVE);
+        assertTrue(settings.policy().roaming && roaming.isChecked());
+        roaming.performClick();
+        assertFalse(settings.policy().roaming);
+    }
+
+    @Test
     public void theLimitIsKept() {
         EditText monthly = (EditText) screen.findViewById(R.id.monthly);
         monthly.setText("2000");
-        assertEquals("half a number is another limit", 0, settings.policy().monthlyBytes);
+        ((EditText) screen.findViewById(R.id.daily)).setText("100");
+        EditText first = (EditText) screen.findViewById(R.id.first_day);
+        first.setText("15");
+        assertEquals("half a number is another limit", 0, settings.policy().limits.monthlyBytes);
         monthly.onEditorAction(EditorInfo.IME_ACTION_DONE);
-        assertEquals(2_000_000_000L, settings.policy().monthlyBytes);
+        assertEquals(2_000_000_000L, settings.policy().limits.monthlyBytes);
+        assertEquals(100_000_000L, settings.policy().limits.dailyBytes);
+        assertEquals(15, settings.policy().limits.firstDay);
         monthly.setText("");
+        first.setText("32");
         controller.pause();
-        assertEquals(0, settings.policy().monthlyBytes);
+        assertEquals(0, settings.policy().limits.monthlyBytes);
+        assertEquals("there is no such day", 15, settings.policy().limits.firstDay);
+        assertEquals("15", first.getText().toString());
     }
 
     @Test
@@ -317,6 +350,114 @@ public class MainActivityTest {
             assertTrue(permission + " is not explained", explained);
         }
         assertEquals(words.length, asked.length);
+    }
+
+    /** What the next process says of this one, which the system ends. */
+    private String ended() {
+        App app = (App) screen.getApplication();
+        app.onCreate();
+        controller = Robolectric.buildActivity(MainActivity.class).setup();
+        screen = controller.get();
+        return text(R.id.ended);
+    }
+
+    @Test
+    public void theNextStartTellsOfAnEnd() {
+        assertEquals("", ended());
+        settings.setRun(true);
+        assertEquals("it never began", "", ended());
+        LastEnd.began(screen);
+        String line = ended();
+        assertTrue(line, line.contains("did not say why"));
+        assertEquals(View.VISIBLE, screen.findViewById(R.id.ended).getVisibility());
+        controller.pause().resume();
+        assertEquals("told twice", View.GONE, screen.findViewById(R.id.ended).getVisibility());
+        android.provider.Settings.Global.putInt(screen.getContentResolver(), android.provider.Settings.Global.BOOT_COUNT, 7);
+        assertEquals("the phone was restarted", "", ended());
+        LastEnd.began(screen);
+        settings.setRun(false);
+        assertEquals("it was stopped", "", ended());
+    }
+
+    @Test
+    @Config(sdk = {31, 34, 35})
+    public void theSystemSaysWhyItEnded() {
+        Object[][] rows = {
+            {ApplicationExitInfo.REASON_LOW_MEMORY, "memory"},
+            {ApplicationExitInfo.REASON_CRASH_NATIVE, "crashed"},
+            {ApplicationExitInfo.REASON_USER_REQUESTED, "swept away"},
+            {ApplicationExitInfo.REASON_EXCESSIVE_RESOURCE_USAGE, "battery"},
+            {ApplicationExitInfo.REASON_OTHER, "did not say"},
+        };
+        settings.setRun(true);
+        LastEnd.began(screen);
+        for (Object[] row : rows) {
+            ActivityManager manager = (ActivityManager) screen.getSystemService(Context.ACTIVITY_SERVICE);
+            shadowOf(manager)
+                    .addApplicationExitInfo(
+                            ShadowActivityManager.ApplicationExitInfoBuilder.newBuilder()
+                                    .setProcessName(screen.getPackageName())
+                                    .setReason((Integer) row[0])
+                                    .setTimestamp(System.currentTimeMillis() + 1000)
+                                    .build());
+            String line = ended();
+            assertTrue(line, line.contains((String) row[1]));
+        }
+    }
+
+    /** The system restores what buttons show: it is no choice of the user's. */
+    @Test
+    public void aRestoredButtonIsNoChoice() {
+        settings.setReach(Reach.VPN);
+        settings.setConsent(true);
+        settings.setMode(MobilePolicy.Mode.MOBILE_HELPS);
+        settings.setRoaming(true);
+        screen = controller.recreate().get();
+        assertEquals(R.id.reach_vpn, reach());
+        settings.setReach(Reach.BY_HAND); // another VPN takes over, while the screen is away
+        settings.setMode(MobilePolicy.Mode.WIFI_ONLY);
+        settings.setRoaming(false);
+        ShadowVpnService.setPrepareResult(new Intent("the system's question"));
+        screen = controller.recreate().get();
+        assertNull("asked unbidden", shadowOf(screen).getNextStartedActivityForResult());
+        assertEquals(Reach.BY_HAND, settings.reach());
+        assertEquals(R.id.reach_by_hand, reach());
+        assertEquals(MobilePolicy.Mode.WIFI_ONLY, settings.policy().mode);
+        assertEquals(R.id.wifi_only, mode());
+        assertFalse(((CheckBox) screen.findViewById(R.id.roaming)).isChecked());
+    }
+
+    @Test
+    @Config(sdk = {29, 31, 34, 35})
+    public void theUserSeesAndChoosesWhoGoesAroundTheVpn() {
+        ShadowPackageManager packages = shadowOf(screen.getPackageManager());
+        for (String name : new String[] {"com.sonos.acr2", "org.example.browser"}) {
+            ActivityInfo main = new ActivityInfo();
+            main.packageName = name;
+            main.name = "Main";
+            main.nonLocalizedLabel = name.substring(name.lastIndexOf('.') + 1);
+            packages.addOrUpdateActivity(main);
+            IntentFilter launcher = new IntentFilter(Intent.ACTION_MAIN);
+            launcher.addCategory(Intent.CATEGORY_LAUNCHER);
+            packages.addIntentFilterForActivity(new ComponentName(name, "Main"), launcher);
+        }
+        assertEquals(View.GONE, screen.findViewById(R.id.around).getVisibility());
+        settings.setReach(Reach.VPN);
+        shadowOf(Looper.getMainLooper()).idleFor(2, TimeUnit.SECONDS);
+        assertEquals(View.VISIBLE, screen.findViewById(R.id.around).getVisibility());
+        screen.findViewById(R.id.around).performClick();
+        AlertDialog question = (AlertDialog) ShadowAlertDialog.getLatestDialog();
+        ListView list = question.getListView();
+        assertEquals("acr2", list.getItemAtPosition(0));
+        assertEquals("browser", list.getItemAtPosition(1));
+        for (int i = 0; i < list.getCount(); i++) {
+            list.getAdapter().getView(i, null, list); // as the screen does
+        }
+        assertTrue("it breaks in a VPN", list.isItemChecked(0));
+        assertFalse(list.isItemChecked(1));
+        list.performItemClick(null, 1, 1);
+        answer(question, DialogInterface.BUTTON_POSITIVE);
+        assertTrue(settings.around().contains("org.example.browser") && settings.around().contains("com.sonos.acr2"));
     }
 
     @Test

@@ -11,8 +11,10 @@ import static org.robolectric.Shadows.shadowOf;
 import android.app.Notification;
 import android.app.NotificationManager;
 import android.app.Service;
+import android.app.job.JobScheduler;
 import android.content.Context;
 import android.content.Intent;
+import android.net.ConnectivityManager;
 import android.net.LinkProperties;
 import android.net.Network;
 import android.net.NetworkCapabilities;
@@ -24,6 +26,7 @@ import io.github.tributary.core.Announcer;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.HostSession;
+import io.github.tributary.core.Limits;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Reach;
@@ -47,13 +50,18 @@ import org.robolectric.shadows.ShadowPowerManager;
 
 /** The service: what it starts, what it offers, what it shows. */
 @RunWith(RobolectricTestRunner.class)
-@Config(sdk = 35)
 public class ProxyServiceTest {
     /** A service whose daemon is a shell. */
     public static class Shell extends ProxyService {
         private Daemon.Listener told;
         private List<String> command;
         private int bridges;
+        private boolean refused; // by the system: the foreground
+
+        @Override
+        boolean foreground() {
+            return !refused && super.foreground();
+        }
 
         @Override
         Daemon daemon(Daemon.Listener l) {
@@ -98,6 +106,8 @@ public class ProxyServiceTest {
         }
     }
 
+    private static final int IDLE = 2; // requests: to hear of all networks, and of the default
+
     private final FakeNetworks networks = new FakeNetworks();
     private final List<String> lines = new CopyOnWriteArrayList<String>();
     private ServiceController<Shell> controller;
@@ -136,7 +146,10 @@ public class ProxyServiceTest {
                 FakeNetworks.properties("wlan0", "192.168.1.2", 24));
         networks.tell(
                 mobile,
-                FakeNetworks.capabilities(NetworkCapabilities.TRANSPORT_CELLULAR, NetworkCapabilities.NET_CAPABILITY_VALIDATED),
+                FakeNetworks.capabilities(
+                        NetworkCapabilities.TRANSPORT_CELLULAR,
+                        NetworkCapabilities.NET_CAPABILITY_VALIDATED,
+                        NetworkCapabilities.NET_CAPABILITY_NOT_ROAMING),
                 FakeNetworks.properties("rmnet0", "10.0.0.2", 32));
     }
 
@@ -195,22 +208,113 @@ public class ProxyServiceTest {
         shadowOf(Looper.getMainLooper()).idle();
         assertEquals("wlan0 ", offered());
         heard("{\"type\":\"want\",\"cellular\":true}");
-        assertEquals("mobile data is asked for without consent", 1, networks.callbacks());
+        assertEquals("mobile data is asked for without consent", IDLE, networks.callbacks());
         settings.setConsent(true);
         shadowOf(Looper.getMainLooper()).idle();
         assertEquals("wlan0 rmnet0", offered());
-        assertEquals("mobile data is not asked for", 2, networks.callbacks());
+        assertEquals("mobile data is not asked for", IDLE + 1, networks.callbacks());
         settings.setMode(MobilePolicy.Mode.WIFI_ONLY);
         shadowOf(Looper.getMainLooper()).idle();
         assertEquals("wlan0 ", offered());
-        assertEquals("mobile data is kept up", 1, networks.callbacks());
+        assertEquals("mobile data is kept up", IDLE, networks.callbacks());
+    }
+
+    private void helps() {
+        settings.setMode(MobilePolicy.Mode.MOBILE_HELPS);
+        settings.setConsent(true);
+        shadowOf(Looper.getMainLooper()).idle();
+    }
+
+    @Test
+    @Config(sdk = {29, 31, 34, 35})
+    public void roamingIsOfferedAfterItsOwnConsentOnly() throws Exception {
+        helps();
+        bothNetworks();
+        attach();
+        networks.tell(
+                ShadowNetwork.newInstance(102),
+                FakeNetworks.capabilities(NetworkCapabilities.TRANSPORT_CELLULAR, NetworkCapabilities.NET_CAPABILITY_VALIDATED),
+                FakeNetworks.properties("rmnet0", "10.0.0.2", 32));
+        assertEquals("wlan0 ", offered());
+        assertTrue(Texts.link(service, ProxyService.links().get(1)).contains("roaming"));
+        settings.setRoaming(true);
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals("wlan0 rmnet0", offered());
+    }
+
+    @Test
+    public void theDataSaverIsHeeded() throws Exception {
+        helps();
+        bothNetworks();
+        attach();
+        heard("{\"type\":\"want\",\"cellular\":true}");
+        assertEquals(IDLE + 1, networks.callbacks());
+        saver(ConnectivityManager.RESTRICT_BACKGROUND_STATUS_ENABLED);
+        assertEquals("wlan0 ", offered());
+        assertEquals("mobile data is kept up", IDLE, networks.callbacks());
+        assertTrue(Texts.link(service, ProxyService.links().get(1)).contains("Data Saver"));
+        saver(ConnectivityManager.RESTRICT_BACKGROUND_STATUS_WHITELISTED);
+        assertEquals("wlan0 rmnet0", offered());
+    }
+
+    private void saver(int status) {
+        shadowOf(networks.manager).setRestrictBackgroundStatus(status);
+        service.sendBroadcast(new Intent(ConnectivityManager.ACTION_RESTRICT_BACKGROUND_CHANGED));
+        shadowOf(Looper.getMainLooper()).idle();
+    }
+
+    @Test
+    @Config(sdk = {29, 31, 34, 35})
+    public void aBlockedNetworkIsShown() throws Exception {
+        bothNetworks();
+        networks.block(ShadowNetwork.newInstance(101), true);
+        attach();
+        assertEquals("", offered());
+        assertTrue(Texts.link(service, ProxyService.links().get(0)).contains("blocks it"));
+    }
+
+    @Test
+    public void theBackupComesWhenWifiBringsNothing() throws Exception {
+        settings.setMode(MobilePolicy.Mode.MOBILE_BACKUP);
+        settings.setConsent(true);
+        bothNetworks();
+        attach();
+        heard("{\"type\":\"want\",\"cellular\":true}");
+        String suspect = "{\"type\":\"status\",\"status\":{\"links\":[{\"name\":\"wlan0\",\"state\":\"suspect\"}],\"transfers\":[{}]}}";
+        heard(suspect);
+        assertEquals("a pause", "wlan0 ", offered());
+        heard(suspect);
+        assertEquals("wlan0 rmnet0", offered());
+        assertEquals("mobile data is not asked for", IDLE + 1, networks.callbacks());
+        heard(suspect.replace("suspect", "up"));
+        assertEquals("wlan0 ", offered());
+        assertEquals("mobile data is kept up", IDLE, networks.callbacks());
+    }
+
+    @Test
+    public void theUserIsWarnedOnce() throws Exception {
+        attach();
+        NotificationManager manager = (NotificationManager) service.getSystemService(Context.NOTIFICATION_SERVICE);
+        String status = "{\"type\":\"status\",\"status\":{\"accounts\":[{\"name\":\"cellular-1\",\"since\":\"2026-11-15\",\"monthly\":"
+                + "{\"limit_bytes\":1000000000,\"left_bytes\":%d}}],\"transfers\":[{}]}}";
+        heard(String.format(status, 300_000_000));
+        assertNull(shadowOf(manager).getNotification("cellular-1 month 2026-11-15", 2));
+        heard(String.format(status, 200_000_000));
+        Notification n = shadowOf(manager).getNotification("cellular-1 month 2026-11-15", 2);
+        assertEquals("80 % of this month's data is used", n.extras.getCharSequence(Notification.EXTRA_TITLE).toString());
+        assertTrue(n.extras.getCharSequence(Notification.EXTRA_TEXT).toString().startsWith("200 MB of 1.00 GB left"));
+        manager.cancel("cellular-1 month 2026-11-15", 2);
+        heard(String.format(status, 100_000_000));
+        assertNull("warned again", shadowOf(manager).getNotification("cellular-1 month 2026-11-15", 2));
+        heard(String.format(status.replace("11-15", "12-15"), 100_000_000));
+        assertNotNull("another month", shadowOf(manager).getNotification("cellular-1 month 2026-12-15", 2));
     }
 
     @Test
     public void theLimitReachesTheDaemon() throws Exception {
         settings.setMode(MobilePolicy.Mode.MOBILE_HELPS);
         settings.setConsent(true);
-        settings.setMonthlyBytes(2_000_000_000L);
+        settings.setLimits(new Limits(2_000_000_000L, 0, 1));
         bothNetworks();
         attach();
         assertTrue(lines.get(lines.size() - 1), lines.get(lines.size() - 1).contains("\"monthly_bytes\":2000000000"));
@@ -232,7 +336,7 @@ public class ProxyServiceTest {
                         + "\"transfers\":[{}]}}");
         assertTrue(shown(), shown().startsWith("3.00 MB/s, 1 download"));
         String more = notification().extras.getCharSequence(Notification.EXTRA_BIG_TEXT).toString();
-        assertTrue(more, more.contains("Wi-Fi: 2.00 MB/s, 9.00 MB\nMobile data: 1.00 MB/s, 3.00 MB, 5.00 MB left this month\n12.00 MB in all"));
+        assertTrue(more, more.contains("Wi-Fi: 2.00 MB/s, 9.00 MB\nMobile data: 1.00 MB/s, 3.00 MB, 5.00 MB left\n12.00 MB in all"));
         heard("{\"type\":\"status\",\"status\":{\"links\":[],\"transfers\":[]}}");
         assertEquals(idle, shown());
     }
@@ -248,9 +352,9 @@ public class ProxyServiceTest {
                         + "{\"name\":\"rmnet0\",\"state\":\"down\",\"reason\":\"its data for this month is spent\",\"bytes\":3000000,\"monthly_left_bytes\":0}],"
                         + "\"transfers\":[{}]}}");
         String more = notification().extras.getCharSequence(Notification.EXTRA_BIG_TEXT).toString();
-        assertTrue(more, more.contains("3.00 MB, 0 B left this month"));
-        List<LinkRow> rows = ProxyService.links(service);
-        assertEquals("Mobile data (rmnet0): down, 3.00 MB so far, 0 B left this month (its data for this month is spent)", Texts.link(service, rows.get(1)));
+        assertTrue(more, more.contains("3.00 MB, 0 B left"));
+        List<LinkRow> rows = ProxyService.links();
+        assertEquals("Mobile data (rmnet0): down, 3.00 MB so far, 0 B left (its data for this month is spent)", Texts.link(service, rows.get(1)));
         assertEquals("Wi-Fi (wlan0): in use, 0 B so far", Texts.link(service, rows.get(0)));
     }
 
@@ -284,6 +388,69 @@ public class ProxyServiceTest {
         controller.destroy();
         assertEquals(0, service.bridges);
         controller = Robolectric.buildService(Shell.class).create();
+    }
+
+    @Test
+    public void aDownloadAloneNamesNoProxy() throws Exception {
+        App.downloads(service).add("https://example.com/a.iso");
+        settings.setRun(false);
+        service.onStartCommand(new Intent("io.github.tributary.HOLD"), 0, 2);
+        settings.setReach(Reach.SETTING);
+        bothNetworks();
+        attach();
+        listens();
+        assertNull("nobody wants the proxy", systemProxy());
+        settings.setReach(Reach.VPN);
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals("nobody wants the proxy", 0, service.bridges);
+        settings.setRun(true);
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals(1, service.bridges);
+        settings.setRun(false);
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals("stopped while a download runs", 0, service.bridges);
+    }
+
+    private int planned() {
+        return ((JobScheduler) service.getSystemService(Context.JOB_SCHEDULER_SERVICE)).getAllPendingJobs().size();
+    }
+
+    @Test
+    public void theSystemBeginsAKilledProcessAgain() throws Exception {
+        assertEquals(1, planned());
+        Restart restart = Robolectric.buildService(Restart.class).create().get();
+        shadowOf(RuntimeEnvironment.getApplication()).clearStartedServices();
+        restart.onStartJob(null);
+        assertNull("it runs", shadowOf(RuntimeEnvironment.getApplication()).getNextStartedService());
+        controller.destroy(); // as a kill does, the user still wants it
+        restart.onStartJob(null);
+        assertNotNull("it stays dead", shadowOf(RuntimeEnvironment.getApplication()).getNextStartedService());
+        assertEquals("once only", 1, planned());
+        settings.setRun(false);
+        restart.onStartJob(null);
+        assertNull("nobody wants it", shadowOf(RuntimeEnvironment.getApplication()).getNextStartedService());
+        assertEquals("the phone is kept awake for nothing", 0, planned());
+        controller = Robolectric.buildService(Shell.class).create();
+    }
+
+    @Test
+    public void nothingIsPlannedAfterAStop() {
+        settings.setRun(false);
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals(0, planned());
+    }
+
+    @Test
+    public void whoMayNotComeBackSaysSo() {
+        NotificationManager manager = (NotificationManager) service.getSystemService(Context.NOTIFICATION_SERVICE);
+        service.refused = true; // as Android 12 does in the background
+        service.onStartCommand(null, 0, 2);
+        Notification n = shadowOf(manager).getNotification(3);
+        assertNotNull("nobody is told", n);
+        assertEquals("io.github.tributary.app.StartActivity", shadowOf(n.contentIntent).getSavedIntent().getComponent().getClassName());
+        service.refused = false;
+        service.onStartCommand(new Intent(), 0, 3);
+        assertNull("it runs", shadowOf(manager).getNotification(3));
     }
 
     @Test
@@ -384,10 +551,11 @@ public class ProxyServiceTest {
     public void aNetworkWithOurProxyIsOffered() throws Exception {
         attach();
         LinkProperties p = FakeNetworks.properties("wlan0", "192.168.1.2", 24);
-        networks.tell(ShadowNetwork.newInstance(101), FakeNetworks.capabilities(NetworkCapabilities.TRANSPORT_WIFI), p);
+        NetworkCapabilities free = FakeNetworks.capabilities(NetworkCapabilities.TRANSPORT_WIFI, NetworkCapabilities.NET_CAPABILITY_NOT_METERED);
+        networks.tell(ShadowNetwork.newInstance(101), free, p);
         assertEquals("", offered());
         p.setHttpProxy(ProxyInfo.buildDirectProxy("127.0.0.1", 8080));
-        networks.tell(ShadowNetwork.newInstance(101), FakeNetworks.capabilities(NetworkCapabilities.TRANSPORT_WIFI), p);
+        networks.tell(ShadowNetwork.newInstance(101), free, p);
         assertEquals("the system asks through us whether it leads out", "wlan0 ", offered());
     }
 

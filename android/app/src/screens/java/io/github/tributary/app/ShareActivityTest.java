@@ -11,8 +11,10 @@ import android.app.AlertDialog;
 import android.app.Application;
 import android.content.DialogInterface;
 import android.content.Intent;
+import android.content.res.TypedArray;
 import android.net.Uri;
 import android.os.Looper;
+import io.github.tributary.core.Limits;
 import io.github.tributary.core.MobilePolicy;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -22,13 +24,11 @@ import org.junit.runner.RunWith;
 import org.robolectric.Robolectric;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
-import org.robolectric.annotation.Config;
 import org.robolectric.shadows.ShadowAlertDialog;
 import org.robolectric.shadows.ShadowToast;
 
 /** Links from other apps: the user is asked, whatever the intent says. */
 @RunWith(RobolectricTestRunner.class)
-@Config(sdk = 35)
 public class ShareActivityTest {
     private final Application app = RuntimeEnvironment.getApplication();
     private Downloads downloads;
@@ -52,6 +52,26 @@ public class ShareActivityTest {
         all.put("explicit, another action", new Intent(explicit).setAction("x.y.Z").putExtra(Intent.EXTRA_TEXT, text));
         all.put("explicit, SEND", new Intent(explicit).setAction(Intent.ACTION_SEND).putExtra(Intent.EXTRA_TEXT, text));
         return all;
+    }
+
+    @Test
+    public void itIsNoBrowser() {
+        for (String link : new String[] {"http://example.com/", "https://example.com/a/x.iso"}) {
+            Intent view = new Intent(Intent.ACTION_VIEW, Uri.parse(link)).addCategory(Intent.CATEGORY_BROWSABLE).setPackage(app.getPackageName());
+            assertNull(link, app.getPackageManager().resolveActivity(view, 0));
+        }
+        Intent send = new Intent(Intent.ACTION_SEND).setType("text/plain").setPackage(app.getPackageName());
+        assertEquals(ShareActivity.class.getName(), app.getPackageManager().resolveActivity(send, 0).activityInfo.name);
+    }
+
+    /** Not that of Android 2.3, which knows neither light nor dark. */
+    @Test
+    public void theQuestionLooksLikeTheApp() {
+        TypedArray a = open(intents().get("SEND")).obtainStyledAttributes(new int[] {android.R.attr.windowIsTranslucent, android.R.attr.alertDialogTheme});
+        TypedArray screen = Robolectric.buildActivity(MainActivity.class).create().get().obtainStyledAttributes(new int[] {android.R.attr.alertDialogTheme});
+        assertTrue(a.getBoolean(0, false));
+        assertTrue(screen.getResourceId(0, 0) != 0);
+        assertEquals(screen.getResourceId(0, 0), a.getResourceId(1, 0));
     }
 
     private ShareActivity open(Intent intent) {
@@ -129,10 +149,11 @@ public class ShareActivityTest {
         open(link);
         assertTrue(text(), text().contains("may use mobile data") && text().contains("cost money") && text().contains("not set a monthly limit"));
         settings.setMode(MobilePolicy.Mode.MOBILE_BACKUP);
-        settings.setMonthlyBytes(2_000_000_000);
+        settings.setLimits(new Limits(2_000_000_000, 300_000_000, 1));
+        settings.setRoaming(true);
         open(link);
         assertTrue(text(), text().contains("when there is no Wi-Fi") && text().contains("cost money"));
-        assertTrue(text(), text().matches("(?s).*monthly limit is 2[.,]00 GB.*"));
+        assertTrue(text(), text().matches("(?s).*Roaming is allowed. Your monthly limit is 2[.,]00 GB. Your daily limit is 300 MB."));
     }
 
     @Test

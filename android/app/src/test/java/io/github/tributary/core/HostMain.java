@@ -14,7 +14,9 @@ import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 
 /**
@@ -22,8 +24,9 @@ import java.util.concurrent.CountDownLatch;
  * (lab/e2e) stands between the two, for what a JVM cannot do: take sockets out of messages. Lines of the daemon come in
  * on standard input, lines for it go out on standard output.
  *
- * <p>Arguments: folder, port of the proxy, URL, file, the address of its host, the networks ("handle,name,kind,address/bits,validated"
- * each, separated by ";"), and the daemon's command.
+ * <p>Arguments: folder, port of the proxy, URL, file, the address of its host, the networks ("handle,name,kind,address/bits,traits"
+ * each, separated by ";"; traits by spaces), and the daemon's command. The property month = bytes of
+ * mobile data in a month.
  */
 public final class HostMain {
     private HostMain() {}
@@ -74,8 +77,10 @@ public final class HostMain {
                         });
         daemon.start();
         session.begin();
-        MobilePolicy policy = new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, 1_000_000_000);
-        session.offer(policy.offer(networks(args[5])), policy);
+        long month = Long.getLong("month");
+        MobilePolicy policy = new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, false, new Limits(month, 0, 1));
+        Offer offer = new Offer(networks(args[5]), policy, false, Collections.<String>emptySet());
+        session.offer(offer.offered(), policy.limits, Net.NO_SIM);
         Thread hearing =
                 new Thread(
                         () -> {
@@ -109,7 +114,11 @@ public final class HostMain {
             long handle = Long.parseLong(f[0]);
             Net.Kind kind = Net.Kind.valueOf(f[2]);
             table.properties(handle, f[1], Collections.singletonList(f[3]), Collections.<String>emptyList(), "", false);
-            table.capabilities(handle, kind, kind == Net.Kind.CELLULAR, Boolean.parseBoolean(f[4]), false);
+            Set<Net.Trait> traits = EnumSet.noneOf(Net.Trait.class);
+            for (String t : f[4].split(" ")) {
+                traits.add(Net.Trait.valueOf(t));
+            }
+            table.capabilities(handle, kind, Net.NO_SIM, traits);
         }
         return table.snapshot();
     }

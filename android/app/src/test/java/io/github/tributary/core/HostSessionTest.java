@@ -7,7 +7,9 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import org.json.JSONException;
 import org.json.JSONObject;
@@ -61,16 +63,22 @@ public class HostSessionTest {
     public void greetsOffersAndStops() throws JSONException {
         session.begin();
         said("{'type':'hello','version':1}");
-        MobilePolicy p = new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, 2_000_000_000L);
+        Limits limits = new Limits(2_000_000_000L, 100_000_000, 15);
+        Set<Net.Trait> free = EnumSet.of(Net.Trait.VALIDATED);
+        Set<Net.Trait> metered = EnumSet.of(Net.Trait.VALIDATED, Net.Trait.METERED);
+        List<String> none = Collections.emptyList();
         session.offer(
                 Arrays.asList(
-                        new Net(7, "wlan0", Net.Kind.WIFI, Arrays.asList("10.0.0.2/24"), Arrays.asList("10.0.0.1"), "", false, true),
-                        new Net(1L << 40, "rmnet0", Net.Kind.CELLULAR, Arrays.asList("10.1.0.2/32"), Collections.<String>emptyList(), "64:ff9b::/96", true, true)),
-                p);
+                        new Net(7, "wlan0", Net.Kind.WIFI, Arrays.asList("10.0.0.2/24"), Arrays.asList("10.0.0.1"), "", Net.NO_SIM, free),
+                        new Net(1L << 40, "rmnet0", Net.Kind.CELLULAR, Arrays.asList("10.1.0.2/32"), none, "64:ff9b::/96", 3, metered)),
+                limits,
+                5);
         said(
                 "{'type':'links','links':[{'name':'wlan0','handle':7,'kind':'wifi','addrs':['10.0.0.2/24'],'dns':['10.0.0.1'],"
                         + "'metered':false,'validated':true},{'name':'rmnet0','handle':1099511627776,'kind':'cellular',"
-                        + "'addrs':['10.1.0.2/32'],'dns':[],'nat64':'64:ff9b::/96','metered':true,'validated':true,'account':'cellular','monthly_bytes':2000000000}]}");
+                        + "'addrs':['10.1.0.2/32'],'dns':[],'nat64':'64:ff9b::/96','metered':true,'validated':true,'account':'cellular-3'}],"
+                        + "'accounts':[{'name':'cellular-5','monthly_bytes':2000000000,'daily_bytes':100000000,'first_day':15},"
+                        + "{'name':'cellular-3','monthly_bytes':2000000000,'daily_bytes':100000000,'first_day':15}],'cellular':'cellular-5'}");
         session.stop();
         said("{'type':'stop'}");
     }

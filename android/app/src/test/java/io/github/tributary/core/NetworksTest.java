@@ -1,12 +1,16 @@
 package io.github.tributary.core;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertTrue;
 
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import org.junit.Test;
 
 /** What of the networks there are is offered to the daemon. */
@@ -21,8 +25,8 @@ public class NetworksTest {
         return names;
     }
 
-    private static Net net(long handle, String name, Net.Kind kind, boolean validated) {
-        return new Net(handle, name, kind, Arrays.asList("10.0.0." + handle + "/24"), NONE, "", kind == Net.Kind.CELLULAR, validated);
+    private static Set<Net.Trait> traits(Net.Trait... all) {
+        return new HashSet<Net.Trait>(Arrays.asList(all));
     }
 
     @Test
@@ -30,12 +34,12 @@ public class NetworksTest {
         for (long seed = 0; seed < 200; seed++) {
             NetworkTable table = new NetworkTable();
             List<Runnable> calls = new ArrayList<Runnable>();
-            calls.add(() -> table.capabilities(1, Net.Kind.WIFI, false, true, false));
+            calls.add(() -> table.capabilities(1, Net.Kind.WIFI, Net.NO_SIM, traits(Net.Trait.VALIDATED)));
             calls.add(() -> table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, "", false));
-            calls.add(() -> table.capabilities(2, Net.Kind.CELLULAR, true, true, false));
+            calls.add(() -> table.capabilities(2, Net.Kind.CELLULAR, Net.NO_SIM, traits(Net.Trait.METERED, Net.Trait.VALIDATED)));
             calls.add(() -> table.properties(2, "rmnet0", Arrays.asList("10.0.0.2/32"), NONE, "", false));
             calls.add(() -> table.lost(3));
-            calls.add(() -> table.capabilities(3, Net.Kind.WIFI, false, true, false));
+            calls.add(() -> table.capabilities(3, Net.Kind.WIFI, Net.NO_SIM, traits(Net.Trait.VALIDATED)));
             calls.add(() -> table.properties(3, "wlan1", Arrays.asList("192.168.2.2/24"), NONE, "", false));
             Collections.shuffle(calls, new Random(seed));
             for (Runnable r : calls) {
@@ -48,26 +52,26 @@ public class NetworksTest {
     @Test
     public void halfKnownIsNotShown() {
         NetworkTable table = new NetworkTable();
-        table.capabilities(1, Net.Kind.WIFI, false, true, false);
+        table.capabilities(1, Net.Kind.WIFI, Net.NO_SIM, traits(Net.Trait.VALIDATED));
         assertEquals(NONE, names(table.snapshot()));
         table.properties(1, null, NONE, NONE, "", false);
         assertEquals(NONE, names(table.snapshot()));
         table.properties(1, "wlan0", NONE, NONE, "", false);
         assertEquals(Arrays.asList("wlan0"), names(table.snapshot()));
-        assertEquals("without an address", NONE, names(new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, 0).offer(table.snapshot())));
+        assertEquals("without an address", NONE, names(new Offer(table.snapshot(), new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, false, Limits.NONE), false, new HashSet<String>()).offered()));
     }
 
     @Test
     public void whatIsLostIsBelievedWhenItIsThereAgain() {
         NetworkTable table = new NetworkTable();
-        table.capabilities(1, Net.Kind.WIFI, false, true, false);
+        table.capabilities(1, Net.Kind.WIFI, Net.NO_SIM, traits(Net.Trait.VALIDATED));
         table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, "", false);
         table.lost(1);
         table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, "", false);
-        table.capabilities(1, Net.Kind.WIFI, false, true, false);
+        table.capabilities(1, Net.Kind.WIFI, Net.NO_SIM, traits(Net.Trait.VALIDATED));
         assertEquals(NONE, names(table.snapshot()));
         table.available(1);
-        table.capabilities(1, Net.Kind.WIFI, false, true, false);
+        table.capabilities(1, Net.Kind.WIFI, Net.NO_SIM, traits(Net.Trait.VALIDATED));
         assertEquals("half of it is from before", NONE, names(table.snapshot()));
         table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, "", false);
         assertEquals(Arrays.asList("wlan0"), names(table.snapshot()));
@@ -78,50 +82,30 @@ public class NetworksTest {
         for (boolean captive : new boolean[] {false, true}) {
             for (boolean ours : new boolean[] {false, true}) {
                 NetworkTable table = new NetworkTable();
-                table.capabilities(1, Net.Kind.WIFI, false, false, captive);
+                table.capabilities(1, Net.Kind.WIFI, Net.NO_SIM, captive ? traits(Net.Trait.CAPTIVE) : traits());
                 table.properties(1, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, "", ours);
-                assertEquals(ours + " " + captive, ours && !captive, table.snapshot().get(0).validated);
+                assertEquals(ours + " " + captive, ours && !captive, table.snapshot().get(0).usable());
             }
         }
     }
 
     @Test
-    public void mobileDataOnlyAsAllowed() {
-        List<Net> both = Arrays.asList(net(1, "wlan0", Net.Kind.WIFI, true), net(2, "rmnet0", Net.Kind.CELLULAR, true));
-        List<Net> mobile = both.subList(1, 2);
-        List<Net> login = Arrays.asList(net(1, "wlan0", Net.Kind.WIFI, false), both.get(1));
-        List<Net> vpn = Arrays.asList(net(9, "tun0", Net.Kind.VPN, true), both.get(0), both.get(1));
-        Object[][] rows = {
-            // mode, consent, networks, offered
-            {MobilePolicy.Mode.WIFI_ONLY, true, both, "[wlan0]"},
-            {MobilePolicy.Mode.WIFI_ONLY, true, mobile, "[]"},
-            {MobilePolicy.Mode.MOBILE_HELPS, true, both, "[wlan0, rmnet0]"},
-            {MobilePolicy.Mode.MOBILE_HELPS, true, mobile, "[rmnet0]"},
-            {MobilePolicy.Mode.MOBILE_HELPS, false, both, "[wlan0]"},
-            {MobilePolicy.Mode.MOBILE_HELPS, false, mobile, "[]"},
-            {MobilePolicy.Mode.MOBILE_BACKUP, true, both, "[wlan0]"},
-            {MobilePolicy.Mode.MOBILE_BACKUP, true, mobile, "[rmnet0]"},
-            {MobilePolicy.Mode.MOBILE_BACKUP, true, login, "[rmnet0]"},
-            {MobilePolicy.Mode.MOBILE_BACKUP, false, mobile, "[]"},
-            {MobilePolicy.Mode.MOBILE_HELPS, true, vpn, "[wlan0, rmnet0]"},
-        };
-        for (Object[] r : rows) {
-            @SuppressWarnings("unchecked")
-            List<Net> all = (List<Net>) r[2];
-            MobilePolicy p = new MobilePolicy((MobilePolicy.Mode) r[0], (Boolean) r[1], 0);
-            assertEquals(Arrays.toString(r), r[3], names(p.offer(all)).toString());
-        }
-    }
-
-    @Test
-    public void mobileDataIsAskedForOnlyWhileItHelps() {
-        for (MobilePolicy.Mode mode : MobilePolicy.Mode.values()) {
-            for (boolean consent : new boolean[] {false, true}) {
-                for (boolean wanted : new boolean[] {false, true}) {
-                    boolean want = mode == MobilePolicy.Mode.MOBILE_HELPS && consent && wanted;
-                    assertEquals(mode + " " + consent + " " + wanted, want, new MobilePolicy(mode, consent, 0).request(wanted));
-                }
-            }
-        }
+    public void theSystemsChoiceAndRefusalsAreKept() {
+        NetworkTable table = new NetworkTable();
+        table.blocked(1, true);
+        table.capabilities(1, Net.Kind.CELLULAR, 4, traits(Net.Trait.METERED, Net.Trait.ROAMING, Net.Trait.VALIDATED));
+        table.properties(1, "rmnet0", Arrays.asList("10.0.0.2/32"), NONE, "", false);
+        table.capabilities(2, Net.Kind.WIFI, Net.NO_SIM, traits());
+        table.properties(2, "wlan0", Arrays.asList("192.168.1.2/24"), NONE, "", false);
+        table.byDefault(2L);
+        Net wifi = table.snapshot().get(0);
+        Net mobile = table.snapshot().get(1);
+        assertEquals("wlan0 rmnet0", wifi.name + " " + mobile.name);
+        assertTrue(mobile.is(Net.Trait.BLOCKED) && mobile.is(Net.Trait.ROAMING) && mobile.is(Net.Trait.METERED) && !mobile.is(Net.Trait.DEFAULT));
+        assertEquals("cellular-4", mobile.account());
+        assertTrue(wifi.is(Net.Trait.DEFAULT) && !wifi.is(Net.Trait.BLOCKED));
+        table.blocked(1, false);
+        table.byDefault(null);
+        assertFalse(table.snapshot().get(1).is(Net.Trait.BLOCKED) || table.snapshot().get(0).is(Net.Trait.DEFAULT));
     }
 }

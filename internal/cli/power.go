@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-http/tributary/internal/energy"
+	"github.com/tributary-http/tributary/internal/power"
+	"github.com/tributary-http/tributary/internal/statefile"
+)
+
+// powerFlags are those of power.
+type powerFlags struct {
+	idle, tail, load time.Duration
+	calibrate, json  bool
+	captures         []string
+	device           string
+}
+
+// fullLoad is what --calibrate keeps: the machine's power with every core busy.
+type fullLoad struct {
+	Source string  `json:"source"`
+	Watts  float64 `json:"full_load_watts"`
+}
+
+// fullLoadFile is its file in the state folder, which has no more than fullLoadMost bytes.
+const (
+	fullLoadFile = "power.json"
+	fullLoadMost = 4096
+)
+
+func (a *app) powerCommand() *cobra.Command {
+	var f powerFlags
+	c := &cobra.Command{
+		Use:   "power [flags] -- COMMAND [ARGUMENT...]",
+		Short: "Measure the joules that a command takes, or model those of captured packets",
+		Long: `Run a command and measure what the machine takes meanwhile, and for a while afterwards, since radios stay awake for
+seconds after the last byte. What the machine takes when it is idle is measured first, and subtracted in the column "net". The battery is
+read each second (volts by amperes), so unplug the charger; where there is no battery, the processor's counters (RAPL, as root).
+The report goes to standard error. It ends with the exit code of the command.
+
+With --calibrate, every core and the loopback interface are kept busy instead; later reports show joules in percent of that.
+
+With --pcap, nothing is run: it prints what a phone's radios would have taken for the packets in captures (pcap or pcapng, one
+interface each), by published measurements.
+
+` + exitCodes,
+		Example: `  tributary power -- tributary get https://example.com/big.iso
+  sudo tributary power --idle 30s --tail 0s -- curl -O https://example.com/big.iso
+  tributary power --calibrate
+  tributary power --device galaxy-s3 --pcap wifi=wlan0.pcap --pcap lte=wwan0.pcap`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(f.captures) > 0 && len(args) > 0, f.calibrate && len(args) > 0:
+				return usageError{errors.New("neither --pcap nor --calibrate runs a command")}
+			case len(f.captures) > 0 && f.calibrate:
+				return usageError{errors.New("--pcap measures nothing: leave --calibrate out")}
+			case len(f.captures) > 0:
+				return a.captured(f)
+			case f.calibrate:
+				return a.calibrate(cmd.Context(), f)
+			case len(args) == 0:
+				return usageError{errors.New("give a command after --, or --pcap, or --calibrate")}
+			}
+			return a.measure(cmd.Context(), f, args)
+		},
+	}
+	c.Flags().DurationVar(&f.idle, "idle", 10*time.Second, "measure the idle machine for so `LONG` first")
+	c.Flags().DurationVar(&f.tail, "tail", 15*time.Second, "measure for so `LONG` after the command")
+	c.Flags().BoolVar(&f.calibrate, "calibrate", false, "measure the machine with every core busy, and remember it")
+	c.Flags().DurationVar(&f.load, "for", time.Minute, "keep the cores busy for so `LONG`, with --calibrate")
+	c.Flags().StringArrayVar(&f.captures, "pcap", nil, "model the radio for the packets in `[RADIO=]FILE`; repeatable; default radio: wifi")
+	c.Flags().StringVar(&f.device, "device", "galaxy-s3", "the phone whose radios are modelled: "+strings.Join(energy.Devices(), ", "))
+	c.Flags().BoolVar(&f.json, "json", false, "report in JSON")
+	return c
+}
+
+// captured prints the joules of captures.
+func (a *app) captured(f powerFlags) error {
+	all := []power.Capture{}
+	for _, spec := range f.captures {
+		radio, file, ok := strings.Cut(spec, "=")
+		if !ok {
+			radio, file = "wifi", spec
+		}
+		if _, err := energy.FindRadio(f.device + "/" + radio); err != nil {
+			return usageError{err}
+		}
+		c, err := power.ReadCapture(file, f.device+"/"+radio)
+		if err != nil {
+			return err
+		}
+		all = append(all, c)
+	}
+	if f.json {
+		return printJSON(a.stdout, all)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "RADIO\tPACKETS\tMB UP\tMB DOWN\tSECONDS\tWAKE-UPS\tPROMOTION J\tACTIVE J\tTAIL J\tRADIO J\t")
+	total := 0.0
+	for _, c := range all {
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.2f\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t\n", c.Device, c.Packets, float64(c.Up)/1e6,
+			float64(c.Down)/1e6, c.Seconds, c.Wakeups, c.Promotion, c.Active, c.Tail, c.Radio)
+		total += c.Radio
+	}
+	if len(all) > 1 {
+		fmt.Fprintf(w, "all\t\t\t\t\t\t\t\t\t%.3f\t\n", total)
+	}
+	return w.Flush()
+}
+
+// measure runs a command and reports its joules.
+func (a *app) measure(ctx context.Context, f powerFlags, args []string) error {
+	source, err := power.Find(a.sysfs)
+	if err != nil {
+		return err
+	}
+	cmd := func(ctx context.Context) error {
+		c := exec.CommandContext(ctx, args[0], args[1:]...)
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, a.rawStdout, a.rawStderr
+		c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+		c.WaitDelay = 10 * time.Second
+		return c.Run()
+	}
+	var r power.Report
+	err = untilSignaled(ctx, 0, func(os.Signal) {}, func(ctx context.Context) (err error) {
+		r, err = power.Measure(ctx, power.Options{Source: source, Every: time.Second, Idle: f.idle, Tail: f.tail}, cmd)
+		return err
+	})
+	var exit *exec.ExitError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("stopped before the end of the measurement")
+	case err != nil && !(errors.As(err, &exit) && exit.ExitCode() > 0):
+		return fmt.Errorf("measure %s: %w", args[0], err)
+	}
+	if err := a.report(r, f); err != nil {
+		return err
+	}
+	if err != nil {
+		return codedError{fmt.Errorf("%s: %w", args[0], err), exit.ExitCode()}
+	}
+	return nil
+}
+
+// report prints what a command took.
+func (a *app) report(r power.Report, f powerFlags) error {
+	load := a.readFullLoad(r.Source)
+	use := func(p power.Part) float64 {
+		if load <= 0 || p.Seconds <= 0 {
+			return 0
+		}
+		return energy.Utilisation(p.Joules, time.Duration(p.Seconds*float64(time.Second)), load)
+	}
+	if f.json {
+		return printJSON(a.stderr, struct {
+			power.Report
+			Utilisation float64 `json:"utilisation,omitempty"`
+		}{r, use(r.Main)})
+	}
+	fmt.Fprintf(a.stderr, "Read each second: %s.\nIdle, subtracted in the column net: %.3f W.\n", r.Source, r.IdleWatts)
+	w := tabwriter.NewWriter(a.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "PART\tSECONDS\tJOULES\tNET J\tPEAK W\tP90 W\tMEDIAN W\t")
+	for _, p := range []struct {
+		name string
+		power.Part
+	}{{"main", r.Main}, {"tail", r.Tail}} {
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", p.name, p.Seconds, p.Joules, p.NetJoules, p.PeakWatts, p.P90Watts, p.MedianWatts)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if r.Main.AverageJoules > 0 {
+		fmt.Fprintf(a.stderr, "By the averages of the battery's chip: %.2f J and %.2f J.\n", r.Main.AverageJoules, r.Tail.AverageJoules)
+	}
+	if u := use(r.Main); u > 0 {
+		fmt.Fprintf(a.stderr, "Main part: %.0f %% of the full load of %.2f W.\n", 100*u, load)
+	}
+	return nil
+}
+
+// calibrate measures the full load and keeps its median.
+func (a *app) calibrate(ctx context.Context, f powerFlags) error {
+	source, err := power.Find(a.sysfs)
+	if err != nil {
+		return err
+	}
+	path := statefile.Path(a.getenv, fullLoadFile)
+	if path == "" {
+		return errors.New("no place to keep the result: set HOME, or XDG_STATE_HOME")
+	}
+	if err := statefile.Own(path); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "Reading %s, with every core busy, for %s.\n", source, f.load)
+	var r power.Report
+	err = untilSignaled(ctx, 0, func(os.Signal) {}, func(ctx context.Context) (err error) {
+		r, err = power.Measure(ctx, power.Options{Source: source, Every: time.Second, Idle: f.idle}, func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, f.load)
+			defer cancel()
+			return power.FullLoad(ctx)
+		})
+		return err
+	})
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("stopped before the end of the measurement; nothing is kept")
+	case err != nil:
+		return fmt.Errorf("calibrate: %w", err)
+	}
+	kept := fullLoad{Source: r.Source, Watts: r.Main.MedianWatts}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	unlock, err := statefile.Lock(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := statefile.Replace(path, append(text, '\n')); err != nil {
+		return err
+	}
+	if f.json {
+		return printJSON(a.stdout, kept)
+	}
+	_, err = fmt.Fprintf(a.stdout, "full load: %.2f W (median), peak %.2f W, idle %.2f W; kept in %s\n", kept.Watts, r.Main.PeakWatts, r.IdleWatts, path)
+	return err
+}
+
+// readFullLoad returns the kept power, 0 if there is none of this source.
+func (a *app) readFullLoad(source string) float64 {
+	text, err := statefile.Read(statefile.Path(a.getenv, fullLoadFile), fullLoadMost)
+	if err != nil {
+		return 0
+	}
+	var kept fullLoad
+	if json.Unmarshal(text, &kept) != nil || kept.Source != source {
+		return 0
+	}
+	return kept.Watts
+}

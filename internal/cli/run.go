@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/daemon"
+	"github.com/tributary-http/tributary/internal/intercept"
+	"github.com/tributary-http/tributary/internal/supervise"
+	"github.com/tributary-http/tributary/internal/trust"
+)
+
+// endedError is how a command ended that we ran for the user: it has spoken for itself.
+type endedError struct{ code int }
+
+func (e endedError) Error() string { return fmt.Sprintf("the command ended with exit code %d", e.code) }
+
+func (a *app) runCommand() *cobra.Command {
+	var flags runFlags
+	c := &cobra.Command{
+		Use:   "run COMMAND [ARGUMENT]...",
+		Short: "Run a command whose downloads use every link, https too",
+		Long: `Run COMMAND with a proxy of its own, so that its downloads are divided over every link as "tributary get" divides them. No
+other proxy needs to run. For https the command is given an authority's certificate to trust, by environment variables; its
+key exists in memory only, and goes with the command. Servers are verified as strictly as ever. Hosts of banks, identity
+providers and update services, hosts that want a client certificate, and hosts for which a program accepts only their own
+certificate are not opened: their connections are tunnels over one link.
+
+It works for programs that read these variables: curl, wget, git, pip, uv, npm, cargo, go, node, apt, the AWS CLI and
+most others. docs/RUN.md lists them, and says how trust works.
+
+The exit code is the command's; 127: it was not found; 128 and a number: that signal ended it. Signals are passed on. When
+the command ends, what it left in the background is ended, too. A last line says what each link carried.`,
+		Example: `  tributary run curl -O https://example.com/big.iso
+  tributary run pip install torch
+  tributary run --only example.com npm ci
+  tributary run --link wlan0 --link wwan0 bash`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := flags.config(cmd, a.getenv)
+			if err != nil {
+				return usageError{err}
+			}
+			if _, err := exec.LookPath(args[0]); err != nil {
+				return codedError{err, 127}
+			}
+			if err := noUpstream(cfg, a.getenv, "run"); err != nil && !flags.quiet {
+				fmt.Fprintf(a.stderr, "warning: %v\n", err)
+			}
+			return a.runWith(cmd.Context(), cfg, &flags, args)
+		},
+	}
+	c.Flags().SetInterspersed(false)
+	c.Flags().StringSliceVar(&flags.only, "only", nil, "open connections to this `HOST` and those below it only; repeatable")
+	flags.from.register(c)
+	c.Flags().StringVar(&flags.logLevel, "log-level", "warn", "`LEVEL` of messages: debug, info, warn, error")
+	c.Flags().BoolVarP(&flags.quiet, "quiet", "q", false, "no last line")
+	return c
+}
+
+// runFlags are the flags of run.
+type runFlags struct {
+	only     []string
+	from     linkFlags
+	logLevel string
+	quiet    bool
+}
+
+func (f *runFlags) config(c *cobra.Command, getenv func(string) string) (config.Config, error) {
+	cfg, err := config.Load(f.from.file, getenv)
+	if err != nil {
+		return config.Config{}, err
+	}
+	f.from.lay(c, cfg)
+	cfg.LogLevel = f.logLevel // that of the file is the proxy's
+	cfg.Override("log_level", "log-level")
+	return cfg.Config, cfg.Check()
+}
+
+// runWith runs a command with a proxy of its own.
+func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args []string) (err error) {
+	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: cfg.Level()}))
+	authority, err := intercept.New(fmt.Sprintf("Tributary run, process %d", os.Getpid()), f.only)
+	if err != nil {
+		return usageError{fmt.Errorf("--only: %w", err)}
+	}
+	opener, err := intercept.NewInterceptor(intercept.Config{
+		Authority: authority, Only: f.only, Pins: intercept.OpenPins(daemon.PinsFile(), log),
+	})
+	if err != nil {
+		return err
+	}
+	folder, err := trust.NewFolder(a.privateBase())
+	if err != nil {
+		return fmt.Errorf("make a folder for the certificate: %w", err)
+	}
+	defer folder.Remove() // if the supervisor has not
+	sum := carried{of: map[string]int64{}}
+	users, err := runUsers(folder)
+	if err != nil {
+		return err
+	}
+	proxy, err := daemon.NewPrivate(cfg, log, daemon.PrivateOptions{Users: users, Intercept: opener, Carried: sum.add})
+	if err != nil {
+		return err
+	}
+	code, err := supervised(ctx, folder, proxy, authority, args)
+	proxy.Stop()
+	if err != nil {
+		return err
+	}
+	if !f.quiet {
+		fmt.Fprintln(a.stderr, "tributary:", sum.String()+unopened(opener.Unopened()))
+	}
+	if code != 0 {
+		return endedError{code}
+	}
+	return nil
+}
+
+// supervised runs the command in the environment of the proxy, which it starts meanwhile, and returns its exit code.
+func supervised(
+	ctx context.Context, folder *trust.Folder, proxy *daemon.Private, authority *intercept.Authority, args []string,
+) (int, error) {
+	env, err := trust.Environment(os.Environ(), folder, proxy.URL, authority.Certificate())
+	if err != nil {
+		return 0, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	s, err := supervise.Start(append([]string{self, "supervise", "--remove=" + folder.Path, "--"}, args...), env)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	if err := proxy.Start(ctx); err != nil {
+		return 0, err
+	}
+	return s.Run()
+}
+
+// privateBase returns where the folder of a command is made: where root's programs run as other users, too, these must reach it.
+func (a *app) privateBase() string {
+	if dir := a.getenv("XDG_RUNTIME_DIR"); dir != "" && os.Geteuid() != 0 {
+		if is, err := os.Stat(dir); err == nil && is.IsDir() {
+			return dir
+		}
+	}
+	return os.TempDir()
+}
+
+// aptUser is who downloads for root's apt.
+const aptUser = "_apt"
+
+// runUsers returns the IDs of the users whom the proxy of a command serves: this one, and if it is root, the one whom apt
+// becomes, who then can read the certificates that apt trusts.
+func runUsers(f *trust.Folder) ([]uint32, error) {
+	users := []uint32{uint32(os.Geteuid())}
+	if os.Geteuid() != 0 {
+		return users, nil
+	}
+	u, err := user.Lookup(aptUser)
+	if err != nil {
+		return users, nil // it is no Debian
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	f.Apt = int(uid)
+	return append(users, uint32(uid)), nil
+}
+
+// carried counts bytes by link.
+type carried struct {
+	mu sync.Mutex
+	of map[string]int64
+}
+
+func (c *carried) add(link string, n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of[link] += n
+}
+
+func (c *carried) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.of) == 0 {
+		return "nothing went over the proxy"
+	}
+	var parts []string
+	for _, l := range slices.Sorted(maps.Keys(c.of)) {
+		parts = append(parts, l+" "+megabytes(c.of[l]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// shownHosts is how many hosts the last line names for each reason.
+const shownHosts = 5
+
+// unopened describes the hosts whose connections were tunnels.
+func unopened(all []intercept.Unopened) string {
+	hosts := map[intercept.Reason][]string{}
+	var reasons []intercept.Reason
+	for _, u := range all {
+		if hosts[u.Reason] == nil {
+			reasons = append(reasons, u.Reason)
+		}
+		hosts[u.Reason] = append(hosts[u.Reason], u.Host)
+	}
+	text := ""
+	for _, reason := range reasons {
+		names := hosts[reason]
+		if more := len(names) - shownHosts; more > 0 {
+			names = append(names[:shownHosts:shownHosts], fmt.Sprintf("%d more", more))
+		}
+		text += fmt.Sprintf("; over one link: %s (%s)", strings.Join(names, ", "), reason)
+	}
+	return text
+}
+
+// superviseCommand is the process that runs the command of run.
+func (a *app) superviseCommand() *cobra.Command {
+	var remove string
+	c := &cobra.Command{
+		Use:    "supervise --remove=DIR -- COMMAND [ARGUMENT]...",
+		Short:  "A part of tributary run",
+		Hidden: true,
+		Args:   cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			code := supervise.Main(args, remove, func(err error) { fmt.Fprintln(a.stderr, complaint("", err)) })
+			if code != 0 {
+				return endedError{code}
+			}
+			return nil
+		},
+	}
+	c.Flags().SetInterspersed(false)
+	c.Flags().StringVar(&remove, "remove", "", "remove `DIR` at the end")
+	return c
+}

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-http/tributary/internal/control"
+	"github.com/tributary-http/tributary/internal/statefile"
+	"github.com/tributary-http/tributary/internal/use"
+)
+
+// checkTime bounds the fetch that shows whether the gateway works, over links that may be slow.
+const checkTime = 30 * time.Second
+
+// useFlags are those of use.
+type useFlags struct {
+	file, socket, gateway string
+	upstreams             []string
+	print, undo           bool
+}
+
+func (a *app) useCommand() *cobra.Command {
+	var f useFlags
+	c := &cobra.Command{
+		Use:   "use PROGRAM",
+		Short: "Let a program download over every link: put the gateway into its settings",
+		Long: `Put the address of the running proxy's gateway into the settings of a program, which then downloads over every link.
+The gateway comes to fetch from the servers that these settings name; one fetch shows whether that works, before anything
+is written. Only lines of Tributary's own are added or changed, where possible in a file of its own, and --undo brings back
+every byte. A second run prints "unchanged".
+
+` + use.About() + `
+Settings of the system take root, all others are those of the user who runs this. docs/GATEWAY.md says what each program
+does when the proxy does not run.
+
+` + exitCodes,
+		Example: `  tributary use pip
+  sudo tributary use docker --upstream docker.io --upstream ghcr.io
+  tributary use go --print
+  tributary use pip --undo`,
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: use.Programs(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(use.Programs(), args[0]) {
+				return usageError{fmt.Errorf("%q is not one of %s", args[0], strings.Join(use.Programs(), ", "))}
+			}
+			return a.use(cmd.Context(), args[0], f)
+		},
+	}
+	c.Flags().BoolVar(&f.print, "print", false, "change nothing; print what would be changed")
+	c.Flags().BoolVar(&f.undo, "undo", false, "take it out again")
+	c.Flags().StringSliceVar(&f.upstreams, "upstream", nil, "download from this `URL` (of images: registry); repeatable; default: as the program is set")
+	c.Flags().StringVar(&f.gateway, "gateway", "", "the gateway is at this `ADDRESS`, and its configuration has the hosts")
+	c.Flags().StringVar(&f.file, "config", "", "read settings from `FILE`, as serve does")
+	c.Flags().StringVar(&f.socket, "control", "", "ask the proxy over the socket at `PATH`")
+	c.MarkFlagsMutuallyExclusive("print", "undo")
+	return c
+}
+
+// use changes the settings of a program, or says what it would change.
+func (a *app) use(ctx context.Context, program string, f useFlags) error {
+	u := use.User{
+		Settings: use.Settings{Gateway: f.gateway, Upstreams: f.upstreams, Getenv: a.getenv, UID: os.Geteuid()},
+		Record:   statefile.Path(a.getenv, "use.json"),
+	}
+	if host, _, err := net.SplitHostPort(f.gateway); f.gateway != "" && (err != nil || host != "127.0.0.1" && host != "::1" && host != "localhost") {
+		return usageError{fmt.Errorf("--gateway %s: write it like 127.0.0.1:8081; the gateway is on this machine", f.gateway)}
+	}
+	owner := fmt.Sprintf("%s of user %d", program, u.UID)
+	if f.undo {
+		return a.undoUse(ctx, program, owner, u, f)
+	}
+	var client *control.Client
+	var recorded []string
+	if f.gateway == "" {
+		var err error
+		if client, _, err = a.reach(ctx, f.file, f.socket); err != nil {
+			return useHint(err)
+		}
+		defer client.Close()
+		now, err := client.Gateway(ctx, owner)
+		if err != nil {
+			return err
+		}
+		u.Gateway, recorded = now.Listen, now.Hosts
+	}
+	if f.print {
+		report, err := u.Plan(program)
+		if err != nil {
+			return foreign(err)
+		}
+		return a.printUse(report, "would be ")
+	}
+	asked := false
+	report, err := u.Do(ctx, program, func(r use.Report) error {
+		if client != nil && !slices.Equal(recorded, r.Hosts) {
+			if err := client.RecordHosts(ctx, owner, r.Hosts); err != nil {
+				return err
+			}
+			asked = true
+		}
+		if r.Unchanged() {
+			return nil
+		}
+		return a.check(ctx, r.Check)
+	})
+	if err != nil {
+		if asked {
+			_ = client.RecordHosts(ctx, owner, recorded) // what it was; the error is said
+		}
+		return foreign(err)
+	}
+	if report.Unchanged() {
+		_, err := fmt.Fprintln(a.stdout, "unchanged")
+		return err
+	}
+	return a.printUse(report, "")
+}
+
+func (a *app) undoUse(ctx context.Context, program, owner string, u use.User, f useFlags) error {
+	report, err := u.Undo(ctx, program)
+	if err != nil {
+		return foreign(err)
+	}
+	if f.gateway == "" {
+		client, _, err := a.reach(ctx, f.file, f.socket)
+		if err == nil {
+			defer client.Close()
+			err = client.RecordHosts(ctx, owner, nil)
+		}
+		if err != nil && !errors.Is(err, control.ErrNoGateway) && !report.Unchanged() {
+			fmt.Fprintln(a.stderr, "tributary: the gateway may still fetch from this program's servers; run this again when the proxy runs:", err)
+		}
+	}
+	if report.Unchanged() {
+		_, err := fmt.Fprintln(a.stdout, "unchanged")
+		return err
+	}
+	return a.printUse(report, "")
+}
+
+// useHint says what else there is for a user who may not ask the system's proxy.
+func useHint(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: the proxy is the system's. Ask its administrator to add the servers as gateway_hosts to its configuration, "+
+			"and name its gateway here: --gateway 127.0.0.1:8081", err)
+	}
+	return err
+}
+
+// foreign explains that files belong to somebody else.
+func foreign(err error) error {
+	if errors.Is(err, statefile.ErrForeign) {
+		return fmt.Errorf("%w: HOME is another user's; with sudo, use sudo -H", err)
+	}
+	return err
+}
+
+// check fetches from the gateway as the program will: the first of the URLs.
+func (a *app) check(ctx context.Context, urls []string) error {
+	if len(urls) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, urls[0], nil)
+	if err != nil {
+		return errors.New("the address that was to be fetched is no URL")
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // never by a proxy
+	resp, err := client.Do(r)
+	if err != nil {
+		return fmt.Errorf("nothing was changed, since the gateway does not answer: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= http.StatusInternalServerError || strings.HasPrefix(resp.Header.Get("Proxy-Status"), "tributary;") {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+		return fmt.Errorf("nothing was changed, since a fetch failed: %s: %s", resp.Status, strings.TrimSpace(string(text)))
+	}
+	_, err = fmt.Fprintf(a.stdout, "checked: the server answers the gateway: %s\n", resp.Status)
+	return err
+}
+
+// printUse prints what was changed, or would be.
+func (a *app) printUse(r use.Report, mood string) error {
+	if r.Unchanged() {
+		_, err := fmt.Fprintln(a.stdout, "unchanged")
+		return err
+	}
+	var b strings.Builder
+	for _, c := range r.Changes {
+		what := "changed"
+		if c.Created {
+			what = "written"
+		}
+		fmt.Fprintf(&b, "%s%s: %s\n", mood, what, c.Path)
+		for _, l := range c.Removed {
+			fmt.Fprintf(&b, "  - %s\n", l)
+		}
+		for _, l := range c.Added {
+			fmt.Fprintf(&b, "  + %s\n", l)
+		}
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	_, err := io.WriteString(a.stdout, b.String())
+	return err
+}

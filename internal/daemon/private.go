@@ -1,0 +1,93 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/intercept"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/proxy"
+	"github.com/tributary-http/tributary/internal/transport"
+)
+
+// PrivateOptions say whom a private proxy serves, and how.
+type PrivateOptions struct {
+	Users     []uint32 // user IDs; all others get 403
+	Intercept *intercept.Interceptor
+	Carried   func(link string, bytes int64) // see proxy.Config
+}
+
+// privateDrainTime is how long a private proxy looks at the last bytes of programs that have ended.
+const privateDrainTime = 2 * time.Second
+
+// Private is a proxy over the links of this machine for one command, on a free port of loopback. Destinations are those of the
+// service: whoever the command serves in turn, such as pages in a browser, reaches no others.
+type Private struct {
+	URL string
+
+	d      *Daemon
+	ln     net.Listener
+	front  *http.Server
+	served chan struct{} // closed when front serves no more; nil = it never did
+	unlink func()
+}
+
+// NewPrivate opens the port: connections wait there until Start. Stop must follow.
+func NewPrivate(cfg config.Config, log *slog.Logger, o PrivateOptions) (*Private, error) {
+	SaveMemory()
+	return newPrivate(cfg, log, o, transport.Config{
+		Source: &link.Netlink{Options: transport.Options(cfg)}, Binder: link.Device{}, History: transport.HistoryFile(cfg),
+	})
+}
+
+func newPrivate(cfg config.Config, log *slog.Logger, o PrivateOptions, t transport.Config) (*Private, error) {
+	d := newDaemon(cfg, log)
+	d.private = &o
+	if err := d.build("run", t); err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("open a port for the command: %w", err)
+	}
+	d.own.add(ln.Addr())
+	return &Private{URL: "http://" + ln.Addr().String(), d: d, ln: ln, front: proxy.NewServer(d.proxy)}, nil
+}
+
+// Start serves until Stop. It waits a moment for the first link.
+func (p *Private) Start(ctx context.Context) (err error) {
+	if p.unlink, err = p.d.out.Start(ctx); err != nil {
+		return err
+	}
+	p.d.out.Await(ctx)
+	p.served = make(chan struct{})
+	go func() {
+		defer close(p.served)
+		if err := p.front.Serve(p.ln); !errors.Is(err, http.ErrServerClosed) {
+			p.d.log.Error("the proxy of the command has ended", "error", err)
+		}
+	}()
+	return nil
+}
+
+// Stop cuts off requests, and returns when nothing runs any more.
+func (p *Private) Stop() {
+	over, cancel := context.WithTimeout(context.Background(), privateDrainTime)
+	defer cancel()
+	_ = p.front.Close()
+	_ = p.ln.Close()             // it is the server's only if that has started
+	_ = p.d.proxy.Shutdown(over) // resets what runs then
+	if p.served != nil {
+		<-p.served
+	}
+	p.d.out.Close()
+	if p.unlink != nil {
+		p.unlink()
+	}
+}

@@ -1,0 +1,216 @@
+package gateway
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/transport"
+)
+
+// Limits on the requests of clients, and on their connections.
+const (
+	maxHeader  = 64 << 10 // bytes of request line and header section; beyond it net/http answers 431
+	maxTarget  = 16 << 10 // bytes of the request target
+	headerTime = 10 * time.Second
+	idleTime   = 120 * time.Second
+
+	// maxTransfers is how many GETs are divided at a time; others go over one link. Memory does not depend on it: the engine's
+	// budget bounds that.
+	maxTransfers = 128
+)
+
+// limits are for programs that download: each opens a few connections.
+var limits = crowd.Limits{Each: 256, Sure: 32, All: 512, Reserve: 256, Doorstep: 16}
+
+// Config configures a Gateway. Transport, Hosts and Log must not be nil.
+type Config struct {
+	Transport http.RoundTripper // which checks where names lead before it dials
+	Hosts     *Hosts
+	Log       *slog.Logger
+
+	// Owner returns the user ID of a client by the two ends of its connection; nil = users are not distinguished.
+	Owner crowd.Owner
+	// Users are the IDs of those who may use the gateway; nil = all. A client whose owner is unknown is refused.
+	Users []uint32
+}
+
+// Gateway answers clients. Serve it by NewServer.
+type Gateway struct {
+	Config
+	transfers atomic.Int64  // requests that run
+	pages     chan struct{} // holds one for each index page in memory
+	tokens    tokens
+}
+
+// New returns a Gateway.
+func New(c Config) *Gateway {
+	if c.Transport == nil || c.Hosts == nil || c.Log == nil {
+		panic("gateway: Config without Transport, Hosts or Log")
+	}
+	return &Gateway{Config: c, pages: make(chan struct{}, maxPages)}
+}
+
+// NewServer returns the server for g: HTTP/1 only, with limits on slow requests and none on how long a download takes.
+func NewServer(g *Gateway) *http.Server {
+	s := &http.Server{
+		Handler:           g,
+		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       headerTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(g.Log.Handler(), slog.LevelDebug), // may quote requests
+		Protocols:         new(http.Protocols),
+	}
+	s.Protocols.SetHTTP1(true)
+	clients := &crowd.Crowd{Limits: limits, Named: append([]uint32{0, uint32(os.Getuid())}, g.Users...)}
+	clients.Guard(s, g.Owner, g.welcome)
+	return s
+}
+
+// welcome reports whether a user may use the gateway. Loopback does not authenticate anybody (R185).
+func (g *Gateway) welcome(u crowd.User) bool {
+	return g.Owner == nil || g.Users == nil || u.Known() && slices.Contains(g.Users, uint32(u.UID))
+}
+
+// ServeHTTP serves one request of a client.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{g: g, w: w, rc: http.NewResponseController(w), r: r}
+	f := x.admit()
+	if f == nil {
+		defer g.transfers.Add(-1)
+		x.crowded = g.transfers.Add(1) > maxTransfers
+		f = x.route()
+	}
+	if f != nil {
+		x.refuse(f)
+	}
+}
+
+// admit refuses clients that may not use the gateway, browsers, and requests that are no downloads.
+func (x *exchange) admit() *failure {
+	switch place, welcome := crowd.PlaceOf(x.r.Context()); {
+	case !welcome:
+		return forbidden("This gateway serves the user who started it, and root. The configuration can admit others: " +
+			`allow_users = ["NAME"], or ["all"] for everybody on this machine.`)
+	case place != crowd.Inside:
+		return &failure{
+			http.StatusServiceUnavailable, "connection_limit_reached",
+			"Too many connections to the gateway are open. Try again when some are closed.",
+		}
+	case !ownName(x.r):
+		return forbidden("Host is not the address of this gateway. Ask for http://127.0.0.1 with its port.")
+	case fromBrowser(x.r.Header):
+		return forbidden("This gateway is for programs that download. It serves nothing to browsers.")
+	case x.r.Method != http.MethodGet && x.r.Method != http.MethodHead:
+		x.w.Header().Set("Allow", "GET, HEAD")
+		return &failure{http.StatusMethodNotAllowed, "http_request_denied", "This gateway only downloads: GET and HEAD."}
+	case x.r.ContentLength != 0:
+		return badRequest("A download has no content. Leave it away.")
+	case len(x.r.RequestURI) > maxTarget:
+		return &failure{http.StatusRequestURITooLong, "http_request_error", "The URL is longer than 16 KiB. Ask for a shorter one."}
+	case transport.NeedsSession(x.r.Header):
+		return badRequest("These credentials (NTLM, Negotiate) authenticate a connection, and connections are shared here. " +
+			"Use a token or a password.")
+	}
+	return nil
+}
+
+// ownName reports whether Host is this machine's own name for itself, with the port of the listener: a page whose name leads
+// here for a moment (DNS rebinding) has its own name there.
+func ownName(r *http.Request) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	_, port, err := net.SplitHostPort(local.String())
+	if err != nil {
+		return false
+	}
+	switch strings.ToLower(r.Host) {
+	case "127.0.0.1:" + port, "localhost:" + port, "[::1]:" + port, local.String():
+		return true
+	}
+	return false
+}
+
+// fromBrowser reports whether a request comes from a page, or from somebody who opens a URL in a browser: pages here would
+// share an origin, with each other and with whatever else runs on this machine at that port.
+func fromBrowser(h http.Header) bool {
+	for name := range h {
+		switch {
+		case strings.HasPrefix(name, "Sec-"), strings.HasPrefix(name, "Access-Control-"), name == "Origin", name == "Service-Worker",
+			name == "Upgrade-Insecure-Requests":
+			return true
+		}
+	}
+	return false
+}
+
+// route calls the handler of a path.
+func (x *exchange) route() *failure {
+	rest, ok := strings.CutPrefix(x.r.RequestURI, "/")
+	if !ok {
+		return badRequest("This is a gateway, not a proxy: ask it for /https/HOST/PATH. The proxy is at another port.")
+	}
+	if err := checkPath(rest); err != nil {
+		return badRequest(sentence(err))
+	}
+	name, rest, _ := strings.Cut(rest, "/")
+	switch name {
+	case "https":
+		return x.at(rest, x.plain)
+	case "https:": // a whole URL
+		if rest, ok = strings.CutPrefix(rest, "/"); ok {
+			return x.at(rest, x.plain)
+		}
+	case "simple":
+		return x.at(rest, x.simple)
+	case "hf":
+		return x.at(rest, x.huggingFace)
+	case "brew":
+		return x.at(rest, x.homebrew)
+	case "v2":
+		return x.registry(rest)
+	}
+	return &failure{
+		http.StatusNotFound, "http_request_error", "Nothing is here. Ask for /https/HOST/PATH; docs/GATEWAY.md lists the other paths.",
+	}
+}
+
+// at calls a handler with the target that the rest of a path names.
+func (x *exchange) at(rest string, handle func(target) *failure) *failure {
+	t, err := cutTarget(rest)
+	if err != nil {
+		return badRequest(sentence(err))
+	}
+	if f := x.mayAsk(t.host); f != nil {
+		return f
+	}
+	return handle(t)
+}
+
+// mayAsk refuses hosts that the user did not list.
+func (x *exchange) mayAsk(host string) *failure {
+	if x.g.Hosts.allowed(host) {
+		return nil
+	}
+	return forbidden("This gateway does not fetch from this host. Add it to gateway_hosts in the configuration, or let " +
+		`"tributary use" record it.`)
+}
+
+// plain serves an object as it is.
+func (x *exchange) plain(t target) *failure {
+	a, f := x.follow(t, requestHeader(x.r.Header), nil)
+	if f != nil {
+		return f
+	}
+	x.reply(a)
+	return nil
+}

@@ -1,0 +1,12 @@
+package gateway
+
+import "strings"
+
+// homebrew serves what Homebrew asks for where HOMEBREW_ARTIFACT_DOMAIN is /brew/HOST: bottles at the registry HOST, and everything
+// else by its whole URL.
+func (x *exchange) homebrew(t target) *failure {
+	if rest, ok := strings.CutPrefix(t.path, "/https://"); ok {
+		return x.at(rest, x.plain)
+	}
+	return x.plain(t)
+}

@@ -1,0 +1,181 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tributary-http/tributary/internal/statefile"
+)
+
+// Hosts are those that the gateway fetches from. Safe for concurrent use.
+type Hosts struct {
+	listed []string
+	path   string // of the record; "" = none
+
+	recorded atomic.Pointer[record]
+
+	mu     sync.Mutex
+	linked []string // see Link; the oldest first
+}
+
+// record holds the hosts that programs were given the gateway for, by program.
+type record map[string][]string
+
+const (
+	maxRecord = 1 << 20 // bytes
+	maxHosts  = 256     // of one program, and of those that index pages name
+)
+
+// NewHosts returns the hosts of the configuration and those in the record at path, which need not exist; path may be "". If the
+// record cannot be read, the Hosts are returned as well, without it.
+func NewHosts(listed []string, path string) (*Hosts, error) {
+	h := &Hosts{path: path}
+	for _, s := range listed {
+		host, err := cleanHost(s)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", s, err)
+		}
+		h.listed = append(h.listed, host)
+	}
+	h.recorded.Store(&record{})
+	if path == "" {
+		return h, nil
+	}
+	r, err := readRecord(path)
+	if err == nil {
+		h.recorded.Store(&r)
+	}
+	return h, err
+}
+
+// CheckHost returns why s cannot be one of the hosts, nil if it can: "host" or "host:port".
+func CheckHost(s string) error {
+	_, err := cleanHost(s)
+	return err
+}
+
+func readRecord(path string) (record, error) {
+	b, err := statefile.Read(path, maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return record{}, nil
+	}
+	r := record{}
+	if err == nil {
+		err = json.Unmarshal(b, &r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("hosts of the gateway: %w", err)
+	}
+	for _, hosts := range r {
+		for _, host := range hosts {
+			if clean, err := cleanHost(host); err != nil || clean != host {
+				return nil, fmt.Errorf("hosts of the gateway: %s: %q is not a host", path, host)
+			}
+		}
+	}
+	return r, nil
+}
+
+// Record replaces the hosts of a program; none removes them.
+func (h *Hosts) Record(ctx context.Context, program string, hosts []string) error {
+	if h.path == "" {
+		return errors.New("this proxy keeps no record of hosts: list them as gateway_hosts in the configuration")
+	}
+	var clean []string
+	for _, s := range hosts {
+		host, err := cleanHost(s)
+		if err != nil {
+			return fmt.Errorf("%q: %w", s, err)
+		}
+		clean = append(clean, host)
+	}
+	if len(clean) > maxHosts || program == "" || len(program) > 64 {
+		return errors.New("too many hosts, or no name of a program")
+	}
+	if err := statefile.Own(h.path); err != nil {
+		return err
+	}
+	unlock, err := statefile.Lock(ctx, h.path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r, err := readRecord(h.path)
+	if err != nil {
+		return err
+	}
+	if r[program] = clean; len(clean) == 0 {
+		delete(r, program)
+	}
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = statefile.Replace(h.path, b)
+	}
+	if err == nil {
+		h.recorded.Store(&r)
+	}
+	return err
+}
+
+// All returns the hosts that are listed and recorded, in order.
+func (h *Hosts) All() []string {
+	all := slices.Clone(h.listed)
+	for hosts := range maps.Values(*h.recorded.Load()) {
+		all = append(all, hosts...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Recorded returns the hosts of a program.
+func (h *Hosts) Recorded(program string) []string { return (*h.recorded.Load())[program] }
+
+// chosen reports whether the user chose a host.
+func (h *Hosts) chosen(host string) bool {
+	if slices.Contains(h.listed, host) {
+		return true
+	}
+	for _, hosts := range *h.recorded.Load() {
+		if slices.Contains(hosts, host) {
+			return true
+		}
+	}
+	return false
+}
+
+// allowed reports whether clients may ask for objects at a host.
+func (h *Hosts) allowed(host string) bool {
+	if h.chosen(host) {
+		return true
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Contains(h.linked, host)
+}
+
+// link lets clients ask for objects at a host that an index page of an allowed host has links to. It reports whether they may:
+// links inward are not followed, as redirects are not.
+func (h *Hosts) link(host string) bool {
+	if h.chosen(host) {
+		return true
+	}
+	if !onInternet(host) {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !slices.Contains(h.linked, host) {
+		if len(h.linked) == maxHosts {
+			h.linked = slices.Delete(h.linked, 0, 1)
+		}
+		h.linked = append(h.linked, host)
+	}
+	return true
+}

@@ -1,0 +1,185 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// Index pages are rewritten in memory: so many bytes of so many pages. The largest ones of projects have some megabytes.
+const (
+	maxIndex = 16 << 20
+	maxPages = 2
+)
+
+// simple serves an index of Python packages (PEP 503, PEP 691), whose pages have links to files that are often on another host:
+// they are made to lead through the gateway. Everything else goes through as it is.
+func (x *exchange) simple(t target) *failure {
+	h := requestHeader(x.r.Header)
+	h.Set("Accept-Encoding", "identity") // a page is rewritten
+	for _, name := range []string{"If-None-Match", "If-Modified-Since"} {
+		delete(h, name) // an answer without a page would not show the hosts that pages lead to
+	}
+	a, f := x.follow(t, h, nil)
+	if f != nil {
+		return f
+	}
+	rewrite := rewriterOf(a.Header.Get("Content-Type"))
+	if rewrite == nil || a.StatusCode != http.StatusOK {
+		x.reply(a)
+		return nil
+	}
+	defer a.Body.Close()
+	for _, name := range []string{"Etag", "Last-Modified", "Content-Md5", "Digest", "Repr-Digest", "Content-Digest", "Accept-Ranges"} {
+		delete(a.Header, name) // it is another page now
+	}
+	a.ContentLength = -1
+	if x.r.Method == http.MethodHead {
+		x.reply(a)
+		return nil
+	}
+	select {
+	case x.g.pages <- struct{}{}:
+		defer func() { <-x.g.pages }()
+	case <-x.r.Context().Done():
+		panic(http.ErrAbortHandler)
+	}
+	page, err := io.ReadAll(io.LimitReader(a.Body, maxIndex+1))
+	switch {
+	case err != nil:
+		return failed(err)
+	case len(page) > maxIndex, a.Header.Get("Content-Encoding") != "":
+		return badGateway("The index page is larger than 16 MiB, or compressed though that was not asked for. Use the index itself.")
+	}
+	l := links{hosts: x.g.Hosts, prefix: "/simple/" + t.host + "/", index: t.host, page: a.at}
+	if page, err = rewrite(&l, page); err != nil {
+		return badGateway("The index page cannot be understood. Use the index itself.")
+	}
+	a.Body, a.ContentLength = io.NopCloser(bytes.NewReader(page)), int64(len(page))
+	x.reply(a)
+	return nil
+}
+
+// rewriterOf returns what rewrites a page of a content type, nil if it is not an index page.
+func rewriterOf(contentType string) func(*links, []byte) ([]byte, error) {
+	switch kind, _, _ := mime.ParseMediaType(contentType); kind {
+	case "text/html", "application/vnd.pypi.simple.v1+html":
+		return (*links).html
+	case "application/vnd.pypi.simple.v1+json":
+		return (*links).json
+	}
+	return nil
+}
+
+// links rewrites those of an index page.
+type links struct {
+	hosts  *Hosts
+	prefix string // of the index at the gateway
+	index  string // its host
+	page   target // which they refer to
+}
+
+// through returns a link through the gateway, or the link itself if that cannot be.
+func (l *links) through(link string) string {
+	reference, fragment, marked := strings.Cut(link, "#")
+	if reference == "" {
+		return link
+	}
+	to, err := l.page.resolve(strings.TrimSpace(reference))
+	if err != nil || !l.hosts.link(to.host) {
+		return link
+	}
+	out := "/https/" + to.host + to.path
+	if to.host == l.index {
+		out = l.prefix + to.path[1:]
+	}
+	if marked {
+		out += "#" + fragment
+	}
+	return out
+}
+
+// html rewrites the links of a page; all else keeps its bytes.
+func (l *links) html(page []byte) ([]byte, error) {
+	var out bytes.Buffer
+	z := html.NewTokenizer(bytes.NewReader(page))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			if z.Err() != io.EOF {
+				return nil, z.Err()
+			}
+			out.Write(z.Raw()) // the beginning of a tag without its end
+			return out.Bytes(), nil
+		case html.StartTagToken, html.SelfClosingTagToken:
+			raw := bytes.Clone(z.Raw())
+			token := z.Token()
+			changed := false
+			for i, attr := range token.Attr {
+				if attr.Key != "href" {
+					continue
+				}
+				switch token.Data {
+				case "base":
+					if base, err := url.Parse("https://" + l.page.host + l.page.path); err == nil {
+						if to, err := base.Parse(attr.Val); err == nil {
+							if t, err := l.page.resolve(to.String()); err == nil {
+								l.page = t
+							}
+						}
+					}
+					token.Attr[i].Val, changed = "", true // links are made whole
+				case "a":
+					if val := l.through(attr.Val); val != attr.Val {
+						token.Attr[i].Val, changed = val, true
+					}
+				}
+			}
+			if changed {
+				out.WriteString(token.String())
+			} else {
+				out.Write(raw)
+			}
+		default:
+			out.Write(z.Raw())
+		}
+	}
+}
+
+// json rewrites the links of a project's files (PEP 691); all else keeps its values.
+func (l *links) json(page []byte) ([]byte, error) {
+	var whole map[string]json.RawMessage
+	if err := json.Unmarshal(page, &whole); err != nil {
+		return nil, err
+	}
+	list, ok := whole["files"]
+	if !ok {
+		return page, nil // the list of projects has no links
+	}
+	var files []map[string]json.RawMessage
+	if err := json.Unmarshal(list, &files); err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		var link string
+		if err := json.Unmarshal(file["url"], &link); err != nil {
+			return nil, fmt.Errorf("url of a file: %w", err)
+		}
+		var err error
+		if file["url"], err = json.Marshal(l.through(link)); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if whole["files"], err = json.Marshal(files); err != nil {
+		return nil, err
+	}
+	return json.Marshal(whole)
+}

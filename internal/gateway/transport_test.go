@@ -1,0 +1,210 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin/origintest"
+	"github.com/tributary-http/tributary/internal/transport"
+)
+
+const mid = 1<<20 + 12345 // bytes of most objects
+
+// over starts a gateway over two links, which lead to a node each of an https origin whatever the host.
+func over(t *testing.T, s *origintest.Server, hosts ...string) (addr string, tr *transport.Transport) {
+	t.Helper()
+	secure := s.Secure()
+	cfg := config.Default()
+	cfg.Threshold = 64 << 10
+	links := []link.Link{{Name: "wifi", Metric: 100}, {Name: "lte", Metric: 200}}
+	dial := func(ctx context.Context, l link.Link, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, secure.Addr(l.Metric/100-1))
+	}
+	tr, err := transport.New(transport.Config{
+		Settings: cfg, Log: slog.New(slog.DiscardHandler), Roots: secure.Roots, Source: link.NewStatic(link.DialFunc(dial).Over(links...)...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, err := tr.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(); tr.Close() })
+	return serve(t, tr, hosts...), tr
+}
+
+func TestDivided(t *testing.T) {
+	s := origintest.New(t, origintest.Object{Size: 8 * mid})
+	addr, tr := over(t, s, "files.secure.test", "cdn.secure.test")
+	resp, body := ask(t, addr, http.MethodGet, "/https/files.secure.test/object")
+	if resp.StatusCode != http.StatusOK || resp.ContentLength != 8*mid || !bytes.Equal([]byte(body), s.Object().Bytes(0, 8*mid)) {
+		t.Errorf("%s, %d bytes of %d", resp.Status, len(body), resp.ContentLength)
+	}
+	for _, l := range tr.Status().Links {
+		if l.Bytes == 0 {
+			t.Errorf("%s brought nothing", l.Name)
+		}
+	}
+	resp, body = ask(t, addr, http.MethodGet, "/https/files.secure.test/object", "Range: bytes=1000-500999")
+	if resp.StatusCode != http.StatusPartialContent || !bytes.Equal([]byte(body), s.Object().Bytes(1000, 501_000)) ||
+		resp.Header.Get("Content-Range") != "bytes 1000-500999/"+strconv.Itoa(8*mid) {
+		t.Errorf("%s, %d bytes, %v", resp.Status, len(body), resp.Header)
+	}
+	if resp, _ = ask(t, addr, http.MethodGet, "/https/files.secure.test/object", "Range: bytes=999999999-"); resp.StatusCode != http.StatusRequestedRangeNotSatisfiable {
+		t.Error(resp.Status)
+	}
+	resp, body = ask(t, addr, http.MethodHead, "/https/files.secure.test/object")
+	if resp.StatusCode != http.StatusOK || resp.ContentLength != 8*mid || body != "" {
+		t.Errorf("HEAD: %s, %d", resp.Status, resp.ContentLength)
+	}
+	if resp, _ = ask(t, addr, http.MethodGet, "/https/files.secure.test/object", "If-None-Match: "+s.Object().ETag); resp.StatusCode != http.StatusNotModified {
+		t.Error(resp.Status)
+	}
+}
+
+// A server whose certificate does not hold is not believed, over any link.
+func TestCertificates(t *testing.T) {
+	s := origintest.New(t, origintest.Object{Size: mid})
+	addr, _ := over(t, s, "files.example") // the certificate is for another name
+	if resp, body := ask(t, addr, http.MethodGet, "/https/files.example/object"); resp.StatusCode != http.StatusBadGateway || !strings.Contains(body, "certificate") {
+		t.Errorf("%s, %s", resp.Status, body)
+	}
+}
+
+// signing answers as a server whose first URL redirects to signed ones, which hold for two requests each: a divided download
+// takes three at least. What answers those from the second on may be changed.
+func signing(signed *atomic.Int64, second ...origintest.Fault) origintest.Fault {
+	return func(x *origintest.Exchange) {
+		switch _, n, ok := strings.Cut(x.Target, "/signed?"); {
+		case !ok:
+			origintest.Redirect("https://cdn.secure.test/signed?" + strconv.FormatInt(signed.Add(1), 10))(x)
+		case x.Nth > 2:
+			origintest.Status(http.StatusForbidden)(x)
+		case n != "1":
+			for _, f := range second {
+				f(x)
+			}
+		}
+	}
+}
+
+// Signed URLs that expire in the middle are renewed from the first one.
+func TestExpiredURLs(t *testing.T) {
+	for _, c := range []struct {
+		field    string
+		from, to int64
+	}{{"", 0, 8 * mid}, {"bytes=5000-", 5000, 8 * mid}, {"bytes=5000-8000000", 5000, 8_000_001}} {
+		var signed atomic.Int64
+		s := origintest.New(t, origintest.Object{Size: 8 * mid}, signing(&signed))
+		addr, _ := over(t, s, "files.secure.test", "cdn.secure.test")
+		var fields []string
+		if c.field != "" {
+			fields = []string{"Range: " + c.field}
+		}
+		resp, body := ask(t, addr, http.MethodGet, "/https/files.secure.test/object", fields...)
+		if resp.StatusCode >= 300 || !bytes.Equal([]byte(body), s.Object().Bytes(c.from, c.to)) {
+			t.Errorf("%q: %s, %d bytes of %d", c.field, resp.Status, len(body), c.to-c.from)
+		}
+		if n := signed.Load(); n < 2 {
+			t.Errorf("%q: %d URLs: nothing expired", c.field, n)
+		}
+	}
+}
+
+// What the first URL leads to then must be the same version, and it must go on.
+func TestExpiredURLsOfAnotherVersion(t *testing.T) {
+	for name, second := range map[string][]origintest.Fault{
+		"other version": {origintest.NewVersion()}, "other version, If-Range ignored": {origintest.NewVersion(), origintest.IgnoresIfRange()},
+		"still refused": {origintest.Status(http.StatusForbidden)}, "whole": {origintest.NoRanges()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var signed atomic.Int64
+			s := origintest.New(t, origintest.Object{Size: 8 * mid}, signing(&signed, second...))
+			addr, _ := over(t, s, "files.secure.test", "cdn.secure.test")
+			resp, err := http.Get("http://" + addr + "/https/files.secure.test/object")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			b, err := io.ReadAll(resp.Body)
+			if err == nil || int64(len(b)) >= 8*mid || !bytes.Equal(b, s.Object().Bytes(0, int64(len(b)))) {
+				t.Errorf("%d bytes, %v: it must break off", len(b), err)
+			}
+			if n := signed.Load(); n != 2 {
+				t.Errorf("the first URL was asked %d times", n)
+			}
+		})
+	}
+}
+
+// unbound binds sockets to nothing.
+type unbound struct{}
+
+func (unbound) Control(link.Link) func(network, address string, c syscall.RawConn) error {
+	return func(string, string, syscall.RawConn) error { return nil }
+}
+
+// A public name that leads inward is not followed there, whether the user listed it or a redirect names it.
+func TestDNSRebinding(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var reached atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			reached.Store(true)
+			c.Close()
+		}
+	}()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	wifi := link.Link{Name: "wifi", Addrs: []netip.Addr{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("2001:db8::2")}}
+	for _, a := range []string{"127.0.0.1", "192.168.1.1", "10.1.2.3", "169.254.169.254", "::1", "fd00::1", "::ffff:127.0.0.1", "0.0.0.0"} {
+		tr, err := transport.New(transport.Config{
+			Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(wifi), Binder: unbound{},
+			Names: func(context.Context, link.Link, string) ([]netip.Addr, error) {
+				return []netip.Addr{netip.MustParseAddr(a)}, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop, err := tr.Start(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := serve(t, tr, "files.example:"+port, "files.example")
+		for _, path := range []string{"/https/files.example/x", "/https/files.example:" + port + "/x"} {
+			if resp, body := ask(t, addr, http.MethodGet, path); resp.StatusCode != http.StatusForbidden {
+				t.Errorf("%s: %s, %s", a, resp.Status, body)
+			}
+		}
+		stop()
+		tr.Close()
+	}
+	l.Close()
+	<-done
+	if reached.Load() {
+		t.Error("something was dialed")
+	}
+}

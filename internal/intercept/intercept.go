@@ -1,0 +1,257 @@
+package intercept
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+const (
+	handshakeTime = 10 * time.Second
+	verdictLife   = 10 * time.Minute // how long an origin's choices hold
+	maxVerdicts   = 1024
+	maxReported   = 256
+)
+
+// Config configures an Interceptor. Authority and Pins are required.
+type Config struct {
+	Authority *Authority
+	Pins      *Pins
+	Only      []string // hosts to open, with all below them; nil = those that the Authority covers
+}
+
+// Interceptor decides which tunnels are opened, and opens them.
+type Interceptor struct {
+	Config
+	verdicts *lru.Cache[string, verdict] // by address
+	excluded []string
+
+	mu       sync.Mutex
+	reported []Unopened
+}
+
+// verdict is what an origin has shown.
+type verdict struct {
+	tunnel   Reason // why its connections are not opened; "" = they are
+	protocol string // that it chose (ALPN), "" = none
+	until    time.Time
+}
+
+// Reason says why the connections to a host are not opened.
+type Reason string
+
+// The reasons. The connections to hosts that nobody wants to open have none.
+const (
+	Excluded          Reason = "on the list of hosts that are never opened"
+	Pinned            Reason = "the program accepts no certificate but the host's own"
+	ClientCertificate Reason = "the host asks for a client certificate"
+	Unverified        Reason = "the host's certificate does not hold"
+	OtherProtocol     Reason = "not HTTP to this host"
+	NoHandshake       Reason = "no TLS connection to the host"
+)
+
+// Unopened is a host whose connections were not opened.
+type Unopened struct {
+	Host   string
+	Reason Reason
+}
+
+// NewInterceptor returns an Interceptor.
+func NewInterceptor(c Config) (*Interceptor, error) {
+	verdicts, err := lru.New[string, verdict](maxVerdicts)
+	if err != nil {
+		return nil, err
+	}
+	return &Interceptor{Config: c, verdicts: verdicts, excluded: excluded()}, nil
+}
+
+// Wants reports whether a connection to host should be opened, as far as can be said before it is made. Program names the program
+// that wants it, and may be nil.
+func (i *Interceptor) Wants(program func() string, host, addr string) bool {
+	switch {
+	case !i.Authority.Covers(host), i.Only != nil && !within(host, i.Only):
+		return false
+	case i.Only == nil && within(host, i.excluded): // who names a host has chosen
+		i.report(host, Excluded)
+		return false
+	case i.Pins.knows(host) && i.Pins.pinned(call(program), host):
+		i.report(host, Pinned)
+		return false
+	}
+	if v, ok := i.known(addr); ok && v.tunnel != "" {
+		i.report(host, v.tunnel)
+		return false
+	}
+	return true
+}
+
+// Ready reports whether connections to addr can be opened without asking the origin first.
+func (i *Interceptor) Ready(addr string) bool {
+	v, ok := i.known(addr)
+	return ok && v.tunnel == ""
+}
+
+func (i *Interceptor) known(addr string) (verdict, bool) {
+	v, ok := i.verdicts.Get(addr)
+	return v, ok && time.Now().Before(v.until)
+}
+
+// Forget makes the next connection to addr ask the origin again: requests to it have failed.
+func (i *Interceptor) Forget(addr string) { i.verdicts.Remove(addr) }
+
+// Tunnel makes later connections to addr tunnels for a while.
+func (i *Interceptor) Tunnel(host, addr string, reason Reason) {
+	i.verdicts.Add(addr, verdict{tunnel: reason, until: time.Now().Add(verdictLife)})
+	i.report(host, reason)
+}
+
+// Opened is the result of Open.
+type Opened struct {
+	Conn  *tls.Conn // of the client, on which it sends requests; nil = the connection is to be a tunnel
+	Early []byte    // of a tunnel: what was read of the client
+	Spent bool      // Greet was called
+}
+
+// Client is a client that was told to go ahead.
+type Client struct {
+	Conn    net.Conn
+	Early   []byte        // what it has sent already
+	Program func() string // names its program; may be nil
+}
+
+// Greet makes a TLS connection to an origin and verifies it. It returns the protocol that the origin chose (ALPN), and whether it
+// asked for a client certificate.
+type Greet func(ctx context.Context) (protocol string, asked bool, err error)
+
+// Open does the TLS handshake with a client. Greet asks the origin at addr; it is nil if Ready. An error means that the client
+// cannot be served; Open never closes its connection.
+func (i *Interceptor) Open(ctx context.Context, client Client, host, addr string, greet Greet) (Opened, error) {
+	h, err := readHello(client.Conn, client.Early)
+	if err != nil {
+		return Opened{}, err
+	}
+	if !i.speaksHTTP(h, host, addr) {
+		i.report(host, OtherProtocol)
+		return Opened{Early: h.bytes}, nil
+	}
+	v, ok := i.known(addr)
+	if !ok && greet == nil { // it was known a moment ago
+		return Opened{Early: h.bytes}, nil
+	}
+	if !ok {
+		v = ask(ctx, greet)
+		if v.tunnel == "" || v.tunnel == ClientCertificate {
+			i.verdicts.Add(addr, v)
+		}
+	}
+	if v.tunnel != "" {
+		i.report(host, v.tunnel)
+		return Opened{Early: h.bytes, Spent: !ok}, nil
+	}
+	c, err := i.answer(ctx, client, h, host, v)
+	return Opened{Conn: c, Spent: !ok}, err
+}
+
+// speaksHTTP reports whether a client is one of HTTP at this host. Programs that offer nothing but h2 speak gRPC. On ports other
+// than that of https many protocols run over TLS.
+func (i *Interceptor) speaksHTTP(h hello, host, addr string) bool {
+	wanted := strings.TrimSuffix(host, ".")
+	if net.ParseIP(host) != nil {
+		wanted = "" // addresses are not named (RFC 6066 section 3)
+	}
+	if !h.isTLS || !strings.EqualFold(h.server, wanted) {
+		return false
+	}
+	if h.offers != nil {
+		return slices.Contains(h.offers, http1)
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	return port == "443" || i.Only != nil
+}
+
+// ask returns what an origin shows.
+func ask(ctx context.Context, greet Greet) verdict {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	protocol, asked, err := greet(ctx)
+	v := verdict{protocol: protocol, until: time.Now().Add(verdictLife)}
+	switch {
+	case asked:
+		v.tunnel = ClientCertificate
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		v.tunnel = Unverified
+	case err != nil:
+		v.tunnel = NoHandshake
+	}
+	return v
+}
+
+// answer does the handshake with the client.
+func (i *Interceptor) answer(ctx context.Context, client Client, h hello, host string, v verdict) (*tls.Conn, error) {
+	leaf, err := i.Authority.Leaf(strings.TrimSuffix(host, "."))
+	if err != nil {
+		return nil, err
+	}
+	offer := []string{http1}
+	if v.protocol == http2 {
+		offer = []string{http2, http1}
+	}
+	nc := replay(client.Conn, h.bytes)
+	c := tls.Server(nc, &tls.Config{
+		Certificates: []tls.Certificate{*leaf}, NextProtos: offer, MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true,
+	})
+	program := call(client.Program) // while it waits: when it has refused the certificate it may be gone
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	err = c.HandshakeContext(ctx)
+	if err == nil {
+		nc.last = nil
+		return c, nil
+	}
+	if refusesCertificate(err) || slices.Contains(certificateAlerts, nc.alert()) {
+		i.Pins.learn(program, host)
+		i.report(host, Pinned)
+	}
+	return nil, err
+}
+
+// certificateAlerts are those by which a client says that it does not accept a certificate (RFC 8446 section 6.2).
+var certificateAlerts = []tls.AlertError{42, 43, 44, 45, 46, 48}
+
+// refusesCertificate reports whether a handshake failed since the client said that it does not accept the certificate. The type
+// of crypto/tls for what a peer sends has no name outside; its text is that of AlertError.
+func refusesCertificate(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "remote error" &&
+		slices.ContainsFunc(certificateAlerts, func(a tls.AlertError) bool { return op.Err.Error() == a.Error() })
+}
+
+func call(program func() string) string {
+	if program == nil {
+		return ""
+	}
+	return program()
+}
+
+func (i *Interceptor) report(host string, reason Reason) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	u := Unopened{host, reason}
+	if !slices.Contains(i.reported, u) && len(i.reported) < maxReported {
+		i.reported = append(i.reported, u)
+	}
+}
+
+// Unopened returns the hosts whose connections were tunnels though they might have been opened, in the order in which they came.
+func (i *Interceptor) Unopened() []Unopened {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.reported)
+}

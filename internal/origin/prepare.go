@@ -1,0 +1,64 @@
+package origin
+
+import (
+	"context"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// prepared is a connection that is made before a request wants it.
+type prepared struct {
+	done chan struct{} // closed when the pool keeps it, or it could not be made
+	err  error         // set before
+}
+
+// Prepare connects to an origin that will probably be asked for something soon, and keeps the connection for a moment. An Open
+// meanwhile waits for it and takes it. It does nothing if there is one, or one is being prepared.
+func (p *Pool) Prepare(ctx context.Context, l link.Link, t engine.Target) {
+	k := keyOf(l, t)
+	c := &prepared{done: make(chan struct{})}
+	p.mu.Lock()
+	known := p.coming[k] != nil
+	for _, o := range p.idle {
+		known = known || o.key == k
+	}
+	if !known {
+		if p.coming == nil {
+			p.coming = map[key]*prepared{}
+		}
+		p.coming[k] = c
+	}
+	p.mu.Unlock()
+	if known {
+		return
+	}
+	s, err := p.connect(ctx, l, t)
+	if err == nil {
+		p.keep(s, warmTimeout)
+	}
+	p.mu.Lock()
+	if p.coming[k] == c {
+		delete(p.coming, k)
+	}
+	p.mu.Unlock()
+	c.err = err
+	close(c.done)
+}
+
+// await waits for the connection that is being prepared, if there is one for which nobody else waits.
+func (p *Pool) await(ctx context.Context, k key) error {
+	p.mu.Lock()
+	c := p.coming[k]
+	delete(p.coming, k)
+	p.mu.Unlock()
+	if c == nil {
+		return nil
+	}
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,102 @@
+package origin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/tributary-http/tributary/internal/engine"
+	"github.com/tributary-http/tributary/internal/fault"
+)
+
+// errLinkLost says that a request ends because its link does not work any more.
+var errLinkLost = errors.New("the link does not work any more")
+
+// underway is a request that goes over one link, until the end of its answer. It ends at once when the link dies: its program
+// can then ask again, instead of waiting until the kernel gives the connection up.
+type underway struct {
+	of     *PassThrough
+	link   string
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// begin makes a request over a link known until end is called.
+func (p *PassThrough) begin(ctx context.Context, link string) *underway {
+	x := &underway{of: p, link: link}
+	x.ctx, x.cancel = context.WithCancelCause(ctx)
+	p.mu.Lock()
+	p.under[x] = struct{}{}
+	p.mu.Unlock()
+	return x
+}
+
+// abort ends the requests over a link.
+func (p *PassThrough) abort(link string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for x := range p.under {
+		if x.link == link {
+			x.cancel(errLinkLost)
+		}
+	}
+}
+
+// end forgets a request that is over.
+func (x *underway) end() {
+	x.forget()
+	x.cancel(nil)
+}
+
+func (x *underway) forget() {
+	x.of.mu.Lock()
+	defer x.of.mu.Unlock()
+	delete(x.of.under, x)
+}
+
+// explain returns err, or an error that names the link if that is why the request failed. errNoIdle stays: nothing was sent.
+func (x *underway) explain(err error) error {
+	if errors.Is(context.Cause(x.ctx), errLinkLost) && !errors.Is(err, errNoIdle) {
+		return &engine.AttemptError{Op: "body", Link: x.link, Outcome: fault.LinkLost, Err: errLinkLost}
+	}
+	return err
+}
+
+// response makes the end of an answer's content the end of the request. A connection whose protocol has changed is a tunnel,
+// whose owner closes it.
+func (x *underway) response(resp *http.Response) {
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		x.forget()
+	case resp.Body == http.NoBody:
+		x.end()
+	default:
+		resp.Body = &underwayBody{resp.Body, x}
+	}
+}
+
+// underwayBody is the content of an answer.
+type underwayBody struct {
+	io.ReadCloser
+	x *underway
+}
+
+// Read implements io.Reader.
+func (b *underwayBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case err == io.EOF:
+		b.x.end()
+	case err != nil:
+		err = b.x.explain(err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *underwayBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.x.end()
+	return err
+}

@@ -1,0 +1,186 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/control"
+	"github.com/tributary-http/tributary/internal/engine"
+)
+
+const (
+	maxEnded   = 50 // downloads that are remembered
+	maxReasons = 64
+)
+
+// Page is the live page. Run must be running for it to be served.
+type Page struct {
+	wake   chan struct{} // capacity 1: something has begun to run
+	join   chan viewer
+	leave  chan viewer
+	closed chan struct{}
+
+	mu     sync.Mutex
+	ended  []Ended // the last one first
+	passed map[string]int64
+}
+
+// Ended is a download that has ended.
+type Ended struct {
+	Host    string              `json:"host"`
+	Name    string              `json:"name"`
+	Result  string              `json:"result"` // as in engine.EventTransferEnded
+	At      time.Time           `json:"at"`
+	Seconds float64             `json:"seconds"`
+	Bytes   int64               `json:"bytes"` // that its client got
+	Links   []control.LinkShare `json:"links"`
+}
+
+// viewer gets what is new, encoded as JSON. It has a capacity of 1: what a slow browser has not taken when the next is there is
+// dropped.
+type viewer chan []byte
+
+// update is what a viewer gets.
+type update struct {
+	History []sample         `json:"history,omitempty"` // the first time
+	Sample  *sample          `json:"sample,omitempty"`  // later
+	Status  control.Status   `json:"status"`
+	Names   map[uint64]name  `json:"names"` // of the downloads in Status, by ID
+	Ended   []Ended          `json:"ended"`
+	Passed  map[string]int64 `json:"passed"` // GETs that were not divided, by reason
+}
+
+// name is what only the page tells of a download.
+type name struct {
+	Host string `json:"host"`
+	Name string `json:"name"`
+}
+
+// New returns the page of a proxy.
+func New() *Page {
+	return &Page{
+		wake: make(chan struct{}, 1), join: make(chan viewer), leave: make(chan viewer), closed: make(chan struct{}),
+		passed: map[string]int64{},
+	}
+}
+
+// Wake says that something has begun to run. It never blocks.
+func (p *Page) Wake() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Observe implements engine.Observer.
+func (p *Page) Observe(e engine.Event) {
+	switch e.Kind {
+	case engine.EventTransferStarted:
+		p.Wake()
+	case engine.EventTransferEnded:
+		if e.Ended == nil {
+			return // its first answer never came
+		}
+		d := Ended{
+			Host: e.Ended.Host, Name: e.Ended.Name, Result: e.Reason, At: e.At, Seconds: e.Took.Seconds(), Bytes: e.Ended.Offset,
+			Links: []control.LinkShare{},
+		}
+		for _, l := range e.Ended.Links {
+			d.Links = append(d.Links, control.LinkShare{Link: l.Name, Bytes: l.Bytes})
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.ended = slices.Insert(p.ended, 0, d)
+		p.ended = p.ended[:min(len(p.ended), maxEnded)]
+	case engine.EventPassedThrough:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if _, known := p.passed[e.Reason]; known || len(p.passed) < maxReasons {
+			p.passed[e.Reason]++
+		}
+	}
+}
+
+// Run serves viewers until ctx ends; then they see the end of their stream. status returns the state of the proxy.
+func (p *Page) Run(ctx context.Context, status func() control.Status) {
+	defer close(p.closed)
+	var h history
+	viewers := map[viewer]bool{}
+	ticker := time.NewTicker(step)
+	defer ticker.Stop()
+	ticks := ticker.C
+	h.add(time.Now(), status().Links)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.wake:
+		case v := <-p.join:
+			viewers[v] = true
+			now := time.Now()
+			u := p.update(status())
+			u.History = h.since(now)
+			v <- encode(u)
+		case v := <-p.leave:
+			delete(viewers, v)
+			continue
+		case now := <-ticks:
+			s := status()
+			one := h.add(now, s.Links)
+			if len(viewers) > 0 {
+				u := p.update(s)
+				u.Sample = &one
+				b := encode(u)
+				for v := range viewers {
+					select {
+					case v <- b:
+					default:
+					}
+				}
+			} else if len(s.Transfers)+s.Undivided == 0 && idle(one) {
+				ticker.Stop()
+				ticks = nil
+			}
+			continue
+		}
+		if ticks == nil {
+			ticker.Reset(step)
+			ticks = ticker.C
+			h.add(time.Now(), status().Links)
+		}
+	}
+}
+
+// idle reports whether no link carried anything.
+func idle(s sample) bool {
+	for _, r := range s.Rates {
+		if r > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Page) update(s control.Status) update {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u := update{Status: s, Names: map[uint64]name{}, Ended: append([]Ended{}, p.ended...), Passed: map[string]int64{}}
+	for _, t := range s.Transfers {
+		u.Names[t.ID] = name{t.Host, t.Name}
+	}
+	for reason, n := range p.passed {
+		u.Passed[reason] = n
+	}
+	return u
+}
+
+func encode(u update) []byte {
+	b, err := json.Marshal(u)
+	if err != nil { // not of such a type
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,95 @@
+package peer
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// maxRecent bounds the processes that Programs looks at first.
+const maxRecent = 16
+
+// Programs names the programs at the other ends of connections. The zero value is ready. It remembers the processes that it found
+// last, since one that connects often connects again.
+type Programs struct {
+	mu     sync.Mutex
+	recent []int // process IDs, the last one first
+}
+
+// Of returns the path of the program that holds the other end of a TCP connection, see Owner; "" if it cannot be told, or if names
+// is not nil and does not have the last part of the path. Only processes whose files this one may look at are known: those of its
+// own user, or all of them with CAP_SYS_PTRACE. Without names it may look at the files of every process, which takes milliseconds.
+func (p *Programs) Of(local, remote netip.AddrPort, names []string) (string, error) {
+	s, err := find(local, remote)
+	if err != nil {
+		return "", fmt.Errorf("find the program of a connection: %w", err)
+	}
+	file := fmt.Sprintf("socket:[%d]", s.inode)
+	p.mu.Lock()
+	recent := slices.Clone(p.recent)
+	p.mu.Unlock()
+	for _, pid := range recent {
+		if path := program(pid); wanted(path, names) && holds(pid, file) {
+			return path, nil
+		}
+	}
+	all, err := processes()
+	for _, pid := range all {
+		if path := program(pid); wanted(path, names) && holds(pid, file) {
+			p.found(pid)
+			return path, nil
+		}
+	}
+	return "", err
+}
+
+func (p *Programs) found(pid int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recent = slices.Insert(slices.DeleteFunc(p.recent, func(o int) bool { return o == pid }), 0, pid)
+	p.recent = p.recent[:min(len(p.recent), maxRecent)]
+}
+
+// processes returns all process IDs, high ones first: those that connect have often just started.
+func processes() (pids []int, err error) {
+	entries, err := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	slices.SortFunc(pids, func(a, b int) int { return b - a })
+	if err != nil {
+		return pids, fmt.Errorf("look for the program of a connection: %w", err)
+	}
+	return pids, nil
+}
+
+// program returns the path of a process's program, "" if it is another user's, a thread of the kernel, or has ended.
+func program(pid int) string {
+	exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(exe, " (deleted)") // an update has replaced it
+}
+
+// wanted reports whether a program is one of those named; nil names all.
+func wanted(path string, names []string) bool {
+	return path != "" && (names == nil || slices.Contains(names, filepath.Base(path)))
+}
+
+// holds reports whether a process has a file open.
+func holds(pid int, file string) bool {
+	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+	fds, _ := os.ReadDir(dir) // it ended, or is another user's
+	return slices.ContainsFunc(fds, func(fd os.DirEntry) bool {
+		target, err := os.Readlink(filepath.Join(dir, fd.Name()))
+		return err == nil && target == file
+	})
+}

@@ -1,0 +1,59 @@
+package peer
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestPrograms: the program at the other end is found, also among those that are named.
+func TestPrograms(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Skip(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sleep, err = filepath.EvalSymlinks(sleep); err != nil {
+		t.Fatal(err)
+	}
+	var programs Programs
+	for _, want := range []string{self, sleep, self, sleep} { // the second time it is looked at first
+		c, own := pair(t, "tcp", "127.0.0.1:0")
+		end := func() {}
+		if want == sleep { // another process has it
+			f, err := c.File()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(sleep, "1000")
+			cmd.ExtraFiles = []*os.File{f}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+			c.Close()
+			end = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+		}
+		local, remote := addrs(own)
+		name := filepath.Base(want)
+		for _, c := range []struct {
+			names []string
+			want  string
+		}{{[]string{"steam"}, ""}, {[]string{filepath.Dir(want)}, ""}, {[]string{}, ""}, {[]string{"steam", name}, want}, {nil, want}} {
+			if got, err := programs.Of(local, remote, c.names); got != c.want || err != nil {
+				t.Errorf("R163 among %q: %q, %v; want %q", c.names, got, err, c.want)
+			}
+		}
+		end()
+		c.Close()
+		if got, err := programs.Of(local, remote, nil); got != "" || !errors.Is(err, ErrUnknown) {
+			t.Errorf("R163 nobody is there: %q, %v", got, err)
+		}
+		own.Close()
+	}
+}

@@ -1,0 +1,214 @@
+package power
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Source is what power is read from.
+type Source interface {
+	// String says what is measured, for the user.
+	String() string
+	// Read returns the reading of a moment.
+	Read(now time.Time) (Reading, error)
+}
+
+// Reading is what a source shows.
+type Reading struct {
+	Watts        float64 // now; of a counter the mean since the reading before, 0 at the first one
+	AverageWatts float64 // over the time that the battery's chip averages, 0 if it does not
+	Joules       float64 // of a counter: since the first reading
+	Counted      bool    // the source is a counter: Joules is exact
+}
+
+// ErrNone says that this machine shows its power nowhere.
+var ErrNone = errors.New("neither a battery nor a counter of the processor's energy")
+
+// Find returns the source of a machine: its batteries, else the counters of RAPL. root is /sys/class, or another folder with
+// power_supply and powercap in it. The error, which wraps [ErrNone] or [fs.ErrPermission], says what was looked at and what to
+// do.
+func Find(root string) (Source, error) {
+	b, err := findBattery(filepath.Join(root, "power_supply"))
+	if b != nil || err != nil {
+		return b, err
+	}
+	r, err := findRAPL(filepath.Join(root, "powercap"))
+	if r != nil || err != nil {
+		return r, err
+	}
+	return nil, fmt.Errorf("%w: %s lists no battery, %s no package of intel-rapl; measure on a laptop or a phone, or let "+
+		"tributary power --pcap FILE say what a radio would take",
+		ErrNone, filepath.Join(root, "power_supply"), filepath.Join(root, "powercap"))
+}
+
+// battery reads the batteries that supply the machine: volts by amperes, or watts where the kernel shows them.
+type battery struct{ folders []string }
+
+// findBattery returns nil if there is none. Folders are read anew each time: a battery may be changed.
+func findBattery(root string) (Source, error) {
+	folders, err := filepath.Glob(filepath.Join(root, "*"))
+	if err != nil {
+		return nil, err
+	}
+	b := &battery{}
+	supplied := false
+	for _, f := range folders {
+		if text(f, "type") != "Battery" || text(f, "scope") == "Device" { // of a mouse, say
+			continue
+		}
+		if text(f, "present") == "0" {
+			continue
+		}
+		b.folders = append(b.folders, f)
+		supplied = supplied || text(f, "status") == "Discharging"
+	}
+	if len(b.folders) == 0 {
+		return nil, nil
+	}
+	if !supplied {
+		return nil, fmt.Errorf("%s says %q: its current is the charger's, not the machine's; unplug the charger and try again",
+			filepath.Base(b.folders[0]), text(b.folders[0], "status"))
+	}
+	return b, nil
+}
+
+func (b *battery) String() string {
+	var names []string
+	for _, f := range b.folders {
+		names = append(names, filepath.Base(f))
+	}
+	return "volts by amperes of " + strings.Join(names, " and ") + ": the whole machine"
+}
+
+func (b *battery) Read(time.Time) (r Reading, err error) {
+	for _, f := range b.folders {
+		now, err := watts(f, "now")
+		if err != nil {
+			return Reading{}, err
+		}
+		r.Watts += now
+		if avg, err := watts(f, "avg"); err == nil {
+			r.AverageWatts += avg
+		}
+	}
+	return r, nil
+}
+
+// watts returns the power that a battery gives, by the values that end with now or avg.
+func watts(folder, which string) (float64, error) {
+	volts, err := micro(folder, "voltage_now")
+	if err == nil {
+		var amperes float64
+		if amperes, err = micro(folder, "current_"+which); err == nil {
+			return volts * math.Abs(amperes), nil // some drivers count discharging as negative
+		}
+	}
+	if w, powerErr := micro(folder, "power_"+which); powerErr == nil {
+		return math.Abs(w), nil
+	}
+	return 0, fmt.Errorf("%s shows no power: %w", filepath.Base(folder), err)
+}
+
+// rapl reads the counters of processor packages, or of the whole board where the processor has one.
+type rapl struct {
+	domains []domain
+	joules  float64
+	last    time.Time
+}
+
+type domain struct {
+	folder, name string
+	last, most   float64 // microjoules; the counter goes back to 0 after most
+}
+
+// findRAPL returns nil if there is none.
+func findRAPL(root string) (Source, error) {
+	folders, err := filepath.Glob(filepath.Join(root, "intel-rapl:*"))
+	if err != nil {
+		return nil, err
+	}
+	r := &rapl{}
+	for _, f := range folders {
+		name := text(f, "name")
+		if strings.Count(filepath.Base(f), ":") != 1 || name != "psys" && !strings.HasPrefix(name, "package-") {
+			continue // a part of a package
+		}
+		d := domain{folder: f, name: name}
+		if d.last, err = number(f, "energy_uj"); err != nil {
+			if errors.Is(err, fs.ErrPermission) {
+				return nil, fmt.Errorf("this machine has no battery, and only root may read its processor's counter: %w; run this with sudo", err)
+			}
+			return nil, err
+		}
+		if d.most, err = number(f, "max_energy_range_uj"); err != nil {
+			return nil, err
+		}
+		if name == "psys" { // the packages are in it
+			r.domains = []domain{d}
+			break
+		}
+		r.domains = append(r.domains, d)
+	}
+	if len(r.domains) == 0 {
+		return nil, nil
+	}
+	return r, nil
+}
+
+func (r *rapl) String() string {
+	if r.domains[0].name == "psys" {
+		return "RAPL's counter psys, for want of a battery: processor, memory and board, without the screen and perhaps without radios"
+	}
+	return fmt.Sprintf("RAPL's counters of %d processor package(s), for want of a battery: no radio, no screen", len(r.domains))
+}
+
+func (r *rapl) Read(now time.Time) (Reading, error) {
+	var delta float64
+	for i := range r.domains {
+		d := &r.domains[i]
+		uj, err := number(d.folder, "energy_uj")
+		if err != nil {
+			return Reading{}, err
+		}
+		if uj < d.last {
+			delta += d.most
+		}
+		delta += uj - d.last
+		d.last = uj
+	}
+	reading := Reading{Counted: true}
+	if !r.last.IsZero() {
+		r.joules += delta / 1e6
+		if s := now.Sub(r.last).Seconds(); s > 0 {
+			reading.Watts = delta / 1e6 / s
+		}
+	}
+	r.last, reading.Joules = now, r.joules
+	return reading, nil
+}
+
+// text returns the content of an attribute, "" if it cannot be read.
+func text(folder, name string) string {
+	b, _ := os.ReadFile(filepath.Join(folder, name))
+	return strings.TrimSpace(string(b))
+}
+
+func number(folder, name string) (float64, error) {
+	b, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseFloat(strings.TrimSpace(string(b)), 64)
+}
+
+func micro(folder, name string) (float64, error) {
+	v, err := number(folder, name)
+	return v / 1e6, err
+}

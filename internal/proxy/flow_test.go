@@ -1,0 +1,109 @@
+package proxy_test
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/tributary-http/tributary/internal/proxy"
+	"github.com/tributary-http/tributary/internal/transport"
+)
+
+// TestFlows: the transport learns whose a tunnel or a request is, as far as that is known.
+func TestFlows(t *testing.T) {
+	alice := func(c *proxy.Config) {
+		c.Owner = func(_, _ netip.AddrPort) (uint32, error) { return 1000, nil }
+		c.Users = []uint32{1000}
+	}
+	want := func(t *testing.T, got, want transport.Flow) {
+		t.Helper()
+		if got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	t.Run("CONNECT", func(t *testing.T) {
+		o := serve(t, echo)
+		g := start(t, alice)
+		g.send("CONNECT " + o.addr + " HTTP/1.1\r\nHost: " + o.addr + "\r\nUser-Agent: aria2/1.36.0\r\n\r\n").wantHead("200")
+		want(t, <-g.f.flows, transport.Flow{User: "1000", Program: "aria2/1.36.0"})
+	})
+	t.Run("CONNECT of nobody known", func(t *testing.T) {
+		o := serve(t, echo)
+		g := start(t)
+		g.send("CONNECT " + o.addr + " HTTP/1.1\r\nHost: " + o.addr + "\r\n\r\n").wantHead("200")
+		want(t, <-g.f.flows, transport.Flow{})
+	})
+	t.Run("a request", func(t *testing.T) {
+		o, _ := answer(t, small)
+		g := start(t, alice)
+		g.send("PUT " + o.url("/a") + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").wantHead("200")
+		want(t, transport.FlowOf(g.f.last().Context()), transport.Flow{User: "1000", Host: "127.0.0.1"})
+	})
+	t.Run("a redirected request belongs to its host", func(t *testing.T) {
+		o, _ := answer(t, small)
+		g := redirected(t, o.addr, alice)
+		g.send("GET /a HTTP/1.1\r\nHost: WWW.Example.com.:8000\r\n\r\n").wantHead("200")
+		want(t, transport.FlowOf(g.f.last().Context()), transport.Flow{User: "1000", Host: "www.example.com"})
+	})
+	named := func(c *proxy.Config) {
+		alice(c)
+		c.SpreadPrograms = []string{"steam"}
+		c.Program = func(local, _ netip.AddrPort, names []string) string {
+			if local.Addr().IsLoopback() && slices.Equal(names, c.SpreadPrograms) {
+				return "/opt/steam"
+			}
+			return ""
+		}
+	}
+	unnamed := func(c *proxy.Config) {
+		named(c)
+		c.SpreadPrograms = nil
+	}
+	for _, c := range []struct {
+		name, want string
+		option     func(*proxy.Config)
+	}{{"unknown", "", alice}, {"that is named", "/opt/steam", named}, {"that nobody named", "", unnamed}} {
+		t.Run("R163 a redirected TLS connection, program "+c.name, func(t *testing.T) {
+			o := serve(t, func(c *conn) { _, _ = http.ReadRequest(c.br) })
+			g := redirected(t, o.addr, c.option)
+			nc, err := net.Dial("tcp", g.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			if err := tls.Client(nc, &tls.Config{ServerName: "CDN.example.com"}).Handshake(); err == nil {
+				t.Error("the origin speaks TLS")
+			}
+			if to := <-g.f.dialed; to != o.addr {
+				t.Errorf("dialed %s, not where the program did", to)
+			}
+			want(t, <-g.f.flows, transport.Flow{User: "1000", Program: c.want, Host: "cdn.example.com", Redirected: true})
+		})
+	}
+	t.Run("a tunnel that is opened, and a request in it", func(t *testing.T) {
+		o := opens(t, nil, nil)
+		connect := "CONNECT " + openedHost + ":443 HTTP/1.1\r\nHost: x\r\nUser-Agent: aria2/1.36.0\r\n\r\n"
+		c := o.send(connect)
+		c.wantHead("200")
+		tc := tls.Client(c, o.trusting("http/1.1"))
+		if _, err := io.WriteString(tc, "GET / HTTP/1.1\r\nHost: "+openedHost+"\r\nUser-Agent: within\r\nConnection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(tc); err != nil {
+			t.Fatal(err)
+		}
+		want(t, <-o.f.flows, transport.Flow{Program: "aria2/1.36.0"})
+		want(t, transport.FlowOf(o.f.last().Context()), transport.Flow{Host: openedHost})
+		// The origin is known. What then turns out not to be HTTP is a tunnel.
+		c = o.send(connect)
+		c.wantHead("200")
+		if _, err := io.WriteString(c, "SSH-2.0-x\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		want(t, <-o.f.flows, transport.Flow{Program: "aria2/1.36.0"})
+	})
+}

@@ -1,0 +1,195 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/intercept"
+	"github.com/tributary-http/tributary/internal/transport"
+)
+
+// openedTunnels serves the requests that come in tunnels that were opened, over HTTP/1.1 and HTTP/2.
+type openedTunnels struct {
+	server   *http.Server
+	requests handoff
+	serving  sync.WaitGroup
+}
+
+func newOpenedTunnels(p *Proxy) *openedTunnels {
+	o := &openedTunnels{server: NewServer(p), requests: handoff{conns: make(chan net.Conn), closed: make(chan struct{})}}
+	o.server.Protocols.SetHTTP2(true)
+	o.serving.Go(func() { _ = o.server.Serve(&o.requests) }) // it ends when the handoff is closed, and for nothing else
+	return o
+}
+
+// shutdown waits for requests until ctx ends; then it closes their connections.
+func (o *openedTunnels) shutdown(ctx context.Context) {
+	o.requests.Close()
+	if o.server.Shutdown(ctx) != nil {
+		o.server.Close()
+	}
+	o.serving.Wait()
+}
+
+// open serves a CONNECT to a host whose connections are to be opened. What turns out to be nothing to open becomes a tunnel.
+func (x *exchange) open(host, addr string, flow transport.Flow) {
+	var origin transport.Dialed // zero if nothing need be asked
+	if !x.p.Intercept.Ready(addr) {
+		var err error
+		if origin, err = x.p.DialOrigin(transport.WithFlow(x.r.Context(), flow), addr); err != nil {
+			x.fail(err)
+			return
+		}
+		setKeepAlive(origin.Conn)
+	}
+	drop := func() {
+		if origin.Conn != nil {
+			_ = origin.Conn.Close()
+		}
+	}
+	t, f := x.p.tunnels.add(origin.Conn, origin.Link, x.client.user) // it counts as one while it is opened
+	if f != nil {
+		drop()
+		x.refuse(f)
+		return
+	}
+	defer x.p.tunnels.remove(t)
+	client, buffered, err := x.rc.Hijack()
+	if err != nil {
+		drop()
+		panic(http.ErrAbortHandler)
+	}
+	setKeepAlive(client)
+	early := make([]byte, buffered.Reader.Buffered())
+	_, _ = io.ReadFull(buffered, early) // from memory
+	stop := context.AfterFunc(t.cut, func() {
+		_ = client.Close()
+		drop()
+	})
+	var got intercept.Opened
+	if _, err = io.WriteString(client, established); err == nil {
+		c := intercept.Client{Conn: client, Early: early, Program: x.client.program(x.p)}
+		got, err = x.p.Intercept.Open(t.cut, c, host, addr, origin.Greet)
+	}
+	if !stop() {
+		err = t.cut.Err()
+	}
+	switch {
+	case err != nil:
+		x.p.Log.Debug("a tunnel was not opened", "error", err)
+		_ = client.Close()
+		if !got.Spent {
+			drop()
+		}
+	case got.Conn != nil:
+		if !got.Spent {
+			drop()
+		}
+		x.p.serveOpened(got.Conn, addr)
+	case got.Spent || origin.Conn == nil:
+		x.tunnelAfterAll(transport.WithFlow(t.cut, flow), client, got.Early, addr)
+	default:
+		x.p.runTunnel(t, client, got.Early)
+	}
+}
+
+// tunnelAfterAll makes a tunnel of a connection whose client has been told to go ahead, and has sent early.
+func (x *exchange) tunnelAfterAll(ctx context.Context, client net.Conn, early []byte, addr string) {
+	origin, link, err := x.p.Transport.DialTunnel(ctx, addr)
+	if err != nil {
+		x.p.Log.Debug("a tunnel leads nowhere", "error", err)
+		resetConn(client)
+		return
+	}
+	setKeepAlive(origin)
+	t, f := x.p.tunnels.add(origin, link, x.client.user)
+	if f != nil {
+		_ = origin.Close()
+		resetConn(client)
+		return
+	}
+	defer x.p.tunnels.remove(t)
+	x.p.runTunnel(t, client, early)
+}
+
+// program returns what names the client's program, nil if nothing can.
+func (c *client) program(p *Proxy) func() string {
+	if p.Program == nil {
+		return nil
+	}
+	return func() string { return p.Program(c.local, c.remote, nil) }
+}
+
+// serveOpened serves the requests on a tunnel to addr that was opened.
+func (p *Proxy) serveOpened(conn *tls.Conn, addr string) {
+	c := p.enter(conn, netip.AddrPort{})
+	c.opened = addr
+	if c.place == crowd.Out {
+		_ = conn.Close()
+	} else if !p.opened.requests.give(conn) {
+		p.leave(conn)
+	}
+}
+
+// inTunnel serves a request in a tunnel to addr that was opened. It is dialed there, whatever its Host says: the program has
+// chosen the host with its CONNECT, and that is the one whose certificate was verified.
+func (x *exchange) inTunnel(addr string) {
+	host, _, _ := net.SplitHostPort(addr)
+	kind := x.r.Header.Get("Content-Type")
+	if strings.HasPrefix(kind, "application/grpc") && !strings.HasPrefix(kind, "application/grpc-web") {
+		// It needs HTTP/2 from end to end. The connection ends, and the next one is a tunnel.
+		x.p.Intercept.Tunnel(host, addr, intercept.OtherProtocol)
+		panic(http.ErrAbortHandler)
+	}
+	target, f := tunnelTarget(x.r, addr)
+	if f != nil {
+		x.refuse(f)
+		return
+	}
+	r := *x.r
+	u := *x.r.URL
+	u.Scheme, u.Host = target.scheme, target.host // as in absolute-form
+	r.URL = &u
+	x.r = &r
+	x.fetch(target)
+}
+
+// tunnelTarget returns the target of a request in a tunnel to addr. HTTP/2 carries bytes in a method and a path that would end
+// them, or begin another line, in the HTTP/1.1 request that is made of them (RFC 9113 section 10.3).
+func tunnelTarget(r *http.Request, addr string) (target, *failure) {
+	t := target{scheme: "https", host: r.Host, addr: addr, path: r.RequestURI}
+	switch {
+	case r.Method == http.MethodConnect:
+		return t, badRequest("This connection leads to a web server, which makes no tunnels. Connect to the proxy itself for these.")
+	case !httpguts.ValidHeaderFieldName(r.Method): // both are tokens
+		return t, badRequest("The method has invalid characters.")
+	}
+	if r.URL.IsAbs() { // a server must understand that, too (RFC 9112 section 3.2.2)
+		abs, f := parseTarget(r)
+		if f == nil && abs.scheme != "https" {
+			f = badRequest("This connection is encrypted, and the URL begins with http.")
+		}
+		if f != nil {
+			return t, f
+		}
+		t.host, t.path = abs.host, abs.path
+	}
+	if t.host == "" {
+		t.host = strings.TrimSuffix(addr, ":443")
+	}
+	if t.path == "" || t.path[0] != '/' && (t.path != "*" || r.Method != http.MethodOptions) ||
+		strings.ContainsFunc(t.path, func(c rune) bool { return c <= ' ' || c == '#' || c == 0x7f }) {
+		return t, badRequest("The path is empty, or has spaces, control characters or a fragment (#...). Write them in the form %20.")
+	}
+	_, _, f := splitAuthority(t.host)
+	return t, f
+}

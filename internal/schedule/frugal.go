@@ -1,0 +1,234 @@
+package schedule
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	// settle is how long the links in use carry before others may be woken: a rate measured in slow start is too low.
+	settle = 500 * time.Millisecond
+
+	// reconsiderEvery is the time between two looks at the joules. Rates change slowly.
+	reconsiderEvery = 100 * time.Millisecond
+
+	// silentMost is how long silence of all links in use lasts before another is woken. Radios are silent for a moment now and
+	// then, and waking one costs joules.
+	silentMost = time.Second
+
+	// priorRate is the goodput in bytes per second that a link is believed to have of which nothing is known: 30 Mbit/s, above
+	// which a second link is worth its joules (Skjolden 2019 section 7.4.3).
+	priorRate = 30e6 / 8
+
+	// thrift is how much more than the least joules may be spent on being faster, and how much a change must gain.
+	thrift = 1.02
+
+	// awakeWatts is what the device takes beside its radios while somebody waits for it, with its screen on (Skjolden 2019
+	// section 7.1). Without it a slow link would seem frugal on which a download takes many times as long.
+	awakeWatts = 0.7
+)
+
+// Frugal leaves radios asleep that cost more joules than they save. It begins with the links that the first request went to, and
+// when these have shown their rates it chooses, by what is left of the object, the set of links with the least joules, or a
+// faster one that takes 2 % more at most. So no set is better in both. What counts is promotions, the power of transfers and
+// tails of the links with a Radio, and what the device takes meanwhile; links without one take nothing. A link that joins carries
+// without a pause until the end, and sleeps then.
+//
+// It trusts the rates that links have shown, or are remembered for. It wins where a radio is costly, and where objects are small;
+// it never makes a transfer faster.
+type Frugal struct {
+	began      time.Time // when the size was known
+	considered time.Time
+	silent     time.Time // since when no link in use is usable; zero = one is
+	in         []bool    // by link: it is in use
+	usable     []bool    // by link, when last considered
+	order      []int8    // scratch
+	alone      []float64 // joules of everything that is left over one link alone, by link; scratch
+}
+
+// Spare implements Goal.
+func (f *Frugal) Spare(now time.Time, v *View) time.Time {
+	if f.began.IsZero() {
+		f.began = now
+	}
+	for len(f.in) < len(v.Links) {
+		f.in, f.usable, f.alone = append(f.in, false), append(f.usable, false), append(f.alone, 0)
+	}
+	changed, some, sleeping := false, false, false
+	for i := range v.Links {
+		l := &v.Links[i]
+		f.in[i] = f.in[i] || l.Running > 0 || !l.sparable()
+		changed = changed || f.usable[i] != l.Usable
+		f.usable[i] = l.Usable
+		some = some || f.in[i] && l.Usable
+		sleeping = sleeping || !f.in[i] && l.Usable
+	}
+	if !some {
+		if f.silent.IsZero() {
+			f.silent = now
+		}
+		if until := f.silent.Add(silentMost); now.Before(until) && f.suspects(v) {
+			f.spareOthers(v, JustSilent)
+			return until
+		}
+		f.choose(now, v) // there is no other link
+		return f.apply(now, v)
+	}
+	f.silent = time.Time{}
+	switch {
+	case !f.measured(now, v):
+		f.spareOthers(v, TooEarly)
+		if !sleeping {
+			return time.Time{}
+		}
+		return now.Add(reconsiderEvery)
+	case sleeping && !v.hasRoom():
+		f.spareOthers(v, NoRoom)
+		return time.Time{}
+	}
+	if changed || now.Sub(f.considered) >= reconsiderEvery {
+		f.choose(now, v)
+	}
+	return f.apply(now, v)
+}
+
+// sparable reports whether a goal may do without the link: it is one of its own kind, and what it costs is known.
+func (l *Link) sparable() bool { return l.Optional && l.Radio != nil }
+
+// hasRoom reports whether a range could be asked for.
+func (v *View) hasRoom() bool { _, ok := v.FirstFree(); return ok }
+
+// suspects reports whether a link in use may come back soon.
+func (f *Frugal) suspects(v *View) bool {
+	for i := range v.Links {
+		if f.in[i] && v.Links[i].Suspect {
+			return true
+		}
+	}
+	return false
+}
+
+// measured reports whether the links in use have carried for long enough to show their rates.
+func (f *Frugal) measured(now time.Time, v *View) bool {
+	if now.Sub(f.began) < settle {
+		return false
+	}
+	for i := range v.Links {
+		if l := &v.Links[i]; f.in[i] && l.Usable && l.sparable() && l.Running > 0 && (l.Rate <= 0 || l.Recalled) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *Frugal) spareOthers(v *View, reason Spared) {
+	for i := range v.Links {
+		if !f.in[i] && v.Links[i].Usable {
+			v.spare(int8(i), reason)
+		}
+	}
+}
+
+// apply takes the links out that are not in use.
+func (f *Frugal) apply(now time.Time, v *View) time.Time {
+	f.spareOthers(v, CostsMore)
+	for i := range v.Links {
+		if v.Links[i].Spared != NotSpared {
+			return now.Add(reconsiderEvery)
+		}
+	}
+	return time.Time{}
+}
+
+// choose sets which links are in use. Candidates are the links in the order of the joules that they would take alone; of these
+// sets, the first, the first two and so on, it takes the fastest of those that are within thrift of the least joules.
+func (f *Frugal) choose(now time.Time, v *View) {
+	f.considered = now
+	left := v.left()
+	f.order = f.order[:0]
+	for i := range v.Links {
+		if l := &v.Links[i]; l.Usable {
+			f.order = append(f.order, int8(i))
+			f.alone[i] = -1 // in every set
+			if l.sparable() {
+				d := float64(left) / l.believed()
+				f.alone[i] = f.wake(v, int8(i)) + awakeWatts*d + l.Radio.ActiveJoules(time.Duration(d*1e9), 0, left)
+			}
+		}
+	}
+	slices.SortStableFunc(f.order, func(a, b int8) int {
+		switch x, y := f.alone[a], f.alone[b]; {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	fixed := 0 // so many are in every set
+	for fixed < len(f.order) && f.alone[f.order[fixed]] < 0 {
+		fixed++
+	}
+	take, least := max(fixed, 1), math.Inf(1)
+	for n := take; n <= len(f.order); n++ {
+		least = min(least, f.joules(v, left, n))
+	}
+	for n := take; n <= len(f.order); n++ { // longer ones are faster
+		if f.joules(v, left, n) <= thrift*least {
+			take = n
+		}
+	}
+	proven := true
+	for _, i := range f.order[:min(take, len(f.order))] {
+		proven = proven && v.Links[i].Rate > 0 && !v.Links[i].Recalled
+		f.in[i] = true
+	}
+	if !proven {
+		return // the others carry on until the new ones have shown their rates
+	}
+	if f.joules(v, left, take)*thrift < f.joules(v, left, 0) {
+		for _, i := range f.order[min(take, len(f.order)):] {
+			f.in[i] = false
+		}
+	}
+}
+
+// joules returns what fetching the rest takes over the first n links in order, or over those in use if n is 0.
+func (f *Frugal) joules(v *View, left int64, n int) (joules float64) {
+	among := func(k int) bool { return k < n || n == 0 && f.in[f.order[k]] }
+	rate := 0.0
+	for k, i := range f.order {
+		if among(k) {
+			rate += v.Links[i].believed()
+		}
+	}
+	if rate <= 0 {
+		return math.Inf(1)
+	}
+	seconds := float64(left) / rate
+	joules = awakeWatts * seconds
+	for k, i := range f.order {
+		if l := &v.Links[i]; among(k) && l.Radio != nil {
+			joules += f.wake(v, i) + l.Radio.ActiveJoules(time.Duration(seconds*1e9), 0, int64(seconds*l.believed()))
+		}
+	}
+	return joules
+}
+
+// wake returns the joules of waking a link. One that carries has been woken, and its tail comes in any case.
+func (f *Frugal) wake(v *View, link int8) float64 {
+	l := &v.Links[link]
+	if l.Radio == nil || l.Running > 0 {
+		return 0
+	}
+	return l.Radio.WakeJoules(l.Silent)
+}
+
+// believed returns the goodput that the link is believed to have.
+func (l *Link) believed() float64 {
+	if l.Rate > 0 {
+		return l.Rate
+	}
+	return priorRate
+}

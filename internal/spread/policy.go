@@ -1,0 +1,54 @@
+package spread
+
+import "strings"
+
+// Mode says what is spread.
+type Mode string
+
+// The modes.
+const (
+	Off  Mode = "off"  // nothing, and sessions stick to no link; also the zero value
+	Auto Mode = "auto" // programs that are not browsers, and redirected ones that are named
+	All  Mode = "all"  // all programs, browsers too
+)
+
+// Policy is the user's choice.
+type Policy struct {
+	Mode Mode
+	// Sticky lists hosts that are never spread, each with the domains below it.
+	Sticky []string
+}
+
+// Flow describes a connection or a request. Flows that agree in User, Program and Host belong together.
+type Flow struct {
+	User    string // "" = not known
+	Program string // the User-Agent of a CONNECT or of a request, or the path of a redirected program; "" = not known
+	Host    string // name or address, in lower case
+	Domain  string // registrable domain of Host, or Host
+	// Redirected says that a firewall rule sent it here: only programs that the user named are known.
+	Redirected bool
+}
+
+// browser begins the User-Agent of every browser.
+const browser = "Mozilla/"
+
+// spreads reports whether simultaneous connections of f may take several links.
+func (p Policy) spreads(f Flow) bool {
+	switch {
+	case p.Mode == All:
+		return !p.sticks(f.Host)
+	case p.Mode != Auto, p.sticks(f.Host), strings.HasPrefix(f.Program, browser):
+		return false
+	}
+	return !f.Redirected || f.Program != ""
+}
+
+// sticks reports whether the user wants all connections to a host over one link.
+func (p Policy) sticks(host string) bool {
+	for _, s := range p.Sticky {
+		if host == s || strings.HasSuffix(host, "."+s) {
+			return true
+		}
+	}
+	return false
+}

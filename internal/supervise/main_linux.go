@@ -1,0 +1,163 @@
+package supervise
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	grace = 2 * time.Second       // that those in the background have to end
+	look  = 20 * time.Millisecond // between two looks at them
+)
+
+// The exit codes of shells for commands that cannot be run.
+const (
+	exitNotRun   = 126
+	exitNotFound = 127
+	exitSignaled = 128
+)
+
+// Main is the supervisor's: it runs argv, ends what it leaves behind, removes a folder, and returns the exit code. It must be
+// called on the process's first goroutine, which stays on its thread: when that dies, the kernel kills the command.
+func Main(argv []string, remove string, say func(error)) int {
+	runtime.LockOSThread()
+	defer os.RemoveAll(remove)
+	if _, err := unix.FcntlInt(control, unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
+		say(fmt.Errorf("this is a part of tributary run, which starts it itself: %w", err))
+		return exitNotRun
+	}
+	pipe := os.NewFile(control, "control")
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		say(fmt.Errorf("become the reaper of the command's processes: %w", err))
+		return exitNotRun
+	}
+	// Those of the terminal reach the command by themselves, all others come over the pipe.
+	if c := caught(); len(c) > 0 {
+		signal.Notify(make(chan os.Signal, 1), c...)
+	}
+	if _, err := io.ReadFull(pipe, make([]byte, 1)); err != nil { // proceed
+		return exitNotRun
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		say(err)
+		return exitNotFound
+	}
+	p, err := os.StartProcess(path, argv, &os.ProcAttr{
+		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: &unix.SysProcAttr{Pdeathsig: unix.SIGKILL},
+	})
+	if err != nil {
+		say(err)
+		return exitNotRun
+	}
+	command := p.Pid
+	_ = p.Release() // reap waits for it
+	signals, orphaned := make(chan unix.Signal), make(chan struct{})
+	ended, none := make(chan unix.WaitStatus, 1), make(chan struct{})
+	go listen(pipe, signals, orphaned)
+	go reap(command, ended, none)
+	for {
+		select {
+		case s := <-signals:
+			_ = unix.Kill(command, s) // it is not reaped yet, or ended is ready
+		case <-orphaned:
+			endAll(none, 0)
+			return exitSignaled + int(unix.SIGKILL)
+		case status := <-ended:
+			endAll(none, grace)
+			if status.Signaled() {
+				return exitSignaled + int(status.Signal())
+			}
+			return status.ExitStatus()
+		}
+	}
+}
+
+// listen passes on the signals that come over the pipe, until its end.
+func listen(pipe io.Reader, signals chan<- unix.Signal, orphaned chan<- struct{}) {
+	b := make([]byte, 1)
+	for {
+		if _, err := io.ReadFull(pipe, b); err != nil {
+			close(orphaned)
+			return
+		}
+		signals <- unix.Signal(b[0])
+	}
+}
+
+// reap waits for all children, and closes none when there is none left.
+func reap(command int, ended chan<- unix.WaitStatus, none chan<- struct{}) {
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			close(none)
+			return
+		case pid == command:
+			ended <- status
+		}
+	}
+}
+
+// endAll ends all children, and those that they leave, which become children: by SIGTERM, and after a time by SIGKILL. Those of
+// another user, as sudo has them, cannot be ended; nobody waits for them then.
+func endAll(none <-chan struct{}, after time.Duration) {
+	told := map[int]bool{}
+	kill := time.After(after)
+	how := unix.SIGTERM
+	if after == 0 {
+		how = unix.SIGKILL
+	}
+	for {
+		all := children()
+		others := 0
+		for _, pid := range all {
+			if how == unix.SIGKILL || !told[pid] {
+				told[pid] = true
+				if unix.Kill(pid, how) == unix.EPERM { // nobody else reaps it, so the number is its own until then
+					others++
+				}
+				_ = unix.Kill(pid, unix.SIGCONT)
+			}
+		}
+		if how == unix.SIGKILL && len(all) > 0 && others == len(all) {
+			return
+		}
+		select {
+		case <-none:
+			return
+		case <-kill:
+			how = unix.SIGKILL
+		case <-time.After(look):
+		}
+	}
+}
+
+// children returns the process IDs of this process's children.
+func children() (pids []int) {
+	entries, _ := os.ReadDir("/proc") // without it nothing is found
+	self := strconv.Itoa(os.Getpid())
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, _ := os.ReadFile("/proc/" + e.Name() + "/stat") // it ended
+		_, rest, _ := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(" "))
+		if f := bytes.Fields(rest); len(f) > 1 && string(f[1]) == self {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

@@ -1,0 +1,104 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// forwarded are the signals that the command gets.
+var forwarded = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2}
+
+// control is the descriptor of the pipe in the supervisor.
+const control = 3
+
+// proceed comes first over the pipe: the command may start. Numbers of signals follow.
+const proceed = 0
+
+// Supervisor is the process that runs the command.
+type Supervisor struct {
+	cmd     *exec.Cmd
+	control *os.File
+}
+
+// Start starts the supervisor, whose command line is given: its process must call Main. The command starts with Run. Close must
+// follow.
+func Start(supervisor, env []string) (*Supervisor, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer read.Close()
+	cmd := exec.Command(supervisor[0], supervisor[1:]...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, os.Stdin, os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{read}
+	if err := cmd.Start(); err != nil {
+		write.Close()
+		return nil, err
+	}
+	return &Supervisor{cmd, write}, nil
+}
+
+// Close ends what runs still, and waits for it.
+func (s *Supervisor) Close() {
+	_ = s.control.Close()
+	_ = s.cmd.Wait() // it has been waited for, if it has run
+}
+
+// Run runs the command and returns its exit code, 128 and the number of the signal that ended it. Until then it passes signals
+// on, except those that the terminal sends, which reach the command anyway. An error means that the supervisor did not end by
+// itself.
+func (s *Supervisor) Run() (code int, err error) {
+	signals := make(chan os.Signal, 16)
+	caught := caught()
+	if len(caught) > 0 {
+		signal.Notify(signals, caught...)
+		defer signal.Stop(signals)
+	}
+	_, _ = s.control.Write([]byte{proceed}) // if it has ended, so does Wait
+	ended := make(chan error, 1)
+	go func() { ended <- s.cmd.Wait() }()
+	for {
+		select {
+		case sig := <-signals:
+			if (sig == unix.SIGINT || sig == unix.SIGQUIT) && foreground() {
+				continue // by the terminal, to all processes of the group
+			}
+			_, _ = s.control.Write([]byte{byte(sig.(syscall.Signal))}) // the supervisor may have ended
+		case err := <-ended:
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
+				return exit.ExitCode(), nil
+			}
+			if err != nil {
+				return 0, fmt.Errorf("the process that looks after the command: %w", err)
+			}
+			return 0, nil
+		}
+	}
+}
+
+// caught returns the signals to pass on: not those that the user wants to be ignored (nohup).
+func caught() (all []os.Signal) {
+	for _, s := range forwarded {
+		if !signal.Ignored(s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// foreground reports whether the terminal sends its signals to this process and the command.
+func foreground() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}

@@ -1,0 +1,238 @@
+package supervise
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// testTime bounds every wait; nothing that works comes near it.
+const testTime = 30 * time.Second
+
+// TestMain makes the test's binary the supervisor, and the process that wants it.
+func TestMain(m *testing.M) {
+	switch part, folder := os.Getenv("TRIBUTARY_PART"), os.Getenv("TRIBUTARY_FOLDER"); part {
+	case "supervisor":
+		os.Exit(Main(os.Args[1:], folder, func(err error) { fmt.Fprintln(os.Stderr, err) }))
+	case "runner":
+		code := 0
+		s, err := Start(os.Args, append(os.Environ(), "TRIBUTARY_PART=supervisor"))
+		if err == nil && os.Getenv("TRIBUTARY_NEVER") == "" {
+			code, err = s.Run()
+		}
+		if err == nil {
+			s.Close()
+		} else {
+			fmt.Fprintln(os.Stderr, err)
+			code = 99
+		}
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// runner is a process that runs a command.
+type runner struct {
+	*testing.T
+	cmd    *exec.Cmd
+	folder string
+	lines  *bufio.Reader // of its output
+}
+
+// run runs a shell script as a command.
+func run(t *testing.T, script string) *runner {
+	t.Helper()
+	return runArgs(t, "sh", "-c", script)
+}
+
+func runArgs(t *testing.T, argv ...string) *runner {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &runner{T: t, cmd: exec.Command(self, argv...), folder: filepath.Join(t.TempDir(), "folder")}
+	if err := os.Mkdir(r.folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.cmd.Env = append(os.Environ(), "TRIBUTARY_PART=runner", "TRIBUTARY_FOLDER="+r.folder)
+	r.cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true} // no terminal
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.lines = bufio.NewReader(out)
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Kill(-r.cmd.Process.Pid, unix.SIGKILL) })
+	return r
+}
+
+// line returns the next line of the command.
+func (r *runner) line() string {
+	r.Helper()
+	s, err := r.lines.ReadString('\n')
+	if err != nil {
+		r.Fatalf("no line: %v", err)
+	}
+	return strings.TrimSpace(s)
+}
+
+// pid returns the next line as a process number.
+func (r *runner) pid() int {
+	r.Helper()
+	n, err := strconv.Atoi(r.line())
+	if err != nil {
+		r.Fatal(err)
+	}
+	return n
+}
+
+// ended waits for the end of the output, which comes when the last process is gone, and checks that nothing is left.
+func (r *runner) ended(code int, pids ...int) {
+	r.Helper()
+	rest, _ := io.ReadAll(r.lines)
+	_ = r.cmd.Wait() // the code shows it
+	if got := r.cmd.ProcessState.ExitCode(); got != code {
+		r.Errorf("exit code %d, want %d: %s", got, code, rest)
+	}
+	r.gone(pids...)
+}
+
+// gone waits until the folder and some processes are no more.
+func (r *runner) gone(pids ...int) {
+	r.Helper()
+	until := time.Now().Add(testTime)
+	for {
+		_, err := os.Stat(r.folder)
+		alive := !errors.Is(err, fs.ErrNotExist)
+		for _, p := range pids {
+			alive = alive || unix.Kill(p, 0) == nil
+		}
+		if !alive {
+			return
+		}
+		if time.Now().After(until) {
+			r.Fatalf("left behind: folder %v, processes among %v", err, pids)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "exit 255": 255, "kill -TERM $$": 143, "kill -KILL $$": 137} {
+		run(t, script).ended(want)
+	}
+	runArgs(t, "/nonexistent/command").ended(127)
+	folder := t.TempDir()
+	runArgs(t, folder).ended(127) // a folder is no command
+}
+
+// TestNever: the command does not start before Run, and nothing is left without it.
+func TestNever(t *testing.T) {
+	t.Setenv("TRIBUTARY_NEVER", "1")
+	r := run(t, "echo it ran")
+	if line, err := r.lines.ReadString('\n'); err != io.EOF || line != "" {
+		t.Errorf("%q, %v", line, err)
+	}
+	r.ended(0)
+}
+
+// TestSignals: a signal reaches the command once, and the command decides.
+func TestSignals(t *testing.T) {
+	for _, s := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGUSR1} {
+		t.Run(s.String(), func(t *testing.T) {
+			name := strings.TrimPrefix(unix.SignalName(s), "SIG")
+			r := run(t, "trap 'echo got; exit 7' "+name+"; echo ready; while :; do sleep 0.01; done")
+			r.line()
+			if err := r.cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.line(); got != "got" {
+				t.Errorf("the command said %q", got)
+			}
+			r.ended(7)
+		})
+	}
+}
+
+// TestIgnored: what the user wants to be ignored (nohup) stays ignored.
+func TestIgnored(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `trap '' HUP; exec "$0" sh -c 'kill -HUP $$; echo alive'`, self)
+	cmd.Env = append(os.Environ(), "TRIBUTARY_PART=runner", "TRIBUTARY_FOLDER="+filepath.Join(t.TempDir(), "none"))
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "alive\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// TestBackground: what a command leaves in the background ends with it, whatever it does against that.
+func TestBackground(t *testing.T) {
+	r := run(t, `
+		sleep 1000 & echo $!
+		(trap '' TERM HUP; setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 0.01; done' &)
+		sleep 0.05`)
+	r.ended(0, r.pid(), r.pid())
+}
+
+// TestKilled: kill -9 of the process that wanted the command leaves nothing.
+func TestKilled(t *testing.T) {
+	r := run(t, `
+		echo $PPID; echo $$
+		(trap '' TERM; setsid sh -c 'echo $$; exec sleep 1000' &)
+		exec sleep 1000`)
+	supervisor, command, other := r.pid(), r.pid(), r.pid()
+	if err := r.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	r.gone(supervisor, command, other)
+	r.ended(-1)
+}
+
+// TestSupervisorKilled: without the supervisor the command does not go on.
+func TestSupervisorKilled(t *testing.T) {
+	r := run(t, `echo $PPID; echo $$; exec sleep 1000`)
+	supervisor, command := r.pid(), r.pid()
+	if err := unix.Kill(supervisor, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(r.lines)
+	_ = r.cmd.Wait()
+	if got := r.cmd.ProcessState.ExitCode(); got != 99 {
+		t.Errorf("exit code %d: %s", got, rest)
+	}
+	_ = os.Remove(r.folder) // the caller's to do then
+	r.gone(command)
+}
+
+// TestNoDescriptors: the command has no file of ours open.
+func TestNoDescriptors(t *testing.T) {
+	const list = `for f in /proc/$$/fd/*; do printf '%s ' "${f##*/}"; done; echo`
+	for fd := 3; fd < 1024; fd++ {
+		unix.CloseOnExec(fd) // what this process got itself
+	}
+	want, err := exec.Command("sh", "-c", list).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, list)
+	if got := r.line(); got != strings.TrimSpace(string(want)) {
+		t.Errorf("the command has open %s, want %s", got, want)
+	}
+	r.ended(0)
+}

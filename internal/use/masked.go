@@ -1,0 +1,8 @@
+package use
+
+import "regexp"
+
+var password = regexp.MustCompile(`(://[^/\s:@]*:)[^/\s@]+@`)
+
+// masked returns a text for users without the passwords in its URLs.
+func masked(s string) string { return password.ReplaceAllString(s, "${1}***@") }
