@@ -22,7 +22,8 @@ type path struct {
 	reset   bool   // connections are reset as soon as they are there
 	most    int    // connections beyond so many at a time are reset; 0 = no limit
 	shut    chan struct{}
-	conns   map[*gated]bool
+	conns   map[*gated]bool // the open ones; true: with a request
+	busiest int             // the most connections with a request that were open at an instant
 	dials   int
 }
 
@@ -64,6 +65,31 @@ func (p *path) dialed() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dials
+}
+
+// asks notes that a connection carries a request.
+func (p *path) asks(c *gated) {
+	p.set(func(p *path) {
+		if asked, open := p.conns[c]; asked || !open {
+			return
+		}
+		p.conns[c] = true
+		n := 0
+		for _, asked := range p.conns {
+			if asked {
+				n++
+			}
+		}
+		p.busiest = max(p.busiest, n)
+	})
+}
+
+// inUse is the most connections with a request that were open at an instant. The origin would count more: on a busy machine it
+// learns late that a connection has been closed.
+func (p *path) inUse() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.busiest
 }
 
 // pass waits until the path lets bytes through.
@@ -109,7 +135,7 @@ func (p *path) dial(ctx context.Context, network, to string) (net.Conn, error) {
 		_ = c.TCPConn.Close()
 	}
 	p.mu.Lock()
-	p.conns[c] = true
+	p.conns[c] = false
 	p.mu.Unlock()
 	return c, nil
 }
@@ -134,6 +160,7 @@ func (c *gated) Write(b []byte) (int, error) {
 	if err := c.p.pass(c.gone); err != nil {
 		return 0, err
 	}
+	c.p.asks(c)
 	return c.TCPConn.Write(b)
 }
 

@@ -33,8 +33,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// buildReadme builds the README's program in a fresh module that replaces Tributary by this checkout. The module's dependencies
-// are in the cache.
+// buildReadme builds the README's program in a fresh module that replaces Tributary by this checkout.
 func buildReadme(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
@@ -59,7 +58,7 @@ func buildReadme(t *testing.T) string {
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", "download", ".")
 	build.Dir = dir
-	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

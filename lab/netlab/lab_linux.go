@@ -76,6 +76,9 @@ func (l *Lab) setUp(ctx context.Context) error {
 	if err := l.writeResolvConf(); err != nil {
 		return err
 	}
+	if err := allow(l.Scenario.Congestion); err != nil {
+		return err
+	}
 	for _, n := range []*namespace{l.client, l.server} {
 		if err := n.enter(func() error { return prepare(l.Scenario.Congestion) }); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -39,6 +40,24 @@ func prepare(congestion string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("lo: %w", err)
+	}
+	return nil
+}
+
+// allow puts a congestion control on the machine's list of those that namespaces may use. Only Reno and the one the kernel was
+// built with are on it from the start. The list is the machine's alone, and other laboratories may need the entry: it stays.
+func allow(congestion string) error {
+	const list = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
+	allowed, err := os.ReadFile(list)
+	if err != nil {
+		return err
+	}
+	names := strings.Fields(string(allowed))
+	if congestion == "" || slices.Contains(names, congestion) {
+		return nil
+	}
+	if err := os.WriteFile(list, []byte(strings.Join(append(names, congestion), " ")), 0); err != nil {
+		return fmt.Errorf("allow namespaces to use %s: %w", congestion, err)
 	}
 	return nil
 }

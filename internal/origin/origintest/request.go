@@ -19,7 +19,6 @@ type Request struct {
 	Node      int       // listener: 0 or 1
 	Conn      int       // number of the connection, from 1
 	Seq       int       // number on the connection, from 1
-	Open      int       // connections to the node with this or an earlier request, and not closed by the client, on arrival
 	Pipelined bool      // arrived before the answer to the previous request of the connection was sent
 	At        time.Time // arrival of the head
 	Local     string    // address of the listener

@@ -151,7 +151,6 @@ type serverConn struct {
 	node   int
 	number int
 	in     chan *Request // closed after the last request
-	asked  atomic.Bool   // a request has come
 	gone   chan struct{} // closed when the client has closed
 	open   atomic.Int64  // requests taken in and not answered
 }
@@ -168,7 +167,6 @@ func (c *serverConn) read() {
 		r.Node, r.Conn, r.Seq = c.node, c.number, seq
 		r.Pipelined = c.open.Add(1) > 1
 		r.Local, r.Remote = c.LocalAddr().String(), c.RemoteAddr().String()
-		c.asked.Store(true)
 		c.s.record(r)
 		select {
 		case c.in <- r:
@@ -185,23 +183,8 @@ func (s *Server) record(r *Request) {
 	s.requests = append(s.requests, r)
 	s.targets[r.Target]++
 	r.N, r.Nth = len(s.requests), s.targets[r.Target]
-	for o := range s.conns {
-		if o.node == r.Node && o.asked.Load() && !o.left() {
-			r.Open++
-		}
-	}
 	for i := range s.sent {
 		r.Sent += s.sent[i].Load()
-	}
-}
-
-// left reports whether the client has closed.
-func (c *serverConn) left() bool {
-	select {
-	case <-c.gone:
-		return true
-	default:
-		return false
 	}
 }
 
