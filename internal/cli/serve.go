@@ -81,7 +81,7 @@ the log level take effect immediately, all of them or none; the rest needs a res
 const vpnHelp = "`MODE` of a VPN that carries all traffic: follow = use it as the only link, around = use the links beneath it"
 
 // goalHelp is the help of --goal.
-const goalHelp = "`GOAL`: fastest = use every link, frugal = leave radios asleep that cost more joules than they save"
+const goalHelp = "`GOAL`: fastest = use every link, frugal = leave radios asleep that cost more joules than they save, cheapest = use metered links only where they are worth their data"
 
 // noUpstream refuses a proxy in the environment that is not this one.
 func noUpstream(cfg config.Config, getenv func(string) string, command string) error {

@@ -201,6 +201,7 @@ var spared = map[string]string{
 	"too_early":   "it sleeps until the others have shown what they can do",
 	"no_room":     "it sleeps: the client takes no more",
 	"costs_more":  "it sleeps: waking its radio would cost more joules than it saves (goal = \"frugal\")",
+	"costs_money": "it rests: a percent of speed would cost more of its metered data than metered_per_percent (goal = \"cheapest\")",
 	"just_silent": "it sleeps: the others have only just fallen silent",
 	"in_time":     "it sleeps: the others are in time without it",
 }

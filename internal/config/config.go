@@ -58,6 +58,8 @@ type Config struct {
 	Scheduler string `toml:"scheduler"`
 	// Goal says which links a download does without: one of Goals.
 	Goal string `toml:"goal"`
+	// MeteredPerPercent is how much metered data one percent of speed may cost with the goal cheapest.
+	MeteredPerPercent Bytes `toml:"metered_per_percent"`
 	// Slow says when a link that is much slower than the others is left out: SlowGuarded, SlowLiteral or SlowOff.
 	Slow string `toml:"slow"`
 
@@ -129,8 +131,9 @@ const (
 
 // The values of Goal. Package schedule has the goals.
 const (
-	GoalFastest = schedule.Fastest    // none
-	GoalFrugal  = schedule.FrugalGoal // those whose radios cost more joules than they save
+	GoalFastest  = schedule.Fastest      // none
+	GoalFrugal   = schedule.FrugalGoal   // those whose radios cost more joules than they save
+	GoalCheapest = schedule.CheapestGoal // metered ones that cost more than MeteredPerPercent
 )
 
 // The values of Slow. Package health has the checks.
@@ -153,21 +156,22 @@ const AutoControl = "auto"
 // Default returns the configuration of a user who sets nothing.
 func Default() Config {
 	return Config{
-		Listen:         "127.0.0.1:8080",
-		Admin:          "127.0.0.1:9091",
-		Control:        AutoControl,
-		VPN:            VPNFollow,
-		ConnectPorts:   []uint16{443},
-		Scheduler:      schedule.Default,
-		Goal:           GoalFastest,
-		Slow:           SlowGuarded,
-		Threshold:      128 << 10,
-		Budget:         64 << 20,
-		TransferWindow: 16 << 20,
-		WaitForLink:    time.Minute,
-		Remember:       true,
-		Spread:         SpreadAuto,
-		LogLevel:       "info",
+		Listen:            "127.0.0.1:8080",
+		Admin:             "127.0.0.1:9091",
+		Control:           AutoControl,
+		VPN:               VPNFollow,
+		ConnectPorts:      []uint16{443},
+		Scheduler:         schedule.Default,
+		Goal:              GoalFastest,
+		MeteredPerPercent: schedule.DefaultPerPercent,
+		Slow:              SlowGuarded,
+		Threshold:         128 << 10,
+		Budget:            64 << 20,
+		TransferWindow:    16 << 20,
+		WaitForLink:       time.Minute,
+		Remember:          true,
+		Spread:            SpreadAuto,
+		LogLevel:          "info",
 	}
 }
 

@@ -193,7 +193,7 @@ func TestValidateNamesEverything(t *testing.T) {
 		Scheduler: "alg4", LogLevel: "loud",
 		Spread: "some", Sticky: []string{"https://bank.example/", "*.shop.example", "ok.example", "2001:db8::1"}, SpreadPrograms: []string{"/usr/bin/steam", "wget"},
 		Goal: "thirst", Slow: "on", Threshold: -1, MaxConnectionsPerHost: -1, Budget: 1, TransferWindow: 2, WaitForLink: 60,
-		Link: map[string]Link{"off": {Enabled: &no, DNS: []string{"dns.example"}, Goal: "none", Radio: "galaxy-s3/6g"}},
+		Link: map[string]Link{"off": {Enabled: &no, DNS: []string{"dns.example"}, Goal: "none", Radio: "galaxy-s3/6g"}, "on": {Goal: "frugal"}},
 	}
 	err := c.Validate()
 	if err == nil {
@@ -205,7 +205,7 @@ func TestValidateNamesEverything(t *testing.T) {
 		`spread: invalid value "some"`, `sticky: "https://bank.example/" is not a host`, `"*.shop.example" is not a host`,
 		`spread_programs: "/usr/bin/steam" is not the name`,
 		`scheduler: "alg4" is not one of alg3, confluence, single, `, "log_level: ",
-		`goal: invalid value "thirst": want one of fastest, frugal`, `[link.off] goal: "none" is not one of`, `use one of lte, wifi`,
+		`goal: invalid value "thirst": want one of fastest, frugal, cheapest`, `[link.off] goal: "none" is not one of`, `[link.on] goal: is "frugal" beside "thirst"`, `use one of lte, wifi`,
 		`slow: invalid value "on": want one of guarded, literal, off`,
 		"threshold: ", "max_connections_per_host: -1 is negative", "budget: ", "transfer_window: ", "write it with a unit",
 	} {

@@ -65,6 +65,7 @@ func (c Config) problems() problems {
 			p.about(linkKey(name, "enabled"))
 		}
 	}
+	goal := c.Goal
 	for _, name := range slices.Sorted(maps.Keys(c.Link)) {
 		p.linkName(name, toml.Key{"link", name}.String())
 		if via := c.Link[name].Via; via != "" {
@@ -83,6 +84,11 @@ func (c Config) problems() problems {
 		}
 		if g := c.Link[name].Goal; g != "" && !slices.Contains(schedule.Goals(), g) {
 			p.add(linkKey(name, "goal"), "%q is not one of %s", g, strings.Join(schedule.Goals(), ", "))
+		} else if g != "" && g != GoalFastest {
+			if goal != GoalFastest && goal != g {
+				p.add(linkKey(name, "goal"), "is %q beside %q: a download has one goal, and links that it does not concern are %q", g, goal, GoalFastest)
+			}
+			goal = g
 		}
 		if r := c.Link[name].Radio; r != "" {
 			if _, err := energy.FindRadio(r); err != nil {
@@ -113,6 +119,9 @@ func (c Config) problems() problems {
 		p.add("scheduler", "%q is not one of %s, and not in docs/SCHEDULERS.md", c.Scheduler, strings.Join(Schedulers(), ", "))
 	}
 	p.oneOf(c.Goal, "goal", schedule.Goals()...)
+	if c.MeteredPerPercent < 1 {
+		p.add("metered_per_percent", "%v is too small: at least 1 byte", c.MeteredPerPercent)
+	}
 	p.oneOf(c.Slow, "slow", SlowGuarded, SlowLiteral, SlowOff)
 	p.oneOf(c.LogLevel, "log_level", "debug", "info", "warn", "error")
 

@@ -126,8 +126,13 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	for i := range states {
 		l, state := links[i], states[i].State
 		cfg.Links = append(cfg.Links, r.linkConfig(state, l, e.fleet.linkAt(int8(i)).radio.lastByte(), e.lookUp(l, r.origin)))
-		if r.radios = append(r.radios, l.Radio); l.Frugal && cfg.Goal == nil {
+		r.radios = append(r.radios, l.Radio)
+		switch {
+		case cfg.Goal != nil:
+		case l.Frugal:
 			cfg.Goal = &schedule.Frugal{}
+		case l.PerPercent > 0 && l.Metered:
+			cfg.Goal = &schedule.Cheapest{PerPercent: l.PerPercent}
 		}
 		r.networks = append(r.networks, networkOf(l))
 		all = append(all, opening.Link{Name: l.Name, State: state, Metric: l.Metric, Untrusted: l.Untrusted})
@@ -150,7 +155,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 
 // linkConfig returns the known facts about a link.
 func (r *run) linkConfig(state health.State, l link.Link, lastByte time.Time, learned estimate.Entry) transfer.LinkConfig {
-	optional := l.Frugal
+	optional := l.Frugal || l.PerPercent > 0 && l.Metered
 	if r.req.Deadline != nil {
 		optional = l.Costly()
 	}

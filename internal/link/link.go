@@ -24,10 +24,13 @@ type Link struct {
 	// Untrusted says that whoever runs the network may not see credentials: opening.Exposes.
 	Untrusted bool
 	// Frugal says that downloads may do without it where its Radio costs more joules than it saves; Radio is nil if not known.
-	Frugal  bool
-	Radio   *energy.Radio
-	Account string // account that its bytes are counted on, as the app says; "" = its Name
-	Metric  int    // metric of its default route in the main table, lower is preferred by the system; or Unranked
+	Frugal bool
+	// PerPercent is, where downloads are to cost the least, how many bytes over this link a percent of speed may cost if it is Metered:
+	// Cheapest of package schedule. 0 = any number.
+	PerPercent int64
+	Radio      *energy.Radio
+	Account    string // account that its bytes are counted on, as the app says; "" = its Name
+	Metric     int    // metric of its default route in the main table, lower is preferred by the system; or Unranked
 
 	// VPN says that it is a VPN that carries the system's own traffic to the internet.
 	VPN bool
@@ -83,7 +86,7 @@ func (l Link) Near(a netip.Addr) bool {
 
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
-	return l.Name == o.Name && l.Same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Frugal == o.Frugal && l.Radio == o.Radio && l.Account == o.Account &&
+	return l.Name == o.Name && l.Same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Frugal == o.Frugal && l.PerPercent == o.PerPercent && l.Radio == o.Radio && l.Account == o.Account &&
 		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Beneath == o.Beneath && l.Confined == o.Confined && l.Network == o.Network && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
 		slices.Equal(l.DNS, o.DNS) && l.Path == o.Path
 }

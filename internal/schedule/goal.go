@@ -15,13 +15,17 @@ type Goal interface {
 }
 
 // Goals returns the names of the goals.
-func Goals() []string { return []string{Fastest, FrugalGoal} }
+func Goals() []string { return []string{Fastest, FrugalGoal, CheapestGoal} }
 
 // The names of goals.
 const (
-	Fastest    = "fastest"
-	FrugalGoal = "frugal"
+	Fastest      = "fastest"
+	FrugalGoal   = "frugal"
+	CheapestGoal = "cheapest"
 )
+
+// DefaultPerPercent is the PerPercent of Cheapest if nothing else is said.
+const DefaultPerPercent = 1 << 20
 
 // NewGoal returns a new goal for one transfer; nil for "fastest".
 func NewGoal(name string) (Goal, error) {
@@ -30,6 +34,8 @@ func NewGoal(name string) (Goal, error) {
 		return nil, nil
 	case FrugalGoal:
 		return &Frugal{}, nil
+	case CheapestGoal:
+		return &Cheapest{PerPercent: DefaultPerPercent}, nil
 	}
 	return nil, fmt.Errorf("unknown goal %q: use one of %s", name, strings.Join(Goals(), ", "))
 }
@@ -45,9 +51,10 @@ const (
 	CostsMore         // in joules, than it saves
 	JustSilent        // the links in use are silent, but not for long
 	InTime            // the links in use will be in time without it
+	CostsMoney        // more metered bytes than its speed may cost
 )
 
-var sparedNames = [...]string{"", "too_early", "no_room", "costs_more", "just_silent", "in_time"}
+var sparedNames = [...]string{"", "too_early", "no_room", "costs_more", "just_silent", "in_time", "costs_money"}
 
 func (s Spared) String() string { return sparedNames[s] }
 

@@ -18,7 +18,12 @@ type radios map[string]*energy.Radio // by name, so that a link that is seen aga
 // equip gives a link its goal and its radio.
 func (r radios) equip(cfg *config.Config, l *link.Link) error {
 	c := cfg.Link[l.Name]
-	l.Frugal = cmp.Or(c.Goal, cfg.Goal) == config.GoalFrugal
+	goal := cmp.Or(c.Goal, cfg.Goal)
+	l.Frugal = goal == config.GoalFrugal
+	l.PerPercent = 0
+	if goal == config.GoalCheapest {
+		l.PerPercent = int64(cfg.MeteredPerPercent)
+	}
 	name := c.Radio
 	if name == "" && l.Frugal {
 		name = priorRadios[l.Kind]

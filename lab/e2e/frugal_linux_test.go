@@ -94,3 +94,28 @@ func TestFrugal(t *testing.T) {
 		}
 	})
 }
+
+// TestCheapest: with the goal cheapest a metered link carries no byte of a download where a percent of speed costs too much, and its
+// share where it does not.
+func TestCheapest(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, netlab.Scenario{Name: "cheapest", Links: []netlab.LinkSpec{
+		netlab.Symmetric("wifi", 16*netlab.Mbit, 20*time.Millisecond),
+		netlab.Symmetric("lte", 64*netlab.Mbit, 40*time.Millisecond),
+	}}, netlab.NginxOptions{})
+	o := r.object(10_000_000)
+	for price, used := range map[string]bool{"10KiB": false, "1MiB": true} { // at 64 + 16 Mbit/s a percent costs 20 kB
+		config := r.file() + ".toml"
+		r.write(config, []byte("goal = \"cheapest\"\nmetered_per_percent = \""+price+"\"\n[link.lte]\nmetered = true\n"))
+		f := r.getting("--config", config, "--json", "-o", r.file(), r.nginx.NamedURL(o))
+		f.ended(0)
+		for _, l := range f.report().Links {
+			if l.Name == "lte" && (used && l.Bytes < int64(o.Size)/part || !used && (l.Bytes > 0 || l.Spared != "costs_money")) {
+				t.Errorf("at %s for a percent: %+v", price, l)
+			}
+		}
+		if len(f.report().Links) != 2 {
+			t.Errorf("the report lacks a link: %s", f.out.String())
+		}
+	}
+}
