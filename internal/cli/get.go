@@ -69,6 +69,7 @@ type getFlags struct {
 	within                                                   time.Duration
 	bitrate                                                  string
 	fromURL, fromServer, resume, force, downgrade, quiet, js bool
+	background                                               bool
 }
 
 func (f *getFlags) register(c *cobra.Command) {
@@ -85,6 +86,7 @@ func (f *getFlags) register(c *cobra.Command) {
 	s.BoolVar(&f.downgrade, "allow-downgrade", false, "follow redirects from https to http")
 	s.StringVar(&f.cacert, "cacert", "", "trust the certificates in `FILE` (PEM) instead of the system's")
 	f.from.register(c)
+	s.BoolVar(&f.background, "background", false, "give way to other traffic: what is downloaded hardly queues in front of a link")
 	s.StringVar(&f.goal, "goal", config.GoalFastest, goalHelp)
 	s.DurationVar(&f.within, "within", 0, "keep costly links for what the others cannot bring within so `LONG`")
 	s.StringVar(&f.bitrate, "bitrate", "", "keep costly links for what a player of so many `BITS` needs, 4Mbit/s for example; see -o -")
@@ -150,6 +152,9 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 	}
 	if !given("user-agent") {
 		f.agent = "tributary/" + a.version
+	}
+	if f.background {
+		f.header = append(f.header, "Priority: u=7")
 	}
 	if r.options.Header, err = get.Fields(f.header, f.agent); err != nil {
 		return nil, err

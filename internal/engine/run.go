@@ -119,7 +119,9 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		d := *req.Deadline
 		cfg.Goal, cfg.KeepWindow = &d, d.Bitrate > 0
 	}
-	if e.cfg.Scheduler == schedule.Default { // the schedulers of the papers have one
+	if req.Background {
+		cfg.Background, cfg.Ahead.End = true, cfg.Ahead.Start
+	} else if e.cfg.Scheduler == schedule.Default { // the schedulers of the papers have one
 		cfg.MostConns = transfer.MostConns
 	}
 	var all []opening.Link

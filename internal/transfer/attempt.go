@@ -155,6 +155,9 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 	} else if c.answers > 0 && !e.Close {
 		l.pipelining = estimate.Works
 	}
+	if m.cfg.Background && (a.alone || c.answers > 0) { // else its delay includes a handshake
+		l.yielding.responded(now, now.Sub(a.asked), l.rate.Peak())
+	}
 	m.progress(now, c)
 	m.alive(a.link)
 	a.hasHead = true

@@ -32,6 +32,7 @@ func (m *Machine) decide(now time.Time) {
 	for range 4 * (len(m.links) + 1) {
 		v := m.look(now)
 		again := m.restrict(now, v)
+		again = schedule.Earlier(again, m.yield(now, v))
 		for _, i := range barred {
 			v.Links[i].CanAsk = false
 		}
@@ -138,6 +139,9 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) bool {
 			}
 		}
 		c = m.openConn(now, d.Link)
+	}
+	if m.cfg.Background { // two requests, so that one is on its way while the other is answered
+		d.Range.End = min(d.Range.End, d.Range.Start+max(m.links[d.Link].yielding.outstanding()/2, leastRange))
 	}
 	if m.links[d.Link].parallel.n > 1 {
 		d.Range.End = min(d.Range.End, d.Range.Start+max(c.allowance()-m.owes(c), leastPart))

@@ -77,6 +77,7 @@ type link struct {
 	limited     bool // maxConns was found in this transfer
 	learned     int8 // connections that paid off in an earlier transfer, 0 = unknown
 	parallel    connections
+	yielding    yielding
 }
 
 func (l *link) init(i int, c LinkConfig) {

@@ -24,6 +24,7 @@ type Config struct {
 	Initial     int64         // bytes asked for at first; 0 = the client's own GET, without a Range field (R77)
 	Scheduler   schedule.Scheduler
 	Goal        schedule.Goal // which links to do without; nil = none
+	Background  bool          // it gives way to other traffic: see yielding
 	KeepWindow  bool          // the reorder window does not shrink to what a slow client needs: the goal wants to be ahead of it
 	Links       []LinkConfig
 	Order       []int8        // links in order of preference for the first request; all that the policy allows

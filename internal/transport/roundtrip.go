@@ -108,7 +108,7 @@ func (t *Transport) divide(r *http.Request) (*http.Response, error) {
 		r.Body.Close() // it is empty, or the request would not be eligible
 	}
 	UsageOf(ctx).SetReason("") // that of a request before, with the same context
-	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx)}
+	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx), Background: opening.Background(r.Header)}
 	q.Size, _ = ctx.Value(sizeKey{}).(int64)
 	q.Deadline, _ = ctx.Value(deadlineKey{}).(*Deadline)
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.Got1xxResponse != nil {

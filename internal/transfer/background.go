@@ -1,0 +1,112 @@
+package transfer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/schedule"
+)
+
+const (
+	// yieldTarget, or a yieldTrip-th of the round trip if that is longer, is how long the bytes of a background transfer may queue in
+	// front of a link. Half of it ends slow start.
+	yieldTarget = 20 * time.Millisecond
+	yieldTrip   = 4
+
+	// firstWindow is how many bytes may be asked for and not have come at first, leastWindow behind a long queue, and leastRange is the
+	// shortest range that is asked for: behind a long queue one every few round trips.
+	firstWindow = 64 << 10
+	leastWindow = 1 << 10
+	leastRange  = 8 << 10
+
+	// yieldStart and yieldGain are the growth of the window, for each response in slow start, and for each tenth of a second without
+	// any queue after it; mostGrowth tenths count at a time.
+	yieldStart = 1.5
+	yieldGain  = 0.1
+	mostGrowth = 2
+)
+
+// yielding keeps a background transfer out of the way of other traffic over a link: LEDBAT (RFC 6817) as far as a receiver can. It
+// does not see the sender's congestion window, but nothing comes that was not asked for. So it bounds the bytes that are asked for
+// and have not come. They grow while little queues in front of the link, by the time from a request to the head of its response,
+// and shrink, by half in a round trip at most, while more does. Whoever else fills the queue so gets all but leastWindow of each
+// round trip.
+//
+// An origin whose thinking varies by more than yieldTarget looks like a queue, so that the transfer is slow there.
+type yielding struct {
+	window float64          // bytes
+	delays [3]time.Duration // of the last responses; the shortest counts, since an origin thinks now and then
+	least  time.Duration    // of all
+	steady bool             // slow start has ended
+	looked time.Time        // when the last response came
+	next   time.Time        // before that nothing more is asked for
+	shrunk time.Time
+}
+
+// outstanding returns how many bytes may be asked for and not have come.
+func (y *yielding) outstanding() int64 {
+	if y.window == 0 {
+		return firstWindow
+	}
+	return max(int64(y.window), leastRange)
+}
+
+// responded takes the time from a request to the head of its response. peak is the best goodput of the link in bytes per second.
+func (y *yielding) responded(now time.Time, delay time.Duration, peak float64) {
+	if y.least == 0 || delay < y.least {
+		y.least = delay
+	}
+	if y.looked.IsZero() {
+		y.looked = now
+		for i := range y.delays {
+			y.delays[i] = delay
+		}
+	}
+	copy(y.delays[1:], y.delays[:])
+	y.delays[0] = delay
+	delay = slices.Min(y.delays[:])
+	target := max(yieldTarget, y.least/yieldTrip)
+	excess := float64(delay-y.least)/float64(target) - 1 // -1 = nothing queues
+	w := y.window
+	if w == 0 {
+		w = firstWindow
+	}
+	switch {
+	case excess > 0:
+		if y.steady = true; now.Sub(y.shrunk) >= delay {
+			w *= max(0.5, 1-excess/2)
+			y.shrunk = now
+		}
+	case !y.steady && excess < -0.5:
+		w *= yieldStart
+	default:
+		y.steady = true
+		w *= 1 - yieldGain*excess*min(mostGrowth, now.Sub(y.looked).Seconds()/0.1)
+	}
+	y.looked = now
+	// A window that other things bound, such as a slow origin, shows nothing and would be much too large when others come.
+	most := max(firstWindow, 2*peak*(y.least+target).Seconds())
+	y.window = max(leastWindow, min(w, most))
+	y.next = now
+	if y.window < leastRange {
+		y.next = now.Add(time.Duration((leastRange/y.window - 1) * float64(delay)))
+	}
+}
+
+// yield lets no link be asked for more than a background transfer may have outstanding there. It returns when more may be asked for
+// if nothing happens before; zero = never.
+func (m *Machine) yield(now time.Time, v *schedule.View) (again time.Time) {
+	if !m.cfg.Background {
+		return time.Time{}
+	}
+	for i := range v.Links {
+		l, y := &v.Links[i], &m.links[i].yielding
+		if now.Before(y.next) {
+			again = schedule.Earlier(again, y.next)
+		} else if l.Asked < y.outstanding() {
+			continue
+		}
+		l.CanAsk = false
+	}
+	return again
+}

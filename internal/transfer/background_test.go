@@ -1,0 +1,70 @@
+package transfer
+
+import (
+	"testing"
+	"time"
+)
+
+// slowLink is a link of 1 MB/s with a round trip of 50 ms: what is outstanding beyond 50 kB queues, as do the bytes of others. A
+// background transfer asks for half of its window at a time.
+type slowLink struct {
+	y   yielding
+	now time.Time
+}
+
+// step lets one response come beside so many bytes of others.
+func (l *slowLink) step(others float64) {
+	const rate, least = 1e6, 0.05
+	w := float64(l.y.outstanding())
+	delay := least + max(0, w+others-rate*least)/rate
+	l.now = l.now.Add(time.Duration(max(w/2/rate, delay/2) * 1e9))
+	if l.y.next.After(l.now) {
+		l.now = l.y.next
+	}
+	l.y.responded(l.now, time.Duration(delay*1e9), rate)
+}
+
+// during takes steps for a while and checks the window after each.
+func (l *slowLink) during(d time.Duration, others float64, ok func(after time.Duration, window int64) bool) func(t *testing.T, what string) {
+	return func(t *testing.T, what string) {
+		t.Helper()
+		for began := l.now; l.now.Sub(began) < d; {
+			l.step(others)
+			if after, w := l.now.Sub(began), l.y.outstanding(); !ok(after, w) {
+				t.Fatalf("%s, after %v: %d bytes outstanding", what, after, w)
+			}
+		}
+	}
+}
+
+// TestYielding: a lone background transfer keeps its link busy with a queue of some 20 ms, leaves next to nothing of it to itself within
+// a second of others coming, and is back within five seconds of their end.
+func TestYielding(t *testing.T) {
+	l := &slowLink{now: time.Unix(1000, 0)}
+	busy := func(after time.Duration) func(time.Duration, int64) bool {
+		return func(now time.Duration, w int64) bool { return now < after || w >= 50_000 && w <= 80_000 }
+	}
+	l.during(10*time.Second, 0, busy(2*time.Second))(t, "alone")
+	l.during(5*time.Second, 100_000, func(after time.Duration, w int64) bool { return after < time.Second || w == leastRange && l.y.window < leastRange })(t, "beside others")
+	l.during(10*time.Second, 0, busy(5*time.Second))(t, "alone again")
+}
+
+// TestYieldingBounded: a window that other things bound does not grow for ever. One slow response among fast ones, of an origin that
+// thinks now and then, shrinks nothing.
+func TestYieldingBounded(t *testing.T) {
+	y, now := yielding{}, time.Unix(1000, 0)
+	if y.outstanding() != firstWindow {
+		t.Errorf("at first %d bytes", y.outstanding())
+	}
+	for i := range 100 {
+		delay := 50 * time.Millisecond
+		if i%3 == 0 {
+			delay = time.Second
+		}
+		now = now.Add(delay)
+		y.responded(now, delay, 1e6)
+	}
+	if n := y.outstanding(); n != 2*70_000 {
+		t.Errorf("%d bytes, want twice what the link brings in 50 + 20 ms", n)
+	}
+}
