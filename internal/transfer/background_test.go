@@ -45,7 +45,9 @@ func TestYielding(t *testing.T) {
 		return func(now time.Duration, w int64) bool { return now < after || w >= 50_000 && w <= 80_000 }
 	}
 	l.during(10*time.Second, 0, busy(2*time.Second))(t, "alone")
-	l.during(5*time.Second, 100_000, func(after time.Duration, w int64) bool { return after < time.Second || w == leastRange && l.y.window < leastRange })(t, "beside others")
+	l.during(5*time.Second, 100_000, func(after time.Duration, w int64) bool {
+		return after < time.Second || w == leastRange && l.y.window < leastRange
+	})(t, "beside others")
 	l.during(10*time.Second, 0, busy(5*time.Second))(t, "alone again")
 }
 
