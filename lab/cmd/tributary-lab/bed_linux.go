@@ -189,6 +189,9 @@ func (b *bed) attempt(ctx context.Context, c contender) (r measurement, err erro
 		return r, err
 	}
 	r.examine(object.Size)
+	if r.Joules, err = joulesOf(tapes, d.Took); err != nil {
+		return r, err
+	}
 	if c.observed && !d.Is(object) {
 		return r, fmt.Errorf("wrong bytes: %d of %d, sha256 %s, want %s", d.Bytes, object.Size, d.SHA256, object.SHA256)
 	}

@@ -72,7 +72,8 @@ Columns: quartiles of the share of the limit; of bound = the time that the links
 between the last data of the first and of the last link; waste = bytes that the links delivered beyond those of a plain
 download (the least of single, else computed), of the size; in order = bytes at the client of those delivered by the
 links, at half of the time; pause = the longest at the client after its first byte; conns = the most per link that the
-origin saw in a round; requests = seen by the origin; CPU/GB = of the proxy, or of a downloader other than curl. Medians.
+origin saw in a round; requests = seen by the origin; CPU/GB = of the proxy, or of a downloader other than curl; joules =
+what a phone would take, by a model: the first link is its Wi-Fi, the others its LTE. Medians.
 
 With --all it runs the rows of docs/BENCHMARKS.md instead, each with its own size, origin, contenders and events, and
 writes its tables, the two pictures in it and docs/bench/results.json: 9 rounds of all rows take about 100 minutes for each

@@ -49,6 +49,7 @@ type measurement struct {
 	Connections map[string]int `json:"connections,omitempty"` // seen by the origin, per link
 	Requests    int            `json:"requests"`              // seen by the origin
 	CPU         float64        `json:"cpu,omitempty"`         // of the proxy, or of a downloader other than curl
+	Joules      float64        `json:"joules,omitempty"`      // modelled, see joulesOf
 	Error       string         `json:"error,omitempty"`
 
 	origin      origin

@@ -37,6 +37,7 @@ type contenderResult struct {
 	Most      map[string]int `json:"most_connections"`   // per link, in any round
 	Requests  quartiles      `json:"requests"`
 	CPUPerGB  *float64       `json:"cpu_per_gb,omitempty"` // median, seconds
+	Joules    float64        `json:"joules,omitempty"`     // median
 	Failed    int            `json:"failed,omitempty"`     // rounds
 	Runs      []measurement  `json:"runs"`
 
@@ -108,6 +109,7 @@ func (c *contenderResult) sum(size int64) {
 	c.Physical = of(c.Runs, func(r measurement) float64 { return r.Physical })
 	c.LinkDelta = of(good, func(r measurement) float64 { return r.LinkDelta })
 	c.Waste = of(good, func(r measurement) float64 { return r.Waste })
+	c.Joules = of(good, func(r measurement) float64 { return r.Joules }).Median
 	c.Requests = of(good, func(r measurement) float64 { return float64(r.Requests) })
 	if cpu := of(good, func(r measurement) float64 { return r.CPU }).Median / float64(size) * 1e9; cpu > 0 {
 		c.CPUPerGB = &cpu

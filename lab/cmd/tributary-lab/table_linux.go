@@ -11,7 +11,7 @@ import (
 // columns are the heads of a result's table; cells has a line for each contender.
 var columns = []string{
 	"contender", "Q1", "median", "Q3", "of bound", "delta", "waste", "in order", "pause", "conns", "requests", "CPU/GB",
-	"bytes",
+	"joules", "bytes",
 }
 
 func (r *result) cells() [][]string {
@@ -21,7 +21,7 @@ func (r *result) cells() [][]string {
 			c.Name, percent(c.Percent.Q1), percent(c.Percent.Median), percent(c.Percent.Q3), percent(c.Physical.Median),
 		}
 		if c.Failed == len(c.Runs) {
-			line = append(line, slices.Repeat([]string{"-"}, 7)...)
+			line = append(line, slices.Repeat([]string{"-"}, 8)...)
 		} else {
 			line = append(line, fmt.Sprintf("%.3fs", c.LinkDelta.Median), fmt.Sprintf("%.2f%%", c.Waste.Median))
 			if c.InOrder != nil {
@@ -32,6 +32,11 @@ func (r *result) cells() [][]string {
 			line = append(line, r.connections(c), fmt.Sprintf("%.0f", c.Requests.Median))
 			if c.CPUPerGB != nil {
 				line = append(line, fmt.Sprintf("%.2fs", *c.CPUPerGB))
+			} else {
+				line = append(line, "-")
+			}
+			if c.Joules > 0 {
+				line = append(line, fmt.Sprintf("%.1fJ", c.Joules))
 			} else {
 				line = append(line, "-")
 			}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/energy"
+	"github.com/tributary-http/tributary/lab/netlab"
+)
+
+// The radios that a benchmark's links are taken for: the first one, and all others. They are of one phone, so that they compare.
+const (
+	firstRadio  = "galaxy-s3/wifi"
+	otherRadios = "galaxy-s3/lte"
+)
+
+// waitingWatts is what the phone takes beside its radios while somebody waits for the download (Skjolden 2019 section 7.1).
+const waitingWatts = 0.7
+
+// joulesOf models what a download of so long takes from a phone's battery: its radios for the payload that the links delivered,
+// promotions and whole tails included, and the waiting phone. Handshakes and requests are not counted.
+func joulesOf(tapes []netlab.Tape, took time.Duration) (float64, error) {
+	joules := waitingWatts * took.Seconds()
+	for i, t := range tapes {
+		name := otherRadios
+		if i == 0 {
+			name = firstRadio
+		}
+		radio, err := energy.FindRadio(name)
+		if err != nil {
+			return 0, err
+		}
+		m := energy.Meter{Radio: *radio}
+		for step, n := range t.Payload {
+			if n > 0 {
+				m.Add(t.Began.Add(time.Duration(step)*t.Step), 0, n)
+			}
+		}
+		joules += m.Settled().Radio()
+	}
+	return joules, nil
+}
