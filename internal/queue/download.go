@@ -31,8 +31,8 @@ const (
 	Removed  Status = "removed"
 )
 
-// stopped reports whether it is over.
-func (s Status) stopped() bool { return s == Complete || s == Failed || s == Removed }
+// Stopped reports whether it is over.
+func (s Status) Stopped() bool { return s == Complete || s == Failed || s == Removed }
 
 // Order says what to download.
 type Order struct {
@@ -167,7 +167,7 @@ func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result
 		Taken: func(file string) bool {
 			taken := false
 			_ = q.ask(ctx, func() error {
-				taken = slices.ContainsFunc(q.list(), func(o *task) bool { return o != t && !o.Status.stopped() && o.File == file })
+				taken = slices.ContainsFunc(q.list(), func(o *task) bool { return o != t && !o.Status.Stopped() && o.File == file })
 				return nil
 			})
 			return taken

@@ -403,7 +403,7 @@ func (q *Queue) Remove(gid string) (string, error) {
 		switch {
 		case t.Status == Active:
 			q.stop(t, Removed)
-		case t.Status.stopped():
+		case t.Status.Stopped():
 			return StateError{t.GID}
 		default:
 			get.Discard(t.File, t.Inode)
@@ -417,7 +417,7 @@ func (q *Queue) Remove(gid string) (string, error) {
 // Forget takes a download that is over out of the list.
 func (q *Queue) Forget(gid string) (string, error) {
 	return q.with(gid, func(t *task) error {
-		if !t.Status.stopped() {
+		if !t.Status.Stopped() {
 			return StateError{t.GID}
 		}
 		q.stopped = slices.DeleteFunc(q.stopped, func(o *task) bool { return o == t })
@@ -451,7 +451,7 @@ func (q *Queue) Move(gid string, place func(from, last int) int) (to int, err er
 // keeps it.
 func (q *Queue) Change(gid string, change func(*Order)) error {
 	_, err := q.with(gid, func(t *task) error {
-		if t.Status.stopped() {
+		if t.Status.Stopped() {
 			return StateError{t.GID}
 		}
 		o := t.now().Order

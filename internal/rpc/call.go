@@ -131,10 +131,13 @@ func (s *Server) call(name string, params args) (result any, shown bool, f *fail
 		}
 	}
 	result, err := do(s, params)
-	if err != nil && !errors.As(err, &f) {
+	if err == nil {
+		return result, shown, nil
+	}
+	if !errors.As(err, &f) {
 		f = failed("%v", err)
 	}
-	return result, shown, f
+	return nil, shown, f
 }
 
 // multicall calls several methods: the result has an array of one for each, or its error.

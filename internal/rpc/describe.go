@@ -49,7 +49,7 @@ func describe(d queue.Download, keys []string) map[string]any {
 	if pieces > 0 {
 		put("bitfield", func() any { return bitfield(d.Prefix, size, pieces) })
 	}
-	if d.Status == queue.Complete || d.Status == queue.Failed || d.Status == queue.Removed {
+	if d.Status.Stopped() {
 		text("errorCode", number(int64(errorCode(d))))
 		text("errorMessage", d.Message)
 	}
@@ -85,7 +85,7 @@ func uris(d queue.Download) any {
 	list := []any{}
 	for i, u := range d.URLs {
 		status := "waiting"
-		if i == 0 && d.Status != queue.Waiting && d.Status != queue.Paused {
+		if i == 0 && (d.Status == queue.Active || d.Status.Stopped() || d.File != "") {
 			status = "used"
 		}
 		list = append(list, map[string]string{"uri": u, "status": status})

@@ -55,7 +55,11 @@ func listMethods(*Server, args) (any, error) {
 }
 
 func listNotifications(*Server, args) (any, error) {
-	return slices.Sorted(maps.Values(notifications)), nil
+	var all []string
+	for _, status := range []queue.Status{queue.Active, queue.Paused, queue.Removed, queue.Complete, queue.Failed} {
+		all = append(all, notifications[status])
+	}
+	return all, nil
 }
 
 // ok is the result of methods that have none.
@@ -231,7 +235,7 @@ func page(a args, all []queue.Download) (any, error) {
 
 func (s *Server) getURIs(a args) (any, error) {
 	d, err := s.download(a)
-	if err == nil && (d.Status == queue.Complete || d.Status == queue.Failed || d.Status == queue.Removed) {
+	if err == nil && d.Status.Stopped() {
 		err = failed("No URI data is available for GID#%s", d.GID)
 	}
 	return uris(d), err
@@ -276,8 +280,11 @@ func (s *Server) changeOption(a args) (any, error) {
 	}
 	if given.orders() {
 		err = s.Queue.Change(gid, given.apply)
-	} else if d, gerr := s.Queue.Get(gid); gerr != nil || d.Status == queue.Complete || d.Status == queue.Failed || d.Status == queue.Removed {
-		err = errors.Join(gerr, queue.StateError{GID: d.GID})
+	} else {
+		var d queue.Download
+		if d, err = s.Queue.Get(gid); err == nil && d.Status.Stopped() {
+			err = queue.StateError{GID: d.GID}
+		}
 	}
 	return changed("OK", err, "Cannot change option for GID#%s")
 }
