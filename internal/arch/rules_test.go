@@ -19,7 +19,7 @@ var rules = map[string]rule{
 		"internal/trace", "internal/transport", "internal/trust", "internal/use",
 	}},
 	"internal/control": {imports: []string{"internal/rights"}},
-	"internal/admin":   {imports: []string{"internal/engine"}},
+	"internal/admin":   {imports: []string{"internal/crowd", "internal/engine"}},
 	"internal/page":    {imports: []string{"internal/control", "internal/engine"}},
 	"internal/doctor":  {imports: []string{"internal/config", "internal/link"}},
 	"internal/config":  {imports: []string{"internal/energy", "internal/schedule"}}, // for the names
@@ -28,13 +28,15 @@ var rules = map[string]rule{
 	"internal/daemon": {imports: []string{
 		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/engine", "internal/gateway", "internal/get",
 		"internal/intercept", "internal/link", "internal/link/appbridge", "internal/metrics", "internal/page", "internal/peer", "internal/proxy",
-		"internal/redirect", "internal/statefile", "internal/transport",
+		"internal/queue", "internal/redirect", "internal/rpc", "internal/statefile", "internal/transport",
 	}},
 	// As every other user of a Transport, neither knows how it divides.
 	"internal/proxy":     {imports: []string{"internal/crowd", "internal/fault", "internal/intercept", "internal/transport"}},
 	"internal/intercept": {imports: []string{"internal/statefile"}},
 	"internal/gateway":   {imports: []string{"internal/crowd", "internal/fault", "internal/statefile", "internal/transport", "pkg/byterange"}},
 	"internal/get":       {imports: []string{"internal/fault", "pkg/byterange", "internal/transport"}},
+	"internal/queue":     {imports: []string{"internal/get", "internal/statefile"}},
+	"internal/rpc":       {imports: []string{"internal/crowd", "internal/get", "internal/queue", "internal/statefile"}},
 	"internal/metrics":   {imports: []string{"internal/engine"}},
 	"internal/engine": {imports: []string{
 		"internal/energy", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/schedule", "internal/segment", "internal/transfer",

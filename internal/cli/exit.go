@@ -87,6 +87,8 @@ func explain(err error, cfg config.Config) error {
 		flag = "--admin"
 	case cfg.Gateway != "" && sameAddr(op.Addr.String(), cfg.Gateway):
 		flag = "the key gateway of the configuration"
+	case cfg.RPC != "" && sameAddr(op.Addr.String(), cfg.RPC):
+		flag = "the key rpc of the configuration"
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

@@ -96,6 +96,7 @@ func noUpstream(cfg config.Config, getenv func(string) string, command string) e
 type serveFlags struct {
 	file, user, listen, admin, appSocket, scheduler, goal, logLevel string
 	vpn, spread                                                     string
+	maxConcurrent                                                   int
 	links, users                                                    []string
 }
 
@@ -110,6 +111,7 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.vpn, "vpn", d.VPN, vpnHelp)
 	c.Flags().StringVar(&f.spread, "spread", d.Spread,
 		"`MODE`: which programs' connections are spread over links where they cannot be divided: auto = all but browsers, off, all")
+	c.Flags().IntVar(&f.maxConcurrent, "max-concurrent", d.MaxConcurrent, "`NUMBER` of downloads ordered by RPC that run at a time (docs/RPC.md)")
 	c.Flags().StringVar(&f.appSocket, "app-socket", d.AppSocket, "`PATH` of the socket of an app that owns the networks (docs/APPBRIDGE.md)")
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
 		"`NAME` of the algorithm that divides a download: "+strings.Join(config.Schedulers(), ", ")+"; more in docs/SCHEDULERS.md")
@@ -133,6 +135,7 @@ func (f *serveFlags) config(c *cobra.Command, getenv func(string) string) (confi
 		{"allow-users", "allow_users", func() { cfg.AllowUsers = f.users }},
 		{"vpn", "vpn", func() { cfg.VPN = f.vpn }},
 		{"spread", "spread", func() { cfg.Spread = f.spread }},
+		{"max-concurrent", "max_concurrent", func() { cfg.MaxConcurrent = f.maxConcurrent }},
 		{"app-socket", "app_socket", func() { cfg.AppSocket = f.appSocket }},
 		{"scheduler", "scheduler", func() { cfg.Scheduler = f.scheduler }},
 		{"goal", "goal", func() { cfg.Goal = f.goal }},

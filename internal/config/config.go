@@ -26,6 +26,14 @@ type Config struct {
 	// are the hosts that it fetches from, beside those that "tributary use" recorded: "host" or "host:port".
 	Gateway      string   `toml:"gateway"`
 	GatewayHosts []string `toml:"gateway_hosts"`
+	// RPC is the address at which aria2's JSON-RPC is answered, "host:port"; "" = none. RPCOrigins are the origins of pages that may
+	// call it, beside browser extensions: "https://example.com", or "null" for pages in files.
+	RPC        string   `toml:"rpc"`
+	RPCOrigins []string `toml:"rpc_origins"`
+	// DownloadDir is the folder that downloads ordered by RPC are put into; "" = Downloads in the home folder. MaxConcurrent is how
+	// many of them run at a time.
+	DownloadDir   string `toml:"download_dir"`
+	MaxConcurrent int    `toml:"max_concurrent"`
 	// Control is the path of the Unix socket for tributary status; AutoControl = in the user's runtime folder, "" = none.
 	Control string `toml:"control"`
 	// AllowRemote permits Listen and Admin to be reachable from other machines. Everyone who reaches them can use the
@@ -170,6 +178,7 @@ func Default() Config {
 		TransferWindow:    16 << 20,
 		WaitForLink:       time.Minute,
 		Remember:          true,
+		MaxConcurrent:     5,
 		Spread:            SpreadAuto,
 		LogLevel:          "info",
 	}

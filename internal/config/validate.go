@@ -37,6 +37,7 @@ func (c Config) problems() problems {
 		}
 	}
 	p.gateway(c)
+	p.rpc(c)
 
 	if c.Control != "" && c.Control != AutoControl && !filepath.IsAbs(c.Control) {
 		p.add("control", "%q is not an absolute path; \"auto\" leaves the choice to Tributary, \"\" means none", c.Control)
@@ -166,21 +167,43 @@ func (p *problems) oneOf(got, key string, allowed ...string) {
 	}
 }
 
-// gateway checks the keys of the gateway, which serves this machine only.
-func (p *problems) gateway(c Config) {
-	if c.Gateway != "" {
-		p.address(c.Gateway, "gateway", true)
-		host, _, err := net.SplitHostPort(c.Gateway)
-		if ip, ipErr := netip.ParseAddr(host); err == nil && ipErr == nil && !ip.Unmap().IsLoopback() {
-			p.add("gateway", "%s can be reached from other machines, which the gateway does not serve: listen on 127.0.0.1", host)
-		}
-		for key, other := range map[string]string{"listen": c.Listen, "admin": c.Admin} {
-			if c.Gateway == other && !strings.HasSuffix(other, ":0") {
-				p.add("gateway", "is %q as %s is: give them different ports", other, key)
-				p.about(key)
-			}
+// local checks an address that serves this machine only, and has a port of its own.
+func (p *problems) local(addr, key, what string, others map[string]string) {
+	if addr == "" {
+		return
+	}
+	p.address(addr, key, true)
+	host, _, err := net.SplitHostPort(addr)
+	if ip, ipErr := netip.ParseAddr(host); err == nil && ipErr == nil && !ip.Unmap().IsLoopback() {
+		p.add(key, "%s can be reached from other machines, which %s does not serve: listen on 127.0.0.1", host, what)
+	}
+	for other, at := range others {
+		if addr == at && !strings.HasSuffix(at, ":0") {
+			p.add(key, "is %q as %s is: give them different ports", at, other)
+			p.about(other)
 		}
 	}
+}
+
+// rpc checks the keys of RPC and its downloads.
+func (p *problems) rpc(c Config) {
+	p.local(c.RPC, "rpc", "RPC", map[string]string{"listen": c.Listen, "admin": c.Admin, "gateway": c.Gateway})
+	for _, s := range c.RPCOrigins {
+		if u, err := url.Parse(s); s != "null" && (err != nil || u.Host == "" || u.Scheme+"://"+u.Host != s) {
+			p.add("rpc_origins", `%q is not an origin: write one like "https://example.com", without a path, or "null" for files`, s)
+		}
+	}
+	if c.DownloadDir != "" && !filepath.IsAbs(c.DownloadDir) {
+		p.add("download_dir", "%q is not an absolute path", c.DownloadDir)
+	}
+	if c.MaxConcurrent < 1 {
+		p.add("max_concurrent", "is %d: at least one download has to run", c.MaxConcurrent)
+	}
+}
+
+// gateway checks the keys of the gateway, which serves this machine only.
+func (p *problems) gateway(c Config) {
+	p.local(c.Gateway, "gateway", "the gateway", map[string]string{"listen": c.Listen, "admin": c.Admin})
 	for _, s := range c.GatewayHosts {
 		if u, err := url.Parse("https://" + s); err != nil || u.Host != s || u.User != nil || u.Hostname() == "" {
 			p.add("gateway_hosts", `%q is not a host: write a name like "pypi.org", alone or with a port`, s)

@@ -49,6 +49,7 @@ type Daemon struct {
 	out      *transport.Transport
 	proxy    *proxy.Proxy
 	gateway  *gateway.Gateway // nil = there is none
+	rpc      *rpcPart         // nil = there is none
 	metrics  *metrics.Metrics
 	live     *page.Page
 	own      listeners
@@ -149,6 +150,11 @@ func (d *Daemon) build(version string, c transport.Config) error {
 		}
 	}
 	d.proxy = proxy.New(p)
+	if d.cfg.RPC != "" && d.private == nil {
+		if d.rpc, err = d.newRPC(); err != nil {
+			return err
+		}
+	}
 	if d.cfg.Gateway == "" || d.private != nil {
 		return nil
 	}
@@ -220,9 +226,9 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		return err
 	}
 	d.own.add(ln.Addr())
-	var adminLn, gatewayLn net.Listener
+	var adminLn, gatewayLn, rpcLn net.Listener
 	closeAll := func() {
-		for _, l := range []net.Listener{ln, adminLn, gatewayLn} {
+		for _, l := range []net.Listener{ln, adminLn, gatewayLn, rpcLn} {
 			if l != nil {
 				l.Close()
 			}
@@ -231,7 +237,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	for _, l := range []struct {
 		addr string
 		to   *net.Listener
-	}{{d.cfg.Admin, &adminLn}, {d.cfg.Gateway, &gatewayLn}} {
+	}{{d.cfg.Admin, &adminLn}, {d.cfg.Gateway, &gatewayLn}, {d.cfg.RPC, &rpcLn}} {
 		if l.addr == "" {
 			continue
 		}
@@ -264,7 +270,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	defer stop()
 
 	began := time.Now()
-	failed := make(chan error, 4)
+	failed := make(chan error, 6)
 	d.proxy.AutoConfig = admin.AutoConfig(ln.Addr())
 	front := proxy.NewServer(d.proxy)
 	parts.Go(func() { failed <- front.Serve(ln) })
@@ -283,6 +289,18 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		parts.Go(func() { failed <- objects.Serve(gatewayLn) })
 		servers = append(servers, objects)
 	}
+	if rpcLn != nil {
+		downloading, done := context.WithCancel(ctx)
+		defer done()
+		parts.Go(func() {
+			if err := d.rpc.queue.Run(downloading); err != nil {
+				failed <- err
+			}
+		})
+		parts.Go(func() { failed <- d.rpc.server.HTTP().Serve(rpcLn) })
+		servers = append(servers, d.rpc.server.HTTP())
+		defer d.rpc.server.Close()
+	}
 	if ctl != nil {
 		status := shortServer(d.controlHandler(ln.Addr(), gatewayLn, began))
 		status.ConnContext = control.ConnContext
@@ -296,7 +314,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		parts.Go(func() { d.appBridge.attend(attended, func() control.Status { return d.status(ln.Addr(), began) }) })
 		parts.Go(func() { d.fillOrders(attended) })
 	}
-	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "scheduler", d.cfg.Scheduler)
+	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "rpc", d.cfg.RPC, "scheduler", d.cfg.Scheduler)
 	if ready != nil {
 		ready(ln.Addr())
 	}

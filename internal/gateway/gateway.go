@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -104,7 +103,7 @@ func (x *exchange) admit() *failure {
 			http.StatusServiceUnavailable, "connection_limit_reached",
 			"Too many connections to the gateway are open. Try again when some are closed.",
 		}
-	case !ownName(x.r):
+	case !crowd.OwnName(x.r):
 		return forbidden("Host is not the address of this gateway. Ask for http://127.0.0.1 with its port.")
 	case fromBrowser(x.r.Header):
 		return forbidden("This gateway is for programs that download. It serves nothing to browsers.")
@@ -120,24 +119,6 @@ func (x *exchange) admit() *failure {
 			"Use a token or a password.")
 	}
 	return nil
-}
-
-// ownName reports whether Host is this machine's own name for itself, with the port of the listener: a page whose name leads
-// here for a moment (DNS rebinding) has its own name there.
-func ownName(r *http.Request) bool {
-	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if !ok {
-		return false
-	}
-	_, port, err := net.SplitHostPort(local.String())
-	if err != nil {
-		return false
-	}
-	switch strings.ToLower(r.Host) {
-	case "127.0.0.1:" + port, "localhost:" + port, "[::1]:" + port, local.String():
-		return true
-	}
-	return false
 }
 
 // fromBrowser reports whether a request comes from a page, or from somebody who opens a URL in a browser: pages here would

@@ -28,6 +28,18 @@ var own = []string{
 	"Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te", "Trailer", "Expect", "Http2-Settings",
 }
 
+// Reserved reports whether a line "Name: value" is of a field that a download needs for itself.
+func Reserved(line string) bool {
+	name, _, _ := strings.Cut(line, ":")
+	return slices.Contains(own, http.CanonicalHeaderKey(strings.TrimSpace(name)))
+}
+
+// CheckURL returns why a URL cannot be downloaded, nil if it can be tried. The error does not repeat it.
+func CheckURL(url string) error {
+	_, err := parseLocation(url)
+	return err
+}
+
 // CheckFields returns why h cannot be used as Options.Header, nil if it can.
 func CheckFields(h http.Header) error {
 	for _, name := range own {

@@ -35,6 +35,9 @@ type Error struct {
 	// Temporary says that the same download may work later, without anybody doing anything.
 	Temporary bool
 	Kept      string // where the bytes so far are, "" if there is nothing to say
+	Status    int    // of the HTTP answer that is the error, 0 = there is none
+
+	taken bool // the name belongs to something else: another name may do
 }
 
 func (e *Error) Error() string {
@@ -87,7 +90,7 @@ func broken(err error) error {
 
 // refused makes the error of an answer that is not the object.
 func refused(resp *http.Response, at location) error {
-	e := &Error{Kind: Server, Err: fmt.Errorf("%s answers %s", at.url.Host, status(resp.StatusCode)), Next: "try again later"}
+	e := &Error{Kind: Server, Err: fmt.Errorf("%s answers %s", at.url.Host, status(resp.StatusCode)), Next: "try again later", Status: resp.StatusCode}
 	e.Temporary = resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented && resp.StatusCode != http.StatusHTTPVersionNotSupported &&
 		resp.StatusCode != http.StatusNetworkAuthenticationRequired
 	switch resp.StatusCode {
@@ -129,8 +132,10 @@ func fileError(err error, name string) error {
 	var stranger *strangerError
 	switch {
 	case errors.As(err, &stranger):
+		e.taken = true
 		e.Err, e.Next = stranger, "choose another folder with -d or -o, or remove it"
 	case errors.Is(err, errNotRegular):
+		e.taken = true
 		e.Err, e.Next = err, "choose another name with -o, or remove it"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		e.Kind, e.Next = Permission, "choose a folder that you may write to, with -d or -o"
@@ -143,6 +148,7 @@ func fileError(err error, name string) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		e.Next = fmt.Sprintf("make the folder first: mkdir -p %q", filepath.Dir(name))
 	case errors.Is(err, fs.ErrExist):
+		e.taken = true
 		e.Next = "the file appeared meanwhile: replace it with --force"
 	case errors.Is(err, syscall.ELOOP):
 		e.Next = "the file is a symbolic link: remove it"

@@ -17,11 +17,12 @@ import (
 
 // Options control a download.
 type Options struct {
-	Output     string // name of the file; "-" = Stdout; "" = from the URL
-	Dir        string // folder of the file; "" = the current one
-	ServerName bool   // without Output: the name that the server gives, if any
-	Force      bool   // replace an existing file, or a .part that is not resumed
-	Resume     bool   // resume a .part
+	Output     string  // name of the file; "-" = Stdout; "" = from the URL
+	Dir        string  // folder of the file; "" = the current one
+	ServerName bool    // without Output: the name that the server gives, if any
+	Force      bool    // replace an existing file, or a .part that is not resumed
+	Resume     bool    // resume a .part
+	Unique     *Unique // choose another name instead of failing where a file is in the way; nil = no
 
 	Header         http.Header // fields of the request, see Fields
 	AllowDowngrade bool        // follow redirects from https to http

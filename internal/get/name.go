@@ -25,7 +25,7 @@ func (l location) name() string {
 	if plain, err := url.PathUnescape(segment); err == nil {
 		segment = plain
 	}
-	return safeName(segment)
+	return SafeName(segment)
 }
 
 // serverName returns the name that Content-Disposition (RFC 6266) gives, else that of the place where the object is.
@@ -37,15 +37,15 @@ func serverName(h http.Header, at location) string {
 			name = name[i+1:]
 		}
 		if name != "" {
-			return safeName(name)
+			return SafeName(name)
 		}
 	}
 	return at.name()
 }
 
-// safeName makes a base name from a server's text or a URL: the name can neither leave the folder nor hide in it, and a
+// SafeName makes a base name from a server's text or a URL: the name can neither leave the folder nor hide in it, and a
 // terminal shows it unchanged.
-func safeName(s string) string {
+func SafeName(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
@@ -66,15 +66,18 @@ func safeName(s string) string {
 }
 
 // shorten cuts a name to maxName bytes in front of its extension.
-func shorten(name string) string {
-	if len(name) <= maxName {
+func shorten(name string) string { return shortenTo(name, maxName) }
+
+// shortenTo cuts a name to most bytes.
+func shortenTo(name string, most int) string {
+	if len(name) <= most {
 		return name
 	}
 	ext := path.Ext(name)
 	if len(ext) > 16 {
 		ext = ""
 	}
-	stem := name[:maxName-len(ext)]
+	stem := name[:most-len(ext)]
 	for !utf8.ValidString(stem) { // a rune was cut
 		stem = stem[:len(stem)-1]
 	}

@@ -38,7 +38,7 @@ func TestName(t *testing.T) {
 			t.Errorf("%s: %q, want %q", url, got, want)
 		}
 	}
-	long := safeName(strings.Repeat("ü", 200) + ".tar.gz")
+	long := SafeName(strings.Repeat("ü", 200) + ".tar.gz")
 	if len(long) > maxName || !strings.HasSuffix(long, ".gz") || !utf8.ValidString(long) {
 		t.Errorf("%d bytes: %s", len(long), long)
 	}

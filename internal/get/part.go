@@ -15,8 +15,9 @@ import (
 // part is the output that becomes a regular file. Its methods belong to one goroutine.
 type part struct {
 	ctx      context.Context
-	name     string // of the complete file
-	force    bool   // may replace it
+	name     string                 // of the complete file
+	force    bool                   // may replace it
+	instead  func() (string, error) // another name for it, if a file has appeared there; nil = none
 	f        *os.File
 	meta     sidecar // describes the bytes in f; no validator = cannot be resumed
 	size     int64   // bytes in f from its beginning on without a gap
@@ -30,17 +31,27 @@ type part struct {
 	failed   error     // of a sync in the background
 }
 
-// open makes the output for a name of the user, or of safeName. Everything that can be known to fail before the first byte
+// open makes the output for a name of the user, or of SafeName. Everything that can be known to fail before the first byte
 // fails here.
 func (d *download) open(name string) (output, error) {
 	if d.Dir != "" && !filepath.IsAbs(name) {
 		name = filepath.Join(d.Dir, name)
 	}
+	if d.Unique != nil {
+		return d.openUnique(name)
+	}
+	return d.openNamed(name)
+}
+
+// openNamed makes the output for a path.
+func (d *download) openNamed(name string) (output, error) {
 	d.named(name)
 	old, err := os.Stat(name)
 	switch {
 	case err == nil && old.IsDir():
-		return nil, &Error{Kind: File, Err: fmt.Errorf("%s is a folder", name), Next: "name a file with -o, or the folder with -d"}
+		return nil, &Error{
+			Kind: File, Err: fmt.Errorf("%s is a folder", name), Next: "name a file with -o, or the folder with -d", taken: true,
+		}
 	case err == nil && !old.Mode().IsRegular() && d.Output == "": // whoever put it there may wait for the bytes
 		return nil, fileError(fmt.Errorf("%s %w", name, errNotRegular), name)
 	case err == nil && !old.Mode().IsRegular(): // a device or a pipe takes the bytes as they come
@@ -54,7 +65,7 @@ func (d *download) open(name string) (output, error) {
 	}
 	if _, err := os.Lstat(name); err == nil && !d.Force {
 		return nil, &Error{
-			Kind: File, Err: fmt.Errorf("%s exists", name), Next: "choose another name with -o, or replace it with --force",
+			Kind: File, Err: fmt.Errorf("%s exists", name), Next: "choose another name with -o, or replace it with --force", taken: true,
 		}
 	}
 	p := &part{ctx: d.ctx, name: name, force: d.Force, checksum: d.Checksum, sum: d.Checksum.start()}
@@ -120,7 +131,7 @@ func (p *part) openOld(name string, resume bool) (*os.File, error) {
 		return nil, refused
 	case refused != nil && !p.force:
 		old.Close()
-		return nil, &Error{Kind: File, Err: refused, Next: "start again with --force"}
+		return nil, &Error{Kind: File, Err: refused, Next: "start again with --force", taken: true}
 	}
 	if err := lock(old); err != nil {
 		return nil, err
@@ -157,7 +168,7 @@ func lock(f *os.File) error {
 	f.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return &Error{
-			Kind: File, Err: fmt.Errorf("another download is writing %s", f.Name()), Next: "wait for it, or choose another name with -o",
+			Kind: File, Err: fmt.Errorf("another download is writing %s", f.Name()), Next: "wait for it, or choose another name with -o", taken: true,
 		}
 	}
 	return err
@@ -184,12 +195,12 @@ func (p *part) trust(d *download) error {
 	case err != nil:
 		return &Error{
 			Kind: File, Err: fmt.Errorf("the URL that %s belongs to is not known: %w", p.f.Name(), err),
-			Next: "start again with --force, or choose another name with -o",
+			Next: "start again with --force, or choose another name with -o", taken: true,
 		}
 	case meta.URL != url && d.Checksum == nil: // a validator distinguishes versions of one URL (R91)
 		return &Error{
 			Kind: File, Err: fmt.Errorf("%s is a part of another URL", p.f.Name()),
-			Next: "start again with --force, or prove with --checksum that both are the same",
+			Next: "start again with --force, or prove with --checksum that both are the same", taken: true,
 		}
 	}
 	size := meta.trusted(p.size)
@@ -362,7 +373,13 @@ func (p *part) complete() (sum string, err error) {
 	if p.force {
 		move = os.Rename
 	}
-	if err := move(p.f.Name(), p.name); err != nil {
+	err = move(p.f.Name(), p.name)
+	for errors.Is(err, fs.ErrExist) && p.instead != nil {
+		if p.name, err = p.instead(); err == nil {
+			err = move(p.f.Name(), p.name)
+		}
+	}
+	if err != nil {
 		return sum, fileError(err, p.name)
 	}
 	p.done = true

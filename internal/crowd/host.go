@@ -1,0 +1,26 @@
+package crowd
+
+import (
+	"net"
+	"net/http"
+	"strings"
+)
+
+// OwnName reports whether the Host of a request is this machine's own name for itself: 127.0.0.1, localhost or [::1] with the port
+// of the listener, or the address of the connection, which is a number. A page whose name leads here for a moment (DNS rebinding)
+// has its own name there.
+func OwnName(r *http.Request) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	_, port, err := net.SplitHostPort(local.String())
+	if err != nil {
+		return false
+	}
+	switch strings.ToLower(r.Host) {
+	case "127.0.0.1:" + port, "localhost:" + port, "[::1]:" + port, local.String():
+		return true
+	}
+	return false
+}

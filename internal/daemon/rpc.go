@@ -1,0 +1,59 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/queue"
+	"github.com/tributary-http/tributary/internal/rpc"
+	"github.com/tributary-http/tributary/internal/statefile"
+)
+
+// rpcPart is what there is when the configuration has rpc.
+type rpcPart struct {
+	queue  *queue.Queue
+	server *rpc.Server
+}
+
+// RPCToken returns the token that calls of RPC need. It is made at the first time.
+func RPCToken(ctx context.Context) (string, error) {
+	return rpc.Token(ctx, statefile.Path(os.Getenv, "rpc-token"))
+}
+
+// newRPC makes the queue of downloads and what answers calls about it.
+func (d *Daemon) newRPC() (*rpcPart, error) {
+	dir, err := downloadDir(d.cfg)
+	if err != nil {
+		return nil, err
+	}
+	token, err := RPCToken(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	q := queue.New(queue.Config{
+		Transport: d.out, Dir: dir, State: statefile.Path(os.Getenv, "downloads.json"), MaxConcurrent: d.cfg.MaxConcurrent,
+		Agent: "tributary/" + d.version, Log: d.log,
+	})
+	var session [20]byte
+	rand.Read(session[:]) // never fails
+	return &rpcPart{q, rpc.NewServer(rpc.Config{
+		Queue: q, Token: token, Version: d.version, Session: hex.EncodeToString(session[:]), Log: d.log, Owner: d.owner, Origins: d.cfg.RPCOrigins,
+	})}, nil
+}
+
+// downloadDir returns the folder for downloads.
+func downloadDir(cfg config.Config) (string, error) {
+	if cfg.DownloadDir != "" {
+		return filepath.Clean(cfg.DownloadDir), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		return "", errors.New(`there is no home folder for downloads: name a folder, download_dir = "/..." in the configuration`)
+	}
+	return filepath.Join(home, "Downloads"), nil
+}

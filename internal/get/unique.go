@@ -1,0 +1,122 @@
+package get
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Unique makes a download find a name where there is none, for downloads without a user to ask: "big.iso", else "big.1.iso" and so
+// on. A .part that this download can resume, with Options.Resume, is no obstacle.
+type Unique struct {
+	// Taken reports whether a path is another download's, though it may not exist yet. May be nil.
+	Taken func(file string) bool
+	// Opened is called with the path of the file, and the inode of the .part that becomes it, before the first byte is written.
+	// The download ends with its error. May be nil.
+	Opened func(file string, inode uint64) error
+}
+
+// maxNumber is the highest number that a name may get.
+const maxNumber = 999
+
+// openUnique makes the output for the first free name.
+func (d *download) openUnique(name string) (output, error) {
+	for i := 0; ; i++ {
+		file := numbered(name, i)
+		if d.Unique.Taken != nil && d.Unique.Taken(file) && i < maxNumber {
+			continue
+		}
+		var out output
+		_, err := os.Lstat(file)
+		if err == nil { // whatever it is
+			err = fileError(fs.ErrExist, file)
+		} else {
+			out, err = d.openNamed(file)
+		}
+		if e := (*Error)(nil); errors.As(err, &e) && e.taken && i < maxNumber {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		p, ok := out.(*part)
+		if !ok { // a device has appeared there
+			out.abandon()
+			return nil, fileError(fs.ErrExist, file)
+		}
+		if err := d.opened(p.f, file); err != nil {
+			p.abandon()
+			return nil, err
+		}
+		p.instead = func() (string, error) {
+			for i++; i <= maxNumber; i++ {
+				file := numbered(name, i)
+				_, err := os.Lstat(file)
+				_, perr := os.Lstat(file + partSuffix)
+				if errors.Is(err, fs.ErrNotExist) && errors.Is(perr, fs.ErrNotExist) {
+					d.named(file)
+					return file, d.opened(p.f, file)
+				}
+			}
+			return name, errors.New("too many files have this name")
+		}
+		return p, nil
+	}
+}
+
+// opened reports the name of the file that a .part becomes.
+func (d *download) opened(part *os.File, file string) error {
+	if d.Unique.Opened == nil {
+		return nil
+	}
+	info, err := part.Stat()
+	if err != nil {
+		return fileError(err, part.Name())
+	}
+	if err := d.Unique.Opened(file, inode(info)); err != nil {
+		return fileError(err, file)
+	}
+	return nil
+}
+
+// numbered returns the path with a number before its extension: "big.1.iso". Number 0 is the path itself.
+func numbered(file string, n int) string {
+	if n == 0 {
+		return file
+	}
+	dir, name := filepath.Split(file)
+	ext := filepath.Ext(name)
+	if len(ext) > 16 {
+		ext = ""
+	}
+	number := fmt.Sprintf(".%d", n)
+	if room := maxName - len(number); len(name) > room {
+		name = shortenTo(name, room)
+	}
+	return dir + strings.TrimSuffix(name, ext) + number + ext
+}
+
+// Completed returns the size of the file at a path if it is the one that a .part of this inode became. It then removes what a
+// download that was killed may have left beside it.
+func Completed(file string, part uint64) (size int64, ok bool) {
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() || inode(info) != part {
+		return 0, false
+	}
+	_ = os.Remove(file + sidecarSuffix)
+	return info.Size(), true
+}
+
+// Discard removes the .part of this inode that would have become the file, and its sidecar.
+func Discard(file string, part uint64) {
+	if info, err := os.Lstat(file + partSuffix); err == nil && inode(info) == part {
+		_ = os.Remove(file + sidecarSuffix)
+		_ = os.Remove(file + partSuffix)
+	}
+}
+
+func inode(info fs.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }

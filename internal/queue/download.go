@@ -1,0 +1,257 @@
+package queue
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/get"
+)
+
+// Status is the state of a download.
+type Status string
+
+// The states. An active download becomes waiting again when the program ends.
+const (
+	Active   Status = "active"
+	Waiting  Status = "waiting" // for its turn
+	Paused   Status = "paused"
+	Complete Status = "complete"
+	Failed   Status = "error"
+	Removed  Status = "removed"
+)
+
+// Stopped reports whether it is over.
+func (s Status) Stopped() bool { return s == Complete || s == Failed || s == Removed }
+
+// Order says what to download.
+type Order struct {
+	GID       string   `json:"gid"`  // 16 hexadecimal digits; "" = a new one
+	URLs      []string `json:"urls"` // of the same object: the next one is tried if one brings nothing
+	Dir       string   `json:"dir"`  // folder of the file, absolute or below the queue's; "" = that one
+	Out       string   `json:"out"`  // its name, which may have folders before it; "" = as the server says
+	Header    []string `json:"header,omitempty"`
+	Referer   string   `json:"referer,omitempty"`
+	UserAgent string   `json:"user_agent,omitempty"` // "" = Config.Agent
+}
+
+// Download is a download at one moment.
+type Download struct {
+	Order
+	Status Status `json:"status"`
+	File   string `json:"file,omitempty"`  // absolute path; "" until it is known
+	Inode  uint64 `json:"inode,omitempty"` // of the .part
+	Size   int64  `json:"size"`            // bytes; -1 until it is known
+	Have   int64  `json:"have"`            // bytes that are there
+
+	Kind    get.Kind `json:"kind,omitempty"` // of an error
+	HTTP    int      `json:"http,omitempty"` // status code that is the error; 0 = it is another one
+	Message string   `json:"message,omitempty"`
+
+	Prefix int64    `json:"-"` // of Have, bytes without a gap from the beginning on
+	Rate   float64  `json:"-"` // bytes per second
+	Links  []string `json:"-"` // that have brought bytes since it became active
+}
+
+// task is a download in the list. Run owns it, but for meter.
+type task struct {
+	Download
+	meter  atomic.Pointer[get.Meter] // of the attempt that runs
+	cancel context.CancelFunc        // of an active one
+	want   Status                    // what an active one becomes when it stops; "" = Waiting, as the program ends
+	last   int64                     // bytes at the last tick
+}
+
+// now returns the download as it is.
+func (t *task) now() Download {
+	d := t.Download
+	d.URLs, d.Header = slices.Clone(d.URLs), slices.Clone(d.Header)
+	d.Prefix = d.Have
+	if m := t.meter.Load(); m != nil && t.Status == Active {
+		_, have, size := m.Now()
+		d.Have, d.Prefix = max(have, 0), m.Prefix()
+		if size >= 0 {
+			d.Size = size
+		}
+		for _, l := range m.Links() {
+			d.Links = append(d.Links, l.Link)
+		}
+	}
+	return d
+}
+
+// gidForm is the form of a GID.
+var gidForm = regexp.MustCompile("^[0-9a-f]{16}$")
+
+// check completes an order, and returns why it cannot be carried out.
+func (q *Queue) check(o Order) (Order, error) {
+	o.URLs = slices.DeleteFunc(slices.Clone(o.URLs), func(url string) bool { return get.CheckURL(url) != nil })
+	if len(o.URLs) == 0 {
+		return o, ErrURLs
+	}
+	if _, err := fields(o, ""); err != nil {
+		return o, err
+	}
+	if o.GID != "" && !gidForm.MatchString(o.GID) {
+		return o, fmt.Errorf("%q is not a GID: write 16 hexadecimal digits", o.GID)
+	}
+	var err error
+	if o.Dir, err = q.folder(o.Dir); err != nil {
+		return o, err
+	}
+	parts := strings.FieldsFunc(o.Out, func(r rune) bool { return r == '/' })
+	for i, p := range parts {
+		if p == ".." {
+			return o, errors.New("the name leads out of the folder: leave .. out")
+		}
+		parts[i] = get.SafeName(p)
+	}
+	o.Out = filepath.Join(parts...)
+	return o, nil
+}
+
+// folder returns the absolute path of a folder for files.
+func (q *Queue) folder(dir string) (string, error) {
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(q.Dir, dir)
+	}
+	if below, err := filepath.Rel(q.Dir, dir); err != nil || !filepath.IsLocal(below) {
+		return "", fmt.Errorf("files are put into %s and the folders below it only: choose one of these", q.Dir)
+	}
+	return filepath.Clean(dir), nil
+}
+
+// fields returns the header of an order's requests.
+func fields(o Order, agent string) (http.Header, error) {
+	if o.UserAgent != "" {
+		agent = o.UserAgent
+	}
+	var lines []string
+	if o.Referer != "" {
+		lines = append(lines, "Referer: "+o.Referer)
+	}
+	for _, l := range o.Header {
+		if !get.Reserved(l) { // such as Connection, which extensions pass on from the browser
+			lines = append(lines, l)
+		}
+	}
+	return get.Fields(lines, agent)
+}
+
+// newID returns a GID.
+func newID() string {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// How often a download is tried that may work later, and how long before the second time; then twice as long each time.
+const (
+	maxTries  = 5
+	retryTime = time.Second
+)
+
+// download makes a download, which has a goroutine of its own. It asks for URLs until one brings something.
+func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result, error) {
+	g := &get.Getter{Transport: q.Transport, Options: get.Options{Resume: true, ServerName: true, Unique: &get.Unique{
+		Taken: func(file string) bool {
+			taken := false
+			_ = q.ask(ctx, func() error {
+				taken = slices.ContainsFunc(q.list(), func(o *task) bool { return o != t && !o.Status.Stopped() && o.File == file })
+				return nil
+			})
+			return taken
+		},
+		Opened: func(file string, inode uint64) error {
+			job.File = file
+			return q.ask(ctx, func() error {
+				t.File, t.Inode, q.dirty = file, inode, true
+				return nil
+			})
+		},
+	}}}
+	var err error
+	if g.Header, err = fields(job.Order, q.Agent); err != nil {
+		return get.Result{}, &get.Error{Kind: get.Usage, Err: err}
+	}
+	if err := q.makeFolder(job); err != nil {
+		return get.Result{}, err
+	}
+	try, url, wait, most := 1, 0, retryTime, int64(0)
+	for {
+		g.Dir, g.Output = job.Dir, job.Out
+		if job.File != "" {
+			g.Output = job.File
+		}
+		m := get.NewMeter()
+		t.meter.Store(m)
+		r, err := g.Get(ctx, job.URLs[url], m)
+		e := (*get.Error)(nil)
+		if err == nil || ctx.Err() != nil || !errors.As(err, &e) {
+			return r, err
+		}
+		have := m.Prefix()
+		switch {
+		case have == 0 && url+1 < len(job.URLs) && e.Kind != get.File && e.Kind != get.Permission:
+			url, try = url+1, 1
+			continue
+		case !e.Temporary:
+			return r, err
+		case have > most: // it gets on
+			most, try, wait = have, 1, retryTime
+		}
+		if try++; try > maxTries {
+			return r, err
+		}
+		select {
+		case <-time.After(wait):
+			wait *= 2
+		case <-ctx.Done():
+			return r, err
+		}
+	}
+}
+
+// makeFolder makes the folder of a download, and makes sure that no link below the queue's folder leads out of it.
+func (q *Queue) makeFolder(job Download) error {
+	file := filepath.Join(job.Dir, job.Out)
+	if job.File != "" {
+		file = job.File
+	}
+	dir := filepath.Dir(file)
+	if job.File == "" && job.Out == "" {
+		dir = job.Dir
+	}
+	fail := func(err error) error {
+		return &get.Error{Kind: get.File, Err: fmt.Errorf("make the folder %s: %w", dir, err), Next: "choose another folder"}
+	}
+	if err := os.MkdirAll(q.Dir, 0o755); err != nil {
+		return fail(err)
+	}
+	root, err := os.OpenRoot(q.Dir)
+	if err != nil {
+		return fail(err)
+	}
+	defer root.Close()
+	below, err := filepath.Rel(q.Dir, dir)
+	if err != nil {
+		return fail(err)
+	}
+	if err := root.MkdirAll(below, 0o755); err != nil {
+		return fail(err)
+	}
+	if _, err := root.Stat(below); err != nil { // a link that leads out
+		return fail(err)
+	}
+	return nil
+}

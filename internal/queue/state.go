@@ -1,0 +1,104 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/get"
+	"github.com/tributary-http/tributary/internal/statefile"
+)
+
+// stateFormat is the version of the file.
+const stateFormat = 1
+
+// maxState is the most bytes of the file that are read.
+const maxState = 256 << 20
+
+// lockTime is how long another process may take to let go of the list.
+const lockTime = 10 * time.Second
+
+// state is the content of the file.
+type state struct {
+	Format  int        `json:"format"`
+	Waiting []Download `json:"waiting"` // and those that were active, first
+	Stopped []Download `json:"stopped"`
+}
+
+// load reads the list, which is this process's until unlock.
+func (q *Queue) load(ctx context.Context) (unlock func(), err error) {
+	if err := statefile.Own(q.State); err != nil {
+		return nil, fmt.Errorf("the list of downloads: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, lockTime, errors.New("another proxy of yours makes these downloads"))
+	defer cancel()
+	if unlock, err = statefile.Lock(ctx, q.State); err != nil {
+		return nil, fmt.Errorf("the list of downloads: %w", err)
+	}
+	var s state
+	text, err := statefile.Read(q.State, maxState)
+	if err == nil {
+		if err = json.Unmarshal(text, &s); err == nil && s.Format != stateFormat {
+			err = fmt.Errorf("its format is %d, not %d", s.Format, stateFormat)
+		}
+		if err != nil {
+			aside := q.State + ".unreadable"
+			q.Log.Error("the list of downloads cannot be read and begins anew", "error", err, "old", aside)
+			err, s = os.Rename(q.State, aside), state{}
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		unlock()
+		return nil, fmt.Errorf("the list of downloads: %w", err)
+	}
+	for _, d := range s.Waiting {
+		t := &task{Download: d}
+		if size, ok := get.Completed(t.File, t.Inode); ok { // killed before that was taken down
+			t.Status, t.Size, t.Have = Complete, size, size
+			q.stopped, q.dirty = append(q.stopped, t), true
+			continue
+		}
+		q.waiting = append(q.waiting, t)
+	}
+	for _, d := range s.Stopped {
+		q.stopped = append(q.stopped, &task{Download: d})
+	}
+	return unlock, nil
+}
+
+// save brings the list to the disk, if it has changed.
+func (q *Queue) save() error {
+	if !q.dirty {
+		return nil
+	}
+	s := state{Format: stateFormat}
+	for _, t := range q.active {
+		d := t.now()
+		d.Status = Waiting
+		if t.want == Paused {
+			d.Status = Paused
+		}
+		if t.want != Removed {
+			s.Waiting = append(s.Waiting, d)
+		}
+	}
+	for _, t := range q.waiting {
+		s.Waiting = append(s.Waiting, t.Download)
+	}
+	for _, t := range q.stopped {
+		s.Stopped = append(s.Stopped, t.Download)
+	}
+	text, err := json.Marshal(s)
+	if err == nil {
+		err = statefile.Replace(q.State, text)
+	}
+	if err != nil {
+		return fmt.Errorf("save the list of downloads: %w", err)
+	}
+	q.dirty = false
+	return nil
+}

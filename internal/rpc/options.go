@@ -1,0 +1,82 @@
+package rpc
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/tributary-http/tributary/internal/queue"
+)
+
+// maxConcurrent is the name of an option.
+const maxConcurrent = "max-concurrent-downloads"
+
+// options are those of a call: strings, or lists of them. Those that are not read here have no effect, as names that aria2 does not
+// know have none there: extensions send many, and getOption tells what holds.
+type options map[string]json.RawMessage
+
+// options returns the options that a call may have.
+func (a args) options(i int) (o options, err error) { return o, a.may(i, &o) }
+
+// lines returns the lines of an option: a list, or a text.
+func (o options) lines(name string) (lines []string) {
+	if json.Unmarshal(o[name], &lines) == nil {
+		return lines
+	}
+	return strings.FieldsFunc(o.text(name), func(r rune) bool { return r == '\n' || r == '\r' })
+}
+
+// text returns the text of an option, "" if it is not one.
+func (o options) text(name string) (text string) {
+	if json.Unmarshal(o[name], &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// orderOptions are those that are part of an order.
+var orderOptions = []string{"dir", "out", "header", "referer", "user-agent"}
+
+// orders reports whether one of them is there.
+func (o options) orders() bool {
+	for _, name := range orderOptions {
+		if o[name] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// apply changes an order as the options say.
+func (o options) apply(to *queue.Order) {
+	for name, field := range map[string]*string{"dir": &to.Dir, "out": &to.Out, "referer": &to.Referer, "user-agent": &to.UserAgent} {
+		if o[name] != nil {
+			*field = o.text(name)
+		}
+	}
+	if o["header"] != nil {
+		to.Header = o.lines("header")
+	}
+}
+
+// orderOptions returns the options of an order.
+func (s *Server) orderOptions(d queue.Order) map[string]string {
+	all := s.globalOptions()
+	all["dir"] = d.Dir
+	for name, value := range map[string]string{"out": d.Out, "referer": d.Referer, "user-agent": d.UserAgent} {
+		if value != "" {
+			all[name] = value
+		}
+	}
+	if len(d.Header) > 0 {
+		all["header"] = strings.Join(d.Header, "\n") + "\n"
+	}
+	return all
+}
+
+// globalOptions returns the options that hold for all downloads.
+func (s *Server) globalOptions() map[string]string {
+	return map[string]string{
+		"dir": s.Queue.Dir, "user-agent": s.Queue.Agent, "allow-overwrite": "false", "auto-file-renaming": "true",
+		"always-resume": "true", "check-certificate": "true",
+	}
+}

@@ -1,0 +1,210 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/crowd"
+	"github.com/tributary-http/tributary/internal/queue"
+)
+
+// Limits on clients. The size is that of aria2's --rpc-max-request-size.
+const (
+	maxRequest = 2 << 20 // bytes of a request or message
+	maxCalls   = 1000    // in a batch or a multicall
+	maxSockets = 64      // that are open
+	shortTime  = 10 * time.Second
+	idleTime   = 2 * time.Minute
+)
+
+// path is where aria2 answers.
+const path = "/jsonrpc"
+
+// Config configures a Server. All but Owner and Origins must be set.
+type Config struct {
+	Queue   *queue.Queue
+	Token   string
+	Version string // of the program
+	Session string // names this run, 40 hexadecimal digits
+	Log     *slog.Logger
+
+	// Owner returns the user ID of a client; nil = users are not distinguished. The one who runs this, and root, are let in.
+	Owner crowd.Owner
+	// Origins are those of pages that may call besides extensions: "https://example.com", or "null" for pages in files.
+	Origins []string
+}
+
+// Server answers calls.
+type Server struct {
+	Config
+	http    *http.Server
+	ctx     context.Context // ends with Close
+	end     context.CancelFunc
+	places  chan struct{} // one for each socket that is open
+	sockets sync.WaitGroup
+}
+
+// NewServer returns a Server, whose HTTP server is to serve the port. Close ends its sockets.
+func NewServer(c Config) *Server {
+	s := &Server{Config: c, places: make(chan struct{}, maxSockets)}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.http = &http.Server{
+		Handler: s, ReadHeaderTimeout: shortTime, ReadTimeout: shortTime, WriteTimeout: 3 * shortTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: 64 << 10,
+		ErrorLog:       slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug), // may quote requests
+		Protocols:      new(http.Protocols),
+	}
+	s.http.Protocols.SetHTTP1(true)
+	visitors := &crowd.Crowd{
+		Limits: crowd.Limits{Each: 64, Sure: 16, All: 128, Doorstep: 8}, Named: []uint32{0, uint32(os.Getuid())},
+	}
+	visitors.Guard(s.http, c.Owner, func(u crowd.User) bool {
+		return c.Owner == nil || u.Known() && (u.UID == 0 || u.UID == int64(os.Getuid()))
+	})
+	return s
+}
+
+// HTTP returns the server for the port.
+func (s *Server) HTTP() *http.Server { return s.http }
+
+// Close ends the sockets, and waits for them.
+func (s *Server) Close() {
+	s.end()
+	s.sockets.Wait()
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	switch place, welcome := crowd.PlaceOf(r.Context()); {
+	case !welcome:
+		http.Error(w, "This port serves the user who runs Tributary, and root.", http.StatusForbidden)
+		return
+	case place != crowd.Inside:
+		http.Error(w, "Too many connections are open.", http.StatusServiceUnavailable)
+		return
+	case !crowd.OwnName(r):
+		http.Error(w, "Host is not the address of this port.", http.StatusForbidden)
+		return
+	case !s.admits(r.Header):
+		http.Error(w, "Pages of this origin may not call. If it is a front end that you trust, list it in rpc_origins.", http.StatusForbidden)
+		return
+	case r.URL.Path != path:
+		http.NotFound(w, r)
+		return
+	case origin != "":
+		h.Set("Access-Control-Allow-Origin", origin)
+	}
+	switch {
+	case r.Method == http.MethodOptions:
+		h.Set("Access-Control-Allow-Methods", "POST, GET")
+		h.Set("Access-Control-Allow-Headers", "Content-Type")
+		h.Set("Access-Control-Max-Age", "600")
+		if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
+			h.Set("Access-Control-Allow-Private-Network", "true")
+		}
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method == http.MethodGet && r.Header.Get("Upgrade") != "":
+		s.socket(w, r)
+	case r.Method == http.MethodGet:
+		text, ok := query(r.URL.Query())
+		if !ok {
+			http.Error(w, "JSONP would show answers to any page: use POST.", http.StatusBadRequest)
+			return
+		}
+		s.reply(w, text)
+	case r.Method == http.MethodPost:
+		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			http.Error(w, "The request is larger than 2 MiB.", http.StatusRequestEntityTooLarge)
+			return
+		}
+		if err == nil {
+			s.reply(w, text)
+		}
+	default:
+		h.Set("Allow", "POST, GET, OPTIONS")
+		http.Error(w, "Calls come by POST, GET or WebSocket.", http.StatusMethodNotAllowed)
+	}
+}
+
+// extensions are the schemes of extensions' origins. A page cannot have one.
+var extensions = []string{"chrome-extension", "moz-extension", "safari-web-extension"}
+
+// admits reports whether a request does not come from a page, or from one that may call. A browser names the page's origin in all
+// but simple GETs, of which it says that another site makes them (Fetch Metadata).
+func (s *Server) admits(h http.Header) bool {
+	origins := h.Values("Origin")
+	if len(origins) == 0 {
+		site := h.Get("Sec-Fetch-Site")
+		return site == "" || site == "none"
+	}
+	if len(origins) > 1 {
+		return false
+	}
+	if slices.Contains(s.Origins, origins[0]) {
+		return true
+	}
+	u, err := url.Parse(origins[0])
+	return err == nil && u.Host != "" && slices.Contains(extensions, u.Scheme)
+}
+
+// query returns the request that the query of a GET holds; its params are in Base64. It is not ok if it asks for JSONP.
+func query(q url.Values) (text []byte, ok bool) {
+	if q.Has("jsoncallback") {
+		return nil, false
+	}
+	params, err := base64.StdEncoding.DecodeString(q.Get("params"))
+	if err != nil {
+		return []byte("?"), true // no JSON
+	}
+	if !q.Has("method") {
+		return params, true // a batch
+	}
+	request := map[string]any{"jsonrpc": "2.0", "method": q.Get("method"), "id": q.Get("id")}
+	if len(params) > 0 {
+		request["params"] = json.RawMessage(params)
+	}
+	text, err = json.Marshal(request)
+	if err != nil {
+		return []byte("?"), true
+	}
+	return text, true
+}
+
+// reply answers the calls in a text over HTTP.
+func (s *Server) reply(w http.ResponseWriter, text []byte) {
+	answer, status, _ := s.answer(text)
+	w.Header().Set("Content-Type", "application/json-rpc")
+	w.WriteHeader(status)
+	_, _ = w.Write(encode(answer)) // the client is gone
+}
+
+// encode writes JSON as front ends expect it: < and & stay.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // of values that this package makes
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}

@@ -1,0 +1,80 @@
+package rpc
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/coder/websocket"
+
+	"github.com/tributary-http/tributary/internal/queue"
+)
+
+// notifications are the methods by which clients are told of changes.
+var notifications = map[queue.Status]string{
+	queue.Active: "aria2.onDownloadStart", queue.Paused: "aria2.onDownloadPause", queue.Removed: "aria2.onDownloadStop",
+	queue.Complete: "aria2.onDownloadComplete", queue.Failed: "aria2.onDownloadError",
+}
+
+// socket answers calls over a WebSocket until its client goes or the server ends.
+func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
+	default:
+		http.Error(w, "Too many sockets are open.", http.StatusServiceUnavailable)
+		return
+	}
+	s.sockets.Add(1)
+	defer s.sockets.Done()
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the origin was looked at
+	if err != nil {
+		return // it has answered
+	}
+	defer c.CloseNow()
+	c.SetReadLimit(maxRequest)
+	ctx, cancel := context.WithCancel(s.ctx)
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	defer cancel()
+	write := func(v any) error {
+		ctx, cancel := context.WithTimeout(ctx, shortTime)
+		defer cancel()
+		return c.Write(ctx, websocket.MessageText, encode(v))
+	}
+	var known atomic.Bool // it has shown the token
+	telling.Go(func() {
+		defer cancel()
+		events, stop := s.Queue.Listen()
+		defer stop()
+		for {
+			select {
+			case e, ok := <-events:
+				if !ok {
+					return
+				}
+				if known.Load() && write(map[string]any{
+					"jsonrpc": "2.0", "method": notifications[e.Status], "params": []any{map[string]string{"gid": e.GID}},
+				}) != nil {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	for {
+		_, text, err := c.Read(ctx)
+		if err != nil {
+			return
+		}
+		answer, _, shown := s.answer(text)
+		if shown {
+			known.Store(true)
+		}
+		if write(answer) != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package rpc
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+
+	"github.com/tributary-http/tributary/internal/statefile"
+)
+
+// tokenForm is the form of a token. One may be chosen: it is a file's only line.
+var tokenForm = regexp.MustCompile(`^[!-~]{16,256}$`)
+
+// Token returns the token in a file of the user, which is made if there is none.
+func Token(ctx context.Context, path string) (string, error) {
+	if err := statefile.Own(path); err != nil {
+		return "", fmt.Errorf("the token for RPC: %w", err)
+	}
+	unlock, err := statefile.Lock(ctx, path)
+	if err != nil {
+		return "", fmt.Errorf("the token for RPC: %w", err)
+	}
+	defer unlock()
+	text, err := statefile.Read(path, 1<<10)
+	if errors.Is(err, fs.ErrNotExist) {
+		var b [20]byte
+		rand.Read(b[:]) // never fails
+		text = []byte(hex.EncodeToString(b[:]) + "\n")
+		err = statefile.Replace(path, text)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the token for RPC: %w", err)
+	}
+	token := string(text[:max(len(text)-1, 0)])
+	if !tokenForm.MatchString(token) {
+		return "", fmt.Errorf("%s does not hold a token, a line of 16 to 256 letters and digits: remove it to get a new one", path)
+	}
+	return token, nil
+}
