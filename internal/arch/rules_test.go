@@ -82,7 +82,7 @@ var rules = map[string]rule{
 
 	// The laboratory is a module of its own, on which nothing here depends.
 	"lab/netlab":            {},
-	"lab/cmd/tributary-lab": {imports: []string{"internal/trace", "lab/netlab", "lab/sim"}},
+	"lab/cmd/tributary-lab": {imports: []string{"internal/energy", "internal/trace", "lab/netlab", "lab/sim"}},
 	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/link/appbridge/appbridgetest", "internal/link/sockstest"}}, // knows the product only as a program
 	"lab/contract":          {tests: true, imports: []string{"lab/netlab", "pkg/tributary"}},                                                    // uses the public API only
 	"lab/httprules":         {},
