@@ -353,8 +353,8 @@ func TestRetry(t *testing.T) {
 				r := newRig(t)
 				r.origin.breaks.Store(c.breaks)
 				q, stop := r.run()
-				gid := r.add(q, c.path)
 				events, deaf := q.Listen()
+				gid := r.add(q, c.path)
 				for e := range events {
 					if e.Status != Active {
 						break
@@ -447,8 +447,16 @@ func TestKilled(t *testing.T) {
 	t.Run("the list cannot be saved", func(t *testing.T) {
 		r := newRig(t)
 		q, stop := r.run()
-		r.add(q, "1")
 		defer stop()
+		events, deaf := q.Listen()
+		defer deaf()
+		first := r.add(q, "1")
+		for e := range events {
+			if e.Status == Complete {
+				break
+			}
+		}
+		r.is(q, first, Complete) // and that is saved
 		if err := os.RemoveAll(filepath.Dir(r.State)); err != nil {
 			t.Fatal(err)
 		}
