@@ -24,4 +24,4 @@ python3 -m venv "$dir/venv" && "$dir/venv/bin/pip" install -q --disable-pip-vers
 	say 'It could not be had: that test is skipped'
 "$dir/venv/bin/pip" install -q --disable-pip-version-check uv httpx requests boto3 awscli yt-dlp || say 'They could not be had: their tests are skipped'
 PATH=$dir:$PATH:$dir/venv/bin TRIBUTARY_MATRIX=1 $GO test -C lab -count=1 -v -timeout 40m \
-	-run '^Test(Clients|Curl|Uploads|Browser|RealOrigins|Spread|SpreadPrograms|Logins|LivePage|Gateway|GatewayClients|Run.*|CA)$' ./e2e
+	-run '^Test(Clients|Curl|Uploads|Browser|RealOrigins|Spread|SpreadPrograms|Logins|LivePage|RPCBrowser|Gateway|GatewayClients|Run.*|CA)$' ./e2e
