@@ -72,6 +72,7 @@ var rules = map[string]rule{
 	"internal/schedule": {pure: true, imports: []string{"internal/energy", "internal/segment"}},
 	"internal/estimate": {pure: true},
 	"internal/energy":   {pure: true},
+	"internal/lanes":    {pure: true},
 	"internal/health":   {pure: true},
 	"internal/spread":   {pure: true},
 	"internal/segment":  {pure: true, imports: []string{"pkg/byterange"}},
@@ -152,7 +153,7 @@ var mayList = []string{"internal/link", "lab"}
 var retired = map[string]string{
 	"appetite": "consumption", "blamed": "Blame", "book": "History, Accounts", "doubt": "disablePipelining", "failover": "hedge",
 	"headed": "HeadReceived", "hearsay": "silenceGrace", "hosted": "appBridge", "journal": "eventLog", "keeper": "watchdog, Revalidator",
-	"lane": "connLoop", "lap": "contender", "outward": "Transport", "pardon": "unbanAll", "patience": "WaitForLink, or what is waited for",
+	"lap": "contender", "outward": "Transport", "pardon": "unbanAll", "patience": "WaitForLink, or what is waited for",
 	"relieve": "steal", "rescue": "hedge", "sated": "hasEnough", "takeover": "hedge", "tally": "counters", "tenure": "checkout",
 	"why": "Outcome, Rule, Reason or Cause",
 }
