@@ -41,6 +41,7 @@ var rules = map[string]rule{
 	}},
 	"internal/origin": {imports: []string{"internal/engine", "internal/fault", "internal/link", "internal/opening", "internal/segment", "internal/spread", "pkg/byterange"}},
 	"internal/link":   {imports: []string{"internal/energy"}},
+	"internal/relay":  {imports: []string{"internal/lanes", "internal/link", "internal/statefile"}},
 
 	"internal/link/appbridge":               {imports: []string{"internal/allowance", "internal/link", "internal/rights"}},
 	"internal/link/appbridge/appbridgetest": {},

@@ -60,7 +60,7 @@ func (l *lane) observe(now time.Time, p Path) {
 	if now.Sub(l.since) >= rateAge/2 {
 		l.rates[1], l.rates[0], l.since = l.rates[0], 0, now
 	}
-	if !p.AppLimited || p.DeliveryRate > max(l.rates[0], l.rates[1]) {
+	if !p.AppLimited {
 		l.rates[0] = max(l.rates[0], p.DeliveryRate)
 	}
 	l.renew(now)

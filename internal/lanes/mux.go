@@ -56,6 +56,7 @@ type Mux struct {
 	control []*item   // numbered frames without data
 	again   []*item   // that a lane owes which is silent or gone
 	events  []Event
+	wanted  bool
 }
 
 // maxEarly bounds how far the numbers of streams may run ahead.
@@ -83,6 +84,13 @@ func (m *Mux) Events() []Event {
 }
 
 func (m *Mux) tell(s *stream, w What) { m.events = append(m.events, Event{s.id, w, s.resetHas}) }
+
+// Wanted reports whether lanes have something to send since the last call that they did not wait for.
+func (m *Mux) Wanted() bool {
+	w := m.wanted
+	m.wanted = false
+	return w
+}
 
 // Streams returns how many streams are open.
 func (m *Mux) Streams() int { return len(m.streams) }
@@ -130,7 +138,7 @@ func (m *Mux) Write(now time.Time, id uint32, b []byte) bool {
 		return s != nil && s.queued < MaxQueue
 	}
 	if s.queued == 0 {
-		s.since = now
+		s.since, m.wanted = now, true
 	}
 	s.queue = append(s.queue, b)
 	s.queued += len(b)
@@ -217,11 +225,13 @@ func (m *Mux) forget(s *stream) {
 // send queues a numbered frame without stream data.
 func (m *Mux) send(now time.Time, s *stream, f Frame) {
 	m.control = append(m.control, &item{frame: f, stream: s, since: now})
+	m.wanted = true
 }
 
 // AddLane adds a lane, whose number must be new.
 func (m *Mux) AddLane(now time.Time, id uint32) {
 	m.lanes = append(m.lanes, &lane{id: id, progress: now, since: now, lowFrom: now})
+	m.wanted = true
 }
 
 // RemoveLane sends what a lane owes over others.
@@ -237,6 +247,7 @@ func (m *Mux) RemoveLane(now time.Time, id uint32) {
 
 // repeat queues what a lane owes for others, acknowledgments included.
 func (m *Mux) repeat(now time.Time, l *lane) {
+	m.wanted = true
 	for _, it := range l.sent {
 		if !it.acked && !it.again {
 			it.again, it.since = true, now
@@ -278,7 +289,7 @@ func (m *Mux) Tick(now time.Time) (busy bool) {
 			l.suspect, l.suspected, l.told = true, now, false
 			m.repeat(now, l)
 		case l.suspect && l.progress.After(l.suspected):
-			l.suspect = false
+			l.suspect, m.wanted = false, true
 			for _, it := range l.sent { // it comes, after all
 				it.again = false
 			}

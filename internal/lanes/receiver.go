@@ -14,10 +14,12 @@ func (m *Mux) Receive(now time.Time, id uint32, f Frame) error {
 	}
 	if f.Kind.numbered() {
 		if l.received == l.answered {
-			l.due = now.Add(ackDelay)
+			l.due, m.wanted = now.Add(ackDelay), true
 		}
 		l.received++
+		few := l.owed < ackBytes
 		l.owed += headerSize + len(f.Data)
+		m.wanted = m.wanted || few && l.owed >= ackBytes
 	}
 	switch f.Kind {
 	case Ping:
@@ -26,7 +28,7 @@ func (m *Mux) Receive(now time.Time, id uint32, f Frame) error {
 		return m.acknowledged(now, f)
 	case Suspect:
 		if o := m.lane(f.Stream); o != nil {
-			o.ping = true
+			o.ping, m.wanted = true, true
 		}
 		return nil
 	}
@@ -46,9 +48,11 @@ func (m *Mux) Receive(now time.Time, id uint32, f Frame) error {
 			s.opened = true
 			m.tell(s, Connected)
 		}
+		m.wanted = true
 		s.credit = max(s.credit, f.Value)
 	case Window:
 		s.credit = max(s.credit, f.Value)
+		m.wanted = true
 	case Reset:
 		s.resetHas = f.Value
 		m.tell(s, Broken)
