@@ -15,7 +15,7 @@ var rules = map[string]rule{
 
 	"internal/cli": {imports: []string{
 		"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/energy", "internal/fault", "internal/get",
-		"internal/intercept", "internal/link", "internal/power", "internal/privilege", "internal/redirect", "internal/statefile", "internal/supervise",
+		"internal/intercept", "internal/link", "internal/power", "internal/privilege", "internal/redirect", "internal/relay", "internal/statefile", "internal/supervise",
 		"internal/trace", "internal/transport", "internal/trust", "internal/use",
 	}},
 	"internal/control": {imports: []string{"internal/rights"}},
@@ -61,7 +61,7 @@ var rules = map[string]rule{
 	"pkg/byterange": {pure: true},
 
 	"pkg/tributary":      {imports: []string{"internal/config", "internal/fault", "internal/transport"}},
-	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/energy", "internal/engine", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/origin", "internal/spread", "internal/statefile"}},
+	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/energy", "internal/engine", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/origin", "internal/relay", "internal/spread", "internal/statefile"}},
 
 	"internal/opening": {pure: true, imports: []string{
 		"internal/fault", "internal/health", "internal/segment", "internal/transfer", "pkg/byterange",
