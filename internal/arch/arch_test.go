@@ -339,7 +339,7 @@ func TestViolationsAreSeen(t *testing.T) {
 		{"the product knows no laboratory", "internal/demo", `import _ "` + module + `/lab/netlab"`, "must not know lab/netlab"},
 		{"the program from outside", "lab/e2e", `import _ "` + module + `/internal/link"`, "must not know internal/link"},
 		{"unknown package", "internal/nowhere", ``, "no rule"},
-		{"retired word", "internal/engine", "type connLane struct{}", `"lane" is retired`},
+		{"retired word", "internal/engine", "type connLap struct{}", `"lap" is retired`},
 		{"retired word, small", "internal/engine", "func f(books int) {}", `"book" is retired`},
 		{"another word", "internal/engine", "func planes(explained int) {}", ""},
 		{"vague name", "internal/link/util", ``, "takes in everything"},

@@ -15,7 +15,7 @@ var rules = map[string]rule{
 
 	"internal/cli": {imports: []string{
 		"internal/config", "internal/control", "internal/daemon", "internal/demo", "internal/doctor", "internal/energy", "internal/fault", "internal/get",
-		"internal/intercept", "internal/link", "internal/power", "internal/privilege", "internal/redirect", "internal/statefile", "internal/supervise",
+		"internal/intercept", "internal/link", "internal/power", "internal/privilege", "internal/redirect", "internal/relay", "internal/statefile", "internal/supervise",
 		"internal/trace", "internal/transport", "internal/trust", "internal/use",
 	}},
 	"internal/control": {imports: []string{"internal/rights"}},
@@ -43,6 +43,7 @@ var rules = map[string]rule{
 	}},
 	"internal/origin": {imports: []string{"internal/engine", "internal/fault", "internal/link", "internal/opening", "internal/segment", "internal/spread", "pkg/byterange"}},
 	"internal/link":   {imports: []string{"internal/energy"}},
+	"internal/relay":  {imports: []string{"internal/lanes", "internal/link", "internal/statefile"}},
 
 	"internal/link/appbridge":               {imports: []string{"internal/allowance", "internal/link", "internal/rights"}},
 	"internal/link/appbridge/appbridgetest": {},
@@ -62,7 +63,7 @@ var rules = map[string]rule{
 	"pkg/byterange": {pure: true},
 
 	"pkg/tributary":      {imports: []string{"internal/config", "internal/fault", "internal/transport"}},
-	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/energy", "internal/engine", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/origin", "internal/spread", "internal/statefile"}},
+	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/energy", "internal/engine", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/origin", "internal/relay", "internal/spread", "internal/statefile"}},
 
 	"internal/opening": {pure: true, imports: []string{
 		"internal/fault", "internal/health", "internal/segment", "internal/transfer", "pkg/byterange",
@@ -74,6 +75,7 @@ var rules = map[string]rule{
 	"internal/schedule": {pure: true, imports: []string{"internal/energy", "internal/segment"}},
 	"internal/estimate": {pure: true},
 	"internal/energy":   {pure: true},
+	"internal/lanes":    {pure: true},
 	"internal/health":   {pure: true},
 	"internal/spread":   {pure: true},
 	"internal/segment":  {pure: true, imports: []string{"pkg/byterange"}},
@@ -154,7 +156,7 @@ var mayList = []string{"internal/link", "lab"}
 var retired = map[string]string{
 	"appetite": "consumption", "blamed": "Blame", "book": "History, Accounts", "doubt": "disablePipelining", "failover": "hedge",
 	"headed": "HeadReceived", "hearsay": "silenceGrace", "hosted": "appBridge", "journal": "eventLog", "keeper": "watchdog, Revalidator",
-	"lane": "connLoop", "lap": "contender", "outward": "Transport", "pardon": "unbanAll", "patience": "WaitForLink, or what is waited for",
+	"lap": "contender", "outward": "Transport", "pardon": "unbanAll", "patience": "WaitForLink, or what is waited for",
 	"relieve": "steal", "rescue": "hedge", "sated": "hasEnough", "takeover": "hedge", "tally": "counters", "tenure": "checkout",
 	"why": "Outcome, Rule, Reason or Cause",
 }

@@ -105,7 +105,7 @@ func (a *app) root(started *bool) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetGlobalNormalizationFunc(normalize)
 	root.AddCommand(a.serveCommand(), a.getCommand(), a.runCommand(), a.linksCommand(), a.doctorCommand(), a.statusCommand(), a.configCommand(),
-		a.redirectCommand(), a.useCommand(), a.rpcCommand(), a.powerCommand(), a.superviseCommand(), a.caCommand(), a.demoCommand(), a.manCommand(), a.versionCommand())
+		a.redirectCommand(), a.relayCommand(), a.useCommand(), a.rpcCommand(), a.powerCommand(), a.superviseCommand(), a.caCommand(), a.demoCommand(), a.manCommand(), a.versionCommand())
 	root.InitDefaultCompletionCmd()
 	a.complete(root)
 	return root

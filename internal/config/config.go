@@ -100,9 +100,27 @@ type Config struct {
 	// LogLevel is "debug", "info", "warn" or "error".
 	LogLevel string `toml:"log_level"`
 
+	// Relay is the [relay] table.
+	Relay Relay `toml:"relay"`
 	// Link holds the [link.NAME] tables by name of the link.
 	Link map[string]Link `toml:"link"`
 }
+
+// Relay is the [relay] table: a server of the user's own that carries tunnels over all links.
+type Relay struct {
+	// Address is "host:port" of the relay, which this user has paired with.
+	Address string `toml:"address"`
+	// Mode says what goes through it: RelayOff or RelayTunnels.
+	Mode string `toml:"mode"`
+	// Except lists hosts, each with the names below it, whose tunnels do not go through it, beside the shipped list.
+	Except []string `toml:"except"`
+}
+
+// The values of Relay.Mode.
+const (
+	RelayOff     = "off"
+	RelayTunnels = "tunnels" // CONNECT, and redirected connections
+)
 
 // Link is a [link.NAME] table.
 type Link struct {
@@ -181,6 +199,7 @@ func Default() Config {
 		MaxConcurrent:     5,
 		Spread:            SpreadAuto,
 		LogLevel:          "info",
+		Relay:             Relay{Mode: RelayOff},
 	}
 }
 

@@ -29,6 +29,9 @@ func (p Problem) Error() string {
 
 // title writes a key as users do: [link.wlan0] dns.
 func title(key string) string {
+	if rest, ok := strings.CutPrefix(key, "relay."); ok {
+		return "[relay] " + rest
+	}
 	if rest, ok := strings.CutPrefix(key, "link."); ok {
 		if i := strings.LastIndexByte(rest, '.'); i > 0 && !strings.HasSuffix(rest, `"`) {
 			return "[link." + rest[:i] + "] " + rest[i+1:]
@@ -56,6 +59,10 @@ func (f *File) parse(text string) []Problem {
 	for key, value := range all {
 		if key == "link" {
 			d.links(f, value)
+			continue
+		}
+		if key == "relay" {
+			d.relay(f, value)
 			continue
 		}
 		d.field(reflect.ValueOf(&f.Config).Elem(), toml.Key{key}, value)
@@ -117,6 +124,17 @@ func (d *decoder) links(f *File, value toml.Primitive) {
 			d.field(reflect.ValueOf(&l).Elem(), toml.Key{"link", name, key}, v)
 		}
 		f.Link[name] = l
+	}
+}
+
+func (d *decoder) relay(f *File, value toml.Primitive) {
+	var keys map[string]toml.Primitive
+	if d.md.Type("relay") != "Hash" || d.md.PrimitiveDecode(value, &keys) != nil {
+		d.add(toml.Key{"relay"}, value, "is not a table: write [relay] and its keys below")
+		return
+	}
+	for key, v := range keys {
+		d.field(reflect.ValueOf(&f.Relay).Elem(), toml.Key{"relay", key}, v)
 	}
 }
 

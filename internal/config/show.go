@@ -30,7 +30,7 @@ func (f *File) Settings() ([]Setting, error) {
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Tag.Get("toml")
 			x := v.Field(i)
-			if name == "link" || len(prefix) > 0 && x.IsZero() {
+			if name == "link" || name == "relay" || len(prefix) > 0 && x.IsZero() {
 				continue
 			}
 			s := Setting{Key: append(toml.Key(prefix), name).String(), Value: plain(x), name: name}
@@ -45,6 +45,9 @@ func (f *File) Settings() ([]Setting, error) {
 		return nil
 	}
 	if err := add(reflect.ValueOf(f.Config)); err != nil {
+		return nil, err
+	}
+	if err := add(reflect.ValueOf(f.Relay), "relay"); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Link)) {

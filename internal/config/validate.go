@@ -104,6 +104,7 @@ func (c Config) problems() problems {
 		}
 	}
 
+	p.relay(c.Relay)
 	p.oneOf(c.VPN, "vpn", VPNFollow, VPNAround)
 	p.oneOf(c.Spread, "spread", SpreadAuto, SpreadOff, SpreadAll)
 	for _, host := range c.Sticky {
@@ -146,6 +147,24 @@ func (c Config) problems() problems {
 		p.add("wait_for_link", `%v is too short: write it with a unit, like "60s"`, c.WaitForLink)
 	}
 	return p
+}
+
+// relay checks the [relay] table.
+func (p *problems) relay(r Relay) {
+	p.oneOf(r.Mode, "relay.mode", RelayOff, RelayTunnels)
+	host, port, err := net.SplitHostPort(r.Address)
+	n, wrong := strconv.ParseUint(port, 10, 16)
+	switch {
+	case r.Address == "" && r.Mode == RelayTunnels:
+		p.add("relay.address", "is missing: write that of a relay that was paired with  tributary relay join")
+	case r.Address != "" && (err != nil || wrong != nil || n == 0 || !isHost(host)):
+		p.add("relay.address", "%q is not an address like relay.example.com:443", r.Address)
+	}
+	for _, host := range r.Except {
+		if !isHost(host) {
+			p.add("relay.except", `%q is not a host: write a name like "example.com", which includes the names below it, or an address`, host)
+		}
+	}
 }
 
 // problems collects problems with the values.

@@ -97,7 +97,7 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 	d.reloads, d.sockets = reloads, open
 	err = d.build(version, transport.Config{
 		Source: &link.Netlink{Options: transport.Options(cfg), Mark: mark}, Binder: link.Device{Mark: mark},
-		History: transport.HistoryFile(cfg),
+		History: transport.HistoryFile(cfg), RelayState: RelayFile(),
 	})
 	if err != nil {
 		return err
@@ -182,6 +182,9 @@ func (d *Daemon) program(local, remote netip.AddrPort, names []string) string {
 func StoredAuthority() intercept.Stored {
 	return intercept.Stored{Certificate: statefile.Path(os.Getenv, "ca.pem"), Key: statefile.Path(os.Getenv, "ca-key.pem")}
 }
+
+// RelayFile is where is kept which relays this user has paired with.
+func RelayFile() string { return statefile.Path(os.Getenv, "relay.json") }
 
 // PinsFile is where is kept which programs do not accept certificates of an authority.
 func PinsFile() string { return statefile.Path(os.Getenv, "pins.json") }

@@ -143,8 +143,17 @@ func path(u *url.URL, host string) string {
 	return u.RequestURI()
 }
 
-// DialTunnel connects to addr ("host:port") over the first link that can, and returns the link's name.
+// DialTunnel connects to addr ("host:port") over the first link that can, and returns the link's name; or by the relay, if it may
+// be used and is there, over all of them, and returns "".
 func (t *Transport) DialTunnel(ctx context.Context, addr string) (net.Conn, string, error) {
+	if t.relays(ctx, addr) {
+		return t.raceRelay(ctx, addr)
+	}
+	return t.dialDirect(ctx, addr)
+}
+
+// dialDirect connects over one link.
+func (t *Transport) dialDirect(ctx context.Context, addr string) (net.Conn, string, error) {
 	d, err := t.passThrough.DialTunnel(ctx, addr)
 	return d.Conn, d.Link.Name, err
 }

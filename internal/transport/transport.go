@@ -21,6 +21,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin"
+	"github.com/tributary-http/tributary/internal/relay"
 	"github.com/tributary-http/tributary/internal/spread"
 	"github.com/tributary-http/tributary/internal/statefile"
 )
@@ -49,6 +50,9 @@ type Config struct {
 	// History is the file that keeps what is learned of networks and origins for the next start, see HistoryFile; "" = none.
 	History string
 
+	// RelayState is the file that says how to reach the relay of the settings; "" = none is used.
+	RelayState string
+
 	Observers []engine.Observer
 	// Running, if not nil, is called with the number of running transfers whenever it changes, see engine.Config.
 	Running func(transfers int)
@@ -76,6 +80,7 @@ type Transport struct {
 	pool          *origin.Pool
 	passThrough   *origin.PassThrough
 	placer        *origin.Placer
+	relay         *relay.Client // nil = none
 	engine        *engine.Engine
 	found         chan struct{} // closed by follow when there is a link to use
 	using         using         // set by follow
@@ -150,6 +155,11 @@ func New(c Config) (*Transport, error) {
 	if c.Settings.MaxConnectionsPerHost > 0 {
 		t.pool.Idle, t.passThrough.Idle = t.slots.Idle, t.slots.Idle
 	}
+	if r := c.Settings.Relay; r.Mode != config.RelayOff && c.RelayState != "" {
+		if t.relay, err = relay.NewClient(c.RelayState, r.Address, int64(c.Settings.Budget), t.log); err != nil {
+			return nil, err
+		}
+	}
 	return t, nil
 }
 
@@ -179,6 +189,9 @@ func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
 		parts.Go(func() { k.keep(ctx) })
 	}
 	parts.Go(func() { t.placer.Run(ctx) })
+	if t.relay != nil {
+		parts.Go(func() { t.relay.Run(ctx) })
+	}
 	parts.Go(func() { t.expect(ctx) })
 	<-first
 	return func() { cancel(); parts.Wait(); t.monthAccounts.Close() }, nil
@@ -229,6 +242,9 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 		t.reach.SetLinks(all)
 		t.engine.SetLinks(use)
 		t.using.set(use)
+		if t.relay != nil {
+			t.relay.SetLinks(use)
+		}
 		c := link.Diff(before, use)
 		for _, l := range c.Added {
 			t.log.Info("link found", "link", l.Name, "kind", l.Kind, "metered", l.Metered)

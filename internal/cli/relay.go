@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/daemon"
+	"github.com/tributary-http/tributary/internal/relay"
+	"github.com/tributary-http/tributary/internal/statefile"
+)
+
+func (a *app) relayCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "relay",
+		Short: "Carry tunnels over all links by a server of your own",
+		Long: `A tunnel (https, ssh, git push) has one connection, so one link. With a second end on a server that you rent or have at
+home, it runs over every link, and survives the death of any. docs/RELAY.md says what that server must be trusted with.
+
+  1. on the server:  tributary relay serve --listen :443
+  2. on the server:  tributary relay pair HOST:443        prints a link that is valid once
+  3. here:           tributary relay join LINK            then tributary serve
+
+` + exitCodes,
+		Example: `  tributary relay serve --listen :443
+  tributary relay pair relay.example.com:443
+  tributary relay join -`,
+	}
+	c.AddCommand(a.relayServe(), a.relayPair(), a.relayJoin())
+	return c
+}
+
+// relayServerFile is where the server of a relay keeps its keys.
+func relayServerFile() string { return statefile.Path(os.Getenv, "relay-server.json") }
+
+func (a *app) relayServe() *cobra.Command {
+	var listen, level string
+	var allow []string
+	c := &cobra.Command{
+		Use:   "serve --listen ADDRESS",
+		Short: "Be the relay of the clients that were paired",
+		Long: `Connect the tunnels of paired clients until SIGTERM or SIGINT. Private networks, this machine, metadata of clouds and
+port 25 are not connected to.
+
+` + exitCodes,
+		Example: `  tributary relay serve --listen :443
+  tributary relay serve --listen 203.0.113.5:443 --allow-destinations 10.0.0.0/24`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if listen == "" {
+				return usageError{errors.New("--listen is missing: others must reach the relay, so say where it may listen, like :443")}
+			}
+			cfg := config.Default()
+			cfg.AllowDestinations, cfg.LogLevel = allow, level
+			if err := cfg.Validate(); err != nil {
+				return usageError{err}
+			}
+			ln, err := net.Listen("tcp", listen)
+			if err != nil {
+				return err
+			}
+			log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: cfg.Level()}))
+			daemon.SaveMemory()
+			s := &relay.Server{State: relayServerFile(), Log: log, Allow: cfg.Destinations()}
+			log.Info("relay is listening", "address", ln.Addr().String())
+			ending := func(s os.Signal) { log.Info("ending", "signal", s.String()) }
+			return untilSignaled(cmd.Context(), 0, ending, func(ctx context.Context) error { return s.Serve(ctx, ln) })
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` to listen at, with a port")
+	c.Flags().StringSliceVar(&allow, "allow-destinations", nil, "also connect to the `NETWORK` or address, although it is private; repeatable")
+	c.Flags().StringVar(&level, "log-level", "info", "`LEVEL`: debug, info, warn, error")
+	return c
+}
+
+func (a *app) relayPair() *cobra.Command {
+	return &cobra.Command{
+		Use:   "pair HOST:PORT",
+		Short: "Print a link by which one client can pair with this relay",
+		Long: `Print a link with a token that makes one client known to this relay. It is valid once, for a quarter of an hour, and a
+secret until then. HOST:PORT is how clients reach the relay. Run it as the user who runs "relay serve".
+
+` + exitCodes,
+		Example: `  tributary relay pair relay.example.com:443`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			cfg := config.Default()
+			cfg.Relay.Address = args[0]
+			if err := cfg.Validate(); err != nil {
+				return usageError{err}
+			}
+			i, err := relay.Invite(relayServerFile(), args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(a.stdout, i.Link())
+			return nil
+		},
+	}
+}
+
+func (a *app) relayJoin() *cobra.Command {
+	return &cobra.Command{
+		Use:   "join LINK",
+		Short: "Pair with a relay by the link that it printed",
+		Long: `Pair with a relay. LINK is what "relay pair" printed on it; with "-" it is read from standard input, so that other users of
+this machine do not see it in the list of processes.
+
+` + exitCodes,
+		Example: `  tributary relay join -
+  ssh root@relay.example.com tributary relay pair relay.example.com:443 | tributary relay join -`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := args[0]
+			if text == "-" {
+				line, err := bufio.NewReader(io.LimitReader(os.Stdin, 4096)).ReadString('\n')
+				if err != nil && err != io.EOF {
+					return err
+				}
+				text = line
+			}
+			i, err := relay.ParseInvitation(strings.TrimSpace(text))
+			if err != nil {
+				return usageError{err}
+			}
+			if err := relay.Enrol(cmd.Context(), daemon.RelayFile(), i); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.stdout, "paired; to use it, add to the configuration:\n\n[relay]\naddress = %q\nmode = \"tunnels\"\n", i.Address)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,144 @@
+package lanes
+
+import "time"
+
+// Path is what the kernel knows of a lane's connection. Sizes are in bytes.
+type Path struct {
+	RTT, MinRTT  time.Duration // smoothed, and the least so far; 0 = unknown
+	CWnd         int           // congestion window
+	InFlight     int           // sent and not acknowledged
+	Unsent       int           // in the send buffer
+	DeliveryRate float64       // of the last samples, in bytes per second
+	AppLimited   bool          // DeliveryRate is no more than what there was to send
+	Progress     uint64        // grows with each byte that was delivered or received
+}
+
+const (
+	// rateAge is how long the largest delivery rate counts, at least.
+	rateAge = 3 * time.Second
+	// capSlack is how many bytes beyond the multiple of the BDP a lane may have in flight: room for delayed acknowledgments.
+	capSlack = 30 << 10
+	// raiseAge is how long a raised round trip replaces the least one.
+	raiseAge = 10 * time.Second
+	lowAge   = time.Second
+	// silence is the least time without progress after which a lane that owes an answer is suspect.
+	silence = 300 * time.Millisecond
+)
+
+// lane is one connection.
+type lane struct {
+	id   uint32
+	path Path
+
+	sent     []*item // numbered frames without acknowledgment, in order; the first has number acked
+	acked    uint64
+	received uint64    // numbered frames that came
+	answered uint64    // of which the other end was told
+	owed     int       // bytes that came since
+	due      time.Time // when it is to be told
+
+	rates   [2]float64 // largest delivery rates of this period and the last, bytes per second
+	since   time.Time  // when this period began
+	low     time.Duration
+	lowFrom time.Time     // since when low is the least smoothed round trip
+	raised  time.Duration // replaces MinRTT until
+	until   time.Time
+
+	progress  time.Time // when it last made progress or owed nothing
+	suspect   bool
+	suspected time.Time
+	told      bool // the other end was told that it is suspect
+	ping      bool // one must be sent
+}
+
+// observe takes in what the kernel says.
+func (l *lane) observe(now time.Time, p Path) {
+	if p.Progress != l.path.Progress || len(l.sent) == 0 && p.InFlight == 0 {
+		l.progress = now
+	}
+	l.path = p
+	if now.Sub(l.since) >= rateAge/2 {
+		l.rates[1], l.rates[0], l.since = l.rates[0], 0, now
+	}
+	if !p.AppLimited {
+		l.rates[0] = max(l.rates[0], p.DeliveryRate)
+	}
+	l.renew(now)
+}
+
+// renew replaces the least round trip where the route has become longer, or others fill the queue: the cap alone keeps the
+// smoothed one below what is compared here. It tries the old one again after raiseAge.
+func (l *lane) renew(now time.Time) {
+	switch {
+	case l.path.RTT <= 0:
+		return
+	case l.low == 0 || l.path.RTT < l.low:
+		l.low = l.path.RTT
+	}
+	if now.Sub(l.lowFrom) < lowAge {
+		return
+	}
+	least := l.minRTT(now)
+	if r := l.rate(); r > 0 && least > 0 {
+		most := 3*least/2 + seconds(2*capSlack/r) + 10*time.Millisecond
+		if l.low > most {
+			l.raised, l.until = l.low, now.Add(raiseAge)
+		}
+	}
+	l.low, l.lowFrom = l.path.RTT, now
+}
+
+func (l *lane) minRTT(now time.Time) time.Duration {
+	if now.Before(l.until) {
+		return l.raised
+	}
+	return l.path.MinRTT
+}
+
+// rate returns how fast the lane can send, in bytes per second, 0 if it is not known. While little is in flight delivery rates
+// say nothing of what it could do.
+func (l *lane) rate() float64 {
+	if l.path.RTT <= 0 {
+		return 0
+	}
+	window := float64(l.path.CWnd) / l.path.RTT.Seconds()
+	if most := max(l.rates[0], l.rates[1]); most > 0 {
+		flying := float64(l.path.InFlight)
+		if flying > 1.2*most*l.path.MinRTT.Seconds() && flying > 12*1448 {
+			return most
+		}
+	}
+	return window
+}
+
+// arrival returns after what time n more bytes will have arrived, estimated from what is in flight. The smoothed round trip
+// would lag behind the queue.
+func (l *lane) arrival(now time.Time, n int) time.Duration {
+	r := l.rate()
+	if r <= 0 {
+		return 100 * time.Millisecond // nothing is known yet
+	}
+	least := l.minRTT(now)
+	queued := max(0, float64(l.path.InFlight)-r*least.Seconds()) + float64(l.path.Unsent+n)
+	return least/2 + seconds(queued/r)
+}
+
+// excess returns by how many bytes a lane exceeds its in-flight cap; not more than 0 = it may take bulk data.
+func (l *lane) excess(now time.Time) float64 {
+	most := max(l.rates[0], l.rates[1])
+	if most <= 0 {
+		return 0
+	}
+	// While the window grows the delivery rate lags behind it by a round trip.
+	return float64(l.path.InFlight+l.path.Unsent) - 1.5*most*l.minRTT(now).Seconds() - capSlack
+}
+
+// frameSize returns how many bytes of data a frame gets: those of 8 ms.
+func (l *lane) frameSize() int {
+	return min(max(int(l.rate()*0.008), 2<<10), MaxData)
+}
+
+// silenceLimit returns after how long without progress the lane is suspect.
+func (l *lane) silenceLimit() time.Duration { return max(silence, 2*l.path.RTT) }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,324 @@
+package lanes
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Config configures a Mux.
+type Config struct {
+	Client     bool  // this end opens streams
+	Budget     int64 // what the windows of all streams come to, in bytes; each has leastWindow in any case
+	MaxStreams int   // open at a time
+}
+
+// What happened to a stream.
+type What uint8
+
+const (
+	Accepted  What = iota // the client opened it: see Destination
+	Connected             // the server did
+	Readable              // Read returns more, or the end
+	Writable              // Write accepts more
+	Broken                // it was reset
+)
+
+// The causes of a reset.
+const (
+	CauseClosed   uint64 = iota // the user of the stream has closed it
+	CauseRefused                // the destination is not allowed
+	CauseNotFound               // there is no such name
+	CauseFailed                 // the destination cannot be reached
+	CauseLimit                  // too many streams
+)
+
+// Event is something that happened.
+type Event struct {
+	Stream uint32
+	What   What
+	Cause  uint64 // of Broken, as the other end gave it to Reset
+}
+
+// Mux is one end of a session. It is owned by one goroutine or guarded by a lock.
+type Mux struct {
+	cfg     Config
+	lanes   []*lane
+	streams map[uint32]*stream
+	windows int64  // sum of the streams' windows
+	last    uint32 // stream that was opened last, at the client
+
+	// At the server: every stream up to seen was opened, and those of early.
+	seen  uint32
+	early map[uint32]struct{}
+
+	active  []*stream // with bytes to send, in turn
+	control []*item   // numbered frames without data
+	again   []*item   // that a lane owes which is silent or gone
+	events  []Event
+	wanted  bool
+}
+
+// maxEarly bounds how far the numbers of streams may run ahead.
+const maxEarly = 1 << 12
+
+// item is a numbered frame.
+type item struct {
+	frame  Frame
+	stream *stream // nil = none
+	acked  bool
+	again  bool // it waits in Mux.again
+	since  time.Time
+}
+
+// New returns a Mux without lanes.
+func New(c Config) *Mux {
+	return &Mux{cfg: c, streams: map[uint32]*stream{}, early: map[uint32]struct{}{}}
+}
+
+// Events returns what has happened since the last call.
+func (m *Mux) Events() []Event {
+	all := m.events
+	m.events = nil
+	return all
+}
+
+func (m *Mux) tell(s *stream, w What) { m.events = append(m.events, Event{s.id, w, s.resetHas}) }
+
+// Wanted reports whether lanes have something to send since the last call that they did not wait for.
+func (m *Mux) Wanted() bool {
+	w := m.wanted
+	m.wanted = false
+	return w
+}
+
+// Streams returns how many streams are open.
+func (m *Mux) Streams() int { return len(m.streams) }
+
+// Open opens a stream to a destination. It can be written to at once. ok = false: there are too many.
+func (m *Mux) Open(now time.Time, to string) (id uint32, ok bool) {
+	if len(m.streams) >= m.cfg.MaxStreams || len(to) > maxOpen || to == "" {
+		return 0, false
+	}
+	m.last++
+	s := m.newStream(now, m.last)
+	m.grant(s, firstWindow)
+	m.send(now, s, Frame{Kind: Open, Stream: s.id, Value: s.granted, Data: []byte(to)})
+	return s.id, true
+}
+
+func (m *Mux) newStream(now time.Time, id uint32) *stream {
+	s := &stream{id: id, credit: leastWindow, tokens: burst, filled: now}
+	m.streams[id] = s
+	return s
+}
+
+// Destination returns where an accepted stream leads to.
+func (m *Mux) Destination(id uint32) string {
+	if s := m.streams[id]; s != nil {
+		return s.to
+	}
+	return ""
+}
+
+// Connect tells the client that its stream is connected.
+func (m *Mux) Connect(now time.Time, id uint32) {
+	if s := m.streams[id]; s != nil && !s.opened {
+		s.opened = true
+		m.grant(s, firstWindow)
+		m.send(now, s, Frame{Kind: Opened, Stream: id, Value: s.granted})
+	}
+}
+
+// Write takes b to be sent, which then belongs to the Mux, and reports whether there is room for more. What is written to a
+// stream that has ended is lost.
+func (m *Mux) Write(now time.Time, id uint32, b []byte) bool {
+	s := m.streams[id]
+	if s == nil || s.fin || len(b) == 0 {
+		return s != nil && s.queued < MaxQueue
+	}
+	if s.queued == 0 {
+		s.since, m.wanted = now, true
+	}
+	s.queue = append(s.queue, b)
+	s.queued += len(b)
+	s.waiting += len(b)
+	m.activate(s)
+	return s.queued < MaxQueue
+}
+
+func (m *Mux) activate(s *stream) {
+	if !s.listed {
+		s.listed = true
+		m.active = append(m.active, s)
+	}
+}
+
+// CloseWrite says that nothing more is written to a stream.
+func (m *Mux) CloseWrite(now time.Time, id uint32) {
+	if s := m.streams[id]; s != nil && !s.fin {
+		s.fin = true
+		m.finish(now, s)
+	}
+}
+
+// finish sends the end of a stream once all before it was sent.
+func (m *Mux) finish(now time.Time, s *stream) {
+	if s.fin && !s.finSent && s.queued == 0 {
+		s.finSent = true
+		m.send(now, s, Frame{Kind: Fin, Stream: s.id, Value: s.next})
+	}
+}
+
+// Reset ends a stream at once and tells the other end the cause.
+func (m *Mux) Reset(now time.Time, id uint32, cause uint64) {
+	if s := m.streams[id]; s != nil {
+		m.forget(s)
+		m.send(now, nil, Frame{Kind: Reset, Stream: id, Value: cause})
+	}
+}
+
+// Read copies what has come of a stream. ended says that nothing more will.
+func (m *Mux) Read(now time.Time, id uint32, p []byte) (n int, ended bool) {
+	s := m.streams[id]
+	if s == nil {
+		return 0, true
+	}
+	n = s.readInto(p)
+	if s.ended && s.read == s.length {
+		s.finRead = true
+		m.forgetDone(s)
+		return n, true
+	}
+	if !s.ended && s.granted < s.read+s.window-s.window/4 {
+		m.grant(s, min(2*int64(s.window), MaxWindow))
+		m.send(now, s, Frame{Kind: Window, Stream: id, Value: s.granted})
+	}
+	return n, false
+}
+
+// grant lets the other end send up to a window beyond what was read, less if the budget has no room.
+func (m *Mux) grant(s *stream, want int64) {
+	room := max((m.cfg.Budget-m.windows)/4, 0)
+	window := max(min(want, int64(s.window)+room), leastWindow, int64(s.window))
+	m.windows += window - int64(s.window)
+	s.window = uint64(window)
+	s.granted = max(s.granted, s.read+s.window)
+}
+
+func (m *Mux) forgetDone(s *stream) {
+	if s.done() {
+		m.forget(s)
+	}
+}
+
+func (m *Mux) forget(s *stream) {
+	if m.streams[s.id] != s {
+		return
+	}
+	delete(m.streams, s.id)
+	m.windows -= int64(s.window)
+	s.reset = true // what lanes owe of it is not sent again
+	s.queue, s.queued, s.in, s.held = nil, 0, nil, nil
+}
+
+// send queues a numbered frame without stream data.
+func (m *Mux) send(now time.Time, s *stream, f Frame) {
+	m.control = append(m.control, &item{frame: f, stream: s, since: now})
+	m.wanted = true
+}
+
+// AddLane adds a lane, whose number must be new.
+func (m *Mux) AddLane(now time.Time, id uint32) {
+	m.lanes = append(m.lanes, &lane{id: id, progress: now, since: now, lowFrom: now})
+	m.wanted = true
+}
+
+// RemoveLane sends what a lane owes over others.
+func (m *Mux) RemoveLane(now time.Time, id uint32) {
+	i := slices.IndexFunc(m.lanes, func(l *lane) bool { return l.id == id })
+	if i < 0 {
+		return
+	}
+	l := m.lanes[i]
+	m.lanes = slices.Delete(m.lanes, i, i+1)
+	m.repeat(now, l)
+}
+
+// repeat queues what a lane owes for others, acknowledgments included.
+func (m *Mux) repeat(now time.Time, l *lane) {
+	m.wanted = true
+	for _, it := range l.sent {
+		if !it.acked && !it.again {
+			it.again, it.since = true, now
+			m.again = append(m.again, it)
+		}
+	}
+	for _, o := range m.lanes {
+		if o.received > 0 {
+			o.answered, o.owed = 0, ackBytes
+		}
+	}
+}
+
+func (m *Mux) lane(id uint32) *lane {
+	for _, l := range m.lanes {
+		if l.id == id {
+			return l
+		}
+	}
+	return nil
+}
+
+// Observe takes in what the kernel says of a lane.
+func (m *Mux) Observe(now time.Time, id uint32, p Path) {
+	if l := m.lane(id); l != nil {
+		l.observe(now, p)
+	}
+}
+
+// Tick looks for silent lanes. It reports whether anything is under way: else it need not be called before there is.
+func (m *Mux) Tick(now time.Time) (busy bool) {
+	busy = len(m.again)+len(m.control)+len(m.active) > 0
+	for _, l := range m.lanes {
+		owes := len(l.sent) > 0 || l.path.InFlight+l.path.Unsent > 0
+		busy = busy || owes
+		quiet := now.Sub(l.progress)
+		switch {
+		case !l.suspect && owes && quiet > l.silenceLimit():
+			l.suspect, l.suspected, l.told = true, now, false
+			m.repeat(now, l)
+		case l.suspect && l.progress.After(l.suspected):
+			l.suspect, m.wanted = false, true
+			for _, it := range l.sent { // it comes, after all
+				it.again = false
+			}
+		}
+	}
+	return busy
+}
+
+// Silent returns the lanes that have been suspect for as long as d.
+func (m *Mux) Silent(now time.Time, d time.Duration) (ids []uint32) {
+	for _, l := range m.lanes {
+		if l.suspect && now.Sub(l.suspected) >= d {
+			ids = append(ids, l.id)
+		}
+	}
+	return ids
+}
+
+// Held returns how many bytes wait to be read or for those before them.
+func (m *Mux) Held() (n int64) {
+	for _, s := range m.streams {
+		n += int64(s.have - s.read)
+		for _, p := range s.held {
+			n += int64(len(p.data))
+		}
+	}
+	return n
+}
+
+func broken(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrProtocol}, args...)...)
+}

@@ -1,0 +1,207 @@
+package lanes
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// An acknowledgment is due after so many bytes, or so much time.
+	ackBytes = 33 << 10
+	ackDelay = 8 * time.Millisecond
+	// How long frames wait for the lane over which they arrive first before any takes them.
+	controlWait     = 25 * time.Millisecond
+	interactiveWait = 15 * time.Millisecond
+	// longWait is after what time a lane asks again that has nothing to do while others have.
+	longWait = 20 * time.Millisecond
+)
+
+// Next appends what is to be written to a lane now. If it is nothing, the caller must ask again after wait, unless that is
+// negative, and whenever something was given to the Mux. Observe must have been called just before.
+func (m *Mux) Next(now time.Time, id uint32, b []byte) (out []byte, wait time.Duration) {
+	l := m.lane(id)
+	if l == nil {
+		return b, -1
+	}
+	if l.suspect {
+		return b, longWait
+	}
+	w := waiting{-1}
+	best := m.best(now, headerSize)
+	b = m.acks(now, l, best, b, &w)
+	before := len(b)
+	b = m.controls(now, l, best, b, &w)
+	if b = m.repeated(now, l, b); len(b) > before {
+		return b, 0
+	}
+	return m.data(now, l, b, &w), w.d
+}
+
+// waiting is the least time to wait, -1 = none.
+type waiting struct{ d time.Duration }
+
+func (w *waiting) atMost(d time.Duration) {
+	if d = max(d, time.Millisecond); w.d < 0 || d < w.d {
+		w.d = d
+	}
+}
+
+// best returns the lane over which n bytes arrive first, nil without lanes that work.
+func (m *Mux) best(now time.Time, n int) (best *lane) {
+	var least time.Duration
+	for _, l := range m.lanes {
+		if l.suspect {
+			continue
+		}
+		if a := l.arrival(now, n); best == nil || a < least {
+			best, least = l, a
+		}
+	}
+	return best
+}
+
+// acks adds acknowledgments, and news of silent lanes.
+func (m *Mux) acks(now time.Time, l, best *lane, b []byte, w *waiting) []byte {
+	for _, o := range m.lanes {
+		if o.suspect && !o.told {
+			o.told = true
+			b = Frame{Kind: Suspect, Stream: o.id}.Append(b)
+		}
+		if o.received == o.answered {
+			continue
+		}
+		due := o.due
+		if o.owed >= ackBytes {
+			due = due.Add(-ackDelay)
+		}
+		if l != best {
+			due = due.Add(controlWait)
+		}
+		if d := due.Sub(now); d > 0 {
+			w.atMost(d)
+			continue
+		}
+		b = Frame{Kind: Ack, Stream: o.id, Value: o.received}.Append(b)
+		o.answered, o.owed = o.received, 0
+	}
+	return b
+}
+
+// controls adds frames without data.
+func (m *Mux) controls(now time.Time, l, best *lane, b []byte, w *waiting) []byte {
+	if l.ping {
+		l.ping = false
+		b = m.put(l, &item{frame: Frame{Kind: Ping}, since: now}, b)
+	}
+	for len(m.control) > 0 && len(b) < MaxData/2 {
+		it := m.control[0]
+		if d := it.since.Add(controlWait).Sub(now); l != best && d > 0 {
+			w.atMost(d)
+			break
+		}
+		m.control = m.control[1:]
+		if it.stream == nil || !it.stream.reset {
+			b = m.put(l, it, b)
+		}
+	}
+	return b
+}
+
+// repeated adds a frame that another lane owes.
+func (m *Mux) repeated(now time.Time, l *lane, b []byte) []byte {
+	for len(m.again) > 0 {
+		it := m.again[0]
+		m.again[0] = nil
+		m.again = m.again[1:]
+		if it.acked || !it.again || it.stream != nil && it.stream.reset || it.frame.Kind == Ping {
+			continue
+		}
+		it.again = false
+		return m.put(l, it, b)
+	}
+	return b
+}
+
+// data adds a frame of the next stream.
+func (m *Mux) data(now time.Time, l *lane, b []byte, w *waiting) []byte {
+	total := 0
+	var small *stream
+	for i := 0; i < len(m.active); {
+		s := m.active[i]
+		if s.queued == 0 || s.reset {
+			s.listed = false
+			m.active = slices.Delete(m.active, i, i+1)
+			continue
+		}
+		n := s.sendable()
+		total += n
+		if small == nil && n > 0 && s.interactive(now) {
+			small = s
+		}
+		i++
+	}
+	if total == 0 {
+		return b
+	}
+	if small != nil {
+		d := small.since.Add(interactiveWait).Sub(now)
+		if d <= 0 || l == m.best(now, small.sendable()) {
+			return m.cut(now, l, small, b)
+		}
+		w.atMost(d)
+	}
+	if e := l.excess(now); e > 0 {
+		w.atMost(min(seconds(e/max(l.rate(), 1)), longWait))
+		return b
+	}
+	n := l.frameSize()
+	if m.holdBack(now, l, n, total) {
+		w.atMost(longWait / 4)
+		return b
+	}
+	for i, s := range m.active {
+		if s.sendable() == 0 || s == small {
+			continue
+		}
+		m.active = append(slices.Delete(m.active, i, i+1), s) // its turn ends
+		return m.cut(now, l, s, b)
+	}
+	return b
+}
+
+// holdBack reports whether the faster lanes will have sent all that waits before this one would deliver a frame.
+func (m *Mux) holdBack(now time.Time, l *lane, n, total int) bool {
+	mine := l.arrival(now, n)
+	rate, sum := 0.0, float64(total)
+	for _, o := range m.lanes {
+		if o == l || o.suspect {
+			continue
+		}
+		if r := o.rate(); r > 0 && o.arrival(now, n) < mine {
+			rate += r
+			sum += r * o.arrival(now, 0).Seconds()
+		}
+	}
+	return rate > 0 && seconds(sum/rate) < mine
+}
+
+// cut sends the next bytes of a stream.
+func (m *Mux) cut(now time.Time, l *lane, s *stream, b []byte) []byte {
+	full := s.queued >= MaxQueue
+	at := s.next
+	s.fill(now)
+	data := s.take(min(l.frameSize(), s.sendable()))
+	s.since = now
+	if full && s.queued < MaxQueue {
+		m.tell(s, Writable)
+	}
+	b = m.put(l, &item{frame: Frame{Kind: Data, Stream: s.id, Value: at, Data: data}, stream: s, since: now}, b)
+	m.finish(now, s)
+	return b
+}
+
+// put makes a frame the next one of a lane.
+func (m *Mux) put(l *lane, it *item, b []byte) []byte {
+	l.sent = append(l.sent, it)
+	return it.frame.Append(b)
+}

@@ -1,0 +1,192 @@
+package relay
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/lanes"
+)
+
+// Conn is a stream as a connection. Reads and writes may run at the same time, but only one of each.
+type Conn struct {
+	s                  *session
+	id                 uint32
+	readable, writable chan struct{}
+	broken             chan struct{} // closed when it was reset
+
+	// Guarded by the session's lock.
+	opened bool
+	err    error
+
+	deadline struct {
+		sync.Mutex
+		read, write time.Time
+	}
+}
+
+func newConn(s *session, id uint32) *Conn {
+	return &Conn{s: s, id: id, readable: make(chan struct{}, 1), writable: make(chan struct{}, 1), broken: make(chan struct{})}
+}
+
+// fail breaks it. The session's lock is held.
+func (c *Conn) fail(err error) {
+	if c.err == nil {
+		c.err = err
+		close(c.broken)
+	}
+	delete(c.s.streams, c.id)
+}
+
+// isOpen reports whether the server has connected it.
+func (c *Conn) isOpen() (bool, error) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return c.opened, c.err
+}
+
+// Read implements net.Conn.
+func (c *Conn) Read(p []byte) (n int, err error) {
+	for {
+		ended := false
+		c.s.change(func(now time.Time, m *lanes.Mux) {
+			if err = c.err; err == nil {
+				n, ended = m.Read(now, c.id, p)
+			}
+		})
+		switch {
+		case err != nil:
+			return 0, err
+		case n > 0 || len(p) == 0:
+			return n, nil
+		case ended:
+			return 0, io.EOF
+		}
+		if err := c.wait(c.readable, &c.deadline.read); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Write implements net.Conn.
+func (c *Conn) Write(p []byte) (n int, err error) {
+	for len(p) > 0 {
+		part := p[:min(len(p), 64<<10)]
+		b, room := bytes.Clone(part), false
+		c.s.change(func(now time.Time, m *lanes.Mux) {
+			if err = c.err; err == nil {
+				room = m.Write(now, c.id, b)
+			}
+		})
+		if err != nil {
+			return n, err
+		}
+		n += len(part)
+		if p = p[len(part):]; room {
+			continue
+		}
+		if err := c.wait(c.writable, &c.deadline.write); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// wait waits for a signal, the end of the stream, or a deadline.
+func (c *Conn) wait(woken <-chan struct{}, deadline *time.Time) error {
+	c.deadline.Lock()
+	at := *deadline
+	c.deadline.Unlock()
+	var due <-chan time.Time
+	if !at.IsZero() {
+		t := time.NewTimer(time.Until(at))
+		defer t.Stop()
+		due = t.C
+	}
+	select {
+	case <-woken:
+		return nil
+	case <-c.broken:
+		return nil // Read and Write return why
+	case <-due:
+		return os.ErrDeadlineExceeded
+	}
+}
+
+// CloseWrite says that nothing more is written.
+func (c *Conn) CloseWrite() error {
+	c.s.change(func(now time.Time, m *lanes.Mux) {
+		if c.err == nil {
+			m.CloseWrite(now, c.id)
+		}
+	})
+	return nil
+}
+
+// Close implements net.Conn. What was written is delivered still if the other end has ended its part.
+func (c *Conn) Close() error {
+	c.s.change(func(now time.Time, m *lanes.Mux) {
+		if c.err != nil {
+			return
+		}
+		if _, ended := m.Read(now, c.id, nil); ended {
+			m.CloseWrite(now, c.id)
+		} else {
+			m.Reset(now, c.id, lanes.CauseClosed)
+		}
+		c.fail(net.ErrClosed)
+	})
+	return nil
+}
+
+// abort ends it with a cause for the other end.
+func (c *Conn) abort(cause uint64) {
+	c.s.change(func(now time.Time, m *lanes.Mux) {
+		m.Reset(now, c.id, cause)
+		c.fail(net.ErrClosed)
+	})
+}
+
+// connect tells the client that its destination is connected.
+func (c *Conn) connect() {
+	c.s.change(func(now time.Time, m *lanes.Mux) { m.Connect(now, c.id) })
+}
+
+// LocalAddr implements net.Conn.
+func (c *Conn) LocalAddr() net.Addr { return streamAddr{} }
+
+// RemoteAddr implements net.Conn.
+func (c *Conn) RemoteAddr() net.Addr { return streamAddr{} }
+
+// SetDeadline implements net.Conn. A deadline counts for calls that begin later.
+func (c *Conn) SetDeadline(t time.Time) error {
+	c.deadline.Lock()
+	defer c.deadline.Unlock()
+	c.deadline.read, c.deadline.write = t, t
+	return nil
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.deadline.Lock()
+	defer c.deadline.Unlock()
+	c.deadline.read = t
+	return nil
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.deadline.Lock()
+	defer c.deadline.Unlock()
+	c.deadline.write = t
+	return nil
+}
+
+// streamAddr is the address of an end of a stream: it has none.
+type streamAddr struct{}
+
+func (streamAddr) Network() string { return "relay" }
+func (streamAddr) String() string  { return "relay" }

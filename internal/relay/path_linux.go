@@ -1,0 +1,59 @@
+package relay
+
+import (
+	"math"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/lanes"
+)
+
+// unsentLowat is how much a lane's socket takes beyond what it sends (TCP_NOTSENT_LOWAT), in bytes: what waits there cannot
+// take another lane, and small messages wait behind it.
+const unsentLowat = 16 << 10
+
+// prepare sets the options of a lane's socket.
+func prepare(c syscall.Conn) error {
+	rc, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = rc.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsentLowat)
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// pathOf asks the kernel about a lane.
+func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
+	var info *unix.TCPInfo
+	var failed error
+	err := rc.Control(func(fd uintptr) { info, failed = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+	if err != nil || failed != nil {
+		return lanes.Path{}, false
+	}
+	mss := int(info.Snd_mss)
+	flying := int(info.Unacked) - int(info.Sacked) - int(info.Lost) + int(info.Retrans)
+	p = lanes.Path{
+		RTT: time.Duration(info.Rtt) * time.Microsecond, CWnd: int(info.Snd_cwnd) * mss, InFlight: max(flying, 0) * mss,
+		Unsent: int(info.Notsent_bytes), DeliveryRate: float64(info.Delivery_rate), AppLimited: appLimited(info),
+		Progress: uint64(info.Delivered)*uint64(mss) + info.Bytes_received,
+	}
+	if info.Min_rtt != math.MaxUint32 {
+		p.MinRTT = time.Duration(info.Min_rtt) * time.Microsecond
+	}
+	if info.Unacked > 0 && p.InFlight == 0 {
+		p.InFlight = mss // all of it is taken for lost: an answer is owed all the same
+	}
+	return p, true
+}
+
+// appLimited reads tcpi_delivery_rate_app_limited, a bit between the fields that package unix names.
+func appLimited(info *unix.TCPInfo) bool { return (*[8]byte)(unsafe.Pointer(info))[7]&1 != 0 }

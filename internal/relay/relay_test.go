@@ -1,0 +1,358 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/lanes"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// rig is a server and a paired client with two emulated links.
+type rig struct {
+	*testing.T
+	server, client string // state files
+	address        string
+	out            *Client
+	log            bytes.Buffer
+
+	mu    sync.Mutex
+	conns map[string][]net.Conn // by link
+	down  map[string]bool
+}
+
+func newRig(t *testing.T, allow ...netip.Prefix) *rig {
+	dir := t.TempDir()
+	r := &rig{
+		T: t, server: filepath.Join(dir, "server.json"), client: filepath.Join(dir, "client.json"),
+		conns: map[string][]net.Conn{}, down: map[string]bool{},
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.address = ln.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	s := &Server{State: r.server, Log: slog.New(slog.NewTextHandler(&lockedWriter{w: &r.log}, &slog.HandlerOptions{Level: slog.LevelDebug})), Allow: allow}
+	go func() { done <- s.Serve(ctx, ln) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+func (r *rig) invite() Invitation {
+	r.Helper()
+	i, err := Invite(r.server, r.address)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return i
+}
+
+// start pairs and runs the client, and waits for a lane on each link.
+func (r *rig) start() {
+	r.Helper()
+	if err := Enrol(r.Context(), r.client, r.invite()); err != nil {
+		r.Fatal(err)
+	}
+	r.connect()
+}
+
+func (r *rig) connect() {
+	r.Helper()
+	var err error
+	if r.out, err = NewClient(r.client, r.address, 64<<20, slog.New(slog.DiscardHandler)); err != nil {
+		r.Fatal(err)
+	}
+	dial := link.DialFunc(func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
+		r.mu.Lock()
+		down := r.down[l.Name]
+		r.mu.Unlock()
+		if down {
+			return nil, errors.New("the link is down")
+		}
+		c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		if err == nil {
+			r.mu.Lock()
+			r.conns[l.Name] = append(r.conns[l.Name], c)
+			r.mu.Unlock()
+		}
+		return c, err
+	})
+	r.out.SetLinks(dial.Over(link.Link{Name: "wifi"}, link.Link{Name: "lte"}))
+	ctx, cancel := context.WithCancel(context.Background())
+	var runs sync.WaitGroup
+	runs.Go(func() { r.out.Run(ctx) })
+	r.Cleanup(func() { cancel(); runs.Wait() })
+}
+
+// lanes waits until there are n lanes.
+func (r *rig) lanes(n int) {
+	r.Helper()
+	r.until(fmt.Sprintf("there are %d lanes", n), func() bool {
+		r.out.mu.Lock()
+		v := r.out.current
+		r.out.mu.Unlock()
+		return v != nil && v.count() == n
+	})
+}
+
+func (r *rig) until(what string, met func() bool) {
+	r.Helper()
+	deadline := time.After(20 * time.Second)
+	for tick := time.Tick(2 * time.Millisecond); !met(); {
+		select {
+		case <-tick:
+		case <-deadline:
+			r.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// cut breaks all connections of a link, which stays down until up.
+func (r *rig) cut(name string, down bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down[name] = down
+	for _, c := range r.conns[name] {
+		c.Close()
+	}
+	r.conns[name] = nil
+}
+
+var loopback = netip.MustParsePrefix("127.0.0.0/8")
+
+// origin listens and gives each connection to serve.
+func origin(t *testing.T, serve func(c *net.TCPConn)) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conns.Go(func() {
+				defer c.Close()
+				serve(c.(*net.TCPConn))
+			})
+		}
+	})
+	t.Cleanup(func() { ln.Close(); conns.Wait() })
+	return ln.Addr().String()
+}
+
+func (r *rig) dial(addr string) net.Conn {
+	r.Helper()
+	c, err := r.out.Dial(r.Context(), addr)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return c
+}
+
+// TestCarries: bytes go both ways, half-closed, over lanes that come and go.
+func TestCarries(t *testing.T) {
+	r := newRig(t, loopback)
+	r.start()
+	r.lanes(2)
+	body := bytes.Repeat([]byte("0123456789abcdef"), 2<<20/16*8)
+	addr := origin(t, func(c *net.TCPConn) {
+		h := sha256.New()
+		_, _ = io.Copy(h, c)
+		_, _ = c.Write(h.Sum(nil))
+		_, _ = c.Write(body)
+	})
+	c := r.dial(addr)
+	defer c.Close()
+	flaps := make(chan struct{})
+	go func() {
+		defer close(flaps)
+		_, err := c.Write(body)
+		if err == nil {
+			err = c.(*Conn).CloseWrite()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	for i := range 4 { // never both at once
+		r.lanes(2)
+		r.cut([]string{"wifi", "lte"}[i%2], false)
+	}
+	got, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-flaps
+	sum := sha256.Sum256(body)
+	if !bytes.Equal(got, append(sum[:], body...)) {
+		t.Errorf("%d bytes, or wrong ones", len(got))
+	}
+}
+
+// TestOutlivesAllLinks: a stream waits until a link returns.
+func TestOutlivesAllLinks(t *testing.T) {
+	r := newRig(t, loopback)
+	r.start()
+	r.lanes(2)
+	c := r.dial(origin(t, func(c *net.TCPConn) { _, _ = io.Copy(c, c) }))
+	defer c.Close()
+	r.cut("wifi", true)
+	r.cut("lte", true)
+	r.lanes(0)
+	if _, err := r.out.Dial(t.Context(), "127.0.0.1:1"); !errors.Is(err, ErrAway) {
+		t.Errorf("without lanes: %v", err)
+	}
+	if _, err := c.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	r.cut("lte", false)
+	buf := make([]byte, 5)
+	if _, err := io.ReadFull(c, buf); err != nil || string(buf) != "hello" {
+		t.Errorf("%q, %v", buf, err)
+	}
+}
+
+// TestEgress: what a server must not connect to, whatever it is called.
+func TestEgress(t *testing.T) {
+	r := newRig(t)
+	r.start()
+	r.lanes(2)
+	for _, addr := range []string{
+		"127.0.0.1:80", "localhost:80", "[::1]:80", "[::ffff:127.0.0.1]:80", "0.0.0.0:80", "169.254.169.254:80", "10.0.0.1:80", "192.168.0.1:80",
+		"100.64.0.1:80", "[fe80::1]:80", "[fd00::1]:80", "[64:ff9b::7f00:1]:80", "192.0.2.1:25", "nonsense",
+	} {
+		_, err := r.out.Dial(t.Context(), addr)
+		if e, ok := errors.AsType[*ResetError](err); !ok || e.Cause != lanes.CauseRefused {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+}
+
+// TestStrangers: an invitation works once; other keys, wrong proofs and other servers get nowhere.
+func TestStrangers(t *testing.T) {
+	r := newRig(t, loopback)
+	i := r.invite()
+	if err := Enrol(t.Context(), r.client, i); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("used token", func(t *testing.T) {
+		if err := Enrol(t.Context(), filepath.Join(t.TempDir(), "other.json"), i); err == nil {
+			t.Error("enrolled")
+		}
+	})
+	t.Run("expired token", func(t *testing.T) {
+		i := r.invite()
+		if err := enrol(r.server, i.token, "x", time.Now().Add(tokenLife+time.Second)); !errors.Is(err, errToken) {
+			t.Error(err)
+		}
+	})
+	t.Run("wrong server", func(t *testing.T) {
+		i := r.invite()
+		i.Server = "other"
+		if err := Enrol(t.Context(), filepath.Join(t.TempDir(), "other.json"), i); !strings.Contains(fmt.Sprint(err), "another key") {
+			t.Error(err)
+		}
+	})
+	connect := func(t *testing.T, key Key) *tls.Conn {
+		cfg, err := key.config(func(tls.ConnectionState) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.NextProtos = []string{laneProtocol}
+		c, err := tls.Dial("tcp", r.address, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	silent := func(t *testing.T, c *tls.Conn) {
+		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if got, err := io.ReadAll(c); len(got) > 0 || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it says %x, %v", got, err)
+		}
+	}
+	t.Run("unknown key", func(t *testing.T) {
+		key, err := newKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := connect(t, key)
+		_, _ = c.Write(make([]byte, helloSize))
+		silent(t, c)
+	})
+	var s clientState
+	if err := load(r.client, &s); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("hello of another connection", func(t *testing.T) {
+		key := s.Relays[r.address].Key
+		one, other := connect(t, key), connect(t, key)
+		said := make([]byte, helloSize-sha256.Size)
+		said[0] = helloNew
+		mac, err := proof(one.ConnectionState(), said[1+idSize:1+idSize+secretSize], said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = other.Write(append(said, mac...))
+		silent(t, other)
+	})
+	t.Run("secrets", func(t *testing.T) {
+		if text := fmt.Sprintf("%v %+v %v", s, i, i); strings.Contains(text, i.Link()) || !strings.Contains(text, "[key]") {
+			t.Error(text)
+		}
+		if _, err := ParseInvitation(i.Link() + "x"); err == nil || strings.Contains(err.Error(), "#A") {
+			t.Error(err)
+		}
+		if got, err := ParseInvitation(i.Link()); err != nil || !bytes.Equal(got.token, i.token) || got.Server != i.Server {
+			t.Error(got, err)
+		}
+	})
+}
+
+// TestHalfOpen: connections that say nothing do not keep others out for long.
+func TestHalfOpen(t *testing.T) {
+	r := newRig(t, loopback)
+	for range maxHalfOpen + 50 {
+		c, err := net.Dial("tcp", r.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	r.until("a client is let in", func() bool { return Enrol(t.Context(), r.client, r.invite()) == nil })
+}

@@ -1,0 +1,320 @@
+package relay
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/subtle"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/lanes"
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+const (
+	helloTime    = 5 * time.Second // for both handshakes
+	connectTime  = 10 * time.Second
+	maxHalfOpen  = 256
+	maxLanes     = 16 // of a session
+	maxSessions  = 8  // of a key
+	maxAll       = 1024
+	forgetAfter  = 60 * time.Second // a session without lanes
+	serverBudget = 64 << 20         // windows of a session, bytes
+	copyBuffer   = 32 << 10
+)
+
+// Server connects the streams of clients that it knows. State is the file of its keys, see Invite.
+type Server struct {
+	State string
+	Log   *slog.Logger
+	// Allow lists networks that clients may reach although they are denied otherwise.
+	Allow []netip.Prefix
+
+	reach    link.Destinations
+	epoch    [8]byte
+	halfOpen chan struct{}
+	ended    sync.WaitGroup // sessions
+
+	mu       sync.Mutex
+	sessions map[[idSize]byte]*served
+	of       map[KeyID]int
+}
+
+// served is a session at the server.
+type served struct {
+	*session
+	key    KeyID
+	secret []byte
+	timer  *time.Timer // forgets it
+}
+
+// Serve accepts lanes until ctx ends; then all sessions end.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	st, err := change(s.State, (*serverState).ensureKey)
+	if err != nil {
+		return err
+	}
+	cfg, err := st.Key.config(func(c tls.ConnectionState) error {
+		if c.NegotiatedProtocol == enrolProtocol || c.NegotiatedProtocol == laneProtocol && enrolled(s.State, peerOf(c)) {
+			return nil
+		}
+		return errors.New("unknown key")
+	})
+	if err != nil {
+		return err
+	}
+	cfg.NextProtos = []string{laneProtocol, enrolProtocol}
+	s.reach.DenyPrivate, s.reach.Allow, s.reach.Local = true, s.Allow, link.Local
+	s.halfOpen = make(chan struct{}, maxHalfOpen)
+	s.sessions, s.of = map[[idSize]byte]*served{}, map[KeyID]int{}
+	rand.Read(s.epoch[:])
+
+	ctx, cancel := context.WithCancel(ctx)
+	var conns sync.WaitGroup
+	defer func() {
+		cancel()
+		conns.Wait()
+		for _, v := range s.all() {
+			s.forget(v)
+		}
+		s.ended.Wait()
+	}()
+	defer context.AfterFunc(ctx, func() { ln.Close() })()
+	for {
+		c, err := ln.Accept()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ECONNABORTED):
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		select {
+		case s.halfOpen <- struct{}{}:
+		default:
+			c.Close()
+			continue
+		}
+		conns.Go(func() {
+			defer func() { <-s.halfOpen }()
+			if err := s.greet(ctx, c, cfg); err != nil {
+				c.Close()
+				s.Log.Debug("connection refused", "error", err)
+			}
+		})
+	}
+}
+
+func (s *Server) all() (all []*served) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.sessions {
+		all = append(all, v)
+	}
+	return all
+}
+
+// greet makes a connection a lane, or enrols its client. After an error the caller closes the connection.
+func (s *Server) greet(ctx context.Context, c net.Conn, cfg *tls.Config) error {
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	_ = c.SetDeadline(time.Now().Add(helloTime))
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive / 4, Count: 4})
+	}
+	t := tls.Server(c, cfg)
+	if err := t.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	is := t.ConnectionState()
+	if is.NegotiatedProtocol == enrolProtocol {
+		token := make([]byte, tokenSize)
+		if _, err := io.ReadFull(t, token); err != nil {
+			return err
+		}
+		if err := enrol(s.State, token, peerOf(is), time.Now()); err != nil {
+			return err
+		}
+		s.Log.Info("a client was paired")
+		_, err := t.Write([]byte{replyOK})
+		return errors.Join(err, t.Close())
+	}
+	hello := make([]byte, helloSize)
+	if _, err := io.ReadFull(t, hello); err != nil {
+		return err
+	}
+	said := hello[:1+idSize+secretSize+4]
+	secret := said[1+idSize : 1+idSize+secretSize]
+	want, err := proof(is, secret, said)
+	if err != nil || !hmac.Equal(want, hello[len(said):]) {
+		return errors.Join(errors.New("the lane does not belong to its connection"), err)
+	}
+	v, status := s.session([idSize]byte(said[1:]), secret, peerOf(is), said[0] == helloNew)
+	if _, err := t.Write(append([]byte{status}, s.epoch[:]...)); err != nil {
+		return err
+	}
+	if v == nil {
+		return errors.New("no such session, or too many")
+	}
+	_ = c.SetDeadline(time.Time{})
+	s.mu.Lock()
+	v.timer.Stop()
+	s.mu.Unlock()
+	err = v.add(binary.BigEndian.Uint32(said[1+idSize+secretSize:]), t, c)
+	if err != nil {
+		v.gone(0)
+	}
+	return err
+}
+
+// session returns the session that a lane belongs to, with the status to answer.
+func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) (*served, byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.sessions[id]
+	switch {
+	case v != nil && (v.key != key || subtle.ConstantTimeCompare(v.secret, secret) != 1):
+		return nil, replyUnknown
+	case v != nil && v.count() >= maxLanes:
+		return nil, full
+	case v != nil:
+		return v, replyOK
+	case !fresh:
+		return nil, replyUnknown
+	case s.of[key] >= maxSessions || len(s.sessions) >= maxAll:
+		return nil, full
+	}
+	v = &served{key: key, secret: append([]byte(nil), secret...)}
+	v.session = newSession(lanes.Config{Budget: serverBudget, MaxStreams: maxStreams})
+	v.accept = func(c *Conn, to string) { v.parts.Go(func() { s.connect(c, to) }) }
+	v.timer = time.AfterFunc(forgetAfter, func() { s.forget(v) })
+	v.gone = func(uint32) {
+		if v.count() == 0 {
+			s.mu.Lock()
+			v.timer.Reset(forgetAfter)
+			s.mu.Unlock()
+		}
+	}
+	s.sessions[id], s.of[key] = v, s.of[key]+1
+	s.ended.Go(func() { // a violation ends it, too
+		<-v.done
+		defer v.wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		v.timer.Stop()
+		delete(s.sessions, id)
+		if s.of[key]--; s.of[key] == 0 {
+			delete(s.of, key)
+		}
+	})
+	return v, replyOK
+}
+
+func (*Server) forget(v *served) { v.end(ErrAway) }
+
+// mailPort is where spam goes out.
+const mailPort = "25"
+
+// connect connects a stream to its destination and copies until both directions are over.
+func (s *Server) connect(c *Conn, to string) {
+	host, port, err := net.SplitHostPort(to)
+	if err != nil || port == mailPort || host == "" {
+		c.abort(lanes.CauseRefused)
+		return
+	}
+	origin, err := s.dial(c, host, to)
+	if err != nil {
+		c.abort(causeOf(err))
+		return
+	}
+	c.connect()
+	pipe(c, origin.(*net.TCPConn))
+}
+
+// dial connects to the destination of a stream, unless its client gives up.
+func (s *Server) dial(c *Conn, host, to string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer cancel()
+	watch.Go(func() {
+		select {
+		case <-c.broken:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	d := net.Dialer{KeepAlive: keepAlive, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		return s.permit(host, address)
+	}}
+	return d.DialContext(ctx, "tcp", to)
+}
+
+// permit checks the address that is about to be dialed: a name says nothing.
+func (s *Server) permit(host, address string) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		host = ""
+	}
+	_, err = s.reach.Check(link.Link{}, host, to)
+	return err
+}
+
+func causeOf(err error) uint64 {
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink):
+		return lanes.CauseRefused
+	case errors.As(err, &dns):
+		return lanes.CauseNotFound
+	}
+	return lanes.CauseFailed
+}
+
+// pipe copies both ways until both are over or one is broken.
+func pipe(c *Conn, origin *net.TCPConn) {
+	over := make(chan error, 1)
+	go func() {
+		err := copyTo(origin, c)
+		if err == nil {
+			err = origin.CloseWrite()
+		}
+		if err != nil {
+			_ = origin.SetLinger(0)
+			_ = origin.Close()
+		}
+		over <- err
+	}()
+	err := copyTo(c, origin)
+	if err == nil {
+		err = c.CloseWrite()
+	}
+	if err != nil {
+		c.abort(lanes.CauseClosed)
+		_ = origin.SetReadDeadline(time.Unix(1, 0))
+	}
+	<-over
+	_ = origin.Close()
+	_ = c.Close()
+}
+
+func copyTo(dst io.Writer, src io.Reader) error {
+	_, err := io.CopyBuffer(struct{ io.Writer }{dst}, struct{ io.Reader }{src}, make([]byte, copyBuffer))
+	return err
+}

@@ -1,0 +1,139 @@
+package relay
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/statefile"
+)
+
+const (
+	maxState  = 1 << 20 // bytes
+	tokenLife = 15 * time.Minute
+	lockTime  = 5 * time.Second
+)
+
+// serverState is the server's file.
+type serverState struct {
+	Key     Key                  `json:"key"`
+	Clients map[KeyID]time.Time  `json:"clients"` // since when
+	Tokens  map[string]time.Time `json:"tokens"`  // by hash: until when
+}
+
+// pairing is what a client knows of a server.
+type pairing struct {
+	Server KeyID `json:"server"`
+	Key    Key   `json:"key"` // the client's own
+}
+
+// clientState is the client's file.
+type clientState struct {
+	Relays map[string]pairing `json:"relays"` // by address
+}
+
+// load reads a state file; one that is not there leaves into as it is.
+func load(path string, into any) error {
+	b, err := statefile.Read(path, maxState)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return fmt.Errorf("%s cannot be read: it is damaged", path) // the error might quote it
+	}
+	return nil
+}
+
+// change reads a state file, changes and writes it, alone.
+func change[T any](path string, how func(*T) error) (state T, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return state, err
+	}
+	if err := statefile.Own(path); err != nil {
+		return state, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
+	defer cancel()
+	unlock, err := statefile.Lock(ctx, path)
+	if err != nil {
+		return state, err
+	}
+	defer unlock()
+	if err := load(path, &state); err != nil {
+		return state, err
+	}
+	if err := how(&state); err != nil {
+		return state, err
+	}
+	b, err := json.Marshal(state)
+	if err != nil {
+		return state, err
+	}
+	return state, statefile.Replace(path, b)
+}
+
+// ensureKey makes the server's key at its first start.
+func (s *serverState) ensureKey() (err error) {
+	if s.Key.private == nil {
+		s.Key, err = newKey()
+	}
+	return err
+}
+
+// Invite makes an invitation to the server with this state file, which is valid once and for a quarter of an hour.
+func Invite(path, address string) (Invitation, error) {
+	i := Invitation{Address: address, token: make([]byte, tokenSize)}
+	rand.Read(i.token)
+	s, err := change(path, func(s *serverState) error {
+		now := time.Now()
+		maps.DeleteFunc(s.Tokens, func(_ string, until time.Time) bool { return now.After(until) })
+		if s.Tokens == nil {
+			s.Tokens = map[string]time.Time{}
+		}
+		s.Tokens[hashToken(i.token)] = now.Add(tokenLife)
+		return s.ensureKey()
+	})
+	if err != nil {
+		return i, err
+	}
+	i.Server = s.Key.ID()
+	return i, nil
+}
+
+var errToken = errors.New("the token is wrong, used or expired")
+
+// enrol uses a token up for a client's key.
+func enrol(path string, token []byte, client KeyID, now time.Time) error {
+	_, err := change(path, func(s *serverState) error {
+		h := hashToken(token) // of a hash, timing tells nothing
+		until, ok := s.Tokens[h]
+		if !ok || now.After(until) {
+			return errToken
+		}
+		delete(s.Tokens, h)
+		if s.Clients == nil {
+			s.Clients = map[KeyID]time.Time{}
+		}
+		s.Clients[client] = now
+		return nil
+	})
+	return err
+}
+
+// enrolled reports whether a server knows a key.
+func enrolled(path string, client KeyID) bool {
+	var s serverState
+	err := load(path, &s)
+	_, ok := s.Clients[client]
+	return err == nil && ok && client != ""
+}

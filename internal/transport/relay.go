@@ -1,0 +1,106 @@
+package transport
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/link"
+)
+
+// relayHeadStart is how long the relay has to connect a tunnel before one link tries, too.
+const relayHeadStart = 250 * time.Millisecond
+
+// notRelayed are domains that refuse or suspect clients with the address of a hosting company: streaming services and banks.
+// Their users are better off with their own address.
+var notRelayed = []string{
+	"netflix.com", "nflxvideo.net", "disneyplus.com", "dssott.com", "primevideo.com", "hulu.com", "max.com", "hbomax.com", "spotify.com",
+	"paramountplus.com", "peacocktv.com", "dazn.com", "bbc.co.uk", "bbci.co.uk", "itv.com", "channel4.com", "zdf.de", "ardmediathek.de",
+	"paypal.com", "chase.com", "bankofamerica.com", "wellsfargo.com", "citi.com", "hsbc.com", "barclays.co.uk", "sparkasse.de", "ing.de",
+}
+
+// relays reports whether a tunnel to addr may go by the relay: private destinations are this network's, and mail needs an
+// address of its own.
+func (t *Transport) relays(ctx context.Context, addr string) bool {
+	if t.relay == nil {
+		return false
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port == "25" || !link.Public(host) {
+		return false
+	}
+	except := t.live.Load().Relay.Except
+	for _, h := range []string{host, FlowOf(ctx).Host} {
+		h = strings.ToLower(strings.TrimSuffix(h, "."))
+		below := func(d string) bool {
+			d = strings.ToLower(strings.TrimSuffix(d, "."))
+			return h == d || strings.HasSuffix(h, "."+d)
+		}
+		if slices.ContainsFunc(notRelayed, below) || slices.ContainsFunc(except, below) {
+			return false
+		}
+	}
+	return true
+}
+
+// raceRelay connects by the relay, or over one link if the relay is away, fails or is late. Whoever loses is gone when it
+// returns. An error is that of the link.
+func (t *Transport) raceRelay(ctx context.Context, addr string) (net.Conn, string, error) {
+	type dialed struct {
+		conn   net.Conn
+		link   string
+		err    error
+		direct bool
+	}
+	inner, cancel := context.WithCancel(ctx)
+	results := make(chan dialed)
+	running := 1
+	defer func() {
+		cancel()
+		for ; running > 0; running-- {
+			if r := <-results; r.err == nil {
+				r.conn.Close()
+			}
+		}
+	}()
+	go func() {
+		c, err := t.relay.Dial(inner, addr)
+		results <- dialed{c, "", err, false}
+	}()
+	timer := time.NewTimer(relayHeadStart)
+	defer timer.Stop()
+	started := false
+	direct := func() {
+		if started {
+			return
+		}
+		started = true
+		running++
+		go func() {
+			c, name, err := t.dialDirect(inner, addr)
+			results <- dialed{c, name, err, true}
+		}()
+	}
+	var failed error
+	for {
+		select {
+		case <-timer.C:
+			direct()
+		case r := <-results:
+			running--
+			switch {
+			case r.err == nil:
+				return r.conn, r.link, nil
+			case r.direct:
+				failed = r.err
+			default:
+				direct()
+			}
+			if running == 0 {
+				return nil, "", failed
+			}
+		}
+	}
+}

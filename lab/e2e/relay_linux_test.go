@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tributary-http/tributary/lab/netlab"
+)
+
+const (
+	relayPort = 8450
+	// relayedAddr is another address of the origin: tunnels to private networks do not go by the relay.
+	relayedAddr = "198.51.100.7"
+)
+
+// relayed starts a relay at the origin's address, pairs with it, and runs the program with it.
+func (r *rig) relayed() {
+	r.Helper()
+	path := r.options.Binary
+	addr := fmt.Sprintf("%s:%d", netlab.OriginAddr, relayPort)
+	if out, err := r.lab.Server(r.ctx, "ip", "addr", "add", relayedAddr+"/32", "dev", "lo").CombinedOutput(); err != nil {
+		r.Fatalf("%v: %s", err, out)
+	}
+	state := filepath.Join(r.lab.Dir, "relay")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		r.Fatal(err)
+	}
+	r.waitForOrigin(relayPort, r.background("env", "XDG_STATE_HOME="+state, path, "relay", "serve", "--listen", addr,
+		"--allow-destinations", relayedAddr, "--log-level", "debug"))
+	pair := r.lab.Server(r.ctx, path, "relay", "pair", addr)
+	pair.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
+	link, err := pair.Output()
+	if err != nil {
+		r.Fatal(err)
+	}
+	own := filepath.Join(r.lab.Dir, "own")
+	if err := os.Mkdir(own, 0o700); err != nil {
+		r.Fatal(err)
+	}
+	r.Setenv("XDG_STATE_HOME", own)
+	join := r.lab.Client(r.ctx, path, "relay", "join", "-")
+	join.Stdin = strings.NewReader(string(link))
+	if out, err := join.CombinedOutput(); err != nil {
+		r.Fatalf("%v: %s", err, out)
+	}
+	config := filepath.Join(r.lab.Dir, "relay.toml")
+	r.write(config, fmt.Appendf(nil, "[relay]\naddress = %q\nmode = \"tunnels\"\n", addr))
+	r.options.Args = []string{"--config", config}
+	r.serve()
+	for _, name := range r.lab.LinkNames() {
+		r.until("there is a lane over "+name, func() bool {
+			return strings.Contains(r.proxy.Said(), `"relay lane made" link=`+name)
+		})
+	}
+	token := strings.TrimSpace(string(link))
+	token = token[strings.LastIndex(token, ".")+1:]
+	b, err := os.ReadFile(filepath.Join(own, "tributary", "relay.json"))
+	if err != nil {
+		r.Fatal(err)
+	}
+	var kept struct {
+		Relays map[string]struct{ Key string }
+	}
+	if err := json.Unmarshal(b, &kept); err != nil || len(kept.Relays[addr].Key) < 40 {
+		r.Fatalf("%v: %d bytes", err, len(b))
+	}
+	r.Cleanup(func() {
+		if said := r.proxy.Said(); strings.Contains(said, token) || strings.Contains(said, kept.Relays[addr].Key) {
+			r.Error("the log has a secret")
+		}
+	})
+}
+
+// TestRelay: one tunnel's bytes come over both links, and a link's death or return does not hurt it.
+func TestRelay(t *testing.T) {
+	r := newRig(t, equal(), netlab.NginxOptions{})
+	r.relayed()
+	cert, err := r.lab.Certificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := []string{"--cacert", cert.CA, "--connect-to", "::" + relayedAddr + ":"}
+	before := map[string]int64{}
+	begin := func() {
+		r.settle()
+		for _, name := range r.lab.LinkNames() {
+			_, before[name] = r.carried(name)
+		}
+	}
+	since := func(name string) int64 {
+		_, n := r.carried(name)
+		return n - before[name]
+	}
+	t.Run("both links", func(t *testing.T) {
+		r := r.on(t)
+		begin()
+		o := r.object(10_000_000)
+		r.download(r.nginx.SecureURL(o), o, public...)
+		for _, name := range r.lab.LinkNames() {
+			if n := since(name); n < int64(o.Size)/5 {
+				t.Errorf("%s carried %d bytes", name, n)
+			}
+		}
+	})
+	t.Run("a link dies and returns", func(t *testing.T) {
+		r := r.on(t)
+		begin()
+		o := r.object(20_000_000)
+		done := make(chan ran, 1)
+		go func() {
+			args := append([]string{"-sS", "--fail", "-x", proxyURL, r.nginx.SecureURL(o)}, public...)
+			body, err := r.lab.Client(r.ctx, "curl", args...).Output()
+			done <- ran{body: body, failed: err}
+		}()
+		wifi, size := r.lab.Link("wifi"), int64(0)
+		r.until("bytes flow", func() bool { return since("wifi") > 2_000_000 })
+		if err := wifi.Blackhole(true); err != nil {
+			t.Fatal(err)
+		}
+		lte := since("lte")
+		r.until("they flow over the other link", func() bool { return since("lte") > lte+2_000_000 })
+		if err := wifi.Blackhole(false); err != nil {
+			t.Fatal(err)
+		}
+		size = since("wifi")
+		r.until("the link carries bytes again", func() bool { return since("wifi") > size+500_000 })
+		r.isObject(r.ok(<-done).body, o)
+	})
+	t.Run("the relay is away", func(t *testing.T) {
+		r := r.on(t)
+		for _, name := range r.lab.LinkNames() {
+			if err := r.lab.Link(name).Down(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range r.lab.LinkNames() {
+			if err := r.lab.Link(name).Up(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := r.object(100_000)
+		r.until("tunnels work again", func() bool {
+			return r.curl(append([]string{"--fail", "-o", "/dev/null", r.nginx.SecureURL(o)}, public...)...).failed == nil
+		})
+	})
+}
