@@ -47,15 +47,14 @@ func (p *pipe) write(now time.Time, b []byte) {
 // world is two ends with lanes between them.
 type world struct {
 	testing.TB
-	now   time.Time
-	ends  [2]*Mux // client, server
-	lanes map[uint32]*[2]pipe
-	wait  map[uint32]*[2]time.Time // when to ask again
-	dark  map[uint32]bool          // nothing arrives
-	next  uint32
-	buf   [32 << 10]byte
-	copies,
-	carried int
+	now     time.Time
+	ends    [2]*Mux // client, server
+	lanes   map[uint32]*[2]pipe
+	wait    map[uint32]*[2]time.Time // when to ask again
+	dark    map[uint32]bool          // nothing arrives
+	next    uint32
+	buf     [32 << 10]byte
+	carried int // bytes of data that came, copies included
 }
 
 func newWorld(t testing.TB, budget int64) *world {

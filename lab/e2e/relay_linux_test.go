@@ -130,7 +130,7 @@ func TestRelay(t *testing.T) {
 		r.until("the link carries bytes again", func() bool { return since("wifi") > size+500_000 })
 		r.isObject(r.ok(<-done).body, o)
 	})
-	t.Run("the relay is away", func(t *testing.T) {
+	t.Run("all links go down and return", func(t *testing.T) {
 		r := r.on(t)
 		for _, name := range r.lab.LinkNames() {
 			if err := r.lab.Link(name).Down(); err != nil {
