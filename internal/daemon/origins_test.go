@@ -106,10 +106,11 @@ func TestOrigins(t *testing.T) {
 					r := newRig(t, s, settings(), links...)
 					all.Go(func() {
 						got := r.get(h)
-						// A request that was repeated proves nothing about the use of one link, nor does an object that was whole before a
+						// A first request that was repeated has two answers, and which one the client gets is a matter of luck. A
+						// request that was repeated proves nothing about the use of one link, nor does an object that was whole before a
 						// busy machine let the second link answer, or that the second link brought alone since the first was late.
 						again := func() bool {
-							if all := s.Requests(); len(all) > 0 && all[0].Node != 0 {
+							if all := s.Requests(); len(all) > 0 && (all[0].Node != 0 || initial(all) > 1) {
 								return true
 							}
 							return want.use == alone && repeated(s.Requests()) || want.use == both && len(links) == 2 && r.carried("lte") == 0
