@@ -193,7 +193,7 @@ func appendHead(interim []string, proto string, status int, h http.Header) []byt
 func gzipped(o Object) string {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.NoCompression) // the level is one of the package
-	_, _ = z.Write(o.Bytes(0, o.Size)) // a Buffer does not fail
+	_, _ = z.Write(o.Bytes(0, o.Size))                  // a Buffer does not fail
 	_ = z.Close()
 	return b.String()
 }
