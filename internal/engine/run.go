@@ -133,7 +133,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		case cfg.Goal != nil:
 		case l.Frugal:
 			cfg.Goal = &schedule.Frugal{}
-		case l.PerPercent > 0 && l.Metered:
+		case l.Priced():
 			cfg.Goal = &schedule.Cheapest{PerPercent: l.PerPercent}
 		}
 		r.networks = append(r.networks, networkOf(l))
@@ -157,7 +157,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 
 // linkConfig returns the known facts about a link.
 func (r *run) linkConfig(state health.State, l link.Link, lastByte time.Time, learned estimate.Entry) transfer.LinkConfig {
-	optional := l.Frugal || l.PerPercent > 0 && l.Metered
+	optional := l.Frugal || l.Priced()
 	if r.req.Deadline != nil {
 		optional = l.Costly()
 	}

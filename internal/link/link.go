@@ -61,6 +61,9 @@ func (l Link) Costly() bool {
 	return l.Metered || l.Radio != nil && l.Radio.WakeJoules(math.MaxInt64) >= costlyWake
 }
 
+// Priced reports whether downloads may do without it where its data costs more than their speed is worth.
+func (l Link) Priced() bool { return l.Metered && l.PerPercent > 0 }
+
 // Last reports whether the link joins others last and is tested sparingly.
 func (l Link) Last() bool { return l.Metered || l.Frugal && l.Costly() }
 

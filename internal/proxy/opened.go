@@ -155,12 +155,7 @@ func (x *exchange) inTunnel(addr string) {
 		x.refuse(f)
 		return
 	}
-	r := *x.r
-	u := *x.r.URL
-	u.Scheme, u.Host = target.scheme, target.host // as in absolute-form
-	r.URL = &u
-	x.r = &r
-	x.fetch(target)
+	x.fetchOf(target)
 }
 
 // tunnelTarget returns the target of a request in a tunnel to addr. HTTP/2 carries bytes in a method and a path that would end

@@ -254,9 +254,14 @@ func (x *exchange) redirected(to netip.AddrPort) {
 		x.refuse(f)
 		return
 	}
+	x.fetchOf(target)
+}
+
+// fetchOf fetches a target that the connection has named, as if the request had in absolute-form.
+func (x *exchange) fetchOf(target target) {
 	r := *x.r
 	u := *x.r.URL
-	u.Scheme, u.Host = target.scheme, target.host // as in absolute-form
+	u.Scheme, u.Host = target.scheme, target.host
 	r.URL = &u
 	x.r = &r
 	x.fetch(target)

@@ -1,6 +1,9 @@
 package spread
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Mode says what is spread.
 type Mode string
@@ -44,11 +47,9 @@ func (p Policy) spreads(f Flow) bool {
 }
 
 // sticks reports whether the user wants all connections to a host over one link.
-func (p Policy) sticks(host string) bool {
-	for _, s := range p.Sticky {
-		if host == s || strings.HasSuffix(host, "."+s) {
-			return true
-		}
-	}
-	return false
+func (p Policy) sticks(host string) bool { return Names(p.Sticky, host) }
+
+// Names reports whether a list of hosts, each with the domains below it, holds a host. All are in lower case, without a dot at the end.
+func Names(hosts []string, host string) bool {
+	return slices.ContainsFunc(hosts, func(h string) bool { return host == h || strings.HasSuffix(host, "."+h) })
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"net"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/spread"
 )
 
 // relayHeadStart is how long the relay has to connect a tunnel before one link tries, too.
@@ -31,18 +31,11 @@ func (t *Transport) relays(ctx context.Context, addr string) bool {
 	if err != nil || port == "25" || !link.Public(host) {
 		return false
 	}
-	except := t.live.Load().Relay.Except
-	for _, h := range []string{host, FlowOf(ctx).Host} {
-		h = strings.ToLower(strings.TrimSuffix(h, "."))
-		below := func(d string) bool {
-			d = strings.ToLower(strings.TrimSuffix(d, "."))
-			return h == d || strings.HasSuffix(h, "."+d)
-		}
-		if slices.ContainsFunc(notRelayed, below) || slices.ContainsFunc(except, below) {
-			return false
-		}
+	except := slices.Clone(notRelayed)
+	for _, h := range t.live.Load().Relay.Except {
+		except = append(except, plainHost(h))
 	}
-	return true
+	return !spread.Names(except, plainHost(host)) && !spread.Names(except, plainHost(FlowOf(ctx).Host))
 }
 
 // raceRelay connects by the relay, or over one link if the relay is away, fails or is late. Whoever loses is gone when it

@@ -382,10 +382,13 @@ func Options(cfg config.Config) link.Options {
 func policy(cfg config.Config) spread.Policy {
 	p := spread.Policy{Mode: spread.Mode(cfg.Spread)}
 	for _, host := range cfg.Sticky {
-		p.Sticky = append(p.Sticky, strings.ToLower(strings.TrimSuffix(host, ".")))
+		p.Sticky = append(p.Sticky, plainHost(host))
 	}
 	return p
 }
+
+// plainHost returns a host as package spread compares them.
+func plainHost(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
 // rates returns the limits of links in bytes per second.
 func rates(cfg config.Config) map[string]int64 {

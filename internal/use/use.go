@@ -65,18 +65,11 @@ func (u *User) Plan(name string) (Report, error) {
 // Do changes the settings of a program so that it downloads by the gateway. ready is called before anything is written, with
 // what will be; its error ends the attempt.
 func (u *User) Do(ctx context.Context, name string, ready func(Report) error) (Report, error) {
-	if err := statefile.Own(u.Record); err != nil {
-		return Report{}, err
-	}
-	unlock, err := statefile.Lock(ctx, u.Record)
+	all, unlock, err := u.open(ctx)
 	if err != nil {
 		return Report{}, err
 	}
 	defer unlock()
-	all, err := u.load()
-	if err != nil {
-		return Report{}, err
-	}
 	p, now, err := u.plan(name, all)
 	if err != nil {
 		return Report{}, err
@@ -120,18 +113,11 @@ func (u *User) Undo(ctx context.Context, name string) (Report, error) {
 	if _, ok := programNamed(name); !ok {
 		return Report{}, fmt.Errorf("%w: %s", ErrUnknown, name)
 	}
-	if err := statefile.Own(u.Record); err != nil {
-		return Report{}, err
-	}
-	unlock, err := statefile.Lock(ctx, u.Record)
+	all, unlock, err := u.open(ctx)
 	if err != nil {
 		return Report{}, err
 	}
 	defer unlock()
-	all, err := u.load()
-	if err != nil {
-		return Report{}, err
-	}
 	var report Report
 	for _, c := range all[name].Files {
 		now, exists, err := read(c.Path, u.UID)
@@ -283,6 +269,21 @@ func change(path string, created bool, before, after string) Change {
 		}
 	}
 	return c
+}
+
+// open reads the record, which is this process's until unlock.
+func (u *User) open(ctx context.Context) (all map[string]record, unlock func(), err error) {
+	if err := statefile.Own(u.Record); err != nil {
+		return nil, nil, err
+	}
+	if unlock, err = statefile.Lock(ctx, u.Record); err != nil {
+		return nil, nil, err
+	}
+	if all, err = u.load(); err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return all, unlock, nil
 }
 
 func (u *User) load() (map[string]record, error) {
