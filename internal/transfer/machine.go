@@ -315,7 +315,7 @@ func (m *Machine) strand(now time.Time) {
 		running = running || !l.silent && l.state != health.Suspect
 	}
 	switch {
-	case !hope && len(m.attempts) == 0, !m.known && m.lastOutcome != fault.Complete && !usable && len(m.attempts) == 0:
+	case !hope && len(m.attempts) == 0, !m.known && m.refused() && !usable && len(m.attempts) == 0:
 		m.fail(m.lastOutcome, m.lastLink, Unknown)
 	case ready || running, waits && m.known: // a started transfer waits for its turn as long as the client does
 		m.stranded = time.Time{}
@@ -327,6 +327,12 @@ func (m *Machine) strand(now time.Time) {
 	default:
 		m.fail(fault.Silence, m.lastLink, Unknown)
 	}
+}
+
+// refused reports whether the last attempt ended in an answer or an error, which the client gets. Silence may end: another handshake
+// may succeed.
+func (m *Machine) refused() bool {
+	return m.lastOutcome != fault.Complete && m.lastOutcome != fault.Silence
 }
 
 // deadline returns the earliest time at which something may have to be done without an event.

@@ -261,10 +261,36 @@ func TestNoLinkAnswers(t *testing.T) {
 		s.wantFail(fault.Unbound)
 	})
 	t.Run("the only link goes away", func(t *testing.T) {
-		s := start(t, Config{}, 1)
+		s := start(t, Config{WaitForLink: 10 * time.Second}, 1)
 		s.wantFetchAll(0)
-		s.opened(s.wantOpen(0), 0)
+		c := s.wantOpen(0)
+		s.opened(c, 0)
 		s.link(0, health.Down)
+		s.wantClose(c)
+		s.advance(10 * time.Second)
+		s.wantFail(fault.Silence)
+	})
+	t.Run("R218 the only link answers the second handshake", func(t *testing.T) {
+		s := start(t, Config{Initial: 64 * kB, WaitForLink: time.Minute}, 1)
+		s.wantFetch(0, 0, 64*kB)
+		c := s.wantOpen(0)
+		s.advance(giveUpAfter)
+		s.wantClose(c)
+		s.advance(pauseAfterFailure)
+		a := s.wantFetch(0, 0, 64*kB)
+		s.opened(s.wantOpen(0), 20*ms)
+		s.headReceived(a, 1*mB)
+	})
+	t.Run("R218 the only link never answers", func(t *testing.T) {
+		s := start(t, Config{Initial: 64 * kB, WaitForLink: time.Minute}, 1)
+		for range 5 { // see askFirst
+			s.wantFetch(0, 0, 64*kB)
+			c := s.wantOpen(0)
+			s.advance(giveUpAfter)
+			s.wantClose(c)
+			s.advance(pauseAfterFailure)
+		}
+		s.drop(ReportExcused)
 		s.wantFail(fault.Silence)
 	})
 	t.Run("the fault was the link's", func(t *testing.T) {
