@@ -114,8 +114,7 @@ func TestConnections(t *testing.T) {
 	})
 }
 
-// several begins a transfer of a short object, which may have several connections: link 0 has its first range, and more are
-// asked for in pieces.
+// several begins a transfer that may have several connections: link 0 has its first range, and more are asked for in pieces.
 func several(t *testing.T, size int64, links ...LinkConfig) (s *script, a *asked) {
 	t.Helper()
 	s = prepare(t, Config{Initial: 64 * kB, MostConns: MostConns, Links: links}, len(links))
@@ -140,21 +139,20 @@ func (s *script) opens() (n [4]int) {
 
 func TestSeveralConnections(t *testing.T) {
 	up := LinkConfig{State: health.Up}
-	metered := LinkConfig{State: health.Up, Metered: true}
 	for _, c := range []struct {
 		name   string
 		size   int64
 		second LinkConfig
 		opens  [4]int // besides the first one
 	}{
-		{"a short object", 1 * mB, up, [4]int{1, 2}},
-		{"a metered link", 1 * mB, metered, [4]int{1, 1}},
+		{"a short object", 2 * mB, up, [4]int{0, 1}},
 		{"hardly more than the first range", 192 * kB, up, [4]int{}},
 		{"a long object", 64 * mB, up, [4]int{0, 1}},
+		{"what paid off before, a short object", 2 * mB, LinkConfig{State: health.Up, Learned: estimate.Entry{Conns: 3}}, [4]int{0, 3}},
 		{"what paid off before", 64 * mB, LinkConfig{State: health.Up, Learned: estimate.Entry{Conns: 3}}, [4]int{0, 3}},
 		{"what paid off before, with too little left", 1*mB - 1, LinkConfig{State: health.Up, Learned: estimate.Entry{Conns: 3}}, [4]int{0, 1}},
 		{"what paid off before the link was metered", 64 * mB, LinkConfig{State: health.Up, Metered: true, Learned: estimate.Entry{Conns: 3}}, [4]int{0, 1}},
-		{"no more than the origin allowed", 1 * mB, LinkConfig{State: health.Up, Learned: estimate.Entry{MaxConns: 1}}, [4]int{1, 1}},
+		{"no more than the origin allowed", 64 * mB, LinkConfig{State: health.Up, Learned: estimate.Entry{Conns: 3, MaxConns: 1}}, [4]int{0, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, _ := several(t, c.size, up, c.second)
@@ -173,11 +171,11 @@ func TestSeveralConnections(t *testing.T) {
 		{"a reset", func(s *script, a *asked, _ uint32) { s.ended(a, fault.Reset) }},
 		{"each response closes its connection", func(s *script, _ *asked, extra uint32) {
 			s.opened(extra, 20*ms)
-			s.head(s.queues[extra][0], Event{Size: 1 * mB, Close: true})
+			s.head(s.queues[extra][0], Event{Size: 2 * mB, Close: true})
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, a := several(t, 1*mB, up)
+			s, a := several(t, 2*mB, LinkConfig{State: health.Up, Learned: estimate.Entry{Conns: 2}})
 			extra := s.wantOpen(0)
 			c.fails(s, a, extra)
 			for _, p := range s.pending {
@@ -190,6 +188,53 @@ func TestSeveralConnections(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNoTrial: nothing is tried when the transfer ends soon, nor where several connections replace pipelining; and slow
+// start does not end before its first byte.
+func TestNoTrial(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		left       int64 // bytes
+		pipelining estimate.Pipelining
+		want       int
+	}{
+		{"a long transfer", 100 * mB, estimate.Untried, 2},
+		{"the last seconds", 1 * mB, estimate.Untried, 1},
+		{"pipelining does not work", 100 * mB, estimate.Broken, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, a := several(t, c.left, LinkConfig{State: health.Up, Learned: estimate.Entry{Pipelining: c.pipelining}})
+			l := &s.m.links[0]
+			now, most := s.now, 0
+			for i := range 30 { // a megabyte per second at first, then half of it
+				n := int64(50e3)
+				if i < 8 {
+					n = 100e3
+				}
+				now = now.Add(SampleEvery)
+				l.got += n
+				l.rate.Add(now, n)
+				l.busy = true
+				s.m.sampled(now, Event{Conn: a.conn, Path: PathSample{RTT: 20 * ms, Least: 20 * ms, Holes: int64(i + 1)}})
+				most = max(most, l.parallel.n)
+			}
+			if most != c.want {
+				t.Errorf("%d connections, want %d", most, c.want)
+			}
+		})
+	}
+	t.Run("the first bytes", func(t *testing.T) {
+		k := &connections{}
+		now := time.Unix(1000, 0)
+		k.begin(now, 1, MostConns)
+		for i := range 8 {
+			k.sample(now.Add(time.Duration(i)*SampleEvery), PathSample{RTT: 20 * ms, Least: 20 * ms}, false, 0, 0, 0, true)
+			if k.phase != slowStart {
+				t.Fatalf("sample %d: slow start has ended before a byte came", i+1)
+			}
+		}
+	})
 }
 
 // TestLearned: a transfer reports what it has found itself, not what it was told.
