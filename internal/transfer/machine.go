@@ -329,8 +329,8 @@ func (m *Machine) strand(now time.Time) {
 	}
 }
 
-// refused reports whether the last attempt ended in an answer or an error, which the client gets. Silence may end: another handshake
-// may succeed.
+// refused reports whether the last attempt ended in an answer or an error, which the client gets. Silence may end: another
+// handshake may succeed.
 func (m *Machine) refused() bool {
 	return m.lastOutcome != fault.Complete && m.lastOutcome != fault.Silence
 }

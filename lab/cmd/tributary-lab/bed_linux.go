@@ -31,6 +31,7 @@ type bed struct {
 	ca        string // path of the certificate that https clients trust
 	options   benchOptions
 	linkNames map[string]string // by the client's address
+	lanes     *laneRelay        // nil until a contender needs it
 }
 
 // drainTime bounds the wait for bytes that are still on the links after a download and count as the contender's waste.
@@ -328,9 +329,17 @@ func (b *bed) startProxy(ctx context.Context, p proxy) (pid int, stop func() err
 		}
 		o.Args = []string{"--config", path}
 	}
+	if p.lanes {
+		o.Args = append(o.Args, "--config", b.lanes.config, "--log-level", "debug")
+	}
 	t, err := b.lab.StartTributary(ctx, o)
 	if err != nil {
 		return 0, nil, err
+	}
+	if p.lanes {
+		if err := b.lanesMade(ctx, t); err != nil {
+			return 0, nil, errors.Join(err, t.Stop())
+		}
 	}
 	return t.PID(), t.Stop, nil
 }

@@ -56,6 +56,8 @@ Contenders:
   tributary:SCHEDULER   curl through tributary, started anew each time; default = its default scheduler. Settings of the
                         configuration file may follow: tributary:alg3?transfer_window=4MiB&threshold=64KiB
   again:SCHEDULER       the same, but the second object from this origin is timed
+  lanes                 curl through tributary and a tributary relay next to the origin, with --https; lanes:again = the
+                        second object
   get                   tributary get
   run                   tributary run curl
   single:LINK           curl over one link; single:* = each, single:best = the fastest by its capacity
@@ -194,6 +196,12 @@ func bench(ctx context.Context, sc netlab.Scenario, o benchOptions, say io.Write
 	b, err := newBed(ctx, l, size, o)
 	if err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(contenders, func(c contender) bool { return c.proxy != nil && c.proxy.lanes }) {
+		if b.lanes, err = b.startLanes(ctx); err != nil {
+			return nil, fmt.Errorf("relay: %w", err)
+		}
+		defer b.lanes.stop()
 	}
 	res := &result{
 		Scenario: sc.Name, Size: int64(size), Origin: o.origin, HTTPS: o.https, Congestion: l.CongestionControl(),

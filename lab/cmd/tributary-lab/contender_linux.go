@@ -37,6 +37,7 @@ type proxy struct {
 	again     bool   // another object is downloaded first, which is not measured
 	relay     bool   // no tributary but relayCommand
 	splice    bool   // its option
+	lanes     bool   // tributary with a relay of its own at the other end
 }
 
 const (
@@ -44,7 +45,7 @@ const (
 	mptcpTLSPort = 8444
 )
 
-const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, get, run, relay, splice, connect:aria2-8, " +
+const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, lanes, lanes:again, get, run, relay, splice, connect:aria2-8, " +
 	"connect:queue-16, single:LINK, aria2-2, aria2-8, aria2-16, mptcp or NAME=CMD"
 
 // curl downloads to standard output, whose buffer it does not hold back, and ends by saying its own time.
@@ -129,6 +130,10 @@ func parseContender(text string) (contender, error) {
 			return bad(err.Error())
 		}
 		return viaProxy(proxy{scheduler: name, config: config, again: kind == "again"}), nil
+	case text == "lanes" || text == "lanes:again":
+		c := viaProxy(proxy{lanes: true, again: text == "lanes:again"})
+		c.argv = curl("-x", "http://"+netlab.ProxyAddr, "--connect-to", "::"+lanesOrigin+":", "{url}")
+		return c, nil
 	case text == "relay" || text == "splice":
 		return viaProxy(proxy{relay: true, splice: text == "splice"}), nil
 	case text == "connect:aria2-8":
