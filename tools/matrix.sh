@@ -23,5 +23,8 @@ say "Fetching Hugging Face's client and other Python programs from PyPI"
 python3 -m venv "$dir/venv" && "$dir/venv/bin/pip" install -q --disable-pip-version-check huggingface_hub==2.4.0 && ln -s "$dir/venv/bin/hf" "$dir/hf" ||
 	say 'It could not be had: that test is skipped'
 "$dir/venv/bin/pip" install -q --disable-pip-version-check uv httpx requests boto3 awscli yt-dlp || say 'They could not be had: their tests are skipped'
+say 'Fetching axe-core from npm'
+curl -sSf -m 300 https://registry.npmjs.org/axe-core/-/axe-core-4.11.0.tgz | tar xz -C "$dir" --strip-components=1 package/axe.min.js &&
+	export TRIBUTARY_AXE=$dir/axe.min.js || say 'It could not be had: that test is skipped'
 PATH=$dir:$PATH:$dir/venv/bin TRIBUTARY_MATRIX=1 $GO test -C lab -count=1 -v -timeout 40m \
-	-run '^Test(Clients|Curl|Uploads|Browser|RealOrigins|Spread|SpreadPrograms|Logins|LivePage|RPCBrowser|Gateway|GatewayClients|Run.*|CA)$' ./e2e
+	-run '^Test(Clients|Curl|Uploads|Browser|RealOrigins|Spread|SpreadPrograms|Logins|LivePages?|RPCBrowser|Gateway|GatewayClients|Run.*|CA)$' ./e2e

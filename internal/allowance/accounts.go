@@ -35,6 +35,8 @@ type Balance struct {
 	Since     string // first day of the month that is counted, "2026-11-15"; "" = the file was not read yet
 	MonthLeft int64  // bytes; 0 without a limit
 	DayLeft   int64  // bytes; 0 without a limit
+	MonthUsed int64  // bytes
+	DayUsed   int64  // bytes
 }
 
 // cost returns how many bytes n bytes are charged as.
@@ -180,7 +182,7 @@ func (b *Accounts) Balances() map[string]Balance {
 		if !a.limit.bounded() {
 			continue
 		}
-		s := Balance{Limit: a.limit, Since: a.since}
+		s := Balance{Limit: a.limit, Since: a.since, MonthUsed: a.others + a.used, DayUsed: a.today + a.used}
 		if s.Limit.Month == unbounded {
 			s.Limit.Month = 0
 		} else if !a.broken {

@@ -303,9 +303,12 @@ func TestDay(t *testing.T) {
 	}
 	c.Close()
 	spent := b.Balances()["lte"]
+	if spent.DayUsed < 1_000_000 || spent.DayUsed != today-spent.DayLeft || spent.MonthUsed < spent.DayUsed {
+		t.Errorf("used: %+v", spent)
+	}
 	s.at("2026-12-02")
 	s.until(b, "the day is over", func() bool { return b.Balances()["lte"].DayLeft == today })
-	if next := b.Balances()["lte"]; next.MonthLeft != spent.MonthLeft || next.Since != "2026-12-01" {
+	if next := b.Balances()["lte"]; next.MonthLeft != spent.MonthLeft || next.DayUsed != 0 || next.MonthUsed != spent.MonthUsed || next.Since != "2026-12-01" {
 		t.Errorf("after midnight %+v, before %+v", next, spent)
 	}
 }

@@ -26,7 +26,7 @@ var rules = map[string]rule{
 	"internal/power":   {imports: []string{"internal/energy"}},
 	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
-		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/engine", "internal/gateway", "internal/get",
+		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/doctor", "internal/engine", "internal/gateway", "internal/get",
 		"internal/intercept", "internal/link", "internal/link/appbridge", "internal/metrics", "internal/page", "internal/peer", "internal/proxy",
 		"internal/queue", "internal/redirect", "internal/rpc", "internal/statefile", "internal/transport",
 	}},

@@ -63,6 +63,16 @@ type Link struct {
 	RadioState  string  `json:"radio_state,omitempty"`
 	// MonthlyLeft is the traffic it may still carry this month, or today if that is less; nil = no limit.
 	MonthlyLeft *int64 `json:"monthly_left_bytes,omitempty"`
+	// Used is what its account has carried; nil = it is not counted, since it has no limit.
+	Used *Used `json:"used,omitempty"`
+}
+
+// Used is the traffic of an account in bytes, headers included. A limit of 0 is none.
+type Used struct {
+	Today      int64 `json:"today_bytes"`
+	Month      int64 `json:"month_bytes"`
+	DayLimit   int64 `json:"day_limit_bytes,omitempty"`
+	MonthLimit int64 `json:"month_limit_bytes,omitempty"`
 }
 
 // Transfer is a running transfer of a Status. Offsets count from the beginning of the object.

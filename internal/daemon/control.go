@@ -82,7 +82,7 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 			Name: l.Name, State: l.State, Reason: l.Cause, RTT: l.RTT.Seconds(), Waste: l.Waste, Bans: l.Bans,
 			Goodput: l.Goodput + l.UndividedRate, Bytes: l.Bytes + l.UndividedBytes,
 			RadioJoules: l.Joules, RadioState: l.Radio,
-			Undivided: l.Undivided, UndividedBytes: l.UndividedBytes, MonthlyLeft: d.out.Left(l.Name),
+			Undivided: l.Undivided, UndividedBytes: l.UndividedBytes, MonthlyLeft: d.out.Left(l.Name), Used: d.used(l.Name),
 		})
 	}
 	s.Links = d.withSpent(s.Links)
@@ -115,6 +115,15 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	return s
 }
 
+// used returns what the account of a link has carried.
+func (d *Daemon) used(link string) *control.Used {
+	b, ok := d.out.Balance(link)
+	if !ok {
+		return nil
+	}
+	return &control.Used{Today: b.DayUsed, Month: b.MonthUsed, DayLimit: b.Limit.Day, MonthLimit: b.Limit.Month}
+}
+
 // withSpent adds the links that are unused because they have nothing left this month or today; the engine may not know them.
 func (d *Daemon) withSpent(links []control.Link) []control.Link {
 	for _, name := range d.out.Named() {
@@ -124,7 +133,7 @@ func (d *Daemon) withSpent(links []control.Link) []control.Link {
 		}
 		i := slices.IndexFunc(links, func(l control.Link) bool { return l.Name == name })
 		if i < 0 {
-			i, links = len(links), append(links, control.Link{Name: name, MonthlyLeft: d.out.Left(name)})
+			i, links = len(links), append(links, control.Link{Name: name, MonthlyLeft: d.out.Left(name), Used: d.used(name)})
 		}
 		links[i].State, links[i].Reason = "down", reason
 	}

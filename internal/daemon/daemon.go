@@ -65,7 +65,7 @@ type Daemon struct {
 }
 
 func newDaemon(cfg config.Config, log *slog.Logger) *Daemon {
-	d := &Daemon{cfg: cfg, log: log, live: page.New(), drainTime: drainTime, syncTime: syncTime}
+	d := &Daemon{cfg: cfg, log: log, live: page.New(findings(cfg)), drainTime: drainTime, syncTime: syncTime}
 	d.redirected = newRedirection(d)
 	return d
 }
@@ -282,7 +282,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		parts.Go(func() { d.live.Run(ctx, func() control.Status { return d.status(ln.Addr(), began) }) })
 		pages := admin.Handler(d.live.Handler(mayWatch), d.metrics.Handler(), d.out.Status, ln.Addr())
 		back := shortServer(pages)
-		visitors := crowd.Crowd{Limits: crowd.Limits{Each: 16, Sure: 8, All: 64}, Named: []uint32{0, uint32(os.Getuid())}}
+		visitors := crowd.Crowd{Limits: crowd.Limits{Each: 64, Sure: 8, All: 128}, Named: []uint32{0, uint32(os.Getuid())}}
 		visitors.Guard(back, d.owner, nil)
 		parts.Go(func() { failed <- back.Serve(adminLn) })
 		servers = append(servers, back)

@@ -1,5 +1,5 @@
 // Package page serves the live page of the admin port: what every link carries now and in the last five minutes, the downloads that
-// run and those that have ended, and why others were not divided.
+// run and those that have ended, why others were not divided, and what keeps the proxy from working well.
 //
 // The page shows names of hosts and files, so only the user who runs the proxy, and root, may see it; the caller says who asks. A
 // page of another site can neither read it nor frame it. It changes nothing.

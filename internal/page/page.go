@@ -16,12 +16,29 @@ const (
 	maxReasons = 64
 )
 
+// Times of looks at what keeps the proxy from working well.
+const (
+	looksFresh = 10 * time.Minute // as long a look is not repeated
+	lookTime   = 15 * time.Second
+	maxFound   = 32
+)
+
+// Finding is something that keeps the proxy, or a link, from working as it could.
+type Finding struct {
+	Name  string `json:"name"`
+	Fails bool   `json:"fails"` // it does not work until this is mended
+	Found string `json:"found"`
+	Fix   string `json:"fix,omitempty"` // command or setting
+}
+
 // Page is the live page. Run must be running for it to be served.
 type Page struct {
 	wake   chan struct{} // capacity 1: something has begun to run
 	join   chan viewer
 	leave  chan viewer
 	closed chan struct{}
+
+	look func(context.Context) []Finding
 
 	mu     sync.Mutex
 	ended  []Ended // the last one first
@@ -51,6 +68,8 @@ type update struct {
 	Names   map[uint64]name  `json:"names"` // of the downloads in Status, by ID
 	Ended   []Ended          `json:"ended"`
 	Passed  map[string]int64 `json:"passed"` // GETs that were not divided, by reason
+	// Found are the findings of the last look; null = there was none yet.
+	Found []Finding `json:"found"`
 }
 
 // name is what only the page tells of a download.
@@ -59,9 +78,11 @@ type name struct {
 	Name string `json:"name"`
 }
 
-// New returns the page of a proxy.
-func New() *Page {
+// New returns the page of a proxy. look, nil = none, finds problems; it may take its time. It is called while somebody watches, at
+// most once in ten minutes, and gets 15 s.
+func New(look func(context.Context) []Finding) *Page {
 	return &Page{
+		look: look,
 		wake: make(chan struct{}, 1), join: make(chan viewer), leave: make(chan viewer), closed: make(chan struct{}),
 		passed: map[string]int64{},
 	}
@@ -108,6 +129,11 @@ func (p *Page) Observe(e engine.Event) {
 func (p *Page) Run(ctx context.Context, status func() control.Status) {
 	defer close(p.closed)
 	var h history
+	var found []Finding
+	var looked time.Time // when the last look began
+	looks := make(chan []Finding, 1)
+	var looking sync.WaitGroup
+	defer looking.Wait()
 	viewers := map[viewer]bool{}
 	ticker := time.NewTicker(step)
 	defer ticker.Stop()
@@ -118,10 +144,12 @@ func (p *Page) Run(ctx context.Context, status func() control.Status) {
 		case <-ctx.Done():
 			return
 		case <-p.wake:
+		case found = <-looks:
+			continue
 		case v := <-p.join:
 			viewers[v] = true
 			now := time.Now()
-			u := p.update(status())
+			u := p.update(status(), found)
 			u.History = h.since(now)
 			v <- encode(u)
 		case v := <-p.leave:
@@ -131,7 +159,11 @@ func (p *Page) Run(ctx context.Context, status func() control.Status) {
 			s := status()
 			one := h.add(now, s.Links)
 			if len(viewers) > 0 {
-				u := p.update(s)
+				if p.look != nil && now.Sub(looked) >= looksFresh {
+					looked = now
+					looking.Go(func() { looks <- p.findings(ctx) })
+				}
+				u := p.update(s, found)
 				u.Sample = &one
 				b := encode(u)
 				for v := range viewers {
@@ -164,10 +196,18 @@ func idle(s sample) bool {
 	return true
 }
 
-func (p *Page) update(s control.Status) update {
+// findings looks for problems.
+func (p *Page) findings(ctx context.Context) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	found := append([]Finding{}, p.look(ctx)...)
+	return found[:min(len(found), maxFound)]
+}
+
+func (p *Page) update(s control.Status, found []Finding) update {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	u := update{Status: s, Names: map[uint64]name{}, Ended: append([]Ended{}, p.ended...), Passed: map[string]int64{}}
+	u := update{Status: s, Names: map[uint64]name{}, Ended: append([]Ended{}, p.ended...), Passed: map[string]int64{}, Found: found}
 	for _, t := range s.Transfers {
 		u.Names[t.ID] = name{t.Host, t.Name}
 	}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,6 +55,7 @@ type update struct {
 	Names   map[uint64]struct{ Host, Name string }
 	Ended   []page.Ended
 	Passed  map[string]int64
+	Found   []page.Finding
 }
 
 // stream is a viewer.
@@ -111,7 +113,7 @@ func TestUpdates(t *testing.T) {
 		x := &state{perAsk: 1_000_000}
 		x.s.Links = []control.Link{{Name: "wifi", State: "up", Bytes: 5e9}}
 		x.s.Transfers = []control.Transfer{{ID: 1, Host: "a.test", Name: "big.iso", Size: 100}}
-		p := page.New()
+		p := page.New(nil)
 		go p.Run(t.Context(), x.status)
 		h := p.Handler(everybody)
 		time.Sleep(10*time.Second + time.Millisecond)
@@ -141,7 +143,7 @@ func TestSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &state{}
 		x.s.Links = []control.Link{{Name: "wifi"}}
-		p := page.New()
+		p := page.New(nil)
 		go p.Run(t.Context(), x.status)
 		time.Sleep(5 * time.Second)
 		x.set(func(x *state) { x.looks = 0 })
@@ -162,10 +164,58 @@ func TestSleeps(t *testing.T) {
 	})
 }
 
+// TestFindings: problems are looked for while somebody watches, once in ten minutes, and a look that hangs delays nothing.
+func TestFindings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looks atomic.Int64
+		ctx, cancel := context.WithCancel(t.Context())
+		p := page.New(func(ctx context.Context) []page.Finding {
+			if looks.Add(1) == 1 {
+				return []page.Finding{{Name: "dns", Found: "slow"}}
+			}
+			<-ctx.Done() // hangs
+			return nil
+		})
+		over := make(chan struct{})
+		go func() { defer close(over); p.Run(ctx, (&state{}).status) }()
+		time.Sleep(time.Hour)
+		if n := looks.Load(); n != 0 {
+			t.Errorf("%d looks while nobody watches", n)
+		}
+		one := watch(t, p.Handler(everybody))
+		if u := one.next(); u.Found != nil {
+			t.Errorf("%+v before the first look", u.Found)
+		}
+		for range 300 {
+			one.next()
+		}
+		if u := watch(t, p.Handler(everybody)).next(); len(u.Found) != 1 || u.Found[0].Name != "dns" || looks.Load() != 1 {
+			t.Errorf("%+v after %d looks, want one", u.Found, looks.Load())
+		}
+		for range 302 {
+			one.next()
+		}
+		if n := looks.Load(); n != 2 {
+			t.Errorf("%d looks in ten minutes and one second, want 2", n)
+		}
+		for range 16 {
+			one.next()
+		}
+		if u := one.next(); u.Found == nil || len(u.Found) > 0 {
+			t.Errorf("%+v after a look that was cut off", u.Found)
+		}
+		for range 590 {
+			one.next()
+		}
+		cancel() // while another one hangs
+		<-over
+	})
+}
+
 // TestEvents: what ended and what was passed on is shown, in bounds.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := page.New()
+		p := page.New(nil)
 		for i := range 60 {
 			p.Observe(engine.Event{
 				Kind: engine.EventTransferEnded, Reason: "ok", Took: 2 * time.Second, At: time.Now(),
@@ -188,7 +238,7 @@ func TestEvents(t *testing.T) {
 // TestStreamEnds: viewers see the end when the proxy ends, before its servers wait for them.
 func TestStreamEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := page.New()
+		p := page.New(nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		go p.Run(ctx, (&state{}).status)
 		s := watch(t, p.Handler(everybody))
@@ -212,7 +262,7 @@ func TestStreamEnds(t *testing.T) {
 
 // TestRefused: neither pages of other sites nor other users see anything; every answer forbids frames and foreign code.
 func TestRefused(t *testing.T) {
-	p := page.New()
+	p := page.New(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go p.Run(ctx, (&state{}).status)
@@ -261,7 +311,7 @@ func TestRefused(t *testing.T) {
 
 // TestFiles: all that the page names is there, with its type, and nothing comes from elsewhere.
 func TestFiles(t *testing.T) {
-	h := page.New().Handler(everybody)
+	h := page.New(nil).Handler(everybody)
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))

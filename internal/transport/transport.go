@@ -304,6 +304,17 @@ func (t *Transport) Left(name string) *int64 {
 	return nil
 }
 
+// Balance returns what the account of a link has used and what it has left. It is not ok if the link is not counted, since it has no
+// data limit, or not yet.
+func (t *Transport) Balance(name string) (b allowance.Balance, ok bool) {
+	accounts := t.accounts.Load()
+	if accounts == nil {
+		return b, false
+	}
+	b, ok = t.Balances()[(*accounts)[name]]
+	return b, ok && b.Since != ""
+}
+
 // Balances returns what the accounts with a data limit have left, by name.
 func (t *Transport) Balances() map[string]allowance.Balance {
 	if t.accounts.Load() == nil { // before Start

@@ -75,6 +75,7 @@ function show(update) {
   showRunning(update.status, update.names, now);
   showEnded(update.ended);
   showPassed(update.passed);
+  showFound(update.found ?? []);
   draw(now);
 }
 
@@ -97,7 +98,12 @@ function showLinks(links, rates) {
       element('p', { class: 'now' }, mbit(rates[l.name] ?? 0), ' ', element('span', { class: 'unit' }, 'Mbit/s')));
     if (l.reason) card.append(element('p', { class: 'reason' }, l.reason));
     const facts = [...fact('Round trip', l.rtt_seconds > 0 ? `${Math.round(l.rtt_seconds * 1000)} ms` : '–'), ...fact('Since the start', size(l.bytes))];
-    if (l.monthly_left_bytes != null) facts.push(...fact('Left this month', size(l.monthly_left_bytes)));
+    const of = (bytes, limit) => limit ? `${size(bytes)} of ${size(limit)}` : size(bytes);
+    if (l.used) {
+      facts.push(...fact('Today', of(l.used.today_bytes, l.used.day_limit_bytes)));
+      facts.push(...fact('This month', of(l.used.month_bytes, l.used.month_limit_bytes)));
+    }
+    if (l.monthly_left_bytes != null) facts.push(...fact('Left', size(l.monthly_left_bytes)));
     if (l.undivided) facts.push(...fact('Over it alone', `${l.undivided} open`));
     card.append(element('dl', {}, ...facts));
     return card;
@@ -154,6 +160,18 @@ function showPassed(passed) {
   const all = Object.entries(passed).sort((a, b) => b[1] - a[1]);
   at('passed-section').hidden = all.length === 0;
   at('passed').replaceChildren(...all.map(([reason, n]) => element('tr', {}, element('td', {}, reasons[reason] ?? reason), element('td', {}, `${n}`))));
+}
+
+let found = ''; // what is shown: screen readers are not to hear it again each second
+function showFound(all) {
+  if (found === JSON.stringify(all)) return;
+  found = JSON.stringify(all);
+  at('found-section').hidden = all.length === 0;
+  at('found').replaceChildren(...all.map(f => {
+    const item = element('li', {}, element('strong', { class: f.fails ? 'fails' : '' }, `${f.fails ? 'Must be mended' : 'Advice'}: ${f.name}`), element('p', {}, f.found));
+    if (f.fix) item.append(element('p', {}, element('code', {}, f.fix)));
+    return item;
+  }));
 }
 
 // draw draws the rates of the links and their sum. Where there is no sample nothing ran.
