@@ -16,6 +16,7 @@ public final class App extends Application {
     private GlobalProxy proxy;
     private final Fetches fetches = new Fetches();
     private Downloads downloads;
+    private Resumption resumption;
     private String ended = "";
 
     @Override
@@ -28,6 +29,7 @@ public final class App extends Application {
             Log.e(TAG, "the system's proxy cannot be taken back", e);
         }
         ended = LastEnd.line(this);
+        downloads(this);
         final Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
         Thread.setDefaultUncaughtExceptionHandler(
                 new Thread.UncaughtExceptionHandler() {
@@ -70,7 +72,10 @@ public final class App extends Application {
         App app = (App) context.getApplicationContext();
         if (app.downloads == null) {
             app.downloads = new Downloads(app);
-            app.downloads.listen(new DownloadNotifications(app));
+            DownloadNotifications shown = new DownloadNotifications(app);
+            shown.mend(app.downloads);
+            app.downloads.listen(shown);
+            app.resumption = new Resumption(app, app.downloads);
         }
         return app.downloads;
     }

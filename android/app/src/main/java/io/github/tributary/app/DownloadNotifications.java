@@ -9,6 +9,7 @@ import android.content.Intent;
 import android.os.Handler;
 import android.os.Looper;
 import android.os.SystemClock;
+import android.service.notification.StatusBarNotification;
 import io.github.tributary.R;
 import io.github.tributary.core.DownloadState;
 import java.util.HashMap;
@@ -37,6 +38,18 @@ final class DownloadNotifications implements Downloads.Listener {
         manager = (NotificationManager) context.getSystemService(Context.NOTIFICATION_SERVICE);
         manager.createNotificationChannel(
                 new NotificationChannel(CHANNEL, context.getString(R.string.downloads), NotificationManager.IMPORTANCE_LOW));
+    }
+
+    /** Puts right what an earlier process has left: it may have been killed, and its notifications stay as they were. */
+    void mend(Downloads downloads) {
+        for (StatusBarNotification n : manager.getActiveNotifications()) {
+            Downloads.Entry e = downloads.get(n.getId());
+            if (e != null) {
+                changed(e);
+            } else if (n.getId() > Downloads.FIRST_ID) {
+                manager.cancel(n.getId());
+            }
+        }
     }
 
     @Override

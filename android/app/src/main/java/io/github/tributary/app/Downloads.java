@@ -61,7 +61,7 @@ class Downloads {
     private static final String TAG = "tributary";
     private static final String ID = "id";
     private static final String SAVED = "list";
-    private static final int FIRST_ID = 100;
+    static final int FIRST_ID = 100; // of notifications, too: those of downloads have higher ones
     private static final int DONE_KEPT = 20;
     private static final long SAVE_MILLIS = 5_000; // between two of a download that runs
     private static final long METER_MILLIS = 1_000;
@@ -143,6 +143,16 @@ class Downloads {
         return false;
     }
 
+    /** Whether any goes on by itself, now or later. */
+    boolean left() {
+        for (Entry e : entries.values()) {
+            if (e.state.active() || e.state.phase == DownloadState.Phase.LATER) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Begins a download. */
     Entry add(String url) {
         Entry e = put(++lastId, DownloadState.begin(url));
@@ -157,23 +167,46 @@ class Downloads {
         return e;
     }
 
-    /** Goes on. */
+    /** Goes on, as the user wishes. */
     void resume(Entry e) {
+        run(e, e.state.wanted());
+    }
+
+    /** Goes on with what was interrupted. */
+    void resumeInterrupted() {
+        for (Entry e : all()) {
+            if (e.state.phase == DownloadState.Phase.LATER) {
+                run(e, e.state.in(DownloadState.Phase.RUNNING, ""));
+            }
+        }
+    }
+
+    /** There are networks again: nothing waits any longer. */
+    void online() {
+        for (Entry e : entries.values()) {
+            if (e.job != null) {
+                e.job.wake();
+            }
+        }
+        resumeInterrupted();
+    }
+
+    private void run(Entry e, DownloadState from) {
         if (e.job != null || e.removed || e.state.phase == DownloadState.Phase.DONE) {
             return;
         }
-        e.job = job(e);
+        e.job = job(e, from);
         e.job.start();
-        changed(e, e.state.in(DownloadState.Phase.RUNNING, ""));
+        changed(e, from);
         hold();
         if (!metering) {
             measure();
         }
     }
 
-    private DownloadJob job(final Entry e) {
+    private DownloadJob job(final Entry e, DownloadState from) {
         return new DownloadJob(
-                e.state,
+                from,
                 files(),
                 fetcher(),
                 new DownloadJob.Listener() {
@@ -202,12 +235,23 @@ class Downloads {
     void pause(Entry e) {
         if (e.job != null) {
             e.job.pause();
+        } else if (e.state.phase == DownloadState.Phase.LATER) {
+            changed(e, e.state.in(DownloadState.Phase.PAUSED, ""));
         }
     }
 
     void pauseAll() {
-        for (Entry e : entries.values()) {
+        for (Entry e : all()) {
             pause(e);
+        }
+    }
+
+    /** Stops what runs until it can go on. */
+    void suspendAll() {
+        for (Entry e : entries.values()) {
+            if (e.job != null) {
+                e.job.suspend();
+            }
         }
     }
 
@@ -227,7 +271,7 @@ class Downloads {
     /** Deletes the file of a download for which no job works. */
     private void delete(Entry e) {
         if (e.state.phase != DownloadState.Phase.DONE && !e.state.place.isEmpty()) {
-            DownloadJob last = job(e);
+            DownloadJob last = job(e, e.state);
             last.giveUp();
             last.start();
         }

@@ -93,6 +93,7 @@ public final class MainActivity extends Activity {
             ProxyService.start(this);
         }
         downloads.resume();
+        App.downloads(this).resumeInterrupted(); // the system lets the daemon start here
         refresh();
     }
 

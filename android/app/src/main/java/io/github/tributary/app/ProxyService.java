@@ -10,6 +10,7 @@ import android.content.IntentFilter;
 import android.content.SharedPreferences;
 import android.content.pm.ServiceInfo;
 import android.net.ConnectivityManager;
+import android.os.Binder;
 import android.os.Build;
 import android.os.Handler;
 import android.os.IBinder;
@@ -48,7 +49,7 @@ public class ProxyService extends Service {
     private static final String TAG = "tributary";
     private static final String START = "io.github.tributary.START";
     private static final String HOLD = "io.github.tributary.HOLD";
-    private static final int NOTIFICATION = 1;
+    static final int NOTIFICATION = 1;
     private static final long AWAKE_MILLIS = 30_000; // after the daemon's last word of a transfer
     private static final int PORT_IN_USE = 3; // exit code
 
@@ -69,6 +70,7 @@ public class ProxyService extends Service {
     private Set<String> silent = Collections.emptySet(); // names of networks that bring nothing
     private boolean wanted; // mobile data, by the daemon
     private Status status; // null = the daemon has said nothing yet: it may not listen
+    private boolean online; // there is a network to use
     private boolean planned; // the system looks after it
     private int lastStart;
     private String trouble = "";
@@ -111,6 +113,7 @@ public class ProxyService extends Service {
 
     static void stop(Context context) {
         new Settings(context).setRun(false);
+        App.downloads(context).pauseAll();
         context.stopService(new Intent(context, ProxyService.class));
     }
 
@@ -157,8 +160,12 @@ public class ProxyService extends Service {
     }
 
     @Override
-    public IBinder onBind(Intent intent) {
-        return null;
+    public IBinder onBind(Intent intent) { // a job, which may not bring it to the foreground but keeps the process
+        settings = new Settings(this);
+        if (daemon == null) {
+            begin();
+        }
+        return new Binder();
     }
 
     @Override
@@ -167,6 +174,7 @@ public class ProxyService extends Service {
         String action = intent == null ? null : intent.getAction();
         if (STOP.equals(action)) {
             settings.setRun(false);
+            App.downloads(this).pauseAll();
         }
         boolean wanted = settings.run() || START.equals(action) || HOLD.equals(action);
         lastStart = id;
@@ -263,6 +271,11 @@ public class ProxyService extends Service {
         }
         announcer.update(status != null && settings.run(), !offered.isEmpty(), settings.reach());
         plan();
+        boolean back = !online && !offered.isEmpty();
+        online = !offered.isEmpty();
+        if (back) {
+            App.downloads(this).online();
+        }
     }
 
     /** Has the system look after it as long as the user wants it to run. */
@@ -319,7 +332,7 @@ public class ProxyService extends Service {
             settings.forget(changes);
             unregisterReceiver(saver);
             App.downloads(this).forget(downloads);
-            App.downloads(this).pauseAll();
+            App.downloads(this).suspendAll();
             awake.release();
             watcher.stop();
             announcer.update(false, false, settings.reach());
@@ -327,6 +340,7 @@ public class ProxyService extends Service {
                 Restart.cancel(this);
             }
             daemon.stop(session);
+            ((NotificationManager) getSystemService(NOTIFICATION_SERVICE)).cancel(NOTIFICATION); // if it was not in the foreground
         }
         super.onDestroy();
     }

@@ -114,6 +114,8 @@ final class Texts {
                 return battery.isEmpty() ? done : c.getString(R.string.download_battery, done, battery);
             case PAUSED:
                 return c.getString(R.string.download_paused, have);
+            case LATER:
+                return c.getString(R.string.download_later, have);
             case WAITING:
                 return c.getString(R.string.download_waits, s.error);
             case FAILED:

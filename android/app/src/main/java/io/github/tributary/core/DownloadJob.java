@@ -16,6 +16,8 @@ public final class DownloadJob {
     private DownloadState state; // guarded by this, as is the rest
     private Fetcher.Fill fill; // that runs
     private boolean stopped;
+    private boolean wanted; // the stop, by the user
+    private boolean woken;
     private boolean given;
     private boolean over; // giveUp comes too late
 
@@ -38,6 +40,22 @@ public final class DownloadJob {
 
     /** Stops it: the last step says that it is paused, unless it ended before. */
     public synchronized void pause() {
+        wanted |= !stopped;
+        stop();
+    }
+
+    /** Stops it, and the last step says that it goes on by itself, unless it ended before. */
+    public synchronized void suspend() {
+        stop();
+    }
+
+    /** Tries again at once, if it waits for that. */
+    public synchronized void wake() {
+        woken = true;
+        notifyAll();
+    }
+
+    private synchronized void stop() {
         stopped = true;
         notifyAll();
         if (fill != null) {
@@ -72,7 +90,8 @@ public final class DownloadJob {
                 fetch(target, file);
             }
         } catch (IOException | InterruptedException e) {
-            tell(state().in(DownloadState.Phase.FAILED, text(e)));
+            boolean again = e instanceof Fetcher.Failed && ((Fetcher.Failed) e).again;
+            tell(again ? state().brokenOff(text(e)) : state().in(DownloadState.Phase.FAILED, text(e)));
         }
         if (endsGiven() && target != null) {
             try {
@@ -103,7 +122,7 @@ public final class DownloadJob {
         while (true) {
             try {
                 if (!fillOnce(file)) {
-                    tell(state().in(DownloadState.Phase.PAUSED, ""));
+                    tell(wanted() ? state().in(DownloadState.Phase.PAUSED, "") : state().interrupted());
                     return;
                 }
                 break;
@@ -112,6 +131,7 @@ public final class DownloadJob {
                 if (wait < 0) {
                     throw e;
                 }
+                sleepy();
                 tell(state().in(DownloadState.Phase.WAITING, text(e)));
                 sleep(wait);
                 tell(state().in(DownloadState.Phase.RUNNING, ""));
@@ -140,9 +160,18 @@ public final class DownloadJob {
         }
     }
 
+    private synchronized boolean wanted() {
+        return wanted;
+    }
+
+    /** From here on it can be woken. */
+    private synchronized void sleepy() {
+        woken = false;
+    }
+
     private synchronized void sleep(long millis) throws InterruptedException {
         long end = System.nanoTime() + millis * 1_000_000;
-        for (long left = millis; left > 0 && !stopped; left = (end - System.nanoTime()) / 1_000_000) {
+        for (long left = millis; left > 0 && !stopped && !woken; left = (end - System.nanoTime()) / 1_000_000) {
             wait(left);
         }
     }

@@ -10,6 +10,8 @@ public final class DownloadState {
         RUNNING,
         /** It broke off, and is tried again by itself. */
         WAITING,
+        /** It broke off for long, or its process ended: it is gone on with by itself, by whoever can. */
+        LATER,
         PAUSED,
         FAILED,
         DONE
@@ -36,8 +38,12 @@ public final class DownloadState {
     /** Why it waits or failed; "" otherwise. */
     public final String error;
 
+    private static final int MOST_ROUNDS = 20; // half an hour to some days, as the system spaces them
+
+    private final int rounds; // that ended without a byte more to keep
+
     private DownloadState(
-            String url, String name, String place, Phase phase, Version version, long bytes, long kept, String error) {
+            String url, String name, String place, Phase phase, Version version, long bytes, long kept, String error, int rounds) {
         this.url = url;
         this.name = name;
         this.place = place;
@@ -46,26 +52,56 @@ public final class DownloadState {
         this.bytes = bytes;
         this.kept = kept;
         this.error = error;
+        this.rounds = rounds;
     }
 
     /** A download that has not begun, nor a file. */
     public static DownloadState begin(String url) {
-        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, Version.NONE, 0, 0, "");
+        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, Version.NONE, 0, 0, "", 0);
     }
 
     /** The same with a file. */
     public DownloadState with(String place) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, error);
+        return new DownloadState(url, name, place, phase, version, bytes, kept, error, rounds);
+    }
+
+    /** The same, of which nothing is there any more, not even a file. */
+    public DownloadState emptied() {
+        return new DownloadState(url, name, "", phase, Version.NONE, 0, 0, error, rounds);
     }
 
     /** The same, as far as its fill is now. */
     public DownloadState at(Fetcher.Step s) {
-        return new DownloadState(url, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, s.kept, error);
+        return new DownloadState(url, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, s.kept, error, s.kept > kept ? 0 : rounds);
     }
 
     /** The same in another phase, for a reason or "". */
     public DownloadState in(Phase phase, String error) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, error);
+        return new DownloadState(url, name, place, phase, version, bytes, kept, error, rounds);
+    }
+
+    /** The same, begun or gone on with by the user. */
+    public DownloadState wanted() {
+        return new DownloadState(url, name, place, Phase.RUNNING, version, bytes, kept, "", 0);
+    }
+
+    /**
+     * The same, stopped by nobody's wish: it goes on by itself, unless it would have to begin anew, which may cost what was
+     * spent already.
+     */
+    public DownloadState interrupted() {
+        return in(resumable() ? Phase.LATER : Phase.PAUSED, "");
+    }
+
+    /** The same after it failed in vain for long, though it may work another time. */
+    public DownloadState brokenOff(String error) {
+        boolean later = resumable() && rounds < MOST_ROUNDS;
+        return new DownloadState(url, name, place, later ? Phase.LATER : Phase.FAILED, version, bytes, kept, error, rounds + 1);
+    }
+
+    /** Whether nothing is lost if it stops. */
+    public boolean resumable() {
+        return bytes == 0 || !version.validator.isEmpty();
     }
 
     /** How much there is; -1 = not known. */
@@ -91,13 +127,14 @@ public final class DownloadState {
                     .put("found", version.place)
                     .put("bytes", bytes)
                     .put("kept", kept)
-                    .put("error", error);
+                    .put("error", error)
+                    .put("rounds", rounds);
         } catch (JSONException e) {
             throw new IllegalStateException(e); // only for numbers that are none
         }
     }
 
-    /** What {@link #toJson} wrote. A download that ran is paused: the process that ran it is gone. */
+    /** What {@link #toJson} wrote. A download that ran was interrupted: the process that ran it is gone. */
     public static DownloadState parse(JSONObject o) throws JSONException {
         Phase phase;
         try {
@@ -114,7 +151,8 @@ public final class DownloadState {
                         new Version(o.optString("validator"), o.optString("mark"), o.optLong("size", -1), o.optString("found")),
                         o.optLong("bytes"),
                         o.optLong("kept"),
-                        o.optString("error"));
-        return s.active() ? s.in(Phase.PAUSED, "") : s;
+                        o.optString("error"),
+                        o.optInt("rounds"));
+        return s.active() ? s.interrupted() : s;
     }
 }

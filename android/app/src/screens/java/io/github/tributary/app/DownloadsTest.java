@@ -2,6 +2,7 @@ package io.github.tributary.app;
 
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
@@ -9,19 +10,26 @@ import static org.robolectric.Shadows.shadowOf;
 import android.app.Application;
 import android.app.Notification;
 import android.app.NotificationManager;
+import android.app.job.JobInfo;
+import android.app.job.JobParameters;
+import android.app.job.JobScheduler;
 import android.content.Context;
 import android.content.Intent;
 import android.os.BatteryManager;
+import android.os.Build;
 import android.os.Looper;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.FakeFetcher;
 import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.FolderFiles;
+import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Target;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.After;
 import org.junit.Before;
@@ -29,8 +37,11 @@ import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
 import org.junit.runner.RunWith;
+import org.robolectric.Robolectric;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
+import org.robolectric.shadow.api.Shadow;
+import org.robolectric.util.ReflectionHelpers;
 
 /** Downloads, and what becomes of them. */
 @RunWith(RobolectricTestRunner.class)
@@ -160,7 +171,7 @@ public class DownloadsTest {
         halfIsThere();
         Local killed = downloads;
         downloads = new Local();
-        assertEquals(DownloadState.Phase.PAUSED, state().phase);
+        assertEquals(DownloadState.Phase.LATER, state().phase);
         press("PAUSE");
         assertEquals("the buttons of the process before stay", "Go on", shown().actions[0].title.toString());
         daemon.half = false;
@@ -171,6 +182,122 @@ public class DownloadsTest {
         press("CANCEL");
         isWhole("slow.bin");
         assertTrue(downloads.all().isEmpty());
+    }
+
+    @Test
+    public void whatAKilledProcessShowedIsPutRight() throws Exception {
+        halfIsThere();
+        NotificationManager manager = (NotificationManager) app.getSystemService(Context.NOTIFICATION_SERVICE);
+        manager.notify(150, shown()); // of a download that is no more
+        assertTrue((shown().flags & Notification.FLAG_ONGOING_EVENT) != 0);
+        Local killed = downloads;
+        downloads = new Local();
+        new DownloadNotifications(app).mend(downloads);
+        assertEquals("it seems to run", 0, shown().flags & Notification.FLAG_ONGOING_EVENT);
+        assertNull("it stays for ever", shadowOf(manager).getNotification(150));
+        killed.pauseAll();
+    }
+
+    @Test
+    public void goesOnWhenThereAreNetworks() throws Exception {
+        halfIsThere();
+        Local killed = downloads;
+        downloads = new Local();
+        daemon.half = false;
+        downloads.online();
+        until("it is done", () -> text().contains("done"));
+        isWhole("slow.bin");
+        assertEquals("the proxy is not there", 1, downloads.held);
+        killed.pauseAll();
+    }
+
+    @Test
+    public void whatTheUserPausedStaysSo() throws Exception {
+        halfIsThere();
+        Local killed = downloads;
+        downloads = new Local();
+        press("PAUSE");
+        downloads.online();
+        assertEquals(DownloadState.Phase.PAUSED, state().phase);
+        assertFalse(downloads.left());
+        killed.pauseAll();
+    }
+
+    /** A job of the system's, for the downloads of the test. */
+    public static class Job extends ResumeJob {
+        private static Downloads local;
+        private final List<Boolean> ends = new ArrayList<Boolean>();
+        private int shown;
+
+        @Override
+        Downloads all() {
+            return local;
+        }
+
+        @Override
+        void finished(JobParameters job, boolean again) {
+            ends.add(again);
+        }
+
+        @Override
+        void show(JobParameters job, Notification n) {
+            shown++;
+        }
+    }
+
+    private static JobParameters parameters() {
+        JobParameters p = Shadow.newInstanceOf(JobParameters.class);
+        if (Build.VERSION.SDK_INT >= 34) {
+            ReflectionHelpers.setField(p, "mIsUserInitiated", true);
+        }
+        return p;
+    }
+
+    @Test
+    public void aJobGoesOn() throws Exception {
+        halfIsThere();
+        Local killed = downloads;
+        downloads = new Local();
+        Job.local = downloads;
+        Job job = Robolectric.buildService(Job.class).create().get();
+        assertTrue(job.onStartJob(parameters()));
+        assertEquals("nobody keeps the service", 1, shadowOf(app).getBoundServiceConnections().size());
+        assertEquals("the system ends who shows nothing", Build.VERSION.SDK_INT >= 34 ? 1 : 0, job.shown);
+        until("half is there", () -> daemon.asked.size() == 2);
+        assertTrue("it ends too soon", job.ends.isEmpty());
+        assertTrue("it does not come again", job.onStopJob(parameters()));
+        downloads.suspendAll(); // as the service does that nobody binds
+        until("it is interrupted", () -> state().phase == DownloadState.Phase.LATER);
+        daemon.half = false;
+        assertTrue(job.onStartJob(parameters()));
+        until("it is done", () -> state().phase == DownloadState.Phase.DONE);
+        assertEquals("it runs for nothing", Arrays.asList(false), job.ends);
+        assertFalse("there is nothing to do", job.onStartJob(parameters()));
+        killed.pauseAll();
+    }
+
+    private JobInfo planned() {
+        return ((JobScheduler) app.getSystemService(Context.JOB_SCHEDULER_SERVICE)).getPendingJob(Resumption.JOB);
+    }
+
+    @Test
+    @SuppressWarnings("deprecation") // of the network's type: the newer way is there from Android 9 on
+    public void aJobIsPlannedWhileSomethingIsLeft() throws Exception {
+        Resumption resumption = new Resumption(app, downloads);
+        assertNull(planned());
+        halfIsThere();
+        assertTrue("a restart ends it", planned().isPersisted());
+        assertEquals("it may cost money", JobInfo.NETWORK_TYPE_UNMETERED, planned().getNetworkType());
+        assertTrue("ends after some minutes", Build.VERSION.SDK_INT < 34 || planned().isUserInitiated());
+        Settings settings = new Settings(app);
+        settings.setConsent(true);
+        settings.setMode(MobilePolicy.Mode.MOBILE_HELPS);
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals("it waits for Wi-Fi", JobInfo.NETWORK_TYPE_ANY, planned().getNetworkType());
+        press("PAUSE");
+        until("it is paused", () -> !downloads.active());
+        assertNull("it wakes the phone for nothing", planned());
+        assertNotNull(resumption); // the settings hold listeners weakly
     }
 
     @Test

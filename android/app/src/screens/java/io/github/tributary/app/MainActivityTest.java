@@ -338,7 +338,8 @@ public class MainActivityTest {
             {"FOREGROUND_SERVICE_SPECIAL_USE", "foreground"},
             {"POST_NOTIFICATIONS", "notifications"},
             {"WAKE_LOCK", "awake"},
-            {"RECEIVE_BOOT_COMPLETED", "Start with the phone"},
+            {"RECEIVE_BOOT_COMPLETED", "when the phone starts"},
+            {"RUN_USER_INITIATED_JOBS", "without a limit of time"},
             {"WRITE_SECURE_SETTINGS", "secure settings"},
         };
         String[] asked = screen.getPackageManager().getPackageInfo(screen.getPackageName(), PackageManager.GET_PERMISSIONS).requestedPermissions;

@@ -22,6 +22,7 @@ import android.net.ProxyInfo;
 import android.os.Handler;
 import android.os.Looper;
 import android.os.PowerManager;
+import android.provider.MediaStore;
 import io.github.tributary.core.Announcer;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Fetcher;
@@ -433,6 +434,46 @@ public class ProxyServiceTest {
         controller = Robolectric.buildService(Shell.class).create();
     }
 
+    private void until(DownloadState.Phase phase, Downloads.Entry e) throws InterruptedException {
+        for (int i = 0; i < 2000 && e.state().phase != phase; i++) {
+            Thread.sleep(10);
+            shadowOf(Looper.getMainLooper()).idle();
+        }
+        assertEquals(phase, e.state().phase);
+    }
+
+    @Test
+    public void downloadsGoOnWhenANetworkReturns() throws Exception {
+        Robolectric.setupContentProvider(FakeMedia.class, MediaStore.AUTHORITY);
+        Downloads downloads = App.downloads(service);
+        Downloads.Entry e = downloads.add("https://example.com/a.iso");
+        downloads.suspendAll();
+        until(DownloadState.Phase.LATER, e);
+        bothNetworks();
+        assertTrue("it waits for a tap", e.state().active());
+        ProxyService.stop(service);
+        until(DownloadState.Phase.PAUSED, e);
+    }
+
+    @Test
+    public void aJobKeepsItAndItsEndPausesNothing() throws Exception {
+        Robolectric.setupContentProvider(FakeMedia.class, MediaStore.AUTHORITY);
+        controller.destroy();
+        settings.setRun(false);
+        controller = Robolectric.buildService(Shell.class).create();
+        service = controller.get();
+        service.refused = true; // as Android 12 does in the background
+        controller.bind();
+        assertTrue("nothing runs", ProxyService.runs());
+        Downloads.Entry e = App.downloads(service).add("https://example.com/a.iso");
+        service.onStartCommand(new Intent("io.github.tributary.HOLD"), 0, 2);
+        assertTrue("nothing runs", ProxyService.runs());
+        controller.destroy();
+        until(DownloadState.Phase.LATER, e);
+        App.downloads(service).remove(e);
+        controller = Robolectric.buildService(Shell.class).create();
+    }
+
     @Test
     public void nothingIsPlannedAfterAStop() {
         settings.setRun(false);
@@ -508,6 +549,7 @@ public class ProxyServiceTest {
 
     @Test
     public void runsForDownloadsOnly() {
+        Robolectric.setupContentProvider(FakeMedia.class, MediaStore.AUTHORITY);
         Downloads downloads = App.downloads(service);
         Downloads.Entry e = downloads.add("https://example.com/a.iso");
         settings.setRun(false);

@@ -101,7 +101,7 @@ public class DownloadJobTest {
             half = until(DownloadState.Phase.RUNNING);
         }
         DownloadState kept = DownloadState.parse(half.toJson());
-        assertEquals("nobody runs it", DownloadState.Phase.PAUSED, kept.phase);
+        assertEquals("nobody runs it, nobody paused it", DownloadState.Phase.LATER, kept.phase);
         job.pause();
         assertEquals(5, until(DownloadState.Phase.PAUSED).bytes);
         daemon.half = false;
@@ -110,6 +110,84 @@ public class DownloadJobTest {
         assertEquals(Arrays.asList(0L, 5L), daemon.asked);
         assertEquals("one file", 1, files.created);
         isWhole();
+    }
+
+    /** A job that wakes as soon as it waits. */
+    private DownloadState lastOf(DownloadState from) throws InterruptedException {
+        DownloadJob[] job = new DownloadJob[1];
+        job[0] =
+                new DownloadJob(
+                        from,
+                        files,
+                        daemon,
+                        s -> {
+                            if (s.phase == DownloadState.Phase.WAITING) {
+                                job[0].wake();
+                            }
+                            told.add(s);
+                        });
+        job[0].start();
+        while (true) {
+            DownloadState s = told.poll(20, TimeUnit.SECONDS);
+            assertTrue("it does not end", s != null);
+            if (!s.active()) {
+                return s;
+            }
+        }
+    }
+
+    @Test(timeout = 60_000)
+    public void whatBreaksOffForLongGoesOnLater() throws Exception {
+        daemon.half = true;
+        daemon.failure = BROKEN;
+        DownloadState s = lastOf(fresh());
+        assertEquals(DownloadState.Phase.LATER, s.phase);
+        assertEquals("it broke off", s.error);
+        assertEquals(5, s.kept);
+        assertTrue("not tried again", daemon.asked.size() > 10);
+        daemon.validator = "";
+        assertEquals("it would begin anew, again and again", DownloadState.Phase.FAILED, lastOf(fresh()).phase);
+    }
+
+    @Test
+    public void isNotTriedForEver() throws JSONException {
+        DownloadState s = fresh();
+        for (int i = 0; i < 20; i++) {
+            s = DownloadState.parse(s.brokenOff("no link").toJson());
+            assertEquals("round " + i, DownloadState.Phase.LATER, s.phase);
+        }
+        assertEquals(DownloadState.Phase.FAILED, s.brokenOff("no link").phase);
+        assertEquals("the user tries again", DownloadState.Phase.LATER, s.wanted().brokenOff("").phase);
+        DownloadState more = s.at(new Fetcher.Step("n", new Version("\"v\"", "m", 9, "p"), 3, 2));
+        assertEquals("bytes came meanwhile", DownloadState.Phase.LATER, more.brokenOff("").phase);
+    }
+
+    @Test(timeout = 30_000)
+    public void goesOnLaterIfNobodyPausedIt() throws Exception {
+        daemon.half = true;
+        DownloadJob job = begin(fresh());
+        while (until(DownloadState.Phase.RUNNING).bytes == 0) {
+            // not yet
+        }
+        job.suspend();
+        until(DownloadState.Phase.LATER);
+        daemon.validator = "";
+        DownloadJob second = begin(fresh());
+        while (until(DownloadState.Phase.RUNNING).bytes == 0) {
+            // not yet
+        }
+        second.suspend();
+        assertEquals("it would begin anew unasked", 5, until(DownloadState.Phase.PAUSED).bytes);
+    }
+
+    @Test(timeout = 30_000)
+    public void whatThePausingUserWantsHolds() throws Exception {
+        daemon.half = true;
+        DownloadJob job = job(fresh());
+        job.pause();
+        job.suspend(); // the service ends
+        job.start();
+        until(DownloadState.Phase.PAUSED);
     }
 
     @Test(timeout = 30_000)

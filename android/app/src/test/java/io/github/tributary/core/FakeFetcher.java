@@ -20,6 +20,7 @@ public final class FakeFetcher implements Fetcher {
 
     public volatile Runnable whenAsked = () -> {};
     public volatile String name = "c.zip";
+    public volatile String validator = "\"v\"";
 
     @Override
     public Fill fill(DownloadState from, FileDescriptor file, Listener listener) throws Failed {
@@ -50,7 +51,7 @@ public final class FakeFetcher implements Fetcher {
             } catch (IOException e) {
                 throw new Failed(e.toString(), false);
             }
-            listener.at(new Step(name, new Version("\"v\"", "m", 10, "where"), end, end));
+            listener.at(new Step(name, new Version(validator, "m", 10, "where"), end, end));
             if (failure != null) {
                 throw failure;
             }

@@ -1,0 +1,91 @@
+package io.github.tributary.app;
+
+import android.annotation.TargetApi;
+import android.app.Notification;
+import android.app.job.JobParameters;
+import android.app.job.JobService;
+import android.content.ComponentName;
+import android.content.Context;
+import android.content.Intent;
+import android.content.ServiceConnection;
+import android.os.Build;
+import android.os.IBinder;
+import io.github.tributary.core.LinkRow;
+import java.util.Collections;
+
+/**
+ * Goes on with downloads when there is a network. It binds the service, which may not come to the foreground by itself since
+ * Android 12, and lasts as long as any download is active. A job that the user began (Android 14) has no limit of time; another
+ * is stopped after some minutes, and comes again.
+ */
+public class ResumeJob extends JobService {
+    private final ServiceConnection connection =
+            new ServiceConnection() {
+                @Override
+                public void onServiceConnected(ComponentName name, IBinder binder) {}
+
+                @Override
+                public void onServiceDisconnected(ComponentName name) {}
+            };
+
+    private final Downloads.Listener downloads =
+            new Downloads.Listener() {
+                @Override
+                public void changed(Downloads.Entry e) {
+                    if (!all().active()) {
+                        JobParameters done = params;
+                        end();
+                        finished(done, all().left());
+                    }
+                }
+            };
+
+    private JobParameters params; // of the job that runs; null = none
+
+    /** The downloads of this process. */
+    Downloads all() {
+        return App.downloads(this);
+    }
+
+    /** The job is over; again = it is to come back later. */
+    void finished(JobParameters job, boolean again) {
+        jobFinished(job, again);
+    }
+
+    /** Gives the job its notification: that of the service, which takes it away. */
+    @TargetApi(34)
+    void show(JobParameters job, Notification n) {
+        setNotification(job, ProxyService.NOTIFICATION, n, JobService.JOB_END_NOTIFICATION_POLICY_DETACH);
+    }
+
+    @Override
+    public boolean onStartJob(JobParameters job) {
+        if (Build.VERSION.SDK_INT >= 34 && job.isUserInitiatedJob()) { // at once, or the system ends the app
+            ProxyNotification.channel(this);
+            Notification n = ProxyNotification.of(this, ProxyService.status(), Collections.<LinkRow>emptyList(), "");
+            show(job, n);
+        }
+        if (!all().left()) {
+            return false;
+        }
+        params = job;
+        bindService(new Intent(this, ProxyService.class), connection, Context.BIND_AUTO_CREATE);
+        all().resumeInterrupted();
+        all().listen(downloads);
+        return true;
+    }
+
+    @Override
+    public boolean onStopJob(JobParameters job) {
+        if (params != null) {
+            end();
+        }
+        return all().left();
+    }
+
+    private void end() {
+        params = null;
+        all().forget(downloads);
+        unbindService(connection);
+    }
+}
