@@ -172,7 +172,7 @@ class Downloads {
         run(e, e.state.wanted());
     }
 
-    /** Goes on with what was interrupted. */
+    /** Resumes what was interrupted. */
     void resumeInterrupted() {
         for (Entry e : all()) {
             if (e.state.phase == DownloadState.Phase.LATER) {

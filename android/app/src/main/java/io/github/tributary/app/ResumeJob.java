@@ -14,7 +14,7 @@ import io.github.tributary.core.LinkRow;
 import java.util.Collections;
 
 /**
- * Goes on with downloads when there is a network. It binds the service, which may not come to the foreground by itself since
+ * Resumes downloads when there is a network. It binds the service, which may not come to the foreground by itself since
  * Android 12, and lasts as long as any download is active. A job that the user began (Android 14) has no limit of time; another
  * is stopped after some minutes, and comes again.
  */

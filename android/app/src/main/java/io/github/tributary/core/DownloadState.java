@@ -10,7 +10,7 @@ public final class DownloadState {
         RUNNING,
         /** It broke off, and is tried again by itself. */
         WAITING,
-        /** It broke off for long, or its process ended: it is gone on with by itself, by whoever can. */
+        /** It broke off for long, or its process ended: it is resumed by itself, as soon as the app or a job runs. */
         LATER,
         PAUSED,
         FAILED,
@@ -32,7 +32,7 @@ public final class DownloadState {
 
     public final long bytes;
 
-    /** Of these, those that survive a dead battery: where it is gone on with. */
+    /** Of these, those that survive a dead battery: where it is resumed. */
     public final long kept;
 
     /** Why it waits or failed; "" otherwise. */
@@ -80,7 +80,7 @@ public final class DownloadState {
         return new DownloadState(url, name, place, phase, version, bytes, kept, error, rounds);
     }
 
-    /** The same, begun or gone on with by the user. */
+    /** The same, begun or resumed by the user. */
     public DownloadState wanted() {
         return new DownloadState(url, name, place, Phase.RUNNING, version, bytes, kept, "", 0);
     }

@@ -5,7 +5,7 @@ public final class Version {
     /** That of which nothing is known. */
     public static final Version NONE = new Version("", "", -1, "");
 
-    /** Strong, as for If-Range; "" = it cannot be gone on with. */
+    /** Strong, as for If-Range; "" = it cannot be resumed. */
     public final String validator;
 
     /** A digest of the version's other properties. */
