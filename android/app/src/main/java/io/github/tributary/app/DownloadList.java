@@ -1,6 +1,8 @@
 package io.github.tributary.app;
 
+import android.app.AlertDialog;
 import android.content.ActivityNotFoundException;
+import android.content.DialogInterface;
 import android.view.LayoutInflater;
 import android.view.View;
 import android.view.ViewGroup;
@@ -20,8 +22,12 @@ final class DownloadList implements Downloads.Listener {
     private final Downloads downloads;
 
     DownloadList(MainActivity screen) {
+        this(screen, App.downloads(screen));
+    }
+
+    DownloadList(MainActivity screen, Downloads downloads) {
         this.screen = screen;
-        downloads = App.downloads(screen);
+        this.downloads = downloads;
     }
 
     void bind() {
@@ -95,10 +101,40 @@ final class DownloadList implements Downloads.Listener {
                         new View.OnClickListener() {
                             @Override
                             public void onClick(View v) {
-                                downloads.remove(e);
+                                remove(e);
                             }
                         });
         return row;
+    }
+
+    /** Takes a download from the list, after a question if bytes would be lost. */
+    void remove(final Downloads.Entry e) {
+        DownloadState s = e.state();
+        if (s.phase == DownloadState.Phase.DONE || s.bytes == 0) {
+            downloads.remove(e);
+        } else {
+            ask(e);
+        }
+    }
+
+    /** Asks whether a download is to be deleted. */
+    void ask(final Downloads.Entry e) {
+        DownloadState s = e.state();
+        new AlertDialog.Builder(screen)
+                .setTitle(R.string.delete_title)
+                .setMessage(screen.getString(R.string.delete, s.name, Texts.size(screen, s.bytes)))
+                .setPositiveButton(
+                        R.string.cancel,
+                        new DialogInterface.OnClickListener() {
+                            @Override
+                            public void onClick(DialogInterface dialog, int which) {
+                                if (e.state().phase != DownloadState.Phase.DONE) { // it was done meanwhile: nothing is deleted
+                                    downloads.remove(e);
+                                }
+                            }
+                        })
+                .setNegativeButton(R.string.keep, null)
+                .show();
     }
 
     /** Does what the first button says. */

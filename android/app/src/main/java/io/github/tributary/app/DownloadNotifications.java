@@ -113,7 +113,7 @@ final class DownloadNotifications implements Downloads.Listener {
             b.addAction(action(e, DownloadReceiver.RESUME, R.string.resume));
         }
         if (s.phase != DownloadState.Phase.DONE) {
-            b.addAction(action(e, DownloadReceiver.CANCEL, R.string.cancel));
+            b.addAction(new Notification.Action.Builder(null, context.getString(R.string.cancel), MainActivity.removing(context, e.id)).build());
         }
         return b.build();
     }

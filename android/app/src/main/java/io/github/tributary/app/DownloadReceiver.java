@@ -9,7 +9,6 @@ import android.content.Intent;
 public final class DownloadReceiver extends BroadcastReceiver {
     static final String PAUSE = "io.github.tributary.PAUSE";
     static final String RESUME = "io.github.tributary.RESUME";
-    static final String CANCEL = "io.github.tributary.CANCEL";
     static final String ID = "id";
 
     @Override
@@ -27,8 +26,6 @@ public final class DownloadReceiver extends BroadcastReceiver {
             downloads.show(e); // an earlier process may have left it as running
         } else if (RESUME.equals(intent.getAction())) {
             downloads.resume(e);
-        } else if (CANCEL.equals(intent.getAction())) {
-            downloads.remove(e);
         }
     }
 }

@@ -2,6 +2,7 @@ package io.github.tributary.app;
 
 import android.Manifest;
 import android.app.Activity;
+import android.app.PendingIntent;
 import android.content.Context;
 import android.content.Intent;
 import android.content.pm.PackageManager;
@@ -23,6 +24,8 @@ public final class MainActivity extends Activity {
     /** The manifest's other name of the screen, by which it also starts the proxy. Other apps cannot use that name. */
     private static final String START = "io.github.tributary.app.StartActivity";
 
+    private static final String REMOVE = "io.github.tributary.REMOVE";
+
     private static final long REFRESH_MILLIS = 1_000;
 
     private final Handler main = new Handler(Looper.getMainLooper());
@@ -42,6 +45,12 @@ public final class MainActivity extends Activity {
     /** Opens the screen and starts the proxy. */
     static Intent starting(Context context) {
         return new Intent().setClassName(context, START);
+    }
+
+    /** Opens the screen with the question whether a download is to be deleted. */
+    static PendingIntent removing(Context context, int id) {
+        Intent intent = new Intent(context, MainActivity.class).setAction(REMOVE).putExtra(DownloadReceiver.ID, id);
+        return PendingIntent.getActivity(context, id, intent, PendingIntent.FLAG_IMMUTABLE | PendingIntent.FLAG_UPDATE_CURRENT);
     }
 
     @Override
@@ -93,6 +102,11 @@ public final class MainActivity extends Activity {
             ProxyService.start(this);
         }
         downloads.resume();
+        Downloads.Entry e = App.downloads(this).get(getIntent().getIntExtra(DownloadReceiver.ID, 0));
+        if (e != null && REMOVE.equals(getIntent().getAction())) {
+            setIntent(new Intent(this, MainActivity.class)); // once
+            downloads.ask(e); // also if nothing is lost: any app can send this
+        }
         App.downloads(this).resumeInterrupted(); // the system lets the daemon start here
         refresh();
     }

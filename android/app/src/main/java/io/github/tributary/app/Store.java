@@ -13,6 +13,7 @@ import android.webkit.MimeTypeMap;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Target;
 import java.io.File;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.util.Locale;
@@ -68,8 +69,13 @@ final class Store implements Target.Files {
 
         @Override
         public Opened open() throws IOException {
+            ContentValues v = new ContentValues();
+            v.put(MediaStore.MediaColumns.IS_PENDING, 1); // the system deletes what has been so for a week: it counts anew
             ParcelFileDescriptor fd;
             try {
+                if (resolver.update(uri, v, null, null) == 0) {
+                    throw new FileNotFoundException("the file is gone");
+                }
                 fd = resolver.openFileDescriptor(uri, "rw");
             } catch (RuntimeException e) {
                 throw new IOException("the file is gone: " + e.getMessage(), e);
@@ -142,6 +148,9 @@ final class Store implements Target.Files {
 
         @Override
         public Opened open() throws IOException {
+            if (!part.exists()) { // or it would be made anew, with a hole where the bytes were
+                throw new FileNotFoundException("the file is gone");
+            }
             RandomAccessFile f = new RandomAccessFile(part, "rw");
             return new Opened(f.getFD(), f);
         }

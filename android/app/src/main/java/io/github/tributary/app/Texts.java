@@ -113,7 +113,7 @@ final class Texts {
                 String battery = battery(c, e.battery());
                 return battery.isEmpty() ? done : c.getString(R.string.download_battery, done, battery);
             case PAUSED:
-                return c.getString(R.string.download_paused, have);
+                return c.getString(s.resumable() ? R.string.download_paused : R.string.download_anew, have);
             case LATER:
                 return c.getString(R.string.download_later, have);
             case WAITING:

@@ -1,5 +1,6 @@
 package io.github.tributary.core;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
 
 /** Runs a download on a thread of its own, and tries again what broke off, until it is done, paused, or of no use. */
@@ -86,7 +87,14 @@ public final class DownloadJob {
         Target target = null;
         try {
             target = target();
-            try (Target.Opened file = target.open()) {
+            Target.Opened opened;
+            try {
+                opened = target.open();
+            } catch (FileNotFoundException e) { // deleted: by the user, or by the system, which keeps unfinished files for a week
+                target = fresh();
+                opened = target.open();
+            }
+            try (Target.Opened file = opened) {
                 fetch(target, file);
             }
         } catch (IOException | InterruptedException e) {
@@ -112,8 +120,13 @@ public final class DownloadJob {
         if (!state().place.isEmpty()) {
             return files.at(state().place);
         }
+        return fresh();
+    }
+
+    /** A file of which nothing is there. */
+    private Target fresh() throws IOException {
         Target t = files.create(state().name);
-        tell(state().with(t.place()));
+        tell(state().emptied().with(t.place()));
         return t;
     }
 

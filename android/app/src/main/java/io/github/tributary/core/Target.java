@@ -18,7 +18,7 @@ public interface Target {
     /** A name for it that outlives the process. */
     String place();
 
-    /** The file, to be written; close gives it back. */
+    /** The file, to be written; close gives it back. FileNotFoundException = it is gone. */
     Opened open() throws IOException;
 
     /** All of it is there, and the server calls it so. */

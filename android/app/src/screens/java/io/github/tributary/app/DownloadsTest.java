@@ -173,13 +173,13 @@ public class DownloadsTest {
         downloads = new Local();
         assertEquals(DownloadState.Phase.LATER, state().phase);
         press("PAUSE");
-        assertEquals("the buttons of the process before stay", "Go on", shown().actions[0].title.toString());
+        assertEquals("the buttons of the process before stay", "Resume", shown().actions[0].title.toString());
         daemon.half = false;
         press("RESUME");
         until("it is done", () -> state().phase == DownloadState.Phase.DONE);
         isWhole("slow.bin");
         killed.pauseAll();
-        press("CANCEL");
+        downloads.remove(downloads.get(101));
         isWhole("slow.bin");
         assertTrue(downloads.all().isEmpty());
     }
@@ -319,13 +319,21 @@ public class DownloadsTest {
         press("RESUME");
         until("it is done", () -> text().contains("done"));
         assertEquals("100 s at 360 mA", 10, downloads.get(101).battery().milliampHours(), 1);
-        assertTrue(text(), text().matches("(?s).*0[.,](19|20|21) % of its battery.*"));
+        assertTrue(text(), text().matches("(?s).*download: 0[.,](19|20|21) %.*"));
+    }
+
+    @Test
+    public void whatCannotBeGoneOnWithSaysSo() throws Exception {
+        daemon.validator = "";
+        halfIsThere();
+        press("PAUSE");
+        until("it is said", () -> text().contains("begin again"));
     }
 
     @Test
     public void whatIsGivenUpIsDeleted() throws Exception {
         halfIsThere();
-        press("CANCEL");
+        downloads.remove(downloads.get(101));
         until("it is deleted", () -> !new File(files.dir, "slow.bin").exists());
         assertNull("it is still shown", shown());
     }

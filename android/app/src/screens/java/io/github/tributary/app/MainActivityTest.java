@@ -33,8 +33,11 @@ import android.widget.ListView;
 import android.widget.RadioGroup;
 import android.widget.TextView;
 import io.github.tributary.R;
+import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Reach;
+import io.github.tributary.core.Version;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -317,7 +320,7 @@ public class MainActivityTest {
         assertEquals("second.iso", ((TextView) row.findViewById(R.id.name)).getText().toString());
         Button step = (Button) row.findViewById(R.id.step);
         assertEquals(screen.getString(R.string.resume), step.getText().toString());
-        assertEquals("for those who do not see the row", "Go on: second.iso", step.getContentDescription().toString());
+        assertEquals("for those who do not see the row", "Resume: second.iso", step.getContentDescription().toString());
         step.performClick();
         assertTrue(second.state().active());
         assertNotNull("the proxy is not there", started());
@@ -325,6 +328,36 @@ public class MainActivityTest {
         assertEquals(1, list.getChildCount());
         assertNull(downloads.get(second.id));
         assertSame(first, downloads.get(first.id));
+    }
+
+    @Test
+    public void deletingAsks() throws Exception {
+        Context app = screen.getApplication();
+        Version version = new Version("\"v\"", "m", 10, "p");
+        DownloadState half = DownloadState.begin("https://example.com/half.iso").at(new Fetcher.Step("half.iso", version, 5, 5));
+        app.getSharedPreferences("downloads", Context.MODE_PRIVATE).edit().putString("list", "[" + half.toJson().put("id", 101) + "]").commit();
+        Downloads downloads = new Downloads(app);
+        Downloads.Entry e = downloads.get(101);
+        DownloadList list = new DownloadList(screen, downloads);
+        list.remove(e);
+        AlertDialog question = (AlertDialog) ShadowAlertDialog.getLatestDialog();
+        answer(question, DialogInterface.BUTTON_NEGATIVE);
+        assertFalse("gone by one tap", e.removed());
+        list.remove(e);
+        answer((AlertDialog) ShadowAlertDialog.getLatestDialog(), DialogInterface.BUTTON_POSITIVE);
+        assertTrue(e.removed());
+    }
+
+    @Test
+    public void theNotificationsButtonAsks() throws Exception {
+        Downloads.Entry e = App.downloads(screen).add("https://example.com/a.iso");
+        App.downloads(screen).pauseAll();
+        controller.pause().newIntent(shadowOf(MainActivity.removing(screen, e.id)).getSavedIntent()).resume();
+        AlertDialog question = (AlertDialog) ShadowAlertDialog.getLatestDialog();
+        assertNotNull("nothing is asked", question);
+        assertFalse("any app can do that", e.removed());
+        answer(question, DialogInterface.BUTTON_POSITIVE);
+        assertTrue(e.removed());
     }
 
     @Test

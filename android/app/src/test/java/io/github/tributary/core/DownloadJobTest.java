@@ -191,6 +191,16 @@ public class DownloadJobTest {
     }
 
     @Test(timeout = 30_000)
+    public void whatWasDeletedBeginsAnew() throws Exception {
+        DownloadState s = fresh().with(new File(files.dir, "gone.bin").getPath());
+        begin(s.at(new Fetcher.Step("a b.bin", new Version("\"v\"", "m", 10, "p"), 5, 5)));
+        until(DownloadState.Phase.DONE);
+        assertEquals(Arrays.asList(0L), daemon.asked);
+        assertEquals(1, files.created);
+        isWhole();
+    }
+
+    @Test(timeout = 30_000)
     public void pausesWhileItWaits() throws Exception {
         daemon.failure = BROKEN;
         daemon.half = true;

@@ -1,6 +1,7 @@
 package io.github.tributary.core;
 
 import java.io.File;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.util.concurrent.CountDownLatch;
@@ -23,8 +24,9 @@ public final class FolderFiles implements Target.Files {
     }
 
     @Override
-    public Target create(String name) {
+    public Target create(String name) throws IOException {
         created++;
+        new File(dir, name).createNewFile();
         return at(new File(dir, name).getPath());
     }
 
@@ -38,6 +40,9 @@ public final class FolderFiles implements Target.Files {
 
             @Override
             public Opened open() throws IOException {
+                if (!new File(place).exists()) {
+                    throw new FileNotFoundException(place);
+                }
                 RandomAccessFile f = new RandomAccessFile(place, "rw");
                 return new Opened(f.getFD(), f);
             }
