@@ -52,6 +52,8 @@ type Mux struct {
 	seen  uint32
 	early map[uint32]struct{}
 
+	resets int // Reset frames that the other end has not acknowledged
+
 	active  []*stream // with bytes to send, in turn
 	control []*item   // numbered frames without data
 	again   []*item   // that a lane owes which is silent or gone
@@ -59,8 +61,12 @@ type Mux struct {
 	wanted  bool
 }
 
-// maxEarly bounds how far the numbers of streams may run ahead.
-const maxEarly = 1 << 12
+// maxEarly bounds how far the numbers of streams may run ahead, maxResets how many streams a client may open whose end it does not
+// acknowledge: each costs memory.
+const (
+	maxEarly  = 1 << 12
+	maxResets = 1 << 12
+)
 
 // item is a numbered frame.
 type item struct {
@@ -174,6 +180,7 @@ func (m *Mux) finish(now time.Time, s *stream) {
 func (m *Mux) Reset(now time.Time, id uint32, cause uint64) {
 	if s := m.streams[id]; s != nil {
 		m.forget(s)
+		m.resets++
 		m.send(now, nil, Frame{Kind: Reset, Stream: id, Value: cause})
 	}
 }

@@ -3,6 +3,7 @@ package lanes
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
@@ -442,5 +443,43 @@ func TestLimits(t *testing.T) {
 	}
 	if err := w.ends[1].Receive(w.now, 1, Frame{Kind: Open, Stream: first, Data: []byte("a:1")}); err != nil || w.ends[1].Streams() != 0 {
 		t.Errorf("%v, %d streams", err, w.ends[1].Streams())
+	}
+}
+
+// TestUnreadResets: a client that opens streams, which the server refuses, and acknowledges nothing does not fill its memory.
+func TestUnreadResets(t *testing.T) {
+	now := time.Unix(0, 0)
+	m := New(Config{Budget: 1 << 20, MaxStreams: 1})
+	m.AddLane(now, 1)
+	for i := uint32(1); ; i++ {
+		err := m.Receive(now, 1, Frame{Kind: Open, Stream: i, Data: []byte("a:1")})
+		m.Events()
+		if err == nil && i <= maxResets+1 {
+			continue
+		}
+		if !errors.Is(err, ErrProtocol) || len(m.control) > maxResets {
+			t.Errorf("%d frames after %d streams: %v", len(m.control), i, err)
+		}
+		return
+	}
+}
+
+// TestReadResets: a client that acknowledges them may open any number one after the other.
+func TestReadResets(t *testing.T) {
+	w := newWorld(t, 1<<20)
+	w.ends[1].cfg.MaxStreams = 0
+	w.add(1e9, 0)
+	for range 2 * maxResets / 64 {
+		for range 64 {
+			if _, ok := w.ends[0].Open(w.now, "a:1"); !ok {
+				t.Fatal("too many streams")
+			}
+		}
+		for range 100 {
+			w.step()
+		}
+	}
+	if n := w.ends[1].resets; n > maxResets/2 {
+		t.Errorf("%d resets are owed", n)
 	}
 }

@@ -82,6 +82,9 @@ func (m *Mux) known(now time.Time, f Frame) (*stream, error) {
 	if f.Stream-m.seen > maxEarly {
 		return nil, broken("stream %d after %d", f.Stream, m.seen)
 	}
+	if m.resets >= maxResets {
+		return nil, broken("opens stream %d and does not acknowledge the end of %d", f.Stream, m.resets)
+	}
 	m.early[f.Stream] = struct{}{}
 	for len(m.early) > 0 {
 		if _, ok := m.early[m.seen+1]; !ok {
@@ -122,6 +125,9 @@ func (m *Mux) acknowledged(now time.Time, f Frame) error {
 			continue
 		}
 		it.acked = true
+		if it.frame.Kind == Reset {
+			m.resets--
+		}
 		if it.stream != nil {
 			if it.frame.Kind == Data {
 				it.stream.waiting -= len(it.frame.Data)

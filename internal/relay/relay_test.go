@@ -356,3 +356,37 @@ func TestHalfOpen(t *testing.T) {
 	}
 	r.until("a client is let in", func() bool { return Enrol(t.Context(), r.client, r.invite()) == nil })
 }
+
+// TestJoining: a lane counts from its admission on, so that a session has no more than it may, and is not forgotten while one joins.
+func TestJoining(t *testing.T) {
+	s := &Server{sessions: map[[idSize]byte]*served{}, of: map[KeyID]int{}}
+	join := func(first bool) (*served, byte) {
+		return s.session([idSize]byte{1}, make([]byte, secretSize), "key", first)
+	}
+	v, status := join(true)
+	if status != replyOK {
+		t.Fatal(status)
+	}
+	s.forget(v) // its time is over
+	select {
+	case <-v.done:
+		t.Fatal("forgotten while its first lane joins")
+	default:
+	}
+	for range maxLanes - 1 {
+		if _, status := join(false); status != replyOK {
+			t.Fatal(status)
+		}
+	}
+	if _, status := join(false); status != full {
+		t.Errorf("status %d for a lane too many", status)
+	}
+	for range maxLanes {
+		s.joined(v)
+	}
+	s.forget(v)
+	s.ended.Wait()
+	if len(s.sessions) != 0 {
+		t.Error("a session without lanes is kept")
+	}
+}

@@ -54,7 +54,10 @@ type served struct {
 	*session
 	key    KeyID
 	secret []byte
-	timer  *time.Timer // forgets it
+
+	// Guarded by the server's lock.
+	timer   *time.Timer // ends it if no lane comes
+	joining int         // lanes that were admitted and are not added yet
 }
 
 // Serve accepts lanes until ctx ends; then all sessions end.
@@ -84,7 +87,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		cancel()
 		conns.Wait()
 		for _, v := range s.all() {
-			s.forget(v)
+			v.end(ErrAway)
 		}
 		s.ended.Wait()
 	}()
@@ -163,6 +166,9 @@ func (s *Server) greet(ctx context.Context, c net.Conn, cfg *tls.Config) error {
 		return errors.Join(errors.New("the lane does not belong to its connection"), err)
 	}
 	v, status := s.session([idSize]byte(said[1:]), secret, peerOf(is), said[0] == helloNew)
+	if v != nil {
+		defer s.joined(v)
+	}
 	if _, err := t.Write(append([]byte{status}, s.epoch[:]...)); err != nil {
 		return err
 	}
@@ -170,17 +176,10 @@ func (s *Server) greet(ctx context.Context, c net.Conn, cfg *tls.Config) error {
 		return errors.New("no such session, or too many")
 	}
 	_ = c.SetDeadline(time.Time{})
-	s.mu.Lock()
-	v.timer.Stop()
-	s.mu.Unlock()
-	err = v.add(binary.BigEndian.Uint32(said[1+idSize+secretSize:]), t, c)
-	if err != nil {
-		v.gone(0)
-	}
-	return err
+	return v.add(binary.BigEndian.Uint32(said[1+idSize+secretSize:]), t, c)
 }
 
-// session returns the session that a lane belongs to, with the status to answer.
+// session returns the session that a lane belongs to, with the status to answer. Until joined the lane counts as one of it.
 func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) (*served, byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,25 +187,24 @@ func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) 
 	switch {
 	case v != nil && (v.key != key || subtle.ConstantTimeCompare(v.secret, secret) != 1):
 		return nil, replyUnknown
-	case v != nil && v.count() >= maxLanes:
+	case v != nil && v.count()+v.joining >= maxLanes:
 		return nil, full
 	case v != nil:
+		v.joining++
 		return v, replyOK
 	case !fresh:
 		return nil, replyUnknown
 	case s.of[key] >= maxSessions || len(s.sessions) >= maxAll:
 		return nil, full
 	}
-	v = &served{key: key, secret: append([]byte(nil), secret...)}
+	v = &served{key: key, secret: append([]byte(nil), secret...), joining: 1}
 	v.session = newSession(lanes.Config{Budget: serverBudget, MaxStreams: maxStreams})
 	v.accept = func(c *Conn, to string) { v.parts.Go(func() { s.connect(c, to) }) }
 	v.timer = time.AfterFunc(forgetAfter, func() { s.forget(v) })
 	v.gone = func(uint32) {
-		if v.count() == 0 {
-			s.mu.Lock()
-			v.timer.Reset(forgetAfter)
-			s.mu.Unlock()
-		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		v.timer.Reset(forgetAfter)
 	}
 	s.sessions[id], s.of[key] = v, s.of[key]+1
 	s.ended.Go(func() { // a violation ends it, too
@@ -223,7 +221,23 @@ func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) 
 	return v, replyOK
 }
 
-func (*Server) forget(v *served) { v.end(ErrAway) }
+// joined ends the admission of a lane, which was added or has failed.
+func (s *Server) joined(v *served) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v.joining--
+	v.timer.Reset(forgetAfter)
+}
+
+// forget ends a session that has no lane.
+func (s *Server) forget(v *served) {
+	s.mu.Lock()
+	lanes := v.count() + v.joining
+	s.mu.Unlock()
+	if lanes == 0 {
+		v.end(ErrAway)
+	}
+}
 
 // mailPort is where spam goes out.
 const mailPort = "25"

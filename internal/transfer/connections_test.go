@@ -200,7 +200,7 @@ func TestNoTrial(t *testing.T) {
 		want       int
 	}{
 		{"a long transfer", 100 * mB, estimate.Untried, 2},
-		{"the last seconds", 1 * mB, estimate.Untried, 1},
+		{"the last seconds", 512 * kB, estimate.Untried, 1},
 		{"pipelining does not work", 100 * mB, estimate.Broken, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
