@@ -33,7 +33,7 @@ const (
 	trialTrips = 8
 
 	// worthTrying is how much longer a transfer must last for a trial: where the connection pays off, it does so afterwards.
-	worthTrying = 2 * time.Second
+	worthTrying = 3 * time.Second
 
 	// dipping is the goodput of a connection that losses slow down, relative to its peak. Congestion control that does not take
 	// each loss for congestion, such as BBR, stays above it.
