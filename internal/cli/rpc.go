@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +33,29 @@ rpc-token in ~/.local/state/tributary and restart the proxy.`,
 			}
 			_, err = fmt.Fprintln(a.stdout, token)
 			return err
+		},
+	})
+	c.AddCommand(&cobra.Command{
+		Use:     "paired",
+		Short:   "List the extensions that are paired",
+		Long:    "List the origins of the browser extensions that were paired by a code, and since when. docs/RPC.md says how that is done.",
+		Example: "  tributary rpc paired",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			all, err := daemon.Pairings().All()
+			for _, p := range all {
+				fmt.Fprintf(a.stdout, "%s  %s\n", p.Since.Local().Format(time.DateTime), p.Origin)
+			}
+			return err
+		},
+	}, &cobra.Command{
+		Use:     "unpair ORIGIN",
+		Short:   "Let an extension in no longer",
+		Long:    "End the pairing of a browser extension: its token is not accepted any more, from its next call on.",
+		Example: "  tributary rpc unpair chrome-extension://mpkodccbngfoacfalldjimigbofkhgjn",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return daemon.Pairings().Remove(cmd.Context(), args[0])
 		},
 	})
 	return c

@@ -25,6 +25,9 @@ func RPCToken(ctx context.Context) (string, error) {
 	return rpc.Token(ctx, statefile.Path(os.Getenv, "rpc-token"))
 }
 
+// Pairings are the extensions that the user has let in.
+func Pairings() rpc.Pairings { return rpc.Pairings{Path: statefile.Path(os.Getenv, "rpc-paired.json")} }
+
 // newRPC makes the queue of downloads and what answers calls about it.
 func (d *Daemon) newRPC() (*rpcPart, error) {
 	dir, err := downloadDir(d.cfg)
@@ -42,7 +45,8 @@ func (d *Daemon) newRPC() (*rpcPart, error) {
 	var session [20]byte
 	rand.Read(session[:]) // never fails
 	return &rpcPart{q, rpc.NewServer(rpc.Config{
-		Queue: q, Token: token, Version: d.version, Session: hex.EncodeToString(session[:]), Log: d.log, Owner: d.owner, Origins: d.cfg.RPCOrigins,
+		Queue: q, Token: token, Version: d.version, Session: hex.EncodeToString(session[:]), Log: d.log, Owner: d.owner,
+		Pairings: Pairings(), Origins: d.cfg.RPCOrigins,
 	})}, nil
 }
 

@@ -46,6 +46,7 @@ type Meter struct {
 	have   atomic.Int64
 	prefix atomic.Int64
 	size   atomic.Int64
+	kind   atomic.Pointer[string]
 
 	usage transport.Usage
 }
@@ -65,6 +66,14 @@ func (m *Meter) Now() (file string, have, size int64) {
 	return file, m.have.Load(), m.size.Load()
 }
 
+// Type returns the media type of the first answer, in lower case and without parameters; "" = none, or not known yet.
+func (m *Meter) Type() string {
+	if t := m.kind.Load(); t != nil {
+		return *t
+	}
+	return ""
+}
+
 // Prefix returns how many bytes the file has from its beginning on without a gap.
 func (m *Meter) Prefix() int64 { return m.prefix.Load() }
 
@@ -73,6 +82,9 @@ func (m *Meter) set(have, prefix int64) {
 	m.have.Store(have)
 	m.prefix.Store(prefix)
 }
+
+// LinkUse is what a download had of a link.
+type LinkUse = transport.LinkUse
 
 // Links returns the traffic of each link so far, in the order of their first bytes.
 func (m *Meter) Links() []transport.LinkUse { return m.usage.Links() }
@@ -282,12 +294,20 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 		return false, err
 	}
 	d.began = true
+	kind := mediaType(resp.Header)
+	d.meter.kind.Store(&kind) // before the size: who sees that sees both
 	d.meter.size.Store(v.size)
 	return d.copy(*out, resp, v)
 }
 
 // pages are the extensions that a page of HTML may have.
 var pages = []string{"", ".html", ".htm", ".xhtml", ".php", ".asp", ".aspx", ".jsp"}
+
+// mediaType returns the media type of an answer, in lower case and without parameters.
+func mediaType(h http.Header) string {
+	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(kind))
+}
 
 // warn reports answers that the user probably does not want.
 func (d *download) warn(h http.Header, coding string) {
@@ -297,8 +317,7 @@ func (d *download) warn(h http.Header, coding string) {
 	if coding != "" {
 		d.note(fmt.Sprintf("the server sends it in the coding %q, and so it is saved", coding))
 	}
-	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	if strings.EqualFold(strings.TrimSpace(kind), "text/html") && !slices.Contains(pages, strings.ToLower(filepath.Ext(d.result.File))) {
+	if mediaType(h) == "text/html" && !slices.Contains(pages, strings.ToLower(filepath.Ext(d.result.File))) {
 		d.note("the server sends a page of HTML: look whether it is a login or an error")
 	}
 }

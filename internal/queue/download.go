@@ -58,6 +58,10 @@ type Download struct {
 	HTTP    int      `json:"http,omitempty"` // status code that is the error; 0 = it is another one
 	Message string   `json:"message,omitempty"`
 
+	// Type is the media type that the server names, and Shares what each link has brought, both since it became active last.
+	Type   string        `json:"-"`
+	Shares []get.LinkUse `json:"-"`
+
 	Prefix int64    `json:"-"` // of Have, bytes without a gap from the beginning on
 	Rate   float64  `json:"-"` // bytes per second
 	Links  []string `json:"-"` // that have brought bytes since it became active
@@ -77,7 +81,11 @@ func (t *task) now() Download {
 	d := t.Download
 	d.URLs, d.Header = slices.Clone(d.URLs), slices.Clone(d.Header)
 	d.Prefix = d.Have
-	if m := t.meter.Load(); m != nil && t.Status == Active {
+	m := t.meter.Load()
+	if m != nil {
+		d.Type, d.Shares = m.Type(), m.Links()
+	}
+	if m != nil && t.Status == Active {
 		_, have, size := m.Now()
 		d.Have, d.Prefix = max(have, 0), m.Prefix()
 		if size >= 0 {

@@ -52,14 +52,14 @@ func (r response) status() int {
 	return http.StatusInternalServerError
 }
 
-// answer answers a call or a batch. shown reports whether one of them had the token.
-func (s *Server) answer(text []byte) (answer any, status int, shown bool) {
+// answer answers a call or a batch of a page or extension, whose origin is "" if it is another program. shown reports whether one of them had the token.
+func (s *Server) answer(text []byte, origin string) (answer any, status int, shown bool) {
 	if text = bytes.TrimSpace(text); !json.Valid(text) {
 		r := response{ID: null, JSONRPC: "2.0", Error: &failure{codeParse, "Parse error."}}
 		return r, r.status(), false
 	}
 	if text[0] != '[' {
-		r, shown := s.one(text)
+		r, shown := s.one(text, origin)
 		return r, r.status(), shown
 	}
 	var batch []json.RawMessage
@@ -69,7 +69,7 @@ func (s *Server) answer(text []byte) (answer any, status int, shown bool) {
 	}
 	all := []response{}
 	for _, text := range batch {
-		r, known := s.one(text)
+		r, known := s.one(text, origin)
 		shown = shown || known
 		all = append(all, r)
 	}
@@ -77,7 +77,7 @@ func (s *Server) answer(text []byte) (answer any, status int, shown bool) {
 }
 
 // one answers one call.
-func (s *Server) one(text []byte) (r response, shown bool) {
+func (s *Server) one(text []byte, origin string) (r response, shown bool) {
 	r = response{ID: null, JSONRPC: "2.0"}
 	var request struct {
 		ID     json.RawMessage `json:"id"`
@@ -98,7 +98,7 @@ func (s *Server) one(text []byte) (r response, shown bool) {
 		r.Error = &failure{codeInvalidParams, "Invalid params."}
 		return r, false
 	}
-	r.Result, shown, r.Error = s.call(*request.Method, params)
+	r.Result, shown, r.Error = s.call(*request.Method, params, origin)
 	return r, shown
 }
 
@@ -109,17 +109,17 @@ var open = map[string]func(*Server, args) (any, error){
 }
 
 // call calls a method.
-func (s *Server) call(name string, params args) (result any, shown bool, f *failure) {
+func (s *Server) call(name string, params args, origin string) (result any, shown bool, f *failure) {
 	token, given := params.token()
 	if given {
 		params = params[1:]
 	}
 	if name == "system.multicall" {
-		return s.multicall(params)
+		return s.multicall(params, origin)
 	}
 	do, free := open[name]
 	if !free {
-		if !given || subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) != 1 {
+		if !given || !s.known(token, origin) {
 			return nil, false, failed("Unauthorized")
 		}
 		shown = true
@@ -141,7 +141,7 @@ func (s *Server) call(name string, params args) (result any, shown bool, f *fail
 }
 
 // multicall calls several methods: the result has an array of one for each, or its error.
-func (s *Server) multicall(params args) (result any, shown bool, f *failure) {
+func (s *Server) multicall(params args, origin string) (result any, shown bool, f *failure) {
 	var calls []json.RawMessage
 	if err := params.get(0, &calls); err != nil {
 		return nil, false, failed("%v", err)
@@ -169,7 +169,7 @@ func (s *Server) multicall(params args) (result any, shown bool, f *failure) {
 		default:
 			var r any
 			var known bool
-			if r, known, f = s.call(*c.Method, params); f == nil {
+			if r, known, f = s.call(*c.Method, params, origin); f == nil {
 				all = append(all, []any{r})
 			}
 			shown = shown || known
@@ -179,6 +179,11 @@ func (s *Server) multicall(params args) (result any, shown bool, f *failure) {
 		}
 	}
 	return all, shown, nil
+}
+
+// known reports whether a token is the one for everybody, or that of the extension that calls.
+func (s *Server) known(token, origin string) bool {
+	return subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1 || s.Pairings.Has(origin, token)
 }
 
 // args are the parameters of a call.

@@ -13,6 +13,9 @@ import (
 // pieceLength is what a bit of the bitfield stands for, in bytes.
 const pieceLength = 1 << 20
 
+// ownKey is the key of what only this program tells of a download, to those who ask for it.
+const ownKey = "tributary"
+
 // describeAll describes downloads.
 func describeAll(all []queue.Download, keys []string) []map[string]any {
 	list := []map[string]any{}
@@ -48,6 +51,13 @@ func describe(d queue.Download, keys []string) map[string]any {
 	put("files", func() any { return files(d) })
 	if pieces > 0 {
 		put("bitfield", func() any { return bitfield(d.Prefix, size, pieces) })
+	}
+	if slices.Contains(keys, ownKey) { // aria2 has none of this
+		links := []any{}
+		for _, l := range d.Shares {
+			links = append(links, map[string]string{"link": l.Link, "bytes": number(l.Bytes)})
+		}
+		all[ownKey] = map[string]any{"type": d.Type, "links": links}
 	}
 	if d.Status.Stopped() {
 		text("errorCode", number(int64(errorCode(d))))

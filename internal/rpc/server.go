@@ -31,7 +31,7 @@ const (
 // path is where aria2 answers.
 const path = "/jsonrpc"
 
-// Config configures a Server. All but Owner and Origins must be set.
+// Config configures a Server. All but Owner, Pairings and Origins must be set.
 type Config struct {
 	Queue   *queue.Queue
 	Token   string
@@ -41,6 +41,8 @@ type Config struct {
 
 	// Owner returns the user ID of a client; nil = users are not distinguished. The one who runs this, and root, are let in.
 	Owner crowd.Owner
+	// Pairings are the extensions that the user has let in; the zero value is none, and lets none in.
+	Pairings Pairings
 	// Origins are those of pages that may call besides extensions: "https://example.com", or "null" for pages in files.
 	Origins []string
 }
@@ -49,6 +51,7 @@ type Config struct {
 type Server struct {
 	Config
 	http    *http.Server
+	codes   codes
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 	places  chan struct{} // one for each socket that is open
@@ -107,6 +110,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !s.admits(r.Header):
 		http.Error(w, "Pages of this origin may not call. If it is a front end that you trust, list it in rpc_origins.", http.StatusForbidden)
 		return
+	case r.URL.Path == pairPath:
+		s.pair(w, r)
+		return
 	case r.URL.Path != path:
 		http.NotFound(w, r)
 		return
@@ -130,7 +136,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "JSONP would show answers to any page: use POST.", http.StatusBadRequest)
 			return
 		}
-		s.reply(w, text)
+		s.reply(w, text, origin)
 	case r.Method == http.MethodPost:
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
@@ -138,7 +144,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if err == nil {
-			s.reply(w, text)
+			s.reply(w, text, origin)
 		}
 	default:
 		h.Set("Allow", "POST, GET, OPTIONS")
@@ -160,10 +166,12 @@ func (s *Server) admits(h http.Header) bool {
 	if len(origins) > 1 {
 		return false
 	}
-	if slices.Contains(s.Origins, origins[0]) {
-		return true
-	}
-	u, err := url.Parse(origins[0])
+	return slices.Contains(s.Origins, origins[0]) || isExtension(origins[0])
+}
+
+// isExtension reports whether an origin is an extension's.
+func isExtension(origin string) bool {
+	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && slices.Contains(extensions, u.Scheme)
 }
 
@@ -191,8 +199,8 @@ func query(q url.Values) (text []byte, ok bool) {
 }
 
 // reply answers the calls in a text over HTTP.
-func (s *Server) reply(w http.ResponseWriter, text []byte) {
-	answer, status, _ := s.answer(text)
+func (s *Server) reply(w http.ResponseWriter, text []byte, origin string) {
+	answer, status, _ := s.answer(text, origin)
 	w.Header().Set("Content-Type", "application/json-rpc")
 	w.WriteHeader(status)
 	_, _ = w.Write(encode(answer)) // the client is gone

@@ -69,7 +69,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return
 		}
-		answer, _, shown := s.answer(text)
+		answer, _, shown := s.answer(text, r.Header.Get("Origin"))
 		if shown {
 			known.Store(true)
 		}
