@@ -14,7 +14,7 @@ import (
 const defaultName = "index.html"
 
 // maxName is the most bytes of a file's name that leave room for the longest suffix in the 255 that file systems take.
-const maxName = 255 - len(sidecarSuffix)
+const maxName = 255 - len(sidecarSuffix+newSuffix)
 
 // name returns the name that the last segment of the path gives.
 func (l location) name() string {

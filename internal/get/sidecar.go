@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 const (
 	partSuffix    = ".part"
 	sidecarSuffix = partSuffix + ".json"
+	newSuffix     = ".new" // of a sidecar that is being written
 )
 
 // sidecarFormat is the version of the sidecar's fields. With the one before, inOrder, a .part has no gaps.
@@ -89,14 +89,18 @@ func (s sidecar) write(name string) error {
 	return f.Close()
 }
 
-// create does that and leaves the sidecar open. Only its owner may read it: the URL may hold a key. It is written to a file of
-// a new name first, which nobody can have put there.
+// create does that and leaves the sidecar open. Only its owner may read it: the URL may hold a key. It is written to a
+// new file first, which nobody else can have put there; one that a killed process left is replaced.
 func (s sidecar) create(name string) (*os.File, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".tributary-") // mode 0600
+	fresh := name + newSuffix
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	f, err := os.OpenFile(fresh, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}

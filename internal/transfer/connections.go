@@ -33,7 +33,7 @@ const (
 	trialTrips = 8
 
 	// worthTrying is how much longer a transfer must last for a trial: where the connection pays off, it does so afterwards.
-	worthTrying = 3 * time.Second
+	worthTrying = 4 * time.Second
 
 	// dipping is the goodput of a connection that losses slow down, relative to its peak. Congestion control that does not take
 	// each loss for congestion, such as BBR, stays above it.
@@ -155,7 +155,7 @@ func (k *connections) sample(now time.Time, s PathSample, holes bool, got int64,
 
 // climbs reports whether goodput still grows as in slow start, where it doubles with each round trip.
 func (k *connections) climbs(now time.Time, recent float64) bool {
-	if recent == 0 || now.Sub(k.looked) < max(k.least, SampleEvery) {
+	if now.Sub(k.looked) < max(k.least, SampleEvery) {
 		return true
 	}
 	grows := recent > 1.2*k.height

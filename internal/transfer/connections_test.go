@@ -190,8 +190,7 @@ func TestSeveralConnections(t *testing.T) {
 	}
 }
 
-// TestNoTrial: nothing is tried when the transfer ends soon, nor where several connections replace pipelining; and slow
-// start does not end before its first byte.
+// TestNoTrial: nothing is tried when the transfer ends soon, nor where several connections replace pipelining.
 func TestNoTrial(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -224,17 +223,6 @@ func TestNoTrial(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the first bytes", func(t *testing.T) {
-		k := &connections{}
-		now := time.Unix(1000, 0)
-		k.begin(now, 1, MostConns)
-		for i := range 8 {
-			k.sample(now.Add(time.Duration(i)*SampleEvery), PathSample{RTT: 20 * ms, Least: 20 * ms}, false, 0, 0, 0, true)
-			if k.phase != slowStart {
-				t.Fatalf("sample %d: slow start has ended before a byte came", i+1)
-			}
-		}
-	})
 }
 
 // TestLearned: a transfer reports what it has found itself, not what it was told.

@@ -270,7 +270,7 @@ func TestNoLinkAnswers(t *testing.T) {
 		s.advance(10 * time.Second)
 		s.wantFail(fault.Silence)
 	})
-	t.Run("R218 the only link answers the second handshake", func(t *testing.T) {
+	t.Run("the only link answers the second handshake", func(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB, WaitForLink: time.Minute}, 1)
 		s.wantFetch(0, 0, 64*kB)
 		c := s.wantOpen(0)
@@ -281,7 +281,7 @@ func TestNoLinkAnswers(t *testing.T) {
 		s.opened(s.wantOpen(0), 20*ms)
 		s.headReceived(a, 1*mB)
 	})
-	t.Run("R218 the only link never answers", func(t *testing.T) {
+	t.Run("the only link never answers", func(t *testing.T) {
 		s := start(t, Config{Initial: 64 * kB, WaitForLink: time.Minute}, 1)
 		for range 5 { // see askFirst
 			s.wantFetch(0, 0, 64*kB)
