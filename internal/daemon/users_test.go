@@ -113,7 +113,7 @@ func TestUsers(t *testing.T) {
 			defer c.Close()
 			visitors = append(visitors, c)
 		}
-		for _, c := range visitors[16:] {
+		for _, c := range visitors[64:] {
 			if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 				t.Fatal(err)
 			}
