@@ -224,12 +224,7 @@ func shortServer(h http.Handler) *http.Server {
 
 // serve listens, finds links, and serves until ctx is cancelled. ready, if not nil, is called with the proxy's address.
 func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
-	ln, err := d.sockets.listen(d.cfg.Listen)
-	if err != nil {
-		return err
-	}
-	d.own.add(ln.Addr())
-	var adminLn, gatewayLn, rpcLn net.Listener
+	var ln, adminLn, gatewayLn, rpcLn net.Listener
 	closeAll := func() {
 		for _, l := range []net.Listener{ln, adminLn, gatewayLn, rpcLn} {
 			if l != nil {
@@ -237,13 +232,15 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 			}
 		}
 	}
+	// the proxy last: whoever can connect to it can connect to the others
 	for _, l := range []struct {
 		addr string
 		to   *net.Listener
-	}{{d.cfg.Admin, &adminLn}, {d.cfg.Gateway, &gatewayLn}, {d.cfg.RPC, &rpcLn}} {
+	}{{d.cfg.Admin, &adminLn}, {d.cfg.Gateway, &gatewayLn}, {d.cfg.RPC, &rpcLn}, {d.cfg.Listen, &ln}} {
 		if l.addr == "" {
 			continue
 		}
+		var err error
 		if *l.to, err = d.sockets.listen(l.addr); err != nil {
 			closeAll()
 			return err

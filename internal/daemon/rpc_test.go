@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -29,7 +31,7 @@ func rpcCaller(r *rig) *caller {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return &caller{r.t.(*testing.T), "http://" + r.d.own.own[1].String() + "/jsonrpc", token}
+	return &caller{r.t.(*testing.T), "http://" + r.d.own.own[0].String() + "/jsonrpc", token}
 }
 
 // call calls a method with the token, and decodes its result.
@@ -65,22 +67,24 @@ func TestRPC(t *testing.T) {
 	cfg.RPC, cfg.DownloadDir = "127.0.0.1:0", filepath.Join(t.TempDir(), "files")
 	r := newRig(t, s, cfg, "wifi", "lte")
 	c := rpcCaller(r)
-	socket, _, err := websocket.Dial(t.Context(), strings.Replace(c.url, "http", "ws", 1), nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	socket, _, err := websocket.Dial(ctx, strings.Replace(c.url, "http", "ws", 1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer socket.CloseNow()
 	hello := fmt.Sprintf(`{"jsonrpc":"2.0","id":"x","method":"aria2.getGlobalStat","params":["token:%s"]}`, c.token)
-	if err := socket.Write(t.Context(), websocket.MessageText, []byte(hello)); err != nil {
+	if err := socket.Write(ctx, websocket.MessageText, []byte(hello)); err != nil {
 		t.Fatal(err)
 	}
-	if _, text, err := socket.Read(t.Context()); err != nil || !strings.Contains(string(text), `"numActive":"0"`) {
+	if _, text, err := socket.Read(ctx); err != nil || !strings.Contains(string(text), `"numActive":"0"`) {
 		t.Fatalf("%s %v", text, err)
 	}
 	var gid string
 	c.call(&gid, "aria2.addUri", []string{s.URL()}, map[string]any{"out": "sub/object.bin"})
 	for _, want := range []string{"aria2.onDownloadStart", "aria2.onDownloadComplete"} {
-		if _, text, err := socket.Read(t.Context()); err != nil || string(text) != fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":[{"gid":%q}]}`, want, gid) {
+		if _, text, err := socket.Read(ctx); err != nil || string(text) != fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":[{"gid":%q}]}`, want, gid) {
 			t.Errorf("%s %v, want %s", text, err, want)
 		}
 	}

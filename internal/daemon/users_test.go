@@ -103,7 +103,7 @@ func TestUsers(t *testing.T) {
 		if status != 503 || header.Get("Retry-After") == "" {
 			t.Errorf("%d %v", status, header)
 		}
-		admin := d.own.own[1].String()
+		admin := d.own.own[0].String()
 		var visitors []net.Conn
 		for range 100 {
 			c, err := net.Dial("tcp", admin)

@@ -43,10 +43,10 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		return c.Write(ctx, websocket.MessageText, encode(v))
 	}
-	var known atomic.Bool // it has shown the token
+	var known atomic.Bool            // it has shown the token
+	events, stop := s.Queue.Listen() // before the first answer: what a client orders next it hears of
 	telling.Go(func() {
 		defer cancel()
-		events, stop := s.Queue.Listen()
 		defer stop()
 		for {
 			select {
