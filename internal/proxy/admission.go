@@ -70,9 +70,13 @@ func (c *client) name() string {
 
 type clientKey struct{}
 
+// unsent is how many bytes the kernel buffers for a client beyond those on their way. Without a bound it buffers some megabytes
+// for each client that reads slowly, outside of any budget.
+const unsent = 128 << 10
+
 // accept is the server's ConnContext. A connection without a place is closed; the server finds out at its first read.
 func (p *Proxy) accept(ctx context.Context, nc net.Conn) context.Context {
-	boundUnsent(nc)
+	boundUnsent(nc, unsent)
 	c, known := p.clients.Load(nc)
 	if !known {
 		c = p.enter(nc, netip.AddrPort{})

@@ -4,4 +4,4 @@ package proxy
 
 import "net"
 
-func boundUnsent(net.Conn) {}
+func boundUnsent(net.Conn, int) {}
