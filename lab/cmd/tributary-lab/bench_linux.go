@@ -56,8 +56,7 @@ Contenders:
   tributary:SCHEDULER   curl through tributary, started anew each time; default = its default scheduler. Settings of the
                         configuration file may follow: tributary:alg3?transfer_window=4MiB&threshold=64KiB
   again:SCHEDULER       the same, but the second object from this origin is timed
-  lanes                 curl through tributary and a tributary relay next to the origin, with --https; lanes:again = the
-                        second object
+  lanes                 curl through tributary and a tributary relay next to the origin, with --https
   get                   tributary get
   run                   tributary run curl
   single:LINK           curl over one link; single:* = each, single:best = the fastest by its capacity
@@ -65,6 +64,8 @@ Contenders:
   mptcp                 curl with MPTCP, from an origin that accepts it
   connect:aria2-8       aria2 with so many connections through tributary: with --https by tunnels, which are spread
   connect:queue-16      a client whose 16 connections take ranges of 1 MiB from a queue, the same way
+  lanes:again, connect:aria2-8:again, connect:queue-16:again
+                        the same, but the second object from this origin is timed
   relay, splice         curl through a plain relay over the first link that copies the bytes, or lets the kernel do it
   NAME=CMD              run by sh in the client namespace with {url}, {out}, {ca} (the certificate to trust) and {links}
                         (comma-separated) replaced

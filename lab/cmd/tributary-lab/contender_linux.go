@@ -45,8 +45,8 @@ const (
 	mptcpTLSPort = 8444
 )
 
-const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, lanes, lanes:again, get, run, relay, splice, connect:aria2-8, " +
-	"connect:queue-16, single:LINK, aria2-2, aria2-8, aria2-16, mptcp or NAME=CMD"
+const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, lanes, connect:aria2-8, connect:queue-16, each also with :again, " +
+	"get, run, relay, splice, single:LINK, aria2-2, aria2-8, aria2-16, mptcp or NAME=CMD"
 
 // curl downloads to standard output, whose buffer it does not hold back, and ends by saying its own time.
 func curl(args ...string) []string {
@@ -114,6 +114,7 @@ func parseContender(text string) (contender, error) {
 		return contender{}, fmt.Errorf("contender %q: %s", text, cause)
 	}
 	kind, arg, _ := strings.Cut(text, ":")
+	first, again := strings.CutSuffix(text, ":again")
 	viaProxy := func(p proxy) contender {
 		return contender{
 			name: text, proxy: &p, argv: curl("-x", "http://"+netlab.ProxyAddr, "{url}"), observed: true, ownTime: true,
@@ -130,20 +131,20 @@ func parseContender(text string) (contender, error) {
 			return bad(err.Error())
 		}
 		return viaProxy(proxy{scheduler: name, config: config, again: kind == "again"}), nil
-	case text == "lanes" || text == "lanes:again":
-		c := viaProxy(proxy{lanes: true, again: text == "lanes:again"})
+	case first == "lanes":
+		c := viaProxy(proxy{lanes: true, again: again})
 		c.argv = curl("-x", "http://"+netlab.ProxyAddr, "--connect-to", "::"+lanesOrigin+":", "{url}")
 		return c, nil
 	case text == "relay" || text == "splice":
 		return viaProxy(proxy{relay: true, splice: text == "splice"}), nil
-	case text == "connect:aria2-8":
-		return contender{name: text, proxy: &proxy{}, argv: aria2("8", "--all-proxy=http://"+netlab.ProxyAddr)}, nil
-	case text == "connect:queue-16":
+	case first == "connect:aria2-8":
+		return contender{name: text, proxy: &proxy{again: again}, argv: aria2("8", "--all-proxy=http://"+netlab.ProxyAddr)}, nil
+	case first == "connect:queue-16":
 		self, err := os.Executable()
 		if err != nil {
 			return bad(err.Error())
 		}
-		return contender{name: text, proxy: &proxy{}, argv: []string{
+		return contender{name: text, proxy: &proxy{again: again}, argv: []string{
 			self, "queue", "--streams=16", "--proxy=http://" + netlab.ProxyAddr, "--cacert={ca}", "--out={out}", "{url}",
 		}}, nil
 	case text == "get":
