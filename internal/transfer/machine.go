@@ -84,9 +84,10 @@ type Machine struct {
 	still       standstill
 	stood       time.Duration // see State
 
-	begun  bool  // the first byte came: its link is the one that others are compared with
-	checks int   // spot checks under way
-	spent  int64 // bytes asked for in spot checks
+	begun     bool  // the first byte came: its link is the one that others are compared with
+	checks    int   // spot checks under way
+	spent     int64 // bytes asked for in spot checks
+	fruitless int64 // bytes of spot checks that were given up
 
 	furthest     int64 // highest limit of the window so far: no credit lies beyond it
 	total, waste int64

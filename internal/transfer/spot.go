@@ -8,7 +8,9 @@ import (
 )
 
 const (
-	// spotShare bounds the cost of the spot checks: of so many bytes that the client wants, one is fetched a second time.
+	// spotShare bounds the cost of the spot checks: of so many bytes that the client wants, one is fetched a second time. Checks
+	// that come to nothing are repeated beyond that share, by spotMost bytes in all: otherwise the bytes of a small object would
+	// be delivered unchecked when its first checks fail.
 	spotShare = 2000
 
 	spotMost  = 4 << 10 // bytes compared in a check, at most
@@ -80,7 +82,7 @@ func (m *Machine) spotBudget() int64 {
 	if !m.known {
 		want.End = min(m.cfg.Requested.End, cmp.Or(m.cfg.Hint, want.Start+spotGuess))
 	}
-	return max(0, want.Len()) / spotShare
+	return max(0, want.Len())/spotShare + min(m.fruitless, spotMost)
 }
 
 // shows reports whether comparing bytes of two links may show something new.
@@ -142,7 +144,7 @@ func (m *Machine) comes(r segment.Range, willDo func(other *spot) bool) bool {
 // check begins the spot check of the link of a, whose request covers the prefix.
 func (m *Machine) check(a *attempt) {
 	s := &m.links[a.link].spot
-	m.uncheck(s)
+	m.dropCheck(s)
 	s.attempt, s.with = a.id, -1
 	s.prefix = segment.Range{Start: a.want.Start - a.prefix, End: a.want.Start}
 	if a.tail >= 0 && m.links[a.tail].spot.trust != proven {
@@ -157,6 +159,14 @@ func (m *Machine) uncheck(s *spot) {
 	if s.attempt != 0 {
 		s.attempt = 0
 		m.checks--
+	}
+}
+
+// dropCheck ends a check that is under way and that cannot show anything any more, although its prefix comes.
+func (m *Machine) dropCheck(s *spot) {
+	if s.attempt != 0 {
+		m.fruitless += s.prefix.Len()
+		m.uncheck(s)
 	}
 }
 
@@ -229,12 +239,12 @@ func (m *Machine) witness(link int8, r segment.Range) {
 		switch {
 		case s.attempt == 0 || r.Clip(s.prefix).Empty():
 		case s.camp == by.camp: // it cannot vouch for itself
-			m.uncheck(s)
+			m.dropCheck(s)
 		case by.trust == proven || s.with == link:
 		case s.with < 0:
 			s.with = link
 		default: // more than one without proof
-			m.uncheck(s)
+			m.dropCheck(s)
 		}
 	}
 }

@@ -19,8 +19,9 @@ const (
 	// drainMost is how much of an answer may be read and discarded rather than its connection closed, beside one round trip.
 	drainMost = 64 << 10
 
-	// spotShare bounds the bytes that are fetched twice for spot checks: one of so many.
+	// spotShare bounds the bytes that are fetched twice for spot checks: one of so many, and spotAgain for checks that are repeated.
 	spotShare = 2000
+	spotAgain = 4 << 10
 )
 
 // errMixed is the worst that can happen where a link lies.
@@ -121,7 +122,7 @@ func (a *audit) copies() {
 // read takes n bytes that came for k.
 func (a *audit) read(k *ask, n int64) {
 	prefix := min(n, max(0, k.want-k.cursor))
-	if a.compared += prefix; a.compared > a.w.spec.Size/spotShare {
+	if a.compared += prefix; a.compared > a.w.spec.Size/spotShare+spotAgain {
 		a.failf("%d of %d bytes were fetched for spot checks", a.compared, a.w.spec.Size)
 	}
 	n -= prefix
