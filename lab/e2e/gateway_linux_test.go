@@ -190,6 +190,7 @@ func TestGatewayClients(t *testing.T) {
 		{"pip", python, "python3-pip", (*rig).pipByGateway},
 		{"go", "go", "golang", (*rig).goByGateway},
 		{"apt", "apt-get", "apt", (*rig).aptByGateway},
+		{"dnf", "dnf", "dnf", (*rig).dnfByGateway},
 		{"Hugging Face", "hf", "", (*rig).hubByGateway},
 		{"skopeo and podman", "skopeo", "skopeo", (*rig).imagesByGateway},
 		{"docker and containerd", "dockerd", "docker.io", (*rig).dockerByGateway},

@@ -240,6 +240,64 @@ func (r *rig) aptByGateway(limit time.Duration) func(*rig) {
 	}
 }
 
+// dnfByGateway downloads a package whose digest is in the repository's metadata.
+func (r *rig) dnfByGateway(limit time.Duration) func(*rig) {
+	r.Helper()
+	need(r.T, "createrepo_c", "createrepo-c")
+	need(r.T, "rpmbuild", "rpm")
+	repo, dir := r.mkdir(r.nginx.Root(), "rpms"), r.folder()
+	big, spec := filepath.Join(dir, "big"), filepath.Join(dir, "big.spec")
+	r.write(big, r.content(gatewaySize))
+	r.write(spec, fmt.Appendf(nil, "Name: tributary-big\nVersion: 1\nRelease: 1\nSummary: Big\nLicense: none\nBuildArch: noarch\n%%description\nBig.\n"+
+		"%%install\ninstall -D -m 644 %s %%{buildroot}/opt/tributary-big\n%%files\n/opt/tributary-big\n", big))
+	// w.ufdio: not compressed
+	r.local("rpmbuild", "-bb", "--quiet", "--define", "_topdir "+dir, "--define", "_rpmdir "+repo, "--define", "_binary_payload w.ufdio", spec)
+	const name = "tributary-big-1-1.noarch.rpm"
+	built := r.read(filepath.Join(repo, "noarch", name))
+	r.local("createrepo_c", "--quiet", "--checksum", "sha256", repo)
+	repos := r.folder()
+	conf := filepath.Join(repos, "lab.repo")
+	text := "# mine\r\n[lab]\r\nname = The lab\r\ngpgcheck = 0\r\nbaseurl = https://" + indexName + "/rpms\r\n"
+	r.write(conf, []byte(text))
+	wrap := func(argv ...string) []string { return r.mounted(repos, "/etc/yum.repos.d", argv...) }
+	dnf := func(r *rig, more ...string) (ran, []byte) {
+		r.Helper()
+		dir := r.folder()
+		argv := wrap(append([]string{
+			"dnf", "-y", "--installroot", r.mkdir(dir, "root"), "--releasever", "1", "--setopt", "cachedir=" + dir + "/cache",
+			"--setopt", "logdir=" + dir, "install", "--downloadonly", "--downloaddir", dir, "tributary-big",
+		}, more...)...)
+		c := r.client(argv[0], argv[1:]...)
+		b, _ := os.ReadFile(filepath.Join(dir, name))
+		return c, b
+	}
+	var settings []byte
+	r.uses(conf, wrap, func() {
+		settings = r.read(conf)
+		r.measured("dnf", limit, func() {
+			c, got := dnf(r)
+			if r.ok(c); !bytes.Equal(got, built) {
+				r.Error("wrong bytes")
+			}
+		})
+	}, "dnf")
+	return func(r *rig) {
+		r.write(conf, settings)
+		if c, _ := dnf(r); c.failed == nil || !strings.Contains(c.said, "Couldn't connect to server for "+gatewayURL) {
+			r.Errorf("%v: %s %s", c.failed, c.said, c.body)
+		}
+		// A baseurl that was added later is asked next.
+		cert, err := r.lab.Certificate()
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.write(conf, fmt.Appendf(nil, "[lab]\nname = The lab\ngpgcheck = 0\nbaseurl = %s/https/%s/rpms https://%[2]s/rpms\n", gatewayURL, indexName))
+		if c, got := dnf(r, "--setopt", "sslcacert="+cert.CA); c.failed != nil || !bytes.Equal(got, built) {
+			r.Errorf("%v: %s", c.failed, c.said)
+		}
+	}
+}
+
 // hubByGateway downloads a file that the hub has in Xet storage.
 func (r *rig) hubByGateway(limit time.Duration) func(*rig) {
 	r.Helper()
