@@ -22,7 +22,10 @@ fi
 say "Fetching Hugging Face's client and other Python programs from PyPI"
 python3 -m venv "$dir/venv" && "$dir/venv/bin/pip" install -q --disable-pip-version-check huggingface_hub==2.4.0 && ln -s "$dir/venv/bin/hf" "$dir/hf" ||
 	say 'It could not be had: that test is skipped'
-"$dir/venv/bin/pip" install -q --disable-pip-version-check uv httpx requests boto3 awscli yt-dlp || say 'They could not be had: their tests are skipped'
+"$dir/venv/bin/pip" install -q --disable-pip-version-check uv httpx requests boto3 awscli yt-dlp py-rattler==0.28.0 || say 'They could not be had: their tests are skipped'
+say 'Fetching rustup from static.rust-lang.org'
+curl -sSf -m 300 -o "$dir/rustup" "https://static.rust-lang.org/rustup/archive/1.28.2/$(uname -m)-unknown-linux-gnu/rustup-init" && chmod +x "$dir/rustup" ||
+	say 'It could not be had: that test is skipped'
 say 'Fetching axe-core from npm'
 curl -sSf -m 300 https://registry.npmjs.org/axe-core/-/axe-core-4.11.0.tgz | tar xz -C "$dir" --strip-components=1 package/axe.min.js &&
 	export TRIBUTARY_AXE=$dir/axe.min.js || say 'It could not be had: that test is skipped'

@@ -298,6 +298,17 @@ func (r *rig) dnfByGateway(limit time.Duration) func(*rig) {
 	}
 }
 
+// exports returns the variables that a profile exports.
+func (r *rig) exports(profile string) (vars []string) {
+	r.Helper()
+	for line := range strings.Lines(string(r.read(profile))) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "export "); ok {
+			vars = append(vars, v)
+		}
+	}
+	return vars
+}
+
 // hubByGateway downloads a file that the hub has in Xet storage.
 func (r *rig) hubByGateway(limit time.Duration) func(*rig) {
 	r.Helper()
@@ -312,11 +323,7 @@ func (r *rig) hubByGateway(limit time.Duration) func(*rig) {
 	profile := filepath.Join(r.lab.Dir, ".profile")
 	var vars []string
 	r.uses(profile, plain, func() {
-		for line := range strings.Lines(string(r.read(profile))) {
-			if v, ok := strings.CutPrefix(strings.TrimSpace(line), "export "); ok {
-				vars = append(vars, v)
-			}
-		}
+		vars = r.exports(profile)
 		r.measured("hf", limit, func() {
 			c, got := hf(r, vars...)
 			if r.ok(c); !bytes.Equal(got, r.content(gatewaySize)) {
