@@ -89,6 +89,8 @@ func explain(err error, cfg config.Config) error {
 		flag = "the key gateway of the configuration"
 	case cfg.RPC != "" && sameAddr(op.Addr.String(), cfg.RPC):
 		flag = "the key rpc of the configuration"
+	case cfg.SOCKS != "" && sameAddr(op.Addr.String(), cfg.SOCKS):
+		flag = "the key socks of the configuration"
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

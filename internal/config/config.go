@@ -30,6 +30,8 @@ type Config struct {
 	// call it, beside browser extensions: "https://example.com", or "null" for pages in files.
 	RPC        string   `toml:"rpc"`
 	RPCOrigins []string `toml:"rpc_origins"`
+	// SOCKS is the address at which programs that speak SOCKS5 get tunnels, "host:port"; "" = none.
+	SOCKS string `toml:"socks"`
 	// DownloadDir is the folder that downloads ordered by RPC are put into; "" = Downloads in the home folder. MaxConcurrent is how
 	// many of them run at a time.
 	DownloadDir   string `toml:"download_dir"`

@@ -37,6 +37,7 @@ func (c Config) problems() problems {
 		}
 	}
 	p.gateway(c)
+	p.local(c.SOCKS, "socks", "SOCKS5", map[string]string{"listen": c.Listen, "admin": c.Admin, "gateway": c.Gateway, "rpc": c.RPC})
 	p.rpc(c)
 
 	if c.Control != "" && c.Control != AutoControl && !filepath.IsAbs(c.Control) {

@@ -224,9 +224,9 @@ func shortServer(h http.Handler) *http.Server {
 
 // serve listens, finds links, and serves until ctx is cancelled. ready, if not nil, is called with the proxy's address.
 func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
-	var ln, adminLn, gatewayLn, rpcLn net.Listener
+	var ln, adminLn, gatewayLn, rpcLn, socksLn net.Listener
 	closeAll := func() {
-		for _, l := range []net.Listener{ln, adminLn, gatewayLn, rpcLn} {
+		for _, l := range []net.Listener{ln, adminLn, gatewayLn, rpcLn, socksLn} {
 			if l != nil {
 				l.Close()
 			}
@@ -236,7 +236,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	for _, l := range []struct {
 		addr string
 		to   *net.Listener
-	}{{d.cfg.Admin, &adminLn}, {d.cfg.Gateway, &gatewayLn}, {d.cfg.RPC, &rpcLn}, {d.cfg.Listen, &ln}} {
+	}{{d.cfg.Admin, &adminLn}, {d.cfg.Gateway, &gatewayLn}, {d.cfg.RPC, &rpcLn}, {d.cfg.SOCKS, &socksLn}, {d.cfg.Listen, &ln}} {
 		if l.addr == "" {
 			continue
 		}
@@ -270,7 +270,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	defer stop()
 
 	began := time.Now()
-	failed := make(chan error, 6)
+	failed := make(chan error, 7)
 	d.proxy.AutoConfig = admin.AutoConfig(ln.Addr())
 	front := proxy.NewServer(d.proxy)
 	parts.Go(func() { failed <- front.Serve(ln) })
@@ -288,6 +288,11 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		objects := gateway.NewServer(d.gateway)
 		parts.Go(func() { failed <- objects.Serve(gatewayLn) })
 		servers = append(servers, objects)
+	}
+	if socksLn != nil {
+		socks := proxy.NewSOCKS(d.proxy)
+		parts.Go(func() { failed <- socks.Serve(socksLn) })
+		defer socks.Shutdown()
 	}
 	if rpcLn != nil {
 		downloading, done := context.WithCancel(ctx)
@@ -314,7 +319,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		parts.Go(func() { d.appBridge.attend(attended, func() control.Status { return d.status(ln.Addr(), began) }) })
 		parts.Go(func() { d.fillOrders(attended) })
 	}
-	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "rpc", d.cfg.RPC, "scheduler", d.cfg.Scheduler)
+	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "rpc", d.cfg.RPC, "socks", d.cfg.SOCKS, "scheduler", d.cfg.Scheduler)
 	if ready != nil {
 		ready(ln.Addr())
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/transport"
@@ -68,6 +69,14 @@ func (c *client) name() string {
 	return ""
 }
 
+// spreadProgram returns the path of a client's program, if its connections may be spread.
+func (p *Proxy) spreadProgram(c *client) string {
+	if p.Program == nil || len(p.SpreadPrograms) == 0 {
+		return ""
+	}
+	return p.Program(c.local, c.remote, p.SpreadPrograms)
+}
+
 type clientKey struct{}
 
 // unsent is how many bytes the kernel buffers for a client beyond those on their way. Without a bound it buffers some megabytes
@@ -99,6 +108,27 @@ func (p *Proxy) connState(nc net.Conn, s http.ConnState) {
 			p.crowd.Paused(c.(*client).user, nc)
 		}
 	case http.StateNew: // it has entered
+	}
+}
+
+// acceptAll calls serve with each connection that ln accepts, until ln is closed or ctx ends. Serve must not block. The error is
+// http.ErrServerClosed.
+func (p *Proxy) acceptAll(ctx context.Context, ln net.Listener, serve func(*net.TCPConn)) error {
+	for {
+		c, err := ln.Accept()
+		switch {
+		case err == nil:
+			serve(c.(*net.TCPConn))
+		case errors.Is(err, net.ErrClosed):
+			return http.ErrServerClosed
+		default:
+			p.Log.Warn("a connection was not accepted", "error", err)
+			select {
+			case <-time.After(10 * time.Millisecond): // out of descriptors: some will be free soon
+			case <-ctx.Done():
+				return http.ErrServerClosed
+			}
+		}
 	}
 }
 
@@ -160,6 +190,11 @@ func (x *exchange) admit() *failure {
 		panic("proxy: a request without a client: serve it by NewServer")
 	}
 	x.client = c
+	return c.refusal()
+}
+
+// refusal returns why a client is not served, nil if it is.
+func (c *client) refusal() *failure {
 	switch {
 	case c.untold:
 		return full("Tributary could not find out whose connection this is. Try again.")

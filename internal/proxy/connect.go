@@ -27,19 +27,7 @@ func (x *exchange) connect() {
 		return
 	}
 	addr := net.JoinHostPort(host, port)
-	switch {
-	case !x.tunnelPort(port):
-		x.refuse(forbidden("Tunnels to this port are not allowed from other machines. " +
-			"connect_ports in the configuration of the proxy lists those that are."))
-		return
-	case mailPort(addr):
-		x.refuse(noMail())
-		return
-	case x.p.own(addr):
-		x.refuse(failureOf(fault.Denied))
-		return
-	}
-	if f := x.p.tunnels.room(x.client.user); f != nil {
+	if f := x.p.mayTunnel(x.client, addr); f != nil {
 		x.refuse(f)
 		return
 	}
@@ -71,14 +59,28 @@ func noMail() *failure {
 	return forbidden("Mail submission ports are not allowed. Take the proxy out of the way for mail.")
 }
 
+// mayTunnel returns why a client gets no tunnel to addr ("host:port"), nil if it does.
+func (p *Proxy) mayTunnel(of *client, addr string) *failure {
+	_, port, _ := net.SplitHostPort(addr)
+	switch {
+	case !p.tunnelPort(of, port):
+		return forbidden("Tunnels to this port are not allowed from other machines. " +
+			"connect_ports in the configuration of the proxy lists those that are.")
+	case mailPort(addr):
+		return noMail()
+	case p.own(addr):
+		return failureOf(fault.Denied)
+	}
+	return p.tunnels.room(of.user)
+}
+
 // tunnelPort reports whether a client may have a tunnel to a port: one that came over loopback to any, the others to those
 // that are listed (R139).
-func (x *exchange) tunnelPort(port string) bool {
-	local, ok := x.r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if !ok || local.IP.IsLoopback() {
+func (p *Proxy) tunnelPort(of *client, port string) bool {
+	if !of.local.IsValid() || of.local.Addr().Unmap().IsLoopback() {
 		return true
 	}
-	return slices.ContainsFunc(x.p.TunnelPorts, func(n uint16) bool { return strconv.Itoa(int(n)) == port })
+	return slices.ContainsFunc(p.TunnelPorts, func(n uint16) bool { return strconv.Itoa(int(n)) == port })
 }
 
 // tunnel sends head to the client, then copies both ways until the tunnel has ended. It takes origin over.

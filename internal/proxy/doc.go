@@ -1,4 +1,4 @@
-// Package proxy is the client's side of Tributary: an HTTP/1.1 forward proxy.
+// Package proxy is the client's side of Tributary: an HTTP/1.1 forward proxy, and a SOCKS5 server for tunnels.
 //
 // A GET goes to the engine (Getter) unless package opening finds a reason against it, every other request in absolute-form is
 // passed through (PassThrough), and CONNECT becomes a tunnel. Whichever way a request goes, the client sees the status, the

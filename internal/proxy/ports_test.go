@@ -33,8 +33,7 @@ func TestTunnelPorts(t *testing.T) {
 		r.RequestURI = "o.test:" + tt.port
 		at := &net.TCPAddr{IP: net.ParseIP(tt.local), Port: 8080}
 		w := httptest.NewRecorder()
-		ctx := context.WithValue(r.Context(), http.LocalAddrContextKey, at)
-		ctx = context.WithValue(ctx, clientKey{}, &client{allowed: true, place: crowd.Inside})
+		ctx := context.WithValue(r.Context(), clientKey{}, &client{local: at.AddrPort(), allowed: true, place: crowd.Inside})
 		p.ServeHTTP(w, r.WithContext(ctx))
 		if w.Code != tt.status {
 			t.Errorf("R139 port %s over %s: %d, want %d", tt.port, tt.local, w.Code, tt.status)

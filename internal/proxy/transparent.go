@@ -61,34 +61,20 @@ func (t *Transparent) Serve(listeners ...net.Listener) error {
 }
 
 func (t *Transparent) accept(ln net.Listener, conns *sync.WaitGroup) error {
-	for {
-		nc, err := ln.Accept()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return http.ErrServerClosed
-		case err != nil:
-			t.p.Log.Warn("a redirected connection was not accepted", "error", err)
-			select {
-			case <-time.After(10 * time.Millisecond): // out of descriptors: some will be free soon
-				continue
-			case <-t.ctx.Done():
-				return http.ErrServerClosed
-			}
-		}
-		tcp := nc.(*net.TCPConn)
-		to, err := t.original(tcp)
+	return t.p.acceptAll(t.ctx, ln, func(c *net.TCPConn) {
+		to, err := t.original(c)
 		if err != nil || t.p.Self != nil && t.p.Self(to) { // it was not redirected: someone connects to the port (R155)
 			t.p.Log.Debug("a connection that was not redirected is closed", "error", err)
-			_ = tcp.Close()
-			continue
+			_ = c.Close()
+			return
 		}
-		if c := t.p.enter(tcp, to); c.place != crowd.Inside {
-			t.p.leave(tcp)
-			resetConn(tcp)
+		if of := t.p.enter(c, to); of.place != crowd.Inside {
+			t.p.leave(c)
+			resetConn(c)
 		} else {
-			conns.Go(func() { t.serve(tcp, c) })
+			conns.Go(func() { t.serve(c, of) })
 		}
-	}
+	})
 }
 
 // serve classifies a connection.
@@ -121,10 +107,7 @@ func (t *Transparent) dial(client *client, name string) (*tunnel, bool) {
 	if f := t.p.tunnels.room(client.user); f != nil {
 		return nil, false
 	}
-	flow := transport.Flow{User: client.name(), Host: name, Redirected: true}
-	if t.p.Program != nil && len(t.p.SpreadPrograms) > 0 {
-		flow.Program = t.p.Program(client.local, client.remote, t.p.SpreadPrograms)
-	}
+	flow := transport.Flow{User: client.name(), Program: t.p.spreadProgram(client), Host: name, Redirected: true}
 	origin, l, err := t.p.Transport.DialTunnel(transport.WithFlow(t.ctx, flow), client.to.String())
 	if err != nil {
 		t.p.Log.Debug("a redirected connection leads nowhere", "error", err)

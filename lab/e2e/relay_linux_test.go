@@ -13,6 +13,7 @@ import (
 
 const (
 	relayPort = 8450
+	socksAddr = "127.0.0.1:11080"
 	// relayedAddr is another address of the origin: tunnels to private networks do not go by the relay.
 	relayedAddr = "198.51.100.7"
 )
@@ -48,7 +49,7 @@ func (r *rig) relayed() {
 		r.Fatalf("%v: %s", err, out)
 	}
 	config := filepath.Join(r.lab.Dir, "relay.toml")
-	r.write(config, fmt.Appendf(nil, "[relay]\naddress = %q\nmode = \"tunnels\"\n", addr))
+	r.write(config, fmt.Appendf(nil, "socks = %q\n[relay]\naddress = %q\nmode = \"tunnels\"\n", socksAddr, addr))
 	r.options.Args = []string{"--config", config}
 	r.serve()
 	for _, name := range r.lab.LinkNames() {
@@ -97,12 +98,15 @@ func TestRelay(t *testing.T) {
 	}
 	t.Run("both links", func(t *testing.T) {
 		r := r.on(t)
-		begin()
 		o := r.object(10_000_000)
-		r.download(r.nginx.SecureURL(o), o, public...)
-		for _, name := range r.lab.LinkNames() {
-			if n := since(name); n < int64(o.Size)/5 {
-				t.Errorf("%s carried %d bytes", name, n)
+		for _, via := range []string{proxyURL, "socks5h://" + socksAddr} {
+			begin()
+			args := append([]string{"-sS", "--fail", "-x", via, r.nginx.SecureURL(o)}, public...)
+			r.isObject(r.ok(r.client("curl", args...)).body, o)
+			for _, name := range r.lab.LinkNames() {
+				if n := since(name); n < int64(o.Size)/5 {
+					t.Errorf("%s: %s carried %d bytes", via, name, n)
+				}
 			}
 		}
 	})
