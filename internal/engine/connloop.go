@@ -231,7 +231,7 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 			Kind: transfer.HeadReceived, Attempt: f.id, Range: response.Range, Size: response.ID.Total, Close: response.Close,
 		}})
 	}
-	if err := l.body(f, response.Body, response.Range); err != nil {
+	if err := l.body(c, f, response.Body, response.Range); err != nil {
 		c.Close()
 		l.ended(f, err)
 		return false
@@ -240,7 +240,7 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 	return true
 }
 
-// A read that brings less than a batch shows that the reader keeps up with the link. It then lets bytes gather in the socket:
+// A read that brings less than a batch shows that the reader keeps up with the link, unless the connection is behind. It then lets bytes gather in the socket:
 // most of the processor time of a transfer goes into waking up. There is no such wait at the end of a range, nor for the first
 // bytes of a connection, by which the kernel sizes its receive buffer.
 const (
@@ -250,7 +250,7 @@ const (
 )
 
 // body reads the bytes of r, as far as the credit goes.
-func (l *connLoop) body(f *attempt, from io.Reader, r segment.Range) error {
+func (l *connLoop) body(c Conn, f *attempt, from io.Reader, r segment.Range) error {
 	var b *block
 	fill := 0
 	defer func() {
@@ -284,7 +284,7 @@ func (l *connLoop) body(f *attempt, from io.Reader, r segment.Range) error {
 			})
 			at += int64(n)
 			fill += n
-			if l.got += int64(n); n < batch && end-at > batch && l.got > starting {
+			if l.got += int64(n); n < batch && end-at > batch && l.got > starting && !c.Behind() {
 				time.Sleep(batchTime)
 			}
 		}

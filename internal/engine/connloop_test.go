@@ -96,3 +96,79 @@ func TestEndsInOrder(t *testing.T) {
 		e.fleet.leave(r)
 	})
 }
+
+// recorded is a connection whose reads end with a record, as TLS's do.
+type recorded struct {
+	*fakeConn
+	record int
+	behind bool
+}
+
+func (c *recorded) Behind() bool { return c.behind }
+
+func (c *recorded) Next() (*RangeResponse, error) {
+	r, err := c.fakeConn.Next()
+	if err == nil {
+		r.Response.Body = &records{r.Response.Body, c.record}
+	}
+	return r, err
+}
+
+type records struct {
+	io.ReadCloser
+	size int
+}
+
+func (r *records) Read(p []byte) (int, error) { return r.ReadCloser.Read(p[:min(len(p), r.size)]) }
+
+// TestBatches: short reads show that a reader keeps up, and it lets bytes gather, unless much waits behind them.
+func TestBatches(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		record int
+		behind bool
+		pauses bool
+	}{
+		{"it keeps up", batch - 1, false, true},
+		{"it is behind", batch - 1, true, false},
+		{"large reads", batch, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := &fakeOrigin{size: 2 * mib}
+				e := newFakeEngine(t, o)
+				e.cfg.Opener = opener(func(ctx context.Context, l link.Link, to Target) (Conn, error) {
+					c, err := o.Open(ctx, l, to)
+					if err != nil {
+						return nil, err
+					}
+					return &recorded{c.(*fakeConn), tt.record, tt.behind}, nil
+				})
+				r, err := newRun(t.Context(), e, fakeRequest(true), opening.New("http", "/", nil, 64<<10))
+				if err != nil {
+					t.Fatal(err)
+				}
+				l := newConnLoop(r, 1, 0)
+				f := &attempt{request: RangeRequest{Want: &Identity{}, Range: segment.Range{End: 2 * mib}}}
+				f.credit.Store(2 * mib)
+				f.end.Store(math.MaxInt64)
+				began := time.Now()
+				l.requests <- f
+				for e := range r.events {
+					if e.piece.b != nil {
+						e.piece.b.free()
+					}
+					if e.Kind == transfer.Ended {
+						break
+					}
+				}
+				if took := time.Since(began); (took > 0) != tt.pauses {
+					t.Errorf("it paused for %v", took)
+				}
+				l.close()
+				l.alive.Wait()
+				e.fleet.leave(r)
+			})
+		})
+	}
+}

@@ -52,6 +52,7 @@ func (c *fakeConn) Info() ConnInfo            { return ConnInfo{RTT: 1e6} }
 func (c *fakeConn) Release()                  { c.Close() }
 
 func (*fakeConn) Sample() (transfer.PathSample, bool) { return transfer.PathSample{}, false }
+func (*fakeConn) Behind() bool                        { return false }
 
 func (c *fakeConn) Close() { c.once.Do(func() { close(c.gone) }) }
 

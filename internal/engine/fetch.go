@@ -72,6 +72,9 @@ type Conn interface {
 	Info() ConnInfo
 	// Sample returns the state of the path, false if it is not known. It does not block.
 	Sample() (PathSample, bool)
+	// Behind reports whether much waits to be read although a read brought little: over TLS none brings more than a record. It
+	// does not block.
+	Behind() bool
 	// Release gives the connection back for later transfers if it is clean (every answer read to its end, kept alive by
 	// both sides), else closes it.
 	Release()

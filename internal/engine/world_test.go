@@ -219,6 +219,7 @@ func (c *worldConn) Cut(uint32, int64) bool    { return false }
 func (c *worldConn) Release()                  { c.Close() }
 
 func (*worldConn) Sample() (transfer.PathSample, bool) { return transfer.PathSample{}, false }
+func (*worldConn) Behind() bool                        { return false }
 
 func (c *worldConn) Close() { c.once.Do(func() { close(c.gone) }) }
 

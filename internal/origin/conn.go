@@ -32,7 +32,8 @@ var (
 type conn struct {
 	*checkout
 
-	out []byte // the request being written; owned by Send
+	out   []byte // the request being written; owned by Send
+	inlet inlet  // of the socket; owned by the reading side
 
 	// mu guards these too.
 	queue   []pending // sent and not yet read to the end, in order
@@ -46,7 +47,7 @@ type pending struct {
 }
 
 func newConn(p *Pool, s *stream, reused bool) *conn {
-	return &conn{checkout: newCheckout(p, s, reused)}
+	return &conn{checkout: newCheckout(p, s, reused), inlet: newInlet(s.socket)}
 }
 
 // Send implements engine.Conn. A failure after which the origin cannot have acted on the request is Stale or Unanswered;
@@ -236,6 +237,12 @@ func (c *conn) answered() {
 
 // Cut implements engine.Conn.
 func (c *conn) Cut(uint32, int64) bool { return false }
+
+// behind is how much waits in a socket whose reader lags.
+const behind = 16 << 10 // bytes: a record of TLS
+
+// Behind implements engine.Conn. Without TLS a read takes what there is.
+func (c *conn) Behind() bool { return c.key.scheme == "https" && c.inlet.waiting() >= behind }
 
 // Release implements engine.Conn.
 func (c *conn) Release() {

@@ -228,4 +228,7 @@ func (c *h2conn) ended() bool {
 	return c.canceled
 }
 
+// Behind implements engine.Conn: the session reads ahead, and what waits there is given in one read.
+func (c *h2conn) Behind() bool { return false }
+
 var _ engine.Conn = (*h2conn)(nil)

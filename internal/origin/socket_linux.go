@@ -37,3 +37,31 @@ func control(nc net.Conn, f func(fd int) error) error {
 	}
 	return inner
 }
+
+// inlet tells how much waits in a socket, without an allocation for each look.
+type inlet struct {
+	raw  syscall.RawConn // nil = it cannot be looked into
+	n    *int
+	look func(fd uintptr)
+}
+
+func newInlet(nc net.Conn) inlet {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return inlet{}
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return inlet{}
+	}
+	n := new(int)
+	return inlet{raw, n, func(fd uintptr) { *n, _ = unix.IoctlGetInt(int(fd), unix.SIOCINQ) }}
+}
+
+// waiting returns how many bytes wait to be read, 0 if that is not known.
+func (i inlet) waiting() int {
+	if i.raw == nil || i.raw.Control(i.look) != nil {
+		return 0
+	}
+	return *i.n
+}

@@ -45,6 +45,52 @@ func secured(t *testing.T, serve func(*tls.Conn, net.Conn)) (*pool, engine.Targe
 	return p, engine.Target{Scheme: "https", Host: "example.com:8443", Addr: "example.com:8443", Path: "/"}
 }
 
+// TestBehind: a read over TLS brings a record, however much waits.
+func TestBehind(t *testing.T) {
+	const size = 256 << 10
+	written := make(chan struct{})
+	p, target := secured(t, func(c *tls.Conn, _ net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+			t.Error(err)
+			return
+		}
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 262144\r\n\r\n")
+		c.Write(make([]byte, size))
+		close(written)
+		_, _ = c.Read(make([]byte, 1)) // the client's end
+	})
+	c, err := p.Open(t.Context(), links[0], target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Send(engine.RangeRequest{Target: target}); err != nil {
+		t.Fatal(err)
+	}
+	response, err := c.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-written
+	b := make([]byte, 32<<10)
+	n, err := response.Body.Read(b)
+	if err != nil || n > 16<<10 {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
+	if !c.Behind() {
+		t.Error("not behind, although a quarter of a megabyte waits")
+	}
+	if n, err := io.CopyN(io.Discard, response.Body, size-int64(n)-1000); err != nil {
+		t.Fatal(n, err)
+	}
+	if c.Behind() {
+		t.Error("behind, although nothing waits")
+	}
+	if n := testing.AllocsPerRun(100, func() { c.Behind() }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestHTTPS(t *testing.T) {
 	alpn := make(chan string, 1)
 	p, target := secured(t, func(c *tls.Conn, _ net.Conn) {
