@@ -309,17 +309,17 @@ var errRestarted = errors.New("the relay has forgotten the session")
 func (c *Client) dial(ctx context.Context, v *visit, l link.Link, id uint32) (conn, raw net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	raw, _, err = l.Dial(ctx, "tcp", c.address)
+	dialed, _, err := l.Dial(ctx, "tcp", c.address)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
-			raw.Close()
+			dialed.Close()
 		}
 	}()
-	defer context.AfterFunc(ctx, func() { raw.Close() })()
-	t := tls.Client(raw, c.tls)
+	defer context.AfterFunc(ctx, func() { dialed.Close() })()
+	t := tls.Client(dialed, c.tls)
 	if err := t.HandshakeContext(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -354,7 +354,7 @@ func (c *Client) dial(ctx context.Context, v *visit, l link.Link, id uint32) (co
 	c.mu.Unlock()
 	switch {
 	case known:
-		return t, raw, ctx.Err()
+		return t, dialed, ctx.Err()
 	case reply[0] == full:
 		return nil, nil, errors.New("the relay takes no more connections")
 	}
