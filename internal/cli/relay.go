@@ -2,14 +2,18 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +39,7 @@ home, it runs over every link, and survives the death of any. docs/RELAY.md says
   tributary relay pair relay.example.com:443
   tributary relay join -`,
 	}
-	c.AddCommand(a.relayServe(), a.relayPair(), a.relayJoin())
+	c.AddCommand(a.relayServe(), a.relayPair(), a.relayJoin(), a.relayClients(), a.relayRemove())
 	return c
 }
 
@@ -43,7 +47,7 @@ home, it runs over every link, and survives the death of any. docs/RELAY.md says
 func relayServerFile() string { return statefile.Path(os.Getenv, "relay-server.json") }
 
 func (a *app) relayServe() *cobra.Command {
-	var listen, level string
+	var listen, level, size string
 	var allow []string
 	c := &cobra.Command{
 		Use:   "serve --listen ADDRESS",
@@ -64,13 +68,17 @@ port 25 are not connected to.
 			if err := cfg.Validate(); err != nil {
 				return usageError{err}
 			}
+			var memory config.Bytes
+			if err := memory.UnmarshalText([]byte(size)); err != nil {
+				return usageError{fmt.Errorf("--memory: %w", err)}
+			}
 			ln, err := net.Listen("tcp", listen)
 			if err != nil {
 				return err
 			}
 			log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: cfg.Level()}))
 			daemon.SaveMemory()
-			s := &relay.Server{State: relayServerFile(), Log: log, Allow: cfg.Destinations()}
+			s := &relay.Server{State: relayServerFile(), Log: log, Memory: int64(memory), Allow: cfg.Destinations()}
 			log.Info("relay is listening", "address", ln.Addr().String())
 			ending := func(s os.Signal) { log.Info("ending", "signal", s.String()) }
 			return untilSignaled(cmd.Context(), 0, ending, func(ctx context.Context) error { return s.Serve(ctx, ln) })
@@ -78,8 +86,63 @@ port 25 are not connected to.
 	}
 	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` to listen at, with a port")
 	c.Flags().StringSliceVar(&allow, "allow-destinations", nil, "also connect to the `NETWORK` or address, although it is private; repeatable")
+	c.Flags().StringVar(&size, "memory", config.Bytes(relay.DefaultMemory).String(), "`SIZE` of what the tunnels of all clients may hold on their way")
 	c.Flags().StringVar(&level, "log-level", "info", "`LEVEL`: debug, info, warn, error")
 	return c
+}
+
+func (a *app) relayClients() *cobra.Command {
+	return &cobra.Command{
+		Use:   "clients",
+		Short: "List the clients that were paired with this relay",
+		Long: `List the keys of the clients that this relay knows, and since when. Run it as the user who runs "relay serve".
+
+` + exitCodes,
+		Example: `  tributary relay clients`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			all, err := relay.Clients(relayServerFile())
+			if err != nil {
+				return err
+			}
+			if len(all) == 0 {
+				fmt.Fprintln(a.stderr, "tributary: no client was paired yet: tributary relay pair HOST:PORT")
+				return nil
+			}
+			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "KEY\tPAIRED")
+			byTime := slices.SortedFunc(maps.Keys(all), func(x, y relay.KeyID) int {
+				return cmp.Or(all[x].Compare(all[y]), strings.Compare(string(x), string(y)))
+			})
+			for _, k := range byTime {
+				fmt.Fprintf(w, "%s\t%s\n", k, all[k].Local().Format("2006-01-02 15:04"))
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func (a *app) relayRemove() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove KEY",
+		Short: "Make this relay forget a client",
+		Long: `Make this relay forget the client whose key begins with KEY, as "relay clients" shows it. Its tunnels end within seconds.
+Run it as the user who runs "relay serve".
+
+` + exitCodes,
+		Example: `  tributary relay remove q3fX`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			k, err := relay.Remove(relayServerFile(), args[0])
+			if errors.Is(err, relay.ErrNoClient) {
+				return usageError{fmt.Errorf("%q is %w", args[0], err)}
+			}
+			if err == nil {
+				fmt.Fprintf(a.stdout, "removed: %s\n", k)
+			}
+			return err
+		},
+	}
 }
 
 func (a *app) relayPair() *cobra.Command {

@@ -8,9 +8,10 @@ import (
 
 // Config configures a Mux.
 type Config struct {
-	Client     bool  // this end opens streams
-	Budget     int64 // what the windows of all streams come to, in bytes; each has leastWindow in any case
-	MaxStreams int   // open at a time
+	Client     bool   // this end opens streams
+	Budget     int64  // bytes of all streams that may wait here, see Budget; each has leastWindow and leastQueue in any case
+	Shared     Budget // of several sessions together; nil = none
+	MaxStreams int    // open at a time
 }
 
 // What happened to a stream.
@@ -45,7 +46,8 @@ type Mux struct {
 	cfg     Config
 	lanes   []*lane
 	streams map[uint32]*stream
-	windows int64  // sum of the streams' windows
+	used    int64  // bytes of the budgets: see take
+	flying  int64  // of these, sent and not acknowledged
 	last    uint32 // stream that was opened last, at the client
 
 	// At the server: every stream up to seen was opened, and those of early.
@@ -55,6 +57,7 @@ type Mux struct {
 	resets int // Reset frames that the other end has not acknowledged
 
 	active  []*stream // with bytes to send, in turn
+	blocked []*stream // whose Write had no room for more
 	control []*item   // numbered frames without data
 	again   []*item   // that a lane owes which is silent or gone
 	events  []Event
@@ -74,6 +77,7 @@ type item struct {
 	stream *stream // nil = none
 	acked  bool
 	again  bool // it waits in Mux.again
+	freed  bool // its data is not counted any more
 	since  time.Time
 }
 
@@ -136,12 +140,12 @@ func (m *Mux) Connect(now time.Time, id uint32) {
 	}
 }
 
-// Write takes b to be sent, which then belongs to the Mux, and reports whether there is room for more. What is written to a
-// stream that has ended is lost.
+// Write takes b to be sent, which then belongs to the Mux, and reports whether there is room for more; if not, Writable tells when
+// there is. What is written to a stream that has ended is lost.
 func (m *Mux) Write(now time.Time, id uint32, b []byte) bool {
 	s := m.streams[id]
 	if s == nil || s.fin || len(b) == 0 {
-		return s != nil && s.queued < MaxQueue
+		return s != nil && m.room(s)
 	}
 	if s.queued == 0 {
 		s.since, m.wanted = now, true
@@ -149,8 +153,16 @@ func (m *Mux) Write(now time.Time, id uint32, b []byte) bool {
 	s.queue = append(s.queue, b)
 	s.queued += len(b)
 	s.waiting += len(b)
+	m.take(int64(len(b)))
 	m.activate(s)
-	return s.queued < MaxQueue
+	if m.room(s) {
+		return true
+	}
+	if !s.blocked {
+		s.blocked = true
+		m.blocked = append(m.blocked, s)
+	}
+	return false
 }
 
 func (m *Mux) activate(s *stream) {
@@ -206,9 +218,9 @@ func (m *Mux) Read(now time.Time, id uint32, p []byte) (n int, ended bool) {
 
 // grant lets the other end send up to a window beyond what was read, less if the budget has no room.
 func (m *Mux) grant(s *stream, want int64) {
-	room := max((m.cfg.Budget-m.windows)/4, 0)
+	room := max(m.left()/4, 0)
 	window := max(min(want, int64(s.window)+room), leastWindow, int64(s.window))
-	m.windows += window - int64(s.window)
+	m.take(window - int64(s.window))
 	s.window = uint64(window)
 	s.granted = max(s.granted, s.read+s.window)
 }
@@ -224,7 +236,7 @@ func (m *Mux) forget(s *stream) {
 		return
 	}
 	delete(m.streams, s.id)
-	m.windows -= int64(s.window)
+	m.take(-int64(s.window) - int64(s.queued))
 	s.reset = true // what lanes owe of it is not sent again
 	s.queue, s.queued, s.in, s.held = nil, 0, nil, nil
 }
@@ -284,8 +296,9 @@ func (m *Mux) Observe(now time.Time, id uint32, p Path) {
 	}
 }
 
-// Tick looks for silent lanes. It reports whether anything is under way: else it need not be called before there is.
+// Tick looks for silent lanes, and for room in the shared budget. It reports whether anything is under way: else it need not be called before there is.
 func (m *Mux) Tick(now time.Time) (busy bool) {
+	m.unblock()
 	busy = len(m.again)+len(m.control)+len(m.active) > 0
 	for _, l := range m.lanes {
 		owes := len(l.sent) > 0 || l.path.InFlight+l.path.Unsent > 0

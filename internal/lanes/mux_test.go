@@ -252,8 +252,8 @@ func exchange(t *testing.T, seed uint64) {
 		}
 	}
 	for end, m := range w.ends {
-		if m.windows != 0 || m.Held() != 0 {
-			t.Errorf("end %d: %d bytes granted, %d held", end, m.windows, m.Held())
+		if m.used != 0 || m.flying != 0 || m.Held() != 0 {
+			t.Errorf("end %d: %d bytes taken, %d not acknowledged, %d held", end, m.used, m.flying, m.Held())
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (m *Mux) known(now time.Time, f Frame) (*stream, error) {
 	}
 	s := m.newStream(now, f.Stream)
 	s.granted = leastWindow
-	if len(m.streams) > m.cfg.MaxStreams {
+	if len(m.streams) > m.cfg.MaxStreams || m.cfg.Shared != nil && m.cfg.Shared.Left() < leastWindow {
 		m.Reset(now, s.id, CauseLimit)
 		return nil, nil
 	}
@@ -125,6 +125,7 @@ func (m *Mux) acknowledged(now time.Time, f Frame) error {
 			continue
 		}
 		it.acked = true
+		m.free(it)
 		if it.frame.Kind == Reset {
 			m.resets--
 		}
@@ -136,6 +137,7 @@ func (m *Mux) acknowledged(now time.Time, f Frame) error {
 			m.forgetDone(it.stream)
 		}
 	}
+	m.unblock()
 	return nil
 }
 

@@ -113,7 +113,11 @@ func (m *Mux) repeated(now time.Time, l *lane, b []byte) []byte {
 		it := m.again[0]
 		m.again[0] = nil
 		m.again = m.again[1:]
-		if it.acked || !it.again || it.stream != nil && it.stream.reset || it.frame.Kind == Ping {
+		if it.stream != nil && it.stream.reset {
+			m.free(it)
+			continue
+		}
+		if it.acked || !it.again || it.frame.Kind == Ping {
 			continue
 		}
 		it.again = false
@@ -122,8 +126,11 @@ func (m *Mux) repeated(now time.Time, l *lane, b []byte) []byte {
 	return b
 }
 
-// data adds a frame of the next stream.
+// data adds a frame of the next stream. The other end has to acknowledge, or nothing is sent any more.
 func (m *Mux) data(now time.Time, l *lane, b []byte, w *waiting) []byte {
+	if m.flying >= m.cfg.Budget {
+		return b
+	}
 	total := 0
 	var small *stream
 	for i := 0; i < len(m.active); {
@@ -187,14 +194,12 @@ func (m *Mux) holdBack(now time.Time, l *lane, n, total int) bool {
 
 // cut sends the next bytes of a stream.
 func (m *Mux) cut(now time.Time, l *lane, s *stream, b []byte) []byte {
-	full := s.queued >= MaxQueue
 	at := s.next
 	s.fill(now)
 	data := s.take(min(l.frameSize(), s.sendable()))
 	s.since = now
-	if full && s.queued < MaxQueue {
-		m.tell(s, Writable)
-	}
+	m.flying += int64(len(data))
+	m.unblock()
 	b = m.put(l, &item{frame: Frame{Kind: Data, Stream: s.id, Value: at, Data: data}, stream: s, since: now}, b)
 	m.finish(now, s)
 	return b

@@ -12,6 +12,8 @@ const (
 	leastWindow = 64 << 10
 	// MaxQueue is how much of a stream is accepted to be sent before it is.
 	MaxQueue = 2 << 20
+	// leastQueue is accepted even if the budget is used up.
+	leastQueue = 32 << 10
 
 	// A stream is interactive as long as it sends little: so much at once, and so much per second.
 	burst  = 32 << 10
@@ -37,6 +39,7 @@ type stream struct {
 	filled  time.Time // when tokens was computed
 	since   time.Time // since when queue is not empty
 	listed  bool      // it is in Mux.active
+	blocked bool      // it is in Mux.blocked
 
 	// Receiving.
 	in       [][]byte // in order, not read

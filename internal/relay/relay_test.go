@@ -26,6 +26,7 @@ type rig struct {
 	*testing.T
 	server, client string // state files
 	address        string
+	at             *Server
 	out            *Client
 	log            bytes.Buffer
 
@@ -48,6 +49,7 @@ func newRig(t *testing.T, allow ...netip.Prefix) *rig {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	s := &Server{State: r.server, Log: slog.New(slog.NewTextHandler(&lockedWriter{w: &r.log}, &slog.HandlerOptions{Level: slog.LevelDebug})), Allow: allow}
+	r.at = s
 	go func() { done <- s.Serve(ctx, ln) }()
 	t.Cleanup(func() {
 		cancel()
@@ -388,5 +390,115 @@ func TestJoining(t *testing.T) {
 	s.ended.Wait()
 	if len(s.sessions) != 0 {
 		t.Error("a session without lanes is kept")
+	}
+}
+
+// TestRemovedKey: its sessions end, and it gets no other.
+func TestRemovedKey(t *testing.T) {
+	r := newRig(t)
+	r.start()
+	r.lanes(2)
+	known, err := Clients(r.server)
+	if err != nil || len(known) != 1 {
+		t.Fatal(known, err)
+	}
+	r.at.expel()
+	if n := len(r.at.all()); n != 1 {
+		t.Fatalf("%d sessions", n)
+	}
+	for k := range known {
+		if _, err := Remove(r.server, "?"); !errors.Is(err, ErrNoClient) {
+			t.Error(err)
+		}
+		if removed, err := Remove(r.server, string(k)[:8]); removed != k || err != nil {
+			t.Fatal(removed, err)
+		}
+	}
+	r.at.expel()
+	r.until("its session has ended", func() bool { return len(r.at.all()) == 0 })
+	r.until("the lanes are gone", func() bool {
+		r.out.mu.Lock()
+		v := r.out.current
+		r.out.mu.Unlock()
+		return v == nil || v.count() == 0
+	})
+}
+
+// TestRoster: the file is read when it has changed, however often strangers come.
+func TestRoster(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "server.json")
+	r := roster{path: path}
+	if r.knows("stranger") {
+		t.Error("a missing file knows a stranger")
+	}
+	pair := func(k KeyID) {
+		t.Helper()
+		if _, err := change(path, func(s *serverState) error {
+			s.Clients = map[KeyID]time.Time{k: time.Now()}
+			return s.ensureKey()
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pair("alice")
+	if !r.knows("alice") || r.knows("stranger") || r.knows("") {
+		t.Error("wrong answer")
+	}
+	before := r.read
+	for range 100 {
+		r.knows("stranger")
+	}
+	if before == nil || r.read != before {
+		t.Error("the file was read again")
+	}
+	pair("bob")
+	if r.knows("alice") || !r.knows("bob") {
+		t.Error("a change is not seen")
+	}
+	if r.known.Key.private != nil {
+		t.Error("it keeps the server's private key")
+	}
+}
+
+// at is a connection from an address.
+type at struct {
+	net.Conn
+	addr string
+}
+
+func (a at) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(a.addr), 1234))
+}
+
+// TestDoorway: one address does not keep out the others.
+func TestDoorway(t *testing.T) {
+	var d doorway
+	var leave []func()
+	enter := func(addr string) bool {
+		f, ok := d.enter(at{addr: addr})
+		if ok {
+			leave = append(leave, f)
+		}
+		return ok
+	}
+	for i := range 2 * maxOfAddress {
+		if enter("192.0.2.1") != (i < maxOfAddress) || enter(fmt.Sprintf("2001:db8::%x", i+1)) != (i < maxOfAddress) {
+			t.Fatalf("connection %d", i+1)
+		}
+	}
+	if !enter("192.0.2.2") || !enter("2001:db8:0:1::1") || enter("::ffff:192.0.2.1") {
+		t.Error("another address")
+	}
+	for i := 0; len(leave) < maxHalfOpen; i++ {
+		enter(fmt.Sprintf("198.51.100.%d", i))
+	}
+	if enter("203.0.113.1") {
+		t.Error("more than all")
+	}
+	for _, f := range leave {
+		f()
+	}
+	if d.all != 0 || len(d.of) != 0 {
+		t.Errorf("%d, %v are left", d.all, d.of)
 	}
 }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -13,6 +14,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,30 +26,49 @@ const (
 	helloTime    = 5 * time.Second // for both handshakes
 	connectTime  = 10 * time.Second
 	maxHalfOpen  = 256
+	maxOfAddress = 32 // of them
 	maxLanes     = 16 // of a session
 	maxSessions  = 8  // of a key
 	maxAll       = 1024
 	forgetAfter  = 60 * time.Second // a session without lanes
-	serverBudget = 64 << 20         // windows of a session, bytes
+	serverBudget = 64 << 20         // of a session, bytes
 	copyBuffer   = 32 << 10
+	// removedAfter is how soon the sessions of a key end that was removed.
+	removedAfter = 5 * time.Second
 )
+
+// DefaultMemory is what the streams of all sessions of a server may hold, in bytes.
+const DefaultMemory = 256 << 20
 
 // Server connects the streams of clients that it knows. State is the file of its keys, see Invite.
 type Server struct {
 	State string
 	Log   *slog.Logger
+	// Memory bounds what the streams of all sessions hold, in bytes; 0 = DefaultMemory.
+	Memory int64
 	// Allow lists networks that clients may reach although they are denied otherwise.
 	Allow []netip.Prefix
 
-	reach    link.Destinations
-	epoch    [8]byte
-	halfOpen chan struct{}
-	ended    sync.WaitGroup // sessions
+	reach   link.Destinations
+	epoch   [8]byte
+	clients roster
+	door    doorway
+	memory  memory
+	ended   sync.WaitGroup // sessions
 
 	mu       sync.Mutex
 	sessions map[[idSize]byte]*served
 	of       map[KeyID]int
 }
+
+// memory is what the streams of all sessions share. It is a [lanes.Budget], safe for concurrent use.
+type memory struct {
+	limit int64
+	used  atomic.Int64
+}
+
+func (m *memory) Take(n int64) { m.used.Add(n) }
+func (m *memory) Left() int64  { return m.limit - m.used.Load() }
 
 // served is a session at the server.
 type served struct {
@@ -66,8 +87,10 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	if err != nil {
 		return err
 	}
+	s.clients.path = s.State
+	s.memory.limit = cmp.Or(s.Memory, DefaultMemory)
 	cfg, err := st.Key.config(func(c tls.ConnectionState) error {
-		if c.NegotiatedProtocol == enrolProtocol || c.NegotiatedProtocol == laneProtocol && enrolled(s.State, peerOf(c)) {
+		if c.NegotiatedProtocol == enrolProtocol || c.NegotiatedProtocol == laneProtocol && s.clients.knows(peerOf(c)) {
 			return nil
 		}
 		return errors.New("unknown key")
@@ -77,7 +100,6 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	cfg.NextProtos = []string{laneProtocol, enrolProtocol}
 	s.reach.DenyPrivate, s.reach.Allow, s.reach.Local = true, s.Allow, link.Local
-	s.halfOpen = make(chan struct{}, maxHalfOpen)
 	s.sessions, s.of = map[[idSize]byte]*served{}, map[KeyID]int{}
 	rand.Read(s.epoch[:])
 
@@ -92,6 +114,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		s.ended.Wait()
 	}()
 	defer context.AfterFunc(ctx, func() { ln.Close() })()
+	conns.Go(func() { s.watch(ctx) })
 	for {
 		c, err := ln.Accept()
 		switch {
@@ -106,14 +129,13 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		case err != nil:
 			return err
 		}
-		select {
-		case s.halfOpen <- struct{}{}:
-		default:
+		leave, ok := s.door.enter(c)
+		if !ok {
 			c.Close()
 			continue
 		}
 		conns.Go(func() {
-			defer func() { <-s.halfOpen }()
+			defer leave()
 			if err := s.greet(ctx, c, cfg); err != nil {
 				c.Close()
 				s.Log.Debug("connection refused", "error", err)
@@ -121,6 +143,31 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		})
 	}
 }
+
+// watch ends the sessions of keys that were removed.
+func (s *Server) watch(ctx context.Context) {
+	every := time.NewTicker(removedAfter)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		s.expel()
+	}
+}
+
+func (s *Server) expel() {
+	for _, v := range s.all() {
+		if !s.clients.knows(v.key) {
+			s.Log.Info("a session has ended: its key was removed")
+			v.end(errRemoved)
+		}
+	}
+}
+
+var errRemoved = errors.New("the client's key was removed")
 
 func (s *Server) all() (all []*served) {
 	s.mu.Lock()
@@ -198,7 +245,7 @@ func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) 
 		return nil, full
 	}
 	v = &served{key: key, secret: append([]byte(nil), secret...), joining: 1}
-	v.session = newSession(lanes.Config{Budget: serverBudget, MaxStreams: maxStreams})
+	v.session = newSession(lanes.Config{Budget: serverBudget, Shared: &s.memory, MaxStreams: maxStreams})
 	v.accept = func(c *Conn, to string) { v.parts.Go(func() { s.connect(c, to) }) }
 	v.timer = time.AfterFunc(forgetAfter, func() { s.forget(v) })
 	v.gone = func(uint32) {

@@ -129,6 +129,7 @@ func (s *session) end(err error) {
 	for _, w := range s.wires {
 		w.close()
 	}
+	s.mux.Close()
 }
 
 func (s *session) wait() { s.parts.Wait() }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/statefile"
@@ -130,10 +131,33 @@ func enrol(path string, token []byte, client KeyID, now time.Time) error {
 	return err
 }
 
-// enrolled reports whether a server knows a key.
-func enrolled(path string, client KeyID) bool {
+// ErrNoClient says that no paired client is meant, or more than one.
+var ErrNoClient = errors.New("not the beginning of one client's key: see  tributary relay clients")
+
+// Clients returns the keys that a server knows, and since when.
+func Clients(path string) (map[KeyID]time.Time, error) {
 	var s serverState
 	err := load(path, &s)
-	_, ok := s.Clients[client]
-	return err == nil && ok && client != ""
+	return s.Clients, err
+}
+
+// Remove makes a server forget the client whose key begins so. Its sessions end within removedAfter.
+func Remove(path, beginning string) (KeyID, error) {
+	var found []KeyID
+	_, err := change(path, func(s *serverState) error {
+		for k := range s.Clients {
+			if strings.HasPrefix(string(k), beginning) {
+				found = append(found, k)
+			}
+		}
+		if len(found) != 1 || beginning == "" {
+			return ErrNoClient
+		}
+		delete(s.Clients, found[0])
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return found[0], nil
 }
