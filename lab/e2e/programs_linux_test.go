@@ -285,11 +285,12 @@ func TestSpreadPrograms(t *testing.T) {
 				run(r, []string{"NODE_EXTRA_CA_CERTS=" + cert.CA}, argv...)
 			})
 			t.Run("huggingface_hub", func(t *testing.T) {
-				if exec.Command("python3", "-c", "import huggingface_hub").Run() != nil {
-					t.Skip("huggingface_hub is not installed: pip install huggingface_hub, and put that python3 into PATH")
+				at := pythonWith("huggingface_hub")
+				if at == "" {
+					t.Skip("no python3 in PATH knows huggingface_hub: make matrix")
 				}
 				r := r.on(t)
-				run(r, []string{"HF_ENDPOINT=" + s.url, "HF_HUB_DISABLE_XET=1", "SSL_CERT_FILE=" + cert.CA}, "python3", "-c", hubGet, r.file()+".d")
+				run(r, []string{"HF_ENDPOINT=" + s.url, "HF_HUB_DISABLE_XET=1", "SSL_CERT_FILE=" + cert.CA}, at, "-c", hubGet, r.file()+".d")
 			})
 		})
 	}
