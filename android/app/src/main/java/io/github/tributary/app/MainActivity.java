@@ -150,6 +150,14 @@ public final class MainActivity extends Activity {
         }
     }
 
+    @Override
+    public void onRequestPermissionsResult(int request, String[] permissions, int[] results) {
+        super.onRequestPermissionsResult(request, permissions, results);
+        if (request == StoragePermission.REQUEST) {
+            downloads.begin(); // whatever the answer is
+        }
+    }
+
     private void refresh() {
         show();
         main.removeCallbacks(refresh);
