@@ -72,6 +72,15 @@ public final class MainActivity extends Activity {
                                 BypassChoice.ask(MainActivity.this);
                             }
                         });
+        findViewById(R.id.log)
+                .setOnClickListener(
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View v) {
+                                startActivity(new Intent(MainActivity.this, LogActivity.class));
+                            }
+                        });
+        set(this, R.id.about, getString(R.string.about, LogActivity.version(this)));
         findViewById(R.id.toggle)
                 .setOnClickListener(
                         new View.OnClickListener() {
