@@ -45,7 +45,7 @@ class Daemon {
     void start() throws IOException {
         File socket = new File(context.getFilesDir(), "host.sock");
         server = openHost(socket);
-        process = new DaemonProcess(command(socket), environment(), context.getFilesDir(), new File(context.getCacheDir(), "log"), new Posting());
+        process = new DaemonProcess(command(socket), environment(), context.getFilesDir(), log(context), new Posting());
         final Thread before = ending;
         beginning =
                 new Thread("begin") {
@@ -75,6 +75,11 @@ class Daemon {
         HostServer s = new HostServer(socket, new HostConnections(networks, App.fetches(context), handler, lookups, listener));
         s.start();
         return s;
+    }
+
+    /** What it writes. */
+    static File log(Context context) {
+        return new File(context.getCacheDir(), "log");
     }
 
     List<String> command(File socket) {

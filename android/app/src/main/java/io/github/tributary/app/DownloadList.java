@@ -56,11 +56,25 @@ final class DownloadList implements Downloads.Listener {
 
     private void add() {
         EditText line = (EditText) screen.findViewById(R.id.url);
+        if (url(line) == null) {
+            line.setError(screen.getString(R.string.no_url));
+        } else if (!StoragePermission.ask(screen)) {
+            begin();
+        }
+    }
+
+    /** The link in the line; null = there is none. */
+    private static String url(EditText line) {
         String text = line.getText().toString().trim();
         boolean bare = !text.contains("://") && text.matches("\\S+\\.\\S+"); // as people write them
-        String url = SharedText.url(bare ? "https://" + text : text);
+        return SharedText.url(bare ? "https://" + text : text);
+    }
+
+    /** Downloads what is in the line, if that is a link. */
+    void begin() {
+        EditText line = (EditText) screen.findViewById(R.id.url);
+        String url = url(line);
         if (url == null) {
-            line.setError(screen.getString(R.string.no_url));
             return;
         }
         line.setText("");

@@ -72,6 +72,15 @@ public final class MainActivity extends Activity {
                                 BypassChoice.ask(MainActivity.this);
                             }
                         });
+        findViewById(R.id.log)
+                .setOnClickListener(
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View v) {
+                                startActivity(new Intent(MainActivity.this, LogActivity.class));
+                            }
+                        });
+        set(this, R.id.about, getString(R.string.about, LogActivity.version(this)));
         findViewById(R.id.toggle)
                 .setOnClickListener(
                         new View.OnClickListener() {
@@ -147,6 +156,14 @@ public final class MainActivity extends Activity {
         if (Build.VERSION.SDK_INT >= 33
                 && checkSelfPermission(Manifest.permission.POST_NOTIFICATIONS) != PackageManager.PERMISSION_GRANTED) {
             requestPermissions(new String[] {Manifest.permission.POST_NOTIFICATIONS}, 0);
+        }
+    }
+
+    @Override
+    public void onRequestPermissionsResult(int request, String[] permissions, int[] results) {
+        super.onRequestPermissionsResult(request, permissions, results);
+        if (request == StoragePermission.REQUEST) {
+            downloads.begin(); // whatever the answer is
         }
     }
 

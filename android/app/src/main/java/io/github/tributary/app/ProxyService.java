@@ -15,11 +15,11 @@ import android.os.Build;
 import android.os.Handler;
 import android.os.IBinder;
 import android.os.Looper;
-import android.os.PowerManager;
 import android.telephony.SubscriptionManager;
 import android.util.Log;
 import io.github.tributary.R;
 import io.github.tributary.core.Announcer;
+import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.HostSession;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
@@ -50,7 +50,6 @@ public class ProxyService extends Service {
     private static final String START = "io.github.tributary.START";
     private static final String HOLD = "io.github.tributary.HOLD";
     static final int NOTIFICATION = 1;
-    private static final long AWAKE_MILLIS = 30_000; // after the daemon's last word of a transfer
     private static final int PORT_IN_USE = 3; // exit code
 
     /** What the screen shows; null while nothing runs. Of the main thread. */
@@ -62,7 +61,7 @@ public class ProxyService extends Service {
     private Settings settings;
     private LinkWatcher watcher;
     private Daemon daemon; // null = it has not begun
-    private PowerManager.WakeLock awake;
+    private Awake awake;
     private Announcer announcer;
     private HostSession session; // with the daemon that runs; null = none
     private List<Net> present = Collections.emptyList();
@@ -95,6 +94,9 @@ public class ProxyService extends Service {
             new Downloads.Listener() {
                 @Override
                 public void changed(Downloads.Entry e) {
+                    if (e.state().phase == DownloadState.Phase.WAITING && running == ProxyService.this) {
+                        awake.hold(); // or it waits until somebody looks at the phone
+                    }
                     release();
                 }
             };
@@ -214,8 +216,7 @@ public class ProxyService extends Service {
             return;
         }
         announcer = new Announcer(App.proxy(this), bridge());
-        awake = ((PowerManager) getSystemService(POWER_SERVICE)).newWakeLock(PowerManager.PARTIAL_WAKE_LOCK, "tributary:transfers");
-        awake.setReferenceCounted(false);
+        awake = new Awake(this, main);
         settings.listen(changes);
         registerReceiver(saver, new IntentFilter(ConnectivityManager.ACTION_RESTRICT_BACKGROUND_CHANGED));
         App.downloads(this).listen(downloads);
@@ -387,7 +388,7 @@ public class ProxyService extends Service {
             }
             warn(s);
             if (s.transfers > 0) {
-                awake.acquire(AWAKE_MILLIS); // the processor sleeps with the screen otherwise, and its timers with it
+                awake.hold();
             }
             show();
         }

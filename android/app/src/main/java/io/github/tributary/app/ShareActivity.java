@@ -16,6 +16,8 @@ import io.github.tributary.core.SharedText;
  * link, so it always asks: a download can cost money, and a request can carry data to a server.
  */
 public final class ShareActivity extends Activity {
+    private String waiting; // what is downloaded when the user has said where to; null = nothing
+
     @Override
     protected void onCreate(Bundle state) {
         super.onCreate(state);
@@ -48,6 +50,15 @@ public final class ShareActivity extends Activity {
         Toast.makeText(this, R.string.download_begins, Toast.LENGTH_SHORT).show();
     }
 
+    @Override
+    public void onRequestPermissionsResult(int request, String[] permissions, int[] results) {
+        super.onRequestPermissionsResult(request, permissions, results);
+        if (request == StoragePermission.REQUEST && waiting != null) { // or the screen was made anew, and asks again
+            download(waiting);
+            finish();
+        }
+    }
+
     private void ask(final String url, String host) {
         AlertDialog question =
                 new AlertDialog.Builder(this)
@@ -58,7 +69,11 @@ public final class ShareActivity extends Activity {
                                 new DialogInterface.OnClickListener() {
                                     @Override
                                     public void onClick(DialogInterface dialog, int which) {
-                                        download(url);
+                                        if (StoragePermission.ask(ShareActivity.this)) {
+                                            waiting = url;
+                                        } else {
+                                            download(url);
+                                        }
                                     }
                                 })
                         .setNegativeButton(android.R.string.cancel, null)
@@ -66,7 +81,9 @@ public final class ShareActivity extends Activity {
                                 new DialogInterface.OnDismissListener() {
                                     @Override
                                     public void onDismiss(DialogInterface dialog) {
-                                        finish();
+                                        if (waiting == null) {
+                                            finish();
+                                        }
                                     }
                                 })
                         .show();

@@ -1,9 +1,11 @@
 package io.github.tributary.app;
 
+import android.app.DownloadManager;
 import android.content.ContentResolver;
 import android.content.ContentValues;
 import android.content.Context;
 import android.content.Intent;
+import android.media.MediaScannerConnection;
 import android.net.Uri;
 import android.os.Build;
 import android.os.Environment;
@@ -18,9 +20,10 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.util.Locale;
 
-/** Where downloaded files go: into the phone's Downloads; before Android 10 into the app's own, which needs no permission. */
+/** Where downloaded files go: into the phone's Downloads; before Android 10 into the app's own without a permission. */
 final class Store implements Target.Files {
     private static final String PART = ".part";
+    private static final String APK = "application/vnd.android.package-archive";
 
     private final Context context;
 
@@ -87,7 +90,7 @@ final class Store implements Target.Files {
         }
 
         @Override
-        public void finish(String name) throws IOException {
+        public String finish(String name) throws IOException {
             ContentValues v = new ContentValues();
             v.put(MediaStore.MediaColumns.DISPLAY_NAME, name);
             v.put(MediaStore.MediaColumns.MIME_TYPE, type(name)); // or the name would get the ending of the first type
@@ -99,6 +102,7 @@ final class Store implements Target.Files {
                 v.put(MediaStore.MediaColumns.IS_PENDING, 0);
                 publish(v);
             }
+            return place();
         }
 
         private void publish(ContentValues v) throws IOException {
@@ -127,8 +131,8 @@ final class Store implements Target.Files {
         private final File part;
 
         Own(String name) throws IOException {
-            File dir = context.getExternalFilesDir(Environment.DIRECTORY_DOWNLOADS);
-            if (dir == null) {
+            File dir = folder(context);
+            if (dir == null || !dir.isDirectory() && !dir.mkdirs()) {
                 throw new IOException("there is no storage");
             }
             part = new File(dir, free(dir, name, null).getName() + PART);
@@ -156,12 +160,14 @@ final class Store implements Target.Files {
         }
 
         @Override
-        public void finish(String name) throws IOException {
+        public String finish(String name) throws IOException {
             File dir = part.getParentFile();
             File file = free(dir, name, part);
             if (!part.renameTo(file)) {
                 throw new IOException("the file cannot be named " + name);
             }
+            MediaScannerConnection.scanFile(context, new String[] {file.getPath()}, null, null); // other apps list it then
+            return file.getPath();
         }
 
         @Override
@@ -172,13 +178,30 @@ final class Store implements Target.Files {
         }
     }
 
-    /** Has another app show a file that is whole; null = none can. */
+    /** The phone's Downloads if the user lets the app write there, else the app's own; null = there is none. Before Android 10. */
+    @SuppressWarnings("deprecation") // newer versions have the collection
+    private static File folder(Context context) {
+        if (StoragePermission.given(context)) {
+            return Environment.getExternalStoragePublicDirectory(Environment.DIRECTORY_DOWNLOADS);
+        }
+        return context.getExternalFilesDir(Environment.DIRECTORY_DOWNLOADS);
+    }
+
+    /**
+     * Has another app show a file that is whole; null = it is not. Of an APK the system's list of downloads is shown: Android
+     * installs none at the request of an app without a permission for that, and says nothing.
+     */
     static Intent view(DownloadState s) {
-        if (s.phase != DownloadState.Phase.DONE || !s.place.startsWith(ContentResolver.SCHEME_CONTENT + ":")) {
+        if (s.phase != DownloadState.Phase.DONE) {
             return null;
         }
+        if (type(s.name).equals(APK)) {
+            return new Intent(DownloadManager.ACTION_VIEW_DOWNLOADS).addFlags(Intent.FLAG_ACTIVITY_NEW_TASK);
+        }
+        boolean shared = s.place.startsWith(ContentResolver.SCHEME_CONTENT + ":");
+        Uri uri = shared ? Uri.parse(s.place) : DownloadedFiles.uri(s.place);
         return new Intent(Intent.ACTION_VIEW)
-                .setDataAndType(Uri.parse(s.place), type(s.name))
+                .setDataAndType(uri, type(s.name))
                 .addFlags(Intent.FLAG_GRANT_READ_URI_PERMISSION | Intent.FLAG_ACTIVITY_NEW_TASK);
     }
 

@@ -36,7 +36,7 @@ public final class DaemonProcess {
     private Process process; // guarded by this, as is stopped
     private boolean stopped;
 
-    /** The child has env and nothing else in its environment, works in dir, and writes to log, which is begun anew. */
+    /** The child has env and nothing else in its environment, works in dir, and writes to log. That of the run before is kept: see {@link Report#before}. */
     public DaemonProcess(List<String> command, Map<String, String> env, File dir, File log, Listener listener) {
         this.command = command;
         this.env = env;
@@ -95,6 +95,9 @@ public final class DaemonProcess {
         ProcessBuilder b = new ProcessBuilder(command).directory(dir).redirectErrorStream(true).redirectOutput(log);
         b.environment().clear();
         b.environment().putAll(env);
+        if (log.length() > 0) {
+            log.renameTo(Report.before(log)); // it says why the run ended; if it stays, it is written over
+        }
         try {
             process = b.start();
         } catch (IOException e) {

@@ -150,8 +150,8 @@ public final class DownloadJob {
                 tell(state().in(DownloadState.Phase.RUNNING, ""));
             }
         }
-        target.finish(state().name);
-        tell(state().in(DownloadState.Phase.DONE, ""));
+        String place = target.finish(state().name);
+        tell(state().with(place).in(DownloadState.Phase.DONE, ""));
     }
 
     /** Returns false if it was stopped. */

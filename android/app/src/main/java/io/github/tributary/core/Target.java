@@ -21,8 +21,8 @@ public interface Target {
     /** The file, to be written; close gives it back. FileNotFoundException = it is gone. */
     Opened open() throws IOException;
 
-    /** All of it is there, and the server calls it so. */
-    void finish(String name) throws IOException;
+    /** All of it is there, and the server calls it so. Returns its place from now on. */
+    String finish(String name) throws IOException;
 
     void delete() throws IOException;
 

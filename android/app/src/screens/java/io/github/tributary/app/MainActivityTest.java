@@ -1,5 +1,6 @@
 package io.github.tributary.app;
 
+import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNotNull;
@@ -8,6 +9,7 @@ import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
 
+import android.Manifest;
 import android.app.Activity;
 import android.app.ActivityManager;
 import android.app.AlertDialog;
@@ -22,6 +24,7 @@ import android.content.pm.ComponentInfo;
 import android.content.pm.PackageInfo;
 import android.content.pm.PackageManager;
 import android.content.pm.ServiceInfo;
+import android.os.Build;
 import android.os.Looper;
 import android.view.View;
 import android.view.inputmethod.EditorInfo;
@@ -67,6 +70,7 @@ public class MainActivityTest {
 
     @Before
     public void open() {
+        shadowOf(RuntimeEnvironment.getApplication()).grantPermissions(Manifest.permission.WRITE_EXTERNAL_STORAGE); // or downloads wait
         controller = Robolectric.buildActivity(MainActivity.class).setup();
         screen = controller.get();
         settings = new Settings(screen);
@@ -299,6 +303,24 @@ public class MainActivityTest {
     }
 
     @Test
+    @Config(sdk = 26)
+    public void theFirstDownloadAsksWhereTo() {
+        shadowOf(screen.getApplication()).denyPermissions(Manifest.permission.WRITE_EXTERNAL_STORAGE);
+        type("https://example.com/a.iso");
+        assertEquals("nothing waits for the answer", 0, App.downloads(screen).all().size());
+        String[] asked = shadowOf(screen).getLastRequestedPermission().requestedPermissions;
+        assertArrayEquals(new String[] {Manifest.permission.WRITE_EXTERNAL_STORAGE}, asked);
+        int[] denied = {PackageManager.PERMISSION_DENIED};
+        screen.onRequestPermissionsResult(1, asked, denied);
+        assertEquals("it downloads all the same", 1, App.downloads(screen).all().size());
+        screen.onRequestPermissionsResult(1, asked, denied);
+        assertEquals("the line is empty", 1, App.downloads(screen).all().size());
+        shadowOf(screen.getPackageManager()).setShouldShowRequestPermissionRationale(asked[0], true);
+        type("https://example.com/b.iso");
+        assertEquals("once is enough", 2, App.downloads(screen).all().size());
+    }
+
+    @Test
     public void downloadsAreListed() throws InterruptedException {
         Downloads downloads = App.downloads(screen);
         LinearLayout list = (LinearLayout) screen.findViewById(R.id.downloads);
@@ -371,6 +393,8 @@ public class MainActivityTest {
             {"FOREGROUND_SERVICE_SPECIAL_USE", "foreground"},
             {"POST_NOTIFICATIONS", "notifications"},
             {"WAKE_LOCK", "awake"},
+            {"WRITE_EXTERNAL_STORAGE", "Write to storage"},
+            {"READ_EXTERNAL_STORAGE", "Write to storage"}, // comes with it
             {"RECEIVE_BOOT_COMPLETED", "when the phone starts"},
             {"RUN_USER_INITIATED_JOBS", "without a limit of time"},
             {"WRITE_SECURE_SETTINGS", "secure settings"},
@@ -383,7 +407,7 @@ public class MainActivityTest {
             }
             assertTrue(permission + " is not explained", explained);
         }
-        assertEquals(words.length, asked.length);
+        assertEquals(words.length - (Build.VERSION.SDK_INT >= 29 ? 2 : 0), asked.length); // storage: before Android 10
     }
 
     /** What the next process says of this one, which the system ends. */

@@ -19,6 +19,8 @@ import android.net.LinkProperties;
 import android.net.Network;
 import android.net.NetworkCapabilities;
 import android.net.ProxyInfo;
+import android.net.wifi.WifiManager;
+import android.os.Build;
 import android.os.Handler;
 import android.os.Looper;
 import android.os.PowerManager;
@@ -37,6 +39,7 @@ import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import org.junit.After;
 import org.junit.Before;
 import org.junit.Test;
@@ -566,6 +569,10 @@ public class ProxyServiceTest {
         assertTrue("nobody wants it after a kill", shadowOf(service).isStoppedBySelf());
     }
 
+    private int wifiLocks() {
+        return shadowOf((WifiManager) service.getSystemService(Context.WIFI_SERVICE)).getActiveLockCount();
+    }
+
     @Test
     public void staysAwakeForTransfers() throws Exception {
         attach();
@@ -574,9 +581,28 @@ public class ProxyServiceTest {
         assertFalse("awake for nothing", lock.isHeld());
         heard("{\"type\":\"status\",\"status\":{\"links\":[],\"transfers\":[{}]}}");
         assertTrue(lock.isHeld());
+        assertEquals("Wi-Fi sleeps with the screen", Build.VERSION.SDK_INT < 34 ? 1 : 0, wifiLocks());
+        shadowOf(Looper.getMainLooper()).idleFor(Awake.MILLIS, TimeUnit.MILLISECONDS);
+        assertEquals("Wi-Fi is awake for ever", 0, wifiLocks());
+        heard("{\"type\":\"status\",\"status\":{\"links\":[],\"transfers\":[{}]}}");
         controller.destroy();
         assertFalse("awake for ever", lock.isHeld());
+        assertEquals("Wi-Fi is awake for ever", 0, wifiLocks());
         controller = Robolectric.buildService(Shell.class).create();
+    }
+
+    @Test
+    public void staysAwakeUntilADownloadIsTriedAgain() throws Exception {
+        Robolectric.setupContentProvider(FakeMedia.class, MediaStore.AUTHORITY);
+        attach();
+        Downloads.Entry e = App.downloads(service).add("https://example.com/a"); // nobody answers
+        App.fetches(service).session(null);
+        for (int i = 0; i < 2_000 && e.state().phase != DownloadState.Phase.WAITING; i++) {
+            Thread.sleep(10);
+            shadowOf(Looper.getMainLooper()).idle();
+        }
+        assertEquals(DownloadState.Phase.WAITING, e.state().phase);
+        assertTrue("it waits until somebody looks at the phone", ShadowPowerManager.getLatestWakeLock().isHeld());
     }
 
     @Test

@@ -7,11 +7,13 @@ import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
 
+import android.Manifest;
 import android.app.AlertDialog;
 import android.app.Application;
 import android.content.DialogInterface;
 import android.content.Intent;
 import android.content.res.TypedArray;
+import android.content.pm.PackageManager;
 import android.net.Uri;
 import android.os.Looper;
 import io.github.tributary.core.Limits;
@@ -24,6 +26,7 @@ import org.junit.runner.RunWith;
 import org.robolectric.Robolectric;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
+import org.robolectric.annotation.Config;
 import org.robolectric.shadows.ShadowAlertDialog;
 import org.robolectric.shadows.ShadowToast;
 
@@ -35,6 +38,7 @@ public class ShareActivityTest {
 
     @Before
     public void start() {
+        shadowOf(app).grantPermissions(Manifest.permission.WRITE_EXTERNAL_STORAGE); // or downloads wait
         downloads = App.downloads(app);
     }
 
@@ -112,6 +116,20 @@ public class ShareActivityTest {
             assertNotNull(e.getKey() + ": the proxy is not there", shadowOf(app).getNextStartedService());
             downloads.remove(downloads.all().get(0));
         }
+    }
+
+    @Test
+    @Config(sdk = 26)
+    public void theFirstDownloadAsksWhereTo() {
+        shadowOf(app).denyPermissions(Manifest.permission.WRITE_EXTERNAL_STORAGE);
+        ShareActivity shared = open(intents().get("SEND"));
+        answer(DialogInterface.BUTTON_POSITIVE);
+        nothingBegan("without an answer it");
+        assertFalse("nobody hears the answer", shared.isFinishing());
+        String[] asked = shadowOf(shared).getLastRequestedPermission().requestedPermissions;
+        shared.onRequestPermissionsResult(1, asked, new int[] {PackageManager.PERMISSION_DENIED});
+        assertEquals(1, downloads.all().size());
+        assertTrue("it stays", shared.isFinishing());
     }
 
     @Test

@@ -64,6 +64,8 @@ public class DaemonProcessTest {
         p.stop(5_000);
         String log = new String(Files.readAllBytes(new File(folder.getRoot(), "log").toPath()), "UTF-8");
         assertEquals("from the app\n", log);
+        String before = new String(Files.readAllBytes(Report.before(new File(folder.getRoot(), "log")).toPath()), "UTF-8");
+        assertEquals("what the run before said of its end is lost", "from the app\n", before);
         assertTrue("started after the stop", events.isEmpty());
     }
 

@@ -48,11 +48,12 @@ public final class FolderFiles implements Target.Files {
             }
 
             @Override
-            public void finish(String name) throws IOException {
+            public String finish(String name) throws IOException {
                 if (full) {
                     throw new IOException("no room");
                 }
                 finished = name;
+                return place;
             }
 
             @Override

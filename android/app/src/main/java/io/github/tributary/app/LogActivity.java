@@ -1,0 +1,80 @@
+package io.github.tributary.app;
+
+import android.app.Activity;
+import android.content.Context;
+import android.content.Intent;
+import android.content.pm.PackageManager;
+import android.os.Build;
+import android.os.Bundle;
+import android.view.View;
+import android.widget.TextView;
+import io.github.tributary.R;
+import io.github.tributary.core.LinkRow;
+import io.github.tributary.core.MobilePolicy;
+import io.github.tributary.core.Report;
+import java.io.File;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/** Shows what the daemon has written, and has another app send that if the user wants: nothing is sent by itself. */
+public final class LogActivity extends Activity {
+    private static final String TEXT = "text";
+
+    @Override
+    protected void onCreate(Bundle state) {
+        super.onCreate(state);
+        setContentView(R.layout.log);
+        final String text = state == null ? report() : state.getString(TEXT); // what is sent is what was read
+        ((TextView) findViewById(R.id.log)).setText(text);
+        findViewById(R.id.send)
+                .setOnClickListener(
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View v) {
+                                send(text);
+                            }
+                        });
+    }
+
+    @Override
+    protected void onSaveInstanceState(Bundle state) {
+        super.onSaveInstanceState(state);
+        state.putString(TEXT, ((TextView) findViewById(R.id.log)).getText().toString());
+    }
+
+    private void send(String text) {
+        Intent send = new Intent(Intent.ACTION_SEND).setType("text/plain").putExtra(Intent.EXTRA_SUBJECT, getString(R.string.log_subject));
+        startActivity(Intent.createChooser(send.putExtra(Intent.EXTRA_TEXT, text), null));
+    }
+
+    private String report() {
+        File log = Daemon.log(this);
+        return Report.of(facts(), Report.before(log), log);
+    }
+
+    /** In English, as the log is. */
+    private List<String> facts() {
+        MobilePolicy policy = new Settings(this).policy();
+        List<String> facts = new ArrayList<String>();
+        facts.add("Tributary " + version(this));
+        facts.add("Android " + Build.VERSION.RELEASE + " (" + Build.VERSION.SDK_INT + "), " + Build.MANUFACTURER + " " + Build.MODEL);
+        facts.add("ABIs " + Arrays.toString(Build.SUPPORTED_ABIS));
+        facts.add("mobile data " + policy.mode + ", consent " + policy.consent + ", roaming " + policy.roaming);
+        facts.add("other apps " + new Settings(this).reach() + ", runs " + ProxyService.runs() + ", wanted " + new Settings(this).run());
+        for (LinkRow row : ProxyService.links()) {
+            String used = row.link == null ? "" : ", " + row.link.state + " " + row.link.reason;
+            facts.add("network " + row.net.kind + " " + row.net.name + ": " + row.use + used);
+        }
+        return facts;
+    }
+
+    /** Of this app. */
+    static String version(Context context) {
+        try {
+            return context.getPackageManager().getPackageInfo(context.getPackageName(), 0).versionName;
+        } catch (PackageManager.NameNotFoundException e) { // it runs
+            throw new IllegalStateException(e);
+        }
+    }
+}
