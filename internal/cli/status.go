@@ -171,6 +171,9 @@ func printStatus(w io.Writer, s, before control.Status) error {
 	} else if v != nil {
 		fmt.Fprintf(w, "downloads follow the VPN %s, and the links beneath it rest; vpn = %q goes around it\n", strings.Join(v.Interfaces, ", "), config.VPNAround)
 	}
+	if s.Relay != nil {
+		printRelay(w, s.Relay)
+	}
 	fmt.Fprintln(w)
 	if len(s.Transfers) > 0 {
 		fmt.Fprintln(t, "DOWNLOAD\tDONE\tOF\tRATE\tHELD\tBY LINK")
@@ -194,6 +197,27 @@ func printStatus(w io.Writer, s, before control.Status) error {
 	_, err := fmt.Fprintf(w, "%d downloads over all links are done, %d requests went over one link, %d tunnels are open\nmemory: %s held, %s granted of %s\n",
 		s.Ended, s.Passed, s.Tunnels, size(s.Budget.Held), size(s.Budget.Granted), size(s.Budget.Total))
 	return err
+}
+
+// printRelay prints what there is of the relay.
+func printRelay(w io.Writer, r *control.Relay) {
+	var up, down []string
+	for _, l := range r.Lanes {
+		switch {
+		case l.Up:
+			up = append(up, l.Link+" "+roundTrip(l.RTT))
+		case l.Failure != "":
+			down = append(down, l.Link+": "+l.Failure)
+		}
+	}
+	if len(up) > 0 {
+		fmt.Fprintf(w, "relay %s: %d tunnels over %s\n", r.Address, r.Tunnels, strings.Join(up, ", "))
+	} else {
+		fmt.Fprintf(w, "relay %s: not connected, tunnels go over one link\n", r.Address)
+	}
+	for _, l := range down {
+		fmt.Fprintf(w, "relay %s: no connection over %s\n", r.Address, l)
+	}
 }
 
 // spared says why a goal does without a link.

@@ -49,6 +49,9 @@ func TestStatus(t *testing.T) {
 			LeftOut: []control.LeftOut{{Link: "wwan0", Reason: "too_slow"}, {Link: "usb0", Reason: "no_gain"}},
 		}},
 		Budget: control.Budget{Total: 64 << 20, Granted: 16 << 20, Held: 1 << 20},
+		Relay: &control.Relay{Address: "relay.example:443", Tunnels: 3, Lanes: []control.Lane{
+			{Link: "usb0", Failure: "connection refused"}, {Link: "wlan0", Up: true, RTT: 0.02}, {Link: "wwan0", Up: true, RTT: 0.045},
+		}},
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tributary", "control.sock")
@@ -68,6 +71,7 @@ func TestStatus(t *testing.T) {
 		"4         20.0 MB  40%  50.0 MB  80.0 Mbit/s  1.0 MB  wlan0 75%, wwan0 25%\n",
 		"download 4 leaves out wwan0 for now: too slow: the other links have to wait for it (slow = \"off\" keeps it)\n",
 		"download 4 leaves out usb0 for now: it adds nothing; it seems to share a channel or a line with another link\n",
+		"relay relay.example:443: 3 tunnels over wlan0 20 ms, wwan0 45 ms\nrelay relay.example:443: no connection over usb0: connection refused\n",
 		"5 downloads over all links are done, 7 requests went over one link, 3 tunnels are open",
 	} {
 		if !strings.Contains(out, want) {

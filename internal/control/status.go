@@ -22,6 +22,22 @@ type Status struct {
 	Budget    Budget     `json:"budget"`
 	Accounts  []Account  `json:"accounts,omitempty"` // those with a data limit
 	VPN       *VPN       `json:"vpn,omitempty"`      // nil = none carries what the system sends
+	Relay     *Relay     `json:"relay,omitempty"`    // nil = none is used
+}
+
+// Relay is the server that carries tunnels over all links.
+type Relay struct {
+	Address string `json:"address"`
+	Lanes   []Lane `json:"lanes"` // one for each link that may have one
+	Tunnels int    `json:"tunnels"`
+}
+
+// Lane is the connection to the relay over one link.
+type Lane struct {
+	Link    string  `json:"link"`
+	Up      bool    `json:"up"`
+	RTT     float64 `json:"rtt_seconds,omitempty"`
+	Failure string  `json:"failure,omitempty"`
 }
 
 // VPN is a VPN that carries the system's own traffic to the internet.

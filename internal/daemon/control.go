@@ -86,6 +86,12 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 		})
 	}
 	s.Links = d.withSpent(s.Links)
+	if r, ok := d.out.Relay(); ok {
+		s.Relay = &control.Relay{Address: r.Address, Tunnels: r.Streams, Lanes: []control.Lane{}}
+		for _, l := range r.Lanes {
+			s.Relay.Lanes = append(s.Relay.Lanes, control.Lane{Link: l.Link, Up: l.Up, RTT: l.RTT.Seconds(), Failure: l.Failure})
+		}
+	}
 	balances := d.out.Balances()
 	for _, name := range slices.Sorted(maps.Keys(balances)) {
 		b := balances[name]

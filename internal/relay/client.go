@@ -61,6 +61,7 @@ type place struct {
 	dialing bool
 	retry   time.Time
 	pause   time.Duration
+	failure error // of the last attempt to make a lane; nil = there is one
 }
 
 // Enrol makes this client known to the relay that has sent an invitation, and keeps the keys in the state file.
@@ -287,6 +288,7 @@ func (c *Client) lane(ctx context.Context, v *visit, p *place, id, old uint32) {
 	} else {
 		p.lane, p.pause, p.retry = id, 0, time.Time{}
 	}
+	p.failure = err
 	stale := c.current != v || c.at[p.link.Name] != p
 	c.mu.Unlock()
 	if err == nil {

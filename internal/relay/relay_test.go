@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -500,5 +501,21 @@ func TestDoorway(t *testing.T) {
 	}
 	if d.all != 0 || len(d.of) != 0 {
 		t.Errorf("%d, %v are left", d.all, d.of)
+	}
+}
+
+// TestStatus: it says over which links there are lanes, and why there is none over the others.
+func TestStatus(t *testing.T) {
+	r := newRig(t)
+	r.mu.Lock()
+	r.down["lte"] = true
+	r.mu.Unlock()
+	r.start()
+	r.lanes(1)
+	r.until("the failure is known", func() bool { s := r.out.Status(); return len(s.Lanes) == 2 && s.Lanes[0].Failure != "" })
+	s := r.out.Status()
+	want := []LaneStatus{{Link: "lte", Failure: "the link is down"}, {Link: "wifi", Up: true, RTT: s.Lanes[1].RTT}}
+	if s.Address != r.address || !slices.Equal(s.Lanes, want) || s.Lanes[1].RTT <= 0 || s.Streams != 0 {
+		t.Errorf("%+v", s)
 	}
 }

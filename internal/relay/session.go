@@ -319,6 +319,25 @@ func (s *session) late() []uint32 {
 	return s.mux.Silent(time.Now(), silentTime)
 }
 
+// openStreams returns how many streams are open.
+func (s *session) openStreams() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.streams)
+}
+
+// rtt returns the round trip of a lane as the kernel measures it, 0 if it is not known.
+func (s *session) rtt(id uint32) time.Duration {
+	s.mu.Lock()
+	w := s.wires[id]
+	s.mu.Unlock()
+	if w == nil {
+		return 0
+	}
+	p, _ := pathOf(w.info)
+	return p.RTT
+}
+
 // open opens a stream.
 func (s *session) open(to string) (*Conn, error) {
 	s.mu.Lock()

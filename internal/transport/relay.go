@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/relay"
 	"github.com/tributary-http/tributary/internal/spread"
 )
 
@@ -19,6 +20,14 @@ var notRelayed = []string{
 	"netflix.com", "nflxvideo.net", "disneyplus.com", "dssott.com", "primevideo.com", "hulu.com", "max.com", "hbomax.com", "spotify.com",
 	"paramountplus.com", "peacocktv.com", "dazn.com", "bbc.co.uk", "bbci.co.uk", "itv.com", "channel4.com", "zdf.de", "ardmediathek.de",
 	"paypal.com", "chase.com", "bankofamerica.com", "wellsfargo.com", "citi.com", "hsbc.com", "barclays.co.uk", "sparkasse.de", "ing.de",
+}
+
+// Relay returns the state of the relay, false if none is used.
+func (t *Transport) Relay() (relay.Status, bool) {
+	if t.relay == nil {
+		return relay.Status{}, false
+	}
+	return t.relay.Status(), true
 }
 
 // relays reports whether a tunnel to addr may go by the relay: private destinations are this network's, and mail needs an

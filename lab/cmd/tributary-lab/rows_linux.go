@@ -14,6 +14,7 @@ type row struct {
 	Size       string
 	Origin     string
 	HTTPS      bool
+	HTTP1      bool // and no HTTP/2
 	Physical   bool // judged by the physical bound: loss and traces make the limit a matter of luck
 	Traced     bool // its link lte follows a trace
 	Contenders []string
@@ -74,6 +75,10 @@ var rows = []row{
 		Contenders: with("get"),
 	},
 	{
+		ID: "10b", Links: "row 10, an origin without HTTP/2", Scenario: "hs", Size: "50MB", HTTPS: true, HTTP1: true, Bar: 97, Goal: 99,
+		Contenders: with("get"),
+	},
+	{
 		ID: "11a", Links: "row 1, Apache", Scenario: "hs", Size: "50MB", Origin: "apache", Bar: 94, Goal: 98,
 		Contenders: with("tributary:default"),
 	},
@@ -120,7 +125,7 @@ func rowIDs() []string {
 
 // options are those of a run of all rows, changed to this one.
 func (r row) options(o benchOptions) benchOptions {
-	o.size, o.contenders, o.events, o.https = r.Size, r.Contenders, true, r.HTTPS
+	o.size, o.contenders, o.events, o.https, o.http1 = r.Size, r.Contenders, true, r.HTTPS, r.HTTP1
 	if o.origin = r.Origin; o.origin == "" {
 		o.origin = "nginx"
 	}

@@ -1,0 +1,48 @@
+package relay
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Status is the state of a Client.
+type Status struct {
+	Address string
+	Lanes   []LaneStatus // by link
+	Streams int          // tunnels through the relay that are open
+}
+
+// LaneStatus is what there is over one link.
+type LaneStatus struct {
+	Link    string
+	Up      bool
+	RTT     time.Duration // to the relay, smoothed; 0 = not known
+	Failure string        // why there is no lane; "" = one is being made, or there is one
+}
+
+// Status returns the state of a client.
+func (c *Client) Status() Status {
+	s := Status{Address: c.address}
+	c.mu.Lock()
+	v := c.current
+	lanes := map[string]uint32{}
+	for name, p := range c.at {
+		lanes[name] = p.lane
+		l := LaneStatus{Link: name, Up: p.lane != 0}
+		if !l.Up && p.failure != nil {
+			l.Failure = p.failure.Error()
+		}
+		s.Lanes = append(s.Lanes, l)
+	}
+	c.mu.Unlock()
+	slices.SortFunc(s.Lanes, func(a, b LaneStatus) int { return strings.Compare(a.Link, b.Link) })
+	if v == nil {
+		return s
+	}
+	s.Streams = v.openStreams()
+	for i := range s.Lanes {
+		s.Lanes[i].RTT = v.rtt(lanes[s.Lanes[i].Link])
+	}
+	return s
+}
