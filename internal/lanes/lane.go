@@ -18,6 +18,11 @@ const (
 	rateAge = 3 * time.Second
 	// capSlack is how many bytes beyond the multiple of the BDP a lane may have in flight: room for delayed acknowledgments.
 	capSlack = 30 << 10
+	// A lane starts, and may have startCap times its BDP in flight, until its rate has not grown by growth for so many round trips:
+	// the delivery rate lags behind a window that doubles.
+	startCap, steadyCap = 4, 1.5
+	growth              = 1.25
+	settledRounds       = 3
 	// raiseAge is how long a raised round trip replaces the least one.
 	raiseAge = 10 * time.Second
 	lowAge   = time.Second
@@ -44,6 +49,10 @@ type lane struct {
 	raised  time.Duration // replaces MinRTT until
 	until   time.Time
 
+	grown   float64   // delivery rate when it last grew by growth
+	rounds  int       // round trips since then; settledRounds = the link is full
+	counted time.Time // when the last of them ended
+
 	progress  time.Time // when it last made progress or owed nothing
 	suspect   bool
 	suspected time.Time
@@ -63,7 +72,22 @@ func (l *lane) observe(now time.Time, p Path) {
 	if !p.AppLimited {
 		l.rates[0] = max(l.rates[0], p.DeliveryRate)
 	}
+	l.settle(now)
 	l.renew(now)
+}
+
+// settle finds out when the rate has stopped growing. Round trips in which too little was sent to tell do not count.
+func (l *lane) settle(now time.Time) {
+	most := max(l.rates[0], l.rates[1])
+	few := float64(l.path.InFlight) < steadyCap*most*l.path.MinRTT.Seconds()
+	switch {
+	case l.rounds >= settledRounds || most == 0 || l.path.AppLimited && few:
+	case most >= growth*l.grown:
+		l.grown, l.rounds, l.counted = most, 0, now
+	case now.Sub(l.counted) >= l.path.RTT:
+		l.rounds++
+		l.counted = now
+	}
 }
 
 // renew replaces the least round trip where the route has become longer, or others fill the queue: the cap alone keeps the
@@ -129,8 +153,11 @@ func (l *lane) excess(now time.Time) float64 {
 	if most <= 0 {
 		return 0
 	}
-	// While the window grows the delivery rate lags behind it by a round trip.
-	return float64(l.path.InFlight+l.path.Unsent) - 1.5*most*l.minRTT(now).Seconds() - capSlack
+	times := steadyCap
+	if l.rounds < settledRounds {
+		times = startCap
+	}
+	return float64(l.path.InFlight+l.path.Unsent) - times*most*l.minRTT(now).Seconds() - capSlack
 }
 
 // frameSize returns how many bytes of data a frame gets: those of 8 ms.

@@ -112,7 +112,7 @@ func (m *Mux) Open(now time.Time, to string) (id uint32, ok bool) {
 	}
 	m.last++
 	s := m.newStream(now, m.last)
-	m.grant(s, firstWindow)
+	m.grant(s, min(firstWindow, m.left()/firstShare))
 	m.send(now, s, Frame{Kind: Open, Stream: s.id, Value: s.granted, Data: []byte(to)})
 	return s.id, true
 }
@@ -135,7 +135,7 @@ func (m *Mux) Destination(id uint32) string {
 func (m *Mux) Connect(now time.Time, id uint32) {
 	if s := m.streams[id]; s != nil && !s.opened {
 		s.opened = true
-		m.grant(s, firstWindow)
+		m.grant(s, min(firstWindow, m.left()/firstShare))
 		m.send(now, s, Frame{Kind: Opened, Stream: id, Value: s.granted})
 	}
 }

@@ -6,8 +6,10 @@ import (
 )
 
 const (
-	// firstWindow is how much of a stream may come before more is granted, MaxWindow how much at most.
-	firstWindow = 512 << 10
+	// firstWindow is how much of a stream may come before more is granted, less if firstShare of what is left is less: idle streams
+	// keep theirs. MaxWindow is how much at most.
+	firstWindow = 1 << 20
+	firstShare  = 32
 	MaxWindow   = 8 << 20
 	leastWindow = 64 << 10
 	// MaxQueue is how much of a stream is accepted to be sent before it is.
