@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/energy"
 )
 
 const (
@@ -23,10 +25,6 @@ const (
 
 	// thrift is how much more than the least joules may be spent on being faster, and how much a change must gain.
 	thrift = 1.02
-
-	// awakeWatts is what the device takes beside its radios while somebody waits for it, with its screen on (Skjolden 2019
-	// section 7.1). Without it a slow link would seem frugal on which a download takes many times as long.
-	awakeWatts = 0.7
 )
 
 // Frugal leaves radios asleep that cost more joules than they save. It begins with the links that the first request went to, and
@@ -153,7 +151,7 @@ func (f *Frugal) choose(now time.Time, v *View) {
 			f.alone[i] = -1 // in every set
 			if l.sparable() {
 				d := float64(left) / l.believed()
-				f.alone[i] = f.wake(v, int8(i)) + awakeWatts*d + l.Radio.ActiveJoules(time.Duration(d*1e9), 0, left)
+				f.alone[i] = f.wake(v, int8(i)) + energy.AwakeWatts*d + l.Radio.ActiveJoules(time.Duration(d*1e9), 0, left)
 			}
 		}
 	}
@@ -207,7 +205,7 @@ func (f *Frugal) joules(v *View, left int64, n int) (joules float64) {
 		return math.Inf(1)
 	}
 	seconds := float64(left) / rate
-	joules = awakeWatts * seconds
+	joules = energy.AwakeWatts * seconds
 	for k, i := range f.order {
 		if l := &v.Links[i]; among(k) && l.Radio != nil {
 			joules += f.wake(v, i) + l.Radio.ActiveJoules(time.Duration(seconds*1e9), 0, int64(seconds*l.believed()))

@@ -7,9 +7,6 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// awakeWatts is what a phone takes beside its radios while somebody waits for it (Skjolden 2019 section 7.1).
-const awakeWatts = 0.7
-
 // withRadios gives the first link Wi-Fi's and the others LTE's radio of a Galaxy S III.
 func withRadios(t *testing.T, s Spec) Spec {
 	t.Helper()
@@ -32,7 +29,7 @@ func withRadios(t *testing.T, s Spec) Spec {
 type cost struct{ seconds, joules float64 }
 
 func (r *Result) cost() cost {
-	c := cost{r.Took.Seconds(), awakeWatts * r.Took.Seconds()}
+	c := cost{r.Took.Seconds(), energy.AwakeWatts * r.Took.Seconds()}
 	for _, j := range r.Joules {
 		c.joules += j.Radio()
 	}
