@@ -2,6 +2,10 @@ package energy
 
 import "time"
 
+// AwakeWatts is what a phone takes beside its radios while somebody waits for it, with its screen on (Skjolden 2019 section 7.1).
+// Without it a slow link would seem frugal on which a download takes many times as long.
+const AwakeWatts = 0.7
+
 // PeakWatts returns the peak power of a whole phone that downloads 250 MB in a time, as a line through what Skjolden 2019 section
 // 7.4.2 measured: 3.74 W at 24.86 s, and 0.5 W more for each 3.3 s less. The line holds below 25 s.
 func PeakWatts(d time.Duration) float64 { return 3.74 + (24.86-d.Seconds())*0.5/3.3 }

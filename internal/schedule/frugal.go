@@ -4,11 +4,21 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/tributary-http/tributary/internal/energy"
 )
 
 const (
-	// settle is how long the links in use carry before others may be woken: a rate measured in slow start is too low.
+	// settle is how long the links in use carry at most before others may be woken: a rate measured in slow start is too low.
 	settle = 500 * time.Millisecond
+
+	// slowStart is the growth of their rate between two looks from which on it may be in slow start, which grows by a quarter in
+	// 100 ms even where a round trip takes 300 ms.
+	slowStart = 1.1
+
+	// proof is how long a link carries before it is judged by what it has brought: radios build up for 2.5 s (Skjolden 2019
+	// section 3.1.4).
+	proof = 3 * time.Second
 
 	// reconsiderEvery is the time between two looks at the joules. Rates change slowly.
 	reconsiderEvery = 100 * time.Millisecond
@@ -23,28 +33,37 @@ const (
 
 	// thrift is how much more than the least joules may be spent on being faster, and how much a change must gain.
 	thrift = 1.02
-
-	// awakeWatts is what the device takes beside its radios while somebody waits for it, with its screen on (Skjolden 2019
-	// section 7.1). Without it a slow link would seem frugal on which a download takes many times as long.
-	awakeWatts = 0.7
 )
 
 // Frugal leaves radios asleep that cost more joules than they save. It begins with the links that the first request went to, and
 // when these have shown their rates it chooses, by what is left of the object, the set of links with the least joules, or a
 // faster one that takes 2 % more at most. So no set is better in both. What counts is promotions, the power of transfers and
 // tails of the links with a Radio, and what the device takes meanwhile; links without one take nothing. A link that joins carries
-// without a pause until the end, and sleeps then.
+// without a pause until the end, and sleeps then, unless it brings too little for its joules: that shows after 3 s.
 //
 // It trusts the rates that links have shown, or are remembered for. It wins where a radio is costly, and where objects are small;
 // it never makes a transfer faster.
 type Frugal struct {
 	began      time.Time // when the size was known
 	considered time.Time
+	paced      time.Time // when pace was taken
+	pace       float64   // rate of the links in use then
+	steady     bool      // it does not grow any more
 	silent     time.Time // since when no link in use is usable; zero = one is
-	in         []bool    // by link: it is in use
-	usable     []bool    // by link, when last considered
-	order      []int8    // scratch
-	alone      []float64 // joules of everything that is left over one link alone, by link; scratch
+	links      []frugalLink
+	order      []int8 // scratch
+}
+
+// frugalLink is a link as Frugal sees it.
+type frugalLink struct {
+	in     bool      // it is in use
+	usable bool      // when last considered
+	joined time.Time // when it came into use
+	hoped  float64   // its rate as believed then, in bytes per second; 0 = it was in use from the start
+	got    int64     // bytes that it had delivered when the rates were last sampled
+	// Decayed sums of bytes, and of the seconds that it carried: the rate of the view follows the last moments.
+	bytes, busy float64
+	alone       float64 // joules of everything that is left over this link alone; scratch
 }
 
 // Spare implements Goal.
@@ -52,17 +71,18 @@ func (f *Frugal) Spare(now time.Time, v *View) time.Time {
 	if f.began.IsZero() {
 		f.began = now
 	}
-	for len(f.in) < len(v.Links) {
-		f.in, f.usable, f.alone = append(f.in, false), append(f.usable, false), append(f.alone, 0)
+	for i := len(f.links); i < len(v.Links); i++ {
+		l := &v.Links[i]
+		f.links = append(f.links, frugalLink{in: l.Running > 0, joined: now, got: l.Got})
 	}
 	changed, some, sleeping := false, false, false
 	for i := range v.Links {
-		l := &v.Links[i]
-		f.in[i] = f.in[i] || l.Running > 0 || !l.sparable()
-		changed = changed || f.usable[i] != l.Usable
-		f.usable[i] = l.Usable
-		some = some || f.in[i] && l.Usable
-		sleeping = sleeping || !f.in[i] && l.Usable
+		l, s := &v.Links[i], &f.links[i]
+		s.in = s.in || !l.sparable()
+		changed = changed || s.usable != l.Usable
+		s.usable = l.Usable
+		some = some || s.in && l.Usable
+		sleeping = sleeping || !s.in && l.Usable
 	}
 	if !some {
 		if f.silent.IsZero() {
@@ -102,7 +122,7 @@ func (v *View) hasRoom() bool { _, ok := v.FirstFree(); return ok }
 // suspects reports whether a link in use may come back soon.
 func (f *Frugal) suspects(v *View) bool {
 	for i := range v.Links {
-		if f.in[i] && v.Links[i].Suspect {
+		if f.links[i].in && v.Links[i].Suspect {
 			return true
 		}
 	}
@@ -111,20 +131,27 @@ func (f *Frugal) suspects(v *View) bool {
 
 // measured reports whether the links in use have carried for long enough to show their rates.
 func (f *Frugal) measured(now time.Time, v *View) bool {
-	if now.Sub(f.began) < settle {
-		return false
-	}
+	pace := 0.0
 	for i := range v.Links {
-		if l := &v.Links[i]; f.in[i] && l.Usable && l.sparable() && l.Running > 0 && (l.Rate <= 0 || l.Recalled) {
+		l := &v.Links[i]
+		if !f.links[i].in || !l.Usable || l.Running == 0 {
+			continue
+		}
+		if l.sparable() && (l.Rate <= 0 || l.Recalled) {
 			return false
 		}
+		pace += l.Rate
 	}
-	return true
+	if !f.steady && now.Sub(f.paced) >= reconsiderEvery {
+		f.steady = f.pace > 0 && pace <= slowStart*f.pace
+		f.paced, f.pace = now, pace
+	}
+	return f.steady || now.Sub(f.began) >= settle
 }
 
 func (f *Frugal) spareOthers(v *View, reason Spared) {
 	for i := range v.Links {
-		if !f.in[i] && v.Links[i].Usable {
+		if !f.links[i].in && v.Links[i].Usable {
 			v.spare(int8(i), reason)
 		}
 	}
@@ -144,21 +171,22 @@ func (f *Frugal) apply(now time.Time, v *View) time.Time {
 // choose sets which links are in use. Candidates are the links in the order of the joules that they would take alone; of these
 // sets, the first, the first two and so on, it takes the fastest of those that are within thrift of the least joules.
 func (f *Frugal) choose(now time.Time, v *View) {
+	f.sample(now, v)
 	f.considered = now
 	left := v.left()
 	f.order = f.order[:0]
 	for i := range v.Links {
 		if l := &v.Links[i]; l.Usable {
 			f.order = append(f.order, int8(i))
-			f.alone[i] = -1 // in every set
+			f.links[i].alone = -1 // in every set
 			if l.sparable() {
-				d := float64(left) / l.believed()
-				f.alone[i] = f.wake(v, int8(i)) + awakeWatts*d + l.Radio.ActiveJoules(time.Duration(d*1e9), 0, left)
+				d := float64(left) / f.believed(now, v, int8(i))
+				f.links[i].alone = f.wake(v, int8(i)) + energy.AwakeWatts*d + l.Radio.ActiveJoules(time.Duration(d*1e9), 0, left)
 			}
 		}
 	}
 	slices.SortStableFunc(f.order, func(a, b int8) int {
-		switch x, y := f.alone[a], f.alone[b]; {
+		switch x, y := f.links[a].alone, f.links[b].alone; {
 		case x < y:
 			return -1
 		case x > y:
@@ -167,50 +195,66 @@ func (f *Frugal) choose(now time.Time, v *View) {
 		return 0
 	})
 	fixed := 0 // so many are in every set
-	for fixed < len(f.order) && f.alone[f.order[fixed]] < 0 {
+	for fixed < len(f.order) && f.links[f.order[fixed]].alone < 0 {
 		fixed++
 	}
 	take, least := max(fixed, 1), math.Inf(1)
 	for n := take; n <= len(f.order); n++ {
-		least = min(least, f.joules(v, left, n))
+		least = min(least, f.joules(now, v, left, n))
 	}
 	for n := take; n <= len(f.order); n++ { // longer ones are faster
-		if f.joules(v, left, n) <= thrift*least {
+		if f.joules(now, v, left, n) <= thrift*least {
 			take = n
 		}
 	}
 	proven := true
 	for _, i := range f.order[:min(take, len(f.order))] {
-		proven = proven && v.Links[i].Rate > 0 && !v.Links[i].Recalled
-		f.in[i] = true
+		l, s := &v.Links[i], &f.links[i]
+		if !s.in {
+			s.in, s.joined, s.hoped, s.got = true, now, f.believed(now, v, i), l.Got
+		}
+		proven = proven && l.Rate > 0 && !l.Recalled && now.Sub(s.joined) >= proof
 	}
 	if !proven {
 		return // the others carry on until the new ones have shown their rates
 	}
-	if f.joules(v, left, take)*thrift < f.joules(v, left, 0) {
+	if f.joules(now, v, left, take)*thrift < f.joules(now, v, left, 0) {
 		for _, i := range f.order[min(take, len(f.order)):] {
-			f.in[i] = false
+			f.links[i].in = f.links[i].in && now.Sub(f.links[i].joined) < proof
 		}
 	}
 }
 
+// sample takes the goodput of the links in use since the last look.
+func (f *Frugal) sample(now time.Time, v *View) {
+	took := now.Sub(f.considered).Seconds()
+	for i := range f.links {
+		l, s := &v.Links[i], &f.links[i]
+		if s.in && l.Running > 0 && !f.considered.IsZero() {
+			k := math.Exp(-took / steadyTime.Seconds())
+			s.bytes, s.busy = s.bytes*k+float64(l.Got-s.got), s.busy*k+took
+		}
+		s.got = l.Got
+	}
+}
+
 // joules returns what fetching the rest takes over the first n links in order, or over those in use if n is 0.
-func (f *Frugal) joules(v *View, left int64, n int) (joules float64) {
-	among := func(k int) bool { return k < n || n == 0 && f.in[f.order[k]] }
+func (f *Frugal) joules(now time.Time, v *View, left int64, n int) (joules float64) {
+	among := func(k int) bool { return k < n || n == 0 && f.links[f.order[k]].in }
 	rate := 0.0
 	for k, i := range f.order {
 		if among(k) {
-			rate += v.Links[i].believed()
+			rate += f.believed(now, v, i)
 		}
 	}
 	if rate <= 0 {
 		return math.Inf(1)
 	}
 	seconds := float64(left) / rate
-	joules = awakeWatts * seconds
+	joules = energy.AwakeWatts * seconds
 	for k, i := range f.order {
 		if l := &v.Links[i]; among(k) && l.Radio != nil {
-			joules += f.wake(v, i) + l.Radio.ActiveJoules(time.Duration(seconds*1e9), 0, int64(seconds*l.believed()))
+			joules += f.wake(v, i) + l.Radio.ActiveJoules(time.Duration(seconds*1e9), 0, int64(seconds*f.believed(now, v, i)))
 		}
 	}
 	return joules
@@ -225,7 +269,17 @@ func (f *Frugal) wake(v *View, link int8) float64 {
 	return l.Radio.WakeJoules(l.Silent)
 }
 
-// believed returns the goodput that the link is believed to have.
+// believed returns the goodput that a link is believed to have: what it has brought for a while, before that what was hoped of it
+// when it was woken, if it does not bring more.
+func (f *Frugal) believed(now time.Time, v *View, link int8) float64 {
+	s := &f.links[link]
+	if s.bytes > 0 && now.Sub(s.joined) >= proof {
+		return s.bytes / s.busy
+	}
+	return max(v.Links[link].believed(), s.hoped)
+}
+
+// believed returns the goodput that a link is believed to have.
 func (l *Link) believed() float64 {
 	if l.Rate > 0 {
 		return l.Rate

@@ -34,9 +34,9 @@ func wifiAndLTE(t testing.TB, left int64) *schedule.View {
 }
 
 // spared returns what a goal says of each link, now and after it has seen the same view for a while: goals look at the joules
-// after 0.5 s.
+// after 0.5 s, and judge links that they have woken after 3 s.
 func spared(g schedule.Goal, v func() *schedule.View) (first, later []schedule.Spared) {
-	for _, now := range []time.Duration{0, 200 * time.Millisecond, time.Second} {
+	for _, now := range []time.Duration{0, 200 * time.Millisecond, time.Second, 4 * time.Second} {
 		x := v()
 		g.Spare(start.Add(now), x)
 		later = nil
@@ -104,6 +104,69 @@ func TestFrugal(t *testing.T) {
 		})
 		if len(later) != 2 || [2]schedule.Spared(later) != c.want {
 			t.Errorf("%s: %v, want %v", c.name, later, c.want)
+		}
+	}
+}
+
+// It decides as soon as the rate of the links in use does not grow any more, after 0.5 s in any case.
+func TestFrugalDecidesEarly(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rates []float64 // every 100 ms
+		want  time.Duration
+	}{
+		{"steady", []float64{2e6, 2e6, 2e6}, 100 * time.Millisecond},
+		{"a short slow start", []float64{0, 1.2e6, 1.9e6, 2e6}, 300 * time.Millisecond},
+		{"a long one", []float64{0.1e6, 0.2e6, 0.4e6, 0.8e6, 1.6e6, 2e6}, 500 * time.Millisecond},
+		{"nothing yet", []float64{0, 0, 0, 0, 0, 0, 0, 2e6}, 700 * time.Millisecond},
+	} {
+		var f schedule.Frugal
+		for i, rate := range c.rates {
+			now := time.Duration(i) * 100 * time.Millisecond
+			v := wifiAndLTE(t, 100e6)
+			v.Links[0].Rate = rate
+			f.Spare(start.Add(now), v)
+			if early := v.Links[1].Spared == schedule.TooEarly; early != (now < c.want) {
+				t.Errorf("%s: after %v %q", c.name, now, v.Links[1].Spared)
+			}
+		}
+	}
+}
+
+// LTE of which nothing is known is believed to have 30 Mbit/s, 3.75 MB/s, and woken for 100 MB. It is judged after 3 s, by what it
+// has brought meanwhile: 2.5167 W / (2 + x) MB/s by both against 0.9812 W / 2 MB/s by Wi-Fi alone are equal at x = 3.13 MB/s, and
+// 2 % less at 3.03. A slow start and a dip do not send it to sleep.
+func TestFrugalJudges(t *testing.T) {
+	for brings, want := range map[float64]schedule.Spared{1e6: schedule.CostsMore, 2.9e6: schedule.CostsMore, 3.5e6: schedule.NotSpared, 8e6: schedule.NotSpared} {
+		var f schedule.Frugal
+		wifi, lte := 0.0, 0.0
+		for now := time.Duration(0); now <= 5*time.Second; now += 50 * time.Millisecond {
+			v := wifiAndLTE(t, 100e6)
+			wifi += 2e6 / 20
+			v.Links[0].Got = int64(wifi)
+			l := &v.Links[1]
+			l.Rate, l.Recalled = 0, false
+			if now > 300*time.Millisecond { // woken at 100 ms, it has sent a request
+				rate := brings
+				if now < 500*time.Millisecond || now > 4800*time.Millisecond {
+					rate = 0.1e6
+				}
+				lte += rate / 20
+				l.Running, l.Got, l.Rate, l.Silent = 1, int64(lte), rate, 0
+			}
+			f.Spare(start.Add(now), v)
+			expect := schedule.NotSpared
+			switch {
+			case now < 100*time.Millisecond:
+				expect = schedule.TooEarly
+			case now > 3200*time.Millisecond:
+				expect = want
+			case now >= 3000*time.Millisecond:
+				continue // it is about to be judged
+			}
+			if l.Spared != expect {
+				t.Fatalf("%.1f MB/s, after %v: %q, want %q", brings/1e6, now, l.Spared, expect)
+			}
 		}
 	}
 }

@@ -1,14 +1,15 @@
 package sim
 
 import (
+	"math"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/schedule"
+	"github.com/tributary-http/tributary/lab/netlab"
 )
-
-// awakeWatts is what a phone takes beside its radios while somebody waits for it (Skjolden 2019 section 7.1).
-const awakeWatts = 0.7
 
 // withRadios gives the first link Wi-Fi's and the others LTE's radio of a Galaxy S III.
 func withRadios(t *testing.T, s Spec) Spec {
@@ -32,52 +33,153 @@ func withRadios(t *testing.T, s Spec) Spec {
 type cost struct{ seconds, joules float64 }
 
 func (r *Result) cost() cost {
-	c := cost{r.Took.Seconds(), awakeWatts * r.Took.Seconds()}
+	c := cost{r.Took.Seconds(), energy.AwakeWatts * r.Took.Seconds()}
 	for _, j := range r.Joules {
 		c.joules += j.Radio()
 	}
 	return c
 }
 
-// The rows of Skjolden 2019 with the radios of Nika 2015: frugal takes at most 1.02 times the least joules of all and 1.10 times
-// the time of the fastest wherever one scheme does both; else none is better than it in both, by more than these 2 %.
+// frugalSchemes are what frugal is compared with. As in the lab, nothing is known of the links beforehand.
+var frugalSchemes = []struct {
+	name   string
+	change func(*Spec)
+}{
+	{"fastest", func(*Spec) {}},
+	{"frugal", func(s *Spec) { s.Goal = schedule.FrugalGoal }},
+	{"alg3", func(s *Spec) { s.Scheduler = "alg3" }},
+	{"wifi", func(s *Spec) { s.Links = s.Links[:1] }},
+	{"lte", func(s *Spec) { s.Links = s.Links[1:] }},
+}
+
+// frugalKeeps holds frugal to its promise: at most 1.02 times the least joules of all and 1.10 times the time of the fastest wherever
+// one scheme does both; else none is better than it in both, by more than these 2 %. Costs are medians over seeds. Those of frugal
+// may be worse by what more says.
+func frugalKeeps(t *testing.T, name string, seeds uint64, s Spec, more cost) {
+	t.Helper()
+	all := map[string]cost{}
+	for _, scheme := range frugalSchemes {
+		var costs []cost
+		for seed := range seeds {
+			x := s
+			x.Scheduler, x.Seed = schedule.Default, seed
+			scheme.change(&x)
+			r, err := Run(x)
+			if err != nil {
+				continue // a dark link alone never ends
+			}
+			costs = append(costs, r.cost())
+		}
+		if len(costs) < int(seeds) {
+			if scheme.name != "wifi" && scheme.name != "lte" {
+				t.Errorf("%s: %s ended %d of %d times", name, scheme.name, len(costs), seeds)
+			}
+			continue
+		}
+		all[scheme.name] = medians(costs)
+	}
+	least, fastest, both := math.Inf(1), math.Inf(1), false
+	for _, c := range all {
+		least, fastest = min(least, c.joules), min(fastest, c.seconds)
+	}
+	does := func(c cost) bool { return c.joules <= 1.02*least && c.seconds <= 1.10*fastest }
+	f := all["frugal"]
+	t.Logf("%-14s %-8s %7.2f s %7.2f J", name, "frugal", f.seconds, f.joules)
+	f.seconds, f.joules = f.seconds/more.seconds, f.joules/more.joules
+	for _, scheme := range frugalSchemes {
+		c, ok := all[scheme.name]
+		if !ok || scheme.name == "frugal" {
+			continue
+		}
+		both = both || does(c)
+		if 1.02*c.joules < f.joules && c.seconds < f.seconds {
+			t.Errorf("%s: frugal takes %.2f s and %.2f J, %s %.2f s and %.2f J", name, f.seconds, f.joules, scheme.name, c.seconds, c.joules)
+		}
+		t.Logf("%-14s %-8s %7.2f s %7.2f J", name, scheme.name, c.seconds, c.joules)
+	}
+	if both && !does(f) {
+		t.Errorf("%s: frugal takes %.2f s and %.2f J, the least are %.2f s and %.2f J", name, f.seconds, f.joules, fastest, least)
+	}
+}
+
+// medians returns the medians of seconds and of joules.
+func medians(costs []cost) cost {
+	var seconds, joules []float64
+	for _, c := range costs {
+		seconds, joules = append(seconds, c.seconds), append(joules, c.joules)
+	}
+	slices.Sort(seconds)
+	slices.Sort(joules)
+	return cost{seconds[len(seconds)/2], joules[len(joules)/2]}
+}
+
+// The rows of Skjolden 2019 with the radios of Nika 2015.
 func TestFrugalRows(t *testing.T) {
 	for _, row := range thesisRows {
 		s := withRadios(t, row.quiet())
 		s.Window = defaultWindow
-		all := map[string]cost{}
-		for name, change := range map[string]func(*Spec){
-			"fastest": func(*Spec) {},
-			"frugal":  func(s *Spec) { s.Goal = schedule.FrugalGoal },
-			"alg3":    func(s *Spec) { s.Scheduler = "alg3" },
-			"wifi":    func(s *Spec) { s.Links = s.Links[:1] },
-			"lte":     func(s *Spec) { s.Links = s.Links[1:] },
-		} {
-			x := s
-			x.Scheduler = schedule.Default
-			change(&x)
-			r, err := Run(x)
-			if err != nil {
-				t.Fatalf("%s, %s: %v", row.name, name, err)
-			}
-			all[name] = r.cost()
-		}
-		least, fastest, both := all["wifi"], all["wifi"], false
-		for _, c := range all {
-			least.joules, fastest.seconds = min(least.joules, c.joules), min(fastest.seconds, c.seconds)
-		}
-		does := func(c cost) bool { return c.joules <= 1.02*least.joules && c.seconds <= 1.10*fastest.seconds }
-		for name, c := range all {
-			both = both || name != "frugal" && does(c)
-			if f := all["frugal"]; 1.02*c.joules < f.joules && c.seconds < f.seconds {
-				t.Errorf("%s: frugal takes %.1f s and %.1f J, %s %.1f s and %.1f J", row.name, f.seconds, f.joules, name, c.seconds, c.joules)
-			}
-		}
-		if both && !does(all["frugal"]) {
-			t.Errorf("%s: frugal takes %.4g, of the least %.1f J and %.1f s", row.name, all["frugal"], least.joules, fastest.seconds)
-		}
-		t.Logf("%-14s %v", row.name, all)
+		frugalKeeps(t, row.name, 1, s, cost{1, 1})
 	}
+}
+
+// Rows 1 to 8 of docs/BENCHMARKS.md, each download the first one: what LTE can do is not known, and what Wi-Fi can do neither.
+//
+// Two rows may be worse than the promise. The LTE link of row 3 loses packets by lot: a download takes 5.0 to 8.1 s, so that LTE
+// alone and both links trade places with the draw; and LTE joins after 0.3 s of about 6. In row 6 Wi-Fi goes dark without notice:
+// who has woken LTE for nothing is better off then, and frugal waits for a second before it does.
+func TestFrugalBenchmark(t *testing.T) {
+	for _, row := range []struct {
+		id, scenario string
+		size         int64
+		seeds        uint64
+		more         cost
+	}{
+		{"1", "hs", 50e6, 1, cost{1, 1}},
+		{"2", "ls", 50e6, 1, cost{1, 1}},
+		{"3", "ts", 50e6, 30, cost{1.06, 1.06}},
+		{"4", "drive", 50e6, 5, cost{1, 1}},
+		{"5", "fringe", 20e6, 5, cost{1, 1}},
+		{"6", "equal-dark", 20e6, 1, cost{1.33, 1.10}},
+		{"7", "far", 4e6, 1, cost{1, 1}},
+		{"8", "far", 512e3, 1, cost{1, 1}},
+	} {
+		s := withRadios(t, scenario(t, row.scenario))
+		s.Size = row.size
+		frugalKeeps(t, "row "+row.id, row.seeds, s, row.more)
+	}
+}
+
+// scenario makes links of those of a scenario of the lab.
+func scenario(t *testing.T, name string) Spec {
+	t.Helper()
+	from, err := netlab.Load(filepath.Join("..", "testdata", "scenarios", name+".toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Spec{First: 256 << 10, Window: defaultWindow}
+	for _, spec := range from.Links {
+		down := spec.Down
+		l := Link{
+			Rate: float64(down.Rate) / 8 * wire, RTT: down.Delay + spec.Up.Delay, Ramp: down.Ramp, Loss: float64(down.Loss),
+			Jitter: down.Jitter,
+		}
+		if down.Trace != nil {
+			for _, n := range down.Trace.Bytes(SampleStep) {
+				l.Trace = append(l.Trace, Rate{SampleStep, float64(n) * wire / SampleStep.Seconds()})
+			}
+		}
+		for _, e := range from.Events {
+			if e.Link != spec.Name {
+				continue
+			}
+			if e.What != netlab.EventBlackhole {
+				t.Fatalf("%s: an event of another kind: %s", name, e.What)
+			}
+			l.Events = append(l.Events, LinkEvent{At: e.At, What: Blackhole})
+		}
+		s.Links = append(s.Links, l)
+	}
+	return s
 }
 
 // Nothing goes over a radio that sleeps while an object is fetched that is not worth waking it: no request, no handshake. With

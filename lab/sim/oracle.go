@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
@@ -54,7 +55,8 @@ func Limit(s Spec) (time.Duration, []int64, error) {
 	return r.Took, r.Bytes, err
 }
 
-// Bundle is the run that Limit describes: when the links have brought the object, and what each of them has until then.
+// Bundle is the run that Limit describes: when the links have brought the object, and what each of them has until then. Its
+// joules are those of content: no acknowledgments, requests and handshakes.
 func Bundle(s Spec) (Result, error) {
 	type sample struct {
 		at   time.Duration
@@ -74,13 +76,23 @@ func Bundle(s Spec) (Result, error) {
 	}
 	slices.SortStableFunc(all, func(a, b sample) int { return int(a.at - b.at) })
 	r := Result{Bytes: make([]int64, len(s.Links)), Received: make(Received, len(s.Links))}
+	radios := make([]energy.Meter, len(s.Links))
+	for i, l := range s.Links {
+		if l.Radio != nil {
+			radios[i].Radio = *l.Radio
+		}
+	}
 	sum := int64(0)
 	for _, x := range all {
 		n := min(x.n, s.Size-sum)
 		r.Bytes[x.link] += n
 		r.Received.add(x.at, int8(x.link), n)
+		radios[x.link].Add(time.Unix(0, 0).Add(x.at), 0, n)
 		if sum += n; sum == s.Size {
 			r.Took = x.at
+			for i := range radios {
+				r.Joules = append(r.Joules, radios[i].Settled())
+			}
 			return r, nil
 		}
 	}

@@ -49,6 +49,15 @@ type kept struct {
 	at  time.Duration // when it was last used
 }
 
+// Under returns s under a scheduler by its name, or under the default one with the goal frugal if that is the name.
+func (s Spec) Under(scheme string) Spec {
+	s.Scheduler, s.Goal = scheme, ""
+	if scheme == schedule.FrugalGoal {
+		s.Scheduler, s.Goal = schedule.Default, scheme
+	}
+	return s
+}
+
 // Faults are the origin's faults; each is a chance per answer.
 type Faults struct {
 	Reset      float64 // the connection breaks in mid-body

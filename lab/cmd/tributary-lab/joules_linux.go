@@ -13,19 +13,20 @@ const (
 	otherRadios = "galaxy-s3/lte"
 )
 
-// waitingWatts is what the phone takes beside its radios while somebody waits for the download (Skjolden 2019 section 7.1).
-const waitingWatts = 0.7
+// radioOf names the radio that a link is taken for.
+func radioOf(link int) string {
+	if link == 0 {
+		return firstRadio
+	}
+	return otherRadios
+}
 
 // joulesOf models what a download of so long takes from a phone's battery: its radios for the payload that the links delivered,
 // promotions and whole tails included, and the waiting phone. Handshakes and requests are not counted.
 func joulesOf(tapes []netlab.Tape, took time.Duration) (float64, error) {
-	joules := waitingWatts * took.Seconds()
+	joules := energy.AwakeWatts * took.Seconds()
 	for i, t := range tapes {
-		name := otherRadios
-		if i == 0 {
-			name = firstRadio
-		}
-		radio, err := energy.FindRadio(name)
+		radio, err := energy.FindRadio(radioOf(i))
 		if err != nil {
 			return 0, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/lab/netlab"
 	"github.com/tributary-http/tributary/lab/sim"
 )
@@ -20,6 +21,7 @@ type replayOptions struct {
 	least   string
 	seed    uint64
 	rtts    []time.Duration
+	radios  []string
 	size    string
 	window  string
 	schemes []string
@@ -40,9 +42,14 @@ mahimahi's format 1448 of 1500 bytes.
 4.3.1); --seed chooses the script.
 
 Schemes are those of docs/SCHEDULERS.md, those that know the future included. The limit is when the links, each alone, have
-together brought as many bytes as the object has (Nika 2015 section 2.2). Tail is the 10th percentile of the rates over 100 ms.`,
+together brought as many bytes as the object has (Nika 2015 section 2.2). Tail is the 10th percentile of the rates over 100 ms.
+Scheme "frugal" is the default scheduler with the goal frugal.
+
+Joules are what a phone would take, by the models of internal/energy: the radios, with their tails, and the waiting phone.
+--radio says which radio a link has, such as galaxy-s3/wifi; an unknown one is named in the error with those that there are.`,
 		Example: `  tributary-lab replay --trace links.json --size 250MB --scheme confluence --scheme alg3
   tributary-lab replay --trace wifi.csv --trace lte.gz --rtt 20ms --rtt 50ms --size 20MB
+  tributary-lab replay --trace wifi.csv --trace lte.gz --radio galaxy-note/wifi --radio galaxy-note/lte --scheme frugal
   tributary-lab replay --shares 3Mbit/s --least 500kbit/s --seed 7 --size 10MB --scheme static --scheme dynamic`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,6 +73,8 @@ together brought as many bytes as the object has (Nika 2015 section 2.2). Tail i
 	f.Uint64Var(&o.seed, "seed", 1, "of --shares and of schemes that draw")
 	f.DurationSliceVar(&o.rtts, "rtt", []time.Duration{20 * time.Millisecond, 50 * time.Millisecond},
 		"round trip of each link; the last one holds for further links")
+	f.StringSliceVar(&o.radios, "radio", []string{firstRadio, otherRadios},
+		"radio of each link, DEVICE/RADIO; the last one holds for further links")
 	f.StringVar(&o.size, "size", "20MB", "size of the object")
 	f.StringVar(&o.window, "window", "16MiB", "memory for reordering, but for schemes that know the future")
 	f.StringArrayVar(&o.schemes, "scheme", []string{"confluence", "alg3", "alg3-literal", "mphttp", "naive"}, "scheme; repeatable")
@@ -81,12 +90,14 @@ type replayRow struct {
 	Delta   float64      `json:"link_delta_seconds"`
 	Tail    float64      `json:"tail_mbit_per_s"`
 	Waste   int64        `json:"waste_bytes"`
+	Joules  float64      `json:"joules"` // modelled: the radios and the waiting phone
 	Links   []replayLink `json:"links"`
 }
 
 type replayLink struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
+	Name        string  `json:"name"`
+	Bytes       int64   `json:"bytes"`
+	RadioJoules float64 `json:"radio_joules"` // its tail included
 }
 
 // replay runs every scheme, after the limit and each link alone.
@@ -109,6 +120,8 @@ func replay(o replayOptions) (rows []replayRow, err error) {
 		return nil, fmt.Errorf("--window: want %v or more", least)
 	case len(o.rtts) == 0:
 		return nil, errors.New("--rtt: want one or more")
+	case len(o.radios) == 0:
+		return nil, errors.New("--radio: want one or more")
 	}
 	s := sim.Spec{Size: int64(size), First: firstRange, Window: int64(window), Seed: o.seed}
 	for i, l := range links {
@@ -116,7 +129,11 @@ func replay(o replayOptions) (rows []replayRow, err error) {
 		if rtt <= 0 {
 			return nil, fmt.Errorf("--rtt %v: want a round trip of more than 0", rtt)
 		}
-		s.Links = append(s.Links, sim.Link{Trace: l.rates, RTT: rtt})
+		radio, err := energy.FindRadio(o.radios[min(i, len(o.radios)-1)])
+		if err != nil {
+			return nil, fmt.Errorf("--radio: %w", err)
+		}
+		s.Links = append(s.Links, sim.Link{Trace: l.rates, RTT: rtt, Radio: radio})
 	}
 	limit, err := sim.Bundle(s)
 	if err != nil {
@@ -125,13 +142,15 @@ func replay(o replayOptions) (rows []replayRow, err error) {
 	row := func(scheme string, of []replayed, r sim.Result) {
 		x := replayRow{
 			Scheme: scheme, Seconds: r.Took.Seconds(), Share: limit.Took.Seconds() / r.Took.Seconds(),
-			Tail: r.Received.Tail() * 8 / 1e6, Waste: r.Waste,
+			Tail: r.Received.Tail() * 8 / 1e6, Waste: r.Waste, Joules: energy.AwakeWatts * r.Took.Seconds(),
 		}
 		if len(r.Last) > 0 {
 			x.Delta = r.Delta().Seconds()
 		}
 		for i, l := range of {
-			x.Links = append(x.Links, replayLink{l.name, r.Bytes[i]})
+			radio := r.Joules[i].Radio()
+			x.Links = append(x.Links, replayLink{l.name, r.Bytes[i], radio})
+			x.Joules += radio
 		}
 		rows = append(rows, x)
 	}
@@ -146,8 +165,7 @@ func replay(o replayOptions) (rows []replayRow, err error) {
 		row(l.name+" alone", links[i:i+1], r)
 	}
 	for _, name := range o.schemes {
-		s.Scheduler = name
-		r, err := sim.Run(s)
+		r, err := sim.Run(s.Under(name))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -198,13 +216,13 @@ func printReplay(w io.Writer, rows []replayRow) {
 	for _, r := range rows {
 		width = max(width, len(r.Scheme))
 	}
-	fmt.Fprintf(w, "%*s  %9s  %8s  %7s  %12s  %8s  bytes\n", width, "scheme", "time", "of limit", "delta", "tail", "waste")
+	fmt.Fprintf(w, "%*s  %9s  %8s  %7s  %12s  %8s  %7s  bytes\n", width, "scheme", "time", "of limit", "delta", "tail", "waste", "joules")
 	for _, r := range rows {
 		var links []string
 		for _, l := range r.Links {
-			links = append(links, fmt.Sprintf("%s %.2f MB", l.Name, mega(l.Bytes)))
+			links = append(links, fmt.Sprintf("%s %.2f MB %.1f J", l.Name, mega(l.Bytes), l.RadioJoules))
 		}
-		fmt.Fprintf(w, "%*s  %7.2f s  %6.1f %%  %5.2f s  %5.1f Mbit/s  %5.2f MB  %s\n",
-			width, r.Scheme, r.Seconds, 100*r.Share, r.Delta, r.Tail, mega(r.Waste), strings.Join(links, ", "))
+		fmt.Fprintf(w, "%*s  %7.2f s  %6.1f %%  %5.2f s  %5.1f Mbit/s  %5.2f MB  %5.1f J  %s\n",
+			width, r.Scheme, r.Seconds, 100*r.Share, r.Delta, r.Tail, mega(r.Waste), r.Joules, strings.Join(links, ", "))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/trace"
 	"github.com/tributary-http/tributary/lab/netlab"
 )
@@ -110,7 +111,7 @@ func TestReplay(t *testing.T) {
 	all := rateTraces(t)
 	o := replayOptions{
 		traces: all[:2], rtts: []time.Duration{20 * time.Millisecond}, size: "6MB", window: "16MiB",
-		schemes: []string{"confluence", "naive", "optimal"},
+		radios: []string{firstRadio, otherRadios}, schemes: []string{"confluence", "naive", "optimal", "frugal"},
 	}
 	rows, err := replay(o)
 	if err != nil {
@@ -127,13 +128,32 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: links bring %d bytes, %d of them for nothing", r.Scheme, sum, r.Waste)
 		}
 	}
-	for name, want := range map[string]float64{"limit": 4, "a alone": 8, "b alone": 8, "confluence": 4, "naive": 4, "optimal": 4} {
+	for name, want := range map[string]float64{"limit": 4, "a alone": 8, "b alone": 8, "confluence": 4, "naive": 4, "optimal": 4, "frugal": 4} {
 		r, ok := got[name]
 		if !ok || math.Abs(r.Seconds-want) > 0.5 { // a link that starts late has 4 Mbit/s at the end
 			t.Errorf("%s: %+v, want %.0f s", name, r, want)
 		}
 		if d := r.Share*r.Seconds - got["limit"].Seconds; math.Abs(d) > 1e-6 {
 			t.Errorf("%s: %.2f of the limit in %.2f s", name, r.Share, r.Seconds)
+		}
+	}
+	// Wi-Fi at -60 dBm takes 0.2812 W and 0.185 W for 0.21 s, 0.039 J, of tail, LTE at -100 dBm 1.5355 W and 2.015 J for
+	// promotion and tail, the waiting phone 0.7 W. A link that sends its acknowledgments, too, takes up to a fifth more.
+	for name, want := range map[string]float64{
+		"limit": 4*(0.7+0.2812+1.5355) + 0.039 + 2.015, "a alone": 8*(0.7+0.2812) + 0.039, "b alone": 8*(0.7+1.5355) + 2.015,
+		"optimal": 4*(0.7+0.2812+1.5355) + 0.039 + 2.015,
+		"frugal":  4*(0.7+0.2812+1.5355) + 0.039 + 2.015, // Wi-Fi is so slow that LTE is worth waking
+	} {
+		r := got[name]
+		if r.Joules < 0.95*want || r.Joules > 1.15*want {
+			t.Errorf("%s: %.2f J, want %.2f: %+v", name, r.Joules, want, r.Links)
+		}
+		radios := energy.AwakeWatts * r.Seconds
+		for _, l := range r.Links {
+			radios += l.RadioJoules
+		}
+		if math.Abs(radios-r.Joules) > 1e-9 {
+			t.Errorf("%s: %.3f J, its parts are %.3f", name, r.Joules, radios)
 		}
 	}
 	if tail := got["limit"].Tail; tail < 5 || tail > 9 { // both at 4 Mbit/s for half of the time
@@ -160,6 +180,8 @@ func TestReplay(t *testing.T) {
 		{"--size", func(o *replayOptions) { o.size = "0B" }},
 		{"--window", func(o *replayOptions) { o.window = "1kB" }},
 		{"--rtt", func(o *replayOptions) { o.rtts = []time.Duration{0} }},
+		{"--radio", func(o *replayOptions) { o.radios = nil }},
+		{"--radio: unknown device", func(o *replayOptions) { o.radios = []string{"brick/wifi"} }},
 		{"unknown scheduler", func(o *replayOptions) { o.schemes = []string{"fast"} }},
 		{"--least", func(o *replayOptions) { o.traces, o.shares, o.least = nil, "3Mbit/s", "2Mbit/s" }},
 	} {
