@@ -52,6 +52,7 @@ type lane struct {
 	grown   float64   // delivery rate when it last grew by growth
 	rounds  int       // round trips since then; settledRounds = the link is full
 	counted time.Time // when the last of them ended
+	passed  uint64    // progress by then
 
 	progress  time.Time // when it last made progress or owed nothing
 	suspect   bool
@@ -76,17 +77,18 @@ func (l *lane) observe(now time.Time, p Path) {
 	l.renew(now)
 }
 
-// settle finds out when the rate has stopped growing. Round trips in which too little was sent to tell do not count.
+// settle finds out when the rate has stopped growing. Round trips in which little was sent tell nothing.
 func (l *lane) settle(now time.Time) {
-	most := max(l.rates[0], l.rates[1])
-	few := float64(l.path.InFlight) < steadyCap*most*l.path.MinRTT.Seconds()
+	most, took := max(l.rates[0], l.rates[1]), now.Sub(l.counted)
 	switch {
-	case l.rounds >= settledRounds || most == 0 || l.path.AppLimited && few:
+	case l.rounds >= settledRounds || most == 0:
 	case most >= growth*l.grown:
-		l.grown, l.rounds, l.counted = most, 0, now
-	case now.Sub(l.counted) >= l.path.RTT:
-		l.rounds++
-		l.counted = now
+		l.grown, l.rounds, l.counted, l.passed = most, 0, now, l.path.Progress
+	case took >= l.path.RTT:
+		if float64(l.path.Progress-l.passed) >= most*took.Seconds()/2 {
+			l.rounds++
+		}
+		l.counted, l.passed = now, l.path.Progress
 	}
 }
 

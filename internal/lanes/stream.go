@@ -8,7 +8,7 @@ import (
 const (
 	// firstWindow is how much of a stream may come before more is granted, less if firstShare of what is left is less: idle streams
 	// keep theirs. MaxWindow is how much at most.
-	firstWindow = 1 << 20
+	firstWindow = 768 << 10
 	firstShare  = 32
 	MaxWindow   = 8 << 20
 	leastWindow = 64 << 10
