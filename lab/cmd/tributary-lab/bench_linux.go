@@ -37,6 +37,7 @@ type benchOptions struct {
 	markdown   bool
 	svg        string
 	all        bool
+	energy     bool
 	rows       []string
 	docs       string
 	congestion []string // of the origin, each in turn; none = the system's
@@ -46,7 +47,7 @@ type benchOptions struct {
 func benchCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
-		Use:   "bench SCENARIO | --all",
+		Use:   "bench SCENARIO | --all | --energy",
 		Short: "Measure downloaders side by side against the bundling limit",
 		Long: `In each round measures, in shuffled order, the bundling limit (one unbounded GET per link at the same moment, one
 fresh connection each, the time until their bodies sum to the size) and each contender, all on links that were silent
@@ -55,6 +56,7 @@ before and whose ramps and traces begin anew. Prints limit time / contender time
 Contenders:
   tributary:SCHEDULER   curl through tributary, started anew each time; default = its default scheduler. Settings of the
                         configuration file may follow: tributary:alg3?transfer_window=4MiB&threshold=64KiB
+  frugal                curl through tributary with the goal frugal and the radios that joules are modelled with
   again:SCHEDULER       the same, but the second object from this origin is timed
   lanes                 curl through tributary and a tributary relay next to the origin, with --https
   get                   tributary get
@@ -82,6 +84,9 @@ With --all it runs the rows of docs/BENCHMARKS.md instead, each with its own siz
 writes its tables, the two pictures in it and docs/bench/results.json: 9 rounds of all rows take about 100 minutes for each
 congestion control.
 
+With --energy it runs rows 1 to 8 of them with other contenders, and writes the tables of docs/ENERGY.md, a plot of joules over
+time for each row, what each link carried every 100 ms, and docs/bench/energy.json.
+
 With --https the origin speaks TLS 1.3 and HTTP/2. The limit is then measured by HTTP/1.1 over TLS; through a tributary,
 curl gets one tunnel over one link.`,
 		Example: `  tributary-lab bench hs --size 50MB --contender tributary:alg3 --contender single:best --contender aria2-2
@@ -90,15 +95,19 @@ curl gets one tunnel over one link.`,
   tributary-lab bench hs --https --contender get --contender single:wifi
   tributary-lab bench ls --contender 'wget=wget -q -O {out} {url}' --json
   tributary-lab bench --all --rounds 9
+  tributary-lab bench --energy --rounds 9
   tributary-lab bench --all --row 7 --row 8 --congestion bbr --congestion cubic
   tributary-lab bench --all --row 4 --recorded ~/traces`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if o.all {
+			if o.all || o.energy {
 				return cobra.NoArgs(cmd, args)
 			}
 			return cobra.ExactArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.energy {
+				return benchEnergy(cmd.Context(), o, o.docs, cmd.ErrOrStderr())
+			}
 			if o.all {
 				chosen, err := rowsNamed(o.rows)
 				if err != nil {
@@ -149,10 +158,11 @@ curl gets one tunnel over one link.`,
 	f.BoolVar(&o.markdown, "markdown", false, "print a Markdown table")
 	f.StringVar(&o.svg, "svg", "", "write three plots into this folder, with --all of each row")
 	f.BoolVar(&o.all, "all", false, "run the rows of docs/BENCHMARKS.md")
-	f.StringArrayVar(&o.rows, "row", nil, "with --all: this row only, repeatable")
+	f.BoolVar(&o.energy, "energy", false, "measure time and joules of the rows of docs/ENERGY.md")
+	f.StringArrayVar(&o.rows, "row", nil, "with --all or --energy: this row only, repeatable")
 	f.StringArrayVar(&o.congestion, "congestion", nil, "TCP congestion control of the origin, repeatable with --all (default the system's)")
 	f.StringVar(&o.recorded, "recorded", "", "with --all: folder of LTE traces (mahimahi format) for rows 4 and 5, in place of the generated ones")
-	f.StringVar(&o.docs, "docs", "docs", "with --all: folder of BENCHMARKS.md")
+	f.StringVar(&o.docs, "docs", "docs", "with --all: folder of BENCHMARKS.md, with --energy of ENERGY.md")
 	return cmd
 }
 

@@ -45,7 +45,7 @@ const (
 	mptcpTLSPort = 8444
 )
 
-const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, lanes, connect:aria2-8, connect:queue-16, each also with :again, " +
+const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, frugal, lanes, connect:aria2-8, connect:queue-16, each also with :again, " +
 	"get, run, relay, splice, single:LINK, aria2-2, aria2-8, aria2-16, mptcp or NAME=CMD"
 
 // curl downloads to standard output, whose buffer it does not hold back, and ends by saying its own time.
@@ -82,6 +82,9 @@ func parseContenders(o benchOptions, sc netlab.Scenario, size netlab.Bytes) ([]c
 	var all []contender
 	for _, text := range texts {
 		c, err := parseContender(text)
+		if text == "frugal" {
+			c, err = frugal(sc)
+		}
 		if err != nil {
 			return nil, err
 		}
