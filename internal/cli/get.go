@@ -118,7 +118,7 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 		return nil, err
 	}
 	f.from.lay(c, cfg)
-	deadline := transport.Deadline{Within: f.within, Startup: playerStartup}
+	deadline := transport.Deadline{Within: f.within, Startup: transport.PlayerStartup}
 	if f.bitrate != "" {
 		var rate config.Rate
 		if err := rate.UnmarshalText([]byte(f.bitrate)); err != nil || rate <= 0 {
@@ -183,9 +183,6 @@ func readRoots(file string) (*x509.CertPool, error) {
 	}
 	return roots, nil
 }
-
-// playerStartup is how much of a stream a player is believed to read before it starts.
-const playerStartup = 2 * time.Second
 
 // signalEcho is longer than a download takes to stop, unless the disk hangs.
 const signalEcho = time.Second

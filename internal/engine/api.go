@@ -20,6 +20,8 @@ type Request struct {
 
 	// Background says that the download gives way to other traffic: few of its bytes queue in front of a link at a time.
 	Background bool
+	// Goal is one of schedule.Goals; "" = those of the links.
+	Goal string
 	// Deadline, if not nil, keeps costly links for what the others cannot bring in time, whatever the goals of the links are.
 	Deadline *Deadline
 

@@ -108,6 +108,9 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	}
 	states := e.fleet.join(r)
 	links := e.fleet.links()
+	for i := range links {
+		links[i] = req.asked(links[i])
+	}
 	known := e.recall(r.origin, req, links)
 	plan := o.Begin(known)
 	r.delivery.given = plan.Requested.Start
@@ -274,7 +277,7 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 	switch e.Kind {
 	case transfer.LinkState:
 		if int(e.Link) == r.links { // it appeared after the transfer began; new links are posted in the order of their numbers
-			l := r.e.fleet.at(e.Link)
+			l := r.req.asked(r.e.fleet.at(e.Link))
 			known := r.linkConfig(health.Down, l, r.link(e.Link).radio.lastByte(), r.e.lookUp(l, r.origin))
 			e.New, r.radios = &known, append(r.radios, l.Radio)
 			r.networks = append(r.networks, networkOf(l))

@@ -29,8 +29,10 @@ type Link struct {
 	// Cheapest of package schedule. 0 = any number.
 	PerPercent int64
 	Radio      *energy.Radio
-	Account    string // account that its bytes are counted on, as the app says; "" = its Name
-	Metric     int    // metric of its default route in the main table, lower is preferred by the system; or Unranked
+	// Presumed is what a Radio that is not known is taken for when a request asks for the goal frugal; nil = for none.
+	Presumed *energy.Radio
+	Account  string // account that its bytes are counted on, as the app says; "" = its Name
+	Metric   int    // metric of its default route in the main table, lower is preferred by the system; or Unranked
 
 	// VPN says that it is a VPN that carries the system's own traffic to the internet.
 	VPN bool
@@ -89,7 +91,7 @@ func (l Link) Near(a netip.Addr) bool {
 
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
-	return l.Name == o.Name && l.Same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Frugal == o.Frugal && l.PerPercent == o.PerPercent && l.Radio == o.Radio && l.Account == o.Account &&
+	return l.Name == o.Name && l.Same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Frugal == o.Frugal && l.PerPercent == o.PerPercent && l.Radio == o.Radio && l.Presumed == o.Presumed && l.Account == o.Account &&
 		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Beneath == o.Beneath && l.Confined == o.Confined && l.Network == o.Network && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
 		slices.Equal(l.DNS, o.DNS) && l.Path == o.Path
 }

@@ -72,11 +72,16 @@ func (x *exchange) fetch(t target) {
 	if x.answerHere(header) {
 		return
 	}
+	asked, f := wish(x.r.Context(), x.r.Header)
+	if f != nil {
+		x.refuse(f)
+		return
+	}
 	offer := upgradeOffer(x.r)
 	by := x.client.carrier(x.p, t, x.r.Header)
 	// A redirected request is dialed by address; its Host says to which others it belongs.
 	host, _, _ := splitAuthority(t.host)
-	ctx := transport.WithFlow(x.r.Context(), transport.Flow{User: x.client.name(), Host: strings.ToLower(strings.TrimSuffix(host, "."))})
+	ctx := transport.WithFlow(asked, transport.Flow{User: x.client.name(), Host: strings.ToLower(strings.TrimSuffix(host, "."))})
 	if x.r.Method == http.MethodGet && offer == "" {
 		defer x.p.transfers.Add(-1)
 		if x.p.transfers.Add(1) > maxTransfers {

@@ -12,6 +12,7 @@ import (
 var hopByHop = [...]string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Http2-Settings",
 	"Proxy-Authenticate", "Proxy-Authorization", "Proxy-Authentication-Info", "Trailer", "Content-Length",
+	wishField,
 }
 
 // removeHopByHop removes from h the hop-by-hop fields and those that Connection nominates, in all its lines (R19-R23).

@@ -24,20 +24,27 @@ func (r radios) equip(cfg *config.Config, l *link.Link) error {
 	if goal == config.GoalCheapest {
 		l.PerPercent = int64(cfg.MeteredPerPercent)
 	}
-	name := c.Radio
-	if name == "" && l.Frugal {
-		name = priorRadios[l.Kind]
+	var err error
+	if l.Radio, err = r.find(c.Radio); err != nil {
+		return err
 	}
-	if name == "" {
-		return nil
+	if l.Presumed, err = r.find(priorRadios[l.Kind]); err != nil {
+		return err
 	}
-	if r[name] == nil {
+	if l.Radio == nil && l.Frugal {
+		l.Radio = l.Presumed
+	}
+	return nil
+}
+
+// find returns a radio by its name, nil for "".
+func (r radios) find(name string) (*energy.Radio, error) {
+	if name != "" && r[name] == nil {
 		found, err := energy.FindRadio(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		r[name] = found
 	}
-	l.Radio = r[name]
-	return nil
+	return r[name], nil
 }

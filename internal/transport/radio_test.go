@@ -18,7 +18,7 @@ func TestEquip(t *testing.T) {
 		}
 		return l
 	}
-	if l := equip("wwan0", link.KindCellular); l.Frugal || l.Radio != nil || l.Last() {
+	if l := equip("wwan0", link.KindCellular); l.Frugal || l.Radio != nil || l.Last() || l.Presumed == nil {
 		t.Errorf("with the goal fastest: %+v", l)
 	}
 	cfg.Goal = config.GoalFrugal

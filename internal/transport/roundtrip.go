@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
@@ -45,6 +46,21 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 type sizeKey struct{}
 
 type deadlineKey struct{}
+
+type goalKey struct{}
+
+// Goals returns the names of the goals.
+func Goals() []string {
+	return []string{config.GoalFastest, config.GoalFrugal, config.GoalCheapest}
+}
+
+// WithGoal returns a context whose requests have a goal, one of Goals, in place of the configured one. A deadline comes first.
+func WithGoal(ctx context.Context, goal string) context.Context {
+	return context.WithValue(ctx, goalKey{}, goal)
+}
+
+// PlayerStartup is how much of a stream a player is believed to read before it starts.
+const PlayerStartup = 2 * time.Second
 
 // Deadline says by when a request needs its bytes: Within, or Bitrate and Startup.
 type Deadline = engine.Deadline
@@ -110,6 +126,7 @@ func (t *Transport) divide(r *http.Request) (*http.Response, error) {
 	UsageOf(ctx).SetReason("") // that of a request before, with the same context
 	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx), Background: opening.Background(r.Header)}
 	q.Size, _ = ctx.Value(sizeKey{}).(int64)
+	q.Goal, _ = ctx.Value(goalKey{}).(string)
 	q.Deadline, _ = ctx.Value(deadlineKey{}).(*Deadline)
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.Got1xxResponse != nil {
 		q.Interim = func(status int, h http.Header) { _ = trace.Got1xxResponse(status, textproto.MIMEHeader(h)) }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +94,32 @@ func TestFrugal(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
+}
+
+// TestGoalOfARequest: a field of a request sets the goal of that request alone, and does not reach the origin.
+func TestGoalOfARequest(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, netlab.Scenario{Name: "goal", Links: []netlab.LinkSpec{
+		netlab.Symmetric("wifi", 16*netlab.Mbit, 20*time.Millisecond),
+		netlab.Symmetric("lte", 64*netlab.Mbit, 40*time.Millisecond),
+	}}, netlab.NginxOptions{})
+	config := r.file() + ".toml"
+	r.write(config, []byte(radios))
+	r.options.Args = []string{"--config", config}
+	r.serve()
+	o := r.object(1_000_000)
+	with := func(field string) ran { return r.curl("--fail", "-H", "Proxy-Tributary: "+field, r.nginx.NamedURL(o)) }
+	get := func(field string) map[string]int64 {
+		return r.packets(func() { r.isObject(r.ok(with(field)).body, o) })
+	}
+	r.silent("goal=frugal", get("goal=frugal"), "lte")
+	r.silent("within=60", get("within=60"), "lte")
+	if n := get("goal=fastest"); n["lte"] == 0 {
+		t.Error("goal=fastest: LTE sleeps")
+	}
+	if c := with("goal=thirsty"); c.failed == nil || !strings.Contains(c.said, "400") {
+		t.Errorf("an unknown goal: %v, %s", c.failed, c.said)
+	}
 }
 
 // TestCheapest: with the goal cheapest a metered link carries no byte of a download where a percent of speed costs too much, and its
