@@ -97,5 +97,6 @@ try java-test core/Report.java 'line.startsWith(LOGGED) ?' 'false ?'
 try screens-test app/LogActivity.java 'state == null ?' 'true ?'
 try screens-test app/Awake.java '            wifi.acquire();' ''
 try screens-test app/ProxyService.java 'awake.hold(); // or it waits' '// or it waits'
+try screens-test app/Texts.java 'l.monthlyLeft == 0 ?' 'false ?'
 try screens-test app/BootReceiver.java 'if (settings.onBoot())' 'if (true)'
 [ $missed = 0 ]

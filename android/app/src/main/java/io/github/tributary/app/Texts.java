@@ -72,7 +72,27 @@ final class Texts {
         if (l.monthlyLeft >= 0) {
             text += c.getString(R.string.notification_left, size(c, l.monthlyLeft));
         }
-        return l.reason.isEmpty() ? text : c.getString(R.string.use_reason, text, l.reason);
+        return l.reason.isEmpty() ? text : c.getString(R.string.use_reason, text, reason(c, l));
+    }
+
+    /** Why the daemon does not use a network; of a newer daemon in its own words. */
+    private static String reason(Context c, Status.Link l) {
+        switch (l.reason) {
+            case "gone":
+                return c.getString(R.string.reason_gone);
+            case "silence":
+                return c.getString(R.string.reason_silence);
+            case "dial_failed":
+                return c.getString(R.string.reason_dial_failed);
+            case "bind_failed":
+                return c.getString(R.string.reason_bind_failed);
+            case "too_slow":
+                return c.getString(R.string.reason_too_slow);
+            case "no_gain":
+                return c.getString(R.string.reason_no_gain);
+            default:
+                return l.monthlyLeft == 0 ? c.getString(R.string.reason_spent) : l.reason;
+        }
     }
 
     private static String state(Context c, String state) {

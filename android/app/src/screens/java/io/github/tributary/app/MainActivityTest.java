@@ -383,6 +383,14 @@ public class MainActivityTest {
     }
 
     @Test
+    @Config(qualifiers = "de-rDE")
+    public void speaksTheUsersLanguage() {
+        assertEquals("Starten", text(R.id.toggle));
+        assertEquals("Läuft nicht.", text(R.id.state));
+        assertEquals("2 Downloads", screen.getResources().getQuantityString(R.plurals.downloads_running, 2, 2));
+    }
+
+    @Test
     public void everyPermissionIsExplained() throws Exception {
         String why = screen.getString(R.string.permissions_why);
         String[][] words = {

@@ -358,8 +358,14 @@ public class ProxyServiceTest {
         String more = notification().extras.getCharSequence(Notification.EXTRA_BIG_TEXT).toString();
         assertTrue(more, more.contains("3.00 MB, 0 B left"));
         List<LinkRow> rows = ProxyService.links();
-        assertEquals("Mobile data (rmnet0): down, 3.00 MB so far, 0 B left (its data for this month is spent)", Texts.link(service, rows.get(1)));
+        assertEquals("Mobile data (rmnet0): down, 3.00 MB so far, 0 B left (the limit is reached)", Texts.link(service, rows.get(1)));
         assertEquals("Wi-Fi (wlan0): in use, 0 B so far", Texts.link(service, rows.get(0)));
+        heard("{\"type\":\"status\",\"status\":{\"links\":[{\"name\":\"wlan0\",\"state\":\"banned\",\"reason\":\"dial_failed\"},"
+                + "{\"name\":\"rmnet0\",\"state\":\"down\",\"reason\":\"of later\"}],\"transfers\":[{}]}}");
+        rows = ProxyService.links();
+        String failed = "Wi-Fi (wlan0): failing; will be retried soon, 0 B so far (no connection to the server)";
+        assertEquals(failed, Texts.link(service, rows.get(0)));
+        assertTrue("a code that is not known yet is lost", Texts.link(service, rows.get(1)).endsWith("(of later)"));
     }
 
     private String systemProxy() {

@@ -1,0 +1,67 @@
+package io.github.tributary.core;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import java.io.File;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import javax.xml.parsers.DocumentBuilderFactory;
+import org.junit.Test;
+import org.w3c.dom.Element;
+import org.w3c.dom.Node;
+import org.w3c.dom.NodeList;
+
+/** Each language has every text, with the same things put into it. */
+public class StringsTest {
+    private static final File RES = new File("app/res");
+    private static final Pattern ARGUMENT = Pattern.compile("%\\d\\$[^a-zA-Z]*[a-zA-Z]|%%|\\\\n");
+
+    private static Element root(File file) throws Exception {
+        return DocumentBuilderFactory.newInstance().newDocumentBuilder().parse(file).getDocumentElement();
+    }
+
+    /** The texts of a file that are to be translated, by name: what is put into each, in order of the arguments. */
+    private static Map<String, List<String>> texts(File file) throws Exception {
+        Map<String, List<String>> all = new TreeMap<String, List<String>>();
+        NodeList nodes = root(file).getChildNodes();
+        for (int i = 0; i < nodes.getLength(); i++) {
+            Node n = nodes.item(i);
+            if (!(n instanceof Element) || ((Element) n).getAttribute("translatable").equals("false")) {
+                continue;
+            }
+            List<String> arguments = new ArrayList<String>();
+            Matcher m = ARGUMENT.matcher(n.getTextContent());
+            while (m.find()) {
+                arguments.add(m.group());
+            }
+            Collections.sort(arguments);
+            assertTrue(file + ": an unescaped apostrophe ends a text", !n.getTextContent().matches("(?s).*(^|[^\\\\])'.*"));
+            all.put(n.getNodeName() + " " + ((Element) n).getAttribute("name"), arguments);
+        }
+        return all;
+    }
+
+    @Test
+    public void everyLanguageHasEveryText() throws Exception {
+        Map<String, List<String>> english = texts(new File(RES, "values/strings.xml"));
+        NodeList offered = root(new File(RES, "xml/locales.xml")).getElementsByTagName("locale");
+        assertTrue(offered.getLength() > 1);
+        int folders = 1;
+        for (File f : RES.listFiles()) {
+            folders += new File(f, "strings.xml").exists() && !f.getName().equals("values") ? 1 : 0;
+        }
+        assertEquals("a language that the settings do not offer, or the reverse", folders, offered.getLength());
+        for (int i = 0; i < offered.getLength(); i++) {
+            String language = ((Element) offered.item(i)).getAttribute("android:name");
+            if (!language.equals("en")) {
+                assertEquals(language, english, texts(new File(RES, "values-" + language + "/strings.xml")));
+            }
+        }
+    }
+}
