@@ -128,9 +128,10 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: links bring %d bytes, %d of them for nothing", r.Scheme, sum, r.Waste)
 		}
 	}
-	for name, want := range map[string]float64{"limit": 4, "a alone": 8, "b alone": 8, "confluence": 4, "naive": 4, "optimal": 4, "frugal": 4} {
+	for name, want := range map[string]float64{"limit": 4, "a alone": 8, "b alone": 8, "confluence": 4, "naive": 4, "optimal": 4, "frugal": 4.7} {
 		r, ok := got[name]
-		if !ok || math.Abs(r.Seconds-want) > 0.5 { // a link that starts late has 4 Mbit/s at the end
+		// A link that starts late has 4 Mbit/s at the end; frugal wakes the second one when the rate of the first is known.
+		if !ok || math.Abs(r.Seconds-want) > 0.5 {
 			t.Errorf("%s: %+v, want %.0f s", name, r, want)
 		}
 		if d := r.Share*r.Seconds - got["limit"].Seconds; math.Abs(d) > 1e-6 {
