@@ -15,8 +15,22 @@ func TestWish(t *testing.T) {
 		t.Errorf("without the field: %+v", f)
 	}
 	for _, lines := range [][]string{
-		{""}, {"goal"}, {"goal="}, {"goal=none"}, {"Goal=frugal"}, {"within=0"}, {"within=-1"}, {"within=NaN"}, {"within=+Inf"}, {"within=1m"},
-		{"within=1e300"}, {"bitrate=0"}, {"bitrate=NaN"}, {"bitrate=4Mbit/s"}, {"goal=frugal, within=60"}, {"goal=frugal", "goal=frugal"},
+		{""},
+		{"goal"},
+		{"goal="},
+		{"goal=none"},
+		{"Goal=frugal"},
+		{"within=0"},
+		{"within=-1"},
+		{"within=NaN"},
+		{"within=+Inf"},
+		{"within=1m"},
+		{"within=1e300"},
+		{"bitrate=0"},
+		{"bitrate=NaN"},
+		{"bitrate=4Mbit/s"},
+		{"goal=frugal, within=60"},
+		{"goal=frugal", "goal=frugal"},
 	} {
 		if _, f := wish(t.Context(), http.Header{wishField: lines}); f == nil || f.status != http.StatusBadRequest {
 			t.Errorf("%q: %+v", lines, f)

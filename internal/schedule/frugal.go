@@ -12,8 +12,8 @@ const (
 	// settle is how long the links in use carry at most before others may be woken: a rate measured in slow start is too low.
 	settle = 500 * time.Millisecond
 
-	// slowStart is the growth of their rate between two looks from which on it may be in slow start, which grows by a quarter in
-	// 100 ms even where a round trip takes 300 ms.
+	// slowStart is how much their rate changes at most between two looks, two round trips apart, where slow start is over: it
+	// doubles in each round trip, in bursts.
 	slowStart = 1.1
 
 	// proof is how long a link carries before it is judged by what it has brought: radios build up for 2.5 s (Skjolden 2019
@@ -131,7 +131,7 @@ func (f *Frugal) suspects(v *View) bool {
 
 // measured reports whether the links in use have carried for long enough to show their rates.
 func (f *Frugal) measured(now time.Time, v *View) bool {
-	pace := 0.0
+	pace, every := 0.0, reconsiderEvery
 	for i := range v.Links {
 		l := &v.Links[i]
 		if !f.links[i].in || !l.Usable || l.Running == 0 {
@@ -141,9 +141,12 @@ func (f *Frugal) measured(now time.Time, v *View) bool {
 			return false
 		}
 		pace += l.Rate
+		if every = max(every, 2*l.RTT); l.RTT == 0 {
+			every = settle // it is not known how long a burst takes
+		}
 	}
-	if !f.steady && now.Sub(f.paced) >= reconsiderEvery {
-		f.steady = f.pace > 0 && pace <= slowStart*f.pace
+	if !f.steady && now.Sub(f.paced) >= every {
+		f.steady = f.pace > 0 && pace <= slowStart*f.pace && f.pace <= slowStart*pace
 		f.paced, f.pace = now, pace
 	}
 	return f.steady || now.Sub(f.began) >= settle

@@ -113,18 +113,22 @@ func TestFrugalDecidesEarly(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		rates []float64 // every 100 ms
+		rtt   time.Duration
 		want  time.Duration
 	}{
-		{"steady", []float64{2e6, 2e6, 2e6}, 100 * time.Millisecond},
-		{"a short slow start", []float64{0, 1.2e6, 1.9e6, 2e6}, 300 * time.Millisecond},
-		{"a long one", []float64{0.1e6, 0.2e6, 0.4e6, 0.8e6, 1.6e6, 2e6}, 500 * time.Millisecond},
-		{"nothing yet", []float64{0, 0, 0, 0, 0, 0, 0, 2e6}, 700 * time.Millisecond},
+		{"steady", []float64{2e6, 2e6, 2e6}, 20 * time.Millisecond, 100 * time.Millisecond},
+		{"a short slow start", []float64{0, 1.2e6, 1.9e6, 2e6}, 20 * time.Millisecond, 300 * time.Millisecond},
+		{"a long one", []float64{0.1e6, 0.2e6, 0.4e6, 0.8e6, 1.6e6, 2e6}, 20 * time.Millisecond, 500 * time.Millisecond},
+		{"bursts and silence between them", []float64{0.2e6, 0.2e6, 0.15e6, 0.4e6, 0.4e6, 0.4e6}, 150 * time.Millisecond, 500 * time.Millisecond},
+		{"a rate that falls", []float64{2e6, 1.5e6, 1.1e6, 0.8e6, 0.6e6, 0.6e6}, 20 * time.Millisecond, 500 * time.Millisecond},
+		{"an unknown round trip", []float64{2e6, 2e6, 2e6, 2e6, 2e6, 2e6}, 0, 500 * time.Millisecond},
+		{"nothing yet", []float64{0, 0, 0, 0, 0, 0, 0, 2e6}, 20 * time.Millisecond, 700 * time.Millisecond},
 	} {
 		var f schedule.Frugal
 		for i, rate := range c.rates {
 			now := time.Duration(i) * 100 * time.Millisecond
 			v := wifiAndLTE(t, 100e6)
-			v.Links[0].Rate = rate
+			v.Links[0].Rate, v.Links[0].RTT = rate, c.rtt
 			f.Spare(start.Add(now), v)
 			if early := v.Links[1].Spared == schedule.TooEarly; early != (now < c.want) {
 				t.Errorf("%s: after %v %q", c.name, now, v.Links[1].Spared)
@@ -143,7 +147,7 @@ func TestFrugalJudges(t *testing.T) {
 		for now := time.Duration(0); now <= 5*time.Second; now += 50 * time.Millisecond {
 			v := wifiAndLTE(t, 100e6)
 			wifi += 2e6 / 20
-			v.Links[0].Got = int64(wifi)
+			v.Links[0].Got, v.Links[0].RTT = int64(wifi), 20*time.Millisecond
 			l := &v.Links[1]
 			l.Rate, l.Recalled = 0, false
 			if now > 300*time.Millisecond { // woken at 100 ms, it has sent a request
