@@ -156,7 +156,7 @@ func (r *rig) measured(what string, limit time.Duration, do func()) {
 // TestGatewayClients: real programs download by the gateway, once "tributary use" has changed their settings, and do what
 // docs/GATEWAY.md says when the proxy does not run. The rates are logged.
 func TestGatewayClients(t *testing.T) {
-	if os.Getenv("TRIBUTARY_MATRIX") == "" {
+	if !matrix() {
 		t.Skip("100 MB for each program: make matrix runs it")
 	}
 	var limit time.Duration

@@ -132,7 +132,7 @@ func (b *browser) axe(script string) {
 
 // TestLivePages measures what 50 open pages cost a download. Rates are compared and not asserted.
 func TestLivePages(t *testing.T) {
-	if os.Getenv("TRIBUTARY_MATRIX") == "" {
+	if !matrix() {
 		t.Skip("a measurement, for make matrix")
 	}
 	r := start(t, shipped(t, "hs"))

@@ -222,7 +222,7 @@ snapshot_download("a/b", cache_dir=sys.argv[1])
 // TestSpreadPrograms has programs up- and download by https with their own settings and shows how many connections they open:
 // with HTTP/1.1 several, which are spread. HTTP/2 puts all requests into one connection.
 func TestSpreadPrograms(t *testing.T) {
-	if os.Getenv("TRIBUTARY_MATRIX") == "" {
+	if !matrix() {
 		t.Skip("minutes of programs that TestSpread stands for: make matrix runs it")
 	}
 	for _, protocols := range [][]string{{"http/1.1"}, {"h2", "http/1.1"}} {

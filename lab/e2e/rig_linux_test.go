@@ -23,6 +23,12 @@ const proxyURL = "http://" + netlab.ProxyAddr
 // testTime bounds a test: one that hangs fails and shows the program's log.
 const testTime = 4 * time.Minute
 
+// matrixTime is the same for make matrix, whose clients may be large programs.
+const matrixTime = 15 * time.Minute
+
+// matrix reports whether tests run that are too long for make test.
+func matrix() bool { return os.Getenv("TRIBUTARY_MATRIX") != "" }
+
 // binaryDir is where the program under test is built.
 var binaryDir string
 
@@ -107,12 +113,16 @@ func newRig(t *testing.T, sc netlab.Scenario, o netlab.NginxOptions) *rig {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed: apt-get install curl")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), testTime)
-	t.Cleanup(cancel)
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
+	limit := testTime
+	if matrix() {
+		limit = matrixTime
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
 	l, err := netlab.New(ctx, sc)
 	if err != nil {
 		t.Fatal(err)
