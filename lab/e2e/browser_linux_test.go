@@ -28,6 +28,7 @@ type browser struct {
 	last     int            // id of the last command
 	events   map[string]int // how often a download's state was reported
 	page     string         // session of the only page
+	console  []string       // what pages have written to their consoles, if they are watched (Runtime.enable)
 }
 
 // message is an answer (it has the command's ID) or an event.
@@ -79,6 +80,11 @@ func openBrowser(r *rig, args ...string) *browser {
 		}
 	})
 	b := &browser{rig: r, commands: commands, messages: bufio.NewReader(messages), events: map[string]int{}}
+	r.Cleanup(func() {
+		if r.Failed() && len(b.console) > 0 {
+			r.Logf("the consoles:\n%s", strings.Join(b.console, "\n"))
+		}
+	})
 	var target struct {
 		ID string `json:"targetId"`
 	}
@@ -132,6 +138,9 @@ func (b *browser) next() message {
 	}
 	if err != nil {
 		b.Fatalf("chromium: %v", errors.Join(err, b.ctx.Err()))
+	}
+	if m.Method == "Runtime.consoleAPICalled" || m.Method == "Runtime.exceptionThrown" {
+		b.console = append(b.console, string(m.Params[:min(len(m.Params), 600)]))
 	}
 	if m.Method == "Browser.downloadProgress" {
 		var progress struct {
