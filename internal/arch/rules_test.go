@@ -21,8 +21,8 @@ var rules = map[string]rule{
 	"internal/control": {imports: []string{"internal/rights"}},
 	"internal/admin":   {imports: []string{"internal/crowd", "internal/engine"}},
 	"internal/page":    {imports: []string{"internal/control", "internal/engine"}},
-	"internal/doctor":  {imports: []string{"internal/config", "internal/link"}},
-	"internal/config":  {imports: []string{"internal/energy", "internal/schedule"}}, // for the names
+	"internal/doctor":  {imports: []string{"internal/config", "internal/link", "internal/mptcp"}},
+	"internal/config":  {imports: []string{"internal/energy", "internal/mptcp", "internal/schedule"}}, // for the names
 	"internal/power":   {imports: []string{"internal/energy"}},
 	"internal/demo":    {imports: []string{"internal/link"}},
 	"internal/daemon": {imports: []string{
@@ -43,6 +43,7 @@ var rules = map[string]rule{
 	}},
 	"internal/origin": {imports: []string{"internal/engine", "internal/fault", "internal/link", "internal/opening", "internal/segment", "internal/spread", "pkg/byterange"}},
 	"internal/link":   {imports: []string{"internal/energy"}},
+	"internal/mptcp":  {},
 	"internal/relay":  {imports: []string{"internal/lanes", "internal/link", "internal/statefile"}},
 
 	"internal/link/appbridge":               {imports: []string{"internal/allowance", "internal/link", "internal/rights"}},
@@ -63,7 +64,7 @@ var rules = map[string]rule{
 	"pkg/byterange": {pure: true},
 
 	"pkg/tributary":      {imports: []string{"internal/config", "internal/fault", "internal/transport"}},
-	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/energy", "internal/engine", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/origin", "internal/relay", "internal/spread", "internal/statefile"}},
+	"internal/transport": {imports: []string{"internal/allowance", "internal/config", "internal/energy", "internal/engine", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/mptcp", "internal/opening", "internal/origin", "internal/relay", "internal/spread", "internal/statefile"}},
 
 	"internal/opening": {pure: true, imports: []string{
 		"internal/fault", "internal/health", "internal/segment", "internal/transfer", "pkg/byterange",
@@ -125,7 +126,7 @@ var reserved = []struct {
 	},
 	{
 		"github.com/vishvananda",
-		[]string{"internal/link", "lab"},
+		[]string{"internal/link", "internal/mptcp", "lab"},
 		"the list of links has one source, where a host app on a phone takes the place of netlink",
 	},
 	{

@@ -201,6 +201,13 @@ func printStatus(w io.Writer, s, before control.Status) error {
 
 // printRelay prints what there is of the relay.
 func printRelay(w io.Writer, r *control.Relay) {
+	if m := r.Multipath; m != nil {
+		fmt.Fprintf(w, "proxy %s: %d tunnels over %d subflows of MPTCP\n", r.Address, r.Tunnels, m.Subflows)
+		if m.Plain > 0 {
+			fmt.Fprintf(w, "proxy %s: %d of them have one link, since the proxy or something on the way does not speak MPTCP\n", r.Address, m.Plain)
+		}
+		return
+	}
 	var up, down []string
 	for _, l := range r.Lanes {
 		switch {

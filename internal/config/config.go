@@ -110,6 +110,9 @@ type Config struct {
 
 // Relay is the [relay] table: a server of the user's own that carries tunnels over all links.
 type Relay struct {
+	// URL is that of a proxy server whose listener speaks MPTCP, instead of Address: "https://USER:PASSWORD@HOST:PORT" or
+	// "socks5://HOST:PORT". See [mptcp.ParseURL].
+	URL string `toml:"url"`
 	// Address is "host:port" of the relay, which this user has paired with.
 	Address string `toml:"address"`
 	// Mode says what goes through it: RelayOff or RelayTunnels.

@@ -15,6 +15,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/tributary-http/tributary/internal/energy"
+	"github.com/tributary-http/tributary/internal/mptcp"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
@@ -156,10 +157,18 @@ func (p *problems) relay(r Relay) {
 	host, port, err := net.SplitHostPort(r.Address)
 	n, wrong := strconv.ParseUint(port, 10, 16)
 	switch {
-	case r.Address == "" && r.Mode == RelayTunnels:
-		p.add("relay.address", "is missing: write that of a relay that was paired with  tributary relay join")
+	case r.URL != "" && r.Address != "":
+		p.add("relay.url", "and relay.address exclude each other: write one of them")
+		p.about("relay.address")
+	case r.URL == "" && r.Address == "" && r.Mode == RelayTunnels:
+		p.add("relay.address", "is missing: write that of a relay that was paired with  tributary relay join, or the url of a proxy that speaks MPTCP")
 	case r.Address != "" && (err != nil || wrong != nil || n == 0 || !isHost(host)):
 		p.add("relay.address", "%q is not an address like relay.example.com:443", r.Address)
+	}
+	if r.URL != "" {
+		if _, err := mptcp.ParseURL(r.URL); err != nil {
+			p.add("relay.url", "%v", err)
+		}
 	}
 	for _, host := range r.Except {
 		if !isHost(host) {

@@ -30,6 +30,14 @@ type Relay struct {
 	Address string `json:"address"`
 	Lanes   []Lane `json:"lanes"` // one for each link that may have one
 	Tunnels int    `json:"tunnels"`
+	// Multipath is set if the server is a proxy that is reached by MPTCP and has no lanes.
+	Multipath *Multipath `json:"mptcp,omitempty"`
+}
+
+// Multipath is what the kernel says of the tunnels through a proxy.
+type Multipath struct {
+	Subflows int `json:"subflows"` // of all tunnels: 1 for each link that carries one
+	Plain    int `json:"plain"`    // tunnels without MPTCP
 }
 
 // Lane is the connection to the relay over one link.

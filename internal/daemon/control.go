@@ -88,6 +88,9 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	s.Links = d.withSpent(s.Links)
 	if r, ok := d.out.Relay(); ok {
 		s.Relay = &control.Relay{Address: r.Address, Tunnels: r.Streams, Lanes: []control.Lane{}}
+		if m := r.Multipath; m != nil {
+			s.Relay.Multipath = &control.Multipath{Subflows: m.Subflows, Plain: m.Plain}
+		}
 		for _, l := range r.Lanes {
 			s.Relay.Lanes = append(s.Relay.Lanes, control.Lane{Link: l.Link, Up: l.Up, RTT: l.RTT.Seconds(), Failure: l.Failure})
 		}

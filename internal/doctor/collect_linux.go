@@ -21,6 +21,7 @@ import (
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/mptcp"
 )
 
 // Options select what to check.
@@ -60,6 +61,10 @@ func Collect(ctx context.Context, o Options) *Facts {
 		f.Files, f.FilesHard = lim.Cur, lim.Max
 	}
 	f.Memory, f.MemoryFrom = memoryLimit()
+	if r := o.Config.Relay; r.URL != "" && r.Mode != config.RelayOff {
+		s, err := mptcp.Read()
+		f.Multipath, f.MultipathError = &s, err
+	}
 
 	var all sync.WaitGroup
 	for _, p := range []struct{ flag, addr string }{{"listen", o.Config.Listen}, {"admin", o.Config.Admin}} {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/mptcp"
 )
 
 // Facts are the known facts about the machine and the configuration. Zero values mean unknown.
@@ -23,6 +24,9 @@ type Facts struct {
 	System     link.Candidate // that the system itself sends over; Name "" = it has no default route
 
 	Ports []Port
+
+	Multipath      *mptcp.Settings // nil = no proxy is reached by MPTCP
+	MultipathError error
 
 	Env map[string]string // the proxy variables that are set
 

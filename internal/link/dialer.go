@@ -54,6 +54,8 @@ type Dialer struct {
 	Buffer func(Link) int
 	// RTT, if not nil, returns the usual round-trip time over a link, 0 if it is not known.
 	RTT func(Link) time.Duration
+	// Multipath makes sockets that speak MPTCP (RFC 8684), where the kernel can; their first subflow leaves by the link.
+	Multipath bool
 	// Slots, if not nil, says whether a second handshake with a host may run beside the first one.
 	Slots *Slots
 	// For tests, instead of sockets.
@@ -160,6 +162,10 @@ func (d *Dialer) open(ctx context.Context, l Link, to netip.AddrPort) (net.Conn,
 		return d.connect(ctx, l, to)
 	}
 	s := sockets(d.Binder, l, "tcp", to.Addr())
+	if d.Multipath {
+		s.Control = d.Binder.Control(l) // TCP_USER_TIMEOUT is not an option of MPTCP
+		s.SetMultipathTCP(true)
+	}
 	if d.Buffer != nil {
 		if n := d.Buffer(l); n > 0 {
 			s.Control = withBuffer(s.Control, n)

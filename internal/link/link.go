@@ -69,6 +69,15 @@ func (l Link) Priced() bool { return l.Metered && l.PerPercent > 0 }
 // Last reports whether the link joins others last and is tested sparingly.
 func (l Link) Last() bool { return l.Metered || l.Frugal && l.Costly() }
 
+// Affordable returns the links that are no last resort, or all if there are no others: what cannot choose a link for each request
+// uses these.
+func Affordable(all []Link) []Link {
+	if use := slices.DeleteFunc(slices.Clone(all), Link.Last); len(use) > 0 {
+		return use
+	}
+	return all
+}
+
 // Unranked is the Metric of a link that the system itself would not choose: without a default route in the main table.
 const Unranked = math.MaxInt32
 

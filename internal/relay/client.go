@@ -130,17 +130,8 @@ func NewClient(path, address string, budget int64, log *slog.Logger) (*Client, e
 
 // SetLinks says which links there are. Metered ones carry lanes only if there are no others.
 func (c *Client) SetLinks(all []link.Link) {
-	var use []link.Link
-	for _, l := range all {
-		if !l.Last() {
-			use = append(use, l)
-		}
-	}
-	if len(use) == 0 {
-		use = all
-	}
 	c.mu.Lock()
-	c.links = use
+	c.links = link.Affordable(all)
 	c.mu.Unlock()
 	signal(c.wake)
 }

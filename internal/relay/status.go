@@ -11,6 +11,14 @@ type Status struct {
 	Address string
 	Lanes   []LaneStatus // by link
 	Streams int          // tunnels through the relay that are open
+	// Multipath is that of a proxy which is reached by MPTCP and has no lanes; nil = it is a relay.
+	Multipath *Multipath
+}
+
+// Multipath is what the kernel says of connections by MPTCP.
+type Multipath struct {
+	Subflows int // of all tunnels together: 1 for each link that carries one
+	Plain    int // tunnels without MPTCP, since the proxy, or something on the way, does not speak it
 }
 
 // LaneStatus is what there is over one link.

@@ -11,6 +11,16 @@ import (
 	"github.com/tributary-http/tributary/internal/spread"
 )
 
+// secondEnd is what carries a connection over all links: a relay, or a proxy whose listener speaks MPTCP.
+type secondEnd interface {
+	Dial(ctx context.Context, addr string) (net.Conn, error)
+	// SetLinks says which links there are.
+	SetLinks(all []link.Link)
+	// Run does what is to be done beside that, until ctx ends.
+	Run(ctx context.Context)
+	Status() relay.Status
+}
+
 // relayHeadStart is how long the relay has to connect a tunnel before one link tries, too.
 const relayHeadStart = 250 * time.Millisecond
 

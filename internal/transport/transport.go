@@ -21,7 +21,6 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin"
-	"github.com/tributary-http/tributary/internal/relay"
 	"github.com/tributary-http/tributary/internal/spread"
 	"github.com/tributary-http/tributary/internal/statefile"
 )
@@ -80,7 +79,7 @@ type Transport struct {
 	pool          *origin.Pool
 	passThrough   *origin.PassThrough
 	placer        *origin.Placer
-	relay         *relay.Client // nil = none
+	relay         secondEnd // nil = none
 	engine        *engine.Engine
 	found         chan struct{} // closed by follow when there is a link to use
 	using         using         // set by follow
@@ -156,7 +155,7 @@ func New(c Config) (*Transport, error) {
 		t.pool.Idle, t.passThrough.Idle = t.slots.Idle, t.slots.Idle
 	}
 	if r := c.Settings.Relay; r.Mode != config.RelayOff && c.RelayState != "" {
-		if t.relay, err = relay.NewClient(c.RelayState, r.Address, int64(c.Settings.Budget), t.log); err != nil {
+		if t.relay, err = t.newSecondEnd(r, c); err != nil {
 			return nil, err
 		}
 	}

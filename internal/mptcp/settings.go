@@ -1,0 +1,66 @@
+package mptcp
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// Settings are the kernel's for MPTCP.
+type Settings struct {
+	Known     bool // the kernel has MPTCP
+	Enabled   bool // net.mptcp.enabled
+	Limit     int  // subflows that a connection may have beside its first one
+	Endpoints []Endpoint
+}
+
+// Endpoint is an address of this machine that the kernel may use for subflows (ip-mptcp(8)).
+type Endpoint struct {
+	ID        uint8
+	Addr      netip.Addr
+	Interface string // "" = that of the address
+	Subflow   bool   // connections of this machine use it
+}
+
+// Interface is a link, as far as MPTCP is concerned.
+type Interface struct {
+	Name  string
+	Addrs []netip.Addr
+}
+
+// Check returns an error if the kernel would have a connection use more than the links that it may use.
+func (s Settings) Check(allowed []Interface) error {
+	for _, e := range s.Endpoints {
+		if e.Subflow && e.of(allowed) == "" {
+			return fmt.Errorf("the kernel has an MPTCP endpoint, %s, on a link that must not carry this: remove it with  ip mptcp endpoint delete id %d", e.where(), e.ID)
+		}
+	}
+	return nil
+}
+
+// Missing returns those of the links that no endpoint makes the kernel use.
+func (s Settings) Missing(links []Interface) (all []Interface) {
+	for _, l := range links {
+		if !slices.ContainsFunc(s.Endpoints, func(e Endpoint) bool { return e.Subflow && e.of([]Interface{l}) != "" }) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// of returns the link that an endpoint belongs to, "" if it is none of them.
+func (e Endpoint) of(links []Interface) string {
+	for _, l := range links {
+		if e.Interface == l.Name || e.Interface == "" && slices.Contains(l.Addrs, e.Addr) {
+			return l.Name
+		}
+	}
+	return ""
+}
+
+func (e Endpoint) where() string {
+	if e.Interface == "" {
+		return e.Addr.String()
+	}
+	return e.Addr.String() + " of " + e.Interface
+}
