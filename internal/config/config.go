@@ -115,7 +115,7 @@ type Relay struct {
 	URL string `toml:"url"`
 	// Address is "host:port" of the relay, which this user has paired with.
 	Address string `toml:"address"`
-	// Mode says what goes through it: RelayOff or RelayTunnels.
+	// Mode says what goes through it: RelayOff, RelayTunnels or RelayAll.
 	Mode string `toml:"mode"`
 	// Except lists hosts, each with the names below it, whose tunnels do not go through it, beside the shipped list.
 	Except []string `toml:"except"`
@@ -124,7 +124,8 @@ type Relay struct {
 // The values of Relay.Mode.
 const (
 	RelayOff     = "off"
-	RelayTunnels = "tunnels" // CONNECT, and redirected connections
+	RelayTunnels = "tunnels" // CONNECT, SOCKS5, and redirected connections
+	RelayAll     = "all"     // requests that are not divided, too, such as uploads
 )
 
 // Link is a [link.NAME] table.

@@ -153,14 +153,14 @@ func (c Config) problems() problems {
 
 // relay checks the [relay] table.
 func (p *problems) relay(r Relay) {
-	p.oneOf(r.Mode, "relay.mode", RelayOff, RelayTunnels)
+	p.oneOf(r.Mode, "relay.mode", RelayOff, RelayTunnels, RelayAll)
 	host, port, err := net.SplitHostPort(r.Address)
 	n, wrong := strconv.ParseUint(port, 10, 16)
 	switch {
 	case r.URL != "" && r.Address != "":
 		p.add("relay.url", "and relay.address exclude each other: write one of them")
 		p.about("relay.address")
-	case r.URL == "" && r.Address == "" && r.Mode == RelayTunnels:
+	case r.URL == "" && r.Address == "" && r.Mode != RelayOff:
 		p.add("relay.address", "is missing: write that of a relay that was paired with  tributary relay join, or the url of a proxy that speaks MPTCP")
 	case r.Address != "" && (err != nil || wrong != nil || n == 0 || !isHost(host)):
 		p.add("relay.address", "%q is not an address like relay.example.com:443", r.Address)

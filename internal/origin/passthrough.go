@@ -35,6 +35,8 @@ type PassThrough struct {
 	Idle func(link, addr string)
 	// Placer, if not nil, chooses the link that starts first, and counts what is carried.
 	Placer *Placer
+	// Detour, if not nil, returns a way that is asked before the links, if there is one for a request.
+	Detour func(r *http.Request) (link.Link, bool)
 
 	tls        *tls.Config
 	links      func() []link.Link
@@ -72,6 +74,11 @@ func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink 
 func (p *PassThrough) Do(r *http.Request) (*http.Response, link.Link, error) {
 	addr := HostPort(r.URL)
 	as, links := p.Placer.place(flowTo(r.Context(), addr, r.UserAgent()), addr, p.orderFor(r), p.isLost)
+	if p.Detour != nil {
+		if l, ok := p.Detour(r); ok {
+			links = slices.Insert(slices.Clone(links), 0, l)
+		}
+	}
 	resp, l, err := p.transports.do(r, links, as)
 	if err != nil {
 		as.end()

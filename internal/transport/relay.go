@@ -3,10 +3,13 @@ package transport
 import (
 	"context"
 	"net"
+	"net/http"
 	"slices"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/origin"
 	"github.com/tributary-http/tributary/internal/relay"
 	"github.com/tributary-http/tributary/internal/spread"
 )
@@ -56,6 +59,32 @@ func (t *Transport) relays(ctx context.Context, addr string) bool {
 	}
 	return !spread.Names(except, plainHost(host)) && !spread.Names(except, plainHost(FlowOf(ctx).Host))
 }
+
+// viaRelay is the link that a request by the relay is said to have used.
+const viaRelay = "relay"
+
+// detour returns the way by the relay for a request that is not divided, if it may take it.
+func (t *Transport) detour(r *http.Request) (link.Link, bool) {
+	if t.live.Load().Relay.Mode != config.RelayAll || !t.relays(r.Context(), origin.HostPort(r.URL)) {
+		return link.Link{}, false
+	}
+	return link.Link{Name: viaRelay, Path: relayPath{t.relay}}, true
+}
+
+// relayPath is the Path of the relay.
+type relayPath struct{ relay secondEnd }
+
+// Dial implements link.Path. The relay resolves the name.
+func (p relayPath) Dial(ctx context.Context, _, addr string) (net.Conn, link.Info, error) {
+	c, err := p.relay.Dial(ctx, addr)
+	if err != nil {
+		return nil, link.Info{}, &link.DialError{Link: viaRelay, Op: link.OpConnect, Err: err}
+	}
+	return c, link.Info{}, nil
+}
+
+// Probe implements link.Path.
+func (relayPath) Probe(context.Context) error { return link.ErrNothingToProbe }
 
 // raceRelay connects by the relay, or over one link if the relay is away, fails or is late. Whoever loses is gone when it
 // returns. An error is that of the link.

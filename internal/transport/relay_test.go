@@ -1,9 +1,15 @@
 package transport
 
 import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 	"github.com/tributary-http/tributary/internal/relay"
 )
@@ -45,4 +51,57 @@ func TestRelayAway(t *testing.T) {
 	if _, _, err := tr.raceRelay(t.Context(), "origin.test:443"); err == nil || direct == nil || err.Error() != direct.Error() {
 		t.Errorf("%v, directly %v", err, direct)
 	}
+}
+
+// secondEndTo is a second end that stands next to an origin.
+type secondEndTo struct {
+	*origintest.Server
+	dialed atomic.Int32
+}
+
+func (s *secondEndTo) Dial(ctx context.Context, _ string) (net.Conn, error) {
+	s.dialed.Add(1)
+	return new(net.Dialer).DialContext(ctx, "tcp", s.Addr(0))
+}
+func (*secondEndTo) SetLinks([]link.Link) {}
+func (*secondEndTo) Run(context.Context)  {}
+func (*secondEndTo) Status() relay.Status { return relay.Status{} }
+
+// TestRelayAll: what is not divided takes the relay if the user wants that, what is divided does not, and without the relay a link
+// carries it.
+func TestRelayAll(t *testing.T) {
+	s := origintest.New(t, origintest.Object{Size: mid})
+	tr := newTransport(t, s, "a", "b")
+	end := &secondEndTo{Server: s}
+	tr.relay, tr.passThrough.Detour = end, tr.detour
+	send := func(method, mode string) *http.Response {
+		cfg := *tr.live.Load()
+		cfg.Relay.Mode = mode
+		tr.live.Store(&cfg)
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://example.com/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := tr.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Error(err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+	for _, c := range []struct {
+		method, mode string
+		want         int32
+	}{{http.MethodPut, config.RelayTunnels, 0}, {http.MethodGet, config.RelayAll, 0}, {http.MethodPut, config.RelayAll, 1}} {
+		send(c.method, c.mode)
+		if got := end.dialed.Load(); got != c.want {
+			t.Errorf("%s, %s: dialed %d", c.method, c.mode, got)
+		}
+	}
+	tr.relay = new(relay.Client) // without a lane
+	tr.passThrough.Close()
+	send(http.MethodPut, config.RelayAll)
 }

@@ -158,6 +158,7 @@ func New(c Config) (*Transport, error) {
 		if t.relay, err = t.newSecondEnd(r, c); err != nil {
 			return nil, err
 		}
+		t.passThrough.Detour = t.detour
 	}
 	return t, nil
 }

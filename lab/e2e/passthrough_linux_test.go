@@ -130,9 +130,15 @@ func startEcho(r *rig) *echo {
 // serveHTTP serves at a port of the origin until the test's end and returns the URL, without a path.
 func (r *rig) serveHTTP(port int, h http.Handler) (url string) {
 	r.Helper()
+	return r.serveHTTPAt(net.JoinHostPort(netlab.OriginAddr.String(), strconv.Itoa(port)), h)
+}
+
+// serveHTTPAt is serveHTTP at an address of the server's namespace.
+func (r *rig) serveHTTPAt(addr string, h http.Handler) (url string) {
+	r.Helper()
 	var ln net.Listener
 	err := r.lab.InServer(func() (err error) {
-		ln, err = net.Listen("tcp", net.JoinHostPort(netlab.OriginAddr.String(), strconv.Itoa(port)))
+		ln, err = net.Listen("tcp", addr)
 		return err
 	})
 	if err != nil {

@@ -49,7 +49,7 @@ func (r *rig) relayed() {
 		r.Fatalf("%v: %s", err, out)
 	}
 	config := filepath.Join(r.lab.Dir, "relay.toml")
-	r.write(config, fmt.Appendf(nil, "socks = %q\n[relay]\naddress = %q\nmode = \"tunnels\"\n", socksAddr, addr))
+	r.write(config, fmt.Appendf(nil, "socks = %q\n[relay]\naddress = %q\nmode = \"all\"\n", socksAddr, addr))
 	r.options.Args = []string{"--config", config}
 	r.serve()
 	for _, name := range r.lab.LinkNames() {
@@ -107,6 +107,21 @@ func TestRelay(t *testing.T) {
 				if n := since(name); n < int64(o.Size)/5 {
 					t.Errorf("%s: %s carried %d bytes", via, name, n)
 				}
+			}
+		}
+	})
+	t.Run("upload", func(t *testing.T) {
+		r := r.on(t)
+		o := r.object(10_000_000)
+		file := r.file()
+		r.write(file, r.ok(r.client("curl", "-sS", "--fail", o.URL)).body)
+		e := &echo{}
+		to := r.serveHTTPAt(relayedAddr+":8081", e)
+		begin()
+		r.isObject(r.ok(r.curl("--fail", "--upload-file", file, to+"/")).body, o)
+		for _, name := range r.lab.LinkNames() {
+			if n := since(name); n < int64(o.Size)/5 {
+				t.Errorf("%s carried %d bytes of an upload by plain http", name, n)
 			}
 		}
 	})

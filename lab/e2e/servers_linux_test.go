@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -65,7 +66,8 @@ func (o origin) url(scheme string, object netlab.Object) string {
 // all that it started, at the test's end; its output is shown if the test fails.
 func (r *rig) background(argv ...string) (ended <-chan struct{}) {
 	r.Helper()
-	cmd := r.lab.Server(r.ctx, argv[0], argv[1:]...)
+	// not the test's own context: the program under test ends before what it talks to
+	cmd := r.lab.Server(context.WithoutCancel(r.ctx), argv[0], argv[1:]...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.Env = append(os.Environ(), "HOME="+r.lab.Dir, "XDG_DATA_HOME="+r.lab.Dir, "XDG_CONFIG_HOME="+r.lab.Dir)
