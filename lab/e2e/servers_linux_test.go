@@ -1,8 +1,8 @@
 package e2e
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
