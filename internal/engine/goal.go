@@ -9,15 +9,13 @@ import (
 func (q *Request) asked(l link.Link) link.Link {
 	switch q.Goal {
 	case schedule.Fastest:
-		l.Frugal, l.PerPercent = false, 0
+		l.Frugal, l.Cheapest = false, false
 	case schedule.FrugalGoal:
-		if l.Frugal, l.PerPercent = true, 0; l.Radio == nil {
+		if l.Frugal, l.Cheapest = true, false; l.Radio == nil {
 			l.Radio = l.Presumed
 		}
 	case schedule.CheapestGoal:
-		if l.Frugal = false; l.PerPercent == 0 {
-			l.PerPercent = schedule.DefaultPerPercent
-		}
+		l.Frugal, l.Cheapest = false, true
 	}
 	return l
 }

@@ -14,9 +14,9 @@ func TestAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := link.Link{Name: "lte", Metered: true, Presumed: lte}
-	frugal := link.Link{Name: "lte", Metered: true, Presumed: lte, Frugal: true, Radio: lte}
-	priced := link.Link{Name: "lte", Metered: true, Presumed: lte, PerPercent: 10}
+	plain := link.Link{Name: "lte", Metered: true, Presumed: lte, PerPercent: 10}
+	frugal := link.Link{Name: "lte", Metered: true, Presumed: lte, PerPercent: 10, Frugal: true, Radio: lte}
+	priced := link.Link{Name: "lte", Metered: true, Presumed: lte, PerPercent: 10, Cheapest: true}
 	for _, l := range []link.Link{plain, frugal, priced} {
 		if got := (&Request{}).asked(l); !got.Equal(l) {
 			t.Errorf("without a goal: %+v", got)
@@ -27,11 +27,7 @@ func TestAsked(t *testing.T) {
 		if got := (&Request{Goal: schedule.FrugalGoal}).asked(l); !got.Frugal || got.Radio != lte || got.Priced() {
 			t.Errorf("frugal: %+v", got)
 		}
-		want := int64(schedule.DefaultPerPercent)
-		if l.PerPercent > 0 {
-			want = l.PerPercent
-		}
-		if got := (&Request{Goal: schedule.CheapestGoal}).asked(l); got.Frugal || !got.Priced() || got.PerPercent != want {
+		if got := (&Request{Goal: schedule.CheapestGoal}).asked(l); got.Frugal || !got.Priced() || got.PerPercent != 10 {
 			t.Errorf("cheapest: %+v", got)
 		}
 	}

@@ -25,8 +25,9 @@ type Link struct {
 	Untrusted bool
 	// Frugal says that downloads may do without it where its Radio costs more joules than it saves; Radio is nil if not known.
 	Frugal bool
-	// PerPercent is, where downloads are to cost the least, how many bytes over this link a percent of speed may cost if it is Metered:
-	// Cheapest of package schedule. 0 = any number.
+	// Cheapest says that downloads may do without it, if it is Metered, where a percent of their speed costs more than PerPercent
+	// bytes over it: Cheapest of package schedule. A request may ask for the same, so that PerPercent is always known.
+	Cheapest   bool
 	PerPercent int64
 	Radio      *energy.Radio
 	// Presumed is what a Radio that is not known is taken for when a request asks for the goal frugal; nil = for none.
@@ -64,7 +65,7 @@ func (l Link) Costly() bool {
 }
 
 // Priced reports whether downloads may do without it where its data costs more than their speed is worth.
-func (l Link) Priced() bool { return l.Metered && l.PerPercent > 0 }
+func (l Link) Priced() bool { return l.Metered && l.Cheapest }
 
 // Last reports whether the link joins others last and is tested sparingly.
 func (l Link) Last() bool { return l.Metered || l.Frugal && l.Costly() }
@@ -100,7 +101,7 @@ func (l Link) Near(a netip.Addr) bool {
 
 // Equal reports whether both are the same link in the same state.
 func (l Link) Equal(o Link) bool {
-	return l.Name == o.Name && l.Same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Frugal == o.Frugal && l.PerPercent == o.PerPercent && l.Radio == o.Radio && l.Presumed == o.Presumed && l.Account == o.Account &&
+	return l.Name == o.Name && l.Same(o) && l.Kind == o.Kind && l.Metered == o.Metered && l.Untrusted == o.Untrusted && l.Frugal == o.Frugal && l.Cheapest == o.Cheapest && l.PerPercent == o.PerPercent && l.Radio == o.Radio && l.Presumed == o.Presumed && l.Account == o.Account &&
 		l.Metric == o.Metric && l.NAT64 == o.NAT64 && l.SourceRouted == o.SourceRouted && l.VPN == o.VPN && l.Beneath == o.Beneath && l.Confined == o.Confined && l.Network == o.Network && slices.Equal(l.Addrs, o.Addrs) && slices.Equal(l.Prefixes, o.Prefixes) &&
 		slices.Equal(l.DNS, o.DNS) && l.Path == o.Path
 }

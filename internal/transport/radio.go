@@ -20,10 +20,7 @@ func (r radios) equip(cfg *config.Config, l *link.Link) error {
 	c := cfg.Link[l.Name]
 	goal := cmp.Or(c.Goal, cfg.Goal)
 	l.Frugal = goal == config.GoalFrugal
-	l.PerPercent = 0
-	if goal == config.GoalCheapest {
-		l.PerPercent = int64(cfg.MeteredPerPercent)
-	}
+	l.Cheapest, l.PerPercent = goal == config.GoalCheapest, int64(cfg.MeteredPerPercent)
 	var err error
 	if l.Radio, err = r.find(c.Radio); err != nil {
 		return err

@@ -21,6 +21,15 @@ func TestEquip(t *testing.T) {
 	if l := equip("wwan0", link.KindCellular); l.Frugal || l.Radio != nil || l.Last() || l.Presumed == nil {
 		t.Errorf("with the goal fastest: %+v", l)
 	}
+	cfg.MeteredPerPercent = 5
+	wwan := link.Link{Name: "wwan0", Metered: true}
+	if err := known.equip(&cfg, &wwan); err != nil || wwan.Priced() || wwan.PerPercent != 5 {
+		t.Errorf("%+v, %v: a request may ask for the goal cheapest", wwan, err)
+	}
+	cfg.Goal = config.GoalCheapest
+	if err := known.equip(&cfg, &wwan); err != nil || !wwan.Priced() || wwan.PerPercent != 5 {
+		t.Errorf("with the goal cheapest: %+v, %v", wwan, err)
+	}
 	cfg.Goal = config.GoalFrugal
 	cfg.Link = map[string]config.Link{"wwan1": {Goal: config.GoalFastest, Radio: "galaxy-s20-ultra/5g-mmwave"}}
 	lte, wifi, eth, other := equip("wwan0", link.KindCellular), equip("wlan0", link.KindWiFi), equip("eth0", link.KindEthernet), equip("wwan1", link.KindCellular)

@@ -145,4 +145,13 @@ func TestCheapest(t *testing.T) {
 			t.Errorf("the report lacks a link: %s", f.out.String())
 		}
 	}
+	t.Run("the goal of one request", func(t *testing.T) {
+		r := r.on(t)
+		config := r.file() + ".toml"
+		r.write(config, []byte("metered_per_percent = \"10KiB\"\n[link.lte]\nmetered = true\n"))
+		r.options.Args = []string{"--config", config}
+		r.serve()
+		n := r.packets(func() { r.download(r.nginx.NamedURL(o), o, "-H", "Proxy-Tributary: goal=cheapest") })
+		r.silent("at metered_per_percent, without the goal in the configuration", n, "lte")
+	})
 }
