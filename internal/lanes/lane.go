@@ -16,16 +16,21 @@ type Path struct {
 const (
 	// rateAge is how long the largest delivery rate counts, at least.
 	rateAge = 3 * time.Second
-	// capSlack is how many bytes beyond the multiple of the BDP a lane may have in flight: room for delayed acknowledgments.
-	capSlack = 30 << 10
+	// What a lane may have in flight beyond the multiple of its BDP, as room for delayed acknowledgments: the bytes of slackTime, from
+	// leastSlack to capSlack. More would be a queue that small messages wait in.
+	slackTime            = 10 * time.Millisecond
+	leastSlack, capSlack = 12 << 10, 30 << 10
 	// A lane starts, and may have startCap times its BDP in flight, until its rate has not grown by growth for so many round trips:
 	// the delivery rate lags behind a window that doubles.
 	startCap, steadyCap = 4, 1.5
 	growth              = 1.25
 	settledRounds       = 3
-	// raiseAge is how long a raised round trip replaces the least one.
+	// fullLink is how many times its BDP a link has in flight if a queue stands before it.
+	fullLink = 1.2
+	// raiseAge is how long a raised round trip replaces the least one, lowAge how long it must have lasted: longer than the old rate of
+	// a link counts that has become slower, whose queue is the lane's own.
 	raiseAge = 10 * time.Second
-	lowAge   = time.Second
+	lowAge   = rateAge + time.Second
 	// silence is the least time without progress after which a lane that owes an answer is suspect.
 	silence = 300 * time.Millisecond
 )
@@ -42,10 +47,11 @@ type lane struct {
 	owed     int       // bytes that came since
 	due      time.Time // when it is to be told
 
-	rates   [2]float64 // largest delivery rates of this period and the last, bytes per second
-	since   time.Time  // when this period began
-	low     time.Duration
-	lowFrom time.Time     // since when low is the least smoothed round trip
+	rates   [2]float64    // largest delivery rates of this period and the last, bytes per second
+	since   time.Time     // when this period began
+	used    time.Time     // when something was in flight
+	low     time.Duration // the least since lowFrom
+	lowFrom time.Time     // since when the smoothed round trip is longer than the cap explains
 	raised  time.Duration // replaces MinRTT until
 	until   time.Time
 
@@ -67,14 +73,26 @@ func (l *lane) observe(now time.Time, p Path) {
 		l.progress = now
 	}
 	l.path = p
-	if now.Sub(l.since) >= rateAge/2 {
-		l.rates[1], l.rates[0], l.since = l.rates[0], 0, now
+	if p.InFlight > 0 {
+		l.used = now
+	} else if now.Sub(l.used) >= rateAge { // the link may have changed: it starts again
+		l.rates, l.grown, l.rounds = [2]float64{}, 0, 0
 	}
-	if !p.AppLimited {
+	if !p.AppLimited || l.full() {
+		if now.Sub(l.since) >= rateAge/2 {
+			l.rates[1], l.rates[0], l.since = l.rates[0], 0, now
+		}
 		l.rates[0] = max(l.rates[0], p.DeliveryRate)
 	}
 	l.settle(now)
 	l.renew(now)
+}
+
+// full reports whether more is in flight than the link holds at the rate that is known. The cap keeps it below the congestion window,
+// for which the kernel calls each rate limited by the application; a full link's rate is its own all the same.
+func (l *lane) full() bool {
+	most := max(l.rates[0], l.rates[1])
+	return most > 0 && float64(l.path.InFlight) > fullLink*most*l.minRTT(l.used).Seconds()
 }
 
 // settle finds out when the rate has stopped growing. Round trips in which little was sent tell nothing.
@@ -95,23 +113,22 @@ func (l *lane) settle(now time.Time) {
 // renew replaces the least round trip where the route has become longer, or others fill the queue: the cap alone keeps the
 // smoothed one below what is compared here. It tries the old one again after raiseAge.
 func (l *lane) renew(now time.Time) {
-	switch {
-	case l.path.RTT <= 0:
+	r, least := l.rate(), l.minRTT(now)
+	if r <= 0 || least <= 0 {
 		return
-	case l.low == 0 || l.path.RTT < l.low:
+	}
+	usual := 3*least/2 + seconds(2*capSlack/r) + 10*time.Millisecond
+	if l.path.RTT <= usual || l.path.InFlight == 0 {
+		l.low, l.lowFrom = 0, now
+		return
+	}
+	if l.low == 0 || l.path.RTT < l.low {
 		l.low = l.path.RTT
 	}
-	if now.Sub(l.lowFrom) < lowAge {
-		return
+	if now.Sub(l.lowFrom) >= lowAge {
+		l.raised, l.until = l.low, now.Add(raiseAge)
+		l.low, l.lowFrom = 0, now
 	}
-	least := l.minRTT(now)
-	if r := l.rate(); r > 0 && least > 0 {
-		most := 3*least/2 + seconds(2*capSlack/r) + 10*time.Millisecond
-		if l.low > most {
-			l.raised, l.until = l.low, now.Add(raiseAge)
-		}
-	}
-	l.low, l.lowFrom = l.path.RTT, now
 }
 
 func (l *lane) minRTT(now time.Time) time.Duration {
@@ -130,7 +147,7 @@ func (l *lane) rate() float64 {
 	window := float64(l.path.CWnd) / l.path.RTT.Seconds()
 	if most := max(l.rates[0], l.rates[1]); most > 0 {
 		flying := float64(l.path.InFlight)
-		if flying > 1.2*most*l.path.MinRTT.Seconds() && flying > 12*1448 {
+		if flying > fullLink*most*l.path.MinRTT.Seconds() && flying > 12*1448 {
 			return most
 		}
 	}
@@ -159,7 +176,7 @@ func (l *lane) excess(now time.Time) float64 {
 	if l.rounds < settledRounds {
 		times = startCap
 	}
-	return float64(l.path.InFlight+l.path.Unsent) - times*most*l.minRTT(now).Seconds() - capSlack
+	return float64(l.path.InFlight+l.path.Unsent) - times*most*l.minRTT(now).Seconds() - min(max(most*slackTime.Seconds(), leastSlack), capSlack)
 }
 
 // frameSize returns how many bytes of data a frame gets: those of 8 ms.

@@ -385,7 +385,7 @@ func TestRenewsMinRTT(t *testing.T) {
 		t.Errorf("exceeds the cap by %.0f", got)
 	}
 	p.RTT, p.InFlight = 200*time.Millisecond, 800<<10
-	for range 300 {
+	for range 600 {
 		now = now.Add(10 * time.Millisecond)
 		l.observe(now, p)
 	}

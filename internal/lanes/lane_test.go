@@ -1,0 +1,48 @@
+package lanes
+
+import (
+	"testing"
+	"time"
+)
+
+// TestCapHolds: the cap keeps a lane from being limited by its congestion window, so that the kernel calls all its rates limited by
+// the application. The lane remembers its rate all the same, follows a link that has changed, and starts again after a pause.
+func TestCapHolds(t *testing.T) {
+	const rtt = 40 * time.Millisecond
+	now := time.Unix(0, 0)
+	l := &lane{progress: now, since: now, lowFrom: now}
+	sent := uint64(0)
+	// over a link of this rate the lane has as much in flight as it may
+	run := func(rate float64, d time.Duration) (flying, most float64) {
+		for began, end := now, now.Add(d); now.Before(end); now = now.Add(rtt / 4) {
+			flying = float64(l.path.InFlight) - l.excess(now)
+			if max(l.rates[0], l.rates[1]) == 0 {
+				flying = 1 << 20
+			}
+			bdp := rate * rtt.Seconds()
+			if now.Sub(began) > d/2 {
+				most = max(most, flying)
+			}
+			sent += uint64(rate * rtt.Seconds() / 4)
+			l.observe(now, Path{
+				RTT: rtt + max(0, seconds((flying-bdp)/rate)), MinRTT: rtt, CWnd: 1 << 20, InFlight: int(flying),
+				DeliveryRate: min(rate, flying/rtt.Seconds()), AppLimited: flying < 1<<20, Progress: sent,
+			})
+		}
+		return flying, most
+	}
+	if flying, most := run(5e6, 10*time.Second); most > 2*5e6*rtt.Seconds() || flying < 5e6*rtt.Seconds() {
+		t.Errorf("over a steady link %.0f to %.0f bytes are in flight", flying, most)
+	}
+	if _, most := run(1e6, 10*time.Second); most > 2*1e6*rtt.Seconds() {
+		t.Errorf("after the link has become slower, %.0f bytes are in flight", most)
+	}
+	if flying, _ := run(5e6, 10*time.Second); flying < 5e6*rtt.Seconds() {
+		t.Errorf("after the link has become faster, %.0f bytes are in flight", flying)
+	}
+	now = now.Add(rateAge)
+	l.observe(now, Path{RTT: rtt, MinRTT: rtt, CWnd: 14480, AppLimited: true, Progress: sent})
+	if l.rate() != 14480/rtt.Seconds() || l.rounds != 0 {
+		t.Errorf("after a pause it has a rate of %.0f and %d rounds", l.rate(), l.rounds)
+	}
+}
