@@ -394,6 +394,47 @@ func TestJoining(t *testing.T) {
 	}
 }
 
+// TestRestarts: sessions without lanes, which a client leaves behind that is started again, make room for another one of its key.
+// Those with lanes and those of other keys stay.
+func TestRestarts(t *testing.T) {
+	s := &Server{sessions: map[[idSize]byte]*served{}, of: map[KeyID]int{}}
+	join := func(id byte, key KeyID) (*served, byte) {
+		return s.session([idSize]byte{id}, make([]byte, secretSize), key, true)
+	}
+	other, _ := join(99, "other")
+	s.joined(other)
+	var all []*served
+	for i := range maxSessions {
+		v, status := join(byte(i), "key")
+		if status != replyOK {
+			t.Fatal(status)
+		}
+		all = append(all, v)
+	}
+	if _, status := join(50, "key"); status != full {
+		t.Errorf("status %d though all sessions have lanes", status)
+	}
+	for i, v := range []*served{all[2], all[1]} {
+		v.alone = time.Unix(int64(i), 0)
+		s.joined(v)
+	}
+	v, status := join(51, "key")
+	if status != replyOK {
+		t.Fatalf("status %d", status)
+	}
+	<-all[2].done
+	if len(s.sessions) != maxSessions+1 || s.of["key"] != maxSessions {
+		t.Errorf("%d sessions, %d of the key", len(s.sessions), s.of["key"])
+	}
+	for _, v := range append(all, v, other) {
+		v.end(ErrAway)
+	}
+	s.ended.Wait()
+	if len(s.sessions)+len(s.of) != 0 {
+		t.Errorf("%d sessions, %d keys are left", len(s.sessions), len(s.of))
+	}
+}
+
 // TestRemovedKey: its sessions end, and it gets no other.
 func TestRemovedKey(t *testing.T) {
 	r := newRig(t)

@@ -73,11 +73,13 @@ func (m *memory) Left() int64  { return m.limit - m.used.Load() }
 // served is a session at the server.
 type served struct {
 	*session
+	id     [idSize]byte
 	key    KeyID
 	secret []byte
 
 	// Guarded by the server's lock.
 	timer   *time.Timer // ends it if no lane comes
+	alone   time.Time   // when its last lane went
 	joining int         // lanes that were admitted and are not added yet
 }
 
@@ -241,16 +243,17 @@ func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) 
 		return v, replyOK
 	case !fresh:
 		return nil, replyUnknown
-	case s.of[key] >= maxSessions || len(s.sessions) >= maxAll:
+	case (s.of[key] >= maxSessions || len(s.sessions) >= maxAll) && !s.evict(key):
 		return nil, full
 	}
-	v = &served{key: key, secret: append([]byte(nil), secret...), joining: 1}
+	v = &served{id: id, key: key, secret: append([]byte(nil), secret...), joining: 1}
 	v.session = newSession(lanes.Config{Budget: serverBudget, Shared: &s.memory, MaxStreams: maxStreams})
 	v.accept = func(c *Conn, to string) { v.parts.Go(func() { s.connect(c, to) }) }
 	v.timer = time.AfterFunc(forgetAfter, func() { s.forget(v) })
 	v.gone = func(uint32) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		v.alone = time.Now()
 		v.timer.Reset(forgetAfter)
 	}
 	s.sessions[id], s.of[key] = v, s.of[key]+1
@@ -260,12 +263,37 @@ func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) 
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		v.timer.Stop()
-		delete(s.sessions, id)
-		if s.of[key]--; s.of[key] == 0 {
-			delete(s.of, key)
-		}
+		s.remove(v)
 	})
 	return v, replyOK
+}
+
+// remove makes room for another session. The caller has the lock.
+func (s *Server) remove(v *served) {
+	if s.sessions[v.id] != v {
+		return
+	}
+	delete(s.sessions, v.id)
+	if s.of[v.key]--; s.of[v.key] == 0 {
+		delete(s.of, v.key)
+	}
+}
+
+// evict ends the session of a key that has been without a lane for the longest time, and reports whether there was one: a client that
+// is started again leaves its last session behind. The caller has the lock.
+func (s *Server) evict(key KeyID) bool {
+	var oldest *served
+	for _, v := range s.sessions {
+		if v.key == key && v.count()+v.joining == 0 && (oldest == nil || v.alone.Before(oldest.alone)) {
+			oldest = v
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	s.remove(oldest)
+	oldest.end(ErrAway)
+	return true
 }
 
 // joined ends the admission of a lane, which was added or has failed.
