@@ -9,13 +9,15 @@ import (
 
 const (
 	// yieldTarget, or a yieldTrip-th of the round trip if that is longer, is how long the bytes of a background transfer may queue in
-	// front of a link. Half of it ends slow start.
-	yieldTarget = 20 * time.Millisecond
-	yieldTrip   = 4
+	// front of a link, beside yieldBytes, a few packets, that queue anyway. Half of it ends slow start. Each round trip of a page that
+	// begins to load takes so much longer, while with less a link whose delay varies by some milliseconds is not filled.
+	yieldTarget = 6 * time.Millisecond
+	yieldTrip   = 8
+	yieldBytes  = 8 << 10
 
 	// firstWindow is how many bytes may be asked for and not have come at first, leastWindow behind a long queue, and leastRange is the
 	// shortest range that is asked for: behind a long queue one every few round trips.
-	firstWindow = 64 << 10
+	firstWindow = 32 << 10
 	leastWindow = 1 << 10
 	leastRange  = 8 << 10
 
@@ -24,6 +26,11 @@ const (
 	yieldStart = 1.5
 	yieldGain  = 0.1
 	mostGrowth = 2
+
+	// yieldPause is how long a window does not grow once others have filled the queue: a page asks for nothing now and then while it
+	// loads. After it each response lets it grow as in slow start, up to yieldBack of what fills the link.
+	yieldPause = 600 * time.Millisecond
+	yieldBack  = 0.5
 )
 
 // yielding keeps a background transfer out of the way of other traffic over a link: LEDBAT (RFC 6817) as far as a receiver can. It
@@ -66,6 +73,10 @@ func (y *yielding) responded(now time.Time, delay time.Duration, peak float64) {
 	y.delays[0] = delay
 	delay = slices.Min(y.delays[:])
 	target := max(yieldTarget, y.least/yieldTrip)
+	if peak > 0 {
+		target += time.Duration(yieldBytes / peak * 1e9)
+	}
+	full := peak * (y.least + target).Seconds()
 	excess := float64(delay-y.least)/float64(target) - 1 // -1 = nothing queues
 	w := y.window
 	if w == 0 {
@@ -77,7 +88,8 @@ func (y *yielding) responded(now time.Time, delay time.Duration, peak float64) {
 			w *= max(0.5, 1-excess/2)
 			y.shrunk = now
 		}
-	case !y.steady && excess < -0.5:
+	case now.Sub(y.shrunk) < yieldPause:
+	case excess < -0.5 && (!y.steady || w < yieldBack*full):
 		w *= yieldStart
 	default:
 		y.steady = true
@@ -85,7 +97,7 @@ func (y *yielding) responded(now time.Time, delay time.Duration, peak float64) {
 	}
 	y.looked = now
 	// A window that other things bound, such as a slow origin, shows nothing and would be much too large when others come.
-	most := max(firstWindow, 2*peak*(y.least+target).Seconds())
+	most := max(firstWindow, 2*full)
 	y.window = max(leastWindow, min(w, most))
 	y.next = now
 	if y.window < leastRange {

@@ -170,7 +170,7 @@ func (a *audit) delivered(head, n int64) {
 // event judges the links after an event.
 func (a *audit) event() {
 	w := a.w
-	if w.spec.Scheduler == "single" || w.state().Size == transfer.Unknown || w.spec.Restart {
+	if w.spec.Scheduler == "single" || w.state().Size == transfer.Unknown || w.spec.Restart || w.spec.Background {
 		return
 	}
 	busy := make([]bool, len(w.links))

@@ -120,9 +120,11 @@ func placesTable(t *testing.T) string {
 	names := []string{
 		"wifi", "lte", "best", "switching", "switching-free", "naive", "probe", "noisy-2", "noisy-50", "optimal", "alg3", "confluence",
 	}
-	share, gain, tail := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
+	share, gain, tail, joules := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
+	var ratios []float64 // q
 	for n := range uint64(places) {
-		s := nPlace(n)
+		s := withRadios(t, nPlace(n))
+		ratios = append(ratios, s.Links[0].Mean()/s.Links[1].Mean())
 		both, err := Bundle(s)
 		if err != nil {
 			t.Fatal(err)
@@ -139,6 +141,11 @@ func placesTable(t *testing.T) string {
 			r := run(t, scheduler, one)
 			share[name] = append(share[name], both.Took.Seconds()/r.Took.Seconds())
 			gain[name] = append(gain[name], r.Took.Seconds()/both.Took.Seconds())
+			sum := 0.
+			for _, j := range r.Joules {
+				sum += j.Radio()
+			}
+			joules[name] = append(joules[name], sum)
 			tail[name] = append(tail[name], both.Received.Tail()/max(r.Received.Tail(), 1e3))
 		}
 	}
@@ -152,8 +159,8 @@ func placesTable(t *testing.T) string {
 		return 100 * float64(n) / float64(len(all))
 	}
 	var b strings.Builder
-	b.WriteString("| scheme | R: median (p10 to p90) | R >= 0.85 in | R >= 0.7 in | bundling, mean rate: median, most | bundling, tail: median, most |\n" +
-		"| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("| scheme | R: median (p10 to p90) | R >= 0.85 in | R >= 0.7 in | bundling, mean rate: median, most | bundling, tail: median, most | Cost: median (p10 to p90) |\n" +
+		"| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	most := func(all []float64) string {
 		top := percentile(all, 1)
 		if top > 100 {
@@ -161,9 +168,14 @@ func placesTable(t *testing.T) string {
 		}
 		return fmt.Sprintf("%.1f, %.1f times", percentile(all, 0.5), top)
 	}
+	cost := map[string][]float64{}
 	for _, name := range names {
-		fmt.Fprintf(&b, "| %s | %.2f (%.2f to %.2f) | %.0f %% | %.0f %% | %s | %s |\n", name, percentile(share[name], 0.5),
-			percentile(share[name], 0.1), percentile(share[name], 0.9), over(share[name], 0.85), over(share[name], 0.7), most(gain[name]), most(tail[name]))
+		for i, j := range joules[name] {
+			cost[name] = append(cost[name], joules["optimal"][i]/j)
+		}
+		fmt.Fprintf(&b, "| %s | %.2f (%.2f to %.2f) | %.0f %% | %.0f %% | %s | %s | %.2f (%.2f to %.2f) |\n", name, percentile(share[name], 0.5),
+			percentile(share[name], 0.1), percentile(share[name], 0.9), over(share[name], 0.85), over(share[name], 0.7), most(gain[name]), most(tail[name]),
+			percentile(cost[name], 0.5), percentile(cost[name], 0.1), percentile(cost[name], 0.9))
 	}
 	b.WriteString("\n| finding | reported | here | verdict |\n| --- | ---: | ---: | --- |\n")
 	line := func(what, reported, here string, ok bool) {
@@ -183,6 +195,22 @@ func placesTable(t *testing.T) string {
 	two, fifty := over(share["noisy-2"], 0.85), over(share["noisy-50"], 0.7)
 	line("an error of 2 % reaches 85 %", "in 90 % of cases", fmt.Sprintf("in %.0f %%", two), two >= 90)
 	line("an error of 50 % reaches 70 %", "in 90 % of cases", fmt.Sprintf("in %.0f %%", fifty), fifty >= 90)
+	line("Cost of bundling against LTE alone", "below 1",
+		fmt.Sprintf("%.2f, below 1 in %.0f %%", percentile(cost["lte"], 0.5), 100-over(cost["lte"], 1)), percentile(cost["lte"], 0.5) < 1)
+	var weak, strong []float64
+	for i, q := range ratios {
+		switch c := cost["wifi"][i]; {
+		case q < 0.2:
+			weak = append(weak, c)
+		case q > 1:
+			strong = append(strong, c)
+		}
+	}
+	line("against Wi-Fi alone, with weak Wi-Fi (here a fifth of LTE's rate at most)", "about 1",
+		fmt.Sprintf("%.2f", percentile(weak, 0.5)), math.Abs(percentile(weak, 0.5)-1) < 0.2)
+	line("against Wi-Fi alone, with Wi-Fi faster than LTE", "above 2",
+		fmt.Sprintf("%.2f, above 2 in %.0f %%", percentile(strong, 0.5), over(strong, 2)), percentile(strong, 0.5) > 2)
+	line("Cost against LTE alone falls as the gain rises", "yes", fmt.Sprintf("correlation %.2f", pearson(cost["lte"], gain["lte"])), pearson(cost["lte"], gain["lte"]) < -0.5)
 	low, high := benchedMPTCP(t)
 	line("MPTCP, of bundling (docs/BENCHMARKS.md: real kernels, other rates)", "40 to 85 %",
 		fmt.Sprintf("%.0f to %.0f %%", low, high), low >= 40 && high <= 85)

@@ -17,22 +17,24 @@ import (
 
 // Spec describes one run.
 type Spec struct {
-	Size      int64 // of the object in bytes
-	Links     []Link
-	Scheduler string
-	Goal      string             // "" = fastest
-	Deadline  *schedule.Deadline // instead of Goal; links with a Radio are optional
-	Window    int64              // reorder window in bytes
-	First     int64              // size of the first range, 0 = the client's own GET
-	Client    float64            // bytes per second that the client takes, 0 = as fast as they come
-	Hinted    bool               // the size is known beforehand, so that all links are asked before the first response
-	Ahead     int64              // Hinted: bytes asked of each further link before the first response, 0 = the product's 128 KiB
-	Unchecked bool               // no spot checks
-	Restart   bool               // restart continuation
-	Slow      health.SlowCheck   // "" = SlowGuarded, the product's default
-	Faults    Faults
-	Seed      uint64
-	Log       func(at time.Duration, what string) // may be nil
+	Size       int64 // of the object in bytes
+	Links      []Link
+	Scheduler  string
+	Goal       string             // "" = fastest
+	Deadline   *schedule.Deadline // instead of Goal; links with a Radio are optional
+	Background bool               // it gives way
+	Beside     []Beside           // what others load meanwhile; what is not over with the transfer is not counted
+	Window     int64              // reorder window in bytes
+	First      int64              // size of the first range, 0 = the client's own GET
+	Client     float64            // bytes per second that the client takes, 0 = as fast as they come
+	Hinted     bool               // the size is known beforehand, so that all links are asked before the first response
+	Ahead      int64              // Hinted: bytes asked of each further link before the first response, 0 = the product's 128 KiB
+	Unchecked  bool               // no spot checks
+	Restart    bool               // restart continuation
+	Slow       health.SlowCheck   // "" = SlowGuarded, the product's default
+	Faults     Faults
+	Seed       uint64
+	Log        func(at time.Duration, what string) // may be nil
 
 	read func(at time.Duration, link int8, n int64) // may be nil: n bytes came
 	with schedule.Scheduler                         // instead of the one that Scheduler names
@@ -82,6 +84,7 @@ type Result struct {
 	InOrder            float64 // at half of the time: bytes delivered, of those that had come
 	Received           Received
 	Joules             []energy.Joules // by link, its tail included
+	Beside             []time.Duration // how long each of Spec.Beside took; 0 = it is not over
 
 	kept []kept
 
@@ -228,9 +231,9 @@ func Run(s Spec) (Result, error) {
 		goal = &d
 	}
 	cfg := transfer.Config{
-		KeepWindow: s.Deadline != nil,
-		Goal:       goal,
-		Requested:  segment.Range{Start: 0, End: transfer.Unknown}, Initial: s.First, Scheduler: said, Warm: true,
+		KeepWindow: s.Deadline != nil, Background: s.Background,
+		Goal:      goal,
+		Requested: segment.Range{Start: 0, End: transfer.Unknown}, Initial: s.First, Scheduler: said, Warm: true,
 		Unchecked: s.Unchecked, Restart: s.Restart, WaitForLink: 5 * time.Minute, Reorder: firstGrant(s), Links: make([]transfer.LinkConfig, len(s.Links)),
 	}
 	for i := range s.Links {
@@ -251,7 +254,7 @@ func Run(s Spec) (Result, error) {
 			}
 		}
 	}
-	if s.Scheduler == schedule.Default {
+	if s.Scheduler == schedule.Default && !s.Background {
 		cfg.MostConns = transfer.MostConns
 	}
 	if s.Hinted {
@@ -270,6 +273,10 @@ func Run(s Spec) (Result, error) {
 		for _, e := range s.Links[i].Events {
 			w.after(e.At, func() { w.linkEvent(int8(i), e) })
 		}
+	}
+	w.res.Beside = make([]time.Duration, len(s.Beside))
+	for i, b := range s.Beside {
+		w.begin(b, func(took time.Duration) { w.res.Beside[i] = took })
 	}
 	w.changes()
 	for len(w.events) > 0 && w.err == nil && !w.over {
