@@ -16,11 +16,19 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// energyRows are those of the benchmark whose time and joules are compared, and energyContenders what is compared in them.
-var (
-	energyRows       = []string{"1", "2", "3", "4", "5", "6", "7", "8"}
-	energyContenders = []string{"tributary:default", "frugal", "tributary:alg3", "single:*", "mptcp", "aria2-2", "aria2-8"}
-)
+// energyRows are those of the benchmark whose time and joules are compared.
+var energyRows = []string{"1", "2", "3", "4", "5", "6", "7", "8"}
+
+// energyContenders returns what is compared. A link that an event takes away alone carries nothing to its end.
+func energyContenders(sc netlab.Scenario) []string {
+	all := []string{"tributary:default", "frugal", "tributary:alg3", "mptcp", "aria2-2", "aria2-8"}
+	for _, l := range sc.Links {
+		if !slices.ContainsFunc(sc.Events, func(e netlab.Event) bool { return e.Link == l.Name }) {
+			all = append(all, "single:"+l.Name)
+		}
+	}
+	return all
+}
 
 // benchEnergy measures time and joules of rows. After each it writes DOCS/bench/energy.json, the row's plot and series, and the
 // tables of DOCS/ENERGY.md.
@@ -47,7 +55,7 @@ func benchEnergy(ctx context.Context, o benchOptions, docs string, say io.Writer
 			return err
 		}
 		of := r.options(o)
-		of.contenders = energyContenders
+		of.contenders = energyContenders(sc)
 		res, err := bench(ctx, sc, of, say)
 		if err != nil {
 			return fmt.Errorf("row %s: %w", r.ID, err)
