@@ -124,7 +124,10 @@ func (p *Placer) place(f spread.Flow, addr string, links []link.Link, lost func(
 	p.measure(now)
 	d := p.table.Place(now, f, all)
 	n.id, n.wait = d.ID, raceDelay
-	if d.Settled {
+	switch {
+	case d.Settled && d.Works:
+		n.wait = worksDelay
+	case d.Settled:
 		n.wait = settledDelay
 	}
 	p.open[d.ID] = n

@@ -23,6 +23,10 @@ const raceDelay = 250 * time.Millisecond
 // after a second; that copy may still arrive.
 const settledDelay = 1500 * time.Millisecond
 
+// worksDelay is the same if that link has carried something lately: it loses packets, but is not dead. The kernel repeats a SYN that
+// was lost twice after three seconds.
+const worksDelay = 3500 * time.Millisecond
+
 // lostFor is how long a link that another one overtook is asked after the others.
 const lostFor = 10 * time.Second
 

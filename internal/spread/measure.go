@@ -7,6 +7,8 @@ const (
 	fresh = 3 * time.Second
 	// idle is how long a connection without a byte still counts as one of the program's.
 	idle = 10 * time.Second
+	// lately is how long ago a link that works has carried something at most.
+	lately = 3 * time.Second
 	// running is the rate, in bytes per second, from which a connection counts as running.
 	running = 8 << 10
 	// steady is in how many measurements in a row a connection must have carried something for its link to be compared: one
@@ -61,6 +63,7 @@ type linkState struct {
 	goodput  record // bytes per second
 	distance record // seconds: the shortest round trip
 	bytes    int64  // carried since the beginning
+	moved    time.Time
 }
 
 // Connected reports the round-trip time of a new connection over a link, 0 if it is unknown.
@@ -73,8 +76,16 @@ func (t *Table) Connected(now time.Time, link string, rtt time.Duration) {
 // Goodput reports what a link brings that divided downloads keep busy, in bytes per second.
 func (t *Table) Goodput(now time.Time, link string, perSecond float64) {
 	if perSecond > 0 {
-		t.link(now, link).goodput.add(now, perSecond, goodputSpan, true)
+		l := t.link(now, link)
+		l.goodput.add(now, perSecond, goodputSpan, true)
+		l.moved = now
 	}
+}
+
+// works reports whether a link has carried something lately.
+func (t *Table) works(now time.Time, link string) bool {
+	l := t.links[link]
+	return l != nil && !l.moved.IsZero() && now.Sub(l.moved) <= lately
 }
 
 // Measure takes how many bytes each connection has carried so far, both directions. It should be called every half second
@@ -103,7 +114,7 @@ func (f *flow) count(l *linkState, total int64, now time.Time, step time.Duratio
 		f.streak = 0
 		return
 	}
-	f.moved = now
+	f.moved, l.moved = now, now
 	f.streak++
 }
 

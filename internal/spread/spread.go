@@ -32,6 +32,7 @@ type Placement struct {
 	Order []int // the links in the order in which they may start, as indices
 	// Settled says that its session has a link, the first of the order. Another one would show the server another address.
 	Settled bool
+	Works   bool // the first link of the order has carried something lately: a late answer says little
 }
 
 // key names what belongs together.
@@ -96,7 +97,7 @@ func (t *Table) Place(now time.Time, f Flow, links []Link) Placement {
 		}
 	}
 	t.flows[t.last] = n
-	return Placement{t.last, order, settled}
+	return Placement{t.last, order, settled, t.works(now, n.link)}
 }
 
 // front moves an index to the front; none if it is negative.

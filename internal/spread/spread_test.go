@@ -333,6 +333,31 @@ func TestSession(t *testing.T) {
 			}
 		}
 	})
+	t.Run("works while it carries something", func(t *testing.T) {
+		b := newBench(t, auto(), two()...)
+		id, _ := b.open(page)
+		works := func(after time.Duration, want bool) {
+			t.Helper()
+			b.now = b.now.Add(after)
+			if p := b.table.Place(b.now, images, b.links); p.Works != want || !p.Settled {
+				t.Errorf("%+v", p)
+			}
+		}
+		works(0, false)
+		b.now = b.now.Add(time.Second)
+		b.table.Measure(b.now, func(got ID) int64 {
+			if got == id {
+				return 1
+			}
+			return 0
+		})
+		works(lately, true)
+		works(time.Millisecond, false)
+		b.table.Goodput(b.now, "lte", 1e6)
+		works(0, false)
+		b.table.Goodput(b.now, "wifi", 1e6)
+		works(0, true)
+	})
 	t.Run("as long as a connection is open", func(t *testing.T) {
 		b := newBench(t, auto(), two()...)
 		id, _ := b.open(page)

@@ -64,6 +64,9 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 // TestLogins loads pages with a browser from a site that binds a login to the client's address. The best link loses packets, and
 // another program of the same user is spread over the links to the same site. TRIBUTARY_LOADS says how many pages, 50 if unset.
 func TestLogins(t *testing.T) {
+	if !matrix() {
+		t.Skip("more than a minute: make matrix runs it")
+	}
 	need(t, "chromium", "chromium")
 	loads := 50
 	if text := os.Getenv(loadsVariable); text != "" {
