@@ -102,7 +102,7 @@ func echo(ctx context.Context, sc netlab.Scenario, size netlab.Bytes, o benchOpt
 		}
 		print("directly over "+link.Name, all)
 	}
-	c, err := b.echoThroughRelay(ctx)
+	c, err := b.throughRelay(ctx, fmt.Sprintf("%s:%d", lanesOrigin, echoPort))
 	if err != nil {
 		return err
 	}
@@ -177,13 +177,12 @@ func (b *bed) echoOver(ctx context.Context, link *netlab.Link) (c net.Conn, err 
 	return c, err
 }
 
-// echoThroughRelay connects by a tunnel.
-func (b *bed) echoThroughRelay(ctx context.Context) (net.Conn, error) {
+// throughRelay connects to an address by a tunnel.
+func (b *bed) throughRelay(ctx context.Context, to string) (net.Conn, error) {
 	c, err := b.lab.DialContext(ctx, "tcp", netlab.ProxyAddr)
 	if err != nil {
 		return nil, err
 	}
-	to := fmt.Sprintf("%s:%d", lanesOrigin, echoPort)
 	if _, err := fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", to, to); err != nil {
 		c.Close()
 		return nil, err

@@ -38,7 +38,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(runCommand(), benchCommand(), playCommand(), ttfbCommand(), crowdCommand(), relayCommand(), queueCommand(), putCommand(), echoCommand(), traceCommand(),
+	cmd.AddCommand(runCommand(), benchCommand(), playCommand(), ttfbCommand(), crowdCommand(), relayCommand(), queueCommand(), putCommand(), echoCommand(), stripeCommand(), voipCommand(), traceCommand(),
 		replayCommand(), plotCommand(), cleanCommand())
 	return cmd
 }
