@@ -229,30 +229,43 @@ func TestFrugalLeavesSomething(t *testing.T) {
 	}
 }
 
-func TestFrugalAllocatesNothing(t *testing.T) {
-	v := wifiAndLTE(t, 100e6)
-	var f schedule.Frugal
-	now := start
-	if n := testing.AllocsPerRun(100, func() {
-		now = now.Add(time.Second)
-		v.Links[1].Usable, v.Links[1].Spared = true, schedule.NotSpared
-		f.Spare(now, v)
-	}); n != 0 {
-		t.Errorf("%g allocations", n)
-	}
+// everyGoal calls f with each kind of goal.
+func everyGoal(f func(name string, g schedule.Goal)) {
+	f("frugal", &schedule.Frugal{})
+	f("cheapest", &schedule.Cheapest{PerPercent: schedule.DefaultPerPercent})
+	f("within", &schedule.Deadline{Within: time.Hour})
+	f("bitrate", &schedule.Deadline{Bitrate: 1e6, Startup: 2 * time.Second})
 }
 
-// BenchmarkFrugal looks at the joules each time.
-func BenchmarkFrugal(b *testing.B) {
-	v := wifiAndLTE(b, 100e6)
-	var f schedule.Frugal
-	now := start
-	b.ReportAllocs()
-	for b.Loop() {
-		now = now.Add(time.Second)
-		v.Links[1].Usable, v.Links[1].Spared = true, schedule.NotSpared
-		f.Spare(now, v)
-	}
+// TestGoalsAllocateNothing: a goal's decision allocates nothing. BenchmarkGoal has its time.
+func TestGoalsAllocateNothing(t *testing.T) {
+	everyGoal(func(name string, g schedule.Goal) {
+		v := wifiAndLTE(t, 100e6)
+		now := start
+		if n := testing.AllocsPerRun(100, func() {
+			now = now.Add(time.Second)
+			v.Links[1].Usable, v.Links[1].Spared = true, schedule.NotSpared
+			g.Spare(now, v)
+		}); n != 0 {
+			t.Errorf("%s: %g allocations", name, n)
+		}
+	})
+}
+
+// BenchmarkGoal looks at the joules, the bytes or the time anew in each decision.
+func BenchmarkGoal(b *testing.B) {
+	everyGoal(func(name string, g schedule.Goal) {
+		b.Run(name, func(b *testing.B) {
+			v := wifiAndLTE(b, 100e6)
+			now := start
+			b.ReportAllocs()
+			for b.Loop() {
+				now = now.Add(time.Second)
+				v.Links[1].Usable, v.Links[1].Spared = true, schedule.NotSpared
+				g.Spare(now, v)
+			}
+		})
+	})
 }
 
 func TestNewGoal(t *testing.T) {

@@ -211,10 +211,56 @@ func placesTable(t *testing.T) string {
 	line("against Wi-Fi alone, with Wi-Fi faster than LTE", "above 2",
 		fmt.Sprintf("%.2f, above 2 in %.0f %%", percentile(strong, 0.5), over(strong, 2)), percentile(strong, 0.5) > 2)
 	line("Cost against LTE alone falls as the gain rises", "yes", fmt.Sprintf("correlation %.2f", pearson(cost["lte"], gain["lte"])), pearson(cost["lte"], gain["lte"]) < -0.5)
+	var lteTail []float64
+	for i, q := range ratios {
+		if q >= 0.1 && q <= 0.2 {
+			lteTail = append(lteTail, tail["lte"][i])
+		}
+	}
+	line("tail rate, against LTE alone where it is 5 to 10 times as fast", "> 19 times",
+		fmt.Sprintf("up to %.1f", percentile(lteTail, 1)), percentile(lteTail, 1) > 19)
+	sizes := bySize(t)
+	line("R of a split by exact rates from 0.5 to 5 MB", "steady, slightly higher at 0.5 and 1 MB",
+		fmt.Sprintf("%.2f, %.2f, %.2f", sizes[0].share, sizes[1].share, sizes[2].share), sizes[0].share >= sizes[2].share && sizes[0].share < sizes[2].share+0.1)
+	line("LTE's tail, of bundling's energy, up to 1 MB", "median 25 to 35 %, up to 60 %", fmt.Sprintf("median %.0f %%, up to %.0f %%", sizes[1].tail, sizes[1].tailMost),
+		sizes[1].tail >= 20 && sizes[1].tail <= 40 && sizes[1].tailMost <= 65)
+	line("the same at 5 MB", "median 10 %, up to 30 %", fmt.Sprintf("median %.0f %%, up to %.0f %%", sizes[2].tail, sizes[2].tailMost),
+		sizes[2].tail >= 5 && sizes[2].tail <= 15 && sizes[2].tailMost <= 35)
+	line("Cost against Wi-Fi alone at 0.5 MB", "median 2.5, up to 4.5", fmt.Sprintf("median %.1f, up to %.1f", sizes[0].cost, sizes[0].costMost),
+		sizes[0].cost >= 2 && sizes[0].cost <= 3 && sizes[0].costMost <= 5)
 	low, high := benchedMPTCP(t)
 	line("MPTCP, of bundling (docs/BENCHMARKS.md: real kernels, other rates)", "40 to 85 %",
 		fmt.Sprintf("%.0f to %.0f %%", low, high), low >= 40 && high <= 85)
 	return b.String()
+}
+
+// ofSize is what a size changes: medians over the places, and the most.
+type ofSize struct{ share, tail, tailMost, cost, costMost float64 }
+
+// bySize compares objects of 0.5, 1 and 5 MB, each split once by exact rates: the tail of LTE is what the radio takes after its
+// last byte, in percent of both radios' joules.
+func bySize(t *testing.T) (all [3]ofSize) {
+	for i, size := range []int64{500e3, 1e6, 5e6} {
+		var share, tail, cost []float64
+		for n := range uint64(places) {
+			s := withRadios(t, nPlace(n))
+			s.Size = size
+			both, err := Bundle(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.carried = both.Bytes
+			split := run(t, "optimal", s)
+			share = append(share, both.Took.Seconds()/split.Took.Seconds())
+			sum := split.Joules[0].Radio() + split.Joules[1].Radio()
+			tail = append(tail, 100*split.Joules[1].Tail/sum)
+			s.Links = s.Links[:1]
+			alone := run(t, "single", s)
+			cost = append(cost, sum/alone.Joules[0].Radio())
+		}
+		all[i] = ofSize{percentile(share, 0.5), percentile(tail, 0.5), percentile(tail, 1), percentile(cost, 0.5), percentile(cost, 1)}
+	}
+	return all
 }
 
 // benchedMPTCP returns the lowest and the highest median of MPTCP's share of the limit in the rows of docs/BENCHMARKS.md.
