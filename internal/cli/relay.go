@@ -9,18 +9,17 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/tributary-http/tributary/internal/config"
 	"github.com/tributary-http/tributary/internal/daemon"
 	"github.com/tributary-http/tributary/internal/relay"
-	"github.com/tributary-http/tributary/internal/statefile"
 )
 
 func (a *app) relayCommand() *cobra.Command {
@@ -43,26 +42,21 @@ home, it runs over every link, and survives the death of any. docs/RELAY.md says
 	return c
 }
 
-// relayServerFile is where the server of a relay keeps its keys.
-func relayServerFile() string { return statefile.Path(os.Getenv, "relay-server.json") }
-
 func (a *app) relayServe() *cobra.Command {
 	var listen, level, size string
 	var allow []string
 	c := &cobra.Command{
-		Use:   "serve --listen ADDRESS",
+		Use:   "serve [--listen ADDRESS]",
 		Short: "Be the relay of the clients that were paired",
 		Long: `Connect the tunnels of paired clients until SIGTERM or SIGINT. Private networks, this machine, metadata of clouds and
-port 25 are not connected to.
+port 25 are not connected to. Without --listen it takes the socket that systemd has opened. Started by root, it runs as the owner
+of its state folder.
 
 ` + exitCodes,
 		Example: `  tributary relay serve --listen :443
   tributary relay serve --listen 203.0.113.5:443 --allow-destinations 10.0.0.0/24`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if listen == "" {
-				return usageError{errors.New("--listen is missing: others must reach the relay, so say where it may listen, like :443")}
-			}
 			cfg := config.Default()
 			cfg.AllowDestinations, cfg.LogLevel = allow, level
 			if err := cfg.Validate(); err != nil {
@@ -72,7 +66,10 @@ port 25 are not connected to.
 			if err := memory.UnmarshalText([]byte(size)); err != nil {
 				return usageError{fmt.Errorf("--memory: %w", err)}
 			}
-			ln, err := net.Listen("tcp", listen)
+			if err := relayOwner(unix.CAP_NET_BIND_SERVICE); err != nil {
+				return err
+			}
+			ln, err := relayListener(listen)
 			if err != nil {
 				return err
 			}
@@ -80,6 +77,7 @@ port 25 are not connected to.
 			daemon.SaveMemory()
 			s := &relay.Server{State: relayServerFile(), Log: log, Memory: int64(memory), Allow: cfg.Destinations()}
 			log.Info("relay is listening", "address", ln.Addr().String())
+			relayReady()
 			ending := func(s os.Signal) { log.Info("ending", "signal", s.String()) }
 			return untilSignaled(cmd.Context(), 0, ending, func(ctx context.Context) error { return s.Serve(ctx, ln) })
 		},
@@ -95,12 +93,15 @@ func (a *app) relayClients() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clients",
 		Short: "List the clients that were paired with this relay",
-		Long: `List the keys of the clients that this relay knows, and since when. Run it as the user who runs "relay serve".
+		Long: `List the keys of the clients that this relay knows, and since when. Run it as root, or as the user who runs "relay serve".
 
 ` + exitCodes,
 		Example: `  tributary relay clients`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if err := relayOwner(); err != nil {
+				return err
+			}
 			all, err := relay.Clients(relayServerFile())
 			if err != nil {
 				return err
@@ -127,12 +128,15 @@ func (a *app) relayRemove() *cobra.Command {
 		Use:   "remove KEY",
 		Short: "Make this relay forget a client",
 		Long: `Make this relay forget the client whose key begins with KEY, as "relay clients" shows it. Its tunnels end within seconds.
-Run it as the user who runs "relay serve".
+Run it as root, or as the user who runs "relay serve".
 
 ` + exitCodes,
 		Example: `  tributary relay remove q3fX`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := relayOwner(); err != nil {
+				return err
+			}
 			k, err := relay.Remove(relayServerFile(), args[0])
 			if errors.Is(err, relay.ErrNoClient) {
 				return usageError{fmt.Errorf("%q is %w", args[0], err)}
@@ -150,7 +154,7 @@ func (a *app) relayPair() *cobra.Command {
 		Use:   "pair HOST:PORT",
 		Short: "Print a link by which one client can pair with this relay",
 		Long: `Print a link with a token that makes one client known to this relay. It is valid once, for a quarter of an hour, and a
-secret until then. HOST:PORT is how clients reach the relay. Run it as the user who runs "relay serve".
+secret until then. HOST:PORT is how clients reach the relay. Run it as root, or as the user who runs "relay serve".
 
 ` + exitCodes,
 		Example: `  tributary relay pair relay.example.com:443`,
@@ -160,6 +164,9 @@ secret until then. HOST:PORT is how clients reach the relay. Run it as the user 
 			cfg.Relay.Address = args[0]
 			if err := cfg.Validate(); err != nil {
 				return usageError{err}
+			}
+			if err := relayOwner(); err != nil {
+				return err
 			}
 			i, err := relay.Invite(relayServerFile(), args[0])
 			if err != nil {

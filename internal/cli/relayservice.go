@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/coreos/go-systemd/v22/activation"
+	sd "github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
+
+	"github.com/tributary-http/tributary/internal/privilege"
+	"github.com/tributary-http/tributary/internal/statefile"
+)
+
+// systemRelay is the state folder of the relay that "relay setup" installs.
+const systemRelay = "/var/lib/tributary-relay"
+
+// stateDirectory is the variable in which systemd names a service's state folder.
+const stateDirectory = "STATE_DIRECTORY"
+
+// relayServerFile is where the server of a relay keeps its keys: for root that of the installed relay, if there is one.
+func relayServerFile() string { return statefile.Path(relayEnv, "relay-server.json") }
+
+func relayEnv(name string) string {
+	if name == stateDirectory && os.Geteuid() == 0 && os.Getenv(name) == "" && os.Getenv("XDG_STATE_HOME") == "" {
+		if _, err := os.Stat(systemRelay); err == nil {
+			return systemRelay
+		}
+	}
+	return os.Getenv(name)
+}
+
+// relayOwner makes a program that root has started the owner of the state folder, if that is another user: what root leaves there, the
+// service could not read. It then starts the program again, with the given capabilities, and does not return.
+func relayOwner(keep ...int) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	dir := filepath.Dir(relayServerFile())
+	var is unix.Stat_t
+	if err := unix.Stat(dir, &is); err != nil || is.Uid == 0 {
+		return nil // it will be made, or is root's
+	}
+	// Open, since only root may look into the folder in which systemd has that of a dynamic user.
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, err)
+	}
+	if err := os.Setenv(stateDirectory, "/proc/self/fd/"+strconv.Itoa(fd)); err != nil {
+		return err
+	}
+	return privilege.Drop(strconv.FormatUint(uint64(is.Uid), 10), keep...)
+}
+
+// relayListener returns the socket that systemd has opened, or listens.
+func relayListener(address string) (net.Listener, error) {
+	open, err := activation.Listeners()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("take the socket of systemd: %w", err)
+	case len(open) > 1 || len(open) == 1 && open[0] == nil:
+		return nil, errors.New("take the socket of systemd: tributary-relay.socket may have one ListenStream= only, and nothing else")
+	case len(open) == 1:
+		return open[0], nil
+	case address == "":
+		return nil, usageError{errors.New("--listen is missing: others must reach the relay, so say where it may listen, like :443")}
+	}
+	ln, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EACCES) {
+		return nil, fmt.Errorf("%w: only root may listen at ports below 1024", err)
+	}
+	return ln, err
+}
+
+// relayReady tells systemd that the relay listens.
+func relayReady() { _, _ = sd.SdNotify(false, sd.SdNotifyReady) }
