@@ -41,10 +41,11 @@ var rules = map[string]rule{
 	"internal/engine": {imports: []string{
 		"internal/energy", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/schedule", "internal/segment", "internal/transfer",
 	}},
-	"internal/origin": {imports: []string{"internal/engine", "internal/fault", "internal/link", "internal/opening", "internal/segment", "internal/spread", "pkg/byterange"}},
-	"internal/link":   {imports: []string{"internal/energy"}},
-	"internal/mptcp":  {},
-	"internal/relay":  {imports: []string{"internal/lanes", "internal/link", "internal/statefile"}},
+	"internal/origin":      {imports: []string{"internal/engine", "internal/fault", "internal/link", "internal/opening", "internal/segment", "internal/spread", "pkg/byterange"}},
+	"internal/link":        {imports: []string{"internal/energy"}},
+	"internal/mptcp":       {},
+	"internal/relay":       {imports: []string{"internal/lanes", "internal/link", "internal/statefile"}},
+	"internal/relay/setup": {},
 
 	"internal/link/appbridge":               {imports: []string{"internal/allowance", "internal/link", "internal/rights"}},
 	"internal/link/appbridge/appbridgetest": {},

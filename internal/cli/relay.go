@@ -29,16 +29,19 @@ func (a *app) relayCommand() *cobra.Command {
 		Long: `A tunnel (https, ssh, git push) has one connection, so one link. With a second end on a server that you rent or have at
 home, it runs over every link, and survives the death of any. docs/RELAY.md says what that server must be trusted with.
 
+With ssh to the server, one command does it all: tributary relay setup root@HOST. Else:
+
   1. on the server:  tributary relay serve --listen :443
   2. on the server:  tributary relay pair HOST:443        prints a link that is valid once
   3. here:           tributary relay join LINK            then tributary serve
 
 ` + exitCodes,
-		Example: `  tributary relay serve --listen :443
+		Example: `  tributary relay setup root@relay.example.com
+  tributary relay serve --listen :443
   tributary relay pair relay.example.com:443
   tributary relay join -`,
 	}
-	c.AddCommand(a.relayServe(), a.relayPair(), a.relayJoin(), a.relayClients(), a.relayRemove())
+	c.AddCommand(a.relayServe(), a.relayPair(), a.relayJoin(), a.relayClients(), a.relayRemove(), a.relaySetup(), a.relayUndo())
 	return c
 }
 

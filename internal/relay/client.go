@@ -94,7 +94,7 @@ func Enrol(ctx context.Context, path string, i Invitation) error {
 		if s.Relays == nil {
 			s.Relays = map[string]pairing{}
 		}
-		s.Relays[i.Address] = pairing{i.Server, key}
+		s.Relays[i.Address] = pairing{Server: i.Server, Key: key}
 		return nil
 	})
 	return err

@@ -319,6 +319,10 @@ const mailPort = "25"
 
 // connect connects a stream to its destination and copies until both directions are over.
 func (s *Server) connect(c *Conn, to string) {
+	if to == measureAddr {
+		measure(c)
+		return
+	}
 	host, port, err := net.SplitHostPort(to)
 	if err != nil || port == mailPort || host == "" {
 		c.abort(lanes.CauseRefused)

@@ -33,6 +33,8 @@ type serverState struct {
 type pairing struct {
 	Server KeyID `json:"server"`
 	Key    Key   `json:"key"` // the client's own
+	// Installed is the ssh destination of the server, if this client has set it up.
+	Installed string `json:"installed,omitempty"`
 }
 
 // clientState is the client's file.

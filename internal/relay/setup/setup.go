@@ -1,0 +1,122 @@
+package setup
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// What runs on the server, and what it writes there.
+var (
+	//go:embed common.sh
+	common string
+	//go:embed install.sh
+	install string
+	//go:embed remove.sh
+	remove string
+
+	//go:embed tributary-relay.service
+	service string
+	//go:embed tributary-relay.socket
+	socket string // its port is 443
+	//go:embed 90-tributary-relay.conf
+	sysctl string
+)
+
+// DefaultPort is that of https: networks that let anything out let this out.
+const DefaultPort = 443
+
+// program is where the relay's program is on the server, as in common.sh.
+const program = "/usr/local/bin/tributary-relay"
+
+// Server is a machine that ssh reaches as root.
+type Server struct{ sh *shell }
+
+// Open prepares the use of a server. Options are ssh's, "KEY=VALUE". The caller must Close it.
+func Open(destination string, options []string) (*Server, error) {
+	sh, err := openShell(destination, options)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{sh}, nil
+}
+
+// Close ends the connection.
+func (s *Server) Close() { s.sh.close() }
+
+// HostName returns the name or address to which ssh connects.
+func (s *Server) HostName(ctx context.Context) (string, error) { return s.sh.hostName(ctx) }
+
+// Install copies a program, a file here, to the server, and starts it as a relay at a port. One that is there is replaced. It returns
+// what the user should know.
+func (s *Server) Install(ctx context.Context, binary string, port uint16) (said string, err error) {
+	out, err := s.sh.script(ctx, "uname -s -m; id -u")
+	if err != nil {
+		return "", err
+	}
+	uname, user, _ := strings.Cut(strings.TrimSpace(lastLines(out, 2)), "\n")
+	if user != "0" {
+		return "", fmt.Errorf("%s: is not root there (id -u says %q): a relay needs a port and a service", s.sh.destination, user)
+	}
+	if err := fits(binary, uname); err != nil {
+		return "", fmt.Errorf("%s: %w", s.sh.destination, err)
+	}
+	f, err := os.Open(binary)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	// A new file: the one in use cannot be written to.
+	if _, err := s.sh.run(ctx, f, "umask 022 && rm -f "+program+".new && cat > "+program+".new && chmod 755 "+program+".new"); err != nil {
+		return "", fmt.Errorf("copy the program: %w", err)
+	}
+	number := strconv.Itoa(int(port))
+	text := common +
+		writes("write_service", "service", service) +
+		writes("write_socket", "socket", strings.Replace(socket, "ListenStream=443\n", "ListenStream="+number+"\n", 1)) +
+		writes("write_sysctl", "sysctl", sysctl) +
+		install
+	return s.sh.script(ctx, text, number)
+}
+
+// writes returns a shell function that writes a text to the file that a variable names.
+func writes(name, variable, text string) string {
+	return fmt.Sprintf("%s() { cat >\"$%s\" <<'END_OF_FILE'\n%sEND_OF_FILE\n}\n", name, variable, text)
+}
+
+// lastLines returns the last n lines: the start of a shell may print some before.
+func lastLines(s string, n int) string {
+	all := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.Join(all[max(len(all)-n, 0):], "\n")
+}
+
+// Invite returns the link of an invitation to the relay on the server, which clients reach at an address. The client with the key
+// before is forgotten; "" = none.
+func (s *Server) Invite(ctx context.Context, address, before string) (link string, err error) {
+	if before != "" {
+		_, _ = s.sh.script(ctx, program+` relay remove "$1"`, before) // a relay that is new does not know it
+	}
+	out, err := s.sh.script(ctx, program+` relay pair "$1"`, "'"+address+"'")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "tributary://") {
+			link = strings.TrimSpace(line)
+		}
+	}
+	if link == "" {
+		return "", errors.New("the relay printed no link")
+	}
+	return link, nil
+}
+
+// Remove removes all that Install made.
+func (s *Server) Remove(ctx context.Context) error {
+	_, err := s.sh.script(ctx, common+remove)
+	return err
+}
