@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -41,7 +42,7 @@ With ssh to the server, one command does it all: tributary relay setup root@HOST
   tributary relay pair relay.example.com:443
   tributary relay join -`,
 	}
-	c.AddCommand(a.relayServe(), a.relayPair(), a.relayJoin(), a.relayClients(), a.relayRemove(), a.relaySetup(), a.relayUndo())
+	c.AddCommand(a.relayServe(), a.relayPair(), a.relayJoin(), a.relayClients(), a.relayLimit(), a.relayRemove(), a.relaySetup(), a.relayUndo())
 	return c
 }
 
@@ -96,7 +97,8 @@ func (a *app) relayClients() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clients",
 		Short: "List the clients that were paired with this relay",
-		Long: `List the keys of the clients that this relay knows, and since when. Run it as root, or as the user who runs "relay serve".
+		Long: `List the keys of the clients that this relay knows, since when, what their tunnels have carried this month (of UTC; up to
+16 MiB more while the relay runs), and their limits. Run it as root, or as the user who runs "relay serve".
 
 ` + exitCodes,
 		Example: `  tributary relay clients`,
@@ -114,12 +116,20 @@ func (a *app) relayClients() *cobra.Command {
 				return nil
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "KEY\tPAIRED")
+			limits, err := relay.LimitsOf(relayServerFile())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(w, "KEY\tPAIRED\tTHIS MONTH\tMONTH\tRATE\tFLOWS")
 			byTime := slices.SortedFunc(maps.Keys(all), func(x, y relay.KeyID) int {
 				return cmp.Or(all[x].Compare(all[y]), strings.Compare(string(x), string(y)))
 			})
 			for _, k := range byTime {
-				fmt.Fprintf(w, "%s\t%s\n", k, all[k].Local().Format("2006-01-02 15:04"))
+				used, err := relay.Used(relayServerFile(), k, time.Now())
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", k, all[k].Local().Format("2006-01-02 15:04"), size(used), limitColumns(limits[k]))
 			}
 			return w.Flush()
 		},
@@ -153,25 +163,31 @@ Run it as root, or as the user who runs "relay serve".
 }
 
 func (a *app) relayPair() *cobra.Command {
-	return &cobra.Command{
+	var limits limitFlags
+	c := &cobra.Command{
 		Use:   "pair HOST:PORT",
 		Short: "Print a link by which one client can pair with this relay",
 		Long: `Print a link with a token that makes one client known to this relay. It is valid once, for a quarter of an hour, and a
 secret until then. HOST:PORT is how clients reach the relay. Run it as root, or as the user who runs "relay serve".
 
 ` + exitCodes,
-		Example: `  tributary relay pair relay.example.com:443`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Example: `  tributary relay pair relay.example.com:443
+  tributary relay pair relay.example.com:443 --rate 20Mbit/s --month 100GB`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg := config.Default()
 			cfg.Relay.Address = args[0]
 			if err := cfg.Validate(); err != nil {
 				return usageError{err}
 			}
+			var l relay.Limits
+			if err := limits.apply(cmd.Flags(), &l); err != nil {
+				return usageError{err}
+			}
 			if err := relayOwner(); err != nil {
 				return err
 			}
-			i, err := relay.Invite(relayServerFile(), args[0])
+			i, err := relay.Invite(relayServerFile(), args[0], l)
 			if err != nil {
 				return err
 			}
@@ -179,6 +195,8 @@ secret until then. HOST:PORT is how clients reach the relay. Run it as root, or 
 			return nil
 		},
 	}
+	limits.add(c.Flags())
+	return c
 }
 
 func (a *app) relayJoin() *cobra.Command {

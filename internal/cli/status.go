@@ -222,6 +222,9 @@ func printRelay(w io.Writer, r *control.Relay) {
 	} else {
 		fmt.Fprintf(w, "relay %s: not connected, tunnels go over one link\n", r.Address)
 	}
+	if r.Refusal != "" {
+		fmt.Fprintf(w, "relay %s: takes no more tunnels, they go over one link: %s\n", r.Address, r.Refusal)
+	}
 	for _, l := range down {
 		fmt.Fprintf(w, "relay %s: no connection over %s\n", r.Address, l)
 	}

@@ -87,7 +87,7 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	}
 	s.Links = d.withSpent(s.Links)
 	if r, ok := d.out.Relay(); ok {
-		s.Relay = &control.Relay{Address: r.Address, Tunnels: r.Streams, Lanes: []control.Lane{}}
+		s.Relay = &control.Relay{Address: r.Address, Tunnels: r.Streams, Refusal: r.Refusal, Lanes: []control.Lane{}}
 		if m := r.Multipath; m != nil {
 			s.Relay.Multipath = &control.Multipath{Subflows: m.Subflows, Plain: m.Plain}
 		}

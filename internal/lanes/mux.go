@@ -32,6 +32,9 @@ const (
 	CauseNotFound               // there is no such name
 	CauseFailed                 // the destination cannot be reached
 	CauseLimit                  // too many streams
+	CauseFlows                  // the client has as many open as it may
+	CauseMonth                  // the client has used up its bytes of this month
+	CauseDraining               // the server is about to end
 )
 
 // Event is something that happened.

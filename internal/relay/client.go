@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/lanes"
@@ -35,6 +36,7 @@ type Client struct {
 	log     *slog.Logger
 	budget  int64
 	wake    chan struct{}
+	refused atomic.Pointer[refusal] // nil = none
 
 	mu      sync.Mutex
 	links   []link.Link
@@ -241,6 +243,8 @@ func (c *Client) visit(now time.Time) *visit {
 	rand.Read(v.id[:])
 	rand.Read(v.secret[:])
 	v.silent = func() { signal(c.wake) }
+	v.refused = func(e *ResetError) { c.refused.Store(&refusal{e, time.Now().Add(e.lasts())}) }
+	c.refused.Store(nil)
 	v.gone = func(id uint32) {
 		c.mu.Lock()
 		for _, p := range c.at {
@@ -355,13 +359,31 @@ func (c *Client) dial(ctx context.Context, v *visit, l link.Link, id uint32) (co
 	return nil, nil, errRestarted
 }
 
-// Dial connects to "host:port" through the relay. It fails at once with ErrAway if there is no lane.
+// refusal is what the relay said of one stream that holds for others, too.
+type refusal struct {
+	reason *ResetError
+	until  time.Time
+}
+
+// refusal returns why the relay takes no streams now, nil if it does as far as is known.
+func (c *Client) refusal(now time.Time) error {
+	if r := c.refused.Load(); r != nil && now.Before(r.until) {
+		return r.reason
+	}
+	return nil
+}
+
+// Dial connects to "host:port" through the relay. It fails at once with ErrAway if there is no lane, and with a [ResetError] if the relay
+// has just said that it takes no streams.
 func (c *Client) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	c.mu.Lock()
 	v := c.current
 	c.mu.Unlock()
 	if v == nil || v.count() == 0 {
 		return nil, ErrAway
+	}
+	if r := c.refusal(time.Now()); r != nil {
+		return nil, r
 	}
 	stream, err := v.open(addr)
 	if err != nil {

@@ -26,9 +26,11 @@ const (
 )
 
 // measure is the server's side of Measure.
-func measure(c *Conn) {
+func measure(c *Conn, a *account) {
+	ctx, done := c.unbroken()
+	defer done()
 	c.connect()
-	_, _ = io.CopyN(c, zeros{}, maxMeasured) // its client ends it
+	_ = copyTo(metered{ctx, a, c}, io.LimitReader(zeros{}, maxMeasured)) // its client ends it
 	_ = c.Close()
 }
 

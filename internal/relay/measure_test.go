@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/tributary-http/tributary/internal/link"
 )
@@ -41,6 +42,13 @@ func TestMeasure(t *testing.T) {
 	}
 	if all <= 0 || sum < 0.99*all || sum > 1.01*all {
 		t.Errorf("together %.0f, the gains are %.0f", all, sum)
+	}
+	key, err := OwnKey(r.client, r.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used, err := Used(r.server, key, time.Now()); err != nil || used == 0 {
+		t.Errorf("what was measured is not counted: %d, %v", used, err)
 	}
 	if dialed["wifi"] == 0 || dialed["lte"] == 0 || dialed["sim"] > 0 {
 		t.Errorf("dialed %v", dialed)

@@ -74,7 +74,7 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 
 func (r *rig) invite() Invitation {
 	r.Helper()
-	i, err := Invite(r.server, r.address)
+	i, err := Invite(r.server, r.address, Limits{})
 	if err != nil {
 		r.Fatal(err)
 	}

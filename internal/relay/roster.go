@@ -25,6 +25,14 @@ func (r *roster) knows(client KeyID) bool {
 	return ok && client != ""
 }
 
+// limits returns those of a key.
+func (r *roster) limits(client KeyID) Limits {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refresh()
+	return r.known.Limits[client]
+}
+
 func (r *roster) refresh() {
 	now, err := os.Stat(r.path)
 	if err == nil && r.read != nil && os.SameFile(now, r.read) && now.ModTime().Equal(r.read.ModTime()) && now.Size() == r.read.Size() {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -59,6 +60,7 @@ type Server struct {
 	mu       sync.Mutex
 	sessions map[[idSize]byte]*served
 	of       map[KeyID]int
+	accounts map[KeyID]*account
 }
 
 // memory is what the streams of all sessions share. It is a [lanes.Budget], safe for concurrent use.
@@ -102,7 +104,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	cfg.NextProtos = []string{laneProtocol, enrolProtocol}
 	s.reach.DenyPrivate, s.reach.Allow, s.reach.Local = true, s.Allow, link.Local
-	s.sessions, s.of = map[[idSize]byte]*served{}, map[KeyID]int{}
+	s.sessions, s.of, s.accounts = map[[idSize]byte]*served{}, map[KeyID]int{}, map[KeyID]*account{}
 	rand.Read(s.epoch[:])
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -114,6 +116,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			v.end(ErrAway)
 		}
 		s.ended.Wait()
+		for _, a := range s.accounts {
+			a.close()
+		}
 	}()
 	defer context.AfterFunc(ctx, func() { ln.Close() })()
 	conns.Go(func() { s.watch(ctx) })
@@ -146,7 +151,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 }
 
-// watch ends the sessions of keys that were removed.
+// watch ends the sessions of keys that were removed, and sets limits that were changed.
 func (s *Server) watch(ctx context.Context) {
 	every := time.NewTicker(removedAfter)
 	defer every.Stop()
@@ -167,6 +172,37 @@ func (s *Server) expel() {
 			v.end(errRemoved)
 		}
 	}
+	s.mu.Lock()
+	accounts := maps.Clone(s.accounts)
+	s.mu.Unlock()
+	for k, a := range accounts {
+		if s.clients.knows(k) {
+			a.set(s.clients.limits(k))
+			a.retry()
+			continue
+		}
+		s.mu.Lock()
+		delete(s.accounts, k)
+		s.mu.Unlock()
+	}
+}
+
+// account returns what a key uses.
+func (s *Server) account(k KeyID) *account {
+	s.mu.Lock()
+	a := s.accounts[k]
+	s.mu.Unlock()
+	if a != nil {
+		return a
+	}
+	limits := s.clients.limits(k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a = s.accounts[k]; a == nil {
+		a = newAccount(usageFile(s.State, k), limits, s.Log)
+		s.accounts[k] = a
+	}
+	return a
 }
 
 var errRemoved = errors.New("the client's key was removed")
@@ -248,7 +284,7 @@ func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) 
 	}
 	v = &served{id: id, key: key, secret: append([]byte(nil), secret...), joining: 1}
 	v.session = newSession(lanes.Config{Budget: serverBudget, Shared: &s.memory, MaxStreams: maxStreams})
-	v.accept = func(c *Conn, to string) { v.parts.Go(func() { s.connect(c, to) }) }
+	v.accept = func(c *Conn, to string) { v.parts.Go(func() { s.connect(v.key, c, to) }) }
 	v.timer = time.AfterFunc(forgetAfter, func() { s.forget(v) })
 	v.gone = func(uint32) {
 		s.mu.Lock()
@@ -318,9 +354,15 @@ func (s *Server) forget(v *served) {
 const mailPort = "25"
 
 // connect connects a stream to its destination and copies until both directions are over.
-func (s *Server) connect(c *Conn, to string) {
+func (s *Server) connect(key KeyID, c *Conn, to string) {
+	a := s.account(key)
+	if err := a.enter(time.Now()); err != nil {
+		c.abort(causeOf(err))
+		return
+	}
+	defer a.leave()
 	if to == measureAddr {
-		measure(c)
+		measure(c, a)
 		return
 	}
 	host, port, err := net.SplitHostPort(to)
@@ -334,15 +376,25 @@ func (s *Server) connect(c *Conn, to string) {
 		return
 	}
 	c.connect()
-	pipe(c, origin.(*net.TCPConn))
+	pipe(c, origin.(*net.TCPConn), a)
 }
 
 // dial connects to the destination of a stream, unless its client gives up.
 func (s *Server) dial(c *Conn, host, to string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
-	var watch sync.WaitGroup
-	defer watch.Wait()
+	ctx, done := c.unbroken()
+	defer done()
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
+	d := net.Dialer{KeepAlive: keepAlive, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		return s.permit(host, address)
+	}}
+	return d.DialContext(ctx, "tcp", to)
+}
+
+// unbroken returns a context that ends with the stream, or with done, which must be called.
+func (c *Conn) unbroken() (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
 		case <-c.broken:
@@ -350,10 +402,7 @@ func (s *Server) dial(c *Conn, host, to string) (net.Conn, error) {
 		case <-ctx.Done():
 		}
 	})
-	d := net.Dialer{KeepAlive: keepAlive, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
-		return s.permit(host, address)
-	}}
-	return d.DialContext(ctx, "tcp", to)
+	return ctx, func() { cancel(); watch.Wait() }
 }
 
 // permit checks the address that is about to be dialed: a name says nothing.
@@ -371,7 +420,10 @@ func (s *Server) permit(host, address string) error {
 
 func causeOf(err error) uint64 {
 	var dns *net.DNSError
+	var reset *ResetError
 	switch {
+	case errors.As(err, &reset):
+		return reset.Cause
 	case errors.Is(err, link.ErrDenied), errors.Is(err, link.ErrOffLink):
 		return lanes.CauseRefused
 	case errors.As(err, &dns):
@@ -381,25 +433,34 @@ func causeOf(err error) uint64 {
 }
 
 // pipe copies both ways until both are over or one is broken.
-func pipe(c *Conn, origin *net.TCPConn) {
+func pipe(c *Conn, origin *net.TCPConn, a *account) {
+	ctx, done := c.unbroken()
+	defer done()
 	over := make(chan error, 1)
 	go func() {
-		err := copyTo(origin, c)
+		err := copyTo(metered{ctx, a, origin}, c)
 		if err == nil {
 			err = origin.CloseWrite()
 		}
 		if err != nil {
+			if reset, ok := errors.AsType[*ResetError](err); ok {
+				c.abort(reset.Cause) // no-op unless a limit of this end has ended it
+			}
 			_ = origin.SetLinger(0)
 			_ = origin.Close()
 		}
 		over <- err
 	}()
-	err := copyTo(c, origin)
+	err := copyTo(metered{ctx, a, c}, origin)
 	if err == nil {
 		err = c.CloseWrite()
 	}
 	if err != nil {
-		c.abort(lanes.CauseClosed)
+		cause := lanes.CauseClosed
+		if reset, ok := errors.AsType[*ResetError](err); ok {
+			cause = reset.Cause
+		}
+		c.abort(cause)
 		_ = origin.SetReadDeadline(time.Unix(1, 0))
 	}
 	<-over
@@ -407,7 +468,21 @@ func pipe(c *Conn, origin *net.TCPConn) {
 	_ = c.Close()
 }
 
+// metered reserves bytes before it writes them.
+type metered struct {
+	ctx context.Context
+	a   *account
+	w   io.Writer
+}
+
+func (m metered) Write(p []byte) (int, error) {
+	if err := m.a.reserve(m.ctx, len(p)); err != nil {
+		return 0, err
+	}
+	return m.w.Write(p)
+}
+
 func copyTo(dst io.Writer, src io.Reader) error {
-	_, err := io.CopyBuffer(struct{ io.Writer }{dst}, struct{ io.Reader }{src}, make([]byte, copyBuffer))
+	_, err := io.CopyBuffer(dst, struct{ io.Reader }{src}, make([]byte, copyBuffer))
 	return err
 }

@@ -25,6 +25,8 @@ type session struct {
 	accept func(*Conn, string) // called for each stream that the other end opens; must not block
 	gone   func(lane uint32)   // called when a lane has ended; must not block
 	silent func()              // called when a lane has been silent for silentTime; must not block
+	// refused is called when a stream has ended for a reason that holds for others, too; must not block.
+	refused func(*ResetError)
 
 	parts sync.WaitGroup
 	done  chan struct{} // closed at the end
@@ -92,7 +94,11 @@ func (s *session) tell() {
 			c.opened = true
 			signal(c.readable)
 		case e.What == lanes.Broken:
-			c.fail(&ResetError{e.Cause})
+			err := &ResetError{e.Cause}
+			if s.refused != nil && err.lasts() > 0 {
+				s.refused(err)
+			}
+			c.fail(err)
 		case e.What == lanes.Readable:
 			signal(c.readable)
 		case e.What == lanes.Writable:
@@ -368,8 +374,25 @@ func (e *ResetError) Error() string {
 		return "the relay cannot reach this address"
 	case lanes.CauseLimit:
 		return "the relay has too many streams open"
+	case lanes.CauseFlows:
+		return "the relay's limit of tunnels at a time is reached"
+	case lanes.CauseMonth:
+		return "the relay's limit of bytes in a month is reached"
+	case lanes.CauseDraining:
+		return "the relay is about to end"
 	}
 	return "the other end of the tunnel has closed it"
 }
 
 var _ io.ReadWriteCloser = (*Conn)(nil)
+
+// lasts returns for how long other streams are not tried after this one: they would lose a round trip each.
+func (e *ResetError) lasts() time.Duration {
+	switch e.Cause {
+	case lanes.CauseFlows:
+		return time.Second
+	case lanes.CauseMonth, lanes.CauseDraining:
+		return time.Minute
+	}
+	return 0
+}

@@ -27,6 +27,9 @@ type serverState struct {
 	Key     Key                  `json:"key"`
 	Clients map[KeyID]time.Time  `json:"clients"` // since when
 	Tokens  map[string]time.Time `json:"tokens"`  // by hash: until when
+	// Limits of clients, and of those that use a token. Without one there are none.
+	Limits      map[KeyID]Limits  `json:"limits,omitempty"`
+	TokenLimits map[string]Limits `json:"token_limits,omitempty"`
 }
 
 // pairing is what a client knows of a server.
@@ -93,8 +96,9 @@ func (s *serverState) ensureKey() (err error) {
 	return err
 }
 
-// Invite makes an invitation to the server with this state file, which is valid once and for a quarter of an hour.
-func Invite(path, address string) (Invitation, error) {
+// Invite makes an invitation to the server with this state file, which is valid once and for a quarter of an hour. Its user will have
+// these limits.
+func Invite(path, address string, l Limits) (Invitation, error) {
 	i := Invitation{Address: address, token: make([]byte, tokenSize)}
 	rand.Read(i.token)
 	s, err := change(path, func(s *serverState) error {
@@ -103,7 +107,15 @@ func Invite(path, address string) (Invitation, error) {
 		if s.Tokens == nil {
 			s.Tokens = map[string]time.Time{}
 		}
-		s.Tokens[hashToken(i.token)] = now.Add(tokenLife)
+		h := hashToken(i.token)
+		s.Tokens[h] = now.Add(tokenLife)
+		maps.DeleteFunc(s.TokenLimits, func(h string, _ Limits) bool { return s.Tokens[h].IsZero() })
+		if l != (Limits{}) {
+			if s.TokenLimits == nil {
+				s.TokenLimits = map[string]Limits{}
+			}
+			s.TokenLimits[h] = l
+		}
 		return s.ensureKey()
 	})
 	if err != nil {
@@ -128,6 +140,8 @@ func enrol(path string, token []byte, client KeyID, now time.Time) error {
 			s.Clients = map[KeyID]time.Time{}
 		}
 		s.Clients[client] = now
+		s.limit(client, s.TokenLimits[h])
+		delete(s.TokenLimits, h)
 		return nil
 	})
 	return err
@@ -143,23 +157,70 @@ func Clients(path string) (map[KeyID]time.Time, error) {
 	return s.Clients, err
 }
 
+// limit sets the limits of a client.
+func (s *serverState) limit(k KeyID, l Limits) {
+	delete(s.Limits, k)
+	if l == (Limits{}) {
+		return
+	}
+	if s.Limits == nil {
+		s.Limits = map[KeyID]Limits{}
+	}
+	s.Limits[k] = l
+}
+
+// find returns the client whose key begins so.
+func (s *serverState) find(beginning string) (found KeyID, err error) {
+	for k := range s.Clients {
+		if !strings.HasPrefix(string(k), beginning) {
+			continue
+		}
+		if found != "" {
+			return "", ErrNoClient
+		}
+		found = k
+	}
+	if found == "" || beginning == "" {
+		return "", ErrNoClient
+	}
+	return found, nil
+}
+
+// LimitsOf returns the limits of the clients that have any.
+func LimitsOf(path string) (map[KeyID]Limits, error) {
+	var s serverState
+	err := load(path, &s)
+	return s.Limits, err
+}
+
+// Limit changes the limits of the client whose key begins so. They hold within removedAfter, for tunnels that run, too.
+func Limit(path, beginning string, how func(*Limits)) (k KeyID, l Limits, err error) {
+	_, err = change(path, func(s *serverState) error {
+		if k, err = s.find(beginning); err != nil {
+			return err
+		}
+		l = s.Limits[k]
+		how(&l)
+		s.limit(k, l)
+		return nil
+	})
+	return k, l, err
+}
+
 // Remove makes a server forget the client whose key begins so. Its sessions end within removedAfter.
 func Remove(path, beginning string) (KeyID, error) {
-	var found []KeyID
-	_, err := change(path, func(s *serverState) error {
-		for k := range s.Clients {
-			if strings.HasPrefix(string(k), beginning) {
-				found = append(found, k)
-			}
+	var found KeyID
+	_, err := change(path, func(s *serverState) (err error) {
+		if found, err = s.find(beginning); err != nil {
+			return err
 		}
-		if len(found) != 1 || beginning == "" {
-			return ErrNoClient
-		}
-		delete(s.Clients, found[0])
+		delete(s.Clients, found)
+		delete(s.Limits, found)
 		return nil
 	})
 	if err != nil {
 		return "", err
 	}
-	return found[0], nil
+	forgetUsage(path, found)
+	return found, nil
 }

@@ -11,6 +11,7 @@ type Status struct {
 	Address string
 	Lanes   []LaneStatus // by link
 	Streams int          // tunnels through the relay that are open
+	Refusal string       // why it takes no more of them at the moment; "" = it does
 	// Multipath is that of a proxy which is reached by MPTCP and has no lanes; nil = it is a relay.
 	Multipath *Multipath
 }
@@ -32,6 +33,9 @@ type LaneStatus struct {
 // Status returns the state of a client.
 func (c *Client) Status() Status {
 	s := Status{Address: c.address}
+	if err := c.refusal(time.Now()); err != nil {
+		s.Refusal = err.Error()
+	}
 	c.mu.Lock()
 	v := c.current
 	lanes := map[string]uint32{}

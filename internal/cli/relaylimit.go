@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tributary-http/tributary/internal/config"
+	"github.com/tributary-http/tributary/internal/relay"
+)
+
+// limitFlags are the flags of a client's limits.
+type limitFlags struct {
+	flows       int
+	rate, month string
+}
+
+func (l *limitFlags) add(f *pflag.FlagSet) {
+	f.IntVar(&l.flows, "flows", 0, "`NUMBER` of tunnels at a time; 0 = no limit")
+	f.StringVar(&l.rate, "rate", "0", "`RATE` of all its tunnels, both directions together, like 20Mbit/s; 0 = no limit")
+	f.StringVar(&l.month, "month", "0", "`SIZE` of what its tunnels carry in a month of UTC, both directions together, like 100GB; 0 = no limit")
+}
+
+// leastRate keeps a limit from being so low that a tunnel seems to be dead, in bytes per second.
+const leastRate = 10_000
+
+// apply sets the limits whose flags were given.
+func (l *limitFlags) apply(f *pflag.FlagSet, to *relay.Limits) error {
+	if f.Changed("flows") {
+		if l.flows < 0 {
+			return errors.New("--flows: less than 0")
+		}
+		to.Flows = l.flows
+	}
+	if f.Changed("rate") {
+		var r config.Rate
+		if err := r.UnmarshalText([]byte(l.rate)); err != nil {
+			return fmt.Errorf("--rate: %w", err)
+		}
+		if r != 0 && r < leastRate {
+			return fmt.Errorf("--rate: less than %s", config.Rate(leastRate))
+		}
+		to.Rate = int64(r)
+	}
+	if f.Changed("month") {
+		var b config.Bytes
+		if err := b.UnmarshalText([]byte(l.month)); err != nil {
+			return fmt.Errorf("--month: %w", err)
+		}
+		to.Month = int64(b)
+	}
+	return nil
+}
+
+// limitColumns returns what a client has for a month, its rate and its flows, between tabs.
+func limitColumns(l relay.Limits) string {
+	month, rate, flows := "-", "-", "-"
+	if l.Month > 0 {
+		month = size(l.Month)
+	}
+	if l.Rate > 0 {
+		rate = config.Rate(l.Rate).String()
+	}
+	if l.Flows > 0 {
+		flows = strconv.Itoa(l.Flows)
+	}
+	return month + "\t" + rate + "\t" + flows
+}
+
+func (a *app) relayLimit() *cobra.Command {
+	var limits limitFlags
+	c := &cobra.Command{
+		Use:   "limit KEY",
+		Short: "Bound what a client may use of this relay",
+		Long: `Bound what the client whose key begins with KEY may use, as "relay clients" shows it. What is not given stays as it is, 0 ends
+a limit. Limits hold within seconds, for tunnels that are open, too. A client that has reached one is told so ("tributary status"
+shows it there), and its tunnels go over one of its links. Run it as root, or as the user who runs "relay serve".
+
+` + exitCodes,
+		Example: `  tributary relay limit q3fX --rate 20Mbit/s --month 100GB --flows 200
+  tributary relay limit q3fX --month 0`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().NFlag() == 0 {
+				return usageError{errors.New("no limit is given: see --flows, --rate and --month")}
+			}
+			if err := limits.apply(cmd.Flags(), &relay.Limits{}); err != nil {
+				return usageError{err}
+			}
+			if err := relayOwner(); err != nil {
+				return err
+			}
+			k, l, err := relay.Limit(relayServerFile(), args[0], func(l *relay.Limits) { _ = limits.apply(cmd.Flags(), l) })
+			if errors.Is(err, relay.ErrNoClient) {
+				return usageError{fmt.Errorf("%q is %w", args[0], err)}
+			}
+			if err != nil {
+				return err
+			}
+			or := func(set bool, s string) string {
+				if !set {
+					return "any"
+				}
+				return s
+			}
+			fmt.Fprintf(a.stdout, "%s: bytes in a month %s, rate %s, tunnels at a time %s\n", k, or(l.Month > 0, config.Bytes(l.Month).String()),
+				or(l.Rate > 0, config.Rate(l.Rate).String()), or(l.Flows > 0, strconv.Itoa(l.Flows)))
+			return nil
+		},
+	}
+	limits.add(c.Flags())
+	return c
+}
