@@ -10,6 +10,13 @@ import (
 // AutoConfig serves the script that points programs to the proxy at an address, and nothing else.
 func AutoConfig(proxy net.Addr) http.Handler { return guard(autoConfig{proxy}) }
 
+// Metrics serves a page of metrics, and nothing else.
+func Metrics(page http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", page)
+	return guard(mux)
+}
+
 // Handler serves the pages: live is the one at / with its parts below /live/, metrics the one of /metrics, status is read for
 // /healthz at every request and from any goroutine, and proxy is where the proxy listens, for /proxy.pac.
 func Handler(live, metrics http.Handler, status func() engine.Status, proxy net.Addr) http.Handler {

@@ -28,7 +28,7 @@ var rules = map[string]rule{
 	"internal/daemon": {imports: []string{
 		"internal/admin", "internal/config", "internal/control", "internal/crowd", "internal/doctor", "internal/engine", "internal/gateway", "internal/get",
 		"internal/intercept", "internal/link", "internal/link/appbridge", "internal/metrics", "internal/page", "internal/peer", "internal/proxy",
-		"internal/queue", "internal/redirect", "internal/rpc", "internal/statefile", "internal/transport",
+		"internal/queue", "internal/redirect", "internal/relay", "internal/rpc", "internal/statefile", "internal/transport",
 	}},
 	// As every other user of a Transport, neither knows how it divides.
 	"internal/proxy":     {imports: []string{"internal/crowd", "internal/fault", "internal/intercept", "internal/transport"}},
@@ -37,7 +37,7 @@ var rules = map[string]rule{
 	"internal/get":       {imports: []string{"internal/fault", "pkg/byterange", "internal/transport"}},
 	"internal/queue":     {imports: []string{"internal/get", "internal/statefile"}},
 	"internal/rpc":       {imports: []string{"internal/crowd", "internal/get", "internal/queue", "internal/statefile"}},
-	"internal/metrics":   {imports: []string{"internal/engine"}},
+	"internal/metrics":   {imports: []string{"internal/engine", "internal/relay"}},
 	"internal/engine": {imports: []string{
 		"internal/energy", "internal/estimate", "internal/fault", "internal/health", "internal/link", "internal/opening", "internal/schedule", "internal/segment", "internal/transfer",
 	}},

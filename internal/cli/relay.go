@@ -9,9 +9,12 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -47,7 +50,8 @@ With ssh to the server, one command does it all: tributary relay setup root@HOST
 }
 
 func (a *app) relayServe() *cobra.Command {
-	var listen, level, size string
+	var listen, level, size, pages string
+	var drain time.Duration
 	var allow []string
 	c := &cobra.Command{
 		Use:   "serve [--listen ADDRESS]",
@@ -56,9 +60,13 @@ func (a *app) relayServe() *cobra.Command {
 port 25 are not connected to. Without --listen it takes the socket that systemd has opened. Started by root, it runs as the owner
 of its state folder.
 
+At the end new tunnels are refused, and clients send them over one link; those that are open may continue for --drain. A second
+signal ends at once. Keys and limits that change hold within seconds, at SIGHUP at once.
+
 ` + exitCodes,
 		Example: `  tributary relay serve --listen :443
-  tributary relay serve --listen 203.0.113.5:443 --allow-destinations 10.0.0.0/24`,
+  tributary relay serve --listen 203.0.113.5:443 --allow-destinations 10.0.0.0/24
+  tributary relay serve --listen :443 --metrics 127.0.0.1:9092`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg := config.Default()
@@ -70,25 +78,34 @@ of its state folder.
 			if err := memory.UnmarshalText([]byte(size)); err != nil {
 				return usageError{fmt.Errorf("--memory: %w", err)}
 			}
+			if drain < 0 {
+				return usageError{errors.New("--drain: less than 0")}
+			}
+			if at, err := netip.ParseAddrPort(pages); pages != "" && (err != nil || !at.Addr().IsLoopback()) {
+				return usageError{fmt.Errorf("--metrics: %q is not a loopback address with a port, like 127.0.0.1:9092", pages)}
+			}
 			if err := relayOwner(unix.CAP_NET_BIND_SERVICE); err != nil {
 				return err
 			}
-			ln, err := relayListener(listen)
-			if err != nil {
-				return err
-			}
 			log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: cfg.Level()}))
+			reload := make(chan os.Signal, 1)
+			signal.Notify(reload, syscall.SIGHUP)
+			defer signal.Stop(reload)
+			s := &relay.Server{State: relayServerFile(), Log: log, Memory: int64(memory), Allow: cfg.Destinations(), Drain: drain, Reload: reload}
+			ending := func(sig os.Signal) {
+				log.Info("draining: a second signal ends at once", "signal", sig.String(), "at_most", drain)
+			}
 			daemon.SaveMemory()
-			s := &relay.Server{State: relayServerFile(), Log: log, Memory: int64(memory), Allow: cfg.Destinations()}
-			log.Info("relay is listening", "address", ln.Addr().String())
-			relayReady()
-			ending := func(s os.Signal) { log.Info("ending", "signal", s.String()) }
-			return untilSignaled(cmd.Context(), 0, ending, func(ctx context.Context) error { return s.Serve(ctx, ln) })
+			return untilSignaled(cmd.Context(), 0, ending, func(ctx context.Context) error {
+				return serveRelay(ctx, s, listen, pages)
+			})
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` to listen at, with a port")
 	c.Flags().StringSliceVar(&allow, "allow-destinations", nil, "also connect to the `NETWORK` or address, although it is private; repeatable")
 	c.Flags().StringVar(&size, "memory", config.Bytes(relay.DefaultMemory).String(), "`SIZE` of what the tunnels of all clients may hold on their way")
+	c.Flags().StringVar(&pages, "metrics", "", "loopback `ADDRESS` to serve /metrics at, like 127.0.0.1:9092; none if empty")
+	c.Flags().DurationVar(&drain, "drain", 30*time.Second, "`DURATION` for which open tunnels may continue at the end")
 	c.Flags().StringVar(&level, "log-level", "info", "`LEVEL`: debug, info, warn, error")
 	return c
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -13,7 +14,9 @@ import (
 	sd "github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sys/unix"
 
+	"github.com/tributary-http/tributary/internal/daemon"
 	"github.com/tributary-http/tributary/internal/privilege"
+	"github.com/tributary-http/tributary/internal/relay"
 	"github.com/tributary-http/tributary/internal/statefile"
 )
 
@@ -77,5 +80,28 @@ func relayListener(address string) (net.Listener, error) {
 	return ln, err
 }
 
-// relayReady tells systemd that the relay listens.
-func relayReady() { _, _ = sd.SdNotify(false, sd.SdNotifyReady) }
+// serveRelay runs a relay, and its metrics at an address if there is one.
+func serveRelay(ctx context.Context, s *relay.Server, listen, pages string) error {
+	ln, err := relayListener(listen)
+	if err != nil {
+		return err
+	}
+	watched, done := context.WithCancel(context.Background()) // to the end: a drain can be watched
+	failed := make(chan error, 1)
+	if pages == "" {
+		failed <- nil
+	} else {
+		at, err := net.Listen("tcp", pages)
+		if err != nil {
+			done()
+			ln.Close()
+			return fmt.Errorf("--metrics: %w", err)
+		}
+		go func() { failed <- daemon.ServeRelayMetrics(watched, at, s.Status) }()
+	}
+	s.Log.Info("relay is listening", "address", ln.Addr().String(), "metrics", pages)
+	_, _ = sd.SdNotify(false, sd.SdNotifyReady)
+	err = s.Serve(ctx, ln)
+	done()
+	return errors.Join(err, <-failed)
+}

@@ -108,6 +108,9 @@ func (m *Mux) Wanted() bool {
 // Streams returns how many streams are open.
 func (m *Mux) Streams() int { return len(m.streams) }
 
+// Quiet reports whether no stream is open, and the other end knows of each that this end has reset.
+func (m *Mux) Quiet() bool { return len(m.streams) == 0 && m.resets == 0 }
+
 // Open opens a stream to a destination. It can be written to at once. ok = false: there are too many.
 func (m *Mux) Open(now time.Time, to string) (id uint32, ok bool) {
 	if len(m.streams) >= m.cfg.MaxStreams || len(to) > maxOpen || to == "" {

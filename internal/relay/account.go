@@ -94,6 +94,14 @@ func (a *account) refuse(cause uint64) error {
 	return &ResetError{cause}
 }
 
+// reject counts a refusal for a reason that is not the account's, and returns the cause.
+func (a *account) reject(cause uint64) uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_ = a.refuse(cause)
+	return cause
+}
+
 // reserve waits until n bytes may pass, at most copyBuffer. A [ResetError] says that they may not this month.
 func (a *account) reserve(ctx context.Context, n int) error {
 	if err := a.rate.WaitN(ctx, n); err != nil {

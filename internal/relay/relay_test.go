@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,6 +31,9 @@ type rig struct {
 	at             *Server
 	out            *Client
 	log            bytes.Buffer
+	reload         chan os.Signal
+	stop           func()        // tells the server to end
+	over           chan struct{} // closed when it has
 
 	mu    sync.Mutex
 	conns map[string][]net.Conn // by link
@@ -40,7 +44,7 @@ func newRig(t *testing.T, allow ...netip.Prefix) *rig {
 	dir := t.TempDir()
 	r := &rig{
 		T: t, server: filepath.Join(dir, "server.json"), client: filepath.Join(dir, "client.json"),
-		conns: map[string][]net.Conn{}, down: map[string]bool{},
+		conns: map[string][]net.Conn{}, down: map[string]bool{}, reload: make(chan os.Signal, 1), over: make(chan struct{}),
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,15 +52,20 @@ func newRig(t *testing.T, allow ...netip.Prefix) *rig {
 	}
 	r.address = ln.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	s := &Server{State: r.server, Log: slog.New(slog.NewTextHandler(&lockedWriter{w: &r.log}, &slog.HandlerOptions{Level: slog.LevelDebug})), Allow: allow}
-	r.at = s
-	go func() { done <- s.Serve(ctx, ln) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
+	s := &Server{
+		State: r.server, Log: slog.New(slog.NewTextHandler(&lockedWriter{w: &r.log}, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Allow: allow, Reload: r.reload,
+	}
+	r.at, r.stop = s, cancel
+	go func() {
+		defer close(r.over)
+		if err := s.Serve(ctx, ln); err != nil {
 			t.Error(err)
 		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-r.over
 	})
 	return r
 }

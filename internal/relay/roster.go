@@ -44,3 +44,10 @@ func (r *roster) refresh() {
 	}
 	r.known.Key = Key{} // not needed here
 }
+
+// forget has the file read again even if it seems to be the same.
+func (r *roster) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.read = nil
+}

@@ -14,6 +14,8 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -36,6 +38,9 @@ const (
 	copyBuffer   = 32 << 10
 	// removedAfter is how soon the sessions of a key end that was removed.
 	removedAfter = 5 * time.Second
+	// farewell is how long clients have to acknowledge that their last tunnels were ended.
+	farewell   = time.Second
+	drainCheck = 50 * time.Millisecond
 )
 
 // DefaultMemory is what the streams of all sessions of a server may hold, in bytes.
@@ -49,6 +54,10 @@ type Server struct {
 	Memory int64
 	// Allow lists networks that clients may reach although they are denied otherwise.
 	Allow []netip.Prefix
+	// Drain is how long tunnels may continue that are open when Serve is told to end; 0 = they end at once.
+	Drain time.Duration
+	// Reload has the keys and limits read at once, which otherwise happens within seconds; nil = never.
+	Reload <-chan os.Signal
 
 	reach   link.Destinations
 	epoch   [8]byte
@@ -56,6 +65,8 @@ type Server struct {
 	door    doorway
 	memory  memory
 	ended   sync.WaitGroup // sessions
+	closing atomic.Bool    // no stream and no session begins any more
+	turned  atomic.Int64   // connections that became no lane and enrolled nobody
 
 	mu       sync.Mutex
 	sessions map[[idSize]byte]*served
@@ -65,12 +76,12 @@ type Server struct {
 
 // memory is what the streams of all sessions share. It is a [lanes.Budget], safe for concurrent use.
 type memory struct {
-	limit int64
+	limit atomic.Int64
 	used  atomic.Int64
 }
 
 func (m *memory) Take(n int64) { m.used.Add(n) }
-func (m *memory) Left() int64  { return m.limit - m.used.Load() }
+func (m *memory) Left() int64  { return m.limit.Load() - m.used.Load() }
 
 // served is a session at the server.
 type served struct {
@@ -85,14 +96,14 @@ type served struct {
 	joining int         // lanes that were admitted and are not added yet
 }
 
-// Serve accepts lanes until ctx ends; then all sessions end.
+// Serve accepts lanes until ctx ends; then it drains, and all sessions end. It is called once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	st, err := change(s.State, (*serverState).ensureKey)
 	if err != nil {
 		return err
 	}
 	s.clients.path = s.State
-	s.memory.limit = cmp.Or(s.Memory, DefaultMemory)
+	s.memory.limit.Store(cmp.Or(s.Memory, DefaultMemory))
 	cfg, err := st.Key.config(func(c tls.ConnectionState) error {
 		if c.NegotiatedProtocol == enrolProtocol || c.NegotiatedProtocol == laneProtocol && s.clients.knows(peerOf(c)) {
 			return nil
@@ -104,11 +115,22 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	cfg.NextProtos = []string{laneProtocol, enrolProtocol}
 	s.reach.DenyPrivate, s.reach.Allow, s.reach.Local = true, s.Allow, link.Local
+	s.mu.Lock() // Status may be called
 	s.sessions, s.of, s.accounts = map[[idSize]byte]*served{}, map[KeyID]int{}, map[KeyID]*account{}
+	s.mu.Unlock()
 	rand.Read(s.epoch[:])
 
-	ctx, cancel := context.WithCancel(ctx)
+	told := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(told)) // lanes are still made while it drains
 	var conns sync.WaitGroup
+	conns.Go(func() {
+		select {
+		case <-told.Done():
+			s.drain(ctx)
+			cancel()
+		case <-ctx.Done():
+		}
+	})
 	defer func() {
 		cancel()
 		conns.Wait()
@@ -138,6 +160,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		}
 		leave, ok := s.door.enter(c)
 		if !ok {
+			s.turned.Add(1)
 			c.Close()
 			continue
 		}
@@ -145,6 +168,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			defer leave()
 			if err := s.greet(ctx, c, cfg); err != nil {
 				c.Close()
+				s.turned.Add(1)
 				s.Log.Debug("connection refused", "error", err)
 			}
 		})
@@ -160,8 +184,45 @@ func (s *Server) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-every.C:
+		case <-s.Reload:
+			s.clients.forget()
+			s.Log.Info("keys and limits are read again")
 		}
 		s.expel()
+	}
+}
+
+// drain lets the streams end that are open, or ends them after s.Drain.
+func (s *Server) drain(ctx context.Context) {
+	s.closing.Store(true)
+	if s.await(ctx, s.Drain, (*session).quiet) {
+		return
+	}
+	for _, v := range s.all() {
+		for _, c := range v.conns() {
+			c.abort(lanes.CauseDraining)
+		}
+	}
+	s.await(ctx, farewell, func(v *session) bool { return v.quiet() || v.count() == 0 })
+}
+
+// await waits until all sessions are done, and reports whether they were within d.
+func (s *Server) await(ctx context.Context, d time.Duration, done func(*session) bool) bool {
+	limit := time.NewTimer(d)
+	defer limit.Stop()
+	check := time.NewTicker(drainCheck)
+	defer check.Stop()
+	for {
+		if !slices.ContainsFunc(s.all(), func(v *served) bool { return !done(v.session) }) {
+			return true
+		}
+		select {
+		case <-check.C:
+		case <-limit.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
 	}
 }
 
@@ -279,7 +340,7 @@ func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) 
 		return v, replyOK
 	case !fresh:
 		return nil, replyUnknown
-	case (s.of[key] >= maxSessions || len(s.sessions) >= maxAll) && !s.evict(key):
+	case s.closing.Load(), (s.of[key] >= maxSessions || len(s.sessions) >= maxAll) && !s.evict(key):
 		return nil, full
 	}
 	v = &served{id: id, key: key, secret: append([]byte(nil), secret...), joining: 1}
@@ -356,6 +417,10 @@ const mailPort = "25"
 // connect connects a stream to its destination and copies until both directions are over.
 func (s *Server) connect(key KeyID, c *Conn, to string) {
 	a := s.account(key)
+	if s.closing.Load() {
+		c.abort(a.reject(lanes.CauseDraining))
+		return
+	}
 	if err := a.enter(time.Now()); err != nil {
 		c.abort(causeOf(err))
 		return
@@ -367,12 +432,16 @@ func (s *Server) connect(key KeyID, c *Conn, to string) {
 	}
 	host, port, err := net.SplitHostPort(to)
 	if err != nil || port == mailPort || host == "" {
-		c.abort(lanes.CauseRefused)
+		c.abort(a.reject(lanes.CauseRefused))
 		return
 	}
 	origin, err := s.dial(c, host, to)
 	if err != nil {
-		c.abort(causeOf(err))
+		cause := causeOf(err)
+		if _, gone := c.isOpen(); gone == nil { // otherwise the client has given up
+			a.reject(cause)
+		}
+		c.abort(cause)
 		return
 	}
 	c.connect()

@@ -3,7 +3,9 @@ package relay
 import (
 	"errors"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -330,6 +332,20 @@ func (s *session) openStreams() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.streams)
+}
+
+// conns returns the streams that are open.
+func (s *session) conns() []*Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.streams))
+}
+
+// quiet reports whether the other end has all that was sent to it, and no stream is open.
+func (s *session) quiet() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err != nil || s.mux.Quiet()
 }
 
 // rtt returns the round trip of a lane as the kernel measures it, 0 if it is not known.

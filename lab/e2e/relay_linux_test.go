@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tributary-http/tributary/lab/netlab"
 )
@@ -15,11 +19,12 @@ const (
 	relayPort = 8450
 	socksAddr = "127.0.0.1:11080"
 	// relayedAddr is another address of the origin: tunnels to private networks do not go by the relay.
-	relayedAddr = "198.51.100.7"
+	relayedAddr  = "198.51.100.7"
+	relayMetrics = "127.0.0.1:9092"
 )
 
-// relayed starts a relay at the origin's address, pairs with it, and runs the program with it.
-func (r *rig) relayed() {
+// relayed starts a relay at the origin's address, pairs with it, and runs the program with it. ended is closed when the relay has.
+func (r *rig) relayed() (pid int, ended <-chan struct{}) {
 	r.Helper()
 	path := r.options.Binary
 	addr := fmt.Sprintf("%s:%d", netlab.OriginAddr, relayPort)
@@ -30,8 +35,17 @@ func (r *rig) relayed() {
 	if err := os.Mkdir(state, 0o700); err != nil {
 		r.Fatal(err)
 	}
-	r.waitForOrigin(relayPort, r.background("env", "XDG_STATE_HOME="+state, path, "relay", "serve", "--listen", addr,
-		"--allow-destinations", relayedAddr, "--log-level", "debug"))
+	number := filepath.Join(state, "pid")
+	ended = r.background("env", "XDG_STATE_HOME="+state, "sh", "-c", `echo $$ > "$0"; exec "$@"`, number, path, "relay", "serve", "--listen", addr,
+		"--allow-destinations", relayedAddr, "--log-level", "debug", "--metrics", relayMetrics)
+	r.waitForOrigin(relayPort, ended)
+	said, err := os.ReadFile(number)
+	if err == nil {
+		pid, err = strconv.Atoi(strings.TrimSpace(string(said)))
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
 	pair := r.lab.Server(r.ctx, path, "relay", "pair", addr)
 	pair.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
 	link, err := pair.Output()
@@ -74,12 +88,13 @@ func (r *rig) relayed() {
 			r.Error("the log has a secret")
 		}
 	})
+	return pid, ended
 }
 
 // TestRelay: one tunnel's bytes come over both links, and a link's death or return does not hurt it.
 func TestRelay(t *testing.T) {
 	r := newRig(t, equal(), netlab.NginxOptions{})
-	r.relayed()
+	relay, ended := r.relayed()
 	cert, err := r.lab.Certificate()
 	if err != nil {
 		t.Fatal(err)
@@ -165,5 +180,45 @@ func TestRelay(t *testing.T) {
 		r.until("tunnels work again", func() bool {
 			return r.curl(append([]string{"--fail", "-o", "/dev/null", r.nginx.SecureURL(o)}, public...)...).failed == nil
 		})
+	})
+	t.Run("the relay drains", func(t *testing.T) {
+		r := r.on(t)
+		shows := func(name, value string) bool {
+			text, _ := r.lab.Server(r.ctx, "curl", "-sS", "http://"+relayMetrics+"/metrics").Output()
+			for line := range strings.Lines(string(text)) {
+				if strings.HasPrefix(line, "tributary_relay_"+name) && strings.HasSuffix(line, " "+value+"\n") {
+					return true
+				}
+			}
+			return false
+		}
+		o := r.object(2_000_000)
+		download := func(args ...string) *exec.Cmd {
+			return r.lab.Client(r.ctx, "curl", append(append([]string{"-sS", "--fail", "-x", proxyURL, r.nginx.SecureURL(o)}, public...), args...)...)
+		}
+		done := make(chan ran, 1)
+		r.until("there are two lanes", func() bool { return shows("lanes{", "2") && shows("flows{", "0") })
+		go func() {
+			body, err := download("--limit-rate", "500k").Output()
+			done <- ran{body: body, failed: err}
+		}()
+		r.until("its tunnel is open", func() bool { return shows("flows{", "1") })
+		for _, s := range []unix.Signal{unix.SIGHUP, unix.SIGTERM} {
+			if err := unix.Kill(relay, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.until("it drains", func() bool { return shows("draining", "1") })
+		body, err := download().Output() // directly
+		r.isObject(r.ok(ran{body: body, failed: err}).body, o)
+		if !shows("refusals_total{", "1") {
+			t.Error("the relay has refused no tunnel")
+		}
+		r.isObject(r.ok(<-done).body, o)
+		select {
+		case <-ended:
+		case <-r.ctx.Done():
+			t.Error("the relay does not end")
+		}
 	})
 }

@@ -1,0 +1,21 @@
+package daemon
+
+import (
+	"context"
+	"net"
+	"net/http"
+
+	"github.com/tributary-http/tributary/internal/admin"
+	"github.com/tributary-http/tributary/internal/metrics"
+	"github.com/tributary-http/tributary/internal/relay"
+)
+
+// ServeRelayMetrics serves what the server of a relay does at /metrics, until ctx ends.
+func ServeRelayMetrics(ctx context.Context, ln net.Listener, status func() relay.ServerStatus) error {
+	s := shortServer(admin.Metrics(metrics.Relay(status)))
+	defer context.AfterFunc(ctx, func() { s.Close() })()
+	if err := s.Serve(ln); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package metrics
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/tributary-http/tributary/internal/relay"
+)
+
+var (
+	relaySessions = desc("relay_sessions", "Sessions of a client: one for each of its daemons that is connected or was a minute ago.", "client")
+	relayLanes    = desc("relay_lanes", "Connections of a client, one for each of its links.", "client")
+	relayFlows    = desc("relay_flows", "Tunnels of a client that are open.", "client")
+	relayBytes    = desc("relay_bytes_total", "Bytes that the tunnels of a client have carried, both directions.", "client")
+	relayRefused  = desc("relay_refusals_total", "Tunnels of a client that were refused, or ended by its limits, by reason (docs/RELAY.md).", "client", "reason")
+	relayHeld     = desc("relay_memory_bytes", "Bytes that the tunnels of all clients hold or have been promised.")
+	relayMemory   = desc("relay_memory_limit_bytes", "How many these may be.")
+	relayTurned   = desc("relay_connections_turned_away_total", "Connections of unknown keys, or that were too many.")
+	relayDraining = desc("relay_draining", "1 while the server ends and takes no more tunnels.")
+)
+
+// Relay returns a handler that serves what the server of a relay does, to everyone who asks. Clients are named by their public keys, and
+// no destination is. It calls status at every scrape, from any goroutine.
+func Relay(status func() relay.ServerStatus) http.Handler {
+	r := prometheus.NewRegistry()
+	r.MustRegister(relayCollector(status), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{})
+}
+
+// relayCollector reads the status once per scrape.
+type relayCollector func() relay.ServerStatus
+
+// Describe implements prometheus.Collector.
+func (relayCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		relaySessions, relayLanes, relayFlows, relayBytes, relayRefused, relayHeld, relayMemory, relayTurned, relayDraining,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (status relayCollector) Collect(ch chan<- prometheus.Metric) {
+	s := status()
+	send := func(d *prometheus.Desc, t prometheus.ValueType, v int64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, t, float64(v), labels...)
+	}
+	for _, c := range s.Clients {
+		key := valid(string(c.Key))
+		send(relaySessions, prometheus.GaugeValue, int64(c.Sessions), key)
+		send(relayLanes, prometheus.GaugeValue, int64(c.Lanes), key)
+		send(relayFlows, prometheus.GaugeValue, int64(c.Flows), key)
+		send(relayBytes, prometheus.CounterValue, c.Bytes, key)
+		for reason, n := range c.Refused {
+			send(relayRefused, prometheus.CounterValue, n, key, reason)
+		}
+	}
+	send(relayHeld, prometheus.GaugeValue, s.Held)
+	send(relayMemory, prometheus.GaugeValue, s.Memory)
+	send(relayTurned, prometheus.CounterValue, s.Turned)
+	send(relayDraining, prometheus.GaugeValue, int64(oneIf(s.Draining)))
+}
