@@ -115,6 +115,8 @@ type Relay struct {
 	URL string `toml:"url"`
 	// Address is "host:port" of the relay, which this user has paired with.
 	Address string `toml:"address"`
+	// Others are further relays, which this user has paired with, too: the nearest one that answers is used.
+	Others []string `toml:"others"`
 	// Mode says what goes through it: RelayOff, RelayTunnels or RelayAll.
 	Mode string `toml:"mode"`
 	// Except lists hosts, each with the names below it, whose tunnels do not go through it, beside the shipped list.

@@ -413,3 +413,21 @@ func TestRelayURL(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestRelayOthers(t *testing.T) {
+	c := Default()
+	c.Relay = Relay{Address: "a.example:443", Others: []string{"b.example:443", "[2001:db8::1]:8443"}, Mode: RelayTunnels}
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, r := range []Relay{
+		{Others: []string{"b.example:443"}, Mode: RelayTunnels},
+		{URL: "https://proxy.example", Others: []string{"b.example:443"}, Mode: RelayTunnels},
+		{Address: "a.example:443", Others: []string{"b.example"}, Mode: RelayTunnels},
+	} {
+		c.Relay = r
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "[relay] others") {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}

@@ -154,20 +154,30 @@ func (c Config) problems() problems {
 // relay checks the [relay] table.
 func (p *problems) relay(r Relay) {
 	p.oneOf(r.Mode, "relay.mode", RelayOff, RelayTunnels, RelayAll)
-	host, port, err := net.SplitHostPort(r.Address)
-	n, wrong := strconv.ParseUint(port, 10, 16)
+	address := func(a string) bool {
+		host, port, err := net.SplitHostPort(a)
+		n, wrong := strconv.ParseUint(port, 10, 16)
+		return err == nil && wrong == nil && n > 0 && isHost(host)
+	}
 	switch {
+	case r.Address == "" && len(r.Others) > 0:
+		p.add("relay.others", "needs relay.address: write one of them there")
 	case r.URL != "" && r.Address != "":
 		p.add("relay.url", "and relay.address exclude each other: write one of them")
 		p.about("relay.address")
 	case r.URL == "" && r.Address == "" && r.Mode != RelayOff:
 		p.add("relay.address", "is missing: write that of a relay that was paired with  tributary relay join, or the url of a proxy that speaks MPTCP")
-	case r.Address != "" && (err != nil || wrong != nil || n == 0 || !isHost(host)):
+	case r.Address != "" && !address(r.Address):
 		p.add("relay.address", "%q is not an address like relay.example.com:443", r.Address)
 	}
 	if r.URL != "" {
 		if _, err := mptcp.ParseURL(r.URL); err != nil {
 			p.add("relay.url", "%v", err)
+		}
+	}
+	for _, a := range r.Others {
+		if !address(a) {
+			p.add("relay.others", "%q is not an address like relay.example.com:443", a)
 		}
 	}
 	for _, host := range r.Except {

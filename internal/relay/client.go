@@ -407,3 +407,17 @@ func (c *Client) Dial(ctx context.Context, addr string) (net.Conn, error) {
 		}
 	}
 }
+
+// works reports whether it has a lane, and the relay does not end.
+func (c *Client) works(now time.Time) bool {
+	c.mu.Lock()
+	v := c.current
+	c.mu.Unlock()
+	return v != nil && v.count() > 0 && !c.drains(now)
+}
+
+// drains reports whether the relay has said that it takes no streams since it ends.
+func (c *Client) drains(now time.Time) bool {
+	r, ok := errors.AsType[*ResetError](c.refusal(now))
+	return ok && r.Cause == lanes.CauseDraining
+}

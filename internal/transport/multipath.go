@@ -15,6 +15,13 @@ import (
 
 // newSecondEnd returns what the [relay] table names.
 func (t *Transport) newSecondEnd(r config.Relay, c Config) (secondEnd, error) {
+	if r.URL == "" && len(r.Others) > 0 {
+		nearest, err := relay.NewNearest(c.RelayState, append([]string{r.Address}, r.Others...), int64(c.Settings.Budget), t.log)
+		if err != nil {
+			return nil, err
+		}
+		return nearest, nil
+	}
 	if r.URL == "" {
 		client, err := relay.NewClient(c.RelayState, r.Address, int64(c.Settings.Budget), t.log)
 		if err != nil {
