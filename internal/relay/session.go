@@ -30,9 +30,10 @@ type session struct {
 	// refused is called when a stream has ended for a reason that holds for others, too; must not block.
 	refused func(*ResetError)
 
-	parts sync.WaitGroup
-	done  chan struct{} // closed at the end
-	kick  chan struct{} // something is under way
+	parts   sync.WaitGroup
+	done    chan struct{} // closed at the end
+	kick    chan struct{} // something is under way
+	buffers sync.Pool     // of *[bulkBuffer]byte
 
 	mu      sync.Mutex
 	mux     *lanes.Mux
@@ -68,7 +69,8 @@ func (w *wire) close() {
 func newSession(c lanes.Config) *session {
 	s := &session{
 		done: make(chan struct{}), kick: make(chan struct{}, 1),
-		mux: lanes.New(c), streams: map[uint32]*Conn{}, wires: map[uint32]*wire{},
+		buffers: sync.Pool{New: func() any { return new([bulkBuffer]byte) }},
+		mux:     lanes.New(c), streams: map[uint32]*Conn{}, wires: map[uint32]*wire{},
 	}
 	s.parts.Go(s.tick)
 	return s
@@ -195,10 +197,18 @@ func (s *session) count() int {
 	return len(s.wires)
 }
 
+// An idle lane waits with a buffer of idleBuffer bytes. A larger one has room for a frame that came in part, and a TLS record.
+const (
+	idleBuffer = 1 << 10
+	bulkBuffer = 2 * (lanes.MaxData + 64)
+)
+
 // read takes in what comes over a lane.
 func (s *session) read(w *wire) {
 	defer s.remove(w.id)
-	buf := make([]byte, 0, 4*(lanes.MaxData+64))
+	small := make([]byte, idleBuffer)
+	var large *[bulkBuffer]byte
+	buf := small[:0]
 	for {
 		n, err := w.conn.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -210,7 +220,16 @@ func (s *session) read(w *wire) {
 		if err != nil {
 			return
 		}
-		buf = buf[:copy(buf[:cap(buf)], rest)]
+		switch {
+		case large == nil && len(buf) == idleBuffer:
+			large = s.buffers.Get().(*[bulkBuffer]byte)
+			buf = large[:copy(large[:], rest)]
+		case large != nil && n < idleBuffer && len(rest) == 0:
+			s.buffers.Put(large)
+			large, buf = nil, small[:0]
+		default:
+			buf = buf[:copy(buf[:cap(buf)], rest)]
+		}
 	}
 }
 
@@ -246,7 +265,7 @@ func (s *session) receive(w *wire, buf []byte) (rest []byte, err error) {
 // write sends what the Mux has for a lane.
 func (s *session) write(w *wire) {
 	defer s.remove(w.id)
-	buf := make([]byte, 0, 2*lanes.MaxData)
+	var large *[bulkBuffer]byte // nil while it waits
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -254,10 +273,14 @@ func (s *session) write(w *wire) {
 		if !ok {
 			return
 		}
+		if large == nil {
+			large = s.buffers.Get().(*[bulkBuffer]byte)
+		}
+		var buf []byte
 		var wait time.Duration
 		s.change(func(now time.Time, m *lanes.Mux) {
 			m.Observe(now, w.id, path)
-			buf, wait = m.Next(now, w.id, buf[:0])
+			buf, wait = m.Next(now, w.id, large[:0])
 		})
 		if len(buf) > 0 {
 			_ = w.raw.SetWriteDeadline(time.Now().Add(writeTime))
@@ -266,6 +289,8 @@ func (s *session) write(w *wire) {
 			}
 			continue
 		}
+		s.buffers.Put(large)
+		large = nil
 		due := timer.C
 		if wait < 0 {
 			due = nil
