@@ -140,7 +140,7 @@ func (r *rig) lanes(n int) {
 
 func (r *rig) until(what string, met func() bool) {
 	r.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for tick := time.Tick(2 * time.Millisecond); !met(); {
 		select {
 		case <-tick:
