@@ -13,7 +13,7 @@ DEBIAN := nginx:nginx-light curl:curl ip:iproute2 nft:nftables iptables:iptables
 	systemd-analyze:systemd promtool:prometheus aapt:aapt sshd:openssh-server ssh:openssh-client
 
 # Those that are too large for `make test`; `make matrix` installs them, too.
-MATRIX := node:nodejs npm:npm chromium:chromium rclone:rclone -:python3-boto3 skopeo:skopeo podman:podman docker-registry:docker-registry \
+MATRIX := node:nodejs npm:npm chromium:chromium firefox-esr:firefox-esr rclone:rclone -:python3-boto3 skopeo:skopeo podman:podman docker-registry:docker-registry \
 	nix-store:nix-bin dockerd:docker.io -:python3-venv dnf:dnf createrepo_c:createrepo-c rpmbuild:rpm
 
 # Those of `make android` and `make android-test`, beside a JDK and Maven.
@@ -35,7 +35,7 @@ lab: ## build bin/tributary-lab, the developers' tool (running it takes root)
 test: ## go vet and all tests of the product and the laboratory; as root it installs the Debian packages they need
 	@GO='$(GO)' DEBIAN='$(DEBIAN)' tools/test.sh
 
-matrix: ## every real client and origin, Caddy (from its module), Chromium and Node too (root)
+matrix: ## every real client and origin, Caddy (from its module), browsers and Node too (root)
 	@GO='$(GO)' DEBIAN='$(DEBIAN) $(MATRIX)' tools/matrix.sh
 
 pictures: ## pictures of the live page while it runs, for docs/pictures (root; chromium)

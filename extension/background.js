@@ -71,6 +71,12 @@ async function sized(item) {
   return item?.state === 'in_progress' && item.totalBytes > 0 ? item : null;
 }
 
+// requested waits for the request of a download. Firefox, when it must first start this script again, reports the download before.
+async function requested(url) {
+  for (let i = 0; i < 25 && !seen.has(url); i++) await pause(step);
+  return seen.get(url);
+}
+
 const plain = type => (type ?? '').split(';')[0].trim().toLowerCase();
 const unsaid = new Set(['', 'application/octet-stream', 'binary/octet-stream', 'application/x-download', 'application/force-download', 'application/unknown']);
 
@@ -83,7 +89,7 @@ async function consider(item) {
   if (item.danger && item.danger !== 'safe') return; // the browser has something to say about it
   if (kept.delete(item.url)) return;
   const s = await settings();
-  const sent = seen.get(url);
+  const sent = await requested(url);
   if (!s.token || !sent?.get) return; // no GET, or one that was not seen
   const menu = asked.delete(item.url);
   if (!menu && (!s.on || (item.byExtensionId && item.byExtensionId !== api.runtime.id))) return;
@@ -228,7 +234,6 @@ async function order(url) {
 api.contextMenus.onClicked.addListener(click => { order(click.linkUrl ?? click.srcUrl); });
 api.runtime.onMessage.addListener(message => {
   if (message.again) again(message.again);
-  if (message.order) order(message.order);
   if (message.look) tidy();
 });
 api.runtime.onInstalled.addListener(async ({ reason }) => {

@@ -3,7 +3,7 @@
 // flags, its ports and its exit codes only.
 //
 // Clients and origins of other projects run as their packages have them; a test whose program is not installed is skipped.
-// `make test` installs the small ones, `make matrix` also Chromium, Node and Caddy, which it builds from testdata/caddy, a
+// `make test` installs the small ones, `make matrix` also Chromium, Firefox, Node and Caddy, which it builds from testdata/caddy, a
 // module of its own.
 //
 // The tests need root and nginx; without them they are skipped and say so. They assert bytes, events and which link
