@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,6 +98,135 @@ func TestLivePage(t *testing.T) {
 			t.Errorf("R217 another user sees %q at /%s", c.body, path)
 		}
 	}
+}
+
+// TestLiveNumbers: in each browser, the numbers that the page shows are those of tributary status at the same second, while a download
+// runs and after it.
+func TestLiveNumbers(t *testing.T) {
+	inBrowsers(t, liveNumbers)
+}
+
+// differencesJS is a function of what tributary status --json says that returns what of it the page does not show.
+const differencesJS = `(status => {
+	const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+	const size = n => {
+		for (const [unit, one] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) if (n >= one) return number.format(n / one) + " " + unit;
+		return n + " B";
+	};
+	const text = e => (e?.textContent ?? "nothing").trim();
+	const found = [];
+	const equal = (what, shown, told) => { if (shown !== told) found.push(what + ": " + shown + ", status: " + told); };
+	const cards = [...document.querySelectorAll("#links > li")], running = [...document.querySelectorAll("#running > li")];
+	equal("links", cards.length, status.links.length);
+	equal("downloads", running.length, status.transfers.length);
+	equal("ended", document.querySelectorAll("#ended tr").length, status.ended_transfers);
+	const up = status.links.filter(l => l.state === "up").length, n = status.transfers.length;
+	equal("summary", text(document.getElementById("summary")),
+		up + " of " + status.links.length + " links up · " + n + " download" + (n === 1 ? "" : "s") + " divided · " + status.undivided_running + " over one link");
+	status.links.forEach((l, i) => {
+		const facts = new Map([...cards[i]?.querySelectorAll("dt") ?? []].map(t => [text(t), text(t.nextElementSibling)]));
+		equal("name", text(cards[i]?.querySelector("h3")?.firstChild), l.name);
+		equal(l.name + " is up", text(cards[i]?.querySelector(".state")).endsWith(" up"), l.state === "up");
+		equal(l.name + " round trip", facts.get("Round trip"), l.rtt_seconds > 0 ? Math.round(l.rtt_seconds * 1000) + " ms" : "–");
+		equal(l.name + " bytes", facts.get("Since the start"), size(l.bytes));
+		equal(l.name + " today", facts.get("Today"), l.used && size(l.used.today_bytes));
+		equal(l.name + " this month", facts.get("This month"), l.used && size(l.used.month_bytes) + (l.used.month_limit_bytes ? " of " + size(l.used.month_limit_bytes) : ""));
+	});
+	status.transfers.forEach((d, i) => {
+		equal("progress", text(running[i]?.querySelector(".facts span")), size(d.head) + " of " + size(d.size));
+		const sum = d.links.reduce((s, l) => s + l.bytes, 0);
+		equal("shares", [...running[i]?.querySelectorAll(".key") ?? []].map(text).join(), d.links.map(l => l.link + " " + Math.round(100 * l.bytes / sum) + " %").join());
+	});
+	return found.join("; ");
+})`
+
+func liveNumbers(t *testing.T, open func(*rig, string) surfer) {
+	r := newRig(t, quick(), netlab.NginxOptions{})
+	settings := filepath.Join(r.lab.Dir, "limits.toml")
+	r.write(settings, []byte("[link.lte]\nmonthly = \"10GB\"\n"))
+	r.options.Args = []string{"--config", settings}
+	r.serve()
+	o := r.object(20_000_000)
+	goOn := make(chan struct{})
+	release := sync.OnceFunc(func() { close(goOn) })
+	site := r.serveHTTP(8080, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		w.Header().Set("Content-Type", "application/octet-stream")
+		http.ServeContent(w, q, "", time.Time{}, &held{bytes.NewReader(r.content(o.Size)), int64(o.Size) / 2, func() bool {
+			select {
+			case <-goOn:
+				return true
+			case <-q.Context().Done():
+				return false
+			}
+		}})
+	}))
+	dir, err := filepath.Abs("../../extension")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &extended{rig: r, surfer: open(r, dir)}
+	e.turn(true)
+	e.visit("http://" + netlab.AdminAddr + "/")
+	e.sees("the page has begun", `document.getElementById("connection")?.textContent == "Live"`)
+	differs := ""
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(differs)
+		}
+	})
+	equal := func(what string, running int) {
+		t.Helper()
+		e.wait(what, func() bool {
+			status := func() (text string, moved int64, n int) {
+				text = string(r.ok(r.tributary("status", "--json")).body)
+				var s struct {
+					Links     []struct{ Bytes int64 }
+					Transfers []struct{ Head int64 }
+				}
+				if err := json.Unmarshal([]byte(text), &s); err != nil {
+					t.Fatal(err)
+				}
+				for _, l := range s.Links {
+					moved += l.Bytes
+				}
+				return text, moved, len(s.Transfers)
+			}
+			text, before, n := status()
+			differs = e.eval(differencesJS + "(" + text + ")")
+			_, after, _ := status()
+			// A second in which bytes arrive has more than one right answer.
+			return differs == "" && before == after && before > 4_000_000 && n == running
+		})
+	}
+	file := r.file()
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer release()
+	all.Go(func() { r.client("curl", "-sS", "-o", file, "-x", proxyURL, site+"/file.bin") })
+	equal("the page shows what status tells of a download", 1)
+	release()
+	all.Wait()
+	equal("the page shows what status tells after it", 0)
+	r.isObject(r.read(file), o)
+}
+
+// held is content of which what lies behind a place has to wait.
+type held struct {
+	*bytes.Reader
+	from int64
+	wait func() bool
+}
+
+func (h *held) Read(p []byte) (int, error) {
+	at := h.Size() - int64(h.Len())
+	if at >= h.from {
+		if !h.wait() {
+			return 0, io.ErrClosedPipe
+		}
+		return h.Reader.Read(p)
+	}
+	return h.Reader.Read(p[:min(int64(len(p)), h.from-at)])
 }
 
 // axe fails the test if axe-core finds anything serious in the page, light or dark, wide or narrow.
