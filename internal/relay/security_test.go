@@ -282,6 +282,7 @@ type tamperer struct {
 
 func (w tamperer) Write(p []byte) (int, error) {
 	if len(p) > 100 && w.armed.CompareAndSwap(true, false) {
+		p = bytes.Clone(p)
 		p[len(p)/2] ^= 1
 	}
 	return w.Writer.Write(p)
