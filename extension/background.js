@@ -25,10 +25,10 @@ function remember(details) {
   }
 }
 
+// Chromium shows cookies and the referrer only to those who ask for extraHeaders, which Firefox does not know.
+const extra = api.webRequest.OnSendHeadersOptions?.EXTRA_HEADERS;
 {
   const filter = { urls: ['http://*/*', 'https://*/*'], types: ['main_frame', 'sub_frame', 'other'] };
-  // Chromium shows cookies and the referrer only to those who ask for extraHeaders, which Firefox does not know.
-  const extra = api.webRequest.OnSendHeadersOptions?.EXTRA_HEADERS;
   api.webRequest.onSendHeaders.addListener(remember, filter, extra ? ['requestHeaders', extra] : ['requestHeaders']);
 }
 
@@ -77,6 +77,12 @@ async function requested(url) {
   return seen.get(url);
 }
 
+// ordered returns what Chromium sends for a download that this script has ordered: it does not report such requests.
+async function ordered(url) {
+  const cookies = await api.cookies.getAll({ url });
+  return { get: true, fields: { cookie: cookies.map(c => `${c.name}=${c.value}`).join('; ') } };
+}
+
 const plain = type => (type ?? '').split(';')[0].trim().toLowerCase();
 const unsaid = new Set(['', 'application/octet-stream', 'binary/octet-stream', 'application/x-download', 'application/force-download', 'application/unknown']);
 
@@ -89,9 +95,9 @@ async function consider(item) {
   if (item.danger && item.danger !== 'safe') return; // the browser has something to say about it
   if (kept.delete(item.url)) return;
   const s = await settings();
-  const sent = await requested(url);
-  if (!s.token || !sent?.get) return; // no GET, or one that was not seen
   const menu = asked.delete(item.url);
+  const sent = menu && extra ? await ordered(url) : await requested(url);
+  if (!s.token || !sent?.get) return; // no GET, or one that was not seen
   if (!menu && (!s.on || (item.byExtensionId && item.byExtensionId !== api.runtime.id))) return;
   const known = await sized(item);
   if (known && (menu || wanted(s, url, plain(known.mime), known.totalBytes, known.filename))) await handOver(known, url, sent);

@@ -176,13 +176,14 @@ type downloadSite struct {
 //	/save/SIZE     an object
 //	/guarded/SIZE  the same, for a browser that has logged in and comes from the page
 //	/first/SIZE    leads there
-//	/slow/SIZE     is slow the first time, and held later
+//	/slow/SIZE     is slow the first time, and held later, for the same cookies only
 //	/order/SIZE    an answer to POST
 //	/page          a page with a form and a link
 func (r *rig) serveDownloads() *downloadSite {
 	r.Helper()
 	s := &downloadSite{slow: make(chan struct{}), held: make(chan struct{}), asked: make(chan struct{}, 100)}
 	var slow atomic.Int64
+	var cookies atomic.Value
 	serve := func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("Content-Disposition", `attachment; filename="`+q.PathValue("size")+`.bin"`)
@@ -201,10 +202,15 @@ func (r *rig) serveDownloads() *downloadSite {
 	mux.HandleFunc("/save/{size}", serve)
 	mux.HandleFunc("/slow/{size}", func(w http.ResponseWriter, q *http.Request) {
 		if slow.Add(1) == 1 {
+			cookies.Store(q.Header.Get("Cookie"))
 			serve(&halved{ResponseWriter: w, wait: func() bool { return wait(q, s.slow) }}, q)
 			return
 		}
 		s.asked <- struct{}{}
+		if cookies.Load() != q.Header.Get("Cookie") {
+			http.Error(w, "other cookies", http.StatusForbidden)
+			return
+		}
 		if wait(q, s.held) {
 			serve(w, q)
 		}
