@@ -30,7 +30,7 @@ say 'Fetching axe-core from npm'
 curl -sSf -m 300 https://registry.npmjs.org/axe-core/-/axe-core-4.11.0.tgz | tar xz -C "$dir" --strip-components=1 package/axe.min.js &&
 	export TRIBUTARY_AXE=$dir/axe.min.js || say 'It could not be had: that test is skipped'
 PATH=$dir:$PATH:$dir/venv/bin TRIBUTARY_MATRIX=1 $GO test -C lab -count=1 -v -timeout 70m \
-	-run '^Test(Clients|Curl|Uploads|Browser|RealOrigins|Spread|SpreadPrograms|Logins|Yield|Competing|Stream|LivePages?|LiveNumbers|RPCBrowser|Extension|ExtensionKilled|Gateway|GatewayClients|Run.*|CA)$' ./e2e
+	-run '^Test(Clients|Curl|Uploads|Browser|RealOrigins|Spread|SpreadPrograms|Logins|Yield|Competing|Stream|LivePages?|LiveNumbers|RPCBrowser|RelayFlaps|Extension|ExtensionKilled|Gateway|GatewayClients|Run.*|CA)$' ./e2e
 status=$?
 say 'Loading a relay'
 TRIBUTARY_MATRIX=1 $GO test -count=1 -v -timeout 40m -run '^Test(IdleUsers|ManyFlows|ProcessorTime)$' ./internal/relay && exit $status

@@ -78,11 +78,16 @@ func (r *rig) local(name string, args ...string) string {
 // startGit serves the repositories in a folder over smart HTTP and returns its URL.
 func (r *rig) startGit(root string) string {
 	r.Helper()
+	return r.serveHTTP(gitPort, r.gitBackend(root))
+}
+
+func (r *rig) gitBackend(root string) http.Handler {
+	r.Helper()
 	backend := &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(r.local("git", "--exec-path")), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "HOME=" + r.lab.Dir},
 	}
-	return r.serveHTTP(gitPort, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			panic(http.ErrAbortHandler)
@@ -90,5 +95,5 @@ func (r *rig) startGit(root string) string {
 		req.Body = io.NopCloser(bytes.NewReader(body)) // CGI wants to know the length (RFC 3875 section 4.1.2)
 		req.ContentLength, req.TransferEncoding = int64(len(body)), nil
 		backend.ServeHTTP(w, req)
-	}))
+	})
 }
