@@ -10,7 +10,7 @@ ROUNDS  ?= 9
 # `make test` as root installs what is missing.
 DEBIAN := nginx:nginx-light curl:curl ip:iproute2 nft:nftables iptables:iptables wget:wget python3:python3 -:python3-requests gcc:gcc -:libc6-dev \
 	apache2:apache2-bin lighttpd:lighttpd -:lighttpd-mod-openssl aria2c:aria2 git:git -:python3-pip \
-	systemd-analyze:systemd promtool:prometheus aapt:aapt sshd:openssh-server ssh:openssh-client
+	systemd-analyze:systemd promtool:prometheus aapt:aapt sshd:openssh-server ssh:openssh-client zbarimg:zbar-tools
 
 # Those that are too large for `make test`; `make matrix` installs them, too.
 MATRIX := node:nodejs npm:npm chromium:chromium firefox-esr:firefox-esr rclone:rclone -:python3-boto3 skopeo:skopeo podman:podman docker-registry:docker-registry \

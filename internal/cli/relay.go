@@ -181,14 +181,18 @@ Run it as root, or as the user who runs "relay serve".
 
 func (a *app) relayPair() *cobra.Command {
 	var limits limitFlags
+	var code bool
 	c := &cobra.Command{
 		Use:   "pair HOST:PORT",
 		Short: "Print a link by which one client can pair with this relay",
 		Long: `Print a link with a token that makes one client known to this relay. It is valid once, for a quarter of an hour, and a
 secret until then. HOST:PORT is how clients reach the relay. Run it as root, or as the user who runs "relay serve".
 
+On a terminal a QR code of the link follows, which a phone can read; --qr=false leaves it out.
+
 ` + exitCodes,
 		Example: `  tributary relay pair relay.example.com:443
+  ssh root@relay.example.com tributary relay pair relay.example.com:443 --qr
   tributary relay pair relay.example.com:443 --rate 20Mbit/s --month 100GB`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -209,9 +213,21 @@ secret until then. HOST:PORT is how clients reach the relay. Run it as root, or 
 				return err
 			}
 			fmt.Fprintln(a.stdout, i.Link())
-			return nil
+			if !cmd.Flags().Changed("qr") {
+				code = a.outTerminal
+			}
+			if !code {
+				return nil
+			}
+			picture, err := qrCode(i.Link())
+			if err != nil {
+				return fmt.Errorf("the link is too long for a QR code: %w", err)
+			}
+			_, err = io.WriteString(a.rawStdout, picture)
+			return err
 		},
 	}
+	c.Flags().BoolVar(&code, "qr", false, "print a QR code of the link, too (default: on a terminal)")
 	limits.add(c.Flags())
 	return c
 }
