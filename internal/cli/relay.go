@@ -161,8 +161,9 @@ func (a *app) relayRemove() *cobra.Command {
 Run it as root, or as the user who runs "relay serve".
 
 ` + exitCodes,
-		Example: `  tributary relay remove q3fX`,
-		Args:    cobra.ExactArgs(1),
+		Example: `  tributary relay remove q3fX
+  tributary relay remove -- -x7Q     a key that begins with "-"`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := relayOwner(); err != nil {
 				return err

@@ -32,9 +32,14 @@ func (Key) String() string { return "[key]" }
 // KeyID identifies a public key: its SHA-256, in base64 for URLs.
 type KeyID string
 
+// newKey draws a key. No identity begins with "-", because users type identities as arguments of commands, where it would be a flag.
 func newKey() (Key, error) {
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	return Key{private}, err
+	for {
+		_, private, err := ed25519.GenerateKey(rand.Reader)
+		if k := (Key{private}); err != nil || !strings.HasPrefix(string(k.ID()), "-") {
+			return k, err
+		}
+	}
 }
 
 // MarshalText implements encoding.TextMarshaler, for the state file.

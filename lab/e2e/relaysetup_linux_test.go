@@ -60,10 +60,13 @@ func (r *rig) rent() *rented {
 	})
 	r.must("ip", "link", "add", "rented", "netns", r.lab.ServerName(), "type", "veth", "peer", "name", "eth0", "netns", h.name)
 	for _, args := range [][]string{
-		{"-n", r.lab.ServerName(), "addr", "add", hostRouter + "/24", "dev", "rented"}, {"-n", r.lab.ServerName(), "link", "set", "rented", "up"},
+		{"-n", r.lab.ServerName(), "addr", "add", hostRouter + "/24", "dev", "rented"},
+		{"-n", r.lab.ServerName(), "link", "set", "rented", "up"},
 		{"-n", r.lab.ServerName(), "addr", "add", relayedAddr + "/32", "dev", "lo"},
 		{"netns", "exec", r.lab.ServerName(), "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"},
-		{"-n", h.name, "addr", "add", hostAddr + "/24", "dev", "eth0"}, {"-n", h.name, "link", "set", "eth0", "up"}, {"-n", h.name, "link", "set", "lo", "up"},
+		{"-n", h.name, "addr", "add", hostAddr + "/24", "dev", "eth0"},
+		{"-n", h.name, "link", "set", "eth0", "up"},
+		{"-n", h.name, "link", "set", "lo", "up"},
 		{"-n", h.name, "route", "add", "default", "via", hostRouter},
 	} {
 		r.must("ip", args...)

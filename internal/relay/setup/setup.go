@@ -98,7 +98,7 @@ func lastLines(s string, n int) string {
 // before is forgotten; "" = none.
 func (s *Server) Invite(ctx context.Context, address, before string) (link string, err error) {
 	if before != "" {
-		_, _ = s.sh.script(ctx, program+` relay remove "$1"`, before) // a relay that is new does not know it
+		_, _ = s.sh.script(ctx, program+` relay remove -- "$1"`, before) // a relay that is new does not know it
 	}
 	out, err := s.sh.script(ctx, program+` relay pair "$1"`, "'"+address+"'")
 	if err != nil {
