@@ -114,6 +114,14 @@ func (l *connLoop) sample() (transfer.PathSample, bool) {
 	return c.Sample()
 }
 
+// received returns what the connection has received, false if that is not known.
+func (l *connLoop) received() (link.Counters, bool) {
+	l.mu.Lock()
+	c := l.conn
+	l.mu.Unlock()
+	return c.Received()
+}
+
 // cut ends an attempt at an offset.
 func (l *connLoop) cut(f *attempt, upTo int64) {
 	l.mu.Lock()
@@ -159,6 +167,10 @@ func (l *connLoop) send() {
 	if l.ctx.Err() != nil {
 		c.Close()
 		return
+	}
+	if l.r.req.Background {
+		l.r.e.crowd.join(l)
+		defer l.r.e.crowd.leave(l)
 	}
 	info := c.Info()
 	l.r.e.fleet.found(l.r.site, l.link, info.Remote)

@@ -34,6 +34,10 @@ type Config struct {
 	// Heard, if not nil, reports whether anything came over a link within the last d, on any connection.
 	Heard func(link string, d time.Duration) bool
 
+	// Received, if not nil, returns what a link's interface has received, false if that is not known: background transfers give
+	// way to what comes for others. It must not block.
+	Received func(link.Link) (link.Counters, bool)
+
 	// Goodput, if not nil, is called with the goodput of a link that transfers keep busy, all of them together, in bytes per
 	// second. It must not block.
 	Goodput func(link string, perSecond float64)
@@ -51,6 +55,7 @@ type Config struct {
 type Engine struct {
 	cfg    Config
 	fleet  *fleet
+	crowd  *crowd
 	budget *Budget
 	blocks *blocks
 	lastID atomic.Uint64
@@ -81,12 +86,21 @@ func New(cfg Config) (*Engine, error) {
 		began: time.Now().Add(-time.Hour), slow: cfg.SlowLinks, onDown: cfg.LinkDown, tell: e.observe,
 		heard: cfg.Heard, warm: cfg.Opener.Warm, wake: make(chan struct{}, 1),
 	}
+	e.crowd = &crowd{conns: map[*connLoop]bool{}, wake: make(chan struct{}, 1), received: func(i int8) (link.Counters, bool) {
+		if cfg.Received == nil {
+			return link.Counters{}, false
+		}
+		return cfg.Received(e.fleet.at(i))
+	}}
 	return e, nil
 }
 
 // Run looks after the links until ctx ends. Then the memory for reordering is given back as soon as no transfer uses it.
 func (e *Engine) Run(ctx context.Context) {
+	var crowd sync.WaitGroup
+	crowd.Go(func() { e.crowd.serve(ctx) })
 	e.fleet.serve(ctx)
+	crowd.Wait()
 	e.blocks.close()
 }
 

@@ -51,6 +51,7 @@ func (c *fakeConn) Cut(uint32, int64) bool    { return false }
 func (c *fakeConn) Info() ConnInfo            { return ConnInfo{RTT: 1e6} }
 func (c *fakeConn) Release()                  { c.Close() }
 
+func (*fakeConn) Received() (link.Counters, bool)     { return link.Counters{}, false }
 func (*fakeConn) Sample() (transfer.PathSample, bool) { return transfer.PathSample{}, false }
 func (*fakeConn) Behind() bool                        { return false }
 

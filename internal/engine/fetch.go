@@ -72,6 +72,8 @@ type Conn interface {
 	Info() ConnInfo
 	// Sample returns the state of the path, false if it is not known. It does not block.
 	Sample() (PathSample, bool)
+	// Received returns what has come over the connection, whoever used it; false if that is not known. It does not block.
+	Received() (link.Counters, bool)
 	// Behind reports whether much waits to be read although a read brought little: over TLS none brings more than a record. It
 	// does not block.
 	Behind() bool

@@ -218,6 +218,7 @@ func (c *worldConn) Send(a RangeRequest) error { c.asks <- a; return nil }
 func (c *worldConn) Cut(uint32, int64) bool    { return false }
 func (c *worldConn) Release()                  { c.Close() }
 
+func (*worldConn) Received() (link.Counters, bool)     { return link.Counters{}, false }
 func (*worldConn) Sample() (transfer.PathSample, bool) { return transfer.PathSample{}, false }
 func (*worldConn) Behind() bool                        { return false }
 

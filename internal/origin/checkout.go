@@ -41,6 +41,9 @@ func (t *checkout) Sample() (engine.PathSample, bool) {
 	return engine.PathSample{RTT: p.RTT, Least: p.Least, Delay: p.Receiving, Holes: p.Disordered}, ok
 }
 
+// Received implements engine.Conn.
+func (t *checkout) Received() (link.Counters, bool) { return link.Received(t.socket) }
+
 // allowed returns an error if no further request may be sent: a change since the dial may forbid it.
 func (t *checkout) allowed() error { return t.link.Revalidate(t.key.addr, t.socket) }
 

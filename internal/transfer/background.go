@@ -31,13 +31,18 @@ const (
 	// loads. After it each response lets it grow as in slow start, up to yieldBack of what fills the link.
 	yieldPause = 600 * time.Millisecond
 	yieldBack  = 0.5
+
+	// yieldRoom is how much of a link is left to others for each byte that they receive: a page's first round trips bring little.
+	// Beside others, if only a packet now and then, nothing queues: at most yieldCalm of what fills the link is outstanding.
+	yieldRoom = 8
+	yieldCalm = 0.85
 )
 
 // yielding keeps a background transfer out of the way of other traffic over a link: LEDBAT (RFC 6817) as far as a receiver can. It
 // does not see the sender's congestion window, but nothing comes that was not asked for. So it bounds the bytes that are asked for
 // and have not come. They grow while little queues in front of the link, by the time from a request to the head of its response,
 // and shrink, by half in a round trip at most, while more does. Whoever else fills the queue so gets all but leastWindow of each
-// round trip.
+// round trip. Where it is known what comes over the link for others, that bounds them, too, before a queue shows.
 //
 // An origin whose thinking varies by more than yieldTarget looks like a queue, so that the transfer is slow there.
 type yielding struct {
@@ -48,6 +53,8 @@ type yielding struct {
 	looked time.Time        // when the last response came
 	next   time.Time        // before that nothing more is asked for
 	shrunk time.Time
+	room   float64 // bytes that others leave to it, while crowded
+	crowd  bool
 }
 
 // outstanding returns how many bytes may be asked for and not have come.
@@ -55,7 +62,35 @@ func (y *yielding) outstanding() int64 {
 	if y.window == 0 {
 		return firstWindow
 	}
-	return max(int64(y.window), leastRange)
+	return max(int64(y.allowed()), leastRange)
+}
+
+// allowed returns the window, or what others leave of it.
+func (y *yielding) allowed() float64 {
+	if y.crowd {
+		return max(leastWindow, min(y.window, y.room))
+	}
+	return y.window
+}
+
+// crowded takes what comes over the link for others, in bytes per second: see Crowded.
+func (y *yielding) crowded(now time.Time, others int64, peak float64) {
+	was := y.crowd
+	if y.crowd = others >= 0 && y.least > 0 && peak > 0; y.crowd {
+		y.room = min(yieldCalm*peak, peak-yieldRoom*float64(others)) * y.least.Seconds()
+		y.pace(now, y.least)
+	} else if was { // what queued was theirs
+		y.shrunk, y.next = time.Time{}, now
+		y.window = max(y.window, yieldBack*peak*y.least.Seconds())
+	}
+}
+
+// pace spaces requests that are larger than what is allowed.
+func (y *yielding) pace(now time.Time, trip time.Duration) {
+	y.next = now
+	if w := y.allowed(); w < leastRange {
+		y.next = now.Add(time.Duration((leastRange/w - 1) * float64(trip)))
+	}
 }
 
 // responded takes the time from a request to the head of its response. peak is the best goodput of the link in bytes per second.
@@ -99,10 +134,7 @@ func (y *yielding) responded(now time.Time, delay time.Duration, peak float64) {
 	// A window that other things bound, such as a slow origin, shows nothing and would be much too large when others come.
 	most := max(firstWindow, 2*full)
 	y.window = max(leastWindow, min(w, most))
-	y.next = now
-	if y.window < leastRange {
-		y.next = now.Add(time.Duration((leastRange/y.window - 1) * float64(delay)))
-	}
+	y.pace(now, delay)
 }
 
 // yield lets no link be asked for more than a background transfer may have outstanding there. It returns when more may be asked for

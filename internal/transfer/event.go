@@ -28,6 +28,7 @@ const (
 	Granted                       // N = size of the reorder window from now on
 	SlotFreed                     // Link: after OpenFailed with NoSlot: a connection may be opened again
 	Sampled                       // Conn, Path: every 100 ms while the connection is open, where something is known
+	Crowded                       // Link, N: so many bytes per second come over it for others, 0 = a packet now and then, -1 = nothing
 	Paused                        // For: so long nothing was read, since the disk was behind: no silence of a link
 	Compared                      // Attempt, Differs, N: its prefix was compared; what lies before offset N has gone to the client
 )

@@ -145,6 +145,9 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		m.resize()
 	case Sampled:
 		m.sampled(now, e)
+	case Crowded:
+		l := &m.links[e.Link]
+		l.yielding.crowded(now, e.N, l.rate.Peak())
 	case SlotFreed:
 		m.links[e.Link].full = false
 	case Compared:

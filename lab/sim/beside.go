@@ -1,6 +1,11 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
 
 // Beside is what another program loads over a link while the transfer runs, by one connection: answers of some bytes, each of which
 // is asked for when the one before it is complete, as a browser asks for what a page names.
@@ -42,8 +47,25 @@ func (b *beside) handshake(trips int) {
 	}
 	b.w.after(b.l.spec.RTT/2, func() {
 		left, _ := b.l.send(b.w.now, smallPacket)
-		b.w.after(left-b.w.now+b.l.spec.RTT/2, func() { b.handshake(trips - 1) })
+		b.w.after(left-b.w.now+b.l.spec.RTT/2, func() { b.count(smallPacket); b.handshake(trips - 1) })
 	})
+}
+
+// count takes bytes into what the client's interface receives for others.
+func (b *beside) count(n int64) {
+	packets := (n + segmentSize - 1) / segmentSize
+	b.l.others.Count(b.w.at(b.w.now), estimate.Counters{Packets: packets, Bytes: n}, estimate.Counters{})
+}
+
+// crowded tells the machine what comes over the links for others, as the engine does.
+func (w *world) crowded() {
+	for i, l := range w.links {
+		if n := l.others.PerSecond(w.at(w.now)); n != l.crowd {
+			l.crowd = n
+			w.handle(transfer.Event{Kind: transfer.Crowded, Link: int8(i), N: n})
+		}
+	}
+	w.after(10*time.Millisecond, w.crowded)
 }
 
 // ask sends the next request.
@@ -78,6 +100,7 @@ func (b *beside) send() {
 }
 
 func (b *beside) arrive(n int64) {
+	b.count(n)
 	b.w.after(b.l.spec.RTT/2, func() {
 		b.inFlight -= n
 		b.wnd.acked(b.w.now, b.l.spec.RTT, n)

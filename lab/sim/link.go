@@ -101,10 +101,12 @@ type simLink struct {
 	first  time.Duration // of the ramp; 0 = nothing sent yet
 	conns  int           // that the origin has accepted
 	warm   time.Duration // until when a probe's connection is kept; 0 = there is none
+	others estimate.Others
+	crowd  int64 // as the machine was last told
 }
 
 func newLink(spec Link) *simLink {
-	l := &simLink{spec: spec, alive: true}
+	l := &simLink{spec: spec, alive: true, crowd: -1}
 	l.air = l
 	for _, r := range spec.Trace {
 		l.length += r.For

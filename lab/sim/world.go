@@ -23,6 +23,7 @@ type Spec struct {
 	Goal       string             // "" = fastest
 	Deadline   *schedule.Deadline // instead of Goal; links with a Radio are optional
 	Background bool               // it gives way
+	Counted    bool               // it knows what comes over the links for others
 	Beside     []Beside           // what others load meanwhile; what is not over with the transfer is not counted
 	Window     int64              // reorder window in bytes
 	First      int64              // size of the first range, 0 = the client's own GET
@@ -277,6 +278,9 @@ func Run(s Spec) (Result, error) {
 	w.res.Beside = make([]time.Duration, len(s.Beside))
 	for i, b := range s.Beside {
 		w.begin(b, func(took time.Duration) { w.res.Beside[i] = took })
+	}
+	if s.Background && s.Counted {
+		w.crowded()
 	}
 	w.changes()
 	for len(w.events) > 0 && w.err == nil && !w.over {

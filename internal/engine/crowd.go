@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/transfer"
+)
+
+// crowdEvery is how often the counters of links are looked at that background transfers use: a page's first packets come within a
+// round trip.
+const crowdEvery = 10 * time.Millisecond
+
+// crowd tells background transfers what comes over their links for others. One goroutine (serve) looks at the interfaces and at the
+// connections of all background transfers, which are not others to each other.
+type crowd struct {
+	received func(link int8) (link.Counters, bool)
+
+	mu    sync.Mutex
+	conns map[*connLoop]bool
+	wake  chan struct{} // capacity 1: there is a connection
+}
+
+// join adds an open connection of a background transfer.
+func (c *crowd) join(l *connLoop) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conns[l] = true
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// leave removes a connection, if it had joined.
+func (c *crowd) leave(l *connLoop) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.conns, l)
+}
+
+// crowdLink is what serve knows of a link.
+type crowdLink struct {
+	all    estimate.Counters
+	conns  map[*connLoop]estimate.Counters
+	others estimate.Others
+	told   map[*run]int64
+}
+
+// serve looks at the links of background transfers until ctx ends.
+func (c *crowd) serve(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	links := map[int8]*crowdLink{}
+	for {
+		wait := time.Hour
+		if conns := c.present(); len(conns) > 0 {
+			c.look(time.Now(), links, conns)
+			wait = crowdEvery
+		} else {
+			clear(links)
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// present returns the connections by link.
+func (c *crowd) present() map[int8][]*connLoop {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	by := map[int8][]*connLoop{}
+	for l := range c.conns {
+		by[l.link] = append(by[l.link], l)
+	}
+	return by
+}
+
+// look asks for all counters and tells transfers what is new. Nothing is told of a link without counters.
+func (c *crowd) look(now time.Time, links map[int8]*crowdLink, by map[int8][]*connLoop) {
+	for i := range links {
+		if by[i] == nil {
+			delete(links, i)
+		}
+	}
+	for i, conns := range by {
+		all, ok := c.received(i)
+		if !ok {
+			delete(links, i)
+			continue
+		}
+		l := links[i]
+		if l == nil {
+			l = &crowdLink{told: map[*run]int64{}}
+			links[i] = l
+		}
+		l.look(now, estimate.Counters(all), conns)
+		n := l.others.PerSecond(now)
+		told := map[*run]int64{}
+		for _, conn := range conns {
+			if before, ok := l.told[conn.r]; n != before && (ok || n >= 0) {
+				conn.r.mailbox.post(transfer.Event{Kind: transfer.Crowded, Link: i, N: n})
+			}
+			told[conn.r], l.told[conn.r] = n, n
+		}
+		l.told = told
+	}
+}
+
+// look takes the counters of a link and its connections. What came while a connection was made or closed belongs to nobody.
+func (l *crowdLink) look(now time.Time, all estimate.Counters, conns []*connLoop) {
+	sums := make(map[*connLoop]estimate.Counters, len(conns))
+	var known estimate.Counters
+	same := len(conns) == len(l.conns)
+	for _, c := range conns {
+		n, ok := c.received()
+		if !ok {
+			same = false
+			continue
+		}
+		before, ok := l.conns[c]
+		same = same && ok
+		known = known.Plus(estimate.Counters(n).Minus(before))
+		sums[c] = estimate.Counters(n)
+	}
+	if same {
+		l.others.Count(now, all.Minus(l.all), known)
+	}
+	l.all, l.conns = all, sums
+}
