@@ -30,9 +30,14 @@ type orderStep struct {
 
 // orderEnd reports the end of an order to the app.
 type orderEnd struct {
-	Type  string `json:"type"` // "done", "stopped", "failed"
-	Error string `json:"error,omitempty"`
+	Type  string `json:"type"`            // "done", "stopped", "failed"
 	Again bool   `json:"again,omitempty"` // it may work another time
+
+	// Why it failed.
+	Code   download.Code `json:"code,omitempty"`
+	Host   string        `json:"host,omitempty"`
+	Status int           `json:"status,omitempty"` // of the HTTP answer
+	Error  string        `json:"error,omitempty"`  // in English, for a log
 }
 
 // fillOrders fills the files of the app until ctx ends: the downloads of a phone's user.
@@ -58,7 +63,7 @@ func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 	defer stop()
 	header, err := download.Fields(nil, "tributary/"+d.version)
 	if err != nil { // of an impossible version
-		_ = o.Tell(orderEnd{Type: "failed", Error: err.Error()})
+		_ = o.Tell(orderEnd{Type: "failed", Code: download.CodeBadURL, Error: err.Error()})
 		return
 	}
 	h := &download.OpenFile{File: o.File, Version: download.Version{Validator: o.Validator, Size: o.Size, Place: o.Place, Mark: o.Mark}, Have: o.Have}
@@ -137,9 +142,9 @@ func end(err error) orderEnd {
 	case err == nil:
 		return orderEnd{Type: "done"}
 	case !errors.As(err, &e):
-		return orderEnd{Type: "failed", Error: err.Error()}
+		return orderEnd{Type: "failed", Code: download.CodeBadAnswer, Error: err.Error()}
 	case e.Kind == download.Canceled:
 		return orderEnd{Type: "stopped"}
 	}
-	return orderEnd{Type: "failed", Error: e.Err.Error(), Again: e.Temporary}
+	return orderEnd{Type: "failed", Again: e.Temporary, Code: e.Code(), Host: e.Host, Status: e.Status, Error: e.Err.Error()}
 }

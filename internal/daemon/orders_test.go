@@ -46,10 +46,11 @@ func TestOrders(t *testing.T) {
 	go func() { defer close(filled); d.fillOrders(ctx) }()
 	defer func() { stop(); <-filled }()
 
+	url := s.URL()
 	// fill returns the last word before the end, and the end.
 	fill := func(id uint64, from map[string]any, step func(at map[string]any)) (at, end map[string]any) {
 		t.Helper()
-		line = map[string]any{"url": s.URL()}
+		line = map[string]any{"url": url}
 		if from != nil {
 			line["have"], line["validator"], line["mark"] = from["kept"], from["validator"], from["mark"]
 			line["size"], line["place"] = from["size"], from["place"]
@@ -95,5 +96,9 @@ func TestOrders(t *testing.T) {
 	b, err := os.ReadFile(file.Name())
 	if err != nil || int64(len(b)) != size || s.Object().Mismatch(b, 0) >= 0 {
 		t.Errorf("%d bytes, the first wrong one is %d, %v", len(b), s.Object().Mismatch(b, 0), err)
+	}
+	url = "ftp://example.com/"
+	if _, end := fill(3, nil, func(map[string]any) {}); end["type"] != "failed" || end["code"] != "bad_url" || end["error"] == "" || end["again"] != nil {
+		t.Errorf("an URL that cannot be used: %v", end)
 	}
 }

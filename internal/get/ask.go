@@ -119,12 +119,12 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 		return nowhere(err)
 	case w.at.url.Scheme == "https" && next.url.Scheme == "http" && !w.AllowDowngrade:
 		return &Error{
-			Kind: Server, Err: fmt.Errorf("the server redirects from https to an http address (%s), which cannot be verified", next.url.Host),
+			Kind: Server, Redirect: true, Host: next.url.Host, Err: fmt.Errorf("the server redirects from https to an http address (%s), which cannot be verified", next.url.Host),
 			Next: "if that is all right, add --allow-downgrade; --checksum then proves the content",
 		}
 	case len(via) > maxRedirects:
 		return &Error{
-			Kind: Server, Err: fmt.Errorf("more than %d redirects, the last to %s", maxRedirects, next.url.Host),
+			Kind: Server, Redirect: true, Host: next.url.Host, Err: fmt.Errorf("more than %d redirects, the last to %s", maxRedirects, next.url.Host),
 			Next: "open the URL in a browser to see whether it needs a login",
 		}
 	case next.origin() != w.at.origin():
@@ -138,7 +138,7 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 // nowhere makes the error of a redirect that cannot be followed.
 func nowhere(err error) *Error {
 	return &Error{
-		Kind: Server, Err: fmt.Errorf("the server redirects to an address that cannot be used: %w", err), Next: "check the URL",
+		Kind: Server, Redirect: true, Err: fmt.Errorf("the server redirects to an address that cannot be used: %w", err), Next: "check the URL",
 	}
 }
 
@@ -155,7 +155,7 @@ func leads(resp *http.Response) bool {
 func (d *download) acceptable(resp *http.Response, from int64, at location) error {
 	if leads(resp) { // or net/http would have followed it
 		return &Error{
-			Kind: Server, Err: fmt.Errorf("the server answers %s without a Location field", status(resp.StatusCode)), Next: "check the URL",
+			Kind: Server, Redirect: true, Host: at.url.Host, Err: fmt.Errorf("the server answers %s without a Location field", status(resp.StatusCode)), Next: "check the URL",
 		}
 	}
 	switch resp.StatusCode {

@@ -34,8 +34,11 @@ type Error struct {
 	Next string // what the user can do
 	// Temporary says that the same download may work later, without anybody doing anything.
 	Temporary bool
-	Kept      string // where the bytes so far are, "" if there is nothing to say
-	Status    int    // of the HTTP answer that is the error, 0 = there is none
+	Kept      string        // where the bytes so far are, "" if there is nothing to say
+	Status    int           // of the HTTP answer that is the error, 0 = there is none
+	Redirect  bool          // the error is where a redirect leads
+	Host      string        // that was asked last, "" = none was
+	Outcome   fault.Outcome // of the request, Complete if that is not the error
 
 	taken bool // the name belongs to something else: another name may do
 }
@@ -66,7 +69,7 @@ func canceled(err error) error {
 func unreachable(err error, at location) error {
 	o := transport.FailureOf(err).Outcome
 	row := o.Row()
-	e := &Error{Kind: Kind(row.Exit), Err: fmt.Errorf("%s: %w", at.url.Host, err), Next: row.Next, Temporary: row.Retry}
+	e := &Error{Kind: Kind(row.Exit), Err: fmt.Errorf("%s: %w", at.url.Host, err), Next: row.Next, Temporary: row.Retry, Host: at.url.Host, Outcome: o}
 	if o == fault.NoLink {
 		e.Err = err
 	}
@@ -76,7 +79,11 @@ func unreachable(err error, at location) error {
 // broken makes the error of content that ended early.
 func broken(err error) error {
 	e := &Error{Kind: Network, Err: fmt.Errorf("the download broke off: %w", err), Next: "try again", Temporary: true}
-	if o := transport.FailureOf(err).Outcome; o.Row().Exit == fault.ExitServer {
+	o := transport.FailureOf(err).Outcome
+	if e.Outcome = o; o == fault.Unknown {
+		e.Outcome = fault.Short
+	}
+	if o.Row().Exit == fault.ExitServer {
 		e.Kind = Server
 		switch o {
 		case fault.Changed:
@@ -90,7 +97,7 @@ func broken(err error) error {
 
 // refused makes the error of an answer that is not the object.
 func refused(resp *http.Response, at location) error {
-	e := &Error{Kind: Server, Err: fmt.Errorf("%s answers %s", at.url.Host, status(resp.StatusCode)), Next: "try again later", Status: resp.StatusCode}
+	e := &Error{Kind: Server, Err: fmt.Errorf("%s answers %s", at.url.Host, status(resp.StatusCode)), Next: "try again later", Host: at.url.Host, Status: resp.StatusCode}
 	e.Temporary = resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented && resp.StatusCode != http.StatusHTTPVersionNotSupported &&
 		resp.StatusCode != http.StatusNetworkAuthenticationRequired
 	switch resp.StatusCode {

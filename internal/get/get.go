@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
@@ -280,7 +281,7 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 		}
 		if cause != "" {
 			if d.restarts++; d.restarts > maxRestarts {
-				return false, &Error{Kind: Server, Err: errors.New(cause + ", again and again"), Next: "try again later"}
+				return false, &Error{Kind: Server, Outcome: fault.Changed, Err: errors.New(cause + ", again and again"), Next: "try again later"}
 			}
 			d.note(cause + ": starting again")
 			d.result.Resumed = 0
@@ -346,7 +347,7 @@ func (d *download) copy(out output, resp *http.Response, v version) (more bool, 
 	case resp.ContentLength >= 0 && w.n != resp.ContentLength:
 		return false, broken(io.ErrUnexpectedEOF)
 	case v.size >= 0 && have > v.size:
-		return false, &Error{Kind: Server, Err: errors.New("the server sent more bytes than the object has"), Next: "try again"}
+		return false, &Error{Kind: Server, Outcome: fault.BadRange, Err: errors.New("the server sent more bytes than the object has"), Next: "try again"}
 	}
 	more = v.size >= 0 && have < v.size // a server may send less than it was asked for
 	if more && w.n == 0 {

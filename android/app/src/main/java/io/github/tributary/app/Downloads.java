@@ -176,7 +176,7 @@ class Downloads {
     void resumeInterrupted() {
         for (Entry e : all()) {
             if (e.state.phase == DownloadState.Phase.LATER) {
-                run(e, e.state.in(DownloadState.Phase.RUNNING, ""));
+                run(e, e.state.in(DownloadState.Phase.RUNNING));
             }
         }
     }
@@ -236,7 +236,7 @@ class Downloads {
         if (e.job != null) {
             e.job.pause();
         } else if (e.state.phase == DownloadState.Phase.LATER) {
-            changed(e, e.state.in(DownloadState.Phase.PAUSED, ""));
+            changed(e, e.state.in(DownloadState.Phase.PAUSED));
         }
     }
 

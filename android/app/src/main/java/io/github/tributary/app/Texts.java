@@ -5,6 +5,7 @@ import android.text.format.Formatter;
 import io.github.tributary.R;
 import io.github.tributary.core.BatteryMeter;
 import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.Failure;
 import io.github.tributary.core.Limits;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
@@ -137,12 +138,21 @@ final class Texts {
             case LATER:
                 return c.getString(R.string.download_later, have);
             case WAITING:
-                return c.getString(R.string.download_waits, s.error);
+                return c.getString(R.string.download_waits, failure(c, s.failure));
             case FAILED:
-                return c.getString(R.string.download_failed, s.error);
+                return c.getString(R.string.download_failed, failure(c, s.failure));
             default:
                 return have;
         }
+    }
+
+    /** Why a download failed: failure_CODE of the texts; of a newer daemon in its own words. */
+    static String failure(Context c, Failure f) {
+        int text = c.getResources().getIdentifier("failure_" + f.code, "string", c.getPackageName());
+        if (text == 0) {
+            return f.detail.isEmpty() ? c.getString(R.string.failure_unreachable, f.host) : f.detail;
+        }
+        return c.getString(text, f.host.isEmpty() ? c.getString(R.string.the_server) : f.host, f.status);
     }
 
     /** What the phone used while a download ran; "" if it cannot be told. */

@@ -24,7 +24,7 @@ public final class DownloadJob {
 
     /** A job that begins a download, or goes on with it. */
     public DownloadJob(DownloadState from, Target.Files files, Fetcher fetcher, Listener listener) {
-        this.state = from.in(DownloadState.Phase.RUNNING, "");
+        this.state = from.in(DownloadState.Phase.RUNNING);
         this.files = files;
         this.fetcher = fetcher;
         this.listener = listener;
@@ -99,7 +99,7 @@ public final class DownloadJob {
             }
         } catch (IOException | InterruptedException e) {
             boolean again = e instanceof Fetcher.Failed && ((Fetcher.Failed) e).again;
-            tell(again ? state().brokenOff(text(e)) : state().in(DownloadState.Phase.FAILED, text(e)));
+            tell(again ? state().brokenOff(why(e)) : state().in(DownloadState.Phase.FAILED, why(e)));
         }
         if (endsGiven() && target != null) {
             try {
@@ -135,7 +135,7 @@ public final class DownloadJob {
         while (true) {
             try {
                 if (!fillOnce(file)) {
-                    tell(wanted() ? state().in(DownloadState.Phase.PAUSED, "") : state().interrupted());
+                    tell(wanted() ? state().in(DownloadState.Phase.PAUSED) : state().interrupted());
                     return;
                 }
                 break;
@@ -145,13 +145,13 @@ public final class DownloadJob {
                     throw e;
                 }
                 sleepy();
-                tell(state().in(DownloadState.Phase.WAITING, text(e)));
+                tell(state().in(DownloadState.Phase.WAITING, e.why));
                 sleep(wait);
-                tell(state().in(DownloadState.Phase.RUNNING, ""));
+                tell(state().in(DownloadState.Phase.RUNNING));
             }
         }
         String place = target.finish(state().name);
-        tell(state().with(place).in(DownloadState.Phase.DONE, ""));
+        tell(state().with(place).in(DownloadState.Phase.DONE));
     }
 
     /** Returns false if it was stopped. */
@@ -189,8 +189,8 @@ public final class DownloadJob {
         }
     }
 
-    private static String text(Exception e) {
-        return e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+    private static Failure why(Exception e) {
+        return e instanceof Fetcher.Failed ? ((Fetcher.Failed) e).why : Failure.here(Failure.FILE, e);
     }
 
     private final class Steps implements Fetcher.Listener {

@@ -35,15 +35,15 @@ public final class DownloadState {
     /** Of these, those that survive a dead battery: where it is resumed. */
     public final long kept;
 
-    /** Why it waits or failed; "" otherwise. */
-    public final String error;
+    /** Why it waits or failed; NONE otherwise. */
+    public final Failure failure;
 
     private static final int MOST_ROUNDS = 20; // half an hour to some days, as the system spaces them
 
     private final int rounds; // that ended without a byte more to keep
 
     private DownloadState(
-            String url, String name, String place, Phase phase, Version version, long bytes, long kept, String error, int rounds) {
+            String url, String name, String place, Phase phase, Version version, long bytes, long kept, Failure failure, int rounds) {
         this.url = url;
         this.name = name;
         this.place = place;
@@ -51,38 +51,43 @@ public final class DownloadState {
         this.version = version;
         this.bytes = bytes;
         this.kept = kept;
-        this.error = error;
+        this.failure = failure;
         this.rounds = rounds;
     }
 
     /** A download that has not begun, nor a file. */
     public static DownloadState begin(String url) {
-        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, Version.NONE, 0, 0, "", 0);
+        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, Version.NONE, 0, 0, Failure.NONE, 0);
     }
 
     /** The same with a file. */
     public DownloadState with(String place) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, error, rounds);
+        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds);
     }
 
     /** The same, of which nothing is there any more, not even a file. */
     public DownloadState emptied() {
-        return new DownloadState(url, name, "", phase, Version.NONE, 0, 0, error, rounds);
+        return new DownloadState(url, name, "", phase, Version.NONE, 0, 0, failure, rounds);
     }
 
     /** The same, as far as its fill is now. */
     public DownloadState at(Fetcher.Step s) {
-        return new DownloadState(url, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, s.kept, error, s.kept > kept ? 0 : rounds);
+        return new DownloadState(url, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, s.kept, failure, s.kept > kept ? 0 : rounds);
     }
 
-    /** The same in another phase, for a reason or "". */
-    public DownloadState in(Phase phase, String error) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, error, rounds);
+    /** The same in another phase, for which nothing is to blame. */
+    public DownloadState in(Phase phase) {
+        return in(phase, Failure.NONE);
+    }
+
+    /** The same in another phase, and why. */
+    public DownloadState in(Phase phase, Failure failure) {
+        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds);
     }
 
     /** The same, begun or resumed by the user. */
     public DownloadState wanted() {
-        return new DownloadState(url, name, place, Phase.RUNNING, version, bytes, kept, "", 0);
+        return new DownloadState(url, name, place, Phase.RUNNING, version, bytes, kept, Failure.NONE, 0);
     }
 
     /**
@@ -90,13 +95,13 @@ public final class DownloadState {
      * spent already.
      */
     public DownloadState interrupted() {
-        return in(resumable() ? Phase.LATER : Phase.PAUSED, "");
+        return in(resumable() ? Phase.LATER : Phase.PAUSED);
     }
 
     /** The same after it failed in vain for long, though it may work another time. */
-    public DownloadState brokenOff(String error) {
+    public DownloadState brokenOff(Failure failure) {
         boolean later = resumable() && rounds < MOST_ROUNDS;
-        return new DownloadState(url, name, place, later ? Phase.LATER : Phase.FAILED, version, bytes, kept, error, rounds + 1);
+        return new DownloadState(url, name, place, later ? Phase.LATER : Phase.FAILED, version, bytes, kept, failure, rounds + 1);
     }
 
     /** Whether nothing is lost if it stops. */
@@ -127,7 +132,7 @@ public final class DownloadState {
                     .put("found", version.place)
                     .put("bytes", bytes)
                     .put("kept", kept)
-                    .put("error", error)
+                    .put("failure", failure.toJson())
                     .put("rounds", rounds);
         } catch (JSONException e) {
             throw new IllegalStateException(e); // only for numbers that are none
@@ -151,7 +156,7 @@ public final class DownloadState {
                         new Version(o.optString("validator"), o.optString("mark"), o.optLong("size", -1), o.optString("found")),
                         o.optLong("bytes"),
                         o.optLong("kept"),
-                        o.optString("error"),
+                        o.has("failure") ? Failure.parse(o.getJSONObject("failure")) : Failure.NONE,
                         o.optInt("rounds"));
         return s.active() ? s.interrupted() : s;
     }

@@ -31,15 +31,18 @@ public interface Fetcher {
         void at(Step s);
     }
 
-    /** Why a fill failed, for people. */
+    /** A fill failed. */
     final class Failed extends IOException {
         private static final long serialVersionUID = 1;
 
         /** It may work another time, without anybody doing anything. */
         public final boolean again;
 
-        public Failed(String message, boolean again) {
-            super(message);
+        public final transient Failure why;
+
+        public Failed(Failure why, boolean again) {
+            super(why.code + " " + why.detail);
+            this.why = why;
             this.again = again;
         }
     }

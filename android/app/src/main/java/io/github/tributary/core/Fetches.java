@@ -42,7 +42,7 @@ public final class Fetches implements Fetcher {
         Order o = new Order(HostMessages.order(from), file, listener);
         synchronized (this) {
             if (session == null) {
-                throw new Failed("Tributary is starting", true);
+                throw new Failed(new Failure(Failure.STARTING, "", 0, ""), true);
             }
             orders.put(++lastId, o);
             o.id = lastId;
@@ -95,9 +95,9 @@ public final class Fetches implements Fetcher {
                         return;
                     }
                 }
-                end(false, new Failed("Tributary stopped", true));
+                end(false, new Failed(new Failure(Failure.DAEMON, "", 0, "it stopped"), true));
             } catch (IOException | JSONException e) {
-                end(false, new Failed("Tributary does not answer as it should: " + e.getMessage(), true));
+                end(false, new Failed(Failure.here(Failure.DAEMON, e), true));
             }
         }
 
@@ -118,9 +118,9 @@ public final class Fetches implements Fetcher {
                 end(true, null);
             } else if (type.equals("stopped")) {
                 // Its own end is not what was wanted: the daemon has ended in order.
-                end(false, wasStopped() ? null : new Failed("Tributary stopped", true));
+                end(false, wasStopped() ? null : new Failed(new Failure(Failure.DAEMON, "", 0, "it stopped"), true));
             } else if (type.equals("failed")) {
-                end(false, new Failed(m.optString("error"), m.optBoolean("again")));
+                end(false, new Failed(Failure.parse(m), m.optBoolean("again")));
             } else {
                 return false;
             }
@@ -145,7 +145,7 @@ public final class Fetches implements Fetcher {
                     if (stopped) {
                         return false;
                     }
-                    throw new Failed("Tributary does not answer", true);
+                    throw new Failed(new Failure(Failure.DAEMON, "", 0, "it does not connect"), true);
                 }
             }
             synchronized (this) {

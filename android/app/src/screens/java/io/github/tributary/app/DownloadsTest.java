@@ -20,6 +20,7 @@ import android.os.Build;
 import android.os.Looper;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.FakeFetcher;
+import io.github.tributary.core.Failure;
 import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.FolderFiles;
 import io.github.tributary.core.MobilePolicy;
@@ -147,9 +148,9 @@ public class DownloadsTest {
 
     @Test
     public void failuresAreShown() throws Exception {
-        daemon.failure = new Fetcher.Failed("example.com answers 404 Not Found", false);
+        daemon.failure = new Fetcher.Failed(new Failure("not_found", "example.com", 404, "gone"), false);
         downloads.add("https://example.com/missing.bin");
-        until("the failure is shown", () -> text().contains("404"));
+        until("the failure is shown", () -> text().contains("example.com does not have the file"));
         assertEquals("", files.finished);
         assertEquals("try again, or give up", 2, shown().actions.length);
     }

@@ -60,7 +60,7 @@ public class StoreTest {
         Target t = store.create(name);
         t.open().close();
         String place = t.finish(name);
-        return DownloadState.begin("https://example.com/" + name).with(place).in(DownloadState.Phase.DONE, "");
+        return DownloadState.begin("https://example.com/" + name).with(place).in(DownloadState.Phase.DONE);
     }
 
     @Test
@@ -95,7 +95,7 @@ public class StoreTest {
     @Config(sdk = {26, 35})
     public void anApkIsShownWhereTheSystemInstallsIt() {
         shadowOf(MimeTypeMap.getSingleton()).addExtensionMimeTypeMapping("apk", "application/vnd.android.package-archive");
-        DownloadState s = DownloadState.begin("https://example.com/a.apk").with("content://x/1").in(DownloadState.Phase.DONE, "");
+        DownloadState s = DownloadState.begin("https://example.com/a.apk").with("content://x/1").in(DownloadState.Phase.DONE);
         assertEquals(DownloadManager.ACTION_VIEW_DOWNLOADS, Store.view(s).getAction());
     }
 }

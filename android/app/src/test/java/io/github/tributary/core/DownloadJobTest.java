@@ -12,6 +12,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.json.JSONException;
+import org.json.JSONObject;
 import org.junit.Before;
 import org.junit.Rule;
 import org.junit.Test;
@@ -19,7 +20,7 @@ import org.junit.rules.TemporaryFolder;
 
 /** A download from its beginning to its end, with what comes between. */
 public class DownloadJobTest {
-    private static final Fetcher.Failed BROKEN = new Fetcher.Failed("it broke off", true);
+    private static final Fetcher.Failed BROKEN = new Fetcher.Failed(failure("it broke off"), true);
 
     @Rule public final TemporaryFolder folder = new TemporaryFolder();
 
@@ -32,6 +33,21 @@ public class DownloadJobTest {
     public void start() {
         files = new FolderFiles(folder.getRoot());
         file = new File(files.dir, "a b.bin");
+    }
+
+    private static Failure failure(String detail) {
+        return new Failure("busy", "example.com", 503, detail);
+    }
+
+    private static String shown(DownloadState s) {
+        return s.failure.code + " " + s.failure.host + " " + s.failure.status;
+    }
+
+    /** What is kept of a download, without a field. */
+    private static JSONObject json(DownloadState s, String without) {
+        JSONObject o = s.toJson();
+        o.remove(without);
+        return o;
     }
 
     private DownloadJob job(DownloadState from) {
@@ -51,7 +67,7 @@ public class DownloadJobTest {
             if (s.phase == phase) {
                 return s;
             }
-            assertTrue(s.phase + ": " + s.error, s.active());
+            assertTrue(s.phase + ": " + s.failure.detail, s.active());
         }
     }
 
@@ -83,10 +99,10 @@ public class DownloadJobTest {
         begin(fresh());
         DownloadState waits = until(DownloadState.Phase.WAITING);
         assertEquals(5, waits.bytes);
-        assertEquals("it broke off", waits.error);
+        assertEquals("it broke off", waits.failure.detail);
         daemon.half = false;
         daemon.failure = null;
-        assertEquals("", until(DownloadState.Phase.RUNNING).error);
+        assertEquals("", until(DownloadState.Phase.RUNNING).failure.code);
         until(DownloadState.Phase.DONE);
         assertEquals(5L, (long) daemon.asked.get(daemon.asked.size() - 1));
         isWhole();
@@ -142,7 +158,7 @@ public class DownloadJobTest {
         daemon.failure = BROKEN;
         DownloadState s = lastOf(fresh());
         assertEquals(DownloadState.Phase.LATER, s.phase);
-        assertEquals("it broke off", s.error);
+        assertEquals("it broke off", s.failure.detail);
         assertEquals(5, s.kept);
         assertTrue("not tried again", daemon.asked.size() > 10);
         daemon.validator = "";
@@ -153,13 +169,13 @@ public class DownloadJobTest {
     public void isNotTriedForEver() throws JSONException {
         DownloadState s = fresh();
         for (int i = 0; i < 20; i++) {
-            s = DownloadState.parse(s.brokenOff("no link").toJson());
+            s = DownloadState.parse(s.brokenOff(failure("no link")).toJson());
             assertEquals("round " + i, DownloadState.Phase.LATER, s.phase);
         }
-        assertEquals(DownloadState.Phase.FAILED, s.brokenOff("no link").phase);
-        assertEquals("the user tries again", DownloadState.Phase.LATER, s.wanted().brokenOff("").phase);
+        assertEquals(DownloadState.Phase.FAILED, s.brokenOff(failure("no link")).phase);
+        assertEquals("the user tries again", DownloadState.Phase.LATER, s.wanted().brokenOff(Failure.NONE).phase);
         DownloadState more = s.at(new Fetcher.Step("n", new Version("\"v\"", "m", 9, "p"), 3, 2));
-        assertEquals("bytes came meanwhile", DownloadState.Phase.LATER, more.brokenOff("").phase);
+        assertEquals("bytes came meanwhile", DownloadState.Phase.LATER, more.brokenOff(Failure.NONE).phase);
     }
 
     @Test(timeout = 30_000)
@@ -224,7 +240,7 @@ public class DownloadJobTest {
     @Test(timeout = 30_000)
     public void whatFailsWhileItIsGivenUpIsDeleted() throws Exception {
         daemon.half = true;
-        daemon.failure = new Fetcher.Failed("no", false);
+        daemon.failure = new Fetcher.Failed(failure("no"), false);
         Files.write(file.toPath(), new byte[5]);
         DownloadJob job = job(fresh().with(file.getPath()));
         daemon.whenAsked = () -> job.giveUp();
@@ -235,7 +251,7 @@ public class DownloadJobTest {
 
     @Test(timeout = 30_000)
     public void whatIsOverSaysSo() throws Exception {
-        daemon.failure = new Fetcher.Failed("no", false);
+        daemon.failure = new Fetcher.Failed(failure("no"), false);
         DownloadJob job = begin(fresh());
         until(DownloadState.Phase.FAILED);
         while (job.giveUp()) {
@@ -255,21 +271,25 @@ public class DownloadJobTest {
 
     @Test(timeout = 30_000)
     public void fails() throws Exception {
-        daemon.failure = new Fetcher.Failed("example.com answers 404 Not Found", false);
+        daemon.failure = new Fetcher.Failed(new Failure("not_found", "example.com", 404, "gone"), false);
         begin(fresh());
-        assertEquals("example.com answers 404 Not Found", until(DownloadState.Phase.FAILED).error);
+        assertEquals("not_found example.com 404", shown(until(DownloadState.Phase.FAILED)));
         daemon.failure = null;
         files.full = true;
         begin(fresh());
-        assertEquals("no room", until(DownloadState.Phase.FAILED).error);
+        DownloadState full = until(DownloadState.Phase.FAILED);
+        assertEquals("file  0", shown(full));
+        assertEquals("no room", full.failure.detail);
     }
 
     @Test(timeout = 30_000)
     public void isKept() throws JSONException {
-        DownloadState s = fresh().at(new Fetcher.Step("n", new Version("\"v\"", "m", 9, "p"), 3, 2)).in(DownloadState.Phase.FAILED, "why");
+        DownloadState s = fresh().at(new Fetcher.Step("n", new Version("\"v\"", "m", 9, "p"), 3, 2)).in(DownloadState.Phase.FAILED, new Failure("status", "example.com", 418, "teapot"));
         DownloadState again = DownloadState.parse(s.toJson());
         assertEquals(s.toJson().toString(), again.toJson().toString());
         assertEquals("m", again.version.mark);
+        assertEquals("status example.com 418", shown(again));
+        assertEquals("of an earlier version of the app", "", DownloadState.parse(json(s, "failure")).failure.code);
         assertEquals(DownloadState.Phase.PAUSED, DownloadState.parse(s.toJson().put("phase", "OF_LATER")).phase);
     }
 }

@@ -49,7 +49,7 @@ public final class FakeFetcher implements Fetcher {
                 FileOutputStream out = new FileOutputStream(file);
                 out.getChannel().write(java.nio.ByteBuffer.wrap(CONTENT.getBytes("UTF-8"), (int) from.kept, end - (int) from.kept), from.kept);
             } catch (IOException e) {
-                throw new Failed(e.toString(), false);
+                throw new Failed(Failure.here("test", e), false);
             }
             listener.at(new Step(name, new Version(validator, "m", 10, "where"), end, end));
             if (failure != null) {

@@ -115,9 +115,9 @@ public class FetchesTest {
     @Test(timeout = 30_000)
     public void failuresAreTold() throws Exception {
         Fetcher.Fill f = fill();
-        daemonSays("{\"type\":\"failed\",\"error\":\"it rains\",\"again\":true}");
+        daemonSays("{\"type\":\"failed\",\"code\":\"busy\",\"host\":\"example.com\",\"status\":503,\"error\":\"it rains\",\"again\":true}");
         Fetcher.Failed e = assertThrows(Fetcher.Failed.class, f::await);
-        assertEquals("it rains", e.getMessage());
+        assertEquals("busy example.com 503 it rains", e.why.code + " " + e.why.host + " " + e.why.status + " " + e.why.detail);
         assertTrue(e.again);
     }
 

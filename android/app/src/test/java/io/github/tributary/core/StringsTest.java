@@ -4,11 +4,16 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 
 import java.io.File;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.xml.parsers.DocumentBuilderFactory;
@@ -45,6 +50,26 @@ public class StringsTest {
             all.put(n.getNodeName() + " " + ((Element) n).getAttribute("name"), arguments);
         }
         return all;
+    }
+
+    /** The codes by which the daemon says why a download failed. */
+    @Test
+    public void everyFailureHasAText() throws Exception {
+        String page = new String(Files.readAllBytes(new File("../docs/APPBRIDGE.md").toPath()), StandardCharsets.UTF_8);
+        String table = page.split("\\| code \\| why a download failed \\|")[1].split("\n\n")[0];
+        Set<String> codes = new TreeSet<String>(Arrays.asList(Failure.STARTING, Failure.DAEMON, Failure.FILE));
+        Matcher m = Pattern.compile("(?m)^\\| `([a-z_]+)`").matcher(table);
+        while (m.find()) {
+            codes.add(m.group(1));
+        }
+        Set<String> have = new TreeSet<String>();
+        for (String name : texts(new File(RES, "values/strings.xml")).keySet()) {
+            if (name.startsWith("string failure_")) {
+                have.add(name.substring("string failure_".length()));
+            }
+        }
+        assertTrue("only " + codes, codes.size() > 20);
+        assertEquals(codes, have);
     }
 
     @Test

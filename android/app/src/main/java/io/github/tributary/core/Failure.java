@@ -1,0 +1,53 @@
+package io.github.tributary.core;
+
+import org.json.JSONException;
+import org.json.JSONObject;
+
+/** Why a download failed. A value: the texts for people are the app's, by its code. */
+public final class Failure {
+    // The app's own codes; the daemon's are in docs/APPBRIDGE.md.
+
+    /** The daemon has not started yet. */
+    public static final String STARTING = "starting";
+
+    /** The daemon ended, or does not answer. */
+    public static final String DAEMON = "daemon";
+
+    /** The phone does not let the app write the file. */
+    public static final String FILE = "file";
+
+    public static final Failure NONE = new Failure("", "", 0, "");
+
+    /** "" = there was no failure. */
+    public final String code;
+
+    /** The server, "" = none is to blame. */
+    public final String host;
+
+    /** Of the server's HTTP answer, 0 = there was none. */
+    public final int status;
+
+    /** In English, for the log, and where a code has no text. */
+    public final String detail;
+
+    public Failure(String code, String host, int status, String detail) {
+        this.code = code;
+        this.host = host;
+        this.status = status;
+        this.detail = detail;
+    }
+
+    /** A failure on the phone. */
+    public static Failure here(String code, Exception e) {
+        return new Failure(code, "", 0, e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage());
+    }
+
+    /** Of an object with the fields of the daemon's "failed", and those of {@link #toJson}. */
+    public static Failure parse(JSONObject o) {
+        return new Failure(o.optString("code"), o.optString("host"), o.optInt("status"), o.optString("error"));
+    }
+
+    public JSONObject toJson() throws JSONException {
+        return new JSONObject().put("code", code).put("host", host).put("status", status).put("error", detail);
+    }
+}

@@ -1,0 +1,54 @@
+package io.github.tributary.app;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertTrue;
+
+import android.content.Context;
+import io.github.tributary.R;
+import io.github.tributary.core.Failure;
+import java.lang.reflect.Field;
+import org.junit.Test;
+import org.junit.runner.RunWith;
+import org.robolectric.RobolectricTestRunner;
+import org.robolectric.RuntimeEnvironment;
+import org.robolectric.annotation.Config;
+
+/** What people read of a failure, which the daemon names by a code. */
+@RunWith(RobolectricTestRunner.class)
+@Config(sdk = 34)
+public class TextsTest {
+    private final Context context = RuntimeEnvironment.getApplication();
+
+    private String of(String code, String host, int status) {
+        return Texts.failure(context, new Failure(code, host, status, "as the daemon says"));
+    }
+
+    @Test
+    public void english() {
+        assertEquals("example.com does not have the file", of("not_found", "example.com", 404));
+        assertEquals("the server does not send the file (418)", of("status", "", 418));
+        assertEquals("of a newer daemon", "as the daemon says", of("of_later", "example.com", 0));
+        assertEquals("the storage is full", of("disk_full", "", 0));
+    }
+
+    @Test
+    @Config(qualifiers = "de")
+    public void german() {
+        assertEquals("die Datei gibt es bei example.com nicht", of("not_found", "example.com", 404));
+        assertEquals("keine Datei von dem Server (418)", of("status", "", 418));
+    }
+
+    @Test
+    public void everyCode() throws Exception {
+        int n = 0;
+        for (Field f : R.string.class.getFields()) {
+            if (f.getName().startsWith("failure_")) {
+                String text = of(f.getName().substring("failure_".length()), "example.com", 400);
+                assertFalse(f.getName() + ": " + text, text.contains("%") || text.contains("as the daemon"));
+                n++;
+            }
+        }
+        assertTrue("only " + n, n > 20);
+    }
+}
