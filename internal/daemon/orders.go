@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/control"
 	download "github.com/tributary-http/tributary/internal/get"
 	"github.com/tributary-http/tributary/internal/link/appbridge"
 )
@@ -26,6 +27,8 @@ type orderStep struct {
 	Validator string `json:"validator,omitempty"`
 	Place     string `json:"place,omitempty"`
 	Mark      string `json:"mark,omitempty"`
+	// Links are the bytes that each link has brought for this order, in the order of their first bytes.
+	Links []control.LinkShare `json:"links,omitempty"`
 }
 
 // orderEnd reports the end of an order to the app.
@@ -75,6 +78,10 @@ func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 	version(h.Version)
 	now.Bytes, now.Kept = o.Have, o.Have
 	tell := func() {
+		now.Links = now.Links[:0]
+		for _, l := range m.Links() {
+			now.Links = append(now.Links, control.LinkShare{Link: l.Link, Bytes: l.Bytes})
+		}
 		if o.Tell(now) != nil {
 			stop() // nobody hears it
 		}

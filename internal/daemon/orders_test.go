@@ -93,6 +93,14 @@ func TestOrders(t *testing.T) {
 	if end["type"] != "done" || last["bytes"] != float64(size) {
 		t.Errorf("%v, %v", last, end)
 	}
+	var brought float64
+	links, _ := last["links"].([]any)
+	for _, l := range links {
+		brought += l.(map[string]any)["bytes"].(float64)
+	}
+	if missing := float64(size) - half["kept"].(float64); brought < missing {
+		t.Errorf("the links brought %v of %v bytes: %v", brought, missing, links)
+	}
 	b, err := os.ReadFile(file.Name())
 	if err != nil || int64(len(b)) != size || s.Object().Mismatch(b, 0) >= 0 {
 		t.Errorf("%d bytes, the first wrong one is %d, %v", len(b), s.Object().Mismatch(b, 0), err)
