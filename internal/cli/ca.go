@@ -20,14 +20,14 @@ import (
 func (a *app) caCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ca",
-		Short: "Open https connections to some hosts for good, for all programs",
-		Long: `Make an authority whose certificates hold for the hosts that you name and no others, and have this system's programs trust
-it. With intercept = true in the configuration, the proxy then opens their connections to these hosts and divides the
-downloads in them. "tributary run" needs none of this. docs/RUN.md says what it means to trust an authority.
+		Short: "Manage an authority that lets serve divide https downloads from hosts you name",
+		Long: `Create a certificate authority (CA) that is valid only for the hosts that you name, and make this system's programs
+trust it. With intercept = true in the configuration, the proxy then decrypts connections to these hosts and divides
+their downloads. "tributary run" does not need this. docs/RUN.md explains the risks of trusting an authority.
 
-  1. tributary ca init --hosts HOST,...     makes it, for you alone; nothing trusts it yet
-  2. sudo tributary ca install FILE         puts its certificate into the system's store
-  3. intercept = true in the configuration, and tributary serve
+  1. tributary ca init --hosts HOST,...     create the authority; nothing trusts it yet
+  2. sudo tributary ca install FILE         add its certificate to the system's trust store
+  3. set intercept = true in the configuration, then run tributary serve
 
 ` + exitCodes,
 		Example: `  tributary ca init --hosts files.pythonhosted.org,registry.npmjs.org
@@ -42,44 +42,44 @@ func (a *app) caInit() *cobra.Command {
 	var hosts []string
 	c := &cobra.Command{
 		Use:   "init --hosts HOST,...",
-		Short: "Make an authority for some hosts",
-		Long: `Make an authority for the hosts and all below them. Its key is in your folder of state, and only you can read it. The
-certificates of an authority hold for its hosts only (critical name constraints), and the key of the certificate that is
-trusted is thrown away once it has signed a second one with the same constraints. Nothing trusts it before "ca install".
+		Short: "Create an authority for some hosts",
+		Long: `Create an authority for the given hosts and their subdomains. Its key is stored in your state folder and only you can
+read it. Critical name constraints limit the authority to these hosts. The root's key signs one intermediate certificate
+with the same constraints and is then discarded. No program trusts the authority until you run "ca install".
 
 ` + exitCodes,
 		Example: `  tributary ca init --hosts files.pythonhosted.org,registry.npmjs.org`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if len(hosts) == 0 {
-				return usageError{errors.New("--hosts is missing: the authority is for the hosts that you name")}
+				return usageError{errors.New("--hosts is missing: name the hosts that the authority is for")}
 			}
 			stored := daemon.StoredAuthority()
 			host, _ := os.Hostname() // only for its name
 			authority, err := stored.Create(fmt.Sprintf("Tributary on %s, %s", host, time.Now().Format(time.DateOnly)), hosts)
 			if errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("%w; tributary ca remove removes the authority that there is", err)
+				return fmt.Errorf("%w; to replace it, run tributary ca remove first", err)
 			}
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "an authority for %s\nits certificate: %s\nits key, for you alone: %s\n"+
-				"nothing trusts it yet: sudo tributary ca install %s\n",
+			fmt.Fprintf(a.stdout, "created an authority for %s\ncertificate: %s\nprivate key: %s\n"+
+				"nothing trusts it yet; to install it: sudo tributary ca install %s\n",
 				strings.Join(authority.Hosts(), ", "), stored.Certificate, stored.Key, stored.Certificate)
 			return nil
 		},
 	}
-	c.Flags().StringSliceVar(&hosts, "hosts", nil, "a `HOST` to open connections to, with those below it; repeatable")
+	c.Flags().StringSliceVar(&hosts, "hosts", nil, "divide https downloads from this `HOST` and its subdomains; repeatable")
 	return c
 }
 
 func (a *app) caInstall() *cobra.Command {
 	return &cobra.Command{
 		Use:   "install [FILE]",
-		Short: "Put the authority's certificate into the system's store (root)",
-		Long: `Put the authority's certificate into the system's store, by update-ca-certificates. FILE is what "ca init" named; without it,
-that of the user who runs this. The certificate of an authority for all hosts is refused. Programs with a store of their
-own, as browsers have, do not trust it by that.
+		Short: "Add the authority to the system's trust store (root)",
+		Long: `Add the authority's certificate to the system's trust store with update-ca-certificates. FILE is the certificate that
+"ca init" printed; the default is your own authority. An authority that is not limited to some hosts is refused.
+Programs that have their own trust store, such as browsers, are not affected.
 
 ` + exitCodes,
 		Example: `  sudo tributary ca install ~/.local/state/tributary/ca.pem`,
@@ -89,14 +89,14 @@ own, as browsers have, do not trust it by that.
 			if err != nil {
 				return err
 			}
-			if err := needRoot("changing the system's store of certificates", "ca install "+file); err != nil {
+			if err := needRoot("changing the system's trust store", "ca install "+file); err != nil {
 				return err
 			}
 			text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Raw})
 			if err := a.store.Add(cmd.Context(), text, intercept.Fingerprint(root)); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "this system trusts the authority for %s until %s\n",
+			fmt.Fprintf(a.stdout, "this system now trusts the authority for %s until %s\n",
 				strings.Join(intercept.Hosts(root), ", "), root.NotAfter.Format(time.DateOnly))
 			return nil
 		},
@@ -106,9 +106,9 @@ own, as browsers have, do not trust it by that.
 func (a *app) caRemove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove [FILE]",
-		Short: "Undo ca install (root), then ca init",
-		Long: `Take the authority's certificate out of the system's store, which takes root; after that the store is as it was. Once it is
-out, "ca remove" without FILE deletes the authority with its key.
+		Short: "Remove the authority from the trust store (root), and delete it",
+		Long: `Remove the authority's certificate from the system's trust store. This needs root and restores the store to its earlier
+state. Afterwards, "ca remove" without FILE deletes the authority and its key.
 
 ` + exitCodes,
 		Example: `  sudo tributary ca remove ~/.local/state/tributary/ca.pem && tributary ca remove`,
@@ -119,13 +119,13 @@ out, "ca remove" without FILE deletes the authority with its key.
 				return err
 			}
 			if print := intercept.Fingerprint(root); a.store.Has(print) {
-				if err := needRoot("changing the system's store of certificates", "ca remove "+file); err != nil {
+				if err := needRoot("changing the system's trust store", "ca remove "+file); err != nil {
 					return err
 				}
 				if err := a.store.Remove(cmd.Context(), print); err != nil {
 					return err
 				}
-				fmt.Fprintln(a.stdout, "this system does not trust the authority any more")
+				fmt.Fprintln(a.stdout, "this system no longer trusts the authority")
 			}
 			if len(args) > 0 {
 				return nil
@@ -134,7 +134,7 @@ out, "ca remove" without FILE deletes the authority with its key.
 			if err := errors.Join(os.Remove(stored.Key), os.Remove(stored.Certificate)); err != nil {
 				return err
 			}
-			fmt.Fprintln(a.stdout, "the authority is deleted")
+			fmt.Fprintln(a.stdout, "deleted the authority")
 			return nil
 		},
 	}
@@ -176,7 +176,7 @@ func (a *app) rootCertificate(args []string) (root *x509.Certificate, file strin
 	}
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) && len(args) == 0 {
-		return nil, "", fmt.Errorf("there is no authority: make one with tributary ca init --hosts HOST,...: %w", err)
+		return nil, "", fmt.Errorf("there is no authority; create one with tributary ca init --hosts HOST,...: %w", err)
 	}
 	if err != nil {
 		return nil, "", err

@@ -67,7 +67,7 @@ func TestCA(t *testing.T) {
 		{[]string{"install"}, "trusts the authority for example.com, example.org", 1},
 		{[]string{"install"}, "trusts", 1},
 		{[]string{"status"}, "trusted      yes", 1},
-		{[]string{"remove", filepath.Join(os.Getenv("STATE_DIRECTORY"), "ca.pem")}, "does not trust", 0},
+		{[]string{"remove", filepath.Join(os.Getenv("STATE_DIRECTORY"), "ca.pem")}, "no longer trusts", 0},
 		{[]string{"status"}, "trusted      no", 0},
 		{[]string{"remove"}, "deleted", 0},
 	} {

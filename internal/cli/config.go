@@ -12,14 +12,14 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "Check the configuration file, or show the settings in force",
-		Long: `The configuration is a TOML file: the one that --config names, or $XDG_CONFIG_HOME/tributary/config.toml. Without one
+		Short: "Check the configuration file, or show the effective settings",
+		Long: `The configuration is a TOML file, given by --config or found at $XDG_CONFIG_HOME/tributary/config.toml. Without a file,
 the defaults apply.`,
 		Example: `  tributary config check
   tributary config show`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { // without it an unknown word would print the help and exit with 0
-			return usageError{errors.New("name a subcommand: check or show")}
+			return usageError{errors.New("missing subcommand: check or show")}
 		},
 	}
 	c.AddCommand(a.configCheck(), a.configShow())
@@ -30,11 +30,11 @@ func (a *app) configCheck() *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Name everything that is wrong with the configuration file",
-		Long: `Read the configuration file as serve does and name everything that is wrong with it, with its line. A running proxy
-takes on the file with: systemctl reload, or kill -HUP.
+		Short: "Check the configuration file and report every error",
+		Long: `Read the configuration file as serve does, and report every error with its line number. To make a running proxy reload
+the file, run systemctl reload tributary or send it SIGHUP.
 
-Exit codes: 0 nothing is wrong, 2 something is.`,
+Exit codes: 0 the file is valid, 2 it has errors.`,
 		Example: `  tributary config check
   tributary config check /etc/tributary/config.toml`,
 		Args: cobra.MaximumNArgs(1),
@@ -50,7 +50,7 @@ Exit codes: 0 nothing is wrong, 2 something is.`,
 			case err != nil:
 				return usageError{err}
 			case f.Path == "":
-				fmt.Fprintln(a.stdout, "there is no configuration file: the defaults apply")
+				fmt.Fprintln(a.stdout, "no configuration file found; the defaults apply")
 			default:
 				fmt.Fprintf(a.stdout, "%s: ok\n", f.Path)
 			}
@@ -67,8 +67,8 @@ func (a *app) configShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "Show every setting, and where it comes from",
-		Long: `Print the settings in force as a configuration file: it can be saved and edited. A comment says where each value comes
-from: "default", or a line of the file. Flags of serve lie over them.
+		Long: `Print the effective settings in the format of the configuration file, so that you can save and edit them. A comment
+shows where each value comes from: "default", or a line of the file. Flags of serve override these settings.
 
 ` + exitCodes,
 		Example: `  tributary config show

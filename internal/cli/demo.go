@@ -14,9 +14,9 @@ import (
 func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Show it on this machine: no root, no network, under a minute",
-		Long: `Start an origin and two emulated links on loopback, download one object over each link alone, over both through the
-proxy, and once more with a link that dies on the way; print the times.`,
+		Short: "Try Tributary on this machine in under a minute, without root or network",
+		Long: `Start a web server and two emulated links on loopback. Download one file over each link alone, over both links through
+the proxy, and over both links while one of them fails. Print the time that each download takes.`,
 		Example: "  tributary demo",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -25,7 +25,7 @@ proxy, and once more with a link that dies on the way; print the times.`,
 				return demo.Run(ctx, a.stdout, a.proxy)
 			})
 			if errors.Is(err, context.Canceled) {
-				return errors.New("demo stopped before its end")
+				return errors.New("the demo was interrupted")
 			}
 			return err
 		},

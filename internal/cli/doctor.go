@@ -12,8 +12,8 @@ import (
 	"github.com/tributary-http/tributary/internal/doctor"
 )
 
-// errUnfit says that doctor found something that must be mended.
-var errUnfit = errors.New("something must be mended: see the lines with fail")
+// errUnfit says that doctor found a problem that must be fixed.
+var errUnfit = errors.New("problems found: see the lines that begin with fail")
 
 func (a *app) doctorCommand() *cobra.Command {
 	var flags linkFlags
@@ -21,12 +21,14 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find problems that keep Tributary from working here, and how to fix them",
-		Long: `Look at what Tributary needs: the kernel, permission to bind sockets to links, a route and DNS for each link, reverse
-path filtering, free ports, proxy variables, limits. Each finding comes with the command or setting that mends it.
-Nothing is changed. One DNS question for example.com is sent over each link, and one to its router where no other server
-answers; a connection is made to each upstream proxy. With --offline, none.
+		Long: `Check everything that Tributary needs: the kernel, the permission to bind sockets to links, a route and DNS for each link,
+reverse path filtering, free ports, proxy variables and resource limits. Each problem comes with the command or setting
+that fixes it. Nothing is changed.
 
-Exit codes: 0 nothing must be mended (there may be warnings), 1 failure, 2 wrong usage, 10 something must be mended.`,
+Over each link, doctor sends one DNS query for example.com, and another one to the link's router if no other server
+answers. It also connects to each upstream proxy. With --offline it sends nothing.
+
+Exit codes: 0 no problems (there may be warnings), 1 failure, 2 wrong usage, 10 problems that must be fixed.`,
 		Example: `  tributary doctor
   tributary doctor --offline --json`,
 		Args: cobra.NoArgs,
@@ -51,7 +53,7 @@ Exit codes: 0 nothing must be mended (there may be warnings), 1 failure, 2 wrong
 	}
 	flags.register(c)
 	c.Flags().BoolVar(&js, "json", false, "print JSON")
-	c.Flags().BoolVar(&offline, "offline", false, "send nothing")
+	c.Flags().BoolVar(&offline, "offline", false, "do not send anything over the network")
 	return c
 }
 

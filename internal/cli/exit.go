@@ -23,7 +23,7 @@ const (
 
 	// 5 to 9 are the Kinds of package get.
 
-	exitUnfit = 10 // doctor: something must be mended
+	exitUnfit = 10 // doctor: a problem must be fixed
 
 	exitSignaled = 128 // and the number of the signal
 )
@@ -32,9 +32,9 @@ const (
 const exitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 port in use, 4 no permission.`
 
 // getExitCodes is that part of the help of get.
-const getExitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 4 no permission, 5 network (no link, no DNS, no
-connection), 6 unexpected response, 7 TLS (a certificate that does not hold), 8 the file
-cannot be written or exists, 9 wrong checksum, 130 stopped by SIGINT, 143 by SIGTERM. Of several URLs, that of the first
+const getExitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 4 no permission, 5 network (no link, DNS failure, connection
+failure), 6 unexpected response, 7 TLS (for example an invalid certificate), 8 the file cannot be written or already
+exists, 9 checksum mismatch, 130 stopped by SIGINT, 143 stopped by SIGTERM. With several URLs, the code of the first
 failure.`
 
 // usageError is an error in the command line or the configuration file.
@@ -74,7 +74,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// explain adds to an error of serve a hint for the user.
+// explain adds the next step to an error of serve.
 func explain(err error, cfg config.Config) error {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Op != "listen" {
@@ -94,17 +94,17 @@ func explain(err error, cfg config.Config) error {
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		who := "another process holds it (as root, tributary can say which)"
+		who := "another process uses it (run tributary as root to see which)"
 		if addr, ok := op.Addr.(*net.TCPAddr); ok {
 			if h, ok := doctor.PortHolder("/proc", addr.AddrPort()); ok {
-				who = fmt.Sprintf("process %d (%s) holds it", h.PID, h.Name)
+				who = fmt.Sprintf("process %d (%s) uses it", h.PID, h.Name)
 			}
 		}
-		return fmt.Errorf("%w: %s; end it or choose another port with %s", err, who, flag)
+		return fmt.Errorf("%w: %s; stop it or choose another port with %s", err, who, flag)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: choose a port above 1023 with %s, or grant CAP_NET_BIND_SERVICE", err, flag)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%w: this machine has no such address; choose another with %s", err, flag)
+		return fmt.Errorf("%w: this machine does not have that address; choose another with %s", err, flag)
 	}
 	return err
 }

@@ -22,19 +22,18 @@ func (a *app) getCommand() *cobra.Command {
 	var flags getFlags
 	c := &cobra.Command{
 		Use:   "get URL...",
-		Short: "Download files over every link, https too",
-		Long: `Download each URL to a file, over every link at once. It needs no proxy that runs, and does not use http_proxy: it
-connects to the server itself. https is verified on every link; this is how https downloads use all of them.
+		Short: "Download files over all links, including https",
+		Long: `Download each URL to a file over all links at once. get connects to the server itself: it does not need a running proxy
+and ignores http_proxy. https downloads use all links too, and the server's certificate is verified on each of them.
 
-The file has the name that the URL ends in, or the one of -o, and is put in its place when it is complete. A file
-that exists is left alone, unless --force is given. Until then the download is FILE.part, with FILE.part.json beside it.
-When it breaks off, both stay: --resume continues from there if the object is still the same.
-SIGINT (Ctrl-C) and SIGTERM end it so, too.
+The file is named after the last part of the URL, or as -o says. An existing file is kept unless you give --force. An
+incomplete download is stored as FILE.part and FILE.part.json, and renamed when it is complete. If it is interrupted,
+including by SIGINT (Ctrl-C) or SIGTERM, --resume continues it, provided that the file on the server has not changed.
 
-Several URLs are fetched in turn; one that fails does not keep the others from being fetched.
+Several URLs are downloaded one after another. If one fails, get continues with the next.
 
-Redirects are followed, 20 at most, from https to http only with --allow-downgrade. The fields of --header, and a
-password in the URL, go to the scheme, host and port of the URL only.
+get follows up to 20 redirects, but from https to http only with --allow-downgrade. Header fields from --header and a
+password in the URL are sent only to the scheme, host and port of the original URL.
 
 ` + getExitCodes,
 		Example: `  tributary get https://example.com/big.iso
@@ -74,26 +73,26 @@ type getFlags struct {
 
 func (f *getFlags) register(c *cobra.Command) {
 	s := c.Flags()
-	s.StringVarP(&f.output, "output", "o", "", "write to `FILE`; - is standard output")
-	s.BoolVarP(&f.fromURL, "remote-name", "O", false, "name the file as the URL ends: the default, as with curl -O")
-	s.BoolVarP(&f.fromServer, "remote-header-name", "J", false, "name the file as the server says (Content-Disposition)")
-	s.StringVarP(&f.dir, "directory", "d", "", "put the files into the folder `DIR`")
-	s.BoolVarP(&f.resume, "resume", "c", false, "resume FILE.part if it exists")
-	s.BoolVar(&f.force, "force", false, "replace FILE, and a FILE.part that is not resumed")
-	s.StringVar(&f.checksum, "checksum", "", "the file must have this `SUM`, sha256:HEX or sha512:HEX")
-	s.StringArrayVarP(&f.header, "header", "H", nil, "send this `FIELD`, \"Name: value\"; repeatable; \"Name:\" leaves one out")
-	s.StringVarP(&f.agent, "user-agent", "A", "tributary/VERSION", "send this `AGENT` as User-Agent, \"\" for none")
+	s.StringVarP(&f.output, "output", "o", "", "write to `FILE`; - means standard output")
+	s.BoolVarP(&f.fromURL, "remote-name", "O", false, "name the file after the last part of the URL (the default; for compatibility with curl)")
+	s.BoolVarP(&f.fromServer, "remote-header-name", "J", false, "name the file as the server suggests (Content-Disposition)")
+	s.StringVarP(&f.dir, "directory", "d", "", "save files in the folder `DIR`")
+	s.BoolVarP(&f.resume, "resume", "c", false, "continue FILE.part if it exists")
+	s.BoolVar(&f.force, "force", false, "overwrite an existing FILE, and a FILE.part that is not resumed")
+	s.StringVar(&f.checksum, "checksum", "", "verify the file against `SUM`: sha256:HEX or sha512:HEX")
+	s.StringArrayVarP(&f.header, "header", "H", nil, "send the header `FIELD` \"Name: value\"; \"Name:\" removes a default one; repeatable")
+	s.StringVarP(&f.agent, "user-agent", "A", "tributary/VERSION", "send `AGENT` as User-Agent; \"\" sends none")
 	s.BoolVar(&f.downgrade, "allow-downgrade", false, "follow redirects from https to http")
-	s.StringVar(&f.cacert, "cacert", "", "trust the certificates in `FILE` (PEM) instead of the system's")
+	s.StringVar(&f.cacert, "cacert", "", "trust the CA certificates in `FILE` (PEM) instead of the system's")
 	f.from.register(c)
-	s.BoolVar(&f.background, "background", false, "give way to other traffic: what is downloaded hardly queues in front of a link")
+	s.BoolVar(&f.background, "background", false, "give way to other traffic on the links")
 	s.StringVar(&f.goal, "goal", config.GoalFastest, goalHelp)
-	s.DurationVar(&f.within, "within", 0, "keep costly links for what the others cannot bring within so `LONG`")
-	s.StringVar(&f.bitrate, "bitrate", "", "keep costly links for what a player of so many `BITS` needs, 4Mbit/s for example; see -o -")
-	s.StringVar(&f.logLevel, "log-level", "warn", "`LEVEL` of messages: debug, info, warn, error; given, there are no bars")
-	s.StringVar(&f.trace, "trace", "", "write to a new `FILE` what each link carries every 100 ms, in both directions")
-	s.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
-	s.BoolVar(&f.js, "json", false, "print a line of JSON for each URL on standard output")
+	s.DurationVar(&f.within, "within", 0, "finish within `DURATION`: use costly links only if the others would take longer")
+	s.StringVar(&f.bitrate, "bitrate", "", "keep up with a player that needs `RATE`, for example 4Mbit/s: use costly links only if the others fall short")
+	s.StringVar(&f.logLevel, "log-level", "warn", "minimum `LEVEL` of log messages: debug, info, warn, error; replaces the progress bars")
+	s.StringVar(&f.trace, "trace", "", "record to a new `FILE` what each link carries in each direction, every 100 ms")
+	s.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors")
+	s.BoolVar(&f.js, "json", false, "print one line of JSON per URL to standard output")
 }
 
 // run returns the run that the flags describe.
@@ -101,17 +100,17 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 	given := c.Flags().Changed
 	switch {
 	case f.output != "" && len(urls) > 1:
-		return nil, errors.New("-o names one file, but there are several URLs: leave it out, or name a folder with -d")
+		return nil, errors.New("-o names one file, but there are several URLs: omit -o, or name a folder with -d")
 	case f.checksum != "" && len(urls) > 1:
-		return nil, errors.New("--checksum is of one file, but there are several URLs: fetch them one by one")
+		return nil, errors.New("--checksum applies to one file, but there are several URLs: download them one by one")
 	case f.output != "" && (f.fromServer || f.fromURL):
-		return nil, errors.New("-o names the file: leave -O and -J out")
+		return nil, errors.New("-o already names the file: omit -O and -J")
 	case f.output == "-" && f.js:
 		return nil, errors.New("-o - and --json both write to standard output: choose one")
 	case f.output == "-" && f.resume:
-		return nil, errors.New("standard output cannot be resumed: leave --resume out, or write to a file")
+		return nil, errors.New("standard output cannot be resumed: omit --resume, or write to a file")
 	case f.trace == "-":
-		return nil, errors.New("--trace writes to a file: name one")
+		return nil, errors.New("--trace cannot write to standard output: name a file")
 	}
 	cfg, err := config.Load(f.from.file, a.getenv)
 	if err != nil {
@@ -122,15 +121,15 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 	if f.bitrate != "" {
 		var rate config.Rate
 		if err := rate.UnmarshalText([]byte(f.bitrate)); err != nil || rate <= 0 {
-			return nil, fmt.Errorf("--bitrate %q: write a rate like 4Mbit/s", f.bitrate)
+			return nil, fmt.Errorf("--bitrate %q: want a rate like 4Mbit/s", f.bitrate)
 		}
 		deadline.Bitrate = float64(rate)
 	}
 	if f.within > 0 && f.bitrate != "" {
-		return nil, errors.New("--within and --bitrate are two kinds of deadline: choose one")
+		return nil, errors.New("--within and --bitrate exclude each other: choose one")
 	}
 	if f.within < 0 {
-		return nil, fmt.Errorf("--within %v: write a time like 60s", f.within)
+		return nil, fmt.Errorf("--within %v: want a duration like 60s", f.within)
 	}
 	if given("goal") {
 		cfg.Goal = f.goal
@@ -179,7 +178,7 @@ func readRoots(file string) (*x509.CertPool, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM form", file)
+		return nil, fmt.Errorf("%s contains no PEM certificate", file)
 	}
 	return roots, nil
 }
@@ -230,7 +229,7 @@ func (r *getRun) all(ctx context.Context, t http.RoundTripper) (err error) {
 	f, err := os.OpenFile(r.trace, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return &get.Error{
-			Kind: get.File, Err: fmt.Errorf("--trace: %w", err), Next: "name a file that does not exist, in a folder that you may write to",
+			Kind: get.File, Err: fmt.Errorf("--trace: %w", err), Next: "name a new file in a folder that you can write to",
 		}
 	}
 	recorder := trace.NewRecorder(time.Now())

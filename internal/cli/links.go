@@ -19,13 +19,13 @@ func (a *app) linksCommand() *cobra.Command {
 	var js bool
 	c := &cobra.Command{
 		Use:   "links",
-		Short: "List the network interfaces, and why each is used or not",
-		Long: `List every network interface with its kind, state, addresses, gateways and DNS servers, and say whether Tributary uses
-it, and why. The answer holds for tributary serve with the same settings, now; nothing is sent.
+		Short: "List the network interfaces and explain why each is used or not",
+		Long: `List every network interface with its kind, state, addresses, gateways and DNS servers, and explain why Tributary uses
+it or not. "tributary serve" with the same settings would choose the same links. Nothing is sent over the network.
 
 ` + exitCodes,
 		Example: `  tributary links
-  tributary links --link tun0      # as if serve had this flag
+  tributary links --link tun0      # what serve would do with this flag
   tributary links --json | jq -r '.[] | select(.used) | .name'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -180,10 +180,10 @@ func printLinks(w io.Writer, rows []linkRow) error {
 	var err error
 	switch used {
 	case 0:
-		_, err = fmt.Fprint(w, "\nNo link is used: nothing can be downloaded. Fix one of the problems above, or name a link: tributary serve --link NAME. "+
-			"tributary doctor looks closer.\n")
+		_, err = fmt.Fprint(w, "\nNo link can be used. Fix one of the problems above, or name a link: tributary serve --link NAME. "+
+			"For details, run tributary doctor.\n")
 	case 1:
-		_, err = fmt.Fprint(w, "\n1 link is used; two or more make a download faster. tributary doctor looks closer.\n")
+		_, err = fmt.Fprint(w, "\n1 link is used. Downloads become faster with two or more. For details, run tributary doctor.\n")
 	}
 	return err
 }

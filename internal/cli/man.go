@@ -11,8 +11,8 @@ import (
 func (a *app) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
-		Short: "Write the manual pages into a folder",
-		Long: `Write a page of section 1 for each command into DIR, which is made if it is missing.
+		Short: "Write the manual pages to a folder",
+		Long: `Write a manual page (section 1) for each command to the folder DIR, which is created if it does not exist.
 
 ` + exitCodes,
 		Example: `  tributary man ~/.local/share/man/man1 && man tributary-get`,

@@ -42,16 +42,20 @@ func (a *app) powerCommand() *cobra.Command {
 	var f powerFlags
 	c := &cobra.Command{
 		Use:   "power [flags] -- COMMAND [ARGUMENT...]",
-		Short: "Measure the joules that a command takes, or model those of captured packets",
-		Long: `Run a command and measure what the machine takes meanwhile, and for a while afterwards, since radios stay awake for
-seconds after the last byte. What the machine takes when it is idle is measured first, and subtracted in the column "net". The battery is
-read each second (volts by amperes), so unplug the charger; where there is no battery, the processor's counters (RAPL, as root).
-The report goes to standard error. It ends with the exit code of the command.
+		Short: "Measure the energy that a command uses, or model that of captured packets",
+		Long: `Run a command and measure the energy that this machine uses while it runs, and for some time afterwards, since radios
+stay awake for seconds after the last byte. The idle machine is measured first, and the NET J column shows the energy
+above idle.
 
-With --calibrate, every core and the loopback interface are kept busy instead; later reports show joules in percent of that.
+The battery's voltage and current are read every second, so unplug the charger. On a machine without a battery, the
+processor's energy counters are read instead (RAPL, needs root). The report is printed to standard error, and power exits
+with the exit code of the command.
 
-With --pcap, nothing is run: it prints what a phone's radios would have taken for the packets in captures (pcap or pcapng, one
-interface each), by published measurements.
+With --calibrate, power keeps every core and the loopback interface busy and stores the result. Later reports show energy
+as a percentage of this full load.
+
+With --pcap, power does not run anything. It reads packet captures (pcap or pcapng, one interface each) and prints the
+energy that a phone's radios would have used for them, according to published measurements.
 
 ` + exitCodes,
 		Example: `  tributary power -- tributary get https://example.com/big.iso
@@ -61,26 +65,26 @@ interface each), by published measurements.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(f.captures) > 0 && len(args) > 0, f.calibrate && len(args) > 0:
-				return usageError{errors.New("neither --pcap nor --calibrate runs a command")}
+				return usageError{errors.New("--pcap and --calibrate do not run a command: omit it")}
 			case len(f.captures) > 0 && f.calibrate:
-				return usageError{errors.New("--pcap measures nothing: leave --calibrate out")}
+				return usageError{errors.New("--pcap and --calibrate exclude each other: choose one")}
 			case len(f.captures) > 0:
 				return a.captured(f)
 			case f.calibrate:
 				return a.calibrate(cmd.Context(), f)
 			case len(args) == 0:
-				return usageError{errors.New("give a command after --, or --pcap, or --calibrate")}
+				return usageError{errors.New("missing command: give one after --, or use --pcap or --calibrate")}
 			}
 			return a.measure(cmd.Context(), f, args)
 		},
 	}
-	c.Flags().DurationVar(&f.idle, "idle", 10*time.Second, "measure the idle machine for so `LONG` first")
-	c.Flags().DurationVar(&f.tail, "tail", 15*time.Second, "measure for so `LONG` after the command")
-	c.Flags().BoolVar(&f.calibrate, "calibrate", false, "measure the machine with every core busy, and remember it")
-	c.Flags().DurationVar(&f.load, "for", time.Minute, "keep the cores busy for so `LONG`, with --calibrate")
-	c.Flags().StringArrayVar(&f.captures, "pcap", nil, "model the radio for the packets in `[RADIO=]FILE`; repeatable; default radio: wifi")
-	c.Flags().StringVar(&f.device, "device", "galaxy-s3", "the phone whose radios are modelled: "+strings.Join(energy.Devices(), ", "))
-	c.Flags().BoolVar(&f.json, "json", false, "report in JSON")
+	c.Flags().DurationVar(&f.idle, "idle", 10*time.Second, "measure the idle machine for this `DURATION` first")
+	c.Flags().DurationVar(&f.tail, "tail", 15*time.Second, "continue to measure for this `DURATION` after the command")
+	c.Flags().BoolVar(&f.calibrate, "calibrate", false, "measure the machine with every core busy, and store the result")
+	c.Flags().DurationVar(&f.load, "for", time.Minute, "with --calibrate: keep the cores busy for this `DURATION`")
+	c.Flags().StringArrayVar(&f.captures, "pcap", nil, "model the energy of the packets in `[RADIO=]FILE`; RADIO is wifi if omitted; repeatable")
+	c.Flags().StringVar(&f.device, "device", "galaxy-s3", "with --pcap: model the radios of this `PHONE`: "+strings.Join(energy.Devices(), ", "))
+	c.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
 	return c
 }
 
@@ -139,7 +143,7 @@ func (a *app) measure(ctx context.Context, f powerFlags, args []string) error {
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(err, context.Canceled):
-		return errors.New("stopped before the end of the measurement")
+		return errors.New("the measurement was interrupted")
 	case err != nil && !(errors.As(err, &exit) && exit.ExitCode() > 0):
 		return fmt.Errorf("measure %s: %w", args[0], err)
 	}
@@ -167,7 +171,7 @@ func (a *app) report(r power.Report, f powerFlags) error {
 			Utilisation float64 `json:"utilisation,omitempty"`
 		}{r, use(r.Main)})
 	}
-	fmt.Fprintf(a.stderr, "Read each second: %s.\nIdle, subtracted in the column net: %.3f W.\n", r.Source, r.IdleWatts)
+	fmt.Fprintf(a.stderr, "Source, read every second: %s.\nIdle power, subtracted in the NET J column: %.3f W.\n", r.Source, r.IdleWatts)
 	w := tabwriter.NewWriter(a.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "PART\tSECONDS\tJOULES\tNET J\tPEAK W\tP90 W\tMEDIAN W\t")
 	for _, p := range []struct {
@@ -180,10 +184,10 @@ func (a *app) report(r power.Report, f powerFlags) error {
 		return err
 	}
 	if r.Main.AverageJoules > 0 {
-		fmt.Fprintf(a.stderr, "By the averages of the battery's chip: %.2f J and %.2f J.\n", r.Main.AverageJoules, r.Tail.AverageJoules)
+		fmt.Fprintf(a.stderr, "Energy by the battery's own averages: main %.2f J, tail %.2f J.\n", r.Main.AverageJoules, r.Tail.AverageJoules)
 	}
 	if u := use(r.Main); u > 0 {
-		fmt.Fprintf(a.stderr, "Main part: %.0f %% of the full load of %.2f W.\n", 100*u, load)
+		fmt.Fprintf(a.stderr, "The main part used %.0f %% of the full load (%.2f W).\n", 100*u, load)
 	}
 	return nil
 }
@@ -196,7 +200,7 @@ func (a *app) calibrate(ctx context.Context, f powerFlags) error {
 	}
 	path := statefile.Path(a.getenv, fullLoadFile)
 	if path == "" {
-		return errors.New("no place to keep the result: set HOME, or XDG_STATE_HOME")
+		return errors.New("no folder to store the result in: set HOME or XDG_STATE_HOME")
 	}
 	if err := statefile.Own(path); err != nil {
 		return err
@@ -213,7 +217,7 @@ func (a *app) calibrate(ctx context.Context, f powerFlags) error {
 	})
 	switch {
 	case errors.Is(err, context.Canceled):
-		return errors.New("stopped before the end of the measurement; nothing is kept")
+		return errors.New("the measurement was interrupted; nothing was stored")
 	case err != nil:
 		return fmt.Errorf("calibrate: %w", err)
 	}
@@ -233,7 +237,7 @@ func (a *app) calibrate(ctx context.Context, f powerFlags) error {
 	if f.json {
 		return printJSON(a.stdout, kept)
 	}
-	_, err = fmt.Fprintf(a.stdout, "full load: %.2f W (median), peak %.2f W, idle %.2f W; kept in %s\n", kept.Watts, r.Main.PeakWatts, r.IdleWatts, path)
+	_, err = fmt.Fprintf(a.stdout, "full load: %.2f W (median), peak %.2f W, idle %.2f W; stored in %s\n", kept.Watts, r.Main.PeakWatts, r.IdleWatts, path)
 	return err
 }
 

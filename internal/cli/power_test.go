@@ -49,7 +49,7 @@ func TestPower(t *testing.T) {
 	})
 	t.Run("a command", func(t *testing.T) {
 		code, stdout, stderr := invokePower(t, true, home, "--idle", "1ms", "--tail", "1ms", "--", "sh", "-c", "echo hello; exit 3")
-		if code != 3 || stdout != "hello\n" || !strings.Contains(stderr, "BAT0") || !strings.Contains(stderr, "Idle, subtracted in the column net: 2.000 W") {
+		if code != 3 || stdout != "hello\n" || !strings.Contains(stderr, "BAT0") || !strings.Contains(stderr, "Idle power, subtracted in the NET J column: 2.000 W") {
 			t.Errorf("%d, %q, %q", code, stdout, stderr)
 		}
 		if strings.Contains(stderr, "full load") {

@@ -26,16 +26,16 @@ const firewallTime = 15 * time.Second
 func (a *app) redirectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "redirect",
-		Short: "Send programs without proxy support through the proxy (root)",
-		Long: `Send TCP connections of this machine's programs through the running proxy, even of those without proxy support, by
-rules of the firewall (nftables, else iptables), IPv4 and IPv6. Downloads over plain http become as fast as with the
-proxy set; everything else on these ports passes through untouched, each connection over one link.
+		Short: "Redirect connections of programs without proxy support to the proxy (root)",
+		Long: `Redirect the TCP connections of this machine's programs to the running proxy, with firewall rules (nftables, or iptables
+where nft is missing) for IPv4 and IPv6. Programs do not need proxy support. Downloads over plain http use all links.
+Everything else on these ports passes through unchanged, each connection over one link.
 
-With --https port 443 is redirected, too. Its connections are encrypted and stay so: they cannot be divided. Those of
-programs that spread_programs in the configuration names are spread over the links, all others stay together. QUIC (UDP)
-bypasses the redirect unless --no-quic rejects it.
+With --https, port 443 is redirected too. These connections stay encrypted, so their downloads cannot be divided.
+Connections of the programs that spread_programs lists in the configuration are spread over the links; those of other
+programs stay on one link. QUIC (UDP) bypasses the redirect unless you block it with --no-quic.
 
-The rules go when the proxy ends, however it ends, and by "redirect off", proxy or not.
+The rules are removed when the proxy ends, even if it crashes. "redirect off" removes them at any time.
 
 ` + exitCodes,
 		Example: `  sudo tributary redirect on
@@ -62,18 +62,19 @@ func (a *app) redirectOn() *cobra.Command {
 	var f redirectFlags
 	c := &cobra.Command{
 		Use:   "on",
-		Short: "Redirect connections until the proxy ends, or redirect off",
-		Long: `Redirect connections to the given ports to the running proxy. A process of its own stays behind, which removes the
-rules as soon as the proxy ends or dies; with --foreground it is this one.
+		Short: "Redirect connections until the proxy ends or you run redirect off",
+		Long: `Redirect connections to the given ports to the running proxy. A background process removes the rules as soon as the proxy
+ends or crashes. With --foreground, this process does that itself.
 
-The proxy's own connections are exempt by a mark, which takes CAP_NET_ADMIN, and all of its user's: run the proxy as a
-service under a user of its own, else that user's programs are not redirected. --user with that user's name redirects them
-all the same, if the proxy can mark its connections. Loopback, link-local and multicast addresses are left alone.
+The proxy's own connections are exempt, and so are those of all other programs that run as the proxy's user. Run the
+proxy as a service with its own user, or your programs are not redirected. To redirect them anyway, name the user with
+--user; the proxy then needs CAP_NET_ADMIN, to mark its own connections. Connections to loopback, link-local and
+multicast addresses are never redirected.
 
 ` + exitCodes,
 		Example: `  sudo tributary redirect on
   sudo tributary redirect on --user alice
-  sudo tributary redirect on --user 10000-19999 --except 10123   # an app's number on Android`,
+  sudo tributary redirect on --user 10000-19999 --except 10123   # the user ID of an Android app`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rules, err := f.rules()
@@ -106,11 +107,11 @@ all the same, if the proxy can mark its connections. Loopback, link-local and mu
 		},
 	}
 	c.Flags().UintSliceVar(&f.ports, "port", []uint{80}, "redirect connections to this `PORT`; repeatable")
-	c.Flags().BoolVar(&f.https, "https", false, "redirect port 443, too: connections are spread over links, never decrypted")
-	c.Flags().BoolVar(&f.noQUIC, "no-quic", false, "with --https: reject UDP port 443, so that programs use TCP, which can be redirected")
-	c.Flags().StringSliceVar(&f.users, "user", nil, "redirect those of this `USER` only: a name, a number, or a range like 10000-19999; repeatable")
-	c.Flags().StringSliceVar(&f.except, "except", nil, "but not those of this `USER`; repeatable")
-	c.Flags().BoolVar(&f.foreground, "foreground", false, "stay until the proxy ends or a signal comes, then remove the rules")
+	c.Flags().BoolVar(&f.https, "https", false, "redirect port 443 too; connections are never decrypted")
+	c.Flags().BoolVar(&f.noQUIC, "no-quic", false, "with --https: block QUIC (UDP port 443), so that programs fall back to TCP")
+	c.Flags().StringSliceVar(&f.users, "user", nil, "redirect only connections of this `USER`: a name, a user ID, or a range like 10000-19999; repeatable")
+	c.Flags().StringSliceVar(&f.except, "except", nil, "do not redirect connections of this `USER`; repeatable")
+	c.Flags().BoolVar(&f.foreground, "foreground", false, "keep running; remove the rules when the proxy ends or on a signal")
 	c.Flags().IntVar(&f.report, "report", 0, "")
 	_ = c.Flags().MarkHidden("report")
 	f.registerSocket(c)
@@ -126,7 +127,7 @@ func (f *redirectFlags) rules() (redirect.Rules, error) {
 	r := redirect.Rules{Leave: link.NoDestinations(), LeaveAround: link.PrivateNetworks()}
 	for _, p := range f.ports {
 		if p == 0 || p > 65535 {
-			return r, fmt.Errorf("--port %d: ports are numbers from 1 to 65535", p)
+			return r, fmt.Errorf("--port %d: want a port from 1 to 65535", p)
 		}
 		r.Ports = append(r.Ports, uint16(p))
 	}
@@ -134,7 +135,7 @@ func (f *redirectFlags) rules() (redirect.Rules, error) {
 		r.Ports = append(r.Ports, 443)
 	}
 	if r.NoQUIC = f.noQUIC; r.NoQUIC && !slices.Contains(r.Ports, 443) {
-		return r, errors.New("--no-quic needs --https: without it programs that fall back to TCP gain nothing")
+		return r, errors.New("--no-quic needs --https: programs that fall back to TCP would not be redirected otherwise")
 	}
 	var err error
 	if r.Users, err = parseUsers("--user", f.users); err == nil {
@@ -151,19 +152,19 @@ func parseUsers(flag string, names []string) (all []redirect.Users, err error) {
 		}
 		u, err := redirect.ParseUsers(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w, and no user has that name", flag, err)
+			return nil, fmt.Errorf("%s: %w, and there is no user with that name", flag, err)
 		}
 		all = append(all, u)
 	}
 	return all, nil
 }
 
-// needRoot returns an error with a hint if the caller is not root, whom what takes.
+// needRoot returns an error that names the next step if the caller is not root. what is the operation that needs root.
 func needRoot(what, command string) error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: sudo tributary %s", what, fs.ErrPermission, command)
+	return fmt.Errorf("%s: %w; run sudo tributary %s", what, fs.ErrPermission, command)
 }
 
 // describe says which connections are redirected.
@@ -198,9 +199,9 @@ func (a *app) redirectOff() *cobra.Command {
 	var f redirectFlags
 	c := &cobra.Command{
 		Use:   "off",
-		Short: "Redirect nothing any more, whether or not the proxy runs",
-		Long: `Remove the rules that redirect connections, and end the process that kept them. Redirected connections stay open as long
-as the proxy runs.
+		Short: "Stop redirecting connections, whether or not the proxy runs",
+		Long: `Remove the firewall rules and stop the background process of "redirect on". Connections that were already redirected stay
+open as long as the proxy runs.
 
 ` + exitCodes,
 		Example: `  sudo tributary redirect off`,
@@ -225,7 +226,7 @@ as the proxy runs.
 			if before.By == "" {
 				_, err = fmt.Fprintln(a.stdout, "nothing was redirected")
 			} else {
-				_, err = fmt.Fprintf(a.stdout, "nothing is redirected any more: the rules in %s are gone\n", before.By)
+				_, err = fmt.Fprintf(a.stdout, "connections are no longer redirected; removed the rules from %s\n", before.By)
 			}
 			return err
 		},
@@ -248,8 +249,8 @@ func (a *app) redirectStatus() *cobra.Command {
 	var js bool
 	c := &cobra.Command{
 		Use:     "status",
-		Short:   "Say whether connections are redirected, and whether the proxy runs",
-		Long:    "Say whether connections are redirected, and whether the proxy that should serve them is running.\n\n" + exitCodes,
+		Short:   "Show whether connections are redirected and whether the proxy runs",
+		Long:    "Show whether connections are redirected, and whether the proxy that serves them is running.\n\n" + exitCodes,
 		Example: `  sudo tributary redirect status --json`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -282,11 +283,11 @@ func printRedirect(w io.Writer, s redirectState) error {
 	var err error
 	switch {
 	case !s.Redirected:
-		_, err = fmt.Fprintln(w, "nothing is redirected: sudo tributary redirect on")
+		_, err = fmt.Fprintln(w, "nothing is redirected; to start: sudo tributary redirect on")
 	case s.Proxy == 0:
-		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), but no proxy was found there: sudo tributary redirect off\n", s.By, s.Port, overs(s.IPv6))
+		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), but the proxy is not running; to stop: sudo tributary redirect off\n", s.By, s.Port, overs(s.IPv6))
 	default:
-		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), where process %d serves\n", s.By, s.Port, overs(s.IPv6), s.Proxy)
+		_, err = fmt.Fprintf(w, "redirected by %s to port %d (%s), served by process %d\n", s.By, s.Port, overs(s.IPv6), s.Proxy)
 	}
 	return err
 }

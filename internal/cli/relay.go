@@ -29,15 +29,16 @@ import (
 func (a *app) relayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "relay",
-		Short: "Carry tunnels over all links by a server of your own",
-		Long: `A tunnel (https, ssh, git push) has one connection, so one link. With a second end on a server that you rent or have at
-home, it runs over every link, and survives the death of any. docs/RELAY.md says what that server must be trusted with.
+		Short: "Carry tunnels over all links through a server of your own",
+		Long: `A tunnel (https, ssh, git push) is one connection, so it normally uses one link. Through a relay on a server that you rent
+or run at home, tunnels use all links and survive the failure of any of them. docs/RELAY.md explains what you trust that
+server with.
 
-With ssh to the server, one command does it all: tributary relay setup root@HOST. Else:
+If you have ssh access to the server, one command does everything: tributary relay setup root@HOST. Otherwise:
 
   1. on the server:  tributary relay serve --listen :443
-  2. on the server:  tributary relay pair HOST:443        prints a link that is valid once
-  3. here:           tributary relay join LINK            then tributary serve
+  2. on the server:  tributary relay pair HOST:443        prints a pairing link that is valid once
+  3. here:           tributary relay join LINK            then start tributary serve
 
 ` + exitCodes,
 		Example: `  tributary relay setup root@relay.example.com
@@ -55,13 +56,14 @@ func (a *app) relayServe() *cobra.Command {
 	var allow []string
 	c := &cobra.Command{
 		Use:   "serve [--listen ADDRESS]",
-		Short: "Be the relay of the clients that were paired",
-		Long: `Connect the tunnels of paired clients until SIGTERM or SIGINT. Private networks, this machine, metadata of clouds and
-port 25 are not connected to. Without --listen it takes the socket that systemd has opened. Started by root, it runs as the owner
-of its state folder.
+		Short: "Run a relay for paired clients",
+		Long: `Connect the tunnels of paired clients to their destinations until SIGTERM or SIGINT. The relay refuses to connect to
+private networks, this machine, cloud metadata services and port 25. Without --listen, it uses the socket that systemd
+passes to it. When started as root, it runs as the owner of its state folder.
 
-At the end new tunnels are refused, and clients send them over one link; those that are open may continue for --drain. A second
-signal ends at once. Keys and limits that change hold within seconds, at SIGHUP at once.
+On shutdown, the relay refuses new tunnels, which clients then send over one link, and keeps open tunnels for up to
+--drain. A second signal stops it immediately. Changed keys and limits take effect within seconds, and immediately on
+SIGHUP.
 
 ` + exitCodes,
 		Example: `  tributary relay serve --listen :443
@@ -79,10 +81,10 @@ signal ends at once. Keys and limits that change hold within seconds, at SIGHUP 
 				return usageError{fmt.Errorf("--memory: %w", err)}
 			}
 			if drain < 0 {
-				return usageError{errors.New("--drain: less than 0")}
+				return usageError{errors.New("--drain: want a duration of 0 or more")}
 			}
 			if at, err := netip.ParseAddrPort(pages); pages != "" && (err != nil || !at.Addr().IsLoopback()) {
-				return usageError{fmt.Errorf("--metrics: %q is not a loopback address with a port, like 127.0.0.1:9092", pages)}
+				return usageError{fmt.Errorf("--metrics %q: want a loopback address with a port, like 127.0.0.1:9092", pages)}
 			}
 			if err := relayOwner(unix.CAP_NET_BIND_SERVICE); err != nil {
 				return err
@@ -93,7 +95,7 @@ signal ends at once. Keys and limits that change hold within seconds, at SIGHUP 
 			defer signal.Stop(reload)
 			s := &relay.Server{State: relayServerFile(), Log: log, Memory: int64(memory), Allow: cfg.Destinations(), Drain: drain, Reload: reload}
 			ending := func(sig os.Signal) {
-				log.Info("draining: a second signal ends at once", "signal", sig.String(), "at_most", drain)
+				log.Info("draining: finishing what runs; a second signal stops immediately", "signal", sig.String(), "at_most", drain)
 			}
 			daemon.SaveMemory()
 			return untilSignaled(cmd.Context(), 0, ending, func(ctx context.Context) error {
@@ -101,21 +103,22 @@ signal ends at once. Keys and limits that change hold within seconds, at SIGHUP 
 			})
 		},
 	}
-	c.Flags().StringVar(&listen, "listen", "", "`ADDRESS` to listen at, with a port")
-	c.Flags().StringSliceVar(&allow, "allow-destinations", nil, "also connect to the `NETWORK` or address, although it is private; repeatable")
-	c.Flags().StringVar(&size, "memory", config.Bytes(relay.DefaultMemory).String(), "`SIZE` of what the tunnels of all clients may hold on their way")
-	c.Flags().StringVar(&pages, "metrics", "", "loopback `ADDRESS` to serve /metrics at, like 127.0.0.1:9092; none if empty")
-	c.Flags().DurationVar(&drain, "drain", 30*time.Second, "`DURATION` for which open tunnels may continue at the end")
-	c.Flags().StringVar(&level, "log-level", "info", "`LEVEL`: debug, info, warn, error")
+	c.Flags().StringVar(&listen, "listen", "", "listen on `ADDRESS`, including a port")
+	c.Flags().StringSliceVar(&allow, "allow-destinations", nil, "also connect to this private `NETWORK` or address; repeatable")
+	c.Flags().StringVar(&size, "memory", config.Bytes(relay.DefaultMemory).String(), "buffer at most `SIZE` for the tunnels of all clients together")
+	c.Flags().StringVar(&pages, "metrics", "", "serve /metrics on this loopback `ADDRESS`, like 127.0.0.1:9092")
+	c.Flags().DurationVar(&drain, "drain", 30*time.Second, "on shutdown, keep open tunnels for at most this `DURATION`")
+	c.Flags().StringVar(&level, "log-level", "info", "minimum `LEVEL` of log messages: debug, info, warn, error")
 	return c
 }
 
 func (a *app) relayClients() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clients",
-		Short: "List the clients that were paired with this relay",
-		Long: `List the keys of the clients that this relay knows, since when, what their tunnels have carried this month (of UTC; up to
-16 MiB more while the relay runs), and their limits. Run it as root, or as the user who runs "relay serve".
+		Short: "List the paired clients of this relay",
+		Long: `List the paired clients with their key, the time of pairing, the data that their tunnels have carried this month (UTC) and
+their limits. While the relay runs, up to 16 MiB may not be included yet. Run this as root or as the user of
+"relay serve".
 
 ` + exitCodes,
 		Example: `  tributary relay clients`,
@@ -129,7 +132,7 @@ func (a *app) relayClients() *cobra.Command {
 				return err
 			}
 			if len(all) == 0 {
-				fmt.Fprintln(a.stderr, "tributary: no client was paired yet: tributary relay pair HOST:PORT")
+				fmt.Fprintln(a.stderr, "tributary: no client is paired yet; to pair one, run tributary relay pair HOST:PORT")
 				return nil
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
@@ -156,13 +159,13 @@ func (a *app) relayClients() *cobra.Command {
 func (a *app) relayRemove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove KEY",
-		Short: "Make this relay forget a client",
-		Long: `Make this relay forget the client whose key begins with KEY, as "relay clients" shows it. Its tunnels end within seconds.
-Run it as root, or as the user who runs "relay serve".
+		Short: "Remove a client from this relay",
+		Long: `Remove the client whose key begins with KEY; "relay clients" shows the keys. Its tunnels end within seconds. Run this as
+root or as the user of "relay serve".
 
 ` + exitCodes,
 		Example: `  tributary relay remove q3fX
-  tributary relay remove -- -x7Q     a key that begins with "-"`,
+  tributary relay remove -- -x7Q     # a key that begins with "-"`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := relayOwner(); err != nil {
@@ -185,11 +188,11 @@ func (a *app) relayPair() *cobra.Command {
 	var code bool
 	c := &cobra.Command{
 		Use:   "pair HOST:PORT",
-		Short: "Print a link by which one client can pair with this relay",
-		Long: `Print a link with a token that makes one client known to this relay. It is valid once, for a quarter of an hour, and a
-secret until then. HOST:PORT is how clients reach the relay. Run it as root, or as the user who runs "relay serve".
+		Short: "Print a link with which one client can pair with this relay",
+		Long: `Print a pairing link for one client. The link is valid once, for 15 minutes; keep it secret until it is used. HOST:PORT is
+the address at which clients reach this relay. Run this as root or as the user of "relay serve".
 
-On a terminal a QR code of the link follows, which a phone can read; --qr=false leaves it out.
+On a terminal, the link is also shown as a QR code for phones, unless you give --qr=false.
 
 ` + exitCodes,
 		Example: `  tributary relay pair relay.example.com:443
@@ -228,7 +231,7 @@ On a terminal a QR code of the link follows, which a phone can read; --qr=false 
 			return err
 		},
 	}
-	c.Flags().BoolVar(&code, "qr", false, "print a QR code of the link, too (default: on a terminal)")
+	c.Flags().BoolVar(&code, "qr", false, "also print the link as a QR code (default: on a terminal)")
 	limits.add(c.Flags())
 	return c
 }
@@ -236,9 +239,9 @@ On a terminal a QR code of the link follows, which a phone can read; --qr=false 
 func (a *app) relayJoin() *cobra.Command {
 	return &cobra.Command{
 		Use:   "join LINK",
-		Short: "Pair with a relay by the link that it printed",
-		Long: `Pair with a relay. LINK is what "relay pair" printed on it; with "-" it is read from standard input, so that other users of
-this machine do not see it in the list of processes.
+		Short: "Pair with a relay, using a link from relay pair",
+		Long: `Pair with a relay. LINK is the link that "relay pair" printed on the relay. If LINK is "-", it is read from standard
+input, so that other users of this machine cannot see it in the process list.
 
 ` + exitCodes,
 		Example: `  tributary relay join -
@@ -260,7 +263,7 @@ this machine do not see it in the list of processes.
 			if err := relay.Enrol(cmd.Context(), daemon.RelayFile(), i); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "paired; to use it, add to the configuration:\n\n[relay]\naddress = %q\nmode = \"tunnels\"\n", i.Address)
+			fmt.Fprintf(a.stdout, "paired; to use the relay, add this to the configuration:\n\n[relay]\naddress = %q\nmode = \"tunnels\"\n", i.Address)
 			return nil
 		},
 	}

@@ -19,9 +19,9 @@ type limitFlags struct {
 }
 
 func (l *limitFlags) add(f *pflag.FlagSet) {
-	f.IntVar(&l.flows, "flows", 0, "`NUMBER` of tunnels at a time; 0 = no limit")
-	f.StringVar(&l.rate, "rate", "0", "`RATE` of all its tunnels, both directions together, like 20Mbit/s; 0 = no limit")
-	f.StringVar(&l.month, "month", "0", "`SIZE` of what its tunnels carry in a month of UTC, both directions together, like 100GB; 0 = no limit")
+	f.IntVar(&l.flows, "flows", 0, "allow at most this `NUMBER` of tunnels at a time; 0 = no limit")
+	f.StringVar(&l.rate, "rate", "0", "limit all tunnels together to `RATE`, both directions added, like 20Mbit/s; 0 = no limit")
+	f.StringVar(&l.month, "month", "0", "limit the data per month (UTC) to `SIZE`, both directions added, like 100GB; 0 = no limit")
 }
 
 // leastRate keeps a limit from being so low that a tunnel seems to be dead, in bytes per second.
@@ -31,7 +31,7 @@ const leastRate = 10_000
 func (l *limitFlags) apply(f *pflag.FlagSet, to *relay.Limits) error {
 	if f.Changed("flows") {
 		if l.flows < 0 {
-			return errors.New("--flows: less than 0")
+			return errors.New("--flows: want 0 or more")
 		}
 		to.Flows = l.flows
 	}
@@ -41,7 +41,7 @@ func (l *limitFlags) apply(f *pflag.FlagSet, to *relay.Limits) error {
 			return fmt.Errorf("--rate: %w", err)
 		}
 		if r != 0 && r < leastRate {
-			return fmt.Errorf("--rate: less than %s", config.Rate(leastRate))
+			return fmt.Errorf("--rate: want 0 or at least %s", config.Rate(leastRate))
 		}
 		to.Rate = int64(r)
 	}
@@ -74,10 +74,11 @@ func (a *app) relayLimit() *cobra.Command {
 	var limits limitFlags
 	c := &cobra.Command{
 		Use:   "limit KEY",
-		Short: "Bound what a client may use of this relay",
-		Long: `Bound what the client whose key begins with KEY may use, as "relay clients" shows it. What is not given stays as it is, 0 ends
-a limit. Limits hold within seconds, for tunnels that are open, too. A client that has reached one is told so ("tributary status"
-shows it there), and its tunnels go over one of its links. Run it as root, or as the user who runs "relay serve".
+		Short: "Limit what a client may use of this relay",
+		Long: `Set limits for the client whose key begins with KEY; "relay clients" shows the keys and limits. Limits that are not given
+stay unchanged, and 0 removes a limit. They take effect within seconds, for open tunnels too. When a client reaches a
+limit, its "tributary status" says so, and its new tunnels use a single link. Run this as root or as the user of
+"relay serve".
 
 ` + exitCodes,
 		Example: `  tributary relay limit q3fX --rate 20Mbit/s --month 100GB --flows 200
@@ -85,7 +86,7 @@ shows it there), and its tunnels go over one of its links. Run it as root, or as
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().NFlag() == 0 {
-				return usageError{errors.New("no limit is given: see --flows, --rate and --month")}
+				return usageError{errors.New("no limit given: use --flows, --rate or --month")}
 			}
 			if err := limits.apply(cmd.Flags(), &relay.Limits{}); err != nil {
 				return usageError{err}

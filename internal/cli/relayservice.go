@@ -65,17 +65,17 @@ func relayListener(address string) (net.Listener, error) {
 	open, err := activation.Listeners()
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("take the socket of systemd: %w", err)
+		return nil, fmt.Errorf("use the socket from systemd: %w", err)
 	case len(open) > 1 || len(open) == 1 && open[0] == nil:
-		return nil, errors.New("take the socket of systemd: tributary-relay.socket may have one ListenStream= only, and nothing else")
+		return nil, errors.New("use the socket from systemd: tributary-relay.socket must have exactly one ListenStream= and no other socket")
 	case len(open) == 1:
 		return open[0], nil
 	case address == "":
-		return nil, usageError{errors.New("--listen is missing: others must reach the relay, so say where it may listen, like :443")}
+		return nil, usageError{errors.New("--listen is missing: name the address on which clients can reach the relay, like :443")}
 	}
 	ln, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EACCES) {
-		return nil, fmt.Errorf("%w: only root may listen at ports below 1024", err)
+		return nil, fmt.Errorf("%w: only root may listen on ports below 1024; choose another port with --listen, or run as root", err)
 	}
 	return ln, err
 }

@@ -26,8 +26,8 @@ type relayServer struct {
 }
 
 func (s *relayServer) flags(c *cobra.Command) {
-	c.Flags().StringVar(&s.file, "config", "", "change the configuration in `FILE`")
-	c.Flags().StringArrayVar(&s.options, "ssh-option", nil, "pass `KEY=VALUE` to ssh as its option -o; repeatable")
+	c.Flags().StringVar(&s.file, "config", "", "change the configuration file `FILE`")
+	c.Flags().StringArrayVar(&s.options, "ssh-option", nil, "pass `KEY=VALUE` to ssh with -o; repeatable")
 }
 
 func (a *app) relaySetup() *cobra.Command {
@@ -37,10 +37,11 @@ func (a *app) relaySetup() *cobra.Command {
 	var unmeasured bool
 	c := &cobra.Command{
 		Use:   "setup root@HOST",
-		Short: "Install a relay on a server by ssh, and use it",
-		Long: `Copy this program to a server by ssh, install it there as a relay, pair with it, add it to the configuration, and measure what
-each link adds. HOST is a destination of ssh, of which ~/.ssh/config may say more. The relay is a service of systemd where that runs,
-else a process in the background, which does not survive a reboot. Once more, it brings the server up to date. "relay undo" removes all.
+		Short: "Install a relay on a server over ssh, and pair with it",
+		Long: `Copy this program to a server over ssh, install it there as a relay, pair with it, add the relay to the configuration, and
+measure how much each link adds. HOST is any destination that ssh accepts, including a name from ~/.ssh/config. The relay
+runs as a systemd service if the server has systemd, and otherwise as a background process that does not survive a reboot.
+Run the command again to update the relay. "relay undo" removes everything.
 
 ` + exitCodes,
 		Example: `  tributary relay setup root@relay.example.com
@@ -83,19 +84,19 @@ else a process in the background, which does not survive a reboot. Once more, it
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "paired with %s, and added it to %s; to use it, start tributary serve again\n", address, path)
+			fmt.Fprintf(a.stdout, "paired with %s and added it to %s; to use it, restart tributary serve\n", address, path)
 			if unmeasured {
 				return nil
 			}
-			fmt.Fprintln(a.stderr, "measuring what each link adds ...")
+			fmt.Fprintln(a.stderr, "measuring how much each link adds ...")
 			return a.measureRelay(ctx, cfg, address)
 		},
 	}
 	at.flags(c)
-	c.Flags().Uint16Var(&port, "port", setup.DefaultPort, "`PORT` at which the relay listens")
-	c.Flags().StringVar(&address, "address", "", "`HOST:PORT` by which this machine reaches the relay, if it is not the host of ssh with --port")
-	c.Flags().StringVar(&binary, "binary", "", "copy `FILE`, this program built for the server, if its architecture is another one")
-	c.Flags().BoolVar(&unmeasured, "no-measure", false, "do not download anything to measure the links")
+	c.Flags().Uint16Var(&port, "port", setup.DefaultPort, "let the relay listen on `PORT`")
+	c.Flags().StringVar(&address, "address", "", "reach the relay at `HOST:PORT`, if that is not the host name of ssh and --port")
+	c.Flags().StringVar(&binary, "binary", "", "install `FILE`: this program built for the server, if its architecture differs")
+	c.Flags().BoolVar(&unmeasured, "no-measure", false, "skip the measurement, which downloads data over each link")
 	return c
 }
 
@@ -135,7 +136,7 @@ func pairInstalled(ctx context.Context, s *setup.Server, destination, address st
 		return err
 	}
 	if err := relay.Enrol(ctx, daemon.RelayFile(), i); err != nil {
-		return fmt.Errorf("%w; it runs on the server: does a firewall there or between keep %s from you?", err, address)
+		return fmt.Errorf("%w; the relay runs, but %s cannot be reached from here: check the firewalls on the server and in between", err, address)
 	}
 	return relay.SetInstalled(daemon.RelayFile(), address, destination)
 }
@@ -161,7 +162,7 @@ func (a *app) measureRelay(ctx context.Context, cfg config.Config, address strin
 		return err
 	}
 	if all == 0 {
-		return errors.New("no link reaches the relay: is it down, or behind a firewall?")
+		return errors.New("no link reaches the relay: check that it is running and that no firewall blocks its port")
 	}
 	return nil
 }
@@ -172,9 +173,10 @@ func (a *app) relayUndo() *cobra.Command {
 	var here bool
 	c := &cobra.Command{
 		Use:   "undo root@HOST",
-		Short: "Remove what \"relay setup\" has installed, here and on the server",
-		Long: `Remove the relay that "relay setup" has installed on a server, with its keys, so that no other client can use it either; then
-its keys here, and the relay from the configuration. With --here nothing happens on the server, which may be gone.
+		Short: "Remove everything that \"relay setup\" installed, here and on the server",
+		Long: `Remove the relay that "relay setup" installed on a server, together with the keys of all its clients. Then delete the
+relay's keys on this machine and remove the relay from the configuration. With --here, change only this machine, for
+example if the server no longer exists.
 
 ` + exitCodes,
 		Example: `  tributary relay undo root@relay.example.com
@@ -195,12 +197,12 @@ its keys here, and the relay from the configuration. With --here nothing happens
 				}
 				defer s.Close()
 				if err := s.Remove(cmd.Context()); err != nil {
-					return fmt.Errorf("%w; if the server is gone: tributary relay undo --here %s", err, args[0])
+					return fmt.Errorf("%w; if the server no longer exists, run tributary relay undo --here %s", err, args[0])
 				}
 				fmt.Fprintf(a.stdout, "removed the relay from %s\n", args[0])
 			}
 			if len(addresses) == 0 {
-				fmt.Fprintln(a.stderr, "tributary: this user has set up no relay there; if one was joined by hand, name it: --address HOST:PORT")
+				fmt.Fprintln(a.stderr, "tributary: this user did not set up a relay there; if you joined one with relay join, name it: --address HOST:PORT")
 			}
 			for _, one := range addresses {
 				path, err := config.Edit(at.file, a.getenv, func(text string) (string, error) { return config.RemoveRelay(text, one) })
@@ -213,7 +215,7 @@ its keys here, and the relay from the configuration. With --here nothing happens
 		},
 	}
 	at.flags(c)
-	c.Flags().StringVar(&address, "address", "", "`HOST:PORT` of the relay, if this user has not set it up")
-	c.Flags().BoolVar(&here, "here", false, "remove it here only")
+	c.Flags().StringVar(&address, "address", "", "remove the relay at `HOST:PORT`, if this user did not set it up")
+	c.Flags().BoolVar(&here, "here", false, "change only this machine")
 	return c
 }

@@ -67,7 +67,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		fmt.Fprintln(a.stderr, complaint("", err))
 		var usage usageError
 		if errors.As(err, &usage) {
-			fmt.Fprintln(a.stderr, "tributary: see tributary --help, or tributary COMMAND --help")
+			fmt.Fprintln(a.stderr, "tributary: for usage, run tributary --help or tributary COMMAND --help")
 		}
 	}
 	return exitCode(err)
@@ -87,9 +87,9 @@ func complaint(about string, err error) string {
 func (a *app) root(started *bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tributary",
-		Short: "An HTTP proxy that runs one download over every network link",
-		Long: `Tributary is a local HTTP proxy. A large download through it runs over every network link of the machine at once
-(Wi-Fi, LTE, Ethernet, ...) and continues when one of them dies.
+		Short: "A local HTTP proxy that spreads each download over all network links",
+		Long: `Tributary is a local HTTP proxy. It spreads a large download over all network links of this machine (Wi-Fi, LTE,
+Ethernet, ...) and continues if one of them fails.
 
 ` + exitCodes,
 		Example: `  tributary serve

@@ -12,19 +12,19 @@ import (
 func (a *app) rpcCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rpc",
-		Short: "Let browser extensions made for aria2 order downloads",
-		Long: `With  rpc = "127.0.0.1:6800"  in its configuration, the running proxy answers aria2's JSON-RPC, so that browser
-extensions and front ends made for aria2 order downloads, which then run over every link. docs/RPC.md says how to connect them.`,
+		Short: "Manage access for browser extensions that speak aria2's JSON-RPC",
+		Long: `With rpc = "127.0.0.1:6800" in the configuration, the proxy serves aria2's JSON-RPC interface. Browser extensions and
+front ends made for aria2 can then start downloads, which use all links. docs/RPC.md explains how to connect them.`,
 		Example: "  tributary rpc token",
 	}
 	c.AddCommand(&cobra.Command{
 		Use:   "token",
-		Short: "Print the token that extensions need",
-		Long: `Print the token, called secret by extensions and front ends, without which no call is answered. It is made at the first
-time. Whoever has it orders downloads as you: give it to extensions that you trust only. To change it, remove the file
-rpc-token in ~/.local/state/tributary and restart the proxy.`,
+		Short: "Print the RPC token (aria2 calls it the secret)",
+		Long: `Print the token that every RPC call must carry. Extensions and front ends call it the secret. It is created on first use.
+Anyone who has the token can start downloads as you, so give it only to extensions that you trust. To change it, delete
+~/.local/state/tributary/rpc-token and restart the proxy.`,
 		Example: `  tributary rpc token
-  sudo STATE_DIRECTORY=/var/lib/tributary tributary rpc token    # of the system's service`,
+  sudo STATE_DIRECTORY=/var/lib/tributary tributary rpc token    # the token of the system service`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			token, err := daemon.RPCToken(cmd.Context())
@@ -37,8 +37,8 @@ rpc-token in ~/.local/state/tributary and restart the proxy.`,
 	})
 	c.AddCommand(&cobra.Command{
 		Use:     "paired",
-		Short:   "List the extensions that are paired",
-		Long:    "List the origins of the browser extensions that were paired by a code, and since when. docs/RPC.md says how that is done.",
+		Short:   "List the paired browser extensions",
+		Long:    "List the origin of each paired browser extension and the time of its pairing. docs/RPC.md explains how to pair one.",
 		Example: "  tributary rpc paired",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -50,8 +50,8 @@ rpc-token in ~/.local/state/tributary and restart the proxy.`,
 		},
 	}, &cobra.Command{
 		Use:     "unpair ORIGIN",
-		Short:   "Let an extension in no longer",
-		Long:    "End the pairing of a browser extension: its token is not accepted any more, from its next call on.",
+		Short:   "Revoke the pairing of a browser extension",
+		Long:    "Revoke the pairing of a browser extension. Its next call is refused.",
 		Example: "  tributary rpc unpair chrome-extension://mpkodccbngfoacfalldjimigbofkhgjn",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

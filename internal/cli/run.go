@@ -31,18 +31,23 @@ func (a *app) runCommand() *cobra.Command {
 	var flags runFlags
 	c := &cobra.Command{
 		Use:   "run COMMAND [ARGUMENT]...",
-		Short: "Run a command whose downloads use every link, https too",
-		Long: `Run COMMAND with a proxy of its own, so that its downloads are divided over every link as "tributary get" divides them. No
-other proxy needs to run. For https the command is given an authority's certificate to trust, by environment variables; its
-key exists in memory only, and goes with the command. Servers are verified as strictly as ever. Hosts of banks, identity
-providers and update services, hosts that want a client certificate, and hosts for which a program accepts only their own
-certificate are not opened: their connections are tunnels over one link.
+		Short: "Run a command whose downloads use all links, including https",
+		Long: `Run COMMAND with its own private proxy, so that its downloads use all links, as with "tributary get". "tributary serve"
+does not have to run.
 
-It works for programs that read these variables: curl, wget, git, pip, uv, npm, cargo, go, node, apt, the AWS CLI and
-most others. docs/RUN.md lists them, and says how trust works.
+To divide https downloads, the proxy decrypts them with a temporary certificate authority. Only this command trusts it,
+through environment variables. The authority's key exists only in memory and is gone when the command ends. The proxy
+itself verifies every server. Some connections are never decrypted and use one link: those to banks, identity providers
+and update services, to servers that require a client certificate, and from programs that accept only the server's own
+certificate.
 
-The exit code is the command's; 127: it was not found; 128 and a number: that signal ended it. Signals are passed on. When
-the command ends, what it left in the background is ended, too. A last line says what each link carried.`,
+This works with programs that read these variables: curl, wget, git, pip, uv, npm, cargo, go, node, apt, the AWS CLI and
+most others. docs/RUN.md lists them and explains how trust works.
+
+Signals are forwarded to the command. When it ends, its background processes are stopped too, and a last line shows how
+much each link carried.
+
+Exit codes: those of the command, 127 if it was not found, 128 plus the number of the signal that ended it.`,
 		Example: `  tributary run curl -O https://example.com/big.iso
   tributary run pip install torch
   tributary run --only example.com npm ci
@@ -63,10 +68,10 @@ the command ends, what it left in the background is ended, too. A last line says
 		},
 	}
 	c.Flags().SetInterspersed(false)
-	c.Flags().StringSliceVar(&flags.only, "only", nil, "open connections to this `HOST` and those below it only; repeatable")
+	c.Flags().StringSliceVar(&flags.only, "only", nil, "decrypt only connections to this `HOST` and its subdomains; repeatable")
 	flags.from.register(c)
-	c.Flags().StringVar(&flags.logLevel, "log-level", "warn", "`LEVEL` of messages: debug, info, warn, error")
-	c.Flags().BoolVarP(&flags.quiet, "quiet", "q", false, "no last line")
+	c.Flags().StringVar(&flags.logLevel, "log-level", "warn", "minimum `LEVEL` of log messages: debug, info, warn, error")
+	c.Flags().BoolVarP(&flags.quiet, "quiet", "q", false, "do not print the last line")
 	return c
 }
 
@@ -175,7 +180,7 @@ func runUsers(f *trust.Folder) ([]uint32, error) {
 	}
 	u, err := user.Lookup(aptUser)
 	if err != nil {
-		return users, nil // it is no Debian
+		return users, nil // not a Debian system
 	}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {
@@ -201,7 +206,7 @@ func (c *carried) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.of) == 0 {
-		return "nothing went over the proxy"
+		return "the proxy carried nothing"
 	}
 	var parts []string
 	for _, l := range slices.Sorted(maps.Keys(c.of)) {

@@ -22,15 +22,15 @@ func (a *app) serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the proxy",
-		Long: `Run the proxy until SIGTERM or SIGINT. Then it accepts no new requests and finishes the running ones; a second
-signal ends it at once.
+		Long: `Run the proxy until SIGTERM or SIGINT. The proxy then finishes running requests but accepts no new ones; a second signal
+stops it immediately.
 
-Links are found automatically: interfaces that are up and have an address and a route to the internet. Tunnels,
-bridges and container devices are used only if named with --link.
+Links are found automatically: all interfaces that are up and have an address and a route to the internet. Tunnels,
+bridges and container devices are used only if you name them with --link.
 
-Settings come from --config FILE, by default $XDG_CONFIG_HOME/tributary/config.toml if it exists, and flags win over
-the file. The [link.NAME] tables exist only in the file. On SIGHUP the proxy reads the file again: changes to the links and
-the log level take effect immediately, all of them or none; the rest needs a restart.
+Settings come from the file given by --config, or from $XDG_CONFIG_HOME/tributary/config.toml if it exists. Flags override
+the file. Settings of single links ([link.NAME]) exist only in the file. On SIGHUP, the proxy reloads the file. Changes to
+links and the log level take effect immediately; other changes need a restart, and a file with such a change is rejected.
 
 ` + userHelp + `
 
@@ -41,7 +41,7 @@ the log level take effect immediately, all of them or none; the rest needs a res
   tributary serve --config /etc/tributary.toml --log-level debug
   sudo tributary serve --user nobody
 
-  # one command through the proxy, except for local addresses
+  # send one command through the proxy, except for local addresses
   http_proxy=http://127.0.0.1:8080 no_proxy=localhost,127.0.0.0/8,::1 wget http://example.com/big.iso`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,7 +66,7 @@ the log level take effect immediately, all of them or none; the rest needs a res
 				Load: func() (config.Config, error) { return flags.config(cmd, a.getenv) },
 			}
 			draining := func(s os.Signal) {
-				log.Info("draining: a second signal ends at once", "signal", s.String())
+				log.Info("draining: finishing what runs; a second signal stops immediately", "signal", s.String())
 			}
 			return explain(untilSignaled(cmd.Context(), 0, draining, func(ctx context.Context) error {
 				return a.serve(ctx, cfg, log, reloads)
@@ -78,10 +78,10 @@ the log level take effect immediately, all of them or none; the rest needs a res
 }
 
 // vpnHelp is the help of --vpn.
-const vpnHelp = "`MODE` of a VPN that carries all traffic: follow = use it as the only link, around = use the links beneath it"
+const vpnHelp = "if a VPN carries all traffic, `MODE` follow uses it as the only link, around uses the links beneath it"
 
 // goalHelp is the help of --goal.
-const goalHelp = "`GOAL`: fastest = use every link, frugal = leave radios asleep that cost more joules than they save, cheapest = use metered links only where they are worth their data"
+const goalHelp = "`GOAL` fastest uses all links, frugal saves energy, cheapest saves metered data"
 
 // noUpstream refuses a proxy in the environment that is not this one.
 func noUpstream(cfg config.Config, getenv func(string) string, command string) error {
@@ -103,20 +103,20 @@ type serveFlags struct {
 func (f *serveFlags) register(c *cobra.Command) {
 	d := config.Default()
 	c.Flags().StringVar(&f.file, "config", "", "read settings from `FILE`")
-	c.Flags().StringVar(&f.user, "user", "", "as root: run as `USER`, a name or a number, without root's privileges")
-	c.Flags().StringVar(&f.listen, "listen", d.Listen, "`ADDRESS` of the proxy")
-	c.Flags().StringVar(&f.admin, "admin", d.Admin, `ADDRESS of metrics and health, "" for none`)
+	c.Flags().StringVar(&f.user, "user", "", "when started as root: run as `USER` (name or ID) with fewer privileges")
+	c.Flags().StringVar(&f.listen, "listen", d.Listen, "serve the proxy on `ADDRESS`")
+	c.Flags().StringVar(&f.admin, "admin", d.Admin, "serve the live page, metrics and health checks on `ADDRESS`; \"\" disables them")
 	c.Flags().StringSliceVar(&f.links, "link", nil, "use only the link `NAME`; repeatable")
-	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "also let the user `NAME` of this machine in; repeatable; all = everybody")
+	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "also serve this machine's user `NAME`; all = every user; repeatable")
 	c.Flags().StringVar(&f.vpn, "vpn", d.VPN, vpnHelp)
 	c.Flags().StringVar(&f.spread, "spread", d.Spread,
-		"`MODE`: which programs' connections are spread over links where they cannot be divided: auto = all but browsers, off, all")
-	c.Flags().IntVar(&f.maxConcurrent, "max-concurrent", d.MaxConcurrent, "`NUMBER` of downloads ordered by RPC that run at a time (docs/RPC.md)")
-	c.Flags().StringVar(&f.appSocket, "app-socket", d.AppSocket, "`PATH` of the socket of an app that owns the networks (docs/APPBRIDGE.md)")
+		"spread connections that cannot be divided over links for these `PROGRAMS`: auto (all except browsers), off, all")
+	c.Flags().IntVar(&f.maxConcurrent, "max-concurrent", d.MaxConcurrent, "run at most this `NUMBER` of RPC downloads at a time (docs/RPC.md)")
+	c.Flags().StringVar(&f.appSocket, "app-socket", d.AppSocket, "use the networks of the app that listens on the socket at `PATH` (docs/APPBRIDGE.md)")
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
-		"`NAME` of the algorithm that divides a download: "+strings.Join(config.Schedulers(), ", ")+"; more in docs/SCHEDULERS.md")
+		"divide downloads with the scheduler `NAME`: "+strings.Join(config.Schedulers(), ", ")+"; more in docs/SCHEDULERS.md")
 	c.Flags().StringVar(&f.goal, "goal", d.Goal, goalHelp)
-	c.Flags().StringVar(&f.logLevel, "log-level", d.LogLevel, "`LEVEL`: debug, info, warn, error")
+	c.Flags().StringVar(&f.logLevel, "log-level", d.LogLevel, "minimum `LEVEL` of log messages: debug, info, warn, error")
 }
 
 // config returns the file's settings with the flags that were given on top.

@@ -28,13 +28,14 @@ func (a *app) statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show the links and downloads of the running proxy",
-		Long: `Show the links (state, goodput, round trip time, what they carried, waste, open tunnels and undivided requests, bans),
-the running downloads and the memory of the running proxy, every second until Ctrl-C; once if the output is not a terminal, or with --once. Downloads
-have numbers, not names, so that URLs stay private.
+		Long: `Show the links, running downloads and memory of the running proxy. On a terminal, the display is updated every second
+until you press Ctrl-C; with --once, or if the output is not a terminal, the status is printed once. Each link is shown
+with its state, goodput, round-trip time, bytes carried, bytes received twice (waste), open tunnels and undivided
+requests, and number of bans. Downloads are numbered, so that URLs stay private.
 
-The command asks over the Unix socket that serve listens on: key control of the configuration, by default in
-$XDG_RUNTIME_DIR/tributary, and then the one of the system's service. A socket on which another user listens is not
-asked, except by root if it is in that user's own folder.
+The command connects to the Unix socket of the proxy: the one that "control" in the configuration names, by default in
+$XDG_RUNTIME_DIR/tributary, and otherwise that of the system service. Sockets of other users are ignored, except that
+root may use a socket in its owner's own folder.
 
 ` + exitCodes,
 		Example: `  tributary status
@@ -67,9 +68,9 @@ asked, except by root if it is in that user's own folder.
 		},
 	}
 	c.Flags().StringVar(&file, "config", "", "read settings from `FILE`, as serve does")
-	c.Flags().StringVar(&socket, "control", "", "ask over the socket at `PATH`")
-	c.Flags().BoolVar(&once, "once", false, "print once and end")
-	c.Flags().BoolVar(&js, "json", false, "print JSON; on a terminal, without --once, a line each second")
+	c.Flags().StringVar(&socket, "control", "", "connect to the proxy's socket at `PATH`")
+	c.Flags().BoolVar(&once, "once", false, "print the status once and exit")
+	c.Flags().BoolVar(&js, "json", false, "print JSON; on a terminal, one line per second unless --once is given")
 	return c
 }
 
@@ -83,7 +84,7 @@ func (a *app) sockets(file, socket string) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case cfg.Control == "":
-		return nil, errors.New(`the configuration says control = "": the proxy has no socket to ask`)
+		return nil, errors.New(`control = "" in the configuration disables the control socket; set control to a path to use this command`)
 	case cfg.Control != config.AutoControl:
 		return []string{cfg.Control}, nil
 	}
@@ -161,15 +162,15 @@ func printStatus(w io.Writer, s, before control.Status) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", l.Name, state, bitRate(l.Goodput), roundTrip(l.RTT), size(l.Bytes), size(l.Waste), l.Undivided, l.Bans)
 	}
 	if len(s.Links) == 0 {
-		fmt.Fprintln(t, "none; see: tributary links")
+		fmt.Fprintln(t, "none; to see why, run tributary links")
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	if v := s.VPN; v != nil && v.Mode == config.VPNAround {
-		fmt.Fprintf(w, "downloads go around the VPN %s: vpn = %q\n", strings.Join(v.Interfaces, ", "), v.Mode)
+		fmt.Fprintf(w, "downloads bypass the VPN %s (vpn = %q)\n", strings.Join(v.Interfaces, ", "), v.Mode)
 	} else if v != nil {
-		fmt.Fprintf(w, "downloads follow the VPN %s, and the links beneath it rest; vpn = %q goes around it\n", strings.Join(v.Interfaces, ", "), config.VPNAround)
+		fmt.Fprintf(w, "downloads use the VPN %s and not the links beneath it; vpn = %q bypasses it\n", strings.Join(v.Interfaces, ", "), config.VPNAround)
 	}
 	if s.Relay != nil {
 		printRelay(w, s.Relay)
@@ -189,12 +190,12 @@ func printStatus(w io.Writer, s, before control.Status) error {
 		}
 		for _, x := range s.Transfers {
 			for _, l := range x.LeftOut {
-				fmt.Fprintf(w, "download %d leaves out %s for now: %s\n", x.ID, l.Link, leftOut(l.Reason))
+				fmt.Fprintf(w, "download %d does not use %s at the moment: %s\n", x.ID, l.Link, leftOut(l.Reason))
 			}
 		}
 		fmt.Fprintln(w)
 	}
-	_, err := fmt.Fprintf(w, "%d downloads over all links are done, %d requests went over one link, %d tunnels are open\nmemory: %s held, %s granted of %s\n",
+	_, err := fmt.Fprintf(w, "%d downloads divided over the links, %d requests over one link, %d open tunnels\nmemory: %s used, %s granted of %s\n",
 		s.Ended, s.Passed, s.Tunnels, size(s.Budget.Held), size(s.Budget.Granted), size(s.Budget.Total))
 	return err
 }
@@ -204,7 +205,7 @@ func printRelay(w io.Writer, r *control.Relay) {
 	if m := r.Multipath; m != nil {
 		fmt.Fprintf(w, "proxy %s: %d tunnels over %d subflows of MPTCP\n", r.Address, r.Tunnels, m.Subflows)
 		if m.Plain > 0 {
-			fmt.Fprintf(w, "proxy %s: %d of them have one link, since the proxy or something on the way does not speak MPTCP\n", r.Address, m.Plain)
+			fmt.Fprintf(w, "proxy %s: %d of them use one link, since the proxy or a middlebox does not support MPTCP\n", r.Address, m.Plain)
 		}
 		return
 	}
@@ -220,10 +221,10 @@ func printRelay(w io.Writer, r *control.Relay) {
 	if len(up) > 0 {
 		fmt.Fprintf(w, "relay %s: %d tunnels over %s\n", r.Address, r.Tunnels, strings.Join(up, ", "))
 	} else {
-		fmt.Fprintf(w, "relay %s: not connected, tunnels go over one link\n", r.Address)
+		fmt.Fprintf(w, "relay %s: not connected; tunnels use one link\n", r.Address)
 	}
 	if r.Refusal != "" {
-		fmt.Fprintf(w, "relay %s: takes no more tunnels, they go over one link: %s\n", r.Address, r.Refusal)
+		fmt.Fprintf(w, "relay %s: refuses new tunnels, which use one link: %s\n", r.Address, r.Refusal)
 	}
 	for _, l := range down {
 		fmt.Fprintf(w, "relay %s: no connection over %s\n", r.Address, l)
@@ -232,21 +233,21 @@ func printRelay(w io.Writer, r *control.Relay) {
 
 // spared says why a goal does without a link.
 var spared = map[string]string{
-	"too_early":   "it sleeps until the others have shown what they can do",
-	"no_room":     "it sleeps: the client takes no more",
-	"costs_more":  "it sleeps: waking its radio would cost more joules than it saves (goal = \"frugal\")",
-	"costs_money": "it rests: a percent of speed would cost more of its metered data than metered_per_percent (goal = \"cheapest\")",
-	"just_silent": "it sleeps: the others have only just fallen silent",
-	"in_time":     "it sleeps: the others are in time without it",
+	"too_early":   "not needed yet: the rates of the other links are still being measured",
+	"no_room":     "not needed: the client does not read faster",
+	"costs_more":  "waking its radio would use more energy than it saves (goal = \"frugal\")",
+	"costs_money": "it is metered, and its speed is not worth its data (goal = \"cheapest\", metered_per_percent)",
+	"just_silent": "not woken yet: the other links have only just stopped",
+	"in_time":     "not needed: the other links will meet the deadline",
 }
 
 // leftOut explains why a download does not use a link, and which key changes that.
 func leftOut(reason string) string {
 	switch reason {
 	case "too_slow":
-		return fmt.Sprintf("too slow: the other links have to wait for it (slow = %q keeps it)", config.SlowOff)
+		return fmt.Sprintf("too slow: the other links would wait for it (slow = %q uses it anyway)", config.SlowOff)
 	case "no_gain":
-		return "it adds nothing; it seems to share a channel or a line with another link"
+		return "it does not add speed; it seems to share a channel or line with another link"
 	}
 	if text, ok := spared[reason]; ok {
 		return text

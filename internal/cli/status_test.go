@@ -74,10 +74,10 @@ func TestStatus(t *testing.T) {
 		"wlan0  up               80.0 Mbit/s  12 ms  1.50 GB  2 kB   8        0\n",
 		"wwan0  banned (silent)  -            -      0 B      0 B    0        2\n",
 		"4         20.0 MB  40%  50.0 MB  80.0 Mbit/s  1.0 MB  wlan0 75%, wwan0 25%\n",
-		"download 4 leaves out wwan0 for now: too slow: the other links have to wait for it (slow = \"off\" keeps it)\n",
-		"download 4 leaves out usb0 for now: it adds nothing; it seems to share a channel or a line with another link\n",
+		"download 4 does not use wwan0 at the moment: too slow: the other links would wait for it (slow = \"off\" uses it anyway)\n",
+		"download 4 does not use usb0 at the moment: it does not add speed; it seems to share a channel or line with another link\n",
 		"relay relay.example:443: 3 tunnels over wlan0 20 ms, wwan0 45 ms\nrelay relay.example:443: no connection over usb0: connection refused\n",
-		"5 downloads over all links are done, 7 requests went over one link, 3 tunnels are open",
+		"5 downloads divided over the links, 7 requests over one link, 3 open tunnels",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
@@ -93,7 +93,7 @@ func TestStatus(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`control = ""`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := status(t, env, "--config", file); code != 2 || !strings.Contains(errs, "no socket") {
+	if code, _, errs := status(t, env, "--config", file); code != 2 || !strings.Contains(errs, "disables the control socket") {
 		t.Errorf("without a socket: code %d, %s", code, errs)
 	}
 }

@@ -30,7 +30,7 @@ func summary(r get.Result) string {
 		line += ", " + megabits(float64(r.Size-r.Resumed)/s)
 	}
 	if r.Resumed > 0 {
-		links = append(links, "there before "+megabytes(r.Resumed))
+		links = append(links, "resumed "+megabytes(r.Resumed))
 	}
 	if waste > 0 {
 		links = append(links, "received twice "+megabytes(waste))
@@ -97,7 +97,7 @@ func writeJSON(w io.Writer, url string, r get.Result, err error) error {
 func redacted(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
-		return "(no URL)"
+		return "(not a URL)"
 	}
 	return u.Redacted()
 }

@@ -33,9 +33,9 @@ func TestGetTrace(t *testing.T) {
 	}{
 		{"/object", "a", exitOK, size, "object: 300.0 kB in"},
 		{"/none", "b", int(get.Server), 50, "404"},
-		{"/object2", "a", int(get.File), 0, "name a file that does not exist"},
+		{"/object2", "a", int(get.File), 0, "name a new file"},
 		{"/object2", "none/a", int(get.File), 0, "--trace"},
-		{"/object2", "-", exitUsage, 0, "--trace writes to a file"},
+		{"/object2", "-", exitUsage, 0, "--trace cannot write to standard output"},
 	} {
 		var out, errs bytes.Buffer
 		a := &app{

@@ -34,15 +34,15 @@ func (a *app) useCommand() *cobra.Command {
 	var f useFlags
 	c := &cobra.Command{
 		Use:   "use PROGRAM",
-		Short: "Let a program download over every link: put the gateway into its settings",
-		Long: `Put the address of the running proxy's gateway into the settings of a program, which then downloads over every link.
-The gateway comes to fetch from the servers that these settings name; one fetch shows whether that works, before anything
-is written. Only lines of Tributary's own are added or changed, where possible in a file of its own, and --undo brings back
-every byte. A second run prints "unchanged".
+		Short: "Configure a program (pip, docker, apt, ...) to download over all links",
+		Long: `Change the settings of a program so that it downloads through the gateway of the running proxy, over all links. The
+gateway is allowed to fetch from the servers that the program's settings name. Before anything is written, use fetches
+one URL to check that this works. It adds and changes only its own lines, in a separate file where possible, and --undo
+restores the original settings exactly. A second run changes nothing and prints "unchanged".
 
 ` + use.About() + `
-Settings of the system take root, all others are those of the user who runs this. docs/GATEWAY.md says what each program
-does when the proxy does not run.
+System-wide settings need root; all others are those of the current user. docs/GATEWAY.md explains what each program
+does while the proxy is not running.
 
 ` + exitCodes,
 		Example: `  tributary use pip
@@ -53,15 +53,15 @@ does when the proxy does not run.
 		ValidArgs: use.Programs(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(use.Programs(), args[0]) {
-				return usageError{fmt.Errorf("%q is not one of %s", args[0], strings.Join(use.Programs(), ", "))}
+				return usageError{fmt.Errorf("unknown program %q: want one of %s", args[0], strings.Join(use.Programs(), ", "))}
 			}
 			return a.use(cmd.Context(), args[0], f)
 		},
 	}
-	c.Flags().BoolVar(&f.print, "print", false, "change nothing; print what would be changed")
-	c.Flags().BoolVar(&f.undo, "undo", false, "take it out again")
-	c.Flags().StringSliceVar(&f.upstreams, "upstream", nil, "download from this `URL` (of images: registry); repeatable; default: as the program is set")
-	c.Flags().StringVar(&f.gateway, "gateway", "", "the gateway is at this `ADDRESS`, and its configuration has the hosts")
+	c.Flags().BoolVar(&f.print, "print", false, "print the changes without making them")
+	c.Flags().BoolVar(&f.undo, "undo", false, "restore the original settings")
+	c.Flags().StringSliceVar(&f.upstreams, "upstream", nil, "download from the server at `URL` (for images: a registry) instead of those in the program's settings; repeatable")
+	c.Flags().StringVar(&f.gateway, "gateway", "", "use the gateway at `ADDRESS`, whose configuration already allows the hosts")
 	c.Flags().StringVar(&f.file, "config", "", "read settings from `FILE`, as serve does")
 	c.Flags().StringVar(&f.socket, "control", "", "ask the proxy over the socket at `PATH`")
 	c.MarkFlagsMutuallyExclusive("print", "undo")
@@ -75,7 +75,7 @@ func (a *app) use(ctx context.Context, program string, f useFlags) error {
 		Record:   statefile.Path(a.getenv, "use.json"),
 	}
 	if host, _, err := net.SplitHostPort(f.gateway); f.gateway != "" && (err != nil || host != "127.0.0.1" && host != "::1" && host != "localhost") {
-		return usageError{fmt.Errorf("--gateway %s: write it like 127.0.0.1:8081; the gateway is on this machine", f.gateway)}
+		return usageError{fmt.Errorf("--gateway %s: want a loopback address like 127.0.0.1:8081", f.gateway)}
 	}
 	owner := fmt.Sprintf("%s of user %d", program, u.UID)
 	if f.undo {
@@ -176,19 +176,19 @@ func (a *app) check(ctx context.Context, urls []string) error {
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, urls[0], nil)
 	if err != nil {
-		return errors.New("the address that was to be fetched is no URL")
+		return errors.New("the address to fetch is not a URL")
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // never by a proxy
 	resp, err := client.Do(r)
 	if err != nil {
-		return fmt.Errorf("nothing was changed, since the gateway does not answer: %w", err)
+		return fmt.Errorf("nothing was changed: the gateway does not respond: %w", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= http.StatusInternalServerError || strings.HasPrefix(resp.Header.Get("Proxy-Status"), "tributary;") {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-		return fmt.Errorf("nothing was changed, since a fetch failed: %s: %s", resp.Status, strings.TrimSpace(string(text)))
+		return fmt.Errorf("nothing was changed: a test download failed: %s: %s", resp.Status, strings.TrimSpace(string(text)))
 	}
-	_, err = fmt.Fprintf(a.stdout, "checked: the server answers the gateway: %s\n", resp.Status)
+	_, err = fmt.Fprintf(a.stdout, "test download through the gateway: %s\n", resp.Status)
 	return err
 }
 

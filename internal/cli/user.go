@@ -10,10 +10,10 @@ import (
 )
 
 // userHelp is the part of serve's help about --user.
-const userHelp = `With --user, started as root, it becomes that user before it reads its configuration or touches the network, and keeps
-CAP_NET_ADMIN and CAP_NET_RAW alone: to bind to links on any kernel, and to mark its connections for "redirect on". The
-user must be able to read the configuration, and to write into $RUNTIME_DIRECTORY and $STATE_DIRECTORY if they are set.
-A service manager can do the same, as the systemd units do.`
+const userHelp = `With --user, a proxy started as root switches to that user before it reads its configuration or uses the network. It keeps
+only the capabilities CAP_NET_ADMIN and CAP_NET_RAW, to bind to links on any kernel and to mark its connections for
+"redirect on". The user must be able to read the configuration, and to write to $RUNTIME_DIRECTORY and $STATE_DIRECTORY if
+they are set. A service manager can do the same: see the systemd units in deploy/.`
 
 // becomeUser returns at once if name is "" or the user is the one that runs this process. Else it starts the process again as
 // that user and returns only if that fails.

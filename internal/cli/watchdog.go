@@ -52,7 +52,7 @@ func (a *app) keepInBackground(ctx context.Context) error {
 	var r report
 	if err := json.NewDecoder(read).Decode(&r); err != nil {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		return errors.Join(errors.New("the process that keeps the rules gave no answer"), cmd.Wait())
+		return errors.Join(errors.New("the background process that keeps the rules did not respond"), cmd.Wait())
 	}
 	if r.Error != "" {
 		_ = cmd.Wait() // the error was reported
@@ -130,14 +130,14 @@ func complete(r *redirect.Rules, p control.Redirect) (warn string, err error) {
 	wanted := slices.ContainsFunc(r.Users, func(u redirect.Users) bool { return u.First == u.Last && u.Has(p.UID) })
 	switch {
 	case wanted && !p.Marked:
-		return "", fmt.Errorf("the proxy runs as user %d and cannot mark its connections: they would come back to it. "+
-			"Leave that user away, or give the proxy CAP_NET_ADMIN", p.UID)
+		return "", fmt.Errorf("the proxy runs as user %d and cannot mark its connections, so they would be redirected to itself. "+
+			"Remove that user from --user, or give the proxy CAP_NET_ADMIN", p.UID)
 	case !wanted:
 		r.Except = append(r.Except, redirect.Users{First: p.UID, Last: p.UID})
-		warn = fmt.Sprintf("\nuser %d is exempt, since the proxy runs as that user", p.UID)
+		warn = fmt.Sprintf("\nuser %d is exempt because the proxy runs as that user", p.UID)
 	}
 	if r.NoIPv6 {
-		warn += "\nonly IPv4: this machine has no IPv6 loopback address to redirect to"
+		warn += "\nIPv4 only: this machine has no IPv6 loopback address to redirect to"
 	}
 	return warn, nil
 }

@@ -43,7 +43,7 @@ func (r *rig) uses(file string, wrap func(argv ...string) []string, do func(), a
 		argv = wrap(argv...)
 		return string(r.ok(r.client(argv[0], argv[1:]...)).body)
 	}
-	if said := command(); !strings.Contains(said, "checked: the server answers the gateway: ") || !strings.Contains(said, gatewayAddr) {
+	if said := command(); !strings.Contains(said, "test download through the gateway: ") || !strings.Contains(said, gatewayAddr) {
 		r.Errorf("use %v: %s", args, said)
 	}
 	if said := command(); said != "unchanged\n" {

@@ -120,7 +120,7 @@ func TestRunCurl(t *testing.T) {
 // TestRunExit: the exit code is the command's, and what it leaves in the background ends with it.
 func TestRunExit(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
-	r.run("sh", "-c", "sleep 1000 & echo $!; exit 7").ended(7, "nothing went over the proxy")
+	r.run("sh", "-c", "sleep 1000 & echo $!; exit 7").ended(7, "the proxy carried nothing")
 	r.run("sh", "-c", "kill -TERM $$").ended(143)
 	r.run("/nonexistent").ended(127, "/nonexistent")
 	r.run("--only", "*", "true").ended(2, "--only")
@@ -200,7 +200,7 @@ func TestRunOthers(t *testing.T) {
 	f := r.run("sh", "-c", `setpriv --reuid=65534 --regid=65534 --clear-groups curl -sS -o /dev/null -w '%{http_connect} %{http_code}\n' -k "$0"
 		setpriv --reuid=65534 --regid=65534 --clear-groups curl -sS -o /dev/null -w '%{http_code}\n' "$1"
 		setpriv --reuid=65534 --regid=65534 --clear-groups cat "$SSL_CERT_FILE"; true`, r.nginx.NamedSecureURL(o), r.nginx.NamedURL(o))
-	f.ended(0, "nothing went over the proxy", "Permission denied")
+	f.ended(0, "the proxy carried nothing", "Permission denied")
 	if got := f.out.String(); got != "403 000\n403\n" {
 		t.Errorf("another user got %q", got)
 	}
