@@ -93,15 +93,26 @@ func (l *Link) Counters() (down, up Counters, err error) {
 	return down, up, err
 }
 
-// Record starts a new tape of the bytes that the link delivers to the client.
+// Record starts new tapes of the bytes that the link delivers to the client and to the server.
 func (l *Link) Record() error {
-	return l.emulator.do(func(now time.Duration) { l.emulator.down.record = &recorder{began: now} })
+	return l.emulator.do(func(now time.Duration) {
+		l.emulator.down.record, l.emulator.up.record = &recorder{began: now}, &recorder{began: now}
+	})
 }
 
-// Tape returns the bytes that the link has delivered since Record; the recording continues.
-func (l *Link) Tape() (t Tape, err error) {
+// Tape returns the bytes that the link has delivered to the client since Record; the recording continues.
+func (l *Link) Tape() (Tape, error) {
+	return l.tape(func(e *emulator) *recorder { return e.down.record })
+}
+
+// TapeUp is Tape for the bytes delivered to the server.
+func (l *Link) TapeUp() (Tape, error) {
+	return l.tape(func(e *emulator) *recorder { return e.up.record })
+}
+
+func (l *Link) tape(of func(*emulator) *recorder) (t Tape, err error) {
 	err = l.emulator.do(func(time.Duration) {
-		if r := l.emulator.down.record; r != nil {
+		if r := of(l.emulator); r != nil {
 			t = r.tape(l.emulator.began)
 		}
 	})

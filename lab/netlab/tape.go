@@ -12,7 +12,7 @@ const tapeSteps = int(15 * time.Minute / tapeStep)
 // close connections are smaller.
 const tapeData = 100
 
-// Tape holds the deliveries of a link to the client since Record.
+// Tape holds the deliveries of a link in one direction since Record.
 type Tape struct {
 	Began   time.Time
 	Step    time.Duration

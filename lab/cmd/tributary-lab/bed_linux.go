@@ -26,12 +26,15 @@ type bed struct {
 	lab       *netlab.Lab
 	origin    origin
 	object    netlab.Object
-	mptcp     origin // nil if no contender needs it
+	warm      netlab.Object // a smaller one, if object is larger than maxWarm
+	mptcp     origin        // nil if no contender needs it
 	viaMPTCP  netlab.Object
 	ca        string // path of the certificate that https clients trust
 	options   benchOptions
 	linkNames map[string]string // by the client's address
 	lanes     *laneRelay        // nil until a contender needs it
+	multipath *multipathProxy   // the same
+	uploads   *uploadOrigin     // nil if objects are downloaded
 }
 
 // drainTime bounds the wait for bytes that are still on the links after a download and count as the contender's waste.
@@ -53,6 +56,15 @@ func newBed(ctx context.Context, l *netlab.Lab, size netlab.Bytes, o benchOption
 	if _, err := l.StartDNS(); err != nil {
 		return nil, err
 	}
+	if o.upload {
+		b.uploads, err = b.startUploads(cert)
+		return b, err
+	}
+	if size > maxWarm && o.https {
+		if b.warm, err = b.objectAt(b.origin, maxWarm); err != nil {
+			return nil, err
+		}
+	}
 	if l.Scenario.MPTCP {
 		b.mptcp, b.viaMPTCP, err = b.start(ctx, "nginx", size,
 			netlab.NginxOptions{Port: mptcpPort, TLSPort: mptcpTLSPort, NoHTTP2: o.http1, MPTCP: true})
@@ -64,15 +76,10 @@ func newBed(ctx context.Context, l *netlab.Lab, size netlab.Bytes, o benchOption
 }
 
 // start starts an origin of a kind and makes the object there.
-func (b *bed) start(ctx context.Context, kind string, size netlab.Bytes, o netlab.NginxOptions) (origin, netlab.Object, error) {
-	var at origin
-	var err error
-	secure := func(netlab.Object) string { return "" }
+func (b *bed) start(ctx context.Context, kind string, size netlab.Bytes, o netlab.NginxOptions) (at origin, object netlab.Object, err error) {
 	switch kind {
 	case "", "nginx":
-		var n *netlab.Nginx
-		n, err = b.lab.StartNginx(ctx, o)
-		at, secure = n, n.SecureURL
+		at, err = b.lab.StartNginx(ctx, o)
 	case "apache":
 		at, err = b.lab.StartApache(ctx)
 	case "brokenpipe":
@@ -80,16 +87,23 @@ func (b *bed) start(ctx context.Context, kind string, size netlab.Bytes, o netla
 	default:
 		return nil, netlab.Object{}, fmt.Errorf("--origin %s: want nginx, apache or brokenpipe", kind)
 	}
-	if err != nil {
-		return nil, netlab.Object{}, err
-	}
-	object, err := at.Object(size)
-	if b.options.https && err == nil {
-		if object.URL = secure(object); object.URL == "" {
-			err = fmt.Errorf("--origin %s: it speaks no https", kind)
-		}
+	if err == nil {
+		object, err = b.objectAt(at, size)
 	}
 	return at, object, err
+}
+
+// objectAt makes an object at an origin.
+func (b *bed) objectAt(at origin, size netlab.Bytes) (netlab.Object, error) {
+	object, err := at.Object(size)
+	if b.options.https && err == nil {
+		secure, ok := at.(interface{ SecureURL(o netlab.Object) string })
+		if !ok {
+			return object, fmt.Errorf("--origin %s: it does not speak https", b.options.origin)
+		}
+		object.URL = secure.SecureURL(object)
+	}
+	return object, err
 }
 
 // limit measures the bundling limit.
@@ -101,11 +115,19 @@ func (b *bed) limit(ctx context.Context) (measurement, error) {
 	}
 	stop := b.playEvents(ctx)
 	began := time.Now()
-	took, err := b.lab.Limit(ctx, b.object.URL, b.object.Size, b.lab.Links()...)
+	took, err := b.together(ctx)
 	r := measurement{Seconds: took.Seconds(), began: began}
 	var tapeErr error
 	r.tapes, tapeErr = b.tapes()
 	return r, errors.Join(err, stop(), tapeErr)
+}
+
+// together returns the time in which unbounded transfers over all links at once sum to the object's size.
+func (b *bed) together(ctx context.Context) (time.Duration, error) {
+	if b.uploads != nil {
+		return b.uploads.limit(ctx, b.lab.Links())
+	}
+	return b.lab.Limit(ctx, b.object.URL, b.object.Size, b.lab.Links()...)
 }
 
 // fresh makes the lab ready for a measurement and starts its tapes.
@@ -152,7 +174,10 @@ func (b *bed) measure(ctx context.Context, c contender) measurement {
 
 func (b *bed) attempt(ctx context.Context, c contender) (r measurement, err error) {
 	at, object := b.origin, b.object
-	if c.mptcp {
+	switch {
+	case b.uploads != nil:
+		at = b.uploads
+	case c.mptcp:
 		at, object = b.mptcp, b.viaMPTCP
 	}
 	pid := 0
@@ -164,7 +189,7 @@ func (b *bed) attempt(ctx context.Context, c contender) (r measurement, err erro
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	if c.proxy != nil && c.proxy.again {
-		if _, err := b.download(ctx, c, object.URL+"?first"); err != nil {
+		if _, err := b.download(ctx, c, b.firstURL(c, object)); err != nil {
 			return r, fmt.Errorf("first object: %w", err)
 		}
 	}
@@ -209,6 +234,17 @@ func (b *bed) attempt(ctx context.Context, c contender) (r measurement, err erro
 	return r, nil
 }
 
+// maxWarm is the size of the object that warms lanes, if the one that is measured is larger.
+const maxWarm netlab.Bytes = 4_000_000
+
+// firstURL names the object that is downloaded before the one that is measured.
+func (b *bed) firstURL(c contender, measured netlab.Object) string {
+	if b.warm.Size > 0 && (c.proxy.lanes || c.proxy.multipath) {
+		return b.warm.URL
+	}
+	return measured.URL + "?first"
+}
+
 // drain waits until nothing of the download is on the links any more and notes what they have delivered altogether.
 func (b *bed) drain(ctx context.Context, r *measurement) error {
 	wait, cancel := context.WithTimeout(ctx, drainTime)
@@ -225,10 +261,14 @@ func (b *bed) drain(ctx context.Context, r *measurement) error {
 // went dark long after the download: so this comes last.
 func (b *bed) countRequests(contenders []*contenderResult) error {
 	logs := map[origin][]netlab.Request{}
-	for _, at := range []origin{b.origin, b.mptcp} {
-		if at == nil {
-			continue
-		}
+	all := []origin{b.origin}
+	if b.mptcp != nil {
+		all = append(all, b.mptcp)
+	}
+	if b.uploads != nil {
+		all = append(all, b.uploads)
+	}
+	for _, at := range all {
 		requests, err := at.Requests()
 		if err != nil {
 			return err
@@ -247,6 +287,9 @@ func (b *bed) tapes() ([]netlab.Tape, error) {
 	var all []netlab.Tape
 	for _, link := range b.lab.Links() {
 		t, err := link.Tape()
+		if b.uploads != nil {
+			t, err = link.TapeUp()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -268,7 +311,7 @@ type downloaded struct {
 // download runs a contender's command. Where it says its own time, that counts, else the command's from start to end.
 func (b *bed) download(ctx context.Context, c contender, url string) (d downloaded, err error) {
 	replace := strings.NewReplacer("{url}", url, "{out}", b.out(), "{ca}", b.ca, "{binary}", b.options.binary,
-		"{links}", strings.Join(b.lab.LinkNames(), ","))
+		"{links}", strings.Join(b.lab.LinkNames(), ","), "{file}", filepath.Join(b.lab.Dir, "objects", b.object.Size.String()))
 	argv := make([]string, len(c.argv))
 	for i, arg := range c.argv {
 		argv[i] = replace.Replace(arg)
@@ -282,11 +325,17 @@ func (b *bed) download(ctx context.Context, c contender, url string) (d download
 	// programs that read a configuration find none, Go programs trust the lab
 	cmd.Env = append(os.Environ(), "HOME="+b.lab.Dir, "XDG_CONFIG_HOME="+b.lab.Dir, "SSL_CERT_FILE="+b.ca)
 	seen := newObserver()
-	if c.observed {
+	switch {
+	case b.uploads != nil:
+		b.uploads.expect(seen)
+	case c.observed:
 		cmd.Stdout = seen
 	}
 	d.began = seen.began
 	err = cmd.Run()
+	if b.uploads != nil {
+		b.uploads.expect(nil)
+	}
 	d.Download = seen.done()
 	if cmd.ProcessState != nil {
 		d.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
@@ -329,8 +378,11 @@ func (b *bed) startProxy(ctx context.Context, p proxy) (pid int, stop func() err
 		}
 		o.Args = []string{"--config", path}
 	}
-	if p.lanes {
+	switch {
+	case p.lanes:
 		o.Args = append(o.Args, "--config", b.lanes.config, "--log-level", "debug")
+	case p.multipath:
+		o.Args = append(o.Args, "--config", b.multipath.config)
 	}
 	t, err := b.lab.StartTributary(ctx, o)
 	if err != nil {

@@ -36,8 +36,10 @@ type benchOptions struct {
 	json       bool
 	markdown   bool
 	svg        string
+	upload     bool
 	all        bool
 	energy     bool
+	relay      bool
 	rows       []string
 	docs       string
 	congestion []string // of the origin, each in turn; none = the system's
@@ -47,7 +49,7 @@ type benchOptions struct {
 func benchCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
-		Use:   "bench SCENARIO | --all | --energy",
+		Use:   "bench SCENARIO | --all | --energy | --relay",
 		Short: "Measure downloaders side by side against the bundling limit",
 		Long: `In each round measures, in shuffled order, the bundling limit (one unbounded GET per link at the same moment, one
 fresh connection each, the time until their bodies sum to the size) and each contender, all on links that were silent
@@ -59,6 +61,7 @@ Contenders:
   frugal                curl through tributary with the goal frugal and the radios that joules are modelled with
   again:SCHEDULER       the same, but the second object from this origin is timed
   lanes                 curl through tributary and a tributary relay next to the origin, with --https
+  mptcp-proxy           curl through tributary and a proxy next to the origin whose listener speaks MPTCP, with --https
   get                   tributary get
   run                   tributary run curl
   single:LINK           curl over one link; single:* = each, single:best = the fastest by its capacity
@@ -66,8 +69,9 @@ Contenders:
   mptcp                 curl with MPTCP, from an origin that accepts it
   connect:aria2-8       aria2 with so many connections through tributary: with --https by tunnels, which are spread
   connect:queue-16      a client whose 16 connections take ranges of 1 MiB from a queue, the same way
-  lanes:again, connect:aria2-8:again, connect:queue-16:again
-                        the same, but the second object from this origin is timed
+  lanes:again, mptcp-proxy:again, connect:aria2-8:again, connect:queue-16:again
+                        the same, but the second object from this origin is timed; with lanes and mptcp-proxy the first one has
+                        at most 4 MB
   relay, splice         curl through a plain relay over the first link that copies the bytes, or lets the kernel do it
   NAME=CMD              run by sh in the client namespace with {url}, {out}, {ca} (the certificate to trust) and {links}
                         (comma-separated) replaced
@@ -87,6 +91,10 @@ congestion control.
 With --energy it runs rows 1 to 8 of them with other contenders, and writes the tables of docs/ENERGY.md, a plot of joules over
 time for each row, what each link carried every 100 ms, and docs/bench/energy.json.
 
+With --relay it runs the rows of docs/RELAY.md, downloads and uploads by https, and writes the tables there and docs/bench/relay.json.
+
+With --upload curl uploads the object by PUT instead; then "delivered" and "in order" are what the origin has.
+
 With --https the origin speaks TLS 1.3 and HTTP/2. The limit is then measured by HTTP/1.1 over TLS; through a tributary,
 curl gets one tunnel over one link.`,
 		Example: `  tributary-lab bench hs --size 50MB --contender tributary:alg3 --contender single:best --contender aria2-2
@@ -96,24 +104,25 @@ curl gets one tunnel over one link.`,
   tributary-lab bench ls --contender 'wget=wget -q -O {out} {url}' --json
   tributary-lab bench --all --rounds 9
   tributary-lab bench --energy --rounds 9
+  tributary-lab bench --relay --rounds 9 --congestion bbr --congestion cubic --recorded ~/traces
+  tributary-lab bench uplinks --upload --contender lanes --contender mptcp
   tributary-lab bench --all --row 7 --row 8 --congestion bbr --congestion cubic
   tributary-lab bench --all --row 4 --recorded ~/traces`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if o.all || o.energy {
+			if o.all || o.energy || o.relay {
 				return cobra.NoArgs(cmd, args)
 			}
 			return cobra.ExactArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.relay {
+				return benchRelay(cmd.Context(), o, o.docs, cmd.ErrOrStderr())
+			}
 			if o.energy {
 				return benchEnergy(cmd.Context(), o, o.docs, cmd.ErrOrStderr())
 			}
 			if o.all {
-				chosen, err := rowsNamed(o.rows)
-				if err != nil {
-					return err
-				}
-				return benchAll(cmd.Context(), chosen, o, o.docs, cmd.ErrOrStderr())
+				return benchAll(cmd.Context(), o, o.docs, cmd.ErrOrStderr())
 			}
 			sc, err := load(args[0])
 			if err != nil {
@@ -159,10 +168,12 @@ curl gets one tunnel over one link.`,
 	f.StringVar(&o.svg, "svg", "", "write three plots into this folder, with --all of each row")
 	f.BoolVar(&o.all, "all", false, "run the rows of docs/BENCHMARKS.md")
 	f.BoolVar(&o.energy, "energy", false, "measure time and joules of the rows of docs/ENERGY.md")
-	f.StringArrayVar(&o.rows, "row", nil, "with --all or --energy: this row only, repeatable")
-	f.StringArrayVar(&o.congestion, "congestion", nil, "TCP congestion control of the origin, repeatable with --all (default the system's)")
-	f.StringVar(&o.recorded, "recorded", "", "with --all: folder of LTE traces (mahimahi format) for rows 4 and 5, in place of the generated ones")
-	f.StringVar(&o.docs, "docs", "docs", "with --all: folder of BENCHMARKS.md, with --energy of ENERGY.md")
+	f.BoolVar(&o.relay, "relay", false, "run the rows of docs/RELAY.md")
+	f.BoolVar(&o.upload, "upload", false, "upload the object by https")
+	f.StringArrayVar(&o.rows, "row", nil, "with --all, --energy or --relay: this row only, repeatable")
+	f.StringArrayVar(&o.congestion, "congestion", nil, "TCP congestion control of both ends, repeatable with --all and --relay (default the system's)")
+	f.StringVar(&o.recorded, "recorded", "", "with --all or --relay: folder of LTE traces (mahimahi format) for rows 4 and 5, in place of the generated ones")
+	f.StringVar(&o.docs, "docs", "docs", "with --all: folder of BENCHMARKS.md, with --energy of ENERGY.md, with --relay of RELAY.md")
 	return cmd
 }
 
@@ -194,11 +205,17 @@ func bench(ctx context.Context, sc netlab.Scenario, o benchOptions, say io.Write
 	if err != nil {
 		return nil, err
 	}
-	bound, err := netlab.PhysicalBound(sc, size)
+	capacity := sc
+	if o.upload {
+		capacity = reversed(sc)
+	}
+	bound, err := netlab.PhysicalBound(capacity, size)
 	if err != nil {
 		return nil, err
 	}
-	sc.MPTCP = sc.MPTCP || slices.ContainsFunc(contenders, func(c contender) bool { return c.mptcp })
+	sc.MPTCP = sc.MPTCP || slices.ContainsFunc(contenders, func(c contender) bool {
+		return c.mptcp || c.proxy != nil && c.proxy.multipath
+	})
 	l, err := netlab.New(ctx, sc)
 	if err != nil {
 		return nil, err
@@ -208,14 +225,13 @@ func bench(ctx context.Context, sc netlab.Scenario, o benchOptions, say io.Write
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(contenders, func(c contender) bool { return c.proxy != nil && c.proxy.lanes }) {
-		if b.lanes, err = b.startLanes(ctx); err != nil {
-			return nil, fmt.Errorf("relay: %w", err)
-		}
-		defer b.lanes.stop()
+	stop, err := b.startFarEnds(ctx, contenders)
+	if err != nil {
+		return nil, err
 	}
+	defer stop()
 	res := &result{
-		Scenario: sc.Name, Size: int64(size), Origin: o.origin, HTTPS: o.https, Congestion: l.CongestionControl(),
+		Scenario: sc.Name, Size: int64(size), Origin: o.origin, HTTPS: o.https, Upload: o.upload, Congestion: l.CongestionControl(),
 		Seed: o.seed, Bound: bound.Seconds(), Links: l.LinkNames(),
 	}
 	for _, c := range contenders {

@@ -38,6 +38,7 @@ type proxy struct {
 	relay     bool   // no tributary but relayCommand
 	splice    bool   // its option
 	lanes     bool   // tributary with a relay of its own at the other end
+	multipath bool   // tributary with a proxy at the other end whose listener speaks MPTCP
 }
 
 const (
@@ -45,7 +46,7 @@ const (
 	mptcpTLSPort = 8444
 )
 
-const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, frugal, lanes, connect:aria2-8, connect:queue-16, each also with :again, " +
+const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, frugal, lanes, mptcp-proxy, connect:aria2-8, connect:queue-16, each of these four also with :again, " +
 	"get, run, relay, splice, single:LINK, aria2-2, aria2-8, aria2-16, mptcp or NAME=CMD"
 
 // curl downloads to standard output, whose buffer it does not hold back, and ends by saying its own time.
@@ -95,6 +96,12 @@ func parseContenders(o benchOptions, sc netlab.Scenario, size netlab.Bytes) ([]c
 		} else if _, err := exec.LookPath(c.argv[0]); err != nil {
 			return nil, fmt.Errorf("contender %s: %w: install its Debian package", text, err)
 		}
+		if o.upload {
+			if !c.ownTime {
+				return nil, fmt.Errorf("contender %s: only curl uploads", text)
+			}
+			c.argv = append(c.argv, "-T", "{file}")
+		}
 		all = append(all, c)
 	}
 	return all, nil
@@ -136,6 +143,10 @@ func parseContender(text string) (contender, error) {
 		return viaProxy(proxy{scheduler: name, config: config, again: kind == "again"}), nil
 	case first == "lanes":
 		c := viaProxy(proxy{lanes: true, again: again})
+		c.argv = curl("-x", "http://"+netlab.ProxyAddr, "--connect-to", "::"+lanesOrigin+":", "{url}")
+		return c, nil
+	case first == "mptcp-proxy":
+		c := viaProxy(proxy{multipath: true, again: again})
 		c.argv = curl("-x", "http://"+netlab.ProxyAddr, "--connect-to", "::"+lanesOrigin+":", "{url}")
 		return c, nil
 	case text == "relay" || text == "splice":

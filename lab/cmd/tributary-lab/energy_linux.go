@@ -41,7 +41,7 @@ func benchEnergy(ctx context.Context, o benchOptions, docs string, say io.Writer
 	if len(o.rows) == 0 {
 		o.rows = energyRows
 	}
-	chosen, err := rowsNamed(o.rows)
+	chosen, err := rowsNamed(rows, o.rows)
 	if err != nil {
 		return err
 	}
@@ -88,10 +88,10 @@ func keepEnergy(docs string, found rowResult) error {
 	if err != nil {
 		return err
 	}
-	if all, err = writeResults(path, append(all, found)); err != nil {
+	if all, err = writeResults(path, rows, append(all, found)); err != nil {
 		return err
 	}
-	return replaceBlock(filepath.Join(docs, "ENERGY.md"), energyReport(all))
+	return replaceBlock(filepath.Join(docs, "ENERGY.md"), blockBegin, blockEnd, energyReport(all))
 }
 
 // spent is what a contender takes: medians of the rounds that did not fail.

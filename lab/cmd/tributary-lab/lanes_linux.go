@@ -28,10 +28,22 @@ type laneRelay struct {
 	config string // path, for serve
 }
 
+// addOrigin gives the origin its other address.
+func (b *bed) addOrigin(ctx context.Context) error {
+	if out, err := b.lab.Server(ctx, "ip", "addr", "replace", lanesOrigin+"/32", "dev", "lo").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
 // startLanes starts the relay and pairs with it.
 func (b *bed) startLanes(ctx context.Context) (_ *laneRelay, err error) {
 	addr := fmt.Sprintf("%s:%d", netlab.OriginAddr, lanesPort)
-	if out, err := b.lab.Server(ctx, "ip", "addr", "add", lanesOrigin+"/32", "dev", "lo").CombinedOutput(); err != nil {
+	if err := b.addOrigin(ctx); err != nil {
+		return nil, err
+	}
+	// as internal/relay/setup sets it; new connections, which all others use, do not notice
+	if out, err := b.lab.Server(ctx, "sysctl", "-q", "-w", "net.ipv4.tcp_slow_start_after_idle=0").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out)
 	}
 	state := append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(b.lab.Dir, "relay"))

@@ -140,10 +140,10 @@ func TestRows(t *testing.T) {
 			}
 		}
 	}
-	if chosen, err := rowsNamed([]string{"7", "1"}); err != nil || len(chosen) != 2 || chosen[0].ID != "1" {
+	if chosen, err := rowsNamed(rows, []string{"7", "1"}); err != nil || len(chosen) != 2 || chosen[0].ID != "1" {
 		t.Errorf("%v, %v", chosen, err)
 	}
-	if _, err := rowsNamed([]string{"99"}); err == nil {
+	if _, err := rowsNamed(rows, []string{"99"}); err == nil {
 		t.Error("row 99 is accepted")
 	}
 }
@@ -200,7 +200,7 @@ func TestKeep(t *testing.T) {
 			t.Errorf("row %s, from its results: %d rounds", id, n)
 		}
 	}
-	if err := replaceBlock(filepath.Join(docs, "bench", "results.json"), ""); err == nil {
+	if err := replaceBlock(filepath.Join(docs, "bench", "results.json"), blockBegin, blockEnd, ""); err == nil {
 		t.Error("a document without the lines is replaced")
 	}
 }

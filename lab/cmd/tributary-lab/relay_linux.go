@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,11 +13,13 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tributary-http/tributary/lab/netlab"
 )
 
 // relayCommand is the plainest proxy there is, by which the processor time of tributary is measured.
 func relayCommand() *cobra.Command {
-	var listen string
+	var listen, cert, key string
 	var splice bool
 	cmd := &cobra.Command{
 		Use:    "relay",
@@ -25,17 +28,26 @@ func relayCommand() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			addr, err := netip.ParseAddrPort(listen)
-			if err != nil || !addr.Addr().IsLoopback() {
-				return fmt.Errorf("--listen %s: want a loopback address and a port", listen)
+			if err != nil || !addr.Addr().IsLoopback() && addr.Addr() != netlab.OriginAddr {
+				return fmt.Errorf("--listen %s: want a port of a loopback address or of the lab's origin", listen)
 			}
-			l, err := net.Listen("tcp", listen)
+			l, err := net.Listen("tcp", listen) // it speaks MPTCP, too, as all in Go do
 			if err != nil {
 				return err
+			}
+			if cert != "" {
+				pair, err := tls.LoadX509KeyPair(cert, key)
+				if err != nil {
+					return err
+				}
+				l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}})
 			}
 			return relay(cmd.Context(), l, splice)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:18080", "loopback address and port")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:18080", "address and port: of loopback, or of the lab's origin")
+	cmd.Flags().StringVar(&cert, "cert", "", "PEM file of a certificate: speak TLS")
+	cmd.Flags().StringVar(&key, "key", "", "PEM file of its private key")
 	cmd.Flags().BoolVar(&splice, "splice", false, "let the kernel move the bytes (splice(2)) instead of copying them")
 	return cmd
 }
@@ -89,13 +101,17 @@ func relayOne(ctx context.Context, client net.Conn, splice bool) error {
 	return nil
 }
 
-// relayTunnel copies both ways until the origin ends.
+// relayTunnel copies both ways until the origin ends, which learns when the client has said everything.
 func relayTunnel(client, origin net.Conn, splice bool) error {
 	if _, err := io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
 		return nil // there is nobody to tell
 	}
 	back := make(chan struct{})
-	go func() { defer close(back); relayCopy(origin, client, splice) }()
+	go func() {
+		defer close(back)
+		relayCopy(origin, client, splice)
+		_ = origin.(*net.TCPConn).CloseWrite() // it may have ended
+	}()
 	relayCopy(client, origin, splice)
 	client.Close()
 	<-back

@@ -37,9 +37,8 @@ const (
 // pictured is the row whose plots BENCHMARKS.md shows.
 const pictured = "1"
 
-// benchAll measures rows one after the other. After each it writes DOCS/bench/results.json and the tables of
-// DOCS/BENCHMARKS.md, the pictures there, and with --svg the row's plots; rows that are not measured keep their old results.
-func benchAll(ctx context.Context, chosen []row, o benchOptions, docs string, say io.Writer) error {
+// benchRows measures rows one after the other, and has each result kept before the next row begins; with --svg it draws plots.
+func benchRows(ctx context.Context, chosen []row, o benchOptions, keep func(rowResult) error, say io.Writer) error {
 	version, err := exec.CommandContext(ctx, o.binary, "version").Output()
 	if err != nil {
 		return fmt.Errorf("%s version: %w: make build, or name it with --binary", o.binary, err)
@@ -47,12 +46,29 @@ func benchAll(ctx context.Context, chosen []row, o benchOptions, docs string, sa
 	first, _, _ := strings.Cut(string(version), "\n")
 	for _, r := range chosen {
 		for _, v := range r.variants(o) {
-			if err := v.measure(ctx, o, strings.TrimSpace(first), docs, say); err != nil {
+			found, err := v.measure(ctx, o, strings.TrimSpace(first), say)
+			if err == nil {
+				err = keep(found)
+			}
+			if err == nil && o.svg != "" {
+				err = found.writePlots(o.svg, strings.Join(strings.Fields("row"+found.Row+" "+v.congestion+" "+found.Trace), "-"))
+			}
+			if err != nil {
 				return fmt.Errorf("row %s: %w", r.ID, err)
 			}
 		}
 	}
 	return nil
+}
+
+// benchAll measures rows of the benchmark. After each it writes DOCS/bench/results.json, the tables of DOCS/BENCHMARKS.md and the
+// pictures there; rows that are not measured keep their old results.
+func benchAll(ctx context.Context, o benchOptions, docs string, say io.Writer) error {
+	chosen, err := rowsNamed(rows, o.rows)
+	if err != nil {
+		return err
+	}
+	return benchRows(ctx, chosen, o, func(found rowResult) error { return keep(docs, found) }, say)
 }
 
 // variant is a row with one congestion control and, where links follow traces, one of these.
@@ -81,38 +97,34 @@ func (r row) variants(o benchOptions) []variant {
 	return all
 }
 
-// measure measures a variant and puts its result into the documents.
-func (v variant) measure(ctx context.Context, o benchOptions, version, docs string, say io.Writer) error {
+// measure measures a variant.
+func (v variant) measure(ctx context.Context, o benchOptions, version string, say io.Writer) (rowResult, error) {
 	fmt.Fprintf(say, "row %s: %s, %s %s %s\n", v.ID, v.Links, v.Size, v.congestion, v.trace)
+	found := rowResult{Row: v.ID, Version: version, Rounds: o.rounds}
 	sc, err := load(v.Scenario)
 	if err != nil {
-		return err
+		return found, err
 	}
 	o = v.options(o)
 	o.congestion, o.traces = nil, nil
 	if v.congestion != "" {
 		o.congestion = []string{v.congestion}
 	}
-	found := rowResult{Row: v.ID, Version: version, Rounds: o.rounds}
 	if v.trace != "" {
 		o.traces = []string{"lte=" + v.trace}
 		found.Trace, _, _ = strings.Cut(filepath.Base(v.trace), ".")
 	}
+	began := time.Now()
 	res, err := bench(ctx, sc, o, say)
 	if err != nil {
-		return err
+		return found, err
 	}
 	if err := res.print(say); err != nil {
-		return err
+		return found, err
 	}
+	fmt.Fprintf(say, "%d rounds took %v\n", o.rounds, time.Since(began).Round(time.Second))
 	found.Date, found.result = time.Now().UTC().Format("2006-01-02 15:04"), *res
-	if err := keep(docs, found); err != nil {
-		return err
-	}
-	if o.svg == "" {
-		return nil
-	}
-	return found.writePlots(o.svg, strings.Join(strings.Fields("row"+found.Row+" "+v.congestion+" "+found.Trace), "-"))
+	return found, nil
 }
 
 // keep puts a row's result into the documents.
@@ -131,10 +143,10 @@ func keep(docs string, found rowResult) error {
 	if err != nil {
 		return err
 	}
-	if all, err = writeResults(path, append(all, found)); err != nil {
+	if all, err = writeResults(path, rows, append(all, found)); err != nil {
 		return err
 	}
-	return replaceBlock(filepath.Join(docs, "BENCHMARKS.md"), report(all))
+	return replaceBlock(filepath.Join(docs, "BENCHMARKS.md"), blockBegin, blockEnd, report(all))
 }
 
 func readResults(path string) ([]rowResult, error) {
@@ -152,9 +164,9 @@ func readResults(path string) ([]rowResult, error) {
 	return all, nil
 }
 
-// writeResults writes the newest result of each row that the benchmark has, for each congestion control and trace, a line each,
-// and returns them in its order.
-func writeResults(path string, all []rowResult) ([]rowResult, error) {
+// writeResults writes the newest result of each of some rows, for each congestion control and trace, a line each,
+// and returns them in the rows' order.
+func writeResults(path string, rows []row, all []rowResult) ([]rowResult, error) {
 	var kept []rowResult
 	var text bytes.Buffer
 	for _, r := range rows {
@@ -246,7 +258,7 @@ func writeSummary(w io.Writer, all []rowResult) {
 }
 
 // replaceBlock replaces the generated part of a document.
-func replaceBlock(path, text string) error {
+func replaceBlock(path, blockBegin, blockEnd, text string) error {
 	old, err := os.ReadFile(path)
 	if err != nil {
 		return err

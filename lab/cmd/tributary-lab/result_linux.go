@@ -13,6 +13,7 @@ type result struct {
 	Size       int64              `json:"size"`
 	Origin     string             `json:"origin"`
 	HTTPS      bool               `json:"https,omitempty"`
+	Upload     bool               `json:"upload,omitempty"`
 	Congestion string             `json:"congestion_control"`
 	Seed       uint64             `json:"seed"`          // of the order of the rounds
 	Bound      float64            `json:"bound_seconds"` // physical
@@ -167,6 +168,9 @@ func (r *result) title() string {
 	text := name + ", " + netlab.Bytes(r.Size).String()
 	if r.HTTPS {
 		text += ", https"
+	}
+	if r.Upload {
+		text += ", upload"
 	}
 	if r.Origin != "" && r.Origin != "nginx" {
 		text += ", " + r.Origin

@@ -17,6 +17,8 @@ type row struct {
 	HTTP1      bool // and no HTTP/2
 	Physical   bool // judged by the physical bound: loss and traces make the limit a matter of luck
 	Traced     bool // its link lte follows a trace
+	Upload     bool
+	Warm       bool // bar and goal are those of the second object
 	Contenders []string
 	Bar, Goal  float64 // percent
 }
@@ -99,33 +101,27 @@ var rows = []row{
 
 func with(contenders ...string) []string { return slices.Concat(contenders, peers) }
 
-// rowsNamed returns the rows of some IDs in the benchmark's order, all if none is named.
-func rowsNamed(ids []string) ([]row, error) {
+// rowsNamed returns those of some rows that have the IDs, in the rows' order, all if none is named.
+func rowsNamed(rows []row, ids []string) ([]row, error) {
 	var chosen []row
+	var known []string
 	for _, r := range rows {
+		known = append(known, r.ID)
 		if len(ids) == 0 || slices.Contains(ids, r.ID) {
 			chosen = append(chosen, r)
 		}
 	}
 	for _, id := range ids {
-		if !slices.ContainsFunc(rows, func(r row) bool { return r.ID == id }) {
-			return nil, fmt.Errorf("--row %s: want one of %s", id, strings.Join(rowIDs(), ", "))
+		if !slices.Contains(known, id) {
+			return nil, fmt.Errorf("--row %s: want one of %s", id, strings.Join(known, ", "))
 		}
 	}
 	return chosen, nil
 }
 
-func rowIDs() []string {
-	var ids []string
-	for _, r := range rows {
-		ids = append(ids, r.ID)
-	}
-	return ids
-}
-
 // options are those of a run of all rows, changed to this one.
 func (r row) options(o benchOptions) benchOptions {
-	o.size, o.contenders, o.events, o.https, o.http1 = r.Size, r.Contenders, true, r.HTTPS, r.HTTP1
+	o.size, o.contenders, o.events, o.https, o.http1, o.upload = r.Size, r.Contenders, true, r.HTTPS, r.HTTP1, r.Upload
 	if o.origin = r.Origin; o.origin == "" {
 		o.origin = "nginx"
 	}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// relayContenders are compared in each row of relayRows.
+var relayContenders = []string{"lanes", "lanes:again", "mptcp-proxy", "mptcp"}
+
+// relayRows are the rows of docs/RELAY.md: those of the benchmark that one tunnel's bytes can show, by https, and an upload. Their
+// objects are smaller than there where that does not change what they show.
+var relayRows = []row{
+	{ID: "1", Links: "80 + 60 Mbit/s (ramp)", Scenario: "hs", Size: "50MB", Bar: 98, Goal: 99.5},
+	{ID: "2", Links: "8 + 66 Mbit/s (ramp)", Scenario: "ls", Size: "50MB", Bar: 98.5, Goal: 99.5},
+	{ID: "3", Links: "15 + 82 Mbit/s (0.05 % loss)", Scenario: "ts", Size: "50MB", Bar: 98, Goal: 99.5},
+	{
+		ID: "4", Links: "20 Mbit/s (0.1 % loss) + LTE trace of 17", Scenario: "drive", Size: "20MB",
+		Physical: true, Traced: true, Bar: 96, Goal: 98.5,
+	},
+	{
+		ID: "5", Links: "8 Mbit/s (0.5 % loss) + LTE trace of 9.5", Scenario: "fringe", Size: "10MB",
+		Physical: true, Traced: true, Bar: 96, Goal: 98.5,
+	},
+	{ID: "6", Links: "20 + 20 Mbit/s, one blackholed at 2 s", Scenario: "equal-dark", Size: "20MB", Bar: 97.5, Goal: 99},
+	{ID: "7", Links: "5 + 10 Mbit/s, 50 and 70 ms", Scenario: "far", Size: "4MB", Warm: true, Bar: 96, Goal: 99},
+	{ID: "8", Links: "5 + 10 Mbit/s, 50 and 70 ms", Scenario: "far", Size: "512kB", Warm: true, Bar: 95, Goal: 112},
+	{ID: "up", Links: "upload, 40 + 25 Mbit/s", Scenario: "uplinks", Size: "20MB", Upload: true, Bar: 98.5, Goal: 101},
+}
+
+// The generated part of RELAY.md lies between these lines.
+const (
+	relayBlockBegin = "<!-- tributary-lab bench --relay: begin -->"
+	relayBlockEnd   = "<!-- tributary-lab bench --relay: end -->"
+)
+
+// benchRelay measures rows of relayRows. After each it writes DOCS/bench/relay.json and the tables of DOCS/RELAY.md; rows that are
+// not measured keep their old results.
+func benchRelay(ctx context.Context, o benchOptions, docs string, say io.Writer) error {
+	chosen, err := rowsNamed(relayRows, o.rows)
+	if err != nil {
+		return err
+	}
+	for i := range chosen {
+		chosen[i].HTTPS, chosen[i].Contenders = true, relayContenders
+	}
+	return benchRows(ctx, chosen, o, func(found rowResult) error { return keepRelay(docs, found) }, say)
+}
+
+// keepRelay puts a row's result into the documents.
+func keepRelay(docs string, found rowResult) error {
+	dir := filepath.Join(docs, "bench")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "relay.json")
+	all, err := readResults(path)
+	if err != nil {
+		return err
+	}
+	if all, err = writeResults(path, relayRows, append(all, found)); err != nil {
+		return err
+	}
+	return replaceBlock(filepath.Join(docs, "RELAY.md"), relayBlockBegin, relayBlockEnd, relayReport(all))
+}
+
+// relayReport writes the tables of all rows as Markdown: shares, then pauses and costs.
+func relayReport(all []rowResult) string {
+	var shares, costs [][]string
+	for _, found := range all {
+		r := relayRows[slices.IndexFunc(relayRows, func(r row) bool { return r.ID == found.Row })]
+		of := func(name string, cell func(c *contenderResult) string) string {
+			i := slices.IndexFunc(found.Contenders, func(c *contenderResult) bool { return c.Name == name })
+			if i < 0 || found.Contenders[i].Failed == len(found.Contenders[i].Runs) {
+				return "-"
+			}
+			return cell(found.Contenders[i])
+		}
+		share := func(c *contenderResult) string {
+			q, failed := c.Percent, ""
+			if r.Physical {
+				q = c.Physical
+			}
+			if c.Failed > 0 {
+				failed = fmt.Sprintf(", %d failed", c.Failed)
+			}
+			return fmt.Sprintf("%.1f (%.1f-%.1f%s)", q.Median, q.Q1, q.Q3, failed)
+		}
+		pause := func(c *contenderResult) string {
+			if c.Pause == nil {
+				return "-"
+			}
+			return fmt.Sprintf("%.2f", c.Pause.Median)
+		}
+		extra := func(c *contenderResult) string { return fmt.Sprintf("%.2f", c.Waste.Median) }
+		processor := func(c *contenderResult) string {
+			if c.CPUPerGB == nil {
+				return "-"
+			}
+			return fmt.Sprintf("%.1f", *c.CPUPerGB)
+		}
+		measure, warm := "limit", ""
+		if r.Physical {
+			measure = "bound"
+		}
+		if r.Warm {
+			warm = " (second)"
+		}
+		links := r.Links + ", " + r.Size + found.traced()
+		shares = append(shares, []string{
+			r.ID, links, found.Congestion, measure, of("lanes", share), of("lanes:again", share), of("mptcp-proxy", share), of("mptcp", share),
+			number(r.Bar) + " / " + number(r.Goal) + warm,
+		})
+		costs = append(costs, []string{
+			r.ID + found.traced(), found.Congestion, of("lanes", pause), of("mptcp-proxy", pause), of("mptcp", pause),
+			of("lanes", extra), of("mptcp-proxy", extra), of("mptcp", extra), of("lanes", processor), of("mptcp-proxy", processor),
+			fmt.Sprintf("%d, %s, %s", found.Rounds, strings.TrimPrefix(found.Version, "tributary "), found.Date),
+		})
+	}
+	var b strings.Builder
+	writeMarkdown(&b, []string{"row", "links, object", "both ends", "share of", "first", "second", "MPTCP proxy", "MPTCP", "bar / goal"}, shares)
+	b.WriteString("\n")
+	writeMarkdown(&b, []string{
+		"row", "both ends", "pause", "MPTCP proxy's", "MPTCP's", "extra bytes", "MPTCP proxy's", "MPTCP's", "CPU/GB", "MPTCP proxy's",
+		"rounds, version, date",
+	}, costs)
+	return b.String()
+}
