@@ -215,6 +215,11 @@ func (b *bed) attempt(ctx context.Context, c contender) (r measurement, err erro
 		return r, err
 	}
 	r.examine(object.Size)
+	if b.options.events {
+		for i, link := range b.lab.Links() {
+			r.returned(link.Name, tapes[i], b.lab.Scenario.Events)
+		}
+	}
 	if r.Joules, err = joulesOf(tapes, d.Took); err != nil {
 		return r, err
 	}

@@ -151,7 +151,7 @@ curl gets one tunnel over one link.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.size, "size", "", "size of the object (default the scenario's first)")
+	f.StringVar(&o.size, "size", "", "size of the object (default the scenario's first, with --relay the row's)")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds")
 	f.Uint64Var(&o.seed, "seed", 1, "of the order in each round")
 	f.StringArrayVar(&o.contenders, "contender", nil, "contender, repeatable (default tributary:default)")

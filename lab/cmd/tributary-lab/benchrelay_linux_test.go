@@ -65,9 +65,9 @@ func TestKeepRelay(t *testing.T) {
 	}
 	at := -1
 	for _, want := range []string{ // of the limit of 2 s, and row 4 of the bound of 1 s
-		"| 1 | 80 + 60 Mbit/s (ramp), 50MB | bbr | limit | 100.0 (97.5-102.5) | - | - |",
+		"| 1 | 80 + 60 Mbit/s (ramp), 400B | bbr | limit | 100.0 (97.5-102.5) | - | - |",
 		"| bound | 50.0 (50.0-50.0) | - | - |",
-		"| up | upload, 40 + 25 Mbit/s, 20MB | bbr | limit | 100.0 (97.5-102.5) | - | - |",
+		"| up | upload, 40 + 25 Mbit/s, 400B | bbr | limit | 100.0 (97.5-102.5) | - | - |",
 	} {
 		i := strings.Index(got, want)
 		if i <= at {

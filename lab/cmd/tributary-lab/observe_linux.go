@@ -7,6 +7,7 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tributary-http/tributary/lab/netlab"
@@ -48,6 +49,7 @@ type measurement struct {
 	PauseAt     *float64       `json:"pause_at,omitempty"`    // when it began
 	Connections map[string]int `json:"connections,omitempty"` // seen by the origin, per link
 	Requests    int            `json:"requests"`              // seen by the origin
+	Back        *float64       `json:"back,omitempty"`        // from a link's return until it has carried backBytes again
 	CPU         float64        `json:"cpu,omitempty"`         // of the proxy, or of a downloader other than curl
 	Joules      float64        `json:"joules,omitempty"`      // modelled, see joulesOf
 	Error       string         `json:"error,omitempty"`
@@ -88,6 +90,28 @@ func (m *measurement) examine(size netlab.Bytes) {
 	pause, at := m.download.LongestPause()
 	seconds, when := pause.Seconds(), at.Seconds()
 	m.Pause, m.PauseAt = &seconds, &when
+}
+
+// backBytes is the payload from which on a link that has returned is in use: a packet that TCP repeats is less.
+const backBytes = 50_000
+
+// returned notes when a link whose tape it is was in use again, if it was, after its last return. Events count from m.from.
+func (m *measurement) returned(name string, tape netlab.Tape, events []netlab.Event) {
+	for _, e := range slices.Backward(events) {
+		if e.Link != name || !slices.Contains([]string{netlab.EventRestore, netlab.EventUp, netlab.EventRestoreAddrs}, e.What) {
+			continue
+		}
+		back := m.from.Add(e.At)
+		before := tape.Sum(back)
+		for step := back; step.Before(m.until); step = step.Add(tape.Step) {
+			if tape.Sum(step)-before >= backBytes {
+				took := step.Sub(back).Seconds()
+				m.Back = &took
+				return
+			}
+		}
+		return
+	}
 }
 
 // clockGrain is how far origins' clocks, which they do not read for every request, may be behind.

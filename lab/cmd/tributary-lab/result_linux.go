@@ -35,6 +35,7 @@ type contenderResult struct {
 	InOrder   *quartiles     `json:"in_order,omitempty"`
 	Pause     *quartiles     `json:"pause,omitempty"`
 	PauseAt   float64        `json:"pause_at,omitempty"` // of the longest of all rounds
+	Back      *quartiles     `json:"back,omitempty"`     // where a link has returned, of the rounds in which it was used again
 	Most      map[string]int `json:"most_connections"`   // per link, in any round
 	Requests  quartiles      `json:"requests"`
 	CPUPerGB  *float64       `json:"cpu_per_gb,omitempty"` // median, seconds
@@ -125,11 +126,16 @@ func (c *contenderResult) sum(size int64) {
 			longest, c.PauseAt = *r.Pause, *r.PauseAt
 		}
 	}
-	seen := slices.DeleteFunc(good, func(r measurement) bool { return r.InOrder == nil })
+	seen := slices.DeleteFunc(slices.Clone(good), func(r measurement) bool { return r.InOrder == nil })
 	if len(seen) > 0 {
 		order := of(seen, func(r measurement) float64 { return *r.InOrder })
 		pause := of(seen, func(r measurement) float64 { return *r.Pause })
 		c.InOrder, c.Pause = &order, &pause
+	}
+	again := slices.DeleteFunc(good, func(r measurement) bool { return r.Back == nil })
+	if len(again) > 0 {
+		back := of(again, func(r measurement) float64 { return *r.Back })
+		c.Back = &back
 	}
 }
 

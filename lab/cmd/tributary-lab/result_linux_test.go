@@ -54,6 +54,29 @@ func TestExamine(t *testing.T) {
 	}
 }
 
+// TestReturned: a link is in use again once it has carried enough since its last return.
+func TestReturned(t *testing.T) {
+	began := time.Now()
+	m := measurement{from: began, until: began.Add(6 * time.Second)}
+	tape := tape(began, 90_000, 0, 10_000, 0, 80_000, 80_000)
+	events := []netlab.Event{
+		{At: time.Second, Link: "wifi", What: netlab.EventBlackhole}, {At: 2 * time.Second, Link: "wifi", What: netlab.EventRestore},
+	}
+	m.returned("lte", tape, events)
+	if m.Back != nil {
+		t.Errorf("lte was away: %v", *m.Back)
+	}
+	m.returned("wifi", tape, events)
+	if m.Back == nil || *m.Back != 3 { // 10 kB are not enough, and a step is a second here
+		t.Errorf("%v", m.Back)
+	}
+	m.Back = nil
+	m.returned("wifi", tape, append(events, netlab.Event{At: 6 * time.Second, Link: "wifi", What: netlab.EventRestore}))
+	if m.Back != nil {
+		t.Errorf("it carried nothing any more: %v", *m.Back)
+	}
+}
+
 func TestCount(t *testing.T) {
 	now := time.Now()
 	m := measurement{from: now.Add(-time.Second), until: now.Add(time.Second)}
