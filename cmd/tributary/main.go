@@ -11,6 +11,6 @@ import (
 var version string
 
 func main() {
-	localTime()
+	prepare()
 	os.Exit(cli.Main(os.Args[1:], version))
 }

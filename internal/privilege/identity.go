@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
-	"runtime"
 	"strconv"
 	"strings"
 )
@@ -18,10 +17,6 @@ type identity struct {
 	groups     []int
 	name, home string
 }
-
-// networkGroups are Android's groups inet, net_raw and net_admin. Its older kernels give sockets to their members only
-// (CONFIG_ANDROID_PARANOID_NETWORK).
-var networkGroups = []int{3003, 3004, 3005}
 
 // find returns who an account is. A number need not have an account: then it is its own group.
 func find(account string) (identity, error) {
@@ -52,9 +47,7 @@ func find(account string) (identity, error) {
 			}
 		}
 	}
-	if runtime.GOOS == "android" {
-		to.groups = append(to.groups, networkGroups...)
-	}
+	to.groups = append(to.groups, networkGroups...)
 	return to, nil
 }
 

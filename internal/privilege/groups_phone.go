@@ -1,0 +1,7 @@
+//go:build android || phone
+
+package privilege
+
+// networkGroups are Android's groups inet, net_raw and net_admin. Its older kernels give sockets to their members only
+// (CONFIG_ANDROID_PARANOID_NETWORK).
+var networkGroups = []int{3003, 3004, 3005}
