@@ -17,7 +17,7 @@ MATRIX := node:nodejs npm:npm chromium:chromium firefox-esr:firefox-esr rclone:r
 	nix-store:nix-bin dockerd:docker.io -:python3-venv dnf:dnf createrepo_c:createrepo-c rpmbuild:rpm
 
 # Those of `make android` and `make android-test`, beside a JDK and Maven.
-ANDROID := aapt:aapt apksigner:apksigner zipalign:zipalign dexdump:dexdump readelf:binutils qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh busybox:busybox-static zip:zip unzip:unzip
+ANDROID := aapt:aapt apksigner:apksigner zipalign:zipalign dexdump:dexdump readelf:binutils qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh strace:strace busybox:busybox-static zip:zip unzip:unzip
 
 .PHONY: pictures android android-test help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
 
@@ -60,13 +60,13 @@ sim: ## the simulator at length: 1,000 random transfers of the default scheduler
 bench: build lab ## the rows of docs/BENCHMARKS.md, which it rewrites, and plots in bin/plots, 9 rounds: about 200 minutes (root)
 	bin/tributary-lab bench --all --rounds $(ROUNDS) --congestion bbr --congestion cubic --svg bin/plots
 
-android: ## the app and the module for rooted phones: android/out/tributary.apk, tributary-module.zip
+android: ## the app for each architecture and the module for rooted phones: android/out/tributary-*.apk, tributary-module.zip
 	@DEBIAN='$(ANDROID)' bash -c '. tools/debian.sh && need_packages'
 	$(MAKE) -C android apk apk-check module GO='$(GO)'
 
-android-test: ## the app's core in a JVM; the phone's binary under emulation: module in a chroot, host mode in the lab, tests of its packages (root)
+android-test: ## the app's core in a JVM; the phones' programs under emulation: module in a chroot, host mode in the lab, system calls, tests of their packages (root)
 	@DEBIAN='$(DEBIAN) $(ANDROID)' bash -c '. tools/debian.sh && need_packages'
-	$(MAKE) -C android fetch-test java-test screens-test java-host-test module-test host-test go-test GO='$(GO)'
+	$(MAKE) -C android fetch-test java-test screens-test java-host-test module-test host-test seccomp-test go-test GO='$(GO)'
 
 demo: build ## two emulated links, one download: under 60 s, no root, no network
 	bin/tributary demo

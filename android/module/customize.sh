@@ -1,14 +1,16 @@
 # shellcheck shell=sh disable=SC2154
 # Sourced by the installer of Magisk, KernelSU or APatch after the files are in $MODPATH. It must not exit.
 
-if [ "$ARCH" != arm64 ]; then
-	abort "! Tributary is built for arm64; this phone says $ARCH"
+if [ ! -e "$MODPATH/bin/$ARCH/tributary" ]; then
+	abort "! Tributary is built for arm64, arm and x64; this phone says $ARCH"
 fi
 if [ "${API:-0}" -lt 26 ]; then
 	abort "! Tributary needs Android 8 or newer (API 26); this phone has API ${API:-?}"
 fi
 
 ui_print "- Tributary: downloads over Wi-Fi and mobile data at once"
+mv "$MODPATH/bin/$ARCH/tributary" "$MODPATH/bin/tributary"
+rm -rf "$MODPATH/bin/arm" "$MODPATH/bin/arm64" "$MODPATH/bin/x64"
 set_perm "$MODPATH/bin/tributary" 0 0 0755
 for script in service.sh uninstall.sh action.sh; do
 	set_perm "$MODPATH/$script" 0 0 0755

@@ -144,10 +144,15 @@ ip link set lo up
 origin
 for shell in dash ash mksh; do
 	phone
-	for wrong in 'arm 30' 'x64 30' 'arm64 25'; do
+	for wrong in 'x86 30' 'riscv64 35' 'arm64 25' 'arm 25'; do
 		# shellcheck disable=SC2086
 		if said=$(install_for $wrong); then fail "it installs for $wrong"; fi
 		case $said in *'! Tributary'*) ;; *) fail "for $wrong it says: $said" ;; esac
+	done
+	for arch in arm x64; do
+		install_for $arch 30 >/dev/null || fail "it does not install for $arch"
+		unzip -p "$zip" bin/$arch/tributary | cmp - "$root/data/adb/modules/tributary/bin/tributary" || fail "another program is installed for $arch"
+		[ "$(find "$root/data/adb/modules/tributary/bin" -type f | wc -l)" = 1 ] || fail "programs for others are installed"
 	done
 	install_for arm64 30 >/dev/null || fail "it does not install"
 	module=/data/adb/modules/tributary
