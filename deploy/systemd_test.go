@@ -172,7 +172,7 @@ func TestGatewaySocket(t *testing.T) {
 		if cfg.Gateway = address; cfg.Validate() != nil {
 			t.Errorf("%s: %v", path, cfg.Validate())
 		}
-		for _, doc := range []string{"../README.md", "../docs/GATEWAY.md"} {
+		for _, doc := range []string{"../docs/CONFIGURATION.md", "../docs/GATEWAY.md"} {
 			if text, err := os.ReadFile(doc); err != nil || !strings.Contains(string(text), `"`+address+`"`) {
 				t.Errorf("%s does not name %s: %v", doc, address, err)
 			}

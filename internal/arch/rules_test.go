@@ -58,6 +58,7 @@ var rules = map[string]rule{
 	"internal/supervise":                    {},
 	"internal/trust":                        {},
 	"internal/statefile":                    {},
+	"internal/docs":                         {},
 	"internal/trace":                        {},
 	"internal/use":                          {imports: []string{"internal/statefile"}},
 	"internal/redirect":                     {},
@@ -87,8 +88,8 @@ var rules = map[string]rule{
 	// The laboratory is a module of its own, on which nothing here depends.
 	"lab/netlab":            {},
 	"lab/cmd/tributary-lab": {imports: []string{"internal/energy", "internal/trace", "lab/netlab", "lab/sim"}},
-	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/link/appbridge/appbridgetest", "internal/link/sockstest"}}, // knows the product only as a program
-	"lab/contract":          {tests: true, imports: []string{"lab/netlab", "pkg/tributary"}},                                                    // uses the public API only
+	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/docs", "internal/link/appbridge/appbridgetest", "internal/link/sockstest"}}, // knows the product only as a program
+	"lab/contract":          {tests: true, imports: []string{"lab/netlab", "pkg/tributary"}},                                                                     // uses the public API only
 	"lab/httprules":         {},
 	"lab/pac":               {tests: true, imports: []string{"internal/admin", "internal/engine"}},
 	"lab/mutate":            {imports: []string{"lab/httprules"}},

@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/internal/get"
 )
 
-// The exit codes. The README lists them.
+// The exit codes. docs/TROUBLESHOOTING.md lists them.
 const (
 	exitOK         = 0
 	exitFailure    = 1 // anything not below; also a second SIGTERM or SIGINT

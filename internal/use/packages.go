@@ -44,7 +44,7 @@ func apt(p *plan) error {
 		}
 	}
 	if len(p.files) == 0 {
-		return errors.New("apt has no https sources; those with plain http are divided by the proxy: see the README")
+		return errors.New("apt has no https sources; those with plain http are divided by the proxy: see docs/guides/apt.md")
 	}
 	for i, at := range p.checks {
 		p.checks[i] = strings.TrimSuffix(at, "/") + "/"

@@ -10,11 +10,11 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestLibrary: the Go program in the README, word by word, in a module of its own, downloads over both links.
+// TestLibrary: the Go program in docs/guides/go.md, word by word, in a module of its own, downloads over both links.
 func TestLibrary(t *testing.T) {
 	t.Parallel()
 	netlab.Require(t)
-	program := buildReadme(t) // apart from the time that a rig has
+	program := buildGuide(t) // apart from the time that a rig has
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	o := r.object(15_000_000)
 	before := map[string]int64{}
@@ -33,22 +33,22 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// buildReadme builds the README's program in a fresh module that replaces Tributary by this checkout.
-func buildReadme(t *testing.T) string {
+// buildGuide builds the guide's program in a fresh module that replaces Tributary by this checkout.
+func buildGuide(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(read(t, root, "README.md"), "\n    package main\n")
-	code, _, closed := strings.Cut(rest, "\n    }\n\n")
+	_, rest, ok := strings.Cut(read(t, root, "docs/guides/go.md"), "\n```go\n")
+	code, _, closed := strings.Cut(rest, "```\n")
 	if !ok || !closed {
-		t.Fatal("the README has no program")
+		t.Fatal("the guide has no program")
 	}
 	const module = "github.com/tributary-http/tributary"
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"main.go": "package main\n" + strings.ReplaceAll("\n"+code+"\n    }\n", "\n    ", "\n"),
+		"main.go": code,
 		"go.mod":  "module example.org/download\n\ngo 1.26.0\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n",
 		"go.sum":  read(t, root, "go.sum"),
 	} {

@@ -18,7 +18,7 @@ import (
 // Certificate holds the certificate of an https origin of the lab and the one that its clients trust: paths of PEM files.
 type Certificate struct {
 	CA    string // certificate of the run's own authority: for --cacert or SSL_CERT_FILE
-	Chain string // certificate of the origin, for its name, those below it and both of its addresses
+	Chain string // certificate of the origin, for its names, those below OriginName and its private addresses
 	Key   string // the origin's private key (ECDSA P-256, PKCS #8)
 }
 
@@ -54,7 +54,7 @@ func (c Certificate) make() error {
 	authority.KeyUsage = x509.KeyUsageCertSign
 	origin.KeyUsage = x509.KeyUsageDigitalSignature
 	origin.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	origin.DNSNames = []string{OriginName, "*." + OriginName, DockerName}
+	origin.DNSNames = append([]string{OriginName, "*." + OriginName, DockerName}, PublicNames...)
 	origin.IPAddresses = []net.IP{OriginAddr.AsSlice(), OriginAddr6.AsSlice()}
 
 	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +19,7 @@ import (
 // ReboundName is a name of a hostile page's, which leads to the machine that asks.
 const ReboundName = "rebound." + OriginName
 
-// DNS is a name server in the server namespace. It knows OriginName, all names below it, and ReboundName; it answers over UDP and TCP at the
+// DNS is a name server in the server namespace. It knows OriginName, all names below it, ReboundName, and PublicNames; it answers over UDP and TCP at the
 // origin's and at every link's address.
 type DNS struct {
 	closers []io.Closer
@@ -165,7 +166,8 @@ func (d *DNS) answer(query []byte, link, network string) ([]byte, error) {
 	d.mu.Unlock()
 
 	head.Response, head.Authoritative, head.RecursionAvailable = true, true, true
-	known := name == OriginName || strings.HasSuffix(name, "."+OriginName)
+	public := slices.Contains(PublicNames, name)
+	known := name == OriginName || strings.HasSuffix(name, "."+OriginName) || public
 	if !known {
 		head.RCode = dnsmessage.RCodeNameError
 	}
@@ -176,11 +178,14 @@ func (d *DNS) answer(query []byte, link, network string) ([]byte, error) {
 	if name == ReboundName {
 		v4, v6 = netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()
 	}
+	if public {
+		v4 = PublicAddr
+	}
 	switch {
 	case !known:
 	case q.Type == dnsmessage.TypeA:
 		errs = append(errs, b.AResource(rr, dnsmessage.AResource{A: v4.As4()}))
-	case q.Type == dnsmessage.TypeAAAA:
+	case q.Type == dnsmessage.TypeAAAA && !public:
 		errs = append(errs, b.AAAAResource(rr, dnsmessage.AAAAResource{AAAA: v6.As16()}))
 	}
 	if err := errors.Join(errs...); err != nil {

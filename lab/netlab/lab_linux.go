@@ -30,6 +30,13 @@ var (
 // the addresses are private (RFC 6761 section 6.2).
 const OriginName = "origin.test"
 
+// PublicAddr is an address of the origin's that is not private, for the names in PublicNames (RFC 5737 section 3).
+var PublicAddr = netip.AddrFrom4([4]byte{198, 51, 100, 1})
+
+// PublicNames are names of the internet that lead to PublicAddr in the lab, and for which the origin has a certificate. The
+// documentation's commands use them.
+var PublicNames = []string{"example.com", "pypi.org", "files.pythonhosted.org", "huggingface.co", "deb.debian.org"}
+
 const tempPrefix = "tributary-lab-"
 
 // Lab is a client and a server namespace joined by links.

@@ -3,6 +3,7 @@ package netlab
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -122,8 +123,10 @@ func (l *Link) configureServer() error {
 	if err != nil {
 		return err
 	}
-	if err := netlink.AddrReplace(lo, address(OriginAddr, 32)); err != nil {
-		return err
+	for _, addr := range []netip.Addr{OriginAddr, PublicAddr} {
+		if err := netlink.AddrReplace(lo, address(addr, 32)); err != nil {
+			return err
+		}
 	}
 	return netlink.AddrReplace(lo, address(OriginAddr6, 128))
 }

@@ -44,12 +44,11 @@ func TestReasonsAreListed(t *testing.T) {
 	}
 }
 
-// The program in the README is ExampleTransport.
-func TestReadme(t *testing.T) {
-	main := function(t, "../../README.md", "    func main() {\n", "    }\n")
-	main = strings.ReplaceAll("\n"+main, "\n    ", "\n")[1:]
+// The program in the guide is ExampleTransport.
+func TestGuide(t *testing.T) {
+	main := function(t, "../../docs/guides/go.md", "func main() {\n", "}\n")
 	if example := function(t, "example_test.go", "func ExampleTransport() {\n", "}\n"); main != example {
-		t.Errorf("README.md has\n%s\nexample_test.go\n%s", main, example)
+		t.Errorf("docs/guides/go.md has\n%s\nexample_test.go\n%s", main, example)
 	}
 }
 

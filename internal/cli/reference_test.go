@@ -11,24 +11,27 @@ import (
 	"github.com/tributary-http/tributary/internal/get"
 )
 
-// The README's statements about the command line are true.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+// The documentation's statements about settings and exit codes are true.
+func TestReference(t *testing.T) {
+	page := func(name string) string {
+		text, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
 	}
-	readme := string(text)
 	t.Run("R74 lower-case variables", func(t *testing.T) {
+		guide := page("guides/curl.md")
 		for _, want := range []string{
 			"http_proxy=http://127.0.0.1:8080", "https_proxy=http://127.0.0.1:8080", "no_proxy=localhost,127.0.0.0/8,::1",
 		} {
-			if !strings.Contains(readme, want) {
+			if !strings.Contains(guide, want) {
 				t.Errorf("missing: %s", want)
 			}
 		}
 	})
 	t.Run("defaults", func(t *testing.T) {
-		_, rest, ok := strings.Cut(readme, "```toml\n")
+		_, rest, ok := strings.Cut(page("CONFIGURATION.md"), "```toml\n")
 		block, _, closed := strings.Cut(rest, "```")
 		if !ok || !closed {
 			t.Fatal("no TOML block")
@@ -39,12 +42,12 @@ func TestReadme(t *testing.T) {
 		}
 		want := config.Default()
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("the README says %+v\nthe defaults are %+v", got, want)
+			t.Errorf("the page says %+v\nthe defaults are %+v", got, want)
 		}
 		// The examples of tables, commented out, are right too.
-		table := block[strings.Index(block, "# [link."):]
+		tables := block[strings.Index(block, "# [link."):]
 		var example strings.Builder
-		for line := range strings.Lines(table) {
+		for line := range strings.Lines(tables) {
 			example.WriteString(strings.TrimPrefix(line, "# "))
 		}
 		if c, err := config.Parse(example.String()); err != nil || len(c.Link) != 2 || c.Link["office"].Upstream() == nil {
@@ -52,10 +55,11 @@ func TestReadme(t *testing.T) {
 		}
 	})
 	t.Run("exit codes", func(t *testing.T) {
+		table := page("TROUBLESHOOTING.md")
 		for code, what := range map[int]string{
 			exitOK: "done", exitFailure: "failure", exitUsage: "wrong usage", exitPortInUse: "port in use", exitPermission: "no permission",
 		} {
-			if row := fmt.Sprintf("| %d | %s", code, what); !strings.Contains(readme, row) {
+			if row := fmt.Sprintf("| %d | %s", code, what); !strings.Contains(table, row) {
 				t.Errorf("missing: %s", row)
 			}
 			if short := fmt.Sprintf("%d %s", code, what); !strings.Contains(exitCodes, short) {
@@ -65,7 +69,7 @@ func TestReadme(t *testing.T) {
 		for code, what := range map[int]string{
 			int(get.Network): "network", int(get.Server): "unexpected response", int(get.Trust): "TLS", int(get.File): "the file cannot be written",
 		} {
-			if row := fmt.Sprintf("| %d | %s", code, what); !strings.Contains(readme, row) {
+			if row := fmt.Sprintf("| %d | %s", code, what); !strings.Contains(table, row) {
 				t.Errorf("missing: %s", row)
 			}
 			short := strings.ReplaceAll(getExitCodes, "\n", " ")

@@ -1,0 +1,290 @@
+package e2e
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/docs"
+	"github.com/tributary-http/tributary/lab/netlab"
+)
+
+// TestDocs runs the commands in README.md and docs as somebody does who has just installed Tributary and reads a page from its
+// top: word by word, in order, in one shell. Each page gets a copy of this machine's file system that is thrown away, a home
+// folder without anything in it, and an internet with the names that the pages use, behind two links. It does as the reader is
+// told between commands: it puts TOML into the configuration and restarts the proxy.
+//
+// What is not as on the reader's machine: everything runs as root, for whom sudo does nothing; the links are named in the
+// configuration, because those of the lab are TUN devices; cat plays the part of mpv.
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	for _, program := range [][2]string{{"wget", "wget"}, {"aria2c", "aria2"}, {"nft", "nftables"}, {"/usr/bin/pip", "python3-pip"}, {"git", "git"}} {
+		need(t, program[0], program[1])
+	}
+	pages, err := docs.Pages(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, netlab.Scenario{Name: "docs", Links: []netlab.LinkSpec{
+		netlab.Symmetric("wlan0", 60*netlab.Mbit, 10*time.Millisecond),
+		netlab.Symmetric("wwan0", 40*netlab.Mbit, 30*time.Millisecond),
+	}}, netlab.NginxOptions{Port: 8300}) // the usual ports are the internet's
+	r.startInternet()
+	commands := 0
+	for _, p := range pages {
+		script, n := script(p)
+		if n == 0 {
+			continue
+		}
+		commands += n
+		t.Run(p.Path, func(t *testing.T) { r.on(t).reads(script) })
+	}
+	if commands < 40 {
+		t.Errorf("%d commands only", commands)
+	}
+	for _, l := range r.lab.LinkNames() {
+		if _, n := r.carried(l); n < 2_000_000 {
+			t.Errorf("%s carried %d bytes only", l, n)
+		}
+	}
+}
+
+// prologue is what the reader has: a shell, and a way to start a program in another terminal.
+const prologue = `set -eEu -o pipefail
+at=start proxy=
+trap 'echo "FAILED at $at" >&2; tail -n 5 ~/serve.log >&2 || true' ERR
+trap '[ -z "$proxy" ] || kill "$proxy"' EXIT
+sudo() { "$@"; }
+mpv() { cat >/dev/null; }
+tributary() {
+	if [ "$1" = serve ]; then shift; start "$@"; else command tributary "$@"; fi
+}
+start() {
+	flags=("$@")
+	command tributary serve "$@" >>~/serve.log 2>&1 &
+	proxy=$!
+	for _ in $(seq 200); do
+		if curl -s -o /dev/null --noproxy '*' http://127.0.0.1:9091/healthz; then return; fi
+		kill -0 "$proxy"
+		sleep 0.05
+	done
+	return 1
+}
+configure() {
+	mkdir -p ~/.config/tributary
+	cat >~/.config/tributary/config.toml
+	if [ -n "$proxy" ]; then
+		command tributary config check
+		kill "$proxy"
+		wait "$proxy" || true
+		start "${flags[@]}"
+	fi
+}
+`
+
+// script returns what a reader of a page types, and the number of commands in it.
+func script(p docs.Page) (string, int) {
+	settings := settings{top: []string{`links = ["wlan0", "wwan0"]`}}
+	var b strings.Builder
+	configure := func() { fmt.Fprintf(&b, "configure <<'END'\n%sEND\n", settings.text()) }
+	b.WriteString(prologue)
+	configure()
+	blocks := docs.Blocks(p.Text)
+	starts := false // whether the page has its reader start the proxy
+	for _, block := range blocks {
+		starts = starts || block.IsRun() && strings.Contains(block.Text, "tributary serve\n")
+	}
+	if !starts {
+		b.WriteString("start\n") // it is about one that runs
+	}
+	n := 0
+	for _, block := range blocks {
+		switch {
+		case block.IsRun():
+			for i, c := range block.Commands() {
+				n++
+				fmt.Fprintf(&b, "at='%s:%d, command %d'\n%s\n", p.Path, block.Line, i+1, strings.ReplaceAll(c, "sha256:HEX", "sha256:"+digest("/disk.img")))
+			}
+		case block.Language == "toml" && !strings.Contains(block.Text, "listen ="): // those are the defaults
+			settings.add(block.Text)
+			configure()
+		}
+	}
+	return b.String(), n
+}
+
+// settings is a configuration file: keys, then tables.
+type settings struct{ top, tables []string }
+
+func (s *settings) add(text string) {
+	keys, tables, found := strings.Cut("\n"+text, "\n[")
+	s.top = append(s.top, strings.TrimSpace(keys))
+	if found {
+		s.tables = append(s.tables, "["+strings.TrimSpace(tables))
+	}
+}
+
+func (s *settings) text() string {
+	return strings.Join(append(append([]string{}, s.top...), s.tables...), "\n") + "\n"
+}
+
+// elsewhere makes a copy of the file system that goes with the process, and runs a script in it. It takes a folder, the program,
+// a certificate and the script.
+const elsewhere = `set -e
+mount -t tmpfs -o size=2g docs "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/root"
+root=$1/root
+cp "$2" "$root/usr/local/bin/tributary"
+cat "$3" >>"$root/etc/ssl/certs/ca-certificates.crt"
+rm -f "$root/etc/resolv.conf"
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+echo alice:x:4242:4242::/home/alice:/bin/sh >>"$root/etc/passwd"
+rm -rf "$root/etc/apt/sources.list.d" "$root/var/lib/apt/lists"
+echo 'deb [trusted=yes] http://deb.debian.org/debian ./' >"$root/etc/apt/sources.list"
+mkdir -p "$root/home/reader" "$root/var/lib/apt/lists/partial"
+for d in proc sys dev; do mount --rbind "/$d" "$root/$d"; done
+cp "$4" "$root/home/reader/script"
+exec chroot "$root" env -i HOME=/home/reader USER=root SHELL=/bin/sh TERM=dumb LC_ALL=C.UTF-8 \
+	PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin bash -c 'cd && exec bash script </dev/null'
+`
+
+// reads runs a page's script.
+func (r *rig) reads(script string) {
+	r.Helper()
+	cert, err := r.lab.Certificate()
+	if err != nil {
+		r.Fatal(err)
+	}
+	dir := r.folder()
+	r.mkdir(dir, "top")
+	file := filepath.Join(dir, "script")
+	r.write(file, []byte(script))
+	c := r.client("sh", "-c", elsewhere, "sh", filepath.Join(dir, "top"), r.options.Binary, cert.CA, file)
+	if strings.Contains(c.said, "mount: ") {
+		r.Skipf("no overlay can be mounted here: %s", c.said)
+	}
+	if c.failed != nil {
+		r.Errorf("%v\n%s\n%s", c.failed, c.said, c.body)
+	}
+}
+
+// docsSize is the size of a file in the internet of TestDocs.
+const docsSize = 700_000
+
+// docsContent is the file at a path: numbers by lot, but for those that a command unpacks or installs.
+func docsContent(path string) []byte {
+	seed := sha256.Sum256([]byte(path))
+	content := make([]byte, docsSize)
+	_, _ = rand.NewChaCha8(seed).Read(content) // never fails
+	var b bytes.Buffer
+	switch {
+	case strings.HasSuffix(path, ".tar.gz"):
+		z := gzip.NewWriter(&b)
+		w := tar.NewWriter(z)
+		_ = w.WriteHeader(&tar.Header{Name: "file", Mode: 0o644, Size: docsSize}) // into memory
+		_, _ = w.Write(content)
+		_, _ = w.Close(), z.Close()
+	case strings.HasSuffix(path, ".whl"):
+		w := zip.NewWriter(&b)
+		for _, f := range []struct{ name, text string }{
+			{"torch/data", string(content)},
+			{"torch-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 1\n"},
+			{"torch-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+			{"torch-1.dist-info/RECORD", ""},
+		} {
+			part, _ := w.CreateHeader(&zip.FileHeader{Name: f.name, Method: zip.Store})
+			_, _ = part.Write([]byte(f.text))
+		}
+		_ = w.Close()
+	default:
+		return content
+	}
+	return b.Bytes()
+}
+
+func digest(path string) string {
+	sum := sha256.Sum256(docsContent(path))
+	return hex.EncodeToString(sum[:])
+}
+
+// startInternet serves, at the ports of http and https, what the documentation downloads: a file at each path, an index of Python
+// packages, an apt repository, a git repository.
+func (r *rig) startInternet() {
+	r.Helper()
+	const wheel = "/torch-1-py3-none-any.whl"
+	pages := map[string]string{
+		"pypi.org/simple/pip/":             "<!DOCTYPE html><title>pip</title>",
+		"pypi.org/simple/torch/":           `<!DOCTYPE html><a href="https://files.pythonhosted.org` + wheel + `#sha256=` + digest(wheel) + `">torch-1-py3-none-any.whl</a>`,
+		"huggingface.co/":                  "a hub",
+		"deb.debian.org/debian/./Packages": "",
+		"deb.debian.org/debian/Packages":   "",
+		"example.com/repo.git/info/refs":   strings.Repeat("0123456789", 4) + "\trefs/heads/main\n",
+		"example.com/repo.git/HEAD":        "ref: refs/heads/main\n",
+	}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		page, ok := pages[req.Host+req.URL.Path]
+		switch {
+		case ok:
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte(page)) // a client that has gone needs no answer
+		case strings.Contains(req.URL.Path, "/debian/"), strings.Contains(req.URL.Path, ".git/"):
+			http.NotFound(w, req)
+		default:
+			content := docsContent(req.URL.Path)
+			sum := sha256.Sum256(content)
+			w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
+			w.Header().Set("Content-Type", "application/octet-stream")
+			http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(content))
+		}
+	})
+	cert, err := r.lab.Certificate()
+	if err != nil {
+		r.Fatal(err)
+	}
+	pair, err := tls.LoadX509KeyPair(cert.Chain, cert.Key)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, port := range []string{"80", "443"} {
+		var ln net.Listener
+		err := r.lab.InServer(func() (err error) {
+			ln, err = (&net.ListenConfig{}).Listen(r.ctx, "tcp", net.JoinHostPort(netlab.PublicAddr.String(), port))
+			return err
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		server := &http.Server{
+			Handler: handler, ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
+			ErrorLog: log.New(io.Discard, "", 0), // clients go away
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if port == "443" {
+				_ = server.ServeTLS(ln, "", "") // until Close
+			} else {
+				_ = server.Serve(ln)
+			}
+		}()
+		r.Cleanup(func() {
+			_ = server.Close() // what Serve returns shows it
+			<-done
+		})
+	}
+}
