@@ -99,7 +99,7 @@ func TestHealth(t *testing.T) {
 	}{
 		{"up", []engine.LinkStatus{{Name: "wlan0", State: "down"}, {Name: "wwan0", State: "up"}}, 200, "ok\n"},
 		{"suspect", []engine.LinkStatus{{Name: "wlan0", State: "suspect"}}, 200, "ok\n"},
-		{"none", nil, 503, "no link is up: none was found\n"},
+		{"none", nil, 503, "no link is up: no usable interface found\n"},
 		{
 			"reasons",
 			[]engine.LinkStatus{

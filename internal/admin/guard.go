@@ -12,12 +12,12 @@ func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if !crowd.OwnName(r) {
-			http.Error(w, "Host is not the address of this page", http.StatusForbidden)
+			http.Error(w, "the Host field does not name this server: open the page by its own address", http.StatusForbidden)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "these pages are read-only", http.StatusMethodNotAllowed)
+			http.Error(w, "only GET and HEAD are allowed here", http.StatusMethodNotAllowed)
 			return
 		}
 		next.ServeHTTP(w, r)

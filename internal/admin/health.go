@@ -28,7 +28,7 @@ func (h health) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 // unhealthy says why no link is up. Reasons that may name a host stay out (R181).
 func unhealthy(links []engine.LinkStatus) string {
 	if len(links) == 0 {
-		return "no link is up: none was found"
+		return "no link is up: no usable interface found"
 	}
 	each := make([]string, len(links))
 	for i, l := range links {

@@ -43,7 +43,7 @@ type Balance struct {
 func cost(n int64) int64 { return (n*overhead + 99) / 100 }
 
 // ErrSpent says that a link has nothing left this month, or today.
-var ErrSpent = errors.New("the link's data allowance is spent")
+var ErrSpent = errors.New("the link has reached its data limit")
 
 // Accounts track the remaining allowance of every account. Use Open to make one.
 type Accounts struct {
@@ -249,7 +249,7 @@ func (b *Accounts) settled() bool {
 	}
 	r, err := b.file.add(now, changes)
 	if err != nil {
-		b.log.Error("links with a data limit are not used", "error", err)
+		b.log.Error("cannot count data: links with a data limit are not used", "error", err)
 	}
 	b.note(r, err, changes)
 	return over && err == nil
@@ -305,7 +305,7 @@ func (b *Accounts) giveBack() {
 		return
 	}
 	if _, err := b.file.add(now, changes); err != nil {
-		b.log.Warn("data that was reserved and not used counts as used", "error", err)
+		b.log.Warn("cannot store the count: reserved data that was not used counts as used", "error", err)
 	}
 }
 

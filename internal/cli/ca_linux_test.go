@@ -34,7 +34,7 @@ func TestCA(t *testing.T) {
 	}{
 		{[]string{"status"}, 1, "ca init"},
 		{[]string{"init"}, 2, "--hosts"},
-		{[]string{"init", "--hosts", "*"}, 1, `"*" is no host name`},
+		{[]string{"init", "--hosts", "*"}, 1, `"*" is not a host name`},
 		{[]string{"init", "--hosts", "example.com,example.org"}, 0, "nothing trusts it yet"},
 		{[]string{"init", "--hosts", "example.com"}, 1, "ca remove"},
 		{[]string{"status"}, 0, "trusted      no"},
@@ -93,10 +93,10 @@ func TestCARefuses(t *testing.T) {
 	if err != nil {
 		t.Skipf("openssl: %v: %s", err, out)
 	}
-	if code, text := ca("install", free); code != 1 || !strings.Contains(text, "for some hosts only") {
+	if code, text := ca("install", free); code != 1 || !strings.Contains(text, "limited to some hosts") {
 		t.Errorf("%d, %q", code, text)
 	}
-	if code, text := ca("install", "/dev/zero"); code != 1 || !strings.Contains(text, "not a certificate") {
+	if code, text := ca("install", "/dev/zero"); code != 1 || !strings.Contains(text, "not a PEM certificate") {
 		t.Errorf("%d, %q", code, text)
 	}
 	if code, text := ca("init", "--hosts", "example.com"); code != 0 {

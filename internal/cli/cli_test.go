@@ -96,7 +96,7 @@ func TestUsage(t *testing.T) {
 		{"redirect on --except 5-4", "--except"},
 		{"serve --lisen x", "unknown flag: --lisen"},
 		{"serve --user no-such-user", "--user"},
-		{"serve --user 0", "that is root"},
+		{"serve --user 0", "root keeps all privileges"},
 		{"serve --listen 0.0.0.0:8080", "allow_remote = true"},
 		{"serve --scheduler best --log-level loud", "--scheduler: "},
 		{"serve --scheduler best --log-level loud", "--log-level: "},

@@ -34,7 +34,7 @@ func look(t *testing.T, args ...string) (code int, stdout, stderr string, cfg co
 					},
 				},
 				{State: "off", Reason: "switched off", Link: link.Link{Name: "eth0", Kind: link.KindEthernet, Metered: true}},
-				{Reason: "not among the links that were named", Link: link.Link{Name: "via0", Kind: link.KindSOCKS5, Via: "socks5://127.0.0.1:1080", Metric: link.Unranked}},
+				{Reason: "not one of the links that were named", Link: link.Link{Name: "via0", Kind: link.KindSOCKS5, Via: "socks5://127.0.0.1:1080", Metric: link.Unranked}},
 			}, &link.Resolver{Binder: link.Device{}}, nil
 		},
 	}

@@ -35,7 +35,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || n > (1<<62)/size {
-		return fmt.Errorf("%q is not a size: write a whole number of bytes or one with a unit, like \"64MiB\"", text)
+		return fmt.Errorf("%q is not a size: want a whole number, with or without a unit, like \"64MiB\"", text)
 	}
 	*b = Bytes(n * size)
 	return nil

@@ -304,11 +304,11 @@ func parseVia(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
-		return nil, errors.New(`it must be a URL like "socks5://127.0.0.1:1080"`)
+		return nil, errors.New(`want a URL like "socks5://127.0.0.1:1080"`)
 	case upstreamPorts[u.Scheme] == "":
 		return nil, fmt.Errorf(`%q is not supported: write "socks5://HOST:PORT"; names are always resolved by the proxy`, u.Scheme+"://")
 	case strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("it must end after the port")
+		return nil, errors.New("remove everything after the port")
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), upstreamPorts[u.Scheme])
@@ -319,7 +319,7 @@ func parseVia(s string) (*url.URL, error) {
 	if u.User != nil { // RFC 1929 section 2
 		password, _ := u.User.Password()
 		if n := len(u.User.Username()); n == 0 || n > 255 || len(password) == 0 || len(password) > 255 {
-			return nil, errors.New("user and password must have 1 to 255 bytes each")
+			return nil, errors.New("want a user and a password of 1 to 255 bytes each")
 		}
 	}
 	u.Path = ""

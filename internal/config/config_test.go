@@ -94,9 +94,9 @@ func TestVia(t *testing.T) {
 	}
 	long := strings.Repeat("x", 256)
 	for via, want := range map[string]string{
-		"127.0.0.1:1080": "socks5://127.0.0.1:1080", "socks5:127.0.0.1": "must be a URL", "socks5://": "must be a URL", "socks5://:1080": "must be a URL",
-		"socks5://secret@\x7f": "must be a URL", "socks5h://h": `"socks5h://" is not supported`, "http://h": `"http://" is not supported`,
-		"socks5://h/x": "end after the port", "socks5://h?x": "end after the port", "socks5://h#x": "end after the port",
+		"127.0.0.1:1080": "socks5://127.0.0.1:1080", "socks5:127.0.0.1": "want a URL like", "socks5://": "want a URL like", "socks5://:1080": "want a URL like",
+		"socks5://secret@\x7f": "want a URL like", "socks5h://h": `"socks5h://" is not supported`, "http://h": `"http://" is not supported`,
+		"socks5://h/x": "remove everything after the port", "socks5://h?x": "remove everything after the port", "socks5://h#x": "remove everything after the port",
 		"socks5://h:0": `"0" is not a port number`, "socks5://h:65536": `"65536" is not a port`, "socks5://secret@h": "1 to 255 bytes each",
 		"socks5://:secret@h": "1 to 255 bytes each", "socks5://me:secret" + long + "@h": "1 to 255 bytes each", "socks5://secret" + long + ":x@h": "1 to 255 bytes each",
 	} {
@@ -119,9 +119,9 @@ func TestVia(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"unknown key":               {"listn = \"x\"", "line 1: listn: is not a key that Tributary knows: did you mean listen?"},
-		"unknown key, nothing near": {"color = true", "line 1: color: is not a key that Tributary knows"},
-		"unknown key of a link":     {"[link.wlan0]\n\ndsn = []", "line 3: [link.wlan0] dsn: is not a key that Tributary knows: did you mean dns?"},
+		"unknown key":               {"listn = \"x\"", "line 1: listn: is not a known key: did you mean listen?"},
+		"unknown key, nothing near": {"color = true", "line 1: color: is not a known key"},
+		"unknown key of a link":     {"[link.wlan0]\n\ndsn = []", "line 3: [link.wlan0] dsn: is not a known key: did you mean dns?"},
 		"text for a list":           {`links = "wlan0"`, `links: want a list of strings, ["..."], not a string`},
 		"number for a text":         {"listen = 8080", `listen: want a string, "...", not a number`},
 		"list of numbers":           {"links = [1]", "want a list of strings"},
@@ -201,13 +201,13 @@ func TestValidateNamesEverything(t *testing.T) {
 	}
 	for _, want := range []string{
 		`listen: "" is not an IP address`, `admin: "x" is not a port`, `admin: "proxy.example" is not an IP`,
-		`"wlan0" is named twice`, `"a/b" is not an interface name`, `[link.off] says enabled = false`, `"dns.example" is not an IP`,
+		`"wlan0" is listed twice`, `"a/b" is not an interface name`, `[link.off] says enabled = false`, `"dns.example" is not an IP`,
 		`spread: invalid value "some"`, `sticky: "https://bank.example/" is not a host`, `"*.shop.example" is not a host`,
-		`spread_programs: "/usr/bin/steam" is not the name`,
+		`spread_programs: "/usr/bin/steam" is not a program name`,
 		`scheduler: "alg4" is not one of alg3, confluence, single, `, "log_level: ",
 		`goal: invalid value "thirst": want one of fastest, frugal, cheapest`, `[link.off] goal: "none" is not one of`, `[link.on] goal: is "frugal" beside "thirst"`, `use one of lte, wifi`,
 		`slow: invalid value "on": want one of guarded, literal, off`,
-		"threshold: ", "max_connections_per_host: -1 is negative", "budget: ", "transfer_window: ", "write it with a unit",
+		"threshold: ", "max_connections_per_host: -1 is negative", "budget: ", "transfer_window: ", "with a unit, like",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("missing: %s", want)

@@ -15,7 +15,7 @@ func relayTable(address string) string {
 }
 
 // ErrByHand says that a file cannot be changed without the risk to break it.
-var ErrByHand = errors.New("change the configuration by hand")
+var ErrByHand = errors.New("edit the configuration yourself")
 
 // AddRelay adds a relay to the text of a configuration, whose other lines stay as they are.
 func AddRelay(text, address string) (string, error) {
@@ -29,7 +29,7 @@ func AddRelay(text, address string) (string, error) {
 	case reflect.DeepEqual(before, want):
 		return text, nil
 	case !reflect.DeepEqual(before.Relay, Default().Relay):
-		return "", fmt.Errorf("%w, since it has a [relay] already:\n\n%s", ErrByHand, relayTable(address))
+		return "", fmt.Errorf("%w, which already has a [relay] table:\n\n%s", ErrByHand, relayTable(address))
 	}
 	after := text
 	if after != "" && !strings.HasSuffix(after, "\n") {
@@ -62,7 +62,7 @@ func RemoveRelay(text, address string) (string, error) {
 	}
 	after := start + rest
 	if got, err := Parse(after); !found || err != nil || !reflect.DeepEqual(got, want) {
-		return "", fmt.Errorf("%w: take out the relay %s", ErrByHand, address)
+		return "", fmt.Errorf("%w: remove the relay %s", ErrByHand, address)
 	}
 	return after, nil
 }
@@ -72,7 +72,7 @@ func RemoveRelay(text, address string) (string, error) {
 func Edit(path string, getenv func(string) string, how func(text string) (string, error)) (string, error) {
 	if path == "" {
 		if path = DefaultPath(getenv); path == "" {
-			return "", errors.New("there is no place for a configuration: set HOME, or name a file by --config")
+			return "", errors.New("no place for a configuration file: set HOME, or name a file with --config")
 		}
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -62,9 +62,9 @@ func TestSuggestions(t *testing.T) {
 		"dns = [\"1.1.1.1\"]":            "write it below a [link.NAME]",
 		"[link.a]\nmax-rate = \"1\"":     "did you mean max_rate?",
 		"alg3 = \"literal\"":             `write scheduler = "alg3-literal"`,
-		"continuation = \"cursor\"":      "line 1: continuation: is no longer a key",
-		"[link.a]\ncontinuation = \"x\"": "[link.a] continuation: is not a key that",
-		"[link.a]\n[link.a.more]\nx=1":   "line 2: [link.a] more: is not a key",
+		"continuation = \"cursor\"":      "line 1: continuation: was removed",
+		"[link.a]\ncontinuation = \"x\"": "[link.a] continuation: is not a known key",
+		"[link.a]\n[link.a.more]\nx=1":   "line 2: [link.a] more: is not a known key",
 	} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

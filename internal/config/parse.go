@@ -108,7 +108,7 @@ func (*placed) UnmarshalTOML(any) error { return errors.New("") }
 func (d *decoder) links(f *File, value toml.Primitive) {
 	var tables map[string]toml.Primitive
 	if t := d.md.Type("link"); t != "" && t != "Hash" || d.md.PrimitiveDecode(value, &tables) != nil { // "" for [link.NAME] alone
-		d.add(toml.Key{"link"}, value, "is the name of the tables: write links = [...] for the list of --link")
+		d.add(toml.Key{"link"}, value, "is the name of tables: write links = [...] to list links")
 		return
 	}
 	f.Link = map[string]Link{}
@@ -151,7 +151,7 @@ func (d *decoder) field(into reflect.Value, key toml.Key, value toml.Primitive) 
 		}
 	}
 	if !field.IsValid() {
-		text := "is not a key that Tributary knows"
+		text := "is not a known key"
 		near := nearest(last, names)
 		switch inTable := len(key) > 1; {
 		case !inTable && gone[last] != "":
@@ -189,8 +189,8 @@ func (d *decoder) field(into reflect.Value, key toml.Key, value toml.Primitive) 
 
 // gone are the removed keys that older files may have, each with a hint.
 var gone = map[string]string{
-	"alg3":         `is no longer a key: delete it, or write scheduler = "alg3-literal" for the formulas as published`,
-	"continuation": "is no longer a key: delete it; a broken range is always resumed where it broke",
+	"alg3":         `was removed: delete it, or write scheduler = "alg3-literal" for the formulas as published`,
+	"continuation": "was removed: delete it; an interrupted range is always resumed where it broke off",
 }
 
 // hasKey reports whether a table has such a key.

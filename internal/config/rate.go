@@ -41,7 +41,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 		*r = Rate(math.Round(n * u.size))
 		return nil
 	}
-	return fmt.Errorf(`%q is not a rate: write one like "20Mbit/s" or "2.5MB/s"`, text)
+	return fmt.Errorf(`%q is not a rate: want one like "20Mbit/s" or "2.5MB/s"`, text)
 }
 
 // String returns the rate in a form that UnmarshalText takes for the same.

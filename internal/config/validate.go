@@ -42,7 +42,7 @@ func (c Config) problems() problems {
 	p.rpc(c)
 
 	if c.Control != "" && c.Control != AutoControl && !filepath.IsAbs(c.Control) {
-		p.add("control", "%q is not an absolute path; \"auto\" leaves the choice to Tributary, \"\" means none", c.Control)
+		p.add("control", "%q is not an absolute path; \"auto\" lets Tributary choose, \"\" disables the socket", c.Control)
 	}
 	if s := c.AppSocket; s != "" && !filepath.IsAbs(s) && !strings.HasPrefix(s, "@") {
 		p.add("app_socket", "%q is neither an absolute path nor an abstract name like @tributary", s)
@@ -61,7 +61,7 @@ func (c Config) problems() problems {
 	for i, name := range c.Links {
 		p.linkName(name, "links")
 		if slices.Contains(c.Links[:i], name) {
-			p.add("links", "%q is named twice", name)
+			p.add("links", "%q is listed twice", name)
 		}
 		if e := c.Link[name].Enabled; e != nil && !*e {
 			p.add("links", "%q is named, but [link.%s] says enabled = false", name, name)
@@ -89,7 +89,7 @@ func (c Config) problems() problems {
 			p.add(linkKey(name, "goal"), "%q is not one of %s", g, strings.Join(schedule.Goals(), ", "))
 		} else if g != "" && g != GoalFastest {
 			if goal != GoalFastest && goal != g {
-				p.add(linkKey(name, "goal"), "is %q beside %q: a download has one goal, and links that it does not concern are %q", g, goal, GoalFastest)
+				p.add(linkKey(name, "goal"), "is %q beside %q: a download has only one goal; links that it ignores are %q", g, goal, GoalFastest)
 			}
 			goal = g
 		}
@@ -99,10 +99,10 @@ func (c Config) problems() problems {
 			}
 		}
 		if m := c.Link[name].Monthly; m < 0 {
-			p.add(linkKey(name, "monthly"), "%d is negative; enabled = false leaves the link alone", int64(m))
+			p.add(linkKey(name, "monthly"), "%d is negative; to exclude a link, set enabled = false", int64(m))
 		}
 		if r := c.Link[name].MaxRate; r != 0 && r < minRate {
-			p.add(linkKey(name, "max_rate"), "%v is too slow, %v is the least; enabled = false leaves the link alone", r, minRate)
+			p.add(linkKey(name, "max_rate"), "%v is too slow, %v is the least; to exclude a link, set enabled = false", r, minRate)
 		}
 	}
 
@@ -111,12 +111,12 @@ func (c Config) problems() problems {
 	p.oneOf(c.Spread, "spread", SpreadAuto, SpreadOff, SpreadAll)
 	for _, host := range c.Sticky {
 		if !isHost(host) {
-			p.add("sticky", `%q is not a host: write a name like "example.com", which includes the names below it, or an address`, host)
+			p.add("sticky", `%q is not a host: want an address, or a name like "example.com", which includes its subdomains`, host)
 		}
 	}
 	for _, name := range c.SpreadPrograms {
 		if name == "" || strings.ContainsAny(name, "/\x00") {
-			p.add("spread_programs", `%q is not the name of a program: write its last part, like "steam"`, name)
+			p.add("spread_programs", `%q is not a program name: want the file name alone, like "steam"`, name)
 		}
 	}
 	if !slices.Contains(literature.Names(), c.Scheduler) {
@@ -146,7 +146,7 @@ func (c Config) problems() problems {
 	case c.WaitForLink < 0:
 		p.add("wait_for_link", "%v is negative", c.WaitForLink)
 	case c.WaitForLink > 0 && c.WaitForLink < time.Millisecond: // a number without a unit is nanoseconds to TOML
-		p.add("wait_for_link", `%v is too short: write it with a unit, like "60s"`, c.WaitForLink)
+		p.add("wait_for_link", `%v is too short: want a duration with a unit, like "60s"`, c.WaitForLink)
 	}
 	return p
 }
@@ -161,12 +161,12 @@ func (p *problems) relay(r Relay) {
 	}
 	switch {
 	case r.Address == "" && len(r.Others) > 0:
-		p.add("relay.others", "needs relay.address: write one of them there")
+		p.add("relay.others", "needs relay.address: set it")
 	case r.URL != "" && r.Address != "":
-		p.add("relay.url", "and relay.address exclude each other: write one of them")
+		p.add("relay.url", "and relay.address exclude each other: set only one")
 		p.about("relay.address")
 	case r.URL == "" && r.Address == "" && r.Mode != RelayOff:
-		p.add("relay.address", "is missing: write that of a relay that was paired with  tributary relay join, or the url of a proxy that speaks MPTCP")
+		p.add("relay.address", "is missing: set it to the address of a relay that you paired with \"tributary relay join\", or set url to a proxy that supports MPTCP")
 	case r.Address != "" && !address(r.Address):
 		p.add("relay.address", "%q is not an address like relay.example.com:443", r.Address)
 	}
@@ -182,7 +182,7 @@ func (p *problems) relay(r Relay) {
 	}
 	for _, host := range r.Except {
 		if !isHost(host) {
-			p.add("relay.except", `%q is not a host: write a name like "example.com", which includes the names below it, or an address`, host)
+			p.add("relay.except", `%q is not a host: want an address, or a name like "example.com", which includes its subdomains`, host)
 		}
 	}
 }
@@ -229,14 +229,14 @@ func (p *problems) rpc(c Config) {
 	p.local(c.RPC, "rpc", "RPC", map[string]string{"listen": c.Listen, "admin": c.Admin, "gateway": c.Gateway})
 	for _, s := range c.RPCOrigins {
 		if u, err := url.Parse(s); s != "null" && (err != nil || u.Host == "" || u.Scheme+"://"+u.Host != s) {
-			p.add("rpc_origins", `%q is not an origin: write one like "https://example.com", without a path, or "null" for files`, s)
+			p.add("rpc_origins", `%q is not an origin: want one like "https://example.com", without a path, or "null" for files`, s)
 		}
 	}
 	if c.DownloadDir != "" && !filepath.IsAbs(c.DownloadDir) {
 		p.add("download_dir", "%q is not an absolute path", c.DownloadDir)
 	}
 	if c.MaxConcurrent < 1 {
-		p.add("max_concurrent", "is %d: at least one download has to run", c.MaxConcurrent)
+		p.add("max_concurrent", "is %d: want at least 1", c.MaxConcurrent)
 	}
 }
 
@@ -245,7 +245,7 @@ func (p *problems) gateway(c Config) {
 	p.local(c.Gateway, "gateway", "the gateway", map[string]string{"listen": c.Listen, "admin": c.Admin})
 	for _, s := range c.GatewayHosts {
 		if u, err := url.Parse("https://" + s); err != nil || u.Host != s || u.User != nil || u.Hostname() == "" {
-			p.add("gateway_hosts", `%q is not a host: write a name like "pypi.org", alone or with a port`, s)
+			p.add("gateway_hosts", `%q is not a host: want a name like "pypi.org", with or without a port`, s)
 		}
 	}
 }
@@ -254,7 +254,7 @@ func (p *problems) gateway(c Config) {
 func (p *problems) address(addr, key string, remote bool) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		p.add(key, `%q is not an address: write host:port, like "127.0.0.1:8080"`, addr)
+		p.add(key, `%q is not an address: want host:port, like "127.0.0.1:8080"`, addr)
 		return
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
@@ -266,10 +266,10 @@ func (p *problems) address(addr, key string, remote bool) {
 	ip, err := netip.ParseAddr(host)
 	switch {
 	case err != nil:
-		p.add(key, "%q is not an IP address: write one, or localhost", host)
+		p.add(key, "%q is not an IP address: want one, or localhost", host)
 	case !ip.Unmap().IsLoopback() && !remote:
-		p.add(key, "%s can be reached from other machines, which could use your links: "+
-			"listen on 127.0.0.1 or set allow_remote = true in the file", host)
+		p.add(key, "%s would let other machines use your links: "+
+			"listen on 127.0.0.1, or set allow_remote = true in the file", host)
 	}
 }
 

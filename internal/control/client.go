@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNotRunning says that no proxy listens on the socket.
-var ErrNotRunning = errors.New("no tributary is running here: start it with  tributary serve")
+var ErrNotRunning = errors.New("Tributary is not running: start it with tributary serve")
 
 // Client asks a running proxy: one of the own user or root, see believed.
 type Client struct {

@@ -147,7 +147,7 @@ func TestListenRefuses(t *testing.T) {
 		"a file in the way": func(dir string) (string, string) {
 			path := filepath.Join(dir, "control.sock")
 			_ = os.WriteFile(path, nil, 0o600)
-			return path, "no socket"
+			return path, "is not a socket"
 		},
 		"a link instead of a folder": func(dir string) (string, string) {
 			_ = os.Symlink(t.TempDir(), filepath.Join(dir, "link"))

@@ -22,7 +22,7 @@ type Gateway struct {
 }
 
 // ErrNoGateway says that the running proxy has no gateway.
-var ErrNoGateway = errors.New(`the running tributary has no gateway: add  gateway = "127.0.0.1:8081"  to its configuration and restart it`)
+var ErrNoGateway = errors.New(`the running tributary does not serve a gateway: add gateway = "127.0.0.1:8081" to its configuration and restart it`)
 
 // Gateway asks for the gateway. The error is ErrNotRunning if nobody listens, and ErrNoGateway if there is none.
 func (c *Client) Gateway(ctx context.Context, program string) (Gateway, error) {

@@ -48,9 +48,9 @@ func checkFolder(dir string, uid int) error {
 	owner := info.Sys().(*syscall.Stat_t).Uid
 	switch {
 	case !info.IsDir():
-		return fmt.Errorf("control socket: %s is not a folder: remove it, or choose another place with the key control", dir)
+		return fmt.Errorf("control socket: %s is not a folder: remove it, or choose another path with the key control", dir)
 	case int(owner) != uid && owner != 0:
-		return fmt.Errorf("control socket: %s belongs to user %d: choose another place with the key control", dir, owner)
+		return fmt.Errorf("control socket: %s belongs to user %d: choose another path with the key control", dir, owner)
 	case info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0:
 		return fmt.Errorf("control socket: others may write into %s: chmod go-w %s", dir, dir)
 	}
@@ -67,7 +67,7 @@ func removeStale(path string) error {
 		return fmt.Errorf("control socket: %w", err)
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("control socket: %s is in the way and no socket: remove it, or choose another place with the key control", path)
+		return fmt.Errorf("control socket: %s exists but is not a socket: remove it, or choose another path with the key control", path)
 	}
 	c, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {
@@ -76,7 +76,7 @@ func removeStale(path string) error {
 			who = fmt.Sprintf("process %d", cred.Pid)
 		}
 		c.Close()
-		return fmt.Errorf("control socket: %s is in use by %s: end it, or choose another place with the key control", path, who)
+		return fmt.Errorf("control socket: %s is in use by %s: stop it, or choose another path with the key control", path, who)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("control socket: %w", err)
@@ -103,7 +103,7 @@ func (g *guarded) Accept() (net.Conn, error) {
 		}
 		cred, err := peer(c)
 		if err != nil || cred.Uid != g.uid && cred.Uid != 0 {
-			g.log.LogAttrs(context.Background(), slog.LevelWarn, "control: another user is turned away", slog.Any("error", err))
+			g.log.LogAttrs(context.Background(), slog.LevelWarn, "control: refused a connection of another user", slog.Any("error", err))
 			c.Close()
 			continue
 		}

@@ -18,7 +18,7 @@ type strangerError struct {
 }
 
 func (e *strangerError) Error() string {
-	return fmt.Sprintf("user %d listens on %s and is neither you nor root, so the socket is not used: name the socket of your proxy with --control",
+	return fmt.Sprintf("user %d listens on %s and is neither you nor root, so the socket is not trusted: name the socket of your own proxy with --control",
 		e.uid, e.path)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrUnknown is an Owner's error if the user cannot be determined, and asking again would not help.
-var ErrUnknown = errors.New("the user of a connection is not known")
+var ErrUnknown = errors.New("cannot find the user of a connection")
 
 // Owner returns the user ID of a client on this machine by the two ends of its connection.
 type Owner func(local, remote netip.AddrPort) (uid uint32, err error)

@@ -40,7 +40,7 @@ func runAppBridge(ctx context.Context, cfg config.Config, version string, log *s
 	h, err := appbridge.Dial(dial, cfg.AppSocket, log)
 	cancel()
 	if err != nil {
-		return fmt.Errorf("%w: it is the app that starts tributary in this mode", err)
+		return fmt.Errorf("%w: in this mode, the app must start tributary", err)
 	}
 	defer h.Close()
 	d := newDaemon(cfg, log)

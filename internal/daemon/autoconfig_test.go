@@ -20,7 +20,7 @@ func TestAutoConfigOfTheProxyPort(t *testing.T) {
 	}{
 		{"R73 script", "GET /proxy.pac HTTP/1.1\r\nHost: " + proxy.Host, 200, `return "PROXY ` + proxy.Host + `; DIRECT";`},
 		{"R180 rebound name", "GET /proxy.pac HTTP/1.1\r\nHost: evil.example", 403, "Host"},
-		{"R181 another method", "POST /proxy.pac HTTP/1.1\r\nHost: " + proxy.Host + "\r\nContent-Length: 0", 405, "read-only"},
+		{"R181 another method", "POST /proxy.pac HTTP/1.1\r\nHost: " + proxy.Host + "\r\nContent-Length: 0", 405, "only GET and HEAD"},
 		{"R4 another page", "GET /proxy.pac.old HTTP/1.1\r\nHost: " + proxy.Host, 400, "not a web server"},
 		{"R4 metrics", "GET /metrics HTTP/1.1\r\nHost: " + proxy.Host, 400, "not a web server"},
 	} {

@@ -43,7 +43,7 @@ func (d *Daemon) listenControl() (net.Listener, error) {
 	}
 	l, err := control.Listen(path, d.log)
 	if err != nil && d.cfg.Control == config.AutoControl {
-		d.log.Warn("tributary status will not work", "error", err)
+		d.log.Warn("cannot open the control socket: tributary status will not work", "error", err)
 		return nil, nil
 	}
 	return l, err

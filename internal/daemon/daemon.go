@@ -163,7 +163,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 		return fmt.Errorf("gateway_hosts: %w", err)
 	}
 	if err != nil {
-		d.log.Error("the gateway knows the hosts of the configuration only: run  tributary use  again", "error", err)
+		d.log.Error("cannot read the recorded hosts of the gateway: only those of the configuration are allowed; run tributary use again", "error", err)
 	}
 	d.gateway = gateway.New(gateway.Config{Transport: d.out, Hosts: hosts, Log: d.log, Owner: d.owner, Users: users})
 	return nil
@@ -173,7 +173,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 func (d *Daemon) program(local, remote netip.AddrPort, names []string) string {
 	path, err := d.programs.Of(local, remote, names)
 	if err != nil {
-		d.log.Debug("the program of a connection is not known", "error", err)
+		d.log.Debug("cannot find the program of a connection", "error", err)
 	}
 	return path
 }
@@ -193,7 +193,7 @@ func PinsFile() string { return statefile.Path(os.Getenv, "pins.json") }
 func interceptStored(log *slog.Logger) (*intercept.Interceptor, error) {
 	a, err := StoredAuthority().Load()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("intercept = true, but there is no authority: make one with tributary ca init --hosts HOST,...: %w", err)
+		return nil, fmt.Errorf("intercept = true needs an authority: create one with tributary ca init --hosts HOST,...: %w", err)
 	}
 	if err != nil {
 		return nil, err

@@ -17,6 +17,6 @@ func checkFiles(log *slog.Logger) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur >= wantedFiles {
 		return
 	}
-	log.Warn("few files may be open: under load, connections will fail; raise the limit (ulimit -Hn, or LimitNOFILE= in a "+
+	log.Warn("the limit of open files is low: under load, connections will fail; raise it (ulimit -Hn, or LimitNOFILE= in a "+
 		"systemd unit)", "limit", l.Cur, "wanted", wantedFiles)
 }

@@ -70,7 +70,7 @@ func (p *Private) Start(ctx context.Context) (err error) {
 	go func() {
 		defer close(p.served)
 		if err := p.front.Serve(p.ln); !errors.Is(err, http.ErrServerClosed) {
-			p.d.log.Error("the proxy of the command has ended", "error", err)
+			p.d.log.Error("the private proxy of the command stopped", "error", err)
 		}
 	}()
 	return nil

@@ -68,7 +68,7 @@ func (r *redirection) lease(listeners []net.Listener) (*leases, error) {
 	}
 	r.serving.Go(func() {
 		if err := server.Serve(listeners...); err != http.ErrServerClosed {
-			r.d.log.Error("redirected connections are not served any more", "error", err)
+			r.d.log.Error("stopped serving redirected connections", "error", err)
 			r.release()
 		}
 	})
@@ -80,7 +80,7 @@ func (r *redirection) lease(listeners []net.Listener) (*leases, error) {
 // received returns the files as listeners, if all of them listen on loopback.
 func received(files []*os.File) (all []net.Listener, err error) {
 	if len(files) == 0 {
-		err = errors.New("no listener came with the request")
+		err = errors.New("the request has no listener")
 	}
 	for _, f := range files {
 		l, lerr := net.FileListener(f) // duplicates it
@@ -91,7 +91,7 @@ func received(files []*os.File) (all []net.Listener, err error) {
 		}
 		all = append(all, l)
 		if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-			err = fmt.Errorf("%v is not an address of loopback", l.Addr())
+			err = fmt.Errorf("%v is not a loopback address", l.Addr())
 		}
 	}
 	if err != nil {
@@ -186,7 +186,7 @@ func (r *redirection) give(w http.ResponseWriter, req *http.Request) {
 	select {
 	case <-req.Context().Done():
 	case <-time.After(hangUp):
-		r.d.log.Warn("rules may still redirect connections here: tributary redirect off")
+		r.d.log.Warn("firewall rules may still redirect connections here; to remove them, run tributary redirect off")
 	}
 }
 

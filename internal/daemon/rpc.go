@@ -57,7 +57,7 @@ func downloadDir(cfg config.Config) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil || !filepath.IsAbs(home) {
-		return "", errors.New(`there is no home folder for downloads: name a folder, download_dir = "/..." in the configuration`)
+		return "", errors.New(`no home folder to download to: set download_dir = "/..." in the configuration`)
 	}
 	return filepath.Join(home, "Downloads"), nil
 }

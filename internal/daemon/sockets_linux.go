@@ -16,10 +16,10 @@ type sockets []net.Listener
 func inherited() (sockets, error) {
 	all, err := activation.Listeners()
 	if err != nil {
-		return nil, fmt.Errorf("take the sockets of systemd: %w", err)
+		return nil, fmt.Errorf("use the sockets from systemd: %w", err)
 	}
 	if slices.Contains(all, nil) {
-		return nil, fmt.Errorf("take the sockets of systemd: one of them takes no connections: tributary.socket may have ListenStream= only")
+		return nil, fmt.Errorf("use the sockets from systemd: one of them does not accept connections: tributary.socket may only have ListenStream=")
 	}
 	return all, nil
 }
@@ -44,6 +44,6 @@ func (s sockets) left() error {
 	if len(s) == 0 {
 		return nil
 	}
-	return fmt.Errorf("systemd listens on %v, which the configuration names neither as listen, admin nor gateway: change ListenStream= by "+
-		"systemctl edit tributary.socket, or do without it: systemctl disable --now tributary.socket (or tributary-gateway.socket)", s[0].Addr())
+	return fmt.Errorf("systemd listens on %v, which is not the listen, admin or gateway address of the configuration: change ListenStream= "+
+		"with systemctl edit tributary.socket, or disable the socket: systemctl disable --now tributary.socket (or tributary-gateway.socket)", s[0].Addr())
 }

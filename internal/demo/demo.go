@@ -22,7 +22,7 @@ const limit = 58 * time.Second
 
 // Run shows the demo on out. An error means that a download failed or brought wrong bytes.
 func Run(ctx context.Context, out io.Writer, start Proxy) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.New("the demo took too long: is this machine very busy?"))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.New("the demo took too long: try again when this machine is less busy"))
 	defer cancel()
 	return show{
 		size:  24e6,
@@ -100,7 +100,7 @@ func (s show) run(ctx context.Context, out io.Writer) error {
 	p.table(st.links, results)
 	for _, r := range results {
 		if !r.right {
-			return fmt.Errorf("%s: the bytes are not those of the origin", r.title)
+			return fmt.Errorf("%s: the bytes differ from the origin's", r.title)
 		}
 	}
 	p.closing(st.links, results)
@@ -138,5 +138,5 @@ func (st stage) dial(ctx context.Context, l link.Link, network, addr string) (ne
 			return r.dial(ctx, network, addr)
 		}
 	}
-	return nil, fmt.Errorf("no emulated link %q", l.Name)
+	return nil, fmt.Errorf("unknown emulated link %q", l.Name)
 }

@@ -76,7 +76,7 @@ func TestShowTellsWrongBytes(t *testing.T) {
 		}{io.MultiReader(strings.NewReader("!"), io.LimitReader(r.Body, r.ContentLength-1)), r.Body}
 		return nil
 	})).run(t.Context(), &out)
-	if err == nil || !strings.Contains(err.Error(), "not those of the origin") || !strings.Contains(out.String(), "DIFFERS") {
+	if err == nil || !strings.Contains(err.Error(), "differ from the origin's") || !strings.Contains(out.String(), "DIFFERS") {
 		t.Errorf("error %v\n%s", err, &out)
 	}
 }

@@ -123,7 +123,7 @@ func within[T any](limit time.Duration, look func() (T, error)) (T, error) {
 		var o outcome
 		defer func() {
 			if p := recover(); p != nil {
-				o = outcome{err: fmt.Errorf("a check broke down, please report it: %v", p)}
+				o = outcome{err: fmt.Errorf("a check failed unexpectedly; please report this: %v", p)}
 			}
 			done <- o
 		}()
@@ -134,7 +134,7 @@ func within[T any](limit time.Duration, look func() (T, error)) (T, error) {
 		return o.value, o.err
 	case <-time.After(limit):
 		var none T
-		return none, fmt.Errorf("this machine gave no answer for %v", limit)
+		return none, fmt.Errorf("no answer from this machine for %v", limit)
 	}
 }
 

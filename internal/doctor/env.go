@@ -14,7 +14,7 @@ func environment(f *Facts) []Check {
 	for _, p := range f.Ports {
 		own = append(own, p.Addr)
 	}
-	c := Check{Name: "proxy variables", Verdict: OK, Found: "none is set: programs that are started here do not use Tributary"}
+	c := Check{Name: "proxy variables", Verdict: OK, Found: "no proxy variable is set: programs started here do not use Tributary"}
 	if proxy == "" {
 		return append([]Check{c}, exceptions(f)...)
 	}
@@ -22,15 +22,15 @@ func environment(f *Facts) []Check {
 	switch {
 	case !isOwn(proxy, own):
 		c.Verdict = Warn
-		c.Found += " is another proxy: Tributary connects directly and does not use it, so if it is the only way out, no link works"
+		c.Found += " is another proxy, which Tributary does not use: it connects to servers directly. If that proxy is the only way out, no link works"
 		c.Fix = "unset " + strings.Join(others(func(n string) string { return f.Env[n] }, own), " ")
 	case name == "HTTP_PROXY":
-		c.Verdict, c.Found, c.Fix = Warn, c.Found+": curl ignores it in upper case", "export http_proxy="+quote(proxy)
+		c.Verdict, c.Found, c.Fix = Warn, c.Found+": curl ignores its upper-case form", "export http_proxy="+quote(proxy)
 	case !coversLoopback(f.Env["no_proxy"] + "," + f.Env["NO_PROXY"]):
-		c.Verdict, c.Found = Warn, c.Found+", and no_proxy does not name this machine: requests to local servers go to Tributary, which refuses them"
+		c.Verdict, c.Found = Warn, c.Found+", and no_proxy does not exempt this machine: requests to local servers go to Tributary, which refuses them"
 		c.Fix = "export no_proxy=localhost,127.0.0.0/8,::1"
 	default:
-		c.Found += ": programs that are started here use Tributary"
+		c.Found += ": programs started here use Tributary"
 	}
 	return append([]Check{c}, exceptions(f)...)
 }
@@ -44,16 +44,16 @@ func exceptions(f *Facts) []Check {
 		case list == "":
 			continue
 		case strings.Contains(list, "://"):
-			c.Found = name + " has an item with a scheme: programs compare names of hosts only"
+			c.Found = name + " has an item with a scheme: programs compare only host names"
 			c.Fix = "export " + name + "=" + quote(withoutSchemes(list))
 		case strings.Contains(list, "*.") && !strings.HasPrefix(list, "*,"):
-			c.Found = name + " has an item with *: most programs want .example.com for all names below example.com"
+			c.Found = name + " has an item with *: most programs expect .example.com for all subdomains of example.com"
 			c.Fix = "export " + name + "=" + quote(strings.ReplaceAll(list, "*.", "."))
 		case !strings.Contains(list, ",") && len(strings.Fields(list)) > 1:
-			c.Found = name + " has no commas between its items: most programs want them"
+			c.Found = name + " does not separate its items with commas, which most programs expect"
 			c.Fix = "export " + name + "=" + strings.Join(strings.Fields(list), ",")
 		case f.Env["no_proxy"] != "" && f.Env["NO_PROXY"] != "" && f.Env["no_proxy"] != f.Env["NO_PROXY"]:
-			c.Found = "no_proxy and NO_PROXY differ: each program heeds another one"
+			c.Found = "no_proxy and NO_PROXY differ: some programs read one and some the other"
 			c.Fix = `export NO_PROXY="$no_proxy"`
 		default:
 			continue
@@ -104,8 +104,8 @@ func Upstream(getenv func(string) string, command string, own ...netip.AddrPort)
 	if proxy == "" || isOwn(proxy, own) {
 		return nil
 	}
-	return fmt.Errorf("%s=%s in the environment names another proxy, and Tributary goes through none: it connects to servers "+
-		"itself; if that is possible here, start it without: env -u %s tributary %s", name, withoutUser(proxy),
+	return fmt.Errorf("%s=%s in the environment names another proxy, which Tributary does not use: it connects to "+
+		"servers directly; if that is possible here, run: env -u %s tributary %s", name, withoutUser(proxy),
 		strings.Join(others(getenv, own), " -u "), command)
 }
 

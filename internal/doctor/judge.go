@@ -50,7 +50,7 @@ func Judge(f *Facts) []Check {
 func guarded(judge func(*Facts) []Check, f *Facts) (all []Check) {
 	defer func() {
 		if p := recover(); p != nil {
-			all = []Check{{Name: "doctor", Verdict: Skipped, Found: fmt.Sprintf("a check broke down, please report it: %v", p)}}
+			all = []Check{{Name: "doctor", Verdict: Skipped, Found: fmt.Sprintf("a check failed unexpectedly; please report this: %v", p)}}
 		}
 	}()
 	return judge(f)
@@ -62,7 +62,7 @@ func Failed(all []Check) bool {
 }
 
 func configuration(f *Facts) []Check {
-	c := Check{Name: "configuration", Verdict: OK, Found: "no file, the defaults"}
+	c := Check{Name: "configuration", Verdict: OK, Found: "no file: the defaults apply"}
 	switch {
 	case f.ConfigError != nil:
 		c.Verdict, c.Found, c.Fix = Fail, f.ConfigError.Error(), "edit it, then: tributary config check"
@@ -80,7 +80,7 @@ func kernel(f *Facts) []Check {
 		c.Verdict, c.Found = Skipped, "the version is unknown"
 	case old && !f.NetRaw:
 		c.Verdict = Fail
-		c.Found += ": before 5.7 binding sockets to links takes CAP_NET_RAW"
+		c.Found += ": before Linux 5.7, binding sockets to links needs CAP_NET_RAW"
 		c.Fix = "setcap cap_net_raw+ep " + quote(f.Executable)
 	case old:
 		c.Found += ", with CAP_NET_RAW"
@@ -104,13 +104,13 @@ func links(f *Facts) []Check {
 	case f.LinksError != nil:
 		c.Verdict, c.Found = Fail, f.LinksError.Error()
 	case len(names) == 0:
-		c.Verdict, c.Found, c.Fix = Fail, "no interface is used", "tributary links    # says why, for each"
+		c.Verdict, c.Found, c.Fix = Fail, "no interface is used", "tributary links    # explains why, for each"
 		if s := f.System; s.Link.Name != "" && s.Link.Name != "lo" {
 			c.Found += fmt.Sprintf(", though the system sends over %s: %s", s.Link.Name, s.Reason)
 			c.Fix = "tributary serve --link " + quote(s.Link.Name)
 		}
 	case len(names) == 1:
-		c.Verdict, c.Found = Warn, "only "+names[0]+": with one link a download is as fast as without Tributary"
+		c.Verdict, c.Found = Warn, "only "+names[0]+": with one link, downloads are as fast as without Tributary"
 		c.Fix = "connect a second one, then: tributary links"
 	default:
 		c.Found = strings.Join(names, ", ")
@@ -137,7 +137,7 @@ func upstream(l Link) Check {
 		c.Verdict, c.Found = Skipped, l.Upstream.Error()
 	case l.Upstream != nil:
 		c.Verdict, c.Found = Fail, l.Upstream.Error()
-		c.Fix = fmt.Sprintf("start the proxy, or mend  via  in [link.%s] of the configuration", l.Link.Name)
+		c.Fix = fmt.Sprintf("start that proxy, or correct via in [link.%s] of the configuration", l.Link.Name)
 	}
 	return c
 }
@@ -155,11 +155,11 @@ func bind(f *Facts, l Link) Check {
 
 func route(l Link) Check {
 	name := l.Link.Name
-	c := Check{Name: "route " + name, Verdict: OK, Found: "a bound socket finds a way out"}
+	c := Check{Name: "route " + name, Verdict: OK, Found: "a bound socket has a route"}
 	if l.RouteError == nil {
 		return c
 	}
-	c.Verdict, c.Found = Fail, fmt.Sprintf("a socket bound to it finds no way out: %v", l.RouteError)
+	c.Verdict, c.Found = Fail, fmt.Sprintf("a socket bound to it has no route: %v", l.RouteError)
 	via := "GATEWAY"
 	if len(l.Gateways) > 0 {
 		via = l.Gateways[0].String()
@@ -173,17 +173,17 @@ func route(l Link) Check {
 // (Documentation/networking/ip-sysctl.rst).
 func reversePath(f *Facts, l Link) Check {
 	name := l.Link.Name
-	c := Check{Name: "rp_filter " + name, Verdict: OK, Found: "answers over it are let in"}
+	c := Check{Name: "rp_filter " + name, Verdict: OK, Found: "responses over it are accepted"}
 	switch _, four := l.Link.Addr(false); {
 	case !four:
-		c.Found = "it has no IPv4 address, nothing is filtered"
+		c.Found = "it has no IPv4 address, so nothing is filtered"
 	case l.RPFilter < 0:
 		c.Verdict, c.Found = Skipped, "rp_filter cannot be read"
 	case l.RPFilter == 1 && !l.Reverse:
 		c.Verdict = Fail
-		c.Found = "strict reverse path filtering drops answers over it, since the system prefers " + f.System.Link.Name
+		c.Found = "strict reverse path filtering drops responses over it, since the system prefers " + f.System.Link.Name
 		if f.System.Link.Name == "" {
-			c.Found = "strict reverse path filtering drops answers over it, since the system itself has no default route"
+			c.Found = "strict reverse path filtering drops responses over it, since the system itself has no default route"
 		}
 		c.Fix = "sysctl -w " + quote("net.ipv4.conf."+strings.ReplaceAll(name, ".", "/")+".rp_filter=2")
 	}
@@ -203,13 +203,13 @@ func names(f *Facts, l Link) Check {
 	case len(servers) == 0 && l.DNSError != nil:
 		c.Verdict, c.Found, c.Fix = Fail, l.DNSError.Error(), setting
 	case l.DNSError != nil && strings.Contains(l.DNSError.Error(), unix.EPERM.Error()): // net.DNSError keeps the text only
-		c.Verdict, c.Found = Fail, c.Found+" cannot be asked, a firewall rule of this machine rejects it: "+l.DNSError.Error()
+		c.Verdict, c.Found = Fail, c.Found+" cannot be queried: a firewall rule of this machine rejects it: "+l.DNSError.Error()
 		c.Fix = "nft list ruleset    # as root: look for reject and drop"
 	case l.DNSError != nil:
 		c.Verdict, c.Found, c.Fix = Fail, c.Found+" does not answer over this link: "+l.DNSError.Error(), setting
 	case l.Servers.Stub:
 		c.Verdict = Warn
-		c.Found += " is a resolver of this machine, which asks over whichever link it likes: servers near to another link may be found"
+		c.Found += " is a resolver on this machine, which may send queries over any link: its answers may suit another link"
 		c.Fix = setting
 	case l.DNSTook > 0:
 		c.Found += fmt.Sprintf(" answers in %d ms", l.DNSTook.Milliseconds())
@@ -261,9 +261,9 @@ func family(l Link) Check {
 	case four && slices.ContainsFunc(l.Link.Prefixes, func(p netip.Prefix) bool { return p.Addr().Is6() }):
 		c.Found = "IPv4 only: it has an IPv6 address, but no default route for it"
 	case four:
-		c.Found = "IPv4 only: hosts that have IPv6 alone are not reached over it"
+		c.Found = "IPv4 only: IPv6-only hosts cannot be reached over it"
 	case six:
-		c.Verdict, c.Found = Warn, "IPv6 only: hosts that have IPv4 alone are not reached over it"
+		c.Verdict, c.Found = Warn, "IPv6 only: IPv4-only hosts cannot be reached over it"
 	default:
 		c.Verdict, c.Found = Skipped, "no address"
 	}
@@ -282,9 +282,9 @@ func gateways(f *Facts) (all []Check) {
 			case o.Link.Name != l.Link.Name && sameNetwork(o.Link, l.Link):
 				all = append(all, Check{
 					Name: "router", Verdict: Warn,
-					Found: fmt.Sprintf("%s and %s lead to the same router (%v): together they are as fast as its way out",
+					Found: fmt.Sprintf("%s and %s lead to the same router (%v): together they are only as fast as that router's connection",
 						o.Link.Name, l.Link.Name, g),
-					Fix: "use a second way out, such as a phone's tethering",
+					Fix: "connect to a second network, for example by tethering a phone",
 				})
 			}
 		}
@@ -303,21 +303,21 @@ func tunnel(f *Facts) []Check {
 	case s.Link.VPN && s.Use:
 		return []Check{{
 			Name: "vpn", Verdict: OK,
-			Found: fmt.Sprintf("the system sends everything through %s, and so does Tributary: the links beneath it rest (vpn = \"follow\")", s.Link.Name),
+			Found: fmt.Sprintf("the system sends everything through %s, and so does Tributary; the links beneath it are not used (vpn = \"follow\")", s.Link.Name),
 		}}
 	case s.Link.VPN:
 		return []Check{{
 			Name: "vpn", Verdict: Warn,
 			Found: fmt.Sprintf("the system sends everything through %s, which Tributary may not use: %s", s.Link.Name, s.Reason),
-			Fix:   "tributary serve --link " + quote(s.Link.Name) + "    # or --vpn around, to go around it",
+			Fix:   "tributary serve --link " + quote(s.Link.Name) + "    # or --vpn around, to bypass it",
 		}}
 	case s.Link.Name == "" || s.Use || s.Link.Kind != link.KindTunnel && s.Link.Kind != link.KindPPP:
 		return nil
 	}
 	return []Check{{
 		Name: "vpn", Verdict: Warn,
-		Found: fmt.Sprintf("the system sends everything through %s; Tributary goes around it, over %s (vpn = \"around\")", s.Link.Name, usedNames(f)),
-		Fix:   "tributary serve --vpn follow    # if that must not be",
+		Found: fmt.Sprintf("the system sends everything through %s; Tributary bypasses it, over %s (vpn = \"around\")", s.Link.Name, usedNames(f)),
+		Fix:   "tributary serve --vpn follow    # to use the VPN instead",
 	}}
 }
 
@@ -340,7 +340,7 @@ func ports(f *Facts) (all []Check) {
 			c.Found = p.Addr.String() + ": Tributary is running"
 		case p.Err != nil && p.Holder != Holder{}:
 			c.Verdict, c.Found = Fail, fmt.Sprintf("%v is taken by process %d (%s)", p.Addr, p.Holder.PID, p.Holder.Name)
-			c.Fix = "end it, or: tributary serve --" + p.Flag + " " + netip.AddrPortFrom(p.Addr.Addr(), p.Addr.Port()+1).String()
+			c.Fix = "stop it, or: tributary serve --" + p.Flag + " " + netip.AddrPortFrom(p.Addr.Addr(), p.Addr.Port()+1).String()
 		case p.Err != nil:
 			c.Verdict, c.Found = Fail, p.Err.Error()
 			c.Fix = "tributary serve --" + p.Flag + " " + netip.AddrPortFrom(p.Addr.Addr(), p.Addr.Port()+1).String()
@@ -359,7 +359,7 @@ func files(f *Facts) []Check {
 	case f.FilesHard == 0:
 		c.Verdict, c.Found = Skipped, "the limit is unknown"
 	case f.FilesHard < wantFiles:
-		c.Verdict, c.Found = Warn, fmt.Sprintf("at most %d; many clients at once need more", f.FilesHard)
+		c.Verdict, c.Found = Warn, fmt.Sprintf("at most %d; many simultaneous clients need more", f.FilesHard)
 		c.Fix = fmt.Sprintf("ulimit -n %d    # as root; in a systemd unit: LimitNOFILE=%d", wantFiles, wantFiles)
 	}
 	return []Check{c}
@@ -382,7 +382,7 @@ func memory(f *Facts) []Check {
 func clock(f *Facts) []Check {
 	c := Check{Name: "clock", Verdict: OK, Found: f.Now.Format(time.RFC3339)}
 	if f.Now.Year() < 2025 || f.Now.Year() > 2100 {
-		c.Verdict, c.Found, c.Fix = Fail, c.Found+": certificates will not be accepted", "timedatectl set-ntp true"
+		c.Verdict, c.Found, c.Fix = Fail, c.Found+": server certificates will seem to be invalid", "timedatectl set-ntp true"
 	}
 	return []Check{c}
 }
@@ -391,7 +391,7 @@ func clock(f *Facts) []Check {
 func notDivided(*Facts) []Check {
 	return []Check{{
 		Name: "not divided", Verdict: OK,
-		Found: "https through the proxy takes one link for each connection (tributary get URL takes all); QUIC goes around proxies",
+		Found: "https through the proxy uses one link per connection (tributary get and tributary run use all); QUIC bypasses proxies",
 	}}
 }
 

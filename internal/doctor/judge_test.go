@@ -84,7 +84,7 @@ func TestVerdicts(t *testing.T) {
 		{"one link", func(f *Facts) { f.Links = f.Links[:1] }, "links", Warn, "only wlan0", "connect"},
 		{"one link in use", func(f *Facts) { f.Links[1].Use = false }, "links", Warn, "only wlan0", "connect"},
 		{"an upstream proxy", func(f *Facts) { f.Links[1] = through(nil) }, "upstream office", OK, "socks5://127.0.0.1:1080 accepts", ""},
-		{"no upstream proxy", func(f *Facts) { f.Links[1] = through(errors.New("refused")) }, "upstream office", Fail, "refused", "via  in [link.office]"},
+		{"no upstream proxy", func(f *Facts) { f.Links[1] = through(errors.New("refused")) }, "upstream office", Fail, "refused", "via in [link.office]"},
 		{"an upstream proxy, offline", func(f *Facts) { f.Links[1] = through(errOffline) }, "upstream office", Skipped, "--offline", ""},
 		{"no list of links", func(f *Facts) { f.LinksError = errors.New("netlink") }, "links", Fail, "netlink", ""},
 		{"a metered link", func(f *Facts) { f.Links[1].Link.Metered = true }, "links", OK, "wwan0 (metered)", ""},
@@ -138,7 +138,7 @@ func TestVerdicts(t *testing.T) {
 			"dns wwan0", Fail, "firewall", "nft list ruleset",
 		},
 		{"a dead DNS server", func(f *Facts) { f.Links[1].DNSError = errors.New("timeout") }, "dns wwan0", Fail, "does not answer", "[link.wwan0]"},
-		{"a stub", func(f *Facts) { f.Links[1].Servers.Stub = true }, "dns wwan0", Warn, "whichever link", "[link.wwan0]"},
+		{"a stub", func(f *Facts) { f.Links[1].Servers.Stub = true }, "dns wwan0", Warn, "over any link", "[link.wwan0]"},
 		{"DNS not asked", func(f *Facts) { f.Links[1].DNSTook = 0 }, "dns wwan0", OK, "10.9.8.2 (/etc/resolv.conf)", ""},
 
 		{"IPv4 only", func(f *Facts) { f.Links[0].Link.Addrs = f.Links[0].Link.Addrs[:1] }, "families wlan0", OK, "IPv4 only", ""},
@@ -174,7 +174,7 @@ func TestVerdicts(t *testing.T) {
 			}, "proxy variables", OK, "use Tributary", "",
 		},
 		{"no_proxy is missing", func(f *Facts) { f.Env["http_proxy"] = "localhost:8080" }, "proxy variables", Warn, "no_proxy", "export no_proxy="},
-		{"upper case", func(f *Facts) { f.Env["HTTP_PROXY"] = "http://[::1]:8080/" }, "proxy variables", Warn, "curl", "export http_proxy='http://[::1]:8080/'"},
+		{"upper-case", func(f *Facts) { f.Env["HTTP_PROXY"] = "http://[::1]:8080/" }, "proxy variables", Warn, "curl", "export http_proxy='http://[::1]:8080/'"},
 		{
 			"another proxy", func(f *Facts) { f.Env["http_proxy"] = "http://me:secret@proxy.corp:3128" },
 			"proxy variables", Warn, "@proxy.corp:3128 is another proxy", "unset http_proxy",

@@ -30,10 +30,10 @@ func multipath(f *Facts) []Check {
 	case f.MultipathError != nil:
 		c.Verdict, c.Found = Skipped, f.MultipathError.Error()
 	case !s.Known:
-		c.Verdict, c.Found = Warn, "this kernel has no MPTCP: tunnels to the proxy have one link"
+		c.Verdict, c.Found = Warn, "this kernel does not support MPTCP: tunnels to the proxy use one link"
 		c.Fix = "use a relay instead: tributary relay --help"
 	case !s.Enabled:
-		c.Verdict, c.Found, c.Fix = Warn, "MPTCP is turned off: tunnels to the proxy have one link", "sysctl net.mptcp.enabled=1"
+		c.Verdict, c.Found, c.Fix = Warn, "MPTCP is disabled: tunnels to the proxy use one link", "sysctl net.mptcp.enabled=1"
 	case err != nil:
 		c.Verdict, c.Found = Fail, "tunnels do not use the proxy: "+err.Error()
 	case len(missing) > 0:
@@ -45,11 +45,11 @@ func multipath(f *Facts) []Check {
 				commands = append(commands, fmt.Sprintf("ip mptcp endpoint add %v dev %s subflow", a, quote(l.Name)))
 			}
 		}
-		c.Found = "the kernel has no MPTCP endpoint on " + strings.Join(names, ", ") + ", so tunnels to the proxy do not use them all"
+		c.Found = "the kernel has no MPTCP endpoint on " + strings.Join(names, ", ") + ", so tunnels to the proxy do not use these links"
 		c.Fix = strings.Join(commands, " && ")
 	case s.Limit < len(all)-1:
 		c.Verdict = Warn
-		c.Found = fmt.Sprintf("a connection may use %d links beside its first one, and there are %d", s.Limit, len(all)-1)
+		c.Found = fmt.Sprintf("a connection may use %d links in addition to the first one, but there are %d", s.Limit, len(all)-1)
 		c.Fix = fmt.Sprintf("ip mptcp limits set subflow %d", len(all)-1)
 	}
 	return []Check{c}

@@ -21,7 +21,7 @@ func TestMultipath(t *testing.T) {
 	}{
 		{"well", mptcp.Settings{Known: true, Enabled: true, Limit: 2, Endpoints: both}, nil, OK, ""},
 		{"no MPTCP", mptcp.Settings{}, nil, Warn, "tributary relay"},
-		{"turned off", mptcp.Settings{Known: true}, nil, Warn, "sysctl net.mptcp.enabled=1"},
+		{"disabled", mptcp.Settings{Known: true}, nil, Warn, "sysctl net.mptcp.enabled=1"},
 		{"no endpoint", mptcp.Settings{Known: true, Enabled: true, Limit: 2, Endpoints: both[:1]}, nil, Warn, "ip mptcp endpoint add 10.9.8.7 dev wwan0 subflow && ip mptcp endpoint add 2001:db8::2 dev wwan0 subflow"},
 		{"limit", mptcp.Settings{Known: true, Enabled: true, Endpoints: both}, nil, Warn, "ip mptcp limits set subflow 1"},
 		{"metered", mptcp.Settings{Known: true, Enabled: true, Limit: 2, Endpoints: both}, func(f *Facts) { f.Links[1].Link.Metered = true }, Fail, ""},

@@ -92,7 +92,7 @@ func Find(name string) (*Device, error) {
 func FindRadio(name string) (*Radio, error) {
 	device, radio, ok := strings.Cut(name, "/")
 	if !ok {
-		return nil, fmt.Errorf("radio %q: give it as DEVICE/RADIO, for example galaxy-s3/lte", name)
+		return nil, fmt.Errorf("radio %q: want DEVICE/RADIO, for example galaxy-s3/lte", name)
 	}
 	d, err := Find(device)
 	if err != nil {

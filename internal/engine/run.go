@@ -20,7 +20,7 @@ import (
 
 const reportEvery = 250 * time.Millisecond
 
-var errAllRefused = errors.New("no link is left that serves this version of the object")
+var errAllRefused = errors.New("no remaining link serves this version of the object")
 
 // run is one GET: from its first request to the end of its transfer, or until its answer is handed on as it comes.
 type run struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-var errDiffers = errors.New("two links brought different bytes under the same headers")
+var errDiffers = errors.New("two links delivered different bytes with the same headers")
 
 // spots are the spot checks of a transfer: it asks a link for some bytes that others deliver, and compares both copies.
 type spots struct {

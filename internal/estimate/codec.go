@@ -52,7 +52,7 @@ type refusalRow struct {
 const MaxRecord = 44 << 10
 
 // ErrNoRecord says that bytes are not a Record, or one of another version, or damaged.
-var ErrNoRecord = errors.New("damaged, or of another version")
+var ErrNoRecord = errors.New("damaged, or written by another version")
 
 // Marshal writes the record. What is forgotten by now is left out.
 func (r *Record) Marshal(now time.Time) []byte {

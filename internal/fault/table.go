@@ -29,9 +29,9 @@ const (
 )
 
 const (
-	ended        = "The server ended the connection before its answer was complete"
+	ended        = "The server closed the connection before its response was complete"
 	inconsistent = "The server sent inconsistent responses"
-	noAnswer     = "The server did not answer in time"
+	noAnswer     = "The server did not respond in time"
 	again        = "try again"
 	seeStatus    = `try again; "tributary status" shows the state of the links`
 	seeServers   = `check the spelling of the host name; "tributary links" shows the DNS servers of each link`
@@ -53,20 +53,20 @@ var rows = [...]Row{
 	},
 	Unknown: {
 		"unknown", BlameLocal, true, badGateway, "connection_terminated", ExitNetwork,
-		"The server could not be reached, or ended the connection before its answer", "check the address and the links, then try again",
+		"The server could not be reached, or closed the connection before it responded", "check the address and the links, then try again",
 	},
 	PortClosed: {
 		"port_closed", BlameOrigin, true, badGateway, "connection_refused", ExitNetwork,
-		"The server refused the connection", "check the port, and that the server runs",
+		"The server refused the connection", "check the port, and that the server is running",
 	},
 	NoRoute: {
 		"no_route", BlameLink, true, badGateway, "destination_ip_unroutable", ExitNetwork,
-		"No route leads to the server", `"tributary links" shows the links and their addresses`,
+		"There is no route to the server", `"tributary links" shows the links and their addresses`,
 	},
 
 	LinkLost: {
 		"link_lost", BlameLink, true, badGateway, "connection_terminated", ExitNetwork,
-		"The link that carried the request does not work any more", "try again: another link is used",
+		"The link that carried the request stopped working", "try again: another link will be used",
 	},
 
 	UnknownName: {"unknown_name", BlameOrigin, true, badGateway, "dns_error", ExitNetwork, "The host name could not be resolved", seeServers},
@@ -75,21 +75,21 @@ var rows = [...]Row{
 	BadCertificate: {
 		"bad_certificate", BlameOrigin, false, badGateway, "tls_certificate_error", ExitTLS,
 		"The server's certificate is not valid for this host",
-		"check the URL; tributary get trusts another authority with --cacert, and an https proxy setting (CONNECT) lets the client itself check",
+		"check the URL; to trust another authority, use tributary get --cacert, or let the client itself verify the server through an https proxy setting (CONNECT)",
 	},
 	BadTLS: {
 		"bad_tls", BlameOrigin, false, badGateway, "tls_protocol_error", ExitTLS,
-		"The server does not speak TLS as it should", "check scheme and port",
+		"The TLS handshake with the server failed", "check the scheme and the port of the URL",
 	},
 
 	Busy: {"busy", BlameOrigin, true, unavailable, "destination_unavailable", ExitServer, "The server is busy", "try again later"},
 	Changed: {
 		"changed", BlameOrigin, false, badGateway, "http_response_incomplete", ExitServer,
-		"The object changed while it was fetched", again,
+		"The file changed on the server during the download", again,
 	},
 	Differs: {
 		"differs", BlameOrigin, false, badGateway, "http_response_incomplete", ExitServer,
-		"Two links delivered different bytes for this object", "try again; if that fails, too, use one link only: tributary get --link NAME",
+		"Two links delivered different bytes for this object", "try again; if that fails too, use only one link: tributary get --link NAME",
 	},
 	Unwanted: {"unwanted", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer, inconsistent, again},
 	NoRange:  {"no_range", BlameOrigin, false, badGateway, "http_protocol_error", ExitServer, inconsistent, again},
@@ -101,8 +101,8 @@ var rows = [...]Row{
 	},
 	NoSlot: {
 		"no_slot", BlameLocal, true, unavailable, "connection_limit_reached", ExitNetwork,
-		"All connections to this host that max_connections_per_host in the configuration allows are in use",
-		"try again when a download from it has ended, or allow more",
+		"All connections to this host that max_connections_per_host allows are in use",
+		"try again when a download from this host has ended, or raise the limit in the configuration",
 	},
 	Unbound: {
 		"unbound", BlameLocal, false, unavailable, "proxy_configuration_error", ExitPermission,
@@ -110,25 +110,25 @@ var rows = [...]Row{
 	},
 	OffLink: {
 		"off_link", BlameLocal, true, badGateway, "destination_ip_unroutable", ExitNetwork,
-		"The server belongs to the network of an interface that is not one of the links now, such as a VPN or a bridge of containers",
+		"The server is in the network of an interface that is not used as a link, such as a VPN or a container bridge",
 		`exempt it from the proxy (no_proxy), or use that interface (--link NAME); "tributary links" shows the interfaces`,
 	},
 	UpstreamDenied: {
 		"upstream_denied", BlameLocal, true, badGateway, "destination_ip_prohibited", ExitNetwork,
-		"The upstream proxy of a link (via in the configuration) does not allow the destination, and no other link reaches it",
-		"ask whoever runs that proxy, or use another link",
+		"The upstream proxy of a link (via in the configuration) does not allow the destination, and no other link can reach it",
+		"ask the operator of that proxy, or use another link",
 	},
 	// Denied addresses and Tributary's own listeners share this answer: two different ones would show a scanner what listens
 	// here (R194).
 	Denied: {
 		"denied", BlameOrigin, false, forbidden, "destination_ip_prohibited", ExitNetwork,
-		"The request leads to Tributary itself or to an address that is not allowed",
-		"exempt local addresses from the proxy: no_proxy=localhost,127.0.0.0/8,::1. Others can be allowed with allow_destinations in the configuration",
+		"The destination is Tributary itself, or an address that is not allowed",
+		"exempt local addresses from the proxy: no_proxy=localhost,127.0.0.0/8,::1. To allow others, set allow_destinations in the configuration",
 	},
 	Rebound: {
 		"rebound", BlameOrigin, false, forbidden, "destination_ip_prohibited", ExitNetwork,
-		"A public name leads to a private network here, which a hostile page could make use of",
-		"if it is meant to, allow that network with allow_destinations in the configuration, for example [\"192.168.1.0/24\"], or use the " +
+		"A public host name resolves to a private address here, which a malicious web page could exploit",
+		"if this is intended, allow that network with allow_destinations in the configuration, for example [\"192.168.1.0/24\"], or use the " +
 			"address instead of the name",
 	},
 }

@@ -91,7 +91,7 @@ func (x *exchange) follow(t target, h http.Header, stop func(redirect *http.Resp
 	return nil, failed(err)
 }
 
-var errEndless = errors.New("the server redirects again and again")
+var errEndless = errors.New("the server redirects too many times")
 
 func (x *exchange) chain(t target, h http.Header, stop func(*http.Response, target) bool) (*answer, error) {
 	ctx := x.r.Context()

@@ -96,24 +96,24 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (x *exchange) admit() *failure {
 	switch place, welcome := crowd.PlaceOf(x.r.Context()); {
 	case !welcome:
-		return forbidden("This gateway serves the user who started it, and root. The configuration can admit others: " +
-			`allow_users = ["NAME"], or ["all"] for everybody on this machine.`)
+		return forbidden("This gateway serves only the user who started it, and root. To allow others, set " +
+			`allow_users = ["NAME"] in the configuration, or ["all"] for every user of this machine.`)
 	case place != crowd.Inside:
 		return &failure{
 			http.StatusServiceUnavailable, "connection_limit_reached",
-			"Too many connections to the gateway are open. Try again when some are closed.",
+			"Too many connections to the gateway are open. Try again later.",
 		}
 	case !crowd.OwnName(x.r):
-		return forbidden("Host is not the address of this gateway. Ask for http://127.0.0.1 with its port.")
+		return forbidden("The Host field does not name this gateway. Use http://127.0.0.1 with its port.")
 	case fromBrowser(x.r.Header):
-		return forbidden("This gateway is for programs that download. It serves nothing to browsers.")
+		return forbidden("This gateway is for programs that download. It does not serve browsers.")
 	case x.r.Method != http.MethodGet && x.r.Method != http.MethodHead:
 		x.w.Header().Set("Allow", "GET, HEAD")
-		return &failure{http.StatusMethodNotAllowed, "http_request_denied", "This gateway only downloads: GET and HEAD."}
+		return &failure{http.StatusMethodNotAllowed, "http_request_denied", "This gateway only serves GET and HEAD."}
 	case x.r.ContentLength != 0:
-		return badRequest("A download has no content. Leave it away.")
+		return badRequest("The request has content, which downloads must not have. Remove it.")
 	case len(x.r.RequestURI) > maxTarget:
-		return &failure{http.StatusRequestURITooLong, "http_request_error", "The URL is longer than 16 KiB. Ask for a shorter one."}
+		return &failure{http.StatusRequestURITooLong, "http_request_error", "The URL is longer than 16 KiB. Use a shorter one."}
 	case transport.NeedsSession(x.r.Header):
 		return badRequest("These credentials (NTLM, Negotiate) authenticate a connection, and connections are shared here. " +
 			"Use a token or a password.")
@@ -138,7 +138,7 @@ func fromBrowser(h http.Header) bool {
 func (x *exchange) route() *failure {
 	rest, ok := strings.CutPrefix(x.r.RequestURI, "/")
 	if !ok {
-		return badRequest("This is a gateway, not a proxy: ask it for /https/HOST/PATH. The proxy is at another port.")
+		return badRequest("This is a gateway, not a proxy: use /https/HOST/PATH. The proxy has another port.")
 	}
 	if err := checkPath(rest); err != nil {
 		return badRequest(sentence(err))
@@ -161,7 +161,7 @@ func (x *exchange) route() *failure {
 		return x.registry(rest)
 	}
 	return &failure{
-		http.StatusNotFound, "http_request_error", "Nothing is here. Ask for /https/HOST/PATH; docs/GATEWAY.md lists the other paths.",
+		http.StatusNotFound, "http_request_error", "Not found. Use /https/HOST/PATH; docs/GATEWAY.md lists the other paths.",
 	}
 }
 

@@ -86,7 +86,7 @@ func readRecord(path string) (record, error) {
 // Record replaces the hosts of a program; none removes them.
 func (h *Hosts) Record(ctx context.Context, program string, hosts []string) error {
 	if h.path == "" {
-		return errors.New("this proxy keeps no record of hosts: list them as gateway_hosts in the configuration")
+		return errors.New("this proxy does not record hosts: list them as gateway_hosts in the configuration")
 	}
 	var clean []string
 	for _, s := range hosts {
@@ -97,7 +97,7 @@ func (h *Hosts) Record(ctx context.Context, program string, hosts []string) erro
 		clean = append(clean, host)
 	}
 	if len(clean) > maxHosts || program == "" || len(program) > 64 {
-		return errors.New("too many hosts, or no name of a program")
+		return errors.New("too many hosts, or an invalid program name")
 	}
 	if err := statefile.Own(h.path); err != nil {
 		return err

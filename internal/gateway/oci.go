@@ -42,7 +42,7 @@ func (x *exchange) registry(rest string) *failure {
 		values.Del("ns")
 		query = values.Encode()
 	case knows:
-		return badRequest("The query names more than one registry.")
+		return badRequest("The query names more than one registry. Use one ns parameter.")
 	case strings.ContainsAny(first, ".:"):
 		host, path = first, name
 	}

@@ -56,11 +56,11 @@ func (x *exchange) simple(t target) *failure {
 	case err != nil:
 		return failed(err)
 	case len(page) > maxIndex, a.Header.Get("Content-Encoding") != "":
-		return badGateway("The index page is larger than 16 MiB, or compressed though that was not asked for. Use the index itself.")
+		return badGateway("The index page is larger than 16 MiB, or compressed although the request did not allow that. Use the index itself.")
 	}
 	l := links{hosts: x.g.Hosts, prefix: "/simple/" + t.host + "/", index: t.host, page: a.at}
 	if page, err = rewrite(&l, page); err != nil {
-		return badGateway("The index page cannot be understood. Use the index itself.")
+		return badGateway("The index page cannot be parsed. Use the index itself.")
 	}
 	a.Body, a.ContentLength = io.NopCloser(bytes.NewReader(page)), int64(len(page))
 	x.reply(a)

@@ -35,8 +35,8 @@ func cutTarget(s string) (target, error) {
 }
 
 var (
-	errNoHost = errors.New("the part after the first name must be a host name, alone or with a port")
-	errPath   = errors.New("the path has a segment .., or a byte that no URL may have")
+	errNoHost = errors.New("the second part of the path must be a host name, with or without a port")
+	errPath   = errors.New("the path has a segment .., or a byte that is not allowed in URLs")
 )
 
 // cleanHost returns the one spelling of "host[:port]" that target and Hosts use. It refuses anything else: user names, escapes,
@@ -124,9 +124,9 @@ func (t target) url() *url.URL {
 }
 
 var (
-	errDowngrade = errors.New("the server redirects to an address that is not https, which nobody could verify")
+	errDowngrade = errors.New("the server redirects to an address without https, which cannot be verified")
 	errNowhere   = errors.New("the server redirects to an address that cannot be used")
-	errInward    = errors.New("the server redirects to a name or address that only this network knows")
+	errInward    = errors.New("the server redirects to a name or address of the local network")
 )
 
 // resolve returns where a reference of t leads, such as a Location.

@@ -44,11 +44,11 @@ func CheckURL(url string) error {
 func CheckFields(h http.Header) error {
 	for _, name := range own {
 		if _, ok := h[name]; ok {
-			return fmt.Errorf("the field %s is not yours to set: Tributary needs it to divide the download", name)
+			return fmt.Errorf("the field %s cannot be set: Tributary needs it to divide the download", name)
 		}
 	}
 	if reason := transport.OneTime(h); reason != "" {
-		return fmt.Errorf("these credentials hold for one request only (%s), but a divided download makes several: "+
+		return fmt.Errorf("these credentials are valid for one request only (%s), but a divided download makes several: "+
 			"use a token or a password (Bearer, Basic)", reason)
 	}
 	return nil
@@ -120,7 +120,7 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 	case w.at.url.Scheme == "https" && next.url.Scheme == "http" && !w.AllowDowngrade:
 		return &Error{
 			Kind: Server, Redirect: true, Host: next.url.Host, Err: fmt.Errorf("the server redirects from https to an http address (%s), which cannot be verified", next.url.Host),
-			Next: "if that is all right, add --allow-downgrade; --checksum then proves the content",
+			Next: "to accept this, add --allow-downgrade, and verify the file with --checksum",
 		}
 	case len(via) > maxRedirects:
 		return &Error{
@@ -172,7 +172,7 @@ func (d *download) acceptable(resp *http.Response, from int64, at location) erro
 // differs returns why the content of an answer cannot be joined to the first from bytes of a version, "" if it can
 // (RFC 9110 section 15.3.7.3).
 func differs(resp *http.Response, from int64, of version) string {
-	const changed = "the object has changed since"
+	const changed = "the file on the server has changed"
 	id := transport.Identify(resp)
 	switch {
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
@@ -186,7 +186,7 @@ func differs(resp *http.Response, from int64, of version) string {
 	c, err := byterange.ParseContentRange(resp.Header.Get("Content-Range"))
 	switch {
 	case err != nil || len(resp.Header["Content-Range"]) != 1 || c.Range.Start != from || c.Range.Empty():
-		return "the server sends another part than it was asked for"
+		return "the server sent another part than the requested one"
 	case id.Validator != of.validator || c.Total != of.size || id.Coding != "" || markOf(id) != of.mark:
 		return changed
 	}

@@ -27,7 +27,7 @@ func ParseChecksum(s string) (*Checksum, error) {
 	name = strings.ToLower(name)
 	make := algorithms[name]
 	if !ok || make == nil {
-		return nil, errors.New("write the checksum as sha256:HEX or sha512:HEX")
+		return nil, errors.New("want a checksum like sha256:HEX or sha512:HEX")
 	}
 	want, err := hex.DecodeString(strings.TrimSpace(digits))
 	if size := make().Size(); err != nil || len(want) != size {

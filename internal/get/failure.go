@@ -78,7 +78,7 @@ func unreachable(err error, at location) error {
 
 // broken makes the error of content that ended early.
 func broken(err error) error {
-	e := &Error{Kind: Network, Err: fmt.Errorf("the download broke off: %w", err), Next: "try again", Temporary: true}
+	e := &Error{Kind: Network, Err: fmt.Errorf("the download was interrupted: %w", err), Next: "try again", Temporary: true}
 	o := transport.FailureOf(err).Outcome
 	if e.Outcome = o; o == fault.Unknown {
 		e.Outcome = fault.Short
@@ -87,7 +87,7 @@ func broken(err error) error {
 		e.Kind = Server
 		switch o {
 		case fault.Changed:
-			e.Err = fmt.Errorf("the object changed while it was fetched: %w", err)
+			e.Err = fmt.Errorf("the file changed on the server during the download: %w", err)
 		case fault.Differs:
 			e.Next, e.Temporary = o.Row().Next, o.Row().Retry
 		}
@@ -102,14 +102,14 @@ func refused(resp *http.Response, at location) error {
 		resp.StatusCode != http.StatusNetworkAuthenticationRequired
 	switch resp.StatusCode {
 	case http.StatusPartialContent:
-		e.Err = fmt.Errorf("%s sends a part of the file (206), though all of it was requested", at.url.Host)
-		e.Next = "its answers cannot be trusted: look for another server that has the file"
+		e.Err = fmt.Errorf("%s sent a part of the file (206), although all of it was requested", at.url.Host)
+		e.Next = "its responses cannot be trusted: find another server that has the file"
 	case http.StatusNotFound, http.StatusGone:
 		e.Next = "check the URL"
 	case http.StatusUnauthorized:
 		e.Next = `authentication required: add --header "Authorization: Bearer TOKEN", or user:password@ in the URL`
 	case http.StatusForbidden:
-		e.Next = "access denied: check the URL and whether it needs a login"
+		e.Next = "access denied: check the URL, and whether it requires a login"
 	case http.StatusProxyAuthRequired, http.StatusNetworkAuthenticationRequired:
 		e.Next = "this network requires a login: open any page in a browser"
 	case http.StatusRequestTimeout:
@@ -132,7 +132,7 @@ func fileError(err error, name string) error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return err
 	}
-	e := &Error{Kind: File, Err: err, Next: "check the disk and the name"}
+	e := &Error{Kind: File, Err: err, Next: "check the disk and the file name"}
 	if !errors.As(err, new(*fs.PathError)) {
 		e.Err = fmt.Errorf("%s: %w", name, err)
 	}
@@ -145,24 +145,24 @@ func fileError(err error, name string) error {
 		e.taken = true
 		e.Err, e.Next = err, "choose another name with -o, or remove it"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		e.Kind, e.Next = Permission, "choose a folder that you may write to, with -d or -o"
+		e.Kind, e.Next = Permission, "choose a folder that you can write to, with -d or -o"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		e.Next = "the disk is full: make room, or choose another one with -d or -o"
+		e.Next = "the disk is full: free some space, or choose another disk with -d or -o"
 	case errors.Is(err, syscall.EFBIG):
-		e.Next = "a file may not be that large there: raise the limit (ulimit -f), or choose another file system with -d or -o"
+		e.Next = "the file is too large for a limit or the file system: raise the limit (ulimit -f), or choose another file system with -d or -o"
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		e.Next = fmt.Sprintf("the name is too long: choose one of at most %d bytes with -o", maxName)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		e.Next = fmt.Sprintf("make the folder first: mkdir -p %q", filepath.Dir(name))
+		e.Next = fmt.Sprintf("create the folder first: mkdir -p %q", filepath.Dir(name))
 	case errors.Is(err, fs.ErrExist):
 		e.taken = true
-		e.Next = "the file appeared meanwhile: replace it with --force"
+		e.Next = "the file was created in the meantime: replace it with --force"
 	case errors.Is(err, syscall.ELOOP):
 		e.Next = "the file is a symbolic link: remove it"
 	case errors.Is(err, syscall.EIO):
-		e.Next = "the disk is failing: choose another one with -d or -o"
+		e.Next = "the disk reports errors: choose another one with -d or -o"
 	case errors.Is(err, syscall.EPIPE):
-		e.Next = "the program that reads the output has ended"
+		e.Next = "the program that reads the output has exited"
 	}
 	return e
 }

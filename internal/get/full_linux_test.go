@@ -31,7 +31,7 @@ func TestFullDisk(t *testing.T) {
 			}
 		})
 		_, err := r.get(t.Context(), s.URL(), Options{})
-		r.fails(err, File, "the disk is full: make room", "--resume")
+		r.fails(err, File, "the disk is full: free some space", "--resume")
 		st, err := os.Stat(r.path("object.part"))
 		if err != nil || st.Size() == 0 {
 			t.Fatalf("%v, %v", st, err)

@@ -277,11 +277,11 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 	if from > 0 {
 		cause := differs(resp, from, *of)
 		if cause == "" && of.place != v.place && d.Checksum == nil {
-			cause = "the URL leads to another server or path than before"
+			cause = "the URL now leads to another server or path"
 		}
 		if cause != "" {
 			if d.restarts++; d.restarts > maxRestarts {
-				return false, &Error{Kind: Server, Outcome: fault.Changed, Err: errors.New(cause + ", again and again"), Next: "try again later"}
+				return false, &Error{Kind: Server, Outcome: fault.Changed, Err: errors.New(cause + ", repeatedly"), Next: "try again later"}
 			}
 			d.note(cause + ": starting again")
 			d.result.Resumed = 0
@@ -316,10 +316,10 @@ func (d *download) warn(h http.Header, coding string) {
 		return
 	}
 	if coding != "" {
-		d.note(fmt.Sprintf("the server sends it in the coding %q, and so it is saved", coding))
+		d.note(fmt.Sprintf("the server sends the file with the content coding %q; it is saved in that form", coding))
 	}
 	if mediaType(h) == "text/html" && !slices.Contains(pages, strings.ToLower(filepath.Ext(d.result.File))) {
-		d.note("the server sends a page of HTML: look whether it is a login or an error")
+		d.note("the server sent an HTML page: check whether it is a login page or an error")
 	}
 }
 
@@ -347,7 +347,7 @@ func (d *download) copy(out output, resp *http.Response, v version) (more bool, 
 	case resp.ContentLength >= 0 && w.n != resp.ContentLength:
 		return false, broken(io.ErrUnexpectedEOF)
 	case v.size >= 0 && have > v.size:
-		return false, &Error{Kind: Server, Outcome: fault.BadRange, Err: errors.New("the server sent more bytes than the object has"), Next: "try again"}
+		return false, &Error{Kind: Server, Outcome: fault.BadRange, Err: errors.New("the server sent more bytes than the file has"), Next: "try again"}
 	}
 	more = v.size >= 0 && have < v.size // a server may send less than it was asked for
 	if more && w.n == 0 {

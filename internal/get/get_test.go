@@ -139,7 +139,7 @@ func TestHTTPS(t *testing.T) {
 		defer s.Close()
 		r := newRig(t, straight, nil)
 		_, err := r.get(t.Context(), strings.Replace(s.URL, "http:", "https:", 1), Options{})
-		r.fails(err, Trust, "check scheme and port")
+		r.fails(err, Trust, "check the scheme and the port")
 	})
 }
 

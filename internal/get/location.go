@@ -25,7 +25,7 @@ type location struct {
 // parseLocation parses a URL that the user typed.
 func parseLocation(s string) (location, error) {
 	wrong := func(err error) (location, error) {
-		return location{}, &Error{Kind: Usage, Err: err, Next: "write it like https://example.com/file"}
+		return location{}, &Error{Kind: Usage, Err: err, Next: "use a URL like https://example.com/file"}
 	}
 	u, err := url.Parse(s)
 	if err != nil {
@@ -68,7 +68,7 @@ func newLocation(u *url.URL) (location, error) {
 		l.port = strconv.FormatUint(n, 10)
 	}
 	if l.host == "" {
-		return location{}, errors.New("the URL names no host")
+		return location{}, errors.New("the URL has no host")
 	}
 	if !strings.Contains(l.host, ":") {
 		ascii, err := idna.Lookup.ToASCII(l.host)

@@ -39,9 +39,9 @@ func ours(f *os.File) error {
 	}
 	switch {
 	case info.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("%s has mode %v: others may write to it", f.Name(), info.Mode().Perm())
+		return fmt.Errorf("%s has mode %v: other users may write to it", f.Name(), info.Mode().Perm())
 	case info.Sys().(*syscall.Stat_t).Nlink > 1: // none, if it was replaced since it was opened
-		return fmt.Errorf("%s has more than one name (hard links)", f.Name())
+		return fmt.Errorf("%s has more than one hard link", f.Name())
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (p *part) openFile(resume bool) error {
 	f, err := createPart(name)
 	if errors.Is(err, fs.ErrExist) && !resume && !p.force {
 		return &Error{
-			Kind: File, Err: fmt.Errorf("%s is there from an earlier download", name), Next: "resume it with --resume, or start again with --force",
+			Kind: File, Err: fmt.Errorf("%s exists from an earlier download", name), Next: "resume it with --resume, or start again with --force",
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
@@ -190,7 +190,7 @@ func (p *part) trust(d *download) error {
 	meta, err := readSidecar(p.name + sidecarSuffix)
 	switch {
 	case err != nil && d.Force:
-		d.note(fmt.Sprintf("the URL that %s belongs to is not known: starting again", p.f.Name()))
+		d.note(fmt.Sprintf("the URL that %s belongs to is unknown; starting again", p.f.Name()))
 		return p.reset()
 	case err != nil:
 		return &Error{
@@ -199,13 +199,13 @@ func (p *part) trust(d *download) error {
 		}
 	case meta.URL != url && d.Checksum == nil: // a validator distinguishes versions of one URL (R91)
 		return &Error{
-			Kind: File, Err: fmt.Errorf("%s is a part of another URL", p.f.Name()),
-			Next: "start again with --force, or prove with --checksum that both are the same", taken: true,
+			Kind: File, Err: fmt.Errorf("%s belongs to another URL", p.f.Name()),
+			Next: "start again with --force, or verify with --checksum that both URLs have the same file", taken: true,
 		}
 	}
 	size := meta.trusted(p.size)
 	if size == 0 {
-		d.note(fmt.Sprintf("nothing of %s is known to be on the disk: starting again", p.f.Name()))
+		d.note(fmt.Sprintf("it is not certain that any of %s is on the disk; starting again", p.f.Name()))
 		return p.reset()
 	}
 	if size == meta.Size && d.Checksum == nil {
@@ -356,8 +356,8 @@ func (p *part) complete() (sum string, err error) {
 		_ = os.Remove(side) // without it nobody resumes the .part
 		p.f.Close()
 		return sum, &Error{
-			Kind: Mismatch, Err: err, Next: "check where the checksum is from, and fetch it again with --force",
-			Kept: "the received file is in " + p.f.Name() + " for you to inspect",
+			Kind: Mismatch, Err: err, Next: "check the source of the checksum, and download the file again with --force",
+			Kept: "the received file was kept as " + p.f.Name() + " for inspection",
 		}
 	}
 	if !stillNamed(p.f) {
@@ -365,8 +365,8 @@ func (p *part) complete() (sum string, err error) {
 		_ = os.Remove(side)
 		p.f.Close()
 		return sum, &Error{
-			Kind: File, Err: fmt.Errorf("%s was replaced by another file while it was written", p.f.Name()),
-			Next: "choose a folder that others may not write to, with -d or -o",
+			Kind: File, Err: fmt.Errorf("%s was replaced by another file during the download", p.f.Name()),
+			Next: "choose a folder that only you can write to, with -d or -o",
 		}
 	}
 	move := renameNew
@@ -408,13 +408,13 @@ func (p *part) abandon() string {
 		_ = os.Remove(p.f.Name())
 		p.f.Close()
 		if had {
-			return "nothing is kept, since the server sends no strong validator, which resuming needs"
+			return "nothing was kept: the server does not send a strong validator, which resuming needs"
 		}
 		return ""
 	}
 	p.keep()
 	p.f.Close()
-	return fmt.Sprintf("%d of %d bytes are kept in %s: the same command with --resume continues from there", p.size, p.meta.Size, p.f.Name())
+	return fmt.Sprintf("%d of %d bytes are kept in %s: to continue, run the same command with --resume", p.size, p.meta.Size, p.f.Name())
 }
 
 // keep keeps the part without a gap, and records its size in the sidecar.

@@ -110,14 +110,14 @@ func TestResume(t *testing.T) {
 		dies := origintest.New(t, origintest.Object{Size: mid}, origintest.NoValidator(), origintest.ShortBody(mid/2))
 		r := newRig(t, toNodes(dies), nil)
 		_, err := r.get(t.Context(), dies.URL(), Options{})
-		r.fails(err, Network, "nothing is kept")
+		r.fails(err, Network, "nothing was kept")
 		r.holds()
 	})
 	t.Run("the object changes on the way", func(t *testing.T) {
 		s := newDying(t, origintest.NewVersion(), origintest.NewVersion())
 		r := newRig(t, toNodes(s.Server), nil)
 		_, err := r.get(t.Context(), s.URL(), Options{})
-		r.fails(err, Server, "changed while it was fetched", "--resume")
+		r.fails(err, Server, "changed on the server", "--resume")
 		s.well.Store(true)
 		if _, err := r.get(t.Context(), s.URL(), Options{Resume: true}); err != nil {
 			t.Fatal(err)

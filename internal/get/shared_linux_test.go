@@ -234,7 +234,7 @@ func TestForeign(t *testing.T) {
 				_, err := r.get(t.Context(), r.URL(), o)
 				want := fmt.Sprintf("object.part belongs to user %d", stranger)
 				if name == "neither" {
-					want = "object.part is there"
+					want = "object.part exists"
 				}
 				r.fails(err, File, want)
 			}
@@ -262,7 +262,7 @@ func TestForeign(t *testing.T) {
 		want string
 	}{
 		"others may write to the sidecar": {
-			func(r setting) error { return os.Chmod(r.path("object.part.json"), 0o622) }, "others may write to it",
+			func(r setting) error { return os.Chmod(r.path("object.part.json"), 0o622) }, "other users may write to it",
 		},
 		"the sidecar is a link": {func(r setting) error {
 			if err := os.Rename(r.path("object.part.json"), r.path("else")); err != nil {
@@ -277,13 +277,13 @@ func TestForeign(t *testing.T) {
 			return unix.Mkfifo(r.path("object.part.json"), 0o600)
 		}, "is not a regular file"},
 		"the group may write to the .part": {
-			func(r setting) error { return os.Chmod(r.path("object.part"), 0o664) }, "others may write to it",
+			func(r setting) error { return os.Chmod(r.path("object.part"), 0o664) }, "other users may write to it",
 		},
 		"all may write to the .part": {
-			func(r setting) error { return os.Chmod(r.path("object.part"), 0o646) }, "others may write to it",
+			func(r setting) error { return os.Chmod(r.path("object.part"), 0o646) }, "other users may write to it",
 		},
 		"the .part is another file of the user, too": {
-			func(r setting) error { return os.Link(r.path("object.part"), r.path("precious")) }, "more than one name",
+			func(r setting) error { return os.Link(r.path("object.part"), r.path("precious")) }, "more than one hard link",
 		},
 	} {
 		for _, resume := range []bool{false, true} {

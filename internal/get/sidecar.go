@@ -75,7 +75,7 @@ func readSidecar(name string) (sidecar, error) {
 		return s, fmt.Errorf("read %s: %w", name, err)
 	}
 	if s.Format != sidecarFormat && s.Format != inOrder || s.Validator == "" || s.Size < 0 || s.Prefix < 0 || s.Synced < 0 || strings.ContainsAny(s.Validator, "\r\n\x00") {
-		return s, errors.New(name + " is not one of this version's")
+		return s, errors.New(name + " was not written by this version")
 	}
 	return s, nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // errRegular says that a file is not the device or pipe that was found under its name before.
-var errRegular = errors.New("it is neither a device nor a pipe any more")
+var errRegular = errors.New("it is no longer a device or a pipe")
 
 // openSpecial opens a device or a pipe that the user named, for writing. A pipe must be the user's own or root's, and so must
 // every symbolic link that leads there: whoever made it can read the data. Only root makes devices.

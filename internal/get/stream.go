@@ -42,7 +42,7 @@ func (s *stream) complete() (string, error) {
 	}
 	sum, err := s.checksum.verify(s.sum)
 	if err != nil {
-		return sum, &Error{Kind: Mismatch, Err: err, Next: "do not use the output; check where the checksum is from"}
+		return sum, &Error{Kind: Mismatch, Err: err, Next: "do not use the output; check the source of the checksum"}
 	}
 	return sum, nil
 }

@@ -98,7 +98,7 @@ func constrain(template *x509.Certificate, hosts []string) error {
 			continue
 		}
 		if !hostName(h) {
-			return fmt.Errorf("%q is no host name: give it like example.com, without a scheme, port or *", h)
+			return fmt.Errorf("%q is not a host name: want one like example.com, without a scheme, port or *", h)
 		}
 		template.PermittedDNSDomains = append(template.PermittedDNSDomains, strings.ToLower(h))
 	}
@@ -138,7 +138,7 @@ func serial() *big.Int {
 func sign(template, parent *x509.Certificate, of *ecdsa.PublicKey, by *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, of, by)
 	if err != nil {
-		return nil, fmt.Errorf("make a certificate: %w", err)
+		return nil, fmt.Errorf("create a certificate: %w", err)
 	}
 	return x509.ParseCertificate(der)
 }

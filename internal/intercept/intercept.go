@@ -49,12 +49,12 @@ type Reason string
 
 // The reasons. The connections to hosts that nobody wants to open have none.
 const (
-	Excluded          Reason = "on the list of hosts that are never opened"
-	Pinned            Reason = "the program accepts no certificate but the host's own"
+	Excluded          Reason = "listed as never decrypted"
+	Pinned            Reason = "the program accepts only the host's own certificate"
 	ClientCertificate Reason = "the host asks for a client certificate"
-	Unverified        Reason = "the host's certificate does not hold"
-	OtherProtocol     Reason = "not HTTP to this host"
-	NoHandshake       Reason = "no TLS connection to the host"
+	Unverified        Reason = "the host's certificate is not valid"
+	OtherProtocol     Reason = "not HTTP requests for this host"
+	NoHandshake       Reason = "the TLS handshake with the host failed"
 )
 
 // Unopened is a host whose connections were not opened.

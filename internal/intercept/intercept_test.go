@@ -333,7 +333,7 @@ func TestExcluded(t *testing.T) {
 	}
 	for _, h := range all {
 		if !hostName(h) || h != strings.ToLower(h) {
-			t.Errorf("%q is no host name", h)
+			t.Errorf("%q is not a host name", h)
 		}
 	}
 	for host, want := range map[string]bool{

@@ -125,13 +125,13 @@ func (p *Pins) learn(program, host string) {
 	}
 	if err != nil {
 		p.add(pinsFile{}, program, host, time.Now())
-		p.log.Warn("a program that accepts no certificate but the host's own is remembered until the end only", "error", err)
+		p.log.Warn("cannot store that a program accepts only the host's own certificate; it is remembered until the proxy stops", "error", err)
 		return
 	}
 	defer unlock()
 	text := p.add(p.read(), program, host, time.Now()) // others may have written
 	if err := statefile.Replace(p.path, text); err != nil {
-		p.log.Warn("not written which programs accept no certificate but the host's own", "error", err)
+		p.log.Warn("cannot store which programs accept only the host's own certificate", "error", err)
 	}
 }
 

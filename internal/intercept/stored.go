@@ -32,7 +32,7 @@ type Stored struct {
 // Create makes an authority for hosts, of which there must be one, and keeps it. It fails with fs.ErrExist if there is one.
 func (s Stored) Create(name string, hosts []string) (*Authority, error) {
 	if len(hosts) == 0 {
-		return nil, errors.New("no host is named")
+		return nil, errors.New("no host given")
 	}
 	if err := os.MkdirAll(filepath.Dir(s.Key), 0o700); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s Stored) Load() (*Authority, error) {
 	}
 	block, _ := pem.Decode(rest)
 	if block == nil {
-		return nil, fmt.Errorf("%s: the second certificate is missing", s.Certificate)
+		return nil, fmt.Errorf("%s: the intermediate certificate is missing", s.Certificate)
 	}
 	issuer, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s Stored) Load() (*Authority, error) {
 		return nil, err
 	}
 	if block, _ = pem.Decode(text); block == nil {
-		return nil, fmt.Errorf("%s: not a key in PEM form", s.Key)
+		return nil, fmt.Errorf("%s: not a PEM key", s.Key)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	key, ok := parsed.(*ecdsa.PrivateKey)
@@ -120,7 +120,7 @@ func (s Stored) Load() (*Authority, error) {
 	case !ok || !key.PublicKey.Equal(issuer.PublicKey):
 		return nil, fmt.Errorf("%s: the key belongs to another certificate", s.Key)
 	case checkConstrained(issuer) != nil || issuer.CheckSignatureFrom(root) != nil:
-		return nil, fmt.Errorf("%s: the second certificate is not for some hosts only, or not signed by the first", s.Certificate)
+		return nil, fmt.Errorf("%s: the intermediate certificate is not limited to some hosts, or not signed by the root", s.Certificate)
 	case time.Now().After(issuer.NotAfter):
 		return nil, fmt.Errorf("%s: expired on %s", s.Certificate, issuer.NotAfter.Format(time.DateOnly))
 	}
@@ -132,7 +132,7 @@ func (s Stored) Load() (*Authority, error) {
 func ParseRoot(text []byte) (root *x509.Certificate, rest []byte, err error) {
 	block, rest := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, nil, errors.New("not a certificate in PEM form")
+		return nil, nil, errors.New("not a PEM certificate")
 	}
 	if root, err = x509.ParseCertificate(block.Bytes); err != nil {
 		return nil, nil, err
@@ -140,7 +140,7 @@ func ParseRoot(text []byte) (root *x509.Certificate, rest []byte, err error) {
 	return root, rest, checkConstrained(root)
 }
 
-var errUnconstrained = errors.New("not the certificate of an authority for some hosts only")
+var errUnconstrained = errors.New("not the certificate of an authority that is limited to some hosts")
 
 func checkConstrained(c *x509.Certificate) error {
 	addresses := len(c.PermittedIPRanges) > 0 || len(c.ExcludedIPRanges) == 2

@@ -23,7 +23,7 @@ func (e *BindError) Error() string {
 	remedy := ""
 	switch {
 	case errors.Is(e.Err, syscall.EPERM):
-		remedy = "; grant the capability CAP_NET_RAW (setcap cap_net_raw+ep FILE) or use a kernel >= 5.7"
+		remedy = "; grant the capability CAP_NET_RAW (setcap cap_net_raw+ep FILE) or use Linux 5.7 or newer"
 	case errors.Is(e.Err, syscall.ENODEV):
 		remedy = "; the interface is gone"
 	}

@@ -166,15 +166,15 @@ func decide(i Interface, o Options) Candidate {
 	case slices.Contains(o.Exclude, i.Name):
 		c.Reason = fmt.Sprintf("[link.%s] of the configuration says enabled = false", i.Name)
 	case slices.Contains(o.Taken, i.Name):
-		c.Reason = fmt.Sprintf("[link.%s] of the configuration gives its name to an upstream proxy (via)", i.Name)
+		c.Reason = fmt.Sprintf("[link.%s] of the configuration uses its name for an upstream proxy (via)", i.Name)
 	case len(o.Names) > 0 && !slices.Contains(o.Names, i.Name):
-		c.Reason = "not among the links that were named"
+		c.Reason = "not one of the links that were named"
 	case kind == KindLoopback:
 		c.Reason = "loopback"
 	case skip != "" && !named:
-		c.Reason = fmt.Sprintf("%s; --link %s uses it all the same", skip, i.Name)
+		c.Reason = fmt.Sprintf("%s; --link %s uses it anyway", skip, i.Name)
 	case !i.Up:
-		c.Reason = fmt.Sprintf("switched off; `ip link set %s up` switches it on", i.Name)
+		c.Reason = fmt.Sprintf("down; to enable it, run `ip link set %s up`", i.Name)
 	case i.State != "up" && i.State != "unknown":
 		c.Reason = "no carrier (state " + i.State + ")"
 	case len(addrs) == 0 && slices.ContainsFunc(i.Addrs, func(a Address) bool { return a.Unproven && global(a.Addr) }):
@@ -191,7 +191,7 @@ func decide(i Interface, o Options) Candidate {
 func route(c *Candidate, routes []Route, named bool) {
 	c.Link.Metric = Unranked
 	if len(routes) == 0 && named {
-		c.Use, c.Reason = true, "named; without a default route it reaches its own networks only"
+		c.Use, c.Reason = true, "named; without a default route, it reaches only its own networks"
 		c.Link.Confined = true
 		return
 	}
@@ -202,7 +202,7 @@ func route(c *Candidate, routes []Route, named bool) {
 	if len(out) == 0 {
 		c.Reason = "no default route leads through it"
 		if len(routes) > 0 {
-			c.Reason = "its default route is of a family in which it has no global address"
+			c.Reason = "its default route is for a family in which it has no global address"
 		}
 		return
 	}
@@ -264,7 +264,7 @@ func candidates(all []Interface, o Options) []Candidate {
 		case i.vpn(o):
 			c := decide(i, o)
 			if !c.Use {
-				c.Reason = "a VPN that carries the system's traffic, which Tributary goes around: vpn = \"around\""
+				c.Reason = "a VPN that carries the system's traffic, which Tributary bypasses: vpn = \"around\""
 			}
 			cs = append(cs, c)
 		case o.Around:
@@ -280,7 +280,7 @@ func candidates(all []Interface, o Options) []Candidate {
 	})
 	for _, name := range o.Names {
 		if !slices.Contains(o.Taken, name) && !slices.ContainsFunc(cs, func(c Candidate) bool { return c.Link.Name == name }) {
-			cs = append(cs, Candidate{Link: Link{Name: name}, Reason: "no interface has this name"})
+			cs = append(cs, Candidate{Link: Link{Name: name}, Reason: "there is no interface with this name"})
 		}
 	}
 	return cs
@@ -320,7 +320,7 @@ func follow(i Interface, o Options) Candidate {
 	c.Link.VPN = true
 	if c.Use {
 		c.Link.Addrs = slices.DeleteFunc(c.Link.Addrs, func(a netip.Addr) bool { return !i.world(a.Is6()) })
-		c.Reason = "a VPN that carries the system's traffic; vpn = \"around\" goes around it"
+		c.Reason = "a VPN that carries the system's traffic; vpn = \"around\" bypasses it"
 	}
 	return c
 }
@@ -343,7 +343,7 @@ func beneath(c Candidate, vpns [2]string) Candidate {
 	})
 	if len(c.Link.Addrs) == 0 {
 		c.Use = false
-		c.Reason = fmt.Sprintf("rests, since the VPN %s carries the system's traffic; vpn = \"around\" uses it all the same", resting)
+		c.Reason = fmt.Sprintf("not used, since the VPN %s carries the system's traffic; vpn = \"around\" uses it anyway", resting)
 	}
 	return c
 }

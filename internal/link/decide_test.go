@@ -68,11 +68,11 @@ func TestDecide(t *testing.T) {
 
 		{"named tun", typed("tun0", "tuntap", "none"), []string{"tun0"}, true, KindTunnel, "named"},
 		{"named veth", typed("v0", "veth", "ether"), []string{"x", "v0"}, true, KindVirtual, "named"},
-		{"not named", func(*Interface) {}, []string{"wlan0"}, false, KindEthernet, "not among"},
+		{"not named", func(*Interface) {}, []string{"wlan0"}, false, KindEthernet, "not one of the links"},
 		{"named but down", func(i *Interface) { i.Up = false }, []string{"eth0"}, false, KindEthernet, "ip link set eth0 up"},
 		{"named without a route", func(i *Interface) { i.Routes = nil }, []string{"eth0"}, true, KindEthernet, "own networks"},
 
-		{"switched off", func(i *Interface) { i.Up, i.State = false, "down" }, nil, false, KindEthernet, "switched off"},
+		{"down; to enable", func(i *Interface) { i.Up, i.State = false, "down" }, nil, false, KindEthernet, "down; to enable"},
 		{"no carrier", func(i *Interface) { i.State = "down" }, nil, false, KindEthernet, "no carrier"},
 		{"not associated", func(i *Interface) { i.State = "dormant" }, nil, false, KindEthernet, "dormant"},
 		{"no address", func(i *Interface) { i.Addrs = nil }, nil, false, KindEthernet, "no global address"},

@@ -12,7 +12,7 @@ var (
 	// ErrDenied says that no request may go to an address, over no link.
 	ErrDenied = errors.New("the address is not allowed as a destination")
 	// ErrRebound says that a public name led to a private address. It is an ErrDenied.
-	ErrRebound = fmt.Errorf("%w: a public name leads to a private network", ErrDenied)
+	ErrRebound = fmt.Errorf("%w: a public host name resolves to a private address", ErrDenied)
 	// ErrOffLink says that an address belongs to another interface: only that one leads there.
 	ErrOffLink = errors.New("the address belongs to another interface")
 )

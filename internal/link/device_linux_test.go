@@ -331,7 +331,7 @@ func TestDeviceUnprivileged(t *testing.T) {
 func TestBindErrorText(t *testing.T) {
 	for err, want := range map[error]string{
 		syscall.EPERM: "bind to wlan0: operation not permitted; grant the capability CAP_NET_RAW (setcap cap_net_raw+ep FILE) " +
-			"or use a kernel >= 5.7",
+			"or use Linux 5.7 or newer",
 		syscall.ENODEV: "bind to wlan0: no such device; the interface is gone",
 		syscall.EBADF:  "bind to wlan0: bad file descriptor",
 	} {

@@ -125,7 +125,7 @@ func splitAddr(addr string) (host string, port uint16, err error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
-		return "", 0, &net.AddrError{Err: "port is not a number below 65536", Addr: addr}
+		return "", 0, &net.AddrError{Err: "want a port below 65536", Addr: addr}
 	}
 	return host, uint16(n), nil
 }

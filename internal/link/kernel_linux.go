@@ -239,7 +239,7 @@ func (k *kernel) ways(six bool, o *netlink.RouteGetOptions) ([]int, error) {
 }
 
 // errNoRoute says that the routes to the world lead in different directions.
-var errNoRoute = errors.New("look for a route: no interface leads to most of the world")
+var errNoRoute = errors.New("look for a route: no interface has a route to most of the internet")
 
 // outOf returns the interfaces of routes.
 func outOf(routes []netlink.Route) map[int]bool {

@@ -30,7 +30,7 @@ type Info struct {
 }
 
 // ErrNothingToProbe says that nothing on a link can be asked whether the link works.
-var ErrNothingToProbe = errors.New("nothing on the link can be asked")
+var ErrNothingToProbe = errors.New("nothing on the link can be queried")
 
 var errNoPath = errors.New("the link has no path")
 

@@ -58,7 +58,7 @@ func (r *Resolver) Servers(l Link) (Servers, error) {
 	case len(stubs.Addrs) == 0:
 		return Servers{}, fmt.Errorf("%w for %s; set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, l.Name)
 	case !r.AllLinksAllowed:
-		return Servers{}, fmt.Errorf("%w for %s: only the local resolver %v, which may ask over another link; "+
+		return Servers{}, fmt.Errorf("%w for %s: only the local resolver %v, which may send queries over another link; "+
 			"set `dns = [\"ADDRESS\"]` in [link.%s] of the configuration", ErrNoServer, l.Name, stubs.Addrs[0].Addr(), l.Name)
 	}
 	stubs.Addrs = stubs.Addrs[:min(len(stubs.Addrs), maxServers)]

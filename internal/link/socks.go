@@ -85,7 +85,7 @@ func (u *socksSession) failure(ctx context.Context, err error) error {
 		return unreached(ctx, u.to.Addr, u.err)
 	}
 	if cause := ended(ctx, err); cause != nil {
-		return fmt.Errorf("the upstream proxy %s does not answer: %w", u.to.Addr, cause)
+		return fmt.Errorf("the upstream proxy %s does not respond: %w", u.to.Addr, cause)
 	}
 	switch u.reply() {
 	case connectionRefused:
@@ -99,9 +99,9 @@ func (u *socksSession) failure(ctx context.Context, err error) error {
 	}
 	switch {
 	case len(u.said) > 1 && u.said[1] == noMethod:
-		return fmt.Errorf("the upstream proxy %s wants another way to log in: write via = \"socks5://USER:PASSWORD@%s\"", u.to.Addr, u.to.Addr)
+		return fmt.Errorf("the upstream proxy %s requires a login: set via = \"socks5://USER:PASSWORD@%s\"", u.to.Addr, u.to.Addr)
 	case len(u.said) == 4 && u.said[1] == withPassword:
-		return fmt.Errorf("the upstream proxy %s does not accept the user and the password of via", u.to.Addr)
+		return fmt.Errorf("the upstream proxy %s rejects the user and password of via", u.to.Addr)
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err

@@ -106,7 +106,7 @@ func TestSOCKS5Refusals(t *testing.T) {
 		{"no CONNECT", sockstest.Options{Reply: 7}, "", ErrUpstreamRefused, ""},
 		{"address type not supported", sockstest.Options{Reply: 8}, "", ErrUpstreamRefused, ""},
 		{"it wants a password", sockstest.Options{User: "me"}, "", nil, `via = "socks5://USER:PASSWORD@`},
-		{"it wants another user", sockstest.Options{User: "me"}, "you", nil, "does not accept the user and the password"},
+		{"it wants another user", sockstest.Options{User: "me"}, "you", nil, "rejects the user and password"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := sockstest.New(t, tt.server)

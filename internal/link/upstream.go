@@ -59,7 +59,7 @@ func (u *Upstream) Dial(ctx context.Context, network, addr string) (net.Conn, In
 	defer cancel()
 	handshake, ok := handshakes[u.Scheme]
 	if !ok {
-		return fail(OpConnect, fmt.Errorf("no protocol for %s:// is known", u.Scheme))
+		return fail(OpConnect, fmt.Errorf("unknown protocol %s://", u.Scheme))
 	}
 	c, err := handshake(ctx, u, to)
 	if bind, ok := errors.AsType[*BindError](err); ok {

@@ -41,20 +41,20 @@ func New(version string, status func() engine.Status) *Metrics {
 
 		started:     newCounters(r, "transfers_started_total", "Transfers started."),
 		ended:       newCounters(r, "transfers_total", "Transfers ended, by result.", "result"),
-		passed:      newCounters(r, "pass_through_total", "Requests that were passed through on one link, by reason (docs/ARCHITECTURE.md lists them).", "reason"),
+		passed:      newCounters(r, "pass_through_total", "Requests passed through on one link, by reason (docs/ARCHITECTURE.md lists them).", "reason"),
 		decisions:   newCounters(r, "scheduler_decisions_total", "Decisions of the scheduler, by link and reason.", "link", "reason"),
 		transitions: newCounters(r, "link_transitions_total", "Changes of a link's state, by the new state.", "link", "state"),
-		hedges:      newCounters(r, "hedges_total", "Times that bytes this link owed were requested over another link too, by reason.", "link", "reason"),
-		received:    newCounters(r, "link_received_bytes_total", "Body bytes received, second copies included.", "link"),
+		hedges:      newCounters(r, "hedges_total", "Times that bytes outstanding on this link were also requested over another link, by reason.", "link", "reason"),
+		received:    newCounters(r, "link_received_bytes_total", "Body bytes received, including second copies.", "link"),
 		waste:       newCounters(r, "link_waste_bytes_total", "Body bytes received that were second copies or not wanted.", "link"),
-		attempts:    newCounters(r, "attempts_total", "Attempts ended, by link and how.", "link", "reason"),
-		differing:   newCounters(r, "spot_checks_failed_total", "Times that a link left a transfer because its bytes were not those of the other links.", "link"),
+		attempts:    newCounters(r, "attempts_total", "Attempts ended, by link and outcome.", "link", "reason"),
+		differing:   newCounters(r, "spot_checks_failed_total", "Times that a link left a transfer because its bytes differed from those of the other links.", "link"),
 
 		delivered: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tributary_transfer_bytes_total", Help: "Body bytes of ended transfers that clients got.",
+			Name: "tributary_transfer_bytes_total", Help: "Body bytes that ended transfers delivered to clients.",
 		}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "tributary_transfer_duration_seconds", Help: "Time from the start to the end of transfers.",
+			Name: "tributary_transfer_duration_seconds", Help: "Duration of transfers.",
 			Buckets: []float64{0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000},
 		}),
 	}

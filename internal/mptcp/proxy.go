@@ -44,13 +44,13 @@ func ParseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Hostname() == "" || u.Opaque != "":
-		return nil, errors.New(`it must be a URL like "https://USER:PASSWORD@proxy.example.com:443"`)
+		return nil, errors.New(`want a URL like "https://USER:PASSWORD@proxy.example.com:443"`)
 	case ports[u.Scheme] == "":
 		return nil, fmt.Errorf(`%q is not supported: write "https://HOST:PORT" or "socks5://HOST:PORT"`, u.Scheme+"://")
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("it must end after the port")
+		return nil, errors.New("remove everything after the port")
 	case u.Scheme == "socks5" && u.User != nil:
-		return nil, errors.New("SOCKS5 would send the password without encryption: use https://, or a proxy that knows this machine by its address")
+		return nil, errors.New("SOCKS5 would send the password without encryption: use https://, or a proxy that authenticates this machine by its address")
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), ports[u.Scheme])
@@ -121,11 +121,11 @@ func (p *Proxy) handshake(ctx context.Context, raw net.Conn, to string) (*conn, 
 	reply, err := http.ReadResponse(reader, &http.Request{Method: http.MethodConnect})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("its answer to CONNECT: %w", err)
+		return nil, fmt.Errorf("response to CONNECT: %w", err)
 	case reply.StatusCode == http.StatusProxyAuthRequired:
-		return nil, errors.New("it wants a user and a password, or others: see  url  in [relay] of the configuration")
+		return nil, errors.New("it rejects the user and password, or requires them: set url in [relay] of the configuration")
 	case reply.StatusCode/100 != 2:
-		return nil, fmt.Errorf("it does not connect: %s", reply.Status)
+		return nil, fmt.Errorf("it refuses to connect: %s", reply.Status)
 	}
 	limited.N = 1 << 62
 	c.Conn, c.ahead = t, reader

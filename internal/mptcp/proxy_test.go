@@ -120,10 +120,10 @@ func TestConnect(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for _, f := range []struct{ url, to, want string }{
-		{"https://" + at, to, "wants a user"},
-		{"https://me:wrong@" + at, to, "wants a user"},
+		{"https://" + at, to, "rejects the user"},
+		{"https://me:wrong@" + at, to, "rejects the user"},
 		{"https://me:secret@" + at, "127.0.0.1:1", "502"},
-		{"https://me:secret@" + at, "long.example:443", "answer to CONNECT"},
+		{"https://me:secret@" + at, "long.example:443", "response to CONNECT"},
 	} {
 		if _, err := New(parsed(t, f.url), dialer, trusted).Dial(t.Context(), f.to); err == nil || !strings.Contains(err.Error(), f.want) ||
 			strings.Contains(err.Error(), "wrong") || strings.Contains(err.Error(), "secret") {

@@ -32,7 +32,7 @@ type Interface struct {
 func (s Settings) Check(allowed []Interface) error {
 	for _, e := range s.Endpoints {
 		if e.Subflow && e.of(allowed) == "" {
-			return fmt.Errorf("the kernel has an MPTCP endpoint, %s, on a link that must not carry this: remove it with  ip mptcp endpoint delete id %d", e.where(), e.ID)
+			return fmt.Errorf("the kernel has an MPTCP endpoint, %s, on a link that must not carry tunnels: remove it with ip mptcp endpoint delete id %d", e.where(), e.ID)
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func differs(want *engine.Identity, h Head, total int64) *Mismatch {
 	got := identity(h)
 	switch {
 	case want.Validator == "":
-		return mismatch("validator", fault.Changed, "the version wanted has no strong validator to compare")
+		return mismatch("validator", fault.Changed, "the expected version has no strong validator to compare")
 	case want.Total >= 0 && total < 0:
 		return mismatch("total", fault.BadRange, "no size given, want %d", want.Total)
 	case want.Total >= 0 && total != want.Total:
@@ -87,7 +87,7 @@ func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 		const html = "text/html"
 		if mediaType(h.Header.Get("Content-Type")) == html && mediaType(want.Type) != html {
 			// A login page: no version of this object.
-			return mismatch("type", fault.Unwanted, "a page of HTML in place of %q", want.Type)
+			return mismatch("type", fault.Unwanted, "an HTML page instead of %q", want.Type)
 		}
 		total := h.Length
 		if total < 0 { // a server that ignores Range need not know the size
@@ -96,11 +96,11 @@ func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 		if m := differs(want, h, total); m != nil {
 			return m
 		}
-		return mismatch("status", fault.NoRange, "200: this node ignores Range")
+		return mismatch("status", fault.NoRange, "status 200: this server ignores Range")
 	case http.StatusRequestedRangeNotSatisfiable:
 		// With the size known the range lay within it: the object shrank. An earlier guess does not show that.
 		if want.Total >= 0 {
-			return mismatch("status", fault.Changed, "416 to a range within the object")
+			return mismatch("status", fault.Changed, "416 for a range within the object")
 		}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		m := mismatch("status", fault.Busy, "status %d", h.Status)

@@ -15,16 +15,16 @@ import (
 var (
 	errClosed     = errors.New("the connection was closed by its owner")
 	errNotAsked   = errors.New("no request is outstanding")
-	errUnread     = errors.New("the previous answer was not read to its end")
+	errUnread     = errors.New("the previous response was not read to its end")
 	errLast       = errors.New("the origin closes the connection before this request")
-	errIdle       = errors.New("the origin closed the connection or sent bytes that nobody asked for")
+	errIdle       = errors.New("the origin closed the connection or sent unrequested bytes")
 	errBroken     = errors.New("an earlier failure left the connection in an unknown state")
-	errSwitched   = errors.New("the origin switches protocols though nobody asked it to")
-	errInterim    = fmt.Errorf("more than %d interim answers", MaxInterim)
+	errSwitched   = errors.New("the origin switched protocols without a request")
+	errInterim    = fmt.Errorf("more than %d interim responses", MaxInterim)
 	errBadStatus  = errors.New("status code below 100")
 	errFieldName  = errors.New("malformed name of a header field")
-	errOutOfStep  = errors.New("the bytes after the previous answer are not an answer")
-	errHeadBroken = errors.New("the connection ended within the head of the answer")
+	errOutOfStep  = errors.New("the bytes after the previous response are not a response")
+	errHeadBroken = errors.New("the connection ended within the head of the response")
 )
 
 // conn implements engine.Conn for one transfer. Send and the reading side (Next and body reads) share the fields that mu

@@ -66,11 +66,11 @@ const (
 const goAwayTime = time.Second
 
 var (
-	errGoingAway = errors.New("the origin takes no more requests on this connection")
-	errUnwanted  = errors.New("the answer was cancelled: it is not the one wanted")
-	errFlood     = errors.New("the origin sends more than it was asked for")
+	errGoingAway = errors.New("the origin accepts no further requests on this connection")
+	errUnwanted  = errors.New("the response was cancelled: it is not the requested one")
+	errFlood     = errors.New("the origin sends more than was requested")
 	errMalformed = errors.New("malformed answer")
-	errTooLong   = errors.New("the head of the request is longer than the origin takes")
+	errTooLong   = errors.New("the request head is longer than the origin accepts")
 )
 
 // session is an HTTP/2 connection to an origin that carries GETs. Flow control bounds its memory: the origin may send the

@@ -163,7 +163,7 @@ func (x *exchange) head(f *http2.MetaHeadersFrame) error {
 	case code == http.StatusSwitchingProtocols: // RFC 9113 section 8.6
 		return errSwitched
 	case code < 200 && f.StreamEnded():
-		return fmt.Errorf("%w: it ends with an interim answer", errMalformed)
+		return fmt.Errorf("%w: it ends with an interim response", errMalformed)
 	case code < 200:
 		if x.interims++; x.interims > MaxInterim {
 			return errInterim

@@ -13,7 +13,7 @@ import (
 )
 
 // errUnasked says that an origin sent bytes before it could have the request that they seem to answer (RFC 9112 section 6.3).
-var errUnasked = errors.New("the origin sent bytes that no request asked for")
+var errUnasked = errors.New("the origin sent unrequested bytes")
 
 // heads is a connection of a net/http transport that keeps a copy of the raw heads that arrive for a request, and bounds
 // their number of bytes. It finds where a head ends and leaves all parsing to net/http.

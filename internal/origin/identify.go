@@ -214,7 +214,7 @@ func partial(asked segment.Range, h Head) (byterange.Content, *Mismatch) {
 	var none byterange.Content
 	// RFC 9110 section 15.3.7.2: "A server MUST NOT generate a multipart response to a request for a single range".
 	if isMultipart(h.Header) {
-		return none, mismatch("multipart", fault.BadRange, "multipart answer to a single range")
+		return none, mismatch("multipart", fault.BadRange, "multipart response to a single range")
 	}
 	fields := h.Header["Content-Range"]
 	if len(fields) != 1 {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-var errRange = errors.New("the range asked for holds no byte")
+var errRange = errors.New("the requested range is empty")
 
 // appendRequest appends the bytes of the GET that a asks for.
 func appendRequest(b []byte, a *engine.RangeRequest) ([]byte, error) {
@@ -40,7 +40,7 @@ func eachField(a *engine.RangeRequest, emit func(name, value string)) error {
 		return errRange
 	}
 	if a.Target.Path == "" || strings.ContainsFunc(a.Target.Path, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return errors.New("the target holds a space or a control character")
+		return errors.New("the request target contains a space or a control character")
 	}
 	field := func(name, value string) error {
 		if err := checkField(name, value); err != nil {

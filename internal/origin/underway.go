@@ -11,7 +11,7 @@ import (
 )
 
 // errLinkLost says that a request ends because its link does not work any more.
-var errLinkLost = errors.New("the link does not work any more")
+var errLinkLost = errors.New("the link stopped working")
 
 // underway is a request that goes over one link, until the end of its answer. It ends at once when the link dies: its program
 // can then ask again, instead of waiting until the kernel gives the connection up.

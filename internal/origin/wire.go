@@ -19,7 +19,7 @@ const (
 	MaxInterim = 32
 )
 
-var errHeadTooLong = errors.New("the head of the answer is too long")
+var errHeadTooLong = errors.New("the response head is too long")
 
 // wire is the read side of a connection below its bufio.Reader. While a head is read it keeps a copy of the raw bytes and
 // bounds their number.

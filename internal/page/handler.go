@@ -41,9 +41,9 @@ func (p *Page) Handler(owns func(*http.Request) bool) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		switch {
 		case foreign(r):
-			http.Error(w, "Another site asks for this page: open it by its address.", http.StatusForbidden)
+			http.Error(w, "Another site requested this page. Open it by its own address.", http.StatusForbidden)
 		case !owns(r):
-			http.Error(w, "This page is for the user who runs Tributary, and for root.", http.StatusForbidden)
+			http.Error(w, "Only root and the user who runs Tributary may open this page.", http.StatusForbidden)
 		default:
 			mux.ServeHTTP(w, r)
 		}

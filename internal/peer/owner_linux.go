@@ -76,10 +76,10 @@ func diagnose(own, peer netip.AddrPort) (socket, error) {
 	var b [1024]byte
 	n, from, err := unix.Recvfrom(fd, b[:], 0)
 	if err != nil {
-		return socket{}, fmt.Errorf("read the answer of sock_diag: %w", err)
+		return socket{}, fmt.Errorf("read the response of sock_diag: %w", err)
 	}
 	if nl, ok := from.(*unix.SockaddrNetlink); !ok || nl.Pid != 0 {
-		return socket{}, errors.New("an answer of sock_diag does not come from the kernel")
+		return socket{}, errors.New("a sock_diag response does not come from the kernel")
 	}
 	return parse(b[:n])
 }
@@ -113,7 +113,7 @@ func parse(b []byte) (socket, error) {
 	case len(b) >= unix.SizeofNlMsghdr+4 && ne.Uint16(b[4:]) == unix.NLMSG_ERROR:
 		return socket{}, unix.Errno(-int32(ne.Uint32(b[unix.SizeofNlMsghdr:])))
 	case len(b) < replySize || ne.Uint16(b[4:]) != byFamily:
-		return socket{}, errors.New("the answer of sock_diag is malformed")
+		return socket{}, errors.New("the sock_diag response is malformed")
 	}
 	m := b[unix.SizeofNlMsghdr:]
 	return socket{state: m[1], uid: ne.Uint32(m[64:]), inode: ne.Uint32(m[68:])}, nil

@@ -107,7 +107,7 @@ func packets(name string, do func(packet)) error {
 	in := bufio.NewReaderSize(f, 1<<16)
 	src, linkType, err := open(in)
 	if err != nil {
-		return fmt.Errorf("%s is no capture of packets: %w; tcpdump -w writes one", name, err)
+		return fmt.Errorf("%s is not a packet capture: %w; create one with tcpdump -w", name, err)
 	}
 	var (
 		eth   layers.Ethernet
@@ -129,7 +129,7 @@ func packets(name string, do func(packet)) error {
 		begins = layers.LayerTypeIPv6
 	case layers.LinkTypeEthernet:
 	default:
-		return fmt.Errorf("%s: captures of %s are not understood; capture on one interface, wlan0 for example", name, linkType)
+		return fmt.Errorf("%s: captures of %s are not supported; capture on one interface, for example wlan0", name, linkType)
 	}
 	parser := gopacket.NewDecodingLayerParser(begins, &eth, &sll, &sll2, &ip4, &ip6)
 	parser.IgnoreUnsupported = true

@@ -136,7 +136,7 @@ func TestReadCapture(t *testing.T) {
 			t.Errorf("%+v, %v: want what comes before the cut", got, err)
 		}
 	})
-	t.Run("no capture", func(t *testing.T) {
+	t.Run("not a packet capture", func(t *testing.T) {
 		for _, text := range []string{"", "GET / HTTP/1.1", "\xd4\xc3\xb2\xa1"} {
 			name := filepath.Join(t.TempDir(), "x")
 			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {

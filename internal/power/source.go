@@ -29,7 +29,7 @@ type Reading struct {
 }
 
 // ErrNone says that this machine shows its power nowhere.
-var ErrNone = errors.New("neither a battery nor a counter of the processor's energy")
+var ErrNone = errors.New("neither a battery nor an energy counter of the processor")
 
 // Find returns the source of a machine: its batteries, else the counters of RAPL. root is /sys/class, or another folder with
 // power_supply and powercap in it. The error, which wraps [ErrNone] or [fs.ErrPermission], says what was looked at and what to
@@ -73,7 +73,7 @@ func findBattery(root string) (Source, error) {
 		return nil, nil
 	}
 	if !supplied {
-		return nil, fmt.Errorf("%s says %q: its current is the charger's, not the machine's; unplug the charger and try again",
+		return nil, fmt.Errorf("%s says %q: the current is that of the charger; unplug the charger and try again",
 			filepath.Base(b.folders[0]), text(b.folders[0], "status"))
 	}
 	return b, nil
@@ -113,7 +113,7 @@ func watts(folder, which string) (float64, error) {
 	if w, powerErr := micro(folder, "power_"+which); powerErr == nil {
 		return math.Abs(w), nil
 	}
-	return 0, fmt.Errorf("%s shows no power: %w", filepath.Base(folder), err)
+	return 0, fmt.Errorf("%s does not report its power: %w", filepath.Base(folder), err)
 }
 
 // rapl reads the counters of processor packages, or of the whole board where the processor has one.
@@ -143,7 +143,7 @@ func findRAPL(root string) (Source, error) {
 		d := domain{folder: f, name: name}
 		if d.last, err = number(f, "energy_uj"); err != nil {
 			if errors.Is(err, fs.ErrPermission) {
-				return nil, fmt.Errorf("this machine has no battery, and only root may read its processor's counter: %w; run this with sudo", err)
+				return nil, fmt.Errorf("this machine has no battery, and only root may read the processor's energy counter: %w; run this with sudo", err)
 			}
 			return nil, err
 		}

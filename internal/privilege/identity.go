@@ -24,7 +24,7 @@ func find(account string) (identity, error) {
 	if err != nil {
 		uid, notNumber := strconv.ParseInt(account, 10, 31)
 		if notNumber != nil || uid < 0 {
-			return identity{}, fmt.Errorf("%w %q: write the name or the number of a user of this machine", ErrAccount, account)
+			return identity{}, fmt.Errorf("%w %q: want the name or the ID of a user of this machine", ErrAccount, account)
 		}
 		if u, err = user.LookupId(account); err != nil {
 			u = &user.User{Uid: account, Gid: account, Username: account, HomeDir: "/"}
@@ -35,7 +35,7 @@ func find(account string) (identity, error) {
 		return identity{}, fmt.Errorf("%w %q: its number: %w", ErrAccount, account, err)
 	}
 	if to.uid == 0 {
-		return identity{}, fmt.Errorf("%w %q: that is root, who has every privilege; choose another user", ErrAccount, account)
+		return identity{}, fmt.Errorf("%w %q: root keeps all privileges; choose another user", ErrAccount, account)
 	}
 	if to.gid, err = strconv.Atoi(u.Gid); err != nil {
 		return identity{}, fmt.Errorf("%w %q: the number of its group: %w", ErrAccount, account, err)

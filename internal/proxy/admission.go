@@ -122,7 +122,7 @@ func (p *Proxy) acceptAll(ctx context.Context, ln net.Listener, serve func(*net.
 		case errors.Is(err, net.ErrClosed):
 			return http.ErrServerClosed
 		default:
-			p.Log.Warn("a connection was not accepted", "error", err)
+			p.Log.Warn("cannot accept a connection", "error", err)
 			select {
 			case <-time.After(10 * time.Millisecond): // out of descriptors: some will be free soon
 			case <-ctx.Done():
@@ -197,12 +197,12 @@ func (x *exchange) admit() *failure {
 func (c *client) refusal() *failure {
 	switch {
 	case c.untold:
-		return full("Tributary could not find out whose connection this is. Try again.")
+		return full("Tributary could not find the user of this connection. Try again.")
 	case !c.allowed:
 		return forbidden("This proxy serves the user who started it, and root. The configuration can admit others: " +
 			`allow_users = ["NAME"], or ["all"] for everybody on this machine.`)
 	case c.place != crowd.Inside:
-		return full("Too many connections to the proxy are open. Try again when some are closed.")
+		return full("Too many connections to the proxy are open. Try again later.")
 	}
 	return nil
 }

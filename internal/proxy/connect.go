@@ -15,7 +15,7 @@ import (
 // connect serves CONNECT (RFC 9110 section 9.3.6).
 func (x *exchange) connect() {
 	if x.upload != nil || len(x.r.TransferEncoding) > 0 {
-		x.refuse(badRequest("CONNECT has no content. Send the tunnel's data after the answer."))
+		x.refuse(badRequest("A CONNECT request must not have content. Send the tunnel's data after the response."))
 		return
 	}
 	host, port, f := splitAuthority(x.r.RequestURI)
@@ -56,7 +56,7 @@ func mailPort(addr string) bool {
 }
 
 func noMail() *failure {
-	return forbidden("Mail submission ports are not allowed. Take the proxy out of the way for mail.")
+	return forbidden("Mail ports are not allowed. Exempt mail from the proxy.")
 }
 
 // mayTunnel returns why a client gets no tunnel to addr ("host:port"), nil if it does.
@@ -65,7 +65,7 @@ func (p *Proxy) mayTunnel(of *client, addr string) *failure {
 	switch {
 	case !p.tunnelPort(of, port):
 		return forbidden("Tunnels to this port are not allowed from other machines. " +
-			"connect_ports in the configuration of the proxy lists those that are.")
+			"Allowed ports are listed in connect_ports in the configuration of the proxy.")
 	case mailPort(addr):
 		return noMail()
 	case p.own(addr):

@@ -171,8 +171,8 @@ func (x *exchange) request(t target, h http.Header, offer string) *http.Request 
 const maxInterim = 32
 
 var (
-	errSettled      = errors.New("the final answer is there already")
-	errManyInterims = errors.New("the origin sends interim answers without end")
+	errSettled      = errors.New("the final response has already begun")
+	errManyInterims = errors.New("the origin sends too many interim responses")
 )
 
 // interim is a 1xx answer on its way to the client.

@@ -91,7 +91,7 @@ func (x *exchange) fail(err error) {
 	}
 	x.p.Log.Debug("request failed", "method", x.r.Method, "err", err)
 	if x.upload != nil && x.upload.broken.Load() {
-		x.refuse(badRequest("The request's content broke off or is malformed. Send it again."))
+		x.refuse(badRequest("The request's content is incomplete or malformed. Send it again."))
 		return
 	}
 	x.refuse(classify(err))

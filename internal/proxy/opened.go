@@ -85,7 +85,7 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 	}
 	switch {
 	case err != nil:
-		x.p.Log.Debug("a tunnel was not opened", "error", err)
+		x.p.Log.Debug("could not decrypt a tunnel", "error", err)
 		_ = client.Close()
 		if !got.Spent {
 			drop()
@@ -106,7 +106,7 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 func (x *exchange) tunnelAfterAll(ctx context.Context, client net.Conn, early []byte, addr string) {
 	origin, link, err := x.p.Transport.DialTunnel(ctx, addr)
 	if err != nil {
-		x.p.Log.Debug("a tunnel leads nowhere", "error", err)
+		x.p.Log.Debug("cannot connect a tunnel", "error", err)
 		resetConn(client)
 		return
 	}
@@ -164,14 +164,14 @@ func tunnelTarget(r *http.Request, addr string) (target, *failure) {
 	t := target{scheme: "https", host: r.Host, addr: addr, path: r.RequestURI}
 	switch {
 	case r.Method == http.MethodConnect:
-		return t, badRequest("This connection leads to a web server, which makes no tunnels. Connect to the proxy itself for these.")
+		return t, badRequest("This connection leads to a web server, which does not support CONNECT. Send CONNECT to the proxy itself.")
 	case !httpguts.ValidHeaderFieldName(r.Method): // both are tokens
 		return t, badRequest("The method has invalid characters.")
 	}
 	if r.URL.IsAbs() { // a server must understand that, too (RFC 9112 section 3.2.2)
 		abs, f := parseTarget(r)
 		if f == nil && abs.scheme != "https" {
-			f = badRequest("This connection is encrypted, and the URL begins with http.")
+			f = badRequest("This connection is encrypted, but the URL begins with http:.")
 		}
 		if f != nil {
 			return t, f
@@ -183,7 +183,7 @@ func tunnelTarget(r *http.Request, addr string) (target, *failure) {
 	}
 	if t.path == "" || t.path[0] != '/' && (t.path != "*" || r.Method != http.MethodOptions) ||
 		strings.ContainsFunc(t.path, func(c rune) bool { return c <= ' ' || c == '#' || c == 0x7f }) {
-		return t, badRequest("The path is empty, or has spaces, control characters or a fragment (#...). Write them in the form %20.")
+		return t, badRequest("The path is empty, or has spaces, control characters or a fragment (#...). Percent-encode them, for example as %20.")
 	}
 	_, _, f := splitAuthority(t.host)
 	return t, f

@@ -18,7 +18,7 @@ func (x *exchange) reply(a *answer) {
 		x.refuse(badGateway("http_protocol_error", "The server's status code is not valid. Try again later."))
 		return
 	case a.StatusCode == http.StatusProxyAuthRequired: // a browser would answer with credentials meant for us (R35)
-		x.refuse(badGateway("http_protocol_error", "The server asks for proxy credentials, which only a proxy may do."))
+		x.refuse(badGateway("http_protocol_error", "The server requests proxy credentials, which only a proxy may do."))
 		return
 	}
 	nominated := a.Header["Connection"]
@@ -52,7 +52,7 @@ func (x *exchange) reply(a *answer) {
 		err = x.copyBody(out, a)
 	}
 	if err != nil {
-		x.p.Log.Debug("answer broke off", "status", a.StatusCode, "sent", out.sent, "client_gone", out.failed, "err", err)
+		x.p.Log.Debug("response broke off", "status", a.StatusCode, "sent", out.sent, "client_gone", out.failed, "err", err)
 		x.abort(a.ContentLength < 0 && !x.r.ProtoAtLeast(1, 1))
 	}
 	x.boundWrite() // of the last chunk

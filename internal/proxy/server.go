@@ -44,12 +44,12 @@ func checkRequest(r *http.Request, opened bool) *failure {
 	case r.ProtoMajor != 1 && !opened: // net/http lets the preface of HTTP/2 through
 		return &failure{
 			http.StatusHTTPVersionNotSupported, "http_request_error", 0,
-			"This proxy does not speak HTTP/2 to its clients. Tell the client to use HTTP/1.1 with proxies.",
+			"This proxy does not support HTTP/2 from clients. Configure the client to use HTTP/1.1 with proxies.",
 		}
 	case len(r.RequestURI) > maxTarget:
 		return &failure{
 			http.StatusRequestURITooLong, "http_request_error", 0,
-			"The URL is longer than 16 KiB. Ask for a shorter one.",
+			"The URL is longer than 16 KiB. Use a shorter one.",
 		}
 	case lines > maxLines:
 		return &failure{

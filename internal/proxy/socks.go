@@ -87,7 +87,7 @@ func (s *SOCKS) serve(c *net.TCPConn, of *client) {
 	_ = c.SetDeadline(time.Now().Add(headerTime))
 	switch {
 	case f != nil:
-		s.p.Log.Debug("a SOCKS client gets no tunnel", "reason", f.text)
+		s.p.Log.Debug("cannot open a tunnel for a SOCKS client", "reason", f.text)
 		_, _ = c.Write(socksReply(replyOf(f)))
 		_ = c.Close()
 	case tun == nil:
@@ -110,7 +110,7 @@ func (s *SOCKS) greet(c io.ReadWriter, of *client) (addr string, f *failure) {
 	version := make([]byte, 1) // alone: other protocols may send less than a request, and wait
 	_, err := io.ReadFull(c, version)
 	if err != nil || version[0] != statute.VersionSocks5 {
-		s.p.Log.Debug("a connection that does not begin with SOCKS5 is closed", "error", err)
+		s.p.Log.Debug("closed a connection that does not speak SOCKS5", "error", err)
 		return "", nil
 	}
 	methods, err := statute.ParseMethodRequest(io.MultiReader(bytes.NewReader(version), c))
@@ -127,11 +127,11 @@ func (s *SOCKS) greet(c io.ReadWriter, of *client) (addr string, f *failure) {
 	q, err := statute.ParseRequest(c)
 	switch {
 	case errors.Is(err, statute.ErrUnrecognizedAddrType):
-		return "", badRequest("The type of the destination's address is none of SOCKS5.")
+		return "", badRequest("The destination has an unknown SOCKS5 address type.")
 	case err != nil:
 		return "", nil
 	case q.Command != statute.CommandConnect:
-		return "", &failure{status: http.StatusNotImplemented, text: "Of SOCKS5's commands only CONNECT is served."}
+		return "", &failure{status: http.StatusNotImplemented, text: "Only the SOCKS5 command CONNECT is supported."}
 	}
 	if f := of.refusal(); f != nil {
 		return "", f

@@ -28,19 +28,19 @@ func parseTarget(r *http.Request) (target, *failure) {
 	case "https":
 		port = "443"
 	default:
-		return target{}, badRequest("This proxy fetches http:// and https:// URLs only. Ask for one of these, " +
-			"or take the proxy out of the way for other schemes.")
+		return target{}, badRequest("This proxy supports only http:// and https:// URLs. " +
+			"Do not use the proxy for other schemes.")
 	}
 	rest, ok := strings.CutPrefix(r.RequestURI[len(scheme):], "://")
 	if !ok {
-		return target{}, badRequest("The URL names no host. Write it as http://host/path.")
+		return target{}, badRequest("The URL has no host. Write it as http://host/path.")
 	}
 	authority, path := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, path = rest[:i], rest[i:]
 	}
 	if strings.Contains(path, "#") {
-		return target{}, badRequest("The URL has a fragment (#...), which is never sent. Leave it away, or write # as %23.")
+		return target{}, badRequest("The URL has a fragment (#...), which must not be sent. Remove it, or write # as %23.")
 	}
 	host, given, f := splitAuthority(authority)
 	if f != nil {
@@ -62,8 +62,8 @@ func parseTarget(r *http.Request) (target, *failure) {
 // of range, and bytes that are invalid in host names. port is "" if there is none.
 func splitAuthority(s string) (host, port string, f *failure) {
 	if strings.Contains(s, "@") {
-		return "", "", badRequest("The URL holds a user name or password (user@host). " +
-			"Give them to the client in another way, for example curl -u.")
+		return "", "", badRequest("The URL contains a user name or password (user@host). " +
+			"Pass them to the client in another way, for example with curl -u.")
 	}
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		host, port, ok = strings.Cut(inner, "]")
@@ -72,7 +72,7 @@ func splitAuthority(s string) (host, port string, f *failure) {
 			return "", "", badRequest("The host in brackets is not an IPv6 address. Write it like [2001:db8::1], without a zone.")
 		}
 		if port, ok = strings.CutPrefix(port, ":"); !ok && port != "" {
-			return "", "", badRequest("Only a port may follow the address in brackets.")
+			return "", "", badRequest("Only a port may follow an address in brackets.")
 		}
 	} else {
 		host, port, _ = strings.Cut(s, ":")

@@ -64,7 +64,7 @@ func (t *Transparent) accept(ln net.Listener, conns *sync.WaitGroup) error {
 	return t.p.acceptAll(t.ctx, ln, func(c *net.TCPConn) {
 		to, err := t.original(c)
 		if err != nil || t.p.Self != nil && t.p.Self(to) { // it was not redirected: someone connects to the port (R155)
-			t.p.Log.Debug("a connection that was not redirected is closed", "error", err)
+			t.p.Log.Debug("closed a connection that was not redirected", "error", err)
 			_ = c.Close()
 			return
 		}
@@ -110,7 +110,7 @@ func (t *Transparent) dial(client *client, name string) (*tunnel, bool) {
 	flow := transport.Flow{User: client.name(), Program: t.p.spreadProgram(client), Host: name, Redirected: true}
 	origin, l, err := t.p.Transport.DialTunnel(transport.WithFlow(t.ctx, flow), client.to.String())
 	if err != nil {
-		t.p.Log.Debug("a redirected connection leads nowhere", "error", err)
+		t.p.Log.Debug("cannot connect a redirected connection", "error", err)
 		return nil, false
 	}
 	setKeepAlive(origin)
@@ -229,7 +229,7 @@ func judge(b []byte) verdict {
 // redirected serves a request on a redirected connection.
 func (x *exchange) redirected(to netip.AddrPort) {
 	if x.r.Method == http.MethodConnect {
-		x.refuse(badRequest("This connection leads to a web server, which makes no tunnels. Connect to the proxy itself for these."))
+		x.refuse(badRequest("This connection leads to a web server, which does not support CONNECT. Send CONNECT to the proxy itself."))
 		return
 	}
 	target, f := redirectedTarget(x.r, to)
@@ -257,7 +257,7 @@ func redirectedTarget(r *http.Request, to netip.AddrPort) (target, *failure) {
 	if r.URL.IsAbs() { // a server must understand that, too (RFC 9112 section 3.2.2)
 		abs, f := parseTarget(r)
 		if f == nil && abs.scheme != "http" {
-			f = badRequest("This connection is not encrypted, and the URL begins with https.")
+			f = badRequest("This connection is not encrypted, but the URL begins with https:.")
 		}
 		if f != nil {
 			return target{}, f
@@ -268,7 +268,7 @@ func redirectedTarget(r *http.Request, to netip.AddrPort) (target, *failure) {
 		t.host = strings.TrimSuffix(to.String(), ":80")
 	}
 	if strings.Contains(t.path, "#") {
-		return target{}, badRequest("The path has a fragment (#...), which is never sent.")
+		return target{}, badRequest("The path has a fragment (#...), which must not be sent.")
 	}
 	_, _, f := splitAuthority(t.host)
 	return t, f

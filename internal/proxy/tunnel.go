@@ -199,11 +199,11 @@ func (ts *tunnels) room(u crowd.User) *failure {
 func (ts *tunnels) refusal(u crowd.User) *failure {
 	switch {
 	case ts.closing:
-		return full("Tributary is shutting down. Try again when it runs.")
+		return full("Tributary is shutting down. Try again later.")
 	case u != crowd.Unknown && ts.of[u] >= maxTunnels, ts.of[u] >= maxUnknownTunnels:
 		return full("This user has too many tunnels open. Close some and try again.")
 	case len(ts.open) >= allTunnels && !(u.Known() && slices.Contains(ts.named, uint32(u.UID))):
-		return full("Too many tunnels are open. Try again when some are closed.")
+		return full("Too many tunnels are open. Try again later.")
 	}
 	return nil
 }

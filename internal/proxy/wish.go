@@ -45,6 +45,6 @@ func wish(ctx context.Context, h http.Header) (context.Context, *failure) {
 			}
 		}
 	}
-	return ctx, badRequest("The field " + wishField + " asks for nothing that is known. Send one of goal=" + strings.Join(transport.Goals(), ", goal=") +
-		", within=SECONDS, bitrate=BITS of a second.")
+	return ctx, badRequest("The field " + wishField + " is not understood. Use one of goal=" + strings.Join(transport.Goals(), ", goal=") +
+		", within=SECONDS, bitrate=BITS_PER_SECOND.")
 }

@@ -111,7 +111,7 @@ func (q *Queue) check(o Order) (Order, error) {
 		return o, err
 	}
 	if o.GID != "" && !gidForm.MatchString(o.GID) {
-		return o, fmt.Errorf("%q is not a GID: write 16 hexadecimal digits", o.GID)
+		return o, fmt.Errorf("%q is not a GID: want 16 hexadecimal digits", o.GID)
 	}
 	var err error
 	if o.Dir, err = q.folder(o.Dir); err != nil {
@@ -134,7 +134,7 @@ func (q *Queue) folder(dir string) (string, error) {
 		dir = filepath.Join(q.Dir, dir)
 	}
 	if below, err := filepath.Rel(q.Dir, dir); err != nil || !filepath.IsLocal(below) {
-		return "", fmt.Errorf("files are put into %s and the folders below it only: choose one of these", q.Dir)
+		return "", fmt.Errorf("files can only be saved in %s and its subfolders: choose one of these", q.Dir)
 	}
 	return filepath.Clean(dir), nil
 }
@@ -241,7 +241,7 @@ func (q *Queue) makeFolder(job Download) error {
 		dir = job.Dir
 	}
 	fail := func(err error) error {
-		return &get.Error{Kind: get.File, Err: fmt.Errorf("make the folder %s: %w", dir, err), Next: "choose another folder"}
+		return &get.Error{Kind: get.File, Err: fmt.Errorf("create the folder %s: %w", dir, err), Next: "choose another folder"}
 	}
 	if err := os.MkdirAll(q.Dir, 0o755); err != nil {
 		return fail(err)

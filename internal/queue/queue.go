@@ -37,7 +37,7 @@ const rateTime = time.Second
 var (
 	ErrClosed = errors.New("the proxy is shutting down")
 	ErrURLs   = errors.New("only http and https URLs can be downloaded")
-	ErrFull   = fmt.Errorf("there are %d downloads that wait already", maxDownloads)
+	ErrFull   = fmt.Errorf("%d downloads are already waiting", maxDownloads)
 )
 
 // NotFoundError says that there is no such download.
@@ -113,7 +113,7 @@ func (q *Queue) Run(ctx context.Context) error {
 		case e := <-q.ends:
 			q.ended(e)
 			if err := q.save(); err != nil {
-				q.Log.Error("the list of downloads cannot be saved", "error", err)
+				q.Log.Error("cannot save the list of downloads", "error", err)
 			}
 		case <-ticks:
 			q.measure()
@@ -191,7 +191,7 @@ func (q *Queue) ended(e end) {
 		get.Discard(t.File, t.Inode)
 	case errors.As(e.err, &failure) && failure.Kind != get.Canceled:
 		t.Status, t.Kind, t.HTTP, t.Message = Failed, failure.Kind, failure.Status, failure.Err.Error()
-		q.Log.Debug("a download has failed", "gid", t.GID, "error", e.err)
+		q.Log.Debug("a download failed", "gid", t.GID, "error", e.err)
 	case t.want == Paused:
 		t.Status = Paused
 	default: // to start again

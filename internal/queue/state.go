@@ -34,7 +34,7 @@ func (q *Queue) load(ctx context.Context) (unlock func(), err error) {
 	if err := statefile.Own(q.State); err != nil {
 		return nil, fmt.Errorf("the list of downloads: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, lockTime, errors.New("another proxy of yours makes these downloads"))
+	ctx, cancel := context.WithTimeoutCause(ctx, lockTime, errors.New("another proxy of yours runs these downloads"))
 	defer cancel()
 	if unlock, err = statefile.Lock(ctx, q.State); err != nil {
 		return nil, fmt.Errorf("the list of downloads: %w", err)
@@ -47,7 +47,7 @@ func (q *Queue) load(ctx context.Context) (unlock func(), err error) {
 		}
 		if err != nil {
 			aside := q.State + ".unreadable"
-			q.Log.Error("the list of downloads cannot be read and begins anew", "error", err, "old", aside)
+			q.Log.Error("cannot read the list of downloads; starting with an empty one", "error", err, "old", aside)
 			err, s = os.Rename(q.State, aside), state{}
 		}
 	}

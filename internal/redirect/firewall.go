@@ -20,7 +20,7 @@ type firewall interface {
 }
 
 // ErrNoFirewall says that this machine has no program to change the firewall with.
-var ErrNoFirewall = errors.New("neither nft nor iptables is installed: apt-get install nftables")
+var ErrNoFirewall = errors.New("neither nft nor iptables is installed: run apt-get install nftables")
 
 func execute(ctx context.Context, input, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)

@@ -70,11 +70,11 @@ func (r Rules) Check() error {
 	case len(r.Ports) == 0:
 		return errors.New("no port to redirect")
 	case slices.Contains(r.Ports, 0):
-		return errors.New("port 0 is none")
+		return errors.New("port 0 is not valid")
 	case slices.Contains(r.Ports, r.To):
 		return fmt.Errorf("port %d would be redirected to itself", r.To)
 	case slices.ContainsFunc(r.Over, func(name string) bool { return !plain(name) }):
-		return fmt.Errorf("one of the interfaces %q has a name that firewalls take for something else", r.Over)
+		return fmt.Errorf("one of the interfaces %q has a name that firewalls would misinterpret", r.Over)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ const pairHTML = `<!doctype html>
 <body><main><h1>Pair an extension with Tributary</h1>
 <p>Type this code into the options of the extension:</p>
 <p><strong id="code">%s %s</strong></p>
-<p>It holds once, for five minutes. Whoever has it can order downloads as you: give it to no page.</p></main></body></html>
+<p>The code is valid once, for five minutes. Anyone who has it can start downloads as you: do not enter it on any web page.</p></main></body></html>
 `
 
 // pair shows a code to the user who opens the page, and gives an extension that knows it a token of its own. Pages can do neither:
@@ -73,7 +73,7 @@ func (s *Server) pair(w http.ResponseWriter, r *http.Request) {
 	origin := r.Header.Get("Origin")
 	switch {
 	case s.Owner == nil || s.Pairings.Path == "":
-		http.Error(w, "Users are not told apart here: use the token.", http.StatusForbidden)
+		http.Error(w, "Users cannot be identified here: use the token.", http.StatusForbidden)
 	case r.Method == http.MethodGet && origin == "" && opened(r.Header):
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -81,7 +81,7 @@ func (s *Server) pair(w http.ResponseWriter, r *http.Request) {
 		code := s.codes.fresh(time.Now())
 		fmt.Fprintf(w, pairHTML, code[:4], code[4:])
 	case r.Method == http.MethodGet:
-		http.Error(w, "Open this page by its address.", http.StatusForbidden)
+		http.Error(w, "Open this page by its own address.", http.StatusForbidden)
 	case r.Method == http.MethodOptions && isExtension(origin):
 		h.Set("Access-Control-Allow-Origin", origin)
 		h.Set("Access-Control-Allow-Methods", "POST")
@@ -94,20 +94,20 @@ func (s *Server) pair(w http.ResponseWriter, r *http.Request) {
 		}
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<10))
 		if err != nil || json.Unmarshal(text, &said) != nil || !s.codes.use(said.Code, time.Now()) {
-			http.Error(w, "This is not the code, or it is older than five minutes: get a new one.", http.StatusForbidden)
+			http.Error(w, "The code is wrong, or older than five minutes: get a new one.", http.StatusForbidden)
 			return
 		}
 		token, err := s.Pairings.Add(r.Context(), origin, time.Now())
 		if err != nil {
-			s.Log.Error("an extension could not be paired", "error", err)
-			http.Error(w, "The pairing cannot be kept: the log says why.", http.StatusInternalServerError)
+			s.Log.Error("cannot pair an extension", "error", err)
+			http.Error(w, "The pairing could not be saved; see the log.", http.StatusInternalServerError)
 			return
 		}
-		s.Log.Info("an extension was paired", "origin", origin)
+		s.Log.Info("paired an extension", "origin", origin)
 		h.Set("Content-Type", "application/json")
 		_, _ = w.Write(encode(map[string]string{"token": token})) // the client is gone
 	default:
-		http.Error(w, "Extensions show their code here by POST.", http.StatusForbidden)
+		http.Error(w, "Extensions must send their code with POST.", http.StatusForbidden)
 	}
 }
 

@@ -77,7 +77,7 @@ func (p Pairings) Remove(ctx context.Context, origin string) error {
 // change replaces the file.
 func (p Pairings) change(ctx context.Context, to func([]Pairing) []Pairing) error {
 	if p.Path == "" {
-		return errors.New("there is no place for paired extensions")
+		return errors.New("no folder to store paired extensions in")
 	}
 	unlock, err := statefile.Lock(ctx, p.Path)
 	if err != nil {

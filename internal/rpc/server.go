@@ -99,16 +99,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	origin := r.Header.Get("Origin")
 	switch place, welcome := crowd.PlaceOf(r.Context()); {
 	case !welcome:
-		http.Error(w, "This port serves the user who runs Tributary, and root.", http.StatusForbidden)
+		http.Error(w, "This port serves only root and the user who runs Tributary.", http.StatusForbidden)
 		return
 	case place != crowd.Inside:
 		http.Error(w, "Too many connections are open.", http.StatusServiceUnavailable)
 		return
 	case !crowd.OwnName(r):
-		http.Error(w, "Host is not the address of this port.", http.StatusForbidden)
+		http.Error(w, "The Host field does not name this server.", http.StatusForbidden)
 		return
 	case !s.admits(r.Header):
-		http.Error(w, "Pages of this origin may not call. If it is a front end that you trust, list it in rpc_origins.", http.StatusForbidden)
+		http.Error(w, "Pages of this origin may not use RPC. If you trust this front end, list it in rpc_origins.", http.StatusForbidden)
 		return
 	case r.URL.Path == pairPath:
 		s.pair(w, r)
@@ -133,7 +133,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet:
 		text, ok := query(r.URL.Query())
 		if !ok {
-			http.Error(w, "JSONP would show answers to any page: use POST.", http.StatusBadRequest)
+			http.Error(w, "JSONP would expose responses to any page: use POST.", http.StatusBadRequest)
 			return
 		}
 		s.reply(w, text, origin)
@@ -148,7 +148,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	default:
 		h.Set("Allow", "POST, GET, OPTIONS")
-		http.Error(w, "Calls come by POST, GET or WebSocket.", http.StatusMethodNotAllowed)
+		http.Error(w, "Use POST, GET or WebSocket.", http.StatusMethodNotAllowed)
 	}
 }
 

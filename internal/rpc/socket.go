@@ -23,7 +23,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	case s.places <- struct{}{}:
 		defer func() { <-s.places }()
 	default:
-		http.Error(w, "Too many sockets are open.", http.StatusServiceUnavailable)
+		http.Error(w, "Too many WebSockets are open.", http.StatusServiceUnavailable)
 		return
 	}
 	s.sockets.Add(1)

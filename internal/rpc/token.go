@@ -37,7 +37,7 @@ func Token(ctx context.Context, path string) (string, error) {
 	}
 	token := string(text[:max(len(text)-1, 0)])
 	if !tokenForm.MatchString(token) {
-		return "", fmt.Errorf("%s does not hold a token, a line of 16 to 256 letters and digits: remove it to get a new one", path)
+		return "", fmt.Errorf("%s does not contain a token (one line of 16 to 256 letters and digits): delete it to get a new one", path)
 	}
 	return token, nil
 }

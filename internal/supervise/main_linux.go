@@ -32,7 +32,7 @@ func Main(argv []string, remove string, say func(error)) int {
 	runtime.LockOSThread()
 	defer os.RemoveAll(remove)
 	if _, err := unix.FcntlInt(control, unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
-		say(fmt.Errorf("this is a part of tributary run, which starts it itself: %w", err))
+		say(fmt.Errorf("this command is internal to tributary run: %w", err))
 		return exitNotRun
 	}
 	pipe := os.NewFile(control, "control")

@@ -75,7 +75,7 @@ func (s *Supervisor) Run() (code int, err error) {
 				return exit.ExitCode(), nil
 			}
 			if err != nil {
-				return 0, fmt.Errorf("the process that looks after the command: %w", err)
+				return 0, fmt.Errorf("the supervisor of the command: %w", err)
 			}
 			return 0, nil
 		}

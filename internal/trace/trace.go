@@ -64,7 +64,7 @@ const most = 256 << 20
 // longest is the longest step that Read takes.
 const longest = time.Hour
 
-var errFormat = errors.New("not a trace of this program (format " + format + ")")
+var errFormat = errors.New("not a trace file of Tributary (format " + format + ")")
 
 // Read reads what Write writes. The error says what is wrong with the content.
 func Read(r io.Reader) (Trace, error) {

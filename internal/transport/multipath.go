@@ -46,7 +46,7 @@ type multipath struct {
 }
 
 // errUncounted says that the kernel would use a link whose bytes Tributary has to count or to slow down.
-var errUncounted = errors.New("no link may carry MPTCP: it needs one without upstream proxy, data limit and max_rate")
+var errUncounted = errors.New("no link can carry MPTCP: it needs a link without an upstream proxy, a data limit or max_rate")
 
 // SetLinks implements secondEnd. The kernel does not say in time how many bytes it sends over which link: it may use only those
 // whose bytes need not be counted.
@@ -80,7 +80,7 @@ func (m *multipath) connect(ctx context.Context, addr string) (net.Conn, error) 
 		return nil, err
 	}
 	if err := settings.Check(interfaces(*links)); err != nil {
-		m.t.log.Warn("tunnels go over one link each", "err", err)
+		m.t.log.Warn("each tunnel uses one link", "err", err)
 		return nil, err
 	}
 	d := m.t.dialer()

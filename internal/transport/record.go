@@ -65,7 +65,7 @@ func (k *recorder) read() (*estimate.Record, error) {
 	}
 	if !k.lost {
 		k.lost = true
-		k.log.Warn("the record of link rates is unreadable; starting a new one", "file", k.path, "error", err)
+		k.log.Warn("cannot read the record of link rates; starting a new one", "file", k.path, "error", err)
 	}
 	return emptyRecord(), nil
 }
@@ -80,7 +80,7 @@ func emptyRecord() *estimate.Record {
 func (k *recorder) unusable(err error) {
 	if !k.told {
 		k.told = true
-		k.log.Info("rates of links are not remembered beyond this process; repair the file or set remember = false", "file", k.path, "error", err)
+		k.log.Info("cannot store the rates of links; repair the file, or set remember = false", "file", k.path, "error", err)
 	}
 }
 

@@ -290,7 +290,7 @@ func TestHistoryUnusable(t *testing.T) {
 			if after := tree(t, dir); !slices.Equal(before, after) {
 				t.Errorf("it has made something: before %q, then %q", before, after)
 			}
-			if n := one.said.with("not remembered beyond this process"); n != 1 || one.said.with("level=WARN") != 0 {
+			if n := one.said.with("cannot store the rates of links"); n != 1 || one.said.with("level=WARN") != 0 {
 				t.Errorf("said %d times: %s", n, one.said.b.String())
 			}
 			for _, file := range []string{"state", "state/history", "other"} {

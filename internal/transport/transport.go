@@ -230,12 +230,12 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 			case t.Affords(account(l)):
 				l.Untrusted = !cfg.Trusts(l.Name)
 				if err := known.equip(cfg, &l); err != nil {
-					t.log.Warn("what the radio of this link takes is not known", "link", l.Name, "err", err)
+					t.log.Warn("the energy use of this link's radio is unknown", "link", l.Name, "err", err)
 				}
 				l.Path = &linkPath{t, l}
 				use = append(use, l)
 			case slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name }):
-				t.log.Warn("the data limit of this link is reached", "link", l.Name)
+				t.log.Warn("this link has reached its data limit", "link", l.Name)
 			}
 		}
 		t.accounts.Store(&accounts)
@@ -275,11 +275,11 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 func (t *Transport) tellVPN(v *VPN) {
 	switch {
 	case v == nil:
-		t.log.Info("no VPN carries the system's traffic any more")
+		t.log.Info("the system's traffic no longer uses a VPN")
 	case v.Mode == config.VPNAround:
-		t.log.Warn("downloads go around the VPN, because the configuration says vpn = \"around\"", "vpn", v.Interfaces)
+		t.log.Warn("downloads bypass the VPN because of vpn = \"around\"", "vpn", v.Interfaces)
 	default:
-		t.log.Info("downloads follow the VPN, and the links beneath it rest; vpn = \"around\" goes around it", "vpn", v.Interfaces)
+		t.log.Info("downloads use the VPN and not the links beneath it; vpn = \"around\" bypasses it", "vpn", v.Interfaces)
 	}
 }
 
@@ -336,9 +336,9 @@ func (t *Transport) Spent(name string) string {
 		return ""
 	}
 	if b := t.Balances()[(*accounts)[name]]; b.DayLeft == 0 && b.Limit.Day > 0 && b.MonthLeft > 0 {
-		return "its data for today is spent"
+		return "it has reached its limit for today"
 	}
-	return "its data for this month is spent"
+	return "it has reached its limit for this month"
 }
 
 // Named returns the names of all links that there are, in order, whether they are used or not.

@@ -30,13 +30,13 @@ func (t *Transport) upstreams(cfg config.Config) (all []link.Link) {
 // upstreamCandidates returns the same links with the decision on them.
 func (t *Transport) upstreamCandidates(cfg config.Config) (all []link.Candidate) {
 	for _, l := range t.upstreams(cfg) {
-		c := link.Candidate{Link: l, Use: cfg.Allows(l.Name), Reason: "leads through the upstream proxy " + l.Via + ", which resolves names"}
+		c := link.Candidate{Link: l, Use: cfg.Allows(l.Name), Reason: "uses the upstream proxy " + l.Via + ", which resolves names"}
 		switch e := cfg.Link[l.Name].Enabled; {
 		case c.Use:
 		case e != nil && !*e:
 			c.Reason = fmt.Sprintf("[link.%s] of the configuration says enabled = false", l.Name)
 		default:
-			c.Reason = "not among the links that were named"
+			c.Reason = "not one of the links that were named"
 		}
 		all = append(all, c)
 	}

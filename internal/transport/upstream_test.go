@@ -213,13 +213,13 @@ func TestCandidatesWithUpstream(t *testing.T) {
 		}
 		seen[c.Link.Name] += c.Reason + "\n"
 	}
-	for name, want := range map[string]string{"home": "not among", "off": "enabled = false", "lo": "gives its name to an upstream proxy"} {
+	for name, want := range map[string]string{"home": "not one of the links", "off": "enabled = false", "lo": "uses its name for an upstream proxy"} {
 		if !strings.Contains(seen[name], want) {
 			t.Errorf("%s: %s", name, seen[name])
 		}
 	}
 	for _, reason := range seen {
-		if strings.Contains(reason, "no interface has this name") {
+		if strings.Contains(reason, "there is no interface with this name") {
 			t.Error(reason)
 		}
 	}

@@ -122,7 +122,7 @@ func (e *environment) system() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("no certificates that this system trusts: looked for %s; "+
+	return "", fmt.Errorf("cannot find the certificates that this system trusts: looked for %s; "+
 		"install ca-certificates, or name a file with SSL_CERT_FILE", strings.Join(files, ", "))
 }
 

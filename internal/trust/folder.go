@@ -33,7 +33,7 @@ func NewFolder(base string) (*Folder, error) {
 			return &Folder{Path: path, lock: lock}, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: a new folder is removed at once", base)
+	return nil, fmt.Errorf("%s: a new folder disappears immediately", base)
 }
 
 // own locks a folder of this user; nil = it is another's, locked or gone.

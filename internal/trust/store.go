@@ -41,7 +41,7 @@ func (s Store) Add(ctx context.Context, certificate []byte, fingerprint string) 
 	case errors.Is(err, fs.ErrExist):
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("this system has no %s: add the certificate by its own means: %w", s.Folder, err)
+		return fmt.Errorf("this system has no %s: add the certificate with the tools of this system: %w", s.Folder, err)
 	case err != nil:
 		return err
 	}
@@ -52,7 +52,7 @@ func (s Store) Add(ctx context.Context, certificate []byte, fingerprint string) 
 	}
 	if err != nil {
 		if undo := s.Remove(context.WithoutCancel(ctx), fingerprint); undo != nil {
-			err = fmt.Errorf("%w; and it was not undone: %w", err, undo)
+			err = fmt.Errorf("%w; and the change could not be undone: %w", err, undo)
 		}
 	}
 	return err

@@ -64,7 +64,7 @@ func (c changed) revert(now string) (string, error) {
 	for _, e := range c.Edits {
 		i := strings.Index(now[from:], e.New)
 		if i < 0 || strings.Count(now, e.New) != c.count(e.New) {
-			return "", fmt.Errorf("%s has changed since, and these lines of Tributary's with it: take them out yourself, then run this again:\n%s",
+			return "", fmt.Errorf("%s has changed since, and these lines of Tributary's with it: remove them yourself, then run this again:\n%s",
 				c.Path, masked(strings.TrimSpace(e.New)))
 		}
 		b.WriteString(now[from : from+i])
@@ -94,7 +94,7 @@ const byteOrderMark = "\ufeff"
 // layoutOf refuses what is no text that can be edited by lines.
 func layoutOf(path, text string) (layout, error) {
 	if bytes.IndexByte([]byte(text), 0) >= 0 {
-		return layout{}, fmt.Errorf("%s is not in UTF-8 or ASCII: convert it, or make the settings yourself, see --print", path)
+		return layout{}, fmt.Errorf("%s is not in UTF-8 or ASCII: convert it, or edit it yourself; --print shows the changes", path)
 	}
 	l := layout{newline: "\n", ended: text == "" || text == byteOrderMark || strings.HasSuffix(text, "\n")}
 	if i := strings.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {

@@ -8,7 +8,7 @@ import (
 )
 
 func errNoFile(cause string) error {
-	return fmt.Errorf("the program reads no file of settings: %s", cause)
+	return fmt.Errorf("the program does not read a settings file: %s", cause)
 }
 
 // environment plans variables for programs that know no other settings, in the file that the user's shell reads at login.
@@ -27,7 +27,7 @@ func (p *plan) environment(vars ...string) error {
 	for i, v := range vars {
 		lines[i] = "export " + v
 	}
-	p.note("a shell has it from its next login on, or after  . %s", path)
+	p.note("takes effect at the next login, or in this shell after  . %s", path)
 	return p.add(path, lines...)
 }
 
@@ -87,7 +87,7 @@ func brew(p *plan) error {
 		return err
 	}
 	if strings.Contains(text, "HOMEBREW_ARTIFACT_DOMAIN=") {
-		return fmt.Errorf("%s has another HOMEBREW_ARTIFACT_DOMAIN: take it out, or name it as --upstream then", path)
+		return fmt.Errorf("%s has another HOMEBREW_ARTIFACT_DOMAIN: remove it, or name it with --upstream", path)
 	}
 	p.checks = append(p.checks, strings.Replace(at, "/brew/", "/https/", 1)+"/v2/")
 	return p.add(path, "HOMEBREW_ARTIFACT_DOMAIN="+at)

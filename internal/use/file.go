@@ -61,7 +61,7 @@ func find(path string, uid int) (place, error) {
 			continue
 		case unix.S_IFDIR:
 			if !mine && is.Uid != 0 || is.Mode&0o002 != 0 && is.Mode&unix.S_ISVTX == 0 {
-				return place{}, fmt.Errorf("others than you and root may write into %s: %w", next, fs.ErrPermission)
+				return place{}, fmt.Errorf("users other than you and root may write to %s: %w", next, fs.ErrPermission)
 			}
 			if len(rest) == 1 {
 				return place{}, fmt.Errorf("%s is a folder", next)
@@ -69,17 +69,17 @@ func find(path string, uid int) (place, error) {
 		case unix.S_IFREG:
 			switch {
 			case len(rest) > 1:
-				return place{}, fmt.Errorf("%s is no folder", next)
+				return place{}, fmt.Errorf("%s is not a folder", next)
 			case !mine:
 				return place{}, fmt.Errorf("%s belongs to user %d: run this as that user: %w", next, is.Uid, fs.ErrPermission)
 			case is.Mode&0o002 != 0:
-				return place{}, fmt.Errorf("everybody may write to %s: %w", next, fs.ErrPermission)
+				return place{}, fmt.Errorf("every user may write to %s: %w", next, fs.ErrPermission)
 			case is.Nlink > 1:
 				return place{}, fmt.Errorf("%s has another name (a hard link), which would keep the old content", next)
 			}
 			return place{path: next, info: is, is: true}, nil
 		default:
-			return place{}, fmt.Errorf("%s is no regular file", next)
+			return place{}, fmt.Errorf("%s is not a regular file", next)
 		}
 		at, rest = next, rest[1:]
 	}
@@ -99,7 +99,7 @@ func read(path string, uid int) (text string, exists bool, err error) {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(b) > maxFile {
-		err = fmt.Errorf("%s is larger than any settings", path)
+		err = fmt.Errorf("%s is too large for a settings file", path)
 	}
 	return string(b), true, err
 }
@@ -111,7 +111,7 @@ func replace(path, was, text string, existed bool, uid int) (folders []string, e
 		return nil, err
 	}
 	if p.is != existed {
-		return nil, fmt.Errorf("%s has appeared or gone meanwhile: try again", path)
+		return nil, fmt.Errorf("%s was created or deleted in the meantime: try again", path)
 	}
 	dir := filepath.Dir(p.path)
 	if folders, err = makeFolders(dir); err != nil {
@@ -130,7 +130,7 @@ func replace(path, was, text string, existed bool, uid int) (folders []string, e
 	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
 	if err == nil {
 		if now, exists, readErr := read(path, uid); readErr != nil || exists != existed || now != was {
-			err = fmt.Errorf("%s has changed meanwhile: try again", path)
+			err = fmt.Errorf("%s was changed in the meantime: try again", path)
 		} else if existed {
 			err = os.Rename(f.Name(), p.path)
 		} else if err = os.Link(f.Name(), p.path); err == nil { // never over a file that has just appeared
@@ -169,7 +169,7 @@ func remove(path, was string, folders []string, uid int) error {
 	}
 	if p.is {
 		if now, _, err := read(path, uid); err != nil || now != was {
-			return errors.Join(err, fmt.Errorf("%s has changed meanwhile: try again", path))
+			return errors.Join(err, fmt.Errorf("%s was changed in the meantime: try again", path))
 		}
 		if err := os.Remove(p.path); err != nil {
 			return err

@@ -16,7 +16,7 @@ func golang(p *plan) error {
 		path = p.config("go", "env")
 	}
 	if p.Getenv("GOPROXY") != "" {
-		p.note("GOPROXY is set in this shell, and wins over the file")
+		p.note("GOPROXY is set in this shell and overrides the file")
 	}
 	return p.change(path, func(text string, l layout) ([]edit, error) {
 		value := lastValue(text, "GOPROXY", "=")

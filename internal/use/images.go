@@ -22,7 +22,7 @@ func (p *plan) registries() (all []string, err error) {
 	for _, r := range p.upstreams(nil, dockerRegistry) {
 		r = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(r, "https://"), "/"))
 		if r == "" || strings.ContainsAny(r, "/@ \t\"'[]\\?#") || strings.HasPrefix(r, "http:") {
-			return nil, fmt.Errorf("%q is not the name of a registry: write --upstream ghcr.io", r)
+			return nil, fmt.Errorf("%q is not a registry name: want one like --upstream ghcr.io", r)
 		}
 		p.ask(r)
 		host := r
@@ -48,7 +48,7 @@ func docker(p *plan) error {
 	if err != nil || !slices.Contains(all, dockerRegistry) {
 		return err
 	}
-	p.note("without containerd's image store Docker reads its mirrors after:  systemctl reload docker")
+	p.note("to apply this, run systemctl reload docker (not needed with containerd's image store)")
 	return p.change(p.system("/etc/docker/daemon.json"), func(text string, l layout) ([]edit, error) {
 		return mirrorEdit(text, l, "http://"+p.Gateway)
 	})
@@ -135,7 +135,7 @@ func mirrorEdit(text string, l layout, mirror string) ([]edit, error) {
 	return []edit{{At: start + int(first), New: added}}, nil
 }
 
-var errNotJSON = fmt.Errorf("it is not valid JSON: mend it first")
+var errNotJSON = fmt.Errorf("it is not valid JSON: correct it first")
 
 // podmanRegistry is a [[registry]] of registries.conf (containers-registries.conf(5)).
 type podmanRegistry struct {

@@ -44,7 +44,7 @@ func apt(p *plan) error {
 		}
 	}
 	if len(p.files) == 0 {
-		return errors.New("apt has no https sources; those with plain http are divided by the proxy: see docs/guides/apt.md")
+		return errors.New("apt has no https sources; sources with plain http can use the proxy: see docs/guides/apt.md")
 	}
 	for i, at := range p.checks {
 		p.checks[i] = strings.TrimSuffix(at, "/") + "/"
@@ -55,7 +55,7 @@ func apt(p *plan) error {
 			break
 		}
 	}
-	p.note("apt reads the sources anew:  apt-get update")
+	p.note("to apply this, run apt-get update")
 	// A proxy for http would be asked for the gateway, too.
 	host := p.Gateway[:strings.LastIndexByte(p.Gateway, ':')]
 	return p.create(filepath.Join(dir, "apt.conf.d", "99tributary-gateway"), `Acquire::http::Proxy::`+strings.Trim(host, "[]")+` "DIRECT";`)
@@ -97,7 +97,7 @@ func dnf(p *plan) error {
 		err := p.change(path, func(text string, _ layout) ([]edit, error) {
 			for _, l := range linesOf(text) {
 				if name, _, ok := strings.Cut(l.text, "="); ok && slices.Contains([]string{"metalink", "mirrorlist"}, strings.TrimSpace(name)) {
-					p.note("%s has a %s, which leads past the gateway: give it a baseurl in its place, and run this again", path, strings.TrimSpace(name))
+					p.note("%s has a %s, which bypasses the gateway: replace it with a baseurl, and run this again", path, strings.TrimSpace(name))
 					break
 				}
 			}
@@ -166,7 +166,7 @@ func nix(p *plan) error {
 	path := system
 	if p.UID != 0 {
 		path = p.config("nix", "nix.conf")
-		p.note("Nix's daemon heeds it only from users that trusted-users in /etc/nix/nix.conf names")
+		p.note("Nix's daemon accepts this only from users in trusted-users of /etc/nix/nix.conf")
 	}
 	return p.change(path, func(text string, l layout) ([]edit, error) {
 		set := lastValue(text, "substituters", "=")

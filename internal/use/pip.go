@@ -16,7 +16,7 @@ func pip(p *plan) error {
 		return err
 	}
 	if v := p.Getenv("PIP_INDEX_URL"); v != "" {
-		p.note("PIP_INDEX_URL is set in this shell, and wins over the file")
+		p.note("PIP_INDEX_URL is set in this shell and overrides the file")
 	}
 	return p.change(path, func(text string, l layout) ([]edit, error) {
 		var edits []edit

@@ -58,7 +58,7 @@ func (p *plan) needRoot() error {
 	if p.UID == 0 {
 		return nil
 	}
-	return fmt.Errorf("the settings of %s are the system's: sudo tributary use %[1]s", p.program)
+	return fmt.Errorf("the settings of %s are system-wide: run sudo tributary use %[1]s", p.program)
 }
 
 func (p *plan) note(format string, args ...any) {
@@ -121,7 +121,7 @@ func (p *plan) change(path string, make func(text string, l layout) ([]edit, err
 func (p *plan) create(path string, lines ...string) error {
 	return p.change(path, func(text string, l layout) ([]edit, error) {
 		if _, own := p.done[path]; text != "" && !own {
-			return nil, fmt.Errorf("it is there already, and Tributary did not write it: move it away")
+			return nil, fmt.Errorf("it already exists, and Tributary did not write it: move it away")
 		}
 		return []edit{l.appended(text, append([]string{p.comment()}, lines...)...)}, nil
 	})
@@ -153,7 +153,7 @@ func (p *plan) upstreams(given []string, own ...string) []string {
 // onlyOne returns the one upstream of a program that has one.
 func (p *plan) onlyOne(given, own string) (string, error) {
 	if len(p.Upstreams) > 1 {
-		return "", fmt.Errorf("%s downloads from one place: name one --upstream", p.program)
+		return "", fmt.Errorf("%s downloads from only one server: name one --upstream", p.program)
 	}
 	var set []string
 	if given != "" {
@@ -172,5 +172,5 @@ func notInURL(c rune) bool {
 
 // notHTTPS is the error for a place that the gateway does not fetch from.
 func notHTTPS(u string) error {
-	return fmt.Errorf("%s is not an https URL without a query, and the gateway fetches nothing else; plain http is divided by the proxy", masked(u))
+	return fmt.Errorf("%s is not an https URL without a query, which the gateway needs; for plain http, use the proxy", masked(u))
 }

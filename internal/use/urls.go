@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-var errNamed = errors.New("it names where to download from already: change that in place of --upstream, and run this again")
+var errNamed = errors.New("it already names a server to download from: change that instead of using --upstream, and run this again")
 
 // redirected returns the edits that lead the https URLs in a line through the gateway.
 func (p *plan) redirected(l line, prefix string) (edits []edit, err error) {
@@ -27,7 +27,7 @@ func (p *plan) redirected(l line, prefix string) (edits []edit, err error) {
 			edits = append(edits, edit{At: l.at + at, Old: old, New: to})
 			p.checks = append(p.checks, to)
 		} else {
-			p.note("left alone, since it is no https URL that the gateway can take the place of: %s", masked(old))
+			p.note("not changed, since it is not an https URL that the gateway can replace: %s", masked(old))
 		}
 		at = end
 	}

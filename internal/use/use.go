@@ -13,7 +13,7 @@ import (
 )
 
 // ErrUnknown says that there is no recipe for a program.
-var ErrUnknown = errors.New("the settings of this program are not known")
+var ErrUnknown = errors.New("the settings of this program are unknown")
 
 // record is what was done for a program.
 type record struct {
@@ -193,7 +193,7 @@ func (u *User) plan(name string, all map[string]record) (p *plan, now func(strin
 		return nil, nil, fmt.Errorf("%w: %s", ErrUnknown, name)
 	}
 	if u.Getenv("HOME") == "" {
-		return nil, nil, errors.New("HOME is not set: it says where settings are")
+		return nil, nil, errors.New("HOME is not set: set it to find the settings")
 	}
 	present := map[string]string{}
 	p = &plan{Settings: u.Settings, program: name, done: map[string][]edit{}}

@@ -497,7 +497,7 @@ func TestRefusals(t *testing.T) {
 		{"a query", "hf", "~/x", "", []string{"https://a.example/?x=y"}, "characters"},
 		{"a command", "hf", "~/.profile", "", []string{"https://a.example/$(id)"}, "characters"},
 		{"two lines", "pip", "~/.config/pip/pip.conf", "", []string{"https://a.example/\nx = y"}, "characters"},
-		{"no such program", "emacs", "~/x", "", nil, "not known"},
+		{"no such program", "emacs", "~/x", "", nil, "unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMachine(t, 1)

@@ -140,7 +140,7 @@ func (r *rig) spend(o netlab.Object) {
 	r.Helper()
 	r.until("the limit is reached", func() bool {
 		r.download(r.nginx.NamedURL(o), o)
-		return strings.Contains(r.proxy.Said(), "the data limit of this link is reached")
+		return strings.Contains(r.proxy.Said(), "this link has reached its data limit")
 	})
 	r.settle()
 }

@@ -192,7 +192,7 @@ func TestOtherInterfaces(t *testing.T) {
 				t.Errorf("%s says %q %s", command, out.body, out.said)
 			}
 		}
-		if !strings.Contains(r.proxy.Said(), "follow the VPN") {
+		if !strings.Contains(r.proxy.Said(), "downloads use the VPN") {
 			t.Error("serve does not say that it follows the VPN")
 		}
 	})
@@ -208,7 +208,7 @@ func TestOtherInterfaces(t *testing.T) {
 		r.fullTunnel()
 		n = r.packets(func() { r.curl("--fail", "-o", "/dev/null", url) }) // it may come too early, but not over a link
 		r.silent("at once", n, "wifi", "lte", "eth")
-		r.until("the VPN is followed", func() bool { return strings.Contains(r.proxy.Said(), "follow the VPN") })
+		r.until("the VPN is followed", func() bool { return strings.Contains(r.proxy.Said(), "downloads use the VPN") })
 		n = r.packets(func() { r.download(url, o) })
 		r.silent("with the VPN", n, "wifi", "lte", "eth")
 		for _, family := range []string{"-4", "-6"} {
@@ -285,7 +285,7 @@ func TestOtherInterfaces(t *testing.T) {
 			}
 		})
 		r.silent("the VPN's own network", n, "wifi", "lte", "eth")
-		if !strings.Contains(r.proxy.Said(), "go around the VPN") {
+		if !strings.Contains(r.proxy.Said(), "downloads bypass the VPN") {
 			t.Error("serve does not say that it goes around the VPN")
 		}
 	})

@@ -94,7 +94,7 @@ func TestLivePage(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "live/events", "live/page.js"} {
-		if c := r.asNobody("curl", "-sS", "-m", "3", live+path); !strings.Contains(string(c.body), "This page is for the user who runs Tributary") {
+		if c := r.asNobody("curl", "-sS", "-m", "3", live+path); !strings.Contains(string(c.body), "Only root and the user who runs Tributary") {
 			t.Errorf("R217 another user sees %q at /%s", c.body, path)
 		}
 	}

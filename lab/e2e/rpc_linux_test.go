@@ -161,7 +161,7 @@ func TestRPCKilled(t *testing.T) {
 	}
 	t.Run("another user", func(t *testing.T) {
 		c := r.on(t).asNobody("curl", "-sS", "-d", `{"jsonrpc":"2.0","id":1,"method":"aria2.getVersion","params":["token:`+r.rpcToken()+`"]}`, rpcURL)
-		if !strings.Contains(string(c.body), "This port serves the user who runs Tributary") {
+		if !strings.Contains(string(c.body), "This port serves only root and the user who runs Tributary") {
 			t.Errorf("%s %s", c.body, c.said)
 		}
 	})

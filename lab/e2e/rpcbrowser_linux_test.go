@@ -74,7 +74,7 @@ func TestRPCBrowser(t *testing.T) {
 	if html := b.load(site); !strings.Contains(html, "read: .") {
 		t.Errorf("the page shows %s", html)
 	}
-	if shown := b.text("rebound.example:6800", "/jsonrpc"); !strings.Contains(shown, "Host is not the address of this port") {
+	if shown := b.text("rebound.example:6800", "/jsonrpc"); !strings.Contains(shown, "The Host field does not name this server") {
 		t.Errorf("a name that leads here: %q", shown)
 	}
 	if active, stopped := r.globalStat(); active != "0" || stopped != "0" {

@@ -269,7 +269,7 @@ func TestSpreadLinkDies(t *testing.T) {
 			}
 			// The kernel, too, would have given the connections up, later.
 			said := r.proxy.Said()
-			if cut, lost := strings.Count(said, "reason=cut"), strings.Count(said, "the link does not work any more"); cut != 3 || lost != 2 {
+			if cut, lost := strings.Count(said, "reason=cut"), strings.Count(said, "the link stopped working"); cut != 3 || lost != 2 {
 				t.Errorf("%d tunnels and %d requests were ended, want 3 and 2", cut, lost)
 			}
 			c, err := tunnel(fmt.Sprintf("%s:%d", netlab.OriginAddr, 2224))()

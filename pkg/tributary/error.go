@@ -18,11 +18,11 @@ var (
 	ErrNoLink       = errors.New("no usable link is up")
 	ErrUnreachable  = errors.New("the server cannot be reached") // DNS, the connection or TLS failed
 	ErrBroken       = errors.New("the connection broke")         // before the response was complete
-	ErrTimeout      = errors.New("no link brought anything in time")
+	ErrTimeout      = errors.New("no link delivered anything in time")
 	ErrBusy         = errors.New("the server is busy") // 429 or 503 to every range
-	ErrChanged      = errors.New("the object changed while it was fetched")
+	ErrChanged      = errors.New("the object changed during the download")
 	ErrInconsistent = errors.New("the server's responses contradict each other")
-	ErrNotAllowed   = errors.New("the address is not reached over this link")
+	ErrNotAllowed   = errors.New("the address cannot be reached over this link")
 	ErrBind         = errors.New("the connection cannot be bound to the link")
 )
 

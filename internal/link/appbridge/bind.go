@@ -27,12 +27,12 @@ type refusal struct{ errno unix.Errno }
 func (r refusal) Error() string {
 	switch r.errno {
 	case unix.EPERM, unix.EACCES:
-		return "the app may not use this network: a VPN that lets no app around it is on, or data is restricted"
+		return "the app may not use this network: a VPN that apps cannot bypass is on, or background data is restricted"
 	}
 	if r.gone() {
 		return "the network is gone"
 	}
-	return "the app could not do it: " + r.errno.Error()
+	return "the app failed: " + r.errno.Error()
 }
 
 // gone reports whether the network was there a moment ago.

@@ -110,7 +110,7 @@ func greeted(ctx context.Context, c net.Conn, lines *bufio.Scanner) error {
 	case json.Unmarshal(lines.Bytes(), &it) != nil || it.Type != "hello":
 		return errors.New("the first message of the app is not a hello")
 	case it.Version != Version:
-		return fmt.Errorf("the app speaks version %d of the protocol, this program version %d: use those of one release", it.Version, Version)
+		return fmt.Errorf("the app uses version %d of the protocol, this program version %d: use those of one release", it.Version, Version)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (h *Bridge) read(lines *bufio.Scanner) {
 		case "links":
 			links, err := usable(m.Links)
 			if err != nil {
-				h.log.Warn("some links of the app are left out", "error", err)
+				h.log.Warn("ignoring some links of the app", "error", err)
 			}
 			h.limits.Store(&accounts{m.limits(), m.Cellular})
 			select {

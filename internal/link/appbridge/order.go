@@ -68,9 +68,9 @@ func (h *Bridge) receive(ctx context.Context, id uint64) (*Order, error) {
 	switch {
 	case err != nil:
 	case file == nil:
-		err = errors.New("an order without a file")
+		err = errors.New("the order has no file")
 	case o.URL == "":
-		err = errors.New("an order without a URL")
+		err = errors.New("the order has no URL")
 	default:
 		_ = c.SetReadDeadline(time.Time{})
 		o.File, o.conn, o.stop, o.done = file, c, make(chan struct{}), make(chan struct{})
