@@ -169,7 +169,7 @@ async function show(answers, running = 0, failed = 0) {
   const text = answers ? (failed ? '!' : running ? String(running) : '') : 'off';
   await api.action.setBadgeText({ text });
   await api.action.setBadgeBackgroundColor({ color: answers && !failed ? '#0072b2' : '#6b7280' });
-  const title = answers ? (failed ? 'Tributary: a download has failed' : 'Tributary') : paired ? 'Tributary does not answer: the browser downloads by itself' : 'Tributary: not paired yet, see the options';
+  const title = answers ? (failed ? 'Tributary: a download failed' : 'Tributary') : paired ? 'Tributary does not answer, so the browser downloads itself' : 'Tributary is not paired yet: see the options';
   await api.action.setTitle({ title });
 }
 

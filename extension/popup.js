@@ -48,7 +48,7 @@ async function show() {
   } catch {
     at('running').replaceChildren();
   }
-  at('state').textContent = !s.token ? 'Not paired yet: see the options' : answers ? 'Connected' : 'Does not answer: the browser downloads by itself';
+  at('state').textContent = !s.token ? 'Not paired yet: see the options' : answers ? 'Connected' : 'Tributary does not answer, so the browser downloads itself';
   const { given } = await api.storage.local.get({ given: {} });
   const stuck = Object.entries(given).filter(([, g]) => g.failed || !answers);
   at('waiting-section').hidden = stuck.length === 0;

@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,18 +68,23 @@ func TestDocs(t *testing.T) {
 const prologue = `set -eEu -o pipefail
 at=start proxy=
 trap 'echo "FAILED at $at" >&2; tail -n 5 ~/serve.log >&2 || true' ERR
-trap '[ -z "$proxy" ] || kill "$proxy"' EXIT
+trap 'if [ -n "$proxy" ]; then kill -KILL "$proxy" || true; wait "$proxy" || true; fi 2>/dev/null' EXIT
 sudo() { "$@"; }
 mpv() { cat >/dev/null; }
 tributary() {
 	if [ "$1" = serve ]; then shift; start "$@"; else command tributary "$@"; fi
 }
+healthy() { curl -s -o /dev/null --noproxy '*' http://127.0.0.1:9091/healthz; }
 start() {
 	flags=("$@")
-	command tributary serve "$@" >>~/serve.log 2>&1 &
+	if healthy; then
+		echo 'another proxy runs' >&2
+		return 1
+	fi
+	/usr/local/bin/tributary serve "$@" >>~/serve.log 2>&1 &
 	proxy=$!
 	for _ in $(seq 200); do
-		if curl -s -o /dev/null --noproxy '*' http://127.0.0.1:9091/healthz; then return; fi
+		if healthy; then return; fi
 		kill -0 "$proxy"
 		sleep 0.05
 	done
@@ -106,7 +112,7 @@ func script(p docs.Page) (string, int) {
 	blocks := docs.Blocks(p.Text)
 	starts := false // whether the page has its reader start the proxy
 	for _, block := range blocks {
-		starts = starts || block.IsRun() && strings.Contains(block.Text, "tributary serve\n")
+		starts = starts || block.IsRun() && slices.ContainsFunc(block.Commands(), func(c string) bool { return strings.HasPrefix(c, "tributary serve") })
 	}
 	if !starts {
 		b.WriteString("start\n") // it is about one that runs
