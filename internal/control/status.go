@@ -47,6 +47,7 @@ type Lane struct {
 	Up      bool    `json:"up"`
 	RTT     float64 `json:"rtt_seconds,omitempty"`
 	Failure string  `json:"failure,omitempty"`
+	Code    string  `json:"code,omitempty"` // of the failure, for programs: see relay.Code
 }
 
 // VPN is a VPN that carries the system's own traffic to the internet.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ type appBridge struct {
 	started   chan struct{} // capacity 1: something has begun that mobile data could help
 	moving    chan struct{} // capacity 1: another tunnel or undivided request has begun to move data
 	transfers atomic.Int64  // that run
+	further   atomic.Int64  // those of them that mobile data could help
 	tunnels   atomic.Int64  // that move data, undivided requests included
 	spread    atomic.Int64  // those of them whose program could use further links
 	affords   func() bool   // mobile data has something left this month and today
@@ -46,7 +48,10 @@ func runAppBridge(ctx context.Context, cfg config.Config, version string, log *s
 	d := newDaemon(cfg, log)
 	d.reloads, d.drainTime = reloads, appDrainTime
 	d.appBridge = newAppBridge(h, func() bool { return d.out.Affords(h.Cellular()) })
-	if err := d.build(version, transport.Config{Source: h, Binder: h, Names: h.Lookup, Limits: h.Limits, Limited: h.Limited(), History: transport.HistoryFile(cfg)}); err != nil {
+	if err := d.build(version, transport.Config{
+		Source: h, Binder: h, Names: h.Lookup, Limits: h.Limits, Limited: h.Limited(), History: transport.HistoryFile(cfg),
+		RelayState: RelayFile(), Paired: true, Pays: h.Pays,
+	}); err != nil {
 		return err
 	}
 	ctx, cancel = context.WithCancel(ctx)
@@ -67,9 +72,12 @@ func runAppBridge(ctx context.Context, cfg config.Config, version string, log *s
 	return err
 }
 
-// running is engine.Config.Running: transfers can use mobile data.
-func (h *appBridge) running(transfers int) {
-	if before := h.transfers.Swap(int64(transfers)); int64(transfers) >= before {
+// running is engine.Config.Running: transfers can use mobile data, but those of apps that may not.
+func (h *appBridge) running(transfers, further int) {
+	if before := h.transfers.Swap(int64(transfers)); int64(transfers) > before {
+		signal(h.moving)
+	}
+	if before := h.further.Swap(int64(further)); int64(further) > 0 && int64(further) >= before {
 		signal(h.started)
 	}
 }
@@ -83,6 +91,19 @@ func (h *appBridge) undivided(running, spread int) {
 	if before := h.spread.Swap(int64(spread)); int64(spread) > before {
 		signal(h.started)
 	}
+}
+
+// changed has the app told the status at once.
+func (h *appBridge) changed() { signal(h.moving) }
+
+// ownerTime is for the app to say whose a connection is. A client waits for that.
+const ownerTime = 2 * time.Second
+
+// app is proxy.Config.App.
+func (h *appBridge) app(local, remote netip.AddrPort) int64 {
+	ctx, cancel := context.WithTimeout(context.Background(), ownerTime)
+	defer cancel()
+	return h.bridge.Owner(ctx, local, remote)
 }
 
 func signal(c chan<- struct{}) {
@@ -117,11 +138,10 @@ func (h *appBridge) attend(ctx context.Context, status func() control.Status) {
 		case <-h.moving:
 			ran = time.Now()
 		case now := <-ticks:
-			helping := h.transfers.Load()+h.spread.Load() > 0
-			if helping {
+			if h.further.Load()+h.spread.Load() > 0 {
 				helped = now
 			}
-			if helping || h.tunnels.Load() > 0 {
+			if h.transfers.Load()+h.tunnels.Load() > 0 {
 				ran = now
 			}
 			if now.Sub(ran) < 2*telling { // the end, too

@@ -49,12 +49,12 @@ func TestMobileDataIsWanted(t *testing.T) {
 	if m := heard("status"); m["type"] != "status" {
 		t.Fatalf("before any transfer: %v", m)
 	}
-	h.running(1)
+	h.running(1, 1)
 	if m := heard("want"); m["cellular"] != true {
 		t.Errorf("a transfer has started: %v", m)
 	}
-	h.running(0) // it lingers
-	h.running(1)
+	h.running(0, 0) // it lingers
+	h.running(1, 1)
 	if m := heard("status"); m["type"] != "status" {
 		t.Errorf("while it runs: %v", m)
 	}
@@ -135,7 +135,7 @@ func TestSpentMobileDataIsNotWanted(t *testing.T) {
 			}
 		}
 	}
-	h.running(1)
+	h.running(1, 1)
 	if w := wanted(); w != true || statuses < 3 {
 		t.Errorf("with nothing left: %v after %d statuses", w, statuses)
 	}

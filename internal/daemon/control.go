@@ -92,7 +92,7 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 			s.Relay.Multipath = &control.Multipath{Subflows: m.Subflows, Plain: m.Plain}
 		}
 		for _, l := range r.Lanes {
-			s.Relay.Lanes = append(s.Relay.Lanes, control.Lane{Link: l.Link, Up: l.Up, RTT: l.RTT.Seconds(), Failure: l.Failure})
+			s.Relay.Lanes = append(s.Relay.Lanes, control.Lane{Link: l.Link, Up: l.Up, RTT: l.RTT.Seconds(), Failure: l.Failure, Code: string(l.Code)})
 		}
 	}
 	balances := d.out.Balances()

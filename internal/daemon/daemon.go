@@ -138,6 +138,9 @@ func (d *Daemon) build(version string, c transport.Config) error {
 		Owner: d.owner, Users: users, TunnelPorts: d.cfg.ConnectPorts, Program: d.program,
 		DialOrigin: d.out.DialOrigin,
 	}
+	if d.appBridge != nil {
+		p.App, p.Meters = d.appBridge.app, d.appBridge.bridge.Meters
+	}
 	if d.cfg.Spread == config.SpreadAuto {
 		p.SpreadPrograms = d.cfg.SpreadPrograms
 	}
@@ -318,6 +321,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		defer done()
 		parts.Go(func() { d.appBridge.attend(attended, func() control.Status { return d.status(ln.Addr(), began) }) })
 		parts.Go(func() { d.fillOrders(attended) })
+		parts.Go(func() { d.pairRelays(attended) })
 	}
 	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "rpc", d.cfg.RPC, "socks", d.cfg.SOCKS, "scheduler", d.cfg.Scheduler)
 	if ready != nil {

@@ -18,6 +18,8 @@ type Request struct {
 	Header http.Header // the client's end-to-end fields, Range and conditional fields included; package opening reads them
 	Size   int64       // that the object probably has, in bytes; 0 = unknown. A wrong one costs a small request on each unmetered link
 
+	// Unmetered says that only links that cost nothing may carry it.
+	Unmetered bool
 	// Background says that the download gives way to other traffic: few of its bytes queue in front of a link at a time.
 	Background bool
 	// Goal is one of schedule.Goals; "" = those of the links.

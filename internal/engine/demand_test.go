@@ -17,7 +17,7 @@ func TestDemand(t *testing.T) {
 		told = nil
 		e, err := New(Config{
 			Opener: o, Log: slog.New(slog.DiscardHandler), Scheduler: "alg3", Budget: 8 * mib, Window: 4 * mib, Threshold: 64 << 10,
-			Running: func(n int) { told = append(told, n) },
+			Running: func(n, _ int) { told = append(told, n) },
 		})
 		if err != nil {
 			t.Fatal(err)

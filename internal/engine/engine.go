@@ -42,9 +42,9 @@ type Config struct {
 	// second. It must not block.
 	Goodput func(link string, perSecond float64)
 
-	// Running, if not nil, is called with the number of running transfers whenever it changes: each of them could use more
-	// links than there are. It must not block.
-	Running func(transfers int)
+	// Running, if not nil, is called with the number of running transfers whenever it changes, and with that of those among them
+	// that further links could help, metered ones too. It must not block.
+	Running func(transfers, further int)
 
 	// LinkDown, if not nil, is called with the name of a link that went down or was banned for everybody: connections over it
 	// are dead.
@@ -67,6 +67,7 @@ type Engine struct {
 
 	runsMu  sync.Mutex // held while Config.Running is called, so that the numbers stay in order
 	running int
+	further int // of these, those that may use metered links
 }
 
 // New returns an engine without links; Run must be running for links that were banned to come back.
@@ -201,15 +202,18 @@ func allRefused(err error) error {
 	return fmt.Errorf("%w: %w", errAllRefused, err)
 }
 
-// runs reports to Config.Running that there are n more transfers.
-func (e *Engine) runs(n int) {
+// runs reports to Config.Running that there are n more transfers like that of r.
+func (e *Engine) runs(n int, r *Request) {
 	if e.cfg.Running == nil {
 		return
 	}
 	e.runsMu.Lock()
 	defer e.runsMu.Unlock()
 	e.running += n
-	e.cfg.Running(e.running)
+	if !r.Unmetered {
+		e.further += n
+	}
+	e.cfg.Running(e.running, e.further)
 }
 
 func (e *Engine) observe(ev Event) {

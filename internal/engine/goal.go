@@ -19,3 +19,6 @@ func (q *Request) asked(l link.Link) link.Link {
 	}
 	return l
 }
+
+// pays reports whether a request may use a link.
+func (q *Request) pays(l link.Link) bool { return !q.Unmetered || !l.Metered }

@@ -40,7 +40,7 @@ func (r *run) firstResponse(e event) time.Time {
 		return time.Time{}
 	}
 	if v.ClientsHead {
-		r.e.runs(1)
+		r.e.runs(1, r.req)
 		content := r.opening.Content()
 		r.e.observe(Event{Kind: EventTransferStarted, At: time.Now(), Transfer: r.id, Bytes: content.Len()})
 		r.pending, r.pendingSince = r.response(response), time.Now()

@@ -142,7 +142,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		r.networks = append(r.networks, networkOf(l))
 		all = append(all, opening.Link{Name: l.Name, State: state, Metric: l.Metric, Untrusted: l.Untrusted})
 	}
-	cfg.Order = o.Order(all)
+	cfg.Order = slices.DeleteFunc(o.Order(all), func(i int8) bool { return !req.pays(links[i]) })
 	e.fleet.allow(r, cfg.Order...)
 	if !slices.ContainsFunc(cfg.Order, func(i int8) bool { return states[i].State != health.Down }) {
 		e.fleet.leave(r)
@@ -281,7 +281,7 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 			known := r.linkConfig(health.Down, l, r.link(e.Link).radio.lastByte(), r.e.lookUp(l, r.origin))
 			e.New, r.radios = &known, append(r.radios, l.Radio)
 			r.networks = append(r.networks, networkOf(l))
-			if e.Allowed = r.opening.Allows(l.Name, l.Untrusted); e.Allowed {
+			if e.Allowed = r.req.pays(l) && r.opening.Allows(l.Name, l.Untrusted); e.Allowed {
 				r.e.fleet.allow(r, e.Link)
 			}
 			r.links++

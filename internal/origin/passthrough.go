@@ -95,7 +95,7 @@ func (p *PassThrough) DialTunnel(ctx context.Context, addr string) (Dialed, erro
 
 // DialAmong is DialTunnel. At its start it tells, if that is not nil, of the links in the order in which they may start.
 func (p *PassThrough) DialAmong(ctx context.Context, addr string, tell func([]link.Link)) (Dialed, error) {
-	as, links := p.Placer.place(flowTo(ctx, addr, ""), addr, p.order(), p.isLost)
+	as, links := p.Placer.place(flowTo(ctx, addr, ""), addr, p.order(ctx), p.isLost)
 	if tell != nil {
 		tell(links)
 	}
@@ -106,6 +106,17 @@ func (p *PassThrough) DialAmong(ctx context.Context, addr string, tell func([]li
 	}
 	d.Conn = as.tunnel(d.Link.Name, d.Conn)
 	return d, nil
+}
+
+// Relayed returns a tunnel's connection to addr that does not go over one link, and counts what it carries.
+func (p *PassThrough) Relayed(ctx context.Context, addr string, nc net.Conn) net.Conn {
+	if p.Placer == nil {
+		return nc
+	}
+	f := flowTo(ctx, addr, "")
+	f.Relayed = true
+	as, _ := p.Placer.place(f, addr, nil, p.isLost)
+	return &relayedConn{nc, as}
 }
 
 // DropLink closes the idle connections of the link of this name, which are dead, and ends the requests under way over it, before

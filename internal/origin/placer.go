@@ -416,6 +416,40 @@ func (c *placedConn) Close() error {
 	return c.Conn.Close()
 }
 
+// relayedConn is a connection whose bytes no kernel counts.
+type relayedConn struct {
+	net.Conn
+	as *placed
+}
+
+// Read implements io.Reader.
+func (c *relayedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.as.moved.Add(int64(n))
+	return n, err
+}
+
+// Write implements io.Writer.
+func (c *relayedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.as.moved.Add(int64(n))
+	return n, err
+}
+
+// CloseWrite says that nothing more is written.
+func (c *relayedConn) CloseWrite() error {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return http.ErrNotSupported
+}
+
+// Close implements net.Conn.
+func (c *relayedConn) Close() error {
+	c.as.end()
+	return c.Conn.Close()
+}
+
 // request returns the content of a request, whose bytes are counted.
 func (n *placed) request(body io.ReadCloser) io.ReadCloser {
 	if n == nil || body == nil || body == http.NoBody {

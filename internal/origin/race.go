@@ -166,8 +166,11 @@ func (p *PassThrough) overtaken(earlier []link.Link, errs []error) {
 
 // order returns the links in the order in which they may start unless a Placer decides otherwise: best first, those lately
 // overtaken after the others, metered ones last of all.
-func (p *PassThrough) order() []link.Link {
+func (p *PassThrough) order(ctx context.Context) []link.Link {
 	links := slices.Clone(p.links())
+	if FlowOf(ctx).Unmetered {
+		links = slices.DeleteFunc(links, func(l link.Link) bool { return l.Metered })
+	}
 	place := func(l link.Link) int {
 		switch {
 		case l.Last():
@@ -191,7 +194,7 @@ func (p *PassThrough) isLost(name string) bool {
 
 // orderFor is order for a request. If it shows credentials, only trusted links see them, or one link if none is trusted.
 func (p *PassThrough) orderFor(r *http.Request) []link.Link {
-	links := p.order()
+	links := p.order(r.Context())
 	if !opening.Exposes(r.URL.Scheme, r.Header) {
 		return links
 	}

@@ -52,6 +52,7 @@ type client struct {
 	allowed       bool
 	untold        bool // whose it is could not be found out this time
 	place         crowd.Place
+	app           func() int64 // see Config.App; it asks once
 
 	mu            sync.Mutex      // over HTTP/2 requests come together
 	session       Session         // nil = it shares all connections to origins with others
@@ -76,6 +77,9 @@ func (p *Proxy) spreadProgram(c *client) string {
 	}
 	return p.Program(c.local, c.remote, p.SpreadPrograms)
 }
+
+// unmetered reports whether a request or tunnel of a client may not use metered links.
+func (p *Proxy) unmetered(c *client) bool { return p.Meters != nil && !p.Meters(c.app) }
 
 type clientKey struct{}
 
@@ -145,6 +149,7 @@ func (p *Proxy) enter(nc net.Conn, to netip.AddrPort) *client {
 		c.local = to
 	}
 	p.identify(c)
+	c.app = sync.OnceValue(func() int64 { return p.App(c.local, c.remote) })
 	if c.place = p.crowd.Enter(c.user, c.allowed, nc); c.place != crowd.Out {
 		p.clients.Store(nc, c)
 	}

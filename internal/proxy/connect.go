@@ -31,7 +31,7 @@ func (x *exchange) connect() {
 		x.refuse(f)
 		return
 	}
-	flow := transport.Flow{User: x.client.name(), Program: x.r.UserAgent()}
+	flow := transport.Flow{User: x.client.name(), Program: x.r.UserAgent(), Unmetered: x.p.unmetered(x.client)}
 	if x.p.Intercept != nil && x.p.Intercept.Wants(x.client.program(x.p), host, addr) {
 		x.open(host, addr, flow)
 		return

@@ -49,6 +49,35 @@ func TestFlows(t *testing.T) {
 		g.send("GET /a HTTP/1.1\r\nHost: WWW.Example.com.:8000\r\n\r\n").wantHead("200")
 		want(t, transport.FlowOf(g.f.last().Context()), transport.Flow{User: "1000", Host: "www.example.com"})
 	})
+	t.Run("an app that may not use metered links, asked once for a connection", func(t *testing.T) {
+		o, _ := answer(t, small)
+		asked, metered := 0, false
+		apps := func(c *proxy.Config) {
+			c.App = func(_, _ netip.AddrPort) int64 { asked++; return 10200 }
+			c.Meters = func(whose func() int64) bool { return whose() == 10200 && metered }
+		}
+		g := start(t, apps)
+		c := g.dial()
+		for _, m := range []bool{false, true} { // the user changes the choice while it is connected
+			metered = m
+			c.send("HEAD " + o.url("/a") + " HTTP/1.1\r\nHost: x\r\n\r\n")
+			c.wantHead("200")
+			want(t, transport.FlowOf(g.f.last().Context()), transport.Flow{Host: "127.0.0.1", Unmetered: !m})
+		}
+		if asked != 1 {
+			t.Errorf("asked %d times whose a connection is", asked)
+		}
+		metered = false
+		to := serve(t, echo)
+		g.send("CONNECT " + to.addr + " HTTP/1.1\r\nHost: " + to.addr + "\r\n\r\n").wantHead("200")
+		want(t, <-g.f.flows, transport.Flow{Unmetered: true})
+		s, _ := socks(t, apps)
+		at := netip.MustParseAddrPort(to.addr)
+		sc := s.dial()
+		sc.send("\x05\x01\x00" + socksRequest(1, at.Addr().String(), at.Port()))
+		sc.want(chosen + socksOK)
+		want(t, <-s.f.flows, transport.Flow{Unmetered: true})
+	})
 	named := func(c *proxy.Config) {
 		alice(c)
 		c.SpreadPrograms = []string{"steam"}

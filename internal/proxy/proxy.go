@@ -47,6 +47,10 @@ type Config struct {
 	Owner crowd.Owner
 	// Users are the IDs of those who may use the proxy; nil = all. A client whose owner is unknown is refused.
 	Users []uint32
+	// Meters, if not nil, reports whether a client may use metered links. whose returns what App returned for its connection, and
+	// may take seconds. App must not be nil then.
+	Meters func(whose func() int64) bool
+	App    func(local, remote netip.AddrPort) int64
 	// Program returns the path of the program at the other end of a connection within this machine, "" if it cannot be told, or
 	// is none of those that names lists, if that is not nil. A nil Program never can.
 	Program func(local, remote netip.AddrPort, names []string) string

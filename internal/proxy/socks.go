@@ -146,7 +146,7 @@ func (s *SOCKS) greet(c io.ReadWriter, of *client) (addr string, f *failure) {
 
 // dial begins a tunnel.
 func (s *SOCKS) dial(addr string, of *client) (*tunnel, *failure) {
-	flow := transport.Flow{User: of.name(), Program: s.p.spreadProgram(of)}
+	flow := transport.Flow{User: of.name(), Program: s.p.spreadProgram(of), Unmetered: s.p.unmetered(of)}
 	origin, l, err := s.p.Transport.DialTunnel(transport.WithFlow(s.ctx, flow), addr)
 	if err != nil {
 		return nil, classify(err)

@@ -66,8 +66,17 @@ type place struct {
 	failure error // of the last attempt to make a lane; nil = there is one
 }
 
-// Enrol makes this client known to the relay that has sent an invitation, and keeps the keys in the state file.
+// ErrRefused says that the relay did not accept an invitation.
+var ErrRefused = errors.New("the relay did not accept the invitation: it may have been used or be older than a quarter of an hour")
+
+// Enrol makes this client known to the relay that has sent an invitation, and keeps the keys in the state file. Errors are those of
+// the connection, [ErrWrongKey], [ErrRefused], and those of the file.
 func Enrol(ctx context.Context, path string, i Invitation) error {
+	return EnrolOver(ctx, path, i, new(net.Dialer).DialContext)
+}
+
+// EnrolOver is Enrol over a connection that dial makes.
+func EnrolOver(ctx context.Context, path string, i Invitation, dial func(ctx context.Context, network, addr string) (net.Conn, error)) error {
 	key, err := newKey()
 	if err != nil {
 		return err
@@ -79,18 +88,22 @@ func Enrol(ctx context.Context, path string, i Invitation) error {
 	cfg.NextProtos = []string{enrolProtocol}
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	c, err := (&tls.Dialer{Config: cfg}).DialContext(ctx, "tcp", i.Address)
+	raw, err := dial(ctx, "tcp", i.Address)
 	if err != nil {
 		return fmt.Errorf("connect to the relay: %w", err)
 	}
-	defer c.Close()
-	defer context.AfterFunc(ctx, func() { c.Close() })()
+	defer raw.Close()
+	defer context.AfterFunc(ctx, func() { raw.Close() })()
+	c := tls.Client(raw, cfg)
+	if err := c.HandshakeContext(ctx); err != nil {
+		return fmt.Errorf("connect to the relay: %w", err)
+	}
 	var reply [1]byte
 	if _, err = c.Write(i.token); err == nil {
 		_, err = io.ReadFull(c, reply[:])
 	}
 	if err != nil {
-		return errors.New("the relay did not accept the invitation: it may have been used or be older than a quarter of an hour")
+		return ErrRefused
 	}
 	_, err = change(path, func(s *clientState) error {
 		if s.Relays == nil {
@@ -105,7 +118,7 @@ func Enrol(ctx context.Context, path string, i Invitation) error {
 func pinned(server KeyID) func(tls.ConnectionState) error {
 	return func(s tls.ConnectionState) error {
 		if peerOf(s) != server {
-			return errWrongKey
+			return ErrWrongKey
 		}
 		return nil
 	}
@@ -300,7 +313,10 @@ func (c *Client) lane(ctx context.Context, v *visit, p *place, id, old uint32) {
 	signal(c.wake)
 }
 
-var errRestarted = errors.New("the relay has forgotten the session")
+var (
+	errRestarted = errors.New("the relay has forgotten the session")
+	errFull      = errors.New("the relay takes no more connections")
+)
 
 // dial connects to the relay over a link and says hello. raw is the connection beneath conn.
 func (c *Client) dial(ctx context.Context, v *visit, l link.Link, id uint32) (conn, raw net.Conn, err error) {
@@ -353,7 +369,7 @@ func (c *Client) dial(ctx context.Context, v *visit, l link.Link, id uint32) (co
 	case known:
 		return t, dialed, ctx.Err()
 	case reply[0] == full:
-		return nil, nil, errors.New("the relay takes no more connections")
+		return nil, nil, errFull
 	}
 	v.end(errRestarted)
 	return nil, nil, errRestarted

@@ -98,7 +98,8 @@ func (k Key) config(accept func(tls.ConnectionState) error) (*tls.Config, error)
 	}, err
 }
 
-var errWrongKey = errors.New("the relay has another key than the one it was paired with")
+// ErrWrongKey says that the server has another key than the one that it was paired with, or that its invitation names.
+var ErrWrongKey = errors.New("the relay has another key than the one it was paired with")
 
 const tokenSize = 24
 
@@ -117,9 +118,12 @@ func (i Invitation) Link() string {
 // String keeps tokens out of logs.
 func (i Invitation) String() string { return "tributary://" + i.Address + "#..." }
 
-// ParseInvitation reads what Link returned. Its errors do not repeat it.
+// ErrNotInvitation says that a text is not what Link returns.
+var ErrNotInvitation = errors.New("not an invitation: it looks like tributary://HOST:PORT#KEY.TOKEN, and its last part is long")
+
+// ParseInvitation reads what Link returned. Its error is ErrNotInvitation, which does not repeat it.
 func ParseInvitation(s string) (Invitation, error) {
-	bad := errors.New("not an invitation: it looks like tributary://HOST:PORT#KEY.TOKEN, and its last part is long")
+	bad := ErrNotInvitation
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "tributary" || u.Path != "" || u.User != nil {
 		return Invitation{}, bad

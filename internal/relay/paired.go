@@ -32,6 +32,13 @@ func Installed(path, destination string) ([]string, error) {
 	return slices.Sorted(maps.Keys(s.Relays)), nil
 }
 
+// Paired returns the addresses of the relays that a client was paired with, in order.
+func Paired(path string) ([]string, error) {
+	var s clientState
+	err := load(path, &s)
+	return slices.Sorted(maps.Keys(s.Relays)), err
+}
+
 // OwnKey returns the key by which the relay at an address knows this client, "" if they are not paired.
 func OwnKey(path, address string) (KeyID, error) {
 	var s clientState

@@ -473,6 +473,10 @@ func TestRemovedKey(t *testing.T) {
 		r.out.mu.Unlock()
 		return v == nil || v.count() == 0
 	})
+	r.until("the client is told that it is not accepted", func() bool {
+		s := r.out.Status()
+		return len(s.Lanes) == 2 && s.Lanes[0].Code == CodeNotAccepted
+	})
 }
 
 // TestRoster: the file is read when it has changed, however often strangers come.
@@ -564,7 +568,7 @@ func TestStatus(t *testing.T) {
 	r.lanes(1)
 	r.until("the failure is known", func() bool { s := r.out.Status(); return len(s.Lanes) == 2 && s.Lanes[0].Failure != "" })
 	s := r.out.Status()
-	want := []LaneStatus{{Link: "lte", Failure: "the link is down"}, {Link: "wifi", Up: true, RTT: s.Lanes[1].RTT}}
+	want := []LaneStatus{{Link: "lte", Failure: "the link is down", Code: CodeUnreachable}, {Link: "wifi", Up: true, RTT: s.Lanes[1].RTT}}
 	if s.Address != r.address || !slices.Equal(s.Lanes, want) || s.Lanes[1].RTT <= 0 || s.Streams != 0 {
 		t.Errorf("%+v", s)
 	}

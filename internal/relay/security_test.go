@@ -304,7 +304,7 @@ func TestImpostor(t *testing.T) {
 	r.connect()
 	r.until("both links have failed for its key", func() bool {
 		all := r.out.Status().Lanes
-		return len(all) == 2 && !slices.ContainsFunc(all, func(l LaneStatus) bool { return l.Up || l.Failure != errWrongKey.Error() })
+		return len(all) == 2 && !slices.ContainsFunc(all, func(l LaneStatus) bool { return l.Up || l.Failure != ErrWrongKey.Error() || l.Code != CodeWrongKey })
 	})
 	if sessions, _ := other.lanesAt(); sessions != 0 {
 		t.Errorf("%d sessions", sessions)

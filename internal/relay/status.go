@@ -1,6 +1,9 @@
 package relay
 
 import (
+	"errors"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +31,29 @@ type LaneStatus struct {
 	Up      bool
 	RTT     time.Duration // to the relay, smoothed; 0 = not known
 	Failure string        // why there is no lane; "" = one is being made, or there is one
+	Code    Code          // of the Failure
+}
+
+// Code says for programs why there is no lane.
+type Code string
+
+// The codes.
+const (
+	CodeUnreachable Code = "unreachable"  // no connection to the relay, or it broke off
+	CodeWrongKey    Code = "wrong_key"    // another server, or the relay has got another key
+	CodeNotAccepted Code = "not_accepted" // the relay does not know this client any more, or has no room for it
+)
+
+// codeOf returns the code of a failed attempt to make a lane.
+func codeOf(err error) Code {
+	op, isOp := errors.AsType[*net.OpError](err)
+	switch {
+	case errors.Is(err, ErrWrongKey):
+		return CodeWrongKey
+	case errors.Is(err, io.EOF), errors.Is(err, errFull), errors.Is(err, errRestarted), isOp && op.Op == "remote error": // TLS's alerts
+		return CodeNotAccepted
+	}
+	return CodeUnreachable
 }
 
 // Status returns the state of a client.
@@ -43,7 +69,7 @@ func (c *Client) Status() Status {
 		lanes[name] = p.lane
 		l := LaneStatus{Link: name, Up: p.lane != 0}
 		if !l.Up && p.failure != nil {
-			l.Failure = p.failure.Error()
+			l.Failure, l.Code = p.failure.Error(), codeOf(p.failure)
 		}
 		s.Lanes = append(s.Lanes, l)
 	}

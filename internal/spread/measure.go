@@ -193,12 +193,13 @@ func (t *Table) Loads() map[string]Load {
 	return all
 }
 
-// Busy counts the connections that were running at the last measurement, and those of them whose program may get further links.
+// Busy counts the connections that were running at the last measurement, and those of them whose program may get further links,
+// metered ones too.
 func (t *Table) Busy() (all, spread int) {
 	for _, f := range t.flows {
 		if f.rate >= running {
 			all++
-			if f.spreads {
+			if f.further {
 				spread++
 			}
 		}

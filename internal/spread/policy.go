@@ -30,6 +30,10 @@ type Flow struct {
 	Domain  string // registrable domain of Host, or Host
 	// Redirected says that a firewall rule sent it here: only programs that the user named are known.
 	Redirected bool
+	// Unmetered says that only links that cost nothing may carry it.
+	Unmetered bool
+	// Relayed says that it goes by a relay, which uses further links as they come.
+	Relayed bool
 }
 
 // browser begins the User-Agent of every browser.
@@ -38,6 +42,8 @@ const browser = "Mozilla/"
 // spreads reports whether simultaneous connections of f may take several links.
 func (p Policy) spreads(f Flow) bool {
 	switch {
+	case f.Relayed:
+		return true
 	case p.Mode == All:
 		return !p.sticks(f.Host)
 	case p.Mode != Auto, p.sticks(f.Host), strings.HasPrefix(f.Program, browser):

@@ -45,6 +45,7 @@ type flow struct {
 	link    string
 	leads   bool // its session follows it
 	spreads bool
+	further bool // metered links could help it
 	began   time.Time
 
 	total  int64     // bytes until the last measurement
@@ -76,6 +77,7 @@ func (t *Table) Place(now time.Time, f Flow, links []Link) Placement {
 		key: key{f.User, f.Program, f.Host}, session: sessionKey{f.User, f.Domain},
 		leads: t.policy.Mode == Auto || t.policy.Mode == All, spreads: t.policy.spreads(f), began: now,
 	}
+	n.further = n.spreads && !f.Unmetered
 	order := make([]int, len(links))
 	for i := range order {
 		order[i] = i

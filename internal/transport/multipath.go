@@ -15,19 +15,8 @@ import (
 
 // newSecondEnd returns what the [relay] table names.
 func (t *Transport) newSecondEnd(r config.Relay, c Config) (secondEnd, error) {
-	if r.URL == "" && len(r.Others) > 0 {
-		nearest, err := relay.NewNearest(c.RelayState, append([]string{r.Address}, r.Others...), int64(c.Settings.Budget), t.log)
-		if err != nil {
-			return nil, err
-		}
-		return nearest, nil
-	}
 	if r.URL == "" {
-		client, err := relay.NewClient(c.RelayState, r.Address, int64(c.Settings.Budget), t.log)
-		if err != nil {
-			return nil, err
-		}
-		return client, nil
+		return t.newRelay(c.RelayState, append([]string{r.Address}, r.Others...))
 	}
 	u, err := mptcp.ParseURL(r.URL)
 	if err != nil {
@@ -36,6 +25,23 @@ func (t *Transport) newSecondEnd(r config.Relay, c Config) (secondEnd, error) {
 	m := &multipath{t: t}
 	m.proxy = mptcp.New(u, m.connect, &tls.Config{RootCAs: c.Roots})
 	return m, nil
+}
+
+// newRelay returns the client of relays that are paired.
+func (t *Transport) newRelay(state string, addresses []string) (secondEnd, error) {
+	budget := int64(t.cfg.Budget)
+	if len(addresses) > 1 {
+		nearest, err := relay.NewNearest(state, addresses, budget, t.log)
+		if err != nil {
+			return nil, err
+		}
+		return nearest, nil
+	}
+	client, err := relay.NewClient(state, addresses[0], budget, t.log)
+	if err != nil {
+		return nil, err
+	}
+	return client, nil
 }
 
 // multipath carries tunnels through a proxy to which the kernel has a connection over several links.

@@ -37,16 +37,21 @@ var notRelayed = []string{
 
 // Relay returns the state of the relay, false if none is used.
 func (t *Transport) Relay() (relay.Status, bool) {
-	if t.relay == nil {
+	if !t.hasRelay() {
 		return relay.Status{}, false
 	}
 	return t.relay.Status(), true
 }
 
-// relays reports whether a tunnel to addr may go by the relay: private destinations are this network's, and mail needs an
-// address of its own.
+// hasRelay reports whether there is a relay.
+func (t *Transport) hasRelay() bool {
+	return t.relay != nil && (t.paired == nil || t.paired.now() != nil)
+}
+
+// relays reports whether a tunnel to addr may go by the relay: private destinations are this network's, mail needs an
+// address of its own, and lanes may be on metered links.
 func (t *Transport) relays(ctx context.Context, addr string) bool {
-	if t.relay == nil {
+	if !t.hasRelay() || FlowOf(ctx).Unmetered {
 		return false
 	}
 	host, port, err := net.SplitHostPort(addr)
@@ -108,6 +113,9 @@ func (t *Transport) raceRelay(ctx context.Context, addr string) (net.Conn, strin
 	}()
 	go func() {
 		c, err := t.relay.Dial(inner, addr)
+		if err == nil && t.paired != nil { // the app wants to know when something moves
+			c = t.passThrough.Relayed(inner, addr, c)
+		}
 		results <- dialed{c, "", err, false}
 	}()
 	timer := time.NewTimer(relayHeadStart)

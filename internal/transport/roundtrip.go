@@ -124,7 +124,7 @@ func (t *Transport) divide(r *http.Request) (*http.Response, error) {
 		r.Body.Close() // it is empty, or the request would not be eligible
 	}
 	UsageOf(ctx).SetReason("") // that of a request before, with the same context
-	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx), Background: opening.Background(r.Header)}
+	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx), Background: opening.Background(r.Header), Unmetered: FlowOf(ctx).Unmetered}
 	q.Size, _ = ctx.Value(sizeKey{}).(int64)
 	q.Goal, _ = ctx.Value(goalKey{}).(string)
 	q.Deadline, _ = ctx.Value(deadlineKey{}).(*Deadline)

@@ -51,10 +51,16 @@ type Config struct {
 
 	// RelayState is the file that says how to reach the relay of the settings; "" = none is used.
 	RelayState string
+	// Paired says that every relay in RelayState is used for tunnels, whatever the settings say, also those that Pair adds. Metered
+	// links have lanes beside others while Pays, which must not be nil then, says that some client may use metered links: an app
+	// shows these only if the user wants them to be used beside others.
+	Paired bool
+	Pays   func() bool
 
 	Observers []engine.Observer
-	// Running, if not nil, is called with the number of running transfers whenever it changes, see engine.Config.
-	Running func(transfers int)
+	// Running, if not nil, is called with the number of running transfers whenever it changes, and with that of those among them
+	// that further links could help, see engine.Config.
+	Running func(transfers, further int)
 	// Undivided, if not nil, is called with the number of running tunnels and requests that pass through whenever it changes,
 	// and that of those among them whose program could use further links. It must not block, nor call the Transport.
 	Undivided func(running, spread int)
@@ -79,7 +85,8 @@ type Transport struct {
 	pool          *origin.Pool
 	passThrough   *origin.PassThrough
 	placer        *origin.Placer
-	relay         secondEnd // nil = none
+	relay         secondEnd    // nil = none
+	paired        *pairedRelay // relay if it is that of Config.Paired, else nil
 	engine        *engine.Engine
 	found         chan struct{} // closed by follow when there is a link to use
 	using         using         // set by follow
@@ -154,7 +161,13 @@ func New(c Config) (*Transport, error) {
 	if c.Settings.MaxConnectionsPerHost > 0 {
 		t.pool.Idle, t.passThrough.Idle = t.slots.Idle, t.slots.Idle
 	}
-	if r := c.Settings.Relay; r.Mode != config.RelayOff && c.RelayState != "" {
+	if c.Paired {
+		t.paired = &pairedRelay{t: t, state: c.RelayState, pays: c.Pays, changed: make(chan struct{}, 1)}
+		if err := t.paired.load(); err != nil {
+			return nil, err
+		}
+		t.relay = t.paired
+	} else if r := c.Settings.Relay; r.Mode != config.RelayOff && c.RelayState != "" {
 		if t.relay, err = t.newSecondEnd(r, c); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -301,11 +302,39 @@ type pipes struct {
 // monthLimit is what a javaHost lets mobile data carry in a month.
 const monthLimit = 1_000_000_000
 
-// javaHost runs the app's core, in a JVM, as the app of the real program: it starts it, sends it those of the links that it
-// offers, and downloads an object through it. TRIBUTARY_JAVA is the class path; make android-test sets it. spent is
-// what mobile data has carried today, in bytes, of the limit of monthLimit; traits are what the app's system says of each link. It
-// returns what the app says.
-func (r *rig) javaHost(o netlab.Object, spent int64, traits map[string]string) string {
+// javaApp is the app's core in a JVM, as the app of the real program: it starts it and sends it those of the links that it offers.
+type javaApp struct {
+	Spent  int64             // what mobile data has carried today, in bytes, of the limit of monthLimit
+	Traits map[string]string // what the app's system says of each link
+	Props  []string          // "name=value", see HostMain
+	URL    string            // what is downloaded through it, to File
+	File   string
+
+	said *said
+}
+
+// said is what a program says.
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+const javaProxy = "127.0.0.1:18080"
+
+// startJava starts the app. TRIBUTARY_JAVA is the class path; make android-test sets it. wait waits for its end, which must be a good one.
+func (r *rig) startJava(a *javaApp) (wait func()) {
 	r.Helper()
 	classes := os.Getenv("TRIBUTARY_JAVA")
 	if classes == "" {
@@ -315,23 +344,25 @@ func (r *rig) javaHost(o netlab.Object, spent int64, traits map[string]string) s
 	if err != nil {
 		r.Fatal(err)
 	}
-	ledger := fmt.Appendf(nil, `{"version":2,"day":%q,"spent":{"cellular":{%[1]q:%d}}}`, time.Now().Format(time.DateOnly), spent)
+	ledger := fmt.Appendf(nil, `{"version":2,"day":%q,"spent":{"cellular":{%[1]q:%d}}}`, time.Now().Format(time.DateOnly), a.Spent)
 	if err := os.WriteFile(filepath.Join(dir, "allowance.json"), ledger, 0o600); err != nil {
 		r.Fatal(err)
 	}
 	var networks []string
 	for i, l := range r.lab.Links() {
 		kind := map[string]string{"wifi": "WIFI", "lte": "CELLULAR", "other": "WIFI"}[l.Name]
-		networks = append(networks, fmt.Sprintf("%d,%s,%s,%s,%s", firstNet+i, l.Name, kind, netip.PrefixFrom(l.Addr(), 24), traits[l.Name]))
+		networks = append(networks, fmt.Sprintf("%d,%s,%s,%s,%s", firstNet+i, l.Name, kind, netip.PrefixFrom(l.Addr(), 24), a.Traits[l.Name]))
 	}
 	id := fmt.Sprint(appUser)
-	file := r.file()
-	args := []string{
-		fmt.Sprintf("-Dmonth=%d", monthLimit), "-cp", classes, "io.github.tributary.core.HostMain", dir, "18080", r.nginx.NamedURL(o), file,
-		netlab.OriginAddr.String(), strings.Join(networks, ";"),
-		"setpriv", "--reuid=" + id, "--regid=" + id, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
-		r.options.Binary, "serve", "--listen", "127.0.0.1:18080", "--admin", "", "--app-socket", dir + "/socket",
+	args := []string{fmt.Sprintf("-Dmonth=%d", monthLimit)}
+	for _, p := range a.Props {
+		args = append(args, "-D"+p)
 	}
+	args = append(args,
+		"-cp", classes, "io.github.tributary.core.HostMain", dir, "18080", a.URL, a.File, netlab.OriginAddr.String(), strings.Join(networks, ";"),
+		"setpriv", "--reuid="+id, "--regid="+id, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
+		r.options.Binary, "serve", "--listen", javaProxy, "--admin", "", "--allow-users", "all", "--log-level", "debug", "--app-socket", dir+"/socket",
+	)
 	java := r.lab.Client(r.ctx, "java", args...)
 	java.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "STATE_DIRECTORY="+dir, "RUNTIME_DIRECTORY="+dir)
 	in, err := java.StdinPipe()
@@ -342,8 +373,8 @@ func (r *rig) javaHost(o netlab.Object, spent int64, traits map[string]string) s
 	if err != nil {
 		r.Fatal(err)
 	}
-	var said strings.Builder
-	java.Stderr = &said
+	a.said = &said{}
+	java.Stderr = a.said
 	app := &appbridgetest.App{Relay: pipes{out, in}, Bind: func(handle uint64, fd int) unix.Errno {
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, int(0x30000|handle)); err != nil {
 			r.Errorf("mark a socket of the program: %v", err)
@@ -356,15 +387,51 @@ func (r *rig) javaHost(o netlab.Object, spent int64, traits map[string]string) s
 			r.Fatal(err)
 		}
 	}
-	if err := java.Run(); err != nil {
+	if err := java.Start(); err != nil {
+		r.Fatal(err)
+	}
+	return func() {
+		r.Helper()
+		err := java.Wait()
 		log, _ := os.ReadFile(dir + "/log")
-		r.Fatalf("%v: %s\n%s", err, said.String(), log)
+		if said := a.said.String(); err != nil || !strings.Contains(said, "done") || strings.Contains(said, "died") {
+			r.Errorf("%v: the app says\n%s\nthe program\n%s", err, said, log)
+		}
+		r.withoutSecrets(a, string(log))
 	}
-	r.isObject(r.read(file), o)
-	if !strings.Contains(said.String(), "done") || strings.Contains(said.String(), "died") {
-		r.Errorf("the app says\n%s", said.String())
+}
+
+// withoutSecrets checks that the program's log has no link of a relay.
+func (r *rig) withoutSecrets(a *javaApp, log string) {
+	r.Helper()
+	for _, p := range a.Props {
+		if link, ok := strings.CutPrefix(p, "link="); ok && strings.Contains(log, link[strings.LastIndexByte(link, '.')+1:]) {
+			r.Error("the log has the token of a relay")
+		}
 	}
-	return said.String()
+}
+
+// javaHost downloads an object through an app, and returns what that says.
+func (r *rig) javaHost(o netlab.Object, spent int64, traits map[string]string) string {
+	r.Helper()
+	a := &javaApp{Spent: spent, Traits: traits, URL: r.nginx.NamedURL(o), File: r.file()}
+	r.startJava(a)()
+	r.isObject(r.read(a.File), o)
+	return a.said.String()
+}
+
+// whileJava runs do while the app and the program run.
+func (r *rig) whileJava(a *javaApp, do func()) {
+	r.Helper()
+	over := r.file()
+	a.Props = append(a.Props, "while="+over)
+	wait := r.startJava(a)
+	r.until("the program runs", func() bool { return strings.Contains(a.said.String(), "status: ") })
+	func() {
+		defer r.write(over, nil)
+		do()
+	}()
+	wait()
 }
 
 // TestJavaHost: two of three links carry a download, as the third does not lead out.

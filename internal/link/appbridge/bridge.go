@@ -20,6 +20,8 @@ import (
 // ErrGone says that the app is gone: there are no links without it.
 var ErrGone = errors.New("the app that owns the networks is gone")
 
+var errUnread = errors.New("the app does not read its messages")
+
 const (
 	replyTime = 5 * time.Second // for the app to answer about sockets, and to read messages
 	unread    = 64              // messages to the app that may wait
@@ -36,22 +38,26 @@ type Bridge struct {
 	sock   chan bindRequest // to the goroutine of binds
 	orders chan *Order
 	places atomic.Int64 // orders that are open
-	limits atomic.Pointer[accounts]
-	limit  chan struct{} // capacity 1: limits has changed
-	path   string        // of the app's socket
-	gone   chan struct{} // closed when the app is gone or says stop
-	parts  sync.WaitGroup
-	once   sync.Once
+
+	pairings chan Pairing
+	told     atomic.Pointer[told]
+
+	limit chan struct{} // capacity 1: limits has changed
+	path  string        // of the app's socket
+	gone  chan struct{} // closed when the app is gone or says stop
+	parts sync.WaitGroup
+	once  sync.Once
 
 	mu        sync.Mutex
 	lastID    uint64
 	questions map[uint64]chan<- inMessage
 }
 
-// accounts are what the app says of limits.
-type accounts struct {
+// told is what the app says beside the links.
+type told struct {
 	limits   map[string]allowance.Limit
 	cellular string // the account of the mobile data that comes up if it is wanted; "" = not known
+	apps     apps
 }
 
 // Dial connects to the app that listens at path, "@name" for an abstract one. ctx bounds the wait for its greeting.
@@ -59,8 +65,9 @@ func Dial(ctx context.Context, path string, log *slog.Logger) (*Bridge, error) {
 	h := &Bridge{
 		log: log, links: link.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
 		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]chan<- inMessage{}, limit: make(chan struct{}, 1),
+		pairings: make(chan Pairing, maxPairings),
 	}
-	h.limits.Store(&accounts{})
+	h.told.Store(&told{})
 	var err error
 	if h.events, err = open(ctx, path, hello{"hello", Version, channelEvents, 0}); err == nil {
 		h.binds, err = open(ctx, path, hello{"hello", Version, channelBind, 0})
@@ -119,13 +126,13 @@ func greeted(ctx context.Context, c net.Conn, lines *bufio.Scanner) error {
 func (h *Bridge) Watch(ctx context.Context) (<-chan []link.Link, error) { return h.links.Watch(ctx) }
 
 // Limits returns the limits of accounts by name. They hold for the links that Watch sends from then on.
-func (h *Bridge) Limits() map[string]allowance.Limit { return h.limits.Load().limits }
+func (h *Bridge) Limits() map[string]allowance.Limit { return h.told.Load().limits }
 
 // Limited is sent to when Limits may have changed.
 func (h *Bridge) Limited() <-chan struct{} { return h.limit }
 
 // Cellular returns the account of the mobile data that comes up if it is wanted; "" = the app has not said.
-func (h *Bridge) Cellular() string { return h.limits.Load().cellular }
+func (h *Bridge) Cellular() string { return h.told.Load().cellular }
 
 // Gone is closed when the app is gone, or wants the program to stop.
 func (h *Bridge) Gone() <-chan struct{} { return h.gone }
@@ -161,13 +168,13 @@ func (h *Bridge) read(lines *bufio.Scanner) {
 			if err != nil {
 				h.log.Warn("ignoring some links of the app", "error", err)
 			}
-			h.limits.Store(&accounts{m.limits(), m.Cellular})
+			h.told.Store(&told{m.limits(), m.Cellular, m.Apps})
 			select {
 			case h.limit <- struct{}{}:
 			default:
 			}
 			h.links.Set(links...) // after their limits
-		case "resolved":
+		case "resolved", "owned":
 			h.mu.Lock()
 			answer := h.questions[m.ID]
 			delete(h.questions, m.ID)
@@ -182,6 +189,8 @@ func (h *Bridge) read(lines *bufio.Scanner) {
 				continue
 			}
 			h.parts.Go(func() { h.take(m.ID) })
+		case "pair", "forget":
+			h.pair(m)
 		case "stop":
 			return
 		}
@@ -231,41 +240,19 @@ func (h *Bridge) Tell(status any) { h.say(outMessage{Type: "status", Status: sta
 // Lookup has the app resolve a name over a link. No address and no error: the name does not exist. It is a
 // link.Resolver's Names.
 func (h *Bridge) Lookup(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) {
-	answer := make(chan inMessage, 1)
-	h.mu.Lock()
-	h.lastID++
-	id := h.lastID
-	full := len(h.questions) >= asked
-	if !full {
-		h.questions[id] = answer
-	}
-	h.mu.Unlock()
-	if full {
-		return nil, fmt.Errorf("look up %s over %s: the app has not answered %d questions", name, l.Name, asked)
-	}
-	defer func() {
-		h.mu.Lock()
-		delete(h.questions, id)
-		h.mu.Unlock()
-	}()
-	if !h.say(outMessage{Type: "resolve", ID: id, Handle: l.Handle, Name: name}) {
-		return nil, fmt.Errorf("look up %s over %s: the app does not read its messages", name, l.Name)
-	}
-	select {
-	case m := <-answer:
-		switch m.Error {
-		case "":
-			for i := range m.Addrs {
-				m.Addrs[i] = m.Addrs[i].Unmap()
-			}
-			return m.Addrs, nil
-		case notFound:
-			return nil, nil
-		}
+	m, err := h.ask(ctx, outMessage{Type: "resolve", Handle: l.Handle, Name: name})
+	switch {
+	case err != nil && (ctx.Err() != nil || errors.Is(err, ErrGone)):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("look up %s over %s: %w", name, l.Name, err)
+	case m.Error == notFound:
+		return nil, nil
+	case m.Error != "":
 		return nil, fmt.Errorf("look up %s over %s: the app says %q", name, l.Name, m.Error)
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-h.gone:
-		return nil, ErrGone
 	}
+	for i := range m.Addrs {
+		m.Addrs[i] = m.Addrs[i].Unmap()
+	}
+	return m.Addrs, nil
 }

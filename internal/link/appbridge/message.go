@@ -20,6 +20,7 @@ const (
 	maxLine  = 256 << 10 // bytes of a message
 	maxLinks = 32
 	maxAddrs = 64 // of a link, and of a name
+	maxApps  = 4096
 )
 
 // The connections: two, and one for each order.
@@ -39,14 +40,19 @@ type hello struct {
 
 // inMessage is a message of the app.
 type inMessage struct {
-	Type     string    `json:"type"` // "links", "resolved", "fetch", "stop"
+	Type     string    `json:"type"` // "links", "resolved", "owned", "fetch", "pair", "forget", "stop"
 	Links    []network `json:"links"`
 	Accounts []account `json:"accounts"` // that have a limit; links name them
 	Cellular string    `json:"cellular"` // account of the mobile data that comes up if it is wanted
+	Apps     apps      `json:"apps"`     // that may use metered links
 
 	ID    uint64       `json:"id"` // of the question, or of the order
 	Addrs []netip.Addr `json:"addrs"`
 	Error string       `json:"error"` // "" = none; notFound
+	UID   *int64       `json:"uid"`   // of an app; nil = not known
+
+	Link    string `json:"link"`    // an invitation: a secret
+	Address string `json:"address"` // of a relay
 }
 
 // notFound is the Error of an answer about a name that does not exist.
@@ -75,12 +81,18 @@ type account struct {
 
 // outMessage is a message to the app.
 type outMessage struct {
-	Type     string `json:"type"` // "resolve", "want", "status"
+	Type     string `json:"type"` // "resolve", "owner", "want", "status", "paired", "forgotten"
 	ID       uint64 `json:"id,omitempty"`
 	Handle   uint64 `json:"handle,omitempty"`
 	Name     string `json:"name,omitempty"`
 	Cellular *bool  `json:"cellular,omitempty"`
 	Status   any    `json:"status,omitempty"`
+	Local    string `json:"local,omitempty"`  // "address:port" of the app's socket
+	Remote   string `json:"remote,omitempty"` // that it is connected to
+
+	Address string `json:"address,omitempty"` // of a relay
+	Code    Code   `json:"code,omitempty"`    // why it was not paired or forgotten
+	Error   string `json:"error,omitempty"`   // the same in English, for a log
 }
 
 // parse reads one line of the app.
@@ -92,6 +104,8 @@ func parse(line []byte) (inMessage, error) {
 	switch {
 	case m.Type == "":
 		return inMessage{}, errors.New("a message has no type")
+	case len(m.Apps.UIDs) > maxApps:
+		return inMessage{}, fmt.Errorf("more than %d apps", maxApps)
 	case len(m.Links) > maxLinks || len(m.Accounts) > maxLinks:
 		return inMessage{}, fmt.Errorf("more than %d links or accounts", maxLinks)
 	}

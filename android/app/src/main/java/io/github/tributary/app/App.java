@@ -17,6 +17,7 @@ public final class App extends Application {
     private final Fetches fetches = new Fetches();
     private Downloads downloads;
     private Resumption resumption;
+    private Relays relays;
     private String ended = "";
 
     @Override
@@ -65,6 +66,15 @@ public final class App extends Application {
     /** What hands files over to the daemon. */
     static Fetches fetches(Context context) {
         return ((App) context.getApplicationContext()).fetches;
+    }
+
+    /** What the user wants of relays. For the main thread. */
+    static Relays relays(Context context) {
+        App app = (App) context.getApplicationContext();
+        if (app.relays == null) {
+            app.relays = new Relays(app);
+        }
+        return app.relays;
     }
 
     /** The downloads of this process. For the main thread. */

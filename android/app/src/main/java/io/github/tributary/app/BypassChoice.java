@@ -20,7 +20,7 @@ final class BypassChoice {
     static void ask(final Activity screen) {
         final Settings settings = new Settings(screen);
         final Set<String> around = new TreeSet<String>(settings.around());
-        Map<String, String> apps = apps(screen);
+        Map<String, String> apps = apps(screen, VpnBridge.AROUND);
         final String[] packages = apps.values().toArray(new String[0]);
         boolean[] chosen = new boolean[packages.length];
         for (int i = 0; i < packages.length; i++) {
@@ -56,15 +56,15 @@ final class BypassChoice {
                 .show();
     }
 
-    /** The packages of the apps that have a screen, and the other ones that go around by default, by what people call them. */
-    private static Map<String, String> apps(Activity screen) {
+    /** The packages of the apps that have a screen, and other ones if they are on this phone, by what people call them. */
+    static Map<String, String> apps(Activity screen, Set<String> others) {
         PackageManager manager = screen.getPackageManager();
         Map<String, String> apps = new TreeMap<String, String>(String.CASE_INSENSITIVE_ORDER);
         Intent launcher = new Intent(Intent.ACTION_MAIN).addCategory(Intent.CATEGORY_LAUNCHER);
         for (ResolveInfo app : manager.queryIntentActivities(launcher, 0)) {
             put(apps, app.loadLabel(manager).toString(), app.activityInfo.packageName);
         }
-        for (String name : VpnBridge.AROUND) {
+        for (String name : others) {
             try {
                 if (!apps.containsValue(name)) {
                     put(apps, manager.getApplicationInfo(name, 0).loadLabel(manager).toString(), name);

@@ -14,6 +14,7 @@ import android.widget.TextView;
 import android.widget.Toast;
 import io.github.tributary.R;
 import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.Invitation;
 import io.github.tributary.core.SharedText;
 
 /** The part of the screen with the downloads, and the line that begins one. */
@@ -56,7 +57,10 @@ final class DownloadList implements Downloads.Listener {
 
     private void add() {
         EditText line = (EditText) screen.findViewById(R.id.url);
-        if (url(line) == null) {
+        if (Invitation.in(line.getText()) != null) {
+            screen.startActivity(PairActivity.asking(screen, line.getText().toString()));
+            line.setText("");
+        } else if (url(line) == null) {
             line.setError(screen.getString(R.string.no_url));
         } else if (!StoragePermission.ask(screen)) {
             begin();

@@ -87,6 +87,17 @@ final class HostConnections implements HostServer.Handler {
         }
 
         @Override
+        public void answered(final long id, final String address, final String code) {
+            handler.post(
+                    new Runnable() {
+                        @Override
+                        public void run() {
+                            listener.answered(id, address, code);
+                        }
+                    });
+        }
+
+        @Override
         public void status(final Status status) {
             handler.post(
                     new Runnable() {

@@ -11,10 +11,13 @@ import android.widget.TextView;
 import io.github.tributary.R;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
+import io.github.tributary.core.RelayState;
 import io.github.tributary.core.Report;
+import io.github.tributary.core.Status;
 import java.io.File;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 
 /** Shows what the daemon has written, and has another app send that if the user wants: nothing is sent by itself. */
@@ -62,6 +65,11 @@ public final class LogActivity extends Activity {
         facts.add("ABIs " + Arrays.toString(Build.SUPPORTED_ABIS));
         facts.add("mobile data " + policy.mode + ", consent " + policy.consent + ", roaming " + policy.roaming);
         facts.add("other apps " + new Settings(this).reach() + ", runs " + ProxyService.runs() + ", wanted " + new Settings(this).run());
+        facts.add("mobile data of other apps " + AppsChoice.access(this, new Settings(this)).choice);
+        Status status = ProxyService.status();
+        for (RelayState.Lane lane : status == null || status.relay == null ? Collections.<RelayState.Lane>emptyList() : status.relay.lanes) {
+            facts.add("relay over " + lane.link + ": " + (lane.up ? "connected" : lane.code)); // its name is the user's
+        }
         for (LinkRow row : ProxyService.links()) {
             String used = row.link == null ? "" : ", " + row.link.state + " " + row.link.reason;
             facts.add("network " + row.net.kind + " " + row.net.name + ": " + row.use + used);

@@ -32,6 +32,7 @@ public final class MainActivity extends Activity {
     private Settings settings;
     private MobileChoice mobile;
     private ReachChoice reach;
+    private RelayChoice relay;
     private DownloadList downloads;
 
     private final Runnable refresh =
@@ -62,6 +63,16 @@ public final class MainActivity extends Activity {
         mobile.bind();
         reach = new ReachChoice(this, settings);
         reach.bind();
+        relay = new RelayChoice(this, settings);
+        relay.bind();
+        findViewById(R.id.apps)
+                .setOnClickListener(
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View v) {
+                                AppsChoice.ask(MainActivity.this);
+                            }
+                        });
         downloads = new DownloadList(this);
         downloads.bind();
         findViewById(R.id.around)
@@ -192,6 +203,8 @@ public final class MainActivity extends Activity {
         }
         set(this, R.id.links, b.length() > 0 ? b.toString() : getString(run ? R.string.no_links : R.string.links_stopped));
         reach.show();
+        relay.show();
+        set(this, R.id.apps, getString(R.string.apps_now, AppsChoice.name(this, AppsChoice.access(this, settings).choice)));
     }
 
     /** Sets a text if it is another: the screen reader says each one. */

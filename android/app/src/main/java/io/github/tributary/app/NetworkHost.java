@@ -1,10 +1,12 @@
 package io.github.tributary.app;
 
 import android.annotation.TargetApi;
+import android.net.ConnectivityManager;
 import android.net.DnsResolver;
 import android.net.LocalSocket;
 import android.net.Network;
 import android.os.Build;
+import android.os.Process;
 import android.system.ErrnoException;
 import android.system.OsConstants;
 import io.github.tributary.core.HostSession;
@@ -14,6 +16,7 @@ import java.io.FileDescriptor;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.List;
@@ -31,6 +34,33 @@ final class NetworkHost implements HostSession.Resolver {
     private static final long PATIENCE_SECONDS = 3;
 
     private final Map<Long, Network> networks = new ConcurrentHashMap<Long, Network>(); // Android 8 finds none by its handle
+
+    private volatile ConnectivityManager manager; // null = not begun
+
+    /** Begins to answer whose a connection is. */
+    void begin(ConnectivityManager m) {
+        manager = m;
+    }
+
+    @Override
+    public int owner(String local, String remote) throws UnknownHostException {
+        ConnectivityManager m = manager;
+        if (Build.VERSION.SDK_INT < 29 || m == null) {
+            return HostSession.NOBODY;
+        }
+        try {
+            int uid = m.getConnectionOwnerUid(OsConstants.IPPROTO_TCP, address(local), address(remote));
+            return uid == Process.INVALID_UID ? HostSession.NOBODY : uid;
+        } catch (SecurityException e) { // this app's VPN is not on
+            return HostSession.NOBODY;
+        }
+    }
+
+    /** Takes "address:port" apart. The address is a number: nobody is asked for it. */
+    static InetSocketAddress address(String s) throws UnknownHostException {
+        int colon = s.lastIndexOf(':');
+        return new InetSocketAddress(InetAddress.getByName(s.substring(0, colon)), Integer.parseInt(s.substring(colon + 1)));
+    }
 
     void add(Network n) {
         networks.put(n.getNetworkHandle(), n);

@@ -19,6 +19,7 @@ import android.telephony.SubscriptionManager;
 import android.util.Log;
 import io.github.tributary.R;
 import io.github.tributary.core.Announcer;
+import io.github.tributary.core.AppAccess;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.HostSession;
 import io.github.tributary.core.LinkRow;
@@ -201,7 +202,7 @@ public class ProxyService extends Service {
 
     /** Ends it unless the user has started it, or downloads need it. */
     private void release() {
-        if (!settings.run() && !App.downloads(this).active()) {
+        if (!settings.run() && !App.downloads(this).active() && !App.relays(this).busy()) {
             stopSelf(lastStart); // of no effect if another start is on its way
         }
     }
@@ -220,6 +221,7 @@ public class ProxyService extends Service {
         settings.listen(changes);
         registerReceiver(saver, new IntentFilter(ConnectivityManager.ACTION_RESTRICT_BACKGROUND_CHANGED));
         App.downloads(this).listen(downloads);
+        networks.begin((ConnectivityManager) getSystemService(CONNECTIVITY_SERVICE));
         watcher =
                 new LinkWatcher(
                         (ConnectivityManager) getSystemService(CONNECTIVITY_SERVICE),
@@ -267,10 +269,11 @@ public class ProxyService extends Service {
         offer = new Offer(present, policy, saving(), silent);
         List<Net> offered = offer.offered();
         watcher.request(offer.request(wanted), policy.roaming);
+        AppAccess apps = AppsChoice.access(this, settings);
         if (session != null) {
-            session.offer(offered, policy.limits, SubscriptionManager.getDefaultDataSubscriptionId());
+            session.offer(offered, policy.limits, SubscriptionManager.getDefaultDataSubscriptionId(), apps);
         }
-        announcer.update(status != null && settings.run(), !offered.isEmpty(), settings.reach());
+        announcer.update(status != null && settings.run() && offer.serves(apps), !offered.isEmpty(), settings.reach());
         plan();
         boolean back = !online && !offered.isEmpty();
         online = !offered.isEmpty();
@@ -317,6 +320,7 @@ public class ProxyService extends Service {
     /** There is no daemon to talk with. */
     private void gone() {
         App.fetches(this).session(null);
+        App.relays(this).session(null);
         session = null;
         status = null;
         silent = Collections.emptySet();
@@ -330,6 +334,7 @@ public class ProxyService extends Service {
         if (running == this) {
             running = null;
             App.fetches(this).session(null);
+            App.relays(this).session(null);
             settings.forget(changes);
             unregisterReceiver(saver);
             App.downloads(this).forget(downloads);
@@ -354,6 +359,7 @@ public class ProxyService extends Service {
                 session = s;
                 offer();
                 App.fetches(ProxyService.this).session(s); // after the networks
+                App.relays(ProxyService.this).session(s);
             }
         }
 
@@ -370,6 +376,14 @@ public class ProxyService extends Service {
                 wanted = cellular;
                 silent = Collections.emptySet(); // what the daemon said is of an earlier transfer
                 offer();
+            }
+        }
+
+        @Override
+        public void answered(long id, String address, String code) {
+            App.relays(ProxyService.this).answered(id, address, code);
+            if (running == ProxyService.this) {
+                release();
             }
         }
 

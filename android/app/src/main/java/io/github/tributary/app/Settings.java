@@ -2,6 +2,7 @@ package io.github.tributary.app;
 
 import android.content.Context;
 import android.content.SharedPreferences;
+import io.github.tributary.core.AppAccess;
 import io.github.tributary.core.GlobalProxy;
 import io.github.tributary.core.Limits;
 import io.github.tributary.core.MobilePolicy;
@@ -24,6 +25,9 @@ final class Settings {
     private static final String REPLACED = "replaced_proxy";
     private static final String RUN = "run";
     private static final String AROUND = "around";
+    private static final String APPS = "apps";
+    private static final String CHOSEN = "chosen_apps";
+    private static final String RELAY = "relay";
     private static final String BEGAN = "began";
     private static final String BEGAN_BOOT = "began_boot";
 
@@ -110,6 +114,33 @@ final class Settings {
 
     long beganMillis() {
         return prefs.getLong(BEGAN, 0);
+    }
+
+    /** Which other apps may use what costs, as the user chose: {@link AppAccess#of} says what holds. */
+    AppAccess.Choice apps() {
+        try {
+            return AppAccess.Choice.valueOf(prefs.getString(APPS, AppAccess.Choice.NONE.name()));
+        } catch (IllegalArgumentException e) { // of another version
+            return AppAccess.Choice.NONE;
+        }
+    }
+
+    /** The packages of those that the user chose. */
+    Set<String> chosen() {
+        return prefs.getStringSet(CHOSEN, Collections.<String>emptySet());
+    }
+
+    void setApps(AppAccess.Choice choice, Set<String> chosen) {
+        prefs.edit().putString(APPS, choice.name()).putStringSet(CHOSEN, new HashSet<String>(chosen)).apply();
+    }
+
+    /** "host:port" of the relay that was paired last; "" = none. */
+    String relay() {
+        return prefs.getString(RELAY, "");
+    }
+
+    void setRelay(String address) {
+        prefs.edit().putString(RELAY, address).apply();
     }
 
     /** How other apps come to use the proxy. */

@@ -9,6 +9,7 @@ import android.os.Bundle;
 import android.widget.Toast;
 import io.github.tributary.R;
 import io.github.tributary.core.FileName;
+import io.github.tributary.core.Invitation;
 import io.github.tributary.core.SharedText;
 
 /**
@@ -21,6 +22,13 @@ public final class ShareActivity extends Activity {
     @Override
     protected void onCreate(Bundle state) {
         super.onCreate(state);
+        CharSequence text = getIntent().getCharSequenceExtra(Intent.EXTRA_TEXT);
+        Invitation relay = Invitation.in(text);
+        if (relay != null) {
+            startActivity(PairActivity.asking(this, text));
+            finish();
+            return;
+        }
         String url = url(getIntent());
         String host = url == null ? null : Uri.parse(url).getHost();
         if (host == null || host.isEmpty()) {

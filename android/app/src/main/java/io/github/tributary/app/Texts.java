@@ -10,6 +10,7 @@ import io.github.tributary.core.Limits;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Net;
+import io.github.tributary.core.RelayState;
 import io.github.tributary.core.Status;
 
 /** Lines for people. */
@@ -153,6 +154,45 @@ final class Texts {
             return f.detail.isEmpty() ? c.getString(R.string.failure_unreachable, f.host) : f.detail;
         }
         return c.getString(text, f.host.isEmpty() ? c.getString(R.string.the_server) : f.host, f.status);
+    }
+
+    /** How the relay does: its address "" = there is none, or what became of the last wish; end null = none has ended. */
+    static String relay(Context c, String address, Status status, boolean busy, String end) {
+        if (busy) {
+            return c.getString(R.string.relay_busy);
+        }
+        if (end != null && !end.isEmpty()) {
+            int text = c.getResources().getIdentifier("pair_failed_" + end, "string", c.getPackageName());
+            return c.getString(R.string.pair_failed, c.getString(text == 0 ? R.string.pair_failed_unreachable : text));
+        }
+        if (address.isEmpty()) {
+            return c.getString(R.string.relay_why);
+        }
+        if (status == null || status.relay == null) {
+            return c.getString(R.string.relay_rests, address);
+        }
+        RelayState r = status.relay;
+        StringBuilder lines = new StringBuilder(c.getString(r.refuses ? R.string.relay_refuses : R.string.relay_is, r.address));
+        for (RelayState.Lane lane : r.lanes) {
+            lines.append('\n').append(c.getString(R.string.link_row_short, lane.link, lane(c, lane)));
+        }
+        return lines.toString();
+    }
+
+    private static String lane(Context c, RelayState.Lane lane) {
+        if (lane.up) {
+            return c.getString(R.string.relay_connected);
+        }
+        switch (lane.code) {
+            case "":
+                return c.getString(R.string.relay_connecting);
+            case "wrong_key":
+                return c.getString(R.string.relay_wrong_key);
+            case "not_accepted":
+                return c.getString(R.string.relay_not_accepted);
+            default:
+                return c.getString(R.string.relay_unreachable);
+        }
     }
 
     /** What the phone used while a download ran; "" if it cannot be told. */

@@ -24,8 +24,11 @@ public final class HostMessages {
         return line(object("stop"));
     }
 
-    /** All networks that may be used now, the limits of what they are counted on, and the SIM that mobile data comes from. */
-    public static String links(List<Net> offered, Limits limits, int sim) {
+    /**
+     * All networks that may be used now, the limits of what they are counted on, the SIM that mobile data comes from, and which other
+     * apps may use what costs.
+     */
+    public static String links(List<Net> offered, Limits limits, int sim, AppAccess apps) {
         Set<String> accounts = new LinkedHashSet<String>();
         accounts.add(Net.account(sim)); // also while mobile data is down: with nothing left it is not wanted
         JSONArray all = new JSONArray();
@@ -56,7 +59,29 @@ public final class HostMessages {
             put(o, "first_day", limits.firstDay);
             bounded.put(o);
         }
-        return line(object("links", "links", all, "accounts", bounded, "cellular", Net.account(sim)));
+        JSONObject access = new JSONObject();
+        put(access, "metered", apps.choice.word);
+        put(access, "uids", new JSONArray(apps.uids));
+        return line(object("links", "links", all, "accounts", bounded, "cellular", Net.account(sim), "apps", access));
+    }
+
+    /** Who has a connection; {@link HostSession#NOBODY} = it is not known. */
+    public static String owned(long id, int uid) {
+        JSONObject o = object("owned", "id", id);
+        if (uid != HostSession.NOBODY) {
+            put(o, "uid", uid);
+        }
+        return line(o);
+    }
+
+    /** That a relay is to be paired. The line has a secret. */
+    static String pair(long id, Invitation i) {
+        return line(object("pair", "id", id, "link", i.link()));
+    }
+
+    /** That a relay is to be forgotten. */
+    static String forget(long id, String address) {
+        return line(object("forget", "id", id, "address", address));
     }
 
     /** That there is a file to be filled. */

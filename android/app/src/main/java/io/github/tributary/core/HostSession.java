@@ -9,17 +9,25 @@ import org.json.JSONObject;
  * What is said with one run of the daemon over its connection for events. {@link #heard} is called by one thread; the other
  * methods by any.
  */
-public final class HostSession {
+public final class HostSession implements RelayWish.Daemon {
     /** The connection. */
     public interface Wire {
         /** Sends a line, or gives the connection up. May block for a short time. */
         void send(String line);
     }
 
-    /** Looks names up, by the network that has the handle. */
+    /** An app of which the system does not say who it is. */
+    public static final int NOBODY = -1;
+
+    /** Answers what only the app may ask the system. */
     public interface Resolver {
-        /** Returns the addresses, none if the name has none, null if it does not exist. */
+        /** Looks a name up, by the network that has the handle: the addresses, none if it has none, null if it does not exist. */
         List<String> resolve(long handle, String name) throws Exception;
+
+        /** The user ID of the app whose socket has the address local ("address:port") and is connected to remote, or NOBODY. */
+        default int owner(String local, String remote) throws Exception {
+            return NOBODY;
+        }
     }
 
     /** Runs lookups, those over one network apart from the others: a network that answers nothing holds up no other. */
@@ -35,7 +43,12 @@ public final class HostSession {
 
         /** What goes on. */
         void status(Status status);
+
+        /** What was wanted of a relay is done, or was not: {@link RelayWish#answered}. */
+        void answered(long id, String address, String code);
     }
+
+    private static final long NO_NETWORK = 0; // no handle of a network's
 
     private final Wire wire;
     private final Resolver resolver;
@@ -58,9 +71,19 @@ public final class HostSession {
         send(HostMessages.hello());
     }
 
-    /** Tells the daemon which networks it may use from now on, how much, and which SIM mobile data comes from. */
-    public void offer(List<Net> offered, Limits limits, int sim) {
-        send(HostMessages.links(offered, limits, sim));
+    /** Tells the daemon which networks it may use from now on, how much, which SIM mobile data comes from, and for which apps. */
+    public void offer(List<Net> offered, Limits limits, int sim, AppAccess apps) {
+        send(HostMessages.links(offered, limits, sim, apps));
+    }
+
+    @Override
+    public void pair(long id, Invitation invitation) {
+        send(HostMessages.pair(id, invitation));
+    }
+
+    @Override
+    public void forget(long id, String address) {
+        send(HostMessages.forget(id, address));
     }
 
     /** Has the daemon connect for a file. */
@@ -79,10 +102,36 @@ public final class HostSession {
         String type = m.getString("type");
         if (type.equals("resolve")) {
             lookUp(m.getLong("id"), m.getLong("handle"), m.getString("name"));
+        } else if (type.equals("owner")) {
+            own(m.getLong("id"), m.getString("local"), m.getString("remote"));
+        } else if (type.equals("paired") || type.equals("forgotten")) {
+            listener.answered(m.getLong("id"), m.optString("address"), m.optString("code"));
         } else if (type.equals("want")) {
             listener.wanted(m.getBoolean("cellular"));
         } else if (type.equals("status")) {
             listener.status(Status.parse(m.getJSONObject("status")));
+        }
+    }
+
+    /** Finds out who has a connection, apart from what networks take. */
+    private void own(final long id, final String local, final String remote) {
+        Runnable question =
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        int uid = NOBODY;
+                        try {
+                            uid = resolver.owner(local, remote);
+                        } catch (Exception e) { // then nobody knows
+                            uid = NOBODY;
+                        }
+                        send(HostMessages.owned(id, uid));
+                    }
+                };
+        try {
+            lookups.execute(NO_NETWORK, question);
+        } catch (RejectedExecutionException e) {
+            send(HostMessages.owned(id, NOBODY));
         }
     }
 

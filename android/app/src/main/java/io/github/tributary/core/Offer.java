@@ -73,6 +73,21 @@ public final class Offer {
         return n.costs() && policy.mode == MobilePolicy.Mode.MOBILE_BACKUP && other ? Use.BACKUP : Use.OFFERED;
     }
 
+    /**
+     * Whether other apps are as well off by the proxy as without it: it has a network for them, or there is none for anybody. Else they
+     * would be offline, though the phone is not.
+     */
+    public boolean serves(AppAccess apps) {
+        boolean any = false;
+        for (Map.Entry<Net, Use> e : uses.entrySet()) {
+            any |= e.getKey().usable();
+            if (e.getValue() == Use.OFFERED && (apps.choice == AppAccess.Choice.ALL || !e.getKey().costs())) {
+                return true;
+            }
+        }
+        return !any;
+    }
+
     /** What is done with each network, in their order. */
     public Map<Net, Use> uses() {
         return Collections.unmodifiableMap(uses);

@@ -84,10 +84,14 @@ public final class Status {
     /** Downloads that run, and tunnels and undivided requests that move data: those of browsers, say. */
     public final int transfers;
 
-    private Status(List<Link> links, List<Account> accounts, int transfers) {
+    /** Null = there is none. */
+    public final RelayState relay;
+
+    private Status(List<Link> links, List<Account> accounts, int transfers, RelayState relay) {
         this.links = Collections.unmodifiableList(links);
         this.accounts = Collections.unmodifiableList(accounts);
         this.transfers = transfers;
+        this.relay = relay;
     }
 
     public static Status parse(JSONObject o) throws JSONException {
@@ -103,7 +107,7 @@ public final class Status {
         }
         JSONArray transfers = o.optJSONArray("transfers");
         int undivided = o.optInt("undivided_running");
-        return new Status(links, accounts, undivided + (transfers == null ? 0 : transfers.length()));
+        return new Status(links, accounts, undivided + (transfers == null ? 0 : transfers.length()), RelayState.of(o.optJSONObject("relay")));
     }
 
     /** The link of that name; null = there is none. */

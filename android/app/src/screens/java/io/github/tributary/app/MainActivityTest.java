@@ -215,7 +215,7 @@ public class MainActivityTest {
         }
         assertTrue("the service is missing", names(components).contains("ProxyService"));
         components.removeIf(c -> !c.exported);
-        assertEquals(new HashSet<String>(Arrays.asList("MainActivity", "ShareActivity", "ProxyTile")), names(components));
+        assertEquals(new HashSet<String>(Arrays.asList("MainActivity", "ShareActivity", "PairActivity", "ProxyTile")), names(components));
         for (ServiceInfo s : info.services) {
             assertTrue(s.name, !s.exported || "android.permission.BIND_QUICK_SETTINGS_TILE".equals(s.permission));
         }

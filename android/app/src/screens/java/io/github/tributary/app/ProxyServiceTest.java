@@ -26,9 +26,11 @@ import android.os.Looper;
 import android.os.PowerManager;
 import android.provider.MediaStore;
 import io.github.tributary.core.Announcer;
+import io.github.tributary.core.AppAccess;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.HostSession;
+import io.github.tributary.core.Invitation;
 import io.github.tributary.core.Limits;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
@@ -37,6 +39,7 @@ import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -312,6 +315,53 @@ public class ProxyServiceTest {
         assertNull("warned again", shadowOf(manager).getNotification("cellular-1 month 2026-11-15", 2));
         heard(String.format(status.replace("11-15", "12-15"), 100_000_000));
         assertNotNull("another month", shadowOf(manager).getNotification("cellular-1 month 2026-12-15", 2));
+    }
+
+    @Test
+    public void theChoiceOfAppsReachesTheDaemon() throws Exception {
+        bothNetworks();
+        attach();
+        assertTrue(lines.get(lines.size() - 1).contains("\"metered\":\"none\""));
+        settings.setApps(AppAccess.Choice.ALL, Collections.<String>emptySet());
+        shadowOf(Looper.getMainLooper()).idle();
+        assertTrue(lines.get(lines.size() - 1).contains("\"metered\":\"all\""));
+    }
+
+    /** Apps that may not use mobile data are not sent to a proxy that has nothing else: the phone would be online, and they not. */
+    @Test
+    public void theProxyIsAnnouncedWhereItServes() throws Exception {
+        settings.setReach(Reach.VPN);
+        helps();
+        bothNetworks();
+        attach();
+        heard("{\"type\":\"status\",\"status\":{}}");
+        assertEquals(1, service.bridges);
+        networks.lose(ShadowNetwork.newInstance(101));
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals("rmnet0", offered());
+        assertEquals("apps are offline", 0, service.bridges);
+        settings.setApps(AppAccess.Choice.ALL, Collections.<String>emptySet());
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals(1, service.bridges);
+    }
+
+    @Test
+    public void aRelayIsPairedAfterTheNetworksAreKnown() throws Exception {
+        settings.setRun(false);
+        bothNetworks();
+        App.relays(service).pair(Invitation.in("tributary://relay.example.com:443#" + repeat("k", 43) + "." + repeat("t", 32)));
+        attach();
+        assertTrue(lines.get(0).contains("\"links\"") && lines.get(lines.size() - 1).contains("\"pair\""));
+        heard("{\"type\":\"status\",\"status\":{}}");
+        service.onStartCommand(new Intent("io.github.tributary.HOLD"), 0, 2);
+        assertFalse("it ends before the relay is paired", shadowOf(service).isStoppedBySelf());
+        heard("{\"type\":\"paired\",\"id\":1,\"address\":\"relay.example.com:443\"}");
+        assertTrue("nobody needs it any more", shadowOf(service).isStoppedBySelf());
+        assertEquals("relay.example.com:443", settings.relay());
+    }
+
+    private static String repeat(String s, int n) {
+        return new String(new char[n]).replace("\0", s);
     }
 
     @Test

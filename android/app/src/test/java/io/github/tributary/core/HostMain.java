@@ -25,8 +25,9 @@ import java.util.concurrent.CountDownLatch;
  * on standard input, lines for it go out on standard output.
  *
  * <p>Arguments: folder, port of the proxy, URL, file, the address of its host, the networks ("handle,name,kind,address/bits,traits"
- * each, separated by ";"; traits by spaces), and the daemon's command. The property month = bytes of
- * mobile data in a month.
+ * each, separated by ";"; traits by spaces), and the daemon's command. Properties: month = bytes of mobile data in a month; apps = which
+ * other apps may use it (of AppAccess.Choice, with the user ID that is chosen after a colon); while = instead of a download, go on until
+ * this file is there; link = that of a relay, with which it pairs first.
  */
 public final class HostMain {
     private HostMain() {}
@@ -44,7 +45,17 @@ public final class HostMain {
                             out.print(line);
                             out.flush();
                         },
-                        (handle, name) -> address,
+                        new HostSession.Resolver() {
+                            @Override
+                            public List<String> resolve(long handle, String name) {
+                                return address;
+                            }
+
+                            @Override
+                            public int owner(String local, String remote) throws IOException {
+                                return ownerOf(local, remote);
+                            }
+                        },
                         lookups,
                         new HostSession.Listener() {
                             @Override
@@ -53,8 +64,17 @@ public final class HostMain {
                             }
 
                             @Override
+                            public void answered(long id, String address, String code) {
+                                System.err.println("answered: " + id + " " + address + code);
+                            }
+
+                            @Override
                             public void status(Status s) {
-                                System.err.println("status: " + s.transfers + " downloads, " + s.links.size() + " links");
+                                StringBuilder lanes = new StringBuilder();
+                                for (RelayState.Lane l : s.relay == null ? Collections.<RelayState.Lane>emptyList() : s.relay.lanes) {
+                                    lanes.append(l.up ? " " + l.link : "");
+                                }
+                                System.err.println("status: " + s.transfers + " downloads, " + s.links.size() + " links, lanes" + lanes);
                                 offered.countDown();
                             }
                         });
@@ -80,7 +100,10 @@ public final class HostMain {
         long month = Long.getLong("month");
         MobilePolicy policy = new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, false, new Limits(month, 0, 1));
         Offer offer = new Offer(networks(args[5]), policy, false, Collections.<String>emptySet());
-        session.offer(offer.offered(), policy.limits, Net.NO_SIM);
+        String[] apps = System.getProperty("apps", "ALL").split(":");
+        Set<Integer> chosen = apps.length == 1 ? Collections.emptySet() : Collections.singleton(Integer.parseInt(apps[1]));
+        AppAccess access = AppAccess.of(AppAccess.Choice.valueOf(apps[0]), chosen, Reach.VPN, true);
+        session.offer(offer.offered(), policy.limits, Net.NO_SIM, access);
         Thread hearing =
                 new Thread(
                         () -> {
@@ -96,15 +119,54 @@ public final class HostMain {
         hearing.setDaemon(true);
         hearing.start();
         offered.await(); // the daemon runs
+        if (System.getProperty("link") != null) {
+            session.pair(7, Invitation.in(System.getProperty("link")));
+        }
+        if (System.getProperty("while") != null) {
+            await(new File(System.getProperty("while")));
+            end(session, daemon, lookups);
+        }
         URLConnection c = new URL(args[2]).openConnection(new Proxy(Proxy.Type.HTTP, proxy));
         try (InputStream in = c.getInputStream()) {
             Files.copy(in, Paths.get(args[3]));
         }
+        end(session, daemon, lookups);
+    }
+
+    private static void end(HostSession session, DaemonProcess daemon, LookupPools lookups) throws Exception {
         session.stop();
         daemon.stop(20_000);
         lookups.close();
         System.err.println("done");
         System.exit(0); // standard input may stay open
+    }
+
+    private static void await(File there) throws InterruptedException {
+        for (int i = 0; !there.exists() && i < 6_000; i++) {
+            Thread.sleep(20);
+        }
+    }
+
+    /** What the system says on a phone: the kernel's list of connections has the user ID of each (proc(5)). */
+    private static int ownerOf(String local, String remote) throws IOException {
+        String ends = kernels(local) + " " + kernels(remote) + " ";
+        for (String line : Files.readAllLines(Paths.get("/proc/self/net/tcp"))) {
+            int at = line.indexOf(ends);
+            if (at >= 0) {
+                return Integer.parseInt(line.substring(at + ends.length()).trim().split("\\s+")[4]);
+            }
+        }
+        return HostSession.NOBODY;
+    }
+
+    /** "127.0.0.1:80" as the kernel writes it. */
+    private static String kernels(String address) {
+        String[] f = address.split("[.:]");
+        StringBuilder b = new StringBuilder();
+        for (int i = 3; i >= 0; i--) {
+            b.append(String.format("%02X", Integer.parseInt(f[i])));
+        }
+        return b + ":" + String.format("%04X", Integer.parseInt(f[4]));
     }
 
     private static List<Net> networks(String text) {

@@ -55,6 +55,29 @@ public class OfferTest {
         return b.toString();
     }
 
+    /** Apps are sent to the proxy only where it serves them: never are they offline while the phone is not. */
+    @Test
+    public void appsAreServedOrLeftAlone() {
+        AppAccess all = AppAccess.of(AppAccess.Choice.ALL, Collections.<Integer>emptySet(), Reach.SETTING, false);
+        AppAccess chosen = AppAccess.of(AppAccess.Choice.CHOSEN, Collections.singleton(10200), Reach.VPN, true);
+        Object[][] rows = { // with all, with some, with none
+            {offer(HELPS, true, false, false, NONE, WIFI, LTE), true, true, true},
+            {offer(HELPS, true, false, false, NONE, LTE), true, false, false},
+            {offer(HELPS, true, false, false, NONE, HOTSPOT), true, false, false},
+            {offer(WIFI_ONLY, false, false, false, NONE, LTE), false, false, false},
+            {offer(WIFI_ONLY, false, false, false, NONE, WIFI, LTE), true, true, true},
+            {offer(HELPS, true, false, false, NONE), true, true, true},
+            {offer(HELPS, true, false, false, NONE, UNTESTED, VPN), true, true, true},
+            {offer(HELPS, true, false, false, NONE, BLOCKED), false, false, false},
+        };
+        for (int i = 0; i < rows.length; i++) {
+            Offer o = (Offer) rows[i][0];
+            assertEquals(i + " all", rows[i][1], o.serves(all));
+            assertEquals(i + " some", rows[i][2], o.serves(chosen));
+            assertEquals(i + " none", rows[i][3], o.serves(AppAccess.NONE));
+        }
+    }
+
     @Test
     public void whatMayCostNeedsConsent() {
         Object[][] rows = {

@@ -1,6 +1,9 @@
 package io.github.tributary.core;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertTrue;
 
 import org.json.JSONObject;
 import org.junit.Test;
@@ -23,6 +26,21 @@ public class StatusTest {
         assertEquals("[wifi]", states("suspect", "up").silent(states("suspect", "up")).toString());
         assertEquals("[wifi]", states("banned", "suspect").silent(states("up", "up")).toString());
         assertEquals("it is not known yet whether it is back", "[wifi]", states("probing", "up").silent(states("up", "up")).toString());
+    }
+
+    @Test
+    public void theRelayHasALaneForEachNetwork() throws Exception {
+        assertNull(of("").relay);
+        RelayState r =
+                of(",'relay':{'address':'a:443','refusal':'full','tunnels':2,'lanes':["
+                                + "{'link':'wlan0','up':true,'rtt_seconds':0.02},{'link':'rmnet0','up':false,'failure':'x','code':'wrong_key'}]}")
+                        .relay;
+        assertEquals("a:443", r.address);
+        assertTrue(r.refuses);
+        assertEquals(2, r.lanes.size());
+        assertTrue(r.lanes.get(0).up && r.lanes.get(0).link.equals("wlan0") && r.lanes.get(0).code.isEmpty());
+        assertTrue(!r.lanes.get(1).up && r.lanes.get(1).code.equals("wrong_key"));
+        assertFalse(of(",'relay':{'address':'a:443','lanes':[]}").relay.refuses);
     }
 
     @Test

@@ -52,23 +52,28 @@ public class StringsTest {
         return all;
     }
 
-    /** The codes by which the daemon says why a download failed. */
+    /** The codes by which the daemon says why a download failed, or why a relay was not paired. */
     @Test
     public void everyFailureHasAText() throws Exception {
+        worded("why a download failed", "failure_", 20, Failure.STARTING, Failure.DAEMON, Failure.FILE);
+        worded("why a relay was not paired, or not forgotten", "pair_failed_", 7, RelayWish.NO_ANSWER);
+    }
+
+    /** The codes of a table and these beside are those that the app has a text for. */
+    private static void worded(String table, String prefix, int least, String... beside) throws Exception {
         String page = new String(Files.readAllBytes(new File("../docs/APPBRIDGE.md").toPath()), StandardCharsets.UTF_8);
-        String table = page.split("\\| code \\| why a download failed \\|")[1].split("\n\n")[0];
-        Set<String> codes = new TreeSet<String>(Arrays.asList(Failure.STARTING, Failure.DAEMON, Failure.FILE));
-        Matcher m = Pattern.compile("(?m)^\\| `([a-z_]+)`").matcher(table);
+        Set<String> codes = new TreeSet<String>(Arrays.asList(beside));
+        Matcher m = Pattern.compile("(?m)^\\| `([a-z_]+)`").matcher(page.split("\\| code \\| " + table + " \\|")[1].split("\n\n")[0]);
         while (m.find()) {
             codes.add(m.group(1));
         }
         Set<String> have = new TreeSet<String>();
         for (String name : texts(new File(RES, "values/strings.xml")).keySet()) {
-            if (name.startsWith("string failure_")) {
-                have.add(name.substring("string failure_".length()));
+            if (name.startsWith("string " + prefix)) {
+                have.add(name.substring("string ".length() + prefix.length()));
             }
         }
-        assertTrue("only " + codes, codes.size() > 20);
+        assertTrue("only " + codes, codes.size() > least);
         assertEquals(codes, have);
     }
 

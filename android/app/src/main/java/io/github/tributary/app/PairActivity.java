@@ -1,0 +1,69 @@
+package io.github.tributary.app;
+
+import android.app.Activity;
+import android.app.AlertDialog;
+import android.content.Context;
+import android.content.DialogInterface;
+import android.content.Intent;
+import android.os.Bundle;
+import android.widget.Toast;
+import io.github.tributary.R;
+import io.github.tributary.core.Invitation;
+
+/**
+ * Takes the link of a relay that the camera, another app or a web page opens, and pairs if the user wants that. Anybody can open it with
+ * any link, so it always asks: the connections of other apps go to that server.
+ */
+public final class PairActivity extends Activity {
+    /** Asks about a link, or says that it is none. */
+    static Intent asking(Context context, CharSequence link) {
+        return new Intent(context, PairActivity.class).putExtra(Intent.EXTRA_TEXT, link);
+    }
+
+    @Override
+    protected void onCreate(Bundle state) {
+        super.onCreate(state);
+        String opened = getIntent().getDataString();
+        Invitation i = Invitation.in(opened == null ? getIntent().getCharSequenceExtra(Intent.EXTRA_TEXT) : opened);
+        if (i == null) {
+            Toast.makeText(this, R.string.pair_no_link, Toast.LENGTH_LONG).show();
+            finish();
+        } else {
+            ask(i);
+        }
+    }
+
+    private void ask(final Invitation i) {
+        String old = new Settings(this).relay();
+        String question = getString(R.string.pair_question, i.host);
+        if (!old.isEmpty() && !old.equals(i.address)) {
+            question += "\n\n" + getString(R.string.pair_second, old);
+        }
+        AlertDialog dialog =
+                new AlertDialog.Builder(this)
+                        .setTitle(R.string.pair_title)
+                        .setMessage(question)
+                        .setPositiveButton(
+                                R.string.pair_agree,
+                                new DialogInterface.OnClickListener() {
+                                    @Override
+                                    public void onClick(DialogInterface dialog, int which) {
+                                        App.relays(PairActivity.this).pair(i);
+                                        startActivity( // in its own task: that says how it goes, and this one is nowhere to be seen again
+                                                new Intent(PairActivity.this, MainActivity.class).addFlags(Intent.FLAG_ACTIVITY_NEW_TASK));
+                                    }
+                                })
+                        .setNegativeButton(android.R.string.cancel, null)
+                        .setOnDismissListener(
+                                new DialogInterface.OnDismissListener() {
+                                    @Override
+                                    public void onDismiss(DialogInterface dialog) {
+                                        setIntent(new Intent()); // nothing keeps the secret
+                                        finish();
+                                    }
+                                })
+                        .show();
+        // A window that another app lays over the question must not borrow the user's finger.
+        dialog.getButton(DialogInterface.BUTTON_POSITIVE).setFilterTouchesWhenObscured(true);
+    }
+}

@@ -1,0 +1,51 @@
+package io.github.tributary.core;
+
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * The link by which a relay lets a client in, as `tributary relay pair` prints it. Who knows it can use the relay, so it does not
+ * print. A value.
+ */
+public final class Invitation {
+    private static final Pattern LINK =
+            Pattern.compile("(?i)\\btributary://(\\[[0-9a-f:.]+\\]|[^\\s/@:#?\\[\\]]+):([0-9]{1,5})#([\\w-]{43}\\.[\\w-]{32})(?![\\w-])");
+
+    /** "host:port" of the relay. */
+    public final String address;
+
+    /** The relay's name or address, for people. */
+    public final String host;
+
+    private final String secret;
+
+    private Invitation(String host, String port, String secret) {
+        this.host = host;
+        this.address = host + ":" + port;
+        this.secret = secret;
+    }
+
+    /** The first such link in a text; null if there is none. */
+    public static Invitation in(CharSequence text) {
+        if (text == null) {
+            return null;
+        }
+        Matcher m = LINK.matcher(text);
+        return m.find() ? new Invitation(m.group(1), m.group(2), m.group(3)) : null;
+    }
+
+    /** Whether a text means to be such a link, complete or not. */
+    public static boolean begins(CharSequence text) {
+        return text != null && text.toString().trim().regionMatches(true, 0, "tributary:", 0, 10);
+    }
+
+    /** The link: a secret, for the daemon only. */
+    String link() {
+        return "tributary://" + address + "#" + secret;
+    }
+
+    @Override
+    public String toString() {
+        return "tributary://" + address + "#...";
+    }
+}

@@ -1,0 +1,103 @@
+package appbridge
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
+)
+
+// TestMeters: metered links are for the apps that the app names, and for nobody as long as it has not, or by a word that is not
+// known.
+func TestMeters(t *testing.T) {
+	a := &appbridgetest.App{}
+	h := dial(t, a)
+	links, err := h.Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	next(t, links)
+	meters := func(uid int64) bool { return h.Meters(func() int64 { return uid }) }
+	if meters(10200) {
+		t.Error("before anything is told")
+	}
+	for _, tt := range []struct {
+		apps                   string
+		chosen, other, unknown bool
+	}{
+		{`{"metered":"all"}`, true, true, true},
+		{`{"metered":"chosen","uids":[10200,-1]}`, true, false, false},
+		{`{"metered":"none","uids":[10200]}`, false, false, false},
+		{`{"metered":"some","uids":[10200]}`, false, false, false},
+		{`{}`, false, false, false},
+	} {
+		a.Say(`{"type":"links","links":[],"apps":%s}`, tt.apps)
+		next(t, h.Limited())
+		if h.Pays() != tt.chosen {
+			t.Errorf("%s: some app pays: %v", tt.apps, h.Pays())
+		}
+		if meters(10200) != tt.chosen || meters(10201) != tt.other || meters(UnknownApp) != tt.unknown {
+			t.Errorf("%s: %v, %v, %v", tt.apps, meters(10200), meters(10201), meters(UnknownApp))
+		}
+	}
+	a.Say(`{"type":"links","links":[],"apps":{"metered":"all"}}`)
+	next(t, h.Limited())
+	if !h.Meters(func() int64 { t.Error("it is asked whose a connection is, though all may"); return 0 }) {
+		t.Error("all may")
+	}
+}
+
+// TestOwner: the app says whose a connection is; who does not, in time or at all, leaves it unknown.
+func TestOwner(t *testing.T) {
+	a := &appbridgetest.App{}
+	h := dial(t, a)
+	proxy, client := netip.MustParseAddrPort("[::ffff:127.0.0.1]:8080"), netip.MustParseAddrPort("127.0.0.1:40123")
+	for answer, want := range map[string]int64{`,"uid":10200`: 10200, `,"uid":-1`: UnknownApp, ``: UnknownApp} {
+		told := make(chan int64, 1)
+		go func() { told <- h.Owner(t.Context(), proxy, client) }()
+		m := next(t, a.Heard)
+		if m["type"] != "owner" || m["local"] != "127.0.0.1:40123" || m["remote"] != "127.0.0.1:8080" {
+			t.Fatalf("it is asked %v", m)
+		}
+		a.Say(`{"type":"owned","id":%v%s}`, m["id"], answer)
+		if got := next(t, told); got != want {
+			t.Errorf("%q: %d, want %d", answer, got, want)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if got := h.Owner(ctx, proxy, client); got != UnknownApp {
+		t.Errorf("without an answer: %d", got)
+	}
+	a.HangUp()
+	next(t, h.Gone())
+	if got := h.Owner(t.Context(), proxy, client); got != UnknownApp {
+		t.Errorf("without an app: %d", got)
+	}
+}
+
+// TestPairings: what the app wants of relays is passed on, and answered under its number.
+func TestPairings(t *testing.T) {
+	a := &appbridgetest.App{}
+	h := dial(t, a)
+	a.Say(`{"type":"pair","id":7,"link":"tributary://a:1#b.c","address":"x"}`)
+	p := next(t, h.Pairings())
+	if p.Invitation != "tributary://a:1#b.c" || p.Address != "" {
+		t.Errorf("%+v", p)
+	}
+	p.Done("a:1")
+	if m := next(t, a.Heard); m["type"] != "paired" || m["id"] != 7.0 || m["address"] != "a:1" || m["code"] != nil {
+		t.Errorf("%v", m)
+	}
+	a.Say(`{"type":"forget","id":8,"address":"a:1"}`)
+	p = next(t, h.Pairings())
+	if p.Invitation != "" || p.Address != "a:1" {
+		t.Errorf("%+v", p)
+	}
+	p.Failed(CodeNotSaved, ErrGone)
+	if m := next(t, a.Heard); m["type"] != "forgotten" || m["id"] != 8.0 || m["code"] != "not_saved" || m["error"] == nil {
+		t.Errorf("%v", m)
+	}
+}

@@ -1,0 +1,61 @@
+package appbridge
+
+// Code says for the app why a relay was not paired or forgotten.
+type Code string
+
+// The codes.
+const (
+	CodeBadLink     Code = "bad_link"     // it is no invitation
+	CodeNoLink      Code = "no_link"      // no network is up that may be used
+	CodeUnknownName Code = "unknown_name" // the relay's name could not be resolved
+	CodeUnreachable Code = "unreachable"  // the relay could not be reached, or the connection broke off
+	CodeForbidden   Code = "forbidden"    // the address may not be asked
+	CodeWrongKey    Code = "wrong_key"    // another server answers than the one that made the link
+	CodeRefused     Code = "refused"      // the link has been used or is too old
+	CodeNotSaved    Code = "not_saved"    // the keys cannot be read or written
+)
+
+// maxPairings are those that may wait.
+const maxPairings = 4
+
+// Pairing is the app's wish for a relay to be paired, or to be forgotten.
+type Pairing struct {
+	Invitation string // "" = Address is to be forgotten. A secret: it must not be logged
+	Address    string
+
+	id     uint64
+	bridge *Bridge
+}
+
+// Pairings returns what the app wants of relays. The receiver ends each by Done or Failed.
+func (h *Bridge) Pairings() <-chan Pairing { return h.pairings }
+
+// pair passes a wish on; one too many is ignored, as an app that asks for so many expects no answer.
+func (h *Bridge) pair(m inMessage) {
+	p := Pairing{Address: m.Address, id: m.ID, bridge: h}
+	if m.Type == "pair" {
+		p.Invitation, p.Address = m.Link, ""
+	}
+	select {
+	case h.pairings <- p:
+	default:
+		h.log.Warn("refused a wish of the app about relays: too many wait", "limit", maxPairings)
+	}
+}
+
+// Done tells the app that it is done, and which relay it was.
+func (p Pairing) Done(address string) {
+	p.bridge.say(outMessage{Type: p.answer(), ID: p.id, Address: address})
+}
+
+// Failed tells the app why it was not done. err must not tell the invitation.
+func (p Pairing) Failed(code Code, err error) {
+	p.bridge.say(outMessage{Type: p.answer(), ID: p.id, Code: code, Error: err.Error()})
+}
+
+func (p Pairing) answer() string {
+	if p.Invitation == "" {
+		return "forgotten"
+	}
+	return "paired"
+}
