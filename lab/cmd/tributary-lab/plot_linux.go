@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,13 +22,13 @@ const (
 	rateStep = 100 * time.Millisecond
 )
 
-// writePlots writes plots of a result, PREFIX-NAME.svg: rate, order and share, or those named. Only share can be drawn from
+// writePlots writes plots of a result, PREFIX-NAME.svg: rate, order, share and gain, or those named. Only share can be drawn from
 // results.json; the others need recordings of the measurement.
 func (r *result) writePlots(dir, prefix string, names ...string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for name, draw := range map[string]func() string{"rate": r.ratePlot, "order": r.orderPlot, "share": r.sharePlot} {
+	for name, draw := range map[string]func() string{"rate": r.ratePlot, "order": r.orderPlot, "share": r.sharePlot, "gain": r.gainPlot} {
 		if len(names) > 0 && !slices.Contains(names, name) {
 			continue
 		}
@@ -131,6 +132,45 @@ func (r *result) orderPlot() string {
 	}
 	if plot.x.to == 0 {
 		plot.x.to = 1
+	}
+	for _, l := range lines {
+		plot.line(l.name, l.colour, l.dash, l.points)
+	}
+	return plot.svg()
+}
+
+// gainPlot is the README's picture: what the client had in order over time through Tributary and over the best link alone, and which
+// part of the former each link carried. Each is a contender's typical round.
+func (r *result) gainPlot() string {
+	plot := &chart{
+		title: fmt.Sprintf("One download of %d MB over two links", r.Size/1e6), width: plotWidth, height: plotHeight, left: 60,
+		x: axis{"seconds", 0, 1}, y: axis{"MB at the client", 0, float64(r.Size) / 1e6},
+	}
+	type entry struct {
+		name, colour, dash string
+		points             []point
+	}
+	var lines []entry
+	for _, c := range r.Contenders {
+		alone, single := strings.CutPrefix(c.Name, "single:")
+		i := c.typical()
+		if i < 0 || !single && c.Name != "tributary:default" {
+			continue
+		}
+		name := "curl through Tributary"
+		if single {
+			name = "curl over " + alone + " alone"
+		}
+		m := c.Runs[i]
+		plot.x.to = max(plot.x.to, m.Seconds)
+		lines = append(lines, entry{name, colour(len(lines)), noDash, arrived(m)})
+		if !single {
+			for n, t := range m.tapes {
+				part := m
+				part.tapes = []netlab.Tape{t}
+				lines = append(lines, entry{"  of these over " + r.Links[n], colour(len(lines)), dashed, carried(part, r.Size)})
+			}
+		}
 	}
 	for _, l := range lines {
 		plot.line(l.name, l.colour, l.dash, l.points)

@@ -65,6 +65,10 @@ func TestPlots(t *testing.T) {
 	if n := wellFormed(t, r.orderPlot())["polyline"]; n != 2*2 { // the limit and the one whose output was seen
 		t.Errorf("order: %d lines", n)
 	}
+	r.Contenders[0].Name, r.Contenders[1].Name = "tributary:default", "single:a"
+	if n := wellFormed(t, r.gainPlot())["polyline"]; n != 2*4 { // both clients, and both links of the first
+		t.Errorf("gain: %d lines", n)
+	}
 	if n := wellFormed(t, r.sharePlot())["circle"]; n != 4 {
 		t.Errorf("share: %d rounds", n)
 	}
@@ -74,7 +78,7 @@ func TestPlots(t *testing.T) {
 		}
 	}
 	r.sum()
-	for _, svg := range []string{r.ratePlot(), r.orderPlot(), r.sharePlot()} {
+	for _, svg := range []string{r.ratePlot(), r.orderPlot(), r.sharePlot(), r.gainPlot()} {
 		wellFormed(t, svg)
 	}
 }

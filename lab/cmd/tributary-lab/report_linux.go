@@ -134,7 +134,7 @@ func keep(docs string, found rowResult) error {
 		return err
 	}
 	if found.pictured() {
-		if err := found.writePlots(dir, "row"+found.Row, "rate", "order"); err != nil {
+		if err := found.writePlots(dir, "row"+found.Row, "rate", "order", "gain"); err != nil {
 			return err
 		}
 	}
