@@ -14,7 +14,7 @@ DEBIAN := nginx:nginx-light curl:curl ip:iproute2 nft:nftables iptables:iptables
 
 # Those that are too large for `make test`; `make matrix` installs them, too.
 MATRIX := node:nodejs npm:npm chromium:chromium firefox-esr:firefox-esr rclone:rclone -:python3-boto3 skopeo:skopeo podman:podman docker-registry:docker-registry \
-	nix-store:nix-bin dockerd:docker.io -:python3-venv dnf:dnf createrepo_c:createrepo-c rpmbuild:rpm
+	nix-store:nix-bin dockerd:docker.io -:python3-venv dnf:dnf createrepo_c:createrepo-c rpmbuild:rpm debootstrap:debootstrap systemd-nspawn:systemd-container
 
 # Those of `make android` and `make android-test`, beside a JDK and Maven.
 ANDROID := aapt:aapt apksigner:apksigner zipalign:zipalign dexdump:dexdump readelf:binutils qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh strace:strace busybox:busybox-static zip:zip unzip:unzip

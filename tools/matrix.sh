@@ -29,8 +29,11 @@ curl -sSf -m 300 -o "$dir/rustup" "https://static.rust-lang.org/rustup/archive/1
 say 'Fetching axe-core from npm'
 curl -sSf -m 300 https://registry.npmjs.org/axe-core/-/axe-core-4.11.0.tgz | tar xz -C "$dir" --strip-components=1 package/axe.min.js &&
 	export TRIBUTARY_AXE=$dir/axe.min.js || say 'It could not be had: that test is skipped'
+say 'Making a clean Debian'
+debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,iproute2,procps,curl,ca-certificates,python3-cffi-backend,cloud-init bookworm "$dir/debian" >"$dir/debootstrap.log" 2>&1 &&
+	export TRIBUTARY_DEBIAN=$dir/debian || { tail -n 3 "$dir/debootstrap.log"; say 'It could not be had: that test is skipped'; }
 PATH=$dir:$PATH:$dir/venv/bin TRIBUTARY_MATRIX=1 $GO test -C lab -count=1 -v -timeout 70m \
-	-run '^Test(Clients|Curl|Uploads|Browser|RealOrigins|Spread|SpreadPrograms|Logins|Yield|Competing|Stream|LivePages?|LiveNumbers|RPCBrowser|RelayFlaps|Extension|ExtensionKilled|Gateway|GatewayClients|Run.*|CA)$' ./e2e
+	-run '^Test(Clients|Curl|Uploads|Browser|RealOrigins|Spread|SpreadPrograms|Logins|Yield|Competing|Stream|LivePages?|LiveNumbers|RPCBrowser|RelayFlaps|RelayCloudInit|Extension|ExtensionKilled|Gateway|GatewayClients|Run.*|CA)$' ./e2e
 status=$?
 say 'Loading a relay'
 TRIBUTARY_MATRIX=1 $GO test -count=1 -v -timeout 40m -run '^Test(IdleUsers|ManyFlows|ProcessorTime)$' ./internal/relay && exit $status

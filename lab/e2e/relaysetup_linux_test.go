@@ -31,27 +31,19 @@ type rented struct {
 	key        string // that root accepts there
 }
 
-// rent makes a server with sshd.
-func (r *rig) rent() *rented {
+// rentNetwork makes the network of a server, without files. It is a namespace behind that of the origin.
+func (r *rig) rentNetwork() *rented {
 	r.Helper()
-	const sshd = "/usr/sbin/sshd"
-	for _, program := range []string{sshd, "/usr/bin/ssh", "/usr/bin/ssh-keygen"} {
-		if _, err := os.Stat(program); err != nil {
-			r.Skip(program + " is not installed: apt-get install openssh-server openssh-client")
-		}
-	}
 	h := &rented{rig: r, name: fmt.Sprintf("tribs-%d-900", os.Getpid()), root: filepath.Join(r.lab.Dir, "host"), key: filepath.Join(r.lab.Dir, "id")}
 	r.must("ip", "netns", "add", h.name)
 	r.Cleanup(func() {
 		for {
-			out, err := exec.Command("ip", "netns", "pids", h.name).Output()
-			if err != nil || len(strings.Fields(string(out))) == 0 {
+			pids := h.pids()
+			if len(pids) == 0 {
 				break
 			}
-			for _, pid := range strings.Fields(string(out)) {
-				if n, err := strconv.Atoi(pid); err == nil {
-					_ = unix.Kill(n, unix.SIGKILL)
-				}
+			for _, pid := range pids {
+				_ = unix.Kill(pid, unix.SIGKILL)
 			}
 		}
 		if out, err := exec.Command("ip", "netns", "del", h.name).CombinedOutput(); err != nil {
@@ -71,6 +63,33 @@ func (r *rig) rent() *rented {
 	} {
 		r.must("ip", args...)
 	}
+	return h
+}
+
+// pids lists the processes in the server's namespace.
+func (h *rented) pids() (all []int) {
+	out, err := exec.Command("ip", "netns", "pids", h.name).Output()
+	if err != nil {
+		return nil
+	}
+	for _, field := range strings.Fields(string(out)) {
+		if pid, err := strconv.Atoi(field); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// rent makes a server with sshd.
+func (r *rig) rent() *rented {
+	r.Helper()
+	const sshd = "/usr/sbin/sshd"
+	for _, program := range []string{sshd, "/usr/bin/ssh", "/usr/bin/ssh-keygen"} {
+		if _, err := os.Stat(program); err != nil {
+			r.Skip(program + " is not installed: apt-get install openssh-server openssh-client")
+		}
+	}
+	h := r.rentNetwork()
 	for _, dir := range []string{"dev", "proc", "root", "run/sshd", "tmp", "usr/local/bin", "var/lib", "var/log", "etc/ssh", "etc/sysctl.d"} {
 		if err := os.MkdirAll(filepath.Join(h.root, dir), 0o755); err != nil {
 			r.Fatal(err)
@@ -282,12 +301,8 @@ func TestRelaySetup(t *testing.T) {
 	if now := h.knob(); now != slowStart {
 		t.Errorf("slow start after idle is %s, was %s", now, slowStart)
 	}
-	pids, err := exec.Command("ip", "netns", "pids", h.name).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, pid := range strings.Fields(string(pids)) {
-		if argv, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline")); strings.Contains(string(argv), "tributary") {
+	for _, pid := range h.pids() {
+		if argv, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")); strings.Contains(string(argv), "tributary") {
 			t.Errorf("it still runs: %q", argv)
 		}
 	}
