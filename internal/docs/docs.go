@@ -2,7 +2,7 @@
 // links lead somewhere, and its figures are those of the benchmarks.
 //
 // It knows the Markdown that this project writes: fenced and indented code, headings with #, inline links. A comment directly above a
-// block of commands says what becomes of it: "not run: REASON" or "run by TestName". Without one, TestDocs in lab/e2e runs it.
+// block of commands says what happens to it: "not run: REASON" or "run by TestName". Without one, TestDocs in lab/e2e runs it.
 package docs
 
 import (
@@ -121,8 +121,8 @@ func (b Block) IsCommands() bool {
 // IsRun reports whether TestDocs runs the block.
 func (b Block) IsRun() bool { return b.Note == "" && (b.Language == "sh" || b.Language == "console") }
 
-// Commands returns the block's commands: what follows "$ " if it shows output, too, else all lines, those with a final backslash
-// joined to the next.
+// Commands returns the block's commands. In a block that shows output, too, they follow "$ "; in others each line is one. Lines with a
+// final backslash are joined to the next.
 func (b Block) Commands() (commands []string) {
 	shown := strings.HasPrefix(b.Text, "$ ")
 	joined := strings.ReplaceAll(b.Text, "\\\n", " ")

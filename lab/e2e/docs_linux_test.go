@@ -29,7 +29,7 @@ import (
 // folder without anything in it, and an internet with the names that the pages use, behind two links. It does as the reader is
 // told between commands: it puts TOML into the configuration and restarts the proxy.
 //
-// What is not as on the reader's machine: everything runs as root, for whom sudo does nothing; the links are named in the
+// What is not as on the reader's machine: everything runs as root, and sudo does nothing; the links are named in the
 // configuration, because those of the lab are TUN devices; cat plays the part of mpv.
 func TestDocs(t *testing.T) {
 	t.Parallel()
@@ -192,7 +192,7 @@ func (r *rig) reads(script string) {
 // docsSize is the size of a file in the internet of TestDocs.
 const docsSize = 700_000
 
-// docsContent is the file at a path: numbers by lot, but for those that a command unpacks or installs.
+// docsContent is the file at a path: random numbers, but for those that a command unpacks or installs.
 func docsContent(path string) []byte {
 	seed := sha256.Sum256([]byte(path))
 	content := make([]byte, docsSize)
