@@ -109,7 +109,7 @@ func (m *Machine) openFailed(now time.Time, e Event) {
 	l := &m.links[link]
 	if extra && m.known && m.count(link) > 1 { // the link works without it
 		m.dropConn(e.Conn)
-		l.parallel.refused()
+		l.parallel.Refused()
 		return
 	}
 	m.lastOutcome, m.lastLink = e.Outcome, link
@@ -178,7 +178,7 @@ func (m *Machine) headReceived(now time.Time, e Event) {
 	if e.Close {
 		c.doomed = true
 		if c.answers == 0 { // each response costs a connection: further ones would cost more of them
-			l.parallel.refused()
+			l.parallel.Refused()
 		}
 		for len(c.queue) > 1 { // requests behind it stay unanswered
 			m.release(m.attempt(c.queue[1]))
@@ -398,7 +398,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 		}
 	case fault.Busy:
 		l.maxConns, l.limited = 1, true
-		l.parallel.refused()
+		l.parallel.Refused()
 		l.resting = now.Add(max(e.RetryAfter, pauseAfterFailure))
 		l.failures++
 		if pipelined {
@@ -417,7 +417,7 @@ func (m *Machine) endedAttempt(now time.Time, e Event) {
 			}
 		}
 		l.failures++
-		l.parallel.refused()
+		l.parallel.Refused()
 		if l.failures > 1 {
 			l.paused = now.Add(time.Duration(l.failures) * 100 * time.Millisecond)
 		}

@@ -143,7 +143,7 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) bool {
 	if m.cfg.Background { // two requests, so that one is on its way while the other is answered
 		d.Range.End = min(d.Range.End, d.Range.Start+max(m.links[d.Link].yielding.outstanding()/2, leastRange))
 	}
-	if m.links[d.Link].parallel.n > 1 {
+	if m.links[d.Link].parallel.N > 1 {
 		d.Range.End = min(d.Range.End, d.Range.Start+max(c.allowance()-m.owes(c), leastPart))
 	}
 	// The protocol of a new connection is not known yet.
@@ -225,7 +225,7 @@ func (m *Machine) pick(now time.Time, link int8, start int64) *conn {
 	var soonest float64
 	l := &m.links[link]
 	room := l.conns()
-	several := l.parallel.n > 1
+	several := l.parallel.N > 1
 	for i := range m.conns {
 		c := &m.conns[i]
 		if c.link != link || c.doomed || m.surplus(c) {
@@ -275,7 +275,7 @@ func (m *Machine) owes(c *conn) (n int64) {
 func (m *Machine) widen(now time.Time) {
 	for i := range m.links {
 		link, l := int8(i), &m.links[i]
-		if l.parallel.n > 1 && m.ready(now, link) && m.running(link) > 0 && m.count(link) < l.parallel.n && l.mayOpen(m.count(link)) {
+		if l.parallel.N > 1 && m.ready(now, link) && m.running(link) > 0 && m.count(link) < l.parallel.N && l.mayOpen(m.count(link)) {
 			m.openConn(now, link).extra = true
 		}
 	}

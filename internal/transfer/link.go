@@ -6,6 +6,7 @@ import (
 	"github.com/tributary-http/tributary/internal/energy"
 	"github.com/tributary-http/tributary/internal/estimate"
 	"github.com/tributary-http/tributary/internal/health"
+	"github.com/tributary-http/tributary/internal/parallel"
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
@@ -76,7 +77,7 @@ type link struct {
 	maxConns    int8
 	limited     bool // maxConns was found in this transfer
 	learned     int8 // connections that paid off in an earlier transfer, 0 = unknown
-	parallel    connections
+	parallel    parallel.Controller
 	yielding    yielding
 }
 
@@ -156,7 +157,7 @@ func (l *link) out() bool { return l.excluded || l.forbidden }
 
 // conns returns how many connections the link may have: several where they bring more, or where one cannot be kept busy.
 func (l *link) conns() int {
-	n := max(1, l.parallel.n)
+	n := max(1, l.parallel.N)
 	if l.pipelining == estimate.Broken {
 		n = max(n, 3)
 	}

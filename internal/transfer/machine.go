@@ -192,7 +192,7 @@ func (m *Machine) State(now time.Time) State {
 			Metered: l.metered, Spared: l.spared, Got: l.got, Gain: float64(l.got) - l.cost, Sustained: l.rate.Sustained(),
 			Learned: estimate.Entry{
 				Rate: rate, Peak: l.rate.Peak(), RTT: l.connect.Least(), Pipelining: l.remembered(), MaxConns: l.limit(),
-				Conns: l.parallel.paid,
+				Conns: l.parallel.Paid,
 			},
 		})
 	}

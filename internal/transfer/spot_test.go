@@ -378,7 +378,7 @@ func TestSpotCheckBeforeTheFirstByte(t *testing.T) {
 	// early is a transfer in which link 1 was compared with link 0 while its own first range still stalls.
 	early := func(t *testing.T, differs bool) (s *script, a *asked) {
 		s, a = spotted(t, Config{}, 2, spotSize)
-		s.m.links[0].pipelining, s.m.links[0].parallel.n = estimate.Broken, 2
+		s.m.links[0].pipelining, s.m.links[0].parallel.N = estimate.Broken, 2
 		s.ask(0, 64*kB, 128*kB)
 		other := s.wantFetch(0, 64*kB, 128*kB)
 		s.opened(s.wantOpen(0), 20*ms)

@@ -1,0 +1,143 @@
+// Package parallel decides how many connections over one link pay off: for a transfer, and for the lanes to a relay. It is PURE: time
+// comes in as an argument.
+package parallel
+
+import "time"
+
+// Most is how many connections there may be over a link.
+const Most = 4
+
+// SampleEvery is the time between two samples of a connection.
+const SampleEvery = 100 * time.Millisecond
+
+const (
+	// A trial of one more connection lasts for so long and so many round trips: it has left slow start then.
+	trialTime  = 400 * time.Millisecond
+	trialTrips = 8
+
+	// dipping is the goodput of a connection that losses slow down, relative to its peak. Congestion control that does not take
+	// each loss for congestion, such as BBR, stays above it.
+	dipping = 0.85
+
+	// worthwhile is how much a further connection must raise a link's goodput to stay.
+	worthwhile = 1.08
+
+	// firstRest and lastRest bound the time after a trial in vain without another; it doubles.
+	firstRest = 2 * time.Second
+	lastRest  = 30 * time.Second
+
+	// fullQueue and a fullTrip-th of the round trip: a link is full when packets wait in front of it for longer.
+	fullQueue = 8 * time.Millisecond
+	fullTrip  = 4
+)
+
+// Controller decides how many connections there are over one link. Each lost packet costs a lone connection much of its rate, and
+// slow start costs it round trips; several share the damage. Where the link is full, though, a further one gains nothing but a
+// larger share, at the cost of others and of the order of the bytes.
+//
+// It tries one more while packets are lost, goodput dips and nothing queues in front of the link. The connection stays if the
+// link's goodput rises by clearly more than noise.
+type Controller struct {
+	most   int  // by configuration, or because the origin refused more
+	N      int  // wanted now
+	Paid   int8 // by the last trial; 0 = there was none
+	phase  phase
+	since  time.Time     // of the phase
+	got    int64         // bytes that the link had brought then
+	before float64       // bytes per second without the connection on trial
+	rest   time.Duration // after the next trial in vain
+	until  time.Time     // before that no trial
+
+	height  float64       // goodput one round trip ago, in slow start
+	looked  time.Time     // then
+	least   time.Duration // round trip
+	samples int           // in this phase
+	free    int           // of these, with nothing waiting in front of the link
+	holed   int           // of these, with new holes
+}
+
+type phase uint8
+
+const (
+	slowStart phase = iota
+	steady
+	trying // the last connection is on trial
+)
+
+// Begin starts with n connections, of most at most.
+func (k *Controller) Begin(now time.Time, n, most int) {
+	*k = Controller{most: max(most, 1), N: max(min(n, most), 1), rest: firstRest}
+	k.enter(now, slowStart, 0)
+}
+
+func (k *Controller) enter(now time.Time, p phase, got int64) {
+	k.phase, k.since, k.got = p, now, got
+	k.samples, k.free, k.holed = 0, 0, 0
+}
+
+// Refused goes back to one connection for good: the origin does not want several.
+func (k *Controller) Refused() {
+	k.most, k.N = 1, 1
+	if k.phase == trying {
+		k.phase = steady
+	}
+}
+
+// Interrupted begins the phase anew: the link rested, so that its goodput shows nothing.
+func (k *Controller) Interrupted(now time.Time, got int64) { k.enter(now, k.phase, got) }
+
+// Sample takes a sample of one connection: its smoothed round trip under the present load, and the shortest one. holes says that packets were lost since the one before. got is what the link has brought
+// in all, recent and peak its goodput of late and at best in bytes per second; matters says that more of it would help.
+func (k *Controller) Sample(now time.Time, rtt, least time.Duration, holes bool, got int64, recent, peak float64, matters bool) {
+	if k.least == 0 || least < k.least {
+		k.least = least
+	}
+	k.samples++
+	if rtt-k.least < max(fullQueue, k.least/fullTrip) {
+		k.free++
+	}
+	if holes {
+		k.holed++
+	}
+	if k.phase == slowStart && k.climbs(now, recent) {
+		return
+	}
+	took := now.Sub(k.since)
+	if k.phase != slowStart && took < max(trialTime, trialTrips*k.least) {
+		return
+	}
+	rate := float64(got-k.got) / took.Seconds()
+	idle := 2*k.free > k.samples // most of the time nothing waited: the link could carry more
+	switch k.phase {
+	case slowStart:
+		k.enter(now, steady, got)
+	case steady:
+		if idle && k.holed > 0 && rate < dipping*peak && k.N < k.most && matters && !now.Before(k.until) {
+			k.before = rate
+			k.N++
+			k.enter(now, trying, got)
+			return
+		}
+		k.enter(now, steady, got)
+	case trying:
+		if rate < worthwhile*k.before {
+			k.N--
+			k.until = now.Add(k.rest)
+			k.rest = min(2*k.rest, lastRest)
+		} else {
+			k.rest = firstRest
+		}
+		k.Paid = int8(k.N)
+		k.enter(now, steady, got)
+	}
+}
+
+// climbs reports whether goodput still grows as in slow start, where it doubles with each round trip.
+func (k *Controller) climbs(now time.Time, recent float64) bool {
+	if now.Sub(k.looked) < max(k.least, SampleEvery) {
+		return true
+	}
+	grows := recent > 1.2*k.height
+	k.height, k.looked = recent, now
+	return grows
+}
