@@ -39,6 +39,18 @@ func (m *Mux) room(s *stream) bool {
 	return s.queued < leastQueue || s.queued < MaxQueue && m.left() > 0
 }
 
+// Room returns how many bytes a stream takes before Write says that there is no room for more.
+func (m *Mux) Room(id uint32) int {
+	s := m.streams[id]
+	switch {
+	case s == nil:
+		return 0
+	case m.left() > 0:
+		return max(MaxQueue-s.queued, 0)
+	}
+	return max(leastQueue-s.queued, 0)
+}
+
 // unblock tells of streams that have room again.
 func (m *Mux) unblock() {
 	rest := m.blocked[:0]

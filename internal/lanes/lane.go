@@ -27,10 +27,6 @@ const (
 	settledRounds       = 3
 	// fullLink is how many times its BDP a link has in flight if a queue stands before it.
 	fullLink = 1.2
-	// raiseAge is how long a raised round trip replaces the least one, lowAge how long it must have lasted: longer than the old rate of
-	// a link counts that has become slower, whose queue is the lane's own.
-	raiseAge = 10 * time.Second
-	lowAge   = rateAge + time.Second
 	// silence is the least time without progress after which a lane that owes an answer is suspect.
 	silence = 300 * time.Millisecond
 )
@@ -47,13 +43,10 @@ type lane struct {
 	owed     int       // bytes that came since
 	due      time.Time // when it is to be told
 
-	rates   [2]float64    // largest delivery rates of this period and the last, bytes per second
-	since   time.Time     // when this period began
-	used    time.Time     // when something was in flight
-	low     time.Duration // the least since lowFrom
-	lowFrom time.Time     // since when the smoothed round trip is longer than the cap explains
-	raised  time.Duration // replaces MinRTT until
-	until   time.Time
+	rates [2]float64 // largest delivery rates of this period and the last, bytes per second
+	since time.Time  // when this period began
+	used  time.Time  // when something was in flight
+	lift  lift
 
 	grown   float64   // delivery rate when it last grew by growth
 	rounds  int       // round trips since then; settledRounds = the link is full
@@ -76,7 +69,7 @@ func (l *lane) observe(now time.Time, p Path) {
 	if p.InFlight > 0 {
 		l.used = now
 	} else if now.Sub(l.used) >= rateAge { // the link may have changed: it starts again
-		l.rates, l.grown, l.rounds = [2]float64{}, 0, 0
+		l.rates, l.grown, l.rounds, l.lift = [2]float64{}, 0, 0, lift{}
 	}
 	if !p.AppLimited || l.full() {
 		if now.Sub(l.since) >= rateAge/2 {
@@ -85,14 +78,16 @@ func (l *lane) observe(now time.Time, p Path) {
 		l.rates[0] = max(l.rates[0], p.DeliveryRate)
 	}
 	l.settle(now)
-	l.renew(now)
+	if l.rounds >= settledRounds {
+		l.lift.observe(now, p)
+	}
 }
 
 // full reports whether more is in flight than the link holds at the rate that is known. The cap keeps it below the congestion window,
 // for which the kernel calls each rate limited by the application; a full link's rate is its own all the same.
 func (l *lane) full() bool {
 	most := max(l.rates[0], l.rates[1])
-	return most > 0 && float64(l.path.InFlight) > fullLink*most*l.minRTT(l.used).Seconds()
+	return most > 0 && float64(l.path.InFlight) > fullLink*most*l.path.MinRTT.Seconds()
 }
 
 // settle finds out when the rate has stopped growing. Round trips in which little was sent tell nothing.
@@ -108,34 +103,6 @@ func (l *lane) settle(now time.Time) {
 		}
 		l.counted, l.passed = now, l.path.Progress
 	}
-}
-
-// renew replaces the least round trip where the route has become longer, or others fill the queue: the cap alone keeps the
-// smoothed one below what is compared here. It tries the old one again after raiseAge.
-func (l *lane) renew(now time.Time) {
-	r, least := l.rate(), l.minRTT(now)
-	if r <= 0 || least <= 0 {
-		return
-	}
-	usual := 3*least/2 + seconds(2*capSlack/r) + 10*time.Millisecond
-	if l.path.RTT <= usual || l.path.InFlight == 0 {
-		l.low, l.lowFrom = 0, now
-		return
-	}
-	if l.low == 0 || l.path.RTT < l.low {
-		l.low = l.path.RTT
-	}
-	if now.Sub(l.lowFrom) >= lowAge {
-		l.raised, l.until = l.low, now.Add(raiseAge)
-		l.low, l.lowFrom = 0, now
-	}
-}
-
-func (l *lane) minRTT(now time.Time) time.Duration {
-	if now.Before(l.until) {
-		return l.raised
-	}
-	return l.path.MinRTT
 }
 
 // rate returns how fast the lane can send, in bytes per second, 0 if it is not known. While little is in flight delivery rates
@@ -156,18 +123,18 @@ func (l *lane) rate() float64 {
 
 // arrival returns after what time n more bytes will have arrived, estimated from what is in flight. The smoothed round trip
 // would lag behind the queue.
-func (l *lane) arrival(now time.Time, n int) time.Duration {
+func (l *lane) arrival(n int) time.Duration {
 	r := l.rate()
 	if r <= 0 {
 		return 100 * time.Millisecond // nothing is known yet
 	}
-	least := l.minRTT(now)
+	least := l.path.MinRTT
 	queued := max(0, float64(l.path.InFlight)-r*least.Seconds()) + float64(l.path.Unsent+n)
 	return least/2 + seconds(queued/r)
 }
 
 // excess returns by how many bytes a lane exceeds its in-flight cap; not more than 0 = it may take bulk data.
-func (l *lane) excess(now time.Time) float64 {
+func (l *lane) excess() float64 {
 	most := max(l.rates[0], l.rates[1])
 	if most <= 0 {
 		return 0
@@ -176,7 +143,8 @@ func (l *lane) excess(now time.Time) float64 {
 	if l.rounds < settledRounds {
 		times = startCap
 	}
-	return float64(l.path.InFlight+l.path.Unsent) - times*most*l.minRTT(now).Seconds() - min(max(most*slackTime.Seconds(), leastSlack), capSlack)
+	limit := times*most*l.path.MinRTT.Seconds() + min(max(most*slackTime.Seconds(), leastSlack), capSlack)
+	return float64(l.path.InFlight+l.path.Unsent) - l.lift.gain()*limit
 }
 
 // frameSize returns how many bytes of data a frame gets: those of 8 ms.

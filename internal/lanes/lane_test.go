@@ -10,12 +10,12 @@ import (
 func TestCapHolds(t *testing.T) {
 	const rtt = 40 * time.Millisecond
 	now := time.Unix(0, 0)
-	l := &lane{progress: now, since: now, lowFrom: now}
+	l := &lane{progress: now, since: now}
 	sent := uint64(0)
 	// over a link of this rate the lane has as much in flight as it may
 	run := func(rate float64, d time.Duration) (flying, most float64) {
 		for began, end := now, now.Add(d); now.Before(end); now = now.Add(rtt / 4) {
-			flying = float64(l.path.InFlight) - l.excess(now)
+			flying = float64(l.path.InFlight) - l.excess()
 			if max(l.rates[0], l.rates[1]) == 0 {
 				flying = 1 << 20
 			}

@@ -210,16 +210,31 @@ func (m *Mux) Read(now time.Time, id uint32, p []byte) (n int, ended bool) {
 		return 0, true
 	}
 	n = s.readInto(p)
+	return n, m.taken(now, s)
+}
+
+// Take returns the next bytes that have come of a stream, which then belong to the caller. ended says that nothing more will come.
+func (m *Mux) Take(now time.Time, id uint32) (b []byte, ended bool) {
+	s := m.streams[id]
+	if s == nil {
+		return nil, true
+	}
+	b = s.takeIn()
+	return b, m.taken(now, s)
+}
+
+// taken lets the other end send more after something was read, and reports whether that was all.
+func (m *Mux) taken(now time.Time, s *stream) (ended bool) {
 	if s.ended && s.read == s.length {
 		s.finRead = true
 		m.forgetDone(s)
-		return n, true
+		return true
 	}
 	if !s.ended && s.granted < s.read+s.window-s.window/4 {
 		m.grant(s, min(2*int64(s.window), MaxWindow))
-		m.send(now, s, Frame{Kind: Window, Stream: id, Value: s.granted})
+		m.send(now, s, Frame{Kind: Window, Stream: s.id, Value: s.granted})
 	}
-	return n, false
+	return false
 }
 
 // grant lets the other end send up to a window beyond what was read, less if the budget has no room.
@@ -255,7 +270,7 @@ func (m *Mux) send(now time.Time, s *stream, f Frame) {
 
 // AddLane adds a lane, whose number must be new.
 func (m *Mux) AddLane(now time.Time, id uint32) {
-	m.lanes = append(m.lanes, &lane{id: id, progress: now, since: now, lowFrom: now})
+	m.lanes = append(m.lanes, &lane{id: id, progress: now, since: now})
 	m.wanted = true
 }
 

@@ -375,25 +375,24 @@ func TestFair(t *testing.T) {
 	}
 }
 
-// TestRenewsMinRTT: a longer route does not starve a lane.
-func TestRenewsMinRTT(t *testing.T) {
+// TestLongerRoute: a route that has become longer than the least round trip does not starve a lane.
+func TestLongerRoute(t *testing.T) {
+	const rate, rtt = 5e6, 200 * time.Millisecond
 	now := start
-	l := &lane{since: now, lowFrom: now}
-	p := Path{RTT: 20 * time.Millisecond, MinRTT: 20 * time.Millisecond, CWnd: 1 << 20, InFlight: 100 << 10, DeliveryRate: 5e6}
-	l.observe(now, p)
-	if got := l.excess(now); got > 0 {
-		t.Errorf("exceeds the cap by %.0f", got)
-	}
-	p.RTT, p.InFlight = 200*time.Millisecond, 800<<10
-	for range 600 {
+	l := &lane{since: now, rounds: settledRounds}
+	p := Path{RTT: rtt, MinRTT: 20 * time.Millisecond, CWnd: 1 << 20, InFlight: 150 << 10, DeliveryRate: 150 << 10 / rtt.Seconds()}
+	for range 3000 {
 		now = now.Add(10 * time.Millisecond)
+		p.InFlight = max(p.InFlight-int(l.excess()), 8<<10)
+		p.InFlight = min(p.InFlight, int(1.5*rate*rtt.Seconds()))
+		p.DeliveryRate = min(rate, float64(p.InFlight)/p.RTT.Seconds())
+		p.Progress += uint64(p.DeliveryRate / 100)
+		p.RTT = max(rtt, seconds(float64(p.InFlight)/rate))
 		l.observe(now, p)
+		l.lift.limited = true
 	}
-	if got := l.minRTT(now); got != p.RTT {
-		t.Errorf("least round trip %s", got)
-	}
-	if got := l.excess(now); got > 0 {
-		t.Errorf("exceeds the cap by %.0f", got)
+	if p.DeliveryRate < 0.9*rate {
+		t.Errorf("it sends %.0f bytes per second of %.0f", p.DeliveryRate, rate)
 	}
 }
 

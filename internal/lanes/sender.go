@@ -27,7 +27,7 @@ func (m *Mux) Next(now time.Time, id uint32, b []byte) (out []byte, wait time.Du
 		return b, longWait
 	}
 	w := waiting{-1}
-	best := m.best(now, headerSize)
+	best := m.best(headerSize)
 	b = m.acks(now, l, best, b, &w)
 	before := len(b)
 	b = m.controls(now, l, best, b, &w)
@@ -47,13 +47,13 @@ func (w *waiting) atMost(d time.Duration) {
 }
 
 // best returns the lane over which n bytes arrive first, nil without lanes that work.
-func (m *Mux) best(now time.Time, n int) (best *lane) {
+func (m *Mux) best(n int) (best *lane) {
 	var least time.Duration
 	for _, l := range m.lanes {
 		if l.suspect {
 			continue
 		}
-		if a := l.arrival(now, n); best == nil || a < least {
+		if a := l.arrival(n); best == nil || a < least {
 			best, least = l, a
 		}
 	}
@@ -152,17 +152,18 @@ func (m *Mux) data(now time.Time, l *lane, b []byte, w *waiting) []byte {
 	}
 	if small != nil {
 		d := small.since.Add(interactiveWait).Sub(now)
-		if d <= 0 || l == m.best(now, small.sendable()) {
+		if d <= 0 || l == m.best(small.sendable()) {
 			return m.cut(now, l, small, b)
 		}
 		w.atMost(d)
 	}
-	if e := l.excess(now); e > 0 {
+	if e := l.excess(); e > 0 {
+		l.lift.limited = true
 		w.atMost(min(seconds(e/max(l.rate(), 1)), longWait))
 		return b
 	}
 	n := l.frameSize()
-	if m.holdBack(now, l, n, total) {
+	if m.holdBack(l, n, total) {
 		w.atMost(longWait / 4)
 		return b
 	}
@@ -177,16 +178,16 @@ func (m *Mux) data(now time.Time, l *lane, b []byte, w *waiting) []byte {
 }
 
 // holdBack reports whether the faster lanes will have sent all that waits before this one would deliver a frame.
-func (m *Mux) holdBack(now time.Time, l *lane, n, total int) bool {
-	mine := l.arrival(now, n)
+func (m *Mux) holdBack(l *lane, n, total int) bool {
+	mine := l.arrival(n)
 	rate, sum := 0.0, float64(total)
 	for _, o := range m.lanes {
 		if o == l || o.suspect {
 			continue
 		}
-		if r := o.rate(); r > 0 && o.arrival(now, n) < mine {
+		if r := o.rate(); r > 0 && o.arrival(n) < mine {
 			rate += r
-			sum += r * o.arrival(now, 0).Seconds()
+			sum += r * o.arrival(0).Seconds()
 		}
 	}
 	return rate > 0 && seconds(sum/rate) < mine

@@ -11,11 +11,11 @@ const (
 	firstWindow = 768 << 10
 	firstShare  = 32
 	MaxWindow   = 8 << 20
-	leastWindow = 64 << 10
+	leastWindow = 16 << 10
 	// MaxQueue is how much of a stream is accepted to be sent before it is.
 	MaxQueue = 2 << 20
 	// leastQueue is accepted even if the budget is used up.
-	leastQueue = 32 << 10
+	leastQueue = 16 << 10
 
 	// A stream is interactive as long as it sends little: so much at once, and so much per second.
 	burst  = 32 << 10
@@ -159,6 +159,17 @@ func (s *stream) readInto(p []byte) (n int) {
 	}
 	s.read += uint64(n)
 	return n
+}
+
+// takeIn removes the first bytes that came in order.
+func (s *stream) takeIn() (b []byte) {
+	if len(s.in) == 0 {
+		return nil
+	}
+	b, s.in[0] = s.in[0], nil
+	s.in = s.in[1:]
+	s.read += uint64(len(b))
+	return b
 }
 
 // done reports whether nothing is to be sent, acknowledged or read any more.
