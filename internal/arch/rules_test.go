@@ -44,7 +44,7 @@ var rules = map[string]rule{
 	"internal/origin":      {imports: []string{"internal/engine", "internal/fault", "internal/link", "internal/opening", "internal/segment", "internal/spread", "pkg/byterange"}},
 	"internal/link":        {imports: []string{"internal/energy"}},
 	"internal/mptcp":       {},
-	"internal/relay":       {imports: []string{"internal/lanes", "internal/link", "internal/statefile"}},
+	"internal/relay":       {imports: []string{"internal/lanes", "internal/link", "internal/parallel", "internal/statefile"}},
 	"internal/relay/setup": {},
 
 	"internal/link/appbridge":               {imports: []string{"internal/allowance", "internal/link", "internal/rights"}},
@@ -78,7 +78,7 @@ var rules = map[string]rule{
 	"internal/schedule": {pure: true, imports: []string{"internal/energy", "internal/segment"}},
 	"internal/estimate": {pure: true},
 	"internal/energy":   {pure: true},
-	"internal/lanes":    {pure: true},
+	"internal/lanes":    {pure: true, imports: []string{"internal/estimate", "internal/parallel"}},
 	"internal/parallel": {pure: true},
 	"internal/health":   {pure: true},
 	"internal/spread":   {pure: true},

@@ -4,24 +4,27 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/lanes"
 	"github.com/tributary-http/tributary/internal/link"
+	"github.com/tributary-http/tributary/internal/parallel"
 )
 
 const (
 	dialTime = 10 * time.Second // for a lane, handshakes included
 	// A link over which no lane could be made is tried again after that, doubled each time.
 	firstRetry, lastRetry = time.Second, time.Minute
+	// mostLanes is how many lanes a link may have.
+	mostLanes = parallel.Most
 	// keepSession is how long a session without lanes is kept.
 	keepSession = 90 * time.Second
 )
@@ -41,7 +44,8 @@ type Client struct {
 	mu      sync.Mutex
 	links   []link.Link
 	current *visit
-	at      map[string]*place // by name of the link
+	at      map[string]*place  // by name of the link
+	conns   *lanes.Connections // how many lanes each link gets
 	over    bool
 }
 
@@ -59,11 +63,28 @@ type visit struct {
 // place is what there is on a link.
 type place struct {
 	link    link.Link
-	lane    uint32 // 0 = none
-	dialing bool
+	lanes   []uint32 // oldest first
+	dialing bool     // one lane at a time
 	retry   time.Time
 	pause   time.Duration
 	failure error // of the last attempt to make a lane; nil = there is one
+}
+
+// drop forgets a lane.
+func (p *place) drop(id uint32) {
+	if i := slices.Index(p.lanes, id); i >= 0 {
+		p.lanes = slices.Delete(p.lanes, i, i+1)
+	}
+}
+
+// late returns a lane that has been silent for too long, 0 if there is none.
+func (p *place) late(all []uint32) uint32 {
+	for _, id := range p.lanes {
+		if slices.Contains(all, id) {
+			return id
+		}
+	}
+	return 0
 }
 
 // ErrRefused says that the relay did not accept an invitation.
@@ -124,7 +145,7 @@ func pinned(server KeyID) func(tls.ConnectionState) error {
 	}
 }
 
-// NewClient returns a Client of the relay at an address that it was paired with. budget bounds what all its streams may hold,
+// NewClient returns a Client of the relay at an address that it was paired with. budget bounds the memory of all its streams,
 // in bytes.
 func NewClient(path, address string, budget int64, log *slog.Logger) (*Client, error) {
 	var s clientState
@@ -140,7 +161,7 @@ func NewClient(path, address string, budget int64, log *slog.Logger) (*Client, e
 		return nil, err
 	}
 	cfg.NextProtos = []string{laneProtocol}
-	return &Client{address: address, tls: cfg, log: log, budget: budget, wake: make(chan struct{}, 1), at: map[string]*place{}}, nil
+	return &Client{address: address, tls: cfg, log: log, budget: budget, wake: make(chan struct{}, 1), at: map[string]*place{}, conns: lanes.NewConnections(mostLanes)}, nil
 }
 
 // SetLinks says which links there are. Metered ones carry lanes only if there are no others.
@@ -187,10 +208,8 @@ func (c *Client) reconcile(ctx context.Context, dials *sync.WaitGroup) (next tim
 		}
 	}
 	v := c.visit(now)
-	late := map[uint32]bool{}
-	for _, id := range v.late() {
-		late[id] = true
-	}
+	late := v.late()
+	idle := v.openStreams() == 0
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	exists := map[string]bool{}
@@ -198,15 +217,19 @@ func (c *Client) reconcile(ctx context.Context, dials *sync.WaitGroup) (next tim
 		exists[l.Name] = true
 		p := c.at[l.Name]
 		if p == nil || !p.link.Equal(l) { // addresses have changed: what was dialed may be dead
-			if p != nil && p.lane != 0 {
-				lane := p.lane // removed beside this: it takes the lock
-				dials.Go(func() { v.remove(lane) })
+			if p != nil {
+				c.leave(v, p, dials)
 			}
 			p = &place{link: l}
 			c.at[l.Name] = p
 		}
+		old, wanted := p.late(late), min(c.conns.Wanted(l.Name), max(1, maxLanes/2/len(c.links)))
+		if n := len(p.lanes); n > wanted && idle && old == 0 { // it brought nothing
+			lane := p.lanes[n-1]
+			dials.Go(func() { v.remove(lane) })
+		}
 		switch {
-		case p.dialing, p.lane != 0 && !late[p.lane]:
+		case p.dialing, len(p.lanes) >= wanted && old == 0:
 			continue
 		case now.Before(p.retry):
 			soon(p.retry.Sub(now))
@@ -214,21 +237,45 @@ func (c *Client) reconcile(ctx context.Context, dials *sync.WaitGroup) (next tim
 		}
 		p.dialing = true
 		v.lanes++
-		id, old := v.lanes, p.lane
+		id := v.lanes
 		dials.Go(func() { c.lane(ctx, v, p, id, old) })
 	}
 	for name, p := range c.at {
 		if !exists[name] {
 			delete(c.at, name)
-			if lane := p.lane; lane != 0 {
-				dials.Go(func() { v.remove(lane) })
-			}
+			c.leave(v, p, dials)
 		}
 	}
 	if len(late) > 0 || v.count() == 0 {
 		soon(time.Second)
 	}
 	return next
+}
+
+// leave ends the lanes of a link. The lock is held.
+func (c *Client) leave(v *visit, p *place, dials *sync.WaitGroup) {
+	c.conns.Forget(p.link.Name)
+	for _, lane := range p.lanes { // removed beside this: it takes the lock
+		dials.Go(func() { v.remove(lane) })
+	}
+}
+
+// sample looks whether links need more lanes.
+func (c *Client) sample(v *visit) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != v {
+		return
+	}
+	more := false
+	now := time.Now()
+	for name, p := range c.at {
+		c.conns.Sample(now, name, v.receptions(p.lanes))
+		more = more || len(p.lanes) > 0 && c.conns.Wanted(name) > len(p.lanes)
+	}
+	if more {
+		signal(c.wake)
+	}
 }
 
 // visit returns the session, a new one if there is none or it has ended.
@@ -252,17 +299,18 @@ func (c *Client) visit(now time.Time) *visit {
 			return v
 		}
 	}
-	v = &visit{session: newSession(lanes.Config{Client: true, Budget: c.budget, MaxStreams: maxStreams})}
+	v = &visit{session: newSession(lanes.Config{Client: true, Budget: holdable(c.budget), MaxStreams: maxStreams})}
 	rand.Read(v.id[:])
 	rand.Read(v.secret[:])
 	v.silent = func() { signal(c.wake) }
 	v.refused = func(e *ResetError) { c.refused.Store(&refusal{e, time.Now().Add(e.lasts())}) }
 	c.refused.Store(nil)
+	v.sample = func() { c.sample(v) }
 	v.gone = func(id uint32) {
 		c.mu.Lock()
-		for _, p := range c.at {
-			if p.lane == id && c.current == v {
-				p.lane = 0
+		if c.current == v {
+			for _, p := range c.at {
+				p.drop(id)
 			}
 		}
 		c.mu.Unlock()
@@ -271,108 +319,10 @@ func (c *Client) visit(now time.Time) *visit {
 	c.mu.Lock()
 	c.current = v
 	for _, p := range c.at {
-		p.lane = 0
+		p.lanes = nil
 	}
 	c.mu.Unlock()
 	return v
-}
-
-// lane makes a lane over a link, in place of an old one that is silent.
-func (c *Client) lane(ctx context.Context, v *visit, p *place, id, old uint32) {
-	conn, raw, err := c.dial(ctx, v, p.link, id)
-	if err == nil {
-		if err = v.add(id, conn, raw); err != nil {
-			raw.Close()
-		}
-	}
-	c.mu.Lock()
-	p.dialing = false
-	if err != nil {
-		p.pause = min(max(2*p.pause, firstRetry), lastRetry)
-		if old != 0 { // the link carries something that would otherwise wait
-			p.pause = firstRetry
-		}
-		p.retry = time.Now().Add(p.pause)
-	} else {
-		p.lane, p.pause, p.retry = id, 0, time.Time{}
-	}
-	p.failure = err
-	stale := c.current != v || c.at[p.link.Name] != p
-	c.mu.Unlock()
-	if err == nil {
-		c.log.Debug("relay lane made", "link", p.link.Name)
-		if old != 0 {
-			v.remove(old)
-		}
-		if stale {
-			v.remove(id)
-		}
-	} else {
-		c.log.Debug("no relay lane over this link", "link", p.link.Name, "error", err)
-	}
-	signal(c.wake)
-}
-
-var (
-	errRestarted = errors.New("the relay has forgotten the session")
-	errFull      = errors.New("the relay takes no more connections")
-)
-
-// dial connects to the relay over a link and says hello. raw is the connection beneath conn.
-func (c *Client) dial(ctx context.Context, v *visit, l link.Link, id uint32) (conn, raw net.Conn, err error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTime)
-	defer cancel()
-	dialed, _, err := l.Dial(ctx, "tcp", c.address)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() {
-		if err != nil {
-			dialed.Close()
-		}
-	}()
-	defer context.AfterFunc(ctx, func() { dialed.Close() })()
-	t := tls.Client(dialed, c.tls)
-	if err := t.HandshakeContext(ctx); err != nil {
-		return nil, nil, err
-	}
-	c.mu.Lock()
-	joined := v.joined
-	c.mu.Unlock()
-	hello := make([]byte, 0, helloSize)
-	if joined {
-		hello = append(hello, helloJoin)
-	} else {
-		hello = append(hello, helloNew)
-	}
-	hello = append(append(hello, v.id[:]...), v.secret[:]...)
-	hello = binary.BigEndian.AppendUint32(hello, id)
-	mac, err := proof(t.ConnectionState(), v.secret[:], hello)
-	if err != nil {
-		return nil, nil, err
-	}
-	if _, err := t.Write(append(hello, mac...)); err != nil {
-		return nil, nil, err
-	}
-	var reply [replySize]byte
-	if _, err := io.ReadFull(t, reply[:]); err != nil {
-		return nil, nil, err
-	}
-	c.mu.Lock()
-	epoch := [8]byte(reply[1:])
-	known := reply[0] == replyOK && (!v.joined || v.epoch == epoch)
-	if known {
-		v.joined, v.epoch = true, epoch
-	}
-	c.mu.Unlock()
-	switch {
-	case known:
-		return t, dialed, ctx.Err()
-	case reply[0] == full:
-		return nil, nil, errFull
-	}
-	v.end(errRestarted)
-	return nil, nil, errRestarted
 }
 
 // refusal is what the relay said of one stream that holds for others, too.

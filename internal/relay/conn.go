@@ -71,21 +71,47 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	}
 }
 
-// Write implements net.Conn.
-func (c *Conn) Write(p []byte) (n int, err error) {
-	for len(p) > 0 {
-		part := p[:min(len(p), 64<<10)]
-		b, room := bytes.Clone(part), false
+// WriteTo implements io.WriterTo. It holds no buffer while it waits.
+func (c *Conn) WriteTo(w io.Writer) (n int64, err error) {
+	for {
+		var b []byte
+		ended := false
 		c.s.change(func(now time.Time, m *lanes.Mux) {
 			if err = c.err; err == nil {
-				room = m.Write(now, c.id, b)
+				b, ended = m.Take(now, c.id)
 			}
 		})
 		if err != nil {
 			return n, err
 		}
+		if len(b) > 0 {
+			written, err := w.Write(b)
+			if n += int64(written); err != nil {
+				return n, err
+			}
+		}
+		switch {
+		case ended:
+			return n, nil
+		case len(b) > 0:
+			continue
+		}
+		if err := c.wait(c.readable, &c.deadline.read); err != nil {
+			return n, err
+		}
+	}
+}
+
+// Write implements net.Conn.
+func (c *Conn) Write(p []byte) (n int, err error) {
+	for len(p) > 0 {
+		part := p[:min(len(p), 64<<10)]
+		room, err := c.push(part)
+		if err != nil {
+			return n, err
+		}
 		n += len(part)
-		if p = p[len(part):]; room {
+		if p = p[len(part):]; room > 0 {
 			continue
 		}
 		if err := c.wait(c.writable, &c.deadline.write); err != nil {
@@ -93,6 +119,19 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 		}
 	}
 	return n, nil
+}
+
+// push writes a copy of p, and returns how much more there is room for.
+func (c *Conn) push(p []byte) (room int, err error) {
+	b := bytes.Clone(p)
+	c.s.change(func(now time.Time, m *lanes.Mux) {
+		if err = c.err; err == nil {
+			if m.Write(now, c.id, b) {
+				room = m.Room(c.id)
+			}
+		}
+	})
+	return room, err
 }
 
 // wait waits for a signal, the end of the stream, or a deadline.

@@ -30,7 +30,7 @@ func measure(c *Conn, a *account) {
 	ctx, done := c.unbroken()
 	defer done()
 	c.connect()
-	_ = copyTo(metered{ctx, a, c}, io.LimitReader(zeros{}, maxMeasured)) // its client ends it
+	_, _ = io.Copy(metered{ctx, a, c}, io.LimitReader(zeros{}, maxMeasured)) // its client ends it
 	_ = c.Close()
 }
 

@@ -31,12 +31,35 @@ func prepare(c syscall.Conn) error {
 	return failed
 }
 
-// pathOf asks the kernel about a lane.
-func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
-	var info *unix.TCPInfo
+// tcpInfo asks the kernel about a lane.
+func tcpInfo(rc syscall.RawConn) (info *unix.TCPInfo, ok bool) {
 	var failed error
 	err := rc.Control(func(fd uintptr) { info, failed = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
-	if err != nil || failed != nil {
+	return info, err == nil && failed == nil
+}
+
+// receptionOf returns what the client has to know of a lane. What comes has a round trip of its own (tcpi_rcv_rtt): an end that
+// only receives sends too little to measure one.
+func receptionOf(rc syscall.RawConn) (r lanes.Reception, ok bool) {
+	info, ok := tcpInfo(rc)
+	if !ok || info.Min_rtt == math.MaxUint32 {
+		return r, false
+	}
+	micro := func(n uint32) time.Duration { return time.Duration(n) * time.Microsecond }
+	r = lanes.Reception{
+		RTT: micro(info.Rtt), Least: micro(info.Min_rtt), Holes: int64(info.Rcv_ooopack) + int64(info.Total_retrans),
+		Bytes: int64(info.Bytes_received) + int64(info.Bytes_acked),
+	}
+	if info.Bytes_received > info.Bytes_acked && info.Rcv_rtt > 0 {
+		r.RTT = micro(info.Rcv_rtt)
+	}
+	return r, true
+}
+
+// pathOf asks the kernel about a lane.
+func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
+	info, ok := tcpInfo(rc)
+	if !ok {
 		return lanes.Path{}, false
 	}
 	mss := int(info.Snd_mss)

@@ -568,7 +568,9 @@ func TestStatus(t *testing.T) {
 	r.lanes(1)
 	r.until("the failure is known", func() bool { s := r.out.Status(); return len(s.Lanes) == 2 && s.Lanes[0].Failure != "" })
 	s := r.out.Status()
-	want := []LaneStatus{{Link: "lte", Failure: "the link is down", Code: CodeUnreachable}, {Link: "wifi", Up: true, RTT: s.Lanes[1].RTT}}
+	want := []LaneStatus{
+		{Link: "lte", Failure: "the link is down", Code: CodeUnreachable}, {Link: "wifi", Up: true, Connections: 1, RTT: s.Lanes[1].RTT},
+	}
 	if s.Address != r.address || !slices.Equal(s.Lanes, want) || s.Lanes[1].RTT <= 0 || s.Streams != 0 {
 		t.Errorf("%+v", s)
 	}

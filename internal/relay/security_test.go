@@ -255,8 +255,8 @@ func TestTampered(t *testing.T) {
 			return
 		}
 		var up sync.WaitGroup
-		up.Go(func() { _ = copyTo(to, c); to.Close() })
-		_ = copyTo(tamperer{c, &armed}, to)
+		up.Go(func() { _, _ = io.Copy(to, c); to.Close() })
+		_, _ = io.Copy(tamperer{c, &armed}, to)
 		c.Close()
 		up.Wait()
 	})

@@ -35,7 +35,6 @@ const (
 	maxAll       = 1024
 	forgetAfter  = 60 * time.Second // a session without lanes
 	serverBudget = 64 << 20         // of a session, bytes
-	copyBuffer   = 32 << 10
 	// removedAfter is how soon the sessions of a key end that was removed.
 	removedAfter = 5 * time.Second
 	// farewell is how long clients have to acknowledge that their last tunnels were ended.
@@ -344,7 +343,7 @@ func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) 
 		return nil, full
 	}
 	v = &served{id: id, key: key, secret: append([]byte(nil), secret...), joining: 1}
-	v.session = newSession(lanes.Config{Budget: serverBudget, Shared: &s.memory, MaxStreams: maxStreams})
+	v.session = newSession(lanes.Config{Budget: holdable(serverBudget), Shared: &s.memory, MaxStreams: maxStreams})
 	v.accept = func(c *Conn, to string) { v.parts.Go(func() { s.connect(v.key, c, to) }) }
 	v.timer = time.AfterFunc(forgetAfter, func() { s.forget(v) })
 	v.gone = func(uint32) {
@@ -507,7 +506,7 @@ func pipe(c *Conn, origin *net.TCPConn, a *account) {
 	defer done()
 	over := make(chan error, 1)
 	go func() {
-		err := copyTo(metered{ctx, a, origin}, c)
+		_, err := c.WriteTo(metered{ctx, a, origin})
 		if err == nil {
 			err = origin.CloseWrite()
 		}
@@ -520,7 +519,7 @@ func pipe(c *Conn, origin *net.TCPConn, a *account) {
 		}
 		over <- err
 	}()
-	err := copyTo(metered{ctx, a, c}, origin)
+	err := c.send(ctx, a, origin)
 	if err == nil {
 		err = c.CloseWrite()
 	}
@@ -535,23 +534,4 @@ func pipe(c *Conn, origin *net.TCPConn, a *account) {
 	<-over
 	_ = origin.Close()
 	_ = c.Close()
-}
-
-// metered reserves bytes before it writes them.
-type metered struct {
-	ctx context.Context
-	a   *account
-	w   io.Writer
-}
-
-func (m metered) Write(p []byte) (int, error) {
-	if err := m.a.reserve(m.ctx, len(p)); err != nil {
-		return 0, err
-	}
-	return m.w.Write(p)
-}
-
-func copyTo(dst io.Writer, src io.Reader) error {
-	_, err := io.CopyBuffer(dst, struct{ io.Reader }{src}, make([]byte, copyBuffer))
-	return err
 }

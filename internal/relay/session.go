@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tributary-http/tributary/internal/lanes"
+	"github.com/tributary-http/tributary/internal/parallel"
 )
 
 const (
@@ -22,10 +23,14 @@ const (
 	writeTime = 2 * time.Minute
 )
 
+// holdable is what the streams of a session may hold of a budget. The garbage collector takes half as much again for what was read.
+func holdable(budget int64) int64 { return budget / 4 * 3 }
+
 // session is one end of a session: its streams, and its lanes, each with a goroutine that reads and one that writes.
 type session struct {
 	accept func(*Conn, string) // called for each stream that the other end opens; must not block
 	gone   func(lane uint32)   // called when a lane has ended; must not block
+	sample func()              // called every parallel.SampleEvery while something is under way; nil = never
 	silent func()              // called when a lane has been silent for silentTime; must not block
 	// refused is called when a stream has ended for a reason that holds for others, too; must not block.
 	refused func(*ResetError)
@@ -312,6 +317,7 @@ func (s *session) write(w *wire) {
 func (s *session) tick() {
 	ticker := time.NewTicker(tickEvery)
 	defer ticker.Stop()
+	var sampled time.Time
 	for {
 		select {
 		case <-s.done:
@@ -333,6 +339,10 @@ func (s *session) tick() {
 			s.warned = late
 		})
 		if busy {
+			if now := time.Now(); s.sample != nil && now.Sub(sampled) >= parallel.SampleEvery {
+				sampled = now
+				s.sample()
+			}
 			continue
 		}
 		ticker.Stop() // a phone sleeps meanwhile
@@ -371,6 +381,23 @@ func (s *session) quiet() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err != nil || s.mux.Quiet()
+}
+
+// receptions returns what the kernel knows of some lanes.
+func (s *session) receptions(ids []uint32) (all []lanes.Reception) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		w := s.wires[id]
+		if w == nil {
+			continue
+		}
+		if r, ok := receptionOf(w.info); ok {
+			r.Lane = id
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // rtt returns the round trip of a lane as the kernel measures it, 0 if it is not known.

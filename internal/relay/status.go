@@ -27,11 +27,13 @@ type Multipath struct {
 
 // LaneStatus is what there is over one link.
 type LaneStatus struct {
-	Link    string
-	Up      bool
-	RTT     time.Duration // to the relay, smoothed; 0 = not known
-	Failure string        // why there is no lane; "" = one is being made, or there is one
-	Code    Code          // of the Failure
+	Link string
+	Up   bool
+	// Connections is how many lanes there are: one, more where losses slow one down.
+	Connections int
+	RTT         time.Duration // to the relay, smoothed; 0 = not known
+	Failure     string        // why there is no lane; "" = one is being made, or there is one
+	Code        Code          // of the Failure
 }
 
 // Code says for programs why there is no lane.
@@ -64,10 +66,12 @@ func (c *Client) Status() Status {
 	}
 	c.mu.Lock()
 	v := c.current
-	lanes := map[string]uint32{}
+	first := map[string]uint32{}
 	for name, p := range c.at {
-		lanes[name] = p.lane
-		l := LaneStatus{Link: name, Up: p.lane != 0}
+		l := LaneStatus{Link: name, Up: len(p.lanes) > 0, Connections: len(p.lanes)}
+		if l.Up {
+			first[name] = p.lanes[0]
+		}
 		if !l.Up && p.failure != nil {
 			l.Failure, l.Code = p.failure.Error(), codeOf(p.failure)
 		}
@@ -80,7 +84,7 @@ func (c *Client) Status() Status {
 	}
 	s.Streams = v.openStreams()
 	for i := range s.Lanes {
-		s.Lanes[i].RTT = v.rtt(lanes[s.Lanes[i].Link])
+		s.Lanes[i].RTT = v.rtt(first[s.Lanes[i].Link])
 	}
 	return s
 }

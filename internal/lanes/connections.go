@@ -1,0 +1,89 @@
+package lanes
+
+import (
+	"time"
+
+	"github.com/tributary-http/tributary/internal/estimate"
+	"github.com/tributary-http/tributary/internal/parallel"
+)
+
+// Reception is what the kernel of one end knows of a lane's connection, in both directions.
+type Reception struct {
+	Lane  uint32
+	RTT   time.Duration // smoothed, under the present load
+	Least time.Duration // the shortest round trip
+	Holes int64         // packets that came behind a missing one, or were sent again
+	Bytes int64         // that have come, or have been acknowledged
+}
+
+const (
+	// restingBytes in parallel.SampleEvery are no load: a link that carries less shows nothing.
+	restingBytes = 8 << 10
+	// leastShare is the share of all bytes below which a link gets one lane: it decides nothing.
+	leastShare = 0.05
+)
+
+// Connections decides how many lanes each link gets. Only the client can make them, so it decides for both directions. What it has
+// found out of a link holds until the link is forgotten.
+type Connections struct {
+	most  int
+	links map[string]*bundle
+}
+
+// bundle is the lanes of one link.
+type bundle struct {
+	control parallel.Controller
+	rate    estimate.Rate
+	seen    map[uint32]Reception
+	got     int64
+}
+
+// NewConnections returns Connections of at most so many lanes for a link.
+func NewConnections(most int) *Connections {
+	return &Connections{most: most, links: map[string]*bundle{}}
+}
+
+// Wanted returns how many lanes a link should have.
+func (c *Connections) Wanted(link string) int {
+	if b := c.links[link]; b != nil {
+		return b.control.N
+	}
+	return 1
+}
+
+// Forget forgets a link.
+func (c *Connections) Forget(link string) { delete(c.links, link) }
+
+// Sample takes in what is known of a link's lanes, every [parallel.SampleEvery] while there are streams.
+func (c *Connections) Sample(now time.Time, link string, all []Reception) {
+	b := c.links[link]
+	if b == nil {
+		b = &bundle{seen: map[uint32]Reception{}}
+		b.control.Begin(now, 1, c.most)
+		c.links[link] = b
+	}
+	sum := int64(0)
+	last := b.seen
+	b.seen = make(map[uint32]Reception, len(all))
+	for _, r := range all {
+		if before, ok := last[r.Lane]; ok {
+			sum += r.Bytes - before.Bytes
+		}
+		b.seen[r.Lane] = r
+	}
+	b.got += sum
+	if sum < restingBytes {
+		b.rate.Idle()
+		b.control.Interrupted(now, b.got)
+		return
+	}
+	b.rate.Add(now, sum)
+	rate, others := b.rate.PerSecond(now), 0.0
+	for _, o := range c.links {
+		others += o.rate.PerSecond(now)
+	}
+	for _, r := range all {
+		before, ok := last[r.Lane]
+		b.control.Sample(now, r.RTT, r.Least, ok && r.Holes > before.Holes, b.got, rate, b.rate.Peak(), rate >= leastShare*others)
+	}
+}
