@@ -42,7 +42,7 @@ pictures: ## pictures of the live page while it runs, for docs/pictures (root; c
 	@mkdir -p docs/pictures
 	PATH="$$PATH:/usr/sbin:/sbin" TRIBUTARY_PICTURES='$(CURDIR)/docs/pictures' $(GO) test -C lab -count=1 -run '^TestLivePage$$' ./e2e
 
-lint: ## gofumpt, staticcheck, govulncheck, on the product and the laboratory
+lint: ## gofumpt, staticcheck and govulncheck on the product and the laboratory; vale on docs, comments, messages and help
 	@GO='$(GO)' tools/lint.sh
 
 httpdoc: ## write docs/HTTP.md from docs/http-rules.toml and the names of the tests

@@ -13,6 +13,9 @@ if [ -n "$unformatted" ]; then
 	failed=1
 fi
 
+echo '== prose: vale with the rules in tools/prose'
+GO=$GO tools/prose/lint.sh || failed=1
+
 for module in . lab; do
 	echo "== staticcheck in $module"
 	(cd "$module" && $TOOL staticcheck ./...) || failed=1

@@ -129,7 +129,7 @@ func Open(path string, now func() time.Time, log *slog.Logger, changed func()) *
 	return b
 }
 
-// Set makes limits those of the accounts; an account without one is not bounded any more.
+// Set makes limits those of the accounts; an account without one is no longer limited.
 func (b *Accounts) Set(limits map[string]Limit) {
 	b.mu.Lock()
 	for name, a := range b.accounts {
@@ -213,7 +213,7 @@ func (b *Accounts) keep() {
 		select {
 		case <-b.kick:
 			b.renew()
-		case <-tick.C: // the month may be another, or the disk not full any more
+		case <-tick.C: // the month may be another, or the disk no longer full
 			b.renew()
 		case <-b.done:
 			b.giveBack()
@@ -222,7 +222,7 @@ func (b *Accounts) keep() {
 	}
 }
 
-// renew leases for the accounts that have little left of theirs. Leases of a day that is over are settled first.
+// renew leases for the accounts that have little left of their leases. Leases of a day that is over are settled first.
 func (b *Accounts) renew() {
 	for b.settled() {
 	}

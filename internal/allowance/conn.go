@@ -27,7 +27,7 @@ type conn struct {
 	// mu of the Accounts guards these.
 	read   int64 // bytes
 	asked  bool  // something was written: there may be an answer
-	buffer int64 // size of the receive buffer while that is fixed, else 0
+	buffer int64 // size of the receive buffer while that is fixed, otherwise 0
 	hold   int64 // bytes reserved for it
 }
 

@@ -215,7 +215,7 @@ func (r *getRun) start(ctx context.Context) error {
 	return err
 }
 
-// counter is a Transport that tells what its connections carry.
+// counter is a Transport that reports what its connections carry.
 type counter interface {
 	Count(f func(link string, read, written int))
 }

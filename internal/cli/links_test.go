@@ -84,7 +84,7 @@ func TestLinks(t *testing.T) {
 }
 
 func TestDoctor(t *testing.T) {
-	// The link does not exist here: sockets cannot be bound to it, which must be mended.
+	// The link does not exist here: sockets cannot be bound to it, which must be fixed.
 	code, out, errs, _ := look(t, "doctor", "--offline")
 	if code != exitUnfit || !strings.Contains(errs, "problems found") {
 		t.Errorf("code %d, %s", code, errs)

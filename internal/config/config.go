@@ -151,7 +151,7 @@ type Link struct {
 	// Goal says for this link what Goal of Config says for all; "" = that.
 	Goal string `toml:"goal"`
 	// Radio is what the link's bytes travel by, as package energy names it ("galaxy-s3/lte"): what it costs in joules. "" =
-	// unknown; with the goal frugal Wi-Fi and cellular links have one all the same.
+	// unknown; with the goal frugal Wi-Fi and cellular links have one anyway.
 	Radio string `toml:"radio"`
 	// Monthly limits the traffic of this link in a calendar month, both directions and headers; 0 = no limit.
 	Monthly Bytes `toml:"monthly"`

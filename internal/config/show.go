@@ -92,7 +92,7 @@ func (f *File) WriteTOML(w io.Writer) error {
 		fmt.Fprintf(&b, "%-40s # %s\n", s.line, strings.NewReplacer("\n", "?", "\r", "?").Replace(s.Origin))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Link)) {
-		if key := (toml.Key{"link", name}).String(); !tables[key] { // without a key; it names the link all the same
+		if key := (toml.Key{"link", name}).String(); !tables[key] { // without a key; it names the link anyway
 			fmt.Fprintf(&b, "\n[%s]\n", key)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 const file = "control.sock"
 
 // Path returns where the socket of a user's proxy is: in $RUNTIME_DIRECTORY, which systemd gives to services, in
-// $XDG_RUNTIME_DIR/tributary, for root in /run/tributary, else in a folder of the user's own below temp.
+// $XDG_RUNTIME_DIR/tributary, for root in /run/tributary, otherwise in a folder of the user's own below temp.
 func Path(getenv func(string) string, uid int, temp string) string {
 	if dir := getenv("RUNTIME_DIRECTORY"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, file)

@@ -19,7 +19,7 @@ import (
 // and of loopback, one for each family: whoever asks keeps them open as well, so that nobody else can have their port as
 // long as rules lead there. It is answered by a Redirect, and by another one whenever it changes, a line each, until the
 // proxy ends or DELETE is asked for: then Over says so, whoever asked removes the rules and hangs up, and the proxy, which
-// waits a moment for that, takes no more connections. When the proxy dies the answer breaks off.
+// waits a moment for that, accepts no more connections. When the proxy dies the answer breaks off.
 const RedirectPath = "/redirect"
 
 // Redirect holds the proxy's part of the redirect rules.

@@ -27,7 +27,7 @@ type Status struct {
 
 // Relay is the server that carries tunnels over all links.
 type Relay struct {
-	Refusal string `json:"refusal,omitempty"` // why it takes no more tunnels at the moment; they go over one link
+	Refusal string `json:"refusal,omitempty"` // why it refuses tunnels at the moment; they go over one link
 	Address string `json:"address"`
 	Lanes   []Lane `json:"lanes"` // one for each link that may have one
 	Tunnels int    `json:"tunnels"`

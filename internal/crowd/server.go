@@ -65,8 +65,8 @@ func UserFrom(ctx context.Context) User {
 	return Unknown
 }
 
-// Guard makes a server, which must not serve yet, close connections beyond the limits. Users for whom welcome, if not nil, returns
-// false are not let in. Where there is a doorstep, a handler tells who stands there by PlaceOf.
+// Guard makes a server, which must not serve yet, close connections beyond the limits. If welcome is not nil, users for which it
+// returns false are not let in. Where there is a doorstep, a handler finds out with PlaceOf who stands there.
 func (c *Crowd) Guard(s *http.Server, owner Owner, welcome func(User) bool) {
 	var inside sync.Map // net.Conn -> guarded
 	s.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {

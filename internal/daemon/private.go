@@ -76,7 +76,7 @@ func (p *Private) Start(ctx context.Context) (err error) {
 	return nil
 }
 
-// Stop cuts off requests, and returns when nothing runs any more.
+// Stop cuts off requests, and returns when nothing runs.
 func (p *Private) Stop() {
 	over, cancel := context.WithTimeout(context.Background(), privateDrainTime)
 	defer cancel()

@@ -132,7 +132,7 @@ func (r *redirection) release() {
 	all.running.Wait() // they end by themselves, see hangUp
 }
 
-// shutdown lets the rules be removed, then takes no more connections, and waits for requests until ctx ends.
+// shutdown lets the rules be removed, then accepts no more connections, and waits for requests until ctx ends.
 func (r *redirection) shutdown(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true

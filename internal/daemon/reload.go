@@ -18,10 +18,10 @@ type Reloads struct {
 	Level  *slog.LevelVar                // of the log; nil = it stays
 }
 
-// live are the keys that a running proxy can take on.
+// live are the keys that a running proxy can apply.
 var live = []string{"links", "link", "goal", "log_level"}
 
-// reload takes on another configuration, all of it or nothing.
+// reload applies another configuration, all of it or nothing.
 func (d *Daemon) reload(r Reloads) error {
 	cfg, err := r.Load()
 	if err != nil {

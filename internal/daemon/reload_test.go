@@ -51,7 +51,7 @@ func TestReloadTakesALinkAway(t *testing.T) {
 	d.rest(s.Object())
 }
 
-// TestReloadIsAllOrNothing: a configuration that cannot be taken on as a whole changes nothing.
+// TestReloadIsAllOrNothing: a configuration that cannot be applied as a whole changes nothing.
 func TestReloadIsAllOrNothing(t *testing.T) {
 	s := New(t, Object{Size: mid})
 	r := newRig(t, s, settings(), "wifi", "lte")

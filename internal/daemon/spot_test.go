@@ -13,7 +13,7 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestSpotCheck downloads over two links, one of which leads to a server that has other bytes under the same headers. It is
+// TestSpotCheck downloads over two links. One leads to a server that has other bytes under the same headers. It is
 // found out each time: the client gets one object or a visible error, and never a mixture of two. Some downloads begin with the
 // client's own GET, and for some the second link is asked before the first response. 20 downloads of each kind, or TRIBUTARY_LIES
 // (`make fuzz`: 100).

@@ -147,7 +147,7 @@ func TestSpread(t *testing.T) {
 	})
 }
 
-// TestSpreadDies lets links die in ways that the proxy is told of: their tunnels are reset at once, and the next ones go elsewhere.
+// TestSpreadDies lets links die in ways that the proxy learns of: their tunnels are reset at once, and the next ones go elsewhere.
 func TestSpreadDies(t *testing.T) {
 	s := New(t, Object{Size: mid})
 	r := newRig(t, s, settings(), "wifi", "lte")

@@ -23,7 +23,7 @@ type Verdict string
 const (
 	OK      Verdict = "ok"
 	Warn    Verdict = "warn"    // it works, but not as well as it could, or not as one might think
-	Fail    Verdict = "fail"    // Tributary, or a link, does not work until this is mended
+	Fail    Verdict = "fail"    // Tributary, or a link, does not work until this is fixed
 	Skipped Verdict = "skipped" // cannot be checked here
 )
 
@@ -32,7 +32,7 @@ type Check struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
 	Found   string  `json:"found"`         // the finding, for a person
-	Fix     string  `json:"fix,omitempty"` // command or setting that mends it
+	Fix     string  `json:"fix,omitempty"` // command or setting that fixes it
 }
 
 // Judge returns all checks, in an order in which they are best read.

@@ -67,7 +67,7 @@ func (r *Radio) TailJoules(d time.Duration) (joules float64) {
 }
 
 // WakeJoules returns what the first byte on a radio costs that has been silent for a time: promotion and a whole tail if it is
-// idle, else what the byte adds to the tail that it interrupts. Bytes themselves cost [Radio.ActiveJoules].
+// idle, otherwise what the byte adds to the tail that it interrupts. Bytes themselves cost [Radio.ActiveJoules].
 func (r *Radio) WakeJoules(silent time.Duration) float64 {
 	whole := r.TailJoules(r.TailDuration())
 	if silent > r.TailDuration() {

@@ -228,7 +228,7 @@ func TestDevices(t *testing.T) {
 //	by LTE        0.36 + 1.5355 W * 6.7 ms + 1.6554 J = 2.0257 J
 //	by both       2.0665 J: 50.7 times Wi-Fi alone, 1.02 times LTE alone
 //
-// The section's users take 2.08 times with both what they take with one. That is no property of the radios: it depends on how
+// The section's users take 2.08 times with both what they take with one. That is not a property of the radios: it depends on how
 // many of the flows find Wi-Fi, and the traces are not published. With a share x on Wi-Fi both take 2.0665 / (0.0407 x + 2.0257
 // (1-x)) of one, and 2.08 at x = 0.520: such users have Wi-Fi for half of their flows.
 func TestForty(t *testing.T) {

@@ -233,7 +233,7 @@ func TestDeadLinkIsBannedForAll(t *testing.T) {
 				w.change(func() { w.dead["a"] = true })
 				becomes(t, e, "a", "banned", tt.limit)
 				next(t, e, "b")
-				for range 2 { // two probes, in vain
+				for range 2 { // two probes without an answer
 					becomes(t, e, "a", "probing", 3*time.Second)
 					becomes(t, e, "a", "banned", 3*time.Second)
 				}
@@ -256,7 +256,7 @@ func TestDeadLinkIsBannedForAll(t *testing.T) {
 	}
 }
 
-// TestBanConcernsOthers: what runs beside transfers is told of a ban, and is a reason to probe the link.
+// TestBanConcernsOthers: what runs beside transfers learns of a ban, and is a reason to probe the link.
 func TestBanConcernsOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

@@ -84,7 +84,7 @@ func (c *crowd) present() map[int8][]*connLoop {
 	return by
 }
 
-// look asks for all counters and tells transfers what is new. Nothing is told of a link without counters.
+// look asks for all counters and tells transfers what is new. It reports nothing about a link without counters.
 func (c *crowd) look(now time.Time, links map[int8]*crowdLink, by map[int8][]*connLoop) {
 	for i := range links {
 		if by[i] == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// stalls is a disk that writes nothing for a while, once: for so long after as much is held for it as may be.
+// stalls is a disk that writes nothing for a while, once: meanwhile as much is held for it as may be.
 type stalls struct {
 	e      *Engine
 	behind time.Duration

@@ -41,7 +41,7 @@ type run struct {
 	events  chan event    // from connection loops and writer
 	wrote   chan wrote    // from the writer of a scattered transfer
 	out     chan work     // capacity 1: to the writer, in order; closed by the loop
-	left    chan struct{} // closed when the loop takes no more events
+	left    chan struct{} // closed when the loop accepts no more events
 	done    chan struct{} // closed when everything has ended
 	mailbox mailbox       // of fleet and budget
 	shown   shown

@@ -64,7 +64,7 @@ func (s *spots) keep(link int8, p piece, got transfer.Received) {
 	t.end = got.Tail.End
 }
 
-// compare takes the bytes of a piece, of which keep are wanted, and returns the checks that are through.
+// compare takes the bytes of a piece (keep of them are wanted) and returns the checks that are through.
 func (s *spots) compare(attempt uint32, link int8, p piece, keep segment.Range) (done []*sample) {
 	for _, c := range s.open {
 		switch {

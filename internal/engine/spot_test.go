@@ -67,7 +67,7 @@ func TestSampleAgainstModel(t *testing.T) {
 			} else {
 				from := start - 100 + r.Int64N(n+100)
 				b = lend(p, from, r.IntN(100), 1+r.IntN(150))
-				keep := segment.Range{Start: b.off, End: b.end() - r.Int64N(b.end()-b.off)} // others are not wanted any more
+				keep := segment.Range{Start: b.off, End: b.end() - r.Int64N(b.end()-b.off)} // others are no longer wanted
 				done = s.compare(8, int8(1+r.IntN(2)), b, keep)
 				for at := max(keep.Start, start); at < min(keep.End, start+n); at++ {
 					others[at-start] = true

@@ -18,7 +18,7 @@ type LinkUse struct {
 }
 
 // Usage records the links and bytes that a request, its repetitions included, used. The zero value is empty, and a nil Usage
-// takes no notes. Safe for concurrent use; it is complete when the Body of the answer is closed.
+// records nothing. Safe for concurrent use; it is complete when the Body of the answer is closed.
 type Usage struct {
 	mu     sync.Mutex
 	links  []LinkUse

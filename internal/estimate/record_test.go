@@ -107,7 +107,7 @@ func TestRecordHours(t *testing.T) {
 	if got := r.Link(at(3), home, origin(2)).Rate; !within(got, mb, 0.1) {
 		t.Errorf("in the zone: %.0f", got)
 	}
-	// The hour itself counts more than those beside it, of which there are two.
+	// The hour itself counts more than the two beside it.
 	r = estimate.NewRecord(salt)
 	for hour, rate := range map[int]float64{7: mb, 8: 4 * mb, 9: mb} {
 		r.SetLink(at(hour), home, origin(1), estimate.Entry{}, rate)
@@ -352,7 +352,7 @@ func reseal(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b[:len(b)-4:len(b)-4], crc32.ChecksumIEEE(b[:len(b)-4]))
 }
 
-// TestRecordDamage: what is not a record, or says what no record says, is refused as a whole.
+// TestRecordDamage: what is not a valid record is refused as a whole.
 func TestRecordDamage(t *testing.T) {
 	r := estimate.NewRecord(salt)
 	r.SetLink(start, home, origin(1), estimate.Entry{RTT: ms, Pipelining: estimate.Works, Conns: 2, MaxConns: 2}, mb)

@@ -10,7 +10,7 @@ const (
 	Reset                      // the connection broke in mid-body: re-queued, the prefix counts
 	Unanswered                 // the connection ended before this request's head: re-queued; too early = no more pipelining
 	Stale                      // a reused connection closed before its first byte: re-queued, nobody's fault (RFC 9112 section 9.3.1)
-	Silence                    // gave no byte for so long that the connection was given up: re-queued
+	Silence                    // sent nothing until the connection was given up: re-queued
 	Unreachable                // no connection: dial, DNS or TLS failed: link banned, re-queued
 	Unbound                    // the socket could not be bound to the link: link banned, said once
 	Unwanted                   // a response that is not part of the object (403, 404, 302, a login page, ...): the link leaves the transfer
@@ -30,14 +30,14 @@ const (
 	OffLink                            // the address belongs to an interface that is not a link
 	Rebound                            // a public name led to a private address
 	UpstreamDenied                     // the rules of an upstream proxy forbid the address
-	UnknownName                        // DNS knows no address
+	UnknownName                        // DNS has no address
 	SilentDNS                          // no DNS server answered in time
-	BadCertificate                     // TLS: the certificate does not hold
+	BadCertificate                     // TLS: the certificate is invalid
 	BadTLS                             // TLS: anything else
 	PortClosed                         // the host refused the TCP connection
 	NoRoute                            // the network says that it leads nowhere
 	Timeout                            // no connection in time
-	LinkLost                           // the only link that carried the request does not work any more
+	LinkLost                           // the only link that carried the request has stopped working
 	Unknown                            // an error that no attempt ended with
 )
 

@@ -17,7 +17,7 @@ type Row struct {
 	ProxyStatus string // its error type (RFC 9209 section 2.3)
 	Exit        int    // code of a command that fails for it
 	Text        string // what happened, a sentence without its full stop; it contains nothing of the request and no address
-	Next        string // what the user can do, the same way but without a capital
+	Next        string // what the user can do next, without a capital letter
 }
 
 // The statuses of answers (RFC 9110 section 15).

@@ -92,7 +92,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admit refuses clients that may not use the gateway, browsers, and requests that are no downloads.
+// admit refuses clients that may not use the gateway, browsers, and requests that are not downloads.
 func (x *exchange) admit() *failure {
 	switch place, welcome := crowd.PlaceOf(x.r.Context()); {
 	case !welcome:

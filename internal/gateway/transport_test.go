@@ -75,7 +75,7 @@ func TestDivided(t *testing.T) {
 	}
 }
 
-// A server whose certificate does not hold is not believed, over any link.
+// A server whose certificate is invalid is not believed, over any link.
 func TestCertificates(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: mid})
 	addr, _ := over(t, s, "files.example") // the certificate is for another name

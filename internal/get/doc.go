@@ -7,13 +7,13 @@
 // Files are written in the order in which bytes arrive, so that none waits in memory for its turn; other outputs get them in
 // order. Resuming and the checksum use the part from the beginning of the object without a gap.
 //
-// Until it is complete a download is in FILE.part, and FILE.part.json (the sidecar) says which version of which object it
+// Until it is complete a download is in FILE.part, and FILE.part.json (the sidecar) says which object and which version it
 // is. FILE itself appears by one rename after the last byte is on the disk. A .part is resumed only if
 //
 //  1. its sidecar names the same URL, or the user gave a checksum;
 //  2. redirects lead to the same place, or the user gave a checksum, and the version there is still the one that the sidecar
 //     names: same strong validator, same size;
-//  3. its bytes are known to be there: those that the sidecar records without a gap, if they were written since this boot, else
+//  3. its bytes are known to be there: those that the sidecar records without a gap, if they were written since this boot, otherwise
 //     those of them that were synced before;
 //  4. both are regular files of this user that nobody else may write to.
 //

@@ -28,7 +28,7 @@ func (l location) name() string {
 	return SafeName(segment)
 }
 
-// serverName returns the name that Content-Disposition (RFC 6266) gives, else that of the place where the object is.
+// serverName returns the name that Content-Disposition (RFC 6266) gives, otherwise that of the place where the object is.
 func serverName(h http.Header, at location) string {
 	if _, params, err := mime.ParseMediaType(h.Get("Content-Disposition")); err == nil {
 		// Some servers send whole paths, with either separator: RFC 6266 section 4.3 takes the last segment.

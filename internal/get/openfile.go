@@ -46,7 +46,7 @@ type openOutput struct {
 	began    func(name string, v Version)
 }
 
-// check takes no more for there than is there.
+// check believes no more than what is there.
 func (h *openOutput) check() error {
 	info, err := h.File.Stat()
 	if err != nil {

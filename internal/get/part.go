@@ -143,7 +143,7 @@ func (p *part) openOld(name string, resume bool) (*os.File, error) {
 		}
 		return createPart(name)
 	}
-	info, err := old.Stat() // locked, so that it does not change any more
+	info, err := old.Stat() // locked, so that it no longer changes
 	if err != nil {
 		old.Close()
 		return nil, err
@@ -434,7 +434,7 @@ func syncDir(dir string) error {
 		return nil
 	}
 	defer f.Close()
-	if err := f.Sync(); err != nil && !errors.Is(err, unix.EINVAL) { // some file systems know no such thing
+	if err := f.Sync(); err != nil && !errors.Is(err, unix.EINVAL) { // some file systems do not support it
 		return fileError(err, dir)
 	}
 	return nil

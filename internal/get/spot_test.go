@@ -19,7 +19,7 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestSpotCheck downloads to a file over two links, one of which leads to a server that has another object under the same
+// TestSpotCheck downloads to a file over two links. One leads to a server that has another object under the same
 // headers. The file is one of the two, or there is an error.
 func TestSpotCheck(t *testing.T) {
 	const size = 4e6

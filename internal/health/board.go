@@ -155,7 +155,7 @@ func (b *Board) Present(now time.Time, link int8, here bool) {
 	}
 }
 
-// Silent reports that a transfer waits in vain for bytes from a link.
+// Silent reports that a transfer waits for bytes that are overdue from a link.
 func (b *Board) Silent(now time.Time, link int8) {
 	if e := &b.links[link]; e.state == Up {
 		b.set(now, link, Suspect, Silence)
@@ -179,7 +179,7 @@ func (b *Board) Failed(now time.Time, link int8, c Cause) {
 	}
 }
 
-// LeaveOut bans a link that adds nothing to what the others bring, as long as another one is up.
+// LeaveOut bans a link that adds nothing to the goodput of the others, as long as another one is up.
 func (b *Board) LeaveOut(now time.Time, link int8) {
 	for i := range b.links {
 		if int8(i) != link && b.links[i].state == Up && b.links[link].state == Up {
@@ -198,7 +198,7 @@ func (b *Board) TakeBack(now time.Time, link int8) {
 // Probed reports the result of a probe.
 //
 // A link is back if an earlier probe was lost. If none was, it may never have been away: the origin stalls, or only one
-// connection does. So the first answer alone does not end a suspicion, and is no reason to ask more often.
+// connection does. So the first answer alone does not end a suspicion, and is not a reason to ask more often.
 func (b *Board) Probed(now time.Time, p Probe, a Answer) {
 	e := &b.links[p.Link]
 	i := slices.Index(e.probes, p)

@@ -18,7 +18,7 @@
 //
 // For 10 s after it failed, a link that running transfers miss is probed often, each time by a fresh handshake, without waiting for
 // the one before: the kernel repeats a lost packet only after a second. An answer ends the suspicion or the ban if an earlier
-// probe was lost, since then the link was away and is back, and old connections wait for retransmissions in vain. If the first
+// probe was lost, since then the link was away and is back, and old connections wait for retransmissions that come too late. If the first
 // probe is answered, the link was never away: the origin stalls, or starves its connections over the link. Nothing is gained by
 // asking again soon, and the ban begins and ends by the slow timers.
 //

@@ -23,7 +23,7 @@ const (
 )
 
 // Pins remembers which programs do not accept certificates of an Authority, by host. A program is one only after it has said so
-// with an alert: a connection that fails for another reason proves nothing, and would switch interception off for good.
+// with an alert: a connection that fails for another reason proves nothing, and would switch interception off permanently.
 //
 // They are kept in a file of the user's, as salted hashes, so that a program that is started again works at once.
 type Pins struct {

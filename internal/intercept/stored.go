@@ -29,7 +29,7 @@ type Stored struct {
 	Key         string // path
 }
 
-// Create makes an authority for hosts, of which there must be one, and keeps it. It fails with fs.ErrExist if there is one.
+// Create makes an authority for at least one host, and keeps it. It fails with fs.ErrExist if there is one.
 func (s Stored) Create(name string, hosts []string) (*Authority, error) {
 	if len(hosts) == 0 {
 		return nil, errors.New("no host given")

@@ -23,7 +23,7 @@ const loopback = "lo"
 // Destinations says which addresses may be dialed, and over which link. A proxy reaches what its clients may not, and a web
 // page can make a browser ask it: so the address that a name resolved to is checked, each time before it is dialed (R183).
 // Traffic that the system itself would send over an interface that is not a link, such as a VPN or a container's bridge, never
-// leaves by a link. The zero value knows no interfaces, denies destinations that are not meant to be reached through a proxy
+// leaves by a link. The zero value has no interfaces, denies destinations that are not meant to be reached through a proxy
 // and allows the rest.
 type Destinations struct {
 	Allow       []netip.Prefix            // exceptions from the denied networks, own listeners apart

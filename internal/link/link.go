@@ -70,7 +70,7 @@ func (l Link) Priced() bool { return l.Metered && l.Cheapest }
 // Last reports whether the link joins others last and is tested sparingly.
 func (l Link) Last() bool { return l.Metered || l.Frugal && l.Costly() }
 
-// Affordable returns the links that are no last resort, or all if there are no others: what cannot choose a link for each request
+// Affordable returns the links that are not a last resort, or all if there are no others: what cannot choose a link for each request
 // uses these.
 func Affordable(all []Link) []Link {
 	if use := slices.DeleteFunc(slices.Clone(all), Link.Last); len(use) > 0 {

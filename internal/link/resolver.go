@@ -252,7 +252,7 @@ func (r *Resolver) dial(ctx context.Context, l *Link, server netip.AddrPort, net
 	return c, nil
 }
 
-// firstError returns the most useful error: one of binding, else the first.
+// firstError returns the most useful error: one of binding, otherwise the first.
 func firstError(errs ...error) error {
 	var first error
 	for _, err := range errs {

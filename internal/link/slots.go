@@ -26,7 +26,7 @@ type hostSlots struct {
 	freed chan struct{} // closed when one closes or is idle; nil if nobody waits
 }
 
-// NewSlots returns Slots for so many connections per host and link, 0 for any number.
+// NewSlots returns Slots for a number of connections per host and link; 0 means any number.
 func NewSlots(most int) *Slots { return &Slots{most: most, hosts: map[slotKey]*hostSlots{}} }
 
 // NoSlotError says that a host has as many connections over a link as it may have. Nothing was sent, and nobody is to blame.

@@ -141,7 +141,7 @@ func TestTakeFrom(t *testing.T) {
 	if err != nil || calls != 2 {
 		t.Fatalf("%v after %d calls", err, calls)
 	}
-	calls = 2 // nothing is idle any more
+	calls = 2 // nothing is idle
 	var full *NoSlotError
 	if _, err := s.TakeFrom("wifi", "o.test:80", drop); !errors.As(err, &full) || calls != 3 {
 		t.Fatalf("%v after %d calls", err, calls)

@@ -21,7 +21,7 @@ type Changes struct {
 	Changed        []Link // as they are now
 }
 
-// Diff compares two snapshots by name. A link whose kernel index or handle differs is another one with the same name: it is
+// Diff compares two snapshots by name. A link whose kernel index or handle differs is a new link with the same name: it is
 // both removed and added.
 func Diff(before, now []Link) Changes {
 	var c Changes

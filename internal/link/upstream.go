@@ -24,7 +24,7 @@ var handshakes = map[string]func(ctx context.Context, u *Upstream, to string) (n
 var ErrUpstreamRefused = errors.New("the upstream proxy does not allow the address")
 
 // Upstream is the [Path] of a link whose connections an upstream proxy makes, which also resolves the names. The
-// system chooses the way to the proxy. What the user's own machine and networks are is decided here all the same: see
+// system chooses the way to the proxy. What the user's own machine and networks are is decided here anyway: see
 // target.
 type Upstream struct {
 	Link           Link   // that it is the Path of

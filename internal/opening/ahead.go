@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// aheadSize is the length of a range that is asked for before the first response, in bytes: small, in case it is in vain.
+	// aheadSize is the length of a range that is asked for before the first response, in bytes: small, in case it is not needed.
 	aheadSize = 64 << 10
 
 	// aheadSizeKnown is its length where the size of the object is known, and mostAhead is how many links are then asked.
@@ -26,7 +26,7 @@ var archives = []string{
 }
 
 // ahead returns the range to ask other links for while the first response is awaited, and how much of it each (Nikravesh 2018
-// section 6.3.3, known file size): several where the size of the object is known, else one. Only the first bytes of an object that is probably large are
+// section 6.3.3, known file size): several where the size of the object is known, otherwise one. Only the first bytes of an object that is probably large are
 // worth the risk, and only where the request is plain: with a condition the response may have no content.
 func (o *Opening) ahead() (r segment.Range, each int64) {
 	file, _, query := strings.Cut(o.path, "?")

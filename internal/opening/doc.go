@@ -15,7 +15,7 @@
 //	         |     Repeat                |  +--+ Join: a copy brought the same version; Drop: another one
 //	         |       |                   |
 //	         |       v        Lost       |
-//	         +---- again <---------------+ once, if the client has seen nothing of it; else the download fails
+//	         +---- again <---------------+ once, if the client has seen nothing of it; otherwise the download fails
 //
 // Repeat is for responses that a range of our own may have spoiled: the next request is the client's own.
 //

@@ -67,7 +67,7 @@ func after(m Memory, want string) step {
 
 func asks(want string) step { return after(Memory{}, want) }
 
-// answer is Opening.Answer, for an earlier request that is not answered any more.
+// answer is Opening.Answer, for an earlier request that will not be answered.
 func answer(h Head, want string) step {
 	return step{"answer", func(o *Opening) string { return o.Answer(h, "a", false).String() }, want}
 }

@@ -99,7 +99,7 @@ func (b *body) fail(outcome fault.Outcome, err error) error {
 	return b.err
 }
 
-// Close closes the connection if the body was not read to its end: HTTP/1.1 knows no other way to refuse the rest
+// Close closes the connection if the body was not read to its end: HTTP/1.1 has no other way to refuse the rest
 // (RFC 9112 section 9.3).
 func (b *body) Close() error {
 	if b.err == nil {

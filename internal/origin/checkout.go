@@ -47,7 +47,7 @@ func (t *checkout) Received() (link.Counters, bool) { return link.Received(t.soc
 // allowed returns an error if no further request may be sent: a change since the dial may forbid it.
 func (t *checkout) allowed() error { return t.link.Revalidate(t.key.addr, t.socket) }
 
-// forbid ends the sending of requests. It is as if a kept connection had closed: the next one is dialed, or refused, anew.
+// forbid ends the sending of requests. It is as if a kept connection had closed: the next one is dialed, or refused, again.
 func (t *checkout) forbid(err error) *engine.AttemptError {
 	t.spoil()
 	return t.fail("send", fault.Stale, err)

@@ -37,7 +37,7 @@ const (
 	readBuffer = 17 << 10
 )
 
-// Limits for frames that bring no answer forward.
+// Limits for frames that do not advance a response.
 const (
 	// maxIdleFrames is how many such frames may come in a row.
 	maxIdleFrames = 1000
@@ -91,7 +91,7 @@ type session struct {
 	mu     sync.Mutex
 	change sync.Cond // wakes readers of answers, and the reader of the connection when it waits for one of these
 	err    error     // why the connection is dead
-	away   bool      // the origin takes no more requests
+	away   bool      // the origin accepts no more requests
 
 	out, sending bytes.Buffer
 	writing      bool // a goroutine is sending
@@ -119,7 +119,7 @@ type session struct {
 
 // pace is what is known of an origin's patience. Its sessions share it.
 type pace struct {
-	silent atomic.Bool // the origin has asked for calm: it gets no PING any more, nor SETTINGS that cut
+	silent atomic.Bool // the origin has asked for calm: it gets no more PING frames, nor SETTINGS that cut
 }
 
 // settings are those that the origin has announced.

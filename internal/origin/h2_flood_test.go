@@ -37,7 +37,7 @@ const (
 // a buffer: all written bytes have been taken by the client.
 type flooder struct {
 	*frames
-	wire     io.Writer   // bytes that are no frames
+	wire     io.Writer   // bytes that are not frames
 	out      io.Writer   // frames
 	requests chan uint32 // streams in the order of their requests
 

@@ -193,7 +193,7 @@ func slowAsk(id uint32, start, end int64) engine.RangeRequest {
 	}
 }
 
-// TestH2TailBytes: K21: 2 MB at 5 Mbit/s of which the second half moves to another link after 300 kB: a stream that is reset at its
+// TestH2TailBytes: K21: 2 MB at 5 Mbit/s; the second half moves to another link after 300 kB: a stream that is reset at its
 // new end has brought far more by then, one whose window was shrunk has not.
 func TestH2TailBytes(t *testing.T) {
 	extra := map[bool]float64{}

@@ -314,7 +314,7 @@ func TestH2StreamWindow(t *testing.T) {
 	})
 }
 
-// rawWriter writes bytes that are no frame.
+// rawWriter writes bytes that are not a frame.
 type rawWriter struct{ f *flooder }
 
 func (w rawWriter) Write(p []byte) (int, error) { return w.f.wire.Write(p) }

@@ -65,7 +65,7 @@ func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink 
 	return p
 }
 
-// Do sends r and returns the link that carried it: over a connection that the best link keeps, else over the link that is the
+// Do sends r and returns the link that carried it: over a connection that the best link keeps, otherwise over the link that is the
 // first to connect, see race. Once something was sent no other link tries. It fails with engine.ErrNoLink, an
 // *engine.AttemptError of the best link if none could connect, or net/http's error of the exchange.
 //
@@ -120,7 +120,7 @@ func (p *PassThrough) Relayed(ctx context.Context, addr string, nc net.Conn) net
 }
 
 // DropLink closes the idle connections of the link of this name, which are dead, and ends the requests under way over it, before
-// their answer or in the middle of it, with an *engine.AttemptError. Later ones dial anew.
+// their answer or in the middle of it, with an *engine.AttemptError. Later ones dial again.
 func (p *PassThrough) DropLink(name string) {
 	p.abort(name)
 	p.transports.drop(name)
@@ -292,7 +292,7 @@ func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how
 	return resp, nil
 }
 
-// refresh replaces the transport of l if a connection to addr that it keeps is not allowed any more. Requests under way on the
+// refresh replaces the transport of l if a connection to addr that it keeps is no longer allowed. Requests under way on the
 // old one end there, and their connections are not used again.
 func (ws *transports) refresh(l link.Link, addr string) {
 	ws.mu.Lock()

@@ -324,7 +324,7 @@ func TestPassThroughInterim(t *testing.T) {
 }
 
 // TestPlainHeads: net/http gives a connection to the next request before an answer without content is judged. Each answer
-// keeps its own fields all the same.
+// keeps its own fields anyway.
 func TestPassThroughHeads(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Pragma", "no-cache")

@@ -36,7 +36,7 @@ type Placer struct {
 	Busy func(all, spread int)
 	// Remembered, if not nil, returns what the network behind a link brought earlier, in bytes per second, 0 if that is unknown.
 	Remembered func(l link.Link) float64
-	// Overdue, if not nil, is told of the connections over a link whose other end owes an answer and is silent, as long as there
+	// Overdue, if not nil, gets the connections over a link whose other end owes an answer and is silent, as long as there
 	// are any. It must not block, nor call the Placer.
 	Overdue func(name string, of []engine.Overdue)
 
@@ -99,7 +99,7 @@ type placed struct {
 
 	// Guarded by the placer's mu.
 	link     string       // that carries it, "" until there is a connection
-	conn     syscall.Conn // that carries it, nil if there is none yet or it is no TCP connection
+	conn     syscall.Conn // that carries it, nil if there is none yet or it is not a TCP connection
 	before   int64        // bytes that conn had carried when it took over
 	isTunnel bool         // the kernel alone counts its bytes
 	vigil    vigil

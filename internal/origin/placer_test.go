@@ -95,7 +95,7 @@ func TestPlacedTunnels(t *testing.T) {
 			c.after["wifi"] = time.Second + time.Millisecond
 			over = append(over, tunnels(t, p, as(t, "1", "Mozilla/5.0"), "www.shop.test:443", 1)...)
 			over = append(over, tunnels(t, p, as(t, "1", "Mozilla/5.0"), "other.test:443", 1)...)
-			c.after["wifi"] = 0 // wifi does not answer any more
+			c.after["wifi"] = 0 // wifi no longer answers
 			over = append(over, tunnels(t, p, as(t, "1", "Mozilla/5.0"), "www.shop.test:443", 1)...)
 			if got := strings.Join(over, " "); got != "wifi wifi eth eth" {
 				t.Errorf("got %s", got)
@@ -302,7 +302,7 @@ func TestPlacerRuns(t *testing.T) {
 	})
 }
 
-// TestGreeted: a connection that the pool keeps is no tunnel any more, whether its origin could be greeted or not.
+// TestGreeted: a connection that the pool keeps is no longer a tunnel, whether its origin could be greeted or not.
 func TestGreeted(t *testing.T) {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()

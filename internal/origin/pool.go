@@ -65,10 +65,10 @@ type stream struct {
 	link   link.Link // as its present user has it
 	socket net.Conn  // as dialed
 	conn   net.Conn  // carries HTTP: socket, or TLS on it
-	tail   *tail     // of TLS, else nil
+	tail   *tail     // of TLS, otherwise nil
 	wire   *wire
 	br     *bufio.Reader
-	h2     *session // HTTP/2 in place of wire and br, else nil
+	h2     *session // HTTP/2 in place of wire and br, otherwise nil
 	info   link.Info
 }
 

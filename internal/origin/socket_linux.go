@@ -38,7 +38,7 @@ func control(nc net.Conn, f func(fd int) error) error {
 	return inner
 }
 
-// inlet tells how much waits in a socket, without an allocation for each look.
+// inlet reports how much waits in a socket, without an allocation for each look.
 type inlet struct {
 	raw  syscall.RawConn // nil = it cannot be looked into
 	n    *int

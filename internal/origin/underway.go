@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/fault"
 )
 
-// errLinkLost says that a request ends because its link does not work any more.
+// errLinkLost says that a request ends because its link has stopped working.
 var errLinkLost = errors.New("the link stopped working")
 
 // underway is a request that goes over one link, until the end of its answer. It ends at once when the link dies: its program

@@ -26,7 +26,7 @@ const (
 // Finding is something that keeps the proxy, or a link, from working as it could.
 type Finding struct {
 	Name  string `json:"name"`
-	Fails bool   `json:"fails"` // it does not work until this is mended
+	Fails bool   `json:"fails"` // it does not work until this is fixed
 	Found string `json:"found"`
 	Fix   string `json:"fix,omitempty"` // command or setting
 }

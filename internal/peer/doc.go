@@ -12,5 +12,5 @@ package peer
 
 import "errors"
 
-// ErrUnknown says that the kernel knows no process at the other end, or does not say. Other errors are those of the moment.
+// ErrUnknown says that the kernel knows of no process at the other end, or does not say. Other errors are those of the moment.
 var ErrUnknown = errors.New("no process holds the other end of the connection")

@@ -38,7 +38,7 @@ type packet struct {
 }
 
 // ReadCapture reads a file in the format pcap or pcapng, as tcpdump and Wireshark write them, and returns what a radio would have
-// taken for its packets, the last tail included. A packet goes up if the file says so; else if it comes from the address that
+// taken for its packets, the last tail included. A packet goes up if the file says so, or if it comes from the address that
 // is an end of the most packets, or of two such addresses from the one that sent the first packet.
 func ReadCapture(name, radio string) (Capture, error) {
 	r, err := energy.FindRadio(radio)
@@ -148,7 +148,7 @@ func packets(name string, do func(packet)) error {
 		if begins == layers.LayerTypeIPv4 && len(data) > 0 && data[0]>>4 == 6 {
 			with = six
 		}
-		_ = with.DecodeLayers(data, &types) // what cannot be decoded has bytes all the same
+		_ = with.DecodeLayers(data, &types) // what cannot be decoded has bytes anyway
 		for _, t := range types {
 			switch t {
 			case layers.LayerTypeLinuxSLL:

@@ -118,7 +118,7 @@ func TestMeasureBattery(t *testing.T) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// RAPL counts, so that its joules are exact at any curve, also when the counter begins anew.
+// RAPL counts, so that its joules are exact at any curve, also when the counter starts again.
 func TestMeasureRAPL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sysfs(t.TempDir())
@@ -148,7 +148,7 @@ func TestMeasureRAPL(t *testing.T) {
 	})
 }
 
-// A command that fails is measured all the same; without a reading there is no measurement, and the command is ended.
+// A command that fails is measured anyway; without a reading there is no measurement, and the command is ended.
 func TestMeasureFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sysfs(t.TempDir())

@@ -31,7 +31,7 @@ type Reading struct {
 // ErrNone says that this machine shows its power nowhere.
 var ErrNone = errors.New("neither a battery nor an energy counter of the processor")
 
-// Find returns the source of a machine: its batteries, else the counters of RAPL. root is /sys/class, or another folder with
+// Find returns the source of a machine: its batteries, otherwise the counters of RAPL. root is /sys/class, or another folder with
 // power_supply and powercap in it. The error, which wraps [ErrNone] or [fs.ErrPermission], says what was looked at and what to
 // do.
 func Find(root string) (Source, error) {
@@ -51,7 +51,7 @@ func Find(root string) (Source, error) {
 // battery reads the batteries that supply the machine: volts by amperes, or watts where the kernel shows them.
 type battery struct{ folders []string }
 
-// findBattery returns nil if there is none. Folders are read anew each time: a battery may be changed.
+// findBattery returns nil if there is none. Folders are read again each time: a battery may be changed.
 func findBattery(root string) (Source, error) {
 	folders, err := filepath.Glob(filepath.Join(root, "*"))
 	if err != nil {
@@ -164,9 +164,9 @@ func findRAPL(root string) (Source, error) {
 
 func (r *rapl) String() string {
 	if r.domains[0].name == "psys" {
-		return "RAPL's counter psys, for want of a battery: processor, memory and board, without the screen and perhaps without radios"
+		return "RAPL's counter psys, since there is no battery: processor, memory and board, without the screen and perhaps without radios"
 	}
-	return fmt.Sprintf("RAPL's counters of %d processor package(s), for want of a battery: no radio, no screen", len(r.domains))
+	return fmt.Sprintf("RAPL's counters of %d processor package(s), since there is no battery: without radios and screen", len(r.domains))
 }
 
 func (r *rapl) Read(now time.Time) (Reading, error) {

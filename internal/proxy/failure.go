@@ -34,7 +34,7 @@ func badGateway(cause, text string) *failure {
 
 const retryAfter = 5 * time.Second // a link that is only suspect or being probed is back by then
 
-// failureOf returns what the client is told of an outcome.
+// failureOf returns what the client is told about an outcome.
 func failureOf(o fault.Outcome) *failure {
 	row := o.Row()
 	f := &failure{status: row.Status, cause: row.ProxyStatus, text: row.Text + ". " + strings.ToUpper(row.Next[:1]) + row.Next[1:] + "."}

@@ -149,7 +149,7 @@ var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 func (o *tap) field(name string, values ...string) {
 	hop := slices.Contains(hopByHop[:], http.CanonicalHeaderKey(name))
 	switch http.CanonicalHeaderKey(name) {
-	case "Connection", "Te", "Upgrade", "Transfer-Encoding", "Content-Length", "Trailer": // made anew: see origin
+	case "Connection", "Te", "Upgrade", "Transfer-Encoding", "Content-Length", "Trailer": // rebuilt: see origin
 		hop = false
 	}
 	if !token.MatchString(name) || hop {

@@ -8,7 +8,7 @@ import (
 )
 
 // hopByHop are the fields that belong to one connection (RFC 9110 section 7.6.1, RFC 9112 appendix C.2.2). Trailer and
-// Content-Length are among them because framing is made anew from the parsed message.
+// Content-Length are among them because framing is rebuilt from the parsed message.
 var hopByHop = [...]string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Http2-Settings",
 	"Proxy-Authenticate", "Proxy-Authorization", "Proxy-Authentication-Info", "Trailer", "Content-Length",
@@ -27,7 +27,7 @@ func removeHopByHop(h http.Header) {
 	}
 }
 
-// trailerAllowed reports whether a trailer field may be passed on: it is no framing, routing, authentication, request
+// trailerAllowed reports whether a trailer field may be passed on: it is not a framing, routing, authentication, request
 // modifier or content format field (RFC 9110 section 6.5.1), and not in nominated.
 func trailerAllowed(name string, nominated []string) bool {
 	switch name {

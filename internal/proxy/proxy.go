@@ -60,7 +60,7 @@ type Config struct {
 	Intercept *intercept.Interceptor
 	// DialOrigin connects to the origin of a tunnel that is to be opened; Intercept needs it. The context is as for DialTunnel.
 	DialOrigin func(ctx context.Context, addr string) (transport.Dialed, error)
-	// Carried, if not nil, is told of the bytes that a link has brought for an answer, or carried for a tunnel.
+	// Carried, if not nil, gets the bytes that a link has brought for an answer, or carried for a tunnel.
 	Carried func(link string, bytes int64)
 	// AutoConfig answers a request to the proxy port itself for /proxy.pac, if not nil.
 	AutoConfig http.Handler
@@ -145,7 +145,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // for a dead link (R145).
 func (p *Proxy) CloseLink(name string) { p.tunnels.cut(func(t *tunnel) bool { return t.link == name }) }
 
-// Shutdown takes no new tunnels, waits for the running ones and for requests in those that were opened until ctx ends, then
+// Shutdown accepts no new tunnels, waits for the running ones and for requests in those that were opened until ctx ends, then
 // resets the rest and waits for them to be gone. It returns ctx's error if it had to reset tunnels. Other requests are
 // http.Server.Shutdown's.
 func (p *Proxy) Shutdown(ctx context.Context) error {

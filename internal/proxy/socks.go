@@ -59,7 +59,7 @@ func (s *SOCKS) Serve(ln net.Listener) error {
 	})
 }
 
-// Shutdown takes no new connections, and ends those that have no tunnel yet. Tunnels are p.Shutdown's.
+// Shutdown accepts no new connections, and ends those that have no tunnel yet. Tunnels are p.Shutdown's.
 func (s *SOCKS) Shutdown() {
 	s.end()
 	s.mu.Lock()

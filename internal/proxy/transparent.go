@@ -122,7 +122,7 @@ func (t *Transparent) dial(client *client, name string) (*tunnel, bool) {
 	return tun, true
 }
 
-// Shutdown takes no new connections and waits for requests until ctx ends; then it closes them. Tunnels are p.Shutdown's.
+// Shutdown accepts no new connections and waits for requests until ctx ends; then it closes them. Tunnels are p.Shutdown's.
 func (t *Transparent) Shutdown(ctx context.Context) error {
 	t.requests.Close()
 	t.end()

@@ -231,7 +231,7 @@ func (ts *tunnels) cut(which func(*tunnel) bool) {
 	}
 }
 
-// close takes no more tunnels; the channel is closed when all have ended.
+// close accepts no more tunnels; the channel is closed when all have ended.
 func (ts *tunnels) close() <-chan struct{} {
 	ts.mu.Lock()
 	ts.closing = true

@@ -55,7 +55,7 @@ type Download struct {
 	Have   int64  `json:"have"`            // bytes that are there
 
 	Kind    get.Kind `json:"kind,omitempty"` // of an error
-	HTTP    int      `json:"http,omitempty"` // status code that is the error; 0 = it is another one
+	HTTP    int      `json:"http,omitempty"` // status code that is the error; 0 = another kind of error
 	Message string   `json:"message,omitempty"`
 
 	// Type is the media type that the server names, and Shares what each link has brought, both since it became active last.

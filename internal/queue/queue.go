@@ -220,7 +220,7 @@ func (q *Queue) measure() {
 	}
 }
 
-// tell tells those who listen that the status of a download has changed. Who is far behind is not told any more.
+// tell tells those who listen that the status of a download has changed. Who is far behind gets no more news.
 func (q *Queue) tell(t *task) {
 	for c := range q.hear {
 		select {
@@ -247,7 +247,7 @@ func (q *Queue) Listen() (events <-chan Event, stop func()) {
 // list returns all downloads.
 func (q *Queue) list() []*task { return slices.Concat(q.active, q.waiting, q.stopped) }
 
-// find returns the download of a GID, of which a unique beginning is enough.
+// find returns the download of a GID; a unique prefix of it is enough.
 func (q *Queue) find(gid string) (found *task, err error) {
 	for _, t := range q.list() {
 		switch {

@@ -45,7 +45,7 @@ func firewalls() []firewall {
 	return all
 }
 
-// On puts rules in force, in place of any there are. nftables keeps them where it works, else iptables.
+// On puts rules in force, in place of any there are. nftables keeps them where it works, otherwise iptables.
 func On(ctx context.Context, r Rules) (Installed, error) {
 	if err := r.Check(); err != nil {
 		return Installed{}, err

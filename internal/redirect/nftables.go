@@ -17,7 +17,7 @@ type nftables struct{ run runner }
 
 func (nftables) name() string { return "nftables" }
 
-// script is one transaction: the table is made, so that it can be deleted, and made anew.
+// script is one transaction: the table is made, so that it can be deleted, and rebuilt.
 func (n nftables) script(r Rules) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "table inet %[1]s\ndelete table inet %[1]s\ntable inet %[1]s {\n", table)

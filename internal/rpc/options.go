@@ -11,7 +11,7 @@ import (
 const maxConcurrent = "max-concurrent-downloads"
 
 // options are those of a call: strings, or lists of them. Those that are not read here have no effect, as names that aria2 does not
-// know have none there: extensions send many, and getOption tells what holds.
+// know have none there: extensions send many, and getOption reports the values in force.
 type options map[string]json.RawMessage
 
 // options returns the options that a call may have.

@@ -19,7 +19,7 @@ import (
 // maxPairings is how many extensions are remembered; the one that was paired first goes first.
 const maxPairings = 16
 
-// Pairings are the extensions that have a token of their own, in a file of the user. The file holds no token, only hashes.
+// Pairings are the extensions that have a token of their own, in a file of the user. The file contains only hashes of tokens.
 type Pairings struct{ Path string }
 
 // Pairing is an extension that may call with its own token.

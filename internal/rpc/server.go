@@ -156,7 +156,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var extensions = []string{"chrome-extension", "moz-extension", "safari-web-extension"}
 
 // admits reports whether a request does not come from a page, or from one that may call. A browser names the page's origin in all
-// but simple GETs, of which it says that another site makes them (Fetch Metadata).
+// but simple GETs that it marks as coming from another site (Fetch Metadata).
 func (s *Server) admits(h http.Header) bool {
 	origins := h.Values("Origin")
 	if len(origins) == 0 {

@@ -19,7 +19,7 @@ import (
 // sooner; and at the end the faster link takes the tail of the slower one (Nikravesh 2018, equation 6.1).
 type Alg3 struct{}
 
-// FirstSize is the first range of a link of which nothing is known, in bytes.
+// FirstSize is the first range of a link about which nothing is known, in bytes.
 const FirstSize = 256 << 10
 
 const (

@@ -6,7 +6,7 @@ import "time"
 const cheaper = 1.05
 
 // Cheapest uses metered links, the optional ones, only where they are worth their money: where PerPercent bytes over them buy one
-// percent of speed. A download of S bytes of which metered links bring x is as much faster than without them as S is more than
+// percent of speed. A download of S bytes, x of them over metered links, is as much faster than without them as S is more than
 // S-x, so a percent costs (S-x)/100 bytes. So a metered link is worth most next to slow links and in small objects. It decides
 // after settle, when the other links have shown their rates, and all the time after that.
 //

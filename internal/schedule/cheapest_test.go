@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// metered is a view of a download of size bytes of which so many are left: Wi-Fi carries 2 MB/s, and LTE, which is metered and has
+// metered is a view of a download of size bytes; left of them are missing: Wi-Fi carries 2 MB/s, and LTE, which is metered and has
 // brought so many bytes, 8 MB/s.
 func metered(size, left, brought int64) *schedule.View {
 	at := size - left

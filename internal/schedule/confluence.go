@@ -10,7 +10,7 @@ import (
 // Confluence is Tributary's own scheduler: every link is asked for short ranges, several at a time, so that it never falls idle
 // and owes little at any moment. Each range is chosen to lie at the next offset when it arrives: a link skips the bytes that
 // the others will have delivered by then. The rest at the end is laid out so that all links end in the same instant, by
-// estimates that are made anew before every request.
+// estimates that are rebuilt before every request.
 //
 // It needs goodput and round-trip time of each link. It wins wherever requests can be pipelined (HTTP/1.1) or multiplexed
 // (HTTP/2) and holds little out of order; it sends more requests than schemes with long ranges, and where a server takes

@@ -166,7 +166,7 @@ func TestConfluenceTakesALateTail(t *testing.T) {
 	}
 }
 
-// TestConfluenceSitsOutAPause: a goodput that falls because nothing comes for a moment takes no tail from a link.
+// TestConfluenceSitsOutAPause: a goodput that falls because nothing comes for a moment does not take a tail from a link.
 func TestConfluenceSitsOutAPause(t *testing.T) {
 	v := newView(10*mb, huge, link(20*mbit, 20*mbit, 20*ms), link(5*mbit, 5*mbit, 60*ms))
 	c, now := settled(v)

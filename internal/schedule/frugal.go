@@ -27,7 +27,7 @@ const (
 	// then, and waking one costs joules.
 	silentMost = time.Second
 
-	// priorRate is the goodput in bytes per second that a link is believed to have of which nothing is known: 30 Mbit/s, above
+	// priorRate is the goodput in bytes per second that is assumed for a link without measurements: 30 Mbit/s, above
 	// which a second link is worth its joules (Skjolden 2019 section 7.4.3).
 	priorRate = 30e6 / 8
 
@@ -48,7 +48,7 @@ type Frugal struct {
 	considered time.Time
 	paced      time.Time // when pace was taken
 	pace       float64   // rate of the links in use then
-	steady     bool      // it does not grow any more
+	steady     bool      // it no longer grows
 	silent     time.Time // since when no link in use is usable; zero = one is
 	links      []frugalLink
 	order      []int8 // scratch

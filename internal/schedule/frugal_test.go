@@ -20,7 +20,7 @@ func model(t testing.TB, name string) *energy.Radio {
 	return r
 }
 
-// wifiAndLTE is a view of a download of which so many bytes are left: Wi-Fi carries 2 MB/s, and LTE, asleep, is remembered for 8
+// wifiAndLTE is a view of a download with left bytes to go: Wi-Fi carries 2 MB/s, and LTE, asleep, is remembered for 8
 // MB/s.
 func wifiAndLTE(t testing.TB, left int64) *schedule.View {
 	return &schedule.View{
@@ -108,7 +108,7 @@ func TestFrugal(t *testing.T) {
 	}
 }
 
-// It decides as soon as the rate of the links in use does not grow any more, after 0.5 s in any case.
+// It decides as soon as the rate of the links in use no longer grows, after 0.5 s in any case.
 func TestFrugalDecidesEarly(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -137,7 +137,7 @@ func TestFrugalDecidesEarly(t *testing.T) {
 	}
 }
 
-// LTE of which nothing is known is believed to have 30 Mbit/s, 3.75 MB/s, and woken for 100 MB. It is judged after 3 s, by what it
+// LTE about which nothing is known is believed to have 30 Mbit/s, 3.75 MB/s, and woken for 100 MB. It is judged after 3 s, by what it
 // has brought meanwhile: 2.5167 W / (2 + x) MB/s by both against 0.9812 W / 2 MB/s by Wi-Fi alone are equal at x = 3.13 MB/s, and
 // 2 % less at 3.03. A slow start and a dip do not send it to sleep.
 func TestFrugalJudges(t *testing.T) {
@@ -175,7 +175,7 @@ func TestFrugalJudges(t *testing.T) {
 	}
 }
 
-// A link in use that is silent is waited for for a second before another is woken; one that is lost is not.
+// A link in use that is silent is given a second before another is woken; one that is lost is not.
 func TestFrugalSilence(t *testing.T) {
 	for _, suspect := range []bool{true, false} {
 		var f schedule.Frugal
@@ -252,7 +252,7 @@ func TestGoalsAllocateNothing(t *testing.T) {
 	})
 }
 
-// BenchmarkGoal looks at the joules, the bytes or the time anew in each decision.
+// BenchmarkGoal looks at the joules, the bytes or the time again in each decision.
 func BenchmarkGoal(b *testing.B) {
 	everyGoal(func(name string, g schedule.Goal) {
 		b.Run(name, func(b *testing.B) {

@@ -47,7 +47,7 @@ type Spared uint8
 const (
 	NotSpared  Spared = iota
 	TooEarly          // it is not known yet what the links in use can do
-	NoRoom            // the reorder window is full, or the client takes no more: another link would not help
+	NoRoom            // the reorder window is full, or the client does not read faster: another link would not help
 	CostsMore         // in joules, than it saves
 	JustSilent        // the links in use are silent, but not for long
 	InTime            // the links in use will be in time without it

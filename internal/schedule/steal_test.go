@@ -144,7 +144,7 @@ func TestOversize(t *testing.T) {
 		if d.Rule != schedule.Oversize || d.Link != 1 || d.From != 1 || d.Hedge {
 			t.Fatal(show(d))
 		}
-		// Time to connect anew and ask: three round trips and 100 ms.
+		// Time to connect again and ask: three round trips and 100 ms.
 		if ahead := d.Range.Start - 1*mb; ahead < 1_600_000 || d.Range.Len() != schedule.FirstSize {
 			t.Errorf("%d bytes ahead, %d long", ahead, d.Range.Len())
 		}

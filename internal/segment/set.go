@@ -11,7 +11,7 @@ type Set struct {
 // Ranges returns the ranges in ascending order. The slice is valid until the next change.
 func (s *Set) Ranges() []Range { return s.r }
 
-// Empty reports whether s holds no offset.
+// Empty reports whether s is empty.
 func (s *Set) Empty() bool { return len(s.r) == 0 }
 
 // Len returns the number of offsets in s.

@@ -152,7 +152,7 @@ func (t *Table) link(now time.Time, name string) *linkState {
 	return l
 }
 
-// forget drops a link of which nothing is known any more, or any one without a connection.
+// forget drops a link about which nothing is known, or any one without a connection.
 func (t *Table) forget(now time.Time) {
 	used := map[string]bool{}
 	for _, f := range t.flows {

@@ -165,7 +165,7 @@ func (t *Table) roomiest(now time.Time, k key, links []Link) int {
 	return chosen
 }
 
-// goodputs returns the goodput of each link, measured or remembered, the mean for those of which it is unknown, and the link with
+// goodputs returns the goodput of each link, measured or remembered, the mean for those whose goodput is unknown, and the link with
 // the highest one; -1 if no link may be used first.
 func (t *Table) goodputs(now time.Time, links []Link) (all []float64, best int) {
 	all = make([]float64, len(links))

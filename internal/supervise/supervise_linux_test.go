@@ -138,7 +138,7 @@ func TestExitCode(t *testing.T) {
 	}
 	runArgs(t, "/nonexistent/command").ended(127)
 	folder := t.TempDir()
-	runArgs(t, folder).ended(127) // a folder is no command
+	runArgs(t, folder).ended(127) // a folder is not a command
 }
 
 // TestNever: the command does not start before Run, and nothing is left without it.

@@ -137,7 +137,7 @@ func (y *yielding) responded(now time.Time, delay time.Duration, peak float64) {
 	y.pace(now, delay)
 }
 
-// yield lets no link be asked for more than a background transfer may have outstanding there. It returns when more may be asked for
+// yield keeps each link from being asked for more than a background transfer may have outstanding there. It returns when more may be asked for
 // if nothing happens before; zero = never.
 func (m *Machine) yield(now time.Time, v *schedule.View) (again time.Time) {
 	if !m.cfg.Background {

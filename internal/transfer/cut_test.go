@@ -154,7 +154,7 @@ func TestCutIsProvisional(t *testing.T) {
 	})
 }
 
-// TestSurplus: the rest of an answer that was cut is read and thrown away if it is short, else its connection is closed.
+// TestSurplus: the rest of an answer that was cut is read and thrown away if it is short, otherwise its connection is closed.
 func TestSurplus(t *testing.T) {
 	t.Run("short: drained, and the connection serves on", func(t *testing.T) {
 		s, _ := running(t, Config{}, 2, 512*kB)

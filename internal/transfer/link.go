@@ -247,7 +247,7 @@ func (m *Machine) silence(now time.Time) {
 	}
 }
 
-// excuse ends the silence of a link of which nothing is expected any more. That shows nothing, unlike a byte: see alive.
+// excuse ends the silence of a link from which nothing more is expected. That shows nothing, unlike a byte: see alive.
 func (m *Machine) excuse(link int8) {
 	if l := &m.links[link]; l.silent {
 		l.silent = false

@@ -366,7 +366,7 @@ func TestGiveUp(t *testing.T) {
 	})
 }
 
-// TestExcused: a link of which nothing is expected any more is not silent; that shows nothing else of it.
+// TestExcused: a link from which nothing more is expected is not silent; that shows nothing else of it.
 func TestExcused(t *testing.T) {
 	t.Run("its connection is reset", func(t *testing.T) {
 		s, a := silent(t, 1, 200*kB)

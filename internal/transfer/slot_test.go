@@ -89,7 +89,7 @@ func TestNoSlotInTheMiddle(t *testing.T) {
 		if v := s.m.look(s.now); v.Links[0].Usable || v.Links[0].CanAsk {
 			t.Errorf("%+v: a scheduler would count on it", v.Links[0])
 		}
-		s.advance(time.Hour) // a download that the client has begun to get is not broken off for want of a slot
+		s.advance(time.Hour) // a download that the client has begun to get is not interrupted when it lacks a slot
 		s.quiet()
 		s.sched.piece = 2 * mB
 		s.slotFreed(0)

@@ -9,7 +9,7 @@ import (
 
 const (
 	// spotShare bounds the cost of the spot checks: of so many bytes that the client wants, one is fetched a second time. Checks
-	// that come to nothing are repeated beyond that share, by spotMost bytes in all: otherwise the bytes of a small object would
+	// that are inconclusive are repeated beyond that share, by spotMost bytes in all: otherwise the bytes of a small object would
 	// be delivered unchecked when its first checks fail.
 	spotShare = 2000
 
@@ -29,7 +29,7 @@ type spot struct {
 	camp    int8          // links of one camp deliver the same bytes, as checks have shown
 	differs int8          // link without proof whose bytes are others, as a check has shown; -1 = none
 	only    segment.Set   // what no other link delivered, while there is no proof
-	tail    segment.Range // the last bytes that came over it in one piece, of which the engine keeps a copy: see Received
+	tail    segment.Range // the last bytes that came over it in one piece; the engine keeps a copy: see Received
 
 	// The check under way.
 	attempt uint32        // that brings the prefix; 0 = there is no check
@@ -53,7 +53,7 @@ func (m *Machine) prefix(a *attempt, link int8) {
 	if s.trust != unknown || m.cfg.Restart || m.cfg.Unchecked || s.attempt != 0 && m.decisive(s.prefix, s.with) {
 		return
 	}
-	shares := int64(2) // for this check, and for one that comes to nothing
+	shares := int64(2) // for this check, and for one that is inconclusive
 	if !m.begun {      // one of the links will be the reference
 		shares = 1
 	}
@@ -122,7 +122,7 @@ func (m *Machine) certain(s *spot, r segment.Range) bool {
 }
 
 // decisive reports whether comparing r settles the trust of a link: what has come of it is the reference's, and the rest is asked
-// of the reference. If a link without proof has brought some of r, with is that link, else -1.
+// of the reference. If a link without proof has brought some of r, with is that link, otherwise -1.
 func (m *Machine) decisive(r segment.Range, with int8) bool {
 	return (with < 0 || m.links[with].spot.trust == proven) && m.comes(r, func(other *spot) bool { return other.trust == proven })
 }

@@ -187,7 +187,7 @@ func TestSpotCheckShare(t *testing.T) {
 		s, _ := spotted(t, Config{}, c.links, c.size)
 		s.checked(1, 64*kB, 65*kB, c.want)
 	}
-	// Checks that come to nothing have 4 KiB more: enough for many, in a small object too.
+	// Inconclusive checks have 4 KiB more: enough for many, in a small object too.
 	for _, c := range []struct{ size, checks int64 }{{4e6, 6}, {1e6, 16}} {
 		t.Run(fmt.Sprintf("R210 %d bytes, used up", c.size), func(t *testing.T) {
 			s, a := spotted(t, Config{}, 2, c.size)

@@ -16,7 +16,7 @@ import (
 const firstLink = 5 * time.Second
 
 // Everywhere is every address. The user of a command may connect to any address; a proxy denies addresses to others (R183).
-// That a private network belongs to one link (R184) holds all the same.
+// That a private network belongs to one link (R184) holds anyway.
 var Everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
 // Own returns a Transport over the links of this machine for the program's own requests. Certificates of https origins are

@@ -239,7 +239,7 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
-// Where an app owns the networks, nobody knows the routes: this machine's addresses are denied all the same.
+// Where an app owns the networks, nobody knows the routes: this machine's addresses are denied anyway.
 func TestR183_OwnAddresses(t *testing.T) {
 	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
 	if err != nil {

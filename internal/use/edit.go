@@ -91,7 +91,7 @@ type layout struct {
 
 const byteOrderMark = "\ufeff"
 
-// layoutOf refuses what is no text that can be edited by lines.
+// layoutOf refuses what is not text that can be edited by lines.
 func layoutOf(path, text string) (layout, error) {
 	if bytes.IndexByte([]byte(text), 0) >= 0 {
 		return layout{}, fmt.Errorf("%s is not in UTF-8 or ASCII: convert it, or edit it yourself; --print shows the changes", path)

@@ -11,7 +11,7 @@ func errNoFile(cause string) error {
 	return fmt.Errorf("the program does not read a settings file: %s", cause)
 }
 
-// environment plans variables for programs that know no other settings, in the file that the user's shell reads at login.
+// environment plans variables for programs that have no other settings, in the file that the user's shell reads at login.
 func (p *plan) environment(vars ...string) error {
 	path := p.home(".profile")
 	if filepath.Base(p.Getenv("SHELL")) == "zsh" {

@@ -194,7 +194,7 @@ func podman(p *plan) error {
 	return p.create(own, strings.Split(strings.TrimSpace(out.String()), "\n")...)
 }
 
-// podmanHas returns what a file says of a registry, else what is known of it.
+// podmanHas returns what a file says of a registry, otherwise what is known of it.
 func podmanHas(path, name string, known podmanRegistry) (podmanRegistry, error) {
 	text, ok := readAny(path)
 	if !ok {

@@ -25,7 +25,7 @@ type plan struct {
 	done    map[string][]edit                                       // earlier edits, by path
 	files   []planned
 	hosts   []string // that the gateway is to fetch from
-	checks  []string // URLs at the gateway, of which one is fetched to see whether it works
+	checks  []string // URLs at the gateway; one of them is fetched to see whether it works
 	notes   []string // for the user
 }
 
@@ -139,7 +139,7 @@ func (p *plan) comment() string {
 	return "# Written by tributary use " + p.program + "; tributary use " + p.program + " --undo takes it out."
 }
 
-// upstreams returns those that the user named, else given, else the program's own.
+// upstreams returns those that the user named, otherwise given, otherwise the program's own.
 func (p *plan) upstreams(given []string, own ...string) []string {
 	switch {
 	case len(p.Upstreams) > 0:

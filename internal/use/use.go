@@ -42,7 +42,7 @@ type Change struct {
 type Report struct {
 	Changes []Change
 	Hosts   []string // that the gateway fetches from for this program
-	Check   []string // URLs at the gateway, of which one should answer
+	Check   []string // URLs at the gateway; one of them should answer
 	Notes   []string // for the user
 }
 

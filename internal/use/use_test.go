@@ -536,7 +536,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// Files, links and folders of other users are left alone, and nothing of theirs is believed.
+// Files, links and folders of other users are left alone, and nothing in them is trusted.
 func TestOtherUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root")

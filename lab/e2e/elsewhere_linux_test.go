@@ -95,7 +95,7 @@ func far(l *netlab.Link) string {
 // ways are those in which programs ask: through the proxy, by a tunnel, by redirected connections of another user.
 var ways = []string{"proxy", "CONNECT", "redirect"}
 
-// ask asks for something at an address, in vain or not.
+// ask asks for something at an address, with or without success.
 func (r *rig) ask(way, host string) {
 	r.Helper()
 	url := "http://" + host + "/10kB"
@@ -133,7 +133,7 @@ func TestOtherInterfaces(t *testing.T) {
 				}
 			})
 			r.silent(way, n, "wifi", "lte")
-			if way != "redirect" { // a program that knows no proxy goes where it would without
+			if way != "redirect" { // a program without proxy support goes where it would without
 				r.silent(way, n, "eth")
 			}
 		}

@@ -458,7 +458,7 @@ func (c *extendedChromium) eval(expression string) string {
 	return value.Result.Value
 }
 
-// menu tells the worker of the choice: what is headless shows no menus.
+// menu tells the worker of the choice: what is headless does not show menus.
 func (c *extendedChromium) menu(selector string) {
 	c.Helper()
 	url := c.eval(fmt.Sprintf(`document.querySelector(%q).href`, selector))

@@ -211,7 +211,7 @@ func liveNumbers(t *testing.T, open func(*rig, string) surfer) {
 	r.isObject(r.read(file), o)
 }
 
-// held is content of which what lies behind a place has to wait.
+// held is content whose bytes behind an offset have to wait.
 type held struct {
 	*bytes.Reader
 	from int64

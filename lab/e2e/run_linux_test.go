@@ -357,7 +357,7 @@ func TestRunClientCertificate(t *testing.T) {
 	}
 }
 
-// TestRunBadCertificate: the program sees a certificate that does not hold itself, and may have its own opinion.
+// TestRunBadCertificate: the program sees an invalid certificate itself, and may have its own opinion.
 func TestRunBadCertificate(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	o := r.object(10_000)

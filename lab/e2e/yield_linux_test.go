@@ -95,7 +95,7 @@ func median(values []float64) float64 {
 }
 
 // TestYield: next to a background download of 250 MB, pages load and other downloads go on as if it were not there, and it takes the
-// rest of the links. What is compared is measured in the same round, in an order drawn by lot.
+// rest of the links. What is compared is measured in the same round, in an order drawn at random.
 func TestYield(t *testing.T) {
 	if !matrix() {
 		t.Skip("a measurement of minutes, for make matrix")

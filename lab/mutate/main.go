@@ -33,7 +33,7 @@ func main() {
 const usage = `Usage: make mutate [ARGS='[--seed N] [--count N] [--all] [-v] [RULE ...] [core]']
 
 Breaks lines that guard rules of docs/HTTP.md, or invariants of the core, one at a time in a copy of the tree, and runs
-their tests: they must fail. Without RULE (like R37) or core it draws some by lot.
+their tests: they must fail. Without RULE (like R37) or core it draws some at random.
 
 `
 
@@ -97,7 +97,7 @@ func load(root string) (list []mutation, bad []string, err error) {
 	return parse(listed, root, rules, tests)
 }
 
-// choose returns the mutations of the rules named, all, or count drawn by lot.
+// choose returns the mutations of the rules named, all, or count drawn at random.
 func choose(list []mutation, names []string, all bool, seed uint64, count int) (chosen []mutation, err error) {
 	if len(names) == 0 {
 		if all {

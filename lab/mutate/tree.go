@@ -25,7 +25,7 @@ const (
 	unbuilt  result = "NO BUILD" // the mutation does not compile, which proves nothing
 )
 
-// longest is how long the tests of one mutation may take; running into it counts as a failure of theirs.
+// longest is how long the tests of one mutation may take; running into it counts as a failure.
 const longest = "1m"
 
 // tree is a copy of the repository.

@@ -29,7 +29,7 @@ func PhysicalBound(sc Scenario, size Bytes) (time.Duration, error) {
 			return int(a.at - b.at)
 		})
 		if next.ended {
-			return 0, errors.New("physical bound: the links go dark for good before the object is through")
+			return 0, errors.New("physical bound: the links go dark permanently before the object is through")
 		}
 		if left -= segmentPayload; left <= 0 {
 			return next.at, nil

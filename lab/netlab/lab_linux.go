@@ -227,7 +227,7 @@ func (n *namespace) command(ctx context.Context, name string, args ...string) *e
 	return cmd
 }
 
-// InClient runs f in the client namespace. Sockets that f itself opens belong to the namespace for good; goroutines that
+// InClient runs f in the client namespace. Sockets that f itself opens belong to the namespace permanently; goroutines that
 // f starts are not in it.
 func (l *Lab) InClient(f func() error) error { return l.client.enter(f) }
 

@@ -17,7 +17,7 @@ import (
 // NginxOptions are the settings of an origin.
 type NginxOptions struct {
 	Port              int    // 0 = 80
-	TLSPort           int    // of https, 0 = 443 beside port 80, else none
+	TLSPort           int    // of https, 0 = 443 beside port 80, otherwise none
 	NoHTTP2           bool   // https speaks HTTP/1.1 only
 	KeepaliveRequests int    // requests after which nginx closes a connection, 0 = practically never
 	Directives        string // put into the location of the objects, such as "max_ranges 0;"

@@ -77,7 +77,7 @@ func (s *Share) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Queue is the limit of a drop-tail queue: Bytes if it is not 0, else the bytes of Time at the link's full rate; with both 0
+// Queue is the limit of a drop-tail queue: Bytes if it is not 0, otherwise the bytes of Time at the link's full rate; with both 0
 // the larger of 100 ms and 64 KiB.
 type Queue struct {
 	Bytes Bytes

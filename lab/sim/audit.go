@@ -27,7 +27,7 @@ const (
 // errMixed is the worst that can happen where a link lies.
 var errMixed = errors.New("the client got bytes of two objects")
 
-// audit keeps an account of its own, so that the machine's is not the judge of itself.
+// audit keeps an account of its own, so that the machine's is not its own judge.
 type audit struct {
 	w        *world
 	got      segment.Set // wanted bytes that were read

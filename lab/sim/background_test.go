@@ -9,7 +9,7 @@ import (
 )
 
 // page is a page of 2.2 MB over a new connection: DNS, TCP and TLS, the HTML, then what it names, then what its script asks for. It
-// takes no processor time but 60 ms after each answer, so that it feels a queue more than pages in a browser do.
+// needs no processor time except 60 ms after each answer, so that it feels a queue more than pages in a browser do.
 func page(link int8, at time.Duration) Beside {
 	return Beside{Link: link, At: at, Trips: 3, Answers: []int64{30e3, 210e3, 1e6, 1e6}, Think: 60 * ms}
 }

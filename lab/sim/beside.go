@@ -7,8 +7,8 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// Beside is what another program loads over a link while the transfer runs, by one connection: answers of some bytes, each of which
-// is asked for when the one before it is complete, as a browser asks for what a page names.
+// Beside is what another program loads over a link while the transfer runs, by one connection: answers of some bytes, each
+// requested when the one before it is complete, as a browser asks for what a page names.
 type Beside struct {
 	Link    int8
 	At      time.Duration

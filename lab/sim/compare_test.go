@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the golden summary")
 // perClass is how many scenarios of each class the summary is made of.
 const perClass = 10
 
-// perPair returns how many scenarios a scheduler runs of each class: 50 if it is the product's own, else no more than the
+// perPair returns how many scenarios a scheduler runs of each class: 50 if it is the product's own, otherwise no more than the
 // summary needs; with SIM_LONG (make sim) always 50.
 func perPair(scheduler string) uint64 {
 	if os.Getenv("SIM_LONG") != "" || slices.Contains(schedule.Names(), scheduler) {

@@ -20,7 +20,7 @@ func onAir(rate float64, rtt [2]time.Duration) Spec {
 	}
 }
 
-// verdicts runs a transfer and returns what was said of links that add nothing, and when.
+// verdicts runs a transfer and returns which links were found to add nothing, and when.
 func verdicts(t *testing.T, s Spec) (r Result, said []string, at []time.Duration) {
 	t.Helper()
 	s.Log = func(now time.Duration, what string) {
@@ -92,7 +92,7 @@ func TestOneChannelDies(t *testing.T) {
 	}
 }
 
-// varied draws a transfer of about a minute over two or three independent links of which every one varies: by steps of rate, by
+// varied draws a transfer of about a minute over two or three independent links that all vary: by steps of rate, by
 // losses, or through fades. The client may take a little less than they bring, or a little more.
 func varied(n uint64) Spec {
 	r := rand.New(rand.NewPCG(n, 14))

@@ -198,7 +198,7 @@ func (d *davvi) level(segment int, deadline time.Duration) int {
 	return 0
 }
 
-// arrived takes the last byte of a subsegment. Its time counts from when the link was free for it: else requests that wait behind
+// arrived takes the last byte of a subsegment. Its time counts from when the link was free for it: otherwise requests that wait behind
 // another answer would show half the rate.
 func (d *davvi) arrived(l *davviLink, segment int, n int64, began time.Duration) {
 	sample := float64(n) / (d.now - began).Seconds()

@@ -66,7 +66,7 @@ func TestDeadlineVarying(t *testing.T) {
 	}
 }
 
-// 30 MB within a time: LTE carries what Wi-Fi lacks. Wi-Fi that dies is no excuse, and neither is a deadline that is long enough
+// 30 MB within a time: LTE carries what Wi-Fi lacks. Wi-Fi that dies is not an excuse, and neither is a deadline that is long enough
 // a reason to wake LTE.
 func TestDeadlineWithin(t *testing.T) {
 	for _, c := range []struct {

@@ -11,7 +11,7 @@
 //
 // After every event the invariants of packages transfer and segment are checked, and an audit with an account of its own judges
 // them: delivered bytes have arrived; a byte is asked for a second time only if its link is silent or its range is being cut,
-// never a third time, but for the samples of spot checks, of which there are few; little is read for nothing; no usable link is
+// never a third time, but for the samples of spot checks, which are few; little is read for nothing; no usable link is
 // idle while bytes are free within the window, unless the scheduler says why. A violation ends the run with an error.
 //
 // Compare and Classes put schedulers side by side, Limit is the bundling limit that they are measured by, and oracles are

@@ -53,7 +53,7 @@ var frugalSchemes = []struct {
 }
 
 // frugalKeeps holds frugal to its promise: at most 1.02 times the least joules of all and 1.10 times the time of the fastest wherever
-// one scheme does both; else none is better than it in both, by more than these 2 %. Costs are medians over seeds. Those of frugal
+// one scheme does both; otherwise none is better than it in both, by more than these 2 %. Costs are medians over seeds. Those of frugal
 // may be worse by what more says.
 func frugalKeeps(t *testing.T, name string, seeds uint64, s Spec, more cost) {
 	t.Helper()
@@ -124,7 +124,7 @@ func TestFrugalRows(t *testing.T) {
 
 // Rows 1 to 8 of docs/BENCHMARKS.md, each download the first one: what LTE can do is not known, and what Wi-Fi can do neither.
 //
-// Two rows may be worse than the promise. The LTE link of row 3 loses packets by lot: a download takes 5.0 to 8.1 s, so that LTE
+// Two rows may be worse than the promise. The LTE link of row 3 loses packets at random: a download takes 5.0 to 8.1 s, so that LTE
 // alone and both links trade places with the draw; and LTE joins after 0.3 s of about 6. In row 6 Wi-Fi goes dark without notice:
 // who has woken LTE for nothing is better off then, and frugal waits for a second before it does.
 func TestFrugalBenchmark(t *testing.T) {

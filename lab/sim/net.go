@@ -75,7 +75,7 @@ func (w *world) linkEvent(i int8, e LinkEvent) {
 	w.changes()
 }
 
-// open makes a connection: that of a probe, if there is one, else by two handshakes for 5 s in all.
+// open makes a connection: that of a probe, if there is one, otherwise by two handshakes for 5 s in all.
 func (w *world) open(id uint32, link int8) {
 	l := w.links[link]
 	c := &simConn{id: id, link: link, wnd: newWindow(l.spec.Reno), rto: firstRTO}
@@ -94,7 +94,7 @@ func (w *world) open(id uint32, link int8) {
 		w.after(transfer.SampleEvery, func() { w.sample(c) })
 	}
 	if int(link) < len(w.spec.kept) && w.spec.kept[link].at > 0 && l.alive {
-		if k := w.spec.kept[link]; w.now-k.at < firstRTO { // after a pause the window begins anew (RFC 5681 section 4.1)
+		if k := w.spec.kept[link]; w.now-k.at < firstRTO { // after a pause the window starts again (RFC 5681 section 4.1)
 			c.wnd = k.wnd
 		}
 		w.spec.kept[link] = kept{}
@@ -194,7 +194,7 @@ func (w *world) ask(a transfer.Action) {
 }
 
 // cut ends an answer at an offset. The server learns of it half a round trip later, by a smaller window; what it has sent beyond
-// by then comes all the same, and is discarded.
+// by then comes anyway, and is discarded.
 func (w *world) cut(k *ask, upTo int64) {
 	c := k.conn
 	if w.conns[c.id] != c || upTo >= k.end {

@@ -15,7 +15,7 @@ import (
 )
 
 // The tests of this file hold the simulator to the results of the sources (docs/SIMULATOR.md): not the figures, which are of
-// other links, but who is ahead of whom, and by about how much. docs/SIMULATOR.md says where one does not come out, and why.
+// other links, but which scheme is ahead, and by about how much. docs/SIMULATOR.md says where one does not come out, and why.
 
 // TestLinkDelta: naive ends seconds to minutes apart (4.6 to 122 s in the thesis), Algorithm 3 does not.
 func TestLinkDelta(t *testing.T) {

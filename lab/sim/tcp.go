@@ -56,7 +56,7 @@ func (w *window) lost(now, rtt time.Duration) {
 	w.origin = math.Cbrt(w.top / segmentSize * (1 - cubicBeta) / cubicC)
 }
 
-// timeout begins anew after silence.
+// timeout starts again after silence.
 func (w *window) timeout() {
 	w.top = w.size
 	w.size, w.started = segmentSize, false

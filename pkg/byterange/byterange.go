@@ -14,7 +14,7 @@ const Open = math.MaxInt64
 type Spec struct {
 	First  int64 // first offset, -1 for a suffix range
 	End    int64 // offset after the last one, Open for "a-"
-	Suffix int64 // for a suffix range ("-n") the number of bytes, else 0
+	Suffix int64 // for a suffix range ("-n") the number of bytes, otherwise 0
 }
 
 // ParseRange reads the value of a Range field. It reports false for everything but one range of bytes in its plain

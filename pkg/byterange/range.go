@@ -11,7 +11,7 @@ type Range struct {
 // Len returns the number of bytes in r.
 func (r Range) Len() int64 { return r.End - r.Start }
 
-// Empty reports whether r holds no byte.
+// Empty reports whether r is empty.
 func (r Range) Empty() bool { return r.End <= r.Start }
 
 // Clip returns the part of r that lies in o; it is empty when they do not meet.

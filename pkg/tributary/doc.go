@@ -19,7 +19,7 @@
 // Every response's content is that of one version of the object, according to its validators, or reading it fails. Names are
 // resolved on the link that carries the request, and certificates are verified on each.
 //
-// Binding a socket to a link takes no privilege from Linux 5.7 on; before, CAP_NET_RAW.
+// Binding a socket to a link needs no privilege from Linux 5.7 on; before, CAP_NET_RAW.
 //
 // # Why a response is not divided
 //

@@ -79,7 +79,7 @@ var kinds = map[fault.Outcome]error{
 	fault.Denied: ErrNotAllowed, fault.Rebound: ErrNotAllowed, fault.OffLink: ErrNotAllowed, fault.UpstreamDenied: ErrNotAllowed,
 }
 
-// wrap makes the error of a request with this context: the context's own if that has ended, else an *Error. io.EOF stays.
+// wrap makes the error of a request with this context: the context's own if that has ended, otherwise an *Error. io.EOF stays.
 func wrap(ctx context.Context, err error) error {
 	if err == nil || err == io.EOF {
 		return err

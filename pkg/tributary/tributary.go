@@ -232,7 +232,7 @@ func (t *Transport) DialContext(ctx context.Context, network, addr string) (net.
 }
 
 // Close ends the Transport: requests under way fail with ErrClosed, as does reading a Body that is open; idle connections are
-// closed, and the links no longer followed. Bodies have to be closed all the same. Close may be called more than once and
+// closed, and the links no longer followed. Bodies have to be closed anyway. Close may be called more than once and
 // returns nil.
 func (t *Transport) Close() error {
 	t.once.Do(func() {

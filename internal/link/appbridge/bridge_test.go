@@ -428,7 +428,7 @@ func TestOrders(t *testing.T) {
 	}
 	o.Close()
 
-	for _, bad := range []string{"", "{}", `{"url":7}`, "[]", strings.Repeat("x", maxLine+1)} { // the next one is taken all the same
+	for _, bad := range []string{"", "{}", `{"url":7}`, "[]", strings.Repeat("x", maxLine+1)} { // the next one is taken anyway
 		order(bad)
 	}
 	for i := range 3 * maxOrders {

@@ -112,7 +112,7 @@ func readOrder(c *net.UnixConn) (line []byte, file *os.File, err error) {
 	}
 }
 
-// listen ends when the app wants no more: it closes its side, or all of the connection.
+// listen ends when the app stops: it closes its side, or all of the connection.
 func (o *Order) listen() {
 	defer close(o.done)
 	defer close(o.stop)
@@ -124,7 +124,7 @@ func (o *Order) listen() {
 	}
 }
 
-// Stop is closed when the app wants no more of it.
+// Stop is closed when the app stops it.
 func (o *Order) Stop() <-chan struct{} { return o.stop }
 
 // Tell says how it goes. An error means that nobody hears it.

@@ -38,7 +38,7 @@ type Exchange struct {
 	ShiftEnd      int64         // added to its end
 	ShiftBody     int64         // added to the offsets of the bytes really sent, but not to those announced
 
-	Status  int               // 0 = the correct one; else an answer with Content for its body
+	Status  int               // 0 = the correct one; otherwise an answer with Content for its body
 	Content string            // body of an answer with Status
 	Edit    func(http.Header) // changes the head's fields at last, Content-Length and Transfer-Encoding included
 	Interim []string          // raw interim answers to send before

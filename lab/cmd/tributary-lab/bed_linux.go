@@ -313,7 +313,7 @@ type downloaded struct {
 	cpu   time.Duration // of the command
 }
 
-// download runs a contender's command. Where it says its own time, that counts, else the command's from start to end.
+// download runs a contender's command. Where it says its own time, that counts, otherwise the command's from start to end.
 func (b *bed) download(ctx context.Context, c contender, url string) (d downloaded, err error) {
 	replace := strings.NewReplacer("{url}", url, "{out}", b.out(), "{ca}", b.ca, "{binary}", b.options.binary,
 		"{links}", strings.Join(b.lab.LinkNames(), ","), "{file}", filepath.Join(b.lab.Dir, "objects", b.object.Size.String()))

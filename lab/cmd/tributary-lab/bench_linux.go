@@ -53,10 +53,10 @@ func benchCommand() *cobra.Command {
 		Short: "Measure downloaders side by side against the bundling limit",
 		Long: `In each round measures, in shuffled order, the bundling limit (one unbounded GET per link at the same moment, one
 fresh connection each, the time until their bodies sum to the size) and each contender, all on links that were silent
-before and whose ramps and traces begin anew. Prints limit time / contender time as a percentage, paired by round.
+before and whose ramps and traces start again. Prints limit time / contender time as a percentage, paired by round.
 
 Contenders:
-  tributary:SCHEDULER   curl through tributary, started anew each time; default = its default scheduler. Settings of the
+  tributary:SCHEDULER   curl through tributary, started again each time; default = its default scheduler. Settings of the
                         configuration file may follow: tributary:alg3?transfer_window=4MiB&threshold=64KiB
   frugal                curl through tributary with the goal frugal and the radios that joules are modelled with
   again:SCHEDULER       the same, but the second object from this origin is timed
@@ -75,11 +75,11 @@ Contenders:
   relay, splice         curl through a plain relay over the first link that copies the bytes, or lets the kernel do it
   NAME=CMD              run by sh in the client namespace with {url}, {out}, {ca} (the certificate to trust) and {links}
                         (comma-separated) replaced
-Where curl downloads, its own time counts, else the command's from start to end.
+Where curl downloads, its own time counts, otherwise the command's from start to end.
 
 Columns: quartiles of the share of the limit; of bound = the time that the links' capacity needs / the time; delta =
 between the last data of the first and of the last link; waste = bytes that the links delivered beyond those of a plain
-download (the least of single, else computed), of the size; in order = bytes at the client of those delivered by the
+download (the least of single, otherwise computed), of the size; in order = bytes at the client of those delivered by the
 links, at half of the time; pause = the longest at the client after its first byte; conns = the most per link that the
 origin saw in a round; requests = seen by the origin; CPU/GB = of the proxy, or of a downloader other than curl; joules =
 what a phone would take, by a model: the first link is its Wi-Fi, the others its LTE. Medians.
@@ -281,7 +281,7 @@ func (b *bed) round(ctx context.Context, res *result, contenders []contender, or
 	return nil
 }
 
-// benchSize is the size asked for, else the scenario's first.
+// benchSize is the size asked for, otherwise the scenario's first.
 func benchSize(sc netlab.Scenario, asked string) (netlab.Bytes, error) {
 	switch {
 	case asked != "":
@@ -292,7 +292,7 @@ func benchSize(sc netlab.Scenario, asked string) (netlab.Bytes, error) {
 	return 0, errors.New("the scenario names no objects: say --size")
 }
 
-// replaceTraces gives links other traces, each LINK=PATH, in the directions that follow one, else downwards.
+// replaceTraces gives links other traces, each LINK=PATH, in the directions that follow one, otherwise downwards.
 func replaceTraces(sc *netlab.Scenario, traces []string) error {
 	for _, text := range traces {
 		name, path, _ := strings.Cut(text, "=")

@@ -20,7 +20,7 @@ type contender struct {
 	argv []string
 	// own: argv runs the measured tributary
 	own bool
-	// body goes to standard output, where it is observed as it comes; else to {out}
+	// body goes to standard output, where it is observed as it comes; otherwise to {out}
 	observed bool
 	// ownTime: the command's standard error ends with the seconds that its download took
 	ownTime bool
@@ -112,7 +112,7 @@ func bestLink(sc netlab.Scenario, size netlab.Bytes) string {
 	alone := func(l netlab.LinkSpec) float64 {
 		took, err := netlab.PhysicalBound(netlab.Scenario{Links: []netlab.LinkSpec{l}, Events: sc.Events}, size)
 		if err != nil {
-			return 1e9 // it goes dark for good
+			return 1e9 // it goes dark permanently
 		}
 		return took.Seconds()
 	}

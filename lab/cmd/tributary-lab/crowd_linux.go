@@ -40,7 +40,7 @@ func crowdCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "crowd [SCENARIO]",
 		Short: "Download with many slow clients and one fast one, and report speed and memory",
-		Long: `Starts tributary and that many clients, each of which downloads the same object at a bounded rate with a small receive
+		Long: `Starts tributary and that many clients, which all download the same object at a bounded rate with a small receive
 buffer. After a while plain downloads over all links show the rate that the slow clients leave (the bundling limit beside them), then
 a fast client downloads through tributary. Prints what share of that it got, the memory of the process at its highest (resident, in bytes; the budget is read from the metrics), whether
 every client got the right bytes, and which descriptors and goroutines were left when all had gone.`,

@@ -159,7 +159,7 @@ func readResults(path string) ([]rowResult, error) {
 	}
 	var all []rowResult
 	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("%s: %w: remove it to begin anew", path, err)
+		return nil, fmt.Errorf("%s: %w: remove it to start again", path, err)
 	}
 	return all, nil
 }

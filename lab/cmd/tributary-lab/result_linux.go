@@ -56,7 +56,7 @@ func (c *contenderResult) add(r measurement, limit, bound float64) {
 }
 
 // plainBytes returns the bytes of a plain download of the object over a link, headers included: measured where a contender is
-// one, else full packets.
+// one, otherwise full packets.
 func (r *result) plainBytes() int64 {
 	const perPacket, handshake, head = 52, 60 + 52 + 52, 52 + 300 // SYN-ACK, ACK and FIN; the response's head
 	plain := r.Size + (r.Size/1448+1)*perPacket + handshake + head

@@ -39,8 +39,8 @@ func ttfbCommand() *cobra.Command {
 		Long: `Downloads a small object directly over the scenario's first link and through tributary by turns, and prints the
 medians of the time to first byte and of the difference within a round:
 
-  fresh   curl; origin that closes each connection, so both sides connect anew
-  kept    curl connects anew, tributary may have kept its connection to the origin
+  fresh   curl; origin that closes each connection, so both sides connect again
+  kept    curl connects again, tributary may have kept its connection to the origin
   reused  client that keeps its connection, directly and to tributary`,
 		Example: `  tributary-lab ttfb small --size 10kB --rounds 51`,
 		Args:    cobra.ExactArgs(1),

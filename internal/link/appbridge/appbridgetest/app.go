@@ -167,7 +167,7 @@ func (a *App) order(c *net.UnixConn, id uint64) {
 	}
 }
 
-// StopOrder wants no more of a download.
+// StopOrder stops a download.
 func (a *App) StopOrder(id uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
