@@ -149,7 +149,7 @@ func (s *settings) text() string {
 }
 
 // elsewhere makes a copy of the file system that goes with the process, and runs a script in it. It takes a folder, the program,
-// a certificate and the script.
+// a certificate, the script and a line of /etc/hosts.
 const elsewhere = `set -e
 mount -t tmpfs -o size=2g docs "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
@@ -159,9 +159,10 @@ cp "$2" "$root/usr/local/bin/tributary"
 cat "$3" >>"$root/etc/ssl/certs/ca-certificates.crt"
 rm -f "$root/etc/resolv.conf"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
+echo "$5" >>"$root/etc/hosts"
 echo alice:x:4242:4242::/home/alice:/bin/sh >>"$root/etc/passwd"
 rm -rf "$root/etc/apt/sources.list.d" "$root/var/lib/apt/lists"
-echo 'deb [trusted=yes] http://deb.debian.org/debian ./' >"$root/etc/apt/sources.list"
+printf 'deb [trusted=yes] %s://deb.debian.org/debian ./\n' http https >"$root/etc/apt/sources.list"
 mkdir -p "$root/home/reader" "$root/var/lib/apt/lists/partial"
 for d in proc sys dev; do mount --rbind "/$d" "$root/$d"; done
 cp "$4" "$root/home/reader/script"
@@ -180,7 +181,8 @@ func (r *rig) reads(script string) {
 	r.mkdir(dir, "top")
 	file := filepath.Join(dir, "script")
 	r.write(file, []byte(script))
-	c := r.client("sh", "-c", elsewhere, "sh", filepath.Join(dir, "top"), r.options.Binary, cert.CA, file)
+	c := r.client("sh", "-c", elsewhere, "sh", filepath.Join(dir, "top"), r.options.Binary, cert.CA, file,
+		netlab.PublicAddr.String()+" "+netlab.DockerName)
 	if strings.Contains(c.said, "mount: ") {
 		r.Skipf("no overlay can be mounted here: %s", c.said)
 	}
@@ -237,6 +239,8 @@ func (r *rig) startInternet() {
 		"pypi.org/simple/pip/":             "<!DOCTYPE html><title>pip</title>",
 		"pypi.org/simple/torch/":           `<!DOCTYPE html><a href="https://files.pythonhosted.org` + wheel + `#sha256=` + digest(wheel) + `">torch-1-py3-none-any.whl</a>`,
 		"huggingface.co/":                  "a hub",
+		netlab.DockerName + "/v2/":         "{}",
+		"ghcr.io/v2/":                      "{}",
 		"deb.debian.org/debian/./Packages": "",
 		"deb.debian.org/debian/Packages":   "",
 		"example.com/repo.git/info/refs":   strings.Repeat("0123456789", 4) + "\trefs/heads/main\n",

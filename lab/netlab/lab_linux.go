@@ -35,7 +35,7 @@ var PublicAddr = netip.AddrFrom4([4]byte{198, 51, 100, 1})
 
 // PublicNames are names of the internet that lead to PublicAddr in the lab, and for which the origin has a certificate. The
 // documentation's commands use them.
-var PublicNames = []string{"example.com", "pypi.org", "files.pythonhosted.org", "huggingface.co", "deb.debian.org"}
+var PublicNames = []string{"example.com", "pypi.org", "files.pythonhosted.org", "huggingface.co", "deb.debian.org", "ghcr.io"}
 
 const tempPrefix = "tributary-lab-"
 
