@@ -19,17 +19,17 @@ const duration = s => {
   return s < 6000 ? `${Math.round(s / 60)} min` : `${number.format(s / 3600)} h`;
 };
 
-// What the reasons of the proxy mean to its user.
+// The proxy's reasons in words for its user.
 const reasons = {
-  method: 'It sends something, or is not a download', scheme: 'Neither http nor https', body: 'The request has content',
-  upgrade: 'It asks for another protocol', expect: 'It asks for an interim answer', trailers: 'It wants trailers',
-  multi_range: 'It asks for several ranges at once', suffix_range: 'It asks for the last bytes', bad_range: 'It asks for a range in another unit',
-  range_nominated: 'Its range holds for one connection', auth_connection: 'Its login holds for one connection (NTLM, Negotiate)',
-  auth_once: 'Its login holds for one request (Digest, OAuth)', auth_unknown: 'Its kind of login is not known',
-  signed: 'A signature covers the request', crowded: 'Too many downloads run already',
+  method: 'Not a download (another method than GET)', scheme: 'Neither http nor https', body: 'The request has content',
+  upgrade: 'Asks for another protocol', expect: 'Asks for an interim response', trailers: 'Asks for trailers',
+  multi_range: 'Asks for several ranges', suffix_range: 'Asks for the last bytes of a file', bad_range: 'Asks for a range in an unknown unit',
+  range_nominated: 'Its range is valid for one connection only', auth_connection: 'Its login is valid for one connection only (NTLM, Negotiate)',
+  auth_once: 'Its login is valid for one request only (Digest, OAuth)', auth_unknown: 'Unknown kind of login',
+  signed: 'The request is signed', crowded: 'Too many other downloads are running',
 };
-const results = { ok: 'complete', client_gone: 'its program left', origin: 'the server failed', link: 'no link was left', local: 'an error here' };
-const states = { up: '● up', suspect: '◐ silent', banned: '○ left out', probing: '◐ being tried', down: '○ down' };
+const results = { ok: 'complete', client_gone: 'cancelled by the program', origin: 'server error', link: 'no link left', local: 'error on this machine' };
+const states = { up: '● up', suspect: '◐ silent', banned: '○ not used', probing: '◐ being tested', down: '○ down' };
 
 // element makes an element with text or children.
 function element(tag, attributes, ...children) {
@@ -103,14 +103,14 @@ function showLinks(links, rates) {
       facts.push(...fact('Today', of(l.used.today_bytes, l.used.day_limit_bytes)));
       facts.push(...fact('This month', of(l.used.month_bytes, l.used.month_limit_bytes)));
     }
-    if (l.monthly_left_bytes != null) facts.push(...fact('Left', size(l.monthly_left_bytes)));
-    if (l.undivided) facts.push(...fact('Over it alone', `${l.undivided} open`));
+    if (l.monthly_left_bytes != null) facts.push(...fact('Remaining', size(l.monthly_left_bytes)));
+    if (l.undivided) facts.push(...fact('Tunnels, undivided', `${l.undivided} open`));
     card.append(element('dl', {}, ...facts));
     return card;
   }));
 }
 
-// shares returns a bar and a legend of what each link brought of some bytes.
+// shares returns a bar and a legend of each link's share of some bytes.
 function shares(links, whole, held) {
   const brought = links.reduce((sum, l) => sum + l.bytes, 0) || 1;
   const part = (bytes, name) => {
@@ -168,7 +168,7 @@ function showFound(all) {
   found = JSON.stringify(all);
   at('found-section').hidden = all.length === 0;
   at('found').replaceChildren(...all.map(f => {
-    const item = element('li', {}, element('strong', { class: f.fails ? 'fails' : '' }, `${f.fails ? 'Must be mended' : 'Advice'}: ${f.name}`), element('p', {}, f.found));
+    const item = element('li', {}, element('strong', { class: f.fails ? 'fails' : '' }, `${f.fails ? 'Must be fixed' : 'Advice'}: ${f.name}`), element('p', {}, f.found));
     if (f.fix) item.append(element('p', {}, element('code', {}, f.fix)));
     return item;
   }));
