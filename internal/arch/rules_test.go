@@ -134,7 +134,7 @@ var reserved = []struct {
 	},
 	{
 		"github.com/spf13",
-		[]string{"internal/cli", "lab"},
+		[]string{"internal/cli", "internal/docs", "lab"}, // docs parses the command lines of the pages
 		"flags end where the configuration begins",
 	},
 	{

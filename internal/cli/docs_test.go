@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"errors"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -15,7 +13,7 @@ import (
 // flags and values that exist; and every piece of configuration is right.
 func TestDocumentedCommands(t *testing.T) {
 	for _, wrong := range []string{"tributary gte URL", "tributary get --resum URL", "x | tributary get --within soon URL", "tributary relay", "sudo tributary links a"} {
-		if err := accepts(t, invocations(wrong)[0], true); err == nil {
+		if err := accepts(t, docs.Invocations(wrong, "tributary")[0], true); err == nil {
 			t.Errorf("%s: accepted", wrong)
 		}
 	}
@@ -36,7 +34,7 @@ func TestDocumentedCommands(t *testing.T) {
 				continue
 			}
 			for _, c := range b.Commands() {
-				for _, args := range invocations(c) {
+				for _, args := range docs.Invocations(c, "tributary") {
 					lines++
 					if err := accepts(t, args, true); err != nil {
 						t.Errorf("%s:%d: %s: %v", p.Path, b.Line, c, err)
@@ -49,7 +47,7 @@ func TestDocumentedCommands(t *testing.T) {
 				if !strings.HasPrefix(s, "tributary ") && !strings.HasPrefix(s, "sudo tributary ") {
 					continue
 				}
-				for _, args := range invocations(s) {
+				for _, args := range docs.Invocations(s, "tributary") {
 					spans++
 					if err := accepts(t, args, false); err != nil {
 						t.Errorf("%s:%d: %s: %v", p.Path, n, s, err)
@@ -64,31 +62,6 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-var (
-	invoked = regexp.MustCompile(`(?:^|[|(;&] *|sudo |env |-- )(?:[A-Z_]+=\S+ )*(?:\S*bin/)?tributary ([^|;&)]*)`)
-	quoted  = regexp.MustCompile(`"[^"]*"|'[^']*'`)
-)
-
-// invocations returns the arguments of each tributary in a command line.
-func invocations(line string) (all [][]string) {
-	line = quoted.ReplaceAllStringFunc(line, func(s string) string { return strings.ReplaceAll(s[1:len(s)-1], " ", "\x00") })
-	if before, _, ok := strings.Cut(line, " #"); ok {
-		line = before
-	}
-	for _, m := range invoked.FindAllStringSubmatch(line, -1) {
-		before, _, _ := strings.Cut(m[1], " >")
-		var args []string
-		for _, a := range strings.Fields(before) {
-			args = append(args, strings.ReplaceAll(a, "\x00", " "))
-		}
-		all = append(all, args)
-	}
-	return all
-}
-
-// placeholders stand in flags' values for what the reader puts there.
-var placeholders = strings.NewReplacer("sha256:HEX", "sha256:"+strings.Repeat("0", 64))
-
 // accepts parses a command line without running it; whole says that it has all its arguments.
 func accepts(t *testing.T, args []string, whole bool) error {
 	t.Helper()
@@ -96,24 +69,5 @@ func accepts(t *testing.T, args []string, whole bool) error {
 	a := &app{version: "v9", rawStdout: &out, rawStderr: &out, getenv: func(string) string { return "" }}
 	a.stdout, a.stderr = &printable{to: &out}, &printable{to: &out}
 	started := false
-	root := a.root(&started)
-	root.InitDefaultHelpCmd()
-	for i := range args {
-		args[i] = placeholders.Replace(args[i])
-	}
-	command, rest, err := root.Find(args)
-	if err != nil {
-		return err
-	}
-	command.InitDefaultHelpFlag()
-	if err := command.ParseFlags(rest); err != nil {
-		return err
-	}
-	if !whole {
-		return nil
-	}
-	if command.HasSubCommands() && !command.Runnable() {
-		return errors.New(command.CommandPath() + " needs a command")
-	}
-	return command.ValidateArgs(command.Flags().Args())
+	return docs.Accepts(a.root(&started), args, whole)
 }
