@@ -1,4 +1,5 @@
 // Package admin serves the read-only pages of the admin port: the live page, /metrics for Prometheus, /healthz for supervisors,
-// /proxy.pac for browsers (R73). They answer only to this machine's own names for itself (R180) and change nothing (R181). All but
-// the live page, which only the user who runs the proxy sees, name no host and no URL. Everything that changes state lives on the Unix socket of package control.
+// /proxy.pac for browsers (R73). Requests must use one of this machine's own names in Host (R180), and they never change state (R181):
+// commands that do use the Unix socket of package control. Only the live page shows hosts and URLs, and only root and the user who
+// runs the proxy may see it.
 package admin

@@ -3,7 +3,6 @@
 //
 // All text for people goes through one writer (printable.go), which keeps text from other parties from controlling a terminal.
 //
-// It owns the exit codes (exit.go), the handling of SIGTERM and SIGINT (signals.go), and the wording of the final errors for
-// users: the problem, and what to do next. Flags have the names of the keys in the configuration file, with dashes; underscores
-// are accepted too.
+// It owns the exit codes (exit.go), the handling of SIGTERM and SIGINT (signals.go), and the wording of errors: the problem, and
+// what to do next. Flags have the same names as the keys in the configuration file, with dashes; underscores are accepted too.
 package cli

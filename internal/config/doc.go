@@ -1,7 +1,7 @@
-// Package config holds the user's settings: the TOML file, its defaults, and one check that names everything wrong at once.
-// Flags of the commands are laid over the result of Load; every flag has the name of a key here, with dashes for underscores.
-// The only keys without a flag are rarely touched ones and the [link.NAME] tables.
+// Package config holds the user's settings: the TOML file, its defaults, and a check that reports all errors at once. Flags of
+// the commands override the result of Load; every flag is named after a key, with dashes instead of underscores. Only rarely
+// used keys and the [link.NAME] tables do not have a flag.
 //
-// A Config is a plain value. Load and Default return a fresh one; nothing in this package is shared or changed later.
-// Sizes are bytes, durations carry their unit.
+// A Config is a plain value. Load and Default return a new one; this package never shares or changes it later. Sizes are in
+// bytes, and durations have a unit.
 package config

@@ -1,3 +1,3 @@
-// Package control is how commands talk to a running proxy: HTTP over a Unix socket that only its user and root may use, and the
-// messages on it. They contain no URL, host or header.
+// Package control lets commands talk to a running proxy, by HTTP over a Unix socket that only root and the proxy's user may use.
+// Its messages do not contain URLs, hosts or headers.
 package control

@@ -1,4 +1,3 @@
-// Package daemon wires the parts together: it is the only package that knows them all. It starts them in an order in which
-// nothing is used before it works, and stops them in reverse: first no new requests, then the running ones, then the
-// links.
+// Package daemon connects the parts of the proxy and is the only package that imports all of them. It starts each part before
+// the parts that use it, and stops them in reverse order: it refuses new requests, waits for running ones, and closes the links.
 package daemon

@@ -2,5 +2,5 @@
 //
 // Facts are collected first (Collect), each within a bounded time and without changing anything; pure functions judge them
 // (Judge), so that every verdict has a test with invented facts. Only Collect sends anything, and only with Online: one DNS
-// question over each link.
+// query over each link.
 package doctor

@@ -1,5 +1,5 @@
-// Package fault lists the outcomes of a request over a link, and their consequences. There is one table: who is to blame for an
-// outcome, whether the same request may work later, the answer to a client of the proxy, the exit code of a command, and the
+// Package fault lists the outcomes of a request over a link and their consequences. One table has, for each outcome, who is to
+// blame, whether the same request may succeed later, the response to a client of the proxy, the exit code of a command, and the
 // message to the user.
 //
 // An attempt ends with one of the outcomes up to NoSlot. The others say more about a request that failed as a whole, see

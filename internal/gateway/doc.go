@@ -1,5 +1,5 @@
-// Package gateway serves https objects on a loopback address, for programs that can be given another address for their
-// downloads but cannot use a proxy for https:
+// Package gateway serves https objects on a loopback address, for programs whose download address can be changed but which cannot
+// use a proxy for https:
 //
 //	http://127.0.0.1:PORT/https/HOST/PATH   the object https://HOST/PATH
 //	http://127.0.0.1:PORT/simple/HOST/PATH  the same, but index pages of Python packages (PEP 503, PEP 691) lead back here
@@ -7,8 +7,8 @@
 //	http://127.0.0.1:PORT/brew/HOST/PATH    the same; Homebrew puts whole URLs into PATH
 //	http://127.0.0.1:PORT/v2/...            container registries, see oci.go
 //
-// Objects are fetched by verified https over every link. Redirects are followed, with credentials for the first host only, so
-// that the client gets the final answer. The gateway answers GET and HEAD of programs that run on this machine, and never a
-// browser's: all it serves has one origin there, whoever wrote it. It fetches from hosts that the user listed, and from those
-// to which their redirects and index pages lead.
+// Objects are fetched by verified https over all links. The gateway follows redirects, with credentials for the first host only,
+// so that the client gets the final response. It serves GET and HEAD requests of programs on this machine, but never those of
+// browsers, for which everything here would have the same origin, whoever wrote it. It fetches from hosts that the user listed,
+// and from those to which their redirects and index pages lead.
 package gateway

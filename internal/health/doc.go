@@ -16,14 +16,14 @@
 // Suspicion is cheap: a suspect gets no new range, but bytes that it still delivers count. A ban is undone by a probe: a TCP
 // connection to the origin, or for everybody's Board to any origin. The last link is never banned.
 //
-// For 10 s after it failed, a link that running transfers miss is probed often, each time by a fresh handshake, without waiting for
-// the one before: the kernel repeats a lost packet only after a second. An answer ends the suspicion or the ban if an earlier
-// probe was lost, since then the link was away and is back, and old connections wait for retransmissions that come too late. If the first
-// probe is answered, the link was never away: the origin stalls, or starves its connections over the link. Nothing is gained by
-// asking again soon, and the ban begins and ends by the slow timers.
+// For 10 s after a failure, a link that running transfers need is probed often, each time by a new handshake that does not wait
+// for the previous one, since the kernel repeats a lost packet only after a second. An answered probe ends the suspicion or the ban
+// if an earlier probe was lost: then the link was away and has returned, while old connections still wait for retransmissions. If
+// the first probe is answered, the link was never away: the origin stalls, or starves its connections over the link. Probing again
+// soon would not help then, and the slow timers apply.
 //
-// Two checks find links that are up and do not help: SlowCheck those that keep the others waiting (Skjolden 2019 section 8.2.4,
-// with a guard), Contention those that share a bottleneck with another one.
+// Two checks find links that are up but do not help. SlowCheck finds links for which the others have to wait (Skjolden 2019 section
+// 8.2.4, with a guard), and Contention finds links that share a bottleneck with another one.
 //
 // It is pure: now is an argument, Tick returns the next deadline. Not safe for concurrent use.
 package health

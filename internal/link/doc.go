@@ -1,12 +1,12 @@
-// Package link finds the ways out of the device and opens sockets that use exactly one of them.
+// Package link finds the links of a device and opens sockets that use exactly one of them.
 //
-// A host with several links sends everything over the one that its routing table prefers; binding a socket to a source
-// address does not change that. So each socket is bound to the device itself, DNS sockets included, and a bind that
-// fails is an error on that link, never a reason to use another one.
+// A host with several links sends everything over the one that its routing table prefers, even if a socket is bound to a source
+// address of another link. So each socket is bound to the device itself, including DNS sockets. A bind that fails is an error of
+// that link, and never a reason to use another one.
 //
-// A [Link] is one usable way out, a value. A [Source] says which links exist: [Netlink] asks the Linux kernel, [Static] is
-// told, [Merge] joins several. A [Path] dials out over one link and no other. It is the seam between the kinds of links and
-// everything above this package: whoever connects calls [Link.Dial] and knows nothing of devices. Links that are devices get
+// A [Link] is a value that describes one usable link. A [Source] reports which links exist: [Netlink] asks the Linux kernel,
+// [Static] has a fixed list, and [Merge] joins several sources. A [Path] dials over one link and no other. It is the interface
+// between the kinds of links and the packages above: they call [Link.Dial] and do not depend on devices. Links that are devices get
 // their Path from [WithPaths] and [DevicePath]: a [Dialer] combines a [Binder], which ties a socket to a link ([Device] does it
 // by SO_BINDTODEVICE), and a [Resolver], which asks the DNS servers of one link over that link. [Upstream] is the Path of a link
 // through an upstream proxy. [Destinations] holds the rules about where connections may lead, [Slots] and [Rates] bound them.
@@ -15,9 +15,9 @@
 //
 //  1. Nothing else in Tributary lists interfaces. Kernel events only mean "look again"; the truth is a snapshot, and changes
 //     are found by a pure comparison of two snapshots ([Diff]).
-//  2. A loss is reported at once, a gain after it has settled: a link is used late rather than half configured.
+//  2. A lost link is reported immediately, a new one after it has settled, so that half-configured links are not used.
 //  3. No socket of a Dialer or Resolver is opened without its Binder. The one exception is the local DNS stub, and only
-//     if [Resolver.AllLinksAllowed]. Sockets to an upstream proxy belong to no link: the system chooses their way.
+//     if [Resolver.AllLinksAllowed]. Sockets to an upstream proxy are not bound to a link: the system routes them.
 //  4. Search domains are never applied and the C library's resolver is never asked.
 //
 // Concurrency: Link is a value whose slices nobody changes; all other exported types are safe for concurrent use once

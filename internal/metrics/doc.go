@@ -1,4 +1,4 @@
-// Package metrics exports the engine's activity to Prometheus. It is the only importer of Prometheus.
+// Package metrics exports the engine's activity to Prometheus. No other package imports Prometheus.
 //
 // It owns the names of the metrics: prefix tributary_, base units (bytes, seconds), _total for counters. Labels are the link,
 // the state, the result and the reason, never a host or a URL (R195). Two sources feed it: events, which become counters when

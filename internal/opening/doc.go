@@ -17,11 +17,11 @@
 //	         |       v        Lost       |
 //	         +---- again <---------------+ once, if the client has seen nothing of it; otherwise the download fails
 //
-// Repeat is for responses that a range of our own may have spoiled: the next request is the client's own.
+// Repeat is for responses that our own Range field may have changed: the next request is the client's own.
 //
-// A wrong "no" costs speed, a wrong "yes" costs bytes: whatever is unclear goes over one link, and a [Reason] says why.
-// Package origin parses responses, checks that those of a transfer belong to one version, and knows nothing of this. Package
-// engine makes the requests, and writes down for later GETs what [Opening.Remember] returns.
+// A wrong "no" costs speed, while a wrong "yes" costs correct bytes. So in doubt a request goes over one link, and a [Reason] says
+// why. Package origin parses responses and checks that those of a transfer belong to one version; it does not depend on this
+// package. Package engine sends the requests and stores what [Opening.Remember] returns for later GETs.
 //
 // It is pure: no clock, no I/O, and it never changes the client's fields. An Opening belongs to one goroutine at a time;
 // everything else is safe for concurrent use.

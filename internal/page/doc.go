@@ -1,9 +1,9 @@
-// Package page serves the live page of the admin port: what every link carries now and in the last five minutes, the downloads that
-// run and those that have ended, why others were not divided, and what keeps the proxy from working well.
+// Package page serves the live page of the admin port. It shows the rate of every link now and in the last five minutes, running and
+// finished downloads, the reasons for which other requests were not divided, and problems that doctor finds.
 //
-// The page shows names of hosts and files, so only the user who runs the proxy, and root, may see it; the caller says who asks. A
-// page of another site can neither read it nor frame it. It changes nothing.
+// The page shows names of hosts and files, so only root and the user who runs the proxy may see it; the caller identifies the user.
+// Pages of other sites can neither read nor frame it. It is read-only.
 //
-// One goroutine, Run, takes a sample each second while something runs or somebody watches, and sends it to those who do, encoded
-// once. While nothing runs and nobody watches it sleeps.
+// One goroutine, Run, takes a sample every second while downloads run or somebody watches, encodes it once, and sends it to all
+// viewers. Otherwise it sleeps.
 package page

@@ -1,11 +1,11 @@
 // Package peer finds the user at the other end of a connection within this machine.
 //
 // Loopback does not authenticate anybody: every user and every app of the machine can connect to a port there. The kernel knows
-// who owns the socket at the other end; this package asks it by address pair, over sock_diag(7), or reads it from /proc/net/tcp
-// where that is not available. Both ends must be in the network namespace of the process.
+// the owner of the socket at the other end. This package looks it up by address pair, over sock_diag(7), or in /proc/net/tcp if
+// that is not available. Both ends must be in the network namespace of the process.
 //
-// Only a socket that a process still holds has an owner: the kernel attributes the remains of a closed one (TIME_WAIT, an
-// orphan that still sends) to root, which must not be believed. The package recognizes them because they have no inode.
+// Only a socket that a process still holds has an owner. The kernel attributes the remains of a closed one (TIME_WAIT, an orphan
+// that still sends) to root, which would be wrong. The package recognizes them because they do not have an inode.
 //
 // All functions are safe for concurrent use and keep no state.
 package peer

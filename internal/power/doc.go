@@ -1,3 +1,3 @@
-// Package power measures what a command takes in joules, by the battery's own meter or, where there is no battery, by the
-// processor's; and it reads captures of packets and lets package energy say what their radios took.
+// Package power measures the energy that a command uses, in joules, with the battery's own meter or, on machines without a battery,
+// with the processor's counters. It also reads packet captures, for which package energy models the energy of the radios.
 package power

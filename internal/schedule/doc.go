@@ -1,15 +1,12 @@
 // Package schedule holds the schedulers: each decides which link fetches which range next.
 //
-// A scheduler sees a View of one transfer and answers with one Decision; the machine of package transfer carries it out,
-// then asks again until the answer is Wait. It is asked after every event and at Decision.Until. The same calls give the
-// same answers: no clock (now is an argument), no randomness, no map order. Links are indices; where two are alike the
-// lower one wins.
+// A scheduler sees a View of one transfer and returns one Decision. The machine of package transfer carries it out, and then calls
+// the scheduler again until it decides to wait. It is called after every event and at Decision.Until. Schedulers are deterministic:
+// they use no clock (now is an argument), no randomness and no map order. Links are indices; if two are equal, the lower one wins.
 //
-// A scheduler needs to know nothing of connections, memory or failures: Link.CanAsk says whether a request can leave now,
-// View.Limit how far the reorder window reaches, and Hedge (common to all schedulers) requests bytes that a silent link owes
-// again over another link. A range may reach beyond Limit, it is then read only as the next offset moves on; it must begin
-// below it.
+// A scheduler does not deal with connections, memory or failures. Link.CanAsk says whether a request can be sent now, View.Limit is
+// the end of the reorder window, and Hedge (common to all schedulers) requests bytes that a silent link owes over another link. A
+// range must begin below Limit but may extend beyond it; that part is read only as the next offset advances.
 //
-// A new scheduler is one file and one line in the registry. Package literature below has those of the papers, for
-// comparison.
+// A new scheduler is one file and one line in the registry. Package literature has the schedulers of the papers, for comparison.
 package schedule

@@ -1,5 +1,5 @@
-// Package segment keeps the account of one object's bytes: which were received, which are being asked for, which are
-// free, and how far attempts may read.
+// Package segment tracks the bytes of one object: which were received, which are requested, which are free, and how far attempts
+// may read.
 //
 // It is pure: offsets in, offsets out; no bytes, no clock, no lock. Not safe for concurrent use; the machine of package
 // transfer owns it.

@@ -1,5 +1,5 @@
-// Package trace records what each link carries, in steps of 100 ms, and has the format of such records: what Nika 2015 took with
-// a packet capture on each radio, for tributary get --trace and for the replay of tributary-lab. Bytes are those of the
-// program's sockets: with TLS and request heads, without the headers of packets, acknowledgments and lost packets. Records hold
-// no addresses and no URLs.
+// Package trace records how many bytes each link carries, in steps of 100 ms, and defines the format of such records. tributary get
+// --trace writes them, and tributary-lab replays them; Nika 2015 used packet captures of each radio for this. Bytes are those of the
+// program's sockets: they include TLS and request heads, but not packet headers, acknowledgments and lost packets. Records do not
+// contain addresses or URLs.
 package trace

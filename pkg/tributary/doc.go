@@ -14,12 +14,12 @@
 //	resp, err := client.Get("https://example.com/big.iso")
 //
 // Bytes that arrive before their turn wait in memory, which [Options.Memory] bounds. [Transport.Download] writes to an
-// [io.WriterAt], such as a file, in the order in which bytes arrive, and needs no such memory.
+// [io.WriterAt], such as a file, in the order in which bytes arrive, and does not need this memory.
 //
-// Every response's content is that of one version of the object, according to its validators, or reading it fails. Names are
-// resolved on the link that carries the request, and certificates are verified on each.
+// The content of a response always belongs to a single version of the object, according to its validators; otherwise reading it
+// fails. Names are resolved over the link that carries the request, and certificates are verified on each link.
 //
-// Binding a socket to a link needs no privilege from Linux 5.7 on; before, CAP_NET_RAW.
+// On Linux before 5.7, binding a socket to a link requires CAP_NET_RAW; later versions need no privilege.
 //
 // # Why a response is not divided
 //
@@ -33,18 +33,18 @@
 //   - multi_range, suffix_range, bad_range: its Range is more than one range, the last n bytes, or cannot be understood;
 //     bad_range also if the server answers with another range
 //   - auth_connection, auth_once, auth_unknown: its credentials belong to one connection (NTLM, Negotiate) or to one request
-//     (Digest, OAuth 1), or are of a scheme that nothing is known about
-//   - signed: a signature covers a field that differs between the requests for ranges, such as Range, or Accept-Encoding unless it is just "identity";
-//     AWS signatures and presigned URLs that cover none are divided
+//     (Digest, OAuth 1), or have an unknown scheme
+//   - signed: a signature covers a field that differs between the requests for ranges, such as Range, or Accept-Encoding unless
+//     it is just "identity"; AWS signatures and presigned URLs that cover no such field are divided
 //
 // The response decided:
 //
-//   - small: it brings everything, because the object is not larger than [Options.MinSize]
+//   - small: it has the whole object, which is not larger than [Options.MinSize]
 //   - status: it is neither 200 nor the 206 that was asked for
-//   - no_ranges: the server does not serve ranges, or not of this object
-//   - no_validator, weak_validator: without a strong ETag, or a Last-Modified that counts as one, a changed object could not
-//     be noticed
-//   - unknown_length: it does not say how long the object is
+//   - no_ranges: the server does not serve ranges of this object
+//   - no_validator, weak_validator: it has no strong ETag, and no Last-Modified that counts as one, so a change of the object
+//     could not be noticed
+//   - unknown_length: it does not give the size of the object
 //   - coding, vary: it has a content coding, or Vary is *
 //   - multipart, trailer, framing, http_1_0: it is multipart/byteranges, announces trailers, has both Content-Length and
 //     Transfer-Encoding, or is HTTP/1.0

@@ -1,4 +1,4 @@
-// Package origintest is an origin for tests that can lie.
+// Package origintest is an HTTP server for tests that can misbehave on demand.
 //
 // A Server answers GET and HEAD for one Object on two listeners ("nodes"), so that a test can let each of two links see a node
 // of its own. It speaks HTTP/1.1 by itself, byte for byte, with keep-alive and pipelining. Without faults it follows RFC 9110:
@@ -7,9 +7,9 @@
 //
 //	s := origintest.New(t, origintest.Object{Size: 1 << 20}, origintest.OnNode(1, origintest.Status(403)))
 //
-// The bytes of an object are a function of its seed and the offset, so any range can be checked without the rest. A new
-// version has other bytes: a wrong splice shows.
+// The bytes of an object are a function of its seed and the offset, so that any range can be checked alone. Each version has
+// different bytes, which reveals a wrong splice.
 //
-// Nothing here sleeps without being woken by Close. Close, which New registers as a cleanup, waits for every goroutine of
+// Close wakes everything that sleeps here. Close, which New registers as a cleanup, waits for every goroutine of
 // the server and fails the test if one is left.
 package origintest

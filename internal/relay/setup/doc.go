@@ -1,2 +1,2 @@
-// Package setup installs the relay on a server, and removes it, with nothing but ssh and a shell there.
+// Package setup installs the relay on a server and removes it; the server needs only sshd and a shell.
 package setup

@@ -1,3 +1,3 @@
-// Package scheduletest is for tests of schedulers: views of transfers to ask them about, and Conformance, the properties that
-// the machine relies on in every scheduler.
+// Package scheduletest helps to test schedulers. It has views of transfers, and Conformance, which checks the properties that the
+// machine relies on in every scheduler.
 package scheduletest
