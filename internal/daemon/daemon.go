@@ -245,6 +245,10 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		}
 		var err error
 		if *l.to, err = d.sockets.listen(l.addr); err != nil {
+			if l.to == &gatewayLn && d.appBridge != nil { // the proxy is what the app runs it for
+				d.log.Warn("the gateway does not work", "err", err)
+				continue
+			}
 			closeAll()
 			return err
 		}
@@ -321,7 +325,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		defer done()
 		parts.Go(func() { d.appBridge.attend(attended, func() control.Status { return d.status(ln.Addr(), began) }) })
 		parts.Go(func() { d.fillOrders(attended) })
-		parts.Go(func() { d.pairRelays(attended) })
+		parts.Go(func() { d.followWishes(attended) })
 	}
 	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "rpc", d.cfg.RPC, "socks", d.cfg.SOCKS, "scheduler", d.cfg.Scheduler)
 	if ready != nil {

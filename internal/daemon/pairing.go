@@ -11,12 +11,16 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// pairRelays pairs with the relays that the app names, and forgets them, until ctx ends.
-func (d *Daemon) pairRelays(ctx context.Context) {
+// followWishes pairs with the relays that the app names, forgets them, and takes on the token of the gateway, until ctx ends.
+func (d *Daemon) followWishes(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case token := <-d.appBridge.bridge.Tokens():
+			if d.gateway != nil {
+				d.gateway.SetToken(token)
+			}
 		case p := <-d.appBridge.bridge.Pairings():
 			address, err := p.Address, error(nil)
 			if p.Invitation != "" {

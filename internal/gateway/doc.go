@@ -2,6 +2,7 @@
 // use a proxy for https:
 //
 //	http://127.0.0.1:PORT/https/HOST/PATH   the object https://HOST/PATH
+//	http://127.0.0.1:PORT/TOKEN/https/HOST/PATH  the same, of any host of the internet, see [Gateway.SetToken]
 //	http://127.0.0.1:PORT/simple/HOST/PATH  the same, but index pages of Python packages (PEP 503, PEP 691) lead back here
 //	http://127.0.0.1:PORT/hf/HOST/PATH      the same, but answered as a Hugging Face hub without Xet storage
 //	http://127.0.0.1:PORT/brew/HOST/PATH    the same; Homebrew puts whole URLs into PATH

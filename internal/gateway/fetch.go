@@ -21,6 +21,7 @@ type exchange struct {
 	rc *http.ResponseController
 	r  *http.Request
 
+	knows   bool // the token
 	crowded bool // so many run already that this one gets one link
 }
 

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"crypto/subtle"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -43,6 +45,7 @@ type Config struct {
 // Gateway answers clients. Serve it by NewServer.
 type Gateway struct {
 	Config
+	token     atomic.Pointer[string]
 	transfers atomic.Int64  // requests that run
 	pages     chan struct{} // holds one for each index page in memory
 	tokens    tokens
@@ -54,6 +57,33 @@ func New(c Config) *Gateway {
 		panic("gateway: Config without Transport, Hosts or Log")
 	}
 	return &Gateway{Config: c, pages: make(chan struct{}, maxPages)}
+}
+
+// minToken is the least length of a token, in bytes: 128 bits in base64.
+const minToken = 22
+
+// SetToken lets whoever knows token ask any host of the internet, by a path that begins with it: /TOKEN/https/HOST/PATH. It is for clients
+// that cannot be told apart, as on a phone. A shorter one than 22 bytes, or with other bytes than base64's for URLs, ends that.
+func (g *Gateway) SetToken(token string) {
+	if len(token) < minToken || strings.ContainsFunc(token, func(c rune) bool { return !isTokenByte(c) }) {
+		g.token.Store(nil)
+		return
+	}
+	g.token.Store(&token)
+}
+
+func isTokenByte(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+}
+
+// cutToken returns the path after the token, if it begins with it.
+func (g *Gateway) cutToken(path string) (rest string, ok bool) {
+	token := g.token.Load()
+	first, rest, _ := strings.Cut(path, "/")
+	if token == nil || subtle.ConstantTimeCompare([]byte(first), []byte(*token)) != 1 {
+		return path, false
+	}
+	return rest, true
 }
 
 // NewServer returns the server for g: HTTP/1 only, with limits on slow requests and none on how long a download takes.
@@ -143,6 +173,12 @@ func (x *exchange) route() *failure {
 	if err := checkPath(rest); err != nil {
 		return badRequest(sentence(err))
 	}
+	if rest, x.knows = x.g.cutToken(rest); x.knows {
+		if rest, ok = strings.CutPrefix(rest, "https/"); !ok {
+			return &failure{http.StatusNotFound, "http_request_error", "Not found. Use /TOKEN/https/HOST/PATH."}
+		}
+		return x.at(rest, x.plain)
+	}
 	name, rest, _ := strings.Cut(rest, "/")
 	switch name {
 	case "https":
@@ -177,8 +213,17 @@ func (x *exchange) at(rest string, handle func(target) *failure) *failure {
 	return handle(t)
 }
 
-// mayAsk refuses hosts that the user did not list.
+// mayAsk refuses hosts that the user did not list, and for those who know the token, hosts that are not on the internet.
 func (x *exchange) mayAsk(host string) *failure {
+	if x.knows {
+		name, _, err := net.SplitHostPort(host)
+		if err != nil {
+			name = strings.Trim(host, "[]")
+		}
+		if transport.Public(name) {
+			return nil
+		}
+	}
 	if x.g.Hosts.allowed(host) {
 		return nil
 	}

@@ -78,6 +78,24 @@ func TestOwner(t *testing.T) {
 	}
 }
 
+// TestTokens: the last token of the gateway counts.
+func TestTokens(t *testing.T) {
+	a := &appbridgetest.App{}
+	h := dial(t, a)
+	a.Say(`{"type":"gateway","token":"first"}`)
+	a.Say(`{"type":"gateway","token":"second"}`)
+	a.Say(`{"type":"links","links":[]}`)
+	next(t, h.Limited())
+	if got := next(t, h.Tokens()); got != "second" {
+		t.Errorf("%q", got)
+	}
+	select {
+	case got := <-h.Tokens():
+		t.Errorf("%q, too", got)
+	default:
+	}
+}
+
 // TestPairings: what the app wants of relays is passed on, and answered under its number.
 func TestPairings(t *testing.T) {
 	a := &appbridgetest.App{}

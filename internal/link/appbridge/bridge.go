@@ -40,6 +40,7 @@ type Bridge struct {
 	places atomic.Int64 // orders that are open
 
 	pairings chan Pairing
+	tokens   chan string // capacity 1
 	told     atomic.Pointer[told]
 
 	limit chan struct{} // capacity 1: limits has changed
@@ -65,7 +66,7 @@ func Dial(ctx context.Context, path string, log *slog.Logger) (*Bridge, error) {
 	h := &Bridge{
 		log: log, links: link.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
 		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]chan<- inMessage{}, limit: make(chan struct{}, 1),
-		pairings: make(chan Pairing, maxPairings),
+		pairings: make(chan Pairing, maxPairings), tokens: make(chan string, 1),
 	}
 	h.told.Store(&told{})
 	var err error
@@ -134,6 +135,9 @@ func (h *Bridge) Limited() <-chan struct{} { return h.limit }
 // Cellular returns the account of the mobile data that comes up if it is wanted; "" = the app has not said.
 func (h *Bridge) Cellular() string { return h.told.Load().cellular }
 
+// Tokens are sent when the app names the token of the gateway, a secret; "" = nobody has one.
+func (h *Bridge) Tokens() <-chan string { return h.tokens }
+
 // Gone is closed when the app is gone, or wants the program to stop.
 func (h *Bridge) Gone() <-chan struct{} { return h.gone }
 
@@ -189,6 +193,12 @@ func (h *Bridge) read(lines *bufio.Scanner) {
 				continue
 			}
 			h.parts.Go(func() { h.take(m.ID) })
+		case "gateway":
+			select {
+			case <-h.tokens: // the last one counts
+			default:
+			}
+			h.tokens <- m.Token
 		case "pair", "forget":
 			h.pair(m)
 		case "stop":

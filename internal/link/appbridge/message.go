@@ -40,7 +40,7 @@ type hello struct {
 
 // inMessage is a message of the app.
 type inMessage struct {
-	Type     string    `json:"type"` // "links", "resolved", "owned", "fetch", "pair", "forget", "stop"
+	Type     string    `json:"type"` // "links", "resolved", "owned", "fetch", "pair", "forget", "gateway", "stop"
 	Links    []network `json:"links"`
 	Accounts []account `json:"accounts"` // that have a limit; links name them
 	Cellular string    `json:"cellular"` // account of the mobile data that comes up if it is wanted
@@ -51,6 +51,7 @@ type inMessage struct {
 	Error string       `json:"error"` // "" = none; notFound
 	UID   *int64       `json:"uid"`   // of an app; nil = not known
 
+	Token   string `json:"token"`   // of the gateway: a secret
 	Link    string `json:"link"`    // an invitation: a secret
 	Address string `json:"address"` // of a relay
 }

@@ -86,7 +86,8 @@ class Daemon {
         String binary = context.getApplicationInfo().nativeLibraryDir + "/libtributary.so";
         // Every app is a user of its own, and Android does not tell one whose a connection is: all are let in.
         return Arrays.asList(
-                binary, "serve", "--app-socket", socket.getPath(), "--listen", ProxyService.LISTEN, "--admin", "", "--allow-users", "all");
+                binary, "serve", "--app-socket", socket.getPath(), "--listen", ProxyService.LISTEN, "--admin", "", "--allow-users", "all", "--gateway",
+                ProxyService.GATEWAY);
     }
 
     /** What the daemon cannot find out by itself on Android. */

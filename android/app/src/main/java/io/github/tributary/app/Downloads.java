@@ -10,6 +10,8 @@ import io.github.tributary.core.BatteryMeter;
 import io.github.tributary.core.DownloadJob;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Fetcher;
+import io.github.tributary.core.LinkRow;
+import io.github.tributary.core.Net;
 import io.github.tributary.core.Target;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -36,6 +38,7 @@ class Downloads {
         private DownloadState state;
         private DownloadJob job; // that works; null = none
         private BatteryMeter battery; // null = a part was fetched by another process
+        private long radiosUntil = -1; // are awake after it; -1 = it runs, or they rest
         private boolean removed;
 
         private Entry(int id, DownloadState state) {
@@ -312,17 +315,36 @@ class Downloads {
         prefs.edit().putString(SAVED, all.toString()).apply();
     }
 
-    /** Reads the battery for what runs, as long as something does. */
+    /** How long the radios stay awake after the last byte, by the networks that have carried something. */
+    long tailMillis() {
+        for (LinkRow row : ProxyService.links()) {
+            if (row.net.kind == Net.Kind.CELLULAR && row.link != null && row.link.bytes > 0) {
+                return BatteryMeter.MOBILE_TAIL_MILLIS;
+            }
+        }
+        return BatteryMeter.WIFI_TAIL_MILLIS;
+    }
+
+    /** Reads the battery for what runs, and for what has run until the radios rest. */
     private void measure() {
         metering = active();
-        for (Entry e : entries.values()) {
+        long now = SystemClock.elapsedRealtime();
+        for (Entry e : all()) {
             if (e.battery == null) {
                 continue;
             }
             if (e.state.active()) {
-                e.battery.add(reader.read(), SystemClock.elapsedRealtime());
-            } else {
-                e.battery.pause();
+                e.radiosUntil = now + tailMillis();
+                e.battery.add(reader.read(), now);
+            } else if (e.radiosUntil >= 0) {
+                e.battery.add(reader.read(), now);
+                if (now < e.radiosUntil) {
+                    metering = true;
+                } else {
+                    e.radiosUntil = -1;
+                    e.battery.pause();
+                    show(e);
+                }
             }
         }
         if (metering) {

@@ -45,6 +45,9 @@ public class ProxyService extends Service {
     /** Where apps find the proxy. */
     static final String LISTEN = "127.0.0.1:8080";
 
+    /** Where players find what is downloaded for them. */
+    static final String GATEWAY = "127.0.0.1:8081";
+
     static final String STOP = "io.github.tributary.STOP";
 
     private static final String TAG = "tributary";
@@ -356,6 +359,7 @@ public class ProxyService extends Service {
         @Override
         public void attached(HostSession s) {
             if (running == ProxyService.this) {
+                s.gateway(settings.gatewayToken());
                 session = s;
                 offer();
                 App.fetches(ProxyService.this).session(s); // after the networks

@@ -5,6 +5,7 @@ import android.content.SharedPreferences;
 import io.github.tributary.core.AppAccess;
 import io.github.tributary.core.GlobalProxy;
 import io.github.tributary.core.Limits;
+import io.github.tributary.core.LocalAddress;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Reach;
 import java.util.Collections;
@@ -28,6 +29,7 @@ final class Settings {
     private static final String APPS = "apps";
     private static final String CHOSEN = "chosen_apps";
     private static final String RELAY = "relay";
+    private static final String GATEWAY = "gateway_token";
     private static final String BEGAN = "began";
     private static final String BEGAN_BOOT = "began_boot";
 
@@ -141,6 +143,16 @@ final class Settings {
 
     void setRelay(String address) {
         prefs.edit().putString(RELAY, address).apply();
+    }
+
+    /** The secret in local addresses, made at its first use. */
+    String gatewayToken() {
+        String token = prefs.getString(GATEWAY, "");
+        if (token.isEmpty()) {
+            token = LocalAddress.newToken();
+            prefs.edit().putString(GATEWAY, token).apply();
+        }
+        return token;
     }
 
     /** How other apps come to use the proxy. */

@@ -2,6 +2,8 @@ package io.github.tributary.app;
 
 import android.app.Activity;
 import android.app.AlertDialog;
+import android.content.ClipData;
+import android.content.ClipboardManager;
 import android.content.DialogInterface;
 import android.content.Intent;
 import android.net.Uri;
@@ -10,6 +12,7 @@ import android.widget.Toast;
 import io.github.tributary.R;
 import io.github.tributary.core.FileName;
 import io.github.tributary.core.Invitation;
+import io.github.tributary.core.LocalAddress;
 import io.github.tributary.core.SharedText;
 
 /**
@@ -67,9 +70,29 @@ public final class ShareActivity extends Activity {
         }
     }
 
+    /** Gives the user an address for a player, which works while the proxy runs. */
+    private void copy(String local) {
+        ClipData clip = ClipData.newPlainText(getString(R.string.local_address), local);
+        ((ClipboardManager) getSystemService(CLIPBOARD_SERVICE)).setPrimaryClip(clip);
+        ProxyService.start(this);
+        Toast.makeText(this, R.string.local_address_copied, Toast.LENGTH_LONG).show();
+    }
+
     private void ask(final String url, String host) {
+        AlertDialog.Builder builder = new AlertDialog.Builder(this);
+        final String local = LocalAddress.of(ProxyService.GATEWAY, new Settings(this).gatewayToken(), url);
+        if (local != null) {
+            builder.setNeutralButton(
+                    R.string.local_address,
+                    new DialogInterface.OnClickListener() {
+                        @Override
+                        public void onClick(DialogInterface dialog, int which) {
+                            copy(local);
+                        }
+                    });
+        }
         AlertDialog question =
-                new AlertDialog.Builder(this)
+                builder
                         .setTitle(R.string.ask_title)
                         .setMessage(getString(R.string.ask, FileName.of(url), host, Texts.cost(this, new Settings(this).policy())))
                         .setPositiveButton(
@@ -97,5 +120,6 @@ public final class ShareActivity extends Activity {
                         .show();
         // A window that another app lays over the question must not borrow the user's finger.
         question.getButton(DialogInterface.BUTTON_POSITIVE).setFilterTouchesWhenObscured(true);
+        question.getButton(DialogInterface.BUTTON_NEUTRAL).setFilterTouchesWhenObscured(true);
     }
 }

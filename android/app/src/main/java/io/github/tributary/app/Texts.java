@@ -132,8 +132,7 @@ final class Texts {
         switch (s.phase) {
             case DONE:
                 String done = c.getString(R.string.download_done, size(c, s.bytes));
-                String battery = battery(c, e.battery());
-                return battery.isEmpty() ? done : c.getString(R.string.download_battery, done, battery);
+                return c.getString(R.string.download_battery, done, battery(c, e.battery()));
             case PAUSED:
                 return c.getString(s.resumable() ? R.string.download_paused : R.string.download_anew, have);
             case LATER:
@@ -195,15 +194,19 @@ final class Texts {
         }
     }
 
-    /** What the phone used while a download ran; "" if it cannot be told. */
+    /** What the phone used for a download, or why that is not known. */
     static String battery(Context c, BatteryMeter m) {
-        if (m == null || Double.isNaN(m.milliampHours())) {
-            return "";
+        if (m == null) {
+            return c.getString(R.string.battery_part);
         }
-        if (!Double.isNaN(m.percent())) {
-            return c.getString(R.string.battery_percent, m.percent());
+        if (m.charged()) {
+            return c.getString(R.string.battery_charged);
         }
-        return Double.isNaN(m.milliwattHours()) ? "" : c.getString(R.string.battery_energy, m.milliwattHours());
+        if (Double.isNaN(m.joules())) {
+            return c.getString(R.string.battery_unknown);
+        }
+        String joules = c.getString(R.string.battery_joules, m.joules());
+        return Double.isNaN(m.percent()) ? joules : c.getString(R.string.battery_joules_percent, joules, m.percent());
     }
 
     /** Of a progress bar. */

@@ -1,11 +1,22 @@
 package io.github.tributary.core;
 
 /**
- * What a phone uses while a download runs: all of it, the screen included, since a phone does not tell whose use it is. Not
- * safe for concurrent use.
+ * What a phone uses for a download: all of it, the screen included, since a phone does not tell whose use it is, from its beginning until
+ * its radios rest again. Not safe for concurrent use.
  */
 public final class BatteryMeter {
     private static final int UNKNOWN = Battery.UNKNOWN;
+
+    /**
+     * How long a radio of mobile data stays awake after its last byte: 11.2 to 11.6 s for LTE and 10.2 s for 5G on the phones that were
+     * measured (internal/energy/devices).
+     */
+    public static final long MOBILE_TAIL_MILLIS = 12_000;
+
+    /** The same for Wi-Fi: 0.21 s. It is more than one reading. */
+    public static final long WIFI_TAIL_MILLIS = 1_000;
+
+    private static final double JOULES_PER_MILLIWATT_HOUR = 3.6;
 
     /** The counter of many phones moves in coarse steps: fewer of them say less than the currents do. */
     private static final int STEPS = 4;
@@ -48,6 +59,11 @@ public final class BatteryMeter {
         lastMillis = nowMillis;
     }
 
+    /** On a charger at some time: then it cannot be told. */
+    public boolean charged() {
+        return charged;
+    }
+
     /** Leaves out the time until the next reading: the download pauses. */
     public void pause() {
         last = null;
@@ -67,9 +83,9 @@ public final class BatteryMeter {
         return Double.NaN;
     }
 
-    /** mWh; NaN = it cannot be told. */
-    public double milliwattHours() {
-        return millis == 0 || voltMillis == 0 ? Double.NaN : milliampHours() * voltMillis / millis / 1000;
+    /** Energy; NaN = it cannot be told. */
+    public double joules() {
+        return millis == 0 || voltMillis == 0 ? Double.NaN : milliampHours() * voltMillis / millis / 1000 * JOULES_PER_MILLIWATT_HOUR;
     }
 
     /** Of a full battery; NaN = it cannot be told. */

@@ -74,6 +74,11 @@ public final class HostMessages {
         return line(o);
     }
 
+    /** By which token the gateway may be used. The line has a secret. */
+    static String gateway(String token) {
+        return line(object("gateway", "token", token));
+    }
+
     /** That a relay is to be paired. The line has a secret. */
     static String pair(long id, Invitation i) {
         return line(object("pair", "id", id, "link", i.link()));

@@ -76,6 +76,11 @@ public final class HostSession implements RelayWish.Daemon {
         send(HostMessages.links(offered, limits, sim, apps));
     }
 
+    /** Tells the daemon by which token its gateway may be used. */
+    public void gateway(String token) {
+        send(HostMessages.gateway(token));
+    }
+
     @Override
     public void pair(long id, Invitation invitation) {
         send(HostMessages.pair(id, invitation));

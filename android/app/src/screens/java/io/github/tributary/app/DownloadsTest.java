@@ -18,6 +18,7 @@ import android.content.Intent;
 import android.os.BatteryManager;
 import android.os.Build;
 import android.os.Looper;
+import io.github.tributary.core.BatteryMeter;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.FakeFetcher;
 import io.github.tributary.core.Failure;
@@ -66,6 +67,11 @@ public class DownloadsTest {
         @Override
         void hold() {
             held++;
+        }
+
+        @Override
+        long tailMillis() {
+            return BatteryMeter.MOBILE_TAIL_MILLIS;
         }
 
         @Override
@@ -319,8 +325,29 @@ public class DownloadsTest {
         daemon.half = false;
         press("RESUME");
         until("it is done", () -> text().contains("done"));
-        assertEquals("100 s at 360 mA", 10, downloads.get(101).battery().milliampHours(), 1);
-        assertTrue(text(), text().matches("(?s).*download: 0[.,](19|20|21) %.*"));
+        BatteryMeter meter = downloads.get(101).battery();
+        double before = meter.joules();
+        assertEquals("100 s at 360 mA", 10, meter.milliampHours(), 1);
+        for (int i = 0; i < 30; i++) { // the radio stays awake, then what the phone uses is for something else
+            shadowOf(Looper.getMainLooper()).idleFor(1, TimeUnit.SECONDS);
+        }
+        assertEquals("12 s at 1.44 W", 12 * 1.44, meter.joules() - before, 2 * 1.44);
+        assertTrue(text(), text().matches("(?s).*: 1[67]\\d J .*, 0[.,]2\\d % of the battery.*"));
+    }
+
+    @Test
+    @SuppressWarnings("deprecation") // the system sends such
+    public void onAChargerNothingIsKnown() throws Exception {
+        Intent level = new Intent(Intent.ACTION_BATTERY_CHANGED);
+        app.sendStickyBroadcast(level.putExtra(BatteryManager.EXTRA_PLUGGED, BatteryManager.BATTERY_PLUGGED_USB));
+        halfIsThere();
+        shadowOf(Looper.getMainLooper()).idleFor(2, TimeUnit.SECONDS);
+        daemon.half = false;
+        press("PAUSE");
+        until("it is paused", () -> !downloads.active());
+        press("RESUME");
+        until("it is done", () -> text().contains("done"));
+        assertTrue(text(), text().contains("unknown, the phone was charging"));
     }
 
     @Test

@@ -27,6 +27,7 @@ import android.os.PowerManager;
 import android.provider.MediaStore;
 import io.github.tributary.core.Announcer;
 import io.github.tributary.core.AppAccess;
+import io.github.tributary.core.BatteryMeter;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.HostSession;
@@ -318,6 +319,18 @@ public class ProxyServiceTest {
     }
 
     @Test
+    public void mobileDataHasALongTail() throws Exception {
+        helps();
+        bothNetworks();
+        attach();
+        String status = "{\"type\":\"status\",\"status\":{\"links\":[{\"name\":\"wlan0\",\"bytes\":7},{\"name\":\"rmnet0\",\"bytes\":%d}]}}";
+        heard(String.format(status, 0));
+        assertEquals(BatteryMeter.WIFI_TAIL_MILLIS, App.downloads(service).tailMillis());
+        heard(String.format(status, 1));
+        assertEquals(BatteryMeter.MOBILE_TAIL_MILLIS, App.downloads(service).tailMillis());
+    }
+
+    @Test
     public void theChoiceOfAppsReachesTheDaemon() throws Exception {
         bothNetworks();
         attach();
@@ -351,7 +364,8 @@ public class ProxyServiceTest {
         bothNetworks();
         App.relays(service).pair(Invitation.in("tributary://relay.example.com:443#" + repeat("k", 43) + "." + repeat("t", 32)));
         attach();
-        assertTrue(lines.get(0).contains("\"links\"") && lines.get(lines.size() - 1).contains("\"pair\""));
+        assertTrue(lines.get(0).contains("\"gateway\"") && lines.get(0).contains(settings.gatewayToken()));
+        assertTrue(lines.get(1).contains("\"links\"") && lines.get(lines.size() - 1).contains("\"pair\""));
         heard("{\"type\":\"status\",\"status\":{}}");
         service.onStartCommand(new Intent("io.github.tributary.HOLD"), 0, 2);
         assertFalse("it ends before the relay is paired", shadowOf(service).isStoppedBySelf());

@@ -10,6 +10,7 @@ import static org.robolectric.Shadows.shadowOf;
 import android.Manifest;
 import android.app.AlertDialog;
 import android.app.Application;
+import android.content.ClipboardManager;
 import android.content.DialogInterface;
 import android.content.Intent;
 import android.content.res.TypedArray;
@@ -130,6 +131,22 @@ public class ShareActivityTest {
         shared.onRequestPermissionsResult(1, asked, new int[] {PackageManager.PERMISSION_DENIED});
         assertEquals(1, downloads.all().size());
         assertTrue("it stays", shared.isFinishing());
+    }
+
+    /** For a player, which gets the file over all networks. */
+    @Test
+    public void aLocalAddressIsCopied() {
+        open(intents().get("SEND"));
+        assertTrue("a window over it passes the touch on", question().getButton(DialogInterface.BUTTON_NEUTRAL).getFilterTouchesWhenObscured());
+        answer(DialogInterface.BUTTON_NEUTRAL);
+        ClipboardManager clips = (ClipboardManager) app.getSystemService(Application.CLIPBOARD_SERVICE);
+        String local = clips.getPrimaryClip().getItemAt(0).getText().toString();
+        assertEquals("http://127.0.0.1:8081/" + new Settings(app).gatewayToken() + "/https/example.com/a/x.iso", local);
+        assertTrue(local, new Settings(app).gatewayToken().length() >= 22);
+        assertTrue("nothing is downloaded", downloads.all().isEmpty());
+        assertNotNull("nobody serves it", shadowOf(app).getNextStartedService());
+        open(new Intent(Intent.ACTION_SEND).putExtra(Intent.EXTRA_TEXT, "http://example.com/x.iso"));
+        assertEquals("plain http needs none", android.view.View.GONE, question().getButton(DialogInterface.BUTTON_NEUTRAL).getVisibility());
     }
 
     @Test

@@ -23,7 +23,7 @@ public class BatteryMeterTest {
             add(400_000, UNKNOWN);
         }
         assertEquals(4, meter.milliampHours(), 1e-9);
-        assertEquals(16, meter.milliwattHours(), 1e-9);
+        assertEquals("16 mWh", 57.6, meter.joules(), 1e-9);
         assertTrue("a full battery is not known", Double.isNaN(meter.percent()));
     }
 
@@ -61,10 +61,11 @@ public class BatteryMeterTest {
         add(400_000, 4_000_000);
         meter.add(new Battery(80, true, UNKNOWN, 4_000_000, 4000, 250), now);
         now += 1000;
+        assertTrue(meter.charged());
         add(400_000, 3_900_000);
         assertTrue(Double.isNaN(meter.milliampHours()));
-        assertTrue(Double.isNaN(meter.milliwattHours()));
+        assertTrue(Double.isNaN(meter.joules()));
         assertTrue(Double.isNaN(meter.percent()));
-        assertTrue("nothing was read", Double.isNaN(new BatteryMeter().milliwattHours()));
+        assertTrue("nothing was read", Double.isNaN(new BatteryMeter().joules()));
     }
 }

@@ -138,6 +138,8 @@ public class HostSessionTest {
     public void wantsRelays() throws JSONException {
         session.pair(7, Invitation.in(InvitationTest.LINK));
         said("{'type':'pair','id':7,'link':'" + InvitationTest.LINK + "'}");
+        session.gateway("token");
+        said("{'type':'gateway','token':'token'}");
         session.forget(8, "relay.example.com:443");
         said("{'type':'forget','id':8,'address':'relay.example.com:443'}");
         session.heard("{\"type\":\"paired\",\"id\":7,\"address\":\"relay.example.com:443\"}");
