@@ -12,6 +12,8 @@ type Config struct {
 	Budget     int64  // bytes of all streams that may wait here, see Budget; each has leastWindow and leastQueue in any case
 	Shared     Budget // of several sessions together; nil = none
 	MaxStreams int    // open at a time
+	// Free takes back the Data of a frame that Read has copied; nil = nobody does.
+	Free func([]byte)
 }
 
 // What happened to a stream.
@@ -209,7 +211,7 @@ func (m *Mux) Read(now time.Time, id uint32, p []byte) (n int, ended bool) {
 	if s == nil {
 		return 0, true
 	}
-	n = s.readInto(p)
+	n = s.readInto(p, m.cfg.Free)
 	return n, m.taken(now, s)
 }
 

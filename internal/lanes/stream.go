@@ -145,12 +145,15 @@ func (s *stream) hold(p piece) {
 	}
 }
 
-// readInto copies what came in order.
-func (s *stream) readInto(p []byte) (n int) {
-	for n < len(p) && len(s.in) > 0 {
+// readInto copies what came in order, whole frames if it can.
+func (s *stream) readInto(p []byte, free func([]byte)) (n int) {
+	for n < len(p) && len(s.in) > 0 && (n == 0 || len(s.in[0]) <= len(p)-n) {
 		c := copy(p[n:], s.in[0])
 		n += c
 		if c == len(s.in[0]) {
+			if free != nil {
+				free(s.in[0])
+			}
 			s.in[0] = nil
 			s.in = s.in[1:]
 		} else {

@@ -86,6 +86,7 @@ func (c *Conn) WriteTo(w io.Writer) (n int64, err error) {
 		}
 		if len(b) > 0 {
 			written, err := w.Write(b)
+			c.s.free(b)
 			if n += int64(written); err != nil {
 				return n, err
 			}

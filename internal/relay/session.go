@@ -39,6 +39,7 @@ type session struct {
 	done    chan struct{} // closed at the end
 	kick    chan struct{} // something is under way
 	buffers sync.Pool     // of *[bulkBuffer]byte
+	frames  sync.Pool     // of *[frameBuffer]byte, for what has come in large frames
 
 	mu      sync.Mutex
 	mux     *lanes.Mux
@@ -75,8 +76,10 @@ func newSession(c lanes.Config) *session {
 	s := &session{
 		done: make(chan struct{}), kick: make(chan struct{}, 1),
 		buffers: sync.Pool{New: func() any { return new([bulkBuffer]byte) }},
-		mux:     lanes.New(c), streams: map[uint32]*Conn{}, wires: map[uint32]*wire{},
+		streams: map[uint32]*Conn{}, wires: map[uint32]*wire{},
 	}
+	c.Free = s.free
+	s.mux = lanes.New(c)
 	s.parts.Go(s.tick)
 	return s
 }
@@ -238,6 +241,28 @@ func (s *session) read(w *wire) {
 	}
 }
 
+// frameBuffer is the size of a buffer for the data of a large frame. Small ones are kept in memory of their own size.
+const frameBuffer = 16 << 10
+
+// kept returns a copy of a frame's data.
+func (s *session) kept(data []byte) []byte {
+	if len(data) < frameBuffer*3/4 {
+		return append(make([]byte, 0, len(data)), data...)
+	}
+	b, ok := s.frames.Get().(*[frameBuffer]byte)
+	if !ok {
+		b = new([frameBuffer]byte)
+	}
+	return b[:copy(b[:], data)]
+}
+
+// free takes back what kept has returned and nobody uses any more.
+func (s *session) free(data []byte) {
+	if cap(data) == frameBuffer {
+		s.frames.Put((*[frameBuffer]byte)(data[:frameBuffer]))
+	}
+}
+
 // receive takes in the frames that a buffer holds and returns what is left of it.
 func (s *session) receive(w *wire, buf []byte) (rest []byte, err error) {
 	var all []lanes.Frame
@@ -250,7 +275,7 @@ func (s *session) receive(w *wire, buf []byte) (rest []byte, err error) {
 			break
 		}
 		if len(f.Data) > 0 {
-			f.Data = append(make([]byte, 0, len(f.Data)), f.Data...)
+			f.Data = s.kept(f.Data)
 		}
 		all = append(all, f)
 		buf = buf[n:]
