@@ -7,10 +7,10 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// AutoConfig serves the script that points programs to the proxy at an address, and nothing else.
+// AutoConfig serves only the script that makes programs use the proxy at an address.
 func AutoConfig(proxy net.Addr) http.Handler { return guard(autoConfig{proxy}) }
 
-// Metrics serves a page of metrics, and nothing else.
+// Metrics serves only a page of metrics.
 func Metrics(page http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", page)

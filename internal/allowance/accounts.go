@@ -129,7 +129,7 @@ func Open(path string, now func() time.Time, log *slog.Logger, changed func()) *
 	return b
 }
 
-// Set makes limits those of the accounts; an account without one is no longer limited.
+// Set replaces the limits of all accounts; an account without an entry is no longer limited.
 func (b *Accounts) Set(limits map[string]Limit) {
 	b.mu.Lock()
 	for name, a := range b.accounts {
@@ -309,8 +309,9 @@ func (b *Accounts) giveBack() {
 	}
 }
 
-// Wrap returns a connection that is counted on an account, and ends with ErrSpent when that has nothing left. A connection of
-// an account without a limit is returned as it is. Near the limit, the bytes that the connection may receive are reserved.
+// Wrap returns a connection that is counted on an account. Its methods fail with ErrSpent when the account has nothing left. A
+// connection of an account without a limit is returned unchanged. Near the limit, the bytes that the connection may receive are
+// reserved.
 func (b *Accounts) Wrap(c net.Conn, name string) net.Conn {
 	b.mu.Lock()
 	defer b.mu.Unlock()

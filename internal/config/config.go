@@ -184,7 +184,7 @@ const (
 	SpreadAll  = "all"  // all
 )
 
-// AutoControl as Control leaves the place of the socket to Tributary.
+// AutoControl as the value of Control lets Tributary choose the path of the socket.
 const AutoControl = "auto"
 
 // Default returns the configuration of a user who sets nothing.
@@ -249,13 +249,13 @@ func (c Config) Trusts(name string) bool {
 	return t == nil || *t
 }
 
-// Upstream returns Via as a URL with a port, nil if it is empty or wrong; Validate says so.
+// Upstream returns Via as a URL with a port, or nil if it is empty or invalid; Validate reports that.
 func (l Link) Upstream() *url.URL {
 	u, _ := parseVia(l.Via)
 	return u
 }
 
-// Upstreams returns the names of the links that lead through an upstream proxy, in order.
+// Upstreams returns the names of the links that use an upstream proxy, in order.
 func (c Config) Upstreams() (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.Link)) {
 		if c.Link[name].Upstream() != nil {
@@ -265,7 +265,7 @@ func (c Config) Upstreams() (names []string) {
 	return names
 }
 
-// Servers returns DNS as addresses, port 53 filled in. Entries that are not addresses are left out; Validate names them.
+// Servers returns DNS as addresses, with port 53 filled in. Entries that are not addresses are left out; Validate reports them.
 func (l Link) Servers() []netip.AddrPort {
 	var all []netip.AddrPort
 	for _, s := range l.DNS {
@@ -276,7 +276,7 @@ func (l Link) Servers() []netip.AddrPort {
 	return all
 }
 
-// Destinations returns AllowDestinations as networks. Entries that are none are left out; Validate names them.
+// Destinations returns AllowDestinations as networks. Invalid entries are left out; Validate reports them.
 func (c Config) Destinations() []netip.Prefix {
 	var all []netip.Prefix
 	for _, s := range c.AllowDestinations {

@@ -14,10 +14,10 @@ func relayTable(address string) string {
 	return fmt.Sprintf("[relay]\naddress = %q\nmode = %q\n", address, RelayTunnels)
 }
 
-// ErrByHand says that a file cannot be changed without the risk to break it.
+// ErrByHand says that a file cannot be changed without the risk of breaking it.
 var ErrByHand = errors.New("edit the configuration yourself")
 
-// AddRelay adds a relay to the text of a configuration, whose other lines stay as they are.
+// AddRelay adds a relay to the text of a configuration and leaves all other lines unchanged.
 func AddRelay(text, address string) (string, error) {
 	before, err := Parse(text)
 	if err != nil {
@@ -45,7 +45,7 @@ func AddRelay(text, address string) (string, error) {
 	return after, nil
 }
 
-// RemoveRelay takes out what AddRelay has added. A text without the relay stays as it is.
+// RemoveRelay removes what AddRelay added. A text without the relay is returned unchanged.
 func RemoveRelay(text, address string) (string, error) {
 	before, err := Parse(text)
 	if err != nil {
@@ -67,8 +67,8 @@ func RemoveRelay(text, address string) (string, error) {
 	return after, nil
 }
 
-// Edit changes the file at a path, or the one that is looked for there (see [Find]). A file that is not there counts as empty, and one
-// that gets empty is removed, with its folder if nothing else is in it. It returns the path.
+// Edit changes the file at path, or the default one (see [Find]). A missing file counts as empty. A file that becomes empty is
+// removed, together with its folder if that is empty too. Edit returns the path.
 func Edit(path string, getenv func(string) string, how func(text string) (string, error)) (string, error) {
 	if path == "" {
 		if path = DefaultPath(getenv); path == "" {

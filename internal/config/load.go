@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// DefaultPath returns where the file is looked for when the user names none: tributary/config.toml in
-// $XDG_CONFIG_HOME, by default ~/.config; "" if there is no such place.
+// DefaultPath returns the path of the file if the user does not name one: tributary/config.toml in $XDG_CONFIG_HOME, by default
+// ~/.config; "" if there is no such folder.
 func DefaultPath(getenv func(string) string) string {
 	dir := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) { // XDG Base Directory Specification: a relative path is invalid and ignored
@@ -24,7 +24,7 @@ func DefaultPath(getenv func(string) string) string {
 	return filepath.Join(dir, "tributary", "config.toml")
 }
 
-// Find returns the path of the file that Load reads, "" if it takes the defaults.
+// Find returns the path of the file that Load reads, or "" if it uses the defaults.
 func Find(path string, getenv func(string) string) string {
 	if path != "" {
 		return path
@@ -36,7 +36,7 @@ func Find(path string, getenv func(string) string) string {
 	return path
 }
 
-// File is a configuration that knows where its values come from.
+// File is a configuration that records where its values come from.
 type File struct {
 	Config
 	Path string // "" = there is none
@@ -45,9 +45,9 @@ type File struct {
 	flags map[string]string // that were laid over keys
 }
 
-// Load returns the defaults overlaid with the file. With path "" it reads DefaultPath; a missing file is not an error there. An
-// error names everything that cannot be read, a line each, with the place in the file. Values are not validated: flags come on
-// top first, then Check.
+// Load returns the defaults, overridden by the file. With path "" it reads DefaultPath, which may be missing. The error lists
+// everything that cannot be parsed, one line each, with the position in the file. Values are not validated yet: apply the flags
+// first, then call Check.
 func Load(path string, getenv func(string) string) (*File, error) {
 	f := &File{Config: Default(), Path: Find(path, getenv)}
 	if f.Path == "" {
@@ -76,7 +76,7 @@ func (f *File) others(unread []Problem) []Problem {
 	})
 }
 
-// Parse returns the defaults overlaid with the text of a file. The error names everything that cannot be read.
+// Parse returns the defaults, overridden by the text of a file. The error lists everything that cannot be parsed.
 func Parse(text string) (Config, error) {
 	f := &File{Config: Default()}
 	if all := f.parse(text); len(all) > 0 {
@@ -85,7 +85,7 @@ func Parse(text string) (Config, error) {
 	return f.Config, nil
 }
 
-// Override says that the flag has set the key.
+// Override records that a flag has set the key.
 func (f *File) Override(key, flag string) {
 	if f.flags == nil {
 		f.flags = map[string]string{}
@@ -93,7 +93,7 @@ func (f *File) Override(key, flag string) {
 	f.flags[key] = flag
 }
 
-// Check validates the configuration; the error names the place of everything that is wrong, a line each.
+// Check validates the configuration. The error lists every problem with its position, one line each.
 func (f *File) Check() error {
 	return f.place(f.Config.problems())
 }

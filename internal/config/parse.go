@@ -12,7 +12,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Problem is one thing that is wrong with a configuration.
+// Problem is one error in a configuration.
 type Problem struct {
 	Text string
 

@@ -44,7 +44,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return fmt.Errorf(`%q is not a rate: want one like "20Mbit/s" or "2.5MB/s"`, text)
 }
 
-// String returns the rate in a form that UnmarshalText takes for the same.
+// String returns the rate in a form that UnmarshalText parses to the same value.
 func (r Rate) String() string {
 	if r == 0 {
 		return "0"

@@ -23,7 +23,7 @@ type Setting struct {
 	name, line string // in its table, and as TOML
 }
 
-// Settings returns every key with its value, those of the tables last; keys of tables that are not set are left out.
+// Settings returns every key with its value; those of the tables come last, without keys that are not set.
 func (f *File) Settings() ([]Setting, error) {
 	var all []Setting
 	add := func(v reflect.Value, prefix ...string) error {

@@ -23,7 +23,7 @@ import (
 // minWindow is the least reorder window that lets two links work side by side.
 const minWindow = 1 << 20
 
-// Validate returns everything that is wrong with c in one error, a line each, or nil.
+// Validate returns all problems of c in one error, one line each, or nil.
 func (c Config) Validate() error { return (&File{Config: c}).Check() }
 
 // problems returns everything that is wrong with the values.

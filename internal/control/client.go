@@ -16,7 +16,7 @@ import (
 // ErrNotRunning says that no proxy listens on the socket.
 var ErrNotRunning = errors.New("Tributary is not running: start it with tributary serve")
 
-// Client asks a running proxy: one of the own user or root, see believed.
+// Client sends requests to a running proxy of the same user or of root, see believed.
 type Client struct {
 	path string
 	http http.Client
@@ -28,10 +28,10 @@ func NewClient(path string) *Client {
 	return &Client{path: path, http: http.Client{Transport: t, Timeout: 5 * time.Second}}
 }
 
-// Close gives up the connection.
+// Close closes the connection.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Status asks for the state of everything. The error is ErrNotRunning if nobody listens.
+// Status requests the state of the proxy. The error is ErrNotRunning if nothing listens on the socket.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	resp, err := c.ask(ctx, &c.http, http.MethodGet, StatusPath)
 	if err != nil {

@@ -70,7 +70,7 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// Files returns the open files that came with a request of this context; the caller closes them.
+// Files returns the open files that were sent with a request of this context; the caller closes them.
 func Files(ctx context.Context) []*os.File {
 	if c, ok := ctx.Value(connKey{}).(*filesConn); ok {
 		return c.take()

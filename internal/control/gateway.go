@@ -11,8 +11,7 @@ import (
 	"net/url"
 )
 
-// GatewayPath is where a Gateway is asked for, and, by PUT, its hosts for a program are replaced: a list in JSON. The field program
-// names the program.
+// GatewayPath is the path of the Gateway. A PUT replaces the hosts of the program in the field program, with a list in JSON.
 const GatewayPath = "/gateway"
 
 // Gateway is the gateway of a running proxy, as one program sees it.
@@ -24,7 +23,8 @@ type Gateway struct {
 // ErrNoGateway says that the running proxy has no gateway.
 var ErrNoGateway = errors.New(`the running tributary does not serve a gateway: add gateway = "127.0.0.1:8081" to its configuration and restart it`)
 
-// Gateway asks for the gateway. The error is ErrNotRunning if nobody listens, and ErrNoGateway if there is none.
+// Gateway requests the state of the gateway. The error is ErrNotRunning if nothing listens on the socket, and ErrNoGateway if
+// the proxy has no gateway.
 func (c *Client) Gateway(ctx context.Context, program string) (Gateway, error) {
 	var g Gateway
 	resp, err := c.ask(ctx, &c.http, http.MethodGet, gatewayURL(program))

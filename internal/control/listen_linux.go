@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// Listen makes the socket, mode 0600, and its folder, if missing, mode 0700. A socket that a dead process left behind is
-// replaced; one that answers is another proxy's. Connections of other users than the own and root are closed at once.
+// Listen creates the socket with mode 0600, and its folder, if missing, with mode 0700. A socket that a dead process left
+// behind is replaced; one that responds belongs to another proxy. Connections of users other than root and the own user are
+// closed immediately.
 func Listen(path string, log *slog.Logger) (net.Listener, error) {
 	dir := filepath.Dir(path)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -7,8 +7,8 @@ import (
 
 const file = "control.sock"
 
-// Path returns where the socket of a user's proxy is: in $RUNTIME_DIRECTORY, which systemd gives to services, in
-// $XDG_RUNTIME_DIR/tributary, for root in /run/tributary, otherwise in a folder of the user's own below temp.
+// Path returns the path of the socket of a user's proxy. Its folder is $RUNTIME_DIRECTORY, which systemd sets for services, or
+// $XDG_RUNTIME_DIR/tributary, or for root /run/tributary, or otherwise the user's own folder in temp.
 func Path(getenv func(string) string, uid int, temp string) string {
 	if dir := getenv("RUNTIME_DIRECTORY"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, file)
@@ -22,5 +22,5 @@ func Path(getenv func(string) string, uid int, temp string) string {
 	return filepath.Join(temp, "tributary-"+strconv.Itoa(uid), file)
 }
 
-// System is the socket of a proxy that runs as a service of the system.
+// System is the socket of a proxy that runs as a system service.
 const System = "/run/tributary/" + file

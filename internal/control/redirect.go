@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RedirectPath is where connections are asked for that the firewall redirects. A POST brings the listeners for them, open
-// and of loopback, one for each family: whoever asks keeps them open as well, so that nobody else can have their port as
-// long as rules lead there. It is answered by a Redirect, and by another one whenever it changes, a line each, until the
-// proxy ends or DELETE is asked for: then Over says so, whoever asked removes the rules and hangs up, and the proxy, which
-// waits a moment for that, accepts no more connections. When the proxy dies the answer breaks off.
+// RedirectPath is the path for requests of redirected connections. A POST sends listening loopback sockets for them, one per
+// address family. The sender keeps them open too, so that nobody else can take their port while rules lead there. The response
+// is a Redirect, and another one whenever it changes, one line each, until the proxy ends or receives DELETE. Then Over is set:
+// the sender removes the rules and closes the connection, and the proxy, which waits a moment for that, accepts no more
+// connections. If the proxy is killed, the response is cut off.
 const RedirectPath = "/redirect"
 
 // Redirect holds the proxy's part of the redirect rules.
@@ -32,7 +32,7 @@ type Redirect struct {
 	PID    int      `json:"pid"`
 }
 
-// Lease is the running answer to a POST.
+// Lease is the open response to a POST.
 type Lease struct {
 	conn    net.Conn
 	answers *json.Decoder
@@ -47,10 +47,10 @@ func (l *Lease) Next() Redirect {
 	return r
 }
 
-// Close hangs up: the rules are gone.
+// Close closes the connection, after the rules were removed.
 func (l *Lease) Close() error { return l.conn.Close() }
 
-// Redirect hands the proxy listeners for redirected connections, until the end of ctx at the latest.
+// Redirect gives the proxy listeners for redirected connections, at most until ctx ends.
 func (c *Client) Redirect(ctx context.Context, listeners ...*os.File) (*Lease, error) {
 	conn, err := dial(ctx, c.path)
 	if err != nil {

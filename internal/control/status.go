@@ -56,7 +56,7 @@ type VPN struct {
 	Mode       string   `json:"mode"` // "follow" or "around"
 }
 
-// Account is what links that are counted together have left. Bytes of a limit that there is not are left out.
+// Account is the remaining data of links that are counted together. Fields of limits that are not set are left out.
 type Account struct {
 	Name    string `json:"name"`
 	Since   string `json:"since"` // first day of the month that is counted, "2026-11-15"

@@ -16,7 +16,7 @@ import (
 	"sync"
 )
 
-// User is whose connection it is.
+// User identifies the owner of a connection.
 type User struct {
 	UID  int64      // of a client on this machine; -1 = not known
 	Addr netip.Addr // of a client on another one
@@ -59,8 +59,8 @@ const (
 	Inside
 )
 
-// Enter gives the connection of a user a place. One that was given a place other than Out leaves it by Leave. Those who must
-// make room on the doorstep are closed.
+// Enter gives the connection of a user a place. Unless that is Out, the caller must Leave it. Connections that have to make
+// room on the doorstep are closed.
 func (c *Crowd) Enter(u User, welcome bool, conn net.Conn) Place {
 	c.mu.Lock()
 	place, makesRoom := c.enter(u, welcome, conn)
@@ -106,14 +106,14 @@ func (c *Crowd) sure(u User, n int) bool {
 	return u.Known() && n < c.Sure && (c.all < c.All+c.Reserve || slices.Contains(c.Named, uint32(u.UID)))
 }
 
-// Spoke takes note that a connection inside carries a request.
+// Spoke records that a connection inside carries a request.
 func (c *Crowd) Spoke(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget(conn)
 }
 
-// Paused takes note that a connection of a user waits for its next request.
+// Paused records that a connection of a user waits for its next request.
 func (c *Crowd) Paused(u User, conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +126,7 @@ func (c *Crowd) forget(conn net.Conn) {
 	c.silent = slices.DeleteFunc(c.silent, func(o net.Conn) bool { return o == conn })
 }
 
-// Leave gives a place back.
+// Leave returns a place.
 func (c *Crowd) Leave(u User, place Place, conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// OwnName reports whether the Host of a request is this machine's own name for itself: 127.0.0.1, localhost or [::1] with the port
-// of the listener, or the address of the connection, which is a number. A page whose name leads here for a moment (DNS rebinding)
-// has its own name there.
+// OwnName reports whether the Host of a request is one of this machine's own names: 127.0.0.1, localhost or [::1] with the port
+// of the listener, or the numeric address of the connection. A page whose name temporarily resolves to this machine (DNS
+// rebinding) has its own name there.
 func OwnName(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {

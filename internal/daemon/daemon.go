@@ -74,7 +74,7 @@ func newDaemon(cfg config.Config, log *slog.Logger) *Daemon {
 // allocates little.
 const gcPercent = 50
 
-// SaveMemory sets the pace of the garbage collector, unless the user has.
+// SaveMemory tunes the garbage collector for low memory use, unless the user has set its parameters.
 func SaveMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -181,15 +181,15 @@ func (d *Daemon) program(local, remote netip.AddrPort, names []string) string {
 	return path
 }
 
-// StoredAuthority is where `tributary ca` keeps the user's authority.
+// StoredAuthority is the location of the authority of `tributary ca`.
 func StoredAuthority() intercept.Stored {
 	return intercept.Stored{Certificate: statefile.Path(os.Getenv, "ca.pem"), Key: statefile.Path(os.Getenv, "ca-key.pem")}
 }
 
-// RelayFile is where is kept which relays this user has paired with.
+// RelayFile is the path of the file that lists the relays that this user has paired with.
 func RelayFile() string { return statefile.Path(os.Getenv, "relay.json") }
 
-// PinsFile is where is kept which programs do not accept certificates of an authority.
+// PinsFile is the path of the file that lists the programs that reject certificates of an authority.
 func PinsFile() string { return statefile.Path(os.Getenv, "pins.json") }
 
 // interceptStored returns what opens the connections to the hosts of the user's authority.

@@ -16,7 +16,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// PrivateOptions say whom a private proxy serves, and how.
+// PrivateOptions configure a private proxy.
 type PrivateOptions struct {
 	Users     []uint32 // user IDs; all others get 403
 	Intercept *intercept.Interceptor
@@ -26,8 +26,8 @@ type PrivateOptions struct {
 // privateDrainTime is how long a private proxy looks at the last bytes of programs that have ended.
 const privateDrainTime = 2 * time.Second
 
-// Private is a proxy over the links of this machine for one command, on a free port of loopback. Destinations are those of the
-// service: whoever the command serves in turn, such as pages in a browser, reaches no others.
+// Private is a proxy over the links of this machine for one command, on a free loopback port. It allows the same destinations
+// as the service, since the command may act for others, such as a browser for its pages.
 type Private struct {
 	URL string
 
@@ -38,7 +38,7 @@ type Private struct {
 	unlink func()
 }
 
-// NewPrivate opens the port: connections wait there until Start. Stop must follow.
+// NewPrivate opens the port; connections wait until Start. The caller must call Stop.
 func NewPrivate(cfg config.Config, log *slog.Logger, o PrivateOptions) (*Private, error) {
 	SaveMemory()
 	return newPrivate(cfg, log, o, transport.Config{
@@ -76,7 +76,7 @@ func (p *Private) Start(ctx context.Context) (err error) {
 	return nil
 }
 
-// Stop cuts off requests, and returns when nothing runs.
+// Stop aborts all requests and returns when they have ended.
 func (p *Private) Stop() {
 	over, cancel := context.WithTimeout(context.Background(), privateDrainTime)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 )
 
-// Reloads says how a running proxy gets another configuration. The zero value: it does not.
+// Reloads configures how a running proxy gets another configuration. The zero value disables this.
 type Reloads struct {
 	Wanted <-chan os.Signal              // SIGHUP
 	Load   func() (config.Config, error) // reads and validates it, flags on top

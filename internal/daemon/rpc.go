@@ -20,12 +20,12 @@ type rpcPart struct {
 	server *rpc.Server
 }
 
-// RPCToken returns the token that calls of RPC need. It is made at the first time.
+// RPCToken returns the token that RPC calls need. It is created on first use.
 func RPCToken(ctx context.Context) (string, error) {
 	return rpc.Token(ctx, statefile.Path(os.Getenv, "rpc-token"))
 }
 
-// Pairings are the extensions that the user has let in.
+// Pairings are the extensions that the user has paired.
 func Pairings() rpc.Pairings { return rpc.Pairings{Path: statefile.Path(os.Getenv, "rpc-paired.json")} }
 
 // newRPC makes the queue of downloads and what answers calls about it.

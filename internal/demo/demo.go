@@ -20,7 +20,7 @@ type Proxy func(ctx context.Context, links []link.Link) (proxyURL string, stop f
 // limit is how long a demo may take.
 const limit = 58 * time.Second
 
-// Run shows the demo on out. An error means that a download failed or brought wrong bytes.
+// Run shows the demo on out. It returns an error if a download fails or delivers wrong bytes.
 func Run(ctx context.Context, out io.Writer, start Proxy) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.New("the demo took too long: try again when this machine is less busy"))
 	defer cancel()

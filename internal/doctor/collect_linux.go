@@ -40,7 +40,7 @@ const lookTime = 4 * time.Second
 // asked is the name that DNS servers are asked for; whether it exists does not matter (RFC 6761 section 6.5).
 const asked = "example.com"
 
-// Collect looks at the machine. It takes some seconds at most.
+// Collect collects facts about the machine. It takes a few seconds at most.
 func Collect(ctx context.Context, o Options) *Facts {
 	f := &Facts{
 		Now: time.Now(), ConfigFile: o.ConfigFile, ConfigPath: cmp.Or(o.ConfigFile, config.DefaultPath(o.Getenv)), ConfigError: o.ConfigErr, Budget: int64(o.Config.Budget),

@@ -96,9 +96,9 @@ func proxyVariable(getenv func(string) string) (name, proxy string) {
 	return "", ""
 }
 
-// Upstream returns an error if the environment names a proxy other than the one at an own address: Tributary connects to
-// servers itself, and where that proxy is the only way out, every download would fail for reasons that nobody sees. The error
-// says how to run the command without it.
+// Upstream returns an error if the environment names a proxy other than the one at the own address. Tributary connects to
+// servers itself; if that proxy is the only way out, every download would fail without an obvious reason. The error shows how
+// to run the command without it.
 func Upstream(getenv func(string) string, command string, own ...netip.AddrPort) error {
 	name, proxy := proxyVariable(getenv)
 	if proxy == "" || isOwn(proxy, own) {

@@ -16,9 +16,9 @@ type Holder struct {
 	Name string // as in /proc/PID/comm
 }
 
-// PortHolder returns the process whose TCP listener keeps others from listening on addr. It finds the listener's inode
-// in net/tcp and net/tcp6 below proc (proc_net_tcp.rst in the kernel's documentation) and looks for the process that has
-// it open; other users' processes can be seen by root only.
+// PortHolder returns the process whose TCP listener occupies addr. It finds the listener's inode in net/tcp and net/tcp6 below
+// proc (proc_net_tcp.rst in the kernel's documentation) and looks for the process that has it open; only root can see the
+// processes of other users.
 func PortHolder(proc string, addr netip.AddrPort) (Holder, bool) {
 	inodes := map[string]bool{}
 	for _, table := range []string{"tcp", "tcp6"} {

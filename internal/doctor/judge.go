@@ -16,7 +16,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// Verdict says how a check came out.
+// Verdict is the result of a check.
 type Verdict string
 
 // The verdicts.
@@ -27,7 +27,7 @@ const (
 	Skipped Verdict = "skipped" // cannot be checked here
 )
 
-// Check is one thing that was looked at.
+// Check is one examined item.
 type Check struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
@@ -35,7 +35,7 @@ type Check struct {
 	Fix     string  `json:"fix,omitempty"` // command or setting that fixes it
 }
 
-// Judge returns all checks, in an order in which they are best read.
+// Judge returns all checks, in the order in which to show them.
 func Judge(f *Facts) []Check {
 	var all []Check
 	for _, judge := range []func(*Facts) []Check{

@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// ErrNoLink says that no link is up that the request may use.
+// ErrNoLink says that no link that the request may use is up.
 var ErrNoLink = errors.New("no usable link is up")
 
 // Request is a client's GET that may become a transfer.
@@ -49,10 +49,10 @@ type Response struct {
 	Trailer http.Header
 }
 
-// Body is the content of a Response. WriteAtTo writes it to w instead, beginning at w's offset 0, in the order in which it
-// comes: nothing waits for its turn in memory. It returns how many bytes were written from offset 0 on without a gap. It is
-// called once, before anything is read. progress, if not nil, is called after each write with the bytes written so far and
-// those of them without a gap.
+// Body is the content of a Response. WriteAtTo writes it to w instead of returning it from Read: each byte goes to its offset,
+// beginning at w's offset 0, in the order in which bytes arrive, so that none waits in memory. It returns how many bytes were
+// written from offset 0 on without a gap. It may be called once, before anything is read. After each write it calls progress,
+// if not nil, with the number of bytes written so far and the number of those without a gap.
 type Body interface {
 	io.ReadCloser
 	io.WriterTo
@@ -103,13 +103,13 @@ type TransferStatus struct {
 	LeftOut      []LeftOut   // links that this origin's transfers do not use for now, or this transfer's goal does without, though they are up
 }
 
-// LinkBytes is the number of bytes that a link delivered for a transfer, second copies included.
+// LinkBytes is the number of bytes that a link delivered for a transfer, including second copies.
 type LinkBytes struct {
 	Name  string
 	Bytes int64
 }
 
-// LeftOut is a link that is banned for an origin, or that a transfer's goal does without.
+// LeftOut is a link that is banned for an origin, or that a transfer's goal does not use.
 type LeftOut struct {
 	Name  string
 	Cause string // as in LinkStatus, or a schedule.Spared
@@ -132,8 +132,8 @@ const (
 	EventSpotCheckFailed                  // Transfer, Link = that has left the transfer, since its bytes are not those of the others
 )
 
-// Event is sent to observers. They are never asked anything, and nothing depends on them: code that acts on transfers or links
-// has a callback of its own in Config. Observers must not block.
+// Event is sent to observers. Observers only listen: code that acts on transfers or links has its own callback in Config. They
+// must not block.
 type Event struct {
 	Kind     EventKind
 	At       time.Time

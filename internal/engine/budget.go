@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// Budget shares one amount of memory among transfers. A transfer may hold as many bytes for reordering as it was granted. Under
-// pressure everybody first gets what it needs or an even share, then the rest is shared evenly among those that want more: a
-// slow client, which needs little, leaves room to a fast one. A newcomer gets its share as soon as others have given back their
+// Budget divides memory among transfers. A transfer may hold as many bytes for reordering as it was granted. Under pressure,
+// every transfer first gets what it needs or an even share; the rest is divided evenly among those that want more. So a slow
+// client, which needs little, leaves room for a fast one. A new transfer gets its share as soon as others have returned their
 // excess.
 //
-// Safe for concurrent use; nothing is done under its lock but arithmetic.
+// Safe for concurrent use; the lock is held only for arithmetic.
 type Budget struct {
 	mu      sync.Mutex
 	total   int64
@@ -41,8 +41,8 @@ type Share struct {
 	tell    func(n int64)
 }
 
-// Join adds a transfer that asks for n bytes and needs them; it has the least grant at once. tell is called with the window
-// that this allows and with every change of it, with the budget's lock held: it must not block and not call back.
+// Join adds a transfer that asks for n bytes and needs them; it gets the least grant immediately. tell is called with the
+// resulting window and with every change of it, while the budget's lock is held: it must not block and not call back.
 func (b *Budget) Join(n int64, tell func(n int64)) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,8 +63,8 @@ func (s *Share) Need(n int64) {
 	s.b.level()
 }
 
-// Holds reports that the transfer holds or has promised no more than n bytes now: the part of its grant that exceeds both its
-// share and n goes to others. It reports whether there is still something to give back.
+// Holds reports that the transfer holds or has promised at most n bytes now, so that the part of its grant that exceeds both
+// its share and n can go to others. It returns whether there is still something to return.
 func (s *Share) Holds(n int64) bool {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Share) Holds(n int64) bool {
 	return s.granted > s.fair
 }
 
-// Leave gives everything back.
+// Leave returns the whole share.
 func (s *Share) Leave() {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()

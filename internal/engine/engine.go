@@ -18,7 +18,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
-// Config says how an Engine works. Opener and Log are required.
+// Config configures an Engine. Opener and Log are required.
 type Config struct {
 	Opener    Opener
 	Log       *slog.Logger
@@ -70,7 +70,7 @@ type Engine struct {
 	further int // of these, those that may use metered links
 }
 
-// New returns an engine without links; Run must be running for links that were banned to come back.
+// New returns an engine without links. Run must be running so that banned links can return.
 func New(cfg Config) (*Engine, error) {
 	if cfg.Opener == nil || cfg.Log == nil {
 		panic("engine: Config without Opener or Log")
@@ -96,7 +96,7 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Run looks after the links until ctx ends. Then the memory for reordering is given back as soon as no transfer uses it.
+// Run manages the links until ctx ends. Afterwards the memory for reordering is freed as soon as no transfer uses it.
 func (e *Engine) Run(ctx context.Context) {
 	var crowd sync.WaitGroup
 	crowd.Go(func() { e.crowd.serve(ctx) })
@@ -105,20 +105,20 @@ func (e *Engine) Run(ctx context.Context) {
 	e.blocks.close()
 }
 
-// SetLinks sets the links that exist now; running transfers take note.
+// SetLinks sets the links that exist now, also for running transfers.
 func (e *Engine) SetLinks(links []link.Link) { e.fleet.setLinks(links) }
 
-// Connected records that a connection to addr ("host:port") was made over a link, and to which address it led. If an origin
-// finds the link dead later, others that were reached over it are tried.
+// Connected records that a connection to addr ("host:port") was made over a link, and the address that it uses. If an origin
+// later finds the link dead, other servers that were reached over it are tested.
 func (e *Engine) Connected(l link.Link, addr string, to netip.Addr) { e.fleet.reach(l, addr, to) }
 
 // Ranked returns the links that pass-through requests may use, best first.
 func (e *Engine) Ranked() []link.Link { return e.fleet.ranked() }
 
-// RTT returns the round-trip time over a link that transfers measured last, 0 if none did.
+// RTT returns the latest round-trip time that transfers measured over a link, 0 if there is none.
 func (e *Engine) RTT(link string) time.Duration { return e.fleet.rtt(link) }
 
-// Others sets how many connections run beside those of transfers, such as tunnels: links that are banned are probed for them.
+// Others sets the number of running connections outside of transfers, such as tunnels: banned links are probed for them.
 func (e *Engine) Others(n int) {
 	e.fleet.mu.Lock()
 	e.fleet.others = n
@@ -126,11 +126,12 @@ func (e *Engine) Others(n int) {
 	e.fleet.nudge()
 }
 
-// Overdue takes the connections beside transfers that are overdue on the named link, whenever these change and from time to time
-// while there are any. If nothing else has come over the link lately, and nobody answers over it, it is banned for everybody.
+// Overdue sets the connections outside of transfers that are overdue on the named link. It is called when these change, and
+// from time to time while there are any. If nothing else has arrived over the link lately and nobody responds over it, the link
+// is banned for everybody.
 func (e *Engine) Overdue(link string, of []Overdue) { e.fleet.overdue(link, of) }
 
-// Passed reports to observers why a GET is not given to the engine.
+// Passed reports to observers why a GET is not divided by the engine.
 func (e *Engine) Passed(reason string) {
 	e.observe(Event{Kind: EventPassedThrough, At: time.Now(), Reason: reason})
 }
@@ -150,8 +151,8 @@ func (e *Engine) Status() Status {
 	return s
 }
 
-// Get serves one GET. The client gets the answer that it would have got over one link without the proxy; the body comes over
-// several links where that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
+// Get serves one GET. The client gets the same response as over one link without the proxy; the body comes over several links
+// if that is safe. ctx ends the transfer. Errors are *AttemptError or ErrNoLink.
 func (e *Engine) Get(ctx context.Context, req *Request) (*Response, error) {
 	o := opening.New(req.Target.Scheme, req.Target.Path, req.Header, e.cfg.Threshold)
 	for {
@@ -222,7 +223,7 @@ func (e *Engine) observe(ev Event) {
 	}
 }
 
-// Hint records that an object has probably a size in bytes, for later GETs.
+// Hint records the probable size of an object in bytes, for later GETs.
 func (e *Engine) Hint(t Target, size int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

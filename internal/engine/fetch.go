@@ -54,9 +54,9 @@ type Opener interface {
 	Warm(l link.Link, addr string, c net.Conn, i link.Info)
 }
 
-// Conn is an HTTP connection to one origin over one link, owned by one transfer at a time. Requests may be pipelined:
-// several Send calls may precede their Next calls; answers come in the order of the requests, over HTTP/2 too.
-// Send and Next may run in different goroutines; neither is called concurrently with itself.
+// Conn is an HTTP connection to one origin over one link, owned by one transfer at a time. Requests may be pipelined: several
+// Send calls may precede their Next calls. Responses come in the order of the requests, also over HTTP/2. Send and Next may run
+// in different goroutines; neither may be called concurrently with itself.
 type Conn interface {
 	// Send writes one request.
 	Send(RangeRequest) error
@@ -115,7 +115,7 @@ type RangeRequest struct {
 	Interim func(status int, h http.Header)
 }
 
-// RangeResponse is an answer whose body has not been read.
+// RangeResponse is a response whose body has not been read.
 type RangeResponse struct {
 	*http.Response
 	Range segment.Range // offsets of the body's bytes; End is -1 if the length is unknown

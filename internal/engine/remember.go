@@ -11,13 +11,13 @@ import (
 	"github.com/tributary-http/tributary/internal/transfer"
 )
 
-// Finding adds something that a GET has shown to a record.
+// Finding adds a result of a GET to a record.
 type Finding func(*estimate.Record)
 
 // maxFindings is how many wait to be taken; the oldest go first.
 const maxFindings = 1024
 
-// Findings returns what GETs have shown since the last call, at most 1024 findings.
+// Findings returns the results of GETs since the last call, at most 1024.
 func (e *Engine) Findings() []Finding {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -26,8 +26,8 @@ func (e *Engine) Findings() []Finding {
 	return all
 }
 
-// SetRecord replaces what is remembered of earlier processes. r belongs to the engine from now on. Findings that are not yet
-// taken are added to it.
+// SetRecord replaces the record of earlier processes. r then belongs to the engine. Findings that were not taken yet are added
+// to it.
 func (e *Engine) SetRecord(r *estimate.Record) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -80,8 +80,8 @@ func (e *Engine) lookUp(l link.Link, o estimate.Origin) estimate.Entry {
 	return known
 }
 
-// Remembered returns what divided downloads from anywhere have brought over the network behind a link, in bytes per second; 0 if
-// nothing is known.
+// Remembered returns the goodput of earlier divided downloads over the network behind a link, from any origin, in bytes per
+// second; 0 if it is unknown.
 func (e *Engine) Remembered(l link.Link) float64 { return e.lookUp(l, "").Rate }
 
 // recall returns the memory of an origin and an object of it.

@@ -116,7 +116,7 @@ func (f *fleet) witnesses(i int8, accusers []accuser, most int) (addrs []string)
 	return addrs
 }
 
-// Overdue is a connection that no transfer uses, such as a tunnel: its other end owes an answer and is silent.
+// Overdue is a connection outside of transfers, such as a tunnel, whose other end owes an acknowledgment and is silent.
 type Overdue struct {
 	Addr string     // "host:port" as it was dialed
 	To   netip.Addr // where that led

@@ -17,8 +17,8 @@ type LinkUse struct {
 	Spared string  // why the request's goal does without the link, "" if it does not
 }
 
-// Usage records the links and bytes that a request, its repetitions included, used. The zero value is empty, and a nil Usage
-// records nothing. Safe for concurrent use; it is complete when the Body of the answer is closed.
+// Usage records the links and bytes that a request used, including its repetitions. The zero value is empty, and a nil Usage
+// records nothing. Safe for concurrent use; it is complete when the Body of the response is closed.
 type Usage struct {
 	mu     sync.Mutex
 	links  []LinkUse
@@ -37,14 +37,14 @@ func (u *Usage) Links() []LinkUse {
 	return all
 }
 
-// Reason returns why the answer came over one link, as it is; "" if it was divided or is not there yet.
+// Reason returns why the response came over one link; "" if it was divided or has not begun.
 func (u *Usage) Reason() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.reason
 }
 
-// SetReason notes why the answer comes over one link.
+// SetReason records why the response comes over one link.
 func (u *Usage) SetReason(reason string) {
 	if u == nil {
 		return
@@ -54,7 +54,7 @@ func (u *Usage) SetReason(reason string) {
 	u.reason = reason
 }
 
-// Add counts bytes of content that a link brought.
+// Add counts bytes of content that a link delivered.
 func (u *Usage) Add(link string, bytes, waste int64) {
 	if u == nil {
 		return
@@ -66,7 +66,7 @@ func (u *Usage) Add(link string, bytes, waste int64) {
 	u.links[i].Waste += waste
 }
 
-// Spend counts what a link's radio takes for bytes that came over it; nil = its radio is not known.
+// Spend counts the energy of a link's radio for bytes that came over it; nil = the radio is unknown.
 func (u *Usage) Spend(link string, radio *energy.Radio, now time.Time, bytes int64) {
 	if u == nil || radio == nil {
 		return
@@ -78,7 +78,7 @@ func (u *Usage) Spend(link string, radio *energy.Radio, now time.Time, bytes int
 	m.Add(now, 0, bytes)
 }
 
-// Spare notes why the request's goal does without a link; "" if it does not.
+// Spare records why the request's goal does not use a link; "" if it does.
 func (u *Usage) Spare(link, reason string) {
 	if u == nil {
 		return

@@ -48,13 +48,13 @@ type refusalRow struct {
 	Seen int64
 }
 
-// MaxRecord is the most bytes that a Record is written as.
+// MaxRecord is the maximum size of an encoded Record in bytes.
 const MaxRecord = 44 << 10
 
-// ErrNoRecord says that bytes are not a Record, or one of another version, or damaged.
+// ErrNoRecord says that bytes are not a valid Record of this version.
 var ErrNoRecord = errors.New("damaged, or written by another version")
 
-// Marshal writes the record. What is forgotten by now is left out.
+// Marshal encodes the record without entries that have expired at now.
 func (r *Record) Marshal(now time.Time) []byte {
 	h := recordHeader{Version: recordVersion, Salt: r.salt}
 	copy(h.Magic[:], recordMagic)
@@ -95,7 +95,7 @@ func (k originKey) compare(o originKey) int {
 	return cmp.Or(cmp.Compare(k.network, o.network), cmp.Compare(k.origin, o.origin))
 }
 
-// UnmarshalRecord reads a record, or returns ErrNoRecord.
+// UnmarshalRecord decodes a record, or returns ErrNoRecord.
 func UnmarshalRecord(b []byte) (*Record, error) {
 	if len(b) < crc32.Size {
 		return nil, ErrNoRecord

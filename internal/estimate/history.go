@@ -10,7 +10,7 @@ import (
 // Origin names a server in the History: scheme and authority.
 type Origin string
 
-// Pipelining says how a server treats several outstanding requests on one connection, as far as that is known.
+// Pipelining says how a server handles several outstanding requests on one connection, as far as known.
 type Pipelining uint8
 
 // The states of knowledge about pipelining.
@@ -38,8 +38,8 @@ type Visit struct {
 	turn  uint64
 }
 
-// Path names an object of an origin in the History, by a hash: paths may be long and say much about the user. Two paths with
-// one hash share an entry, which costs speed and nothing else.
+// Path identifies an object of an origin in the History by a hash, since paths may be long and reveal much about the user. If
+// two paths have the same hash, they share an entry, which affects only speed.
 type Path uint64
 
 // PathOf returns the name of the object at a path without its query, which is new each time in signed URLs.
@@ -136,16 +136,16 @@ func (b *History) SetOrigin(now time.Time, o Origin, v Visit) {
 	b.origins[o] = v
 }
 
-// Whole reports whether the object was lately served in one piece only, whatever range was asked for (R137).
+// Whole reports whether the object was recently served only as a whole, whatever range was requested (R137).
 func (b *History) Whole(now time.Time, o Origin, p Path) bool {
 	m, ok := b.wholes[pathKey{o, p}]
 	return ok && now.Sub(m.seen) <= historyLife
 }
 
-// SetWhole remembers that the origin serves no ranges of the object.
+// SetWhole records that the origin does not serve ranges of the object.
 func (b *History) SetWhole(now time.Time, o Origin, p Path) { note(b, b.wholes, now, pathKey{o, p}) }
 
-// Size returns the size that the object lately had, 0 if it is unknown.
+// Size returns the recent size of the object, 0 if it is unknown.
 func (b *History) Size(now time.Time, o Origin, p Path) int64 {
 	s, ok := b.sizes[pathKey{o, p}]
 	if !ok || now.Sub(s.seen) > historyLife {
@@ -164,8 +164,8 @@ func (b *History) SetSize(now time.Time, o Origin, p Path, size int64) {
 	b.sizes[k] = sized{size, mark{now, b.turn}}
 }
 
-// Excluded reports whether o lately refused over a network an object that it served over another one: its URLs may be valid for
-// one client address only (R118).
+// Excluded reports whether o recently refused over a network an object that it served over another one: its URLs may be valid
+// for one client address only (R118).
 func (b *History) Excluded(now time.Time, network string, o Origin) bool {
 	m, ok := b.exclusions[historyKey{network, o}]
 	return ok && now.Sub(m.seen) <= exclusionLife

@@ -41,7 +41,7 @@ type Rate struct {
 	turn        time.Time
 }
 
-// Add accounts for n bytes received at now. The first bytes after Idle only start the clock: how long they took to come
+// Add accounts for n bytes received at now. The first bytes after Idle only start the clock, since the time until they arrived
 // says nothing about the rate.
 func (r *Rate) Add(now time.Time, n int64) {
 	if r.first.IsZero() {
@@ -98,8 +98,8 @@ func (r *Rate) shown(busy float64) bool { return busy >= 0.001 && r.bytes > 0 }
 // link keeps its peak.
 func (r *Rate) Peak() float64 { return max(r.peak, r.older) }
 
-// Sustained returns the goodput of the last seconds of busy time, for those who plan beyond this transfer. It is 0 if the link
-// has not been busy for long, or has mostly waited.
+// Sustained returns the goodput of the last seconds of busy time, for use beyond this transfer. It is 0 if the link has not
+// been busy for long, or was mostly waiting.
 func (r *Rate) Sustained() float64 {
 	if r.seen < sustainedLeast.Seconds() || r.seen < sustainedShare*r.last.Sub(r.first).Seconds() {
 		return 0
@@ -107,5 +107,5 @@ func (r *Rate) Sustained() float64 {
 	return r.longBytes / r.long
 }
 
-// Seed gives a rate that an earlier transfer saw, used until this one has its own.
+// Seed sets the rate of an earlier transfer, which is used until this one has its own.
 func (r *Rate) Seed(perSecond float64) { r.older = perSecond }

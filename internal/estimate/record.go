@@ -20,7 +20,7 @@ const (
 	limitLife = 24 * time.Hour
 )
 
-// Salt makes the keys of a Record meaningless elsewhere.
+// Salt makes the keys of a Record useless elsewhere.
 type Salt [16]byte
 
 // Record is the part of the findings that outlasts the process: what networks carry at which hour of the day, how origins are
@@ -71,7 +71,7 @@ func (s *originEntry) expire(now time.Time) {
 	}
 }
 
-// NewRecord returns a Record that knows nothing.
+// NewRecord returns an empty Record.
 func NewRecord(s Salt) *Record {
 	return &Record{salt: s, networks: map[key]networkEntry{}, origins: map[originKey]originEntry{}, refusals: map[key]int64{}}
 }
@@ -90,7 +90,7 @@ func (r *Record) originKey(network string, o Origin) originKey {
 	return originKey{r.key("network", network), r.key("origin", string(o))}
 }
 
-// Link returns what is known of origin o over a network. If nothing is, the Rate is that of the network at this hour.
+// Link returns the entry of origin o over a network. If there is none, the Rate is that of the network at this hour.
 func (r *Record) Link(now time.Time, network string, o Origin) Entry {
 	k := r.originKey(network, o)
 	var e Entry

@@ -41,7 +41,7 @@ const (
 	Unknown                            // an error that no attempt ended with
 )
 
-// Blame says whose fault an outcome is.
+// Blame says what caused an outcome.
 type Blame uint8
 
 // Whose fault an outcome is.
@@ -59,8 +59,8 @@ func (b Blame) String() string {
 // String returns the name of an outcome, as metrics have it.
 func (o Outcome) String() string { return rows[o].Name }
 
-// Blame returns whose fault an outcome is.
+// Blame returns what caused the outcome.
 func (o Outcome) Blame() Blame { return rows[o].Blame }
 
-// Row returns all that follows from an outcome.
+// Row returns the consequences of an outcome.
 func (o Outcome) Row() Row { return rows[o] }

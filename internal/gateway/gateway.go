@@ -86,7 +86,7 @@ func (g *Gateway) cutToken(path string) (rest string, ok bool) {
 	return rest, true
 }
 
-// NewServer returns the server for g: HTTP/1 only, with limits on slow requests and none on how long a download takes.
+// NewServer returns the HTTP/1 server for g. It limits slow requests, but not the duration of downloads.
 func NewServer(g *Gateway) *http.Server {
 	s := &http.Server{
 		Handler:           g,

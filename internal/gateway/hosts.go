@@ -55,7 +55,7 @@ func NewHosts(listed []string, path string) (*Hosts, error) {
 	return h, err
 }
 
-// CheckHost returns why s cannot be one of the hosts, nil if it can: "host" or "host:port".
+// CheckHost returns an error if s ("host" or "host:port") cannot be one of the hosts.
 func CheckHost(s string) error {
 	_, err := cleanHost(s)
 	return err

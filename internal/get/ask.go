@@ -28,19 +28,19 @@ var own = []string{
 	"Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te", "Trailer", "Expect", "Http2-Settings",
 }
 
-// Reserved reports whether a line "Name: value" is of a field that a download needs for itself.
+// Reserved reports whether a line "Name: value" has a field that a download sets itself.
 func Reserved(line string) bool {
 	name, _, _ := strings.Cut(line, ":")
 	return slices.Contains(own, http.CanonicalHeaderKey(strings.TrimSpace(name)))
 }
 
-// CheckURL returns why a URL cannot be downloaded, nil if it can be tried. The error does not repeat it.
+// CheckURL returns an error if a URL cannot be downloaded. The error does not contain the URL.
 func CheckURL(url string) error {
 	_, err := parseLocation(url)
 	return err
 }
 
-// CheckFields returns why h cannot be used as Options.Header, nil if it can.
+// CheckFields returns an error if h cannot be used as Options.Header.
 func CheckFields(h http.Header) error {
 	for _, name := range own {
 		if _, ok := h[name]; ok {
@@ -207,8 +207,8 @@ func status(code int) string {
 	return strconv.Itoa(code)
 }
 
-// Fields returns the header that user's lines make, each "Name: value"; "Name:" leaves a field out that would be sent
-// otherwise. agent is the User-Agent, "" for none.
+// Fields returns the header for the user's lines "Name: value"; "Name:" removes a field that would be sent otherwise. agent is
+// the User-Agent, "" for none.
 func Fields(lines []string, agent string) (http.Header, error) {
 	h := http.Header{"Accept": {"*/*"}, "Accept-Encoding": {"identity"}}
 	if agent != "" {

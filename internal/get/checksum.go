@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Checksum is the one that a file must have.
+// Checksum is the expected checksum of a file.
 type Checksum struct {
 	name string
 	make func() hash.Hash

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/fault"
 )
 
-// Code says why a download failed, for a program that has texts of its own (docs/APPBRIDGE.md).
+// Code says why a download failed, for programs that have their own texts (docs/APPBRIDGE.md).
 type Code string
 
 // The codes.

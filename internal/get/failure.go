@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Kind says where the fault lies. Its number is the exit code of the command.
+// Kind classifies errors. Its number is the exit code of the command.
 type Kind int
 
 // The kinds of errors.

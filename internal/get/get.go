@@ -41,7 +41,7 @@ type Getter struct {
 	Note func(text string)
 }
 
-// Meter is where a running download stands. Any goroutine may read it.
+// Meter is the progress of a running download. Any goroutine may read it.
 type Meter struct {
 	file   atomic.Pointer[string]
 	have   atomic.Int64
@@ -67,7 +67,8 @@ func (m *Meter) Now() (file string, have, size int64) {
 	return file, m.have.Load(), m.size.Load()
 }
 
-// Type returns the media type of the first answer, in lower case and without parameters; "" = none, or not known yet.
+// Type returns the media type of the first response, in lower case and without parameters; "" if there is none, or it is not
+// known yet.
 func (m *Meter) Type() string {
 	if t := m.kind.Load(); t != nil {
 		return *t
@@ -84,7 +85,7 @@ func (m *Meter) set(have, prefix int64) {
 	m.prefix.Store(prefix)
 }
 
-// LinkUse is what a download had of a link.
+// LinkUse is what a link contributed to a download.
 type LinkUse = transport.LinkUse
 
 // Links returns the traffic of each link so far, in the order of their first bytes.

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// OpenFile is a file that another program has opened, named and keeps: an app whose downloads this program does. The app also
-// has to remember which object and version the bytes belong to.
+// OpenFile is a file that another program has opened, named and keeps: an app whose downloads this program runs. The app also
+// has to remember to which object and version the bytes belong.
 type OpenFile struct {
 	File *os.File
 	Version
@@ -21,9 +21,10 @@ type Version struct {
 	Mark      string // a digest of its other properties
 }
 
-// Fill downloads the object at url into h, and resumes it if that is possible. Began, which may be nil, is called each time the
-// file starts over, by the goroutine of Fill. The result's File is the server's name for the object, "" if it was not asked.
-// The meter must be new. When Fill returns, error or not, h describes the content of the file. An error is an *Error.
+// Fill downloads the object at url into h and resumes an earlier download if possible. Began, which may be nil, is called each
+// time the file starts over, by the goroutine of Fill. The result's File is the server's name for the object, "" if no response
+// came. The meter must be new. When Fill returns, with or without an error, h describes the content of the file. An error is an
+// *Error.
 func (g *Getter) Fill(ctx context.Context, url string, h *OpenFile, m *Meter, began func(name string, v Version)) (Result, error) {
 	d := newDownload(ctx, g, m)
 	d.nameless = true

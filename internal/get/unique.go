@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Unique makes a download find a name where there is none, for downloads without a user to ask: "big.iso", else "big.1.iso" and so
-// on. A .part that this download can resume, with Options.Resume, is not an obstacle.
+// Unique lets a download choose an unused name, for downloads without a user to ask: "big.iso", otherwise "big.1.iso" and so
+// on. A .part that this download can resume, with Options.Resume, does not count as used.
 type Unique struct {
 	// Taken reports whether a path is another download's, though it may not exist yet. May be nil.
 	Taken func(file string) bool

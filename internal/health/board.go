@@ -179,7 +179,7 @@ func (b *Board) Failed(now time.Time, link int8, c Cause) {
 	}
 }
 
-// LeaveOut bans a link that adds nothing to the goodput of the others, as long as another one is up.
+// LeaveOut bans a link that does not increase the goodput of the others, as long as another one is up.
 func (b *Board) LeaveOut(now time.Time, link int8) {
 	for i := range b.links {
 		if int8(i) != link && b.links[i].state == Up && b.links[link].state == Up {
@@ -188,7 +188,7 @@ func (b *Board) LeaveOut(now time.Time, link int8) {
 	}
 }
 
-// TakeBack ends that: the link is missed.
+// TakeBack ends that ban, because the link is needed.
 func (b *Board) TakeBack(now time.Time, link int8) {
 	if e := &b.links[link]; e.cause == NoGain {
 		b.set(now, link, Up, NoCause)
@@ -225,7 +225,7 @@ func (b *Board) Probed(now time.Time, p Probe, a Answer) {
 	}
 }
 
-// Failing reports whether a link is there and not up.
+// Failing reports whether a link exists but is not up.
 func (b *Board) Failing(link int8) bool {
 	s, _ := b.State(link)
 	return s != Up && s != Down

@@ -32,19 +32,19 @@ const (
 	firstHold = 20 * time.Second // after a wrong verdict before the next one; it doubles
 )
 
-// Traffic is what a transfer knows of a link.
+// Traffic is what a transfer reports about a link.
 type Traffic struct {
 	Got     int64 // bytes that it brought in all
 	Usable  bool  // it may be asked for more
 	Metered bool
 }
 
-// Contention finds links that share one bottleneck, as two radios on one channel do: what one of them gains the others lose,
-// when it joins and whenever its goodput changes. Such a link raises the total by less than a quarter of what it brings and can
-// be left out. A link that is merely slow raises the total by all that it brings.
+// Contention finds links that share one bottleneck, such as two radios on one channel: what one of them gains the others lose,
+// when it joins and whenever its goodput changes. Such a link raises the total by less than a quarter of its own goodput, and
+// can be left out. A link that is merely slow raises the total by all of its goodput.
 //
-// A verdict is checked: if the total falls without the link, it is taken back. It is for a transfer that runs alone. The zero
-// value is ready to use.
+// A verdict is checked: if the total falls without the link, it is used again. Contention is for a transfer that runs alone.
+// The zero value is ready to use.
 type Contention struct {
 	from   time.Time     // nothing is measured before
 	since  time.Time     // when the window began
@@ -73,7 +73,7 @@ type Verdict struct {
 	Out  bool
 }
 
-// Observe takes what the transfer knows of its links now, and for how long in all one of them had nothing to do although it was
+// Observe records what the transfer knows about its links now, and for how long in total one of them was idle although it was
 // usable. It is called a few times a second.
 func (c *Contention) Observe(now time.Time, links []Traffic, stood time.Duration) (v Verdict, ok bool) {
 	if c.from.IsZero() {
@@ -115,8 +115,7 @@ func (c *Contention) Observe(now time.Time, links []Traffic, stood time.Duration
 	return Verdict{}, false
 }
 
-// Stop forgets everything. It returns the link to take back if one is left out, since nobody watches any more whether it is
-// missed.
+// Stop resets c. It returns the link to use again if one is left out, since nobody checks any more whether it is needed.
 func (c *Contention) Stop() (v Verdict, ok bool) {
 	v, ok = Verdict{Link: c.left.link}, c.left.is
 	*c = Contention{}

@@ -2,7 +2,7 @@ package health
 
 import "time"
 
-// SlowCheck says how links that are much slower than the others are treated.
+// SlowCheck selects the treatment of links that are much slower than the others.
 type SlowCheck string
 
 // The slow-link checks.
@@ -34,7 +34,7 @@ const (
 // rateFresh is how old the last report of a link's speed may be for it to count.
 const rateFresh = time.Second
 
-// Speed is what a transfer reports of a link.
+// Speed is what a transfer reports about the rate of a link.
 type Speed struct {
 	Rate float64 // goodput in bytes per second
 	Gain float64 // bytes that it brought since the last report, less those that others could have brought while it held them up

@@ -39,8 +39,8 @@ type Authority struct {
 	leaves *lru.Cache[string, *tls.Certificate]
 }
 
-// New returns an authority whose key exists only in memory. It is called name. Hosts are those for which its certificates hold,
-// names with all below them, or addresses; none means every host.
+// New returns an authority with the given name whose key exists only in memory. Its certificates are valid for hosts: names
+// with their subdomains, or addresses; none means every host.
 func New(name string, hosts []string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -150,10 +150,10 @@ func encode(c *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }
 
-// Hosts returns the hosts for which certificates hold, nil for all.
+// Hosts returns the hosts for which certificates are valid, nil for all.
 func (a *Authority) Hosts() []string { return slices.Clone(a.hosts) }
 
-// Covers reports whether a certificate for host holds.
+// Covers reports whether a certificate for host is valid.
 func (a *Authority) Covers(host string) bool { return a.hosts == nil || within(host, a.hosts) }
 
 // within reports whether host is one of names or lies below one.

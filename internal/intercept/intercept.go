@@ -72,8 +72,8 @@ func NewInterceptor(c Config) (*Interceptor, error) {
 	return &Interceptor{Config: c, verdicts: verdicts, excluded: excluded()}, nil
 }
 
-// Wants reports whether a connection to host should be opened, as far as can be said before it is made. Program names the program
-// that wants it, and may be nil.
+// Wants reports whether a connection to host should be opened, as far as this is known before it is made. Program names the
+// program that asks for it, and may be nil.
 func (i *Interceptor) Wants(program func() string, host, addr string) bool {
 	switch {
 	case !i.Authority.Covers(host), i.Only != nil && !within(host, i.Only):
@@ -103,10 +103,10 @@ func (i *Interceptor) known(addr string) (verdict, bool) {
 	return v, ok && time.Now().Before(v.until)
 }
 
-// Forget makes the next connection to addr ask the origin again: requests to it have failed.
+// Forget makes the next connection to addr ask the origin again, because requests to it have failed.
 func (i *Interceptor) Forget(addr string) { i.verdicts.Remove(addr) }
 
-// Tunnel makes later connections to addr tunnels for a while.
+// Tunnel lets later connections to addr be tunnels for a while.
 func (i *Interceptor) Tunnel(host, addr string, reason Reason) {
 	i.verdicts.Add(addr, verdict{tunnel: reason, until: time.Now().Add(verdictLife)})
 	i.report(host, reason)
@@ -126,12 +126,12 @@ type Client struct {
 	Program func() string // names its program; may be nil
 }
 
-// Greet makes a TLS connection to an origin and verifies it. It returns the protocol that the origin chose (ALPN), and whether it
-// asked for a client certificate.
+// Greet establishes a TLS connection to an origin and verifies it. It returns the protocol that the origin chose (ALPN), and
+// whether the origin asked for a client certificate.
 type Greet func(ctx context.Context) (protocol string, asked bool, err error)
 
-// Open does the TLS handshake with a client. Greet asks the origin at addr; it is nil if Ready. An error means that the client
-// cannot be served; Open never closes its connection.
+// Open does the TLS handshake with a client. Greet connects to the origin at addr; it is nil if Ready. An error means that the
+// client cannot be served; Open never closes its connection.
 func (i *Interceptor) Open(ctx context.Context, client Client, host, addr string, greet Greet) (Opened, error) {
 	h, err := readHello(client.Conn, client.Early)
 	if err != nil {
@@ -249,7 +249,8 @@ func (i *Interceptor) report(host string, reason Reason) {
 	}
 }
 
-// Unopened returns the hosts whose connections were tunnels though they might have been opened, in the order in which they came.
+// Unopened returns the hosts whose connections stayed tunnels although they could have been opened, in the order in which they
+// appeared.
 func (i *Interceptor) Unopened() []Unopened {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -22,10 +22,10 @@ const (
 	pinsTime    = 2 * time.Second // to write them
 )
 
-// Pins remembers which programs do not accept certificates of an Authority, by host. A program is one only after it has said so
-// with an alert: a connection that fails for another reason proves nothing, and would switch interception off permanently.
+// Pins records which programs reject certificates of an Authority, by host. A program counts only after it has rejected one
+// with an alert: a connection that fails for another reason proves nothing, and must not disable interception permanently.
 //
-// They are kept in a file of the user's, as salted hashes, so that a program that is started again works at once.
+// They are kept in a file of the user's, as salted hashes, so that a program that is started again works immediately.
 type Pins struct {
 	path string // "" = in memory only
 	log  *slog.Logger

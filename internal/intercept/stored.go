@@ -21,9 +21,9 @@ import (
 // maxStored bounds the files of an authority.
 const maxStored = 64 << 10
 
-// Stored is where an authority for permanent use is kept: its certificate, and its key, which only its user can read. The
-// certificate that programs trust has signed one other, and its key was thrown away: so whatever a program makes of constraints
-// in a certificate that it trusts, those in the other one hold.
+// Stored is the location of a permanent authority: its certificate, and its key, which only its user can read. The root
+// certificate that programs trust has signed one intermediate certificate, and its key was discarded. So the name constraints
+// of the intermediate certificate apply even for programs that ignore those of a root.
 type Stored struct {
 	Certificate string // path: what programs have to trust, then what signs leaves
 	Key         string // path

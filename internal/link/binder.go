@@ -6,14 +6,14 @@ import (
 	"syscall"
 )
 
-// Binder ties sockets to links.
+// Binder binds sockets to links.
 type Binder interface {
 	// Control returns the function that [net.Dialer.Control] calls on a new socket to make it use only link l; the zero Link
 	// leaves the route to the system. Its failure is a *BindError.
 	Control(l Link) func(network, address string, c syscall.RawConn) error
 }
 
-// BindError says that a socket could not be tied to a link. It has not been used over another one.
+// BindError says that a socket could not be bound to a link. The socket was not used over another one.
 type BindError struct {
 	Link string
 	Err  error

@@ -7,9 +7,9 @@ import (
 	"weak"
 )
 
-// Conns knows the open connections over each link, whatever they are used for, and asks the kernel when something last came
-// over the link. That costs the connections nothing: they are held weakly, need not be wrapped to say when they close, and can
-// be spliced. The zero value has none. Safe for concurrent use.
+// Conns tracks the open connections over each link, whatever they are used for, and asks the kernel when something last arrived
+// over the link. This costs the connections nothing: they are referenced weakly, need not be wrapped, and can be spliced. The
+// zero value is empty. Safe for concurrent use.
 type Conns struct {
 	mu   sync.Mutex
 	over map[string]*open // by name of the link
@@ -24,8 +24,8 @@ type open struct {
 // fewConns is how many connections of a link are kept before closed ones are looked for.
 const fewConns = 64
 
-// Add makes a connection over a link known. It ignores connections other than *net.TCPConn, and those to a host near the link:
-// their data says nothing about the way to the rest of the world.
+// Add adds a connection over a link. It ignores connections other than *net.TCPConn, and those to a host near the link, whose
+// data says nothing about the path to the internet.
 func (c *Conns) Add(l Link, nc net.Conn) {
 	tcp, ok := nc.(*net.TCPConn)
 	if !ok {
@@ -70,7 +70,7 @@ func isOpen(tcp *net.TCPConn) bool {
 }
 
 // Heard reports whether the other end of a connection over the named link has sent something within the last d. It asks the
-// kernel about one connection after the other, about a microsecond each.
+// kernel about one connection after another, in about a microsecond each.
 func (c *Conns) Heard(name string, d time.Duration) bool {
 	c.mu.Lock()
 	var conns []weak.Pointer[net.TCPConn]

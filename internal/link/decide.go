@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Options says which interfaces become links, and holds facts about them that only the user knows.
+// Options selects which interfaces become links, and has facts about them that only the user knows.
 type Options struct {
 	// Names, if not empty, are the only interfaces to use, whatever their kind.
 	Names []string
@@ -77,7 +77,7 @@ type Route struct {
 	SourceOnly bool
 }
 
-// Candidate is an interface with the decision on it.
+// Candidate is an interface and the decision about it.
 type Candidate struct {
 	Link     Link // the link, as far as it is known; its Addrs are the usable ones
 	Use      bool

@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	// ErrDenied says that no request may go to an address, over no link.
+	// ErrDenied says that requests may not go to an address, over any link.
 	ErrDenied = errors.New("the address is not allowed as a destination")
-	// ErrRebound says that a public name led to a private address. It is an ErrDenied.
+	// ErrRebound says that a public name resolved to a private address. It is an ErrDenied.
 	ErrRebound = fmt.Errorf("%w: a public host name resolves to a private address", ErrDenied)
 	// ErrOffLink says that an address belongs to another interface: only that one leads there.
 	ErrOffLink = errors.New("the address belongs to another interface")
@@ -20,11 +20,11 @@ var (
 // loopback is the name of the kernel's loopback device.
 const loopback = "lo"
 
-// Destinations says which addresses may be dialed, and over which link. A proxy reaches what its clients may not, and a web
-// page can make a browser ask it: so the address that a name resolved to is checked, each time before it is dialed (R183).
-// Traffic that the system itself would send over an interface that is not a link, such as a VPN or a container's bridge, never
-// leaves by a link. The zero value has no interfaces, denies destinations that are not meant to be reached through a proxy
-// and allows the rest.
+// Destinations decides which addresses may be dialed, and over which link. A proxy can reach addresses that its clients must
+// not reach, and a web page can make a browser send requests to it. So the resolved address is checked every time before it is
+// dialed (R183). Traffic that the system itself would send over an interface that is not a link, such as a VPN or a container
+// bridge, never leaves over a link. The zero value has no interfaces, denies destinations that are not meant to be reached
+// through a proxy, and allows all others.
 type Destinations struct {
 	Allow       []netip.Prefix            // exceptions from the denied networks, own listeners apart
 	DenyPrivate bool                      // also deny private networks

@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-http/tributary/internal/energy"
 )
 
-// Link is one usable way out of the device: an interface with addresses, DNS servers and a cost. It is a value; a
-// change of the interface makes a new one with the same Name.
+// Link is one usable link of the device: an interface with addresses, DNS servers and a cost. It is a value; a change of the
+// interface makes a new one with the same Name.
 type Link struct {
 	Name   string       // interface name: the link's stable ID
 	Index  int          // kernel interface index, 0 if the link is not a kernel interface
@@ -64,14 +64,14 @@ func (l Link) Costly() bool {
 	return l.Metered || l.Radio != nil && l.Radio.WakeJoules(math.MaxInt64) >= costlyWake
 }
 
-// Priced reports whether downloads may do without it where its data costs more than their speed is worth.
+// Priced reports whether downloads may leave the link unused if its data costs more than its speed is worth.
 func (l Link) Priced() bool { return l.Metered && l.Cheapest }
 
-// Last reports whether the link joins others last and is tested sparingly.
+// Last reports whether the link joins after the others and is tested rarely.
 func (l Link) Last() bool { return l.Metered || l.Frugal && l.Costly() }
 
-// Affordable returns the links that are not a last resort, or all if there are no others: what cannot choose a link for each request
-// uses these.
+// Affordable returns the links that are not a last resort, or all links if there are no others. It is for uses that cannot
+// choose a link for each request.
 func Affordable(all []Link) []Link {
 	if use := slices.DeleteFunc(slices.Clone(all), Link.Last); len(use) > 0 {
 		return use
@@ -79,7 +79,7 @@ func Affordable(all []Link) []Link {
 	return all
 }
 
-// Unranked is the Metric of a link that the system itself would not choose: without a default route in the main table.
+// Unranked is the Metric of a link without a default route in the main table, which the system itself would not use.
 const Unranked = math.MaxInt32
 
 // Addr returns the first source address of a family (IPv6 if six) and whether there is one.
@@ -92,8 +92,8 @@ func (l Link) Addr(six bool) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// Near reports whether an address may be reached without the link's provider: one of a private or link-local network, or of
-// the link's own. A router's page answers while its uplink is dead.
+// Near reports whether an address may be reached without the link's provider: an address of a private, link-local or the link's
+// own network. A router's page responds even while its uplink is dead.
 func (l Link) Near(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	return a.IsPrivate() || a.IsLinkLocalUnicast() || within(l.Prefixes, a)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Path dials out over exactly one link. It is the seam between the kinds of links and everything that uses them: a [Source]
+// Path dials over exactly one link. It is the interface between the kinds of links and everything that uses them: a [Source]
 // gives each link its Path. Implementations are pointers, so that they can be compared, and safe for concurrent use.
 type Path interface {
 	// Dial connects to addr, which is "host:port" with a number as port. Network is "tcp", "tcp4" or "tcp6". An error is a
@@ -29,7 +29,7 @@ type Info struct {
 	Local bool
 }
 
-// ErrNothingToProbe says that nothing on a link can be asked whether the link works.
+// ErrNothingToProbe says that there is no host by which a link could be tested.
 var ErrNothingToProbe = errors.New("nothing on the link can be queried")
 
 var errNoPath = errors.New("the link has no path")

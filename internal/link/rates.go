@@ -44,8 +44,8 @@ func (r *Rates) Set(limits map[string]int64) {
 // limitedRead returns the largest read at so many bytes per second: bytes must come often, or the link seems silent.
 func limitedRead(n int64) int { return int(min(max(n/40, 1<<10), 64<<10)) }
 
-// Limit makes a connection over the named link obey the link's limit. It returns other connections than TCP, and those of a
-// link without a limit, unchanged.
+// Limit applies the named link's limit to a connection. It returns connections other than TCP, and those of a link without a
+// limit, unchanged.
 func (r *Rates) Limit(c net.Conn, name string) net.Conn {
 	tcp, ok := c.(tcpConn)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Slots bounds how many connections to one host are open over one link at a time, whatever they are used for. It never waits: a
+// Slots limits how many connections to one host are open over one link at a time, whatever they are used for. It never waits: a
 // caller that does not get a slot learns when to try again. Safe for concurrent use.
 type Slots struct {
 	most int // 0 = no bound
@@ -49,7 +49,7 @@ func HostOf(addr string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// Slot is the right to have one connection. The zero value is one of a host without a bound.
+// Slot is the right to have one connection. The zero value is that of a host without a limit.
 type Slot struct{ release func() }
 
 // Take returns a slot for a connection over the named link to addr ("host:port"). An error is a *NoSlotError.
@@ -106,8 +106,7 @@ func (s *Slots) release(key slotKey, h *hostSlots) {
 	h.wake()
 }
 
-// Idle says that nobody uses a connection over the named link to addr any more, though it is open: who waits for a slot may
-// use it, or close it.
+// Idle reports that an open connection over the named link to addr is not in use: whoever waits for a slot may use or close it.
 func (s *Slots) Idle(link, addr string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +123,7 @@ func (h *hostSlots) wake() {
 	}
 }
 
-// Release gives the slot back. A second call does nothing.
+// Release returns the slot. A second call does nothing.
 func (s Slot) Release() {
 	if s.release != nil {
 		s.release()

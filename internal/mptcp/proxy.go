@@ -29,7 +29,7 @@ type Proxy struct {
 	open map[*conn]struct{}
 }
 
-// Connect opens a connection to an address, "host:port", with a socket that speaks MPTCP.
+// Connect opens a connection to an address, "host:port", with a socket that uses MPTCP.
 type Connect func(ctx context.Context, addr string) (net.Conn, error)
 
 // maxReply is the longest answer to CONNECT that is read, in bytes.

@@ -152,8 +152,8 @@ func (o *Opening) Content() segment.Range {
 	return w
 }
 
-// Answer takes the head of a response to the first request, or to a copy of it, that came over a link. pending says that an
-// earlier one of these requests may still be answered.
+// Answer takes the head of a response over a link, to the first request or to a copy of it. pending says that a response to an
+// earlier one of these requests may still come.
 func (o *Opening) Answer(h Head, link string, pending bool) Verdict {
 	if o.version != nil { // another one was faster
 		if !h.Mismatch && h.ID == *o.version {
@@ -231,10 +231,10 @@ func (o *Opening) note(h Head) {
 	}
 }
 
-// Served takes note that a later request got the range it asked for.
+// Served records that a later request got the range that it asked for.
 func (o *Opening) Served() { o.served = true }
 
-// Ended takes note of how an attempt over a link ended.
+// Ended records how an attempt over a link ended.
 func (o *Opening) Ended(link string, outcome fault.Outcome) {
 	switch {
 	case outcome == fault.NoRange:
@@ -244,8 +244,8 @@ func (o *Opening) Ended(link string, outcome fault.Outcome) {
 	}
 }
 
-// Lost takes note that no link is left that serves the version that has joined. seen reports whether the client has its head.
-// If not, and the origin has replaced that version, the GET starts again, once (R107).
+// Lost records that no remaining link serves the version that has joined. seen reports whether the client has its head. If not,
+// and the origin has replaced that version, the GET starts again, once (R107).
 func (o *Opening) Lost(outcome fault.Outcome, seen bool) {
 	if o.version == nil {
 		return

@@ -4,7 +4,7 @@ package opening
 // tributary_pass_through_total, and stable.
 type Reason string
 
-// None says that nothing speaks against dividing a download.
+// None says that there is no reason against dividing a download.
 const None Reason = ""
 
 // Reasons that lie in the client's request. They are checked in this order, and the first one that holds is reported.
@@ -25,7 +25,7 @@ const (
 	Signed         Reason = "signed"          // a signature covers a field that differs between the parts of a transfer
 )
 
-// Crowded lies in the proxy: so many requests run already that this one gets one connection.
+// Crowded is a reason of the proxy: too many requests are running already, so this one gets one connection.
 const Crowded Reason = "crowded"
 
 // Reasons that lie in the first response. Package origin reports why other responses may not be joined to it, in this order.
@@ -44,5 +44,5 @@ const (
 	NoRanges      Reason = "no_ranges"      // the origin does not serve ranges, or not of this object
 )
 
-// Small says that the first response brings everything: the object is not larger than the threshold.
+// Small says that the first response has the whole object, which is not larger than the threshold.
 const Small Reason = "small"

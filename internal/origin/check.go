@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Mismatch is an answer that is intact but not the one wanted.
+// Mismatch is a valid response that is not the expected one.
 type Mismatch struct {
 	// Clause is the stable short name of the condition that does not hold: "status", "validator", "framing", "multipart",
 	// "content_range", "start", "end", "content_length", "total", "etag", "last_modified", "coding", "type" or "location".

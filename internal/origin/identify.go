@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Head holds the facts about an answer that the checks use.
+// Head holds the facts about a response that the checks use.
 type Head struct {
 	Status    int
 	Header    http.Header
@@ -24,7 +24,7 @@ type Head struct {
 	Trailer   bool  // a trailer section is announced
 }
 
-// Verdict classifies an answer.
+// Verdict classifies a response.
 type Verdict struct {
 	Range segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
 	ID    engine.Identity
@@ -36,8 +36,8 @@ type Verdict struct {
 // section 8.8.2.2 asks for one second if both come from one clock; a minute, as in RFC 7232, bears clocks that differ.
 const strongAge = 60 * time.Second
 
-// Identify judges the first answer of a transfer. Without a range in the request every answer is accepted as it comes, and
-// Unfit says whether others may be joined to it. With one, only a 200 or a 206 of that range is accepted; everything else is a
+// Identify judges the first response of a transfer. Without a range in the request, every response is accepted, and Unfit says
+// whether others may be joined to it. With a range, only a 200 or a 206 of that range is accepted; everything else is a
 // Mismatch.
 func Identify(a *engine.RangeRequest, h Head) Verdict {
 	v := Verdict{Range: segment.Range{End: h.Length}, ID: identity(h)}
@@ -92,7 +92,7 @@ func unfit(h Head) opening.Reason {
 	return opening.None
 }
 
-// Identity returns the version that the content of an answer belongs to, whatever the request was.
+// Identity returns the version to which the content of a response belongs, whatever the request was.
 func Identity(h Head) engine.Identity {
 	id := identity(h)
 	switch fields := h.Header["Content-Range"]; {

@@ -28,8 +28,8 @@ const expectContinue = 2 * time.Second
 // handshakeTime bounds a TLS handshake.
 const handshakeTime = 10 * time.Second
 
-// PassThrough is the pass-through client: a request goes over one link, bodies are streamed both ways, nothing is added to it,
-// no redirect is followed and no coding removed. It shares no connection with a Pool.
+// PassThrough is the pass-through client. A request goes over one link, bodies are streamed in both directions, nothing is
+// added, redirects are not followed and content codings are not removed. It does not share connections with a Pool.
 type PassThrough struct {
 	// Idle is as for a Pool.
 	Idle func(link, addr string)
@@ -119,8 +119,8 @@ func (p *PassThrough) Relayed(ctx context.Context, addr string, nc net.Conn) net
 	return &relayedConn{nc, as}
 }
 
-// DropLink closes the idle connections of the link of this name, which are dead, and ends the requests under way over it, before
-// their answer or in the middle of it, with an *engine.AttemptError. Later ones dial again.
+// DropLink closes the idle connections of the link of this name, which are dead, and aborts the requests under way over it,
+// before or during their response, with an *engine.AttemptError. Later requests dial again.
 func (p *PassThrough) DropLink(name string) {
 	p.abort(name)
 	p.transports.drop(name)

@@ -151,14 +151,14 @@ func (n *placed) headStart() time.Duration {
 	return n.wait
 }
 
-// Connected takes note of the round-trip time of a new connection over a link, 0 if it is unknown.
+// Connected records the round-trip time of a new connection over a link, 0 if it is unknown.
 func (p *Placer) Connected(name string, rtt time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.table.Connected(time.Now(), name, rtt)
 }
 
-// Goodput takes note of the goodput of a link that divided downloads keep busy, in bytes per second.
+// Goodput records the goodput, in bytes per second, of a link that divided downloads keep busy.
 func (p *Placer) Goodput(name string, perSecond float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,7 +31,7 @@ const (
 	warmTimeout = 2 * time.Second
 )
 
-// Pool opens connections to origins and keeps those that transfers give back. It implements engine.Opener.
+// Pool opens connections to origins and keeps those that transfers return. It implements engine.Opener.
 type Pool struct {
 	// Idle, if not nil, is called when a connection over a link to an address is kept that nobody uses. It is set before use.
 	Idle func(link, addr string)
@@ -159,8 +159,8 @@ func (p *Pool) Warm(l link.Link, addr string, c net.Conn, i link.Info) {
 	p.keep(&stream{key: bare(l, addr), link: l, socket: c, conn: c, info: i}, warmTimeout)
 }
 
-// Greet makes TLS of a connection to an origin, and keeps it: the next transfer takes it. It returns the protocol that the origin
-// chose (ALPN), and whether it asked for a client certificate. Such an origin's connection is closed, as after an error.
+// Greet establishes a TLS connection to an origin and keeps it for the next transfer. It returns the protocol that the origin
+// chose (ALPN), and whether the origin asked for a client certificate; such a connection is closed, as after an error.
 func (p *Pool) Greet(ctx context.Context, d Dialed, t engine.Target) (protocol string, asked bool, err error) {
 	c := p.tls.Clone()
 	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {

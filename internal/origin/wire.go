@@ -15,7 +15,7 @@ const (
 	bufferSize = 4 << 10
 	// maxHead bounds the head of one answer, interim answers included, in bytes.
 	maxHead = 256 << 10
-	// MaxInterim bounds the number of interim answers (1xx) before one final answer.
+	// MaxInterim is the maximum number of interim responses (1xx) before a final response.
 	MaxInterim = 32
 )
 

@@ -23,7 +23,7 @@ const (
 	maxFound   = 32
 )
 
-// Finding is something that keeps the proxy, or a link, from working as it could.
+// Finding is a problem of the proxy or of a link.
 type Finding struct {
 	Name  string `json:"name"`
 	Fails bool   `json:"fails"` // it does not work until this is fixed
@@ -31,7 +31,7 @@ type Finding struct {
 	Fix   string `json:"fix,omitempty"` // command or setting
 }
 
-// Page is the live page. Run must be running for it to be served.
+// Page is the live page. Run must be running while it is served.
 type Page struct {
 	wake   chan struct{} // capacity 1: something has begun to run
 	join   chan viewer
@@ -45,7 +45,7 @@ type Page struct {
 	passed map[string]int64
 }
 
-// Ended is a download that has ended.
+// Ended is a finished download.
 type Ended struct {
 	Host    string              `json:"host"`
 	Name    string              `json:"name"`
@@ -78,8 +78,8 @@ type name struct {
 	Name string `json:"name"`
 }
 
-// New returns the page of a proxy. look, nil = none, finds problems; it may take its time. It is called while somebody watches, at
-// most once in ten minutes, and gets 15 s.
+// New returns the page of a proxy. look finds problems and may be slow; nil = none. It is called only while somebody watches,
+// at most once in ten minutes, and has 15 s.
 func New(look func(context.Context) []Finding) *Page {
 	return &Page{
 		look: look,
@@ -88,7 +88,7 @@ func New(look func(context.Context) []Finding) *Page {
 	}
 }
 
-// Wake says that something has begun to run. It never blocks.
+// Wake reports that something has begun to run. It never blocks.
 func (p *Page) Wake() {
 	select {
 	case p.wake <- struct{}{}:

@@ -14,8 +14,8 @@ import (
 // maxRecent bounds the processes that Programs looks at first.
 const maxRecent = 16
 
-// Programs names the programs at the other ends of connections. The zero value is ready. It remembers the processes that it found
-// last, since one that connects often connects again.
+// Programs finds the programs at the other ends of connections. The zero value is ready to use. It remembers the processes that
+// it found last, since a process that connects often connects again.
 type Programs struct {
 	mu     sync.Mutex
 	recent []int // process IDs, the last one first

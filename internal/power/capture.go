@@ -16,7 +16,7 @@ import (
 	"github.com/tributary-http/tributary/internal/energy"
 )
 
-// Capture is what the packets in a file would take of a radio.
+// Capture is the energy that a radio would use for the packets in a file.
 type Capture struct {
 	Device  string  `json:"radio"` // such as galaxy-s3/lte
 	Packets int     `json:"packets"`

@@ -15,7 +15,7 @@ type Options struct {
 	Tail   time.Duration // how long after it; radios stay awake for up to 12 s
 }
 
-// Report is what a command took.
+// Report is the energy that a command used.
 type Report struct {
 	Source    string  `json:"source"`
 	IdleWatts float64 `json:"idle_watts"`

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Source is what power is read from.
+// Source is where power is read from.
 type Source interface {
 	// String says what is measured, for the user.
 	String() string
@@ -20,7 +20,7 @@ type Source interface {
 	Read(now time.Time) (Reading, error)
 }
 
-// Reading is what a source shows.
+// Reading is one reading of a source.
 type Reading struct {
 	Watts        float64 // now; of a counter the mean since the reading before, 0 at the first one
 	AverageWatts float64 // over the time that the battery's chip averages, 0 if it does not
@@ -28,7 +28,7 @@ type Reading struct {
 	Counted      bool    // the source is a counter: Joules is exact
 }
 
-// ErrNone says that this machine shows its power nowhere.
+// ErrNone says that this machine has nowhere to read its power from.
 var ErrNone = errors.New("neither a battery nor an energy counter of the processor")
 
 // Find returns the source of a machine: its batteries, otherwise the counters of RAPL. root is /sys/class, or another folder with

@@ -141,8 +141,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// CloseLink resets both sides of every tunnel over the named link, so that clients reconnect at once instead of waiting
-// for a dead link (R145).
+// CloseLink resets both sides of every tunnel over the named link, so that clients reconnect immediately instead of waiting for
+// a dead link (R145).
 func (p *Proxy) CloseLink(name string) { p.tunnels.cut(func(t *tunnel) bool { return t.link == name }) }
 
 // Shutdown accepts no new tunnels, waits for the running ones and for requests in those that were opened until ctx ends, then

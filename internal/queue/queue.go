@@ -40,12 +40,12 @@ var (
 	ErrFull   = fmt.Errorf("%d downloads are already waiting", maxDownloads)
 )
 
-// NotFoundError says that there is no such download.
+// NotFoundError says that a download does not exist.
 type NotFoundError struct{ GID string }
 
 func (e NotFoundError) Error() string { return fmt.Sprintf("GID %s is not found", e.GID) }
 
-// StateError says that a download is not in a state in which something can be done with it.
+// StateError says that an operation is not possible in the present state of a download.
 type StateError struct{ GID string }
 
 func (e StateError) Error() string { return fmt.Sprintf("GID#%s is in another state", e.GID) }
@@ -86,8 +86,8 @@ func New(c Config) *Queue {
 	return &Queue{Config: c, commands: make(chan func()), over: make(chan struct{}), ends: make(chan end), hear: map[chan Event]bool{}}
 }
 
-// Run makes downloads until ctx ends and those that run have stopped: they stay in the list. It returns an error if the list cannot
-// be had.
+// Run runs downloads until ctx ends and running ones have stopped; they stay in the list. It returns an error if the list
+// cannot be read.
 func (q *Queue) Run(ctx context.Context) error {
 	defer close(q.over)
 	unlock, err := q.load(ctx)
@@ -397,7 +397,7 @@ func (q *Queue) UnpauseAll() error {
 	return q.do(func() error { return q.turn(Paused, Waiting) })
 }
 
-// Remove ends a download, and removes what there is of it. One that does not run is forgotten at once.
+// Remove ends a download and deletes its incomplete file. A download that does not run is forgotten immediately.
 func (q *Queue) Remove(gid string) (string, error) {
 	return q.with(gid, func(t *task) error {
 		switch {
@@ -414,7 +414,7 @@ func (q *Queue) Remove(gid string) (string, error) {
 	})
 }
 
-// Forget takes a download that is over out of the list.
+// Forget removes a finished download from the list.
 func (q *Queue) Forget(gid string) (string, error) {
 	return q.with(gid, func(t *task) error {
 		if !t.Status.Stopped() {
@@ -426,7 +426,7 @@ func (q *Queue) Forget(gid string) (string, error) {
 	})
 }
 
-// Purge does that with all that are over.
+// Purge does this for all finished downloads.
 func (q *Queue) Purge() error {
 	return q.do(func() error { q.stopped, q.dirty = nil, true; return nil })
 }
@@ -470,7 +470,7 @@ func (q *Queue) Change(gid string, change func(*Order)) error {
 	return err
 }
 
-// SetMaxConcurrent changes how many downloads run at a time, until the next start. Those that run go on.
+// SetMaxConcurrent changes how many downloads run at a time, until the next start. Running downloads continue.
 func (q *Queue) SetMaxConcurrent(n int) error {
 	return q.do(func() error { q.MaxConcurrent = n; return nil })
 }

@@ -19,7 +19,7 @@ type firewall interface {
 	find(context.Context) (Installed, error)
 }
 
-// ErrNoFirewall says that this machine has no program to change the firewall with.
+// ErrNoFirewall says that this machine has no program to change the firewall.
 var ErrNoFirewall = errors.New("neither nft nor iptables is installed: run apt-get install nftables")
 
 func execute(ctx context.Context, input, name string, args ...string) (string, error) {
@@ -45,7 +45,7 @@ func firewalls() []firewall {
 	return all
 }
 
-// On puts rules in force, in place of any there are. nftables keeps them where it works, otherwise iptables.
+// On installs rules in place of existing ones. It uses nftables if that works, otherwise iptables.
 func On(ctx context.Context, r Rules) (Installed, error) {
 	if err := r.Check(); err != nil {
 		return Installed{}, err

@@ -25,7 +25,7 @@ type Listeners struct {
 // IPv6 reports whether IPv6 is among the families.
 func (l *Listeners) IPv6() bool { return len(l.Files) > 1 }
 
-// Close gives them up. They stay open as long as another process has them, too.
+// Close closes them. The ports stay open as long as another process has them too.
 func (l *Listeners) Close() error {
 	var errs []error
 	for _, f := range l.Files {

@@ -42,7 +42,7 @@ func (u Users) String() string {
 // Has reports whether uid is in the range.
 func (u Users) Has(uid uint32) bool { return uid >= u.First && uid <= u.Last }
 
-// Rules say which connections are redirected.
+// Rules define which connections are redirected.
 type Rules struct {
 	To     uint16         // port of this machine
 	Ports  []uint16       // where the connections were going

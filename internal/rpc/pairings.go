@@ -47,8 +47,8 @@ func (p Pairings) All() (all []Pairing, err error) {
 	return all, nil
 }
 
-// Has reports whether a token is that of an extension. A token serves no other one. The file is read each time, so that a pairing
-// ends when it is taken out of it.
+// Has reports whether a token is that of an extension. A token is valid for one extension only. The file is read each time, so
+// that removing a pairing takes effect immediately.
 func (p Pairings) Has(origin, token string) bool {
 	if origin == "" {
 		return false

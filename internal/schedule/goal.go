@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Goal decides which links a transfer does without, whatever scheduler divides the ranges among the others. It may keep state; it
-// is not safe for concurrent use. No goal at all is the goal "fastest": every link is used.
+// Goal decides which links a transfer does not use, whatever scheduler divides the ranges among the others. It may keep state;
+// it is not safe for concurrent use. The goal "fastest" is nil: all links are used.
 type Goal interface {
 	// Spare takes links out of v, as if no new ranges could be asked of them: Usable is false then, and Spared says why. It
 	// returns when to ask again if nothing happens before; zero = never.
@@ -40,7 +40,7 @@ func NewGoal(name string) (Goal, error) {
 	return nil, fmt.Errorf("unknown goal %q: use one of %s", name, strings.Join(Goals(), ", "))
 }
 
-// Spared says why a goal does without a link.
+// Spared says why a goal does not use a link.
 type Spared uint8
 
 // The reasons.

@@ -16,10 +16,10 @@ const (
 	hedgeMin   = 64 << 10
 )
 
-// Hedge returns the second copy to ask for, if a link owes bytes that come before everything else a link could do now:
-// owed is the first range, from the next offset on, that its attempt covers and nobody asked for twice. It belongs to every
-// scheduler: the machine asks it first. The link that can bring them first takes them. Once nothing else is left to ask
-// for, a link is waited for until its next request is due, and the answer is Wait; false means that the scheduler decides.
+// Hedge returns the hedge to request, if a link owes bytes that come before anything else that a link could do now. owed is the
+// first range, from the next offset on, that its attempt covers and that was not requested twice. Hedge is common to all
+// schedulers, and the machine calls it first. The link that can deliver these bytes first requests them. Once nothing else is
+// left to request, a link waits until its next request is due, and the result is Wait; false means that the scheduler decides.
 func Hedge(now time.Time, v *View, from *Attempt, owed segment.Range) (Decision, bool) {
 	free, more := v.FirstFree()
 	if more && free.Start < owed.Start || owed.Start >= v.Limit {

@@ -74,7 +74,7 @@ func (l *Ledger) Ready() int64 {
 // Complete reports whether every byte was received.
 func (l *Ledger) Complete() bool { return l.offset+l.Ready() == l.end }
 
-// Take marks r as asked for.
+// Take marks r as requested.
 func (l *Ledger) Take(r Range) { l.free.Remove(r) }
 
 // Receive accounts for received bytes and returns how many of them are first copies.
@@ -134,13 +134,13 @@ func (l *Ledger) Restart(r Range, covered []Range) {
 	}
 }
 
-// Hedge marks r as asked for a second time.
+// Hedge marks r as requested a second time.
 func (l *Ledger) Hedge(r Range) { l.hedged.Add(r) }
 
-// Hedged reports whether some of r is asked for by two attempts.
+// Hedged reports whether two attempts have requested some of r.
 func (l *Ledger) Hedged(r Range) bool { return l.hedged.Overlap(r) > 0 }
 
-// Hedgeable returns the first part of r that was neither received nor asked for twice.
+// Hedgeable returns the first part of r that was neither received nor requested twice.
 func (l *Ledger) Hedgeable(r Range) Range {
 	r = r.Clip(Range{Start: l.offset, End: l.end})
 	for {
