@@ -11,7 +11,7 @@ const Most = 4
 const SampleEvery = 100 * time.Millisecond
 
 const (
-	// A trial of one more connection lasts for so long and so many round trips: it has left slow start then.
+	// A trial of one more connection lasts for this time and this number of round trips, so that it has left slow start.
 	trialTime  = 400 * time.Millisecond
 	trialTrips = 8
 
@@ -22,7 +22,7 @@ const (
 	// worthwhile is how much a further connection must raise a link's goodput to stay.
 	worthwhile = 1.08
 
-	// firstRest and lastRest bound the time after a trial in vain without another; it doubles.
+	// firstRest and lastRest bound the time after a failed trial without another; it doubles.
 	firstRest = 2 * time.Second
 	lastRest  = 30 * time.Second
 
@@ -31,12 +31,12 @@ const (
 	fullTrip  = 4
 )
 
-// Controller decides how many connections there are over one link. Each lost packet costs a lone connection much of its rate, and
-// slow start costs it round trips; several share the damage. Where the link is full, though, a further one gains nothing but a
+// Controller decides how many connections there are over one link. Each lost packet costs a single connection much of its rate, and
+// slow start costs it round trips; several connections share the damage. But on a full link, another connection only gains a
 // larger share, at the cost of others and of the order of the bytes.
 //
-// It tries one more while packets are lost, goodput dips and nothing queues in front of the link. The connection stays if the
-// link's goodput rises by clearly more than noise.
+// It tries another connection while packets are lost, goodput dips and nothing queues in front of the link. The connection stays
+// if the link's goodput rises by clearly more than noise.
 type Controller struct {
 	most   int  // by configuration, or because the origin refused more
 	N      int  // wanted now
@@ -45,7 +45,7 @@ type Controller struct {
 	since  time.Time     // of the phase
 	got    int64         // bytes that the link had brought then
 	before float64       // bytes per second without the connection on trial
-	rest   time.Duration // after the next trial in vain
+	rest   time.Duration // after the next failed trial
 	until  time.Time     // before that no trial
 
 	height  float64       // goodput one round trip ago, in slow start
@@ -75,7 +75,7 @@ func (k *Controller) enter(now time.Time, p phase, got int64) {
 	k.samples, k.free, k.holed = 0, 0, 0
 }
 
-// Refused goes back to one connection for good: the origin does not want several.
+// Refused returns to one connection permanently: the origin does not accept several.
 func (k *Controller) Refused() {
 	k.most, k.N = 1, 1
 	if k.phase == trying {
@@ -83,7 +83,7 @@ func (k *Controller) Refused() {
 	}
 }
 
-// Interrupted begins the phase anew: the link rested, so that its goodput shows nothing.
+// Interrupted starts the phase again: the link was idle, so its goodput shows nothing.
 func (k *Controller) Interrupted(now time.Time, got int64) { k.enter(now, k.phase, got) }
 
 // Sample takes a sample of one connection: its smoothed round trip under the present load, and the shortest one. holes says that packets were lost since the one before. got is what the link has brought

@@ -30,7 +30,7 @@ func (p *pairedRelay) now() secondEnd {
 	return p.current
 }
 
-// load takes on which relays are paired.
+// load reads which relays are paired.
 func (p *pairedRelay) load() error {
 	addresses, err := relay.Paired(p.state)
 	if err != nil {

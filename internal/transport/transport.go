@@ -86,7 +86,7 @@ type Transport struct {
 	passThrough   *origin.PassThrough
 	placer        *origin.Placer
 	relay         secondEnd    // nil = none
-	paired        *pairedRelay // relay if it is that of Config.Paired, else nil
+	paired        *pairedRelay // relay if it is that of Config.Paired, otherwise nil
 	engine        *engine.Engine
 	found         chan struct{} // closed by follow when there is a link to use
 	using         using         // set by follow

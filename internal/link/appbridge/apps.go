@@ -20,7 +20,7 @@ type apps struct {
 	UIDs    []int64 `json:"uids"`    // of metersChosen
 }
 
-// UnknownApp is the user ID of an app of which the system does not say who it is.
+// UnknownApp is the user ID of an app that the system does not identify.
 const UnknownApp int64 = -1
 
 // Meters reports whether the app that has a connection may use metered links. whose is called only if that depends on the app.

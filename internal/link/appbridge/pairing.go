@@ -5,7 +5,7 @@ type Code string
 
 // The codes.
 const (
-	CodeBadLink     Code = "bad_link"     // it is no invitation
+	CodeBadLink     Code = "bad_link"     // not an invitation
 	CodeNoLink      Code = "no_link"      // no network is up that may be used
 	CodeUnknownName Code = "unknown_name" // the relay's name could not be resolved
 	CodeUnreachable Code = "unreachable"  // the relay could not be reached, or the connection broke off
@@ -30,7 +30,7 @@ type Pairing struct {
 // Pairings returns what the app wants of relays. The receiver ends each by Done or Failed.
 func (h *Bridge) Pairings() <-chan Pairing { return h.pairings }
 
-// pair passes a wish on; one too many is ignored, as an app that asks for so many expects no answer.
+// pair passes a wish on; excess ones are ignored, since an app that sends that many does not wait for answers.
 func (h *Bridge) pair(m inMessage) {
 	p := Pairing{Address: m.Address, id: m.ID, bridge: h}
 	if m.Type == "pair" {

@@ -64,7 +64,7 @@ func percent(v float64) string { return fmt.Sprintf("%.1f%%", v) }
 // head is the line above the table.
 func (r *result) head() string {
 	limit := quartilesOf(r.Limit)
-	return fmt.Sprintf("%s, %s, %d rounds in an order of seed %d: limit %.2f s (%.2f-%.2f), physical bound %.2f s",
+	return fmt.Sprintf("%s, %s, %d rounds in random order (seed %d): limit %.2f s (%.2f-%.2f), physical bound %.2f s",
 		r.title(), r.Congestion, len(r.Limit), r.Seed, limit.Median, slices.Min(r.Limit), slices.Max(r.Limit), r.Bound)
 }
 
