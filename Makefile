@@ -1,7 +1,7 @@
 # `make` lists the targets: the text after ## is the help.
 
 GO      ?= go
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+VERSION := $(shell tools/version.sh)
 LDFLAGS := -X main.version=$(VERSION)
 FUZZTIME ?= 30s
 ROUNDS  ?= 9
@@ -16,13 +16,18 @@ DEBIAN := nginx:nginx-light curl:curl ip:iproute2 nft:nftables iptables:iptables
 MATRIX := node:nodejs npm:npm chromium:chromium firefox-esr:firefox-esr rclone:rclone -:python3-boto3 skopeo:skopeo podman:podman docker-registry:docker-registry \
 	nix-store:nix-bin dockerd:docker.io -:python3-venv dnf:dnf createrepo_c:createrepo-c rpmbuild:rpm debootstrap:debootstrap systemd-nspawn:systemd-container
 
+# Those of `make dist` and `make dist-test`.
+DIST := jq:jq
+DIST_TEST := curl:curl ip:iproute2 nginx:nginx-light debootstrap:debootstrap systemd-nspawn:systemd-container rpm:rpm rpmlint:rpmlint lintian:lintian \
+	mandoc:mandoc podman:podman runc:runc skopeo:skopeo bc:bc unzip:unzip file:file
+
 # Those of `make android` and `make android-test`, beside a JDK and Maven.
 ANDROID := aapt:aapt apksigner:apksigner zipalign:zipalign dexdump:dexdump readelf:binutils qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh strace:strace busybox:busybox-static zip:zip unzip:unzip
 
-.PHONY: pictures android android-test help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
+.PHONY: pictures android android-test dist dist-test help build lab test matrix lint httpdoc fuzz mutate sim bench demo clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 build: ## build bin/tributary
 	@mkdir -p bin
@@ -67,6 +72,14 @@ android: ## the app for each architecture and the module for rooted phones: andr
 android-test: ## the app's core in a JVM; the phones' programs under emulation: module in a chroot, host mode in the lab, system calls, tests of their packages (root)
 	@DEBIAN='$(DEBIAN) $(ANDROID)' bash -c '. tools/debian.sh && need_packages'
 	$(MAKE) -C android fetch-test java-test screens-test java-host-test module-test host-test seccomp-test go-test GO='$(GO)'
+
+dist: ## binaries, .deb, .rpm, image, bill of materials and checksums of this commit in dist, the same bytes everywhere
+	@DEBIAN='$(DIST)' bash -c '. tools/debian.sh && need_packages'
+	@GO='$(GO)' VERSION='$(VERSION)' tools/dist/dist.sh
+
+dist-test: ## build all of dist twice and compare; install, use, upgrade and purge the packages; run the image (root)
+	@DEBIAN='$(DIST) $(DIST_TEST)' bash -c '. tools/debian.sh && need_packages'
+	@GO='$(GO)' VERSION='$(VERSION)' tools/dist/test.sh
 
 demo: build ## two emulated links, one download: under 60 s, no root, no network
 	bin/tributary demo

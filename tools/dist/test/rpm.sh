@@ -1,0 +1,46 @@
+# shellcheck shell=bash disable=SC2154
+# Part of ../test.sh: the .rpm, by Debian's rpm in an empty root, since there is no distribution with rpm here.
+say 'The .rpm'
+rpm=$(echo "$files"/tributary-*.x86_64.rpm)
+query() { rpm -qp "$@" "$rpm" 2>/dev/null; }
+check 'digests of header and content' rpm -K --nosignature "$rpm"
+check 'name, release, licence, packager' equal "$(query --qf '%{NAME} %{RELEASE} %{ARCH} %{LICENSE} %{OS} %{BUILDHOST}')" 'tributary 1 x86_64 Apache-2.0 linux tributary'
+check 'each architecture is its own' equal "$(for f in "$files"/*.rpm; do rpm -qp --qf '%{ARCH} ' "$f" 2>/dev/null; done)" 'aarch64 armv7hl riscv64 x86_64 '
+check 'its version' equal "$(query --qf '%{VERSION}')" "$(dpkg-deb -f "$deb" Version)"
+check 'it needs nothing but rpm itself and a shell' equal "$(query --requires | grep -vE '^rpmlib\(|^/bin/sh$|^config\(')" ''
+check 'it recommends certificates' equal "$(query --recommends)" ca-certificates
+check 'one configuration file, which is not replaced' equal "$(query --configfiles)" /etc/tributary/config.toml
+check 'flagged as such' equal "$(query --qf '[%{FILENAMES} %{FILEFLAGS:fflags}\n]' | grep config.toml)" '/etc/tributary/config.toml cn'
+check 'two licences, flagged as such' equal "$(query --licensefiles | xargs)" '/usr/share/licenses/tributary/LICENSE /usr/share/licenses/tributary/THIRD_PARTY_LICENSES'
+check 'all files are root'"'"'s' equal "$(query --qf '[%{FILEUSERNAME}:%{FILEGROUPNAME}\n]' | sort -u)" root:root
+# Each has some files at places of its own.
+own='share/doc/tributary/(copyright|changelog.gz|CHANGELOG.md|THIRD)|share/licenses|zsh'
+check 'the files of the .deb' diff <(query --qf '[%{FILEMODES:perms} %{FILENAMES}\n]' | awk '/^-/ { print $2 }' | grep -vE "$own" | sort) \
+	<(dpkg-deb --fsys-tarfile "$deb" | tar -tv | awk '/^-/ { print substr($6, 2) }' | grep -vE "$own" | sort)
+scripts=$(query --scripts)
+for script in postinstall preuninstall postuninstall; do
+	check "script $script is valid" sh -n <(awk -v s="$script" '/^(pre|post)[a-z]* (scriptlet|program)/ { on = index($0, s " ") == 1; next } on' <<<"$scripts")
+done
+mkdir -p "$work/rpmroot"
+in_root() { rpm --root "$work/rpmroot" --dbpath /var/lib/rpm "$@"; }
+check 'it installs into an empty root' in_root -i --nodeps --noscripts "$rpm"
+check 'its binary runs' "$work/rpmroot/usr/bin/tributary" version
+check 'rpm verifies every file' in_root -V --nodeps --noscripts tributary
+echo '# mine' >>"$work/rpmroot/etc/tributary/config.toml"
+check 'it erases' in_root -e --noscripts --nodeps tributary
+check 'an edited configuration is saved, nothing else stays' equal "$(cd "$work/rpmroot" && find . -not -path './var/*' \( -type f -o -path '*tributary*' \) | xargs)" \
+	'./etc/tributary ./etc/tributary/config.toml.rpmsave'
+cat >"$work/rpmlint.toml" <<'E2'
+Filters = [
+	"statically-linked-binary", # on purpose: it runs on every distribution
+	"no-changelogname-tag", # /usr/share/doc/tributary/CHANGELOG.md
+	"no-signature",
+	"not-listed-as-documentation", # nfpm marks no files that a pattern names; only installations without documentation look at it
+	"manpage-not-compressed", # SUSE takes xz
+	"spelling-error",
+	"invalid-license", # its list is SUSE's
+	"non-standard-group|no-group-tag", # of the time before metadata
+	"position-independent-executable-suggested|no-binary|unstripped-binary-or-object", # of programs in C
+]
+E2
+check 'rpmlint finds no error' rpmlint --config "$work/rpmlint.toml" "$rpm"
