@@ -40,6 +40,7 @@ password in the URL are sent only to the scheme, host and port of the original U
   tributary get -o disk.img --checksum sha256:HEX https://example.com/big.iso
   tributary get --resume https://example.com/big.iso
   tributary get --link wlan0 --link wwan0 https://example.com/big.iso
+  tributary get --background --within 2h https://example.com/big.iso
   tributary get -H "Authorization: Bearer TOKEN" https://example.com/private.zip
   tributary get --trace links.json https://example.com/big.iso
   tributary get -o - https://example.com/all.tar.gz | tar xz`,

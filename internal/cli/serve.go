@@ -78,10 +78,10 @@ links and the log level take effect immediately; other changes need a restart, a
 }
 
 // vpnHelp is the help of --vpn.
-const vpnHelp = "if a VPN carries all traffic, `MODE` follow uses it as the only link, around uses the links beneath it"
+const vpnHelp = "`MODE` for a VPN that carries all traffic: follow (use only the VPN) or around (use the links beneath it)"
 
 // goalHelp is the help of --goal.
-const goalHelp = "`GOAL` fastest uses all links, frugal saves energy, cheapest saves metered data"
+const goalHelp = "`GOAL` of downloads: fastest (use all links), frugal (save energy) or cheapest (save metered data)"
 
 // noUpstream refuses a proxy in the environment that is not this one.
 func noUpstream(cfg config.Config, getenv func(string) string, command string) error {
@@ -107,10 +107,10 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.listen, "listen", d.Listen, "serve the proxy on `ADDRESS`")
 	c.Flags().StringVar(&f.admin, "admin", d.Admin, "serve the live page, metrics and health checks on `ADDRESS`; \"\" disables them")
 	c.Flags().StringSliceVar(&f.links, "link", nil, "use only the link `NAME`; repeatable")
-	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "also serve this machine's user `NAME`; all = every user; repeatable")
+	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "also serve the user `NAME` of this machine; all = every user; repeatable")
 	c.Flags().StringVar(&f.vpn, "vpn", d.VPN, vpnHelp)
 	c.Flags().StringVar(&f.spread, "spread", d.Spread,
-		"spread connections that cannot be divided over links for these `PROGRAMS`: auto (all except browsers), off, all")
+		"`PROGRAMS` whose undivided connections are spread over the links: auto (all except browsers), off or all")
 	c.Flags().IntVar(&f.maxConcurrent, "max-concurrent", d.MaxConcurrent, "run at most this `NUMBER` of RPC downloads at a time (docs/RPC.md)")
 	c.Flags().StringVar(&f.appSocket, "app-socket", d.AppSocket, "use the networks of the app that listens on the socket at `PATH` (docs/APPBRIDGE.md)")
 	c.Flags().StringVar(&f.scheduler, "scheduler", d.Scheduler,
