@@ -321,7 +321,7 @@ func TestRunPinning(t *testing.T) {
 	f := r.run(append([]string{"--log-level", "debug"}, pinning...)...)
 	f.ended(60, "unable to get local issuer", "over one link: "+netlab.OriginName)
 	f = r.run(pinning...)
-	f.ended(0, "over one link: "+netlab.OriginName+" (the program accepts no certificate but the host's own)")
+	f.ended(0, "over one link: "+netlab.OriginName+" (the program accepts only the host's own certificate)")
 	r.isObject(r.read(filepath.Join(f.temporary, "file")), o)
 	if _, err := exec.LookPath("wget"); err == nil { // another program
 		f := r.run("wget", "-q", "-O", "file", r.nginx.NamedSecureURL(o))
@@ -362,9 +362,9 @@ func TestRunBadCertificate(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	o := r.object(10_000)
 	wrong := strings.Replace(r.nginx.NamedSecureURL(o), netlab.OriginName, "a.b."+netlab.OriginName, 1) // two levels below
-	r.run("curl", "-sS", "--fail", wrong).ended(60, "no alternative certificate subject name", "(the host's certificate does not hold)")
+	r.run("curl", "-sS", "--fail", wrong).ended(60, "no alternative certificate subject name", "(the host's certificate is not valid)")
 	f := r.run("curl", "-sS", "--fail", "-k", "-o", "file", wrong)
-	f.ended(0, "(the host's certificate does not hold)")
+	f.ended(0, "(the host's certificate is not valid)")
 	r.isObject(r.read(filepath.Join(f.temporary, "file")), o)
 }
 
