@@ -217,7 +217,7 @@ func (c *drawn) second(rng *rand.Rand) {
 			_, _ = fmt.Sscanf(r.Range, "bytes=%d-", &from)
 			return from <= at
 		}},
-		{"some requests", func(r *Request) bool { return (r.Nth*2654435761+salt)>>3%2 == 0 }},
+		{"some requests", func(r *Request) bool { return (int64(r.Nth)*2654435761+int64(salt))>>3%2 == 0 }},
 	})
 }
 

@@ -22,6 +22,9 @@ import (
 // TestSpotCheck downloads to a file over two links. One leads to a server that has another object under the same
 // headers. The file is one of the two, or there is an error.
 func TestSpotCheck(t *testing.T) {
+	if os.Getenv("TRIBUTARY_EMULATOR") != "" {
+		t.Skip("emulated, a link may take longer for its first bytes than the other for all")
+	}
 	const size = 4e6
 	for _, h2 := range []bool{false, true} {
 		t.Run(fmt.Sprintf("R210 HTTP/2 %v", h2), func(t *testing.T) {

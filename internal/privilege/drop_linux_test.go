@@ -124,8 +124,12 @@ func TestDropKeepsTwoCapabilities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var groups []string
+	for _, g := range append(slices.Clone(networkGroups), 8080) {
+		groups = append(groups, fmt.Sprint(g))
+	}
 	each(t, said, map[string]string{
-		"Uid": "8080 8080 8080 8080", "Gid": "8080 8080 8080 8080", "Groups": "8080",
+		"Uid": "8080 8080 8080 8080", "Gid": "8080 8080 8080 8080", "Groups": strings.Join(groups, " "),
 		"CapInh": both, "CapPrm": both, "CapEff": both, "CapAmb": both, "NoNewPrivs": "1",
 		"PID": fmt.Sprint(pid), "Args": `["some" "words"]`, "HOME": "/", "XDG_CONFIG_HOME": "", "RUNTIME_DIRECTORY": "/run/tributary",
 	})

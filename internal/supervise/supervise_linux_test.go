@@ -52,6 +52,14 @@ type runner struct {
 }
 
 // run runs a shell script as a command.
+// needKernel skips a test whose program the kernel cannot start, as it is one of another architecture.
+func needKernel(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TRIBUTARY_EMULATOR") != "" {
+		t.Skip("the kernel cannot start this program")
+	}
+}
+
 func run(t *testing.T, script string) *runner {
 	t.Helper()
 	return runArgs(t, "sh", "-c", script)
@@ -59,6 +67,7 @@ func run(t *testing.T, script string) *runner {
 
 func runArgs(t *testing.T, argv ...string) *runner {
 	t.Helper()
+	needKernel(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -174,6 +183,7 @@ func TestSignals(t *testing.T) {
 
 // TestIgnored: what the user wants to be ignored (nohup) stays ignored.
 func TestIgnored(t *testing.T) {
+	needKernel(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
