@@ -16,7 +16,7 @@ type network struct {
 	others []*conn // that share wires with lanes; their receivers read everything
 }
 
-// tcpLane is a connection in each direction, of which one end sees both.
+// tcpLane is a connection in each direction; one end sees both.
 type tcpLane struct {
 	id   uint32
 	link int

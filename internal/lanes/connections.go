@@ -17,7 +17,7 @@ type Reception struct {
 }
 
 const (
-	// restingBytes in parallel.SampleEvery are no load: a link that carries less shows nothing.
+	// restingBytes in parallel.SampleEvery do not count as load: a link that carries less shows nothing.
 	restingBytes = 8 << 10
 	// leastShare is the share of all bytes below which a link gets one lane: it decides nothing.
 	leastShare = 0.05

@@ -20,7 +20,7 @@ const (
 	// leastSlack to capSlack. More would be a queue that small messages wait in.
 	slackTime            = 10 * time.Millisecond
 	leastSlack, capSlack = 12 << 10, 30 << 10
-	// A lane starts, and may have startCap times its BDP in flight, until its rate has not grown by growth for so many round trips:
+	// A lane starts, and may have startCap times its BDP in flight, until its rate has not grown by growth for this many round trips:
 	// the delivery rate lags behind a window that doubles.
 	startCap, steadyCap = 4, 1.5
 	growth              = 1.25
@@ -39,7 +39,7 @@ type lane struct {
 	sent     []*item // numbered frames without acknowledgment, in order; the first has number acked
 	acked    uint64
 	received uint64    // numbered frames that came
-	answered uint64    // of which the other end was told
+	answered uint64    // that the other end was told of
 	owed     int       // bytes that came since
 	due      time.Time // when it is to be told
 
@@ -84,7 +84,7 @@ func (l *lane) observe(now time.Time, p Path) {
 }
 
 // full reports whether more is in flight than the link holds at the rate that is known. The cap keeps it below the congestion window,
-// for which the kernel calls each rate limited by the application; a full link's rate is its own all the same.
+// for which the kernel calls each rate limited by the application; a full link's rate is its own anyway.
 func (l *lane) full() bool {
 	most := max(l.rates[0], l.rates[1])
 	return most > 0 && float64(l.path.InFlight) > fullLink*most*l.path.MinRTT.Seconds()

@@ -6,7 +6,7 @@ const (
 	// A queue may belong to others if the round trip is longer than what the in-flight cap of a lane explains: a multiple of the
 	// least one, and slack.
 	queueSlack = 20 * time.Millisecond
-	// A rate is measured for so long, and for so many round trips.
+	// A rate is measured for this time and this number of round trips.
 	measureTime  = 150 * time.Millisecond
 	measureTrips = 2
 	// The cap is multiplied by nudgedGain to find out whether the queue is short only since the lane gives way, by liftedGain where

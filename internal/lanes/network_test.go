@@ -33,7 +33,7 @@ func (w *wire) send(now time.Time, n int) (at time.Time, lost bool) {
 	return w.free.Add(w.delay), w.rnd.Float64() < w.loss
 }
 
-// packet is one that was sent and of which the sender knows nothing yet.
+// packet is one that was sent and not yet acknowledged.
 type packet struct {
 	at      int // offset
 	size    int

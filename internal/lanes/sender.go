@@ -126,7 +126,7 @@ func (m *Mux) repeated(now time.Time, l *lane, b []byte) []byte {
 	return b
 }
 
-// data adds a frame of the next stream. The other end has to acknowledge, or nothing is sent any more.
+// data adds a frame of the next stream. The other end has to acknowledge, or nothing more is sent.
 func (m *Mux) data(now time.Time, l *lane, b []byte, w *waiting) []byte {
 	if m.flying >= m.cfg.Budget {
 		return b

@@ -64,7 +64,7 @@ func (s *Server) Status() ServerStatus {
 	return st
 }
 
-// report tells what was used since the start.
+// report reports what was used since the start.
 func (a *account) report(u *ClientUse) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -331,7 +331,7 @@ type refusal struct {
 	until  time.Time
 }
 
-// refusal returns why the relay takes no streams now, nil if it does as far as is known.
+// refusal returns why the relay refuses streams now, nil if it does as far as is known.
 func (c *Client) refusal(now time.Time) error {
 	if r := c.refused.Load(); r != nil && now.Before(r.until) {
 		return r.reason
@@ -340,7 +340,7 @@ func (c *Client) refusal(now time.Time) error {
 }
 
 // Dial connects to "host:port" through the relay. It fails at once with ErrAway if there is no lane, and with a [ResetError] if the relay
-// has just said that it takes no streams.
+// has just said that it refuses streams.
 func (c *Client) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	c.mu.Lock()
 	v := c.current
@@ -382,7 +382,7 @@ func (c *Client) works(now time.Time) bool {
 	return v != nil && v.count() > 0 && !c.drains(now)
 }
 
-// drains reports whether the relay has said that it takes no streams since it ends.
+// drains reports whether the relay has said that it refuses streams because it ends.
 func (c *Client) drains(now time.Time) bool {
 	r, ok := errors.AsType[*ResetError](c.refusal(now))
 	return ok && r.Cause == lanes.CauseDraining

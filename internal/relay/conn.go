@@ -71,7 +71,7 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	}
 }
 
-// WriteTo implements io.WriterTo. It holds no buffer while it waits.
+// WriteTo implements io.WriterTo. It does not hold a buffer while it waits.
 func (c *Conn) WriteTo(w io.Writer) (n int64, err error) {
 	for {
 		var b []byte

@@ -50,7 +50,7 @@ func (c *Client) lane(ctx context.Context, v *visit, p *place, id, old uint32) {
 
 var (
 	errRestarted = errors.New("the relay has forgotten the session")
-	errFull      = errors.New("the relay takes no more connections")
+	errFull      = errors.New("the relay refuses further connections")
 )
 
 // dial connects to the relay over a link and says hello. raw is the connection beneath conn.

@@ -29,7 +29,7 @@ func (r *rig) echo(c net.Conn, n int) {
 	}
 }
 
-// TestDrain: a server that ends takes no more streams and says so; those that are open go on, over a new lane, too; then it ends.
+// TestDrain: a server that ends refuses new streams and says so; open ones continue, also over a new lane; then it ends.
 func TestDrain(t *testing.T) {
 	r := newRig(t, loopback)
 	r.start()

@@ -172,7 +172,7 @@ func (l *stand) resident(pid int) int64 {
 	return n << 10
 }
 
-// processor returns the time that a process has computed, of which Linux counts hundredths of a second.
+// processor returns the time that a process has computed, which Linux counts in hundredths of a second.
 func (l *stand) processor(pid int) time.Duration {
 	l.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -145,7 +145,7 @@ func (n *Nearest) use(ctx context.Context, address string, runs *sync.WaitGroup)
 	runs.Go(func() { c.Run(ctx) })
 }
 
-// retire ends the clients that have no stream any more, but for the last one.
+// retire ends the clients without streams, except the last one.
 func (n *Nearest) retire() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// pair is a Nearest of two relays, of which the second one does not answer until it may.
+// pair is a Nearest of two relays. The second one does not answer until it may.
 type pair struct {
 	*testing.T
 	first, second *rig
@@ -51,7 +51,7 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// dial connects as soon as a relay does, and tells which one did.
+// dial connects as soon as a relay does, and reports which one did.
 func (p *pair) dial(addr string) (c net.Conn, relay string) {
 	p.Helper()
 	p.first.until("a relay connects", func() (ok bool) {

@@ -73,7 +73,7 @@ func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
 		p.MinRTT = time.Duration(info.Min_rtt) * time.Microsecond
 	}
 	if info.Unacked > 0 && p.InFlight == 0 {
-		p.InFlight = mss // all of it is taken for lost: an answer is owed all the same
+		p.InFlight = mss // all of it is taken for lost: an answer is owed anyway
 	}
 	return p, true
 }

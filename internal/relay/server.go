@@ -64,7 +64,7 @@ type Server struct {
 	door    doorway
 	memory  memory
 	ended   sync.WaitGroup // sessions
-	closing atomic.Bool    // no stream and no session begins any more
+	closing atomic.Bool    // no new stream or session begins
 	turned  atomic.Int64   // connections that became no lane and enrolled nobody
 
 	mu       sync.Mutex

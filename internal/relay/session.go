@@ -19,7 +19,7 @@ const (
 	// maxStreams bounds the streams of a session.
 	maxStreams = 1024
 	keepAlive  = 60 * time.Second
-	// writeTime bounds one write to a lane: a peer that stopped reading for so long is gone.
+	// writeTime bounds one write to a lane: a peer that has not read for this time is gone.
 	writeTime = 2 * time.Minute
 )
 

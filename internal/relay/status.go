@@ -14,7 +14,7 @@ type Status struct {
 	Address string
 	Lanes   []LaneStatus // by link
 	Streams int          // tunnels through the relay that are open
-	Refusal string       // why it takes no more of them at the moment; "" = it does
+	Refusal string       // why it refuses more of them at the moment; "" = it does not
 	// Multipath is that of a proxy which is reached by MPTCP and has no lanes; nil = it is a relay.
 	Multipath *Multipath
 }
