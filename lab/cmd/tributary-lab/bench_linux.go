@@ -51,14 +51,14 @@ func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench SCENARIO | --all | --energy | --relay",
 		Short: "Measure downloaders side by side against the bundling limit",
-		Long: `In each round measures, in shuffled order, the bundling limit (one unbounded GET per link at the same moment, one
-fresh connection each, the time until their bodies sum to the size) and each contender, all on links that were silent
-before and whose ramps and traces start again. Prints limit time / contender time as a percentage, paired by round.
+		Long: `In each round, measures the bundling limit and each contender, in random order. The limit is one unbounded GET per link at the
+same moment, each on a new connection: the time until their bodies add up to the size. Before each of them, the links are
+silent, and their ramps and traces start again. Prints limit time / contender time as a percentage, paired by round.
 
 Contenders:
-  tributary:SCHEDULER   curl through tributary, started again each time; default = its default scheduler. Settings of the
+  tributary:SCHEDULER   curl through tributary, which is started each time; default = its default scheduler. Settings of the
                         configuration file may follow: tributary:alg3?transfer_window=4MiB&threshold=64KiB
-  frugal                curl through tributary with the goal frugal and the radios that joules are modelled with
+  frugal                curl through tributary with the goal frugal and the radios of the energy model
   again:SCHEDULER       the same, but the second object from this origin is timed
   lanes                 curl through tributary and a tributary relay next to the origin, with --https
   mptcp-proxy           curl through tributary and a proxy next to the origin whose listener speaks MPTCP, with --https
@@ -67,7 +67,7 @@ Contenders:
   single:LINK           curl over one link; single:* = each, single:best = the fastest by its capacity
   aria2-2, -8, -16      aria2 with so many connections
   mptcp                 curl with MPTCP, from an origin that accepts it
-  connect:aria2-8       aria2 with so many connections through tributary: with --https by tunnels, which are spread
+  connect:aria2-8       aria2 with this many connections through tributary; with --https by tunnels, which are spread
   connect:queue-16      a client whose 16 connections take ranges of 1 MiB from a queue, the same way
   lanes:again, mptcp-proxy:again, connect:aria2-8:again, connect:queue-16:again
                         the same, but the second object from this origin is timed; with lanes and mptcp-proxy the first one has
@@ -75,7 +75,7 @@ Contenders:
   relay, splice         curl through a plain relay over the first link that copies the bytes, or lets the kernel do it
   NAME=CMD              run by sh in the client namespace with {url}, {out}, {ca} (the certificate to trust) and {links}
                         (comma-separated) replaced
-Where curl downloads, its own time counts, otherwise the command's from start to end.
+If curl downloads, the time that it reports counts, otherwise the time of the command from start to end.
 
 Columns: quartiles of the share of the limit; of bound = the time that the links' capacity needs / the time; delta =
 between the last data of the first and of the last link; waste = bytes that the links delivered beyond those of a plain

@@ -40,10 +40,11 @@ func crowdCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "crowd [SCENARIO]",
 		Short: "Download with many slow clients and one fast one, and report speed and memory",
-		Long: `Starts tributary and that many clients, which all download the same object at a bounded rate with a small receive
-buffer. After a while plain downloads over all links show the rate that the slow clients leave (the bundling limit beside them), then
-a fast client downloads through tributary. Prints what share of that it got, the memory of the process at its highest (resident, in bytes; the budget is read from the metrics), whether
-every client got the right bytes, and which descriptors and goroutines were left when all had gone.`,
+		Long: `Starts tributary and the given number of slow clients, which all download the same object at a bounded rate with a small
+receive buffer. After a while, plain downloads over all links measure the rate that the slow clients leave over (the bundling limit).
+Then a fast client downloads through tributary. Prints the fast client's share of that limit, the highest memory of the process
+(resident, in bytes; the budget is read from the metrics), whether every client got the right bytes, and which descriptors and
+goroutines were left at the end.`,
 		Example: `  tributary-lab crowd
   tributary-lab crowd --clients 20 --size 5MB --json`,
 		Args: cobra.MaximumNArgs(1),

@@ -31,8 +31,8 @@ func echoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "echo SCENARIO",
 		Short: "Measure how long a key press takes through the relay, while a transfer fills all lanes",
-		Long: `Sends a message of 64 bytes every 20 ms and measures when it is back: over each link directly, through the relay, and through the
-relay while curl downloads through it, too. Prints the median and the 99th percentile in milliseconds.`,
+		Long: `Sends a message of 64 bytes every 20 ms and measures when it returns: over each link directly, through the relay, and through
+the relay while curl downloads through it too. Prints the median and the 99th percentile in milliseconds.`,
 		Example: "  tributary-lab echo hs --size 100MB",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

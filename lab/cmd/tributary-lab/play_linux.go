@@ -29,11 +29,11 @@ func playCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "play SCENARIO",
 		Short: "Download once through tributary while the scenario's events happen, and report what the client saw",
-		Long: `In each round starts tributary, downloads one object through it with a client that notes every read, and plays the
-scenario's events from the moment of the request. Prints the time, whether the bytes are right, what each link brought,
-the longest time between two reads of the client and when it began, the longest time in which no link brought anything
-though one was up, and for every event that gives a link back how long after it the client got its next byte and the link
-its next body byte (within 20 ms). The physical bound counts the links' capacity while they are up, see bench.`,
+		Long: `In each round, starts tributary, downloads one object through it with a client that records every read, and plays the
+scenario's events, beginning at the moment of the request. Prints the time, whether the bytes are right, the bytes of each link,
+the longest time between two reads of the client and when it began, and the longest time in which no link delivered anything
+although one was up. For every event after which a link works again, it prints how long it took until the client got its next
+byte, and the link its next body byte (within 20 ms). The physical bound counts the links' capacity while they are up, see bench.`,
 		Example: `  tributary-lab play equal-blackhole --rounds 3
   tributary-lab play both-gone --scheduler alg3 --json`,
 		Args: cobra.ExactArgs(1),

@@ -28,10 +28,10 @@ func putCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "put SCENARIO",
 		Short: "Measure parallel uploads of parts against what the uplinks carry",
-		Long: `In each round measures how long the parts of an upload take, all at a time, each by a curl of its own: through tributary as
-requests, the same through tunnels, both a second time, when it knows the links, without it over the first link, and the
-limit: plain uploads over all links at once, the time until their bytes sum to the size of all parts. Prints limit time /
-time as a percentage, medians.`,
+		Long: `In each round, measures how long the parts of an upload take if each is sent by its own curl at the same time: through tributary
+as requests, through tributary as tunnels, both again when tributary knows the links, and without tributary over the first link. The
+limit is the time until plain uploads over all links at once have sent as many bytes as all parts have. Prints medians of limit time /
+time as a percentage.`,
 		Example: "  tributary-lab put hs --parts 8 --size 8MiB",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -33,20 +33,20 @@ func replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Download one object in the simulator over links that do what traces say, under each scheme (no root)",
-		Long: `Each --trace is a link, or several: what tributary get --trace wrote (FILE.json, or FILE.json#LINK for one of its
-links), a table (FILE.csv: columns "seconds" and either "mbit_per_s" or "bytes"), or a trace in mahimahi's format (any other name,
-gzipped or not; tributary-lab trace generates some). A trace repeats after its end. Rates are those of content; of a trace in
-mahimahi's format 1448 of 1500 bytes.
+		Long: `Each --trace adds one or more links. It may be a file of tributary get --trace (FILE.json, or FILE.json#LINK for one of its
+links), a table (FILE.csv with the columns "seconds" and either "mbit_per_s" or "bytes"), or a trace in mahimahi's format (any other
+name, gzipped or not; tributary-lab trace generates some). A trace repeats after its end. Rates are those of content; in mahimahi's
+format, 1448 of 1500 bytes are content.
 
---shares SUM makes two links instead, whose rates change every 2 to 10 s while their sum stays the same (Evensen 2011 section
-4.3.1); --seed chooses the script.
+--shares SUM creates two links instead, whose rates change every 2 to 10 s while their sum stays the same (Evensen 2011 section
+4.3.1); --seed chooses the changes.
 
-Schemes are those of docs/SCHEDULERS.md, those that know the future included. The limit is when the links, each alone, have
-together brought as many bytes as the object has (Nika 2015 section 2.2). Tail is the 10th percentile of the rates over 100 ms.
-Scheme "frugal" is the default scheduler with the goal frugal.
+Schemes are those of docs/SCHEDULERS.md, including the oracles. The limit is the time at which the links, each alone, have together
+delivered as many bytes as the object has (Nika 2015 section 2.2). Tail is the 10th percentile of the rates over 100 ms. The scheme
+"frugal" is the default scheduler with the goal frugal.
 
-Joules are what a phone would take, by the models of internal/energy: the radios, with their tails, and the waiting phone.
---radio says which radio a link has, such as galaxy-s3/wifi; an unknown one is named in the error with those that there are.`,
+Joules are the energy that a phone would use, by the models of internal/energy: the radios with their tails, and the waiting phone.
+--radio names the radio of a link, such as galaxy-s3/wifi; the error for an unknown radio lists the known ones.`,
 		Example: `  tributary-lab replay --trace links.json --size 250MB --scheme confluence --scheme alg3
   tributary-lab replay --trace wifi.csv --trace lte.gz --rtt 20ms --rtt 50ms --size 20MB
   tributary-lab replay --trace wifi.csv --trace lte.gz --radio galaxy-note/wifi --radio galaxy-note/lte --scheme frugal

@@ -17,8 +17,8 @@ func runCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "run SCENARIO [-- CMD...]",
 		Short: "Set a lab up, play its events and run a command in the client namespace",
-		Long: `Sets the scenario's links up, with nginx and a name server in the server namespace, and runs CMD in the client
-namespace; the events count from CMD's start. Ends with CMD and its exit code. Without CMD it waits for Ctrl-C.`,
+		Long: `Sets up the scenario's links, with nginx and a name server in the server namespace, and runs CMD in the client namespace. The
+times of events count from the start of CMD. Exits with the exit code of CMD. Without CMD, it waits for Ctrl-C.`,
 		Example: `  tributary-lab run equal-blackhole -- bin/tributary serve --link wifi --link lte
   tributary-lab run hs -- curl --interface lte -o /dev/null -w '%{speed_download}\n' http://origin.test/50MB`,
 		Args: cobra.MinimumNArgs(1),

@@ -20,8 +20,8 @@ func stripeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stripe SCENARIO",
 		Short: "Measure TCP over a device whose packets take the links in turn",
-		Long: `In each round downloads an object by one TCP connection: over each link alone, and over a device whose packets take the links in
-turn, one each or as many as --weight says (Evensen 2011 section 1.1). Prints medians in Mbit/s.`,
+		Long: `In each round, downloads an object over one TCP connection: over each link alone, and over a device whose packets take the
+links in turn, one packet each, or as many as --weight says (Evensen 2011 section 1.1). Prints medians in Mbit/s.`,
 		Example: "  tributary-lab stripe far --size 4MB --weight 1 --weight 2",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

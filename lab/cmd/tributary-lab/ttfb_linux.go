@@ -36,12 +36,12 @@ func ttfbCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ttfb SCENARIO",
 		Short: "Compare the time to first byte with and without tributary",
-		Long: `Downloads a small object directly over the scenario's first link and through tributary by turns, and prints the
+		Long: `Downloads a small object directly over the scenario's first link and through tributary in turn, and prints the
 medians of the time to first byte and of the difference within a round:
 
-  fresh   curl; origin that closes each connection, so both sides connect again
-  kept    curl connects again, tributary may have kept its connection to the origin
-  reused  client that keeps its connection, directly and to tributary`,
+  fresh   curl; the origin closes each connection, so both sides connect again
+  kept    curl connects again; tributary may have kept its connection to the origin
+  reused  a client that keeps its connection, directly and to tributary`,
 		Example: `  tributary-lab ttfb small --size 10kB --rounds 51`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

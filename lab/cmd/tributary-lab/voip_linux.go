@@ -24,9 +24,9 @@ func voipCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "voip SCENARIO",
 		Short: "Measure delay, jitter, order and loss of a call over one link, over links in turn, and through the relay",
-		Long: `Sends packets like those of a call from the client to the origin: over each link alone and over a device whose packets take the links
-in turn, by UDP, and through the relay, whose lanes send each where it arrives first, by TCP (Nikravesh 2018 section 5.3.3). With --every
-1s --bytes 1000 they are messages. Jitter is that of RFC 3550 section 6.4.1.`,
+		Long: `Sends packets like those of a call from the client to the origin: by UDP over each link alone and over a device whose packets
+take the links in turn, and by TCP through the relay, which sends each packet over the lane on which it arrives first (Nikravesh
+2018 section 5.3.3). With --every 1s --bytes 1000, the packets are like messages. Jitter is defined as in RFC 3550 section 6.4.1.`,
 		Example: "  tributary-lab voip far\n  tributary-lab voip far --every 1s --bytes 1000 --seconds 30",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
