@@ -2,14 +2,14 @@
 # Builds what a release consists of into $OUT, "dist" by default: see docs/INSTALL.md for the names. The same commit gives the
 # same bytes, whoever builds it and where: times come from the commit, the Go release from go.mod.
 #
-# GO, VERSION (a semantic version with its "v") and SOURCE_DATE_EPOCH (seconds since 1970) may be set. PRODUCT_CACHE is the
+# GO, VERSION (a semantic version with its "v"), REVISION (the commit) and SOURCE_DATE_EPOCH (seconds since 1970) may be set. PRODUCT_CACHE is the
 # GOCACHE of the product's own build, for dist-test, which wants to compile everything twice.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 umask 022
 GO=${GO:-go}
 VERSION=${VERSION:-$(tools/version.sh)}
-REVISION=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+REVISION=${REVISION:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 GOTOOLCHAIN=$(awk '$1 == "toolchain" { print $2 }' go.mod)
 export VERSION SOURCE_DATE_EPOCH GOTOOLCHAIN TZ=UTC LC_ALL=C

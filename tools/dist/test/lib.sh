@@ -45,6 +45,8 @@ build_twice() {
 	local version epoch n
 	version=${VERSION:-$(tools/version.sh)}
 	epoch=$(git log -1 --format=%ct)
+	REVISION=$(git rev-parse HEAD)
+	export REVISION
 	for n in 1 2; do
 		mkdir -p "$work/$n/a folder"
 		git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null | tar -cf - -T - | tar -xf - -C "$work/$n/a folder"
