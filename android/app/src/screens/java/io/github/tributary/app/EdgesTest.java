@@ -18,7 +18,7 @@ import org.robolectric.annotation.Config;
 
 /** From Android 15 on, screens go on behind the system's bars. */
 @RunWith(RobolectricTestRunner.class)
-@Config(sdk = 35)
+@Config(sdk = {35, 36})
 public class EdgesTest {
     private static int[] padding(Activity screen, WindowInsets insets) {
         View v = screen.findViewById(R.id.screen);
@@ -44,7 +44,7 @@ public class EdgesTest {
     }
 
     @Test
-    @Config(sdk = 35, qualifiers = "night")
+    @Config(sdk = {35, 36}, qualifiers = "night")
     public void theBarsAreLegibleByNight() {
         assertEquals(false, light());
     }

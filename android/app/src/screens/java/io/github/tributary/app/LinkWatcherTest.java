@@ -90,7 +90,7 @@ public class LinkWatcherTest {
     }
 
     @Test
-    @Config(sdk = {29, 31, 34, 35})
+    @Config(sdk = {29, 31, 34, 35, 36})
     public void roamingIsSeen() throws Exception {
         mobile(NetworkCapabilities.NET_CAPABILITY_VALIDATED, NetworkCapabilities.NET_CAPABILITY_NOT_ROAMING);
         assertEquals("rmnet0 cellular [10.0.0.2/32] metered validated " + account() + ";", last());
@@ -112,7 +112,7 @@ public class LinkWatcherTest {
     }
 
     @Test
-    @Config(sdk = {29, 31, 34, 35})
+    @Config(sdk = {29, 31, 34, 35, 36})
     public void blockedNetworksAreSeen() throws Exception {
         mobile(NetworkCapabilities.NET_CAPABILITY_NOT_ROAMING);
         networks.block(ShadowNetwork.newInstance(102), true);
@@ -123,7 +123,7 @@ public class LinkWatcherTest {
 
     /** A satellite of the provider's also says that it is mobile data. */
     @Test
-    @Config(sdk = 35)
+    @Config(sdk = {35, 36})
     public void satellitesAreSeen() throws Exception {
         NetworkCapabilities c = FakeNetworks.capabilities(NetworkCapabilities.TRANSPORT_CELLULAR, NetworkCapabilities.NET_CAPABILITY_NOT_METERED);
         Shadows.shadowOf(c).addTransportType(10);

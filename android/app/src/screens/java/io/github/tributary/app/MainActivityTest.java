@@ -446,7 +446,7 @@ public class MainActivityTest {
     }
 
     @Test
-    @Config(sdk = {31, 34, 35})
+    @Config(sdk = {31, 34, 35, 36})
     public void theSystemSaysWhyItEnded() {
         Object[][] rows = {
             {ApplicationExitInfo.REASON_LOW_MEMORY, "memory"},
@@ -494,7 +494,7 @@ public class MainActivityTest {
     }
 
     @Test
-    @Config(sdk = {29, 31, 34, 35})
+    @Config(sdk = {29, 31, 34, 35, 36})
     public void theUserSeesAndChoosesWhoGoesAroundTheVpn() {
         ShadowPackageManager packages = shadowOf(screen.getPackageManager());
         for (String name : new String[] {"com.sonos.acr2", "org.example.browser"}) {

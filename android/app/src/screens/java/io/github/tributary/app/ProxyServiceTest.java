@@ -234,7 +234,7 @@ public class ProxyServiceTest {
     }
 
     @Test
-    @Config(sdk = {29, 31, 34, 35})
+    @Config(sdk = {29, 31, 34, 35, 36})
     public void roamingIsOfferedAfterItsOwnConsentOnly() throws Exception {
         helps();
         bothNetworks();
@@ -272,7 +272,7 @@ public class ProxyServiceTest {
     }
 
     @Test
-    @Config(sdk = {29, 31, 34, 35})
+    @Config(sdk = {29, 31, 34, 35, 36})
     public void aBlockedNetworkIsShown() throws Exception {
         bothNetworks();
         networks.block(ShadowNetwork.newInstance(101), true);

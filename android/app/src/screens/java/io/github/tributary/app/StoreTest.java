@@ -13,7 +13,6 @@ import android.database.Cursor;
 import android.os.Environment;
 import android.provider.MediaStore;
 import android.provider.OpenableColumns;
-import android.webkit.MimeTypeMap;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Target;
 import java.io.File;
@@ -31,7 +30,7 @@ public class StoreTest {
     private final Application app = RuntimeEnvironment.getApplication();
 
     @Test
-    @Config(sdk = {29, 34})
+    @Config(sdk = {29, 36})
     public void anUnfinishedFileIsRenewed() throws Exception {
         Robolectric.setupContentProvider(FakeMedia.class, MediaStore.AUTHORITY);
         Store store = new Store(app);
@@ -92,9 +91,8 @@ public class StoreTest {
     }
 
     @Test
-    @Config(sdk = {26, 35})
+    @Config(sdk = {26, 36})
     public void anApkIsShownWhereTheSystemInstallsIt() {
-        shadowOf(MimeTypeMap.getSingleton()).addExtensionMimeTypeMapping("apk", "application/vnd.android.package-archive");
         DownloadState s = DownloadState.begin("https://example.com/a.apk").with("content://x/1").in(DownloadState.Phase.DONE);
         assertEquals(DownloadManager.ACTION_VIEW_DOWNLOADS, Store.view(s).getAction());
     }

@@ -16,7 +16,7 @@ import org.robolectric.annotation.Config;
 
 /** What people read of a failure, which the daemon names by a code. */
 @RunWith(RobolectricTestRunner.class)
-@Config(sdk = 34)
+@Config(sdk = 36)
 public class TextsTest {
     private final Context context = RuntimeEnvironment.getApplication();
 

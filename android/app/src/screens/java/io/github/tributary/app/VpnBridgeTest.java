@@ -23,7 +23,7 @@ import org.robolectric.util.ReflectionHelpers;
 
 /** The VPN that names the proxy. What the system makes of it takes a phone. */
 @RunWith(RobolectricTestRunner.class)
-@Config(sdk = {29, 31, 34, 35}) // before, there is none
+@Config(sdk = {29, 31, 34, 35, 36}) // before, there is none
 public class VpnBridgeTest {
     private final VpnBridge bridge = Robolectric.buildService(VpnBridge.class).create().get();
 
