@@ -12,6 +12,7 @@ type Config struct {
 	Budget     int64  // bytes of all streams that may wait here, see Budget; each has leastWindow and leastQueue in any case
 	Shared     Budget // of several sessions together; nil = none
 	MaxStreams int    // open at a time
+	Scheduler  Scheduler
 	// Free takes back the Data of a frame that Read has copied; nil = nobody does.
 	Free func([]byte)
 }
@@ -67,6 +68,8 @@ type Mux struct {
 	again   []*item   // that a lane owes which is silent or gone
 	events  []Event
 	wanted  bool
+	turn    uint32  // lane that has sent data last
+	turns   []*lane // see inTurn
 }
 
 // maxEarly bounds how far the numbers of streams may run ahead, maxResets how many streams a client may open whose end it does not

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 )
@@ -159,22 +160,34 @@ func (r *checkedReader) read(w *world, end int, id uint32) {
 	}
 }
 
+// long reports whether the tests run at length: make sim.
+func long() bool { return os.Getenv("SIM_LONG") != "" }
+
 // TestEveryByteOnceAndInOrder: lanes die, fall silent and return at any instant.
 func TestEveryByteOnceAndInOrder(t *testing.T) {
-	seeds := uint64(1000)
-	if testing.Short() {
-		seeds = 100
+	seeds := uint64(100)
+	if long() {
+		seeds = 1000
 	}
-	for seed := range seeds {
-		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { exchange(t, seed) }) {
-			return
-		}
+	for _, scheduler := range []Scheduler{EarliestArrival, MinRTT, RoundRobin} {
+		t.Run(scheduler.String(), func(t *testing.T) {
+			t.Parallel()
+			for seed := range seeds {
+				if exchange(t, seed, scheduler); t.Failed() {
+					t.Fatalf("seed %d", seed)
+				}
+			}
+		})
 	}
 }
 
-func exchange(t *testing.T, seed uint64) {
+func exchange(t *testing.T, seed uint64, scheduler Scheduler) {
+	const budget = 4 << 20
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	w := newWorld(t, 4<<20)
+	w := newWorld(t, budget)
+	for _, m := range w.ends {
+		m.cfg.Scheduler = scheduler
+	}
 	newLane := func() uint32 {
 		return w.add(float64(100_000+rnd.IntN(5_000_000)), time.Duration(1+rnd.IntN(80))*time.Millisecond)
 	}
@@ -197,7 +210,7 @@ func exchange(t *testing.T, seed uint64) {
 	}
 	for step := 0; !done(); step++ {
 		if step > 60_000 {
-			t.Fatalf("not done: %d and %d streams", w.ends[0].Streams(), w.ends[1].Streams())
+			t.Fatalf("seed %d is not done: %d and %d streams", seed, w.ends[0].Streams(), w.ends[1].Streams())
 		}
 		for id := uint32(1); id <= streams; id++ {
 			for end, all := range [2][]byte{up[id], down[id]} {
@@ -240,6 +253,11 @@ func exchange(t *testing.T, seed uint64) {
 			live = append(live, newLane())
 		}
 		w.step()
+		for end, m := range w.ends {
+			if n := m.Held(); n > budget+streams*leastWindow {
+				t.Fatalf("seed %d: end %d holds %d bytes", seed, end, n)
+			}
+		}
 	}
 	for id := uint32(1); id <= streams; id++ {
 		for what, c := range map[string]struct {

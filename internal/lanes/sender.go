@@ -150,6 +150,13 @@ func (m *Mux) data(now time.Time, l *lane, b []byte, w *waiting) []byte {
 	if total == 0 {
 		return b
 	}
+	if m.cfg.Scheduler != EarliestArrival {
+		if m.yields(l) {
+			w.atMost(time.Millisecond)
+			return b
+		}
+		return m.next(now, l, nil, b)
+	}
 	if small != nil {
 		d := small.since.Add(interactiveWait).Sub(now)
 		if d <= 0 || l == m.best(small.sendable()) {
@@ -167,8 +174,13 @@ func (m *Mux) data(now time.Time, l *lane, b []byte, w *waiting) []byte {
 		w.atMost(longWait / 4)
 		return b
 	}
+	return m.next(now, l, small, b)
+}
+
+// next adds a frame of the stream whose turn it is, not of the one that must wait.
+func (m *Mux) next(now time.Time, l *lane, not *stream, b []byte) []byte {
 	for i, s := range m.active {
-		if s.sendable() == 0 || s == small {
+		if s.sendable() == 0 || s == not {
 			continue
 		}
 		m.active = append(slices.Delete(m.active, i, i+1), s) // its turn ends
@@ -200,6 +212,7 @@ func (m *Mux) cut(now time.Time, l *lane, s *stream, b []byte) []byte {
 	data := s.take(min(l.frameSize(), s.sendable()))
 	s.since = now
 	m.flying += int64(len(data))
+	m.turn = l.id
 	m.unblock()
 	b = m.put(l, &item{frame: Frame{Kind: Data, Stream: s.id, Value: at, Data: data}, stream: s, since: now}, b)
 	m.finish(now, s)
