@@ -303,6 +303,37 @@ func (w *world) download(size int, each func()) time.Duration {
 	return w.now.Sub(began)
 }
 
+// TestFirstBytes: the first bytes leave with the opening, and a stream is connected after the lane's round trip: no later than a direct
+// connection.
+func TestFirstBytes(t *testing.T) {
+	const delay = 20 * time.Millisecond
+	w := newWorld(t, 1<<20)
+	w.add(5e6, delay)
+	id, _ := w.ends[0].Open(w.now, "host:443")
+	w.ends[0].Write(w.now, id, []byte("hello"))
+	began := w.now
+	var there, back time.Duration
+	var r checkedReader
+	for back == 0 && w.now.Sub(began) < time.Second {
+		w.step()
+		if w.ends[1].Destination(id) != "" {
+			w.ends[1].Connect(w.now, id)
+			if r.read(w, 1, id); r.got == len("hello") && there == 0 {
+				there = w.now.Sub(began)
+			}
+		}
+		for _, e := range w.ends[0].Events() {
+			if e.What == Connected {
+				back = w.now.Sub(began)
+			}
+		}
+	}
+	const slack = 5 * time.Millisecond // of the world's steps
+	if there < delay || there > delay+slack || back < 2*delay || back > 2*delay+slack {
+		t.Errorf("the first bytes were there after %s, the stream was connected after %s", there, back)
+	}
+}
+
 // TestBundles: two lanes carry almost what their links can, and little is held.
 func TestBundles(t *testing.T) {
 	w := newWorld(t, 64<<20)

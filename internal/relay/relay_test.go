@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,8 @@ type rig struct {
 	mu    sync.Mutex
 	conns map[string][]net.Conn // by link
 	down  map[string]bool
+
+	carried atomic.Int64 // bytes of all connections over links, both ways
 }
 
 func newRig(t *testing.T, allow ...netip.Prefix) *rig {
@@ -105,6 +108,7 @@ func (r *rig) connect() {
 	if r.out, err = NewClient(r.client, r.address, 64<<20, slog.New(slog.DiscardHandler)); err != nil {
 		r.Fatal(err)
 	}
+	r.out.conns = lanes.NewConnections(1) // a busy machine loses packets on loopback, too
 	dial := link.DialFunc(func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
 		r.mu.Lock()
 		down := r.down[l.Name]
@@ -117,6 +121,7 @@ func (r *rig) connect() {
 			r.mu.Lock()
 			r.conns[l.Name] = append(r.conns[l.Name], c)
 			r.mu.Unlock()
+			c = measured{c.(*net.TCPConn), &r.carried}
 		}
 		return c, err
 	})
