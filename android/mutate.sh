@@ -86,6 +86,13 @@ PY
 	esac
 }
 
+# shellcheck disable=SC2086 # one class a word
+with core "$copy/none" $core || {
+	cat "$copy/said"
+	echo "the tests of the core fail as they are"
+	exit 1
+}
+
 try core core/MobilePolicy.java 'return consent &&' 'return'
 try core core/Net.java 'kind == Kind.OTHER || is(Trait.METERED)' 'false'
 try core core/Net.java '&& !is(Trait.CAPTIVE)' ''

@@ -94,10 +94,10 @@ func noUpstream(cfg config.Config, getenv func(string) string, command string) e
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
-	file, user, listen, admin, appSocket, scheduler, goal, logLevel string
-	vpn, spread                                                     string
-	maxConcurrent                                                   int
-	links, users                                                    []string
+	file, user, listen, admin, gateway, appSocket, scheduler, goal, logLevel string
+	vpn, spread                                                              string
+	maxConcurrent                                                            int
+	links, users                                                             []string
 }
 
 func (f *serveFlags) register(c *cobra.Command) {
@@ -106,6 +106,7 @@ func (f *serveFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.user, "user", "", "when started as root: run as `USER` (name or ID) with fewer privileges")
 	c.Flags().StringVar(&f.listen, "listen", d.Listen, "serve the proxy on `ADDRESS`")
 	c.Flags().StringVar(&f.admin, "admin", d.Admin, "serve the live page, metrics and health checks on `ADDRESS`; \"\" disables them")
+	c.Flags().StringVar(&f.gateway, "gateway", d.Gateway, "serve https objects to programs that cannot use a proxy on `ADDRESS` (docs/GATEWAY.md)")
 	c.Flags().StringSliceVar(&f.links, "link", nil, "use only the link `NAME`; repeatable")
 	c.Flags().StringSliceVar(&f.users, "allow-users", nil, "also serve the user `NAME` of this machine; all = every user; repeatable")
 	c.Flags().StringVar(&f.vpn, "vpn", d.VPN, vpnHelp)
@@ -131,6 +132,7 @@ func (f *serveFlags) config(c *cobra.Command, getenv func(string) string) (confi
 	}{
 		{"listen", "listen", func() { cfg.Listen = f.listen }},
 		{"admin", "admin", func() { cfg.Admin = f.admin }},
+		{"gateway", "gateway", func() { cfg.Gateway = f.gateway }},
 		{"link", "links", func() { cfg.Links = f.links }},
 		{"allow-users", "allow_users", func() { cfg.AllowUsers = f.users }},
 		{"vpn", "vpn", func() { cfg.VPN = f.vpn }},

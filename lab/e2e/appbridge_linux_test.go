@@ -331,7 +331,10 @@ func (s *said) String() string {
 	return s.text.String()
 }
 
-const javaProxy = "127.0.0.1:18080"
+const (
+	javaProxy   = "127.0.0.1:18080"
+	javaGateway = "127.0.0.1:18081"
+)
 
 // startJava starts the app. TRIBUTARY_JAVA is the class path; make android-test sets it. wait waits for its end, which must be a good one.
 func (r *rig) startJava(a *javaApp) (wait func()) {
@@ -361,7 +364,8 @@ func (r *rig) startJava(a *javaApp) (wait func()) {
 	args = append(args,
 		"-cp", classes, "io.github.tributary.core.HostMain", dir, "18080", a.URL, a.File, netlab.OriginAddr.String(), strings.Join(networks, ";"),
 		"setpriv", "--reuid="+id, "--regid="+id, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
-		r.options.Binary, "serve", "--listen", javaProxy, "--admin", "", "--allow-users", "all", "--log-level", "debug", "--app-socket", dir+"/socket",
+		r.options.Binary, "serve", "--listen", javaProxy, "--admin", "", "--allow-users", "all", "--gateway", javaGateway,
+		"--log-level", "debug", "--app-socket", dir+"/socket",
 	)
 	java := r.lab.Client(r.ctx, "java", args...)
 	java.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "STATE_DIRECTORY="+dir, "RUNTIME_DIRECTORY="+dir)

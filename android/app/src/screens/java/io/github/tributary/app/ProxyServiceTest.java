@@ -314,6 +314,10 @@ public class ProxyServiceTest {
         manager.cancel("cellular-1 month 2026-11-15", 2);
         heard(String.format(status, 100_000_000));
         assertNull("warned again", shadowOf(manager).getNotification("cellular-1 month 2026-11-15", 2));
+        String second = ",{\"name\":\"cellular-2\",\"since\":\"2026-11-15\",\"monthly\":{\"limit_bytes\":1000,\"left_bytes\":100}}],\"transfers\"";
+        heard(String.format(status.replace("],\"transfers\"", second), 100_000_000));
+        assertNotNull("another SIM", shadowOf(manager).getNotification("cellular-2 month 2026-11-15", 2));
+        assertNull("warned again of the first", shadowOf(manager).getNotification("cellular-1 month 2026-11-15", 2));
         heard(String.format(status.replace("11-15", "12-15"), 100_000_000));
         assertNotNull("another month", shadowOf(manager).getNotification("cellular-1 month 2026-12-15", 2));
     }
