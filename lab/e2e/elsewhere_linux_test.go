@@ -182,7 +182,7 @@ func TestOtherInterfaces(t *testing.T) {
 				t.Errorf("%s was asked for over %s", q.Name, q.Link)
 			}
 		}
-		for command, want := range map[string]string{"status --once": "follow the VPN wg0", "links": "rests", "doctor --offline": "through wg0"} {
+		for command, want := range map[string]string{"status --once": "use the VPN wg0", "links": "not used", "doctor --offline": "through wg0"} {
 			args := strings.Fields(command)
 			if args[0] == "status" {
 				args = append(args, "--control", r.lab.Dir+"/tributary/control.sock")
