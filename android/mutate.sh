@@ -120,7 +120,7 @@ try core core/DownloadState.java 'return s.active() ? s.interrupted() : s;' 'ret
 try core core/DownloadState.java '&& rounds < MOST_ROUNDS' ''
 try core core/DownloadState.java 'return bytes == 0 || !version.validator.isEmpty();' 'return true;'
 try core core/DownloadJob.java 'again ? state().brokenOff(why(e)) :' ''
-try DownloadsTest#whatAKilledProcessShowedIsPutRight app/App.java 'shown.mend(app.downloads);' ''
+try DownloadsTest#aProcessThatBeginsPutsThemRight app/App.java 'shown.mend(app.downloads);' ''
 try core core/DownloadJob.java 'state().emptied().with(' 'state().with('
 try StoreTest#anUnfinishedFileIsRenewed app/Store.java 'if (resolver.update(uri, v, null, null) == 0) {' 'if (false) {'
 try 26:StoreTest#aDeletedFileIsNotMadeWithAHole app/Store.java '            if (!part.exists()) {' '            if (false) {'

@@ -206,6 +206,15 @@ public class DownloadsTest {
     }
 
     @Test
+    public void aProcessThatBeginsPutsThemRight() {
+        NotificationManager manager = (NotificationManager) app.getSystemService(Context.NOTIFICATION_SERVICE);
+        manager.notify(150, new Notification.Builder(app, "x").setSmallIcon(android.R.drawable.ic_media_play).build()); // of a download that is no more
+        ReflectionHelpers.setField(app, "downloads", null); // as in a process that begins
+        App.downloads(app);
+        assertNull("it stays for ever", shadowOf(manager).getNotification(150));
+    }
+
+    @Test
     public void goesOnWhenThereAreNetworks() throws Exception {
         halfIsThere();
         Local killed = downloads;
