@@ -79,7 +79,7 @@ func TestMonthlyLimit(t *testing.T) {
 	}
 	told := false
 	for _, l := range status.Links {
-		told = told || l.Name == lte && l.State == "down" && strings.Contains(l.Reason, "spent") && l.Left == 0
+		told = told || l.Name == lte && l.State == "down" && strings.Contains(l.Reason, "its limit for this month") && l.Left == 0
 	}
 	if !told {
 		t.Errorf("the status does not say so: %s", out.body)
