@@ -147,8 +147,8 @@ try MainActivityTest#theNextStartTellsOfAnEnd,theSystemSaysWhyItEnded app/LastEn
 try VpnBridgeTest#namesTheProxyAndCarriesNothing app/VpnBridge.java '                .allowBypass()
 ' ''
 try VpnBridgeTest#namesTheProxyAndCarriesNothing app/VpnBridge.java 'host, port, NEARBY' 'host, port'
-try MainActivityTest#mobileDataIsAskedAboutFirst app/MobileChoice.java 'settings.policy().consent' 'true'
-try ShareActivityTest#everyIntentIsAskedAbout app/ShareActivity.java '            ask(url, host);' '            download(url);'
+try MainActivityTest#mobileDataIsAskedAboutFirst app/MobileConsent.java 'settings.policy().consent' 'true'
+try ShareActivityTest#everyIntentIsAskedAbout app/ShareActivity.java '            ask(urls);' '            download(urls);'
 try ShareActivityTest#aWindowOverTheQuestionCannotPassTheTouchOn app/ShareActivity.java 'BUTTON_POSITIVE).setFilterTouchesWhenObscured(true)' 'BUTTON_POSITIVE).setFilterTouchesWhenObscured(false)'
 try ShareActivityTest#theQuestionTellsWhatItMayCost app/Texts.java '!policy.mobileAllowed()' 'false'
 try MainActivityTest#otherAppsCannotHaveItStarted app/MainActivity.java 'START.equals(' 'getIntent().getAction() != null || START.equals('

@@ -15,6 +15,7 @@ public final class App extends Application {
 
     private GlobalProxy proxy;
     private final Fetches fetches = new Fetches();
+    private final TestRun test = new TestRun(this);
     private Downloads downloads;
     private Resumption resumption;
     private Relays relays;
@@ -75,6 +76,11 @@ public final class App extends Application {
             app.relays = new Relays(app);
         }
         return app.relays;
+    }
+
+    /** The test download of the first run. For the main thread. */
+    static TestRun test(Context context) {
+        return ((App) context.getApplicationContext()).test;
     }
 
     /** The downloads of this process. For the main thread. */

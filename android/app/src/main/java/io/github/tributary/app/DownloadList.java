@@ -16,9 +16,12 @@ import io.github.tributary.R;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Invitation;
 import io.github.tributary.core.SharedText;
+import java.util.List;
 
 /** The part of the screen with the downloads, and the line that begins one. */
 final class DownloadList implements Downloads.Listener {
+    private static final float LARGE_FONT = 1.5f;
+
     private final MainActivity screen;
     private final Downloads downloads;
 
@@ -32,6 +35,10 @@ final class DownloadList implements Downloads.Listener {
     }
 
     void bind() {
+        LinearLayout line = (LinearLayout) screen.findViewById(R.id.line);
+        if (stack(line)) {
+            screen.findViewById(R.id.url).getLayoutParams().width = ViewGroup.LayoutParams.MATCH_PARENT;
+        }
         screen.findViewById(R.id.add)
                 .setOnClickListener(
                         new View.OnClickListener() {
@@ -60,30 +67,32 @@ final class DownloadList implements Downloads.Listener {
         if (Invitation.in(line.getText()) != null) {
             screen.startActivity(PairActivity.asking(screen, line.getText().toString()));
             line.setText("");
-        } else if (url(line) == null) {
+        } else if (urls(line).isEmpty()) {
             line.setError(screen.getString(R.string.no_url));
         } else if (!StoragePermission.ask(screen)) {
             begin();
         }
     }
 
-    /** The link in the line; null = there is none. */
-    private static String url(EditText line) {
+    /** The link in the line, or the list of links. */
+    private static List<String> urls(EditText line) {
         String text = line.getText().toString().trim();
         boolean bare = !text.contains("://") && text.matches("\\S+\\.\\S+"); // as people write them
-        return SharedText.url(bare ? "https://" + text : text);
+        return SharedText.urls(bare ? "https://" + text : text);
     }
 
-    /** Downloads what is in the line, if that is a link. */
+    /** Downloads what is in the line, if these are links. */
     void begin() {
         EditText line = (EditText) screen.findViewById(R.id.url);
-        String url = url(line);
-        if (url == null) {
+        List<String> urls = urls(line);
+        if (urls.isEmpty()) {
             return;
         }
         line.setText("");
         screen.askForNotifications();
-        downloads.add(url);
+        for (String url : urls) {
+            downloads.add(url);
+        }
     }
 
     @Override
@@ -106,6 +115,7 @@ final class DownloadList implements Downloads.Listener {
     private View row(ViewGroup list, final Downloads.Entry e) {
         View row = LayoutInflater.from(screen).inflate(R.layout.download, list, false);
         row.setTag(e.id);
+        stack((LinearLayout) row.findViewById(R.id.buttons));
         row.findViewById(R.id.step)
                 .setOnClickListener(
                         new View.OnClickListener() {
@@ -125,6 +135,22 @@ final class DownloadList implements Downloads.Listener {
         return row;
     }
 
+    /** Puts what is side by side one below the other if the letters are large. */
+    private boolean stack(LinearLayout line) {
+        boolean large = screen.getResources().getConfiguration().fontScale >= LARGE_FONT;
+        line.setOrientation(large ? LinearLayout.VERTICAL : LinearLayout.HORIZONTAL);
+        return large;
+    }
+
+    /** Shows how fast downloads are: a stalled one reports nothing. */
+    void refresh() {
+        for (Downloads.Entry e : downloads.all()) {
+            if (e.state().active()) {
+                changed(e);
+            }
+        }
+    }
+
     /** Takes a download from the list, after a question if bytes would be lost. */
     void remove(final Downloads.Entry e) {
         DownloadState s = e.state();
@@ -140,7 +166,7 @@ final class DownloadList implements Downloads.Listener {
         DownloadState s = e.state();
         new AlertDialog.Builder(screen)
                 .setTitle(R.string.delete_title)
-                .setMessage(screen.getString(R.string.delete, s.name, Texts.size(screen, s.bytes)))
+                .setMessage(screen.getString(R.string.delete, Texts.isolated(screen, s.name), Texts.size(screen, s.bytes)))
                 .setPositiveButton(
                         R.string.cancel,
                         new DialogInterface.OnClickListener() {
@@ -174,17 +200,20 @@ final class DownloadList implements Downloads.Listener {
     private void fill(View row, Downloads.Entry e) {
         DownloadState s = e.state();
         boolean done = s.phase == DownloadState.Phase.DONE;
-        ((TextView) row.findViewById(R.id.name)).setText(s.name);
+        ((TextView) row.findViewById(R.id.name)).setText(Texts.isolated(screen, s.name));
         ((TextView) row.findViewById(R.id.progress_text)).setText(Texts.download(screen, e));
+        TextView shares = (TextView) row.findViewById(R.id.shares);
+        shares.setText(Texts.shares(screen, s.brought));
+        shares.setVisibility(shares.length() == 0 ? View.GONE : View.VISIBLE);
         ProgressBar bar = (ProgressBar) row.findViewById(R.id.progress);
         bar.setVisibility(done ? View.GONE : View.VISIBLE);
         bar.setIndeterminate(s.active() && s.total() <= 0);
         bar.setProgress(Texts.permille(s));
         Button step = (Button) row.findViewById(R.id.step);
         step.setText(s.active() ? R.string.pause : done ? R.string.open : R.string.resume);
-        step.setContentDescription(screen.getString(R.string.of_download, step.getText(), s.name));
+        step.setContentDescription(screen.getString(R.string.of_download, step.getText(), Texts.isolated(screen, s.name)));
         Button remove = (Button) row.findViewById(R.id.remove);
         remove.setText(done ? R.string.forget : R.string.cancel);
-        remove.setContentDescription(screen.getString(R.string.of_download, remove.getText(), s.name));
+        remove.setContentDescription(screen.getString(R.string.of_download, remove.getText(), Texts.isolated(screen, s.name)));
     }
 }

@@ -101,7 +101,7 @@ final class DownloadNotifications implements Downloads.Listener {
         Notification.Builder b =
                 new Notification.Builder(context, CHANNEL)
                         .setSmallIcon(R.drawable.icon)
-                        .setContentTitle(s.name)
+                        .setContentTitle(Texts.isolated(context, s.name))
                         .setContentText(Texts.download(context, e))
                         .setContentIntent(open)
                         .setOnlyAlertOnce(true)

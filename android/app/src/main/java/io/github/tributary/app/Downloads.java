@@ -12,6 +12,7 @@ import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.Net;
+import io.github.tributary.core.Pace;
 import io.github.tributary.core.Target;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -39,6 +40,7 @@ class Downloads {
         private DownloadJob job; // that works; null = none
         private BatteryMeter battery; // null = a part was fetched by another process
         private long radiosUntil = -1; // are awake after it; -1 = it runs, or they rest
+        private final Pace pace = new Pace();
         private boolean removed;
 
         private Entry(int id, DownloadState state) {
@@ -53,6 +55,16 @@ class Downloads {
         /** Given up, or taken from the list. */
         boolean removed() {
             return removed;
+        }
+
+        /** Bytes per second lately; -1 = it does not run, or the rate is not known yet. */
+        long rate() {
+            return pace.rate(SystemClock.elapsedRealtime());
+        }
+
+        /** Until it is done, if it stays as fast; -1 = not known. */
+        long secondsLeft() {
+            return pace.secondsLeft(SystemClock.elapsedRealtime(), state.total());
         }
 
         /** What the phone used meanwhile; null = it cannot be told. */
@@ -283,6 +295,11 @@ class Downloads {
     private void changed(Entry e, DownloadState s) {
         boolean step = e.removed || s.phase != e.state.phase || s.version != e.state.version && !s.version.validator.equals(e.state.version.validator);
         e.state = s;
+        if (s.phase == DownloadState.Phase.RUNNING) {
+            e.pace.add(SystemClock.elapsedRealtime(), s.bytes);
+        } else {
+            e.pace.reset();
+        }
         if (step || SystemClock.elapsedRealtime() - savedAt >= SAVE_MILLIS) {
             save();
         }

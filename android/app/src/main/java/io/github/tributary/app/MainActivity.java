@@ -11,12 +11,12 @@ import android.os.Bundle;
 import android.os.Handler;
 import android.os.Looper;
 import android.view.View;
+import android.view.ViewGroup;
 import android.widget.Button;
 import android.widget.CheckBox;
 import android.widget.CompoundButton;
 import android.widget.TextView;
 import io.github.tributary.R;
-import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.Status;
 
 /** The one screen: start and stop, what runs, what mobile data may be used for, and how apps come to use the proxy. */
@@ -34,6 +34,7 @@ public final class MainActivity extends Activity {
     private ReachChoice reach;
     private RelayChoice relay;
     private DownloadList downloads;
+    private NetworkRows networks;
 
     private final Runnable refresh =
             new Runnable() {
@@ -73,8 +74,13 @@ public final class MainActivity extends Activity {
                                 AppsChoice.ask(MainActivity.this);
                             }
                         });
+        networks = new NetworkRows(this, (ViewGroup) findViewById(R.id.links), (RateGraph) findViewById(R.id.graph), mobile.consent());
         downloads = new DownloadList(this);
         downloads.bind();
+        boolean starting = getIntent().getComponent().getClassName().equals(START);
+        if (state == null && !starting && !settings.welcomed()) {
+            startActivity(new Intent(this, WelcomeActivity.class));
+        }
         findViewById(R.id.around)
                 .setOnClickListener(
                         new View.OnClickListener() {
@@ -121,6 +127,7 @@ public final class MainActivity extends Activity {
         if ((asked || settings.run()) && !ProxyService.runs()) { // the system ended it, and lets it start here
             ProxyService.start(this);
         }
+        mobile.show(); // the first run, or a notification, may have changed it
         downloads.resume();
         Downloads.Entry e = App.downloads(this).get(getIntent().getIntExtra(DownloadReceiver.ID, 0));
         if (e != null && REMOVE.equals(getIntent().getAction())) {
@@ -188,20 +195,18 @@ public final class MainActivity extends Activity {
         boolean run = ProxyService.runs();
         ((Button) findViewById(R.id.toggle)).setText(run ? R.string.stop : R.string.start);
         String trouble = ProxyService.trouble();
-        String state = run ? getString(R.string.running, ProxyService.LISTEN) : getString(R.string.stopped);
+        String state = run ? getString(R.string.running, Texts.isolated(this, ProxyService.LISTEN)) : getString(R.string.stopped);
         set(this, R.id.state, run && !trouble.isEmpty() ? trouble : state);
         String ended = App.ended(this);
         findViewById(R.id.ended).setVisibility(ended.isEmpty() ? View.GONE : View.VISIBLE);
         set(this, R.id.ended, ended);
-        StringBuilder b = new StringBuilder();
-        for (LinkRow row : ProxyService.links()) {
-            b.append(b.length() == 0 ? "" : "\n").append(Texts.link(this, row));
-        }
+        boolean rows = networks.show();
         Status status = ProxyService.status();
-        if (status != null) {
-            b.append(b.length() == 0 ? "" : "\n").append(getString(R.string.notification_total, Texts.size(this, status.bytes())));
-        }
-        set(this, R.id.links, b.length() > 0 ? b.toString() : getString(run ? R.string.no_links : R.string.links_stopped));
+        String links = status == null ? "" : getString(R.string.notification_total, Texts.size(this, status.bytes()));
+        String text = rows ? links : getString(run ? R.string.no_links : R.string.links_stopped);
+        findViewById(R.id.links_text).setVisibility(text.isEmpty() ? View.GONE : View.VISIBLE);
+        set(this, R.id.links_text, text);
+        downloads.refresh();
         reach.show();
         relay.show();
         set(this, R.id.apps, getString(R.string.apps_now, AppsChoice.name(this, AppsChoice.access(this, settings).choice)));

@@ -1,8 +1,6 @@
 package io.github.tributary.app;
 
 import android.app.Activity;
-import android.app.AlertDialog;
-import android.content.DialogInterface;
 import android.view.KeyEvent;
 import android.view.View;
 import android.widget.CheckBox;
@@ -19,10 +17,26 @@ final class MobileChoice {
 
     private final Activity screen;
     private final Settings settings;
+    private final MobileConsent consent;
 
     MobileChoice(Activity screen, Settings settings) {
         this.screen = screen;
         this.settings = settings;
+        consent =
+                new MobileConsent(
+                        screen,
+                        settings,
+                        new Runnable() {
+                            @Override
+                            public void run() {
+                                show();
+                            }
+                        });
+    }
+
+    /** The questions, for others who ask them. */
+    MobileConsent consent() {
+        return consent;
     }
 
     void bind() {
@@ -79,69 +93,20 @@ final class MobileChoice {
     private void choose(int id) {
         if (id == R.id.wifi_only) {
             settings.setMode(MobilePolicy.Mode.WIFI_ONLY);
-            return;
+        } else {
+            consent.use(id == R.id.helps ? MobilePolicy.Mode.MOBILE_HELPS : MobilePolicy.Mode.MOBILE_BACKUP);
         }
-        final MobilePolicy.Mode mode = id == R.id.helps ? MobilePolicy.Mode.MOBILE_HELPS : MobilePolicy.Mode.MOBILE_BACKUP;
-        if (settings.policy().consent) {
-            settings.setMode(mode);
-            return;
-        }
-        ask(
-                R.string.consent_title,
-                R.string.consent,
-                R.string.agree,
-                R.string.refuse,
-                new Runnable() {
-                    @Override
-                    public void run() {
-                        settings.setConsent(true);
-                        settings.setMode(mode);
-                    }
-                });
     }
 
     private void chooseRoaming(boolean allowed) {
-        if (!allowed) {
+        if (allowed) {
+            consent.roaming();
+        } else {
             settings.setRoaming(false);
-            return;
         }
-        ask(
-                R.string.roaming_title,
-                R.string.roaming_consent,
-                R.string.roaming_agree,
-                android.R.string.cancel,
-                new Runnable() {
-                    @Override
-                    public void run() {
-                        settings.setRoaming(true);
-                    }
-                });
     }
 
-    private void ask(int title, int question, int agree, int refuse, final Runnable agreed) {
-        new AlertDialog.Builder(screen)
-                .setTitle(title)
-                .setMessage(question)
-                .setPositiveButton(
-                        agree,
-                        new DialogInterface.OnClickListener() {
-                            @Override
-                            public void onClick(DialogInterface dialog, int which) {
-                                agreed.run();
-                            }
-                        })
-                .setNegativeButton(refuse, null)
-                .setOnDismissListener(
-                        new DialogInterface.OnDismissListener() {
-                            @Override
-                            public void onDismiss(DialogInterface dialog) {
-                                show();
-                            }
-                        })
-                .show();
-    }
-
-    private void show() {
+    void show() {
         MobilePolicy policy = settings.policy();
         int id = R.id.wifi_only;
         if (policy.mobileAllowed()) {

@@ -15,6 +15,7 @@ import android.os.Build;
 import android.os.Handler;
 import android.os.IBinder;
 import android.os.Looper;
+import android.os.SystemClock;
 import android.telephony.SubscriptionManager;
 import android.util.Log;
 import io.github.tributary.R;
@@ -24,8 +25,10 @@ import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.HostSession;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
+import io.github.tributary.core.MobileRow;
 import io.github.tributary.core.Net;
 import io.github.tributary.core.Offer;
+import io.github.tributary.core.RateHistory;
 import io.github.tributary.core.Status;
 import io.github.tributary.core.Warnings;
 import java.io.IOException;
@@ -72,6 +75,8 @@ public class ProxyService extends Service {
     private Offer offer; // of the networks there are; null = it has not begun
     private Set<String> silent = Collections.emptySet(); // names of networks that bring nothing
     private boolean wanted; // mobile data, by the daemon
+    private long askedMillis; // since when the system is asked for mobile data; 0 = it is not
+    private final RateHistory history = new RateHistory();
     private Status status; // null = the daemon has said nothing yet: it may not listen
     private boolean online; // there is a network to use
     private boolean planned; // the system looks after it
@@ -144,6 +149,22 @@ public class ProxyService extends Service {
             return Collections.emptyList();
         }
         return LinkRow.rows(s.offer, s.status);
+    }
+
+    /** The rate of each network lately; null while the daemon has not said anything. */
+    static RateHistory rates() {
+        return running == null || running.status == null ? null : running.history;
+    }
+
+    /** What there is to say of mobile data without a network; NONE while it does not run. */
+    static MobileRow mobile() {
+        ProxyService s = running;
+        if (s == null || s.offer == null) {
+            return MobileRow.NONE;
+        }
+        String account = Net.account(SubscriptionManager.getDefaultDataSubscriptionId());
+        boolean spent = s.status != null && s.status.spent(account);
+        return MobileRow.of(s.offer, s.settings.policy(), Phone.now(s), s.saving(), spent, s.askedMillis, SystemClock.elapsedRealtime());
     }
 
     /** What the daemon has said last; null = it has said nothing yet, or does not run. */
@@ -271,7 +292,9 @@ public class ProxyService extends Service {
         MobilePolicy policy = settings.policy();
         offer = new Offer(present, policy, saving(), silent);
         List<Net> offered = offer.offered();
-        watcher.request(offer.request(wanted), policy.roaming);
+        boolean ask = offer.request(wanted);
+        askedMillis = !ask ? 0 : askedMillis == 0 ? SystemClock.elapsedRealtime() : askedMillis;
+        watcher.request(ask, policy.roaming);
         AppAccess apps = AppsChoice.access(this, settings);
         if (session != null) {
             session.offer(offered, policy.limits, SubscriptionManager.getDefaultDataSubscriptionId(), apps);
@@ -406,6 +429,7 @@ public class ProxyService extends Service {
             }
             warn(s);
             if (s.transfers > 0) {
+                history.add(SystemClock.elapsedRealtime(), links());
                 awake.hold();
             }
             show();

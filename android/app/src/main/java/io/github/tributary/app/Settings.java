@@ -25,6 +25,7 @@ final class Settings {
     private static final String REACH = "reach";
     private static final String REPLACED = "replaced_proxy";
     private static final String RUN = "run";
+    private static final String WELCOMED = "welcomed";
     private static final String AROUND = "around";
     private static final String APPS = "apps";
     private static final String CHOSEN = "chosen_apps";
@@ -85,6 +86,15 @@ final class Settings {
 
     void setOnBoot(boolean start) {
         prefs.edit().putBoolean(ON_BOOT, start).apply();
+    }
+
+    /** Whether the user has seen the first run, or used a version without one. */
+    boolean welcomed() {
+        return prefs.getBoolean(WELCOMED, prefs.contains(RUN) || prefs.contains(MODE));
+    }
+
+    void setWelcomed() {
+        prefs.edit().putBoolean(WELCOMED, true).apply();
     }
 
     /** Whether the user has started the proxy and not stopped it. */

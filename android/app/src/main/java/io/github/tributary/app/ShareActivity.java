@@ -14,13 +14,16 @@ import io.github.tributary.core.FileName;
 import io.github.tributary.core.Invitation;
 import io.github.tributary.core.LocalAddress;
 import io.github.tributary.core.SharedText;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 
 /**
  * Takes a link that another app shares or opens, and downloads it if the user wants that. Any app can start this with any
  * link, so it always asks: a download can cost money, and a request can carry data to a server.
  */
 public final class ShareActivity extends Activity {
-    private String waiting; // what is downloaded when the user has said where to; null = nothing
+    private List<String> waiting; // what is downloaded when the user has said where to; null = nothing
 
     @Override
     protected void onCreate(Bundle state) {
@@ -32,32 +35,39 @@ public final class ShareActivity extends Activity {
             finish();
             return;
         }
-        String url = url(getIntent());
-        String host = url == null ? null : Uri.parse(url).getHost();
-        if (host == null || host.isEmpty()) {
+        List<String> urls = urls(getIntent());
+        if (urls.isEmpty()) {
             Toast.makeText(this, R.string.no_url, Toast.LENGTH_LONG).show();
             finish();
         } else {
-            ask(url, host);
+            ask(urls);
         }
     }
 
-    /** The link in what is opened, or else in what is shared; null if there is none. */
-    private static String url(Intent intent) {
+    /** The links in what is opened, or else in what is shared, without those that name no server. */
+    private static List<String> urls(Intent intent) {
         CharSequence[] places = {
             intent.getDataString(), intent.getCharSequenceExtra(Intent.EXTRA_TEXT), intent.getCharSequenceExtra(Intent.EXTRA_SUBJECT)
         };
         for (CharSequence place : places) {
-            String url = SharedText.url(place);
-            if (url != null) {
-                return url;
+            List<String> urls = new ArrayList<String>();
+            for (String url : SharedText.urls(place)) {
+                String host = Uri.parse(url).getHost();
+                if (host != null && !host.isEmpty()) {
+                    urls.add(url);
+                }
+            }
+            if (!urls.isEmpty()) {
+                return urls;
             }
         }
-        return null;
+        return Collections.emptyList();
     }
 
-    private void download(String url) {
-        App.downloads(this).add(url);
+    private void download(List<String> urls) {
+        for (String url : urls) {
+            App.downloads(this).add(url);
+        }
         Toast.makeText(this, R.string.download_begins, Toast.LENGTH_SHORT).show();
     }
 
@@ -78,10 +88,27 @@ public final class ShareActivity extends Activity {
         Toast.makeText(this, R.string.local_address_copied, Toast.LENGTH_LONG).show();
     }
 
-    private void ask(final String url, String host) {
+    /** What is downloaded from where, and what it may cost. */
+    private String question(List<String> urls) {
+        String cost = Texts.cost(this, new Settings(this).policy());
+        StringBuilder files = new StringBuilder();
+        for (String url : urls) {
+            String host = Texts.isolated(this, Uri.parse(url).getHost());
+            String name = Texts.isolated(this, FileName.of(url));
+            if (urls.size() == 1) {
+                return getString(R.string.ask, name, host, cost);
+            }
+            files.append(getString(R.string.of_download, host, name)).append('\n');
+        }
+        return files.append('\n').append(cost).toString();
+    }
+
+    private void ask(final List<String> urls) {
+        int n = urls.size();
+        String title = n == 1 ? getString(R.string.ask_title) : getResources().getQuantityString(R.plurals.ask_titles, n, n);
         AlertDialog.Builder builder = new AlertDialog.Builder(this);
-        final String local = LocalAddress.of(ProxyService.GATEWAY, new Settings(this).gatewayToken(), url);
-        if (local != null) {
+        final String local = LocalAddress.of(ProxyService.GATEWAY, new Settings(this).gatewayToken(), urls.get(0));
+        if (local != null && n == 1) {
             builder.setNeutralButton(
                     R.string.local_address,
                     new DialogInterface.OnClickListener() {
@@ -93,17 +120,17 @@ public final class ShareActivity extends Activity {
         }
         AlertDialog question =
                 builder
-                        .setTitle(R.string.ask_title)
-                        .setMessage(getString(R.string.ask, FileName.of(url), host, Texts.cost(this, new Settings(this).policy())))
+                        .setTitle(title)
+                        .setMessage(question(urls))
                         .setPositiveButton(
                                 R.string.add,
                                 new DialogInterface.OnClickListener() {
                                     @Override
                                     public void onClick(DialogInterface dialog, int which) {
                                         if (StoragePermission.ask(ShareActivity.this)) {
-                                            waiting = url;
+                                            waiting = urls;
                                         } else {
-                                            download(url);
+                                            download(urls);
                                         }
                                     }
                                 })

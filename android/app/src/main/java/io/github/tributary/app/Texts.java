@@ -1,6 +1,10 @@
 package io.github.tributary.app;
 
 import android.content.Context;
+import android.icu.text.MeasureFormat;
+import android.icu.util.Measure;
+import android.icu.util.MeasureUnit;
+import android.text.BidiFormatter;
 import android.text.format.Formatter;
 import io.github.tributary.R;
 import io.github.tributary.core.BatteryMeter;
@@ -9,9 +13,13 @@ import io.github.tributary.core.Failure;
 import io.github.tributary.core.Limits;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
+import io.github.tributary.core.MobileRow;
 import io.github.tributary.core.Net;
 import io.github.tributary.core.RelayState;
+import io.github.tributary.core.Shares;
 import io.github.tributary.core.Status;
+import java.util.Locale;
+import java.util.Map;
 
 /** Lines for people. */
 final class Texts {
@@ -40,14 +48,76 @@ final class Texts {
         }
     }
 
-    /** A network, what is done with it, and why. */
-    static String link(Context c, LinkRow row) {
-        return c.getString(R.string.link_row, kind(c, row.net.kind), row.net.name, use(c, row));
+    /** Text of another direction than its surroundings, such as the name of a file, so that both stay in order. */
+    static String isolated(Context c, String text) {
+        return BidiFormatter.getInstance(c.getResources().getConfiguration().getLocales().get(0)).unicodeWrap(text);
     }
 
-    private static String use(Context c, LinkRow row) {
+    /** A number of bytes per second. */
+    static String rate(Context c, long bytes) {
+        return c.getString(R.string.rate, size(c, bytes));
+    }
+
+    /** A time in its two largest units, like "2 hr, 5 min". */
+    static String duration(Context c, long seconds) {
+        Locale language = c.getResources().getConfiguration().getLocales().get(0);
+        MeasureFormat format = MeasureFormat.getInstance(language, MeasureFormat.FormatWidth.SHORT);
+        if (seconds < 60) {
+            return format.formatMeasures(new Measure(seconds, MeasureUnit.SECOND));
+        }
+        long minutes = (seconds + 59) / 60;
+        Measure m = new Measure(minutes % 60, MeasureUnit.MINUTE);
+        return minutes < 60 ? format.formatMeasures(m) : format.formatMeasures(new Measure(minutes / 60, MeasureUnit.HOUR), m);
+    }
+
+    /** The share of each network, like "Wi-Fi 62 %, Mobile data 38 %"; "" = nothing came yet. */
+    static String shares(Context c, Shares brought) {
+        StringBuilder b = new StringBuilder();
+        for (Map.Entry<Net.Kind, Integer> e : brought.percent().entrySet()) {
+            String share = c.getString(R.string.share, kind(c, e.getKey()), e.getValue());
+            b.append(b.length() == 0 ? share : c.getString(R.string.and_then, share));
+        }
+        return b.toString();
+    }
+
+    /** What the graph shows now, for those who do not see it. */
+    static String rates(Context c, Map<Net.Kind, Long> rates) {
+        StringBuilder b = new StringBuilder();
+        for (Map.Entry<Net.Kind, Long> e : rates.entrySet()) {
+            String one = c.getString(R.string.of_download, kind(c, e.getKey()), rate(c, e.getValue()));
+            b.append(b.length() == 0 ? one : c.getString(R.string.and_then, one));
+        }
+        return b.length() == 0 ? c.getString(R.string.graph_idle) : c.getString(R.string.graph, b);
+    }
+
+    /** What is said of mobile data while there is no network of it. */
+    static String mobile(Context c, MobileRow row) {
+        switch (row) {
+            case NOT_WANTED:
+                return c.getString(R.string.use_not_wanted);
+            case NO_SIM:
+                return c.getString(R.string.mobile_no_sim);
+            case AIRPLANE:
+                return c.getString(R.string.mobile_airplane);
+            case OFF:
+                return c.getString(R.string.mobile_off);
+            case DATA_SAVER:
+                return c.getString(R.string.use_data_saver);
+            case SPENT:
+                return c.getString(R.string.mobile_spent);
+            case COMING:
+                return c.getString(R.string.mobile_coming);
+            case NOT_COMING:
+                return c.getString(R.string.mobile_not_coming);
+            default:
+                return c.getString(R.string.mobile_ready);
+        }
+    }
+
+    /** What is done with a network, and why. Status null = the daemon has said nothing yet. */
+    static String use(Context c, LinkRow row, Status status) {
         if (row.link != null) {
-            return used(c, row.link);
+            return used(c, row.link, status);
         }
         switch (row.use) {
             case OFFERED:
@@ -69,8 +139,14 @@ final class Texts {
         }
     }
 
-    private static String used(Context c, Status.Link l) {
-        String text = c.getString(R.string.use_used, state(c, l.state), size(c, l.bytes));
+    private static String used(Context c, Status.Link l, Status status) {
+        boolean idle = l.state.equals("up") && (status == null || status.transfers == 0);
+        String state = idle ? c.getString(R.string.use_offered) : state(c, l.state);
+        String text = c.getString(R.string.use_used, state, size(c, l.bytes));
+        long all = status == null ? 0 : status.bytes();
+        if (l.bytes > 0 && all > l.bytes) {
+            text = c.getString(R.string.use_share, text, (int) ((100 * l.bytes + all / 2) / all));
+        }
         if (l.monthlyLeft >= 0) {
             text += c.getString(R.string.notification_left, size(c, l.monthlyLeft));
         }
@@ -142,8 +218,41 @@ final class Texts {
             case FAILED:
                 return c.getString(R.string.download_failed, failure(c, s.failure));
             default:
-                return have;
+                return running(c, e, have);
         }
+    }
+
+    private static String running(Context c, Downloads.Entry e, String have) {
+        long rate = e.rate();
+        if (rate < 0) {
+            return have;
+        }
+        long left = e.secondsLeft();
+        return left < 0 ? c.getString(R.string.download_rate, have, rate(c, rate)) : c.getString(R.string.download_left, have, rate(c, rate), duration(c, left));
+    }
+
+    /** How far a test is, or its result; "" = there was none. */
+    static String test(Context c, TestRun test) {
+        DownloadState s = test.state();
+        if (s == null) {
+            return "";
+        }
+        long millis = Math.max(1, test.millis());
+        if (test.runs()) {
+            if (s.phase == DownloadState.Phase.WAITING) {
+                return c.getString(R.string.download_waits, failure(c, s.failure));
+            }
+            return s.bytes == 0 ? c.getString(R.string.test_begins) : c.getString(R.string.download_rate, size(c, s.bytes), rate(c, 1000 * s.bytes / millis));
+        }
+        if (s.phase == DownloadState.Phase.FAILED) {
+            return c.getString(R.string.download_failed, failure(c, s.failure));
+        }
+        if (s.bytes == 0) {
+            return c.getString(R.string.test_nothing);
+        }
+        String all = c.getString(R.string.test_result, size(c, s.bytes), duration(c, (millis + 999) / 1000), rate(c, 1000 * s.bytes / millis));
+        int networks = s.brought.percent().size();
+        return networks < 2 ? c.getString(R.string.test_alone, all, shares(c, s.brought)) : c.getString(R.string.test_together, all, shares(c, s.brought));
     }
 
     /** Why a download failed: failure_CODE of the texts; of a newer daemon in its own words. */
@@ -152,7 +261,7 @@ final class Texts {
         if (text == 0) {
             return f.detail.isEmpty() ? c.getString(R.string.failure_unreachable, f.host) : f.detail;
         }
-        return c.getString(text, f.host.isEmpty() ? c.getString(R.string.the_server) : f.host, f.status);
+        return c.getString(text, f.host.isEmpty() ? c.getString(R.string.the_server) : isolated(c, f.host), f.status);
     }
 
     /** How the relay does: its address "" = there is none, or what became of the last wish; end null = none has ended. */

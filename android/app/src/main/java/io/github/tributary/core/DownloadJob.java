@@ -161,7 +161,7 @@ public final class DownloadJob {
             if (stopped) {
                 return false;
             }
-            f = fetcher.fill(state, file.descriptor, new Steps());
+            f = fetcher.fill(state, file.descriptor, new Steps(state.brought));
             fill = f;
         }
         try {
@@ -194,10 +194,16 @@ public final class DownloadJob {
     }
 
     private final class Steps implements Fetcher.Listener {
+        private final Shares before;
+
+        Steps(Shares before) {
+            this.before = before;
+        }
+
         @Override
         public void at(Fetcher.Step s) {
             synchronized (DownloadJob.this) {
-                tell(state.at(s));
+                tell(state.at(s).with(before.plus(s.brought)));
             }
         }
     }

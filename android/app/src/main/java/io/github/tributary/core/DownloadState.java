@@ -38,12 +38,15 @@ public final class DownloadState {
     /** Why it waits or failed; NONE otherwise. */
     public final Failure failure;
 
+    /** By which networks its bytes came, those of earlier fills too. */
+    public final Shares brought;
+
     private static final int MOST_ROUNDS = 20; // half an hour to some days, as the system spaces them
 
     private final int rounds; // that ended without a byte more to keep
 
     private DownloadState(
-            String url, String name, String place, Phase phase, Version version, long bytes, long kept, Failure failure, int rounds) {
+            String url, String name, String place, Phase phase, Version version, long bytes, long kept, Failure failure, int rounds, Shares brought) {
         this.url = url;
         this.name = name;
         this.place = place;
@@ -53,26 +56,33 @@ public final class DownloadState {
         this.kept = kept;
         this.failure = failure;
         this.rounds = rounds;
+        this.brought = brought;
     }
 
     /** A download that has not begun, nor a file. */
     public static DownloadState begin(String url) {
-        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, Version.NONE, 0, 0, Failure.NONE, 0);
+        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, Version.NONE, 0, 0, Failure.NONE, 0, Shares.NONE);
     }
 
     /** The same with a file. */
     public DownloadState with(String place) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds);
+        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought);
     }
 
     /** The same, of which nothing is there any more, not even a file. */
     public DownloadState emptied() {
-        return new DownloadState(url, name, "", phase, Version.NONE, 0, 0, failure, rounds);
+        return new DownloadState(url, name, "", phase, Version.NONE, 0, 0, failure, rounds, Shares.NONE);
     }
 
     /** The same, as far as its fill is now. */
     public DownloadState at(Fetcher.Step s) {
-        return new DownloadState(url, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, s.kept, failure, s.kept > kept ? 0 : rounds);
+        int idle = s.kept > kept ? 0 : rounds;
+        return new DownloadState(url, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, s.kept, failure, idle, brought);
+    }
+
+    /** The same, with what each network has brought. */
+    public DownloadState with(Shares brought) {
+        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought);
     }
 
     /** The same in another phase, for which nothing is to blame. */
@@ -82,12 +92,12 @@ public final class DownloadState {
 
     /** The same in another phase, and why. */
     public DownloadState in(Phase phase, Failure failure) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds);
+        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought);
     }
 
     /** The same, begun or resumed by the user. */
     public DownloadState wanted() {
-        return new DownloadState(url, name, place, Phase.RUNNING, version, bytes, kept, Failure.NONE, 0);
+        return new DownloadState(url, name, place, Phase.RUNNING, version, bytes, kept, Failure.NONE, 0, brought);
     }
 
     /**
@@ -101,7 +111,7 @@ public final class DownloadState {
     /** The same after it failed in vain for long, though it may work another time. */
     public DownloadState brokenOff(Failure failure) {
         boolean later = resumable() && rounds < MOST_ROUNDS;
-        return new DownloadState(url, name, place, later ? Phase.LATER : Phase.FAILED, version, bytes, kept, failure, rounds + 1);
+        return new DownloadState(url, name, place, later ? Phase.LATER : Phase.FAILED, version, bytes, kept, failure, rounds + 1, brought);
     }
 
     /** Whether nothing is lost if it stops. */
@@ -133,7 +143,8 @@ public final class DownloadState {
                     .put("bytes", bytes)
                     .put("kept", kept)
                     .put("failure", failure.toJson())
-                    .put("rounds", rounds);
+                    .put("rounds", rounds)
+                    .put("brought", brought.toJson());
         } catch (JSONException e) {
             throw new IllegalStateException(e); // only for numbers that are none
         }
@@ -157,7 +168,8 @@ public final class DownloadState {
                         o.optLong("bytes"),
                         o.optLong("kept"),
                         o.has("failure") ? Failure.parse(o.getJSONObject("failure")) : Failure.NONE,
-                        o.optInt("rounds"));
+                        o.optInt("rounds"),
+                        Shares.parse(o.optJSONObject("brought")));
         return s.active() ? s.interrupted() : s;
     }
 }

@@ -18,8 +18,12 @@ public interface Fetcher {
         /** Of these, those that survive a dead battery. */
         public final long kept;
 
-        public Step(String name, Version version, long bytes, long kept) {
+        /** What each network has brought in this fill. */
+        public final Shares brought;
+
+        public Step(String name, Version version, long bytes, long kept, Shares brought) {
             this.name = name;
+            this.brought = brought;
             this.version = version;
             this.bytes = bytes;
             this.kept = kept;

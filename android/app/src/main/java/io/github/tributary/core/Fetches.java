@@ -7,6 +7,7 @@ import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.util.HashMap;
 import java.util.Map;
+import org.json.JSONArray;
 import org.json.JSONException;
 import org.json.JSONObject;
 
@@ -49,6 +50,17 @@ public final class Fetches implements Fetcher {
             session.fetch(o.id);
         }
         return o;
+    }
+
+    /** Of an array like [{"link":"wlan0","bytes":7}]; null = the daemon does not say. */
+    private synchronized Shares brought(JSONArray links) throws JSONException {
+        Shares all = Shares.NONE;
+        for (int i = 0; links != null && i < links.length(); i++) {
+            JSONObject l = links.getJSONObject(i);
+            Net.Kind kind = session == null ? Net.Kind.OTHER : session.kind(l.getString("link"));
+            all = all.plus(kind, l.getLong("bytes"));
+        }
+        return all;
     }
 
     private synchronized Order take(long id) {
@@ -112,7 +124,7 @@ public final class Fetches implements Fetcher {
             String type = m.getString("type");
             if (type.equals("at")) {
                 Version v = new Version(m.optString("validator"), m.optString("mark"), m.optLong("size", -1), m.optString("place"));
-                listener.at(new Step(m.optString("name"), v, m.getLong("bytes"), m.optLong("kept")));
+                listener.at(new Step(m.optString("name"), v, m.getLong("bytes"), m.optLong("kept"), brought(m.optJSONArray("links"))));
                 return false;
             } else if (type.equals("done")) {
                 end(true, null);

@@ -1,6 +1,8 @@
 package io.github.tributary.core;
 
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
 import org.json.JSONException;
 import org.json.JSONObject;
@@ -54,6 +56,7 @@ public final class HostSession implements RelayWish.Daemon {
     private final Resolver resolver;
     private final Lookups lookups;
     private final Listener listener;
+    private final Map<String, Net.Kind> kinds = new ConcurrentHashMap<String, Net.Kind>(); // of all that were offered
 
     public HostSession(Wire wire, Resolver resolver, Lookups lookups, Listener listener) {
         this.wire = wire;
@@ -73,6 +76,9 @@ public final class HostSession implements RelayWish.Daemon {
 
     /** Tells the daemon which networks it may use from now on, how much, which SIM mobile data comes from, and for which apps. */
     public void offer(List<Net> offered, Limits limits, int sim, AppAccess apps) {
+        for (Net n : offered) {
+            kinds.put(n.name, n.kind);
+        }
         send(HostMessages.links(offered, limits, sim, apps));
     }
 
@@ -89,6 +95,12 @@ public final class HostSession implements RelayWish.Daemon {
     @Override
     public void forget(long id, String address) {
         send(HostMessages.forget(id, address));
+    }
+
+    /** What a network is made of that was offered under a name, though it may be gone. */
+    Net.Kind kind(String name) {
+        Net.Kind kind = kinds.get(name);
+        return kind == null ? Net.Kind.OTHER : kind;
     }
 
     /** Has the daemon connect for a file. */

@@ -135,6 +135,16 @@ public final class Status {
         return names;
     }
 
+    /** Whether nothing is left of a limit of an account. */
+    public boolean spent(String account) {
+        for (Account a : accounts) {
+            if (a.name.equals(account) && (a.monthly != null && a.monthly.left <= 0 || a.daily != null && a.daily.left <= 0)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** What all links have brought since the daemon began. */
     public long bytes() {
         long sum = 0;

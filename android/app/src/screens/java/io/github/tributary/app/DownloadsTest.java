@@ -146,7 +146,7 @@ public class DownloadsTest {
         downloads.add("https://example.com/a/whole.bin?x=1");
         assertEquals("the proxy is not there", 1, downloads.held);
         assertTrue(downloads.active());
-        until("it is done", () -> text().contains("done"));
+        until("it is done", () -> text().contains("complete"));
         isWhole("whole.bin");
         assertEquals("not given to the user", "c.zip", files.finished);
         assertFalse(downloads.active());
@@ -168,7 +168,7 @@ public class DownloadsTest {
         until("it is paused", () -> shown().actions.length == 2 && (shown().flags & Notification.FLAG_ONGOING_EVENT) == 0);
         daemon.half = false;
         press("RESUME");
-        until("it is done", () -> text().contains("done"));
+        until("it is done", () -> text().contains("complete"));
         isWhole("slow.bin");
         assertEquals(Arrays.asList(0L, 5L), daemon.asked);
     }
@@ -221,7 +221,7 @@ public class DownloadsTest {
         downloads = new Local();
         daemon.half = false;
         downloads.online();
-        until("it is done", () -> text().contains("done"));
+        until("it is done", () -> text().contains("complete"));
         isWhole("slow.bin");
         assertEquals("the proxy is not there", 1, downloads.held);
         killed.pauseAll();
@@ -333,7 +333,7 @@ public class DownloadsTest {
         until("it is paused", () -> !downloads.active());
         daemon.half = false;
         press("RESUME");
-        until("it is done", () -> text().contains("done"));
+        until("it is done", () -> text().contains("complete"));
         BatteryMeter meter = downloads.get(101).battery();
         double before = meter.joules();
         assertEquals("100 s at 360 mA", 10, meter.milliampHours(), 1);
@@ -341,7 +341,7 @@ public class DownloadsTest {
             shadowOf(Looper.getMainLooper()).idleFor(1, TimeUnit.SECONDS);
         }
         assertEquals("12 s at 1.44 W", 12 * 1.44, meter.joules() - before, 2 * 1.44);
-        assertTrue(text(), text().matches("(?s).*: 1[67]\\d J .*, 0[.,]2\\d % of the battery.*"));
+        assertTrue(text(), text().matches("(?s).*: 1[67]\\d J .*, 0[.,]2\\d% of the battery.*"));
     }
 
     @Test
@@ -355,7 +355,7 @@ public class DownloadsTest {
         press("PAUSE");
         until("it is paused", () -> !downloads.active());
         press("RESUME");
-        until("it is done", () -> text().contains("done"));
+        until("it is done", () -> text().contains("complete"));
         assertTrue(text(), text().contains("unknown, the phone was charging"));
     }
 
@@ -364,7 +364,7 @@ public class DownloadsTest {
         daemon.validator = "";
         halfIsThere();
         press("PAUSE");
-        until("it is said", () -> text().contains("begin again"));
+        until("it is said", () -> text().contains("start over"));
     }
 
     @Test

@@ -40,6 +40,7 @@ import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Reach;
+import io.github.tributary.core.Shares;
 import io.github.tributary.core.Version;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -71,9 +72,10 @@ public class MainActivityTest {
     @Before
     public void open() {
         shadowOf(RuntimeEnvironment.getApplication()).grantPermissions(Manifest.permission.WRITE_EXTERNAL_STORAGE); // or downloads wait
+        settings = new Settings(RuntimeEnvironment.getApplication());
+        settings.setWelcomed();
         controller = Robolectric.buildActivity(MainActivity.class).setup();
         screen = controller.get();
-        settings = new Settings(screen);
     }
 
     private int mode() {
@@ -296,6 +298,8 @@ public class MainActivityTest {
         assertEquals("https://example.com/a.iso", App.downloads(screen).all().get(0).state().url);
         assertNotNull("the proxy is not there", shadowOf(screen.getApplication()).getNextStartedService());
         assertEquals("", text(R.id.url));
+        type("https://example.com/b.iso https://example.com/c.iso");
+        assertEquals(3, App.downloads(screen).all().size());
     }
 
     private Intent started() {
@@ -356,7 +360,7 @@ public class MainActivityTest {
     public void deletingAsks() throws Exception {
         Context app = screen.getApplication();
         Version version = new Version("\"v\"", "m", 10, "p");
-        DownloadState half = DownloadState.begin("https://example.com/half.iso").at(new Fetcher.Step("half.iso", version, 5, 5));
+        DownloadState half = DownloadState.begin("https://example.com/half.iso").at(new Fetcher.Step("half.iso", version, 5, 5, Shares.NONE));
         app.getSharedPreferences("downloads", Context.MODE_PRIVATE).edit().putString("list", "[" + half.toJson().put("id", 101) + "]").commit();
         Downloads downloads = new Downloads(app);
         Downloads.Entry e = downloads.get(101);
@@ -396,7 +400,7 @@ public class MainActivityTest {
         String[][] words = {
             {"INTERNET", "Internet"},
             {"ACCESS_NETWORK_STATE", "See"},
-            {"CHANGE_NETWORK_STATE", "ask for networks"},
+            {"CHANGE_NETWORK_STATE", "request networks"},
             {"FOREGROUND_SERVICE", "foreground"},
             {"FOREGROUND_SERVICE_SPECIAL_USE", "foreground"},
             {"POST_NOTIFICATIONS", "notifications"},
@@ -404,7 +408,7 @@ public class MainActivityTest {
             {"WRITE_EXTERNAL_STORAGE", "Write to storage"},
             {"READ_EXTERNAL_STORAGE", "Write to storage"}, // comes with it
             {"RECEIVE_BOOT_COMPLETED", "when the phone starts"},
-            {"RUN_USER_INITIATED_JOBS", "without a limit of time"},
+            {"RUN_USER_INITIATED_JOBS", "without a time limit"},
             {"WRITE_SECURE_SETTINGS", "secure settings"},
         };
         String[] asked = screen.getPackageManager().getPackageInfo(screen.getPackageName(), PackageManager.GET_PERMISSIONS).requestedPermissions;

@@ -61,7 +61,7 @@ import org.robolectric.shadows.ShadowPowerManager;
 public class ProxyServiceTest {
     /** A service whose daemon is a shell. */
     public static class Shell extends ProxyService {
-        private Daemon.Listener told;
+        Daemon.Listener told;
         private List<String> command;
         private int bridges;
         private boolean refused; // by the system: the foreground
@@ -244,7 +244,7 @@ public class ProxyServiceTest {
                 FakeNetworks.capabilities(NetworkCapabilities.TRANSPORT_CELLULAR, NetworkCapabilities.NET_CAPABILITY_VALIDATED),
                 FakeNetworks.properties("rmnet0", "10.0.0.2", 32));
         assertEquals("wlan0 ", offered());
-        assertTrue(Texts.link(service, ProxyService.links().get(1)).contains("roaming"));
+        assertTrue(Texts.use(service, ProxyService.links().get(1), null).contains("roaming"));
         settings.setRoaming(true);
         shadowOf(Looper.getMainLooper()).idle();
         assertEquals("wlan0 rmnet0", offered());
@@ -260,7 +260,7 @@ public class ProxyServiceTest {
         saver(ConnectivityManager.RESTRICT_BACKGROUND_STATUS_ENABLED);
         assertEquals("wlan0 ", offered());
         assertEquals("mobile data is kept up", IDLE, networks.callbacks());
-        assertTrue(Texts.link(service, ProxyService.links().get(1)).contains("Data Saver"));
+        assertTrue(Texts.use(service, ProxyService.links().get(1), null).contains("Data Saver"));
         saver(ConnectivityManager.RESTRICT_BACKGROUND_STATUS_WHITELISTED);
         assertEquals("wlan0 rmnet0", offered());
     }
@@ -278,7 +278,7 @@ public class ProxyServiceTest {
         networks.block(ShadowNetwork.newInstance(101), true);
         attach();
         assertEquals("", offered());
-        assertTrue(Texts.link(service, ProxyService.links().get(0)).contains("blocks it"));
+        assertTrue(Texts.use(service, ProxyService.links().get(0), null).contains("blocks it"));
     }
 
     @Test
@@ -309,7 +309,7 @@ public class ProxyServiceTest {
         assertNull(shadowOf(manager).getNotification("cellular-1 month 2026-11-15", 2));
         heard(String.format(status, 200_000_000));
         Notification n = shadowOf(manager).getNotification("cellular-1 month 2026-11-15", 2);
-        assertEquals("80 % of this month's data is used", n.extras.getCharSequence(Notification.EXTRA_TITLE).toString());
+        assertEquals("80% of this month's data is used", n.extras.getCharSequence(Notification.EXTRA_TITLE).toString());
         assertTrue(n.extras.getCharSequence(Notification.EXTRA_TEXT).toString().startsWith("200 MB of 1.00 GB left"));
         manager.cancel("cellular-1 month 2026-11-15", 2);
         heard(String.format(status, 100_000_000));
@@ -408,7 +408,7 @@ public class ProxyServiceTest {
                         + "\"transfers\":[{}]}}");
         assertTrue(shown(), shown().startsWith("3.00 MB/s, 1 download"));
         String more = notification().extras.getCharSequence(Notification.EXTRA_BIG_TEXT).toString();
-        assertTrue(more, more.contains("Wi-Fi: 2.00 MB/s, 9.00 MB\nMobile data: 1.00 MB/s, 3.00 MB, 5.00 MB left\n12.00 MB in all"));
+        assertTrue(more, more.contains("Wi-Fi: 2.00 MB/s, 9.00 MB\nMobile data: 1.00 MB/s, 3.00 MB, 5.00 MB left\nTotal: 12.00 MB"));
         heard("{\"type\":\"status\",\"status\":{\"links\":[],\"transfers\":[]}}");
         assertEquals(idle, shown());
     }
@@ -426,14 +426,14 @@ public class ProxyServiceTest {
         String more = notification().extras.getCharSequence(Notification.EXTRA_BIG_TEXT).toString();
         assertTrue(more, more.contains("3.00 MB, 0 B left"));
         List<LinkRow> rows = ProxyService.links();
-        assertEquals("Mobile data (rmnet0): down, 3.00 MB so far, 0 B left (the limit is reached)", Texts.link(service, rows.get(1)));
-        assertEquals("Wi-Fi (wlan0): in use, 0 B so far", Texts.link(service, rows.get(0)));
+        assertEquals("disconnected, 3.00 MB so far, 0 B left (limit reached)", Texts.use(service, rows.get(1), ProxyService.status()));
+        assertEquals("in use, 0 B so far", Texts.use(service, rows.get(0), ProxyService.status()));
         heard("{\"type\":\"status\",\"status\":{\"links\":[{\"name\":\"wlan0\",\"state\":\"banned\",\"reason\":\"dial_failed\"},"
                 + "{\"name\":\"rmnet0\",\"state\":\"down\",\"reason\":\"of later\"}],\"transfers\":[{}]}}");
         rows = ProxyService.links();
-        String failed = "Wi-Fi (wlan0): failing; will be retried soon, 0 B so far (no connection to the server)";
-        assertEquals(failed, Texts.link(service, rows.get(0)));
-        assertTrue("a code that is not known yet is lost", Texts.link(service, rows.get(1)).endsWith("(of later)"));
+        String failed = "failing; will be retried soon, 0 B so far (cannot reach the server)";
+        assertEquals(failed, Texts.use(service, rows.get(0), ProxyService.status()));
+        assertTrue("a code that is not known yet is lost", Texts.use(service, rows.get(1), ProxyService.status()).endsWith("(of later)"));
     }
 
     private String systemProxy() {

@@ -176,19 +176,28 @@ public class ShareActivityTest {
         Settings settings = new Settings(app);
         Intent link = new Intent(Intent.ACTION_VIEW, Uri.parse("https://example.com/a/x.iso"));
         open(link);
-        assertTrue(text(), text().endsWith("does not use mobile data."));
+        assertTrue(text(), text().endsWith("Mobile data will not be used."));
         settings.setMode(MobilePolicy.Mode.MOBILE_HELPS);
         open(link);
-        assertTrue("without consent there is no mobile data: " + text(), text().endsWith("does not use mobile data."));
+        assertTrue("without consent there is no mobile data: " + text(), text().endsWith("Mobile data will not be used."));
         settings.setConsent(true);
         open(link);
-        assertTrue(text(), text().contains("may use mobile data") && text().contains("cost money") && text().contains("not set a monthly limit"));
+        assertTrue(text(), text().contains("mobile data will be used") && text().contains("cost money") && text().contains("not set a monthly limit"));
         settings.setMode(MobilePolicy.Mode.MOBILE_BACKUP);
         settings.setLimits(new Limits(2_000_000_000, 300_000_000, 1));
         settings.setRoaming(true);
         open(link);
-        assertTrue(text(), text().contains("when there is no Wi-Fi") && text().contains("cost money"));
+        assertTrue(text(), text().contains("if Wi-Fi fails") && text().contains("cost money"));
         assertTrue(text(), text().matches("(?s).*Roaming is allowed. Your monthly limit is 2[.,]00 GB. Your daily limit is 300 MB."));
+    }
+
+    @Test
+    public void aListOfLinksIsAskedAboutAtOnce() {
+        open(new Intent(Intent.ACTION_SEND).putExtra(Intent.EXTRA_TEXT, "https://example.com/a/x.iso\nhttps://example.org/y.iso\nhttps:///z"));
+        assertTrue(text(), text().startsWith("example.com: x.iso\nexample.org: y.iso\n\n"));
+        nothingBegan("a list");
+        answer(DialogInterface.BUTTON_POSITIVE);
+        assertEquals(2, downloads.all().size());
     }
 
     @Test

@@ -7,6 +7,8 @@ import static org.junit.Assert.assertTrue;
 import android.content.Context;
 import io.github.tributary.R;
 import io.github.tributary.core.Failure;
+import io.github.tributary.core.Net;
+import io.github.tributary.core.Shares;
 import java.lang.reflect.Field;
 import org.junit.Test;
 import org.junit.runner.RunWith;
@@ -37,6 +39,27 @@ public class TextsTest {
     public void german() {
         assertEquals("die Datei gibt es bei example.com nicht", of("not_found", "example.com", 404));
         assertEquals("keine Datei von dem Server (418)", of("status", "", 418));
+    }
+
+    /** A name keeps its own direction in the middle of Arabic, and the sentence its own. */
+    @Test
+    @Config(qualifiers = "ar-ldrtl")
+    public void arabic() {
+        assertEquals("الملف غير موجود على \u200f\u202aexample.com\u202c\u200f".replace("\u200f", ""), of("not_found", "example.com", 404).replace("\u200f", ""));
+        assertEquals("\u202aa (1).iso\u202c", Texts.isolated(context, "a (1).iso").replaceAll("[\u200e\u200f]", ""));
+        assertEquals("تنزيلان", context.getResources().getQuantityString(R.plurals.downloads_running, 2, 2));
+        assertEquals("Wi-Fi ٦٠٪، بيانات الجوّال ٤٠٪", Texts.shares(context, Shares.NONE.plus(Net.Kind.WIFI, 6).plus(Net.Kind.CELLULAR, 4)));
+        assertEquals("٢ س و٥ د", Texts.duration(context, 7500).replaceAll("[\u200e\u200f،]", "").replaceAll("\\s+", " "));
+    }
+
+    @Test
+    public void timesAndShares() {
+        assertEquals("45 sec", Texts.duration(context, 45));
+        assertEquals("2 min", Texts.duration(context, 61));
+        assertEquals("2 hr, 5 min", Texts.duration(context, 7500));
+        assertEquals("", Texts.shares(context, Shares.NONE));
+        assertEquals("Wi-Fi 60%, Mobile data 40%", Texts.shares(context, Shares.NONE.plus(Net.Kind.WIFI, 6).plus(Net.Kind.CELLULAR, 4)));
+        assertEquals("an English name stays as it is", "a.iso", Texts.isolated(context, "a.iso"));
     }
 
     @Test

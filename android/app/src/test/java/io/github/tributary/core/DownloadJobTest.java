@@ -174,7 +174,7 @@ public class DownloadJobTest {
         }
         assertEquals(DownloadState.Phase.FAILED, s.brokenOff(failure("no link")).phase);
         assertEquals("the user tries again", DownloadState.Phase.LATER, s.wanted().brokenOff(Failure.NONE).phase);
-        DownloadState more = s.at(new Fetcher.Step("n", new Version("\"v\"", "m", 9, "p"), 3, 2));
+        DownloadState more = s.at(new Fetcher.Step("n", new Version("\"v\"", "m", 9, "p"), 3, 2, Shares.NONE));
         assertEquals("bytes came meanwhile", DownloadState.Phase.LATER, more.brokenOff(Failure.NONE).phase);
     }
 
@@ -209,7 +209,7 @@ public class DownloadJobTest {
     @Test(timeout = 30_000)
     public void whatWasDeletedBeginsAnew() throws Exception {
         DownloadState s = fresh().with(new File(files.dir, "gone.bin").getPath());
-        begin(s.at(new Fetcher.Step("a b.bin", new Version("\"v\"", "m", 10, "p"), 5, 5)));
+        begin(s.at(new Fetcher.Step("a b.bin", new Version("\"v\"", "m", 10, "p"), 5, 5, Shares.NONE)));
         until(DownloadState.Phase.DONE);
         assertEquals(Arrays.asList(0L), daemon.asked);
         assertEquals(1, files.created);
@@ -284,7 +284,7 @@ public class DownloadJobTest {
 
     @Test(timeout = 30_000)
     public void isKept() throws JSONException {
-        DownloadState s = fresh().at(new Fetcher.Step("n", new Version("\"v\"", "m", 9, "p"), 3, 2)).in(DownloadState.Phase.FAILED, new Failure("status", "example.com", 418, "teapot"));
+        DownloadState s = fresh().at(new Fetcher.Step("n", new Version("\"v\"", "m", 9, "p"), 3, 2, Shares.NONE)).in(DownloadState.Phase.FAILED, new Failure("status", "example.com", 418, "teapot"));
         DownloadState again = DownloadState.parse(s.toJson());
         assertEquals(s.toJson().toString(), again.toJson().toString());
         assertEquals("m", again.version.mark);

@@ -51,7 +51,7 @@ public final class FakeFetcher implements Fetcher {
             } catch (IOException e) {
                 throw new Failed(Failure.here("test", e), false);
             }
-            listener.at(new Step(name, new Version(validator, "m", 10, "where"), end, end));
+            listener.at(new Step(name, new Version(validator, "m", 10, "where"), end, end, Shares.NONE.plus(Net.Kind.WIFI, end - from.kept)));
             if (failure != null) {
                 throw failure;
             }

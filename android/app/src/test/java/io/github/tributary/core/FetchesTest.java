@@ -62,7 +62,7 @@ public class FetchesTest {
     }
 
     private Fetcher.Fill fill() throws Fetcher.Failed {
-        DownloadState from = DownloadState.begin("https://example.com/a").at(new Fetcher.Step("", new Version("\"v\"", "m", 9, "p"), 7, 5));
+        DownloadState from = DownloadState.begin("https://example.com/a").at(new Fetcher.Step("", new Version("\"v\"", "m", 9, "p"), 7, 5, Shares.NONE));
         return fetches.fill(from, file, s -> steps.add(s.name + " " + s.bytes + " (" + s.kept + ") of " + s.version.size + " " + s.version.validator + " " + s.version.mark + " " + s.version.place));
     }
 

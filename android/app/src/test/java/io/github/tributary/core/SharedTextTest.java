@@ -28,4 +28,17 @@ public class SharedTextTest {
             assertEquals(String.valueOf(r[0]), r[1], SharedText.url(r[0]));
         }
     }
+
+    @Test
+    public void aListOfUrlsIsMeantAsAWhole() {
+        assertEquals("[http://a.example/1, https://b.example/2]", SharedText.urls(" http://a.example/1\nhttps://b.example/2 http://a.example/1\n").toString());
+        assertEquals("a sentence", "[http://a.example/1]", SharedText.urls("this http://a.example/1 by https://b.example/2").toString());
+        assertEquals("[]", SharedText.urls("no link").toString());
+        assertEquals("[]", SharedText.urls(null).toString());
+        StringBuilder many = new StringBuilder();
+        for (int i = 0; i < 60; i++) {
+            many.append("http://a.example/").append(i).append('\n');
+        }
+        assertEquals("nobody looks at so many", 1, SharedText.urls(many).size());
+    }
 }

@@ -25,7 +25,7 @@ import org.w3c.dom.NodeList;
 /** Each language has every text, with the same things put into it. */
 public class StringsTest {
     private static final File RES = new File("app/res");
-    private static final Pattern ARGUMENT = Pattern.compile("%\\d\\$[^a-zA-Z]*[a-zA-Z]|%%|\\\\n");
+    private static final Pattern ARGUMENT = Pattern.compile("%\\d\\$[^a-zA-Z]*[a-zA-Z]|\\\\n");
 
     private static Element root(File file) throws Exception {
         return DocumentBuilderFactory.newInstance().newDocumentBuilder().parse(file).getDocumentElement();
@@ -46,10 +46,53 @@ public class StringsTest {
                 arguments.add(m.group());
             }
             Collections.sort(arguments);
+            if (n.getNodeName().equals("plurals")) { // languages have more or fewer forms, some without the number
+                arguments = new ArrayList<String>(new TreeSet<String>(arguments));
+            }
             assertTrue(file + ": an unescaped apostrophe ends a text", !n.getTextContent().matches("(?s).*(^|[^\\\\])'.*"));
             all.put(n.getNodeName() + " " + ((Element) n).getAttribute("name"), arguments);
         }
         return all;
+    }
+
+    /** The forms that a language has for numbers, as Android knows them (CLDR). */
+    private static Set<String> forms(String language) {
+        switch (language) {
+            case "ar":
+                return new TreeSet<String>(Arrays.asList("zero", "one", "two", "few", "many", "other"));
+            default:
+                return new TreeSet<String>(Arrays.asList("one", "other"));
+        }
+    }
+
+    @Test
+    public void everyPluralHasTheFormsOfItsLanguage() throws Exception {
+        NodeList offered = root(new File(RES, "xml/locales.xml")).getElementsByTagName("locale");
+        for (int i = 0; i < offered.getLength(); i++) {
+            String language = ((Element) offered.item(i)).getAttribute("android:name");
+            File file = new File(RES, (language.equals("en") ? "values" : "values-" + language) + "/strings.xml");
+            NodeList plurals = root(file).getElementsByTagName("plurals");
+            assertTrue(language, plurals.getLength() > 0);
+            for (int k = 0; k < plurals.getLength(); k++) {
+                NodeList items = ((Element) plurals.item(k)).getElementsByTagName("item");
+                Set<String> have = new TreeSet<String>();
+                for (int j = 0; j < items.getLength(); j++) {
+                    have.add(((Element) items.item(j)).getAttribute("quantity"));
+                    assertTrue(language, !items.item(j).getTextContent().trim().isEmpty());
+                }
+                assertEquals(language, forms(language), have);
+            }
+        }
+    }
+
+    /** In a language that is written from right to left they would be on the wrong side. */
+    @Test
+    public void noLayoutSaysLeftOrRight() throws Exception {
+        for (File f : new File(RES, "layout").listFiles()) {
+            String text = new String(Files.readAllBytes(f.toPath()), StandardCharsets.UTF_8);
+            Matcher m = Pattern.compile("android:\\w*(Left|Right)=|=\"(left|right)\\b").matcher(text);
+            assertTrue(f + ": " + (m.find() ? m.group() : ""), !m.find(0));
+        }
     }
 
     /** The codes by which the daemon says why a download failed, or why a relay was not paired. */

@@ -1,0 +1,77 @@
+package io.github.tributary.core;
+
+/** What people are told of mobile data while the system has no such network for the app. */
+public enum MobileRow {
+    /** There is a network, which has a row of its own, or the phone has no modem. */
+    NONE,
+    /** The user has not allowed it. */
+    NOT_WANTED,
+    /** No SIM, or a locked one. */
+    NO_SIM,
+    AIRPLANE,
+    /** The user has switched it off in the system. */
+    OFF,
+    /** The system's Data Saver is on. */
+    DATA_SAVER,
+    /** Nothing is left of its limit. */
+    SPENT,
+    /** It comes up when something is downloaded. */
+    READY,
+    /** The system was asked for it just now. */
+    COMING,
+    /** The system was asked for it a while ago. */
+    NOT_COMING;
+
+    /** After so long without a network people are told what to check. A phone on 3G takes some 5 s. */
+    public static final long PATIENCE_MILLIS = 15_000;
+
+    /** What the phone says. A value. */
+    public static final class Phone {
+        private final boolean modem;
+        private final boolean sim;
+        private final boolean airplane;
+        private final boolean data;
+
+        /** Data: the user has it switched on. */
+        public Phone(boolean modem, boolean sim, boolean airplane, boolean data) {
+            this.modem = modem;
+            this.sim = sim;
+            this.airplane = airplane;
+            this.data = data;
+        }
+    }
+
+    /** Judges. Saving: Data Saver is on; spent: nothing is left of a limit; asked: since when the system is asked, 0 = it is not. */
+    public static MobileRow of(Offer offer, MobilePolicy policy, Phone phone, boolean saving, boolean spent, long askedMillis, long nowMillis) {
+        for (Net n : offer.uses().keySet()) {
+            if (n.kind == Net.Kind.CELLULAR) {
+                return NONE;
+            }
+        }
+        if (!phone.modem) {
+            return NONE;
+        }
+        if (!policy.mobileAllowed()) {
+            return NOT_WANTED;
+        }
+        if (phone.airplane) {
+            return AIRPLANE;
+        }
+        if (!phone.sim) {
+            return NO_SIM;
+        }
+        if (!phone.data) {
+            return OFF;
+        }
+        if (saving) {
+            return DATA_SAVER;
+        }
+        if (spent) {
+            return SPENT;
+        }
+        if (askedMillis == 0) {
+            return READY;
+        }
+        return nowMillis - askedMillis < PATIENCE_MILLIS ? COMING : NOT_COMING;
+    }
+}
