@@ -3,6 +3,7 @@ package relay
 import (
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,4 +80,23 @@ func TestMoreLanes(t *testing.T) {
 		defer r.out.mu.Unlock()
 		return r.out.conns.Wanted("lte") == 1
 	})
+}
+
+// TestLaneEndsAtOnce: a lane that ends before it is recorded does not count as one, or its link would stay without a lane.
+func TestLaneEndsAtOnce(t *testing.T) {
+	r := newRig(t, loopback)
+	r.start()
+	r.lanes(2)
+	c := r.out
+	c.mu.Lock()
+	v, p, known := c.current, c.at["wifi"], slices.Clone(c.at["wifi"].lanes)
+	c.mu.Unlock()
+	if _, err := c.made(v, p, 1000, 0, nil); err == nil {
+		t.Error("it counts as made")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Equal(p.lanes, known) || !p.retry.After(time.Now()) {
+		t.Errorf("lanes %d, another attempt at %v", p.lanes, p.retry)
+	}
 }

@@ -20,20 +20,7 @@ func (c *Client) lane(ctx context.Context, v *visit, p *place, id, old uint32) {
 			raw.Close()
 		}
 	}
-	c.mu.Lock()
-	p.dialing = false
-	if err != nil {
-		p.pause = min(max(2*p.pause, firstRetry), lastRetry)
-		if old != 0 { // the link carries something that would otherwise wait
-			p.pause = firstRetry
-		}
-		p.retry = time.Now().Add(p.pause)
-	} else {
-		p.lanes, p.pause, p.retry = append(p.lanes, id), 0, time.Time{}
-	}
-	p.failure = err
-	stale := c.current != v || c.at[p.link.Name] != p
-	c.mu.Unlock()
+	stale, err := c.made(v, p, id, old, err)
 	if err == nil {
 		c.log.Debug("relay lane made", "link", p.link.Name)
 		if old != 0 {
@@ -48,9 +35,32 @@ func (c *Client) lane(ctx context.Context, v *visit, p *place, id, old uint32) {
 	signal(c.wake)
 }
 
+// made records that a lane was made, or why not. It may have ended already: then it counts as one that could not be made. stale says
+// that nobody needs it any longer.
+func (c *Client) made(v *visit, p *place, id, old uint32, failure error) (stale bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.dialing = false
+	if failure == nil && !v.has(id) {
+		failure = errEnded
+	}
+	p.failure = failure
+	if failure != nil {
+		p.pause = min(max(2*p.pause, firstRetry), lastRetry)
+		if old != 0 { // the link carries something that would otherwise wait
+			p.pause = firstRetry
+		}
+		p.retry = time.Now().Add(p.pause)
+	} else {
+		p.lanes, p.pause, p.retry = append(p.lanes, id), 0, time.Time{}
+	}
+	return c.current != v || c.at[p.link.Name] != p, failure
+}
+
 var (
 	errRestarted = errors.New("the relay has forgotten the session")
 	errFull      = errors.New("the relay refuses further connections")
+	errEnded     = errors.New("the connection to the relay ended at once")
 )
 
 // dial connects to the relay over a link and says hello. raw is the connection beneath conn.

@@ -198,6 +198,13 @@ func (s *session) remove(id uint32) {
 	}
 }
 
+// has reports whether there is a lane with this number.
+func (s *session) has(id uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wires[id] != nil
+}
+
 // count returns how many lanes there are.
 func (s *session) count() int {
 	s.mu.Lock()
