@@ -16,9 +16,12 @@ type Holder struct {
 	Name string // as in /proc/PID/comm
 }
 
+// systemd is the name of the process that opens the sockets of socket units and keeps them beside the service that it starts.
+const systemd = "systemd"
+
 // PortHolder returns the process whose TCP listener occupies addr. It finds the listener's inode in net/tcp and net/tcp6 below
 // proc (proc_net_tcp.rst in the kernel's documentation) and looks for the process that has it open; only root can see the
-// processes of other users.
+// processes of other users. If systemd and a service share the listener (systemd.socket(5)), it returns the service.
 func PortHolder(proc string, addr netip.AddrPort) (Holder, bool) {
 	inodes := map[string]bool{}
 	for _, table := range []string{"tcp", "tcp6"} {
@@ -40,6 +43,7 @@ func PortHolder(proc string, addr netip.AddrPort) (Holder, bool) {
 	if err != nil {
 		return Holder{}, false
 	}
+	var manager Holder
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -53,11 +57,15 @@ func PortHolder(proc string, addr netip.AddrPort) (Holder, bool) {
 			target, err := os.Readlink(filepath.Join(proc, e.Name(), "fd", fd.Name()))
 			if err == nil && inodes[target] {
 				comm, _ := os.ReadFile(filepath.Join(proc, e.Name(), "comm")) // no name is still a pid
-				return Holder{PID: pid, Name: strings.TrimSpace(string(comm))}, true
+				h := Holder{PID: pid, Name: strings.TrimSpace(string(comm))}
+				if h.Name != systemd {
+					return h, true
+				}
+				manager = h
 			}
 		}
 	}
-	return Holder{}, false
+	return manager, manager != Holder{}
 }
 
 // conflict reports whether a listener on one address keeps another from listening on the other.

@@ -94,3 +94,39 @@ func TestConflict(t *testing.T) {
 		}
 	}
 }
+
+// TestPortHolderSocketActivation sees the listener in systemd and in the service that systemd gave it to.
+func TestPortHolderSocketActivation(t *testing.T) {
+	proc := t.TempDir()
+	process := func(pid, name string) {
+		t.Helper()
+		dir := filepath.Join(proc, pid)
+		if err := os.MkdirAll(filepath.Join(dir, "fd"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "comm"), []byte(name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("socket:[4242]", filepath.Join(dir, "fd", "3")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line := "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4242 1 0 100\n"
+	if err := os.MkdirAll(filepath.Join(proc, "net"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(proc, "net", "tcp"), []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	addr := netip.MustParseAddrPort("127.0.0.1:8080")
+
+	process("1", "systemd")
+	if h, ok := PortHolder(proc, addr); !ok || h != (Holder{1, "systemd"}) {
+		t.Errorf("before the service runs: %+v, %v, want systemd", h, ok)
+	}
+	process("77", "tributary")
+	process("900", "systemd") // of a user, after it in the list
+	if h, ok := PortHolder(proc, addr); !ok || h != (Holder{77, "tributary"}) {
+		t.Errorf("with the service: %+v, %v, want tributary", h, ok)
+	}
+}

@@ -338,6 +338,9 @@ func ports(f *Facts) (all []Check) {
 		switch {
 		case p.Running:
 			c.Found = p.Addr.String() + ": Tributary is running"
+		case p.Err != nil && p.Holder.Name == systemd:
+			c.Verdict, c.Found = Fail, fmt.Sprintf("systemd keeps %v open for a service that is not running", p.Addr)
+			c.Fix = "systemctl list-sockets    # names the service; systemctl status SERVICE says why it does not run"
 		case p.Err != nil && p.Holder != Holder{}:
 			c.Verdict, c.Found = Fail, fmt.Sprintf("%v is taken by process %d (%s)", p.Addr, p.Holder.PID, p.Holder.Name)
 			c.Fix = "stop it, or: tributary serve --" + p.Flag + " " + netip.AddrPortFrom(p.Addr.Addr(), p.Addr.Port()+1).String()

@@ -165,6 +165,10 @@ func TestVerdicts(t *testing.T) {
 			"a port taken", func(f *Facts) { f.Ports[0].Err, f.Ports[0].Holder = errors.New("in use"), Holder{77, "squid"} },
 			"port listen", Fail, "process 77 (squid)", "--listen 127.0.0.1:8081",
 		},
+		{
+			"a port that systemd keeps", func(f *Facts) { f.Ports[0].Err, f.Ports[0].Holder = errors.New("in use"), Holder{1, "systemd"} },
+			"port listen", Fail, "systemd keeps 127.0.0.1:8080 open", "systemctl list-sockets",
+		},
 		{"a port that cannot be had", func(f *Facts) { f.Ports[1].Err = errors.New("permission") }, "port admin", Fail, "permission", "--admin 127.0.0.1:9092"},
 		{"it runs", func(f *Facts) { f.Ports[0].Err, f.Ports[0].Running = errors.New("in use"), true }, "port listen", OK, "is running", ""},
 
