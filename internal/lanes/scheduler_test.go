@@ -60,10 +60,13 @@ func TestSchedulers(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ours := run(t, EarliestArrival, c.size, c.links()...)
+			var ours result
 			for _, s := range []Scheduler{EarliestArrival, MinRTT, RoundRobin} {
 				r := run(t, s, c.size, c.links()...)
 				t.Logf("%-17s %.2f s, holds %.2f MB at most, nine in ten messages come within %s", s, r.took.Seconds(), float64(r.held)/1e6, r.echo)
+				if s == EarliestArrival {
+					ours = r
+				}
 				if ours.took > r.took+r.took/50 || ours.echo > r.echo {
 					t.Errorf("%s is better than %+v: %+v", s, ours, r)
 				}
