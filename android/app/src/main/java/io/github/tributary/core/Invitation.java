@@ -8,8 +8,9 @@ import java.util.regex.Pattern;
  * print. A value.
  */
 public final class Invitation {
+    // A question shows the host, and anybody may write a link: no characters that turn its direction, look like others, or make it a text.
     private static final Pattern LINK =
-            Pattern.compile("(?i)\\btributary://(\\[[0-9a-f:.]+\\]|[^\\s/@:#?\\[\\]]+):([0-9]{1,5})#([\\w-]{43}\\.[\\w-]{32})(?![\\w-])");
+            Pattern.compile("(?i)\\btributary://(\\[[0-9a-f:.]{2,45}\\]|[0-9a-z._-]{1,253}):([0-9]{1,5})#([\\w-]{43}\\.[\\w-]{32})(?![\\w-])");
 
     /** "host:port" of the relay. */
     public final String address;

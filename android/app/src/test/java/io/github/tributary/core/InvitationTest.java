@@ -27,7 +27,9 @@ public class InvitationTest {
     public void othersAreNone() {
         String[] others = {
             null, "", "https://example.com/#" + KEY + "." + TOKEN, LINK.substring(0, LINK.length() - 1), LINK + "x", LINK.replace(":443", ""),
-            LINK.replace("#", "/#"), LINK.replace("relay", "user@relay"), LINK.replace("#" + KEY, "#"), LINK.replace(".com:", ".com :")
+            LINK.replace("#", "/#"), LINK.replace("relay", "user@relay"), LINK.replace("#" + KEY, "#"), LINK.replace(".com:", ".com :"),
+            LINK.replace("relay", "\u202erelay"), LINK.replace("relay", "your\u00a0bank"), LINK.replace("relay", "r\u0435lay"),
+            LINK.replace("relay", String.join("", java.util.Collections.nCopies(254, "a")))
         };
         for (String text : others) {
             assertNull(text, Invitation.in(text));
