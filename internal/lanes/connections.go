@@ -21,6 +21,8 @@ const (
 	restingBytes = 8 << 10
 	// leastShare is the share of all bytes below which a link gets one lane: it decides nothing.
 	leastShare = 0.05
+	// pause is the time between two samples after which nothing was under way meanwhile: goodput since then shows nothing.
+	pause = 10 * parallel.SampleEvery
 )
 
 // Connections decides how many lanes each link gets. Only the client can make them, so it decides for both directions. What it has
@@ -36,6 +38,7 @@ type bundle struct {
 	rate    estimate.Rate
 	seen    map[uint32]Reception
 	got     int64
+	sampled time.Time
 }
 
 // NewConnections returns Connections of at most so many lanes for a link.
@@ -72,7 +75,8 @@ func (c *Connections) Sample(now time.Time, link string, all []Reception) {
 		b.seen[r.Lane] = r
 	}
 	b.got += sum
-	if sum < restingBytes {
+	paused := now.Sub(b.sampled) >= pause
+	if b.sampled = now; paused || sum < restingBytes {
 		b.rate.Idle()
 		b.control.Interrupted(now, b.got)
 		return

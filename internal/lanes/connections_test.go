@@ -92,3 +92,27 @@ func TestLossyLink(t *testing.T) {
 		})
 	}
 }
+
+// TestPauseIsNoDip: while nothing is under way nobody samples. The first sample afterwards must not take the pause for slowness, for which
+// another lane would be tried.
+func TestPauseIsNoDip(t *testing.T) {
+	c, now := NewConnections(2), time.Unix(1000, 0)
+	r := Reception{Lane: 1, RTT: 20 * time.Millisecond, Least: 20 * time.Millisecond}
+	sample := func(pause time.Duration) {
+		now = now.Add(pause)
+		r.Bytes += 1 << 20
+		r.Holes++
+		c.Sample(now, "lte", []Reception{r})
+	}
+	for range 100 {
+		sample(parallel.SampleEvery)
+	}
+	for range 20 {
+		sample(time.Minute)
+		for range 10 {
+			if sample(parallel.SampleEvery); c.Wanted("lte") != 1 {
+				t.Fatal("another lane is tried after a pause")
+			}
+		}
+	}
+}
