@@ -18,7 +18,7 @@ MATRIX := node:nodejs npm:npm chromium:chromium firefox-esr:firefox-esr rclone:r
 
 # Those of `make dist` and `make dist-test`.
 DIST := jq:jq
-DIST_TEST := curl:curl ip:iproute2 nginx:nginx-light debootstrap:debootstrap systemd-nspawn:systemd-container rpm:rpm rpmlint:rpmlint lintian:lintian \
+DIST_TEST := curl:curl openssl:openssl ip:iproute2 nginx:nginx-light debootstrap:debootstrap systemd-nspawn:systemd-container rpm:rpm rpmlint:rpmlint lintian:lintian \
 	mandoc:mandoc podman:podman runc:runc skopeo:skopeo bc:bc unzip:unzip file:file
 
 # Those of `make android` and `make android-test`, beside a JDK and Maven.

@@ -28,11 +28,14 @@ if [ -n "${FILES:-}" ]; then
 	files=$(realpath "$FILES")
 else
 	build_twice
+	printf '   both builds: %d s\n' $SECONDS
 fi
 semver=$(echo "$files"/tributary_*_oci.tar)
 semver=${semver##*/tributary_}
 semver=${semver%_oci.tar}
 for part in ${PARTS:-checksums bill network deb archive rpm image goinstall}; do
+	began_part=$SECONDS
 	# shellcheck source=/dev/null
 	. "tools/dist/test/$part.sh"
+	printf '   %s: %d s\n' "$part" $((SECONDS - began_part))
 done

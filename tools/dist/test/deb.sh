@@ -34,6 +34,7 @@ check 'only root and that user see the live page' refused as alice curl -sf -o /
 check 'systemd-analyze verify' inside sh -c '! systemd-analyze verify --man=no tributary.service tributary.socket tributary-gateway.socket 2>&1 | grep -i tributary'
 check "systemd-analyze security: $(inside systemd-analyze security tributary --no-pager | tail -n 1 | grep -oE '[0-9.]+ [A-Z]+')" \
 	inside sh -c "systemd-analyze security tributary --threshold=25 --no-pager >/dev/null"
+check 'root'"'"'s doctor finds it at both ports, which systemd holds, too' equal "$(inside tributary doctor --offline | grep -c '^ok .*Tributary is running')" 2
 check 'enabled at boot' inside systemctl is-enabled tributary.service tributary.socket
 check 'manual pages' inside sh -c 'man --where tributary && man --where tributary-get'
 check 'manual pages have no errors' sh -c "for f in '$root'/usr/share/man/man1/tributary*.1.gz; do mandoc -T lint -W error \"\$f\" || exit 1; done"
@@ -78,12 +79,28 @@ inside apt-get install -y -o Dpkg::Options::=--force-confold ./new_99.2.deb >/de
 check 'a service that the administrator disabled stays disabled' equal "$(inside systemctl is-enabled tributary.service || true)" disabled
 inside systemctl enable tributary.service >/dev/null 2>&1
 
+say 'Its restart'
+as alice curl -s -x http://127.0.0.1:8080 -o /dev/null "http://$origin/slow" &
+slow=$!
+running() { inside sh -c 'tributary status --once | grep -A1 ^DOWNLOAD | grep -v ^DOWNLOAD'; }
+check 'a download runs' eventually running
+old=$(pid)
+inside systemctl --no-block restart tributary
+check 'the service finishes it first' eventually inside sh -c 'systemctl show -P SubState tributary | grep -x stop-sigterm'
+check 'a new download waits meanwhile (curl: 28, no answer)' equal "$(as alice curl -s -m 3 -x http://127.0.0.1:8080 -r 0-99 -o /dev/null "$url" || echo $?)" 28
+check 'the documented command to cut it off' inside sh -ec "$(documented "$heading" 4)"
+check 'a new download works after that' as alice curl -sf -m 60 -x http://127.0.0.1:8080 -r 0-99 -o /dev/null "$url"
+check 'by a new process' refused equal "$(pid)" "$old"
+cut=0
+wait "$slow" || cut=$?
+check "the program whose download was cut off sees an error (curl: $cut)" test "$cut" != 0
+
 say 'Its removal'
 as alice curl -s -x http://127.0.0.1:8080 -o /dev/null "http://$origin/slow" &
 slow=$!
-check 'a download runs' eventually inside sh -c 'tributary status --once | grep -A1 ^DOWNLOAD | grep -v ^DOWNLOAD'
+check 'a download runs' eventually running
 before=$SECONDS
-documented "$heading" 4 >"$work/remove"
+documented "$heading" 5 >"$work/remove"
 check 'the documented apt-get remove, during a download' inside sh -ec "$(head -n 1 "$work/remove" | sed 's/remove/remove -y/; s/#.*//')"
 check "it does not wait for the download ($((SECONDS - before)) s)" test $((SECONDS - before)) -lt 30
 wait "$slow" 2>/dev/null || true
@@ -91,7 +108,19 @@ check 'the configuration stays' test -e "$root/etc/tributary/config.toml"
 check 'no process stays' refused inside pgrep -x tributary
 check 'apt installs it again' inside sh -ec "$(cat "$work/install")"
 check 'with the configuration that stayed' equal "$(sha256sum <"$root/etc/tributary/config.toml")" "$edited"
+# What root set up for apt must go with the program: without it, apt could not connect.
+apt_settings() { inside sh -c 'cat /etc/apt/sources.list; find /etc/apt -type f | sort'; }
+echo "deb [trusted=yes] https://$origin/apt ./" >>"$root/etc/apt/sources.list"
+apt_settings >"$work/apt"
+inside sed -i '1 i gateway = "127.0.0.1:8081"' /etc/tributary/config.toml
+inside systemctl restart tributary
+check 'tributary use apt' inside tributary use apt
+check 'it changes the settings of apt' refused diff "$work/apt" <(apt_settings)
+from_origin='-o Dir::Etc::SourceList=/root/release/origin.list -o Dir::Etc::SourceParts=/dev/null'
+inside sh -c 'grep 127.0.0.1:8081 /etc/apt/sources.list >origin.list'
+check 'apt-get update works by the gateway' inside sh -c "apt-get -o APT::Update::Error-Mode=any $from_origin update"
 check 'the documented apt-get purge' inside sh -ec "$(tail -n 1 "$work/remove" | sed 's/purge/purge -y/; s/#.*//')"
+check 'the settings of apt are what they were' diff "$work/apt" <(apt_settings)
 inside rm -f /home/alice/got
 everything >"$work/after"
 check 'purge leaves nothing behind' diff "$work/before" "$work/after"

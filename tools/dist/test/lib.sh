@@ -115,11 +115,14 @@ links() {
 	ip netns exec "$machine" sh -c 'for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 2 >$f; done'
 }
 
-# serve starts nginx with an object at the origin.
+# serve starts nginx with an object at the origin, and by https with a repository for apt without a package.
 serve() {
-	mkdir -p "$work/www" "$work/nginx"
+	mkdir -p "$work/www/apt" "$work/nginx"
+	: >"$work/www/apt/Packages"
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$origin" -addext "subjectAltName=IP:$origin" \
+		-keyout "$work/origin.key" -out "$work/origin.crt" 2>/dev/null
 	head -c "$size" /dev/urandom >"$work/www/big.iso"
-	chmod 755 "$work" "$work/www"
+	chmod 755 "$work" "$work/www" "$work/www/apt"
 	cat >"$work/nginx.conf" <<-END
 		pid $work/nginx/pid;
 		error_log $work/nginx/error.log;
@@ -129,6 +132,7 @@ serve() {
 			access_log off;
 			client_body_temp_path $work/nginx; proxy_temp_path $work/nginx; fastcgi_temp_path $work/nginx;
 			uwsgi_temp_path $work/nginx; scgi_temp_path $work/nginx;
+			server { listen $origin:443 ssl; root $work/www; ssl_certificate $work/origin.crt; ssl_certificate_key $work/origin.key; }
 			server { listen $origin:80; root $work/www; location /slow { alias $work/www/big.iso; limit_rate 100k; } }
 		}
 	END

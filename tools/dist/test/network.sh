@@ -17,5 +17,7 @@ links
 serve
 boot
 check 'systemd runs in it' eventually inside systemctl is-active basic.target
+cp "$work/origin.crt" "$root/usr/local/share/ca-certificates"
+inside update-ca-certificates >/dev/null 2>&1
 inside useradd -m alice
 inside useradd -m bob
