@@ -18,8 +18,8 @@ MATRIX := node:nodejs npm:npm chromium:chromium firefox-esr:firefox-esr rclone:r
 
 # Those of `make dist` and `make dist-test`.
 DIST := jq:jq
-DIST_TEST := curl:curl openssl:openssl ip:iproute2 nginx:nginx-light debootstrap:debootstrap systemd-nspawn:systemd-container rpm:rpm rpmlint:rpmlint lintian:lintian \
-	mandoc:mandoc podman:podman runc:runc skopeo:skopeo bc:bc unzip:unzip file:file
+DIST_TEST := curl:curl openssl:openssl ip:iproute2 nginx:nginx-light debootstrap:debootstrap systemd-nspawn:systemd-container rpm:rpm rpmlint:rpmlint \
+	dnf:dnf createrepo_c:createrepo-c rpmbuild:rpm busybox:busybox-static lintian:lintian mandoc:mandoc podman:podman runc:runc skopeo:skopeo bc:bc unzip:unzip file:file
 
 # Those of `make android` and `make android-test`, beside a JDK and Maven.
 ANDROID := aapt:aapt apksigner:apksigner zipalign:zipalign dexdump:dexdump readelf:binutils qemu-aarch64-static:qemu-user-static shellcheck:shellcheck mksh:mksh strace:strace busybox:busybox-static zip:zip unzip:unzip

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# Part of ../test.sh: the .rpm, by Debian's rpm in an empty root, since there is no distribution with rpm here.
+# Part of ../test.sh: the .rpm, by Debian's rpm and dnf in empty roots, since there is no distribution with rpm here.
 say 'The .rpm'
 rpm=$(echo "$files"/tributary-*.x86_64.rpm)
 query() { rpm -qp "$@" "$rpm" 2>/dev/null; }
@@ -30,6 +30,40 @@ echo '# mine' >>"$work/rpmroot/etc/tributary/config.toml"
 check 'it erases' in_root -e --noscripts --nodeps tributary
 check 'an edited configuration is saved, nothing else stays' equal "$(cd "$work/rpmroot" && find . -not -path './var/*' \( -type f -o -path '*tributary*' \) | xargs)" \
 	'./etc/tributary ./etc/tributary/config.toml.rpmsave'
+
+# dnf resolves it from a repository and runs its scripts, by a shell that the repository has, too.
+mkdir -p "$work/dnf/repo" "$work/dnf/root/dev"
+cp "$rpm" "$work/dnf/repo"
+cat >"$work/dnf/shell.spec" <<'E1'
+Name: shell
+Version: 1
+Release: 1
+Summary: What the scripts of packages need
+License: GPL-2.0-only
+Provides: ca-certificates
+%description
+A shell.
+%install
+mkdir -p %{buildroot}/bin
+cp /bin/busybox %{buildroot}/bin
+for c in sh rm sleep; do ln -s busybox %{buildroot}/bin/$c; done
+%files
+/bin/*
+E1
+check 'a repository with it' sh -ec "rpmbuild -bb --quiet --define '_topdir $work/dnf/build' --define '_rpmdir $work/dnf/repo' --define 'debug_package %{nil}' \
+	--define '__os_install_post %{nil}' --define '_build_id_links none' '$work/dnf/shell.spec'; createrepo_c -q '$work/dnf/repo'"
+mknod -m 666 "$work/dnf/root/dev/null" c 1 3
+in_dnf() { # COMMAND ...: fails if a script does
+	local out
+	out=$(dnf --installroot="$work/dnf/root" --releasever=1 --setopt=reposdir=/dev/null --setopt=cachedir="$work/dnf/cache" --setopt=logdir="$work/dnf" \
+		--setopt=persistdir="$work/dnf/persist" --repofrompath="tributary,file://$work/dnf/repo" --repo=tributary --nogpgcheck -y "$@" 2>&1) || { echo "$out"; return 1; }
+	if grep -iE 'scriptlet failed|rpm-tmp.*:|error' <<<"$out"; then return 1; fi
+}
+check 'dnf installs it, with what it needs and recommends' in_dnf install tributary
+check 'both are installed' equal "$(rpm --root "$work/dnf/root" -qa --qf '%{NAME}\n' | sort | xargs)" 'shell tributary'
+check 'its binary runs there' chroot "$work/dnf/root" /usr/bin/tributary version
+check 'dnf removes it' in_dnf remove tributary
+check 'and nothing of it stays' equal "$(find "$work/dnf/root" -name '*tributary*' -not -path '*/var/*')" ''
 cat >"$work/rpmlint.toml" <<'E2'
 Filters = [
 	"statically-linked-binary", # on purpose: it runs on every distribution
