@@ -63,6 +63,12 @@ func (d *Destinations) Check(l Link, name string, to netip.AddrPort) (Link, erro
 				return l, err
 			}
 		}
+		// The network chose the prefix: private addresses behind it are the network's own (RFC 6052 section 3.1).
+		if l.NAT64.IsValid() && l.NAT64.Contains(addr) {
+			if a := fromNAT64(l.NAT64, addr); private(a) && !d.excepted(a) {
+				return l, ErrDenied
+			}
+		}
 	}
 	if hop.Local {
 		out, err := d.device(hop.Index)

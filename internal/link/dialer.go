@@ -40,7 +40,7 @@ const DefaultTimeout = 5 * time.Second
 
 // Dialer opens TCP connections that leave by one link, DNS included. Addresses are tried as RFC 8305 says: both families
 // are asked for at once, IPv6 and IPv4 alternate, the next attempt starts 250 ms after the last or when it has failed,
-// and the first handshake wins. A handshake with the only address is begun a second time when it is late by 250 ms.
+// and the first handshake wins. A link with IPv6 addresses only reaches IPv4 addresses by NAT64, if its network has one. A handshake with the only address is begun a second time when it is late by 250 ms.
 type Dialer struct {
 	Binder   Binder
 	Resolver *Resolver
@@ -72,22 +72,28 @@ func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Co
 	if err != nil {
 		return fail(OpResolve, err)
 	}
+	ctx, cancel := withTimeout(ctx, d.Timeout)
+	defer cancel()
 	if a, ok := literal(host); ok {
 		if d.Allow != nil { // whatever families the link has
 			if _, err := d.Allow(l, "", netip.AddrPortFrom(a, port)); err != nil {
 				return fail(OpRefuse, err)
 			}
 		}
-		if _, has := l.Addr(false); a.Is4() && !has && l.NAT64.IsValid() { // of names the network's own server does that
-			host = toNAT64(l.NAT64, a).String()
+		if a.Is4() && needsNAT64(l) {
+			prefix, err := d.Resolver.nat64(ctx, l)
+			switch {
+			case err != nil:
+				return fail(OpResolve, fmt.Errorf("look up the NAT64 prefix for %s: %w", host, err))
+			case prefix.IsValid():
+				l.NAT64, host = prefix, toNAT64(prefix, a).String()
+			}
 		}
 	}
 	families, err := d.families(l, network, host)
 	if err != nil {
 		return fail(OpConnect, err)
 	}
-	ctx, cancel := withTimeout(ctx, d.Timeout)
-	defer cancel()
 	r := race{dialer: d, link: l, addr: addr, host: host, port: port}
 	c, err := r.run(ctx, families)
 	if err != nil {

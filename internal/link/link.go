@@ -18,7 +18,7 @@ type Link struct {
 	Addrs  []netip.Addr // usable source addresses, both families
 	// Prefixes are the networks that its addresses are in, which are reached without a router.
 	Prefixes []netip.Prefix
-	NAT64    netip.Prefix     // prefix by which an IPv6 network reaches IPv4 addresses, as the app says; zero = not known
+	NAT64    netip.Prefix     // prefix by which an IPv6 network reaches IPv4 addresses, as the app says; zero = the Resolver asks
 	DNS      []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
 	Metered  bool             // bytes cost money: it joins others last, and is tested sparingly
 	// Untrusted says that whoever runs the network may not see credentials: opening.Exposes.

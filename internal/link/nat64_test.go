@@ -50,12 +50,14 @@ func TestDialNAT64(t *testing.T) {
 		"an IPv6 address": {Link{Addrs: []netip.Addr{six}, NAT64: prefix}, "[2001:db8::9]", "[2001:db8::9]:80"},
 		"no prefix":       {Link{Addrs: []netip.Addr{six}}, "192.0.2.1", ""},
 		"denied":          {Link{Addrs: []netip.Addr{six}, NAT64: prefix}, "169.254.169.254", ""},
+		"private":         {Link{Addrs: []netip.Addr{six}, NAT64: prefix}, "10.1.2.3", ""},
+		"private, hidden": {Link{Addrs: []netip.Addr{six}, NAT64: prefix}, "[2001:db8:64::a01:203]", ""},
 		"denied, hidden":  {Link{Addrs: []netip.Addr{six}, NAT64: prefix}, "[2001:db8:64::a9fe:a9fe]", ""},
 	} {
 		dialed := ""
 		var d Destinations
 		dialer := &Dialer{
-			Resolver: &Resolver{}, Allow: d.Check,
+			Resolver: &Resolver{files: []string{}}, Allow: d.Check,
 			connect: func(_ context.Context, _ Link, to netip.AddrPort) (net.Conn, error) {
 				dialed = to.String()
 				return nil, errors.New("far")

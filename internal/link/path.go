@@ -89,7 +89,9 @@ func (d *device) Revalidate(addr string, c net.Conn) error {
 	if _, err := netip.ParseAddr(name); err == nil {
 		name = ""
 	}
-	_, err := allow(d.link, name, to.AddrPort())
+	l := d.link
+	l.NAT64 = d.dialer().Resolver.knownNAT64(l)
+	_, err := allow(l, name, to.AddrPort())
 	return err
 }
 

@@ -57,6 +57,7 @@ const (
 type named struct {
 	family family
 	addrs  []netip.Addr
+	nat64  netip.Prefix // of the link, if it had to be known
 	err    error
 }
 
@@ -78,12 +79,13 @@ func (r *race) run(ctx context.Context, families []family) (net.Conn, error) {
 	r.turn = v6
 	if to, _ := IsOnce(ctx); to.IsValid() {
 		r.queue[r.turn] = []netip.Addr{to.Unmap()}
+		r.link.NAT64 = r.dialer.Resolver.knownNAT64(r.link)
 		r.next(ctx)
 		families = nil
 	}
 	for _, f := range families {
 		r.lookups++
-		go r.lookup(ctx, f)
+		go r.lookup(ctx, r.link, f)
 	}
 	won := r.events(ctx)
 	cancel()
@@ -95,9 +97,14 @@ func (r *race) run(ctx context.Context, families []family) (net.Conn, error) {
 	return nil, r.failure(parent)
 }
 
-func (r *race) lookup(ctx context.Context, f family) {
-	addrs, err := r.dialer.resolve(ctx, r.link, f, r.host)
-	r.names <- named{f, addrs, err}
+func (r *race) lookup(ctx context.Context, l Link, f family) {
+	n := named{family: f, nat64: l.NAT64}
+	if f == v6 {
+		n.addrs, n.nat64, n.err = r.dialer.resolve64(ctx, l, r.host)
+	} else {
+		n.addrs, n.err = r.dialer.resolve(ctx, l, f, r.host)
+	}
+	r.names <- n
 }
 
 func (r *race) attempt(ctx context.Context, over Link, to netip.AddrPort) {
@@ -137,6 +144,9 @@ func (r *race) events(ctx context.Context) net.Conn {
 func (r *race) named(ctx context.Context, n named) {
 	r.lookups--
 	r.queue[n.family] = n.addrs
+	if n.nat64.IsValid() {
+		r.link.NAT64 = n.nat64
+	}
 	if n.err != nil {
 		r.unsolved = append(r.unsolved, n.err)
 	}

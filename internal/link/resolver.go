@@ -99,7 +99,7 @@ func (r *Resolver) memory(l Link) *memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.links[l.Name]
-	if m == nil || !m.link.Same(l) || !slices.Equal(m.link.Addrs, l.Addrs) || !slices.Equal(m.link.DNS, l.DNS) {
+	if m == nil || !m.link.Same(l) || m.link.Network != l.Network || !slices.Equal(m.link.Addrs, l.Addrs) || !slices.Equal(m.link.DNS, l.DNS) {
 		if r.links == nil || m == nil && len(r.links) >= maxLinks {
 			r.links = map[string]*memory{}
 		}
@@ -125,16 +125,22 @@ func (r *Resolver) Probe(ctx context.Context, l Link) error {
 		_, err := r.Names(ctx, l, name)
 		return err
 	}
-	from, err := r.Servers(l)
-	from.Addrs = slices.DeleteFunc(from.Addrs, func(s netip.AddrPort) bool {
-		over := from.over[s]
-		return over == nil || over.Name != l.Name
-	})
+	from, err := r.ownServers(l)
 	if err != nil || len(from.Addrs) == 0 {
 		return ErrNothingToProbe
 	}
 	_, err = r.askServers(ctx, l, from, newMemory(l), v4, name)
 	return err
+}
+
+// ownServers returns those of l's servers that are asked over l itself.
+func (r *Resolver) ownServers(l Link) (Servers, error) {
+	from, err := r.Servers(l)
+	from.Addrs = slices.DeleteFunc(from.Addrs, func(s netip.AddrPort) bool {
+		over := from.over[s]
+		return over == nil || over.Name != l.Name
+	})
+	return from, err
 }
 
 // ask asks the servers of l until one answers; all that it started is gone when it returns.
