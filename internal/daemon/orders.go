@@ -9,6 +9,7 @@ import (
 	"github.com/tributary-http/tributary/internal/control"
 	download "github.com/tributary-http/tributary/internal/get"
 	"github.com/tributary-http/tributary/internal/link/appbridge"
+	"github.com/tributary-http/tributary/internal/transport"
 )
 
 // stepTime is between two words on how far an order is.
@@ -62,7 +63,7 @@ func (d *Daemon) fillOrders(ctx context.Context) {
 
 // fill fills one file, and reports its progress.
 func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(transport.WithFlow(ctx, transport.Flow{Unmetered: o.Unmetered}))
 	defer stop()
 	header, err := download.Fields(nil, "tributary/"+d.version)
 	if err != nil { // of an impossible version

@@ -19,7 +19,7 @@ import (
 func TestOrders(t *testing.T) {
 	const size = 8 << 20
 	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(512<<10)) // of a connection: time to stop it in the middle
-	r := newRig(t, s, settings(), "wifi", "lte")
+	r := newRig(t, s, settings(), "wifi", "wifi2")
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {
 		t.Fatal(err)
@@ -46,11 +46,11 @@ func TestOrders(t *testing.T) {
 	go func() { defer close(filled); d.fillOrders(ctx) }()
 	defer func() { stop(); <-filled }()
 
-	url := s.URL()
+	url, free := s.URL(), false
 	// fill returns the last word before the end, and the end.
 	fill := func(id uint64, from map[string]any, step func(at map[string]any)) (at, end map[string]any) {
 		t.Helper()
-		line = map[string]any{"url": url}
+		line = map[string]any{"url": url, "unmetered": free}
 		if from != nil {
 			line["have"], line["validator"], line["mark"] = from["kept"], from["validator"], from["mark"]
 			line["size"], line["place"] = from["size"], from["place"]
@@ -105,8 +105,29 @@ func TestOrders(t *testing.T) {
 	if err != nil || int64(len(b)) != size || s.Object().Mismatch(b, 0) >= 0 {
 		t.Errorf("%d bytes, the first wrong one is %d, %v", len(b), s.Object().Mismatch(b, 0), err)
 	}
+	// One that may cost nothing: over none of the links that come meanwhile and do cost.
+	metered := named("wifi", "wifi2", "lte", "lte2")
+	metered[2].Metered, metered[3].Metered = true, true
+	free = true
+	var joined float64 // bytes at that time
+	if last, end := fill(3, nil, func(at map[string]any) {
+		switch n := at["bytes"].(float64); {
+		case joined == 0 && n > 0:
+			joined = n
+			r.source.Set(metered...)
+		case joined > 0 && n > joined+size/4:
+			app.StopOrder(3)
+		}
+	}); end["type"] != "stopped" || joined == 0 {
+		t.Errorf("%v, %v", last, end)
+	}
+	r.lte.set(func(p *path) {
+		if p.dials != 0 {
+			t.Errorf("%d connections over links that cost money", p.dials)
+		}
+	})
 	url = "ftp://example.com/"
-	if _, end := fill(3, nil, func(map[string]any) {}); end["type"] != "failed" || end["code"] != "bad_url" || end["error"] == "" || end["again"] != nil {
+	if _, end := fill(4, nil, func(map[string]any) {}); end["type"] != "failed" || end["code"] != "bad_url" || end["error"] == "" || end["again"] != nil {
 		t.Errorf("an URL that cannot be used: %v", end)
 	}
 }

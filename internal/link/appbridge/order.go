@@ -25,6 +25,8 @@ type Order struct {
 	Size      int64    `json:"size"`
 	Place     string   `json:"place"` // where that version was found, as last reported
 	Mark      string   `json:"mark"`  // of that version, as last reported
+	// Unmetered says that only links that cost nothing may carry it.
+	Unmetered bool `json:"unmetered"`
 
 	conn *net.UnixConn
 	stop chan struct{}

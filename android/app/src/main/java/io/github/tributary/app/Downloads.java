@@ -170,7 +170,12 @@ class Downloads {
 
     /** Begins a download. */
     Entry add(String url) {
-        Entry e = put(++lastId, DownloadState.begin(url));
+        return add(url, false);
+    }
+
+    /** Begins a download; unmetered = only over networks that cost nothing. */
+    Entry add(String url, boolean unmetered) {
+        Entry e = put(++lastId, DownloadState.begin(url).unmetered(unmetered));
         e.battery = new BatteryMeter();
         resume(e);
         return e;
@@ -185,6 +190,25 @@ class Downloads {
     /** Goes on, as the user wishes. */
     void resume(Entry e) {
         run(e, e.state.wanted());
+    }
+
+    /** Has only networks that cost nothing carry a download from now on, or all that are allowed. */
+    void unmetered(Entry e, boolean only) {
+        if (e.job != null) {
+            e.job.unmetered(only);
+        } else if (!e.removed) {
+            changed(e, e.state.unmetered(only));
+        }
+    }
+
+    /** Whether any that goes on by itself may use networks that cost money. */
+    boolean leftForAll() {
+        for (Entry e : entries.values()) {
+            if ((e.state.active() || e.state.phase == DownloadState.Phase.LATER) && !e.state.unmetered) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Resumes what was interrupted. */
@@ -293,7 +317,7 @@ class Downloads {
     }
 
     private void changed(Entry e, DownloadState s) {
-        boolean step = e.removed || s.phase != e.state.phase || s.version != e.state.version && !s.version.validator.equals(e.state.version.validator);
+        boolean step = e.removed || s.phase != e.state.phase || s.unmetered != e.state.unmetered || s.version != e.state.version && !s.version.validator.equals(e.state.version.validator);
         e.state = s;
         if (s.phase == DownloadState.Phase.RUNNING) {
             e.pace.add(SystemClock.elapsedRealtime(), s.bytes);

@@ -51,7 +51,7 @@ final class Resumption implements Downloads.Listener, SharedPreferences.OnShared
     private void plan() {
         int type = NONE;
         if (downloads.left()) {
-            type = settings.policy().mobileAllowed() ? JobInfo.NETWORK_TYPE_ANY : JobInfo.NETWORK_TYPE_UNMETERED;
+            type = settings.policy().mobileAllowed() && downloads.leftForAll() ? JobInfo.NETWORK_TYPE_ANY : JobInfo.NETWORK_TYPE_UNMETERED;
         }
         if (type == planned) {
             return;

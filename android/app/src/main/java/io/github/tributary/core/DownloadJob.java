@@ -20,6 +20,7 @@ public final class DownloadJob {
     private boolean wanted; // the stop, by the user
     private boolean woken;
     private boolean given;
+    private boolean reordered; // the fill that ends is followed by another
     private boolean over; // giveUp comes too late
 
     /** A job that begins a download, or goes on with it. */
@@ -54,6 +55,22 @@ public final class DownloadJob {
     public synchronized void wake() {
         woken = true;
         notifyAll();
+    }
+
+    /**
+     * Has only networks that cost nothing carry it from now on, or all that are allowed. A fill that may use more than it is to
+     * ends at once; one that could use more now goes on if it would have to begin anew.
+     */
+    public synchronized void unmetered(boolean only) {
+        boolean anew = state.unmetered != only && (only || state.resumable());
+        tell(state.unmetered(only));
+        if (anew && !stopped) {
+            reordered = true;
+            if (fill != null) {
+                fill.stop();
+            }
+            wake();
+        }
     }
 
     private synchronized void stop() {
@@ -135,6 +152,9 @@ public final class DownloadJob {
         while (true) {
             try {
                 if (!fillOnce(file)) {
+                    if (again()) {
+                        continue;
+                    }
                     tell(wanted() ? state().in(DownloadState.Phase.PAUSED) : state().interrupted());
                     return;
                 }
@@ -161,6 +181,7 @@ public final class DownloadJob {
             if (stopped) {
                 return false;
             }
+            reordered = false;
             f = fetcher.fill(state, file.descriptor, new Steps(state.brought));
             fill = f;
         }
@@ -171,6 +192,11 @@ public final class DownloadJob {
                 fill = null;
             }
         }
+    }
+
+    /** Whether a fill ended only so that another begins, by a new order. */
+    private synchronized boolean again() {
+        return reordered && !stopped;
     }
 
     private synchronized boolean wanted() {

@@ -41,12 +41,15 @@ public final class DownloadState {
     /** By which networks its bytes came, those of earlier fills too. */
     public final Shares brought;
 
+    /** Whether only networks that cost nothing may carry it. */
+    public final boolean unmetered;
+
     private static final int MOST_ROUNDS = 20; // half an hour to some days, as the system spaces them
 
     private final int rounds; // that ended without a byte more to keep
 
     private DownloadState(
-            String url, String name, String place, Phase phase, Version version, long bytes, long kept, Failure failure, int rounds, Shares brought) {
+            String url, String name, String place, Phase phase, Version version, long bytes, long kept, Failure failure, int rounds, Shares brought, boolean unmetered) {
         this.url = url;
         this.name = name;
         this.place = place;
@@ -57,32 +60,38 @@ public final class DownloadState {
         this.failure = failure;
         this.rounds = rounds;
         this.brought = brought;
+        this.unmetered = unmetered;
     }
 
     /** A download that has not begun, nor a file. */
     public static DownloadState begin(String url) {
-        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, Version.NONE, 0, 0, Failure.NONE, 0, Shares.NONE);
+        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, Version.NONE, 0, 0, Failure.NONE, 0, Shares.NONE, false);
+    }
+
+    /** The same, for networks that cost nothing alone, or for all that are allowed. */
+    public DownloadState unmetered(boolean only) {
+        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought, only);
     }
 
     /** The same with a file. */
     public DownloadState with(String place) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought);
+        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought, unmetered);
     }
 
     /** The same, of which nothing is there any more, not even a file. */
     public DownloadState emptied() {
-        return new DownloadState(url, name, "", phase, Version.NONE, 0, 0, failure, rounds, Shares.NONE);
+        return new DownloadState(url, name, "", phase, Version.NONE, 0, 0, failure, rounds, Shares.NONE, unmetered);
     }
 
     /** The same, as far as its fill is now. */
     public DownloadState at(Fetcher.Step s) {
         int idle = s.kept > kept ? 0 : rounds;
-        return new DownloadState(url, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, s.kept, failure, idle, brought);
+        return new DownloadState(url, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, s.kept, failure, idle, brought, unmetered);
     }
 
     /** The same, with what each network has brought. */
     public DownloadState with(Shares brought) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought);
+        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought, unmetered);
     }
 
     /** The same in another phase, for which nothing is to blame. */
@@ -92,12 +101,12 @@ public final class DownloadState {
 
     /** The same in another phase, and why. */
     public DownloadState in(Phase phase, Failure failure) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought);
+        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought, unmetered);
     }
 
     /** The same, begun or resumed by the user. */
     public DownloadState wanted() {
-        return new DownloadState(url, name, place, Phase.RUNNING, version, bytes, kept, Failure.NONE, 0, brought);
+        return new DownloadState(url, name, place, Phase.RUNNING, version, bytes, kept, Failure.NONE, 0, brought, unmetered);
     }
 
     /**
@@ -111,7 +120,7 @@ public final class DownloadState {
     /** The same after it failed in vain for long, though it may work another time. */
     public DownloadState brokenOff(Failure failure) {
         boolean later = resumable() && rounds < MOST_ROUNDS;
-        return new DownloadState(url, name, place, later ? Phase.LATER : Phase.FAILED, version, bytes, kept, failure, rounds + 1, brought);
+        return new DownloadState(url, name, place, later ? Phase.LATER : Phase.FAILED, version, bytes, kept, failure, rounds + 1, brought, unmetered);
     }
 
     /** Whether nothing is lost if it stops. */
@@ -144,7 +153,8 @@ public final class DownloadState {
                     .put("kept", kept)
                     .put("failure", failure.toJson())
                     .put("rounds", rounds)
-                    .put("brought", brought.toJson());
+                    .put("brought", brought.toJson())
+                    .put("unmetered", unmetered);
         } catch (JSONException e) {
             throw new IllegalStateException(e); // only for numbers that are none
         }
@@ -169,7 +179,8 @@ public final class DownloadState {
                         o.optLong("kept"),
                         o.has("failure") ? Failure.parse(o.getJSONObject("failure")) : Failure.NONE,
                         o.optInt("rounds"),
-                        Shares.parse(o.optJSONObject("brought")));
+                        Shares.parse(o.optJSONObject("brought")),
+                        o.optBoolean("unmetered"));
         return s.active() ? s.interrupted() : s;
     }
 }

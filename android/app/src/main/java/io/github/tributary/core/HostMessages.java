@@ -98,6 +98,9 @@ public final class HostMessages {
     public static String order(DownloadState s) {
         JSONObject o = new JSONObject();
         put(o, "url", s.url);
+        if (s.unmetered) {
+            put(o, "unmetered", true);
+        }
         if (!s.version.validator.isEmpty()) {
             put(o, "have", s.kept);
             put(o, "validator", s.version.validator);

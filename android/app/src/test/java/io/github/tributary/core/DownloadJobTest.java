@@ -108,6 +108,36 @@ public class DownloadJobTest {
         isWhole();
     }
 
+    /** What runs is ordered anew, and goes on where it was. */
+    @Test(timeout = 30_000)
+    public void keepsToFreeNetworksFromNowOn() throws Exception {
+        daemon.half = true;
+        DownloadJob job = begin(fresh());
+        while (until(DownloadState.Phase.RUNNING).bytes == 0) {}
+        assertFalse(daemon.unmetered);
+        daemon.half = false;
+        job.unmetered(true);
+        DownloadState done = until(DownloadState.Phase.DONE);
+        assertTrue(daemon.unmetered);
+        assertTrue(DownloadState.parse(done.toJson()).unmetered);
+        assertEquals(Arrays.asList(0L, 5L), daemon.asked);
+        isWhole();
+    }
+
+    /** Bytes that cannot be resumed are not thrown away for more speed, but for money. */
+    @Test(timeout = 30_000)
+    public void allNetworksMayComeLater() throws Exception {
+        daemon.half = true;
+        daemon.validator = "";
+        DownloadJob job = begin(fresh().unmetered(true));
+        while (until(DownloadState.Phase.RUNNING).bytes == 0) {}
+        job.unmetered(false);
+        assertFalse(until(DownloadState.Phase.RUNNING).unmetered);
+        assertEquals(Arrays.asList(0L), daemon.asked);
+        job.pause();
+        assertFalse(until(DownloadState.Phase.PAUSED).unmetered);
+    }
+
     @Test(timeout = 30_000)
     public void pausesAndGoesOnInAnotherProcess() throws Exception {
         daemon.half = true;

@@ -15,6 +15,9 @@ public final class FakeFetcher implements Fetcher {
     /** Why fills end; null = they do not fail. */
     public volatile Failed failure;
 
+    /** Whether the last fill may use only what costs nothing. */
+    public volatile boolean unmetered;
+
     /** Fills stop at the middle, and there fail, or wait to be stopped. */
     public volatile boolean half;
 
@@ -25,6 +28,7 @@ public final class FakeFetcher implements Fetcher {
     @Override
     public Fill fill(DownloadState from, FileDescriptor file, Listener listener) throws Failed {
         asked.add(from.kept);
+        unmetered = from.unmetered;
         whenAsked.run();
         return new Half(from, file, listener);
     }

@@ -110,6 +110,7 @@ public class FetchesTest {
     @Test(timeout = 30_000)
     public void nothingIsClaimedOfANewFile() throws JSONException {
         assertEquals("{\"url\":\"https://example.com/a\"}\n", HostMessages.order(DownloadState.begin("https://example.com/a")));
+        assertTrue(new JSONObject(HostMessages.order(DownloadState.begin("https://example.com/a").unmetered(true))).getBoolean("unmetered"));
     }
 
     @Test(timeout = 30_000)
