@@ -58,6 +58,12 @@ func (c *lift) gain() float64 {
 	return 1
 }
 
+// Shares reports whether a lane seems to wait in a queue of others. Then it should be paced: what it sends at once is lost there.
+func (m *Mux) Shares(id uint32) bool {
+	l := m.lane(id)
+	return l != nil && l.lift.phase >= lifted
+}
+
 // observe takes in what the kernel says of the lane.
 func (c *lift) observe(now time.Time, p Path) {
 	c.most = max(c.most, p.InFlight)

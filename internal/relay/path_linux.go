@@ -31,6 +31,13 @@ func prepare(c syscall.Conn) error {
 	return failed
 }
 
+// pace has the kernel spread what a lane sends over the round trip. The limit is beyond all links.
+func pace(rc syscall.RawConn) {
+	_ = rc.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, math.MaxInt32)
+	})
+}
+
 // tcpInfo asks the kernel about a lane.
 func tcpInfo(rc syscall.RawConn) (info *unix.TCPInfo, ok bool) {
 	var failed error

@@ -303,6 +303,7 @@ func (s *session) receive(w *wire, buf []byte) (rest []byte, err error) {
 func (s *session) write(w *wire) {
 	defer s.remove(w.id)
 	var large *[bulkBuffer]byte // nil while it waits
+	paced := false
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -315,10 +316,16 @@ func (s *session) write(w *wire) {
 		}
 		var buf []byte
 		var wait time.Duration
+		shares := false
 		s.change(func(now time.Time, m *lanes.Mux) {
 			m.Observe(now, w.id, path)
 			buf, wait = m.Next(now, w.id, large[:0])
+			shares = m.Shares(w.id)
 		})
+		if shares && !paced {
+			paced = true
+			pace(w.info)
+		}
 		if len(buf) > 0 {
 			_ = w.raw.SetWriteDeadline(time.Now().Add(writeTime))
 			if _, err := w.conn.Write(buf); err != nil {
