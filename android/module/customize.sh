@@ -29,5 +29,11 @@ if ! ip6tables -t nat -L >/dev/null 2>&1; then
 	ui_print "! This phone's kernel has no nat for IPv6: downloads from IPv6 addresses go past Tributary."
 	ui_print "! Where the mobile network or Wi-Fi has IPv6, most do. An IPv4-only APN avoids that."
 fi
-ui_print "- Mobile data is used beside Wi-Fi. Limit it in $data/config.toml"
+ui_print "- Mobile data is used beside Wi-Fi, within the limit \"monthly\" of $data/config.toml:"
+if grep -q '^monthly' "$data/config.toml"; then
+	sed -n '/^monthly/s/.*"\(.*\)".*/-   \1 a month/p' "$data/config.toml" | sort -u | while read -r line; do ui_print "$line"; done
+else
+	ui_print "!   it sets none, so nothing limits mobile data"
+fi
+ui_print "- To change it, edit that file and press the action button twice."
 ui_print "- Apps to leave alone: $data/deny.txt. It starts with the next boot"

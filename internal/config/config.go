@@ -104,7 +104,7 @@ type Config struct {
 
 	// Relay is the [relay] table.
 	Relay Relay `toml:"relay"`
-	// Link holds the [link.NAME] tables by name of the link.
+	// Link holds the [link.NAME] tables by name of the link, or by a pattern of names: see LinkOf.
 	Link map[string]Link `toml:"link"`
 }
 
@@ -153,7 +153,8 @@ type Link struct {
 	// Radio is what the link's bytes travel by, as package energy names it ("galaxy-s3/lte"): what it costs in joules. "" =
 	// unknown; with the goal frugal Wi-Fi and cellular links have one anyway.
 	Radio string `toml:"radio"`
-	// Monthly limits the traffic of this link in a calendar month, both directions and headers; 0 = no limit.
+	// Monthly limits the traffic of this link in a calendar month, both directions and headers; 0 = no limit. It limits all links
+	// that a pattern matches together, as MaxRate does.
 	Monthly Bytes `toml:"monthly"`
 }
 
@@ -231,13 +232,13 @@ func (c Config) Named(name string) bool {
 			return true
 		}
 	}
-	e := c.Link[name].Enabled
+	e := c.LinkOf(name).Enabled
 	return e != nil && *e
 }
 
 // Allows reports whether the link may be used as far as the configuration is concerned.
 func (c Config) Allows(name string) bool {
-	if e := c.Link[name].Enabled; e != nil && !*e {
+	if e := c.LinkOf(name).Enabled; e != nil && !*e {
 		return false
 	}
 	return len(c.Links) == 0 || c.Named(name)
@@ -245,7 +246,7 @@ func (c Config) Allows(name string) bool {
 
 // Trusts reports whether credentials may go over the named link in the clear.
 func (c Config) Trusts(name string) bool {
-	t := c.Link[name].Trusted
+	t := c.LinkOf(name).Trusted
 	return t == nil || *t
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,6 +23,8 @@ import (
 
 // minWindow is the least reorder window that lets two links work side by side.
 const minWindow = 1 << 20
+
+const longestPattern = 64 // bytes
 
 // Validate returns all problems of c in one error, one line each, or nil.
 func (c Config) Validate() error { return (&File{Config: c}).Check() }
@@ -60,6 +63,9 @@ func (c Config) problems() problems {
 
 	for i, name := range c.Links {
 		p.linkName(name, "links")
+		if IsPattern(name) {
+			p.add("links", "%q is a pattern: name each link, or write enabled = true in a table [link.%q]", name, name)
+		}
 		if slices.Contains(c.Links[:i], name) {
 			p.add("links", "%q is listed twice", name)
 		}
@@ -70,7 +76,11 @@ func (c Config) problems() problems {
 	}
 	goal := c.Goal
 	for _, name := range slices.Sorted(maps.Keys(c.Link)) {
-		p.linkName(name, toml.Key{"link", name}.String())
+		if IsPattern(name) {
+			p.pattern(name, c.Link[name])
+		} else {
+			p.linkName(name, toml.Key{"link", name}.String())
+		}
 		if via := c.Link[name].Via; via != "" {
 			if _, err := parseVia(via); err != nil {
 				p.add(linkKey(name, "via"), "%v", err)
@@ -286,6 +296,17 @@ func isHost(s string) bool {
 		}
 	}
 	return len(s) <= 253
+}
+
+// pattern judges the name of a table that stands for several links.
+func (p *problems) pattern(name string, l Link) {
+	key := toml.Key{"link", name}.String()
+	if _, err := path.Match(name, ""); err != nil || len(name) > longestPattern || strings.ContainsAny(name, "/: \t\n") {
+		p.add(key, `%q is not a pattern: write one like "rmnet*", of at most %d bytes`, name, longestPattern)
+	}
+	if l.Via != "" {
+		p.add(linkKey(name, "via"), "needs a link's own name: %q stands for several links", name)
+	}
 }
 
 // linkName checks an interface name against the rules of Linux (IFNAMSIZ, dev_valid_name).

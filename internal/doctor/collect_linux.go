@@ -105,7 +105,7 @@ func (f *Facts) list(o Options) (*link.Resolver, error) {
 		if f.System.Link.Name == "" && c.State != "" && slices.Contains(got.system, c.Link.Index) {
 			f.System = c
 		}
-		_, table := o.Config.Link[c.Link.Name]
+		table := len(o.Config.Tables(c.Link.Name)) > 0
 		f.Links = append(f.Links, Link{Candidate: c, Table: table, RPFilter: -1})
 	}
 	return got.resolver, err

@@ -23,9 +23,37 @@ type Options struct {
 	DNS map[string][]netip.AddrPort
 	// Metered overrides by name the default that only cellular links are metered.
 	Metered map[string]bool
+	// Of returns what the user says of an interface, patterns of names included; nil = only the fields above do.
+	Of func(name string) Setting
 	// Around lets links go around a VPN that carries the system's own traffic. By default the links beneath it rest, and the
 	// VPN is the link.
 	Around bool
+}
+
+// Setting is what the user says of one interface. Enabled true is as Options.Include, false as Options.Exclude.
+type Setting struct {
+	DNS              []netip.AddrPort
+	Metered, Enabled *bool // nil = the user does not say
+}
+
+// of returns the options with the setting of an interface among them.
+func (o Options) of(name string) Options {
+	if o.Of == nil {
+		return o
+	}
+	s := o.Of(name)
+	if len(s.DNS) > 0 {
+		o.DNS = map[string][]netip.AddrPort{name: s.DNS}
+	}
+	if s.Metered != nil {
+		o.Metered = map[string]bool{name: *s.Metered}
+	}
+	if s.Enabled != nil && *s.Enabled {
+		o.Include = append(slices.Clone(o.Include), name)
+	} else if s.Enabled != nil {
+		o.Exclude = append(slices.Clone(o.Exclude), name)
+	}
+	return o
 }
 
 // Interface is the kernel's description of one network interface, as plain data.
@@ -144,6 +172,7 @@ func tunnelType(typ string) bool {
 // decide says whether i is used as a link, and why (not).
 func decide(i Interface, o Options) Candidate {
 	kind, skip := i.kind()
+	o = o.of(i.Name)
 	c := Candidate{Link: Link{Name: i.Name, Index: i.Index, Kind: kind, DNS: o.DNS[i.Name], Metered: kind == KindCellular}}
 	if m, ok := o.Metered[i.Name]; ok {
 		c.Link.Metered = m

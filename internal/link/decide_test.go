@@ -286,3 +286,19 @@ func TestVPN(t *testing.T) {
 		})
 	}
 }
+
+// TestDecideSetting: what the user says of an interface by a pattern counts as what is said by its name.
+func TestDecideSetting(t *testing.T) {
+	yes, no := true, false
+	say := func(s Setting) Candidate { return decide(good(), Options{Of: func(string) Setting { return s }}) }
+	if c := say(Setting{}); !c.Use || c.Link.Metered {
+		t.Errorf("nothing is said: %+v", c)
+	}
+	if c := say(Setting{Enabled: &no}); c.Use {
+		t.Errorf("disabled: %+v", c)
+	}
+	dns := []netip.AddrPort{netip.MustParseAddrPort("192.0.2.53:53")}
+	if c := say(Setting{Enabled: &yes, Metered: &yes, DNS: dns}); !c.Use || !c.Link.Metered || !slices.Equal(c.Link.DNS, dns) {
+		t.Errorf("metered, with servers: %+v", c)
+	}
+}

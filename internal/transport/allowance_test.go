@@ -46,3 +46,25 @@ func TestDialerNearTheLimit(t *testing.T) {
 		t.Error("a link without a limit is bounded")
 	}
 }
+
+// TestPatternAccount: links that one pattern matches are counted on one account, also after the pattern is reloaded.
+func TestPatternAccount(t *testing.T) {
+	o, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.Link = map[string]config.Link{"*rmnet*": {Monthly: 4_000_000}, "rmnet7": {Monthly: 1_000_000}, "rmnet8": {Metered: new(bool)}}
+	o.Reload(cfg)
+	for name, want := range map[string]string{"rmnet0": "*rmnet*", "v4-rmnet_data1": "*rmnet*", "rmnet7": "rmnet7", "rmnet8": "*rmnet*", "wlan0": "wlan0"} {
+		if got := account(o.live.Load(), link.Link{Name: name}); got != want {
+			t.Errorf("%s is counted on %q, want %q", name, got, want)
+		}
+	}
+	if got := account(o.live.Load(), link.Link{Name: "rmnet0", Account: "cellular-1"}); got != "cellular-1" {
+		t.Errorf("an app's account is replaced by %q", got)
+	}
+	if got := o.dataLimits(cfg); len(got) != 2 || got["*rmnet*"].Month != 4_000_000 || got["rmnet7"].Month != 1_000_000 {
+		t.Errorf("limits %+v", got)
+	}
+}

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"time"
@@ -49,7 +50,8 @@ func (t *Transport) slot(name, addr string) (link.Slot, error) {
 
 // bounded keeps a connection to the limits of a link.
 func (t *Transport) bounded(c net.Conn, l link.Link) net.Conn {
-	return t.monthAccounts.Wrap(t.rates.Limit(c, l.Name), account(l))
+	cfg := t.live.Load()
+	return t.monthAccounts.Wrap(t.rates.Limit(c, cmp.Or(cfg.RateTable(l.Name), l.Name)), account(cfg, l))
 }
 
 // Revalidate implements link.Revalidator.
@@ -74,5 +76,5 @@ func (t *Transport) buffer(l link.Link) int {
 	if t.monthAccounts == nil { // not started
 		return 0
 	}
-	return t.monthAccounts.Buffer(account(l))
+	return t.monthAccounts.Buffer(account(t.live.Load(), l))
 }

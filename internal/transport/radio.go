@@ -17,7 +17,7 @@ type radios map[string]*energy.Radio // by name, so that a link that is seen aga
 
 // equip gives a link its goal and its radio.
 func (r radios) equip(cfg *config.Config, l *link.Link) error {
-	c := cfg.Link[l.Name]
+	c := cfg.LinkOf(l.Name)
 	goal := cmp.Or(c.Goal, cfg.Goal)
 	l.Frugal = goal == config.GoalFrugal
 	l.Cheapest, l.PerPercent = goal == config.GoalCheapest, int64(cfg.MeteredPerPercent)

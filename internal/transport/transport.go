@@ -237,10 +237,10 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 		t.monthAccounts.Set(t.dataLimits(*cfg))
 		accounts := map[string]string{}
 		for _, l := range all {
-			accounts[l.Name] = account(l)
+			accounts[l.Name] = account(cfg, l)
 			switch {
 			case !cfg.Allows(l.Name):
-			case t.Affords(account(l)):
+			case t.Affords(accounts[l.Name]):
 				l.Untrusted = !cfg.Trusts(l.Name)
 				if err := known.equip(cfg, &l); err != nil {
 					t.log.Warn("the energy use of this link's radio is unknown", "link", l.Name, "err", err)
@@ -305,7 +305,9 @@ func (t *Transport) lookAgain() {
 }
 
 // account returns the account that a link's bytes are counted on.
-func account(l link.Link) string { return cmp.Or(l.Account, l.Name) }
+func account(cfg *config.Config, l link.Link) string {
+	return cmp.Or(l.Account, cfg.Account(l.Name), l.Name)
+}
 
 // Left returns how many bytes the named link may still carry this month and today; nil = no limit.
 func (t *Transport) Left(name string) *int64 {
@@ -381,6 +383,10 @@ func (t *Transport) dataLimits(cfg config.Config) map[string]allowance.Limit {
 func Options(cfg config.Config) link.Options {
 	o := link.Options{
 		Names: cfg.Links, DNS: map[string][]netip.AddrPort{}, Metered: map[string]bool{}, Around: cfg.VPN == config.VPNAround,
+	}
+	o.Of = func(name string) link.Setting {
+		l := cfg.LinkOf(name)
+		return link.Setting{DNS: l.Servers(), Metered: l.Metered, Enabled: l.Enabled}
 	}
 	for name, l := range cfg.Link {
 		if s := l.Servers(); len(s) > 0 {

@@ -31,7 +31,7 @@ func (t *Transport) upstreams(cfg config.Config) (all []link.Link) {
 func (t *Transport) upstreamCandidates(cfg config.Config) (all []link.Candidate) {
 	for _, l := range t.upstreams(cfg) {
 		c := link.Candidate{Link: l, Use: cfg.Allows(l.Name), Reason: "uses the upstream proxy " + l.Via + ", which resolves names"}
-		switch e := cfg.Link[l.Name].Enabled; {
+		switch e := cfg.LinkOf(l.Name).Enabled; {
 		case c.Use:
 		case e != nil && !*e:
 			c.Reason = fmt.Sprintf("[link.%s] of the configuration says enabled = false", l.Name)

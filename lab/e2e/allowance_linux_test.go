@@ -134,6 +134,32 @@ func TestAppMonthlyLimit(t *testing.T) {
 	}
 }
 
+// TestPatternLimit: links whose names match a pattern carry no more together than its limit.
+func TestPatternLimit(t *testing.T) {
+	const month = 6_000_000
+	sc := quick()
+	sc.Links = append(sc.Links, netlab.Symmetric("lte2", 40*netlab.Mbit, 30*time.Millisecond))
+	r := newRig(t, sc, netlab.NginxOptions{})
+	if err := os.MkdirAll(r.lab.Dir+"/tributary", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(r.lab.Dir+"/tributary/config.toml", []byte("[link.\"lte*\"]\nmonthly = \"6MB\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o := r.object(40_000_000)
+	r.serve()
+	r.spend(o)
+	_, one := r.carried(r.lab.Link("lte").Name)
+	_, two := r.carried(r.lab.Link("lte2").Name)
+	t.Logf("the links carried %d and %d bytes of %d", one, two, month)
+	if n := one + two; n > month+2*firstWindow || n < month*6/10 {
+		t.Errorf("%d bytes were carried of %d", n, month)
+	}
+	if one < month/20 || two < month/20 {
+		t.Error("only one of the links was used: nothing is shared")
+	}
+}
+
 // spend downloads an object until the log says that a limit is reached: on a busy machine the other links may carry most of
 // it.
 func (r *rig) spend(o netlab.Object) {

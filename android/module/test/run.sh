@@ -168,6 +168,8 @@ for shell in dash ash mksh; do
 	said=$(install_for arm64 30)
 	case $said in *'no nat for IPv6'*) fail "with nat for IPv6 it says: $said" ;; esac
 	[ -e "$data/config.toml" ] || fail "no configuration is installed"
+	case $said in *'1GB a month'*) ;; *) fail "the limit of mobile data is not stated: $said" ;; esac
+	"$native" config check --config "$data/config.toml" >/dev/null || fail "the default configuration is wrong"
 	echo '# mine' >>"$data/config.toml"
 	install_for arm64 30 >/dev/null || fail "it does not install over itself"
 	grep -q '# mine' "$data/config.toml" || fail "an update loses the configuration"
