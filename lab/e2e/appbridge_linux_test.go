@@ -139,7 +139,7 @@ func (p *phone) show(names ...string) {
 		all = append(all, fmt.Sprintf(`{"name":%q,"handle":%d,"kind":"wifi","addrs":["%s","%s"],"validated":true%s}`,
 			name, firstNet+l.Index-1, netip.PrefixFrom(l.Addr(), 24), netip.PrefixFrom(l.Addr6(), 64), account))
 	}
-	p.Say(`{"type":"links","links":[%s],"accounts":[{"name":"cellular","monthly_bytes":%d}],"cellular":"cellular"}`, strings.Join(all, ","), p.monthly)
+	p.Say(`{"type":"links","links":[%s],"accounts":[{"name":"cellular","monthly_bytes":%d}],"cellular":"cellular","apps":{"metered":"all"}}`, strings.Join(all, ","), p.monthly)
 }
 
 // TestAppBridge runs the program as an app's child: without any capability, under the routing rules of a phone.
