@@ -37,12 +37,16 @@ public final class FakeFetcher implements Fetcher {
         private final DownloadState from;
         private final FileDescriptor file;
         private final Listener listener;
+        private final Failed failure; // how it ends: what a test changes later holds for the next fill
+        private final boolean half;
         private boolean stopped;
 
         Half(DownloadState from, FileDescriptor file, Listener listener) {
             this.from = from;
             this.file = file;
             this.listener = listener;
+            failure = FakeFetcher.this.failure; // before half: a test that mends both sets half first
+            half = FakeFetcher.this.half;
         }
 
         @Override
