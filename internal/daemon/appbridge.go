@@ -24,6 +24,7 @@ const (
 type appBridge struct {
 	bridge    *appbridge.Bridge
 	started   chan struct{} // capacity 1: something has begun that mobile data could help
+	consents  chan struct{} // capacity 1: what apps may use may have changed
 	moving    chan struct{} // capacity 1: another tunnel or undivided request has begun to move data
 	transfers atomic.Int64  // that run
 	further   atomic.Int64  // those of them that mobile data could help
@@ -33,7 +34,7 @@ type appBridge struct {
 }
 
 func newAppBridge(h *appbridge.Bridge, affords func() bool) *appBridge {
-	return &appBridge{bridge: h, affords: affords, started: make(chan struct{}, 1), moving: make(chan struct{}, 1)}
+	return &appBridge{bridge: h, affords: affords, started: make(chan struct{}, 1), moving: make(chan struct{}, 1), consents: make(chan struct{}, 1)}
 }
 
 // runAppBridge is Run with the networks of an app.
@@ -95,6 +96,20 @@ func (h *appBridge) undivided(running, spread int) {
 
 // changed has the app told the status at once.
 func (h *appBridge) changed() { signal(h.moving) }
+
+// followConsents ends what runs over metered links for apps that may no longer use these, until ctx ends.
+func (d *Daemon) followConsents(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.appBridge.consents:
+			if d.proxy.Reconsider() {
+				d.out.LookAgain()
+			}
+		}
+	}
+}
 
 // ownerTime is for the app to say whose a connection is. A client waits for that.
 const ownerTime = 2 * time.Second

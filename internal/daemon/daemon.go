@@ -117,6 +117,10 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	switch {
 	case d.appBridge != nil:
 		c.Running, c.Undivided = d.appBridge.running, d.appBridge.undivided
+		c.Metered = func(names map[string]bool) {
+			d.proxy.Withdraw(names)
+			signal(d.appBridge.consents)
+		}
 	case d.private == nil && d.cfg.Admin != "":
 		c.Observers = append(c.Observers, d.live)
 		c.Undivided = func(int, int) { d.live.Wake() }
@@ -326,6 +330,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		parts.Go(func() { d.appBridge.attend(attended, func() control.Status { return d.status(ln.Addr(), began) }) })
 		parts.Go(func() { d.fillOrders(attended) })
 		parts.Go(func() { d.followWishes(attended) })
+		parts.Go(func() { d.followConsents(attended) })
 	}
 	d.log.Info("listening", "proxy", ln.Addr().String(), "admin", d.cfg.Admin, "gateway", d.cfg.Gateway, "rpc", d.cfg.RPC, "socks", d.cfg.SOCKS, "scheduler", d.cfg.Scheduler)
 	if ready != nil {

@@ -12,14 +12,18 @@ import (
 // ErrNoLink says that no link that the request may use is up.
 var ErrNoLink = errors.New("no usable link is up")
 
+// ErrCosts says that a link has become one that costs money, which the request may not spend.
+var ErrCosts = errors.New("the link costs money now, which was not allowed")
+
 // Request is a client's GET that may become a transfer.
 type Request struct {
 	Target Target
 	Header http.Header // the client's end-to-end fields, Range and conditional fields included; package opening reads them
 	Size   int64       // that the object probably has, in bytes; 0 = unknown. A wrong one costs a small request on each unmetered link
 
-	// Unmetered says that only links that cost nothing may carry it.
-	Unmetered bool
+	// Unmetered, if not nil, reports whether only links that cost nothing may carry it now. It is asked again by SetLinks. It must not
+	// block.
+	Unmetered func() bool
 	// Background says that the download gives way to other traffic: few of its bytes queue in front of a link at a time.
 	Background bool
 	// Goal is one of schedule.Goals; "" = those of the links.

@@ -36,7 +36,7 @@ func (r *run) finish(err error) {
 		r.started <- start{err: err}
 	}
 	r.begin()
-	r.e.runs(-1, r.req)
+	r.e.runs(-1, -r.further)
 	s := r.report(time.Now())
 	r.e.observe(Event{
 		Kind: EventTransferEnded, At: time.Now(), Transfer: r.id, Reason: r.result(err), Bytes: s.Received, Waste: s.Waste,

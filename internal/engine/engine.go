@@ -85,7 +85,7 @@ func New(cfg Config) (*Engine, error) {
 	e.budget.each = perTransfer
 	e.fleet = &fleet{
 		began: time.Now().Add(-time.Hour), slow: cfg.SlowLinks, onDown: cfg.LinkDown, tell: e.observe,
-		heard: cfg.Heard, warm: cfg.Opener.Warm, wake: make(chan struct{}, 1),
+		heard: cfg.Heard, warm: cfg.Opener.Warm, stream: map[*streamBody]bool{}, wake: make(chan struct{}, 1),
 	}
 	e.crowd = &crowd{conns: map[*connLoop]bool{}, wake: make(chan struct{}, 1), received: func(i int8) (link.Counters, bool) {
 		if cfg.Received == nil {
@@ -203,17 +203,15 @@ func allRefused(err error) error {
 	return fmt.Errorf("%w: %w", errAllRefused, err)
 }
 
-// runs reports to Config.Running that there are n more transfers like that of r.
-func (e *Engine) runs(n int, r *Request) {
+// runs reports to Config.Running that there are so many more transfers, and so many more that further links could help.
+func (e *Engine) runs(transfers, further int) {
 	if e.cfg.Running == nil {
 		return
 	}
 	e.runsMu.Lock()
 	defer e.runsMu.Unlock()
-	e.running += n
-	if !r.Unmetered {
-		e.further += n
-	}
+	e.running += transfers
+	e.further += further
 	e.cfg.Running(e.running, e.further)
 }
 

@@ -74,7 +74,8 @@ type fleet struct {
 	all    []*fleetLink
 	sites  []*site
 	runs   []*run
-	others int // running connections that no transfer uses
+	stream map[*streamBody]bool // answers that come over one connection
+	others int                  // running connections that no transfer uses
 	wake   chan struct{}
 }
 
@@ -267,6 +268,12 @@ func (f *fleet) setLinks(links []link.Link) {
 				f.gone(now, int8(i))
 			}
 		}
+		for _, r := range f.runs {
+			if r.req.Unmetered != nil {
+				r.mailbox.post(transfer.Event{Kind: transfer.Permitted})
+			}
+		}
+		f.abortStreams()
 	})
 }
 

@@ -21,4 +21,7 @@ func (q *Request) asked(l link.Link) link.Link {
 }
 
 // pays reports whether a request may use a link.
-func (q *Request) pays(l link.Link) bool { return !q.Unmetered || !l.Metered }
+func (q *Request) pays(l link.Link) bool { return !l.Metered || !q.unmetered() }
+
+// unmetered reports whether only links that cost nothing may carry it.
+func (q *Request) unmetered() bool { return q.Unmetered != nil && q.Unmetered() }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/energy"
@@ -40,7 +41,8 @@ func (r *run) firstResponse(e event) time.Time {
 		return time.Time{}
 	}
 	if v.ClientsHead {
-		r.e.runs(1, r.req)
+		r.further = r.helped()
+		r.e.runs(1, r.further)
 		content := r.opening.Content()
 		r.e.observe(Event{Kind: EventTransferStarted, At: time.Now(), Transfer: r.id, Bytes: content.Len()})
 		r.pending, r.pendingSince = r.response(response), time.Now()
@@ -90,6 +92,7 @@ func (r *run) handOver(e event, reason opening.Reason) {
 	delete(r.conns, l.id)
 	b := &streamBody{r: r, from: response.Body, conn: l.conn, link: r.link(l.link), radio: r.radio(l.link)}
 	b.stop = context.AfterFunc(r.parent, b.abort)
+	r.e.fleet.streams(b)
 	out.Body = b
 	r.over = true
 	r.e.observe(Event{Kind: EventPassedThrough, At: time.Now(), Link: r.link(l.link).name, Reason: string(reason)})
@@ -218,6 +221,38 @@ type streamBody struct {
 	radio *energy.Radio
 	stop  func() bool
 	end   bool
+	costs atomic.Bool // it was aborted, since its link costs money now
+}
+
+// streams notes that an answer comes over one connection.
+func (f *fleet) streams(b *streamBody) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stream[b] = true
+	f.abortStreams() // its link may cost money since the answer was asked for
+}
+
+// abortStreams aborts the answers whose link costs money now, if that may not be spent. The lock is held.
+func (f *fleet) abortStreams() {
+	for b := range f.stream {
+		if !b.r.req.pays(b.link.link) {
+			b.costs.Store(true)
+			b.abort()
+		}
+	}
+}
+
+// over ends the answer, and reports whether it had not ended yet.
+func (b *streamBody) over() bool {
+	if b.end {
+		return false
+	}
+	b.end = true
+	f := b.r.e.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.stream, b)
+	return true
 }
 
 // Read implements io.Reader.
@@ -235,11 +270,13 @@ func (b *streamBody) Read(p []byte) (int, error) {
 		b.r.req.Usage.Spend(s.name, b.radio, now, int64(n))
 		b.r.e.observe(Event{Kind: EventReceived, At: time.Now(), Link: s.name, Bytes: int64(n)})
 	}
-	if err == io.EOF && !b.end {
-		b.end = true
-		if b.stop() {
+	switch {
+	case err == io.EOF:
+		if b.over() && b.stop() {
 			b.conn.Release()
 		}
+	case err != nil && b.costs.Load():
+		err = &AttemptError{Op: "body", Link: b.link.name, Outcome: fault.LinkLost, Err: ErrCosts}
 	}
 	return n, err
 }
@@ -258,8 +295,7 @@ func (b *streamBody) WriteAtTo(w io.WriterAt, progress func(written, prefix int6
 
 // Close implements io.Closer.
 func (b *streamBody) Close() error {
-	if !b.end {
-		b.end = true
+	if b.over() {
 		b.stop()
 		b.conn.Close()
 	}

@@ -56,6 +56,8 @@ type run struct {
 	sampled      time.Time // when connections were asked for the state of their paths
 	shrink       bool      // the share may have to give something back
 	links        int
+	permits      []permit        // by link
+	further      int             // 1 if links that cost money could help it, as reported to Config.Running
 	networks     []string        // behind the links at first
 	radios       []*energy.Radio // of the links at first
 	fleetLinks   []*fleetLink
@@ -142,7 +144,12 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 		r.networks = append(r.networks, networkOf(l))
 		all = append(all, opening.Link{Name: l.Name, State: state, Metric: l.Metric, Untrusted: l.Untrusted})
 	}
-	cfg.Order = slices.DeleteFunc(o.Order(all), func(i int8) bool { return !req.pays(links[i]) })
+	r.permits = make([]permit, len(states))
+	for _, i := range o.Order(all) {
+		if r.permits[i] = (permit{true, req.pays(links[i])}); r.permits[i].now {
+			cfg.Order = append(cfg.Order, i)
+		}
+	}
 	e.fleet.allow(r, cfg.Order...)
 	if !slices.ContainsFunc(cfg.Order, func(i int8) bool { return states[i].State != health.Down }) {
 		e.fleet.leave(r)
@@ -211,8 +218,8 @@ func (r *run) loop() {
 	defer r.clear()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	var next time.Time // of the last event: a wake-up without mail changes nothing
 	for !r.over {
-		var next time.Time
 		events, tick := r.events, timer.C
 		full, since := r.delivery.full(), time.Time{}
 		if full { // the disk is behind: connection loops wait, which is not their links' silence
@@ -272,6 +279,44 @@ func (r *run) begin() {
 	}
 }
 
+// permit says whether a link may carry requests.
+type permit struct {
+	opening bool // the opening lets it
+	now     bool // so does what the request may cost now
+}
+
+// permitted tells the machine which links it may use now. The cost of links changes, and so does what the request may cost.
+func (r *run) permitted() time.Time {
+	for i := range r.permits {
+		p, l := &r.permits[i], r.e.fleet.at(int8(i))
+		p.opening = p.opening || r.opening.Allows(l.Name, l.Untrusted)
+		may := p.opening && r.req.pays(l)
+		if may == p.now {
+			continue
+		}
+		if p.now = may; may {
+			r.e.fleet.allow(r, int8(i))
+		} else {
+			r.e.fleet.forbid(r, int8(i))
+		}
+		r.handle(transfer.Event{Kind: transfer.Permitted, Link: int8(i), Allowed: may})
+	}
+	if r.opening.Version() != nil { // it was reported
+		was := r.further
+		r.further = r.helped()
+		r.e.runs(0, r.further-was)
+	}
+	return r.handle(transfer.Event{Kind: transfer.Tick})
+}
+
+// helped returns 1 if links that cost money could help the transfer.
+func (r *run) helped() int {
+	if r.req.unmetered() {
+		return 0
+	}
+	return 1
+}
+
 // takeMail takes the events that fleet and budget posted.
 func (r *run) takeMail(e transfer.Event) time.Time {
 	switch e.Kind {
@@ -281,11 +326,15 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 			known := r.linkConfig(health.Down, l, r.link(e.Link).radio.lastByte(), r.e.lookUp(l, r.origin))
 			e.New, r.radios = &known, append(r.radios, l.Radio)
 			r.networks = append(r.networks, networkOf(l))
-			if e.Allowed = r.req.pays(l) && r.opening.Allows(l.Name, l.Untrusted); e.Allowed {
+			p := permit{opening: r.opening.Allows(l.Name, l.Untrusted)}
+			if p.now = p.opening && r.req.pays(l); p.now {
 				r.e.fleet.allow(r, e.Link)
 			}
+			e.Allowed, r.permits = p.now, append(r.permits, p)
 			r.links++
 		}
+	case transfer.Permitted:
+		return r.permitted()
 	case transfer.Granted:
 		r.shrink = true
 	}

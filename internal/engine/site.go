@@ -95,6 +95,13 @@ func (f *fleet) allow(r *run, links ...int8) {
 	f.nudge()
 }
 
+// forbid notes that a transfer may no longer use a link.
+func (f *fleet) forbid(r *run, i int8) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(r.used, i)
+}
+
 // uses notes that a transfer uses a link.
 func (f *fleet) uses(r *run, i int8) {
 	f.mu.Lock()

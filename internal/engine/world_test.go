@@ -41,6 +41,8 @@ type world struct {
 	warm    map[string]int    // by "address over link": connections of probes that Open may use
 	kernel  bool              // packets that a dead link swallowed are sent again as a kernel does that
 	began   time.Time
+	brought map[string]int64     // bytes of bodies, by link
+	opened  map[string]int       // connections that Open made, by link
 	channel map[string]time.Time // if not nil all links share one: when what each is bringing will have come
 
 	full    map[string]bool                             // links over which no further connection to an origin may be made
@@ -60,6 +62,7 @@ func newWorld() *world {
 	return &world{
 		changed: make(chan struct{}), dead: map[string]bool{}, starved: map[string]string{}, shut: map[string]string{},
 		slow: map[string]string{}, lies: map[string]string{}, warm: map[string]int{}, began: time.Now(),
+		brought: map[string]int64{}, opened: map[string]int{},
 	}
 }
 
@@ -132,6 +135,7 @@ func (w *world) Open(ctx context.Context, l link.Link, t Target) (Conn, error) {
 	w.mu.Lock()
 	key := t.Addr + " over " + l.Name
 	warm := w.warm[key] > 0
+	w.opened[l.Name]++
 	if warm {
 		w.warm[key]--
 	}
@@ -278,6 +282,11 @@ func (c *worldConn) Next() (*RangeResponse, error) {
 
 // flow waits until bytes come over the link, or the connection is closed.
 func (c *worldConn) flow() (open bool) {
+	select {
+	case <-c.gone:
+		return false
+	default:
+	}
 	if c.w.kernel && !c.w.resend(c.gone, c.link, 200*time.Millisecond) {
 		return false
 	}
@@ -308,6 +317,9 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p[:min(len(p), size)])
 	b.c.got += int64(n)
+	b.c.w.mu.Lock()
+	b.c.w.brought[b.c.link] += int64(n)
+	b.c.w.mu.Unlock()
 	return n, err
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tributary-http/tributary/internal/engine"
 	"github.com/tributary-http/tributary/internal/link"
 )
 
@@ -103,6 +104,11 @@ func (p *PassThrough) DialAmong(ctx context.Context, addr string, tell func([]li
 	if err != nil {
 		as.end()
 		return Dialed{}, err
+	}
+	if p.charges(ctx, d.Link.Name) {
+		as.end()
+		d.Conn.Close()
+		return Dialed{}, costs("dial", d.Link.Name)
 	}
 	d.Conn = as.tunnel(d.Link.Name, d.Conn)
 	return d, nil
@@ -258,6 +264,9 @@ func (ws *transports) do(r *http.Request, links []link.Link, as *placed) (*http.
 func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how any, as *placed) (*http.Response, error) {
 	var w watch
 	x := ws.passThrough.begin(r.Context(), l.Name)
+	if ws.passThrough.charges(r.Context(), l.Name) {
+		x.cancel(engine.ErrCosts) // nothing is sent
+	}
 	ctx := context.WithValue(w.context(x.ctx), connKey{}, how)
 	addr := HostPort(r.URL)
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{

@@ -64,9 +64,12 @@ func WithFlow(ctx context.Context, f spread.Flow) context.Context {
 	return context.WithValue(ctx, flowKey{}, f)
 }
 
-// FlowOf returns the flow of a context, the zero value without one.
+// FlowOf returns the flow of a context, the zero value without one. With a Consent it is Unmetered as that says now.
 func FlowOf(ctx context.Context) spread.Flow {
 	f, _ := ctx.Value(flowKey{}).(spread.Flow)
+	if c, ok := ctx.Value(consentKey{}).(*Consent); ok {
+		f.Unmetered = f.Unmetered || !c.Given()
+	}
 	return f
 }
 

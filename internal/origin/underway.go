@@ -57,8 +57,9 @@ func (x *underway) forget() {
 
 // explain returns err, or an error that names the link if that is why the request failed. errNoIdle stays: nothing was sent.
 func (x *underway) explain(err error) error {
-	if errors.Is(context.Cause(x.ctx), errLinkLost) && !errors.Is(err, errNoIdle) {
-		return &engine.AttemptError{Op: "body", Link: x.link, Outcome: fault.LinkLost, Err: errLinkLost}
+	cause := context.Cause(x.ctx)
+	if (cause == errLinkLost || cause == engine.ErrCosts) && !errors.Is(err, errNoIdle) {
+		return &engine.AttemptError{Op: "body", Link: x.link, Outcome: fault.LinkLost, Err: cause}
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tributary-http/tributary/internal/crowd"
@@ -53,6 +54,8 @@ type client struct {
 	untold        bool // whose it is could not be found out this time
 	place         crowd.Place
 	app           func() int64 // see Config.App; it asks once
+	consent       transport.Consent
+	asks          atomic.Bool // something of it goes by consent
 
 	mu            sync.Mutex      // over HTTP/2 requests come together
 	session       Session         // nil = it shares all connections to origins with others
@@ -77,9 +80,6 @@ func (p *Proxy) spreadProgram(c *client) string {
 	}
 	return p.Program(c.local, c.remote, p.SpreadPrograms)
 }
-
-// unmetered reports whether a request or tunnel of a client may not use metered links.
-func (p *Proxy) unmetered(c *client) bool { return p.Meters != nil && !p.Meters(c.app) }
 
 type clientKey struct{}
 

@@ -31,12 +31,12 @@ func (x *exchange) connect() {
 		x.refuse(f)
 		return
 	}
-	flow := transport.Flow{User: x.client.name(), Program: x.r.UserAgent(), Unmetered: x.p.unmetered(x.client)}
+	flow := transport.Flow{User: x.client.name(), Program: x.r.UserAgent()}
 	if x.p.Intercept != nil && x.p.Intercept.Wants(x.client.program(x.p), host, addr) {
 		x.open(host, addr, flow)
 		return
 	}
-	conn, l, err := x.p.Transport.DialTunnel(transport.WithFlow(x.r.Context(), flow), addr)
+	conn, l, err := x.p.Transport.DialTunnel(x.p.paying(transport.WithFlow(x.r.Context(), flow), x.client), addr)
 	if err != nil {
 		x.fail(err)
 		return
@@ -85,7 +85,7 @@ func (p *Proxy) tunnelPort(of *client, port string) bool {
 
 // tunnel sends head to the client, then copies both ways until the tunnel has ended. It takes origin over.
 func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string) {
-	t, f := x.p.tunnels.add(origin, link, x.client.user)
+	t, f := x.p.tunnels.add(origin, link, x.client)
 	if f != nil {
 		_ = origin.Close()
 		x.refuse(f)
@@ -111,6 +111,9 @@ func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string) {
 
 // runTunnel copies until a tunnel has ended.
 func (p *Proxy) runTunnel(t *tunnel, client io.ReadWriteCloser, early []byte) {
+	if p.costs(t) { // since it was dialed
+		t.reset()
+	}
 	ended := t.run(client, early, &p.buffers)
 	p.carried(t.link, t.bytes.Load())
 	p.Log.Debug("tunnel ended", "link", t.link, "bytes", t.bytes.Load(), "reason", ended)

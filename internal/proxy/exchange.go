@@ -81,9 +81,9 @@ func (x *exchange) fetch(t target) {
 	by := x.client.carrier(x.p, t, x.r.Header)
 	// A redirected request is dialed by address; its Host says to which others it belongs.
 	host, _, _ := splitAuthority(t.host)
-	ctx := transport.WithFlow(asked, transport.Flow{
-		User: x.client.name(), Host: strings.ToLower(strings.TrimSuffix(host, ".")), Unmetered: x.p.unmetered(x.client),
-	})
+	ctx := x.p.paying(transport.WithFlow(asked, transport.Flow{
+		User: x.client.name(), Host: strings.ToLower(strings.TrimSuffix(host, ".")),
+	}), x.client)
 	if x.r.Method == http.MethodGet && offer == "" {
 		defer x.p.transfers.Add(-1)
 		if x.p.transfers.Add(1) > maxTransfers {

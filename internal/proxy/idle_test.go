@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tributary-http/tributary/internal/crowd"
 	"github.com/tributary-http/tributary/internal/link"
 )
 
@@ -38,7 +37,7 @@ func TestTunnelTimes(t *testing.T) {
 		c1, c2 := net.Pipe()
 		o1, o2 := net.Pipe()
 		ts := newTunnels(nil)
-		tun, _ := ts.add(&end{Conn: o1}, "lo", crowd.User{})
+		tun, _ := ts.add(&end{Conn: o1}, "lo", nobody)
 		buffers := &sync.Pool{New: func() any { b := make([]byte, 1024); return &b }}
 		ch := make(chan string, 1)
 		go func() {
@@ -151,7 +150,7 @@ func tunnelLook(t *testing.T, hold func(*net.TCPConn) net.Conn) {
 	dialed, originFar := pair()
 	origin := hold(dialed)
 	ts := newTunnels(nil)
-	tun, _ := ts.add(origin, "lo", crowd.User{})
+	tun, _ := ts.add(origin, "lo", nobody)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -192,3 +191,6 @@ func tunnelLook(t *testing.T, hold func(*net.TCPConn) net.Conn) {
 		t.Errorf("counted %d bytes of %d", c, n)
 	}
 }
+
+// nobody is a client of whom nothing is known.
+var nobody = &client{}

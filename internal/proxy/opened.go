@@ -45,7 +45,7 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 	var origin transport.Dialed // zero if nothing need be asked
 	if !x.p.Intercept.Ready(addr) {
 		var err error
-		if origin, err = x.p.DialOrigin(transport.WithFlow(x.r.Context(), flow), addr); err != nil {
+		if origin, err = x.p.DialOrigin(x.p.paying(transport.WithFlow(x.r.Context(), flow), x.client), addr); err != nil {
 			x.fail(err)
 			return
 		}
@@ -56,7 +56,7 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 			_ = origin.Conn.Close()
 		}
 	}
-	t, f := x.p.tunnels.add(origin.Conn, origin.Link, x.client.user) // it counts as one while it is opened
+	t, f := x.p.tunnels.add(origin.Conn, origin.Link, x.client) // it counts as one while it is opened
 	if f != nil {
 		drop()
 		x.refuse(f)
@@ -96,7 +96,7 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 		}
 		x.p.serveOpened(got.Conn, addr)
 	case got.Spent || origin.Conn == nil:
-		x.tunnelAfterAll(transport.WithFlow(t.cut, flow), client, got.Early, addr)
+		x.tunnelAfterAll(x.p.paying(transport.WithFlow(t.cut, flow), x.client), client, got.Early, addr)
 	default:
 		x.p.runTunnel(t, client, got.Early)
 	}
@@ -111,7 +111,7 @@ func (x *exchange) tunnelAfterAll(ctx context.Context, client net.Conn, early []
 		return
 	}
 	setKeepAlive(origin)
-	t, f := x.p.tunnels.add(origin, link, x.client.user)
+	t, f := x.p.tunnels.add(origin, link, x.client)
 	if f != nil {
 		_ = origin.Close()
 		resetConn(client)

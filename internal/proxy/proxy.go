@@ -76,8 +76,9 @@ type Proxy struct {
 	clients   sync.Map     // net.Conn -> *client: the connections that have a place
 	transfers atomic.Int64 // GETs that may be divided
 	tunnels   *tunnels
-	opened    *openedTunnels // nil without Intercept
-	buffers   sync.Pool      // of *[]byte, copyBuffer long
+	metered   atomic.Pointer[map[string]bool] // of Withdraw; nil = not known yet
+	opened    *openedTunnels                  // nil without Intercept
+	buffers   sync.Pool                       // of *[]byte, copyBuffer long
 }
 
 const copyBuffer = 32 << 10 // bytes

@@ -146,13 +146,13 @@ func (s *SOCKS) greet(c io.ReadWriter, of *client) (addr string, f *failure) {
 
 // dial begins a tunnel.
 func (s *SOCKS) dial(addr string, of *client) (*tunnel, *failure) {
-	flow := transport.Flow{User: of.name(), Program: s.p.spreadProgram(of), Unmetered: s.p.unmetered(of)}
-	origin, l, err := s.p.Transport.DialTunnel(transport.WithFlow(s.ctx, flow), addr)
+	flow := transport.Flow{User: of.name(), Program: s.p.spreadProgram(of)}
+	origin, l, err := s.p.Transport.DialTunnel(s.p.paying(transport.WithFlow(s.ctx, flow), of), addr)
 	if err != nil {
 		return nil, classify(err)
 	}
 	setKeepAlive(origin)
-	tun, f := s.p.tunnels.add(origin, l, of.user)
+	tun, f := s.p.tunnels.add(origin, l, of)
 	if f != nil {
 		_ = origin.Close()
 	}

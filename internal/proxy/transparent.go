@@ -108,13 +108,13 @@ func (t *Transparent) dial(client *client, name string) (*tunnel, bool) {
 		return nil, false
 	}
 	flow := transport.Flow{User: client.name(), Program: t.p.spreadProgram(client), Host: name, Redirected: true}
-	origin, l, err := t.p.Transport.DialTunnel(transport.WithFlow(t.ctx, flow), client.to.String())
+	origin, l, err := t.p.Transport.DialTunnel(t.p.paying(transport.WithFlow(t.ctx, flow), client), client.to.String())
 	if err != nil {
 		t.p.Log.Debug("cannot connect a redirected connection", "error", err)
 		return nil, false
 	}
 	setKeepAlive(origin)
-	tun, f := t.p.tunnels.add(origin, l, client.user)
+	tun, f := t.p.tunnels.add(origin, l, client)
 	if f != nil {
 		_ = origin.Close()
 		return nil, false

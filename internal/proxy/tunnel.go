@@ -25,8 +25,8 @@ const (
 // goroutine in run owns both connections; two more copy.
 type tunnel struct {
 	origin io.ReadWriteCloser
-	link   string          // "" = not known
-	user   crowd.User      // of the client
+	link   string // "" = not known
+	by     *client
 	cut    context.Context // ends when the tunnel is to be reset
 	reset  context.CancelFunc
 	bytes  atomic.Int64 // copied, both directions; for TCP to TCP only up to the last look
@@ -175,16 +175,16 @@ func newTunnels(named []uint32) *tunnels {
 }
 
 // add makes a tunnel to origin known, unless no more are taken.
-func (ts *tunnels) add(origin io.ReadWriteCloser, link string, u crowd.User) (*tunnel, *failure) {
+func (ts *tunnels) add(origin io.ReadWriteCloser, link string, by *client) (*tunnel, *failure) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if f := ts.refusal(u); f != nil {
+	if f := ts.refusal(by.user); f != nil {
 		return nil, f
 	}
-	t := &tunnel{origin: origin, link: link, user: u}
+	t := &tunnel{origin: origin, link: link, by: by}
 	t.cut, t.reset = context.WithCancel(context.Background())
 	ts.open[t] = struct{}{}
-	ts.of[u]++
+	ts.of[by.user]++
 	ts.running.Add(1)
 	return t, nil
 }
@@ -213,8 +213,8 @@ func (ts *tunnels) remove(t *tunnel) {
 	t.reset()
 	ts.mu.Lock()
 	delete(ts.open, t)
-	if ts.of[t.user]--; ts.of[t.user] == 0 {
-		delete(ts.of, t.user)
+	if ts.of[t.by.user]--; ts.of[t.by.user] == 0 {
+		delete(ts.of, t.by.user)
 	}
 	ts.mu.Unlock()
 	ts.running.Done()
@@ -229,6 +229,16 @@ func (ts *tunnels) cut(which func(*tunnel) bool) {
 			t.reset()
 		}
 	}
+}
+
+// clients returns the clients of the open tunnels.
+func (ts *tunnels) clients() (all []*client) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for t := range ts.open {
+		all = append(all, t.by)
+	}
+	return all
 }
 
 // close accepts no more tunnels; the channel is closed when all have ended.

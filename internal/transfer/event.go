@@ -17,6 +17,7 @@ type EventKind uint8
 const (
 	Tick         EventKind = iota // the deadline has come
 	LinkState                     // Link, State, Cause: as all transfers know it; New, Allowed: if the link has appeared just now
+	Permitted                     // Link, Allowed: whether the policy lets it carry requests from now on
 	Opened                        // Conn, RTT (0 = unknown), Reused, Multiplexed: a request behind an answer is answered
 	OpenFailed                    // Conn, Outcome, OriginRefused: the origin itself refused, the link is well. After NoSlot comes a SlotFreed
 	HeadReceived                  // Attempt, Range of the body, Size of the object, Close: the connection ends with this answer
@@ -55,7 +56,7 @@ type Event struct {
 	Path          PathSample
 	RetryAfter    time.Duration
 	New           *LinkConfig // known facts about a link with the next number, nil if Link is known
-	Allowed       bool        // a New link may carry requests
+	Allowed       bool        // the link may carry requests
 }
 
 // ActionKind is the kind of an Action.

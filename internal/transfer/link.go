@@ -40,7 +40,8 @@ const (
 
 // link is a link as one transfer sees it.
 type link struct {
-	allowed   bool // by policy
+	allowed   bool // by policy, now or earlier
+	withheld  bool // by policy, for now
 	metered   bool
 	optional  bool
 	radio     *energy.Radio
@@ -93,7 +94,7 @@ func (l *link) init(i int, c LinkConfig) {
 
 // usable reports whether new ranges may be asked of the link.
 func (l *link) usable(now time.Time) bool {
-	return l.mayServe() && l.state == health.Up && !l.silent && !now.Before(l.paused) &&
+	return l.mayServe() && !l.withheld && l.state == health.Up && !l.silent && !now.Before(l.paused) &&
 		!now.Before(l.resting)
 }
 
@@ -169,6 +170,25 @@ func (l *link) conns() int {
 
 // mayOpen reports whether the link may have one connection more than the n that it has.
 func (l *link) mayOpen(n int) bool { return n < l.conns() && !l.full }
+
+// permitted takes over what the policy says of a link. One that is withheld carries nothing more: its connections close, and it
+// counts as one that may come back.
+func (m *Machine) permitted(link int8, may bool) {
+	l := &m.links[link]
+	l.withheld = !may
+	switch {
+	case may && !l.allowed:
+		l.allowed = true
+		m.cfg.Order = append(m.cfg.Order, link)
+	case !may:
+		for i := len(m.conns) - 1; i >= 0; i-- {
+			if c := &m.conns[i]; c.link == link {
+				m.giveUp(c.id)
+			}
+		}
+		m.excuse(link)
+	}
+}
 
 // linkState takes over the shared knowledge of a link.
 func (m *Machine) linkState(now time.Time, e Event) {

@@ -274,3 +274,82 @@ func TestOpenFails(t *testing.T) {
 		s.quiet()
 	})
 }
+
+// TestWithheld: a link that may carry nothing more, since it costs money now, counts as one that may come back.
+func TestWithheld(t *testing.T) {
+	permit := func(s *script, i int8, may bool) {
+		s.t.Helper()
+		s.handle(Event{Kind: Permitted, Link: i, Allowed: may})
+	}
+	begin := func(t *testing.T) (*script, *asked) {
+		s, _ := running(t, Config{WaitForLink: 30 * time.Second}, 2, 1*mB)
+		s.ask(0, 128*kB, 1*mB)
+		a := s.wantFetch(0, 128*kB, 1*mB)
+		s.headReceived(a, 1*mB)
+		s.read(a, 100*kB)
+		s.sched.piece = 1 * mB
+		return s, a
+	}
+	t.Run("another link takes over", func(t *testing.T) {
+		s, a := begin(t)
+		permit(s, 0, false)
+		s.wantClose(a.conn)
+		s.link(0, health.Up) // of no consequence
+		b := s.wantFetch(1, 228*kB, 1*mB)
+		s.answer(b, 1*mB)
+		s.deliver()
+		s.wantDone()
+		s.wantWaste(0)
+	})
+	t.Run("none is left", func(t *testing.T) {
+		s, _ := begin(t)
+		permit(s, 1, false)
+		permit(s, 0, false)
+		s.drop(CloseConn)
+		s.advance(30*time.Second - ms)
+		s.quiet()
+		s.advance(ms)
+		s.wantFail(fault.Silence)
+	})
+	t.Run("it is allowed again", func(t *testing.T) {
+		s, _ := begin(t)
+		permit(s, 1, false)
+		permit(s, 0, false)
+		s.drop(CloseConn)
+		s.advance(20 * time.Second)
+		s.quiet()
+		permit(s, 0, true)
+		a := s.wantFetch(0, 228*kB, 1*mB)
+		s.opened(s.wantOpen(0), 20*ms)
+		s.answer(a, 1*mB)
+		s.deliver()
+		s.wantDone()
+	})
+	t.Run("a silent one", func(t *testing.T) {
+		s, _ := begin(t)
+		s.advance(giveUpAfter - ms)
+		s.drop(ReportSilent, ReportHedged, Fetch)
+		permit(s, 0, false)
+		s.wantReport(ReportExcused, 0)
+		s.drop(CloseConn)
+	})
+	t.Run("one that was never allowed", func(t *testing.T) {
+		s, _ := running(t, Config{}, 1, 1*mB)
+		s.appears(1, false)
+		s.link(1, health.Up)
+		s.ask(1, 64*kB, 1*mB)
+		s.quiet()
+		permit(s, 1, true)
+		s.wantFetch(1, 64*kB, 1*mB)
+		s.wantOpen(1)
+	})
+	t.Run("before the first head", func(t *testing.T) {
+		s := start(t, Config{Initial: 64 * kB}, 2)
+		s.tick()
+		a := s.wantFetch(0, 0, 64*kB)
+		s.wantOpen(0)
+		permit(s, 0, false)
+		s.wantClose(a.conn)
+		s.wantFetch(1, 0, 64*kB)
+	})
+}

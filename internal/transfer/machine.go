@@ -119,6 +119,8 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 	switch e.Kind {
 	case LinkState:
 		m.linkState(now, e)
+	case Permitted:
+		m.permitted(e.Link, e.Allowed)
 	case Opened:
 		m.opened(now, e)
 	case OpenFailed:

@@ -31,6 +31,9 @@ type phone struct {
 	running atomic.Int64 // transfers, ever
 	spread  atomic.Int64 // tunnels that mobile data could help, ever
 	pays    atomic.Bool  // some app may use mobile data
+	helped  atomic.Int64 // transfers that mobile data could help, now
+	source  *link.Static
+	dial    link.DialFunc
 }
 
 func newPhone(t *testing.T, state string, links ...link.Link) *phone {
@@ -39,15 +42,20 @@ func newPhone(t *testing.T, state string, links ...link.Link) *phone {
 	p.pays.Store(true)
 	cfg := config.Default()
 	cfg.Threshold = 64 << 10
-	dial := func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
+	p.dial = func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
 		p.dialed.Store(l.Name+" "+addr, true)
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
+	p.source = link.NewStatic(p.dial.Over(links...)...)
 	var err error
 	p.Transport, err = New(Config{
-		Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(link.DialFunc(dial).Over(links...)...),
+		Settings: cfg, Log: slog.New(slog.DiscardHandler), Source: p.source,
 		RelayState: state, Paired: true, Pays: p.pays.Load,
-		Running:   func(n, further int) { p.running.Add(int64(n)); p.further.Add(int64(further)) },
+		Running: func(n, further int) {
+			p.running.Add(int64(n))
+			p.further.Add(int64(further))
+			p.helped.Store(int64(further))
+		},
 		Undivided: func(_, spread int) { p.spread.Add(int64(spread)) },
 	})
 	if err != nil {
@@ -172,7 +180,7 @@ func TestPair(t *testing.T) {
 
 	until(t, "after a start", up(newPhone(t, state, wifi(), lte())))
 	p.pays.Store(false)
-	p.lookAgain()
+	p.LookAgain()
 	until(t, "no lane over mobile data that nobody may use", func() bool {
 		s, _ := p.Relay()
 		return len(s.Lanes) == 1 && s.Lanes[0].Link == "wifi" && s.Lanes[0].Up
@@ -243,5 +251,74 @@ func TestUnmetered(t *testing.T) {
 	}
 	if alone.used("lte", "") {
 		t.Error("mobile data alone is used")
+	}
+}
+
+// TestCostsMidway: Wi-Fi becomes a metered hotspot while requests run that may spend nothing. What goes over one link ends, a download
+// waits, and resumes over the next link without a cost.
+func TestCostsMidway(t *testing.T) {
+	s := origintest.New(t, origintest.Object{Size: 4 << 20}, origintest.RateLimit(paced))
+	p := newPhone(t, filepath.Join(t.TempDir(), "relay.json"), wifi())
+	var consent Consent
+	consent.Give(false)
+	request := func(fields ...string) (*http.Response, error) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(WithConsent(t.Context(), &consent), http.MethodGet, "http://"+s.Addr(0)+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range fields {
+			r.Header.Set(f, "trailers")
+		}
+		return p.RoundTrip(r)
+	}
+	divided, err := request()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer divided.Body.Close()
+	passed, err := request("Te")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer passed.Body.Close()
+	for _, resp := range []*http.Response{divided, passed} {
+		if _, err := io.ReadFull(resp.Body, make([]byte, 64<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hotspot := wifi()
+	hotspot.Metered = true
+	p.source.Set(p.dial.Over(hotspot)...)
+	if n, err := io.Copy(io.Discard, passed.Body); err == nil || !errors.Is(err, engine.ErrCosts) {
+		t.Errorf("over one link: %d bytes more, %v", n, err)
+	}
+	if _, err := request("Te"); !errors.Is(err, engine.ErrNoLink) {
+		t.Errorf("a request over one link: %v", err)
+	}
+	p.dialed.Clear()
+	other := link.Link{Name: "other", Metric: 300}
+	p.source.Set(p.dial.Over(hotspot, other)...)
+	n, err := io.Copy(io.Discard, divided.Body)
+	if err != nil || n != 4<<20-64<<10 {
+		t.Errorf("the download: %d bytes more, %v", n, err)
+	}
+	if p.used("wifi", "") || !p.used("other", "") {
+		t.Errorf("the hotspot is used: %v, the other link: %v", p.used("wifi", ""), p.used("other", ""))
+	}
+
+	consent.Give(true)
+	divided, err = request()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer divided.Body.Close()
+	until(t, "the hotspot is used", func() bool { return p.used("wifi", "") })
+	consent.Give(false)
+	p.LookAgain()
+	until(t, "the hotspot is not wanted", func() bool { return p.helped.Load() == 0 })
+	p.dialed.Clear()
+	if _, err := io.Copy(io.Discard, divided.Body); err != nil || p.used("wifi", "") {
+		t.Errorf("the consent ends: %v; the hotspot is used: %v", err, p.used("wifi", ""))
 	}
 }

@@ -17,5 +17,5 @@ func (t *Transport) Reload(cfg config.Config) {
 	if s, ok := t.device.(interface{ SetOptions(link.Options) }); ok {
 		s.SetOptions(Options(cfg))
 	}
-	t.lookAgain()
+	t.LookAgain()
 }

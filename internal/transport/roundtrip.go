@@ -124,7 +124,8 @@ func (t *Transport) divide(r *http.Request) (*http.Response, error) {
 		r.Body.Close() // it is empty, or the request would not be eligible
 	}
 	UsageOf(ctx).SetReason("") // that of a request before, with the same context
-	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx), Background: opening.Background(r.Header), Unmetered: FlowOf(ctx).Unmetered}
+	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx), Background: opening.Background(r.Header)}
+	q.Unmetered = func() bool { return FlowOf(ctx).Unmetered }
 	q.Size, _ = ctx.Value(sizeKey{}).(int64)
 	q.Goal, _ = ctx.Value(goalKey{}).(string)
 	q.Deadline, _ = ctx.Value(deadlineKey{}).(*Deadline)
@@ -242,6 +243,13 @@ type Flow = spread.Flow
 // WithFlow returns a context whose requests and tunnels belong to a client. Of f, Program and Host may be empty: the program is
 // then the User-Agent of the request, if it is not redirected, and the host is the one that is dialed. Domain is ignored.
 func WithFlow(ctx context.Context, f Flow) context.Context { return origin.WithFlow(ctx, f) }
+
+// Consent says whether metered links may carry what a client asks for, see [origin.Consent]. After it has changed, LookAgain
+// must be called.
+type Consent = origin.Consent
+
+// WithConsent returns a context whose requests and tunnels use metered links only while the consent is given.
+func WithConsent(ctx context.Context, c *Consent) context.Context { return origin.WithConsent(ctx, c) }
 
 // FlowOf returns the Flow of a context, the zero value without one.
 func FlowOf(ctx context.Context) Flow { return origin.FlowOf(ctx) }

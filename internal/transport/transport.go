@@ -67,16 +67,20 @@ type Config struct {
 	// LinkDown, if not nil, is called with the name of a link that went down or was banned for everybody: connections over it
 	// are dead.
 	LinkDown func(name string)
+	// Metered, if not nil, is called with the names of the metered links whenever these, the limits or a Consent may have changed. It
+	// must not block.
+	Metered func(names map[string]bool)
 }
 
 // Transport carries requests to origins over the links. Make it with New. Safe for concurrent use.
 type Transport struct {
 	cfg           config.Config // as at the start; follow and dials go by live
 	log           *slog.Logger
-	history       string       // of Config
-	device        link.Source  // of Config
-	source        link.Source  // all links, each with its Path
-	upstream      *link.Static // those that lead through an upstream proxy
+	history       string                      // of Config
+	device        link.Source                 // of Config
+	metered       func(names map[string]bool) // of Config; may be nil
+	source        link.Source                 // all links, each with its Path
+	upstream      *link.Static                // those that lead through an upstream proxy
 	reach         link.Destinations
 	rates         link.Rates
 	conns         link.Conns
@@ -106,7 +110,7 @@ type Transport struct {
 // New returns a Transport that has no links before Start.
 func New(c Config) (*Transport, error) {
 	t := &Transport{
-		cfg: c.Settings, log: c.Log, history: c.History, device: c.Source, names: c.Names, binder: c.Binder, limits: c.Limits, limited: c.Limited,
+		cfg: c.Settings, log: c.Log, history: c.History, device: c.Source, names: c.Names, binder: c.Binder, limits: c.Limits, limited: c.Limited, metered: c.Metered,
 		reconsider: make(chan struct{}, 1), found: make(chan struct{}),
 		expected: make(chan expected, maxExpected),
 	}
@@ -191,7 +195,7 @@ func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
 		cancel()
 		return nil, fmt.Errorf("look for links: %w", err)
 	}
-	t.monthAccounts = allowance.Open(statefile.Path(os.Getenv, "allowance.json"), time.Now, t.log, t.lookAgain)
+	t.monthAccounts = allowance.Open(statefile.Path(os.Getenv, "allowance.json"), time.Now, t.log, t.LookAgain)
 	var parts sync.WaitGroup
 	first := make(chan struct{})
 	parts.Go(func() { t.follow(links, first) })
@@ -254,6 +258,7 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 		t.accounts.Store(&accounts)
 		t.reach.SetLinks(all)
 		t.engine.SetLinks(use)
+		t.withdraw(use)
 		t.using.set(use)
 		if t.relay != nil {
 			t.relay.SetLinks(use)
@@ -284,6 +289,20 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 	}
 }
 
+// withdraw ends what runs over metered links and may not, beside transfers, which the engine looks after.
+func (t *Transport) withdraw(links []link.Link) {
+	metered := map[string]bool{}
+	for _, l := range links {
+		if l.Metered {
+			metered[l.Name] = true
+		}
+	}
+	t.passThrough.Withdraw(func(name string) bool { return name == viaRelay || metered[name] })
+	if t.metered != nil {
+		t.metered(metered)
+	}
+}
+
 // tellVPN logs how a VPN is treated.
 func (t *Transport) tellVPN(v *VPN) {
 	switch {
@@ -296,8 +315,8 @@ func (t *Transport) tellVPN(v *VPN) {
 	}
 }
 
-// lookAgain makes follow re-evaluate the current links.
-func (t *Transport) lookAgain() {
+// LookAgain makes it re-evaluate the current links, and what runs over them. It does not wait for that.
+func (t *Transport) LookAgain() {
 	select {
 	case t.reconsider <- struct{}{}:
 	default:

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -68,13 +69,23 @@ type phone struct {
 	looked  chan string            // "name over link"
 	wanted  chan bool              // mobile data
 	monthly int64                  // bytes that all links but wifi may carry together; 0 = no limit
+	metered map[string]bool        // links, by name
+	apps    string                 // that may use metered links: "" = "all"
 	updates atomic.Int64           // statuses
 }
 
 // newPhone starts the program under an app.
 func newPhone(r *rig, monthly int64, links ...string) *phone {
 	r.Helper()
-	p := &phone{App: &appbridgetest.App{}, r: r, monthly: monthly, looked: make(chan string, 64), wanted: make(chan bool, 64)}
+	p := &phone{monthly: monthly}
+	p.start(r, links...)
+	return p
+}
+
+// start starts the program under it.
+func (p *phone) start(r *rig, links ...string) {
+	r.Helper()
+	p.App, p.r, p.looked, p.wanted = &appbridgetest.App{}, r, make(chan string, 64), make(chan bool, 64)
 	p.Bind = func(handle uint64, fd int) unix.Errno {
 		name := r.lab.LinkNames()[handle-firstNet]
 		if no := p.refuse.Load(); no != nil && *no == name {
@@ -102,7 +113,6 @@ func newPhone(r *rig, monthly int64, links ...string) *phone {
 	r.serve()
 	p.show(links...)
 	r.until("the links are used", func() bool { return strings.Count(r.proxy.Said(), "link found") >= len(links) })
-	return p
 }
 
 // answer answers the program's requests.
@@ -136,10 +146,11 @@ func (p *phone) show(names ...string) {
 		if p.monthly > 0 && name != "wifi" {
 			account = `,"account":"cellular"`
 		}
-		all = append(all, fmt.Sprintf(`{"name":%q,"handle":%d,"kind":"wifi","addrs":["%s","%s"],"validated":true%s}`,
-			name, firstNet+l.Index-1, netip.PrefixFrom(l.Addr(), 24), netip.PrefixFrom(l.Addr6(), 64), account))
+		all = append(all, fmt.Sprintf(`{"name":%q,"handle":%d,"kind":"wifi","addrs":["%s","%s"],"validated":true,"metered":%v%s}`,
+			name, firstNet+l.Index-1, netip.PrefixFrom(l.Addr(), 24), netip.PrefixFrom(l.Addr6(), 64), p.metered[name], account))
 	}
-	p.Say(`{"type":"links","links":[%s],"accounts":[{"name":"cellular","monthly_bytes":%d}],"cellular":"cellular","apps":{"metered":"all"}}`, strings.Join(all, ","), p.monthly)
+	p.Say(`{"type":"links","links":[%s],"accounts":[{"name":"cellular","monthly_bytes":%d}],"cellular":"cellular","apps":{"metered":%q}}`,
+		strings.Join(all, ","), p.monthly, cmp.Or(p.apps, "all"))
 }
 
 // TestAppBridge runs the program as an app's child: without any capability, under the routing rules of a phone.
