@@ -7,6 +7,7 @@ import android.view.LayoutInflater;
 import android.view.View;
 import android.view.ViewGroup;
 import android.widget.Button;
+import android.widget.CheckBox;
 import android.widget.EditText;
 import android.widget.LinearLayout;
 import android.widget.ProgressBar;
@@ -124,6 +125,14 @@ final class DownloadList implements Downloads.Listener {
                                 step(e);
                             }
                         });
+        ((CheckBox) row.findViewById(R.id.unmetered))
+                .setOnClickListener(
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View v) {
+                                downloads.unmetered(e, ((CheckBox) v).isChecked());
+                            }
+                        });
         row.findViewById(R.id.remove)
                 .setOnClickListener(
                         new View.OnClickListener() {
@@ -142,10 +151,10 @@ final class DownloadList implements Downloads.Listener {
         return large;
     }
 
-    /** Shows how fast downloads are: a stalled one reports nothing. */
+    /** Shows how fast downloads are, for a stalled one reports nothing, and what the settings allow now. */
     void refresh() {
         for (Downloads.Entry e : downloads.all()) {
-            if (e.state().active()) {
+            if (e.state().phase != DownloadState.Phase.DONE) {
                 changed(e);
             }
         }
@@ -205,6 +214,11 @@ final class DownloadList implements Downloads.Listener {
         TextView shares = (TextView) row.findViewById(R.id.shares);
         shares.setText(Texts.shares(screen, s.brought));
         shares.setVisibility(shares.length() == 0 ? View.GONE : View.VISIBLE);
+        CheckBox free = (CheckBox) row.findViewById(R.id.unmetered);
+        free.setChecked(s.unmetered);
+        boolean matters = s.unmetered || new Settings(screen).policy().mobileAllowed();
+        free.setVisibility(done || !matters ? View.GONE : View.VISIBLE);
+        free.setContentDescription(screen.getString(R.string.of_download, free.getText(), Texts.isolated(screen, s.name)));
         ProgressBar bar = (ProgressBar) row.findViewById(R.id.progress);
         bar.setVisibility(done ? View.GONE : View.VISIBLE);
         bar.setIndeterminate(s.active() && s.total() <= 0);

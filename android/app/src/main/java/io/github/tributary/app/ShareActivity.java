@@ -8,6 +8,9 @@ import android.content.DialogInterface;
 import android.content.Intent;
 import android.net.Uri;
 import android.os.Bundle;
+import android.view.View;
+import android.widget.CheckBox;
+import android.widget.FrameLayout;
 import android.widget.Toast;
 import io.github.tributary.R;
 import io.github.tributary.core.FileName;
@@ -23,6 +26,7 @@ import java.util.List;
  * link, so it always asks: a download can cost money, and a request can carry data to a server.
  */
 public final class ShareActivity extends Activity {
+    private CheckBox free; // whether the download keeps to networks that cost nothing
     private List<String> waiting; // what is downloaded when the user has said where to; null = nothing
 
     @Override
@@ -66,7 +70,7 @@ public final class ShareActivity extends Activity {
 
     private void download(List<String> urls) {
         for (String url : urls) {
-            App.downloads(this).add(url);
+            App.downloads(this).add(url, free.isChecked());
         }
         Toast.makeText(this, R.string.download_begins, Toast.LENGTH_SHORT).show();
     }
@@ -118,6 +122,16 @@ public final class ShareActivity extends Activity {
                         }
                     });
         }
+        free = new CheckBox(this);
+        free.setText(R.string.unmetered);
+        free.setVisibility(new Settings(this).policy().mobileAllowed() ? View.VISIBLE : View.GONE); // without consent nothing costs
+        free.setMinHeight(getResources().getDimensionPixelSize(R.dimen.touch));
+        free.setFilterTouchesWhenObscured(true);
+        int side = getResources().getDimensionPixelSize(R.dimen.dialog_side);
+        FrameLayout box = new FrameLayout(this);
+        box.setPadding(side, 0, side, 0);
+        box.addView(free);
+        builder.setView(box);
         AlertDialog question =
                 builder
                         .setTitle(title)

@@ -48,6 +48,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.junit.Before;
 import org.junit.Test;
 import org.junit.runner.RunWith;
@@ -333,10 +334,7 @@ public class MainActivityTest {
         assertEquals(2, list.getChildCount());
         assertEquals("Pause", ((Button) list.getChildAt(0).findViewById(R.id.step)).getText().toString());
         downloads.pauseAll();
-        for (int i = 0; i < 2000 && downloads.active(); i++) {
-            Thread.sleep(10);
-            shadowOf(Looper.getMainLooper()).idle();
-        }
+        until(() -> !downloads.active());
         controller.pause().resume();
         assertEquals(2, list.getChildCount());
         for (Intent s = started(); s != null; s = started()) {
@@ -354,6 +352,43 @@ public class MainActivityTest {
         assertEquals(1, list.getChildCount());
         assertNull(downloads.get(second.id));
         assertSame(first, downloads.get(first.id));
+    }
+
+    @Test
+    public void aDownloadKeepsToWifi() throws InterruptedException {
+        Downloads downloads = App.downloads(screen);
+        Downloads.Entry e = downloads.add("https://example.com/a.iso");
+        View row = ((LinearLayout) screen.findViewById(R.id.downloads)).getChildAt(0);
+        CheckBox free = (CheckBox) row.findViewById(R.id.unmetered);
+        assertEquals("nothing may cost money anyway", View.GONE, free.getVisibility());
+        settings.setConsent(true);
+        settings.setMode(MobilePolicy.Mode.MOBILE_HELPS);
+        controller.pause().resume();
+        row = ((LinearLayout) screen.findViewById(R.id.downloads)).getChildAt(0);
+        free = (CheckBox) row.findViewById(R.id.unmetered);
+        assertEquals(View.VISIBLE, free.getVisibility());
+        assertFalse(free.isChecked());
+        assertEquals("for those who do not see the row", "Use Wi-Fi only: a.iso", free.getContentDescription().toString());
+        free.performClick();
+        until(() -> e.state().unmetered);
+        settings.setMode(MobilePolicy.Mode.WIFI_ONLY);
+        controller.pause().resume();
+        row = ((LinearLayout) screen.findViewById(R.id.downloads)).getChildAt(0);
+        free = (CheckBox) row.findViewById(R.id.unmetered);
+        assertEquals("nobody could take it back", View.VISIBLE, free.getVisibility());
+        assertTrue(free.isChecked());
+        downloads.pauseAll();
+        until(() -> !downloads.active());
+        free.performClick();
+        assertFalse("only while it runs", e.state().unmetered);
+    }
+
+    private static void until(BooleanSupplier c) throws InterruptedException {
+        for (int i = 0; i < 2000 && !c.getAsBoolean(); i++) {
+            Thread.sleep(10);
+            shadowOf(Looper.getMainLooper()).idle();
+        }
+        assertTrue("in vain", c.getAsBoolean());
     }
 
     @Test

@@ -17,6 +17,9 @@ import android.content.res.TypedArray;
 import android.content.pm.PackageManager;
 import android.net.Uri;
 import android.os.Looper;
+import android.view.View;
+import android.view.ViewGroup;
+import android.widget.CheckBox;
 import io.github.tributary.core.Limits;
 import io.github.tributary.core.MobilePolicy;
 import java.util.LinkedHashMap;
@@ -146,7 +149,7 @@ public class ShareActivityTest {
         assertTrue("nothing is downloaded", downloads.all().isEmpty());
         assertNotNull("nobody serves it", shadowOf(app).getNextStartedService());
         open(new Intent(Intent.ACTION_SEND).putExtra(Intent.EXTRA_TEXT, "http://example.com/x.iso"));
-        assertEquals("plain http needs none", android.view.View.GONE, question().getButton(DialogInterface.BUTTON_NEUTRAL).getVisibility());
+        assertEquals("plain http needs none", View.GONE, question().getButton(DialogInterface.BUTTON_NEUTRAL).getVisibility());
     }
 
     @Test
@@ -198,6 +201,30 @@ public class ShareActivityTest {
         nothingBegan("a list");
         answer(DialogInterface.BUTTON_POSITIVE);
         assertEquals(2, downloads.all().size());
+    }
+
+    /** The box in the question that is on the screen. */
+    private CheckBox wifiOnly() {
+        return (CheckBox) ((ViewGroup) shadowOf(question()).getView()).getChildAt(0);
+    }
+
+    @Test
+    public void aDownloadKeepsToWifi() {
+        Intent link = new Intent(Intent.ACTION_VIEW, Uri.parse("https://example.com/a/x.iso"));
+        open(link);
+        assertEquals("nothing may cost money anyway", View.GONE, wifiOnly().getVisibility());
+        new Settings(app).setConsent(true);
+        new Settings(app).setMode(MobilePolicy.Mode.MOBILE_HELPS);
+        open(link);
+        assertEquals(View.VISIBLE, wifiOnly().getVisibility());
+        assertEquals("Use Wi-Fi only", wifiOnly().getText().toString());
+        assertTrue("a window over it passes the touch on", wifiOnly().getFilterTouchesWhenObscured());
+        answer(DialogInterface.BUTTON_POSITIVE);
+        assertFalse(downloads.all().get(0).state().unmetered);
+        open(link);
+        wifiOnly().performClick();
+        answer(DialogInterface.BUTTON_POSITIVE);
+        assertTrue(downloads.all().get(1).state().unmetered);
     }
 
     @Test
