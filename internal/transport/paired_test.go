@@ -185,6 +185,13 @@ func TestPair(t *testing.T) {
 		s, _ := p.Relay()
 		return len(s.Lanes) == 1 && s.Lanes[0].Link == "wifi" && s.Lanes[0].Up
 	})
+	hotspot := wifi()
+	hotspot.Metered = true
+	p.source.Set(p.dial.Over(hotspot, lte())...)
+	until(t, "no lane over Wi-Fi that has become metered", func() bool {
+		s, _ := p.Relay()
+		return len(s.Lanes) == 0
+	})
 	if err := p.Forget(address); err != nil {
 		t.Fatal(err)
 	}
