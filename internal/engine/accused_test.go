@@ -472,3 +472,26 @@ func TestSitesAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestBehindNAT64: all of the IPv4 internet has one IPv6 prefix behind a NAT64. Origins there are strangers to each other unless their
+// IPv4 addresses are neighbors.
+func TestBehindNAT64(t *testing.T) {
+	prefix := netip.MustParsePrefix("2001:db8:64::/96")
+	e := newWorldEngine(t, newWorld(), func(c *Config) {
+		c.Behind = func(l link.Link, a netip.Addr) netip.Addr {
+			if b := a.As16(); l.Name == "a" && prefix.Contains(a) {
+				return netip.AddrFrom4([4]byte(b[12:]))
+			}
+			return a
+		}
+	})
+	for i, addr := range []string{"2001:db8:64::192.0.2.1", "2001:db8:64::203.0.113.1", "2001:db8:64::203.0.113.9", "2001:db8:9::1", "2001:db8:9:1::1"} {
+		e.Connected(linkA, fmt.Sprintf("o%d.test:443", i), netip.MustParseAddr(addr))
+	}
+	e.fleet.mu.Lock()
+	defer e.fleet.mu.Unlock()
+	accuser := []accuser{{"evil.test", []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}}}
+	if got, want := e.fleet.witnesses(0, accuser, maxAsked), []string{"o4.test:443", "o0.test:443"}; !slices.Equal(got, want) {
+		t.Errorf("%q may speak for the link, want %q", got, want)
+	}
+}

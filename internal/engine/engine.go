@@ -38,6 +38,10 @@ type Config struct {
 	// way to what comes for others. It must not block.
 	Received func(link.Link) (link.Counters, bool)
 
+	// Behind, if not nil, returns the IPv4 address that an address of a link's NAT64 stands for, and other addresses as they are. It
+	// must not block.
+	Behind func(link.Link, netip.Addr) netip.Addr
+
 	// Goodput, if not nil, is called with the goodput of a link that transfers keep busy, all of them together, in bytes per
 	// second. It must not block.
 	Goodput func(link string, perSecond float64)
@@ -85,7 +89,7 @@ func New(cfg Config) (*Engine, error) {
 	e.budget.each = perTransfer
 	e.fleet = &fleet{
 		began: time.Now().Add(-time.Hour), slow: cfg.SlowLinks, onDown: cfg.LinkDown, tell: e.observe,
-		heard: cfg.Heard, warm: cfg.Opener.Warm, stream: map[*streamBody]bool{}, wake: make(chan struct{}, 1),
+		heard: cfg.Heard, behind: cfg.Behind, warm: cfg.Opener.Warm, stream: map[*streamBody]bool{}, wake: make(chan struct{}, 1),
 	}
 	e.crowd = &crowd{conns: map[*connLoop]bool{}, wake: make(chan struct{}, 1), received: func(i int8) (link.Counters, bool) {
 		if cfg.Received == nil {

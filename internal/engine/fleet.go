@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -67,6 +68,7 @@ type fleet struct {
 	onDown func(name string) // may be nil; called without the lock
 	tell   func(Event)
 	heard  func(name string, within time.Duration) bool // may be nil
+	behind func(l link.Link, a netip.Addr) netip.Addr   // may be nil
 	warm   func(l link.Link, addr string, c net.Conn, i link.Info)
 
 	mu     sync.Mutex

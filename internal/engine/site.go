@@ -127,7 +127,7 @@ func (f *fleet) found(s *site, i int8, remote string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.last[i] = address{to.Addr(), time.Now()}
-	n := network(f.all[i].link, to.Addr())
+	n := f.network(f.all[i].link, to.Addr())
 	if slices.Contains(s.nets, n) {
 		return
 	}

@@ -59,7 +59,7 @@ func (f *fleet) reach(l link.Link, addr string, to netip.Addr) {
 	if n < 0 {
 		return
 	}
-	s, w := f.all[n], reached{addr, host, network(l, to), time.Now()}
+	s, w := f.all[n], reached{addr, host, f.network(l, to), time.Now()}
 	s.reached = slices.DeleteFunc(s.reached, func(o reached) bool { return o.host == w.host || w.net.IsValid() && o.net == w.net })
 	if len(s.reached) == maxReached {
 		s.reached = slices.Delete(s.reached, 0, 1)
@@ -67,15 +67,16 @@ func (f *fleet) reach(l link.Link, addr string, to netip.Addr) {
 	s.reached = append(s.reached, w)
 }
 
-// network returns the network of an address: whoever has one address in it may easily have others.
-func network(l link.Link, a netip.Addr) netip.Prefix {
+// network returns the network of an address: whoever has one address in it may easily have others. Behind a NAT64 it is that of the
+// IPv4 address: its prefix holds the whole IPv4 internet.
+func (f *fleet) network(l link.Link, a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
+	if f.behind != nil {
+		a = f.behind(l, a)
+	}
 	bits := 48
-	switch {
-	case a.Is4():
+	if a.Is4() {
 		bits = 24
-	case l.NAT64.IsValid() && l.NAT64.Contains(a): // an IPv4 address in disguise
-		bits = 128
 	}
 	p, _ := a.Prefix(bits) // fails for invalid addresses only, which have no network
 	return p
@@ -100,7 +101,7 @@ func (f *fleet) accusers(i int8) (all []accuser, cause health.Cause) {
 	}
 	l := f.all[i]
 	for _, o := range l.overdue {
-		all, cause = append(all, accuser{hostOf(o.Addr), []netip.Prefix{network(l.link, o.To)}}), health.Silence
+		all, cause = append(all, accuser{hostOf(o.Addr), []netip.Prefix{f.network(l.link, o.To)}}), health.Silence
 	}
 	return all, cause
 }

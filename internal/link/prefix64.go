@@ -95,6 +95,15 @@ func (r *Resolver) knownNAT64(l Link) netip.Prefix {
 	return netip.Prefix{}
 }
 
+// Behind returns the IPv4 address that a stands for where l reaches IPv4 addresses by NAT64, as far as its prefix is known; otherwise a
+// itself. It asks nobody.
+func (d *Dialer) Behind(l Link, a netip.Addr) netip.Addr {
+	if p := d.Resolver.knownNAT64(l); p.IsValid() && p.Contains(a) {
+		return fromNAT64(p, a)
+	}
+	return a
+}
+
 // resolve64 returns the IPv6 addresses of host on a link: those by NAT64 if it has IPv4 addresses only. The prefix is that of the
 // link if one of the addresses may stand for an IPv4 address that must not be reached. If that cannot be found out, the address is
 // left out.

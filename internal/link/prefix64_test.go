@@ -170,6 +170,29 @@ func TestPrefixIsRemembered(t *testing.T) {
 	}
 }
 
+// TestBehind: once the prefix of a link is known, the IPv4 address behind an IPv6 address is.
+func TestBehind(t *testing.T) {
+	_, l := sixOnly(t, "2001:db8:64::/96", nil)
+	d := &Dialer{Resolver: &Resolver{Binder: &recorder{}}}
+	behind := func(l Link, a, want string) {
+		t.Helper()
+		if got := d.Behind(l, netip.MustParseAddr(a)); got != netip.MustParseAddr(want) {
+			t.Errorf("behind %s: %v, want %s", a, got, want)
+		}
+	}
+	behind(l, "2001:db8:64::203.0.113.1", "2001:db8:64::203.0.113.1")
+	if _, err := d.Resolver.nat64(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	behind(l, "2001:db8:64::203.0.113.1", "203.0.113.1")
+	behind(l, "2001:db8:65::203.0.113.1", "2001:db8:65::203.0.113.1")
+	behind(l, "203.0.113.1", "203.0.113.1")
+	l.Name = "other"
+	behind(l, "2001:db8:64::203.0.113.1", "2001:db8:64::203.0.113.1")
+	l.NAT64 = netip.MustParsePrefix("2001:db8:65::/96") // as the app says
+	behind(l, "2001:db8:65::203.0.113.1", "203.0.113.1")
+}
+
 func prefixQuestions(s *dnsServer) int {
 	n := 0
 	for _, a := range s.asks() {

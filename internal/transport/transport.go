@@ -148,7 +148,8 @@ func New(c Config) (*Transport, error) {
 		Opener: t.pool, Log: t.log, Observers: append([]engine.Observer{eventLog{t.log}}, c.Observers...),
 		Scheduler: t.cfg.Scheduler, Budget: int64(t.cfg.Budget), Window: int64(t.cfg.TransferWindow), Threshold: int64(t.cfg.Threshold),
 		WaitForLink: t.cfg.WaitForLink, SlowLinks: health.SlowCheck(t.cfg.Slow),
-		Heard: t.conns.Heard, Received: link.Link.Received, Running: c.Running, Goodput: t.placer.Goodput,
+		Behind: func(l link.Link, a netip.Addr) netip.Addr { return t.dials.Load().Behind(l, a) },
+		Heard:  t.conns.Heard, Received: link.Link.Received, Running: c.Running, Goodput: t.placer.Goodput,
 		LinkDown: func(name string) {
 			t.pool.DropLink(name)
 			t.passThrough.DropLink(name)

@@ -27,6 +27,7 @@ type DNS struct {
 
 	mu      sync.Mutex
 	queries []Query
+	nat64   bool // ipv4only.arpa shows NAT64Prefix
 }
 
 // Query is a question that a DNS server was asked.
@@ -36,6 +37,9 @@ type Query struct {
 	Name    string // without the final dot
 	Type    string // "A", "AAAA", ...
 }
+
+// nat64Name shows the prefix of a network's NAT64 (RFC 7050).
+const nat64Name = "ipv4only.arpa"
 
 const (
 	dnsTTL     = 60              // seconds
@@ -163,11 +167,12 @@ func (d *DNS) answer(query []byte, link, network string) ([]byte, error) {
 	d.queries = append(d.queries, Query{
 		Link: link, Network: network, Name: name, Type: strings.TrimPrefix(q.Type.String(), "Type"),
 	})
+	prefix := d.nat64 && name == nat64Name
 	d.mu.Unlock()
 
 	head.Response, head.Authoritative, head.RecursionAvailable = true, true, true
 	public := slices.Contains(PublicNames, name)
-	known := name == OriginName || strings.HasSuffix(name, "."+OriginName) || public
+	known := name == OriginName || strings.HasSuffix(name, "."+OriginName) || public || prefix
 	if !known {
 		head.RCode = dnsmessage.RCodeNameError
 	}
@@ -180,6 +185,10 @@ func (d *DNS) answer(query []byte, link, network string) ([]byte, error) {
 	}
 	if public {
 		v4 = PublicAddr
+	}
+	if prefix {
+		v4 = netip.MustParseAddr("192.0.0.170")
+		v6 = netip.AddrFrom16([16]byte(append(NAT64Prefix.Addr().AsSlice()[:12], v4.AsSlice()...)))
 	}
 	switch {
 	case !known:
