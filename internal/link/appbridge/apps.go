@@ -2,6 +2,8 @@ package appbridge
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -59,34 +61,54 @@ func (h *Bridge) Owner(ctx context.Context, local, remote netip.AddrPort) int64 
 // plain returns an address as the system knows it: IPv4 in IPv6 is IPv4.
 func plain(a netip.AddrPort) string { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()).String() }
 
-// ask sends a question and waits for its answer.
+// ask sends a question and waits for its answer. Each type of question has its own limit, and they take turns in the queue: many of one
+// type hold up none of another.
 func (h *Bridge) ask(ctx context.Context, q outMessage) (inMessage, error) {
+	if ctx.Err() != nil {
+		return inMessage{}, context.Cause(ctx)
+	}
 	answer := make(chan inMessage, 1)
 	h.mu.Lock()
 	h.lastID++
 	q.ID = h.lastID
-	full := len(h.questions) >= asked
+	full := h.open[q.Type] >= asked
 	if !full {
-		h.questions[q.ID] = answer
+		h.questions[q.ID] = question{q.Type, answer}
+		h.open[q.Type]++
 	}
 	h.mu.Unlock()
 	if full {
-		return inMessage{}, fmt.Errorf("the app has not answered %d questions", asked)
+		return inMessage{}, fmt.Errorf("the app has not answered %d questions of type %s", asked, q.Type)
 	}
-	defer func() {
-		h.mu.Lock()
-		delete(h.questions, q.ID)
-		h.mu.Unlock()
-	}()
-	if !h.say(q) {
-		return inMessage{}, errUnread
+	defer h.drop(q.ID)
+	line, err := json.Marshal(q)
+	if err != nil || len(line) >= maxLine {
+		return inMessage{}, errors.Join(errors.New("the question is too long"), err)
 	}
-	select {
-	case m := <-answer:
-		return m, nil
-	case <-ctx.Done():
-		return inMessage{}, context.Cause(ctx)
-	case <-h.gone:
-		return inMessage{}, ErrGone
+	line = append(line, '\n')
+	for out := h.out; ; {
+		select {
+		case out <- line:
+			out = nil
+		case m := <-answer:
+			return m, nil
+		case <-ctx.Done():
+			return inMessage{}, context.Cause(ctx)
+		case <-h.gone:
+			return inMessage{}, ErrGone
+		}
 	}
+}
+
+// drop ends a question. It returns where its answer goes; nil = it has ended.
+func (h *Bridge) drop(id uint64) chan<- inMessage {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	q, ok := h.questions[id]
+	if !ok {
+		return nil
+	}
+	delete(h.questions, id)
+	h.open[q.about]--
+	return q.answer
 }

@@ -2,10 +2,13 @@ package appbridge
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/tributary-http/tributary/internal/link"
 	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
 )
 
@@ -75,6 +78,56 @@ func TestOwner(t *testing.T) {
 	next(t, h.Gone())
 	if got := h.Owner(t.Context(), proxy, client); got != UnknownApp {
 		t.Errorf("without an app: %d", got)
+	}
+}
+
+// TestFloods: as many names as may be asked for, which the app does not answer, leave room for the question whose a connection is,
+// and the other way round.
+func TestFloods(t *testing.T) {
+	proxy, client := netip.MustParseAddrPort("127.0.0.1:8080"), netip.MustParseAddrPort("127.0.0.1:40123")
+	name := func(ctx context.Context, h *Bridge) string {
+		addrs, err := h.Lookup(ctx, link.Link{Name: "wlan0", Handle: 5}, "a.example")
+		return fmt.Sprint(addrs, err)
+	}
+	owner := func(ctx context.Context, h *Bridge) string { return fmt.Sprint(h.Owner(ctx, proxy, client)) }
+	for _, tt := range []struct {
+		flood, other       func(context.Context, *Bridge) string
+		asks, answer, want string
+	}{
+		{name, owner, "owner", `{"type":"owned","id":%v,"uid":10200}`, "10200"},
+		{owner, name, "resolve", `{"type":"resolved","id":%v,"addrs":["192.0.2.1"]}`, "[192.0.2.1] <nil>"},
+	} {
+		a := &appbridgetest.App{}
+		h := dial(t, a)
+		ctx, cancel := context.WithCancel(t.Context())
+		var flood sync.WaitGroup
+		for range asked {
+			flood.Go(func() { tt.flood(ctx, h) })
+		}
+		for range asked {
+			next(t, a.Heard)
+		}
+		told := make(chan string, 1)
+		go func() { told <- tt.other(ctx, h) }()
+		select {
+		case m := <-a.Heard:
+			if m["type"] != tt.asks {
+				t.Errorf("the app is asked %v", m)
+			}
+			a.Say(tt.answer, m["id"])
+			if got := next(t, told); got != tt.want {
+				t.Errorf("%s: %s, want %s", tt.asks, got, tt.want)
+			}
+		case got := <-told:
+			t.Errorf("%s: not asked: %s", tt.asks, got)
+		}
+		cancel()
+		flood.Wait()
+		h.mu.Lock()
+		if len(h.questions) != 0 || h.open["owner"] != 0 || h.open["resolve"] != 0 {
+			t.Errorf("%d questions stay open: %v", len(h.questions), h.open)
+		}
+		h.mu.Unlock()
 	}
 }
 

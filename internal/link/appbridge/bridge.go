@@ -20,12 +20,10 @@ import (
 // ErrGone says that the app is gone: there are no links without it.
 var ErrGone = errors.New("the app that owns the networks is gone")
 
-var errUnread = errors.New("the app does not read its messages")
-
 const (
 	replyTime = 5 * time.Second // for the app to answer about sockets, and to read messages
 	unread    = 64              // messages to the app that may wait
-	asked     = 256             // questions about names that may be open
+	asked     = 256             // questions of a type that may be open
 )
 
 // Bridge is the app that owns the networks, as seen from here. Make it with Dial.
@@ -51,7 +49,14 @@ type Bridge struct {
 
 	mu        sync.Mutex
 	lastID    uint64
-	questions map[uint64]chan<- inMessage
+	questions map[uint64]question
+	open      map[string]int // questions by type
+}
+
+// question is one that the app has not answered yet.
+type question struct {
+	about  string // its type
+	answer chan<- inMessage
 }
 
 // told is what the app says beside the links.
@@ -65,7 +70,7 @@ type told struct {
 func Dial(ctx context.Context, path string, log *slog.Logger) (*Bridge, error) {
 	h := &Bridge{
 		log: log, links: link.NewStatic(), out: make(chan []byte, unread), sock: make(chan bindRequest),
-		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]chan<- inMessage{}, limit: make(chan struct{}, 1),
+		gone: make(chan struct{}), orders: make(chan *Order), path: path, questions: map[uint64]question{}, open: map[string]int{}, limit: make(chan struct{}, 1),
 		pairings: make(chan Pairing, maxPairings), tokens: make(chan string, 1),
 	}
 	h.told.Store(&told{})
@@ -179,11 +184,7 @@ func (h *Bridge) read(lines *bufio.Scanner) {
 			}
 			h.links.Set(links...) // after their limits
 		case "resolved", "owned":
-			h.mu.Lock()
-			answer := h.questions[m.ID]
-			delete(h.questions, m.ID)
-			h.mu.Unlock()
-			if answer != nil {
+			if answer := h.drop(m.ID); answer != nil {
 				answer <- m // it has room for one
 			}
 		case "fetch":
