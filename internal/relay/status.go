@@ -1,8 +1,8 @@
 package relay
 
 import (
+	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"slices"
 	"strings"
@@ -42,17 +42,27 @@ type Code string
 // The codes.
 const (
 	CodeUnreachable Code = "unreachable"  // no connection to the relay, or it broke off
-	CodeWrongKey    Code = "wrong_key"    // another server, or the relay has got another key
-	CodeNotAccepted Code = "not_accepted" // the relay does not know this client any more, or has no room for it
+	CodeWrongKey    Code = "wrong_key"    // another server answers, or the relay has another key
+	CodeNotAccepted Code = "not_accepted" // the relay does not know this client any more
+	CodeFull        Code = "full"         // the relay has no room for another connection of this client at the moment
+	CodeRestarted   Code = "restarted"    // the relay has forgotten the session; the next attempt begins a new one
 )
+
+// errNoProtocol is the alert of a TLS server that does not speak the relay's protocol (no_application_protocol, RFC 7301).
+var errNoProtocol = tls.AlertError(120)
 
 // codeOf returns the code of a failed attempt to make a lane.
 func codeOf(err error) Code {
 	op, isOp := errors.AsType[*net.OpError](err)
+	alert := isOp && op.Op == "remote error" // crypto/tls names alerts of the peer so
 	switch {
-	case errors.Is(err, ErrWrongKey):
+	case errors.Is(err, ErrWrongKey), alert && op.Err.Error() == errNoProtocol.Error():
 		return CodeWrongKey
-	case errors.Is(err, io.EOF), errors.Is(err, errFull), errors.Is(err, errRestarted), isOp && op.Op == "remote error": // TLS's alerts
+	case errors.Is(err, errFull):
+		return CodeFull
+	case errors.Is(err, errRestarted):
+		return CodeRestarted
+	case alert: // to the client's certificate
 		return CodeNotAccepted
 	}
 	return CodeUnreachable

@@ -298,6 +298,10 @@ final class Texts {
                 return c.getString(R.string.relay_wrong_key);
             case "not_accepted":
                 return c.getString(R.string.relay_not_accepted);
+            case "full":
+                return c.getString(R.string.relay_full);
+            case "restarted":
+                return c.getString(R.string.relay_restarted);
             default:
                 return c.getString(R.string.relay_unreachable);
         }

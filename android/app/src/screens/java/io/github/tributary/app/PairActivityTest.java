@@ -198,9 +198,10 @@ public class PairActivityTest {
                 Status.parse(
                         new JSONObject(
                                 "{'relay':{'address':'a.example:443','lanes':[{'link':'wlan0','up':true},{'link':'rmnet0','code':'unreachable'},"
-                                        + "{'link':'eth0'},{'link':'x','code':'wrong_key'},{'link':'y','code':'not_accepted'}]}}"));
+                                        + "{'link':'eth0'},{'link':'x','code':'wrong_key'},{'link':'y','code':'not_accepted'},"
+                                        + "{'link':'z','code':'full'},{'link':'v','code':'restarted'}]}}"));
         String text = Texts.relay(app, "a.example:443", s, false, null);
-        for (int id : new int[] {R.string.relay_connected, R.string.relay_unreachable, R.string.relay_connecting, R.string.relay_wrong_key, R.string.relay_not_accepted}) {
+        for (int id : new int[] {R.string.relay_connected, R.string.relay_unreachable, R.string.relay_connecting, R.string.relay_wrong_key, R.string.relay_not_accepted, R.string.relay_full, R.string.relay_restarted}) {
             assertTrue(text, text.contains(app.getString(id)));
         }
         assertTrue(Texts.relay(app, "a.example:443", null, false, null).contains("Start Tributary"));
