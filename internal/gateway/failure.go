@@ -42,7 +42,7 @@ func failed(err error) *failure {
 // refuse answers with f and closes the connection.
 func (x *exchange) refuse(f *failure) {
 	if x.r.Context().Err() != nil {
-		panic(http.ErrAbortHandler) // the client is gone
+		panic(http.ErrAbortHandler) // the client is gone, or its token is
 	}
 	h := x.w.Header()
 	harmless(h)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -21,8 +22,9 @@ type exchange struct {
 	rc *http.ResponseController
 	r  *http.Request
 
-	knows   bool // the token
-	crowded bool // so many run already that this one gets one link
+	knows   bool               // the token
+	cancel  context.CancelFunc // ends the request
+	crowded bool               // so many run already that this one gets one link
 }
 
 // answer is what a chain of redirects ends with.

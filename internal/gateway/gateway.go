@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"crypto/subtle"
 	"log/slog"
 	"net"
@@ -45,9 +46,9 @@ type Config struct {
 // Gateway answers clients. Serve it by NewServer.
 type Gateway struct {
 	Config
-	token     atomic.Pointer[string]
-	transfers atomic.Int64  // requests that run
-	pages     chan struct{} // holds one for each index page in memory
+	token     atomic.Pointer[grant] // nil = none
+	transfers atomic.Int64          // requests that run
+	pages     chan struct{}         // holds one for each index page in memory
 	tokens    tokens
 }
 
@@ -62,28 +63,43 @@ func New(c Config) *Gateway {
 // minToken is the least length of a token, in bytes: 128 bits in base64.
 const minToken = 22
 
-// SetToken lets whoever knows token ask any host of the internet, by a path that begins with it: /TOKEN/https/HOST/PATH. It is for clients
-// that cannot be told apart, as on a phone. A shorter one than 22 bytes, or with other bytes than base64's for URLs, ends that.
-func (g *Gateway) SetToken(token string) {
-	if len(token) < minToken || strings.ContainsFunc(token, func(c rune) bool { return !isTokenByte(c) }) {
-		g.token.Store(nil)
+// grant is a token that is valid until valid ends.
+type grant struct {
+	secret string
+	valid  context.Context
+	end    context.CancelFunc
+}
+
+// SetToken lets whoever knows secret ask any host of the internet, by a path that begins with it: /TOKEN/https/HOST/PATH. It is for clients
+// that cannot be told apart, as on a phone. The secret before is no longer valid: requests that came by it end. A shorter one than 22 bytes,
+// or with other bytes than base64's for URLs, lets nobody in.
+func (g *Gateway) SetToken(secret string) {
+	old := g.token.Load()
+	if old != nil && old.secret == secret {
 		return
 	}
-	g.token.Store(&token)
+	var now *grant
+	if len(secret) >= minToken && !strings.ContainsFunc(secret, func(c rune) bool { return !isTokenByte(c) }) {
+		ctx, cancel := context.WithCancel(context.Background())
+		now = &grant{secret, ctx, cancel}
+	}
+	if old = g.token.Swap(now); old != nil {
+		old.end()
+	}
 }
 
 func isTokenByte(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// cutToken returns the path after the token, if it begins with it.
-func (g *Gateway) cutToken(path string) (rest string, ok bool) {
-	token := g.token.Load()
+// cutToken returns the path after the token, if it begins with it; else nil.
+func (g *Gateway) cutToken(path string) (rest string, by *grant) {
+	now := g.token.Load()
 	first, rest, _ := strings.Cut(path, "/")
-	if token == nil || subtle.ConstantTimeCompare([]byte(first), []byte(*token)) != 1 {
-		return path, false
+	if now == nil || subtle.ConstantTimeCompare([]byte(first), []byte(now.secret)) != 1 {
+		return path, nil
 	}
-	return rest, true
+	return rest, now
 }
 
 // NewServer returns the HTTP/1 server for g. It limits slow requests, but not the duration of downloads.
@@ -110,7 +126,9 @@ func (g *Gateway) welcome(u crowd.User) bool {
 
 // ServeHTTP serves one request of a client.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{g: g, w: w, rc: http.NewResponseController(w), r: r}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	x := &exchange{g: g, w: w, rc: http.NewResponseController(w), r: r.WithContext(ctx), cancel: cancel}
 	f := x.admit()
 	if f == nil {
 		defer g.transfers.Add(-1)
@@ -173,7 +191,9 @@ func (x *exchange) route() *failure {
 	if err := checkPath(rest); err != nil {
 		return badRequest(sentence(err))
 	}
-	if rest, x.knows = x.g.cutToken(rest); x.knows {
+	rest, by := x.g.cutToken(rest)
+	if x.knows = by != nil; x.knows {
+		defer context.AfterFunc(by.valid, x.cancel)()
 		if rest, ok = strings.CutPrefix(rest, "https/"); !ok {
 			return &failure{http.StatusNotFound, "http_request_error", "Not found. Use /TOKEN/https/HOST/PATH."}
 		}

@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestToken: who knows the token may ask any host of the internet, and nobody else may ask more than before.
@@ -63,5 +65,78 @@ func TestToken(t *testing.T) {
 				t.Errorf("%q is a token", known)
 			}
 		}
+	}
+}
+
+// slow is an origin whose answer stays half of what it says until the request ends.
+type slow struct{ begun chan struct{} }
+
+func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, out := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(out, "half ")
+		close(s.begun)
+		<-r.Context().Done()
+		out.CloseWithError(context.Cause(r.Context()))
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body, ContentLength: 10, Request: r}, nil
+}
+
+// TestNewToken: with another token, the old one opens nothing, and what it opened ends. The same token again changes nothing.
+func TestNewToken(t *testing.T) {
+	const old, fresh = "AbCdEfGhIjKlMnOpQrSt_-", "bbCdEfGhIjKlMnOpQrSt_-"
+	hosts, err := NewHosts(nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := slow{make(chan struct{})}
+	g := New(Config{Transport: w, Hosts: hosts, Log: slog.New(slog.DiscardHandler)})
+	g.SetToken(old)
+	s := httptest.NewUnstartedServer(nil)
+	s.Config = NewServer(g)
+	s.Start()
+	defer s.Close()
+	type result struct {
+		text string
+		err  error
+	}
+	ended := make(chan result, 1)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/"+old+"/https/cdn.example/film", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			ended <- result{"", err}
+			return
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		ended <- result{string(b), err}
+	}()
+	<-w.begun
+	valid := g.token.Load().valid
+	g.SetToken(old)
+	if valid.Err() != nil {
+		t.Error("the same token ends what it opened")
+	}
+	g.SetToken(fresh)
+	select {
+	case r := <-ended:
+		if r.err == nil {
+			t.Errorf("half of the film looks complete: %q", r.text)
+		}
+	case <-time.After(10 * time.Second):
+		s.CloseClientConnections() // or the server waits for it
+		t.Fatal("an old player plays on")
+	}
+	resp, err := http.Get(s.URL + "/" + old + "/https/cdn.example/film")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		t.Error("the old token opens more")
 	}
 }
