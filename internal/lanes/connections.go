@@ -23,6 +23,9 @@ const (
 	leastShare = 0.05
 	// pause is the time between two samples after which nothing was under way meanwhile: goodput since then shows nothing.
 	pause = 10 * parallel.SampleEvery
+	// warmUp is for how long after a rest nothing is tried: the congestion windows still grow, and what a further lane seems to bring is
+	// theirs. The losses are those of the first overshoot.
+	warmUp = 800 * time.Millisecond
 )
 
 // Connections decides how many lanes each link gets. Only the client can make them, so it decides for both directions. What it has
@@ -39,6 +42,7 @@ type bundle struct {
 	seen    map[uint32]Reception
 	got     int64
 	sampled time.Time
+	rested  time.Time // when the last sample without load was
 }
 
 // NewConnections returns Connections of at most so many lanes for a link.
@@ -79,9 +83,14 @@ func (c *Connections) Sample(now time.Time, link string, all []Reception) {
 	if b.sampled = now; paused || sum < restingBytes {
 		b.rate.Idle()
 		b.control.Interrupted(now, b.got)
+		b.rested = now
 		return
 	}
 	b.rate.Add(now, sum)
+	if now.Sub(b.rested) < warmUp {
+		b.control.Interrupted(now, b.got)
+		return
+	}
 	rate, others := b.rate.PerSecond(now), 0.0
 	for _, o := range c.links {
 		others += o.rate.PerSecond(now)

@@ -14,8 +14,15 @@ type Path struct {
 }
 
 const (
-	// rateAge is how long the largest delivery rate counts, at least.
-	rateAge = 3 * time.Second
+	// rateAge is how long the largest delivery rate counts, at least. It is fullAge and fullTrips round trips while a queue stands before
+	// the link: then what it delivers is what it can.
+	rateAge   = 3 * time.Second
+	fullAge   = 500 * time.Millisecond
+	fullTrips = 8
+	// restTime is after what idle time a lane looks again for what its link can do.
+	restTime = 200 * time.Millisecond
+	// paceTime is for how long the pace of a lane is measured, at least.
+	paceTime = 50 * time.Millisecond
 	// What a lane may have in flight beyond the multiple of its BDP, as room for delayed acknowledgments: the bytes of slackTime, from
 	// leastSlack to capSlack. More would be a queue that small messages wait in.
 	slackTime            = 10 * time.Millisecond
@@ -43,16 +50,22 @@ type lane struct {
 	owed     int       // bytes that came since
 	due      time.Time // when it is to be told
 
-	rates [2]float64 // largest delivery rates of this period and the last, bytes per second
-	since time.Time  // when this period began
-	used  time.Time  // when something was in flight
-	lift  lift
+	rates           [2]float64 // largest delivery rates of this period and the last, bytes per second
+	since           time.Time  // when this period began
+	emptied         time.Time  // when no queue stood before the link
+	used            time.Time  // when something was in flight
+	busy            bool       // it has carried bulk data
+	rested, restart bool       // it has been idle since; see Mux.Restart
+	lift            lift
 
 	grown   float64   // delivery rate when it last grew by growth
 	rounds  int       // round trips since then; settledRounds = the link is full
 	counted time.Time // when the last of them ended
 	passed  uint64    // progress by then
 
+	paces [2]pace // where the last two measurements of the pace began
+
+	observed  time.Time // when path was
 	progress  time.Time // when it last made progress or owed nothing
 	suspect   bool
 	suspected time.Time
@@ -65,14 +78,25 @@ func (l *lane) observe(now time.Time, p Path) {
 	if p.Progress != l.path.Progress || len(l.sent) == 0 && p.InFlight == 0 {
 		l.progress = now
 	}
-	l.path = p
+	l.path, l.observed = p, now
+	if now.Sub(l.paces[1].at) >= max(paceTime, p.RTT) {
+		l.paces[0], l.paces[1] = l.paces[1], pace{now, p.Progress}
+	}
 	if p.InFlight > 0 {
 		l.used = now
-	} else if now.Sub(l.used) >= rateAge { // the link may have changed: it starts again
+	} else if l.rested = l.busy && now.Sub(l.used) >= restTime; now.Sub(l.used) >= rateAge { // the link may have changed: it starts again
 		l.rates, l.grown, l.rounds, l.lift = [2]float64{}, 0, 0, lift{}
 	}
-	if !p.AppLimited || l.full() {
-		if now.Sub(l.since) >= rateAge/2 {
+	full := l.full()
+	if !full && float64(p.RTT) <= fullLink*float64(p.MinRTT) || p.InFlight == 0 {
+		l.emptied = now
+	}
+	if !p.AppLimited || full {
+		period := rateAge / 2
+		if filled := max(fullAge, fullTrips*p.RTT) / 2; now.Sub(l.emptied) >= filled {
+			period = min(period, filled)
+		}
+		if now.Sub(l.since) >= period {
 			l.rates[1], l.rates[0], l.since = l.rates[0], 0, now
 		}
 		l.rates[0] = max(l.rates[0], p.DeliveryRate)
@@ -88,6 +112,24 @@ func (l *lane) observe(now time.Time, p Path) {
 func (l *lane) full() bool {
 	most := max(l.rates[0], l.rates[1])
 	return most > 0 && float64(l.path.InFlight) > fullLink*most*l.path.MinRTT.Seconds()
+}
+
+// begin notes that the lane carries bulk data.
+func (l *lane) begin() {
+	if l.rested {
+		l.rested, l.restart, l.grown, l.rounds = false, true, 0, 0
+	}
+	l.busy = true
+}
+
+// Restart reports, once, that a lane carries bulk data after it was idle. What its congestion control knows of the link may be wrong by now.
+func (m *Mux) Restart(id uint32) bool {
+	l := m.lane(id)
+	if l == nil || !l.restart {
+		return false
+	}
+	l.restart = false
+	return true
 }
 
 // settle finds out when the rate has stopped growing. Round trips in which little was sent tell nothing.
@@ -119,6 +161,23 @@ func (l *lane) rate() float64 {
 		}
 	}
 	return window
+}
+
+// pace is how far a lane had got at some time.
+type pace struct {
+	at       time.Time
+	progress uint64
+}
+
+// drained returns after what time a lane will have delivered what it has sent, but for the last n bytes. If a queue has stood before
+// the link, it counts on the pace of late, not on what the link could do before.
+func (l *lane) drained(now time.Time, n int) time.Duration {
+	r := l.rate()
+	if p := l.paces[0]; p.at.After(l.emptied) {
+		r = min(r, float64(l.path.Progress-p.progress)/now.Sub(p.at).Seconds())
+	}
+	left := float64(l.path.InFlight+l.path.Unsent-n) - r*l.path.MinRTT.Seconds()
+	return l.path.MinRTT/2 + min(seconds(max(0, left)/max(r, 1)), time.Minute)
 }
 
 // arrival returns after what time n more bytes will have arrived, estimated from what is in flight. The smoothed round trip

@@ -84,8 +84,10 @@ type item struct {
 	frame  Frame
 	stream *stream // nil = none
 	acked  bool
-	again  bool // it waits in Mux.again
-	freed  bool // its data is no longer counted
+	again  bool   // it waits in Mux.again
+	copied bool   // it was sent over a second lane, to have it sooner
+	on     uint32 // lane that has sent it last
+	freed  bool   // its data is no longer counted
 	since  time.Time
 }
 
@@ -294,6 +296,9 @@ func (m *Mux) RemoveLane(now time.Time, id uint32) {
 func (m *Mux) repeat(now time.Time, l *lane) {
 	m.wanted = true
 	for _, it := range l.sent {
+		if o := m.lane(it.on); it.on != l.id && o != nil && !o.suspect {
+			continue // that lane owes it, too
+		}
 		if !it.acked && !it.again {
 			it.again, it.since = true, now
 			m.again = append(m.again, it)

@@ -405,7 +405,7 @@ func TestSilentLane(t *testing.T) {
 	}
 }
 
-// TestFair: two streams get the same.
+// TestFair: two streams get the same, within 3 %.
 func TestFair(t *testing.T) {
 	w := newWorld(t, 64<<20)
 	w.add(5e6, 10*time.Millisecond)
@@ -422,7 +422,7 @@ func TestFair(t *testing.T) {
 		r.read(w, 0, other)
 		at = r.got
 	})
-	if at < 4_700_000 || at > 5_300_000 {
+	if at < 4_850_000 || at > 5_150_000 {
 		t.Errorf("one got 5000000 bytes, the other %d", at)
 	}
 }

@@ -114,7 +114,7 @@ func (m *Mux) acknowledged(now time.Time, f Frame) error {
 	if f.Value > l.acked+uint64(len(l.sent)) {
 		return broken("acknowledges %d frames of lane %d, which has sent %d", f.Value, l.id, l.acked+uint64(len(l.sent)))
 	}
-	if f.Value > l.acked {
+	if f.Value > l.acked && !l.suspect { // what is silent may have brought it long ago
 		l.progress = now
 	}
 	for ; l.acked < f.Value; l.acked++ {

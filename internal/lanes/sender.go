@@ -34,6 +34,9 @@ func (m *Mux) Next(now time.Time, id uint32, b []byte) (out []byte, wait time.Du
 	if b = m.repeated(now, l, b); len(b) > before {
 		return b, 0
 	}
+	if b = m.late(now, l, b); len(b) > before {
+		return b, 0
+	}
 	return m.data(now, l, b, &w), w.d
 }
 
@@ -147,6 +150,9 @@ func (m *Mux) data(now time.Time, l *lane, b []byte, w *waiting) []byte {
 		}
 		i++
 	}
+	if total == 0 && m.cfg.Scheduler == EarliestArrival {
+		return m.tail(now, l, b, w)
+	}
 	if total == 0 {
 		return b
 	}
@@ -184,6 +190,7 @@ func (m *Mux) next(now time.Time, l *lane, not *stream, b []byte) []byte {
 			continue
 		}
 		m.active = append(slices.Delete(m.active, i, i+1), s) // its turn ends
+		l.begin()
 		return m.cut(now, l, s, b)
 	}
 	return b
@@ -221,6 +228,7 @@ func (m *Mux) cut(now time.Time, l *lane, s *stream, b []byte) []byte {
 
 // put makes a frame the next one of a lane.
 func (m *Mux) put(l *lane, it *item, b []byte) []byte {
+	it.on = l.id
 	l.sent = append(l.sent, it)
 	return it.frame.Append(b)
 }

@@ -31,6 +31,7 @@ type stream struct {
 	// Sending.
 	queue   [][]byte // accepted, not sent
 	queued  int      // bytes of queue
+	copied  int      // bytes that were sent twice, see copyShare
 	waiting int      // bytes accepted that the other end does not have, queue included
 	next    uint64   // offset of the first byte of queue
 	credit  uint64   // offset up to which it may be sent

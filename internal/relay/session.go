@@ -316,12 +316,15 @@ func (s *session) write(w *wire) {
 		}
 		var buf []byte
 		var wait time.Duration
-		shares := false
+		shares, restart := false, false
 		s.change(func(now time.Time, m *lanes.Mux) {
 			m.Observe(now, w.id, path)
 			buf, wait = m.Next(now, w.id, large[:0])
-			shares = m.Shares(w.id)
+			shares, restart = m.Shares(w.id), m.Restart(w.id)
 		})
+		if restart {
+			restartControl(w.info)
+		}
 		if shares && !paced {
 			paced = true
 			pace(w.info)

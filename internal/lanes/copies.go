@@ -1,0 +1,78 @@
+package lanes
+
+import "time"
+
+const (
+	// copyShare is which part of a stream's bytes may be sent twice, to have them sooner.
+	copyShare = 1.0 / 128
+	// copyFree of each stream may be sent twice in any case if a lane is late.
+	copyFree = 64 << 10
+	// lateAfter is after what time without progress of a lane the first bytes that it owes are sent over others, too: before it
+	// is suspect. All that comes later waits for them.
+	lateAfter = 150 * time.Millisecond
+	// copyGain is by how much sooner a copy must arrive, at least.
+	copyGain = 20 * time.Millisecond
+	// copyWait is after what time a lane that has nothing to send looks again whether another is late.
+	copyWait = 10 * time.Millisecond
+)
+
+// late adds a copy of the first frame that a lane owes which makes no progress.
+func (m *Mux) late(now time.Time, l *lane, b []byte) []byte {
+	if m.cfg.Scheduler != EarliestArrival {
+		return b
+	}
+	for _, o := range m.lanes {
+		if o == l || o.suspect || o.observed.Sub(o.progress) < max(lateAfter, 2*o.path.RTT) {
+			continue
+		}
+		for _, it := range o.sent {
+			if m.copyable(it, copyFree) {
+				return m.copy(l, it, b)
+			}
+		}
+	}
+	return b
+}
+
+// tail adds a copy of the last frame that another lane owes, if it arrives sooner over this one, which has nothing else to do.
+func (m *Mux) tail(now time.Time, l *lane, b []byte, w *waiting) []byte {
+	var last *item
+	var most time.Duration
+	for _, o := range m.lanes {
+		if o == l || o.suspect {
+			continue
+		}
+		behind := 0
+		for i := len(o.sent) - 1; i >= 0; i-- {
+			it := o.sent[i]
+			size := headerSize + len(it.frame.Data)
+			if !m.copyable(it, copyFree) {
+				behind += size
+				continue
+			}
+			w.atMost(copyWait)
+			d := o.drained(now, behind) - l.arrival(size)
+			if d >= copyGain && d > most && (d >= lateAfter || m.copyable(it, 0)) {
+				last, most = it, d
+			}
+			break
+		}
+	}
+	if last == nil || l.excess() > 0 {
+		return b
+	}
+	return m.copy(l, last, b)
+}
+
+// copyable reports whether a frame may be sent a second time: so many bytes of its stream may, and a share of what was sent.
+func (m *Mux) copyable(it *item, free int) bool {
+	s := it.stream
+	return !it.acked && !it.copied && !it.again && it.frame.Kind == Data && !s.reset &&
+		float64(s.copied+len(it.frame.Data)-free) <= copyShare*float64(s.next)
+}
+
+func (m *Mux) copy(l *lane, it *item, b []byte) []byte {
+	it.copied = true
+	it.stream.copied += len(it.frame.Data)
+	return m.put(l, it, b)
+}

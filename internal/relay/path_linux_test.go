@@ -1,0 +1,80 @@
+package relay
+
+import (
+	"io"
+	"net"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestRestartControl: BBR then looks for the rate as a new connection does; other congestion control stays as it is.
+func TestRestartControl(t *testing.T) {
+	const startup = 739 // BBR's pacing gain at the beginning, in 1/256
+	if !mayUse("bbr") {
+		t.Skip("this kernel has no BBR, or this user may not choose it")
+	}
+	for _, name := range []string{"bbr", "reno"} {
+		c, raw := drained(t, name)
+		gain := func() (g uint32) {
+			_ = raw.Control(func(fd uintptr) {
+				if info, err := unix.GetsockoptTCPCCBBRInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_CC_INFO); err == nil {
+					g = info.Pacing_gain
+				}
+			})
+			return g
+		}
+		write := func(size int, until func() bool) {
+			for range 10_000 {
+				if _, err := c.Write(make([]byte, size)); err != nil {
+					t.Fatal(err)
+				}
+				if until() {
+					return
+				}
+			}
+			t.Fatalf("%s: pacing gain %d/256", name, gain())
+		}
+		if name == "bbr" {
+			write(64<<10, func() bool { return gain() != 0 && gain() != startup })
+		}
+		restartControl(raw)
+		if name == "bbr" {
+			write(1, func() bool { return gain() == startup })
+		}
+		if is := controlOf(raw); is != name {
+			t.Errorf("%s has become %s", name, is)
+		}
+	}
+}
+
+// drained returns a connection with a congestion control, whose other end reads everything.
+func drained(t *testing.T, control string) (net.Conn, syscall.RawConn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	other, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Close() })
+	go io.Copy(io.Discard, other)
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = raw.Control(func(fd uintptr) { err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, control) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, raw
+}
