@@ -28,6 +28,7 @@ type attempt struct {
 	want    segment.Range // wanted part of it
 	prefix  int64         // bytes before want that are still to come, for a spot check
 	tail    int8          // link whose tail the prefix begins with, -1 = none
+	checks  int8          // link whose trust the prefix shows
 	answer  segment.Range // range of the answer, up to where it was cut; before the head: the requested range
 	cursor  int64
 	credit  int64 // it may read up to here

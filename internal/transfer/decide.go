@@ -14,13 +14,14 @@ import (
 // what a silent link owes is hedged at once: see suspectAfter.
 const hedgeAfter = 200 * time.Millisecond
 
-// decide asks the scheduler until it waits.
-func (m *Machine) decide(now time.Time) {
+// decide asks the scheduler until it waits; read says that bytes have just come.
+func (m *Machine) decide(now time.Time, read bool) {
 	m.until = time.Time{}
 	if front := m.led.Offset() + m.led.Ready(); front != m.front || m.stalled.IsZero() {
 		m.front, m.stalled = front, now
 	}
 	if m.received {
+		m.verify(now, read)
 		return
 	}
 	if !m.known {
@@ -43,6 +44,7 @@ func (m *Machine) decide(now time.Time) {
 		switch d.Do {
 		case schedule.Wait:
 			m.until = schedule.Earlier(again, schedule.Earlier(d.Until, later))
+			m.verify(now, read)
 			return
 		case schedule.Open:
 			m.openConn(now, d.Link)

@@ -164,7 +164,7 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 	if !m.ended {
 		m.measureClient(now)
 		m.silence(now)
-		m.decide(now)
+		m.decide(now, e.Kind == Read)
 		m.strand(now)
 	}
 	var next time.Time
@@ -173,13 +173,22 @@ func (m *Machine) Handle(now time.Time, e Event) Result {
 		next = m.deadline(now)
 	}
 	m.accountStandstill(now)
-	return Result{Do: m.do, Next: next, Received: m.got, Ready: m.led.Offset() + m.led.Ready(), Holds: max(m.committed(), m.led.Window())}
+	return Result{Do: m.do, Next: next, Received: m.got, Ready: m.deliverable(), Holds: max(m.committed(), m.led.Window())}
+}
+
+// deliverable returns the offset up to which bytes can be delivered: the last one is held back while a link is doubtful.
+func (m *Machine) deliverable() int64 {
+	ready := m.led.Offset() + m.led.Ready()
+	if m.received && !m.ended && m.doubtful() >= 0 {
+		ready = min(ready, max(m.led.Offset(), m.led.End()-1))
+	}
+	return ready
 }
 
 // State describes the transfer.
 func (m *Machine) State(now time.Time) State {
 	s := State{
-		Size: Unknown, Offset: m.led.Offset(), Ready: m.led.Ready(), Held: m.led.Held(), Window: m.led.Window(),
+		Size: Unknown, Offset: m.led.Offset(), Ready: m.deliverable() - m.led.Offset(), Held: m.led.Held(), Window: m.led.Window(),
 		Received: m.total, Waste: m.waste, Stood: m.stood,
 	}
 	if m.known {
@@ -248,16 +257,17 @@ func (m *Machine) id() uint32 { m.lastID++; return m.lastID }
 
 func (m *Machine) act(a Action) { m.do = append(m.do, a) }
 
-// finish says Done when the last byte was delivered, and gives connections back as soon as the last byte was received.
+// finish says Done when the last byte was delivered, and gives connections back as soon as the last byte was received. Both wait
+// until no link is doubtful.
 func (m *Machine) finish() {
 	if !m.known || m.ended {
 		return
 	}
-	if !m.received && m.led.Complete() {
-		m.received = true
-		m.closeAll()
+	if m.received = m.received || m.led.Complete(); !m.received || m.doubtful() >= 0 {
+		return
 	}
-	if m.received && m.led.Offset() == m.led.End() {
+	m.closeAll()
+	if m.led.Offset() == m.led.End() {
 		m.ended = true
 		m.act(Action{Kind: Done})
 	}
@@ -304,7 +314,7 @@ func (m *Machine) ready(now time.Time, link int8) bool {
 
 // strand ends the transfer when no link can serve it any more, and bounds the wait for one that may come back.
 func (m *Machine) strand(now time.Time) {
-	if m.received || m.ended {
+	if m.received && m.doubtful() < 0 || m.ended {
 		return
 	}
 	hope, usable, ready := false, false, false

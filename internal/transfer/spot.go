@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// spotShare bounds the cost of the spot checks: of so many bytes that the client wants, one is fetched a second time. Checks
-	// that are inconclusive are repeated beyond that share, by spotMost bytes in all: otherwise the bytes of a small object would
-	// be delivered unchecked when its first checks fail.
+	// spotShare bounds the cost of the spot checks: of so many bytes that the client wants, one is fetched a second time. In a
+	// small object each link may have two checks of spotLeast bytes all the same. Checks that are inconclusive are repeated beyond
+	// that share, by spotMost bytes in all; see verify for what happens when those come to nothing, too.
 	spotShare = 2000
 
 	spotMost  = 4 << 10 // bytes compared in a check, at most
@@ -50,7 +50,8 @@ const (
 // have just delivered the bytes before the range. Otherwise a later range of the link is checked.
 func (m *Machine) prefix(a *attempt, link int8) {
 	s := &m.links[link].spot
-	if s.trust != unknown || m.cfg.Restart || m.cfg.Unchecked || s.attempt != 0 && m.decisive(s.prefix, s.with) {
+	pending := s.attempt != 0 && s.prefix.Clip(a.want).Empty() // else the link would be compared with itself
+	if s.trust != unknown || m.cfg.Restart || m.cfg.Unchecked || pending && m.decisive(s.prefix, s.with) {
 		return
 	}
 	shares := int64(2) // for this check, and for one that is inconclusive
@@ -70,9 +71,9 @@ func (m *Machine) prefix(a *attempt, link int8) {
 			break
 		}
 	}
-	better := s.attempt == 0 || m.decisive(r, from) || m.certain(s, r) && !m.certain(s, s.prefix)
+	better := !pending || m.decisive(r, from) || m.certain(s, r) && !m.certain(s, s.prefix)
 	if r.Len() >= spotLeast && better {
-		a.prefix, a.tail = r.Len(), from
+		a.prefix, a.tail, a.checks = r.Len(), from, link
 	}
 }
 
@@ -82,7 +83,7 @@ func (m *Machine) spotBudget() int64 {
 	if !m.known {
 		want.End = min(m.cfg.Requested.End, cmp.Or(m.cfg.Hint, want.Start+spotGuess))
 	}
-	return max(0, want.Len())/spotShare + min(m.fruitless, spotMost)
+	return max(want.Len()/spotShare, int64(2*spotLeast*len(m.links))) + min(m.fruitless, spotMost)
 }
 
 // shows reports whether comparing bytes of two links may show something new.
@@ -141,13 +142,13 @@ func (m *Machine) comes(r segment.Range, willDo func(other *spot) bool) bool {
 	return false
 }
 
-// check begins the spot check of the link of a, whose request covers the prefix.
+// check begins the spot check for which the request of a covers the prefix.
 func (m *Machine) check(a *attempt) {
-	s := &m.links[a.link].spot
+	s := &m.links[a.checks].spot
 	m.dropCheck(s)
 	s.attempt, s.with = a.id, -1
 	s.prefix = segment.Range{Start: a.want.Start - a.prefix, End: a.want.Start}
-	if a.tail >= 0 && m.links[a.tail].spot.trust != proven {
+	if a.tail >= 0 && a.tail != a.checks && m.links[a.tail].spot.trust != proven {
 		s.with = a.tail
 	}
 	m.spent += a.prefix
@@ -172,7 +173,7 @@ func (m *Machine) dropCheck(s *spot) {
 
 // cutShort takes note that the rest of an attempt's prefix will not come.
 func (m *Machine) cutShort(a *attempt) {
-	if s := &m.links[a.link].spot; a.prefix > 0 && s.attempt == a.id {
+	if s := &m.links[a.checks].spot; a.prefix > 0 && s.attempt == a.id {
 		m.uncheck(s)
 	}
 	m.spent -= a.prefix
@@ -213,21 +214,14 @@ func (m *Machine) refer(link int8, r segment.Range) {
 	}
 }
 
-// keepTail notes the last bytes of a link, as long as another one may have to be compared with it.
+// keepTail notes the last bytes of a link: others may have to be compared with them, also one that joins later.
 func (m *Machine) keepTail(s *spot, r segment.Range) {
-	needed := false
-	for i := range m.links {
-		l := &m.links[i]
-		needed = needed || l.mayServe() && l.spot.trust == unknown && l.spot.camp != s.camp
-	}
-	switch {
-	case !needed:
-		r = segment.Range{}
-	case r.Start == s.tail.End:
+	if r.Start == s.tail.End {
 		r.Start = max(s.tail.Start, r.End-spotMost)
-	default:
-		r.Start = max(r.Start, r.End-spotMost)
+	} else if r.Len() < spotLeast && s.tail.Len() > r.Len() {
+		return // the beginning of a range shows too little
 	}
+	r.Start = max(r.Start, r.End-spotMost)
 	s.tail = r
 }
 

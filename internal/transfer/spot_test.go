@@ -122,7 +122,7 @@ func TestSpotCheckPrefix(t *testing.T) {
 	t.Run("none of what came long ago", func(t *testing.T) {
 		s, a := spotted(t, Config{}, 2, spotSize)
 		s.complete(a)
-		s.read(s.checked(0, 128*kB, 192*kB, 0), 1)
+		s.read(s.checked(0, 128*kB, 192*kB, 0), spotLeast)
 		s.checked(1, 64*kB, 128*kB, 0)
 	})
 	t.Run("none that the link itself owes", func(t *testing.T) {
@@ -177,13 +177,13 @@ func TestSpotCheckPrefix(t *testing.T) {
 	})
 }
 
-// Over all links one of 2,000 bytes may be compared, and as much is left for a second check of each.
+// Over all links one of 2,000 bytes may be compared, and as much is left for a second check of each. The least is 64 bytes per link.
 func TestSpotCheckShare(t *testing.T) {
 	for _, c := range []struct {
 		links int
 		size  int64
 		want  int64
-	}{{2, 4e6, 1000}, {2, 16e6, 4000}, {2, 1e9, 4 * kB}, {3, 4e6, 666}, {2, 256e3, 64}, {2, 128e3 - 1, 0}} {
+	}{{2, 4e6, 1000}, {2, 16e6, 4000}, {2, 1e9, 4 * kB}, {3, 4e6, 666}, {2, 256e3, 64}, {2, 80e3, 64}, {3, 80e3, 64}} {
 		s, _ := spotted(t, Config{}, c.links, c.size)
 		s.checked(1, 64*kB, 65*kB, c.want)
 	}
@@ -271,14 +271,31 @@ func TestSpotCheckAgain(t *testing.T) {
 		s, a := spotted(t, Config{}, 2, spotSize)
 		s.read(a, 1*kB)
 		b := s.checked(1, 64*kB, 128*kB, 4*kB)
+		s.m.spent = spotSize // nothing is left for another check
 		s.take(1, a, 32*kB, 64*kB)
 		c := s.wantCheck(1, 32*kB, 64*kB, 0)
 		s.complete(b)
 		s.answer(c, spotSize)
 		s.compared(b, false, 0) // with its own bytes
 		s.trusts(proven, unknown)
+		s.m.spent = 0
 		s.checked(0, 128*kB, 192*kB, 0)
 		s.checked(1, 192*kB, 256*kB, 4*kB)
+	})
+	t.Run("the link is asked for the bytes of its own check", func(t *testing.T) {
+		s, a := spotted(t, Config{}, 2, spotSize)
+		s.read(a, 1*kB)
+		b := s.checked(1, 64*kB, 128*kB, 4*kB)
+		s.take(1, a, 32*kB, 64*kB)
+		c := s.wantCheck(1, 32*kB, 64*kB, 4*kB)
+		s.complete(b)
+		s.compared(b, false, 0)
+		s.trusts(proven, unknown)
+		s.headReceived(c, spotSize)
+		s.read(a, 31*kB)
+		s.read(c, 4*kB)
+		s.compared(c, false, 0)
+		s.trusts(proven, proven)
 	})
 }
 
@@ -337,15 +354,15 @@ func TestSpotCheckFails(t *testing.T) {
 		b := s.checked(1, 64*kB, 300*kB, 76)
 		s.read(a, 1*kB)
 		s.complete(b)
-		s.complete(a)
-		s.drop(Keep)
+		s.read(a, 63*kB)
 		s.compared(b, true, 0)
 		s.wantReport(ReportDiffers, 1)
 		s.wantForget(1, span(64*kB, 300*kB), 236*kB)
+		s.drop(CloseConn)
+		s.complete(a)
 		s.sched.piece = spotSize
 		s.tick()
 		c := s.wantFetch(0, 64*kB, 300*kB)
-		s.opened(s.wantOpen(0), 20*ms)
 		s.answer(c, 300*kB)
 		s.deliver()
 		s.wantDone()

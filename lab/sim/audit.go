@@ -19,9 +19,14 @@ const (
 	// drainMost is how much of an answer may be read and discarded rather than its connection closed, beside one round trip.
 	drainMost = 64 << 10
 
-	// spotShare bounds the bytes that are fetched twice for spot checks: one of so many, and spotAgain for checks that are repeated.
+	// spotShare bounds the bytes that are fetched twice for spot checks: one of so many, or spotLeast for each link if that is
+	// more, and spotAgain for checks that are repeated.
 	spotShare = 2000
+	spotLeast = 64
 	spotAgain = 4 << 10
+
+	// verifyMost bounds the bytes that are fetched at the end to verify a link that no spot check has proven.
+	verifyMost = 8 << 10
 )
 
 // errMixed is the worst that can happen where a link lies.
@@ -34,6 +39,7 @@ type audit struct {
 	lies     segment.Set // those of them that came over a link that lies
 	sent     [2]int64    // bytes delivered: true ones, and lies
 	compared int64       // bytes of prefixes, which are read for spot checks
+	verified int64       // bytes of requests that fetch nothing else
 	silent   []bool      // links that the machine called silent
 	idle     []time.Duration
 	copied   int64 // asked for although an attempt still fetched it: the bound of the waste
@@ -122,8 +128,11 @@ func (a *audit) copies() {
 // read takes n bytes that came for k.
 func (a *audit) read(k *ask, n int64) {
 	prefix := min(n, max(0, k.want-k.cursor))
-	if a.compared += prefix; a.compared > a.w.spec.Size/spotShare+spotAgain {
-		a.failf("%d of %d bytes were fetched for spot checks", a.compared, a.w.spec.Size)
+	if a.compared += prefix; k.want == k.r.End {
+		a.verified += prefix
+	}
+	if most := max(a.w.spec.Size/spotShare, int64(spotLeast*len(a.w.spec.Links))) + spotAgain; a.compared-a.verified > most || a.verified > verifyMost*int64(len(a.w.spec.Links)) {
+		a.failf("%d of %d bytes were fetched for spot checks, and %d to verify links", a.compared-a.verified, a.w.spec.Size, a.verified)
 	}
 	n -= prefix
 	r := segment.Range{Start: max(k.cursor, k.want)}

@@ -55,14 +55,11 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestLiesAndFaults: links that die before anything is compared leave something to luck, but little.
+// TestLiesAndFaults: the client never gets a mixture, whatever dies before anything is compared.
 func TestLiesAndFaults(t *testing.T) {
 	var runs, failed, missed int
 	for seed := range uint64(1000) {
 		s := random(seed)
-		if s.Size < 4e6 {
-			continue
-		}
 		s.Hinted = seed%4 > 1
 		visible, undetected := lying(t, s, int(seed%2))
 		runs++
@@ -74,8 +71,8 @@ func TestLiesAndFaults(t *testing.T) {
 		}
 	}
 	t.Logf("%d runs: %d visible failures, %d mixtures", runs, failed, missed)
-	if 100*missed > runs || 10*failed > runs {
-		t.Error("more than one mixture in a hundred, or more than one failure in ten")
+	if missed > 0 || 10*failed > runs {
+		t.Error("a mixture, or more than one failure in ten")
 	}
 }
 
@@ -83,6 +80,7 @@ func TestLiesAndFaults(t *testing.T) {
 // be fetched twice for them.
 func TestSpotCheckCost(t *testing.T) {
 	var longer, share []float64
+	verified := 0
 	for _, c := range Classes() {
 		for n := range uint64(10) {
 			s := c.At(n)
@@ -99,6 +97,10 @@ func TestSpotCheckCost(t *testing.T) {
 			if without.Compared > 0 || with.Compared == 0 {
 				t.Errorf("%s, scenario %d: %d bytes compared, %d without checks", c.Name, n, with.Compared, without.Compared)
 			}
+			if with.Verified > 0 {
+				verified++
+				t.Logf("%s %d: size %d, verified %d, %v longer, of %v", c.Name, n, s.Size, with.Verified, with.Took-without.Took, with.Took)
+			}
 			longer = append(longer, with.Took.Seconds()/without.Took.Seconds()-1)
 			share = append(share, float64(with.Compared)/float64(s.Size))
 		}
@@ -106,7 +108,7 @@ func TestSpotCheckCost(t *testing.T) {
 	slices.Sort(longer)
 	slices.Sort(share)
 	n := len(longer)
-	t.Logf("%d scenarios: %+.3f %% of the time (quartiles %+.3f and %+.3f), %.4f %% of the bytes, at most %.4f", n,
+	t.Logf("%d scenarios, %d with a link to verify at the end: %+.3f %% of the time (quartiles %+.3f and %+.3f), %.4f %% of the bytes, at most %.4f", n, verified,
 		100*longer[n/2], 100*longer[n/4], 100*longer[3*n/4], 100*share[n/2], 100*share[n-1])
 	if longer[n/2] > 0.001 {
 		t.Errorf("transfers take %.3f %% longer", 100*longer[n/2])

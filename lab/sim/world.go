@@ -77,6 +77,7 @@ type Result struct {
 	Last               []time.Duration
 	Waste              int64
 	Compared           int64 // of Waste: fetched for spot checks
+	Verified           int64 // of Compared: by requests that fetch nothing else
 	MaxHeld            int64
 	Pause              time.Duration // longest time without a byte at the client, from the first one on
 	Requests           int
@@ -297,7 +298,7 @@ func Run(s Spec) (Result, error) {
 		w.err = fmt.Errorf("stuck at %v: offset %d of %d", w.now, w.offset, s.Size)
 	}
 	w.res.Took = w.now - s.began
-	w.res.Waste, w.res.Compared = w.state().Waste, w.audit.compared
+	w.res.Waste, w.res.Compared, w.res.Verified = w.state().Waste, w.audit.compared, w.audit.verified
 	for i := range s.Links {
 		w.res.Bans += w.board.Bans(int8(i))
 	}
