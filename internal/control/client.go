@@ -14,6 +14,8 @@ import (
 )
 
 // ErrNotRunning says that no proxy listens on the socket.
+//
+//lint:ignore ST1005 it begins with a name
 var ErrNotRunning = errors.New("Tributary is not running: start it with tributary serve")
 
 // Client sends requests to a running proxy of the same user or of root, see believed.

@@ -92,7 +92,7 @@ func isTokenByte(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// cutToken returns the path after the token, if it begins with it; else nil.
+// cutToken returns the path after the token, if it begins with it, otherwise nil.
 func (g *Gateway) cutToken(path string) (rest string, by *grant) {
 	now := g.token.Load()
 	first, rest, _ := strings.Cut(path, "/")

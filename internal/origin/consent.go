@@ -25,8 +25,8 @@ func WithConsent(ctx context.Context, c *Consent) context.Context {
 	return context.WithValue(ctx, consentKey{}, c)
 }
 
-// Withdraw aborts the requests under way that may use links without a cost only, over the links of which metered returns true. They
-// fail with an *engine.AttemptError. It is called whenever a link has become metered, or a Consent has ended.
+// Withdraw aborts requests under way that may use only links without a cost, if metered returns true for the link that carries
+// them. They fail with an *engine.AttemptError. It is called whenever a link has become metered, or a Consent has ended.
 func (p *PassThrough) Withdraw(metered func(link string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

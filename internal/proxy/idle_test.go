@@ -192,5 +192,5 @@ func tunnelLook(t *testing.T, hold func(*net.TCPConn) net.Conn) {
 	}
 }
 
-// nobody is a client of whom nothing is known.
+// nobody is a client that nothing is known about.
 var nobody = &client{}

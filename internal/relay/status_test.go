@@ -35,7 +35,7 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
-// TestLaneCodes: what a link's status says of a relay that takes no more sessions, and of other servers at its address. One that hangs up
+// TestLaneCodes: what a link's status says of a relay that is full, and of other servers at its address. One that hangs up
 // may stand before the relay, and says nothing about the pairing.
 func TestLaneCodes(t *testing.T) {
 	web := httptest.NewTLSServer(http.NotFoundHandler())

@@ -9,8 +9,8 @@ import (
 
 const (
 	// spotShare bounds the cost of the spot checks: of so many bytes that the client wants, one is fetched a second time. In a
-	// small object each link may have two checks of spotLeast bytes all the same. Checks that are inconclusive are repeated beyond
-	// that share, by spotMost bytes in all; see verify for what happens when those come to nothing, too.
+	// small object each link may have two checks of spotLeast bytes anyway. Checks that are inconclusive are repeated beyond
+	// that share, by spotMost bytes in all; see verify for what happens when those are inconclusive, too.
 	spotShare = 2000
 
 	spotMost  = 4 << 10 // bytes compared in a check, at most

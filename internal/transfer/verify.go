@@ -24,7 +24,7 @@ func (m *Machine) doubtful() int8 {
 	return -1
 }
 
-// verify makes the last check of a link whose spot checks have come to nothing, when no bytes are left to ask for. The end of what
+// verify makes the last check of a link whose spot checks were all inconclusive, when no bytes are left to ask for. The end of what
 // it has brought is fetched again over a link that is proven. If none of those works, one that does is asked for the end of what
 // a proven link has brought, to be proven itself.
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 )
 
-// unverified is a transfer of 1 MiB that has come as a whole, the second half over link 1, whose check has come to nothing. The
+// unverified is a transfer of 1 MiB that has come as a whole, the second half over link 1, whose check was inconclusive. The
 // client has what it may have. No link takes requests: the origin has asked both to wait.
 func unverified(t *testing.T) *script {
 	const size = mB

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
-
 	"strings"
 	"sync"
 	"sync/atomic"
