@@ -14,7 +14,7 @@ else
 	sleep 1
 	if running; then
 		echo "Tributary runs:"
-		"$BIN" links --config "$DATA/config.toml"
+		"$BIN" links --config "$STATE/config.toml"
 		"$BIN" redirect status --config "$DATA/config.toml"
 	else
 		echo "Tributary did not start:"

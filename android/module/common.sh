@@ -18,6 +18,8 @@ export HOME="$DATA" RUNTIME_DIRECTORY="$STATE/run" STATE_DIRECTORY="$STATE/state
 TZ=$(getprop persist.sys.timezone)
 export TZ
 
+. "$MODDIR/networks.sh"
+
 # users prints the numbers of the phone's users: work profiles and second spaces are users, too.
 users() {
 	for folder in /data/user/*; do
@@ -61,15 +63,38 @@ flags() {
 	done
 }
 
-# prepare makes the proxy's folders, with a copy of the configuration. Their parent stays root's, so the proxy cannot put a
-# link where root writes.
+# look asks Android which interfaces have no internet: UNFIT.
+look() {
+	if now=$(unfit); then
+		UNFIT=$now READABLE=1
+		return
+	fi
+	if [ "${READABLE:-1}" = 1 ]; then
+		echo "dumpsys connectivity cannot be read: networks with a login page, and the provider's own for calls (IMS), count as links" >>"$LOG"
+	fi
+	UNFIT='' READABLE=0
+}
+
+# configure writes the proxy's configuration: the user's, and that the interfaces of UNFIT are left alone.
+configure() {
+	rm -f "$STATE/config.new"
+	{
+		cat "$DATA/config.toml"
+		exclusions "$UNFIT"
+	} >"$STATE/config.new" || return 1
+	chown "0:$PROXY_UID" "$STATE/config.new"
+	chmod 0640 "$STATE/config.new"
+	mv -f "$STATE/config.new" "$STATE/config.toml"
+}
+
+# prepare makes the proxy's folders, with its configuration. Their parent stays root's, so the proxy cannot put a link where root
+# writes.
 prepare() {
 	mkdir -p "$STATE/run" "$STATE/state"
-	rm -f "$STATE/config.toml"
-	cp "$DATA/config.toml" "$STATE/config.toml"
-	chown "0:$PROXY_UID" "$STATE" "$STATE/config.toml"
-	chmod 0640 "$STATE/config.toml"
+	chown "0:$PROXY_UID" "$STATE"
 	chmod 0750 "$STATE"
+	look
+	configure
 	chown "$PROXY_UID:$PROXY_UID" "$STATE/run" "$STATE/state"
 	chmod 0700 "$STATE/run" "$STATE/state"
 }
@@ -108,6 +133,7 @@ start() {
 		tries=$((tries - 1))
 		sleep 0.2
 	done
+	UNFIT=$UNFIT READABLE=$READABLE $detached /system/bin/sh "$MODDIR/watch.sh" >>"$LOG" 2>&1 </dev/null &
 	# shellcheck disable=SC2046 # words are meant
 	$detached "$BIN" redirect on --foreground --config "$DATA/config.toml" $(flags) >>"$LOG" 2>&1 </dev/null &
 }

@@ -7,13 +7,27 @@ import (
 	"strings"
 )
 
-// IsPattern reports whether the name of a [link.NAME] table stands for every link that it matches, as [path.Match] does.
-func IsPattern(name string) bool { return strings.ContainsAny(name, `*?[\`) }
+// alternatives separates patterns of which a link has to match one.
+const alternatives = "|"
+
+// IsPattern reports whether the name of a [link.NAME] table stands for every link that it matches: one of its alternatives, as
+// [path.Match] does.
+func IsPattern(name string) bool { return strings.ContainsAny(name, `*?[\`+alternatives) }
+
+// matches reports whether a pattern stands for a link.
+func matches(pattern, link string) bool {
+	for one := range strings.SplitSeq(pattern, alternatives) {
+		if ok, err := path.Match(one, link); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
 
 // Tables returns the names of the [link.NAME] tables that apply to a link: its own first, then patterns, the longest first.
 func (c Config) Tables(link string) (names []string) {
 	for name := range c.Link {
-		if ok, err := path.Match(name, link); name == link || err == nil && ok && IsPattern(name) {
+		if name == link || IsPattern(name) && matches(name, link) {
 			names = append(names, name)
 		}
 	}

@@ -42,9 +42,30 @@ trusted = false
 	}
 }
 
+// TestAlternatives: a pattern may have several, whose links share one account.
+func TestAlternatives(t *testing.T) {
+	const pattern = "*rmnet*|ccmni?|usb0"
+	c, err := Parse("[link.\"" + pattern + "\"]\nmonthly = \"1GB\"\n")
+	if err == nil {
+		err = c.Validate()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"rmnet0": pattern, "v4-rmnet_data1": pattern, "ccmni1": pattern, "usb0": pattern, "ccmni12": "", "usb01": "", "wlan0": "",
+	} {
+		if got := c.Account(name); got != want {
+			t.Errorf("%s is counted on %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestPatternProblems(t *testing.T) {
 	for text, want := range map[string]string{
 		"[link.\"rmnet[\"]\nmonthly = \"1GB\"": "is not a pattern",
+		"[link.\"a*|\"]\nmonthly = \"1GB\"":    "is not a pattern",
+		"[link.\"a*|b[\"]\nmonthly = \"1GB\"":  "is not a pattern",
 		"[link.\"a/*\"]\nmonthly = \"1GB\"":    "is not a pattern",
 		"[link.\"of*\"]\nvia = \"socks5://h\"": "stands for several links",
 		"links = [\"rmnet*\"]":                 "is a pattern: name each link",

@@ -301,7 +301,12 @@ func isHost(s string) bool {
 // pattern judges the name of a table that stands for several links.
 func (p *problems) pattern(name string, l Link) {
 	key := toml.Key{"link", name}.String()
-	if _, err := path.Match(name, ""); err != nil || len(name) > longestPattern || strings.ContainsAny(name, "/: \t\n") {
+	bad := len(name) > longestPattern || strings.ContainsAny(name, "/: \t\n")
+	for one := range strings.SplitSeq(name, alternatives) {
+		_, err := path.Match(one, "")
+		bad = bad || err != nil || one == ""
+	}
+	if bad {
 		p.add(key, `%q is not a pattern: write one like "rmnet*", of at most %d bytes`, name, longestPattern)
 	}
 	if l.Via != "" {

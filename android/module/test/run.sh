@@ -22,7 +22,7 @@ fail() {
 inside() { chroot "$root" /bin/env -i PATH=/bin:/sbin "$@"; }
 rules() { inside /sbin/iptables -t nat -S | grep -i tributary || true; }
 waitfor() { # what, command...
-	local what=$1 n=100
+	local what=$1 n=300
 	shift
 	until "$@"; do
 		n=$((n - 1))
@@ -80,6 +80,12 @@ phone() {
 		[ "$1" = get ] && echo null
 		exit 0
 	STUB
+	cat >"$root/bin/dumpsys" <<-'STUB'
+		#!/bin/busybox sh
+		# What Android would say, once a test has it say something.
+		[ "$*" = "-t 10 connectivity" ] && [ -e /tmp/dumpsys ] || { echo "Can't find service: connectivity" >&2; exit 20; }
+		exec cat /tmp/dumpsys
+	STUB
 	cat >"$root/data/adb/magisk/util_functions.sh" <<-'STUB'
 		# What the test needs of an installer.
 		abort() { ui_print "$1"; exit 1; }
@@ -92,7 +98,7 @@ phone() {
 			. "$MODPATH/customize.sh"
 		}
 	STUB
-	chmod 0755 "$root/bin/getprop" "$root/bin/settings"
+	chmod 0755 "$root/bin/getprop" "$root/bin/settings" "$root/bin/dumpsys"
 	printf '%s\n' 'com.example.a 10123 0 /data/user/0/com.example.a' 'com.example.b 10200 0 /data/user/0/com.example.b' \
 		>"$root/data/system/packages.list"
 	cp "$zip" "$root/tmp/module.zip"
@@ -131,7 +137,7 @@ origin() {
 # object downloads it as an app that knows no proxy.
 object() { setpriv --reuid=10123 --regid=10123 --clear-groups curl -sS --fail -m 20 --noproxy '*' http://192.0.2.1/object; }
 # received prints how many bytes the proxy has of its one link.
-received() { inside RUNTIME_DIRECTORY=/data/misc/tributary/run $module/bin/tributary status --once --json |
+received() { inside RUNTIME_DIRECTORY=/data/misc/tributary/run "$module"/bin/tributary status --once --json |
 	grep -m 1 -o '"bytes": *[0-9]*' | grep -o '[0-9]*$'; }
 
 # install runs the installer for an architecture.
@@ -140,6 +146,38 @@ install_for() {
 	inside ARCH="$1" API="$2" /system/bin/sh /tmp/update-binary 3 1 /tmp/module.zip
 }
 
+# says has Android say what one of the recorded versions does.
+says() { cp "$here/dumpsys/$1" "$root/tmp/dumpsys.new" && mv "$root/tmp/dumpsys.new" "$root/tmp/dumpsys"; }
+# script runs a line with the module's functions.
+script() { inside /system/bin/sh -c "MODDIR=$module; . $module/common.sh; $1"; }
+
+# networks_are_read tries what the module makes of Android's words.
+networks_are_read() {
+	local version got
+	for version in android8 android10 android13 android16 none; do
+		says $version
+		got=$(script unfit) || fail "$version: it cannot be read"
+		[ "$got" = "$(cat "$here/dumpsys/$version.unfit")" ] || fail "$version: no internet over: $got"
+	done
+	echo 'Active default network: 1' >"$root/tmp/dumpsys"
+	if script unfit; then fail "it takes something else for a list of networks"; fi
+	rm "$root/tmp/dumpsys"
+	if script unfit; then fail "it goes on without dumpsys"; fi
+	# What the user says of a link counts, but a comment says nothing, nor does another link whose name begins the same way.
+	printf '# rmnet_data1\n[link.rmnet_data16]\nenabled = true\n[link."rmnet_data2"]\nmetered = true\n' >"$data/config.toml"
+	got=$(script 'exclusions "rmnet_data1
+rmnet_data2
+rmnet_data16"')
+	case $got in
+	*rmnet_data2* | *rmnet_data16* | '') fail "it excludes: $got" ;;
+	*'[link."rmnet_data1"]
+enabled = false'*) ;;
+	*) fail "it does not exclude: $got" ;;
+	esac
+	rm "$data/config.toml"
+}
+
+here=$(dirname "$(readlink -f "$0")")
 ip link set lo up
 origin
 for shell in dash ash mksh; do
@@ -158,6 +196,8 @@ for shell in dash ash mksh; do
 	module=/data/adb/modules/tributary
 	data=$root/data/adb/tributary state=$root/data/misc/tributary
 	[ -x "$root/$module/bin/tributary" ] || fail "no program is installed"
+	networks_are_read
+	install_for arm64 30 >/dev/null || fail "it does not install over itself"
 	grep -q '^updateJson=https://' "$root/$module/module.prop" || fail "nobody looks for updates"
 	mv "$root/sbin/ip6tables" "$root/sbin/ip6tables.nat"
 	printf '#!/bin/busybox sh\necho "can\x27t initialize ip6tables table nat" >&2\nexit 3\n' >"$root/sbin/ip6tables"
@@ -180,11 +220,12 @@ for shell in dash ash mksh; do
 	chmod 0755 "$root/bin/emulated"
 	cp "$root/bin/emulated" "$root/$module/bin/tributary"
 	echo com.example.b >>"$data/deny.txt"
-	used='[link.wlan0]
+	used='[link."wlan?"]
 enabled = true # of a kind that is not used by itself'
 	echo "$used" >>"$data/config.toml"
 
 	inside /system/bin/sh $module/service.sh || fail "service.sh: $?"
+	grep -q 'dumpsys connectivity cannot be read' "$data/log" || fail "it does not say that it knows nothing of networks"
 	rules_are() { rules | grep -q -e "$1"; }
 	waitfor "rules for apps" rules_are '--uid-owner 10000-19999.*REDIRECT'
 	rules_are '--uid-owner 1010000-1019999.*REDIRECT' || fail "a second user goes past: $(rules)"
@@ -233,6 +274,22 @@ enabled = true # of a kind that is not used by itself'
 	confined ''
 	object | cmp - "$MODULE_TEST_INSIDE/origin/object" || fail "a download is not what the origin has"
 	[ "$(received)" -ge 1000000 ] || fail "it went past the proxy, which received $(received) bytes"
+	# Wi-Fi turns out to have a login page, which somebody passes.
+	logged() { [ "$(grep -c "$1" "$data/log")" -ge "$2" ]; }
+	says android10
+	ip addr add 192.0.2.3/24 dev wlan0 # a change of addresses has it looked at soon
+	waitfor "the login page is noticed" logged "link lost" 1
+	"$native" config check --config "$state/config.toml" >/dev/null || fail "the configuration is wrong: $(cat "$state/config.toml")"
+	[ "$(stat -c %u:%g:%a "$state/config.toml")" = 0:8080:640 ] || fail "who may read or write the configuration: $(ls -l "$state/config.toml")"
+	before=$(received)
+	object >"$root/tmp/object" || true # it goes past the proxy, or is refused
+	[ "$(received)" = "$before" ] || fail "a network with a login page is used"
+	says android8
+	ip addr del 192.0.2.3/24 dev wlan0
+	waitfor "the login is noticed" logged "link found" 2
+	through() { object | cmp -s - "$MODULE_TEST_INSIDE/origin/object" && [ "$(received)" -gt "$before" ]; }
+	waitfor "a download after the login" through
+	rm "$root/tmp/dumpsys"
 	uninstall
 	umount -l "$root/proc" "$root/dev" # a process that just ended may still hold one
 	echo "ok: $shell"
