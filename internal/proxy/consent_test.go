@@ -56,6 +56,18 @@ func TestWithdraw(t *testing.T) {
 		}
 		isReset(t, c)
 	})
+	t.Run("the user no longer agrees, by a relay", func(t *testing.T) {
+		g, pays, c := begin(t, true)
+		g.f.relayed = true
+		by := g.tunnelTo(serve(t, echo), "")
+		works(t, by)
+		g.proxy.Withdraw(free)
+		works(t, by)
+		pays.Store(false)
+		g.proxy.Reconsider()
+		isReset(t, by)
+		works(t, c)
+	})
 	t.Run("the user no longer agrees, over a link without a cost", func(t *testing.T) {
 		g, pays, c := begin(t, true)
 		g.proxy.Withdraw(free)

@@ -168,6 +168,7 @@ func (c *conn) wantHead(status string) string {
 // forwarder is a Transport over package net, without links.
 type forwarder struct {
 	transport http.Transport
+	relayed   bool  // DialTunnel names no link
 	dialErr   error // error of DialTunnel
 	getErr    error // error of RoundTrip for a GET
 	dialed    chan string
@@ -209,6 +210,9 @@ func (f *forwarder) DialTunnel(ctx context.Context, addr string) (net.Conn, stri
 	}
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", addr)
+	if f.relayed {
+		return c, "", err
+	}
 	return c, "lo", err
 }
 

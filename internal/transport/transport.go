@@ -259,7 +259,7 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 		t.accounts.Store(&accounts)
 		t.reach.SetLinks(all)
 		t.engine.SetLinks(use)
-		t.withdraw(use)
+		t.withdraw(before, use)
 		t.using.set(use)
 		if t.relay != nil {
 			t.relay.SetLinks(use)
@@ -290,12 +290,18 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 	}
 }
 
-// withdraw ends what runs over metered links and may not, beside transfers, which the engine looks after.
-func (t *Transport) withdraw(links []link.Link) {
+// withdraw ends what runs over metered links and may not, beside transfers, which the engine looks after. Connections that nobody
+// uses are closed when a link becomes metered: their end would cost something later.
+func (t *Transport) withdraw(before, now []link.Link) {
 	metered := map[string]bool{}
-	for _, l := range links {
-		if l.Metered {
-			metered[l.Name] = true
+	for _, l := range now {
+		if !l.Metered {
+			continue
+		}
+		metered[l.Name] = true
+		if slices.ContainsFunc(before, func(b link.Link) bool { return b.Name == l.Name && !b.Metered }) {
+			t.pool.DropLink(l.Name)
+			t.passThrough.DropIdle(l.Name)
 		}
 	}
 	t.passThrough.Withdraw(func(name string) bool { return name == viaRelay || metered[name] })

@@ -143,7 +143,7 @@ func TestPatternLimit(t *testing.T) {
 	if err := os.MkdirAll(r.lab.Dir+"/tributary", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(r.lab.Dir+"/tributary/config.toml", []byte("[link.\"lte*\"]\nmonthly = \"6MB\"\n"), 0o644); err != nil {
+	if err := os.WriteFile(r.lab.Dir+"/tributary/config.toml", []byte("[link.\"lte|?te2\"]\nmonthly = \"6MB\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	o := r.object(40_000_000)
