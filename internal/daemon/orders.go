@@ -65,8 +65,8 @@ func (d *Daemon) fillOrders(ctx context.Context) {
 func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 	ctx, stop := context.WithCancel(transport.WithFlow(ctx, transport.Flow{Unmetered: o.Unmetered}))
 	defer stop()
-	header, err := download.Fields(nil, "tributary/"+d.version)
-	if err != nil { // of an impossible version
+	options, err := d.options(o)
+	if err != nil {
 		_ = o.Tell(orderEnd{Type: "failed", Code: download.CodeBadURL, Error: err.Error()})
 		return
 	}
@@ -98,7 +98,7 @@ func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 	}
 	ended := make(chan ending)
 	go func() { // ends with ctx, and is waited for
-		g := &download.Getter{Transport: d.out, Options: download.Options{Header: header}}
+		g := &download.Getter{Transport: d.out, Options: options}
 		r, err := g.Fill(ctx, o.URL, h, m, func(name string, v download.Version) {
 			select {
 			case begun <- beginning{name, v}:
@@ -142,6 +142,14 @@ func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 			return
 		}
 	}
+}
+
+// options are those of the download that an order asks for. An error quotes nothing of the order.
+func (d *Daemon) options(o *appbridge.Order) (options download.Options, err error) {
+	if options.Header, err = download.Fields(o.Header, "tributary/"+d.version); err == nil && o.Checksum != "" {
+		options.Checksum, err = download.ParseChecksum(o.Checksum)
+	}
+	return options, err
 }
 
 func end(err error) orderEnd {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,10 +49,12 @@ func TestOrders(t *testing.T) {
 	defer func() { stop(); <-filled }()
 
 	url, free := s.URL(), false
+	var extra map[string]any // fields of the order
 	// fill returns the last word before the end, and the end.
 	fill := func(id uint64, from map[string]any, step func(at map[string]any)) (at, end map[string]any) {
 		t.Helper()
 		line = map[string]any{"url": url, "unmetered": free}
+		maps.Copy(line, extra)
 		if from != nil {
 			line["have"], line["validator"], line["mark"] = from["kept"], from["validator"], from["mark"]
 			line["size"], line["place"] = from["size"], from["place"]
@@ -126,8 +130,29 @@ func TestOrders(t *testing.T) {
 			t.Errorf("%d connections over links that cost money", p.dials)
 		}
 	})
-	url = "ftp://example.com/"
-	if _, end := fill(4, nil, func(map[string]any) {}); end["type"] != "failed" || end["code"] != "bad_url" || end["error"] == "" || end["again"] != nil {
+	// The order's own fields, and a checksum that the file does not have.
+	seen := len(s.Requests())
+	extra = map[string]any{"header": []string{"Referer: https://example.com/", "User-Agent: Browser/1"}, "checksum": "sha256:" + strings.Repeat("0", 64)}
+	last, end = fill(4, last, func(map[string]any) {})
+	if end["type"] != "failed" || end["code"] != "checksum" || end["again"] != nil || last["bytes"] != 0.0 || last["kept"] != 0.0 {
+		t.Errorf("a wrong checksum: %v, %v", last, end)
+	}
+	for _, q := range s.Requests()[seen:] {
+		if q.Header.Get("Referer") != "https://example.com/" || q.Header.Get("User-Agent") != "Browser/1" {
+			t.Errorf("fields of the order: %s", q.Raw)
+		}
+	}
+	if len(s.Requests()) == seen {
+		t.Error("nothing was asked for")
+	}
+	for name, value := range map[string]any{"checksum": "md5:00", "header": []string{"Host: secret.example"}} {
+		extra = map[string]any{name: value}
+		if _, end := fill(5, nil, func(map[string]any) {}); end["type"] != "failed" || end["code"] != "bad_url" || strings.Contains(end["error"].(string), "secret") {
+			t.Errorf("%s: %v", name, end)
+		}
+	}
+	url, extra = "ftp://example.com/", nil
+	if _, end := fill(6, nil, func(map[string]any) {}); end["type"] != "failed" || end["code"] != "bad_url" || end["error"] == "" || end["again"] != nil {
 		t.Errorf("an URL that cannot be used: %v", end)
 	}
 }

@@ -35,6 +35,7 @@ const (
 	CodeDiskFull     Code = "disk_full"
 	CodeFileTooLarge Code = "file_too_large"
 	CodeFile         Code = "file"
+	CodeChecksum     Code = "checksum"
 )
 
 // outcomeCodes has the code of each outcome that a request can end with.
@@ -56,6 +57,8 @@ func (e *Error) Code() Code {
 	switch {
 	case e.Kind == Usage:
 		return CodeBadURL
+	case e.Kind == Mismatch:
+		return CodeChecksum
 	case e.Kind == File || e.Kind == Permission && e.Outcome == fault.Complete:
 		switch {
 		case errors.Is(e.Err, syscall.ENOSPC), errors.Is(e.Err, syscall.EDQUOT):

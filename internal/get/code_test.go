@@ -3,8 +3,10 @@ package get
 import (
 	"errors"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,7 +22,7 @@ import (
 // codes are all codes.
 func codes() map[Code]bool {
 	all := map[Code]bool{
-		CodeBadURL: true, CodeRedirect: true, CodeDiskFull: true, CodeFileTooLarge: true, CodeFile: true,
+		CodeBadURL: true, CodeRedirect: true, CodeDiskFull: true, CodeFileTooLarge: true, CodeFile: true, CodeChecksum: true,
 	}
 	for _, c := range outcomeCodes {
 		all[c] = true
@@ -104,6 +106,11 @@ func TestCode(t *testing.T) {
 	}
 	if e := fill(t, s.URL+"/file", os.O_RDWR); e != nil {
 		t.Errorf("%+v", e)
+	}
+	// Phones with Android 8 and 9 say the same of a name that does not exist and of one that cannot be asked for now.
+	e, _ := errors.AsType[*Error](unreachable(&net.DNSError{IsNotFound: true}, location{url: url.URL{Host: "example.com"}}))
+	if e == nil || e.Code() != CodeUnknownName || !e.Temporary {
+		t.Errorf("an unknown name: %+v", e)
 	}
 	if e := fill(t, s.URL+"/file", os.O_RDONLY); e == nil || e.Code() != CodeFile || e.Temporary {
 		t.Errorf("a file that cannot be written: %+v", e)

@@ -2,6 +2,7 @@ package get
 
 import (
 	"context"
+	"io"
 	"os"
 )
 
@@ -24,7 +25,7 @@ type Version struct {
 // Fill downloads the object at url into h and resumes an earlier download if possible. Began, which may be nil, is called each
 // time the file starts over, by the goroutine of Fill. The result's File is the server's name for the object, "" if no response
 // came. The meter must be new. When Fill returns, with or without an error, h describes the content of the file. An error is an
-// *Error.
+// *Error. A complete file without the wanted checksum is emptied: the next Fill starts over.
 func (g *Getter) Fill(ctx context.Context, url string, h *OpenFile, m *Meter, began func(name string, v Version)) (Result, error) {
 	d := newDownload(ctx, g, m)
 	d.nameless = true
@@ -108,11 +109,41 @@ func (h *openOutput) advance(size int64) error {
 }
 
 // complete implements output.
-func (h *openOutput) complete() (string, error) {
+func (h *openOutput) complete() (sum string, err error) {
 	if err := h.File.Sync(); err != nil {
 		return "", fileError(err, "the file")
 	}
-	return "", nil
+	want := h.download.Checksum
+	if want == nil {
+		return "", nil
+	}
+	got := want.start()
+	if _, err := io.Copy(got, &untilDone{h.download.ctx, io.NewSectionReader(h.File, 0, h.Have)}); err != nil {
+		return "", fileError(err, "the file")
+	}
+	if sum, err = want.verify(got); err != nil {
+		h.Have, h.Version = 0, Version{Size: -1}
+		h.download.meter.set(0, 0)
+		err = &Error{
+			Kind: Mismatch, Err: err, Host: h.download.asked.url.Host,
+			Next: "check the source of the checksum, and download the file again",
+		}
+	}
+	return sum, err
+}
+
+// untilDone reads until ctx ends.
+type untilDone struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (u *untilDone) Read(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.Reader.Read(b)
 }
 
 // abandon implements output.

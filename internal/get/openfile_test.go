@@ -2,8 +2,11 @@ package get
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +104,50 @@ func TestFill(t *testing.T) {
 			}
 			r.isFilled(h, s.Object())
 		}
+	})
+	t.Run("a checksum", func(t *testing.T) {
+		s := origintest.New(t, origintest.Object{Size: mid})
+		r := newRig(t, toNodes(s), nil)
+		h := r.hold()
+		digest := sha256.New()
+		if _, _, err := r.fill(ctx, s.URL(), h); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(h.File.Name()); err != nil || len(b) != mid {
+			t.Fatal(len(b), err)
+		} else {
+			digest.Write(b)
+		}
+		right := "sha256:" + hex.EncodeToString(digest.Sum(nil))
+		verify := func(ctx context.Context, sum string, h *OpenFile) (Result, error) {
+			c, err := ParseChecksum(sum)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := &Getter{Transport: r.transport, Options: Options{Checksum: c}}
+			return g.Fill(ctx, s.URL(), h, NewMeter(), nil)
+		}
+		if res, err := verify(ctx, right, h); err != nil || res.Checksum != right {
+			t.Errorf("%+v, %v", res, err)
+		}
+		r.isFilled(h, s.Object())
+		gone, stop := context.WithCancel(ctx)
+		stop()
+		var e *Error
+		if _, err := verify(gone, right, h); !errors.As(err, &e) || e.Kind != Canceled || h.Have != mid {
+			t.Errorf("stopped while it is verified: %v, %d bytes", err, h.Have)
+		}
+		_, err := verify(ctx, "sha256:"+strings.Repeat("0", 64), h)
+		if !errors.As(err, &e) || e.Kind != Mismatch || e.Code() != CodeChecksum || e.Temporary || !strings.HasPrefix(e.Host, "127.0.0.1:") {
+			t.Errorf("%+v", err)
+		}
+		if info, err := h.File.Stat(); err != nil || info.Size() != 0 || h.Have != 0 || h.Validator != "" {
+			t.Errorf("the wrong file is kept: %d bytes, %+v, %v", info.Size(), h, err)
+		}
+		if res, err := verify(ctx, right, h); err != nil || res.Checksum != right || res.Resumed != 0 {
+			t.Errorf("again: %+v, %v", res, err)
+		}
+		r.isFilled(h, s.Object())
 	})
 	t.Run("stopped", func(t *testing.T) {
 		s := origintest.New(t, origintest.Object{Size: 16 << 20}, origintest.RateLimit(paced))

@@ -26,7 +26,9 @@ type Order struct {
 	Place     string   `json:"place"` // where that version was found, as last reported
 	Mark      string   `json:"mark"`  // of that version, as last reported
 	// Unmetered says that only links that cost nothing may carry it.
-	Unmetered bool `json:"unmetered"`
+	Unmetered bool     `json:"unmetered"`
+	Checksum  string   `json:"checksum"` // that the complete file must have, like "sha256:HEX"; "" = any
+	Header    []string `json:"header"`   // lines "Name: value", for the requests; they may be secret
 
 	conn *net.UnixConn
 	stop chan struct{}
