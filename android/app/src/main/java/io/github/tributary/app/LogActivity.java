@@ -71,7 +71,7 @@ public final class LogActivity extends Activity {
             facts.add("relay over " + lane.link + ": " + (lane.up ? "connected" : lane.code)); // its name is the user's
         }
         for (LinkRow row : ProxyService.links()) {
-            String used = row.link == null ? "" : ", " + row.link.state + " " + row.link.reason;
+            String used = row.link == null ? "" : (", " + row.link.state + " " + row.link.reason).trim();
             facts.add("network " + row.net.kind + " " + row.net.name + ": " + row.use + used);
         }
         return facts;
