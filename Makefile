@@ -70,9 +70,9 @@ android: ## the app for each architecture and the module for rooted phones: andr
 	@DEBIAN='$(ANDROID)' bash -c '. tools/debian.sh && need_packages'
 	$(MAKE) -C android apk apk-check module GO='$(GO)'
 
-android-test: ## the app's core in a JVM; the phones' programs under emulation: module in a chroot, host mode in the lab, system calls, tests of their packages (root)
+android-test: ## the app's core in a JVM; its screens on six versions of Android, and their pictures; the phones' programs under emulation: module in a chroot, host mode in the lab, system calls, tests of their packages (root)
 	@DEBIAN='$(DEBIAN) $(ANDROID)' bash -c '. tools/debian.sh && need_packages'
-	$(MAKE) -C android fetch-test java-test screens-test java-host-test module-test host-test seccomp-test go-test GO='$(GO)'
+	$(MAKE) -C android fetch-test java-test screens-test pictures-test java-host-test module-test host-test seccomp-test go-test GO='$(GO)'
 
 dist: ## binaries, .deb, .rpm, image, bill of materials and checksums of this commit in dist, the same bytes everywhere
 	@DEBIAN='$(DIST)' bash -c '. tools/debian.sh && need_packages'
