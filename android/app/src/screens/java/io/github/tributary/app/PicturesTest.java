@@ -10,6 +10,7 @@ import android.content.IntentFilter;
 import android.content.pm.ActivityInfo;
 import android.graphics.Bitmap;
 import android.graphics.Canvas;
+import android.graphics.Color;
 import android.graphics.Paint;
 import android.graphics.drawable.Drawable;
 import android.net.NetworkCapabilities;
@@ -84,10 +85,12 @@ public class PicturesTest {
         scene.downloads(false);
     }
 
-    private static final String NIGHT = "w360dp-h720dp-night-hdpi";
-    private static final String ARABIC = "ar-ldrtl-w360dp-h720dp-mdpi";
+    private static final String DAY = "w360dp-h800dp-hdpi";
+    private static final String NIGHT = "w360dp-h800dp-night-hdpi";
+    private static final String ARABIC = "ar-ldrtl-w360dp-h800dp-mdpi";
+    private static final String LARGE = "w360dp-h1400dp-mdpi"; // high: all that users scroll through
     private static final String LANDSCAPE = "w720dp-h360dp-land-mdpi";
-    private static final String TABLET = "w1000dp-h700dp-land-mdpi";
+    private static final String TABLET = "w1000dp-h800dp-land-mdpi";
 
     @Test
     @Config(qualifiers = PHONE)
@@ -105,10 +108,10 @@ public class PicturesTest {
         View screen = open(WelcomeActivity.class);
         screen.findViewById(R.id.test).performClick();
         running.at(1, 0);
-        scene.report(4_100_000, 4_000_000, 0, 0);
+        scene.report(3_100_000, 4_000_000, 0, 0);
         for (int i = 1; i <= 9; i++) {
             running.at(3 * i, 2 * i - 1);
-            scene.report(3_900_000 + 60_000 * i, 3_000_000 * i, 2_700_000, 2_000_000 * i);
+            scene.report(2_900_000 + 30_000 * i, 3_000_000 * i, 2_000_000 + 20_000 * i, 2_000_000 * i);
         }
         App.test(scene.context).stop();
         for (int i = 0; i < 1000 && App.test(scene.context).runs(); i++) {
@@ -132,7 +135,14 @@ public class PicturesTest {
     }
 
     @Test
-    @Config(qualifiers = "w360dp-h720dp-hdpi")
+    @Config(qualifiers = LARGE)
+    public void firstRunTested_largeFont() throws Exception {
+        RuntimeEnvironment.setFontScale(2);
+        picture("first-run-tested-large-font", tested());
+    }
+
+    @Test
+    @Config(qualifiers = DAY)
     public void running_light() throws Exception {
         running();
         screenshot("1_running", open(MainActivity.class));
@@ -167,8 +177,16 @@ public class PicturesTest {
     }
 
     @Test
-    @Config(qualifiers = "de-w360dp-h2400dp-mdpi")
+    @Config(qualifiers = LARGE)
     public void running_largeFont() throws Exception {
+        RuntimeEnvironment.setFontScale(2);
+        running();
+        picture("running-large-font", open(MainActivity.class));
+    }
+
+    @Test
+    @Config(qualifiers = "de-w360dp-h6600dp-mdpi")
+    public void everything_largeFont() throws Exception {
         RuntimeEnvironment.setFontScale(2);
         scene.mobileAllowed();
         scene.starts();
@@ -176,25 +194,65 @@ public class PicturesTest {
         scene.mobile();
         scene.downloadsForAMinute();
         scene.downloads(true);
-        picture("everything-large-font", open(MainActivity.class));
+        picture("everything-large-font", whole());
     }
 
     @Test
-    @Config(qualifiers = "w360dp-h1000dp-mdpi")
+    @Config(qualifiers = "w360dp-h1200dp-mdpi")
     public void downloads() throws Exception {
+        scene.mobileAllowed();
         scene.downloads(true);
         picture("downloads", open(MainActivity.class));
     }
 
     @Test
-    @Config(qualifiers = PHONE)
-    public void mobileDataBlocked() throws Exception {
+    @Config(qualifiers = "w360dp-h1200dp-night-mdpi")
+    public void downloads_night() throws Exception {
+        scene.mobileAllowed();
+        scene.downloads(true);
+        picture("downloads-night", open(MainActivity.class));
+    }
+
+    @Test
+    @Config(qualifiers = "ar-ldrtl-w360dp-h1200dp-mdpi")
+    public void downloads_arabic() throws Exception {
+        scene.mobileAllowed();
+        scene.downloads(true);
+        picture("downloads-arabic", open(MainActivity.class));
+    }
+
+    private View blocked() {
         scene.mobileAllowed();
         scene.starts();
         scene.wifi();
         scene.mobile(NetworkCapabilities.NET_CAPABILITY_NOT_ROAMING);
         scene.blockMobile();
-        picture("mobile-blocked", open(MainActivity.class));
+        return open(MainActivity.class);
+    }
+
+    @Test
+    @Config(qualifiers = PHONE)
+    public void mobileDataBlocked() throws Exception {
+        picture("mobile-blocked", blocked());
+    }
+
+    @Test
+    @Config(qualifiers = NIGHT)
+    public void mobileDataBlocked_night() throws Exception {
+        picture("mobile-blocked-night", blocked());
+    }
+
+    @Test
+    @Config(qualifiers = LARGE)
+    public void mobileDataBlocked_largeFont() throws Exception {
+        RuntimeEnvironment.setFontScale(2);
+        picture("mobile-blocked-large-font", blocked());
+    }
+
+    @Test
+    @Config(qualifiers = ARABIC)
+    public void mobileDataBlocked_arabic() throws Exception {
+        picture("mobile-blocked-arabic", blocked());
     }
 
     @Test
@@ -233,24 +291,38 @@ public class PicturesTest {
         return ShadowDialog.getLatestDialog();
     }
 
-    @Test
-    @Config(qualifiers = PHONE)
-    public void shared() throws Exception {
+    /** The question after sharing from another app, before a plain ground in place of that app. */
+    private void sharePicture(String name, int ground) throws Exception {
         scene.mobileAllowed();
         View behind = new View(scene.context);
         behind.layout(0, 0, 360, 720);
-        behind.setBackgroundColor(0xffffffff);
-        picture("share", behind, share());
+        behind.setBackgroundColor(ground);
+        picture(name, behind, share());
+    }
+
+    @Test
+    @Config(qualifiers = PHONE)
+    public void shared() throws Exception {
+        sharePicture("share", Color.WHITE);
+    }
+
+    @Test
+    @Config(qualifiers = "w360dp-h720dp-night-mdpi")
+    public void shared_night() throws Exception {
+        sharePicture("share-night", Color.BLACK);
+    }
+
+    @Test
+    @Config(qualifiers = PHONE)
+    public void shared_largeFont() throws Exception {
+        RuntimeEnvironment.setFontScale(2);
+        sharePicture("share-large-font", Color.WHITE);
     }
 
     @Test
     @Config(qualifiers = ARABIC)
     public void shared_arabic() throws Exception {
-        scene.mobileAllowed();
-        View behind = new View(scene.context);
-        behind.layout(0, 0, 360, 720);
-        behind.setBackgroundColor(0xffffffff);
-        picture("share-arabic", behind, share());
+        sharePicture("share-arabic", Color.WHITE);
     }
 
     @Test
@@ -311,11 +383,16 @@ public class PicturesTest {
         picture("log", screen);
     }
 
-    @Test
-    @Config(qualifiers = "w360dp-h1700dp-mdpi")
-    public void whole() throws Exception {
+    /** The main screen down to its end, which names the version. */
+    private View whole() {
         View screen = open(MainActivity.class);
         ((TextView) screen.findViewById(R.id.about)).setText(scene.context.getString(R.string.about, "1.0"));
-        picture("stopped", screen);
+        return screen;
+    }
+
+    @Test
+    @Config(qualifiers = "w360dp-h1900dp-mdpi")
+    public void stopped() throws Exception {
+        picture("stopped", whole());
     }
 }

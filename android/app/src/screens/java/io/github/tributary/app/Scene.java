@@ -9,6 +9,8 @@ import android.net.Network;
 import android.net.NetworkCapabilities;
 import android.os.Looper;
 import android.telephony.TelephonyManager;
+import io.github.tributary.core.BatteryMeter;
+import io.github.tributary.core.BatteryScale;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Failure;
 import io.github.tributary.core.Fetcher;
@@ -142,6 +144,16 @@ final class Scene implements Closeable {
         return Shares.NONE.plus(Net.Kind.WIFI, wifi * MB).plus(Net.Kind.CELLULAR, mobile * MB);
     }
 
+    /** What the battery gave for a download of 20 s. */
+    private static BatteryMeter metered() {
+        BatteryMeter m = new BatteryMeter();
+        BatteryScale scale = new BatteryScale();
+        for (int second = 0; second <= 20; second++) {
+            m.add(scale.read(80, false, -520_000, 3_200_000, 3_900, Integer.MIN_VALUE), second * 1000L);
+        }
+        return m;
+    }
+
     /** A list of downloads: one that runs, and others, the first of them the oldest. */
     void downloads(boolean all) throws Exception {
         JSONArray list = new JSONArray();
@@ -158,6 +170,7 @@ final class Scene implements Closeable {
         Running running = new Running();
         Downloads downloads = running.downloads(context);
         ReflectionHelpers.setField(context, "downloads", downloads);
+        ReflectionHelpers.setField(downloads.get(104), "battery", metered());
         downloads.add("https://cdimage.example.org/debian-13.2.0-amd64-DVD-1.iso");
         running.at(390, 274);
         for (int i = 0; i < 6; i++) {
