@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// alternatives separates patterns of which a link has to match one.
+// alternatives separates patterns in one name: a link has to match only one.
 const alternatives = "|"
 
 // IsPattern reports whether the name of a [link.NAME] table stands for every link that it matches: one of its alternatives, as
