@@ -94,6 +94,7 @@ final class DownloadList implements Downloads.Listener {
         for (String url : urls) {
             downloads.add(url);
         }
+        screen.askAboutMobileData();
     }
 
     @Override

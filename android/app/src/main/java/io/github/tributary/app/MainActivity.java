@@ -33,6 +33,7 @@ public final class MainActivity extends Activity {
     private MobileChoice mobile;
     private ReachChoice reach;
     private RelayChoice relay;
+    private AddressChoice address;
     private DownloadList downloads;
     private NetworkRows networks;
 
@@ -66,6 +67,8 @@ public final class MainActivity extends Activity {
         reach.bind();
         relay = new RelayChoice(this, settings);
         relay.bind();
+        address = new AddressChoice(this, settings);
+        address.bind();
         findViewById(R.id.apps)
                 .setOnClickListener(
                         new View.OnClickListener() {
@@ -127,6 +130,9 @@ public final class MainActivity extends Activity {
         if ((asked || settings.run()) && !ProxyService.runs()) { // the system ended it, and lets it start here
             ProxyService.start(this);
         }
+        if (asked || ProxyService.runs()) {
+            askAboutMobileData();
+        }
         mobile.show(); // the first run, or a notification, may have changed it
         downloads.resume();
         Downloads.Entry e = App.downloads(this).get(getIntent().getIntExtra(DownloadReceiver.ID, 0));
@@ -165,8 +171,14 @@ public final class MainActivity extends Activity {
         } else {
             askForNotifications();
             ProxyService.start(this);
+            askAboutMobileData();
         }
         refresh();
+    }
+
+    /** Something could use mobile data from now on. */
+    void askAboutMobileData() {
+        mobile.consent().first();
     }
 
     /** It runs without, too. */
@@ -209,6 +221,7 @@ public final class MainActivity extends Activity {
         downloads.refresh();
         reach.show();
         relay.show();
+        address.show();
         set(this, R.id.apps, getString(R.string.apps_now, AppsChoice.name(this, AppsChoice.access(this, settings).choice)));
     }
 

@@ -45,6 +45,7 @@ final class MobileChoice {
         bind(R.id.daily, megabytes(l.dailyBytes));
         bind(R.id.first_day, String.valueOf(l.firstDay));
         show();
+        bindBatterySaver();
         ((RadioGroup) screen.findViewById(R.id.mode))
                 .setOnCheckedChangeListener(
                         new RadioGroup.OnCheckedChangeListener() {
@@ -59,6 +60,17 @@ final class MobileChoice {
                             @Override
                             public void onClick(View v) {
                                 chooseRoaming(((CheckBox) v).isChecked());
+                            }
+                        });
+    }
+
+    private void bindBatterySaver() {
+        screen.findViewById(R.id.in_battery_saver)
+                .setOnClickListener(
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View v) {
+                                settings.setInBatterySaver(((CheckBox) v).isChecked());
                             }
                         });
     }
@@ -117,6 +129,7 @@ final class MobileChoice {
             group.check(id);
         }
         ((CheckBox) screen.findViewById(R.id.roaming)).setChecked(policy.roaming);
+        ((CheckBox) screen.findViewById(R.id.in_battery_saver)).setChecked(settings.inBatterySaver());
     }
 
     /** Takes the limits on: not at every key, since half a number is another limit. */

@@ -2,7 +2,9 @@ package io.github.tributary.app;
 
 import android.app.Activity;
 import android.app.AlertDialog;
+import android.content.Context;
 import android.content.DialogInterface;
+import android.content.pm.PackageManager;
 import io.github.tributary.R;
 import io.github.tributary.core.MobilePolicy;
 
@@ -11,6 +13,7 @@ final class MobileConsent implements NetworkRows.Consent {
     private final Activity screen;
     private final Settings settings;
     private final Runnable answered;
+    private boolean asked; // by first
 
     /** Answered runs after each question, whatever the answer. */
     MobileConsent(Activity screen, Settings settings, Runnable answered) {
@@ -22,6 +25,30 @@ final class MobileConsent implements NetworkRows.Consent {
     @Override
     public void mobileData() {
         use(MobilePolicy.Mode.MOBILE_HELPS);
+    }
+
+    @Override
+    public void batterySaver() {
+        settings.setInBatterySaver(true);
+        answered.run();
+    }
+
+    /** Whether there is mobile data of which the user has not said if it may be used. */
+    static boolean due(Context context, Settings settings) {
+        return !settings.mobileAnswered() && context.getPackageManager().hasSystemFeature(PackageManager.FEATURE_TELEPHONY);
+    }
+
+    /**
+     * Asks whether mobile data may be used, now that something could use it, if the user has not said so yet. Once: who gives no answer is
+     * asked by the next screen. Nothing waits for the answer; until it comes, nothing is spent. False = it is not asked.
+     */
+    boolean first() {
+        if (asked || !due(screen, settings)) {
+            return false;
+        }
+        asked = true;
+        use(MobilePolicy.Mode.MOBILE_HELPS);
+        return true;
     }
 
     /** Sets a mode that may cost money, after a question if the user has not agreed yet. */
@@ -42,6 +69,12 @@ final class MobileConsent implements NetworkRows.Consent {
                         settings.setConsent(true);
                         settings.setMode(mode);
                     }
+                },
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        settings.setMode(MobilePolicy.Mode.WIFI_ONLY);
+                    }
                 });
     }
 
@@ -57,11 +90,15 @@ final class MobileConsent implements NetworkRows.Consent {
                     public void run() {
                         settings.setRoaming(true);
                     }
+                },
+                new Runnable() {
+                    @Override
+                    public void run() {}
                 });
     }
 
-    private void ask(int title, int question, int agree, int refuse, final Runnable agreed) {
-        new AlertDialog.Builder(screen)
+    private void ask(int title, int question, int agree, int refuse, final Runnable agreed, final Runnable refused) {
+        AlertDialog dialog = new AlertDialog.Builder(screen)
                 .setTitle(title)
                 .setMessage(question)
                 .setPositiveButton(
@@ -72,7 +109,14 @@ final class MobileConsent implements NetworkRows.Consent {
                                 agreed.run();
                             }
                         })
-                .setNegativeButton(refuse, null)
+                .setNegativeButton(
+                        refuse,
+                        new DialogInterface.OnClickListener() {
+                            @Override
+                            public void onClick(DialogInterface dialog, int which) {
+                                refused.run();
+                            }
+                        })
                 .setOnDismissListener(
                         new DialogInterface.OnDismissListener() {
                             @Override
@@ -81,5 +125,7 @@ final class MobileConsent implements NetworkRows.Consent {
                             }
                         })
                 .show();
+        // A window that another app lays over the question must not borrow the user's finger.
+        dialog.getButton(DialogInterface.BUTTON_POSITIVE).setFilterTouchesWhenObscured(true);
     }
 }

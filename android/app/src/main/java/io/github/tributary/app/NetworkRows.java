@@ -32,6 +32,8 @@ final class NetworkRows {
         void mobileData();
 
         void roaming();
+
+        void batterySaver();
     }
 
     private final Activity screen;
@@ -160,6 +162,8 @@ final class NetworkRows {
                         consent.roaming();
                     }
                 };
+            case BATTERY_SAVER:
+                return anyway();
             default:
                 return null;
         }
@@ -175,9 +179,20 @@ final class NetworkRows {
                 return settings(internet());
             case DATA_SAVER:
                 return settings(about(Settings.ACTION_IGNORE_BACKGROUND_DATA_RESTRICTIONS_SETTINGS));
+            case BATTERY_SAVER:
+                return anyway();
             default:
                 return null;
         }
+    }
+
+    private Step anyway() {
+        return new Step(R.string.use_anyway) {
+            @Override
+            public void onClick(View v) {
+                consent.batterySaver();
+            }
+        };
     }
 
     private Step allow() {

@@ -34,17 +34,23 @@ public final class PairActivity extends Activity {
     }
 
     private void ask(final Invitation i) {
-        String old = new Settings(this).relay();
+        Settings settings = new Settings(this);
+        String old = settings.relay();
+        String key = settings.relayKey(i.address);
+        boolean known = !key.isEmpty() || old.equalsIgnoreCase(i.address);
+        boolean replaces = known && !key.equals(i.key);
         String question = getString(R.string.pair_question, i.host);
-        if (!old.isEmpty() && !old.equals(i.address)) {
+        if (replaces) {
+            question = getString(R.string.pair_other_key, i.address) + "\n\n" + question;
+        } else if (!old.isEmpty() && !old.equalsIgnoreCase(i.address)) {
             question += "\n\n" + getString(R.string.pair_second, old);
         }
         AlertDialog dialog =
                 new AlertDialog.Builder(this)
-                        .setTitle(R.string.pair_title)
+                        .setTitle(replaces ? R.string.pair_other_key_title : R.string.pair_title)
                         .setMessage(question)
                         .setPositiveButton(
-                                R.string.pair_agree,
+                                replaces ? R.string.pair_replace : R.string.pair_agree,
                                 new DialogInterface.OnClickListener() {
                                     @Override
                                     public void onClick(DialogInterface dialog, int which) {

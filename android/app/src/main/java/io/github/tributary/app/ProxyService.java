@@ -15,6 +15,7 @@ import android.os.Build;
 import android.os.Handler;
 import android.os.IBinder;
 import android.os.Looper;
+import android.os.PowerManager;
 import android.os.SystemClock;
 import android.telephony.SubscriptionManager;
 import android.util.Log;
@@ -87,6 +88,9 @@ public class ProxyService extends Service {
             new SharedPreferences.OnSharedPreferenceChangeListener() {
                 @Override
                 public void onSharedPreferenceChanged(SharedPreferences prefs, String key) {
+                    if (Settings.GATEWAY.equals(key) && session != null) {
+                        session.gateway(settings.gatewayToken()); // the one before opens nothing any more
+                    }
                     offer();
                 }
             };
@@ -243,7 +247,9 @@ public class ProxyService extends Service {
         announcer = new Announcer(App.proxy(this), bridge());
         awake = new Awake(this, main);
         settings.listen(changes);
-        registerReceiver(saver, new IntentFilter(ConnectivityManager.ACTION_RESTRICT_BACKGROUND_CHANGED));
+        IntentFilter savers = new IntentFilter(ConnectivityManager.ACTION_RESTRICT_BACKGROUND_CHANGED);
+        savers.addAction(PowerManager.ACTION_POWER_SAVE_MODE_CHANGED);
+        registerReceiver(saver, savers);
         App.downloads(this).listen(downloads);
         networks.begin((ConnectivityManager) getSystemService(CONNECTIVITY_SERVICE));
         watcher =
@@ -290,7 +296,7 @@ public class ProxyService extends Service {
     /** Tells the daemon which networks it may use, the system whether mobile data is wanted, and apps of the proxy. */
     private void offer() {
         MobilePolicy policy = settings.policy();
-        offer = new Offer(present, policy, saving(), silent);
+        offer = new Offer(present, policy, saving(), resting(), silent);
         List<Net> offered = offer.offered();
         boolean ask = offer.request(wanted);
         askedMillis = !ask ? 0 : askedMillis == 0 ? SystemClock.elapsedRealtime() : askedMillis;
@@ -326,6 +332,11 @@ public class ProxyService extends Service {
     private boolean saving() {
         ConnectivityManager manager = (ConnectivityManager) getSystemService(CONNECTIVITY_SERVICE);
         return manager.getRestrictBackgroundStatus() == ConnectivityManager.RESTRICT_BACKGROUND_STATUS_ENABLED;
+    }
+
+    /** Whether the system's Battery Saver is on, and the user has not allowed mobile data beside Wi-Fi meanwhile. */
+    private boolean resting() {
+        return !settings.inBatterySaver() && ((PowerManager) getSystemService(POWER_SERVICE)).isPowerSaveMode();
     }
 
     /** Warns of limits that are nearly used up, once each. */

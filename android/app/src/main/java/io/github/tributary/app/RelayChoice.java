@@ -34,6 +34,14 @@ final class RelayChoice {
                                 }
                             }
                         });
+        screen.findViewById(R.id.relay_apps)
+                .setOnClickListener(
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View v) {
+                                AppsChoice.ask(screen);
+                            }
+                        });
         show();
     }
 
@@ -41,7 +49,10 @@ final class RelayChoice {
     void show() {
         Status status = ProxyService.status();
         boolean busy = App.relays(screen).busy();
-        MainActivity.set(screen, R.id.relay, Texts.relay(screen, settings.relay(), status, busy, App.relays(screen).end()));
+        String text = Texts.relay(screen, settings.relay(), status, busy, App.relays(screen).end());
+        boolean idle = !busy && !settings.relay().isEmpty() && AppsChoice.access(screen, settings).nobody();
+        MainActivity.set(screen, R.id.relay, idle ? text + "\n" + screen.getString(R.string.relay_idle) : text);
+        screen.findViewById(R.id.relay_apps).setVisibility(idle ? View.VISIBLE : View.GONE);
         Button change = (Button) screen.findViewById(R.id.relay_change);
         change.setText(settings.relay().isEmpty() ? R.string.relay_add : R.string.relay_remove);
         change.setEnabled(!busy);

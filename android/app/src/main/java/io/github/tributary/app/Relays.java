@@ -89,12 +89,17 @@ final class Relays {
     /** The daemon has answered. */
     void answered(long id, String address, String code) {
         boolean pairing = wish.pairs();
+        String key = wish.key();
         if (!wish.answered(id, code)) {
             return;
         }
         main.removeCallbacks(expire);
         if (code.equals(RelayWish.DONE)) {
-            settings.setRelay(pairing ? address : "");
+            if (pairing) {
+                settings.setRelay(address, key);
+            } else {
+                settings.forgetRelay(address);
+            }
         }
         changed();
     }

@@ -10,6 +10,7 @@ import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Reach;
 import java.util.Collections;
 import java.util.HashSet;
+import java.util.Locale;
 import java.util.Set;
 
 /** What the user has set, kept by the system. */
@@ -30,7 +31,10 @@ final class Settings {
     private static final String APPS = "apps";
     private static final String CHOSEN = "chosen_apps";
     private static final String RELAY = "relay";
-    private static final String GATEWAY = "gateway_token";
+    private static final String RELAY_KEY = "relay_key "; // and the address
+    private static final String IN_BATTERY_SAVER = "in_battery_saver";
+    private static final String GIVEN = "gateway_given";
+    static final String GATEWAY = "gateway_token";
     private static final String BEGAN = "began";
     private static final String BEGAN_BOOT = "began_boot";
 
@@ -65,6 +69,20 @@ final class Settings {
 
     void setRoaming(boolean allowed) {
         prefs.edit().putBoolean(ROAMING, allowed).apply();
+    }
+
+    /** Whether mobile data helps Wi-Fi although the system's Battery Saver is on. */
+    boolean inBatterySaver() {
+        return prefs.getBoolean(IN_BATTERY_SAVER, false);
+    }
+
+    void setInBatterySaver(boolean allowed) {
+        prefs.edit().putBoolean(IN_BATTERY_SAVER, allowed).apply();
+    }
+
+    /** Whether the user has said if mobile data may be used. */
+    boolean mobileAnswered() {
+        return prefs.contains(MODE) || prefs.contains(CONSENT);
     }
 
     void setLimits(Limits l) {
@@ -151,8 +169,17 @@ final class Settings {
         return prefs.getString(RELAY, "");
     }
 
-    void setRelay(String address) {
-        prefs.edit().putString(RELAY, address).apply();
+    /** The identity of the key that the relay at "host:port" was paired with; "" = it was not, or by a version that did not note it. */
+    String relayKey(String address) {
+        return prefs.getString(RELAY_KEY + address.toLowerCase(Locale.ROOT), "");
+    }
+
+    void setRelay(String address, String key) {
+        prefs.edit().putString(RELAY, address).putString(RELAY_KEY + address.toLowerCase(Locale.ROOT), key).apply();
+    }
+
+    void forgetRelay(String address) {
+        prefs.edit().remove(RELAY).remove(RELAY_KEY + address.toLowerCase(Locale.ROOT)).apply();
     }
 
     /** The secret in local addresses, made at its first use. */
@@ -163,6 +190,20 @@ final class Settings {
             prefs.edit().putString(GATEWAY, token).apply();
         }
         return token;
+    }
+
+    /** Makes another secret: whoever has an address with the one before can do nothing with it any more. */
+    void renewGatewayToken() {
+        prefs.edit().putString(GATEWAY, LocalAddress.newToken()).putBoolean(GIVEN, false).apply();
+    }
+
+    /** Whether the user has copied a local address. */
+    boolean addressGiven() {
+        return prefs.getBoolean(GIVEN, false);
+    }
+
+    void setAddressGiven() {
+        prefs.edit().putBoolean(GIVEN, true).apply();
     }
 
     /** How other apps come to use the proxy. */

@@ -3,11 +3,13 @@ package io.github.tributary.app;
 import android.app.Activity;
 import android.app.AlertDialog;
 import android.content.ClipData;
+import android.content.ClipDescription;
 import android.content.ClipboardManager;
 import android.content.DialogInterface;
 import android.content.Intent;
 import android.net.Uri;
 import android.os.Bundle;
+import android.os.PersistableBundle;
 import android.view.View;
 import android.widget.CheckBox;
 import android.widget.FrameLayout;
@@ -27,6 +29,7 @@ import java.util.List;
  */
 public final class ShareActivity extends Activity {
     private CheckBox free; // whether the download keeps to networks that cost nothing
+    private boolean asking; // about mobile data
     private List<String> waiting; // what is downloaded when the user has said where to; null = nothing
 
     @Override
@@ -73,6 +76,22 @@ public final class ShareActivity extends Activity {
             App.downloads(this).add(url, free.isChecked());
         }
         Toast.makeText(this, R.string.download_begins, Toast.LENGTH_SHORT).show();
+        askAboutMobileData();
+    }
+
+    /** Something could use mobile data from now on. */
+    private void askAboutMobileData() {
+        MobileConsent consent =
+                new MobileConsent(
+                        this,
+                        new Settings(this),
+                        new Runnable() {
+                            @Override
+                            public void run() {
+                                finish();
+                            }
+                        });
+        asking = consent.first();
     }
 
     @Override
@@ -80,21 +99,29 @@ public final class ShareActivity extends Activity {
         super.onRequestPermissionsResult(request, permissions, results);
         if (request == StoragePermission.REQUEST && waiting != null) { // or the screen was made anew, and asks again
             download(waiting);
-            finish();
+            if (!asking) {
+                finish();
+            }
         }
     }
 
     /** Gives the user an address for a player, which works while the proxy runs. */
     private void copy(String local) {
         ClipData clip = ClipData.newPlainText(getString(R.string.local_address), local);
+        PersistableBundle extras = new PersistableBundle();
+        extras.putBoolean(ClipDescription.EXTRA_IS_SENSITIVE, true); // Android 13 does not show it; keyboards of older ones know it, too
+        clip.getDescription().setExtras(extras);
         ((ClipboardManager) getSystemService(CLIPBOARD_SERVICE)).setPrimaryClip(clip);
+        new Settings(this).setAddressGiven();
         ProxyService.start(this);
         Toast.makeText(this, R.string.local_address_copied, Toast.LENGTH_LONG).show();
+        askAboutMobileData();
     }
 
     /** What is downloaded from where, and what it may cost. */
     private String question(List<String> urls) {
-        String cost = Texts.cost(this, new Settings(this).policy());
+        Settings settings = new Settings(this);
+        String cost = MobileConsent.due(this, settings) ? getString(R.string.cost_asked) : Texts.cost(this, settings.policy());
         StringBuilder files = new StringBuilder();
         for (String url : urls) {
             String host = Texts.isolated(this, Uri.parse(url).getHost());
@@ -153,7 +180,7 @@ public final class ShareActivity extends Activity {
                                 new DialogInterface.OnDismissListener() {
                                     @Override
                                     public void onDismiss(DialogInterface dialog) {
-                                        if (waiting == null) {
+                                        if (waiting == null && !asking) {
                                             finish();
                                         }
                                     }

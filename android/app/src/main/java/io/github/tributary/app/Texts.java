@@ -103,6 +103,8 @@ final class Texts {
                 return c.getString(R.string.mobile_off);
             case DATA_SAVER:
                 return c.getString(R.string.use_data_saver);
+            case BATTERY_SAVER:
+                return c.getString(R.string.use_battery_saver);
             case SPENT:
                 return c.getString(R.string.mobile_spent);
             case COMING:
@@ -134,6 +136,8 @@ final class Texts {
                 return c.getString(R.string.use_not_wanted);
             case BACKUP:
                 return c.getString(R.string.use_backup);
+            case BATTERY_SAVER:
+                return c.getString(R.string.use_battery_saver);
             default:
                 return c.getString(R.string.use_vpn);
         }

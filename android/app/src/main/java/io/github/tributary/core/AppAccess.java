@@ -33,6 +33,11 @@ public final class AppAccess {
         this.uids = uids;
     }
 
+    /** Whether no app may. */
+    public boolean nobody() {
+        return choice == Choice.NONE || choice == Choice.CHOSEN && uids.isEmpty();
+    }
+
     /**
      * What holds of a choice. The system tells only the app whose VPN is on whose a connection is, from Android 10 on: by another way
      * nobody is chosen.

@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
 public final class Invitation {
     // A question shows the host, and anybody may write a link: no characters that turn its direction, look like others, or make it a text.
     private static final Pattern LINK =
-            Pattern.compile("(?i)\\btributary://(\\[[0-9a-f:.]{2,45}\\]|[0-9a-z._-]{1,253}):([0-9]{1,5})#([\\w-]{43}\\.[\\w-]{32})(?![\\w-])");
+            Pattern.compile("(?i)\\btributary://(\\[[0-9a-f:.]{2,45}\\]|[0-9a-z._-]{1,253}):([0-9]{1,5})#([\\w-]{43})\\.([\\w-]{32})(?![\\w-])");
 
     /** "host:port" of the relay. */
     public final String address;
@@ -18,11 +18,15 @@ public final class Invitation {
     /** The relay's name or address, for people. */
     public final String host;
 
+    /** The identity of the relay's key, which is not secret. */
+    public final String key;
+
     private final String secret;
 
-    private Invitation(String host, String port, String secret) {
+    private Invitation(String host, String port, String key, String secret) {
         this.host = host;
         this.address = host + ":" + port;
+        this.key = key;
         this.secret = secret;
     }
 
@@ -32,7 +36,7 @@ public final class Invitation {
             return null;
         }
         Matcher m = LINK.matcher(text);
-        return m.find() ? new Invitation(m.group(1), m.group(2), m.group(3)) : null;
+        return m.find() ? new Invitation(m.group(1), m.group(2), m.group(3), m.group(4)) : null;
     }
 
     /** Whether a text means to be such a link, complete or not. */
@@ -42,7 +46,7 @@ public final class Invitation {
 
     /** The link: a secret, for the daemon only. */
     String link() {
-        return "tributary://" + address + "#" + secret;
+        return "tributary://" + address + "#" + key + "." + secret;
     }
 
     @Override

@@ -15,6 +15,8 @@ public enum MobileRow {
     DATA_SAVER,
     /** Nothing is left of its limit. */
     SPENT,
+    /** The system's Battery Saver is on, and Wi-Fi works. */
+    BATTERY_SAVER,
     /** It comes up when something is downloaded. */
     READY,
     /** The system was asked for it just now. */
@@ -68,6 +70,9 @@ public enum MobileRow {
         }
         if (spent) {
             return SPENT;
+        }
+        if (offer.rests()) {
+            return BATTERY_SAVER;
         }
         if (askedMillis == 0) {
             return READY;

@@ -25,6 +25,8 @@ public final class Offer {
         BLOCKED,
         /** It costs, and waits for the others to go. */
         BACKUP,
+        /** Its radio costs battery, the system's Battery Saver is on, and another network works. */
+        BATTERY_SAVER,
         /** A VPN: it leads over the other networks itself. */
         VPN
     }
@@ -32,15 +34,18 @@ public final class Offer {
     private final Map<Net, Use> uses = new LinkedHashMap<Net, Use>();
     private final MobilePolicy policy;
     private final boolean saving;
+    private final boolean resting;
     private final boolean other; // there is one that costs nothing and works
 
     /**
-     * Judges the networks there are. Saving: the system's Data Saver holds for this app. Silent: the names of networks of which
-     * the daemon says that they bring nothing, though the system may not have noticed.
+     * Judges the networks there are. Saving: the system's Data Saver holds for this app. Resting: its Battery Saver is on,
+     * and the user has not allowed mobile data beside Wi-Fi meanwhile. Silent: the names of networks of which the daemon says that they
+     * bring nothing, though the system may not have noticed.
      */
-    public Offer(List<Net> present, MobilePolicy policy, boolean saving, Set<String> silent) {
+    public Offer(List<Net> present, MobilePolicy policy, boolean saving, boolean resting, Set<String> silent) {
         this.policy = policy;
         this.saving = saving;
+        this.resting = resting;
         boolean works = false;
         for (Net n : present) {
             works |= n.usable() && !n.costs() && !n.is(Net.Trait.BLOCKED) && !silent.contains(n.name);
@@ -70,7 +75,11 @@ public final class Offer {
         if (!n.usable()) {
             return Use.NOT_VALIDATED;
         }
-        return n.costs() && policy.mode == MobilePolicy.Mode.MOBILE_BACKUP && other ? Use.BACKUP : Use.OFFERED;
+        if (n.costs() && policy.mode == MobilePolicy.Mode.MOBILE_BACKUP && other) {
+            return Use.BACKUP;
+        }
+        boolean radio = n.kind == Net.Kind.CELLULAR || n.kind == Net.Kind.SATELLITE;
+        return radio && rests() ? Use.BATTERY_SAVER : Use.OFFERED;
     }
 
     /**
@@ -104,11 +113,16 @@ public final class Offer {
         return all;
     }
 
+    /** Whether mobile data pauses for Battery Saver: it could help, and the phone is online without it. */
+    boolean rests() {
+        return resting && other && policy.mode == MobilePolicy.Mode.MOBILE_HELPS;
+    }
+
     /**
      * Whether the system is to be asked for mobile data beside Wi-Fi, which costs battery: only while the daemon has a use for it,
      * which it has not when nothing is left of a limit.
      */
     public boolean request(boolean wanted) {
-        return wanted && policy.mobileAllowed() && !saving && (policy.mode == MobilePolicy.Mode.MOBILE_HELPS || !other);
+        return wanted && policy.mobileAllowed() && !saving && (policy.mode == MobilePolicy.Mode.MOBILE_HELPS && !rests() || !other);
     }
 }

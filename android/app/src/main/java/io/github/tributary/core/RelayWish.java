@@ -32,6 +32,11 @@ public final class RelayWish {
         return invitation != null;
     }
 
+    /** The identity of the key of the relay to pair with; "" = none is. */
+    public String key() {
+        return invitation == null ? "" : invitation.key;
+    }
+
     /** How the last one ended; null = none has, or another one is open. */
     public String end() {
         return end;

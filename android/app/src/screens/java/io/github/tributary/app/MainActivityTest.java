@@ -3,6 +3,7 @@ package io.github.tributary.app;
 import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNotEquals;
 import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertSame;
@@ -120,6 +121,87 @@ public class MainActivityTest {
         assertEquals(MobilePolicy.Mode.MOBILE_BACKUP, settings.policy().mode);
         assertSame("asked again", question, choose(R.id.wifi_only));
         assertEquals(MobilePolicy.Mode.WIFI_ONLY, settings.policy().mode);
+    }
+
+    private static AlertDialog question() {
+        AlertDialog d = (AlertDialog) ShadowAlertDialog.getLatestDialog();
+        return d != null && d.isShowing() ? d : null;
+    }
+
+    private void asksAboutMobileData(String when) {
+        assertNotNull(when + ": nobody is asked", question());
+        assertEquals(screen.getString(R.string.consent), shadowOf(question()).getMessage().toString());
+        assertFalse(when + ": spent before the answer", settings.policy().mobileAllowed());
+    }
+
+    private void anotherScreen(Intent intent) {
+        controller.pause().stop().destroy();
+        controller = Robolectric.buildActivity(MainActivity.class, intent).setup();
+        screen = controller.get();
+    }
+
+    /** Where the first run was skipped. */
+    @Test
+    public void mobileDataIsAskedAboutWhenItIsNeeded() {
+        screen.findViewById(R.id.toggle).performClick();
+        assertNull("a tablet without mobile data", question());
+        shadowOf(screen.getPackageManager()).setSystemFeature(PackageManager.FEATURE_TELEPHONY, true);
+        Intent opened = new Intent(screen, MainActivity.class);
+        anotherScreen(opened);
+        assertNull("nothing could use it yet", question());
+        screen.findViewById(R.id.toggle).performClick();
+        assertTrue("it waits for the answer", settings.run());
+        asksAboutMobileData("Start");
+        question().cancel(); // as "back" does
+        screen.findViewById(R.id.toggle).performClick();
+        assertNull("the same screen asks again", question());
+        settings.setRun(false);
+
+        anotherScreen(opened);
+        ((EditText) screen.findViewById(R.id.url)).setText("https://example.com/a.iso");
+        screen.findViewById(R.id.add).performClick();
+        asksAboutMobileData("a download");
+        question().cancel();
+
+        anotherScreen(MainActivity.starting(screen)); // as the tile does
+        asksAboutMobileData("the tile");
+        answer(question(), DialogInterface.BUTTON_NEGATIVE);
+        anotherScreen(opened);
+        screen.findViewById(R.id.toggle).performClick();
+        assertNull("who refused is asked again", question());
+        assertEquals(R.id.wifi_only, mode());
+    }
+
+    @Test
+    public void batterySaverCanBeIgnored() {
+        CheckBox box = (CheckBox) screen.findViewById(R.id.in_battery_saver);
+        assertFalse(box.isChecked());
+        box.performClick();
+        assertTrue(settings.inBatterySaver());
+        anotherScreen(new Intent(screen, MainActivity.class));
+        box = (CheckBox) screen.findViewById(R.id.in_battery_saver);
+        assertTrue("the screen shows what is so", box.isChecked());
+        box.performClick();
+        assertFalse(settings.inBatterySaver());
+    }
+
+    /** Whoever has an address can fetch over mobile data: the user can take it back. */
+    @Test
+    public void localAddressesCanBeTakenBack() {
+        View button = screen.findViewById(R.id.new_address);
+        assertEquals("nobody has one", View.GONE, button.getVisibility());
+        String token = settings.gatewayToken();
+        settings.setAddressGiven();
+        controller.pause().resume();
+        assertEquals(View.VISIBLE, button.getVisibility());
+        button.performClick();
+        answer(question(), DialogInterface.BUTTON_NEGATIVE);
+        assertEquals("changed without an answer", token, settings.gatewayToken());
+        button.performClick();
+        answer(question(), DialogInterface.BUTTON_POSITIVE);
+        assertNotEquals(token, settings.gatewayToken());
+        assertTrue(settings.gatewayToken().length() >= 22);
+        assertEquals("nobody has the new one", View.GONE, button.getVisibility());
     }
 
     @Test

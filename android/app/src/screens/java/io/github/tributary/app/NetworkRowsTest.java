@@ -12,10 +12,12 @@ import android.content.Intent;
 import android.net.NetworkCapabilities;
 import android.os.Build;
 import android.os.Looper;
+import android.os.PowerManager;
 import android.provider.Settings;
 import android.telephony.TelephonyManager;
 import android.view.View;
 import android.view.ViewGroup;
+import android.widget.CheckBox;
 import android.widget.TextView;
 import io.github.tributary.R;
 import java.util.concurrent.TimeUnit;
@@ -92,6 +94,20 @@ public class NetworkRowsTest {
         shadowOf(phone).setSimState(TelephonyManager.SIM_STATE_ABSENT);
         assertEquals(screen.getString(R.string.mobile_no_sim), row(1, R.id.use));
         assertEquals("nothing can be done by a tap", View.GONE, rows().getChildAt(1).findViewById(R.id.mend).getVisibility());
+    }
+
+    @Test
+    public void batterySaverIsAReasonWithARemedy() {
+        scene.mobileAllowed();
+        shadowOf((PowerManager) scene.context.getSystemService(Context.POWER_SERVICE)).setIsPowerSaveMode(true);
+        scene.context.sendBroadcast(new Intent(PowerManager.ACTION_POWER_SAVE_MODE_CHANGED));
+        assertEquals("it is not up", screen.getString(R.string.use_battery_saver), row(1, R.id.use));
+        scene.mobile(NetworkCapabilities.NET_CAPABILITY_NOT_ROAMING);
+        assertEquals("it is up", screen.getString(R.string.use_battery_saver), row(1, R.id.use));
+        rows().getChildAt(1).findViewById(R.id.mend).performClick();
+        assertEquals(screen.getString(R.string.use_offered), row(1, R.id.use));
+        assertTrue(scene.settings.inBatterySaver());
+        assertTrue("the screen shows what is so", ((CheckBox) screen.findViewById(R.id.in_battery_saver)).isChecked());
     }
 
     @Test

@@ -96,6 +96,70 @@ public class PairActivityTest {
         assertTrue(lines.get(0).contains("\"pair\"") && lines.get(0).contains(TOKEN));
     }
 
+    private static String message() {
+        return shadowOf(question()).getMessage().toString();
+    }
+
+    private void pairs(String link, long id) {
+        open(link);
+        answer(DialogInterface.BUTTON_POSITIVE);
+        App.relays(app).answered(id, Invitation.in(link).address, "");
+    }
+
+    /** The same name with another key may be somebody else: the user is warned, and nothing is replaced unasked. */
+    @Test
+    public void anotherKeyIsWarnedOf() {
+        String other = LINK.replace("q3fX", "zzzz").replace("relay", "RELAY");
+        String warning = app.getString(R.string.pair_other_key, "RELAY.example.com:443");
+        pairs(LINK, 1);
+        open(LINK);
+        assertFalse("the same key", message().contains("Warning"));
+        answer(DialogInterface.BUTTON_NEGATIVE);
+        open(other);
+        assertTrue(message(), message().startsWith(warning) && message().contains("which sites"));
+        assertEquals(app.getString(R.string.pair_replace), question().getButton(DialogInterface.BUTTON_POSITIVE).getText().toString());
+        answer(DialogInterface.BUTTON_NEGATIVE);
+        assertFalse("replaced without an answer", App.relays(app).busy());
+        pairs(other, 2);
+        open(other);
+        assertFalse("it is known now", message().contains("Warning"));
+        answer(DialogInterface.BUTTON_NEGATIVE);
+        pairs(LINK.replace("relay.", "second."), 3);
+        open(LINK); // that of the one before the last
+        assertTrue("a relay before the last is forgotten: " + message(), message().contains("Warning"));
+        answer(DialogInterface.BUTTON_NEGATIVE);
+        App.relays(app).remove("relay.example.com:443");
+        App.relays(app).answered(4, "relay.example.com:443", "");
+        open(LINK);
+        assertFalse("it was removed: " + message(), message().contains("Warning"));
+    }
+
+    /** Older versions did not note the key. */
+    @Test
+    public void anUnknownKeyIsWarnedOf() {
+        new Settings(app).setRelay("relay.example.com:443", "");
+        open(LINK);
+        assertTrue(message(), message().contains("Warning"));
+    }
+
+    /** Only apps that may use mobile data use the relay. */
+    @Test
+    public void aRelayThatCarriesNothingSaysSo() {
+        Settings settings = new Settings(app);
+        MainActivity main = Robolectric.buildActivity(MainActivity.class).setup().get();
+        assertEquals("there is none", android.view.View.GONE, main.findViewById(R.id.relay_apps).getVisibility());
+        settings.setRelay("relay.example.com:443", "k");
+        seconds(1);
+        assertTrue(relay(main), relay(main).endsWith(app.getString(R.string.relay_idle)));
+        assertEquals(android.view.View.VISIBLE, main.findViewById(R.id.relay_apps).getVisibility());
+        main.findViewById(R.id.relay_apps).performClick();
+        assertEquals("all", shadowOf(question()).getItems()[1].toString());
+        settings.setApps(io.github.tributary.core.AppAccess.Choice.ALL, java.util.Collections.<String>emptySet());
+        seconds(1);
+        assertFalse(relay(main), relay(main).contains(app.getString(R.string.relay_idle)));
+        assertEquals(android.view.View.GONE, main.findViewById(R.id.relay_apps).getVisibility());
+    }
+
     @Test
     public void aRefusalPairsNothing() {
         PairActivity asking = open(LINK).get();
@@ -221,7 +285,7 @@ public class PairActivityTest {
         App.relays(app).answered(1, "relay.example.com:443", "");
         for (String file : new String[] {"settings", "downloads", "proxy"}) {
             String all = app.getSharedPreferences(file, Context.MODE_PRIVATE).getAll().toString();
-            assertFalse(file + ": " + all, all.contains(TOKEN) || all.contains("q3fX"));
+            assertFalse(file + ": " + all, all.contains(TOKEN));
         }
         Activity log = Robolectric.buildActivity(LogActivity.class).setup().get();
         String report = ((TextView) log.findViewById(R.id.log)).getText().toString();

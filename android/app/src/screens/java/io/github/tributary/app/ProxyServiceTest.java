@@ -2,6 +2,7 @@ package io.github.tributary.app;
 
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNotEquals;
 import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertThrows;
@@ -263,6 +264,51 @@ public class ProxyServiceTest {
         assertTrue(Texts.use(service, ProxyService.links().get(1), null).contains("Data Saver"));
         saver(ConnectivityManager.RESTRICT_BACKGROUND_STATUS_WHITELISTED);
         assertEquals("wlan0 rmnet0", offered());
+    }
+
+    /** It pauses mobile data beside Wi-Fi, until the user says otherwise. Without Wi-Fi the phone stays online. */
+    @Test
+    public void batterySaverIsHeeded() throws Exception {
+        helps();
+        bothNetworks();
+        attach();
+        heard("{\"type\":\"want\",\"cellular\":true}");
+        assertEquals("wlan0 rmnet0", offered());
+        batterySaver(true);
+        assertEquals("wlan0 ", offered());
+        assertEquals("mobile data is kept up", IDLE, networks.callbacks());
+        assertTrue(Texts.use(service, ProxyService.links().get(1), null).contains("Battery Saver is on"));
+        networks.lose(ShadowNetwork.newInstance(101));
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals("the phone is offline", "rmnet0", offered());
+        bothNetworks();
+        assertEquals("wlan0 ", offered());
+        settings.setInBatterySaver(true);
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals("wlan0 rmnet0", offered());
+        settings.setInBatterySaver(false);
+        shadowOf(Looper.getMainLooper()).idle();
+        batterySaver(false);
+        assertEquals("wlan0 rmnet0", offered());
+        assertEquals("mobile data is not asked for again", IDLE + 1, networks.callbacks());
+    }
+
+    private void batterySaver(boolean on) {
+        shadowOf((PowerManager) service.getSystemService(Context.POWER_SERVICE)).setIsPowerSaveMode(on);
+        service.sendBroadcast(new Intent(PowerManager.ACTION_POWER_SAVE_MODE_CHANGED));
+        shadowOf(Looper.getMainLooper()).idle();
+    }
+
+    @Test
+    public void aNewAddressEndsTheOldOne() {
+        attach();
+        String old = settings.gatewayToken();
+        assertTrue(lines.toString(), lines.toString().contains(old));
+        lines.clear();
+        settings.renewGatewayToken();
+        shadowOf(Looper.getMainLooper()).idle();
+        assertNotEquals(old, settings.gatewayToken());
+        assertTrue("the daemon keeps the old one: " + lines, lines.toString().contains("\"gateway\"") && lines.toString().contains(settings.gatewayToken()));
     }
 
     private void saver(int status) {

@@ -48,6 +48,7 @@ final class Scene implements Closeable {
 
     Scene() {
         settings.setWelcomed();
+        settings.setMode(MobilePolicy.Mode.WIFI_ONLY); // chosen there, or the first start asks
         shadowOf(context.getPackageManager()).setSystemFeature(PackageManager.FEATURE_TELEPHONY, true);
         TelephonyManager phone = (TelephonyManager) context.getSystemService(Context.TELEPHONY_SERVICE);
         shadowOf(phone).setSimState(TelephonyManager.SIM_STATE_READY);

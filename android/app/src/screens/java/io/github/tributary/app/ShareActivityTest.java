@@ -20,6 +20,7 @@ import android.os.Looper;
 import android.view.View;
 import android.view.ViewGroup;
 import android.widget.CheckBox;
+import io.github.tributary.R;
 import io.github.tributary.core.Limits;
 import io.github.tributary.core.MobilePolicy;
 import java.util.LinkedHashMap;
@@ -146,10 +147,55 @@ public class ShareActivityTest {
         String local = clips.getPrimaryClip().getItemAt(0).getText().toString();
         assertEquals("http://127.0.0.1:8081/" + new Settings(app).gatewayToken() + "/https/example.com/a/x.iso", local);
         assertTrue(local, new Settings(app).gatewayToken().length() >= 22);
+        assertTrue("the clip is shown", clips.getPrimaryClipDescription().getExtras().getBoolean("android.content.extra.IS_SENSITIVE"));
+        assertTrue("it cannot be taken back", new Settings(app).addressGiven());
         assertTrue("nothing is downloaded", downloads.all().isEmpty());
         assertNotNull("nobody serves it", shadowOf(app).getNextStartedService());
         open(new Intent(Intent.ACTION_SEND).putExtra(Intent.EXTRA_TEXT, "http://example.com/x.iso"));
         assertEquals("plain http needs none", View.GONE, question().getButton(DialogInterface.BUTTON_NEUTRAL).getVisibility());
+    }
+
+    /** Where the first run was skipped: the download begins, and mobile data joins when the user agrees. */
+    @Test
+    public void mobileDataIsAskedAboutWhenItIsNeeded() {
+        shadowOf(app.getPackageManager()).setSystemFeature(PackageManager.FEATURE_TELEPHONY, true);
+        Settings settings = new Settings(app);
+        ShareActivity shared = open(intents().get("SEND"));
+        assertTrue(text(), text().endsWith(app.getString(R.string.cost_asked)));
+        answer(DialogInterface.BUTTON_POSITIVE);
+        assertEquals("it waits for the answer", 1, downloads.all().size());
+        assertFalse("nobody hears the answer", shared.isFinishing());
+        assertEquals(app.getString(R.string.consent), text());
+        assertTrue("other windows may lie over it", question().getButton(DialogInterface.BUTTON_POSITIVE).getFilterTouchesWhenObscured());
+        question().cancel(); // as "back" does
+        shadowOf(Looper.getMainLooper()).idle();
+        assertTrue("it stays", shared.isFinishing());
+        assertFalse("no answer is none", settings.policy().mobileAllowed() || settings.mobileAnswered());
+
+        shared = open(intents().get("SEND"));
+        answer(DialogInterface.BUTTON_POSITIVE);
+        answer(DialogInterface.BUTTON_POSITIVE);
+        assertTrue("it stays", shared.isFinishing());
+        assertTrue(settings.policy().mobileAllowed());
+        open(intents().get("SEND"));
+        assertTrue(text(), text().contains("mobile data will be used"));
+        answer(DialogInterface.BUTTON_POSITIVE);
+        assertNull("asked again", question());
+    }
+
+    @Test
+    public void aRefusalOfMobileDataIsKept() {
+        shadowOf(app.getPackageManager()).setSystemFeature(PackageManager.FEATURE_TELEPHONY, true);
+        ShareActivity shared = open(intents().get("SEND"));
+        answer(DialogInterface.BUTTON_NEUTRAL); // an address for a player, which uses the same networks
+        assertEquals(app.getString(R.string.consent), text());
+        answer(DialogInterface.BUTTON_NEGATIVE);
+        assertTrue("it stays", shared.isFinishing());
+        assertFalse(new Settings(app).policy().mobileAllowed());
+        open(intents().get("SEND"));
+        assertTrue(text(), text().endsWith("Mobile data will not be used."));
+        answer(DialogInterface.BUTTON_POSITIVE);
+        assertNull("asked again", question());
     }
 
     @Test

@@ -1,6 +1,8 @@
 package io.github.tributary.core;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertTrue;
 
 import java.util.Collections;
 import java.util.Set;
@@ -12,6 +14,14 @@ public class AppAccessTest {
 
     private static AppAccess.Choice holds(AppAccess.Choice choice, Reach reach, boolean told) {
         return AppAccess.of(choice, ONE, reach, told).choice;
+    }
+
+    @Test
+    public void nobodyMayWithoutAnApp() {
+        assertTrue(AppAccess.NONE.nobody());
+        assertTrue(AppAccess.of(AppAccess.Choice.CHOSEN, Collections.<Integer>emptySet(), Reach.VPN, true).nobody());
+        assertFalse(AppAccess.of(AppAccess.Choice.CHOSEN, ONE, Reach.VPN, true).nobody());
+        assertFalse(AppAccess.of(AppAccess.Choice.ALL, ONE, Reach.SETTING, true).nobody());
     }
 
     @Test

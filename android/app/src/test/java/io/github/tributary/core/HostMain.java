@@ -99,7 +99,7 @@ public final class HostMain {
         session.begin();
         long month = Long.getLong("month");
         MobilePolicy policy = new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, false, new Limits(month, 0, 1));
-        Offer offer = new Offer(networks(args[5]), policy, false, Collections.<String>emptySet());
+        Offer offer = new Offer(networks(args[5]), policy, false, false, Collections.<String>emptySet());
         String[] apps = System.getProperty("apps", "ALL").split(":");
         Set<Integer> chosen = apps.length == 1 ? Collections.emptySet() : Collections.singleton(Integer.parseInt(apps[1]));
         AppAccess access = AppAccess.of(AppAccess.Choice.valueOf(apps[0]), chosen, Reach.VPN, true);

@@ -18,6 +18,7 @@ public class InvitationTest {
             Invitation i = Invitation.in(text);
             assertEquals(text, "relay.example.com:443", i.address);
             assertEquals("relay.example.com", i.host);
+            assertEquals(KEY, i.key);
             assertEquals(LINK, i.link());
         }
         assertEquals("[2001:db8::1]:8443", Invitation.in("tributary://[2001:db8::1]:8443#" + KEY + "." + TOKEN).address);

@@ -22,7 +22,7 @@ public class LinkRowTest {
     private static String rows(Status s) {
         MobilePolicy wifiOnly = new MobilePolicy(MobilePolicy.Mode.WIFI_ONLY, false, false, Limits.NONE);
         StringBuilder b = new StringBuilder();
-        for (LinkRow r : LinkRow.rows(new Offer(Arrays.asList(WIFI, OTHER, MOBILE), wifiOnly, false, Collections.<String>emptySet()), s)) {
+        for (LinkRow r : LinkRow.rows(new Offer(Arrays.asList(WIFI, OTHER, MOBILE), wifiOnly, false, false, Collections.<String>emptySet()), s)) {
             b.append(r.net.name).append(' ').append(r.use).append(r.link == null ? "" : " " + r.link.bytes).append("; ");
         }
         return b.toString();

@@ -20,7 +20,7 @@ public class MobileRowTest {
             nets[i] = new Net(i, "n" + i, kinds[i], Collections.<String>emptyList(), Collections.<String>emptyList(), "", 1, EnumSet.noneOf(Net.Trait.class));
         }
         List<Net> all = Arrays.asList(nets);
-        return new Offer(all, HELPS, false, Collections.<String>emptySet());
+        return new Offer(all, HELPS, false, false, Collections.<String>emptySet());
     }
 
     private static MobileRow row(MobilePolicy policy, MobileRow.Phone phone, boolean saving, boolean spent, long asked) {
@@ -39,6 +39,20 @@ public class MobileRowTest {
         assertEquals(MobileRow.DATA_SAVER, row(HELPS, GOOD, true, false, 0));
         assertEquals(MobileRow.SPENT, row(HELPS, GOOD, false, true, 0));
         assertEquals("a tablet without a modem", MobileRow.NONE, row(HELPS, new MobileRow.Phone(false, false, false, true), false, false, 0));
+    }
+
+    private static MobileRow resting(boolean spent, Net... present) {
+        Offer offer = new Offer(Arrays.asList(present), HELPS, false, true, Collections.<String>emptySet());
+        return MobileRow.of(offer, HELPS, GOOD, false, spent, 0, 100_000);
+    }
+
+    @Test
+    public void batterySaverIsAReasonWhileWifiWorks() {
+        Net wifi =
+                new Net(1, "wlan0", Net.Kind.WIFI, Arrays.asList("10.0.0.2/24"), Collections.<String>emptyList(), "", 1, EnumSet.of(Net.Trait.VALIDATED));
+        assertEquals(MobileRow.BATTERY_SAVER, resting(false, wifi));
+        assertEquals(MobileRow.SPENT, resting(true, wifi));
+        assertEquals(MobileRow.READY, resting(false));
     }
 
     @Test

@@ -58,7 +58,7 @@ public class NetworksTest {
         assertEquals(NONE, names(table.snapshot()));
         table.properties(1, "wlan0", NONE, NONE, "", false);
         assertEquals(Arrays.asList("wlan0"), names(table.snapshot()));
-        assertEquals("without an address", NONE, names(new Offer(table.snapshot(), new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, false, Limits.NONE), false, new HashSet<String>()).offered()));
+        assertEquals("without an address", NONE, names(new Offer(table.snapshot(), new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, false, Limits.NONE), false, false, new HashSet<String>()).offered()));
     }
 
     @Test

@@ -44,7 +44,7 @@ public class OfferTest {
     private static final Net VPN = net("tun", Net.Kind.VPN);
 
     private static Offer offer(MobilePolicy.Mode mode, boolean consent, boolean roaming, boolean saving, Set<String> silent, Net... present) {
-        return new Offer(Arrays.asList(present), new MobilePolicy(mode, consent, roaming, Limits.NONE), saving, silent);
+        return new Offer(Arrays.asList(present), new MobilePolicy(mode, consent, roaming, Limits.NONE), saving, false, silent);
     }
 
     private static String text(Offer o) {
@@ -120,6 +120,33 @@ public class OfferTest {
         assertEquals("hotspot=DATA_SAVER", text(offer(HELPS, true, true, true, NONE, HOTSPOT)));
         assertEquals("lte=BLOCKED", text(offer(HELPS, true, true, false, NONE, BARRED)));
         assertEquals("the reason that the user can change here", "lte=NOT_WANTED", text(offer(WIFI_ONLY, true, true, true, NONE, BARRED)));
+    }
+
+    private static Offer resting(MobilePolicy.Mode mode, Set<String> silent, Net... present) {
+        return new Offer(Arrays.asList(present), new MobilePolicy(mode, true, false, Limits.NONE), false, true, silent);
+    }
+
+    /** Mobile data pauses beside a network that works, and only there: the phone stays online. */
+    @Test
+    public void batterySaverPausesMobileDataBesideWifi() {
+        Set<String> silent = new HashSet<String>(Arrays.asList("wifi"));
+        Object[][] rows = { // offer, uses, whether mobile data is asked for
+            {resting(HELPS, NONE, WIFI, LTE), "wifi=OFFERED lte=BATTERY_SAVER", false},
+            {resting(HELPS, NONE, WIFI), "wifi=OFFERED", false},
+            {resting(HELPS, NONE, WIFI, UNMETERED, SATELLITE), "wifi=OFFERED lte=BATTERY_SAVER sat=BATTERY_SAVER", false},
+            {resting(HELPS, NONE, WIFI, HOTSPOT, TETHER), "wifi=OFFERED hotspot=OFFERED bt=OFFERED", false},
+            {resting(HELPS, NONE, LTE), "lte=OFFERED", true},
+            {resting(HELPS, NONE, HOTSPOT, LTE), "hotspot=OFFERED lte=OFFERED", true},
+            {resting(HELPS, NONE, LOGIN, LTE), "wifi-=NOT_VALIDATED lte=OFFERED", true},
+            {resting(HELPS, silent, WIFI, LTE), "wifi=OFFERED lte=OFFERED", true},
+            {resting(BACKUP, NONE, WIFI, LTE), "wifi=OFFERED lte=BACKUP", false},
+            {resting(BACKUP, silent, WIFI, LTE), "wifi=OFFERED lte=OFFERED", true},
+            {resting(WIFI_ONLY, NONE, WIFI, LTE), "wifi=OFFERED lte=NOT_WANTED", false},
+        };
+        for (Object[] r : rows) {
+            assertEquals(r[1], text((Offer) r[0]));
+            assertEquals(r[1] + " is asked for", r[2], ((Offer) r[0]).request(true));
+        }
     }
 
     @Test

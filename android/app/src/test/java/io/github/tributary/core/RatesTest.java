@@ -17,7 +17,7 @@ public class RatesTest {
         Net w = new Net(1, "wlan0", Net.Kind.WIFI, Arrays.asList("10.0.0.1/24"), Collections.<String>emptyList(), "", Net.NO_SIM, EnumSet.of(Net.Trait.VALIDATED));
         Net m = new Net(2, "rmnet0", Net.Kind.CELLULAR, Arrays.asList("10.1.0.1/24"), Collections.<String>emptyList(), "", 1, EnumSet.of(Net.Trait.VALIDATED));
         MobilePolicy policy = new MobilePolicy(MobilePolicy.Mode.MOBILE_HELPS, true, false, new Limits(0, 0, 1));
-        Offer offer = new Offer(Arrays.asList(w, m), policy, false, Collections.<String>emptySet());
+        Offer offer = new Offer(Arrays.asList(w, m), policy, false, false, Collections.<String>emptySet());
         String link = "{\"name\":\"%s\",\"state\":\"up\",\"goodput_bytes_per_second\":%d}";
         String links = "[" + String.format(link, "wlan0", wifi) + "," + String.format(link, "rmnet0", mobile) + "]";
         return LinkRow.rows(offer, Status.parse(new JSONObject("{\"links\":" + links + "}")));
