@@ -4,7 +4,7 @@ import "time"
 
 const (
 	// copyShare is which part of a stream's bytes may be sent twice, to have them sooner.
-	copyShare = 1.0 / 128
+	copyShare = 1.0 / 200
 	// copyFree of each stream may be sent twice in any case if a lane is late.
 	copyFree = 64 << 10
 	// lateAfter is after what time without progress of a lane the first bytes that it owes are sent over others, too: before it

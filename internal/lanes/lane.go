@@ -1,6 +1,9 @@
 package lanes
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Path is what the kernel knows of a lane's connection. Sizes are in bytes.
 type Path struct {
@@ -10,6 +13,7 @@ type Path struct {
 	Unsent       int           // in the send buffer
 	DeliveryRate float64       // of the last samples, in bytes per second
 	AppLimited   bool          // DeliveryRate is no more than what there was to send
+	Hole         bool          // the other end misses a packet, and holds what came behind it
 	Progress     uint64        // grows with each byte that was delivered or received
 }
 
@@ -99,7 +103,7 @@ func (l *lane) observe(now time.Time, p Path) {
 		if now.Sub(l.since) >= period {
 			l.rates[1], l.rates[0], l.since = l.rates[0], 0, now
 		}
-		l.rates[0] = max(l.rates[0], p.DeliveryRate)
+		l.rates[0] = max(l.rates[0], min(p.DeliveryRate, l.drains(now)))
 	}
 	l.settle(now)
 	if l.rounds >= settledRounds {
@@ -169,15 +173,26 @@ type pace struct {
 	progress uint64
 }
 
-// drained returns after what time a lane will have delivered what it has sent, but for the last n bytes. If a queue has stood before
-// the link, it counts on the pace of late, not on what the link could do before.
-func (l *lane) drained(now time.Time, n int) time.Duration {
-	r := l.rate()
-	if p := l.paces[0]; p.at.After(l.emptied) {
-		r = min(r, float64(l.path.Progress-p.progress)/now.Sub(p.at).Seconds())
+// drains returns the rate at which the queue before the link has drained of late, infinite without a queue. The kernel's delivery
+// rates are too high where acknowledgments come in bursts.
+func (l *lane) drains(now time.Time) float64 {
+	p := l.paces[0]
+	if !p.at.After(l.emptied) {
+		return math.Inf(1)
 	}
+	return float64(l.path.Progress-p.progress) / now.Sub(p.at).Seconds()
+}
+
+// drained returns after what time a lane will have delivered what it has sent, but for the last n bytes. Behind a missing packet, nothing
+// is delivered before that was sent again.
+func (l *lane) drained(now time.Time, n int) time.Duration {
+	r := min(l.rate(), l.drains(now))
 	left := float64(l.path.InFlight+l.path.Unsent-n) - r*l.path.MinRTT.Seconds()
-	return l.path.MinRTT/2 + min(seconds(max(0, left)/max(r, 1)), time.Minute)
+	after := l.path.MinRTT/2 + min(seconds(max(0, left)/max(r, 1)), time.Minute)
+	if l.path.Hole {
+		after = max(after, l.path.RTT)
+	}
+	return after
 }
 
 // arrival returns after what time n more bytes will have arrived, estimated from what is in flight. The smoothed round trip

@@ -108,7 +108,7 @@ func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
 	flying := int(info.Unacked) - int(info.Sacked) - int(info.Lost) + int(info.Retrans)
 	p = lanes.Path{
 		RTT: time.Duration(info.Rtt) * time.Microsecond, CWnd: int(info.Snd_cwnd) * mss, InFlight: max(flying, 0) * mss,
-		Unsent: int(info.Notsent_bytes), DeliveryRate: float64(info.Delivery_rate), AppLimited: appLimited(info),
+		Unsent: int(info.Notsent_bytes), DeliveryRate: float64(info.Delivery_rate), AppLimited: appLimited(info), Hole: info.Sacked > 0,
 		Progress: uint64(info.Delivered)*uint64(mss) + info.Bytes_received,
 	}
 	if info.Min_rtt != math.MaxUint32 {
