@@ -90,7 +90,7 @@ func (w *network) step() {
 			c := l.ways[end]
 			c.send(w.now)
 			for c.room() > 0 {
-				m.Observe(w.now, l.id, c.path(l.ways[1-end].have))
+				m.Observe(w.now, l.id, c.path())
 				b, _ := m.Next(w.now, l.id, nil)
 				if len(b) == 0 {
 					break

@@ -16,7 +16,7 @@ const (
 	copyWait = 10 * time.Millisecond
 )
 
-// late adds a copy of the first frame that a lane owes which makes no progress.
+// late adds a copy of the first frame that a lane owes which makes no progress, of messages before others.
 func (m *Mux) late(now time.Time, l *lane, b []byte) []byte {
 	if m.cfg.Scheduler != EarliestArrival {
 		return b
@@ -25,10 +25,14 @@ func (m *Mux) late(now time.Time, l *lane, b []byte) []byte {
 		if o == l || o.suspect || o.observed.Sub(o.progress) < max(lateAfter, 2*o.path.RTT) {
 			continue
 		}
+		var first *item
 		for _, it := range o.sent {
-			if m.copyable(it, copyFree) {
-				return m.copy(l, it, b)
+			if m.copyable(it, copyFree) && (first == nil || it.urgency() < first.urgency()) {
+				first = it
 			}
+		}
+		if first != nil {
+			return m.copy(l, first, b)
 		}
 	}
 	return b

@@ -69,7 +69,7 @@ func TestNobodyLooked(t *testing.T) {
 			return
 		}
 		m, now := w.ends[1], w.now.Add(2*lateAfter)
-		p := w.lanes[1][1].path(w.lanes[1][0].flown)
+		p := w.lanes[1][1].path()
 		p.Progress++
 		m.Observe(now, 1, p)
 		m.Next(now, 1, nil)
@@ -164,5 +164,34 @@ func TestRestart(t *testing.T) {
 	rest(time.Second)
 	if n := restarts(1_000_000); n != 1 {
 		t.Errorf("after a rest: %d restarts", n)
+	}
+}
+
+// TestMessagesFirst: a message does not wait behind what is sent again for a lane that has died.
+func TestMessagesFirst(t *testing.T) {
+	w := newWorld(t, 64<<20)
+	w.add(1e6, 10*time.Millisecond)
+	dead := w.add(4e6, 10*time.Millisecond)
+	chat, _ := w.ends[0].Open(w.now, "host:22")
+	steps, came := 0, 0
+	w.download(3_000_000, func() {
+		m := w.ends[1]
+		switch steps++; steps {
+		case 100:
+			m.Connect(w.now, chat)
+		case 400:
+			w.kill(dead)
+			if len(m.again) < 5 {
+				t.Fatalf("only %d frames are sent again", len(m.again))
+			}
+			m.Write(w.now, chat, make([]byte, 64))
+		}
+		if n, _ := w.ends[0].Read(w.now, chat, w.buf[:]); n > 0 {
+			came = steps - 400
+		}
+	})
+	t.Logf("after %d ms", came)
+	if came <= 0 || came > 70 {
+		t.Errorf("the message came after %d ms", came)
 	}
 }

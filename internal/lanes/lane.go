@@ -14,7 +14,7 @@ type Path struct {
 	DeliveryRate float64       // of the last samples, in bytes per second
 	AppLimited   bool          // DeliveryRate is no more than what there was to send
 	Hole         bool          // the other end misses a packet, and holds what came behind it
-	Progress     uint64        // grows with each byte that was delivered or received
+	Progress     uint64        // bytes that were delivered, acknowledged selectively or not
 }
 
 const (

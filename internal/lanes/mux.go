@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -89,6 +90,14 @@ type item struct {
 	on     uint32 // lane that has sent it last
 	freed  bool   // its data is no longer counted
 	since  time.Time
+}
+
+// urgency is less if the frame is sent sooner: if it says something, or belongs to a stream that sends little.
+func (it *item) urgency() int {
+	if it.stream == nil || it.stream.waiting <= burst {
+		return 0
+	}
+	return 1
 }
 
 // New returns a Mux without lanes.
@@ -304,6 +313,7 @@ func (m *Mux) repeat(now time.Time, l *lane) {
 			m.again = append(m.again, it)
 		}
 	}
+	slices.SortStableFunc(m.again, func(a, b *item) int { return cmp.Compare(a.urgency(), b.urgency()) })
 	for _, o := range m.lanes {
 		if o.received > 0 {
 			o.answered, o.owed = 0, ackBytes

@@ -30,10 +30,10 @@ type flying struct {
 	data []byte
 }
 
-func (p *pipe) path(heard uint64) Path {
+func (p *pipe) path() Path {
 	return Path{
 		RTT: 2 * p.delay, MinRTT: 2 * p.delay, CWnd: int(2*p.rate*p.delay.Seconds()) + 20<<10, InFlight: p.inFlight,
-		DeliveryRate: p.rate, AppLimited: p.inFlight < 10<<10, Progress: p.flown + heard,
+		DeliveryRate: p.rate, AppLimited: p.inFlight < 10<<10, Progress: p.flown,
 	}
 }
 
@@ -97,7 +97,7 @@ func (w *world) step() {
 		}
 		for end, m := range w.ends {
 			for range 50 {
-				m.Observe(w.now, id, l[end].path(l[1-end].flown))
+				m.Observe(w.now, id, l[end].path())
 				b, _ := m.Next(w.now, id, nil)
 				if len(b) == 0 {
 					break

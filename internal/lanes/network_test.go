@@ -80,10 +80,10 @@ func newConn(over *wire, back time.Duration) *conn {
 // room is how much the socket takes (TCP_NOTSENT_LOWAT).
 func (c *conn) room() int { return max(0, 16<<10-len(c.unsent)) }
 
-func (c *conn) path(received int) Path {
+func (c *conn) path() Path {
 	return Path{
 		RTT: c.srtt, MinRTT: c.least, CWnd: int(c.cwnd), InFlight: c.inFlight, Unsent: len(c.unsent), DeliveryRate: c.rate,
-		AppLimited: c.limited, Progress: uint64(c.delivered + received),
+		AppLimited: c.limited, Progress: uint64(c.delivered),
 	}
 }
 

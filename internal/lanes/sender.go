@@ -31,13 +31,17 @@ func (m *Mux) Next(now time.Time, id uint32, b []byte) (out []byte, wait time.Du
 	b = m.acks(now, l, best, b, &w)
 	before := len(b)
 	b = m.controls(now, l, best, b, &w)
+	small, total := m.queued(now)
+	if b = m.message(now, l, small, b, &w); len(b) > before {
+		return b, 0
+	}
 	if b = m.repeated(now, l, b); len(b) > before {
 		return b, 0
 	}
 	if b = m.late(now, l, b); len(b) > before {
 		return b, 0
 	}
-	return m.data(now, l, b, &w), w.d
+	return m.bulk(now, l, small, total, b, &w), w.d
 }
 
 // waiting is the least time to wait, -1 = none.
@@ -129,13 +133,12 @@ func (m *Mux) repeated(now time.Time, l *lane, b []byte) []byte {
 	return b
 }
 
-// data adds a frame of the next stream. The other end has to acknowledge, or nothing more is sent.
-func (m *Mux) data(now time.Time, l *lane, b []byte, w *waiting) []byte {
+// queued returns how many bytes the streams have to send, and one that is interactive, nil if none is. The other end has to
+// acknowledge, or nothing more is sent.
+func (m *Mux) queued(now time.Time) (small *stream, total int) {
 	if m.flying >= m.cfg.Budget {
-		return b
+		return nil, 0
 	}
-	total := 0
-	var small *stream
 	for i := 0; i < len(m.active); {
 		s := m.active[i]
 		if s.queued == 0 || s.reset {
@@ -145,30 +148,39 @@ func (m *Mux) data(now time.Time, l *lane, b []byte, w *waiting) []byte {
 		}
 		n := s.sendable()
 		total += n
-		if small == nil && n > 0 && s.interactive(now) {
+		if small == nil && n > 0 && m.cfg.Scheduler == EarliestArrival && s.interactive(now) {
 			small = s
 		}
 		i++
 	}
-	if total == 0 && m.cfg.Scheduler == EarliestArrival {
-		return m.tail(now, l, b, w)
-	}
-	if total == 0 {
+	return small, total
+}
+
+// message adds a frame of an interactive stream. It goes before what is sent again: that may be much.
+func (m *Mux) message(now time.Time, l *lane, small *stream, b []byte, w *waiting) []byte {
+	if small == nil {
 		return b
 	}
-	if m.cfg.Scheduler != EarliestArrival {
-		if m.yields(l) {
-			w.atMost(time.Millisecond)
-			return b
-		}
-		return m.next(now, l, nil, b)
+	d := small.since.Add(interactiveWait).Sub(now)
+	if d <= 0 || l == m.best(small.sendable()) {
+		return m.cut(now, l, small, b)
 	}
-	if small != nil {
-		d := small.since.Add(interactiveWait).Sub(now)
-		if d <= 0 || l == m.best(small.sendable()) {
-			return m.cut(now, l, small, b)
-		}
-		w.atMost(d)
+	w.atMost(d)
+	return b
+}
+
+// bulk adds a frame of the next stream, but not of the one that must wait.
+func (m *Mux) bulk(now time.Time, l *lane, not *stream, total int, b []byte, w *waiting) []byte {
+	switch {
+	case m.cfg.Scheduler == EarliestArrival && total == 0:
+		return m.tail(now, l, b, w)
+	case total == 0:
+		return b
+	case m.cfg.Scheduler != EarliestArrival && m.yields(l):
+		w.atMost(time.Millisecond)
+		return b
+	case m.cfg.Scheduler != EarliestArrival:
+		return m.next(now, l, nil, b)
 	}
 	if e := l.excess(); e > 0 {
 		l.lift.limited = true
@@ -180,7 +192,7 @@ func (m *Mux) data(now time.Time, l *lane, b []byte, w *waiting) []byte {
 		w.atMost(longWait / 4)
 		return b
 	}
-	return m.next(now, l, small, b)
+	return m.next(now, l, not, b)
 }
 
 // next adds a frame of the stream whose turn it is, not of the one that must wait.

@@ -109,7 +109,7 @@ func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
 	p = lanes.Path{
 		RTT: time.Duration(info.Rtt) * time.Microsecond, CWnd: int(info.Snd_cwnd) * mss, InFlight: max(flying, 0) * mss,
 		Unsent: int(info.Notsent_bytes), DeliveryRate: float64(info.Delivery_rate), AppLimited: appLimited(info), Hole: info.Sacked > 0,
-		Progress: uint64(info.Delivered)*uint64(mss) + info.Bytes_received,
+		Progress: uint64(info.Delivered) * uint64(mss),
 	}
 	if info.Min_rtt != math.MaxUint32 {
 		p.MinRTT = time.Duration(info.Min_rtt) * time.Microsecond
