@@ -88,6 +88,7 @@ type Machine struct {
 	checks    int   // spot checks under way
 	spent     int64 // bytes asked for in spot checks
 	fruitless int64 // bytes of spot checks that were given up
+	verified  int   // requests that verified links
 
 	furthest     int64 // highest limit of the window so far: no credit lies beyond it
 	total, waste int64

@@ -3,12 +3,18 @@ package transfer
 import (
 	"time"
 
+	"github.com/tributary-http/tributary/internal/fault"
 	"github.com/tributary-http/tributary/internal/schedule"
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// verifyLeast is the least number of bytes that are compared to verify a link, if it has brought as many in one piece.
-const verifyLeast = 256
+const (
+	// verifyLeast is the least number of bytes that are compared to verify a link, if it has brought as many in one piece.
+	verifyLeast = 256
+
+	// verifyMost bounds the requests that verify links. An origin that answers each of them in part would be asked for ever.
+	verifyMost = 20
+)
 
 // doubtful returns a link that has brought bytes which no other has, while no check has shown whose they are; -1 if there is none.
 // The transfer does not end before.
@@ -42,6 +48,10 @@ func (m *Machine) verify(now time.Time, read bool) {
 		m.until = now
 		return
 	}
+	if m.verified == verifyMost {
+		m.fail(fault.Silence, a.link, Unknown)
+		return
+	}
 	c := m.pick(now, a.link, m.led.End())
 	if c == nil {
 		c = m.spare(a.link)
@@ -52,6 +62,7 @@ func (m *Machine) verify(now time.Time, read bool) {
 		}
 		c = m.openConn(now, a.link)
 	}
+	m.verified++
 	m.send(now, c, a)
 }
 

@@ -130,6 +130,18 @@ func TestVerify(t *testing.T) {
 		s.deliver()
 		s.wantDone()
 	})
+	t.Run("the origin answers each of its requests in part", func(t *testing.T) {
+		s := unverified(t)
+		s.asks(0)
+		for range verifyMost {
+			a := s.wantVerification(0, 1, size, n)
+			s.head(a, Event{Size: size, Range: span(a.r.Start, a.r.Start+1)})
+			s.complete(a)
+		}
+		s.want("Fail", func(a Action) bool { return a.Kind == Fail })
+		s.drop(CloseConn, Keep)
+		s.quiet()
+	})
 	t.Run("R210 bytes that are written as they come", func(t *testing.T) {
 		s := unverified(t)
 		s.handle(Event{Kind: Scatter})
