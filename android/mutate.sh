@@ -207,5 +207,24 @@ try MainActivityTest#littleIsOpenToOtherApps app/AndroidManifest.xml 'android:ta
 try MainActivityTest#littleIsOpenToOtherApps app/AndroidManifest.xml 'android:name=".app.ProxyService"
             android:exported="false"' 'android:name=".app.ProxyService"
             android:exported="true"'
+# What Battery Saver pauses, what is asked first, what is taken back.
+try core core/Offer.java 'return resting && other &&' 'return resting &&'
+try core core/Offer.java 'radio && rests()' 'false'
+try core core/Offer.java ' && !rests() || !other)' ' || !other)'
+try core core/MobileRow.java 'if (offer.rests()) {' 'if (false) {'
+try ProxyServiceTest#batterySaverIsHeeded app/ProxyService.java 'savers.addAction(PowerManager.ACTION_POWER_SAVE_MODE_CHANGED);' ''
+try ProxyServiceTest#batterySaverIsHeeded app/ProxyService.java '!settings.inBatterySaver() &&' ''
+try NetworkRowsTest#batterySaverIsAReasonWithARemedy app/MobileConsent.java 'settings.setInBatterySaver(true);' ''
+try ProxyServiceTest#aNewAddressEndsTheOldOne app/ProxyService.java 'session.gateway(settings.gatewayToken()); // the' '// the'
+try ShareActivityTest#aLocalAddressIsCopied app/ShareActivity.java 'extras.putBoolean(ClipDescription.EXTRA_IS_SENSITIVE, true);' ''
+try MainActivityTest#localAddressesCanBeTakenBack app/AddressChoice.java 'settings.renewGatewayToken();' ''
+try PairActivityTest#anotherKeyIsWarnedOf app/PairActivity.java 'known && !key.equals(i.key)' 'false'
+try PairActivityTest#anUnknownKeyIsWarnedOf app/PairActivity.java ' || old.equalsIgnoreCase(i.address);' ';'
+try PairActivityTest#anotherKeyIsWarnedOf app/Relays.java 'settings.forgetRelay(address);' ''
+try PairActivityTest#aRelayThatCarriesNothingSaysSo app/RelayChoice.java 'idle ? text +' 'false ? text +'
+try core core/AppAccess.java ' || choice == Choice.CHOSEN && uids.isEmpty()' ''
+try MainActivityTest#mobileDataIsAskedAboutWhenItIsNeeded app/MobileConsent.java 'if (asked || !due(screen, settings)) {' 'if (true) {'
+try ShareActivityTest#aRefusalOfMobileDataIsKept app/MobileConsent.java 'settings.setMode(MobilePolicy.Mode.WIFI_ONLY);' ''
+try ShareActivityTest#mobileDataIsAskedAboutWhenItIsNeeded app/MobileConsent.java 'setFilterTouchesWhenObscured(true)' 'setFilterTouchesWhenObscured(false)'
 echo "$tried tried, $missed not noticed"
 [ $missed = 0 ]

@@ -344,6 +344,30 @@ public class DownloadsTest {
         assertTrue(text(), text().matches("(?s).*: 1[67]\\d J .*, 0[.,]2\\d% of the battery.*"));
     }
 
+    /** The more exact way, where the counter moves: phones that have one say 0 for the current, or nonsense. */
+    @Test
+    @SuppressWarnings("deprecation") // the system sends such
+    public void theChargeCounterIsMetered() throws Exception {
+        BatteryManager battery = (BatteryManager) app.getSystemService(Context.BATTERY_SERVICE);
+        shadowOf(battery).setLongProperty(BatteryManager.BATTERY_PROPERTY_CURRENT_NOW, Long.MIN_VALUE);
+        Intent level = new Intent(Intent.ACTION_BATTERY_CHANGED);
+        level.putExtra(BatteryManager.EXTRA_LEVEL, 80).putExtra(BatteryManager.EXTRA_SCALE, 100).putExtra(BatteryManager.EXTRA_VOLTAGE, 4000);
+        app.sendStickyBroadcast(level);
+        shadowOf(battery).setLongProperty(BatteryManager.BATTERY_PROPERTY_CHARGE_COUNTER, 4_000_000);
+        halfIsThere();
+        for (int i = 1; i <= 100; i++) {
+            shadowOf(battery).setLongProperty(BatteryManager.BATTERY_PROPERTY_CHARGE_COUNTER, 4_000_000 - 100 * i);
+            shadowOf(Looper.getMainLooper()).idleFor(1, TimeUnit.SECONDS);
+        }
+        press("PAUSE");
+        until("it is paused", () -> !downloads.active());
+        daemon.half = false;
+        press("RESUME");
+        until("it is done", () -> text().contains("complete"));
+        assertEquals("100 s at 100 µAh", 10, downloads.get(101).battery().milliampHours(), 0.3);
+        assertTrue(text(), text().matches("(?s).*: 14\\d J .*, 0[.,]20% of the battery.*"));
+    }
+
     @Test
     @SuppressWarnings("deprecation") // the system sends such
     public void onAChargerNothingIsKnown() throws Exception {
