@@ -2,7 +2,6 @@ package relay
 
 import (
 	"errors"
-	"io"
 	"maps"
 	"net"
 	"slices"
@@ -19,8 +18,6 @@ const (
 	// maxStreams bounds the streams of a session.
 	maxStreams = 1024
 	keepAlive  = 60 * time.Second
-	// writeTime bounds one write to a lane: a peer that has not read for this time is gone.
-	writeTime = 2 * time.Minute
 )
 
 // holdable is what the streams of a session may hold of a budget. The garbage collector takes half as much again for what was read.
@@ -52,25 +49,6 @@ type session struct {
 // silentTime is how long a lane is silent until another connection is made over its link: sooner than the kernel's pause
 // between two retransmissions by then.
 const silentTime = 500 * time.Millisecond
-
-// wire is a lane's connection.
-type wire struct {
-	id   uint32
-	conn net.Conn
-	raw  net.Conn // beneath conn
-	info syscall.RawConn
-	wake chan struct{}
-	gone chan struct{}
-	once sync.Once
-}
-
-// close ends the connection without a word: TLS would wait until its alert can be sent.
-func (w *wire) close() {
-	w.once.Do(func() {
-		close(w.gone)
-		_ = w.raw.Close()
-	})
-}
 
 func newSession(c lanes.Config) *session {
 	s := &session{
@@ -212,149 +190,6 @@ func (s *session) count() int {
 	return len(s.wires)
 }
 
-// An idle lane waits with a buffer of idleBuffer bytes. A larger one has room for a frame that came in part, and a TLS record.
-const (
-	idleBuffer = 1 << 10
-	bulkBuffer = 2 * (lanes.MaxData + 64)
-)
-
-// read takes in what comes over a lane.
-func (s *session) read(w *wire) {
-	defer s.remove(w.id)
-	small := make([]byte, idleBuffer)
-	var large *[bulkBuffer]byte
-	buf := small[:0]
-	for {
-		n, err := w.conn.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		rest, bad := s.receive(w, buf)
-		if bad != nil {
-			s.end(bad)
-			return
-		}
-		if err != nil {
-			return
-		}
-		switch {
-		case large == nil && len(buf) == idleBuffer:
-			large = s.buffers.Get().(*[bulkBuffer]byte)
-			buf = large[:copy(large[:], rest)]
-		case large != nil && n < idleBuffer && len(rest) == 0:
-			s.buffers.Put(large)
-			large, buf = nil, small[:0]
-		default:
-			buf = buf[:copy(buf[:cap(buf)], rest)]
-		}
-	}
-}
-
-// frameBuffer is the size of a buffer for the data of a large frame. Small ones are kept in memory of their own size.
-const frameBuffer = 16 << 10
-
-// kept returns a copy of a frame's data.
-func (s *session) kept(data []byte) []byte {
-	if len(data) < frameBuffer*3/4 {
-		return append(make([]byte, 0, len(data)), data...)
-	}
-	b, ok := s.frames.Get().(*[frameBuffer]byte)
-	if !ok {
-		b = new([frameBuffer]byte)
-	}
-	return b[:copy(b[:], data)]
-}
-
-// free takes back what kept has returned and nobody uses any more.
-func (s *session) free(data []byte) {
-	if cap(data) == frameBuffer {
-		s.frames.Put((*[frameBuffer]byte)(data[:frameBuffer]))
-	}
-}
-
-// receive takes in the frames that a buffer holds and returns what is left of it.
-func (s *session) receive(w *wire, buf []byte) (rest []byte, err error) {
-	var all []lanes.Frame
-	for {
-		f, n, err := lanes.Decode(buf)
-		if err != nil {
-			return nil, err
-		}
-		if n == 0 {
-			break
-		}
-		if len(f.Data) > 0 {
-			f.Data = s.kept(f.Data)
-		}
-		all = append(all, f)
-		buf = buf[n:]
-	}
-	if len(all) > 0 {
-		s.change(func(now time.Time, m *lanes.Mux) {
-			for _, f := range all {
-				if err == nil {
-					err = m.Receive(now, w.id, f)
-				}
-			}
-		})
-	}
-	return buf, err
-}
-
-// write sends what the Mux has for a lane.
-func (s *session) write(w *wire) {
-	defer s.remove(w.id)
-	var large *[bulkBuffer]byte // nil while it waits
-	paced := false
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		path, ok := pathOf(w.info)
-		if !ok {
-			return
-		}
-		if large == nil {
-			large = s.buffers.Get().(*[bulkBuffer]byte)
-		}
-		var buf []byte
-		var wait time.Duration
-		shares, restart := false, false
-		s.change(func(now time.Time, m *lanes.Mux) {
-			m.Observe(now, w.id, path)
-			buf, wait = m.Next(now, w.id, large[:0])
-			shares, restart = m.Shares(w.id), m.Restart(w.id)
-		})
-		if restart {
-			restartControl(w.info)
-		}
-		if shares && !paced {
-			paced = true
-			pace(w.info)
-		}
-		if len(buf) > 0 {
-			_ = w.raw.SetWriteDeadline(time.Now().Add(writeTime))
-			if _, err := w.conn.Write(buf); err != nil {
-				return
-			}
-			continue
-		}
-		s.buffers.Put(large)
-		large = nil
-		due := timer.C
-		if wait < 0 {
-			due = nil
-		} else {
-			timer.Reset(wait)
-		}
-		select {
-		case <-w.wake:
-		case <-due:
-		case <-w.gone:
-			return
-		case <-s.done:
-			return
-		}
-	}
-}
-
 // tick looks for silent lanes while something is under way.
 func (s *session) tick() {
 	ticker := time.NewTicker(tickEvery)
@@ -469,40 +304,4 @@ func (s *session) open(to string) (*Conn, error) {
 	s.streams[id] = c
 	s.tell()
 	return c, nil
-}
-
-// ResetError says why the relay ended a stream.
-type ResetError struct{ Cause uint64 }
-
-func (e *ResetError) Error() string {
-	switch e.Cause {
-	case lanes.CauseRefused:
-		return "the relay does not connect to this address"
-	case lanes.CauseNotFound:
-		return "the relay does not find this name"
-	case lanes.CauseFailed:
-		return "the relay cannot reach this address"
-	case lanes.CauseLimit:
-		return "the relay has too many streams open"
-	case lanes.CauseFlows:
-		return "the relay's limit of tunnels at a time is reached"
-	case lanes.CauseMonth:
-		return "the relay's limit of bytes in a month is reached"
-	case lanes.CauseDraining:
-		return "the relay is about to end"
-	}
-	return "the other end of the tunnel has closed it"
-}
-
-var _ io.ReadWriteCloser = (*Conn)(nil)
-
-// lasts returns for how long other streams are not tried after this one: they would lose a round trip each.
-func (e *ResetError) lasts() time.Duration {
-	switch e.Cause {
-	case lanes.CauseFlows:
-		return time.Second
-	case lanes.CauseMonth, lanes.CauseDraining:
-		return time.Minute
-	}
-	return 0
 }
