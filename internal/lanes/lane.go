@@ -18,11 +18,8 @@ type Path struct {
 }
 
 const (
-	// rateAge is how long the largest delivery rate counts, at least. It is fullAge and fullTrips round trips while a queue stands before
-	// the link: then what it delivers is what it can.
-	rateAge   = 3 * time.Second
-	fullAge   = 500 * time.Millisecond
-	fullTrips = 8
+	// rateAge is how long the largest delivery rate counts, at least.
+	rateAge = 3 * time.Second
 	// restTime is after what idle time a lane looks again for what its link can do.
 	restTime = 200 * time.Millisecond
 	// paceTime is for how long the pace of a lane is measured, at least.
@@ -96,14 +93,10 @@ func (l *lane) observe(now time.Time, p Path) {
 		l.emptied = now
 	}
 	if !p.AppLimited || full {
-		period := rateAge / 2
-		if filled := max(fullAge, fullTrips*p.RTT) / 2; now.Sub(l.emptied) >= filled {
-			period = min(period, filled)
-		}
-		if now.Sub(l.since) >= period {
+		if now.Sub(l.since) >= rateAge/2 {
 			l.rates[1], l.rates[0], l.since = l.rates[0], 0, now
 		}
-		l.rates[0] = max(l.rates[0], min(p.DeliveryRate, l.drains(now)))
+		l.rates[0] = max(l.rates[0], p.DeliveryRate)
 	}
 	l.settle(now)
 	if l.rounds >= settledRounds {
