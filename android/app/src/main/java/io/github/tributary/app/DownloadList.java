@@ -17,6 +17,7 @@ import io.github.tributary.R;
 import io.github.tributary.core.DownloadState;
 import io.github.tributary.core.Invitation;
 import io.github.tributary.core.SharedText;
+import io.github.tributary.core.Source;
 import java.util.List;
 
 /** The part of the screen with the downloads, and the line that begins one. */
@@ -68,7 +69,7 @@ final class DownloadList implements Downloads.Listener {
         if (Invitation.in(line.getText()) != null) {
             screen.startActivity(PairActivity.asking(screen, line.getText().toString()));
             line.setText("");
-        } else if (urls(line).isEmpty()) {
+        } else if (sources(line).isEmpty()) {
             line.setError(screen.getString(R.string.no_url));
         } else if (!StoragePermission.ask(screen)) {
             begin();
@@ -76,23 +77,23 @@ final class DownloadList implements Downloads.Listener {
     }
 
     /** The link in the line, or the list of links. */
-    private static List<String> urls(EditText line) {
+    private static List<Source> sources(EditText line) {
         String text = line.getText().toString().trim();
-        boolean bare = !text.contains("://") && text.matches("\\S+\\.\\S+"); // as people write them
-        return SharedText.urls(bare ? "https://" + text : text);
+        boolean bare = !text.contains("://") && text.matches("\\S+\\.\\S+(\\s+\\S*\\p{XDigit}{64}\\S*)?"); // as people write them
+        return SharedText.sources(bare ? "https://" + text : text);
     }
 
     /** Downloads what is in the line, if these are links. */
     void begin() {
         EditText line = (EditText) screen.findViewById(R.id.url);
-        List<String> urls = urls(line);
-        if (urls.isEmpty()) {
+        List<Source> sources = sources(line);
+        if (sources.isEmpty()) {
             return;
         }
         line.setText("");
         screen.askForNotifications();
-        for (String url : urls) {
-            downloads.add(url);
+        for (Source s : sources) {
+            downloads.add(s, false);
         }
         screen.askAboutMobileData();
     }
@@ -194,7 +195,7 @@ final class DownloadList implements Downloads.Listener {
     /** Does what the first button says. */
     private void step(Downloads.Entry e) {
         DownloadState s = e.state();
-        if (s.active()) {
+        if (pausable(s)) {
             downloads.pause(e);
         } else if (s.phase != DownloadState.Phase.DONE) {
             downloads.resume(e);
@@ -205,6 +206,10 @@ final class DownloadList implements Downloads.Listener {
                 Toast.makeText(screen, R.string.no_app, Toast.LENGTH_LONG).show();
             }
         }
+    }
+
+    private static boolean pausable(DownloadState s) {
+        return s.active() || s.phase == DownloadState.Phase.QUEUED;
     }
 
     private void fill(View row, Downloads.Entry e) {
@@ -225,7 +230,7 @@ final class DownloadList implements Downloads.Listener {
         bar.setIndeterminate(s.active() && s.total() <= 0);
         bar.setProgress(Texts.permille(s));
         Button step = (Button) row.findViewById(R.id.step);
-        step.setText(s.active() ? R.string.pause : done ? R.string.open : R.string.resume);
+        step.setText(pausable(s) ? R.string.pause : done ? R.string.open : R.string.resume);
         step.setContentDescription(screen.getString(R.string.of_download, step.getText(), Texts.isolated(screen, s.name)));
         Button remove = (Button) row.findViewById(R.id.remove);
         remove.setText(done ? R.string.forget : R.string.cancel);

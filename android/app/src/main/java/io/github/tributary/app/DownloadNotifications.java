@@ -15,9 +15,13 @@ import io.github.tributary.core.DownloadState;
 import java.util.HashMap;
 import java.util.Map;
 
-/** A notification for each download, to pause it, go on, and give it up. For the main thread. */
+/**
+ * A notification for each download that is not queued, to pause it, go on, and give it up. Only the end of one is heard. For the
+ * main thread.
+ */
 final class DownloadNotifications implements Downloads.Listener {
-    private static final String CHANNEL = "downloads";
+    static final String CHANNEL = "downloads"; // silent: it changes each second
+    static final String ENDED = "ended";
     private static final long BETWEEN_MILLIS = 1_000; // the system drops what comes oftener than 5 times a second
     private static final long AGAIN_MILLIS = 1_500;
 
@@ -38,6 +42,8 @@ final class DownloadNotifications implements Downloads.Listener {
         manager = (NotificationManager) context.getSystemService(Context.NOTIFICATION_SERVICE);
         manager.createNotificationChannel(
                 new NotificationChannel(CHANNEL, context.getString(R.string.downloads), NotificationManager.IMPORTANCE_LOW));
+        manager.createNotificationChannel(
+                new NotificationChannel(ENDED, context.getString(R.string.ended_downloads), NotificationManager.IMPORTANCE_DEFAULT));
     }
 
     /** Puts right what an earlier process has left: it may have been killed, and its notifications stay as they were. */
@@ -54,7 +60,7 @@ final class DownloadNotifications implements Downloads.Listener {
 
     @Override
     public void changed(final Downloads.Entry e) {
-        if (e.removed()) {
+        if (e.removed() || e.state().phase == DownloadState.Phase.QUEUED) {
             shown.remove(e.id);
             manager.cancel(e.id);
             return;
@@ -76,8 +82,15 @@ final class DownloadNotifications implements Downloads.Listener {
         }
         last.at = now;
         boolean step = s.phase != last.phase;
+        boolean ends = step && last.phase != null && ended(s); // here, not in an earlier process
+        if (ended(s) && !step && !isShown(e.id)) {
+            return; // the user took it away
+        }
         last.phase = s.phase;
         last.running = s.active();
+        if (ends) {
+            manager.cancel(e.id); // a change of what is there is silent
+        }
         manager.notify(e.id, notification(e));
         if (step && !s.active()) { // nothing follows that could make up for one that was dropped
             main.postDelayed(
@@ -93,18 +106,32 @@ final class DownloadNotifications implements Downloads.Listener {
         }
     }
 
+    private static boolean ended(DownloadState s) {
+        return s.phase == DownloadState.Phase.DONE || s.phase == DownloadState.Phase.FAILED;
+    }
+
+    private boolean isShown(int id) {
+        for (StatusBarNotification n : manager.getActiveNotifications()) {
+            if (n.getId() == id) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     private Notification notification(Downloads.Entry e) {
         DownloadState s = e.state();
         PendingIntent open =
                 PendingIntent.getActivity(
                         context, e.id, view(context, e), PendingIntent.FLAG_IMMUTABLE | PendingIntent.FLAG_UPDATE_CURRENT);
         Notification.Builder b =
-                new Notification.Builder(context, CHANNEL)
+                new Notification.Builder(context, ended(s) ? ENDED : CHANNEL)
                         .setSmallIcon(R.drawable.icon)
                         .setContentTitle(Texts.isolated(context, s.name))
                         .setContentText(Texts.download(context, e))
                         .setContentIntent(open)
                         .setOnlyAlertOnce(true)
+                        .setAutoCancel(s.phase == DownloadState.Phase.DONE)
                         .setOngoing(s.active());
         if (s.active()) {
             b.setProgress(1000, Texts.permille(s), s.total() <= 0);

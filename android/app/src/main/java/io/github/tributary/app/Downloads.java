@@ -13,6 +13,7 @@ import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.Net;
 import io.github.tributary.core.Pace;
+import io.github.tributary.core.Source;
 import io.github.tributary.core.Target;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -78,6 +79,7 @@ class Downloads {
     private static final String SAVED = "list";
     static final int FIRST_ID = 100; // of notifications, too: those of downloads have higher ones
     private static final int DONE_KEPT = 20;
+    static final int MOST_AT_ONCE = 3; // more would share the same networks, and end no sooner
     private static final long SAVE_MILLIS = 5_000; // between two of a download that runs
     private static final long METER_MILLIS = 1_000;
 
@@ -90,6 +92,7 @@ class Downloads {
     private int lastId = FIRST_ID;
     private long savedAt;
     private boolean metering;
+    private boolean suspended; // nothing queued begins by itself
 
     private final Runnable meter =
             new Runnable() {
@@ -161,7 +164,7 @@ class Downloads {
     /** Whether any goes on by itself, now or later. */
     boolean left() {
         for (Entry e : entries.values()) {
-            if (e.state.active() || e.state.phase == DownloadState.Phase.LATER) {
+            if (e.state.goesOn()) {
                 return true;
             }
         }
@@ -170,12 +173,12 @@ class Downloads {
 
     /** Begins a download. */
     Entry add(String url) {
-        return add(url, false);
+        return add(Source.of(url), false);
     }
 
     /** Begins a download; unmetered = only over networks that cost nothing. */
-    Entry add(String url, boolean unmetered) {
-        Entry e = put(++lastId, DownloadState.begin(url).unmetered(unmetered));
+    Entry add(Source source, boolean unmetered) {
+        Entry e = put(++lastId, DownloadState.begin(source).unmetered(unmetered));
         e.battery = new BatteryMeter();
         resume(e);
         return e;
@@ -204,20 +207,42 @@ class Downloads {
     /** Whether any that goes on by itself may use networks that cost money. */
     boolean leftForAll() {
         for (Entry e : entries.values()) {
-            if ((e.state.active() || e.state.phase == DownloadState.Phase.LATER) && !e.state.unmetered) {
+            if (e.state.goesOn() && !e.state.unmetered) {
                 return true;
             }
         }
         return false;
     }
 
-    /** Resumes what was interrupted. */
+    /** Resumes what was interrupted, and begins what is queued: so many at once as may run. */
     void resumeInterrupted() {
         for (Entry e : all()) {
-            if (e.state.phase == DownloadState.Phase.LATER) {
+            if (e.state.goesOn() && !waitsForWifi(e)) {
                 run(e, e.state.in(DownloadState.Phase.RUNNING));
             }
         }
+    }
+
+    /** Whether it would wait in vain for a network, and keep others from running. */
+    private static boolean waitsForWifi(Entry e) {
+        return e.state.unmetered && ProxyService.allCost();
+    }
+
+    /** Begins the first of those that are queued, if there is room. */
+    private void next() {
+        for (Entry e : all()) {
+            if (e.state.phase == DownloadState.Phase.QUEUED && !waitsForWifi(e) && !full()) {
+                run(e, e.state.in(DownloadState.Phase.RUNNING));
+            }
+        }
+    }
+
+    private boolean full() {
+        int running = 0;
+        for (Entry e : entries.values()) {
+            running += e.job != null ? 1 : 0;
+        }
+        return running >= MOST_AT_ONCE;
     }
 
     /** There are networks again: nothing waits any longer. */
@@ -232,6 +257,11 @@ class Downloads {
 
     private void run(Entry e, DownloadState from) {
         if (e.job != null || e.removed || e.state.phase == DownloadState.Phase.DONE) {
+            return;
+        }
+        suspended = false;
+        if (full()) {
+            changed(e, from.in(DownloadState.Phase.QUEUED));
             return;
         }
         e.job = job(e, from);
@@ -265,6 +295,9 @@ class Downloads {
     private void told(Entry e, DownloadState s) {
         if (!s.active()) {
             e.job = null;
+            if (!suspended) { // before anybody hears that nothing runs any more
+                next();
+            }
         }
         if (!e.removed) {
             changed(e, s);
@@ -274,7 +307,7 @@ class Downloads {
     void pause(Entry e) {
         if (e.job != null) {
             e.job.pause();
-        } else if (e.state.phase == DownloadState.Phase.LATER) {
+        } else if (e.state.goesOn()) {
             changed(e, e.state.in(DownloadState.Phase.PAUSED));
         }
     }
@@ -285,8 +318,9 @@ class Downloads {
         }
     }
 
-    /** Stops what runs until it can go on. */
+    /** Stops what runs until it can go on; what is queued waits for that, too. */
     void suspendAll() {
+        suspended = true;
         for (Entry e : entries.values()) {
             if (e.job != null) {
                 e.job.suspend();
@@ -303,6 +337,9 @@ class Downloads {
         entries.remove(e.id);
         if (e.job == null || !e.job.giveUp()) {
             delete(e);
+        }
+        if (!suspended) {
+            next();
         }
         changed(e, e.state);
     }

@@ -80,6 +80,7 @@ public class ProxyService extends Service {
     private final RateHistory history = new RateHistory();
     private Status status; // null = the daemon has said nothing yet: it may not listen
     private boolean online; // there is a network to use
+    private boolean free; // there is one that costs nothing
     private boolean planned; // the system looks after it
     private int lastStart;
     private String trouble = "";
@@ -144,6 +145,20 @@ public class ProxyService extends Service {
     /** Whether it runs, whoever wanted it. */
     static boolean runs() {
         return running != null;
+    }
+
+    private static boolean free(List<Net> offered) {
+        for (Net n : offered) {
+            if (!n.costs()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Whether there are networks to use, and all of them may cost money. */
+    static boolean allCost() {
+        return running != null && running.online && !running.free;
     }
 
     /** The networks there are; empty while it does not run. */
@@ -307,8 +322,9 @@ public class ProxyService extends Service {
         }
         announcer.update(status != null && settings.run() && offer.serves(apps), !offered.isEmpty(), settings.reach());
         plan();
-        boolean back = !online && !offered.isEmpty();
+        boolean back = !online && !offered.isEmpty() || !free && free(offered);
         online = !offered.isEmpty();
+        free = free(offered);
         if (back) {
             App.downloads(this).online();
         }

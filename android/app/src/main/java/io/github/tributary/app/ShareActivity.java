@@ -19,6 +19,7 @@ import io.github.tributary.core.FileName;
 import io.github.tributary.core.Invitation;
 import io.github.tributary.core.LocalAddress;
 import io.github.tributary.core.SharedText;
+import io.github.tributary.core.Source;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -30,7 +31,7 @@ import java.util.List;
 public final class ShareActivity extends Activity {
     private CheckBox free; // whether the download keeps to networks that cost nothing
     private boolean asking; // about mobile data
-    private List<String> waiting; // what is downloaded when the user has said where to; null = nothing
+    private List<Source> waiting; // what is downloaded when the user has said where to; null = nothing
 
     @Override
     protected void onCreate(Bundle state) {
@@ -42,38 +43,38 @@ public final class ShareActivity extends Activity {
             finish();
             return;
         }
-        List<String> urls = urls(getIntent());
-        if (urls.isEmpty()) {
+        List<Source> sources = sources(getIntent());
+        if (sources.isEmpty()) {
             Toast.makeText(this, R.string.no_url, Toast.LENGTH_LONG).show();
             finish();
         } else {
-            ask(urls);
+            ask(sources);
         }
     }
 
     /** The links in what is opened, or else in what is shared, without those that name no server. */
-    private static List<String> urls(Intent intent) {
+    private static List<Source> sources(Intent intent) {
         CharSequence[] places = {
             intent.getDataString(), intent.getCharSequenceExtra(Intent.EXTRA_TEXT), intent.getCharSequenceExtra(Intent.EXTRA_SUBJECT)
         };
         for (CharSequence place : places) {
-            List<String> urls = new ArrayList<String>();
-            for (String url : SharedText.urls(place)) {
-                String host = Uri.parse(url).getHost();
+            List<Source> sources = new ArrayList<Source>();
+            for (Source s : SharedText.sources(place)) {
+                String host = Uri.parse(s.url).getHost();
                 if (host != null && !host.isEmpty()) {
-                    urls.add(url);
+                    sources.add(s);
                 }
             }
-            if (!urls.isEmpty()) {
-                return urls;
+            if (!sources.isEmpty()) {
+                return sources.size() == 1 ? Collections.singletonList(Handover.source(sources.get(0), intent)) : sources;
             }
         }
         return Collections.emptyList();
     }
 
-    private void download(List<String> urls) {
-        for (String url : urls) {
-            App.downloads(this).add(url, free.isChecked());
+    private void download(List<Source> sources) {
+        for (Source s : sources) {
+            App.downloads(this).add(s, free.isChecked());
         }
         Toast.makeText(this, R.string.download_begins, Toast.LENGTH_SHORT).show();
         askAboutMobileData();
@@ -119,26 +120,26 @@ public final class ShareActivity extends Activity {
     }
 
     /** What is downloaded from where, and what it may cost. */
-    private String question(List<String> urls) {
+    private String question(List<Source> sources) {
         Settings settings = new Settings(this);
         String cost = MobileConsent.due(this, settings) ? getString(R.string.cost_asked) : Texts.cost(this, settings.policy());
         StringBuilder files = new StringBuilder();
-        for (String url : urls) {
-            String host = Texts.isolated(this, Uri.parse(url).getHost());
-            String name = Texts.isolated(this, FileName.of(url));
-            if (urls.size() == 1) {
-                return getString(R.string.ask, name, host, cost);
+        for (Source s : sources) {
+            String host = Texts.isolated(this, Uri.parse(s.url).getHost());
+            String name = Texts.isolated(this, FileName.of(s.url));
+            if (sources.size() == 1) {
+                return getString(R.string.ask, name, host, s.checksum.isEmpty() ? cost : getString(R.string.ask_checksum, cost));
             }
             files.append(getString(R.string.of_download, host, name)).append('\n');
         }
         return files.append('\n').append(cost).toString();
     }
 
-    private void ask(final List<String> urls) {
-        int n = urls.size();
+    private void ask(final List<Source> sources) {
+        int n = sources.size();
         String title = n == 1 ? getString(R.string.ask_title) : getResources().getQuantityString(R.plurals.ask_titles, n, n);
         AlertDialog.Builder builder = new AlertDialog.Builder(this);
-        final String local = LocalAddress.of(ProxyService.GATEWAY, new Settings(this).gatewayToken(), urls.get(0));
+        final String local = LocalAddress.of(ProxyService.GATEWAY, new Settings(this).gatewayToken(), sources.get(0).url);
         if (local != null && n == 1) {
             builder.setNeutralButton(
                     R.string.local_address,
@@ -162,16 +163,16 @@ public final class ShareActivity extends Activity {
         AlertDialog question =
                 builder
                         .setTitle(title)
-                        .setMessage(question(urls))
+                        .setMessage(question(sources))
                         .setPositiveButton(
                                 R.string.add,
                                 new DialogInterface.OnClickListener() {
                                     @Override
                                     public void onClick(DialogInterface dialog, int which) {
                                         if (StoragePermission.ask(ShareActivity.this)) {
-                                            waiting = urls;
+                                            waiting = sources;
                                         } else {
-                                            download(urls);
+                                            download(sources);
                                         }
                                     }
                                 })

@@ -217,6 +217,8 @@ final class Texts {
                 return c.getString(s.resumable() ? R.string.download_paused : R.string.download_anew, have);
             case LATER:
                 return c.getString(R.string.download_later, have);
+            case QUEUED:
+                return c.getString(R.string.download_queued, have);
             case WAITING:
                 return c.getString(R.string.download_waits, failure(c, s.failure));
             case FAILED:

@@ -8,6 +8,8 @@ public final class DownloadState {
     /** What it does. */
     public enum Phase {
         RUNNING,
+        /** As many as may run do: it begins by itself when one of them ends. */
+        QUEUED,
         /** It broke off, and is tried again by itself. */
         WAITING,
         /** It broke off for long, or its process ended: it is resumed by itself, as soon as the app or a job runs. */
@@ -17,7 +19,7 @@ public final class DownloadState {
         DONE
     }
 
-    public final String url;
+    public final Source source;
 
     /** What people see: from the URL, and in the end what the server says. */
     public final String name;
@@ -49,8 +51,8 @@ public final class DownloadState {
     private final int rounds; // that ended without a byte more to keep
 
     private DownloadState(
-            String url, String name, String place, Phase phase, Version version, long bytes, long kept, Failure failure, int rounds, Shares brought, boolean unmetered) {
-        this.url = url;
+            Source source, String name, String place, Phase phase, Version version, long bytes, long kept, Failure failure, int rounds, Shares brought, boolean unmetered) {
+        this.source = source;
         this.name = name;
         this.place = place;
         this.phase = phase;
@@ -65,33 +67,38 @@ public final class DownloadState {
 
     /** A download that has not begun, nor a file. */
     public static DownloadState begin(String url) {
-        return new DownloadState(url, FileName.of(url), "", Phase.PAUSED, Version.NONE, 0, 0, Failure.NONE, 0, Shares.NONE, false);
+        return begin(Source.of(url));
+    }
+
+    /** A download that has not begun, nor a file. */
+    public static DownloadState begin(Source source) {
+        return new DownloadState(source, FileName.of(source.url), "", Phase.PAUSED, Version.NONE, 0, 0, Failure.NONE, 0, Shares.NONE, false);
     }
 
     /** The same, for networks that cost nothing alone, or for all that are allowed. */
     public DownloadState unmetered(boolean only) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought, only);
+        return new DownloadState(source, name, place, phase, version, bytes, kept, failure, rounds, brought, only);
     }
 
     /** The same with a file. */
     public DownloadState with(String place) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought, unmetered);
+        return new DownloadState(source, name, place, phase, version, bytes, kept, failure, rounds, brought, unmetered);
     }
 
     /** The same, of which nothing is there any more, not even a file. */
     public DownloadState emptied() {
-        return new DownloadState(url, name, "", phase, Version.NONE, 0, 0, failure, rounds, Shares.NONE, unmetered);
+        return new DownloadState(source, name, "", phase, Version.NONE, 0, 0, failure, rounds, Shares.NONE, unmetered);
     }
 
     /** The same, as far as its fill is now. */
     public DownloadState at(Fetcher.Step s) {
         int idle = s.kept > kept ? 0 : rounds;
-        return new DownloadState(url, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, s.kept, failure, idle, brought, unmetered);
+        return new DownloadState(source, s.name.isEmpty() ? name : s.name, place, phase, s.version, s.bytes, s.kept, failure, idle, brought, unmetered);
     }
 
     /** The same, with what each network has brought. */
     public DownloadState with(Shares brought) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought, unmetered);
+        return new DownloadState(source, name, place, phase, version, bytes, kept, failure, rounds, brought, unmetered);
     }
 
     /** The same in another phase, for which nothing is to blame. */
@@ -101,12 +108,12 @@ public final class DownloadState {
 
     /** The same in another phase, and why. */
     public DownloadState in(Phase phase, Failure failure) {
-        return new DownloadState(url, name, place, phase, version, bytes, kept, failure, rounds, brought, unmetered);
+        return new DownloadState(source, name, place, phase, version, bytes, kept, failure, rounds, brought, unmetered);
     }
 
     /** The same, begun or resumed by the user. */
     public DownloadState wanted() {
-        return new DownloadState(url, name, place, Phase.RUNNING, version, bytes, kept, Failure.NONE, 0, brought, unmetered);
+        return new DownloadState(source, name, place, Phase.RUNNING, version, bytes, kept, Failure.NONE, 0, brought, unmetered);
     }
 
     /**
@@ -117,10 +124,11 @@ public final class DownloadState {
         return in(resumable() ? Phase.LATER : Phase.PAUSED);
     }
 
-    /** The same after it failed in vain for long, though it may work another time. */
+    /** The same after it failed in vain for long, though it may work another time. It may wait for a network as long as it takes. */
     public DownloadState brokenOff(Failure failure) {
+        int rounds = failure.code.equals(Failure.NO_LINK) ? this.rounds - 1 : this.rounds;
         boolean later = resumable() && rounds < MOST_ROUNDS;
-        return new DownloadState(url, name, place, later ? Phase.LATER : Phase.FAILED, version, bytes, kept, failure, rounds + 1, brought, unmetered);
+        return new DownloadState(source, name, place, later ? Phase.LATER : Phase.FAILED, version, bytes, kept, failure, rounds + 1, brought, unmetered);
     }
 
     /** Whether nothing is lost if it stops. */
@@ -133,6 +141,11 @@ public final class DownloadState {
         return phase == Phase.DONE ? bytes : version.size;
     }
 
+    /** Whether it goes on by itself, now or later. */
+    public boolean goesOn() {
+        return active() || phase == Phase.QUEUED || phase == Phase.LATER;
+    }
+
     /** Whether a thread works for it. */
     public boolean active() {
         return phase == Phase.RUNNING || phase == Phase.WAITING;
@@ -140,8 +153,11 @@ public final class DownloadState {
 
     public JSONObject toJson() {
         try {
-            return new JSONObject()
-                    .put("url", url)
+            JSONObject o = new JSONObject();
+            if (phase != Phase.DONE) { // nobody needs it any more, and it may be secret
+                source.write(o);
+            }
+            return o.put("url", source.url)
                     .put("name", name)
                     .put("place", place)
                     .put("phase", phase.name())
@@ -170,7 +186,7 @@ public final class DownloadState {
         }
         DownloadState s =
                 new DownloadState(
-                        o.getString("url"),
+                        Source.parse(o),
                         o.getString("name"),
                         o.getString("place"),
                         phase,

@@ -16,6 +16,9 @@ public final class Failure {
     /** The phone does not let the app write the file. */
     public static final String FILE = "file";
 
+    /** Of the daemon: there is no network that it may use. */
+    static final String NO_LINK = "no_link";
+
     public static final Failure NONE = new Failure("", "", 0, "");
 
     /** "" = there was no failure. */

@@ -97,7 +97,12 @@ public final class HostMessages {
     /** What a file is to be filled with, and what it holds. */
     public static String order(DownloadState s) {
         JSONObject o = new JSONObject();
-        put(o, "url", s.url);
+        put(o, "url", s.source.url);
+        try {
+            s.source.write(o);
+        } catch (JSONException e) {
+            throw new IllegalStateException(e); // only for numbers that are none
+        }
         if (s.unmetered) {
             put(o, "unmetered", true);
         }

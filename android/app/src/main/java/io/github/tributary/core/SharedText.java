@@ -1,15 +1,19 @@
 package io.github.tributary.core;
 
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Locale;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Finds what to download in text that another app shares. */
 public final class SharedText {
     private static final Pattern URL = Pattern.compile("(?i)\\bhttps?://[^\\s<>\"'\\u00ab\\u00bb\\u201c\\u201d]+");
+
+    /** Of 64 or 128 hexadecimal digits, alone or like "sha256:HEX". */
+    private static final Pattern CHECKSUM = Pattern.compile("(?i)(?<![0-9a-z])(?:(sha-?256[:=])?([0-9a-f]{64})|(sha-?512[:=])?([0-9a-f]{128}))(?![0-9a-z])");
 
     private static final int MOST = 50; // URLs at once
 
@@ -34,23 +38,63 @@ public final class SharedText {
     }
 
     /**
-     * The URLs of a text that is a list of them, separated by spaces or lines, each once; of other text the first URL. Empty if
-     * there is none.
+     * What a text that is a list of URLs, separated by spaces or lines, says to download, each once; of other text the first URL. Empty
+     * if there is none. A checksum in a list is that of the URL before it, and before the first URL of the next one; in other text a
+     * single checksum is that of the URL. "#sha256=HEX" at the end of a URL is its checksum.
      */
-    public static List<String> urls(CharSequence text) {
-        Set<String> all = new LinkedHashSet<String>();
+    public static List<Source> sources(CharSequence text) {
+        Map<String, Source> all = new LinkedHashMap<String, Source>();
+        String first = "";
+        String last = null;
         for (String word : text == null ? new String[0] : text.toString().trim().split("\\s+")) {
-            if (all.size() < MOST && URL.matcher(word).matches() && url(word) != null) {
-                all.add(url(word));
+            Matcher sum = CHECKSUM.matcher(word);
+            if (sum.matches() && last == null) {
+                first = name(sum);
+            } else if (sum.matches()) {
+                all.put(last, all.get(last).verified(name(sum)));
+            } else if (all.size() < MOST && URL.matcher(word).matches() && url(word) != null) {
+                Source s = source(url(word), first);
+                last = s.url;
+                first = "";
+                if (!all.containsKey(last)) {
+                    all.put(last, s);
+                }
             } else {
                 all.clear(); // it is a sentence, or more than a person would look at
                 break;
             }
         }
         if (all.isEmpty() && url(text) != null) {
-            all.add(url(text));
+            Source s = source(url(text), only(URL.matcher(text).replaceAll(" ")));
+            all.put(s.url, s);
         }
-        return new ArrayList<String>(all);
+        return new ArrayList<Source>(all.values());
+    }
+
+    /** A URL whose end may be its checksum. */
+    private static Source source(String url, String sum) {
+        int hash = url.indexOf('#');
+        Matcher end = CHECKSUM.matcher(hash < 0 ? "" : url.substring(hash + 1));
+        boolean labelled = end.matches() && (end.group(1) != null || end.group(3) != null);
+        return labelled ? Source.of(url.substring(0, hash)).verified(name(end)) : Source.of(url).verified(sum);
+    }
+
+    /** The checksum in a text; "" if there is none, or more than one. */
+    private static String only(String text) {
+        String found = "";
+        Matcher m = CHECKSUM.matcher(text);
+        while (m.find()) {
+            if (!found.isEmpty()) {
+                return "";
+            }
+            found = name(m);
+        }
+        return found;
+    }
+
+    /** As the daemon calls a checksum. */
+    private static String name(Matcher sum) {
+        return (sum.group(2) != null ? "sha256:" + sum.group(2) : "sha512:" + sum.group(4)).toLowerCase(Locale.ROOT);
     }
 
     /** Whether the last character closes a bracket that the URL does not open: that of the sentence around it. */

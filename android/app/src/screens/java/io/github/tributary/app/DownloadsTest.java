@@ -56,6 +56,7 @@ public class DownloadsTest {
 
         Local() {
             super(app);
+            processes.add(this);
             listen(new DownloadNotifications(app));
         }
 
@@ -84,6 +85,7 @@ public class DownloadsTest {
 
     private final Application app = RuntimeEnvironment.getApplication();
     private final FakeFetcher daemon = new FakeFetcher();
+    private final List<Local> processes = new ArrayList<Local>();
     private Local downloads;
 
     @Before
@@ -93,8 +95,11 @@ public class DownloadsTest {
     }
 
     @After
-    public void end() {
-        downloads.pauseAll();
+    public void end() throws InterruptedException {
+        for (Local process : processes) {
+            process.pauseAll();
+            until("its threads end, or they tell the next test", () -> !process.active());
+        }
     }
 
     /** Presses a button of the notification. */
@@ -121,7 +126,7 @@ public class DownloadsTest {
     }
 
     private void until(String what, Condition c) throws InterruptedException {
-        for (int i = 0; i < 2000; i++) {
+        for (int i = 0; i < 6000; i++) {
             shadowOf(Looper.getMainLooper()).idle();
             if (c.met()) {
                 return;
@@ -389,6 +394,82 @@ public class DownloadsTest {
         halfIsThere();
         press("PAUSE");
         until("it is said", () -> text().contains("start over"));
+    }
+
+    private int count(DownloadState.Phase phase) {
+        int n = 0;
+        for (Downloads.Entry e : downloads.all()) {
+            n += e.state().phase == phase ? 1 : 0;
+        }
+        return n;
+    }
+
+    private DownloadState.Phase phase(int id) {
+        return downloads.get(id).state().phase;
+    }
+
+    @Test
+    public void onlySoManyRunAtOnce() throws Exception {
+        daemon.half = true;
+        for (int i = 1; i <= 6; i++) {
+            downloads.add("https://example.com/" + i + ".bin");
+        }
+        until("three run", () -> daemon.asked.size() == 3);
+        assertEquals(3, count(DownloadState.Phase.QUEUED));
+        assertEquals(DownloadState.Phase.QUEUED, phase(104));
+        NotificationManager manager = (NotificationManager) app.getSystemService(Context.NOTIFICATION_SERVICE);
+        assertNull("it does nothing", shadowOf(manager).getNotification(104));
+        assertTrue("nobody goes on with them", downloads.left() && downloads.leftForAll());
+        assertTrue(Texts.download(app, downloads.get(104)), Texts.download(app, downloads.get(104)).contains("starts when another download ends"));
+        downloads.pause(downloads.get(104));
+        assertEquals(DownloadState.Phase.PAUSED, phase(104));
+        downloads.resume(downloads.get(104));
+        assertEquals("it pushes in", DownloadState.Phase.QUEUED, phase(104));
+        downloads.online();
+        assertEquals(3, daemon.asked.size());
+        downloads.pause(downloads.get(102));
+        until("the next one begins", () -> daemon.asked.size() == 4);
+        assertEquals(DownloadState.Phase.RUNNING, phase(104));
+        downloads.remove(downloads.get(103));
+        until("the next one begins", () -> daemon.asked.size() == 5);
+        assertEquals(1, count(DownloadState.Phase.QUEUED));
+        downloads.suspendAll();
+        until("they stop", () -> !downloads.active());
+        assertEquals("it begins while the service ends", 5, daemon.asked.size());
+        assertEquals(DownloadState.Phase.QUEUED, phase(106));
+        downloads = new Local();
+        daemon.half = false;
+        downloads.online();
+        until("all are done", () -> count(DownloadState.Phase.DONE) == 4);
+        assertEquals(DownloadState.Phase.PAUSED, phase(102));
+    }
+
+    @Test
+    public void onlyTheEndIsHeard() throws Exception {
+        NotificationManager manager = (NotificationManager) app.getSystemService(Context.NOTIFICATION_SERVICE);
+        assertEquals(NotificationManager.IMPORTANCE_LOW, manager.getNotificationChannel("downloads").getImportance());
+        assertEquals(NotificationManager.IMPORTANCE_DEFAULT, manager.getNotificationChannel("ended").getImportance());
+        halfIsThere();
+        assertEquals("downloads", shown().getChannelId());
+        press("PAUSE");
+        until("it is paused", () -> !downloads.active());
+        assertEquals("downloads", shown().getChannelId());
+        daemon.half = false;
+        press("RESUME");
+        until("it is done", () -> text().contains("complete"));
+        assertEquals("ended", shown().getChannelId());
+        assertTrue("it stays after a tap", (shown().flags & Notification.FLAG_AUTO_CANCEL) != 0);
+        manager.cancel(101);
+        shadowOf(Looper.getMainLooper()).idleFor(5, TimeUnit.SECONDS);
+        manager.cancel(101);
+        downloads.show(downloads.get(101)); // the radios rest
+        assertNull("it comes back", shown());
+        daemon.failure = new Fetcher.Failed(new Failure("checksum", "example.com", 0, ""), false);
+        downloads.add("https://example.com/wrong.bin");
+        until("it failed", () -> phase(102) == DownloadState.Phase.FAILED);
+        Notification failed = shadowOf(manager).getNotification(102);
+        assertEquals("ended", failed.getChannelId());
+        assertTrue(failed.extras.getCharSequence(Notification.EXTRA_TEXT).toString().contains("from example.com does not have the given checksum"));
     }
 
     @Test

@@ -378,11 +378,14 @@ public class MainActivityTest {
         assertNull(shadowOf(screen.getApplication()).getNextStartedService());
         assertNotNull("nobody is told", ((EditText) screen.findViewById(R.id.url)).getError());
         type("example.com/a.iso");
-        assertEquals("https://example.com/a.iso", App.downloads(screen).all().get(0).state().url);
+        assertEquals("https://example.com/a.iso", App.downloads(screen).all().get(0).state().source.url);
         assertNotNull("the proxy is not there", shadowOf(screen.getApplication()).getNextStartedService());
         assertEquals("", text(R.id.url));
         type("https://example.com/b.iso https://example.com/c.iso");
         assertEquals(3, App.downloads(screen).all().size());
+        type("example.com/d.iso " + "0".repeat(64));
+        assertEquals("sha256:" + "0".repeat(64), App.downloads(screen).all().get(3).state().source.checksum);
+        assertEquals("https://example.com/d.iso", App.downloads(screen).all().get(3).state().source.url);
     }
 
     private Intent started() {

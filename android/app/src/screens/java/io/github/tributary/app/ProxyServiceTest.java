@@ -37,6 +37,7 @@ import io.github.tributary.core.Limits;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.MobilePolicy;
 import io.github.tributary.core.Reach;
+import io.github.tributary.core.Source;
 import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;
@@ -145,7 +146,6 @@ public class ProxyServiceTest {
 
     private void bothNetworks() throws Exception {
         Network wifi = ShadowNetwork.newInstance(101);
-        Network mobile = ShadowNetwork.newInstance(102);
         networks.tell(
                 wifi,
                 FakeNetworks.capabilities(
@@ -153,8 +153,12 @@ public class ProxyServiceTest {
                         NetworkCapabilities.NET_CAPABILITY_VALIDATED,
                         NetworkCapabilities.NET_CAPABILITY_NOT_METERED),
                 FakeNetworks.properties("wlan0", "192.168.1.2", 24));
+        mobile();
+    }
+
+    private void mobile() throws Exception {
         networks.tell(
-                mobile,
+                ShadowNetwork.newInstance(102),
                 FakeNetworks.capabilities(
                         NetworkCapabilities.TRANSPORT_CELLULAR,
                         NetworkCapabilities.NET_CAPABILITY_VALIDATED,
@@ -576,6 +580,26 @@ public class ProxyServiceTest {
         assertTrue("it waits for a tap", e.state().active());
         ProxyService.stop(service);
         until(DownloadState.Phase.PAUSED, e);
+    }
+
+    @Test
+    public void whatKeepsToWifiWaitsForIt() throws Exception {
+        Robolectric.setupContentProvider(FakeMedia.class, MediaStore.AUTHORITY);
+        settings.setConsent(true);
+        settings.setMode(MobilePolicy.Mode.MOBILE_HELPS);
+        Downloads downloads = App.downloads(service);
+        Downloads.Entry all = downloads.add("https://example.com/a.iso");
+        Downloads.Entry free = downloads.add(Source.of("https://example.com/b.iso"), true);
+        downloads.suspendAll();
+        until(DownloadState.Phase.LATER, all);
+        until(DownloadState.Phase.LATER, free);
+        mobile();
+        assertTrue("it waits for Wi-Fi", all.state().active());
+        assertEquals("mobile data does not help it", DownloadState.Phase.LATER, free.state().phase);
+        bothNetworks();
+        assertTrue("it waits for a tap", free.state().active());
+        ProxyService.stop(service);
+        until(DownloadState.Phase.PAUSED, free);
     }
 
     @Test

@@ -16,14 +16,18 @@ import android.content.Intent;
 import android.content.res.TypedArray;
 import android.content.pm.PackageManager;
 import android.net.Uri;
+import android.os.Bundle;
 import android.os.Looper;
+import android.provider.Browser;
 import android.view.View;
 import android.view.ViewGroup;
 import android.widget.CheckBox;
 import io.github.tributary.R;
 import io.github.tributary.core.Limits;
 import io.github.tributary.core.MobilePolicy;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.junit.Before;
 import org.junit.Test;
@@ -117,7 +121,7 @@ public class ShareActivityTest {
             answer(DialogInterface.BUTTON_POSITIVE);
             assertTrue(e.getKey() + ": it stays", shared.isFinishing());
             assertEquals(e.getKey(), 1, downloads.all().size());
-            assertEquals(e.getKey(), "https://example.com/a/x.iso", downloads.all().get(0).state().url);
+            assertEquals(e.getKey(), "https://example.com/a/x.iso", downloads.all().get(0).state().source.url);
             assertNotNull(e.getKey() + ": the proxy is not there", shadowOf(app).getNextStartedService());
             downloads.remove(downloads.all().get(0));
         }
@@ -247,6 +251,41 @@ public class ShareActivityTest {
         nothingBegan("a list");
         answer(DialogInterface.BUTTON_POSITIVE);
         assertEquals(2, downloads.all().size());
+    }
+
+    @Test
+    public void aChecksumIsTold() {
+        open(new Intent(Intent.ACTION_SEND).putExtra(Intent.EXTRA_TEXT, "https://example.com/a/x.iso\n" + "0".repeat(64) + "  x.iso"));
+        assertTrue(text(), text().contains("\n\nThe file is checked against the given checksum. Mobile data"));
+        answer(DialogInterface.BUTTON_POSITIVE);
+        assertEquals("sha256:" + "0".repeat(64), downloads.all().get(0).state().source.checksum);
+    }
+
+    /** What a browser hands over with a link goes to the server, and nothing else. */
+    @Test
+    public void theServerKnowsTheBrowsersUser() {
+        Bundle fields = new Bundle();
+        fields.putString("cookie", "session=secret");
+        fields.putString("User-Agent", "Browser/1");
+        fields.putString("Range", "bytes=0-1");
+        fields.putString("Authorization", "Basic eA==");
+        Intent link = new Intent(Intent.ACTION_VIEW, Uri.parse("https://example.com/a/x.iso")).putExtra(Browser.EXTRA_HEADERS, fields);
+        link.putExtra(Intent.EXTRA_REFERRER, Uri.parse("https://example.com/page?q#part"));
+        open(link);
+        assertFalse("others look at the screen", text().contains("secret"));
+        answer(DialogInterface.BUTTON_POSITIVE);
+        List<String> header = downloads.all().get(0).state().source.header;
+        assertEquals(Arrays.asList("Referer: https://example.com/page?q", "Cookie: session=secret", "User-Agent: Browser/1"), header);
+        fields.putString("Referer", "https://example.com/other");
+        open(link.putExtra(Browser.EXTRA_HEADERS, fields));
+        answer(DialogInterface.BUTTON_POSITIVE);
+        assertEquals("Referer: https://example.com/other", downloads.all().get(1).state().source.header.get(0));
+        open(new Intent(Intent.ACTION_SEND).putExtra(Intent.EXTRA_TEXT, "https://example.com/1 https://example.org/2").putExtra(Browser.EXTRA_HEADERS, fields));
+        answer(DialogInterface.BUTTON_POSITIVE);
+        assertTrue("they are for one server", downloads.all().get(2).state().source.header.isEmpty());
+        open(new Intent(Intent.ACTION_VIEW, link.getData()).putExtra(Intent.EXTRA_REFERRER, Uri.parse("android-app://org.example.browser")));
+        answer(DialogInterface.BUTTON_POSITIVE);
+        assertTrue("no page", downloads.all().get(4).state().source.header.isEmpty());
     }
 
     /** The box in the question that is on the screen. */

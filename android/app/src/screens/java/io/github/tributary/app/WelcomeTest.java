@@ -166,7 +166,7 @@ public class WelcomeTest {
         assertFalse(App.test(screen).runs());
         line.setText("https://mirror.example.org/large.bin");
         screen.findViewById(R.id.test).performClick();
-        assertEquals("https://mirror.example.org/large.bin", App.test(screen).state().url);
+        assertEquals("https://mirror.example.org/large.bin", App.test(screen).state().source.url);
     }
 
     @Test

@@ -203,6 +203,10 @@ public class DownloadJobTest {
             assertEquals("round " + i, DownloadState.Phase.LATER, s.phase);
         }
         assertEquals(DownloadState.Phase.FAILED, s.brokenOff(failure("no link")).phase);
+        for (int i = 0; i < 50; i++) {
+            s = DownloadState.parse(s.brokenOff(new Failure("no_link", "", 0, "")).toJson());
+            assertEquals("there may be no Wi-Fi for days", DownloadState.Phase.LATER, s.phase);
+        }
         assertEquals("the user tries again", DownloadState.Phase.LATER, s.wanted().brokenOff(Failure.NONE).phase);
         DownloadState more = s.at(new Fetcher.Step("n", new Version("\"v\"", "m", 9, "p"), 3, 2, Shares.NONE));
         assertEquals("bytes came meanwhile", DownloadState.Phase.LATER, more.brokenOff(Failure.NONE).phase);

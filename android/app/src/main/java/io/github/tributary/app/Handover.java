@@ -1,0 +1,49 @@
+package io.github.tributary.app;
+
+import android.content.Intent;
+import android.net.Uri;
+import android.os.Bundle;
+import android.provider.Browser;
+import io.github.tributary.core.Source;
+import java.util.Locale;
+
+/**
+ * What a browser hands over with a link, so that the server knows its user: the fields of {@link Browser#EXTRA_HEADERS}, and the page
+ * of {@link Intent#EXTRA_REFERRER}. Other fields than these three are left out: any app can send such an intent.
+ */
+final class Handover {
+    private static final String[] FIELDS = {"Referer", "Cookie", "User-Agent"};
+
+    private Handover() {}
+
+    /** A source with the fields in the intent that named it. */
+    static Source source(Source s, Intent intent) {
+        for (String name : FIELDS) {
+            String value = field(intent, name);
+            s = s.with(name, value == null && name.equals("Referer") ? referrer(intent) : value);
+        }
+        return s;
+    }
+
+    /** Null if there is none. */
+    private static String field(Intent intent, String name) {
+        Bundle fields = intent.getBundleExtra(Browser.EXTRA_HEADERS);
+        if (fields != null) {
+            for (String key : fields.keySet()) {
+                if (key.toLowerCase(Locale.ROOT).equals(name.toLowerCase(Locale.ROOT))) {
+                    return fields.getString(key);
+                }
+            }
+        }
+        return null;
+    }
+
+    /** The page that named the link, without its fragment; null if it is an app. */
+    @SuppressWarnings("deprecation") // its newer form is not on Android 8
+    private static String referrer(Intent intent) {
+        Object extra = intent.getParcelableExtra(Intent.EXTRA_REFERRER);
+        Uri page = extra instanceof Uri ? (Uri) extra : null;
+        boolean web = page != null && page.getScheme() != null && page.getScheme().toLowerCase(Locale.ROOT).matches("https?");
+        return web ? page.buildUpon().fragment(null).build().toString() : null;
+    }
+}
