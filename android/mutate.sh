@@ -61,8 +61,10 @@ PY
 	} ;;
 	*) # the manifest
 		mkdir -p "$copy/mutant/com/android/tools"
-		sed "s|^android_merged_manifest=.*|android_merged_manifest=$copy/source/${2##*/}|" out/screens/res/com/android/tools/test_config.properties \
-			>"$copy/mutant/com/android/tools/test_config.properties"
+		aapt package -f -M "$copy/source/${2##*/}" -S app/res -I "$android" -F "$copy/mutant/resources.apk" \
+			--min-sdk-version 26 --target-sdk-version 36 --version-code 1 --version-name 1
+		sed "s|^android_merged_manifest=.*|android_merged_manifest=$copy/source/${2##*/}|; s|^android_resource_apk=.*|android_resource_apk=$copy/mutant/resources.apk|" \
+			out/screens/res/com/android/tools/test_config.properties >"$copy/mutant/com/android/tools/test_config.properties"
 		;;
 	esac
 	code=0
