@@ -146,7 +146,7 @@ func newRun(ctx context.Context, e *Engine, req *Request, o *opening.Opening) (*
 	}
 	r.permits = make([]permit, len(states))
 	for _, i := range o.Order(all) {
-		if r.permits[i] = (permit{true, req.pays(links[i])}); r.permits[i].now {
+		if r.permits[i] = req.permit(true, links[i]); r.permits[i].now {
 			cfg.Order = append(cfg.Order, i)
 		}
 	}
@@ -285,21 +285,26 @@ type permit struct {
 	now     bool // so does what the request may cost now
 }
 
+// permit returns that of a link.
+func (q *Request) permit(opening bool, l link.Link) permit {
+	return permit{opening, opening && q.pays(l)}
+}
+
 // permitted tells the machine which links it may use now. The cost of links changes, and so does what the request may cost.
 func (r *run) permitted() time.Time {
 	for i := range r.permits {
 		p, l := &r.permits[i], r.e.fleet.at(int8(i))
-		p.opening = p.opening || r.opening.Allows(l.Name, l.Untrusted)
-		may := p.opening && r.req.pays(l)
-		if may == p.now {
+		was := p.now
+		*p = r.req.permit(p.opening || r.opening.Allows(l.Name, l.Untrusted), l)
+		if p.now == was {
 			continue
 		}
-		if p.now = may; may {
+		if p.now {
 			r.e.fleet.allow(r, int8(i))
 		} else {
 			r.e.fleet.forbid(r, int8(i))
 		}
-		r.handle(transfer.Event{Kind: transfer.Permitted, Link: int8(i), Allowed: may})
+		r.handle(transfer.Event{Kind: transfer.Permitted, Link: int8(i), Allowed: p.now})
 	}
 	if r.opening.Version() != nil { // it was reported
 		was := r.further
@@ -326,8 +331,8 @@ func (r *run) takeMail(e transfer.Event) time.Time {
 			known := r.linkConfig(health.Down, l, r.link(e.Link).radio.lastByte(), r.e.lookUp(l, r.origin))
 			e.New, r.radios = &known, append(r.radios, l.Radio)
 			r.networks = append(r.networks, networkOf(l))
-			p := permit{opening: r.opening.Allows(l.Name, l.Untrusted)}
-			if p.now = p.opening && r.req.pays(l); p.now {
+			p := r.req.permit(r.opening.Allows(l.Name, l.Untrusted), l)
+			if p.now {
 				r.e.fleet.allow(r, e.Link)
 			}
 			e.Allowed, r.permits = p.now, append(r.permits, p)

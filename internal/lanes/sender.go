@@ -171,16 +171,11 @@ func (m *Mux) message(now time.Time, l *lane, small *stream, b []byte, w *waitin
 
 // bulk adds a frame of the next stream, but not of the one that must wait.
 func (m *Mux) bulk(now time.Time, l *lane, not *stream, total int, b []byte, w *waiting) []byte {
-	switch {
-	case m.cfg.Scheduler == EarliestArrival && total == 0:
+	if m.cfg.Scheduler != EarliestArrival {
+		return m.alternate(now, l, total, b, w)
+	}
+	if total == 0 {
 		return m.tail(now, l, b, w)
-	case total == 0:
-		return b
-	case m.cfg.Scheduler != EarliestArrival && m.yields(l):
-		w.atMost(time.Millisecond)
-		return b
-	case m.cfg.Scheduler != EarliestArrival:
-		return m.next(now, l, nil, b)
 	}
 	if e := l.excess(); e > 0 {
 		l.lift.limited = true
@@ -193,6 +188,18 @@ func (m *Mux) bulk(now time.Time, l *lane, not *stream, total int, b []byte, w *
 		return b
 	}
 	return m.next(now, l, not, b)
+}
+
+// alternate is bulk for the schedulers of the literature, which know neither messages nor copies.
+func (m *Mux) alternate(now time.Time, l *lane, total int, b []byte, w *waiting) []byte {
+	switch {
+	case total == 0:
+		return b
+	case m.yields(l):
+		w.atMost(time.Millisecond)
+		return b
+	}
+	return m.next(now, l, nil, b)
 }
 
 // next adds a frame of the stream whose turn it is, not of the one that must wait.

@@ -130,10 +130,7 @@ func (m *Machine) ahead() segment.Range {
 
 // fetch carries out a scheduler's decision; false if no connection of the link can take the request now.
 func (m *Machine) fetch(now time.Time, d schedule.Decision) bool {
-	c := m.pick(now, d.Link, d.Range.Start)
-	if c == nil {
-		c = m.spare(d.Link)
-	}
+	c := m.reuse(now, d.Link, d.Range.Start)
 	if c == nil {
 		if m.links[d.Link].full {
 			if m.giveWay(d.Link, d.Range.Start); m.count(d.Link) > 0 {
@@ -166,6 +163,15 @@ func (m *Machine) fetch(now time.Time, d schedule.Decision) bool {
 	m.send(now, c, a)
 	m.do[len(m.do)-1].Rule = d.Rule
 	return true
+}
+
+// reuse returns the connection of a link that takes a request for bytes from start on, or would but for the number that the link is
+// to have; nil if a new one is needed.
+func (m *Machine) reuse(now time.Time, link int8, start int64) *conn {
+	if c := m.pick(now, link, start); c != nil {
+		return c
+	}
+	return m.spare(link)
 }
 
 // spare returns an open connection without requests that pick passes over, since the link is to have fewer.

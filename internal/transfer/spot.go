@@ -217,7 +217,7 @@ func (m *Machine) refer(link int8, r segment.Range) {
 // keepTail notes the last bytes of a link: others may have to be compared with them, also one that joins later.
 func (m *Machine) keepTail(s *spot, r segment.Range) {
 	if r.Start == s.tail.End {
-		r.Start = max(s.tail.Start, r.End-spotMost)
+		r.Start = s.tail.Start
 	} else if r.Len() < spotLeast && s.tail.Len() > r.Len() {
 		return // the beginning of a range shows too little
 	}

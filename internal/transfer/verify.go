@@ -36,8 +36,11 @@ func (m *Machine) doubtful() int8 {
 //
 // A read may complete a check, whose result follows: read is true then, and the check is left to the Tick that comes after.
 func (m *Machine) verify(now time.Time, read bool) {
+	if len(m.led.Free()) > 0 {
+		return
+	}
 	link := m.doubtful()
-	if link < 0 || len(m.led.Free()) > 0 {
+	if link < 0 {
 		return
 	}
 	a, ok := m.verification(now, link)
@@ -52,10 +55,7 @@ func (m *Machine) verify(now time.Time, read bool) {
 		m.fail(fault.Silence, a.link, Unknown)
 		return
 	}
-	c := m.pick(now, a.link, m.led.End())
-	if c == nil {
-		c = m.spare(a.link)
-	}
+	c := m.reuse(now, a.link, m.led.End())
 	if c == nil {
 		if !m.links[a.link].mayOpen(m.count(a.link)) {
 			return

@@ -407,28 +407,14 @@ func (t *Transport) dataLimits(cfg config.Config) map[string]allowance.Limit {
 
 // Options says which links to look for, with their configuration.
 func Options(cfg config.Config) link.Options {
-	o := link.Options{
-		Names: cfg.Links, DNS: map[string][]netip.AddrPort{}, Metered: map[string]bool{}, Around: cfg.VPN == config.VPNAround,
-	}
+	o := link.Options{Names: cfg.Links, Around: cfg.VPN == config.VPNAround}
 	o.Of = func(name string) link.Setting {
 		l := cfg.LinkOf(name)
 		return link.Setting{DNS: l.Servers(), Metered: l.Metered, Enabled: l.Enabled}
 	}
 	for name, l := range cfg.Link {
-		if s := l.Servers(); len(s) > 0 {
-			o.DNS[name] = s
-		}
-		if l.Metered != nil {
-			o.Metered[name] = *l.Metered
-		}
-		switch {
-		case l.Upstream() != nil:
+		if l.Upstream() != nil {
 			o.Taken = append(o.Taken, name)
-		case l.Enabled == nil:
-		case *l.Enabled:
-			o.Include = append(o.Include, name)
-		default:
-			o.Exclude = append(o.Exclude, name)
 		}
 	}
 	return o

@@ -2,8 +2,6 @@ package appbridge
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -81,11 +79,10 @@ func (h *Bridge) ask(ctx context.Context, q outMessage) (inMessage, error) {
 		return inMessage{}, fmt.Errorf("the app has not answered %d questions of type %s", asked, q.Type)
 	}
 	defer h.drop(q.ID)
-	line, err := json.Marshal(q)
-	if err != nil || len(line) >= maxLine {
-		return inMessage{}, errors.Join(errors.New("the question is too long"), err)
+	line, err := q.line()
+	if err != nil {
+		return inMessage{}, err
 	}
-	line = append(line, '\n')
 	for out := h.out; ; {
 		select {
 		case out <- line:

@@ -229,12 +229,12 @@ func (h *Bridge) write() {
 
 // say sends a message without waiting; it reports whether the app may get it.
 func (h *Bridge) say(m outMessage) bool {
-	line, err := json.Marshal(m)
-	if err != nil || len(line) >= maxLine {
+	line, err := m.line()
+	if err != nil {
 		return false
 	}
 	select {
-	case h.out <- append(line, '\n'):
+	case h.out <- line:
 		return true
 	default:
 		return false

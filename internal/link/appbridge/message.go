@@ -96,6 +96,15 @@ type outMessage struct {
 	Error   string `json:"error,omitempty"`   // the same in English, for a log
 }
 
+// line returns a message as it is sent. An error quotes nothing of it.
+func (m outMessage) line() ([]byte, error) {
+	b, err := json.Marshal(m)
+	if err != nil || len(b) >= maxLine {
+		return nil, errors.Join(errors.New("the message is too long"), err)
+	}
+	return append(b, '\n'), nil
+}
+
 // parse reads one line of the app.
 func parse(line []byte) (inMessage, error) {
 	var m inMessage
