@@ -71,7 +71,7 @@ func greeted(t *testing.T, l Link, addr string) string {
 		device, _ = unix.GetsockoptString(int(fd), unix.SOL_SOCKET, unix.SO_BINDTODEVICE)
 		timeout, _ = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
 	}))
-	if os.Getenv(emulatorEnv) != "" {
+	if underQEMU {
 		device = l.Name // qemu-user does not read this option; the far end shows which link it was
 	}
 	if device != l.Name || timeout != int(userTimeout.Milliseconds()) {
@@ -199,7 +199,7 @@ func TestDeviceSourceRouted(t *testing.T) {
 		r.Table, r.Priority = 42, 1000
 		change(r)
 		err := netlink.RuleAdd(r)
-		if errors.Is(err, unix.EOPNOTSUPP) && os.Getenv(emulatorEnv) != "" {
+		if errors.Is(err, unix.EOPNOTSUPP) && underQEMU {
 			t.Skip("qemu-user does not pass rules on")
 		}
 		must(t, err)

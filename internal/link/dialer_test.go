@@ -562,7 +562,7 @@ func TestDialLoopback(t *testing.T) {
 	if _, ok := c.(*net.TCPConn); !ok {
 		t.Errorf("connection is a %T", c)
 	}
-	if got := c.RemoteAddr().String(); got != good.Addr().String() || info.Origin.String() != got || info.RTT <= 0 || !info.Local {
+	if got := c.RemoteAddr().String(); got != good.Addr().String() || info.Origin.String() != got || info.RTT <= 0 && !underQEMU || !info.Local {
 		t.Errorf("connected to %s, %+v", got, info)
 	}
 	t.Run("R121 R199 every socket is bound, to loopback for loopback", func(t *testing.T) {

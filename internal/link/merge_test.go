@@ -117,7 +117,7 @@ func TestEmulatedPath(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}).Over(lnk("a0", 1), lnk("b0", 2))
 	c, info, err := links[1].Dial(t.Context(), "tcp", ln.Addr().String())
-	if err != nil || of != "b0" || info.RTT <= 0 || info.Origin.String() != ln.Addr().String() || info.Local {
+	if err != nil || of != "b0" || info.RTT <= 0 && !underQEMU || info.Origin.String() != ln.Addr().String() || info.Local {
 		t.Fatalf("over %s: %+v, %v", of, info, err)
 	}
 	c.Close()

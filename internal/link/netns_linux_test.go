@@ -24,6 +24,9 @@ const insideEnv = "TRIBUTARY_LINK_TEST_INSIDE"
 // emulatorEnv has the words before the name of this program where the kernel cannot run it: `make -C android go-test`.
 const emulatorEnv = "TRIBUTARY_EMULATOR"
 
+// underQEMU says that qemu-user runs the test. It has no TCP_INFO: connections know no round trip and no counters.
+var underQEMU = os.Getenv(emulatorEnv) != ""
+
 // inside reports whether the test runs in a process with a network and mount namespace of its own; if not, it starts one
 // that runs this test only, and passes its verdict on. The whole process has to move, since goroutines do not stay on one
 // thread. The kernel removes the namespaces with the process, however it ends.

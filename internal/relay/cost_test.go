@@ -3,6 +3,7 @@ package relay
 import (
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,7 +54,11 @@ func TestCost(t *testing.T) {
 	const content = flows * (asked + answered)
 	added := float64(r.carried.Load()-carried-content) / content
 	t.Logf("%.2f %% were added", 100*added)
-	if added < 0 || added > 0.01 {
+	most := 0.01
+	if os.Getenv("TRIBUTARY_EMULATOR") != "" {
+		most = 0.03 // qemu-user has no TCP_INFO
+	}
+	if added < 0 || added > most {
 		t.Errorf("%.2f %% were added to %d bytes", 100*added, content)
 	}
 }
