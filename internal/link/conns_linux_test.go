@@ -120,6 +120,9 @@ func TestNear(t *testing.T) {
 
 // TestPress: the other end of an idle connection answers the kernel, and is left alone afterwards.
 func TestPress(t *testing.T) {
+	if underQEMU {
+		t.Skip("qemu-user has no TCP_INFO")
+	}
 	l, err := net.Listen("tcp", anyPort)
 	if err != nil {
 		t.Fatal(err)
@@ -146,9 +149,6 @@ func TestPress(t *testing.T) {
 			t.Fatal(err)
 		}
 		return value
-	}
-	if underQEMU {
-		t.Skip("qemu-user has no TCP_INFO")
 	}
 	carried := VitalsOf(near).Carried
 	relax := Press(near)

@@ -24,7 +24,7 @@ const insideEnv = "TRIBUTARY_LINK_TEST_INSIDE"
 // emulatorEnv has the words before the name of this program where the kernel cannot run it: `make -C android go-test`.
 const emulatorEnv = "TRIBUTARY_EMULATOR"
 
-// underQEMU says that qemu-user runs the test. It has no TCP_INFO: connections know no round trip and no counters.
+// underQEMU says that qemu-user runs the test. It lacks TCP_INFO, so the round trips and counters of connections are unknown.
 var underQEMU = os.Getenv(emulatorEnv) != ""
 
 // inside reports whether the test runs in a process with a network and mount namespace of its own; if not, it starts one
