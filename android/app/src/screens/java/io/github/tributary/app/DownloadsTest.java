@@ -81,6 +81,7 @@ public class DownloadsTest {
         }
     }
 
+    @Rule public final EndsDownloads ends = new EndsDownloads();
     @Rule public final TemporaryFolder folder = new TemporaryFolder();
 
     private final Application app = RuntimeEnvironment.getApplication();
@@ -95,10 +96,9 @@ public class DownloadsTest {
     }
 
     @After
-    public void end() throws InterruptedException {
+    public void end() {
         for (Local process : processes) {
             process.pauseAll();
-            until("its threads end, or they tell the next test", () -> !process.active());
         }
     }
 
@@ -113,12 +113,19 @@ public class DownloadsTest {
     }
 
     private Notification shown() {
-        NotificationManager manager = (NotificationManager) app.getSystemService(Context.NOTIFICATION_SERVICE);
-        return shadowOf(manager).getNotification(101);
+        return shown(101);
+    }
+
+    private Notification shown(int id) {
+        return shadowOf((NotificationManager) app.getSystemService(Context.NOTIFICATION_SERVICE)).getNotification(id);
     }
 
     private String text() {
-        return shown() == null ? "nothing" : shown().extras.getCharSequence(Notification.EXTRA_TEXT).toString();
+        return text(101);
+    }
+
+    private String text(int id) {
+        return shown(id) == null ? "nothing" : shown(id).extras.getCharSequence(Notification.EXTRA_TEXT).toString();
     }
 
     private interface Condition {
@@ -417,8 +424,7 @@ public class DownloadsTest {
         until("three run", () -> daemon.asked.size() == 3);
         assertEquals(3, count(DownloadState.Phase.QUEUED));
         assertEquals(DownloadState.Phase.QUEUED, phase(104));
-        NotificationManager manager = (NotificationManager) app.getSystemService(Context.NOTIFICATION_SERVICE);
-        assertNull("it does nothing", shadowOf(manager).getNotification(104));
+        assertEquals("it does nothing", "nothing", text(104));
         assertTrue("nobody goes on with them", downloads.left() && downloads.leftForAll());
         assertTrue(Texts.download(app, downloads.get(104)), Texts.download(app, downloads.get(104)).contains("starts when another download ends"));
         downloads.pause(downloads.get(104));
@@ -467,7 +473,7 @@ public class DownloadsTest {
         daemon.failure = new Fetcher.Failed(new Failure("checksum", "example.com", 0, ""), false);
         downloads.add("https://example.com/wrong.bin");
         until("it failed", () -> phase(102) == DownloadState.Phase.FAILED);
-        Notification failed = shadowOf(manager).getNotification(102);
+        Notification failed = shown(102);
         assertEquals("ended", failed.getChannelId());
         assertTrue(failed.extras.getCharSequence(Notification.EXTRA_TEXT).toString().contains("from example.com does not have the given checksum"));
     }

@@ -51,6 +51,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.junit.Before;
+import org.junit.Rule;
 import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.robolectric.Robolectric;
@@ -67,6 +68,8 @@ import org.robolectric.shadows.ShadowVpnService;
 /** The screen, and what starts with the phone. */
 @RunWith(RobolectricTestRunner.class)
 public class MainActivityTest {
+    @Rule public final EndsDownloads ends = new EndsDownloads();
+
     private ActivityController<MainActivity> controller;
     private MainActivity screen;
     private Settings settings;

@@ -48,6 +48,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.After;
 import org.junit.Before;
+import org.junit.Rule;
 import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.robolectric.Robolectric;
@@ -61,6 +62,8 @@ import org.robolectric.shadows.ShadowPowerManager;
 /** The service: what it starts, what it offers, what it shows. */
 @RunWith(RobolectricTestRunner.class)
 public class ProxyServiceTest {
+    @Rule public final EndsDownloads ends = new EndsDownloads();
+
     /** A service whose daemon is a shell. */
     public static class Shell extends ProxyService {
         Daemon.Listener told;

@@ -30,6 +30,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.Before;
+import org.junit.Rule;
 import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.robolectric.Robolectric;
@@ -42,6 +43,8 @@ import org.robolectric.shadows.ShadowToast;
 /** Links from other apps: the user is asked, whatever the intent says. */
 @RunWith(RobolectricTestRunner.class)
 public class ShareActivityTest {
+    @Rule public final EndsDownloads ends = new EndsDownloads();
+
     private final Application app = RuntimeEnvironment.getApplication();
     private Downloads downloads;
 
