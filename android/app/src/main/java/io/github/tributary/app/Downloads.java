@@ -42,6 +42,7 @@ class Downloads {
         private BatteryMeter battery; // null = a part was fetched by another process
         private long radiosUntil = -1; // are awake after it; -1 = it runs, or they rest
         private final Pace pace = new Pace();
+        private boolean again; // it is to run, and its job still stops
         private boolean removed;
 
         private Entry(int id, DownloadState state) {
@@ -256,7 +257,11 @@ class Downloads {
     }
 
     private void run(Entry e, DownloadState from) {
-        if (e.job != null || e.removed || e.state.phase == DownloadState.Phase.DONE) {
+        if (e.removed || e.state.phase == DownloadState.Phase.DONE) {
+            return;
+        }
+        if (e.job != null) {
+            e.again = e.job.stops();
             return;
         }
         suspended = false;
@@ -293,18 +298,24 @@ class Downloads {
     }
 
     private void told(Entry e, DownloadState s) {
+        boolean again = false;
         if (!s.active()) {
             e.job = null;
+            again = e.again && s.goesOn();
+            e.again = false;
             if (!suspended) { // before anybody hears that nothing runs any more
                 next();
             }
         }
-        if (!e.removed) {
+        if (again && !e.removed) {
+            run(e, s.in(DownloadState.Phase.RUNNING));
+        } else if (!e.removed) {
             changed(e, s);
         }
     }
 
     void pause(Entry e) {
+        e.again = false;
         if (e.job != null) {
             e.job.pause();
         } else if (e.state.goesOn()) {
@@ -322,6 +333,7 @@ class Downloads {
     void suspendAll() {
         suspended = true;
         for (Entry e : entries.values()) {
+            e.again = false;
             if (e.job != null) {
                 e.job.suspend();
             }

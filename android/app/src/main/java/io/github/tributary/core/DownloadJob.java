@@ -51,6 +51,11 @@ public final class DownloadJob {
         stop();
     }
 
+    /** Whether it was told to stop. */
+    public synchronized boolean stops() {
+        return stopped;
+    }
+
     /** Tries again at once, if it waits for that. */
     public synchronized void wake() {
         woken = true;

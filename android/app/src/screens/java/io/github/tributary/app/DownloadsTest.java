@@ -240,6 +240,24 @@ public class DownloadsTest {
     }
 
     @Test
+    public void goesOnWhenItHadToStopForAMoment() throws Exception {
+        halfIsThere();
+        daemon.half = false;
+        downloads.suspendAll();
+        downloads.online(); // its thread may have ended, and nobody has heard of that
+        until("it is done", () -> text().contains("complete"));
+        isWhole("slow.bin");
+        daemon.half = true;
+        downloads.add("https://example.com/slow.bin");
+        until("half is there", () -> downloads.get(102).state().bytes == 5);
+        downloads.suspendAll();
+        downloads.online();
+        downloads.suspendAll();
+        until("it stops", () -> !downloads.active());
+        assertEquals(DownloadState.Phase.LATER, phase(102));
+    }
+
+    @Test
     public void whatTheUserPausedStaysSo() throws Exception {
         halfIsThere();
         Local killed = downloads;
