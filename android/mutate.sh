@@ -206,7 +206,8 @@ try DownloadsTest#goesOnWhenItHadToStopForAMoment app/Downloads.java 'e.again = 
 try DownloadsTest#onlyTheEndIsHeard app/DownloadNotifications.java 'ended(s) ? ENDED : CHANNEL' 'CHANNEL'
 try DownloadsTest#onlyTheEndIsHeard app/DownloadNotifications.java '            return; // the user' '            // the user'
 try DownloadsTest#theBatteryIsMetered app/Downloads.java 'if (now < e.radiosUntil) {' 'if (false) {'
-try DownloadsTest#onAChargerNothingIsKnown app/Texts.java 'if (m.charged()) {' 'if (false) {'
+try DownloadsTest#theBatteryIsMetered app/Downloads.java ' && e.radiosUntil < 0' ''
+try DownloadsTest#onAChargerNothingIsKnown app/Texts.java 'if (use.charged) {' 'if (false) {'
 try ProxyServiceTest#mobileDataHasALongTail app/Downloads.java ' && row.link.bytes > 0' ''
 
 # Local addresses.

@@ -177,9 +177,9 @@ final class DownloadList implements Downloads.Listener {
         DownloadState s = e.state();
         new AlertDialog.Builder(screen)
                 .setTitle(R.string.delete_title)
-                .setMessage(screen.getString(R.string.delete, Texts.isolated(screen, s.name), Texts.size(screen, s.bytes)))
+                .setMessage(screen.getString(R.string.delete_question, Texts.isolated(screen, s.name), Texts.size(screen, s.bytes)))
                 .setPositiveButton(
-                        R.string.cancel,
+                        R.string.delete,
                         new DialogInterface.OnClickListener() {
                             @Override
                             public void onClick(DialogInterface dialog, int which) {
@@ -233,7 +233,7 @@ final class DownloadList implements Downloads.Listener {
         step.setText(pausable(s) ? R.string.pause : done ? R.string.open : R.string.resume);
         step.setContentDescription(screen.getString(R.string.of_download, step.getText(), Texts.isolated(screen, s.name)));
         Button remove = (Button) row.findViewById(R.id.remove);
-        remove.setText(done ? R.string.forget : R.string.cancel);
+        remove.setText(done ? R.string.forget : R.string.delete);
         remove.setContentDescription(screen.getString(R.string.of_download, remove.getText(), Texts.isolated(screen, s.name)));
     }
 }

@@ -140,7 +140,7 @@ final class DownloadNotifications implements Downloads.Listener {
             b.addAction(action(e, DownloadReceiver.RESUME, R.string.resume));
         }
         if (s.phase != DownloadState.Phase.DONE) {
-            b.addAction(new Notification.Action.Builder(null, context.getString(R.string.cancel), MainActivity.removing(context, e.id)).build());
+            b.addAction(new Notification.Action.Builder(null, context.getString(R.string.delete), MainActivity.removing(context, e.id)).build());
         }
         return b.build();
     }

@@ -9,6 +9,7 @@ import android.util.Log;
 import io.github.tributary.core.BatteryMeter;
 import io.github.tributary.core.DownloadJob;
 import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.EnergyUse;
 import io.github.tributary.core.Fetcher;
 import io.github.tributary.core.LinkRow;
 import io.github.tributary.core.Net;
@@ -40,6 +41,7 @@ class Downloads {
         private DownloadState state;
         private DownloadJob job; // that works; null = none
         private BatteryMeter battery; // null = a part was fetched by another process
+        private EnergyUse used; // by a download that an earlier process ended; null = not known
         private long radiosUntil = -1; // are awake after it; -1 = it runs, or they rest
         private final Pace pace = new Pace();
         private boolean again; // it is to run, and its job still stops
@@ -69,14 +71,15 @@ class Downloads {
             return pace.secondsLeft(SystemClock.elapsedRealtime(), state.total());
         }
 
-        /** What the phone used meanwhile; null = it cannot be told. */
-        BatteryMeter battery() {
-            return battery;
+        /** What the phone used meanwhile; null = not known, a part of it was not metered. */
+        EnergyUse used() {
+            return battery == null ? used : battery.use();
         }
     }
 
     private static final String TAG = "tributary";
     private static final String ID = "id";
+    private static final String USED = "used";
     private static final String SAVED = "list";
     static final int FIRST_ID = 100; // of notifications, too: those of downloads have higher ones
     private static final int DONE_KEPT = 20;
@@ -112,7 +115,8 @@ class Downloads {
             for (int i = 0; i < all.length(); i++) {
                 JSONObject o = all.getJSONObject(i);
                 lastId = Math.max(lastId, o.getInt(ID)); // notifications of earlier processes name it
-                put(o.getInt(ID), DownloadState.parse(o));
+                Entry e = put(o.getInt(ID), DownloadState.parse(o));
+                e.used = o.has(USED) ? EnergyUse.parse(o.getJSONObject(USED)) : null;
             }
         } catch (JSONException e) { // of another version
             Log.w(TAG, "the list of downloads is lost", e);
@@ -396,7 +400,8 @@ class Downloads {
         try {
             for (Entry e : entries.values()) {
                 if (e.state.phase != DownloadState.Phase.DONE || old-- <= 0) {
-                    all.put(e.state.toJson().put(ID, e.id));
+                    boolean known = e.state.phase == DownloadState.Phase.DONE && e.radiosUntil < 0 && e.used() != null;
+                    all.put(e.state.toJson().put(ID, e.id).put(USED, known ? e.used().toJson() : null));
                 }
             }
         } catch (JSONException e) {
@@ -433,6 +438,7 @@ class Downloads {
                 } else {
                     e.radiosUntil = -1;
                     e.battery.pause();
+                    save();
                     show(e);
                 }
             }

@@ -7,8 +7,8 @@ import android.icu.util.MeasureUnit;
 import android.text.BidiFormatter;
 import android.text.format.Formatter;
 import io.github.tributary.R;
-import io.github.tributary.core.BatteryMeter;
 import io.github.tributary.core.DownloadState;
+import io.github.tributary.core.EnergyUse;
 import io.github.tributary.core.Failure;
 import io.github.tributary.core.Limits;
 import io.github.tributary.core.LinkRow;
@@ -212,7 +212,7 @@ final class Texts {
         switch (s.phase) {
             case DONE:
                 String done = c.getString(R.string.download_done, size(c, s.bytes));
-                return c.getString(R.string.download_battery, done, battery(c, e.battery()));
+                return c.getString(R.string.download_battery, done, battery(c, e.used()));
             case PAUSED:
                 return c.getString(s.resumable() ? R.string.download_paused : R.string.download_anew, have);
             case LATER:
@@ -314,18 +314,18 @@ final class Texts {
     }
 
     /** What the phone used for a download, or why that is not known. */
-    static String battery(Context c, BatteryMeter m) {
-        if (m == null) {
+    static String battery(Context c, EnergyUse use) {
+        if (use == null) {
             return c.getString(R.string.battery_part);
         }
-        if (m.charged()) {
+        if (use.charged) {
             return c.getString(R.string.battery_charged);
         }
-        if (Double.isNaN(m.joules())) {
+        if (Double.isNaN(use.joules)) {
             return c.getString(R.string.battery_unknown);
         }
-        String joules = c.getString(R.string.battery_joules, m.joules());
-        return Double.isNaN(m.percent()) ? joules : c.getString(R.string.battery_joules_percent, joules, m.percent());
+        String joules = c.getString(R.string.battery_joules, use.joules);
+        return Double.isNaN(use.percent) ? joules : c.getString(R.string.battery_joules_percent, joules, use.percent);
     }
 
     /** Of a progress bar. */

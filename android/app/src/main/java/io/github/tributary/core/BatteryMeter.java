@@ -59,18 +59,13 @@ public final class BatteryMeter {
         lastMillis = nowMillis;
     }
 
-    /** On a charger at some time: then it cannot be told. */
-    public boolean charged() {
-        return charged;
-    }
-
     /** Leaves out the time until the next reading: the download pauses. */
     public void pause() {
         last = null;
     }
 
     /** mAh; NaN = it cannot be told, as always on a charger. */
-    public double milliampHours() {
+    double milliampHours() {
         if (charged) {
             return Double.NaN;
         }
@@ -83,13 +78,18 @@ public final class BatteryMeter {
         return Double.NaN;
     }
 
+    /** What was used so far. */
+    public EnergyUse use() {
+        return new EnergyUse(charged, joules(), percent());
+    }
+
     /** Energy; NaN = it cannot be told. */
-    public double joules() {
+    double joules() {
         return millis == 0 || voltMillis == 0 ? Double.NaN : milliampHours() * voltMillis / millis / 1000 * JOULES_PER_MILLIWATT_HOUR;
     }
 
     /** Of a full battery; NaN = it cannot be told. */
-    public double percent() {
+    double percent() {
         return milliampHours() * 1000 / full * 100;
     }
 }

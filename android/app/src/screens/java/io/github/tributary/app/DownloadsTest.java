@@ -364,14 +364,15 @@ public class DownloadsTest {
         daemon.half = false;
         press("RESUME");
         until("it is done", () -> text().contains("complete"));
-        BatteryMeter meter = downloads.get(101).battery();
-        double before = meter.joules();
-        assertEquals("100 s at 360 mA", 10, meter.milliampHours(), 1);
+        double before = downloads.get(101).used().joules;
+        assertEquals("100 s at 360 mA and 4 V", 144, before, 14);
+        assertTrue("saved too soon", Texts.download(app, new Local().get(101)).contains("was closed meanwhile"));
         for (int i = 0; i < 30; i++) { // the radio stays awake, then what the phone uses is for something else
             shadowOf(Looper.getMainLooper()).idleFor(1, TimeUnit.SECONDS);
         }
-        assertEquals("12 s at 1.44 W", 12 * 1.44, meter.joules() - before, 2 * 1.44);
+        assertEquals("12 s at 1.44 W", 12 * 1.44, downloads.get(101).used().joules - before, 2 * 1.44);
         assertTrue(text(), text().matches("(?s).*: 1[67]\\d J .*, 0[.,]2\\d% of the battery.*"));
+        assertEquals("the next process does not know", text(), Texts.download(app, new Local().get(101)));
     }
 
     /** The more exact way, where the counter moves: phones that have one say 0 for the current, or nonsense. */
@@ -394,7 +395,7 @@ public class DownloadsTest {
         daemon.half = false;
         press("RESUME");
         until("it is done", () -> text().contains("complete"));
-        assertEquals("100 s at 100 µAh", 10, downloads.get(101).battery().milliampHours(), 0.3);
+        assertEquals("100 s at 100 µAh and 4 V", 144, downloads.get(101).used().joules, 4);
         assertTrue(text(), text().matches("(?s).*: 14\\d J .*, 0[.,]20% of the battery.*"));
     }
 
@@ -411,6 +412,10 @@ public class DownloadsTest {
         press("RESUME");
         until("it is done", () -> text().contains("complete"));
         assertTrue(text(), text().contains("unknown, the phone was charging"));
+        for (int i = 0; i < 30; i++) {
+            shadowOf(Looper.getMainLooper()).idleFor(1, TimeUnit.SECONDS);
+        }
+        assertEquals("the next process does not know", text(), Texts.download(app, new Local().get(101)));
     }
 
     @Test

@@ -166,12 +166,11 @@ final class Scene implements Closeable {
             list.put(state("https://example.org/podcast-112.mp3", 64 * MB, 24 * MB, shares(24, 0)).toJson().put("id", 103));
         }
         DownloadState done = state("https://example.org/manual.pdf", 18 * MB, 18 * MB, shares(11, 7));
-        list.put(done.in(DownloadState.Phase.DONE).toJson().put("id", 104));
+        list.put(done.in(DownloadState.Phase.DONE).toJson().put("id", 104).put("used", metered().use().toJson()));
         context.getSharedPreferences("downloads", Context.MODE_PRIVATE).edit().putString("list", list.toString()).commit();
         Running running = new Running();
         Downloads downloads = running.downloads(context);
         ReflectionHelpers.setField(context, "downloads", downloads);
-        ReflectionHelpers.setField(downloads.get(104), "battery", metered());
         downloads.add("https://cdimage.example.org/debian-13.2.0-amd64-DVD-1.iso");
         running.at(390, 274);
         for (int i = 0; i < 6; i++) {

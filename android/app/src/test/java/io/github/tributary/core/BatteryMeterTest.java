@@ -61,7 +61,7 @@ public class BatteryMeterTest {
         add(400_000, 4_000_000);
         meter.add(new Battery(80, true, UNKNOWN, 4_000_000, 4000, 250), now);
         now += 1000;
-        assertTrue(meter.charged());
+        assertTrue(meter.use().charged);
         for (int i = 1; i < 30; i++) { // later it would be known
             add(400_000, 3_900_000 - i);
         }
