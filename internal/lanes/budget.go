@@ -16,9 +16,10 @@ func (m *Mux) take(n int64) {
 	}
 }
 
-// left returns how many bytes may be taken.
+// left returns how many bytes may be taken beside what other streams may hold in any case; negative if more were than there are.
 func (m *Mux) left() int64 {
-	left := m.cfg.Budget - m.used
+	others := max(m.cfg.Budget/sureShare-leastWindow*int64(len(m.streams)), 0)
+	left := m.cfg.Budget - m.used - others
 	if m.cfg.Shared != nil {
 		left = min(left, m.cfg.Shared.Left())
 	}

@@ -11,11 +11,12 @@ const (
 	firstWindow = 768 << 10
 	firstShare  = 32
 	MaxWindow   = 8 << 20
-	leastWindow = 16 << 10
 	// MaxQueue is how much of a stream is accepted to be sent before it is.
 	MaxQueue = 2 << 20
-	// leastQueue is accepted even if the budget is used up.
-	leastQueue = 16 << 10
+	// leastWindow may come of each stream, and leastQueue is accepted, even if the budget is used up. sureShare of the budget is for
+	// that alone.
+	leastWindow, leastQueue = 16 << 10, 16 << 10
+	sureShare               = 4
 
 	// A stream is interactive as long as it sends little: so much at once, and so much per second.
 	burst  = 32 << 10

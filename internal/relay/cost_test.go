@@ -54,9 +54,12 @@ func TestCost(t *testing.T) {
 	const content = flows * (asked + answered)
 	added := float64(r.carried.Load()-carried-content) / content
 	t.Logf("%.2f %% were added", 100*added)
-	most := 0.01
-	if os.Getenv("TRIBUTARY_EMULATOR") != "" {
+	most := 0.02 // on a busy machine more frames are small, and acknowledged one by one
+	switch {
+	case os.Getenv("TRIBUTARY_EMULATOR") != "":
 		most = 0.03 // qemu-user has no TCP_INFO
+	case os.Getenv("TRIBUTARY_MATRIX") != "":
+		most = 0.01
 	}
 	if added < 0 || added > most {
 		t.Errorf("%.2f %% were added to %d bytes", 100*added, content)

@@ -228,7 +228,7 @@ func TestManyFlows(t *testing.T) {
 	l := newStand(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as the program does
 	c := l.client(l.pair())
-	const flows, limit = 1000, 64<<20 + 50<<20
+	const flows, limit = 1000, 64<<20 + 50_000_000
 	var all []net.Conn
 	for range flows {
 		all = append(all, l.open(c, l.source))
