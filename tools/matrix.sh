@@ -33,7 +33,7 @@ say 'Making a clean Debian'
 debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,iproute2,procps,curl,ca-certificates,python3-cffi-backend,cloud-init bookworm "$dir/debian" >"$dir/debootstrap.log" 2>&1 &&
 	export TRIBUTARY_DEBIAN=$dir/debian || { tail -n 3 "$dir/debootstrap.log"; say 'It could not be had: that test is skipped'; }
 PATH=$dir:$PATH:$dir/venv/bin TRIBUTARY_MATRIX=1 $GO test -C lab -count=1 -v -timeout 70m \
-	-run '^Test(Clients|Curl|Uploads|Browser|RealOrigins|Spread|SpreadPrograms|Logins|Yield|Competing|Stream|LivePages?|LiveNumbers|RPCBrowser|RelayFlaps|RelayCloudInit|RelayImage|Extension|ExtensionKilled|Gateway|GatewayClients|Run.*|CA)$' ./e2e
+	-run '^Test(Clients|Curl|Uploads|Browser|RealOrigins|Spread|SpreadPrograms|Logins|Yield|Competing|Stream|LivePages?|LiveNumbers|RPCBrowser|RelayBeside|RelayFlaps|RelayCloudInit|RelayImage|Extension|ExtensionKilled|Gateway|GatewayClients|Run.*|CA)$' ./e2e
 status=$?
 say 'Loading a relay'
 TRIBUTARY_MATRIX=1 $GO test -count=1 -v -timeout 40m -run '^Test(Cost|IdleUsers|ManyFlows|ProcessorTime|WatchingUsers)$' ./internal/relay && exit $status

@@ -15,6 +15,7 @@ type Path struct {
 	AppLimited   bool          // DeliveryRate is no more than what there was to send
 	Hole         bool          // the other end misses a packet, and holds what came behind it
 	Progress     uint64        // bytes that were delivered, acknowledged selectively or not
+	Model        bool          // the congestion control follows a model of the link, as BBR does, and fills no queue
 }
 
 const (
@@ -100,7 +101,7 @@ func (l *lane) observe(now time.Time, p Path) {
 	}
 	l.settle(now)
 	if l.rounds >= settledRounds {
-		l.lift.observe(now, p)
+		l.lift.observe(now, p, seconds(l.limit()/max(l.rates[0], l.rates[1], 1)))
 	}
 }
 
@@ -202,6 +203,15 @@ func (l *lane) arrival(n int) time.Duration {
 
 // excess returns by how many bytes a lane exceeds its in-flight cap; not more than 0 = it may take bulk data.
 func (l *lane) excess() float64 {
+	limit := l.limit()
+	if limit <= 0 {
+		return 0
+	}
+	return float64(l.path.InFlight+l.path.Unsent) - l.lift.gain()*limit
+}
+
+// limit is the in-flight cap while it is not lifted, 0 = it is not known.
+func (l *lane) limit() float64 {
 	most := max(l.rates[0], l.rates[1])
 	if most <= 0 {
 		return 0
@@ -210,8 +220,7 @@ func (l *lane) excess() float64 {
 	if l.rounds < settledRounds {
 		times = startCap
 	}
-	limit := times*most*l.path.MinRTT.Seconds() + min(max(most*slackTime.Seconds(), leastSlack), capSlack)
-	return float64(l.path.InFlight+l.path.Unsent) - l.lift.gain()*limit
+	return times*most*l.path.MinRTT.Seconds() + min(max(most*slackTime.Seconds(), leastSlack), capSlack)
 }
 
 // frameSize returns how many bytes of data a frame gets: those of 8 ms.

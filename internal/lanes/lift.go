@@ -6,9 +6,14 @@ const (
 	// A queue may belong to others if the round trip is longer than what the in-flight cap of a lane explains: a multiple of the
 	// least one, and slack.
 	queueSlack = 20 * time.Millisecond
-	// A rate is measured for this time and this number of round trips.
+	// A rate is measured for this time and this number of round trips. BBR tries out more than its rate once in eight of them.
 	measureTime  = 150 * time.Millisecond
 	measureTrips = 2
+	modelTrips   = 8
+	// BBR keeps its own queue so short that a round trip tells whether there is another: it is longer than what the cap explains, by
+	// an eighth and by modelSlack, modelWaits times in succession.
+	modelSlack = 5 * time.Millisecond
+	modelWaits = 2
 	// The cap is multiplied by nudgedGain to find out whether the queue is short only since the lane gives way, by liftedGain where
 	// it is long, and by confirmedGain if it belongs to others: the congestion window then bounds the lane.
 	nudgedGain, liftedGain, confirmedGain = 1.35, 3, 8
@@ -30,6 +35,7 @@ type lift struct {
 	began   time.Time
 	passed  uint64 // progress by then
 	flown   int    // in flight before the cap was lifted
+	waits   int    // how often in succession a queue of others was seen
 	before  float64
 	pause   time.Duration
 	until   time.Time // before that the phase stays
@@ -64,8 +70,8 @@ func (m *Mux) Shares(id uint32) bool {
 	return l != nil && l.lift.phase >= lifted
 }
 
-// observe takes in what the kernel says of the lane.
-func (c *lift) observe(now time.Time, p Path) {
+// observe takes in what the kernel says of the lane. own is the round trip if the lane fills the cap and nobody else is there.
+func (c *lift) observe(now time.Time, p Path, own time.Duration) {
 	c.most = max(c.most, p.InFlight)
 	if c.began.IsZero() {
 		c.until = now.Add(firstPause)
@@ -73,15 +79,50 @@ func (c *lift) observe(now time.Time, p Path) {
 		return
 	}
 	took := now.Sub(c.began)
-	if took < max(measureTime, measureTrips*p.RTT) {
+	trips := time.Duration(measureTrips)
+	if p.Model && !c.fresh {
+		trips = modelTrips
+	}
+	if took < max(measureTime, trips*p.RTT) {
 		return
 	}
-	rate := float64(p.Progress-c.passed) / took.Seconds()
-	if c.fresh {
+	switch {
+	case c.fresh:
 		c.fresh = false
-		c.measure(now, p)
-		return
+	case p.Model:
+		c.compare(now, p, own)
+	default:
+		c.judge(now, p, float64(p.Progress-c.passed)/took.Seconds())
 	}
+	c.measure(now, p)
+}
+
+// compare finds out by the round trip whether there is a queue of others.
+func (c *lift) compare(now time.Time, p Path, own time.Duration) {
+	switch due := !now.Before(c.until); {
+	case c.phase == capped && (!c.limited || p.RTT <= own+own/8+modelSlack):
+		c.waits = 0
+	case c.phase == capped:
+		if c.waits++; c.waits < modelWaits { // what the lane has sent before it knew the rate may be there still
+			break
+		}
+		c.enter(lifted)
+		c.pause = 2 * firstPause
+		c.until = now.Add(c.pause)
+	case c.phase == lifted && due:
+		c.enter(trying)
+	case c.phase == trying && p.RTT > own:
+		c.enter(lifted)
+		c.pause = min(2*c.pause, lastPause)
+		c.until = now.Add(c.pause)
+	case c.phase == trying:
+		c.enter(capped)
+		c.waits = 0
+	}
+}
+
+// judge finds out by the rate whether the queue is that of others.
+func (c *lift) judge(now time.Time, p Path, rate float64) {
 	queued := p.RTT > 3*p.MinRTT/2+queueSlack
 	due := !now.Before(c.until)
 	switch {
@@ -113,7 +154,6 @@ func (c *lift) observe(now time.Time, p Path) {
 	case c.phase == trying:
 		c.rest(now)
 	}
-	c.measure(now, p)
 }
 
 func (c *lift) enter(p liftPhase) { c.phase, c.fresh = p, true }

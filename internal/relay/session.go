@@ -143,7 +143,7 @@ func (s *session) add(id uint32, conn, raw net.Conn) error {
 	if err := prepare(sc); err != nil {
 		return err
 	}
-	w := &wire{id: id, conn: conn, raw: raw, info: info, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	w := &wire{id: id, conn: conn, raw: raw, info: info, model: controlOf(info) == "bbr", wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
@@ -204,7 +204,7 @@ func (s *session) tick() {
 		busy := false
 		s.change(func(now time.Time, m *lanes.Mux) {
 			for id, w := range s.wires {
-				if p, ok := pathOf(w.info); ok {
+				if p, ok := w.path(); ok {
 					m.Observe(now, id, p)
 				}
 			}

@@ -11,13 +11,14 @@ import (
 
 // wire is a lane's connection.
 type wire struct {
-	id   uint32
-	conn net.Conn
-	raw  net.Conn // beneath conn
-	info syscall.RawConn
-	wake chan struct{}
-	gone chan struct{}
-	once sync.Once
+	id    uint32
+	conn  net.Conn
+	raw   net.Conn // beneath conn
+	info  syscall.RawConn
+	model bool // see [lanes.Path]
+	wake  chan struct{}
+	gone  chan struct{}
+	once  sync.Once
 }
 
 // close ends the connection without a word: TLS would wait until its alert can be sent.
@@ -26,6 +27,13 @@ func (w *wire) close() {
 		close(w.gone)
 		_ = w.raw.Close()
 	})
+}
+
+// path asks the kernel about the lane.
+func (w *wire) path() (p lanes.Path, ok bool) {
+	p, ok = pathOf(w.info)
+	p.Model = w.model
+	return p, ok
 }
 
 // writeTime bounds one write to a lane: a peer that has not read for this time is gone.
@@ -126,7 +134,7 @@ func (s *session) write(w *wire) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		path, ok := pathOf(w.info)
+		path, ok := w.path()
 		if !ok {
 			return
 		}
