@@ -117,7 +117,6 @@ func (c *lift) compare(now time.Time, p Path, own time.Duration) {
 		c.until = now.Add(c.pause)
 	case c.phase == trying:
 		c.enter(capped)
-		c.waits = 0
 	}
 }
 
@@ -156,7 +155,7 @@ func (c *lift) judge(now time.Time, p Path, rate float64) {
 	}
 }
 
-func (c *lift) enter(p liftPhase) { c.phase, c.fresh = p, true }
+func (c *lift) enter(p liftPhase) { c.phase, c.fresh, c.waits = p, true, 0 }
 
 // rest lets the cap hold for a while.
 func (c *lift) rest(now time.Time) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestLiftModel: a lane whose congestion control keeps its queue short gives way to no queue of others, and soon keeps to the cap
+// TestLiftModel: a lane whose congestion control keeps its queue short does not give way to a queue of others, and soon keeps to the cap
 // when it is alone again.
 func TestLiftModel(t *testing.T) {
 	const least, own = 30 * time.Millisecond, 55 * time.Millisecond

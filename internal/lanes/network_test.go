@@ -9,6 +9,9 @@ import (
 // mss is how much data a packet carries, in bytes.
 const mss = 1448
 
+// mbit returns a rate in bytes per second.
+func mbit(n float64) float64 { return n * 1e6 / 8 }
+
 // queueTime is for how long packets wait in front of a link at most; later ones are lost.
 const queueTime = 100 * time.Millisecond
 

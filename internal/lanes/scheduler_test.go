@@ -43,7 +43,6 @@ func TestSchedulers(t *testing.T) {
 		r.echo = echoes[len(echoes)*9/10]
 		return r
 	}
-	mbit := func(n float64) float64 { return n * 1e6 / 8 }
 	for _, c := range []struct {
 		name  string
 		size  int

@@ -311,7 +311,7 @@ class Downloads {
                 next();
             }
         }
-        if (again && !e.removed) {
+        if (again) {
             run(e, s.in(DownloadState.Phase.RUNNING));
         } else if (!e.removed) {
             changed(e, s);
