@@ -112,7 +112,7 @@ func (p *phone) start(r *rig, links ...string) {
 	r.options.Args = append(r.options.Args, "--app-socket", p.Path, "--allow-users", "all")
 	r.serve()
 	p.show(links...)
-	r.until("the links are used", func() bool { return strings.Count(r.proxy.Said(), "link found") >= len(links) })
+	r.until("the links are used", func() bool { return strings.Count(r.proxy.Said(), `"link found"`) >= len(links) })
 }
 
 // answer answers the program's requests.
@@ -209,13 +209,13 @@ func TestAppBridge(t *testing.T) {
 	lose := func(times int) {
 		t.Helper()
 		p.show("wifi")
-		r.until("lte is lost", func() bool { return strings.Count(r.proxy.Said(), "link lost") == times })
+		r.until("lte is lost", func() bool { return strings.Count(r.proxy.Said(), `"link lost"`) == times })
 		r.settle() // its connections end
 	}
 	lose(1)
 	p.refuse.Store(&lte)
 	p.show("wifi", "lte")
-	r.until("lte is found again", func() bool { return strings.Count(r.proxy.Said(), "link found") == 3 })
+	r.until("lte is found again", func() bool { return strings.Count(r.proxy.Said(), `"link found"`) == 3 })
 	n = used(func() { r.download(r.nginx.NamedURL(o), o) })
 	if n["wifi"] < size || n["lte"] != 0 || n["other"] != 0 {
 		t.Errorf("lte is refused: carried %v of %d", n, size)
