@@ -30,7 +30,8 @@ type app struct {
 	stdout, stderr *printable
 	getenv         func(string) string
 
-	// serve runs the proxy until ctx is cancelled, then drains; it applies other settings when reloads asks for it. An error of listening is or wraps a *net.OpError.
+	// serve runs the proxy until ctx is cancelled, then drains; it applies other settings when reloads asks for it. An error of
+	// listening is or wraps a *net.OpError.
 	serve func(ctx context.Context, cfg config.Config, log *slog.Logger, reloads daemon.Reloads) error
 	// fetch runs do with a Transport that has all links.
 	fetch func(

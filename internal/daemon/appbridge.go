@@ -128,7 +128,8 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// attend asks for mobile data while it could help and a little longer, but not when it has nothing left, and reports what runs to the app, until ctx ends.
+// attend asks for mobile data while it could help and a little longer, but not when it has nothing left, and reports what runs to
+// the app, until ctx ends.
 func (h *appBridge) attend(ctx context.Context, status func() control.Status) {
 	h.bridge.Tell(status())
 	tick := time.NewTicker(telling)

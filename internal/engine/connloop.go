@@ -252,9 +252,9 @@ func (l *connLoop) answer(c Conn, f *attempt) bool {
 	return true
 }
 
-// A read that brings less than a batch shows that the reader keeps up with the link, unless the connection is behind. It then lets bytes gather in the socket:
-// most of the processor time of a transfer goes into waking up. There is no such wait at the end of a range, nor for the first
-// bytes of a connection, by which the kernel sizes its receive buffer.
+// A read that brings less than a batch shows that the reader keeps up with the link, unless the connection is behind. It then lets
+// bytes gather in the socket: most of the processor time of a transfer goes into waking up. There is no such wait at the end of a
+// range, nor for the first bytes of a connection, by which the kernel sizes its receive buffer.
 const (
 	starting  = 512 << 10 // bytes
 	batch     = 16 << 10  // bytes

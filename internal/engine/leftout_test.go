@@ -63,7 +63,8 @@ func TestSlowLink(t *testing.T) {
 	}
 }
 
-// TestOneChannel: of two links that share a channel the metered one is left out, and the transfer takes no longer. Two transfers at a time shift links among themselves, so nothing is judged.
+// TestOneChannel: of two links that share a channel the metered one is left out, and the transfer takes no longer. Two transfers at
+// a time shift links among themselves, so nothing is judged.
 func TestOneChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

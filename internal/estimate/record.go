@@ -104,8 +104,8 @@ func (r *Record) Link(now time.Time, network string, o Origin) Entry {
 	return e
 }
 
-// SetLink remembers what a transfer has itself found of origin o over a network; zeros in e leave what is known. sustained is its goodput there, 0 if it was too short
-// to tell; then the rates stay as they are.
+// SetLink remembers what a transfer has itself found of origin o over a network; zeros in e leave what is known. sustained is its
+// goodput there, 0 if it was too short to tell; then the rates stay as they are.
 func (r *Record) SetLink(now time.Time, network string, o Origin, e Entry, sustained float64) {
 	k, at := r.originKey(network, o), now.Unix()
 	s := r.origins[k]

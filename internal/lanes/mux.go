@@ -337,7 +337,8 @@ func (m *Mux) Observe(now time.Time, id uint32, p Path) {
 	}
 }
 
-// Tick looks for silent lanes, and for room in the shared budget. It reports whether anything is under way; otherwise it need not be called before there is.
+// Tick looks for silent lanes, and for room in the shared budget. It reports whether anything is under way; otherwise it need not
+// be called before there is.
 func (m *Mux) Tick(now time.Time) (busy bool) {
 	m.unblock()
 	busy = len(m.again)+len(m.control)+len(m.active) > 0

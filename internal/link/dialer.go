@@ -38,9 +38,10 @@ func (e *DialError) Unwrap() error { return e.Err }
 // DefaultTimeout is the time for a dial, names included.
 const DefaultTimeout = 5 * time.Second
 
-// Dialer opens TCP connections that leave by one link, DNS included. Addresses are tried as RFC 8305 says: both families
-// are asked for at once, IPv6 and IPv4 alternate, the next attempt starts 250 ms after the last or when it has failed,
-// and the first handshake wins. A link with IPv6 addresses only reaches IPv4 addresses by NAT64, if its network has one. A handshake with the only address is begun a second time when it is late by 250 ms.
+// Dialer opens TCP connections that leave by one link, DNS included. Addresses are tried as RFC 8305 says: both families are asked
+// for at once, IPv6 and IPv4 alternate, the next attempt starts 250 ms after the last or when it has failed, and the first
+// handshake wins. A link with IPv6 addresses only reaches IPv4 addresses by NAT64, if its network has one. A handshake with the
+// only address is begun a second time when it is late by 250 ms.
 type Dialer struct {
 	Binder   Binder
 	Resolver *Resolver

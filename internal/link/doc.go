@@ -23,8 +23,9 @@
 // Concurrency: Link is a value whose slices nobody changes; all other exported types are safe for concurrent use once
 // their fields are set. Every goroutine ends with the context or the call that started it. This package reads the clock.
 //
-// Sources: RFC 8305 (connection attempts), RFC 6724 section 5 (selection of source addresses), RFC 6761 section 6.3
-// (localhost), RFC 1035 section 4.2.1 (asking again), RFC 6052 and RFC 7050 (NAT64), socket(7), rtnetlink(7), resolv.conf(5), RFC 1928 and RFC 1929 (SOCKS5).
+// Sources: RFC 8305 (connection attempts), RFC 6724 section 5 (selection of source addresses), RFC 6761 section 6.3 (localhost),
+// RFC 1035 section 4.2.1 (asking again), RFC 6052 and RFC 7050 (NAT64), socket(7), rtnetlink(7), resolv.conf(5), RFC 1928 and RFC
+// 1929 (SOCKS5).
 //
 // It does not judge whether a link works: that is package health. It does not add routes, rules or addresses.
 package link

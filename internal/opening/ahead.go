@@ -26,8 +26,9 @@ var archives = []string{
 }
 
 // ahead returns the range to ask other links for while the first response is awaited, and how much of it each (Nikravesh 2018
-// section 6.3.3, known file size): several where the size of the object is known, otherwise one. Only the first bytes of an object that is probably large are
-// worth the risk, and only where the request is plain: with a condition the response may have no content.
+// section 6.3.3, known file size): several where the size of the object is known, otherwise one. Only the first bytes of an object
+// that is probably large are worth the risk, and only where the request is plain: with a condition the response may have no
+// content.
 func (o *Opening) ahead() (r segment.Range, each int64) {
 	file, _, query := strings.Cut(o.path, "?")
 	hint := o.memory.Size

@@ -83,9 +83,9 @@ type Opening struct {
 // conditions are the fields that make a request conditional (RFC 9110 section 13.1), If-Range apart.
 var conditions = []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since"}
 
-// New returns the Opening of a GET for the object at a path, query included, with a client's end-to-end fields. The threshold is the
-// size in bytes up to which one link is enough. It is also the size of the first range: an object that fits is complete with one request, and a larger one
-// has time to connect the other links.
+// New returns the Opening of a GET for the object at a path, query included, with a client's end-to-end fields. The threshold is
+// the size in bytes up to which one link is enough. It is also the size of the first range: an object that fits is complete with
+// one request, and a larger one has time to connect the other links.
 func New(scheme, path string, fields map[string][]string, threshold int64) *Opening {
 	return &Opening{path: path, fields: fields, exposes: Exposes(scheme, fields), threshold: threshold, ranged: startRanged(fields)}
 }

@@ -54,9 +54,9 @@ func position(s string) bool {
 	return err == nil && n+1 > 0
 }
 
-// startRanged reports whether a transfer may start with a range of our choice instead of the client's own GET (R77): the client sends a single range itself, or offers no content coding, so that the origin cannot choose another
-// representation for a ranged request. An If-Range without a Range is ignored by origins (RFC 9110 section 13.1.5);
-// adding a Range would wake it up.
+// startRanged reports whether a transfer may start with a range of our choice instead of the client's own GET (R77): the client
+// sends a single range itself, or offers no content coding, so that the origin cannot choose another representation for a ranged
+// request. An If-Range without a Range is ignored by origins (RFC 9110 section 13.1.5); adding a Range would wake it up.
 func startRanged(h map[string][]string) bool {
 	if len(h["Range"]) > 0 {
 		return ineligibleRange(h["Range"]) == None

@@ -86,8 +86,9 @@ func (k *Controller) Refused() {
 // Interrupted starts the phase again: the link was idle, so its goodput shows nothing.
 func (k *Controller) Interrupted(now time.Time, got int64) { k.enter(now, k.phase, got) }
 
-// Sample takes a sample of one connection: its smoothed round trip under the present load, and the shortest one. holes says that packets were lost since the one before. got is what the link has brought
-// in all, recent and peak its goodput of late and at best in bytes per second; matters says that more of it would help.
+// Sample takes a sample of one connection: its smoothed round trip under the present load, and the shortest one. holes says that
+// packets were lost since the one before. got is what the link has brought in all, recent and peak its goodput of late and at best
+// in bytes per second; matters says that more of it would help.
 func (k *Controller) Sample(now time.Time, rtt, least time.Duration, holes bool, got int64, recent, peak float64, matters bool) {
 	if k.least == 0 || least < k.least {
 		k.least = least

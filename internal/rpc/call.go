@@ -52,7 +52,8 @@ func (r response) status() int {
 	return http.StatusInternalServerError
 }
 
-// answer answers a call or a batch of a page or extension, whose origin is "" if it is another program. shown reports whether one of them had the token.
+// answer answers a call or a batch of a page or extension, whose origin is "" if it is another program. shown reports whether one
+// of them had the token.
 func (s *Server) answer(text []byte, origin string) (answer any, status int, shown bool) {
 	if text = bytes.TrimSpace(text); !json.Valid(text) {
 		r := response{ID: null, JSONRPC: "2.0", Error: &failure{codeParse, "Parse error."}}

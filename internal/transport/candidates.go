@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// Candidates returns every interface, and every link through an upstream proxy, with the decision that a Transport with this configuration makes about it now, and whom it
-// asks for names.
+// Candidates returns every interface, and every link through an upstream proxy, with the decision that a Transport with this
+// configuration makes about it now, and whom it asks for names.
 func Candidates(cfg config.Config) ([]link.Candidate, *link.Resolver, error) {
 	t, err := Own(cfg, nil, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -26,8 +26,8 @@ var (
 	OriginAddr6 = netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x78, 15: 1})
 )
 
-// OriginName is the name that the lab's DNS server resolves to the origin's addresses, and all names below it. It is one that no stranger can own, since
-// the addresses are private (RFC 6761 section 6.2).
+// OriginName is the name that the lab's DNS server resolves to the origin's addresses, and all names below it. It is one that no
+// stranger can own, since the addresses are private (RFC 6761 section 6.2).
 const OriginName = "origin.test"
 
 // PublicAddr is an address of the origin's that is not private, for the names in PublicNames (RFC 5737 section 3).
