@@ -13,7 +13,7 @@ type network struct {
 	now    time.Time
 	ends   [2]*Mux // client, server
 	lanes  []*tcpLane
-	others []*conn // that share wires with lanes; their receivers read everything
+	others []*conn // connections that share wires with lanes; their receivers read everything
 }
 
 // tcpLane is a connection in each direction; one end sees both.
@@ -24,7 +24,7 @@ type tcpLane struct {
 	rest [2][]byte
 }
 
-// twoWay is the wires of a link.
+// twoWay is the two wires of a link.
 type twoWay struct{ up, down *wire }
 
 func newLink(seed uint64, rate float64, delay time.Duration, loss float64) twoWay {
@@ -48,7 +48,7 @@ func (w *network) add(link int, l twoWay) *tcpLane {
 	return n
 }
 
-// beside begins another download over a link.
+// beside starts another download over a link.
 func (w *network) beside(l twoWay) *conn {
 	c := newConn(l.down, l.up.delay)
 	c.endless = true
@@ -140,7 +140,7 @@ func (w *network) download(size int, each func()) time.Duration {
 	return w.now.Sub(began)
 }
 
-// plainShare is what a connection takes that begins three seconds after another and sends as much as it can for some time.
+// plainShare is the share taken by a connection that starts three seconds after another and sends as much as it can for some time.
 func (w *network) plainShare(rate float64, delay, took time.Duration) float64 {
 	n := newNetwork(w.TB)
 	wifi := newLink(1, rate, delay, 0)
@@ -155,7 +155,7 @@ func (w *network) plainShare(rate float64, delay, took time.Duration) float64 {
 	return float64(mine.have) / float64(mine.have+other.have-theirs)
 }
 
-// TestBeside: next to a download that fills a link, its lane takes what a plain connection would.
+// TestBeside: next to a download that fills a link, its lane takes as much as a plain connection would.
 func TestBeside(t *testing.T) {
 	for _, c := range []struct {
 		name  string

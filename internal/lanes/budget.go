@@ -1,14 +1,14 @@
 package lanes
 
-// Budget bounds the memory of several sessions together, in bytes: what other ends may send (windows), and what was accepted to be
-// sent and is not acknowledged. Each stream has leastWindow and leastQueue in any case, and no stream is opened when there is
-// less than the former.
+// Budget bounds the memory of several sessions together, in bytes: what the other ends may send (windows), and what was
+// accepted for sending and is not acknowledged. Each stream has leastWindow and leastQueue in any case, and no stream is opened
+// when less than leastWindow is left.
 type Budget interface {
-	Take(n int64) // counts n bytes more, or less
-	Left() int64  // how many may be taken; negative if more were than there are
+	Take(n int64) // counts n more bytes, or fewer if n is negative
+	Left() int64  // bytes that may still be taken; negative if the budget is exceeded
 }
 
-// take counts n bytes more, or less.
+// take counts n more bytes, or fewer if n is negative.
 func (m *Mux) take(n int64) {
 	m.used += n
 	if m.cfg.Shared != nil {
@@ -16,7 +16,8 @@ func (m *Mux) take(n int64) {
 	}
 }
 
-// left returns how many bytes may be taken beside what other streams may hold in any case; negative if more were than there are.
+// left returns how many bytes may be taken besides those that other streams may hold in any case; negative if the budget is
+// exceeded.
 func (m *Mux) left() int64 {
 	others := max(m.cfg.Budget/sureShare-leastWindow*int64(len(m.streams)), 0)
 	left := m.cfg.Budget - m.used - others
@@ -26,7 +27,7 @@ func (m *Mux) left() int64 {
 	return left
 }
 
-// free stops counting the data of a frame that the other end has, or that nobody wants any more.
+// free stops counting the data of a frame that the other end has, or that is no longer wanted.
 func (m *Mux) free(it *item) {
 	if it.frame.Kind == Data && !it.freed {
 		it.freed = true
@@ -40,7 +41,7 @@ func (m *Mux) room(s *stream) bool {
 	return s.queued < leastQueue || s.queued < MaxQueue && m.left() > 0
 }
 
-// Room returns how many bytes a stream takes before Write says that there is no room for more.
+// Room returns how many bytes a stream takes before Write reports that there is no more room.
 func (m *Mux) Room(id uint32) int {
 	s := m.streams[id]
 	switch {
@@ -52,7 +53,7 @@ func (m *Mux) Room(id uint32) int {
 	return max(leastQueue-s.queued, 0)
 }
 
-// unblock tells of streams that have room again.
+// unblock reports the streams that have room again.
 func (m *Mux) unblock() {
 	rest := m.blocked[:0]
 	for _, s := range m.blocked {
@@ -69,7 +70,8 @@ func (m *Mux) unblock() {
 	m.blocked = rest
 }
 
-// Close gives back what the session has taken of the shared budget. The Mux must not be used for anything that takes more.
+// Close gives back what the session has taken from the shared budget. Afterwards the Mux must not be used for anything that
+// takes more.
 func (m *Mux) Close() {
 	m.take(-m.used)
 	m.cfg.Shared = nil

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// fill writes to a stream as long as there is room, and returns how much.
+// fill writes to a stream while there is room, and returns how many bytes.
 func fill(now time.Time, m *Mux, id uint32) (n int64) {
 	for room := true; room; n += 8 << 10 {
 		room = m.Write(now, id, make([]byte, 8<<10))
@@ -13,7 +13,8 @@ func fill(now time.Time, m *Mux, id uint32) (n int64) {
 	return n
 }
 
-// TestQueuesAreBounded: what many streams want to send counts against the budget, and each goes on as soon as there is room.
+// TestQueuesAreBounded: the bytes that many streams want to send count against the budget, and each stream resumes as soon as
+// there is room.
 func TestQueuesAreBounded(t *testing.T) {
 	const budget, streams = 1 << 20, 50
 	w := newWorld(t, budget)
@@ -71,7 +72,7 @@ func TestQueuesAreBounded(t *testing.T) {
 	}
 }
 
-// TestNobodyAcknowledges: a peer that takes bytes and never says so gets no more than the budget.
+// TestNobodyAcknowledges: a peer that takes bytes and never acknowledges them gets no more than the budget.
 func TestNobodyAcknowledges(t *testing.T) {
 	const budget = 1 << 20
 	m := New(Config{Client: true, Budget: budget, MaxStreams: 1})
@@ -97,7 +98,7 @@ type left int64
 func (l *left) Take(n int64) { *l -= left(n) }
 func (l *left) Left() int64  { return int64(*l) }
 
-// TestSharedBudget: sessions share it, no stream is opened without room, and the end of a session gives back what it took.
+// TestSharedBudget: sessions share the budget, no stream is opened without room, and the end of a session gives back what it took.
 func TestSharedBudget(t *testing.T) {
 	const budget = 1 << 20
 	shared := left(budget)

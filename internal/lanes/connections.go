@@ -7,29 +7,29 @@ import (
 	"github.com/tributary-http/tributary/internal/parallel"
 )
 
-// Reception is what the kernel of one end knows of a lane's connection, in both directions.
+// Reception is what the kernel of one end knows about a lane's connection, in both directions.
 type Reception struct {
 	Lane  uint32
 	RTT   time.Duration // smoothed, under the present load
-	Least time.Duration // the shortest round trip
-	Holes int64         // packets that came behind a missing one, or were sent again
-	Bytes int64         // that have come, or have been acknowledged
+	Least time.Duration // shortest round trip
+	Holes int64         // packets that arrived behind a missing one, or were sent again
+	Bytes int64         // bytes received or acknowledged
 }
 
 const (
-	// restingBytes in parallel.SampleEvery do not count as load: a link that carries less shows nothing.
+	// restingBytes is how many bytes in parallel.SampleEvery do not count as load: a link that carries less shows nothing.
 	restingBytes = 8 << 10
-	// leastShare is the share of all bytes below which a link gets one lane: it decides nothing.
+	// leastShare is the share of all bytes below which a link gets one lane: such a link hardly matters.
 	leastShare = 0.05
-	// pause is the time between two samples after which nothing was under way meanwhile: goodput since then shows nothing.
+	// pause is the time between two samples that shows that nothing was under way: goodput measured across it shows nothing.
 	pause = 10 * parallel.SampleEvery
-	// warmUp is for how long after a rest nothing is tried: the congestion windows still grow, and what a further lane seems to bring is
-	// theirs. The losses are those of the first overshoot.
+	// warmUp is how long after a rest nothing is tried: the congestion windows still grow, and would explain what a further lane
+	// seems to bring. The losses are those of the first overshoot.
 	warmUp = 800 * time.Millisecond
 )
 
-// Connections decides how many lanes each link gets. Only the client can make them, so it decides for both directions. What it has
-// found out of a link holds until the link is forgotten.
+// Connections decides how many lanes each link gets. Only the client can make them, so it decides for both directions. What it
+// has found out about a link stays valid until the link is forgotten.
 type Connections struct {
 	most  int
 	links map[string]*bundle
@@ -42,10 +42,10 @@ type bundle struct {
 	seen    map[uint32]Reception
 	got     int64
 	sampled time.Time
-	rested  time.Time // when the last sample without load was
+	rested  time.Time // time of the last sample without load
 }
 
-// NewConnections returns Connections of at most so many lanes for a link.
+// NewConnections returns Connections with at most the given number of lanes for a link.
 func NewConnections(most int) *Connections {
 	return &Connections{most: most, links: map[string]*bundle{}}
 }
@@ -61,7 +61,7 @@ func (c *Connections) Wanted(link string) int {
 // Forget forgets a link.
 func (c *Connections) Forget(link string) { delete(c.links, link) }
 
-// Sample takes in what is known of a link's lanes, every [parallel.SampleEvery] while there are streams.
+// Sample records the state of a link's lanes. It is called every [parallel.SampleEvery] while there are streams.
 func (c *Connections) Sample(now time.Time, link string, all []Reception) {
 	b := c.links[link]
 	if b == nil {

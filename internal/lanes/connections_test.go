@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/parallel"
 )
 
-// steered downloads while c decides how many lanes each link has, and returns how long it took.
+// steered downloads while c decides how many lanes each link has, and returns how long the download took.
 func (w *network) steered(size int, c *Connections, links ...twoWay) time.Duration {
 	steps := 0
 	return w.download(size, func() {
@@ -38,7 +38,7 @@ func (w *network) count(link int) (n int) {
 	return n
 }
 
-// TestLossyLink: a link that loses packets gets more lanes, which bring more; one that does not keeps one.
+// TestLossyLink: a link that loses packets gets more lanes, which increase goodput; one that does not keeps one.
 func TestLossyLink(t *testing.T) {
 	for _, c := range []struct {
 		name             string
@@ -93,8 +93,8 @@ func TestLossyLink(t *testing.T) {
 	}
 }
 
-// TestPauseIsNoDip: while nothing is under way nobody samples. The first sample afterwards must not take the pause for slowness, for which
-// another lane would be tried.
+// TestPauseIsNoDip: while nothing is under way, no samples are taken. The first sample afterwards must not take the pause for
+// slowness, for which another lane would be tried.
 func TestPauseIsNoDip(t *testing.T) {
 	c, now := NewConnections(2), time.Unix(1000, 0)
 	r := Reception{Lane: 1, RTT: 20 * time.Millisecond, Least: 20 * time.Millisecond}

@@ -3,20 +3,20 @@ package lanes
 import "time"
 
 const (
-	// copyShare is which part of a stream's bytes may be sent twice, to have them sooner.
+	// copyShare is the share of a stream's bytes that may be sent twice, so that they arrive sooner.
 	copyShare = 1.0 / 200
-	// copyFree of each stream may be sent twice in any case if a lane is late.
+	// copyFree is how many bytes of each stream may be sent twice in any case if a lane is late.
 	copyFree = 64 << 10
-	// lateAfter is after what time without progress of a lane the first bytes that it owes are sent over others, too: before it
-	// is suspect. All that comes later waits for them.
+	// lateAfter is the time without progress after which the first bytes that a lane owes are also sent over others: before the
+	// lane is suspect. Everything behind those bytes waits for them.
 	lateAfter = 150 * time.Millisecond
-	// copyGain is by how much sooner a copy must arrive, at least.
+	// copyGain is by how much sooner a copy must at least arrive.
 	copyGain = 20 * time.Millisecond
-	// copyWait is after what time a lane that has nothing to send looks again whether another is late.
+	// copyWait is the time after which a lane with nothing to send checks again whether another is late.
 	copyWait = 10 * time.Millisecond
 )
 
-// late adds a copy of the first frame that a lane owes which makes no progress, of messages before others.
+// late adds a copy of the first frame owed by a lane that makes no progress, frames of small messages first.
 func (m *Mux) late(now time.Time, l *lane, b []byte) []byte {
 	if m.cfg.Scheduler != EarliestArrival {
 		return b
@@ -38,7 +38,8 @@ func (m *Mux) late(now time.Time, l *lane, b []byte) []byte {
 	return b
 }
 
-// tail adds a copy of the last frame that another lane owes, if it arrives sooner over this one, which has nothing else to do.
+// tail adds a copy of the last frame that another lane owes, if the copy arrives sooner over this one, which has nothing else
+// to do.
 func (m *Mux) tail(now time.Time, l *lane, b []byte, w *waiting) []byte {
 	var last *item
 	var most time.Duration
@@ -68,7 +69,7 @@ func (m *Mux) tail(now time.Time, l *lane, b []byte, w *waiting) []byte {
 	return m.copy(l, last, b)
 }
 
-// copyable reports whether a frame may be sent a second time: so many bytes of its stream may, and a share of what was sent.
+// copyable reports whether a frame may be sent a second time: free bytes of its stream may, and a share of the bytes sent.
 func (m *Mux) copyable(it *item, free int) bool {
 	s := it.stream
 	return !it.acked && !it.copied && !it.again && it.frame.Kind == Data && !s.reset &&

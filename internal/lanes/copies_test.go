@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// TestFallingRate: when a link's rate falls, the other lane does not wait idly for what is queued there at the end.
+// TestFallingRate: when a link's rate falls, the other lane does not wait idly for the bytes queued there at the end.
 func TestFallingRate(t *testing.T) {
 	const size = 6_000_000
-	for _, fall := range []float64{1, 0.95, 0.9} { // of the rate in 50 ms
+	for _, fall := range []float64{1, 0.95, 0.9} { // factor on the rate every 50 ms
 		w := newWorld(t, 64<<20)
 		w.add(2.5e6, 10*time.Millisecond)
 		lte := w.lanes[w.add(3e6, 20*time.Millisecond)]
@@ -32,7 +32,7 @@ func TestFallingRate(t *testing.T) {
 	}
 }
 
-// TestPause: when a link goes dark in a transfer, the reader waits for less than a quarter of a second, and once.
+// TestPause: when a link goes dark during a transfer, the reader waits for less than a quarter of a second, and once.
 func TestPause(t *testing.T) {
 	w := newWorld(t, 64<<20)
 	w.add(2.5e6, 10*time.Millisecond)
@@ -58,7 +58,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestNobodyLooked: that nobody has looked at a lane for some time, since the machine was busy, does not make it late.
+// TestNobodyLooked: a lane that was not observed for some time, because the machine was busy, is not late.
 func TestNobodyLooked(t *testing.T) {
 	w := newWorld(t, 64<<20)
 	w.add(2.5e6, 10*time.Millisecond)
@@ -79,7 +79,7 @@ func TestNobodyLooked(t *testing.T) {
 	})
 }
 
-// TestLateAcknowledgment: what a silent lane had brought before does not show that it works again.
+// TestLateAcknowledgment: frames that a silent lane delivered earlier do not show that it works again.
 func TestLateAcknowledgment(t *testing.T) {
 	w := newWorld(t, 64<<20)
 	w.add(2.5e6, 10*time.Millisecond)
@@ -101,7 +101,7 @@ func TestLateAcknowledgment(t *testing.T) {
 	}
 }
 
-// TestCopyOfDeadLane: what two lanes owe is not sent a third time when one of them dies.
+// TestCopyOfDeadLane: data that two lanes owe is not sent a third time when one of them dies.
 func TestCopyOfDeadLane(t *testing.T) {
 	w := newWorld(t, 64<<20)
 	w.add(2.5e6, 10*time.Millisecond)
@@ -133,7 +133,7 @@ func TestCopyOfDeadLane(t *testing.T) {
 	}
 }
 
-// TestRestart: a lane that has rested looks again for the rate of its link, once, and only if there is much to send.
+// TestRestart: a lane that has rested measures the rate of its link again, once, and only if there is much to send.
 func TestRestart(t *testing.T) {
 	w := newWorld(t, 64<<20)
 	id := w.add(2.5e6, 10*time.Millisecond)
@@ -167,7 +167,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestMessagesFirst: a message does not wait behind what is sent again for a lane that has died.
+// TestMessagesFirst: a message does not wait behind data that is sent again for a lane that has died.
 func TestMessagesFirst(t *testing.T) {
 	w := newWorld(t, 64<<20)
 	w.add(1e6, 10*time.Millisecond)

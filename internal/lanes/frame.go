@@ -6,35 +6,35 @@ import (
 	"fmt"
 )
 
-// Kind is what a frame says.
+// Kind is the type of a frame.
 type Kind uint8
 
-// The kinds of frames. Value is their number, Stream their stream or, where it says so, a lane.
+// The kinds of frames. Value is a number that depends on the kind, Stream the frame's stream or, where noted, a lane.
 const (
-	Open     Kind = iota + 1 // the client opens a stream: Data = where to, Value = how much the server may send
+	Open     Kind = iota + 1 // the client opens a stream: Data = destination, Value = how much the server may send
 	Opened                   // the server has connected it: Value = how much the client may send
 	Data                     // Value = offset of the first byte
-	Fin                      // no byte follows; Value = length of the stream
+	Fin                      // no more bytes follow; Value = length of the stream
 	Reset                    // the stream ends at once; Value = cause
 	Window                   // Value = offset up to which the stream may be sent
-	Ack                      // Stream = lane, Value = how many numbered frames have come over it
+	Ack                      // Stream = lane, Value = how many numbered frames arrived over it
 	Suspect                  // Stream = lane over which an answer is late
-	Ping                     // nothing; its acknowledgment shows that the lane works
+	Ping                     // carries nothing; its acknowledgment shows that the lane works
 	lastKind = Ping
 )
 
-// numbered reports whether a frame counts for acknowledgments. An acknowledgment does not: it would be acknowledged for ever.
+// numbered reports whether a frame counts for acknowledgments. An acknowledgment does not: it would be acknowledged forever.
 func (k Kind) numbered() bool { return k != Ack && k != Suspect }
 
 const (
 	// headerSize is the length of a frame's header, in bytes: kind, 0, length of Data, Stream, Value.
 	headerSize = 16
-	// MaxData is the most Data of a frame: with the header it fits into one TLS record.
+	// MaxData is the most Data a frame can carry, in bytes: with the header it fits into one TLS record.
 	MaxData = 16<<10 - headerSize
-	maxOpen = 300 // bytes of a destination
+	maxOpen = 300 // most bytes of a destination
 )
 
-// ErrProtocol says that the other end sent what it must not send.
+// ErrProtocol means that the other end violated the protocol.
 var ErrProtocol = errors.New("the other end of the relay breaks the protocol")
 
 // Frame is one message.
@@ -54,7 +54,7 @@ func (f Frame) Append(b []byte) []byte {
 	return append(b, f.Data...)
 }
 
-// Decode decodes the first frame of b. n is its length, 0 if b holds only part of it. Data is a part of b. The error is
+// Decode decodes the first frame of b. n is its length in bytes, 0 if b contains only part of it. Data aliases b. The error is
 // [ErrProtocol].
 func Decode(b []byte) (f Frame, n int, err error) {
 	if len(b) < headerSize {
@@ -76,5 +76,5 @@ func Decode(b []byte) (f Frame, n int, err error) {
 	return f, headerSize + size, nil
 }
 
-// maxOffset bounds offsets, so that sums of two do not overflow.
+// maxOffset bounds offsets, so that the sum of two does not overflow.
 const maxOffset = 1 << 62

@@ -21,7 +21,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzReceive: whatever a client sends, the server neither panics nor holds more than it has granted.
+// FuzzReceive: whatever a client sends, the server neither panics nor holds more than it granted.
 func FuzzReceive(f *testing.F) {
 	seed := Frame{Kind: Open, Stream: 1, Value: 1 << 20, Data: []byte("a:1")}.Append(nil)
 	seed = Frame{Kind: Data, Stream: 1, Value: 5, Data: []byte("later")}.Append(seed)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestCapHolds: the cap keeps a lane from being limited by its congestion window, so that the kernel calls all its rates limited by
+// TestCapHolds: the cap keeps a lane from being limited by its congestion window, so the kernel calls all its rates limited by
 // the application. The lane remembers its rate anyway, follows a link that has changed, and starts again after a pause.
 func TestCapHolds(t *testing.T) {
 	const rtt = 40 * time.Millisecond

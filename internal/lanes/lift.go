@@ -3,42 +3,42 @@ package lanes
 import "time"
 
 const (
-	// A queue may belong to others if the round trip is longer than what the in-flight cap of a lane explains: a multiple of the
-	// least one, and slack.
+	// A queue may belong to other traffic if the round trip is longer than the lane's in-flight cap explains: a multiple of the
+	// lowest round trip, plus queueSlack.
 	queueSlack = 20 * time.Millisecond
-	// A rate is measured for this time and this number of round trips. BBR tries out more than its rate once in eight of them.
+	// A rate is measured for this time and this many round trips. BBR probes for more than its rate once every eight round trips.
 	measureTime  = 150 * time.Millisecond
 	measureTrips = 2
 	modelTrips   = 8
-	// BBR keeps its own queue so short that a round trip tells whether there is another: it is longer than what the cap explains, by
-	// an eighth and by modelSlack, modelWaits times in succession.
+	// BBR keeps its own queue so short that the round trip shows whether there is another: it then exceeds what the cap explains
+	// by an eighth plus modelSlack, modelWaits times in succession.
 	modelSlack = 5 * time.Millisecond
 	modelWaits = 2
-	// The cap is multiplied by nudgedGain to find out whether the queue is short only since the lane gives way, by liftedGain where
-	// it is long, and by confirmedGain if it belongs to others: the congestion window then bounds the lane.
+	// The cap is multiplied by nudgedGain to find out whether the queue is short only because the lane gives way, by liftedGain if
+	// the queue is long, and by confirmedGain if it belongs to other traffic: the congestion window then bounds the lane.
 	nudgedGain, liftedGain, confirmedGain = 1.35, 3, 8
-	// In a queue of others, more in flight brings more: worthwhile times as much. In a queue of its own, a lane only waits longer,
-	// which shows for certain with bolder times as much in flight.
+	// In a queue of other traffic, more data in flight brings more: worthwhile times as much. In a queue of its own, a lane only
+	// waits longer, which shows for certain with bolder times as much in flight.
 	worthwhile, bolder = 1.15, 2
-	// Between two trials pass firstPause to lastPause, doubled each time.
+	// The pause between two trials starts at firstPause and doubles each time, up to lastPause.
 	firstPause = 2 * time.Second
 	lastPause  = 16 * time.Second
 )
 
-// lift finds out whether the queue that a lane waits in is its own. Beside a download of others, or where the route has become
-// longer than the least round trip, the in-flight cap would starve it. The zero value does not lift the cap.
+// lift finds out whether the queue that a lane waits in is its own. Beside other traffic's download, or on a route that has
+// become longer than the lowest round trip, the in-flight cap would starve the lane. The zero value does not lift the cap.
 type lift struct {
 	phase   liftPhase
-	fresh   bool // the phase has changed: what is measured now belongs to the one before
-	limited bool // the cap has held something back since began
-	most    int  // in flight since began, bytes
+	fresh   bool // the phase has changed: the current measurement belongs to the previous phase
+	limited bool // the cap held something back since began
+	most    int  // most bytes in flight since began
 	began   time.Time
-	passed  uint64 // progress by then
-	flown   int    // in flight before the cap was lifted
-	waits   int    // how often in succession a queue of others was seen
+	passed  uint64 // progress at began
+	flown   int    // bytes in flight before the cap was lifted
+	waits   int    // how often in succession another's queue was seen
 	before  float64
 	pause   time.Duration
-	until   time.Time // before that the phase stays
+	until   time.Time // the phase does not change before then
 }
 
 type liftPhase uint8
@@ -47,11 +47,11 @@ const (
 	capped liftPhase = iota
 	nudged
 	lifted
-	confirmed // more in flight has brought more
-	trying    // the cap holds again, for a moment
+	confirmed // more in flight brought more
+	trying    // the cap applies again, for a moment
 )
 
-// gain is by what the cap is multiplied.
+// gain returns the factor by which the cap is multiplied.
 func (c *lift) gain() float64 {
 	switch c.phase {
 	case nudged:
@@ -64,13 +64,14 @@ func (c *lift) gain() float64 {
 	return 1
 }
 
-// Shares reports whether a lane seems to wait in a queue of others. Then it should be paced: what it sends at once is lost there.
+// Shares reports whether a lane seems to wait in a queue of other traffic. It should then be paced: bursts are lost in such a
+// queue.
 func (m *Mux) Shares(id uint32) bool {
 	l := m.lane(id)
 	return l != nil && l.lift.phase >= lifted
 }
 
-// observe takes in what the kernel says of the lane. own is the round trip if the lane fills the cap and nobody else is there.
+// observe records the kernel's figures for the lane. own is the round trip if the lane fills the cap and there is no other traffic.
 func (c *lift) observe(now time.Time, p Path, own time.Duration) {
 	c.most = max(c.most, p.InFlight)
 	if c.began.IsZero() {
@@ -97,13 +98,13 @@ func (c *lift) observe(now time.Time, p Path, own time.Duration) {
 	c.measure(now, p)
 }
 
-// compare finds out by the round trip whether there is a queue of others.
+// compare uses the round trip to find out whether there is a queue of other traffic.
 func (c *lift) compare(now time.Time, p Path, own time.Duration) {
 	switch due := !now.Before(c.until); {
 	case c.phase == capped && (!c.limited || p.RTT <= own+own/8+modelSlack):
 		c.waits = 0
 	case c.phase == capped:
-		if c.waits++; c.waits < modelWaits { // what the lane has sent before it knew the rate may be there still
+		if c.waits++; c.waits < modelWaits { // what the lane sent before it knew the rate may still be queued
 			break
 		}
 		c.enter(lifted)
@@ -120,14 +121,14 @@ func (c *lift) compare(now time.Time, p Path, own time.Duration) {
 	}
 }
 
-// judge finds out by the rate whether the queue is that of others.
+// judge uses the rate to find out whether the queue belongs to other traffic.
 func (c *lift) judge(now time.Time, p Path, rate float64) {
 	queued := p.RTT > 3*p.MinRTT/2+queueSlack
 	due := !now.Before(c.until)
 	switch {
 	case c.phase == capped && c.limited && (queued || due):
 		if !due && c.pause > 0 {
-			break // it was the lane's own a moment ago
+			break // a moment ago, the queue was the lane's own
 		}
 		c.before, c.flown = rate, c.most
 		if c.enter(nudged); queued {
@@ -157,7 +158,7 @@ func (c *lift) judge(now time.Time, p Path, rate float64) {
 
 func (c *lift) enter(p liftPhase) { c.phase, c.fresh, c.waits = p, true, 0 }
 
-// rest lets the cap hold for a while.
+// rest lets the cap apply for a while.
 func (c *lift) rest(now time.Time) {
 	c.enter(capped)
 	c.pause = min(max(2*c.pause, firstPause), lastPause)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestLiftModel: a lane whose congestion control keeps its queue short does not give way to a queue of others, and soon keeps to the cap
-// when it is alone again.
+// TestLiftModel: a lane whose congestion control keeps its queue short does not give way to a queue of other traffic, and soon
+// returns to the cap when it is alone again.
 func TestLiftModel(t *testing.T) {
 	const least, own = 30 * time.Millisecond, 55 * time.Millisecond
 	var c lift
@@ -29,7 +29,7 @@ func TestLiftModel(t *testing.T) {
 	if n := wait(time.Minute, own-time.Millisecond); n > lastPause {
 		t.Errorf("alone again, the cap was lifted for %s", n)
 	}
-	for range 100 { // what it takes for others is its own queue
+	for range 100 { // the queue that it attributes to other traffic is its own
 		if wait(time.Second, 80*time.Millisecond); c.phase == lifted {
 			break
 		}

@@ -10,20 +10,20 @@ import (
 // Config configures a Mux.
 type Config struct {
 	Client     bool   // this end opens streams
-	Budget     int64  // bytes of all streams that may wait here, see Budget; each has leastWindow and leastQueue in any case
-	Shared     Budget // of several sessions together; nil = none
-	MaxStreams int    // open at a time
+	Budget     int64  // bytes of all streams that may wait here, see Budget; each stream has leastWindow and leastQueue in any case
+	Shared     Budget // budget of several sessions together; nil = none
+	MaxStreams int    // most streams open at once
 	Scheduler  Scheduler
-	// Free takes back the Data of a frame that Read has copied; nil = nobody does.
+	// Free takes back the Data of a frame that Read has copied; nil = it is not reused.
 	Free func([]byte)
 }
 
-// What happened to a stream.
+// What is the kind of an Event.
 type What uint8
 
 const (
 	Accepted  What = iota // the client opened it: see Destination
-	Connected             // the server did
+	Connected             // the server connected it
 	Readable              // Read returns more, or the end
 	Writable              // Write accepts more
 	Broken                // it was reset
@@ -31,21 +31,21 @@ const (
 
 // The causes of a reset.
 const (
-	CauseClosed   uint64 = iota // the user of the stream has closed it
+	CauseClosed   uint64 = iota // the user of the stream closed it
 	CauseRefused                // the destination is not allowed
-	CauseNotFound               // there is no such name
+	CauseNotFound               // the destination's name does not exist
 	CauseFailed                 // the destination cannot be reached
 	CauseLimit                  // too many streams
-	CauseFlows                  // the client has as many open as it may
-	CauseMonth                  // the client has used up its bytes of this month
-	CauseDraining               // the server is about to end
+	CauseFlows                  // the client has as many streams open as it may
+	CauseMonth                  // the client has used up its bytes for this month
+	CauseDraining               // the server is about to stop
 )
 
-// Event is something that happened.
+// Event is something that happened to a stream.
 type Event struct {
 	Stream uint32
 	What   What
-	Cause  uint64 // of Broken, as the other end gave it to Reset
+	Cause  uint64 // for Broken, as the other end passed it to Reset
 }
 
 // Mux is one end of a session. It is owned by one goroutine or guarded by a lock.
@@ -53,28 +53,28 @@ type Mux struct {
 	cfg     Config
 	lanes   []*lane
 	streams map[uint32]*stream
-	used    int64  // bytes of the budgets: see take
-	flying  int64  // of these, sent and not acknowledged
-	last    uint32 // stream that was opened last, at the client
+	used    int64  // bytes taken from the budgets: see take
+	flying  int64  // those sent and not acknowledged
+	last    uint32 // stream opened last, at the client
 
-	// At the server: every stream up to seen was opened, and those of early.
+	// At the server: the streams opened so far are those up to seen, and those in early.
 	seen  uint32
 	early map[uint32]struct{}
 
-	resets int // Reset frames that the other end has not acknowledged
+	resets int // Reset frames not acknowledged by the other end
 
 	active  []*stream // with bytes to send, in turn
 	blocked []*stream // whose Write had no room for more
 	control []*item   // numbered frames without data
-	again   []*item   // that a lane owes which is silent or gone
+	again   []*item   // owed by a lane that is silent or gone
 	events  []Event
 	wanted  bool
-	turn    uint32  // lane that has sent data last
+	turn    uint32  // lane that last sent data
 	turns   []*lane // see inTurn
 }
 
-// maxEarly bounds how far the numbers of streams may run ahead, maxResets how many streams a client may open whose end it does not
-// acknowledge: each costs memory.
+// maxEarly bounds how far the numbers of streams may run ahead. maxResets bounds how many streams a client may open without
+// acknowledging their end. Each of them costs memory.
 const (
 	maxEarly  = 1 << 12
 	maxResets = 1 << 12
@@ -85,14 +85,14 @@ type item struct {
 	frame  Frame
 	stream *stream // nil = none
 	acked  bool
-	again  bool   // it waits in Mux.again
-	copied bool   // it was sent over a second lane, to have it sooner
-	on     uint32 // lane that has sent it last
-	freed  bool   // its data is no longer counted
+	again  bool   // waits in Mux.again
+	copied bool   // sent over a second lane, so that it arrives sooner
+	on     uint32 // lane that last sent it
+	freed  bool   // its data no longer counts
 	since  time.Time
 }
 
-// urgency is less if the frame is sent sooner: if it says something, or belongs to a stream that sends little.
+// urgency returns a lower value for a frame that is sent sooner: one without stream data, or of a stream that sends little.
 func (it *item) urgency() int {
 	if it.stream == nil || it.stream.waiting <= burst {
 		return 0
@@ -105,7 +105,7 @@ func New(c Config) *Mux {
 	return &Mux{cfg: c, streams: map[uint32]*stream{}, early: map[uint32]struct{}{}}
 }
 
-// Events returns what has happened since the last call.
+// Events returns what happened since the last call.
 func (m *Mux) Events() []Event {
 	all := m.events
 	m.events = nil
@@ -114,7 +114,7 @@ func (m *Mux) Events() []Event {
 
 func (m *Mux) tell(s *stream, w What) { m.events = append(m.events, Event{s.id, w, s.resetHas}) }
 
-// Wanted reports whether lanes have something to send since the last call that they did not wait for.
+// Wanted reports whether lanes have got something new to send since the last call.
 func (m *Mux) Wanted() bool {
 	w := m.wanted
 	m.wanted = false
@@ -124,10 +124,10 @@ func (m *Mux) Wanted() bool {
 // Streams returns how many streams are open.
 func (m *Mux) Streams() int { return len(m.streams) }
 
-// Quiet reports whether no stream is open, and the other end knows of each that this end has reset.
+// Quiet reports whether no stream is open, and the other end has acknowledged every reset by this end.
 func (m *Mux) Quiet() bool { return len(m.streams) == 0 && m.resets == 0 }
 
-// Open opens a stream to a destination. It can be written to at once. ok = false: there are too many.
+// Open opens a stream to a destination. It can be written to at once. ok = false: there are too many streams.
 func (m *Mux) Open(now time.Time, to string) (id uint32, ok bool) {
 	if len(m.streams) >= m.cfg.MaxStreams || len(to) > maxOpen || to == "" {
 		return 0, false
@@ -145,7 +145,7 @@ func (m *Mux) newStream(now time.Time, id uint32) *stream {
 	return s
 }
 
-// Destination returns where an accepted stream leads to.
+// Destination returns the destination of an accepted stream.
 func (m *Mux) Destination(id uint32) string {
 	if s := m.streams[id]; s != nil {
 		return s.to
@@ -162,8 +162,8 @@ func (m *Mux) Connect(now time.Time, id uint32) {
 	}
 }
 
-// Write takes b to be sent, which then belongs to the Mux, and reports whether there is room for more; if not, Writable tells when
-// there is. What is written to a stream that has ended is lost.
+// Write queues b, which then belongs to the Mux, and reports whether there is room for more; if not, a Writable event follows
+// once there is. Data written to a stream that has ended is lost.
 func (m *Mux) Write(now time.Time, id uint32, b []byte) bool {
 	s := m.streams[id]
 	if s == nil || s.fin || len(b) == 0 {
@@ -194,7 +194,7 @@ func (m *Mux) activate(s *stream) {
 	}
 }
 
-// CloseWrite says that nothing more is written to a stream.
+// CloseWrite declares that nothing more is written to a stream.
 func (m *Mux) CloseWrite(now time.Time, id uint32) {
 	if s := m.streams[id]; s != nil && !s.fin {
 		s.fin = true
@@ -202,7 +202,7 @@ func (m *Mux) CloseWrite(now time.Time, id uint32) {
 	}
 }
 
-// finish sends the end of a stream once all before it was sent.
+// finish sends the end of a stream once everything before it was sent.
 func (m *Mux) finish(now time.Time, s *stream) {
 	if s.fin && !s.finSent && s.queued == 0 {
 		s.finSent = true
@@ -219,7 +219,7 @@ func (m *Mux) Reset(now time.Time, id uint32, cause uint64) {
 	}
 }
 
-// Read copies what has come of a stream. ended says that nothing more will.
+// Read copies data that arrived on a stream. ended means that nothing more will arrive.
 func (m *Mux) Read(now time.Time, id uint32, p []byte) (n int, ended bool) {
 	s := m.streams[id]
 	if s == nil {
@@ -229,7 +229,7 @@ func (m *Mux) Read(now time.Time, id uint32, p []byte) (n int, ended bool) {
 	return n, m.taken(now, s)
 }
 
-// Take returns the next bytes that have come of a stream, which then belong to the caller. ended says that nothing more will come.
+// Take returns the next bytes that arrived on a stream; they then belong to the caller. ended means that nothing more will arrive.
 func (m *Mux) Take(now time.Time, id uint32) (b []byte, ended bool) {
 	s := m.streams[id]
 	if s == nil {
@@ -239,7 +239,7 @@ func (m *Mux) Take(now time.Time, id uint32) (b []byte, ended bool) {
 	return b, m.taken(now, s)
 }
 
-// taken lets the other end send more after something was read, and reports whether that was all.
+// taken lets the other end send more after something was read, and reports whether the stream was read to its end.
 func (m *Mux) taken(now time.Time, s *stream) (ended bool) {
 	if s.ended && s.read == s.length {
 		s.finRead = true
@@ -253,7 +253,7 @@ func (m *Mux) taken(now time.Time, s *stream) (ended bool) {
 	return false
 }
 
-// grant lets the other end send up to a window beyond what was read, less if the budget has no room.
+// grant lets the other end send up to a window beyond what was read, less if the budget lacks the room.
 func (m *Mux) grant(s *stream, want int64) {
 	room := max(m.left()/4, 0)
 	window := max(min(want, int64(s.window)+room), leastWindow, int64(s.window))
@@ -274,7 +274,7 @@ func (m *Mux) forget(s *stream) {
 	}
 	delete(m.streams, s.id)
 	m.take(-int64(s.window) - int64(s.queued))
-	s.reset = true // what lanes owe of it is not sent again
+	s.reset = true // the bytes of it that lanes owe are not sent again
 	s.queue, s.queued, s.in, s.held = nil, 0, nil, nil
 }
 
@@ -290,7 +290,7 @@ func (m *Mux) AddLane(now time.Time, id uint32) {
 	m.wanted = true
 }
 
-// RemoveLane sends what a lane owes over others.
+// RemoveLane removes a lane and sends what it owes over others.
 func (m *Mux) RemoveLane(now time.Time, id uint32) {
 	i := slices.IndexFunc(m.lanes, func(l *lane) bool { return l.id == id })
 	if i < 0 {
@@ -301,7 +301,7 @@ func (m *Mux) RemoveLane(now time.Time, id uint32) {
 	m.repeat(now, l)
 }
 
-// repeat queues what a lane owes for others, acknowledgments included.
+// repeat queues what a lane owes, acknowledgments included, to be sent over others.
 func (m *Mux) repeat(now time.Time, l *lane) {
 	m.wanted = true
 	for _, it := range l.sent {
@@ -330,15 +330,15 @@ func (m *Mux) lane(id uint32) *lane {
 	return nil
 }
 
-// Observe takes in what the kernel says of a lane.
+// Observe records the kernel's figures for a lane.
 func (m *Mux) Observe(now time.Time, id uint32, p Path) {
 	if l := m.lane(id); l != nil {
 		l.observe(now, p)
 	}
 }
 
-// Tick looks for silent lanes, and for room in the shared budget. It reports whether anything is under way; otherwise it need not
-// be called before there is.
+// Tick looks for silent lanes, and for room in the shared budget. It reports whether anything is under way; if not, it need not
+// be called until something is.
 func (m *Mux) Tick(now time.Time) (busy bool) {
 	m.unblock()
 	busy = len(m.again)+len(m.control)+len(m.active) > 0
@@ -352,7 +352,7 @@ func (m *Mux) Tick(now time.Time) (busy bool) {
 			m.repeat(now, l)
 		case l.suspect && l.progress.After(l.suspected):
 			l.suspect, m.wanted = false, true
-			for _, it := range l.sent { // it comes, after all
+			for _, it := range l.sent { // it arrives after all
 				it.again = false
 			}
 		}
@@ -360,7 +360,7 @@ func (m *Mux) Tick(now time.Time) (busy bool) {
 	return busy
 }
 
-// Silent returns the lanes that have been suspect for as long as d.
+// Silent returns the lanes that have been suspect for at least d.
 func (m *Mux) Silent(now time.Time, d time.Duration) (ids []uint32) {
 	for _, l := range m.lanes {
 		if l.suspect && now.Sub(l.suspected) >= d {
@@ -370,7 +370,7 @@ func (m *Mux) Silent(now time.Time, d time.Duration) (ids []uint32) {
 	return ids
 }
 
-// Held returns how many bytes wait to be read or for those before them.
+// Held returns how many bytes wait to be read or for the bytes before them.
 func (m *Mux) Held() (n int64) {
 	for _, s := range m.streams {
 		n += int64(s.have - s.read)

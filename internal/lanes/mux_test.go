@@ -14,7 +14,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// pipe is one direction of an emulated lane: what is written leaves at the link's rate and arrives a delay later.
+// pipe is one direction of an emulated lane: the bytes written leave at the link's rate and arrive a delay later.
 type pipe struct {
 	rate     float64 // bytes per second
 	delay    time.Duration
@@ -56,7 +56,7 @@ type world struct {
 	dark    map[uint32]bool          // nothing arrives
 	next    uint32
 	buf     [32 << 10]byte
-	carried int // bytes of data that came, copies included
+	carried int // bytes of data that arrived, copies included
 }
 
 func newWorld(t testing.TB, budget int64) *world {
@@ -306,8 +306,8 @@ func (w *world) download(size int, each func()) time.Duration {
 	return w.now.Sub(began)
 }
 
-// TestFirstBytes: the first bytes leave with the opening, and a stream is connected after the lane's round trip: no later than a direct
-// connection.
+// TestFirstBytes: the first bytes leave with the opening, and a stream is connected after one round trip of the lane: no later
+// than a direct connection.
 func TestFirstBytes(t *testing.T) {
 	const delay = 20 * time.Millisecond
 	w := newWorld(t, 1<<20)
@@ -331,13 +331,13 @@ func TestFirstBytes(t *testing.T) {
 			}
 		}
 	}
-	const slack = 5 * time.Millisecond // of the world's steps
+	const slack = 5 * time.Millisecond // for the world's steps
 	if there < delay || there > delay+slack || back < 2*delay || back > 2*delay+slack {
 		t.Errorf("the first bytes were there after %s, the stream was connected after %s", there, back)
 	}
 }
 
-// TestBundles: two lanes carry almost what their links can, and little is held.
+// TestBundles: two lanes carry almost as much as their links can, and little is held.
 func TestBundles(t *testing.T) {
 	w := newWorld(t, 64<<20)
 	w.add(10e6, 10*time.Millisecond)
@@ -349,7 +349,7 @@ func TestBundles(t *testing.T) {
 	}
 }
 
-// TestInteractive: small messages pass bulk data. While the lane starts, more of that may be in front of them.
+// TestInteractive: small messages pass bulk data. While the lane is starting, more bulk data may be in front of them.
 func TestInteractive(t *testing.T) {
 	w := newWorld(t, 64<<20)
 	w.add(2e6, 10*time.Millisecond)
@@ -382,7 +382,7 @@ func TestInteractive(t *testing.T) {
 	}
 }
 
-// TestSilentLane: its bytes go over the other one soon, and come once.
+// TestSilentLane: its bytes soon go over the other lane, and arrive once.
 func TestSilentLane(t *testing.T) {
 	w := newWorld(t, 64<<20)
 	w.add(3e6, 20*time.Millisecond)
@@ -405,7 +405,7 @@ func TestSilentLane(t *testing.T) {
 	}
 }
 
-// TestFair: two streams get the same, within 3 %.
+// TestFair: two streams get the same goodput, within 3 %.
 func TestFair(t *testing.T) {
 	w := newWorld(t, 64<<20)
 	w.add(5e6, 10*time.Millisecond)
@@ -427,7 +427,7 @@ func TestFair(t *testing.T) {
 	}
 }
 
-// TestLongerRoute: a route that has become longer than the least round trip does not starve a lane.
+// TestLongerRoute: a route that has become longer than the lowest round trip does not starve a lane.
 func TestLongerRoute(t *testing.T) {
 	const rate, rtt = 5e6, 200 * time.Millisecond
 	now := start
@@ -448,7 +448,7 @@ func TestLongerRoute(t *testing.T) {
 	}
 }
 
-// TestRefusesViolations: each is an error, not a panic.
+// TestRefusesViolations: each violation is an error, not a panic.
 func TestRefusesViolations(t *testing.T) {
 	now := start
 	for name, frames := range map[string][]Frame{
@@ -503,7 +503,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestUnreadResets: a client that opens streams, which the server refuses, and acknowledges nothing does not fill its memory.
+// TestUnreadResets: a client that opens streams, which the server refuses, and acknowledges nothing does not fill the server's
+// memory.
 func TestUnreadResets(t *testing.T) {
 	now := time.Unix(0, 0)
 	m := New(Config{Budget: 1 << 20, MaxStreams: 1})
@@ -521,7 +522,7 @@ func TestUnreadResets(t *testing.T) {
 	}
 }
 
-// TestReadResets: a client that acknowledges them may open any number one after the other.
+// TestReadResets: a client that acknowledges the resets may open any number of streams one after the other.
 func TestReadResets(t *testing.T) {
 	w := newWorld(t, 1<<20)
 	w.ends[1].cfg.MaxStreams = 0

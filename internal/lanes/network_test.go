@@ -12,7 +12,7 @@ const mss = 1448
 // mbit returns a rate in bytes per second.
 func mbit(n float64) float64 { return n * 1e6 / 8 }
 
-// queueTime is for how long packets wait in front of a link at most; later ones are lost.
+// queueTime is the longest time that packets wait in front of a link; packets that would wait longer are lost.
 const queueTime = 100 * time.Millisecond
 
 // wire is one direction of a link: a rate, a delay, a queue in front of it, and random losses. Connections share it.
@@ -36,34 +36,34 @@ func (w *wire) send(now time.Time, n int) (at time.Time, lost bool) {
 	return w.free.Add(w.delay), w.rnd.Float64() < w.loss
 }
 
-// packet is one that was sent and not yet acknowledged.
+// packet is a packet that was sent and not yet acknowledged.
 type packet struct {
 	at      int // offset
 	size    int
-	data    []byte // nil = it has been received
+	data    []byte // nil = received
 	sent    time.Time
-	arrives time.Time // zero = it is lost
-	known   time.Time // when the sender knows that, or that it is lost
-	flown   int       // delivered when it was sent
-	limited bool      // by the application, when it was sent
+	arrives time.Time // zero = lost
+	known   time.Time // when the sender knows that, or the loss
+	flown   int       // bytes delivered when it was sent
+	limited bool      // limited by the application when it was sent
 }
 
-// conn is a sender with a congestion window that follows CUBIC (RFC 9438), and its receiver, who acknowledges selectively.
+// conn is a sender with a congestion window that follows CUBIC (RFC 9438), and its receiver, which acknowledges selectively.
 type conn struct {
 	over *wire
-	back time.Duration // for acknowledgments
+	back time.Duration // delay of acknowledgments
 
 	unsent   []byte
 	next     int // offset of the first byte of it
 	flight   []packet
 	inFlight int
 	ready    []byte         // arrived in order, not read
-	have     int            // arrived in order in all
+	have     int            // bytes arrived in order in all
 	early    map[int][]byte // by offset
 
 	cwnd, top   float64
 	started     bool // slow start is over
-	full        bool // the window has kept something from being sent
+	full        bool // the window kept something from being sent
 	since       time.Time
 	repaired    time.Time
 	srtt, least time.Duration
@@ -72,7 +72,7 @@ type conn struct {
 	limited     bool // the application limited that rate
 	holes       int64
 	endless     bool // there is always more to send
-	fixed       bool // the window stays
+	fixed       bool // the window does not change
 }
 
 func newConn(over *wire, back time.Duration) *conn {
@@ -90,7 +90,7 @@ func (c *conn) path() Path {
 	}
 }
 
-// receive takes in what has come by now.
+// receive takes in what has arrived by now.
 func (c *conn) receive(now time.Time) {
 	for i := range c.flight {
 		p := &c.flight[i]

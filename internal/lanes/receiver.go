@@ -2,11 +2,11 @@ package lanes
 
 import "time"
 
-// maxPieces bounds how many pieces of a stream may wait for those before them.
+// maxPieces bounds how many pieces of a stream may wait for earlier bytes.
 const maxPieces = 1 << 14
 
-// Receive takes in a frame that came over a lane; its Data then belongs to the Mux. After an error, which is [ErrProtocol], the
-// session must end.
+// Receive processes a frame that arrived over a lane; its Data then belongs to the Mux. After an error, which is [ErrProtocol],
+// the session must end.
 func (m *Mux) Receive(now time.Time, id uint32, f Frame) error {
 	l := m.lane(id)
 	if l == nil {
@@ -105,7 +105,7 @@ func (m *Mux) known(now time.Time, f Frame) (*stream, error) {
 	return s, nil
 }
 
-// acknowledged frees what has come.
+// acknowledged frees the frames that have arrived.
 func (m *Mux) acknowledged(now time.Time, f Frame) error {
 	l := m.lane(f.Stream)
 	if l == nil {
@@ -114,7 +114,7 @@ func (m *Mux) acknowledged(now time.Time, f Frame) error {
 	if f.Value > l.acked+uint64(len(l.sent)) {
 		return broken("acknowledges %d frames of lane %d, which has sent %d", f.Value, l.id, l.acked+uint64(len(l.sent)))
 	}
-	if f.Value > l.acked && !l.suspect { // what is silent may have brought it long ago
+	if f.Value > l.acked && !l.suspect { // a silent lane may have delivered it long ago
 		l.progress = now
 	}
 	for ; l.acked < f.Value; l.acked++ {

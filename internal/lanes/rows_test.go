@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// drive changes the rate of a link as an LTE modem in a moving car sees it: in steps of 100 ms, from the mean's tenth to its
-// double, mostly near the step before.
+// drive changes the rate of a link as an LTE modem in a moving car sees it: in steps of 100 ms, from a tenth of the mean to
+// twice the mean, mostly near the previous step.
 func drive(seed uint64, mean float64, l twoWay) (each func(step int)) {
 	rnd := rand.New(rand.NewPCG(seed, 11))
 	share := 1.0
@@ -20,8 +20,8 @@ func drive(seed uint64, mean float64, l twoWay) (each func(step int)) {
 	}
 }
 
-// TestRows: over the links of the benchmarks' rows 1 to 6, and of others with random rates, the receiver holds at most 4 MB, and
-// at most 1 % of the bytes are copies, 0.2 % where rates are constant and no link dies.
+// TestRows: over the links of the benchmarks' rows 1 to 6, and over others with random rates, the receiver holds at most 4 MB,
+// and at most 1 % of the bytes are copies, 0.2 % where rates are constant and no link dies.
 func TestRows(t *testing.T) {
 	const ms = time.Millisecond
 	type row struct {

@@ -1,20 +1,20 @@
 package lanes
 
-// Scheduler is how a Mux chooses the lane for the next bytes. The zero value is the default; the others are the literature's, for
-// comparison. They know neither the in-flight cap nor classes: a lane takes what its congestion window has room for.
+// Scheduler is how a Mux chooses the lane for the next bytes. The zero value is the default; the others are from the literature,
+// for comparison. They know neither the in-flight cap nor classes: a lane takes as much as its congestion window has room for.
 type Scheduler uint8
 
 const (
-	// EarliestArrival gives bytes to the lane over which they arrive first, and none to one that would finish after the others have
-	// sent everything (Earliest Completion First, Lim et al. 2017).
+	// EarliestArrival gives bytes to the lane over which they arrive first, and none to a lane that would finish after the others
+	// have sent everything (Earliest Completion First, Lim et al. 2017).
 	EarliestArrival Scheduler = iota
 	// MinRTT gives bytes to the lane with the shortest smoothed round trip that has room (the default of MPTCP).
 	MinRTT
-	// RoundRobin gives frames to the lanes in turn that have room.
+	// RoundRobin gives frames in turn to the lanes that have room.
 	RoundRobin
 )
 
-// String returns its name.
+// String returns the scheduler's name.
 func (s Scheduler) String() string {
 	return [...]string{"earliest-arrival", "min-rtt", "round-robin"}[s]
 }
@@ -22,7 +22,7 @@ func (s Scheduler) String() string {
 // room reports whether the congestion window lets a lane send.
 func (l *lane) room() bool { return !l.suspect && l.path.InFlight+l.path.Unsent < l.path.CWnd }
 
-// yields reports whether a lane leaves the next bytes to another one, by the literature's schedulers.
+// yields reports whether a lane leaves the next bytes to another one under the schedulers from the literature.
 func (m *Mux) yields(l *lane) bool {
 	switch {
 	case !l.room():
@@ -43,7 +43,7 @@ func (m *Mux) yields(l *lane) bool {
 	return true
 }
 
-// inTurn returns the lanes, beginning with the one after the last that has sent data.
+// inTurn returns the lanes, beginning with the one after the lane that last sent data.
 func (m *Mux) inTurn() []*lane {
 	m.turns = m.turns[:0]
 	for i, l := range m.lanes {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// TestSchedulers: the default is no slower than the literature's, and nine in ten small messages come sooner.
+// TestSchedulers: the default is no slower than the schedulers from the literature, and nine in ten small messages arrive sooner.
 func TestSchedulers(t *testing.T) {
 	type result struct {
-		took, echo time.Duration // of nine in ten messages
-		held       int64         // for reordering, at most
+		took, echo time.Duration // echo: of nine in ten messages
+		held       int64         // most bytes held for reordering
 	}
 	run := func(t *testing.T, scheduler Scheduler, size int, links ...twoWay) (r result) {
 		w := newNetwork(t)

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// An acknowledgment is due after so many bytes, or so much time.
+	// An acknowledgment is due after this many bytes, or this much time.
 	ackBytes = 33 << 10
 	ackDelay = 8 * time.Millisecond
-	// How long frames wait for the lane over which they arrive first before any takes them.
+	// How long frames wait for the lane over which they arrive first before any lane takes them.
 	controlWait     = 25 * time.Millisecond
 	interactiveWait = 15 * time.Millisecond
-	// longWait is after what time a lane asks again that has nothing to do while others have.
+	// longWait is the time after which a lane asks again if it has nothing to do while others have.
 	longWait = 20 * time.Millisecond
 )
 
-// Next appends what is to be written to a lane now. If it is nothing, the caller must ask again after wait, unless that is
-// negative, and whenever something was given to the Mux. Observe must have been called just before.
+// Next appends the bytes to write to a lane now. If it appends nothing, the caller must ask again after wait, unless that is
+// negative, and whenever the Mux was given something. Observe must have been called immediately before.
 func (m *Mux) Next(now time.Time, id uint32, b []byte) (out []byte, wait time.Duration) {
 	l := m.lane(id)
 	if l == nil {
@@ -44,7 +44,7 @@ func (m *Mux) Next(now time.Time, id uint32, b []byte) (out []byte, wait time.Du
 	return m.bulk(now, l, small, total, b, &w), w.d
 }
 
-// waiting is the least time to wait, -1 = none.
+// waiting is the shortest time to wait, -1 = none.
 type waiting struct{ d time.Duration }
 
 func (w *waiting) atMost(d time.Duration) {
@@ -53,7 +53,7 @@ func (w *waiting) atMost(d time.Duration) {
 	}
 }
 
-// best returns the lane over which n bytes arrive first, nil without lanes that work.
+// best returns the lane over which n bytes arrive first, nil if no lane works.
 func (m *Mux) best(n int) (best *lane) {
 	var least time.Duration
 	for _, l := range m.lanes {
@@ -133,8 +133,8 @@ func (m *Mux) repeated(now time.Time, l *lane, b []byte) []byte {
 	return b
 }
 
-// queued returns how many bytes the streams have to send, and one that is interactive, nil if none is. The other end has to
-// acknowledge, or nothing more is sent.
+// queued returns how many bytes the streams have to send, and a stream that is interactive, nil if none is. If too much is
+// unacknowledged, nothing more is sent until the other end acknowledges some.
 func (m *Mux) queued(now time.Time) (small *stream, total int) {
 	if m.flying >= m.cfg.Budget {
 		return nil, 0
@@ -156,7 +156,7 @@ func (m *Mux) queued(now time.Time) (small *stream, total int) {
 	return small, total
 }
 
-// message adds a frame of an interactive stream. It goes before what is sent again: that may be much.
+// message adds a frame of an interactive stream. It goes before frames that are sent again: these may be many.
 func (m *Mux) message(now time.Time, l *lane, small *stream, b []byte, w *waiting) []byte {
 	if small == nil {
 		return b
@@ -169,7 +169,7 @@ func (m *Mux) message(now time.Time, l *lane, small *stream, b []byte, w *waitin
 	return b
 }
 
-// bulk adds a frame of the next stream, but not of the one that must wait.
+// bulk adds a frame of the next stream, except the one that must wait.
 func (m *Mux) bulk(now time.Time, l *lane, not *stream, total int, b []byte, w *waiting) []byte {
 	if m.cfg.Scheduler != EarliestArrival {
 		return m.alternate(now, l, total, b, w)
@@ -190,7 +190,7 @@ func (m *Mux) bulk(now time.Time, l *lane, not *stream, total int, b []byte, w *
 	return m.next(now, l, not, b)
 }
 
-// alternate is bulk for the schedulers of the literature, which know neither messages nor copies.
+// alternate is bulk for the schedulers from the literature, which know neither messages nor copies.
 func (m *Mux) alternate(now time.Time, l *lane, total int, b []byte, w *waiting) []byte {
 	switch {
 	case total == 0:
@@ -202,7 +202,7 @@ func (m *Mux) alternate(now time.Time, l *lane, total int, b []byte, w *waiting)
 	return m.next(now, l, nil, b)
 }
 
-// next adds a frame of the stream whose turn it is, not of the one that must wait.
+// next adds a frame of the stream whose turn it is, except the one that must wait.
 func (m *Mux) next(now time.Time, l *lane, not *stream, b []byte) []byte {
 	for i, s := range m.active {
 		if s.sendable() == 0 || s == not {
@@ -215,7 +215,7 @@ func (m *Mux) next(now time.Time, l *lane, not *stream, b []byte) []byte {
 	return b
 }
 
-// holdBack reports whether the faster lanes will have sent all that waits before this one would deliver a frame.
+// holdBack reports whether the faster lanes will have sent everything that waits before this one would deliver a frame.
 func (m *Mux) holdBack(l *lane, n, total int) bool {
 	mine := l.arrival(n)
 	rate, sum := 0.0, float64(total)
@@ -245,7 +245,7 @@ func (m *Mux) cut(now time.Time, l *lane, s *stream, b []byte) []byte {
 	return b
 }
 
-// put makes a frame the next one of a lane.
+// put makes a frame the next one on a lane.
 func (m *Mux) put(l *lane, it *item, b []byte) []byte {
 	it.on = l.id
 	l.sent = append(l.sent, it)

@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	// firstWindow is how much of a stream may come before more is granted, less if firstShare of what is left is less: idle streams
-	// keep theirs. MaxWindow is how much at most.
+	// firstWindow is how many bytes of a stream may arrive before more is granted, less if firstShare of the remaining budget is
+	// less: idle streams keep theirs. MaxWindow is the largest window.
 	firstWindow = 768 << 10
 	firstShare  = 32
 	MaxWindow   = 8 << 20
-	// MaxQueue is how much of a stream is accepted to be sent before it is.
+	// MaxQueue is how many bytes of a stream are accepted before they are sent.
 	MaxQueue = 2 << 20
-	// leastWindow may come of each stream, and leastQueue is accepted, even if the budget is used up. sureShare of the budget is for
-	// that alone.
+	// leastWindow bytes of each stream may arrive, and leastQueue bytes are accepted, even if the budget is used up. sureShare of
+	// the budget is for that alone.
 	leastWindow, leastQueue = 16 << 10, 16 << 10
 	sureShare               = 4
 
-	// A stream is interactive as long as it sends little: so much at once, and so much per second.
+	// A stream is interactive while it sends little: burst bytes at once, and refill bytes per second.
 	burst  = 32 << 10
 	refill = 8 << 10
 )
@@ -27,39 +27,39 @@ const (
 type stream struct {
 	id     uint32
 	to     string // destination, at the server
-	opened bool   // both ends know it
+	opened bool   // both ends know the stream
 
 	// Sending.
 	queue   [][]byte // accepted, not sent
 	queued  int      // bytes of queue
-	copied  int      // bytes that were sent twice, see copyShare
-	waiting int      // bytes accepted that the other end does not have, queue included
+	copied  int      // bytes sent twice, see copyShare
+	waiting int      // bytes accepted that the other end has not acknowledged, queue included
 	next    uint64   // offset of the first byte of queue
-	credit  uint64   // offset up to which it may be sent
+	credit  uint64   // offset up to which the stream may be sent
 	fin     bool     // nothing more is accepted
 	finSent bool
-	finHas  bool      // the other end knows it
-	tokens  float64   // bytes that are interactive still
+	finHas  bool      // the other end acknowledged it
+	tokens  float64   // bytes that still count as interactive
 	filled  time.Time // when tokens was computed
-	since   time.Time // since when queue is not empty
-	listed  bool      // it is in Mux.active
-	blocked bool      // it is in Mux.blocked
+	since   time.Time // when the oldest bytes in queue began to wait
+	listed  bool      // in Mux.active
+	blocked bool      // in Mux.blocked
 
 	// Receiving.
 	in       [][]byte // in order, not read
-	read     uint64   // offset of the next byte that is read
+	read     uint64   // offset of the next byte to read
 	have     uint64   // offset up to which in reaches
-	held     []piece  // beyond have, by offset
-	granted  uint64   // offset that the other end may send up to
+	held     []piece  // pieces beyond have, by offset
+	granted  uint64   // offset up to which the other end may send
 	window   uint64   // how far that is beyond read
-	length   uint64   // of the whole stream, if ended
+	length   uint64   // length of the whole stream, if ended
 	ended    bool     // length is known
 	finRead  bool
 	reset    bool
-	resetHas uint64 // the cause that came
+	resetHas uint64 // cause received with a Reset
 }
 
-// piece is data that came too early.
+// piece is data that arrived too early.
 type piece struct {
 	at   uint64
 	data []byte
@@ -67,7 +67,7 @@ type piece struct {
 
 func (p piece) end() uint64 { return p.at + uint64(len(p.data)) }
 
-// interactive reports whether what is queued is small enough to go first.
+// interactive reports whether the queued data is small enough to go first.
 func (s *stream) interactive(now time.Time) bool {
 	s.fill(now)
 	return float64(min(s.queued, burst)) <= s.tokens
@@ -102,7 +102,7 @@ func (s *stream) take(n int) []byte {
 	return head[:n:n]
 }
 
-// arrived takes in data at an offset, copies that came before apart. It reports whether more can be read.
+// arrived takes in data at an offset and discards copies of data that arrived before. It reports whether more can be read.
 func (s *stream) arrived(at uint64, data []byte) bool {
 	if at < s.have {
 		if at+uint64(len(data)) <= s.have {
@@ -128,7 +128,7 @@ func (s *stream) arrived(at uint64, data []byte) bool {
 	return true
 }
 
-// hold keeps data that came too early. Frames keep their bounds when they are sent again, so one that begins where another
+// hold keeps data that arrived too early. Frames keep their bounds when they are sent again, so one that begins where another
 // does is a copy of it.
 func (s *stream) hold(p piece) {
 	i, found := slices.BinarySearchFunc(s.held, p.at, func(h piece, at uint64) int {
@@ -147,7 +147,7 @@ func (s *stream) hold(p piece) {
 	}
 }
 
-// readInto copies what came in order, whole frames if it can.
+// readInto copies data that is in order, whole frames if possible.
 func (s *stream) readInto(p []byte, free func([]byte)) (n int) {
 	for n < len(p) && len(s.in) > 0 && (n == 0 || len(s.in[0]) <= len(p)-n) {
 		c := copy(p[n:], s.in[0])
@@ -166,7 +166,7 @@ func (s *stream) readInto(p []byte, free func([]byte)) (n int) {
 	return n
 }
 
-// takeIn removes the first bytes that came in order.
+// takeIn removes the first bytes that are in order.
 func (s *stream) takeIn() (b []byte) {
 	if len(s.in) == 0 {
 		return nil
@@ -177,7 +177,7 @@ func (s *stream) takeIn() (b []byte) {
 	return b
 }
 
-// done reports whether nothing is to be sent, acknowledged or read any more.
+// done reports whether nothing is left to send, acknowledge or read.
 func (s *stream) done() bool {
 	return s.reset || s.finHas && s.waiting == 0 && s.finRead
 }

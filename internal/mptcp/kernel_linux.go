@@ -34,12 +34,12 @@ const (
 	infoFallback = 1 // MPTCP_INFO_FLAG_FALLBACK
 )
 
-// Read returns what the kernel would do with a connection that speaks MPTCP.
+// Read returns what the kernel would do with a connection that uses MPTCP.
 func Read() (Settings, error) {
 	var s Settings
 	enabled, err := os.ReadFile("/proc/sys/net/mptcp/enabled")
 	if err != nil {
-		return s, nil // built without MPTCP
+		return s, nil // the kernel was built without MPTCP
 	}
 	s.Known, s.Enabled = true, strings.TrimSpace(string(enabled)) == "1"
 	family, err := netlink.GenlFamilyGet(pmName)
@@ -83,12 +83,13 @@ func Read() (Settings, error) {
 func attributes(b []byte) []syscall.NetlinkRouteAttr {
 	all, err := nl.ParseRouteAttr(b)
 	if err != nil {
-		return nil // the kernel's own answer
+		return nil // cannot happen: this is the kernel's own answer
 	}
 	return all
 }
 
-// endpoint parses a nested MPTCP_PM_ATTR_ADDR. The kernel need not name an interface; then it is the one that has the address.
+// endpoint parses a nested MPTCP_PM_ATTR_ADDR. The kernel need not name an interface; the interface is then the one that has
+// the address.
 func endpoint(b []byte) (e Endpoint) {
 	for _, a := range attributes(b) {
 		switch v := a.Value; a.Attr.Type {
@@ -114,7 +115,7 @@ type info struct {
 	Flags                   uint32
 }
 
-// subflows returns how many subflows carry a connection, and whether it speaks MPTCP at all.
+// subflows returns how many subflows carry a connection, and whether it uses MPTCP at all.
 func subflows(c net.Conn) (n int, multipath bool) {
 	s, ok := c.(syscall.Conn)
 	if !ok {

@@ -18,7 +18,7 @@ import (
 )
 
 // Proxy is a proxy server that connects to any address: by CONNECT (RFC 9110 section 9.3.6) over TLS, or by SOCKS5 (RFC 1928).
-// Its methods may be called at the same time.
+// Its methods are safe for concurrent use.
 type Proxy struct {
 	addr, scheme string
 	user         *url.Userinfo
@@ -32,14 +32,14 @@ type Proxy struct {
 // Connect opens a connection to an address, "host:port", with a socket that uses MPTCP.
 type Connect func(ctx context.Context, addr string) (net.Conn, error)
 
-// maxReply is the longest answer to CONNECT that is read, in bytes.
+// maxReply is the longest response to CONNECT that is read, in bytes.
 const maxReply = 16 << 10
 
-// ports are where proxies listen, by the scheme of their URL.
+// ports are the default ports of proxies, by URL scheme.
 var ports = map[string]string{"https": "443", "socks5": "1080"}
 
-// ParseURL parses the URL of a proxy: https://USER:PASSWORD@HOST:PORT, or socks5://. Its errors do not repeat the URL, which may
-// hold a password.
+// ParseURL parses the URL of a proxy: https://USER:PASSWORD@HOST:PORT, or socks5://. Its errors do not repeat the URL, which
+// may contain a password.
 func ParseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
@@ -72,7 +72,7 @@ func New(u *url.URL, connect Connect, trusted *tls.Config) *Proxy {
 // Addr returns the proxy's address, "host:port".
 func (p *Proxy) Addr() string { return p.addr }
 
-// Dial has the proxy connect to an address, "host:port".
+// Dial makes the proxy connect to an address, "host:port".
 func (p *Proxy) Dial(ctx context.Context, to string) (net.Conn, error) {
 	raw, err := p.connect(ctx, p.addr)
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *Proxy) Dial(ctx context.Context, to string) (net.Conn, error) {
 	return c, nil
 }
 
-// handshake has the proxy at the other end of raw connect to an address.
+// handshake makes the proxy at the other end of raw connect to an address.
 func (p *Proxy) handshake(ctx context.Context, raw net.Conn, to string) (*conn, error) {
 	c := &conn{Conn: raw, raw: raw, of: p}
 	if p.scheme == "socks5" {
@@ -132,21 +132,21 @@ func (p *Proxy) handshake(ctx context.Context, raw net.Conn, to string) (*conn, 
 	return c, nil
 }
 
-// given is a dialer that has connected already.
+// given is a dialer that is already connected.
 type given struct{ net.Conn }
 
 func (g given) Dial(string, string) (net.Conn, error) { return keepOpen(g), nil }
 
-// keepOpen leaves closing to Dial, whose error would else be that of a closed connection.
+// keepOpen leaves closing to Proxy.Dial, whose error would otherwise be that of a closed connection.
 type keepOpen struct{ net.Conn }
 
 func (keepOpen) Close() error { return nil }
 
-// conn is a connection that the proxy has made.
+// conn is a connection through the proxy.
 type conn struct {
 	net.Conn
-	raw   net.Conn      // below TLS
-	ahead *bufio.Reader // has what came with the proxy's answer; nil = nothing can have
+	raw   net.Conn      // the connection below TLS
+	ahead *bufio.Reader // may hold bytes that arrived with the proxy's response; nil = it does not
 	of    *Proxy
 }
 
@@ -161,7 +161,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return c.ahead.Read(b)
 }
 
-// CloseWrite tells the other end that nothing more comes.
+// CloseWrite tells the other end that no more bytes follow.
 func (c *conn) CloseWrite() error {
 	if h, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return h.CloseWrite()
@@ -176,11 +176,11 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Status says what a Proxy's connections use.
+// Status describes what a Proxy's connections use.
 type Status struct {
-	Tunnels  int // that are open
-	Subflows int // of all of them: 1 for each link that carries one
-	Plain    int // tunnels whose other end, or way, does not speak MPTCP: they have one link
+	Tunnels  int // open tunnels
+	Subflows int // of all tunnels: 1 for each link that carries one
+	Plain    int // tunnels without MPTCP, because the other end or the path does not support it: they use one link
 }
 
 // Status returns the state of all connections.

@@ -22,7 +22,7 @@ func dialer(ctx context.Context, addr string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", addr)
 }
 
-// origin greets and echoes, and returns its address.
+// origin starts a server that greets and echoes, and returns its address.
 func origin(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -45,7 +45,7 @@ func origin(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// connecting is a proxy for CONNECT, that sends the origin's greeting together with its own answer.
+// connecting is a proxy for CONNECT that sends the origin's greeting together with its own response.
 func connecting(t *testing.T) *httptest.Server {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

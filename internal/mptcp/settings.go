@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Settings are the kernel's for MPTCP.
+// Settings are the kernel's MPTCP settings.
 type Settings struct {
 	Known     bool // the kernel has MPTCP
 	Enabled   bool // net.mptcp.enabled
-	Limit     int  // subflows that a connection may have beside its first one
+	Limit     int  // most subflows of a connection in addition to its first one
 	Endpoints []Endpoint
 }
 
@@ -18,8 +18,8 @@ type Settings struct {
 type Endpoint struct {
 	ID        uint8
 	Addr      netip.Addr
-	Interface string // "" = that of the address
-	Subflow   bool   // connections of this machine use it
+	Interface string // "" = the interface that has Addr
+	Subflow   bool   // connections from this machine use it
 }
 
 // Interface is a link, as far as MPTCP is concerned.
@@ -28,7 +28,7 @@ type Interface struct {
 	Addrs []netip.Addr
 }
 
-// Check returns an error if the kernel would have a connection use more than the links that it may use.
+// Check returns an error if the kernel would let a connection use links other than the allowed ones.
 func (s Settings) Check(allowed []Interface) error {
 	for _, e := range s.Endpoints {
 		if e.Subflow && e.of(allowed) == "" {
@@ -38,7 +38,7 @@ func (s Settings) Check(allowed []Interface) error {
 	return nil
 }
 
-// Missing returns those of the links that no endpoint makes the kernel use.
+// Missing returns the links that no endpoint makes the kernel use.
 func (s Settings) Missing(links []Interface) (all []Interface) {
 	for _, l := range links {
 		if !slices.ContainsFunc(s.Endpoints, func(e Endpoint) bool { return e.Subflow && e.of([]Interface{l}) != "" }) {
@@ -48,7 +48,7 @@ func (s Settings) Missing(links []Interface) (all []Interface) {
 	return all
 }
 
-// of returns the link that an endpoint belongs to, "" if it is none of them.
+// of returns the link that an endpoint belongs to, "" if it does not belong to any of them.
 func (e Endpoint) of(links []Interface) string {
 	for _, l := range links {
 		if e.Interface == l.Name || e.Interface == "" && slices.Contains(l.Addrs, e.Addr) {

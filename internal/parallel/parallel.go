@@ -1,17 +1,17 @@
-// Package parallel decides how many connections over one link pay off: for a transfer, and for the lanes to a relay. It is PURE: time
-// comes in as an argument.
+// Package parallel decides how many connections over one link pay off: for a transfer, and for the lanes to a relay. It is
+// PURE: time is an argument.
 package parallel
 
 import "time"
 
-// Most is how many connections there may be over a link.
+// Most is the largest number of connections over one link.
 const Most = 4
 
 // SampleEvery is the time between two samples of a connection.
 const SampleEvery = 100 * time.Millisecond
 
 const (
-	// A trial of one more connection lasts for this time and this number of round trips, so that it has left slow start.
+	// A trial of one more connection lasts for this time and this many round trips, so that the connection has left slow start.
 	trialTime  = 400 * time.Millisecond
 	trialTrips = 8
 
@@ -19,41 +19,41 @@ const (
 	// each loss for congestion, such as BBR, stays above it.
 	dipping = 0.85
 
-	// worthwhile is how much a further connection must raise a link's goodput to stay.
+	// worthwhile is the factor by which a further connection must raise a link's goodput to stay.
 	worthwhile = 1.08
 
-	// firstRest and lastRest bound the time after a failed trial without another; it doubles.
+	// firstRest and lastRest bound the time after a failed trial without another; it doubles each time.
 	firstRest = 2 * time.Second
 	lastRest  = 30 * time.Second
 
-	// fullQueue and a fullTrip-th of the round trip: a link is full when packets wait in front of it for longer.
+	// A link is full when packets wait in front of it for longer than fullQueue and longer than the round trip divided by fullTrip.
 	fullQueue = 8 * time.Millisecond
 	fullTrip  = 4
 )
 
-// Controller decides how many connections there are over one link. Each lost packet costs a single connection much of its rate, and
-// slow start costs it round trips; several connections share the damage. But on a full link, another connection only gains a
-// larger share, at the cost of others and of the order of the bytes.
+// Controller decides how many connections there are over one link. Each lost packet costs a single connection much of its rate,
+// and slow start costs it round trips; several connections share the damage. But on a full link, another connection only gains
+// a larger share, at the cost of other traffic and of the order of the bytes.
 //
 // It tries another connection while packets are lost, goodput dips and nothing queues in front of the link. The connection stays
 // if the link's goodput rises by clearly more than noise.
 type Controller struct {
-	most   int  // by configuration, or because the origin refused more
-	N      int  // wanted now
-	Paid   int8 // by the last trial; 0 = there was none
+	most   int  // limit from the configuration, or from an origin that refused more
+	N      int  // connections wanted now
+	Paid   int8 // connections that paid off in the last trial; 0 = no trial yet
 	phase  phase
-	since  time.Time     // of the phase
-	got    int64         // bytes that the link had brought then
+	since  time.Time     // start of the phase
+	got    int64         // bytes that the link had delivered by then
 	before float64       // bytes per second without the connection on trial
-	rest   time.Duration // after the next failed trial
-	until  time.Time     // before that no trial
+	rest   time.Duration // pause after the next failed trial
+	until  time.Time     // no trial before then
 
 	height  float64       // goodput one round trip ago, in slow start
-	looked  time.Time     // then
-	least   time.Duration // round trip
-	samples int           // in this phase
-	free    int           // of these, with nothing waiting in front of the link
-	holed   int           // of these, with new holes
+	looked  time.Time     // when height was set
+	least   time.Duration // shortest round trip
+	samples int           // samples in this phase
+	free    int           // those with nothing waiting in front of the link
+	holed   int           // those with new holes
 }
 
 type phase uint8
@@ -64,7 +64,7 @@ const (
 	trying // the last connection is on trial
 )
 
-// Begin starts with n connections, of most at most.
+// Begin starts with n connections, and allows up to most.
 func (k *Controller) Begin(now time.Time, n, most int) {
 	*k = Controller{most: max(most, 1), N: max(min(n, most), 1), rest: firstRest}
 	k.enter(now, slowStart, 0)
@@ -86,9 +86,9 @@ func (k *Controller) Refused() {
 // Interrupted starts the phase again: the link was idle, so its goodput shows nothing.
 func (k *Controller) Interrupted(now time.Time, got int64) { k.enter(now, k.phase, got) }
 
-// Sample takes a sample of one connection: its smoothed round trip under the present load, and the shortest one. holes says that
-// packets were lost since the one before. got is what the link has brought in all, recent and peak its goodput of late and at best
-// in bytes per second; matters says that more of it would help.
+// Sample takes a sample of one connection: its smoothed round trip under the present load, and its shortest one. holes means
+// that packets were lost since the previous sample. got is the total number of bytes that the link has delivered, recent and
+// peak its recent and best goodput in bytes per second; matters means that more goodput would help.
 func (k *Controller) Sample(now time.Time, rtt, least time.Duration, holes bool, got int64, recent, peak float64, matters bool) {
 	if k.least == 0 || least < k.least {
 		k.least = least
@@ -108,7 +108,7 @@ func (k *Controller) Sample(now time.Time, rtt, least time.Duration, holes bool,
 		return
 	}
 	rate := float64(got-k.got) / took.Seconds()
-	idle := 2*k.free > k.samples // most of the time nothing waited: the link could carry more
+	idle := 2*k.free > k.samples // nothing waited most of the time: the link could carry more
 	switch k.phase {
 	case slowStart:
 		k.enter(now, steady, got)

@@ -8,11 +8,11 @@ import (
 
 const ms = time.Millisecond
 
-// path is a link as its connections see it: how much n of them bring together, how long packets wait in front of it, and
+// path is a link as its connections see it: how much n of them deliver together, how long packets wait in front of it, and
 // whether packets are lost.
 type path struct {
 	carries func(n int) float64 // bytes per second
-	peak    float64             // that it has shown
+	peak    float64             // best rate so far, bytes per second
 	queue   func(n int) time.Duration
 	lossy   bool
 }

@@ -14,25 +14,25 @@ import (
 
 // Limits bound what one client may use of a server; 0 = no limit.
 type Limits struct {
-	Flows int   `json:"flows,omitempty"` // tunnels at a time, in all its sessions
+	Flows int   `json:"flows,omitempty"` // tunnels open at once, in all its sessions
 	Rate  int64 `json:"rate,omitempty"`  // bytes per second of all its tunnels, both directions together
-	Month int64 `json:"month,omitempty"` // bytes of its tunnels in a month of UTC, both directions together
+	Month int64 `json:"month,omitempty"` // bytes of its tunnels in a calendar month (UTC), both directions together
 }
 
-// account is what a key uses. Bytes are reserved before they pass. It is safe for concurrent use.
+// account records what a key uses. Bytes are reserved before they pass. It is safe for concurrent use.
 type account struct {
-	path string // of its usage
+	path string // usage file
 	log  *slog.Logger
 	rate *rate.Limiter
 
 	mu      sync.Mutex
 	limits  Limits
 	flows   int
-	month   string        // that left counts for
-	left    int64         // bytes that are noted as used in the file and are not
-	asking  chan struct{} // closed when the file has answered; nil = nobody asks it
-	spent   string        // the month in which nothing is left
-	broken  bool          // the file could not be read or written: as if it were spent
+	month   string        // month for which left counts
+	left    int64         // bytes that the file counts as used but were not used yet
+	asking  chan struct{} // closed when ask has finished; nil = it is not running
+	spent   string        // month in which nothing is left
+	broken  bool          // the file could not be read or written; treated as spent
 	bytes   int64         // since the start
 	refused map[uint64]int64
 }
@@ -43,14 +43,14 @@ func newAccount(path string, l Limits, log *slog.Logger) *account {
 	return a
 }
 
-// set changes the limits, also of flows that run.
+// set changes the limits, also for running flows.
 func (a *account) set(l Limits) {
 	if a.change(l) {
-		a.close() // a lower limit holds at once
+		a.close() // a lower limit applies at once
 	}
 }
 
-// change reports whether the limit of a month is another.
+// change sets the limits, and reports whether the monthly limit changed.
 func (a *account) change(l Limits) (month bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,7 +94,7 @@ func (a *account) refuse(cause uint64) error {
 	return &ResetError{cause}
 }
 
-// reject counts a refusal for a reason that is not the account's, and returns the cause.
+// reject counts a refusal for a reason outside the account, and returns the cause.
 func (a *account) reject(cause uint64) uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,7 +102,7 @@ func (a *account) reject(cause uint64) uint64 {
 	return cause
 }
 
-// reserve waits until n bytes may pass, at most copyBuffer. A [ResetError] says that they may not this month.
+// reserve waits until n bytes may pass, at most copyBuffer. A [ResetError] means that they may not this month.
 func (a *account) reserve(ctx context.Context, n int) error {
 	if err := a.rate.WaitN(ctx, n); err != nil {
 		return err
@@ -110,12 +110,12 @@ func (a *account) reserve(ctx context.Context, n int) error {
 	return a.spend(ctx, int64(n))
 }
 
-// spend takes bytes off the month's.
+// spend subtracts bytes from the monthly amount.
 func (a *account) spend(ctx context.Context, n int64) error {
 	for {
 		month := monthOf(time.Now())
 		a.mu.Lock()
-		if a.month != month { // what was lent in the last month stays its own
+		if a.month != month { // bytes lent last month count for last month
 			a.month, a.left = month, 0
 		}
 		if a.left >= n {
@@ -147,7 +147,7 @@ func (a *account) spend(ctx context.Context, n int64) error {
 	}
 }
 
-// ask has bytes lent, or notes that there are none.
+// ask requests a loan of bytes, or records that none are left.
 func (a *account) ask(month string, least, limit int64) {
 	lent, err := lend(a.path, month, lease, least, limit)
 	refusal, isSpent := errors.AsType[*ResetError](err)
@@ -171,7 +171,7 @@ func (a *account) ask(month string, least, limit int64) {
 	}
 }
 
-// retry has a file asked again that could not be read or written.
+// retry allows a new attempt on a file that could not be read or written.
 func (a *account) retry() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -180,7 +180,7 @@ func (a *account) retry() {
 	}
 }
 
-// close gives back what was lent and not used.
+// close gives back bytes that were lent and not used.
 func (a *account) close() {
 	a.mu.Lock()
 	month, left := a.month, a.left

@@ -26,7 +26,8 @@ func refusedFor(err error, cause uint64) bool {
 	return ok && e.Cause == cause
 }
 
-// TestMonth: no byte passes beyond the limit, whoever reserves how many at a time; a restart forgets nothing; a month ends it.
+// TestMonth: no byte passes beyond the limit, however many are reserved at once; a restart forgets nothing; the limit applies
+// to one month.
 func TestMonth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = lease + 100_000
@@ -57,7 +58,7 @@ func TestMonth(t *testing.T) {
 			t.Errorf("a new flow: %v", err)
 		}
 
-		// A crash: what was lent counts. An orderly end gives it back.
+		// A crash: lent bytes count. An orderly end gives them back.
 		b := newAccount(a.path, Limits{Month: limit}, a.log)
 		if err := b.reserve(t.Context(), copyBuffer); !refusedFor(err, lanes.CauseMonth) {
 			t.Errorf("after a crash: %v", err)
@@ -104,7 +105,7 @@ func TestUsageBroken(t *testing.T) {
 	})
 }
 
-// TestRate: all flows of a key together have the rate, as it is now; one that ends does not wait.
+// TestRate: all flows of a key share the current rate; a flow that ends does not wait.
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := testAccount(t, Limits{Rate: 1e6})
@@ -169,7 +170,7 @@ func TestLimits(t *testing.T) {
 	if got, err := io.ReadAll(io.LimitReader(c, int64(len(body)))); err != nil || !bytes.Equal(got, body) {
 		t.Fatal(len(got), err)
 	}
-	for range 2 { // told by the relay, remembered
+	for range 2 { // first told by the relay, then remembered
 		if _, err := r.out.Dial(t.Context(), addr); !refusedFor(err, lanes.CauseFlows) {
 			t.Errorf("a second flow: %v", err)
 		}
@@ -189,7 +190,7 @@ func TestLimits(t *testing.T) {
 		r.at.expel()
 		r.until("another flow is admitted", func() bool {
 			c, err := r.out.Dial(t.Context(), addr)
-			if err == nil { // else the month was spent before the answer was here
+			if err == nil { // otherwise the month was spent before the answer arrived
 				_, err = io.ReadAll(c)
 				c.Close()
 			}

@@ -10,20 +10,20 @@ import (
 
 // ServerStatus is the state of a Server.
 type ServerStatus struct {
-	Clients  []ClientUse // by key; who has not connected since the start is left out
-	Held     int64       // bytes that the streams of all sessions take of Memory
+	Clients  []ClientUse // by key; without clients that have not connected since the start
+	Held     int64       // bytes of Memory that the streams of all sessions hold
 	Memory   int64
-	Turned   int64 // connections that became no lane and enrolled nobody: strangers, and those that were too many
+	Turned   int64 // connections that neither became a lane nor enrolled a client: strangers, and those over a limit
 	Draining bool
 }
 
-// ClientUse is what one client has of a server.
+// ClientUse is what one client uses of a server.
 type ClientUse struct {
 	Key             KeyID
 	Sessions, Lanes int
-	Flows           int              // tunnels that are open
-	Bytes           int64            // that its tunnels have carried since the start, both directions
-	Refused         map[string]int64 // tunnels, by reason: see reasons
+	Flows           int              // open tunnels
+	Bytes           int64            // bytes carried by its tunnels since the start, both directions
+	Refused         map[string]int64 // refused tunnels, by reason: see reasons
 }
 
 // reasons are the names of the causes for which a server refuses a stream.
@@ -36,7 +36,7 @@ var reasons = map[uint64]string{
 	lanes.CauseDraining: "draining",
 }
 
-// Status returns the state of a server. It names no destination.
+// Status returns the state of a server. It does not name any destination.
 func (s *Server) Status() ServerStatus {
 	st := ServerStatus{Held: s.memory.used.Load(), Memory: s.memory.limit.Load(), Turned: s.turned.Load(), Draining: s.closing.Load()}
 	s.mu.Lock()

@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	dialTime = 10 * time.Second // for a lane, handshakes included
-	// A link over which no lane could be made is tried again after that, doubled each time.
+	dialTime = 10 * time.Second // limit for making a lane, handshakes included
+	// A link over which no lane could be made is tried again after firstRetry; the pause doubles each time, up to lastRetry.
 	firstRetry, lastRetry = time.Second, time.Minute
-	// mostLanes is how many lanes a link may have.
+	// mostLanes is the largest number of lanes on a link.
 	mostLanes = parallel.Most
 	// keepSession is how long a session without lanes is kept.
 	keepSession = 90 * time.Second
 )
 
-// ErrAway says that no lane to the relay works.
+// ErrAway means that no lane to the relay works.
 var ErrAway = errors.New("the relay is not connected")
 
-// Client keeps lanes to one relay. Make it with NewClient; Run must be running.
+// Client keeps lanes to one relay. Create it with NewClient; Run must be running.
 type Client struct {
 	address string
 	tls     *tls.Config
@@ -44,30 +44,30 @@ type Client struct {
 	mu      sync.Mutex
 	links   []link.Link
 	current *visit
-	at      map[string]*place  // by name of the link
+	at      map[string]*place  // by link name
 	conns   *lanes.Connections // how many lanes each link gets
 	over    bool
 }
 
-// visit is a session with what the server must be told of it.
+// visit is a session with the data that the server must be told.
 type visit struct {
 	*session
 	id     [idSize]byte
 	secret [secretSize]byte
-	joined bool    // the server knows it
-	epoch  [8]byte // by which the server knows it
-	lanes  uint32  // numbers given
+	joined bool    // the server knows the session
+	epoch  [8]byte // epoch of the server that knows the session
+	lanes  uint32  // numbers assigned so far
 	alone  time.Time
 }
 
-// place is what there is on a link.
+// place is the state of a link.
 type place struct {
 	link    link.Link
 	lanes   []uint32 // oldest first
-	dialing bool     // one lane at a time
+	dialing bool     // a lane is being made; one at a time
 	retry   time.Time
 	pause   time.Duration
-	failure error // of the last attempt to make a lane; nil = there is one
+	failure error // error of the last attempt to make a lane; nil = it succeeded
 }
 
 // drop forgets a lane.
@@ -77,7 +77,7 @@ func (p *place) drop(id uint32) {
 	}
 }
 
-// late returns a lane that has been silent for too long, 0 if there is none.
+// late returns a lane of the link that is in all, the lanes that have been silent for too long, 0 if there is none.
 func (p *place) late(all []uint32) uint32 {
 	for _, id := range p.lanes {
 		if slices.Contains(all, id) {
@@ -87,16 +87,16 @@ func (p *place) late(all []uint32) uint32 {
 	return 0
 }
 
-// ErrRefused says that the relay did not accept an invitation.
+// ErrRefused means that the relay did not accept an invitation.
 var ErrRefused = errors.New("the relay did not accept the invitation: it may have been used or be older than a quarter of an hour")
 
-// Enrol makes this client known to the relay that has sent an invitation, and keeps the keys in the state file. Errors are those of
-// the connection, [ErrWrongKey], [ErrRefused], and those of the file.
+// Enrol makes this client known to the relay that issued an invitation, and keeps the keys in the state file. Errors are those
+// of the connection, [ErrWrongKey], [ErrRefused], and those of the file.
 func Enrol(ctx context.Context, path string, i Invitation) error {
 	return EnrolOver(ctx, path, i, new(net.Dialer).DialContext)
 }
 
-// EnrolOver is Enrol over a connection that dial makes.
+// EnrolOver is like Enrol, over a connection made by dial.
 func EnrolOver(ctx context.Context, path string, i Invitation, dial func(ctx context.Context, network, addr string) (net.Conn, error)) error {
 	key, err := newKey()
 	if err != nil {
@@ -164,7 +164,7 @@ func NewClient(path, address string, budget int64, log *slog.Logger) (*Client, e
 	return &Client{address: address, tls: cfg, log: log, budget: budget, wake: make(chan struct{}, 1), at: map[string]*place{}, conns: lanes.NewConnections(mostLanes)}, nil
 }
 
-// SetLinks says which links there are. Metered ones carry lanes only if there are no others.
+// SetLinks sets the current links. Metered links carry lanes only if there are no others.
 func (c *Client) SetLinks(all []link.Link) {
 	c.mu.Lock()
 	c.links = link.Affordable(all)
@@ -199,7 +199,7 @@ func (c *Client) Run(ctx context.Context) {
 	}
 }
 
-// reconcile makes lanes where there are none, and returns when to look again, 0 if only something new can change anything.
+// reconcile makes lanes where they are missing, and returns when to look again, 0 if only an event can change anything.
 func (c *Client) reconcile(ctx context.Context, dials *sync.WaitGroup) (next time.Duration) {
 	now := time.Now()
 	soon := func(d time.Duration) {
@@ -216,7 +216,7 @@ func (c *Client) reconcile(ctx context.Context, dials *sync.WaitGroup) (next tim
 	for _, l := range c.links {
 		exists[l.Name] = true
 		p := c.at[l.Name]
-		if p == nil || !p.link.Equal(l) { // addresses have changed: what was dialed may be dead
+		if p == nil || !p.link.Equal(l) { // addresses have changed: its connections may be dead
 			if p != nil {
 				c.leave(v, p, dials)
 			}
@@ -224,7 +224,7 @@ func (c *Client) reconcile(ctx context.Context, dials *sync.WaitGroup) (next tim
 			c.at[l.Name] = p
 		}
 		old, wanted := p.late(late), min(c.conns.Wanted(l.Name), max(1, maxLanes/2/len(c.links)))
-		if n := len(p.lanes); n > wanted && idle && old == 0 { // it brought nothing
+		if n := len(p.lanes); n > wanted && idle && old == 0 { // an extra lane did not pay off
 			lane := p.lanes[n-1]
 			dials.Go(func() { v.remove(lane) })
 		}
@@ -255,12 +255,12 @@ func (c *Client) reconcile(ctx context.Context, dials *sync.WaitGroup) (next tim
 // leave ends the lanes of a link. The lock is held.
 func (c *Client) leave(v *visit, p *place, dials *sync.WaitGroup) {
 	c.conns.Forget(p.link.Name)
-	for _, lane := range p.lanes { // removed beside this: it takes the lock
+	for _, lane := range p.lanes { // removed in a goroutine: remove takes the lock
 		dials.Go(func() { v.remove(lane) })
 	}
 }
 
-// sample looks whether links need more lanes.
+// sample checks whether links need more lanes.
 func (c *Client) sample(v *visit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -278,7 +278,7 @@ func (c *Client) sample(v *visit) {
 	}
 }
 
-// visit returns the session, a new one if there is none or it has ended.
+// visit returns the session, or a new one if there is none or it has ended.
 func (c *Client) visit(now time.Time) *visit {
 	c.mu.Lock()
 	v := c.current
@@ -325,13 +325,13 @@ func (c *Client) visit(now time.Time) *visit {
 	return v
 }
 
-// refusal is what the relay said of one stream that holds for others, too.
+// refusal is the relay's reason for refusing one stream that applies to others too.
 type refusal struct {
 	reason *ResetError
 	until  time.Time
 }
 
-// refusal returns why the relay refuses streams now, nil if it does as far as is known.
+// refusal returns why the relay refuses streams now, nil if it is not known to refuse them.
 func (c *Client) refusal(now time.Time) error {
 	if r := c.refused.Load(); r != nil && now.Before(r.until) {
 		return r.reason
@@ -339,8 +339,8 @@ func (c *Client) refusal(now time.Time) error {
 	return nil
 }
 
-// Dial connects to "host:port" through the relay. It fails at once with ErrAway if there is no lane, and with a [ResetError] if the relay
-// has just said that it refuses streams.
+// Dial connects to "host:port" through the relay. It fails at once with ErrAway if there is no lane, and with a [ResetError] if
+// the relay recently reported that it refuses streams.
 func (c *Client) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	c.mu.Lock()
 	v := c.current
@@ -361,7 +361,7 @@ func (c *Client) Dial(ctx context.Context, addr string) (net.Conn, error) {
 		case err != nil:
 			return nil, err
 		case open:
-			signal(stream.readable) // data may have come
+			signal(stream.readable) // data may have arrived
 			return stream, nil
 		}
 		select {
@@ -374,7 +374,7 @@ func (c *Client) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	}
 }
 
-// works reports whether it has a lane, and the relay does not end.
+// works reports whether the client has a lane, and the relay is not about to stop.
 func (c *Client) works(now time.Time) bool {
 	c.mu.Lock()
 	v := c.current
@@ -382,7 +382,7 @@ func (c *Client) works(now time.Time) bool {
 	return v != nil && v.count() > 0 && !c.drains(now)
 }
 
-// drains reports whether the relay has said that it refuses streams because it ends.
+// drains reports whether the relay has announced that it refuses streams because it is about to stop.
 func (c *Client) drains(now time.Time) bool {
 	r, ok := errors.AsType[*ResetError](c.refusal(now))
 	return ok && r.Cause == lanes.CauseDraining

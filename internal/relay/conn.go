@@ -11,12 +11,12 @@ import (
 	"github.com/tributary-http/tributary/internal/lanes"
 )
 
-// Conn is a stream as a connection. Reads and writes may run at the same time, but only one of each.
+// Conn is a stream as a net.Conn. One read and one write may run at the same time.
 type Conn struct {
 	s                  *session
 	id                 uint32
 	readable, writable chan struct{}
-	broken             chan struct{} // closed when it was reset
+	broken             chan struct{} // closed when the stream is reset
 
 	// Guarded by the session's lock.
 	opened bool
@@ -32,7 +32,7 @@ func newConn(s *session, id uint32) *Conn {
 	return &Conn{s: s, id: id, readable: make(chan struct{}, 1), writable: make(chan struct{}, 1), broken: make(chan struct{})}
 }
 
-// fail breaks it. The session's lock is held.
+// fail breaks the stream. The session's lock is held.
 func (c *Conn) fail(err error) {
 	if c.err == nil {
 		c.err = err
@@ -41,7 +41,7 @@ func (c *Conn) fail(err error) {
 	delete(c.s.streams, c.id)
 }
 
-// isOpen reports whether the server has connected it.
+// isOpen reports whether the server has connected the stream.
 func (c *Conn) isOpen() (bool, error) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -122,7 +122,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// push writes a copy of p, and returns how much more there is room for.
+// push writes a copy of p, and returns how many more bytes there is room for.
 func (c *Conn) push(p []byte) (room int, err error) {
 	b := bytes.Clone(p)
 	c.s.change(func(now time.Time, m *lanes.Mux) {
@@ -150,13 +150,13 @@ func (c *Conn) wait(woken <-chan struct{}, deadline *time.Time) error {
 	case <-woken:
 		return nil
 	case <-c.broken:
-		return nil // Read and Write return why
+		return nil // Read and Write return the reason
 	case <-due:
 		return os.ErrDeadlineExceeded
 	}
 }
 
-// CloseWrite says that nothing more is written.
+// CloseWrite declares that nothing more is written.
 func (c *Conn) CloseWrite() error {
 	c.s.change(func(now time.Time, m *lanes.Mux) {
 		if c.err == nil {
@@ -166,7 +166,7 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Close implements net.Conn. What was written is delivered still if the other end has ended its part.
+// Close implements net.Conn. Data already written is still delivered if the other end has finished writing.
 func (c *Conn) Close() error {
 	c.s.change(func(now time.Time, m *lanes.Mux) {
 		if c.err != nil {
@@ -182,7 +182,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// abort ends it with a cause for the other end.
+// abort ends the stream with a cause for the other end.
 func (c *Conn) abort(cause uint64) {
 	c.s.change(func(now time.Time, m *lanes.Mux) {
 		m.Reset(now, c.id, cause)
@@ -201,7 +201,7 @@ func (c *Conn) LocalAddr() net.Addr { return streamAddr{} }
 // RemoteAddr implements net.Conn.
 func (c *Conn) RemoteAddr() net.Addr { return streamAddr{} }
 
-// SetDeadline implements net.Conn. A deadline counts for calls that begin later.
+// SetDeadline implements net.Conn. A deadline applies to calls that begin later.
 func (c *Conn) SetDeadline(t time.Time) error {
 	c.deadline.Lock()
 	defer c.deadline.Unlock()
@@ -225,7 +225,7 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// streamAddr is the address of an end of a stream: it has none.
+// streamAddr is a placeholder: the ends of a stream do not have addresses.
 type streamAddr struct{}
 
 func (streamAddr) Network() string { return "relay" }

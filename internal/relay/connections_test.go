@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/parallel"
 )
 
-// lossy returns Connections that have seen losses slow down a lane of this link.
+// lossy returns Connections that saw losses slow down a lane of this link.
 func lossy(t *testing.T, name string) *lanes.Connections {
 	c := lanes.NewConnections(2)
 	r := lanes.Reception{Lane: 1, RTT: 20 * time.Millisecond, Least: 20 * time.Millisecond}
@@ -31,7 +31,7 @@ func lossy(t *testing.T, name string) *lanes.Connections {
 	return nil
 }
 
-// TestMoreLanes: a link gets as many lanes as pay off, together with its other ones if they end; what is too much ends when no tunnel
+// TestMoreLanes: a link gets as many lanes as pay off, and gets them all back after they end; surplus lanes end when no tunnel
 // is open.
 func TestMoreLanes(t *testing.T) {
 	r := newRig(t, loopback)
@@ -82,7 +82,7 @@ func TestMoreLanes(t *testing.T) {
 	})
 }
 
-// TestLaneEndsAtOnce: a lane that ends before it is recorded does not count as one, or its link would stay without a lane.
+// TestLaneEndsAtOnce: a lane that ends before it is recorded does not count as one, otherwise its link would stay without a lane.
 func TestLaneEndsAtOnce(t *testing.T) {
 	r := newRig(t, loopback)
 	r.start()

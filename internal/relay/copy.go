@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyBuffer is how much of an origin is read at once, in bytes.
+// copyBuffer is how many bytes are read from an origin at once.
 const copyBuffer = 32 << 10
 
-// firstRead is how much is read while it is not known how much a stream has room for.
+// firstRead is how many bytes are read while the room of a stream is unknown.
 const firstRead = 4 << 10
 
 // metered reserves bytes before it writes them.
@@ -38,8 +38,8 @@ func (m metered) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// send sends what a socket receives over a stream, until the socket's end. It holds a buffer only while there is something to copy:
-// thousands of streams wait most of the time, for bytes or for room.
+// send sends the data that a socket receives over a stream, until the socket's end. It holds a buffer only while there is
+// something to copy: thousands of streams wait most of the time, for bytes or for room.
 func (c *Conn) send(ctx context.Context, a *account, from *net.TCPConn) error {
 	raw, err := from.SyscallConn()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestCost: 100 short flows make no connection over a link, and what frames, records and acknowledgments add is less than 1 %.
+// TestCost: 100 short flows make no connection over a link, and the overhead of frames, records and acknowledgments is below 1 %.
 func TestCost(t *testing.T) {
 	const flows, asked, answered = 100, 500, 100_000
 	r := newRig(t, loopback)

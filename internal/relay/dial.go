@@ -35,8 +35,8 @@ func (c *Client) lane(ctx context.Context, v *visit, p *place, id, old uint32) {
 	signal(c.wake)
 }
 
-// made records that a lane was made, or why not. It may have ended already: then it counts as one that could not be made. stale says
-// that nobody needs it any longer.
+// made records that a lane was made, or why not. A lane that has already ended counts as one that could not be made. stale
+// means that the lane is no longer needed.
 func (c *Client) made(v *visit, p *place, id, old uint32, failure error) (stale bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *Client) made(v *visit, p *place, id, old uint32, failure error) (stale 
 	p.failure = failure
 	if failure != nil {
 		p.pause = min(max(2*p.pause, firstRetry), lastRetry)
-		if old != 0 { // the link carries something that would otherwise wait
+		if old != 0 { // the link has something to carry that would otherwise wait
 			p.pause = firstRetry
 		}
 		p.retry = time.Now().Add(p.pause)
@@ -63,7 +63,7 @@ var (
 	errEnded     = errors.New("the connection to the relay ended at once")
 )
 
-// dial connects to the relay over a link and says hello. raw is the connection beneath conn.
+// dial connects to the relay over a link and sends the hello. raw is the connection below TLS, conn the one above.
 func (c *Client) dial(ctx context.Context, v *visit, l link.Link, id uint32) (conn, raw net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()

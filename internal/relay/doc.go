@@ -1,10 +1,10 @@
 // Package relay carries tunnels over all links at once, to a server that connects them. A [Client] keeps a TLS connection, a
-// lane, over each link; package lanes divides the bytes among them. A [Server] does the other half.
+// lane, over each link; package lanes divides the bytes among them. A [Server] is the other end.
 //
-// Both ends have a key of their own and know the other's: the client learns the server's with an invitation, whose token
-// makes its own key known, once. A lane says which session it belongs to by a secret that only the client and this server
-// know, tied to its TLS connection by the exporter (RFC 9266): what was said on one connection proves nothing on another.
+// Each end has a key of its own and knows the other's: the client learns the server's from an invitation, whose token enrols
+// the client's own key, once. A lane names its session by a secret that only the client and this server know, tied to the
+// lane's TLS connection by the exporter (RFC 9266): a message from one connection proves nothing on another.
 //
-// Concurrency: a Client and a Server are safe for concurrent use; Run waits for all that it has started. A session's lock is
-// never held while something is read from or written to a connection.
+// Concurrency: a Client and a Server are safe for concurrent use; Run waits for all goroutines that it started. A session's
+// lock is never held during a read from or a write to a connection.
 package relay

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// doorway bounds the connections that have not shown yet whose they are: maxHalfOpen of all addresses, and maxOfAddress of one. It is
-// safe for concurrent use.
+// doorway bounds the connections that have not authenticated yet: maxHalfOpen from all addresses, and maxOfAddress from one. It
+// is safe for concurrent use.
 type doorway struct {
 	mu  sync.Mutex
 	all int
 	of  map[netip.Prefix]int
 }
 
-// enter admits a connection unless there are too many. leave must follow if it was admitted.
+// enter admits a connection unless there are too many. leave must be called if the connection was admitted.
 func (d *doorway) enter(c net.Conn) (leave func(), ok bool) {
 	from := network(c.RemoteAddr())
 	d.mu.Lock()
@@ -37,7 +37,7 @@ func (d *doorway) enter(c net.Conn) (leave func(), ok bool) {
 	}, true
 }
 
-// network returns the network that counts as one address: of IPv6 a /64, which every host has.
+// network returns the network that counts as one address: for IPv6 a /64, which every host has.
 func network(a net.Addr) netip.Prefix {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {

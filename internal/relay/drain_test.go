@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/lanes"
 )
 
-// echoes is an origin that answers with what it gets.
+// echoes is an origin that echoes what it receives.
 func echoes(t *testing.T) string {
 	return origin(t, func(c *net.TCPConn) {
 		_, _ = io.Copy(c, c)
@@ -29,7 +29,8 @@ func (r *rig) echo(c net.Conn, n int) {
 	}
 }
 
-// TestDrain: a server that ends refuses new streams and says so; open ones continue, also over a new lane; then it ends.
+// TestDrain: a server that is about to stop refuses new streams and reports that; open ones continue, also over a new lane;
+// then it stops.
 func TestDrain(t *testing.T) {
 	r := newRig(t, loopback)
 	r.start()
@@ -41,7 +42,7 @@ func TestDrain(t *testing.T) {
 	r.at.Drain = time.Hour
 	r.stop()
 	r.until("it drains", func() bool { return r.at.Status().Draining })
-	for range 2 { // told, remembered
+	for range 2 { // first told, then remembered
 		if _, err := r.out.Dial(t.Context(), addr); !refusedFor(err, lanes.CauseDraining) {
 			t.Errorf("a new stream: %v", err)
 		}
@@ -84,7 +85,7 @@ func TestDrainEnds(t *testing.T) {
 	}
 }
 
-// TestReload: limits that have changed hold at SIGHUP, and streams go on.
+// TestReload: changed limits apply at SIGHUP, and streams continue.
 func TestReload(t *testing.T) {
 	r := newRig(t, loopback)
 	r.start()

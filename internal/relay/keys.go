@@ -23,7 +23,7 @@ const (
 	enrolProtocol = "tributary-enrol/1"
 )
 
-// Key is the private key of an end. It does not print.
+// Key is the private key of an end. It is never printed.
 type Key struct{ private ed25519.PrivateKey }
 
 // String keeps keys out of logs.
@@ -32,7 +32,8 @@ func (Key) String() string { return "[key]" }
 // KeyID identifies a public key: its SHA-256, in base64 for URLs.
 type KeyID string
 
-// newKey draws a key. No identity begins with "-", because users type identities as arguments of commands, where it would be a flag.
+// newKey generates a key. No identity begins with "-", because users type identities as command arguments, where it would be a
+// flag.
 func newKey() (Key, error) {
 	for {
 		_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -65,7 +66,7 @@ func idOf(public ed25519.PublicKey) KeyID {
 	return KeyID(base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
-// certificate wraps the public key for TLS. It says nothing else.
+// certificate wraps the public key for TLS. It contains nothing else.
 func (k Key) certificate() (tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0),
@@ -75,7 +76,7 @@ func (k Key) certificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: k.private}, err
 }
 
-// peerOf returns the key of the other end, "" without one.
+// peerOf returns the key of the other end, "" if it has none.
 func peerOf(s tls.ConnectionState) KeyID {
 	if len(s.PeerCertificates) == 0 {
 		return ""
@@ -87,18 +88,18 @@ func peerOf(s tls.ConnectionState) KeyID {
 	return idOf(public)
 }
 
-// config returns what both ends have in common: TLS 1.3, keys instead of names, and nothing that outlasts a connection.
+// config returns the settings that both ends share: TLS 1.3, keys instead of names, and nothing that outlasts a connection.
 func (k Key) config(accept func(tls.ConnectionState) error) (*tls.Config, error) {
 	cert, err := k.certificate()
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}, SessionTicketsDisabled: true,
-		InsecureSkipVerify: true, // no authority vouches: accept compares keys
+		InsecureSkipVerify: true, // there is no certificate authority: accept compares keys
 		ClientAuth:         tls.RequireAnyClientCert,
 		VerifyConnection:   accept,
 	}, err
 }
 
-// ErrWrongKey says that the server has another key than the one that it was paired with, or that its invitation names.
+// ErrWrongKey means that the server does not have the key that it was paired with, or that its invitation names.
 var ErrWrongKey = errors.New("the relay has another key than the one it was paired with")
 
 const tokenSize = 24
@@ -110,7 +111,7 @@ type Invitation struct {
 	token   []byte
 }
 
-// Link returns the invitation as a URL. Who knows it can use the relay.
+// Link returns the invitation as a URL. Anyone who knows it can use the relay.
 func (i Invitation) Link() string {
 	return "tributary://" + i.Address + "#" + string(i.Server) + "." + base64.RawURLEncoding.EncodeToString(i.token)
 }
@@ -118,10 +119,10 @@ func (i Invitation) Link() string {
 // String keeps tokens out of logs.
 func (i Invitation) String() string { return "tributary://" + i.Address + "#..." }
 
-// ErrNotInvitation says that a text is not what Link returns.
+// ErrNotInvitation means that a text does not have the form that Link returns.
 var ErrNotInvitation = errors.New("not an invitation: it looks like tributary://HOST:PORT#KEY.TOKEN, and its last part is long")
 
-// ParseInvitation reads what Link returned. Its error is ErrNotInvitation, which does not repeat it.
+// ParseInvitation parses a URL returned by Link. Its error is ErrNotInvitation, which does not repeat the URL.
 func ParseInvitation(s string) (Invitation, error) {
 	bad := ErrNotInvitation
 	u, err := url.Parse(s)

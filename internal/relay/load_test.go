@@ -31,7 +31,7 @@ type stand struct {
 	source, sink string
 }
 
-// sourceVariable has the test binary be the source and the sink.
+// sourceVariable makes the test binary act as the source and the sink.
 const sourceVariable = "TRIBUTARY_TEST_SOURCE"
 
 func newStand(t *testing.T, args ...string) *stand {
@@ -61,7 +61,7 @@ func newStand(t *testing.T, args ...string) *stand {
 	return l
 }
 
-// run starts a program that ends with the test, and returns the first line that it says with some words.
+// run starts a program that ends with the test, and returns the first line of its output that contains some words.
 func (l *stand) run(c *exec.Cmd, words string) string {
 	l.Helper()
 	out, err := c.StdoutPipe()
@@ -172,7 +172,7 @@ func (l *stand) resident(pid int) int64 {
 	return n << 10
 }
 
-// processor returns the time that a process has computed, which Linux counts in hundredths of a second.
+// processor returns the processor time that a process has used, which Linux counts in hundredths of a second.
 func (l *stand) processor(pid int) time.Duration {
 	l.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -199,7 +199,7 @@ func TestIdleUsers(t *testing.T) {
 	const users = 1000
 	path := ""
 	for i := range users {
-		if i%maxSessions == 0 { // a key costs little beside a session
+		if i%maxSessions == 0 { // a key costs little compared with a session
 			path = l.pair()
 		}
 		l.client(path)
@@ -223,7 +223,7 @@ func (l *stand) open(c *Client, addr string) net.Conn {
 	return conn
 }
 
-// TestManyFlows: 1,000 tunnels whose readers are slow take the budget of a session and 50 MB at each end, and all continue.
+// TestManyFlows: 1,000 tunnels with slow readers take the budget of a session and 50 MB at each end, and all continue.
 func TestManyFlows(t *testing.T) {
 	l := newStand(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as the program does
@@ -253,8 +253,8 @@ func TestManyFlows(t *testing.T) {
 	}
 }
 
-// TestProcessorTime: what a gigabyte costs over loopback, each way, TLS included, with the client copying from and to a socket. The
-// limit is twice what was measured: a busy machine has cold caches.
+// TestProcessorTime: the processor time of a gigabyte over loopback, each way, TLS included, with the client copying from and
+// to a socket. The limit is twice the measured value: a busy machine has cold caches.
 func TestProcessorTime(t *testing.T) {
 	l := newStand(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(50))

@@ -14,14 +14,14 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// measureAddr is the destination of a stream on which the server itself sends zeros, maxMeasured at most. The domain is one that
-// never exists (RFC 6761, section 6.4).
+// measureAddr is the destination of a stream on which the server itself sends zeros, at most maxMeasured. The domain never
+// exists (RFC 6761, section 6.4).
 const (
 	measureAddr = "measure.tributary.invalid:9"
 	maxMeasured = 64 << 20 // bytes
-	// measureTime is how long one measurement takes. Its second half counts: the first one is the start of congestion control.
+	// measureTime is how long one measurement takes. Only its second half counts: the first half is the start of congestion control.
 	measureTime = 2 * time.Second
-	// laneTime is how long it waits for a lane.
+	// laneTime is how long a measurement waits for a lane.
 	laneTime = 5 * time.Second
 )
 
@@ -30,7 +30,7 @@ func measure(c *Conn, a *account) {
 	ctx, done := c.unbroken()
 	defer done()
 	c.connect()
-	_, _ = io.Copy(metered{ctx, a, c}, io.LimitReader(zeros{}, maxMeasured)) // its client ends it
+	_, _ = io.Copy(metered{ctx, a, c}, io.LimitReader(zeros{}, maxMeasured)) // the client ends the measurement
 	_ = c.Close()
 }
 
@@ -41,17 +41,17 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Gain is what a link has to offer for downloads through a relay, in bytes per second.
+// Gain is what a link contributes to downloads through a relay, in bytes per second.
 type Gain struct {
 	Link    string
 	RTT     time.Duration // to the relay
 	Alone   float64
 	Adds    float64 // to the faster links together
-	Failure error   // nil = it was measured
+	Failure error   // nil = the link was measured
 }
 
-// Measure downloads from the relay over each link, and over the fastest ones together: 64 MiB at most and for 2 s at most each time.
-// It returns the links, fastest first, and the rate of all of them. Metered links are left out if there are others.
+// Measure downloads from the relay over each link, and over the fastest ones together: at most 64 MiB and at most 2 s each
+// time. It returns the links, fastest first, and the rate of all of them. Metered links are left out if there are others.
 func Measure(ctx context.Context, path, address string, links []link.Link, budget int64, log *slog.Logger) (gains []Gain, all float64, err error) {
 	c, err := NewClient(path, address, budget, log)
 	if err != nil {
@@ -95,7 +95,7 @@ func Measure(ctx context.Context, path, address string, links []link.Link, budge
 	return gains, all, ctx.Err()
 }
 
-// await uses these links and no others, and waits until there is a lane over each.
+// await uses only these links, and waits until there is a lane over each.
 func (c *Client) await(ctx context.Context, links ...link.Link) error {
 	c.SetLinks(links)
 	ctx, cancel := context.WithTimeout(ctx, laneTime)
@@ -107,7 +107,7 @@ func (c *Client) await(ctx context.Context, links ...link.Link) error {
 		for _, l := range c.Status().Lanes {
 			switch wanted := slices.ContainsFunc(links, func(want link.Link) bool { return want.Name == l.Link }); {
 			case !wanted:
-				others++ // they go soon
+				others++ // they end soon
 			case l.Up:
 				up++
 			case l.Failure != "":
@@ -128,7 +128,7 @@ func (c *Client) await(ctx context.Context, links ...link.Link) error {
 	}
 }
 
-// rate downloads over the lanes there are, and returns bytes per second.
+// rate downloads over the current lanes, and returns bytes per second.
 func (c *Client) rate(ctx context.Context) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, laneTime)
 	defer cancel()
@@ -150,7 +150,7 @@ func (c *Client) rate(ctx context.Context) (float64, error) {
 	for {
 		n, err := conn.Read(buf)
 		if err != nil {
-			break // the time is over, or all has come
+			break // the time is over, or everything has arrived
 		}
 		sum += int64(n)
 		samples = append(samples, sample{time.Since(began), sum})

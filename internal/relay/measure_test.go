@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// TestMeasure: each link is measured over a lane of its own, and one that does not reach the relay says why.
+// TestMeasure: each link is measured over a lane of its own, and a link that does not reach the relay reports why.
 func TestMeasure(t *testing.T) {
 	r := newRig(t)
 	if err := Enrol(t.Context(), r.client, r.invite()); err != nil {

@@ -12,13 +12,14 @@ import (
 
 const (
 	lookEvery = time.Second
-	// awayFor is how long a relay may be away until another one is looked for, doubled up to lastRetry while none works.
+	// awayFor is how long a relay may be away before another one is looked for, doubled up to lastRetry while none works.
 	awayFor  = 3 * time.Second
-	findTime = 3 * time.Second // for an answer of a relay
+	findTime = 3 * time.Second // limit for an answer from a relay
 )
 
-// Nearest is a client of several relays, which share nothing. It uses the one that answers first, until that is away or ends; tunnels
-// then begin at another one, and those of the old one end as they can. Make it with NewNearest; Run must be running.
+// Nearest is a client of several relays, which share nothing. It uses the relay that answers first, until that relay is away or
+// about to stop; tunnels then start at another one, and those of the old one continue until they end. Create it with
+// NewNearest; Run must be running.
 type Nearest struct {
 	addresses []string
 	client    func(address string) (*Client, error)
@@ -30,13 +31,13 @@ type Nearest struct {
 	running []*running // the last one takes new streams
 }
 
-// running is a client whose Run is.
+// running is a client whose Run is running.
 type running struct {
 	*Client
 	stop context.CancelFunc
 }
 
-// NewNearest returns a Nearest of relays that this client was paired with. budget is that of [NewClient], for each.
+// NewNearest returns a Nearest for relays that this client was paired with. budget applies to each relay, as in [NewClient].
 func NewNearest(path string, addresses []string, budget int64, log *slog.Logger) (*Nearest, error) {
 	client := func(address string) (*Client, error) { return NewClient(path, address, budget, log) }
 	for _, a := range addresses {
@@ -47,7 +48,7 @@ func NewNearest(path string, addresses []string, budget int64, log *slog.Logger)
 	return &Nearest{addresses: addresses, client: client, log: log, wake: make(chan struct{}, 1)}, nil
 }
 
-// SetLinks says which links there are.
+// SetLinks sets the current links.
 func (n *Nearest) SetLinks(all []link.Link) {
 	n.mu.Lock()
 	n.links = all
@@ -64,7 +65,7 @@ func (n *Nearest) Run(ctx context.Context) {
 	defer runs.Wait()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	var next time.Time // when another one is looked for
+	var next time.Time // when to look for another relay
 	wait := awayFor
 	for ctx.Err() == nil {
 		now, c := time.Now(), n.current()
@@ -86,13 +87,13 @@ func (n *Nearest) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-look.C:
-		case <-n.wake: // other links may reach what these did not
+		case <-n.wake: // other links may reach a relay that these did not
 			next, wait = time.Time{}, awayFor
 		}
 	}
 }
 
-// find returns the relay that accepts a connection first, over any link, "" if none does. not is the one that is not asked.
+// find returns the relay that first accepts a connection, over any link, "" if none does. not is a relay to leave out.
 func (n *Nearest) find(ctx context.Context, not *running) (address string) {
 	n.mu.Lock()
 	links := link.Affordable(n.links)
@@ -129,10 +130,10 @@ func (n *Nearest) find(ctx context.Context, not *running) (address string) {
 	return address
 }
 
-// use lets new streams begin at a relay.
+// use makes new streams start at a relay.
 func (n *Nearest) use(ctx context.Context, address string, runs *sync.WaitGroup) {
 	c, err := n.client(address)
-	if err != nil { // its keys have been removed
+	if err != nil { // its keys were removed
 		n.log.Warn("a relay cannot be used", "error", err)
 		return
 	}
@@ -173,7 +174,7 @@ func (n *Nearest) current() *running {
 	return n.running[len(n.running)-1]
 }
 
-// Dial is [Client.Dial] of the relay that is used.
+// Dial calls [Client.Dial] for the relay in use.
 func (n *Nearest) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	c := n.current()
 	if c == nil {
@@ -182,7 +183,7 @@ func (n *Nearest) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return c.Dial(ctx, addr)
 }
 
-// Status returns the state of the client of the relay that is used, with the streams of all.
+// Status returns the state of the client of the relay in use, with the streams of all relays.
 func (n *Nearest) Status() Status {
 	n.mu.Lock()
 	all := n.running

@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// pair is a Nearest of two relays. The second one does not answer until it may.
+// pair is a Nearest of two relays. The second one does not answer until it is allowed to.
 type pair struct {
 	*testing.T
 	first, second *rig
@@ -64,7 +64,7 @@ func (p *pair) dial(addr string) (c net.Conn, relay string) {
 	return c, relay
 }
 
-// TestNearestDrains: when the relay that answered first ends, streams begin at the other one, and its own go on.
+// TestNearestDrains: when the relay that answered first is about to stop, streams start at the other one, and its own continue.
 func TestNearestDrains(t *testing.T) {
 	p := newPair(t)
 	addr := echoes(t)
@@ -101,7 +101,7 @@ func TestNearestDrains(t *testing.T) {
 	})
 }
 
-// TestNearestDies: a relay that is away is left for one that answers.
+// TestNearestDies: a relay that is away is replaced by one that answers.
 func TestNearestDies(t *testing.T) {
 	p := newPair(t)
 	addr := echoes(t)
@@ -117,7 +117,7 @@ func TestNearestDies(t *testing.T) {
 	p.second.echo(c, 1000)
 }
 
-// TestNearestUnknown: each relay must have been paired with.
+// TestNearestUnknown: each relay must have been paired.
 func TestNearestUnknown(t *testing.T) {
 	r := newRig(t)
 	if err := Enrol(t.Context(), r.client, r.invite()); err != nil {

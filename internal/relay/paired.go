@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// SetInstalled notes in a client's state file the ssh destination on which this client has set up the relay at an address.
+// SetInstalled records in a client's state file the ssh destination on which this client set up the relay at an address.
 func SetInstalled(path, address, destination string) error {
 	_, err := change(path, func(s *clientState) error {
 		p, ok := s.Relays[address]
@@ -22,7 +22,7 @@ func SetInstalled(path, address, destination string) error {
 	return err
 }
 
-// Installed returns the addresses of the relays that a client has set up on an ssh destination, in order.
+// Installed returns the addresses of the relays that a client set up on an ssh destination, in order.
 func Installed(path, destination string) ([]string, error) {
 	var s clientState
 	if err := load(path, &s); err != nil {
@@ -52,10 +52,10 @@ func OwnKey(path, address string) (KeyID, error) {
 	return p.Key.ID(), nil
 }
 
-// Forget makes a client forget relays. Without any the file is removed, with its lock and its folder.
+// Forget makes a client forget relays. If none are left, the file is removed, with its lock and its folder.
 func Forget(path string, addresses ...string) error {
 	if _, err := os.Stat(path); err != nil {
-		return nil // it knows none
+		return nil // no relay is known
 	}
 	s, err := change(path, func(s *clientState) error {
 		for _, a := range addresses {

@@ -12,8 +12,8 @@ import (
 	"github.com/tributary-http/tributary/internal/lanes"
 )
 
-// unsentLowat is how much a lane's socket takes beyond what it sends (TCP_NOTSENT_LOWAT), in bytes: what waits there cannot
-// take another lane, and small messages wait behind it.
+// unsentLowat is how many unsent bytes a lane's socket accepts (TCP_NOTSENT_LOWAT): bytes that wait there cannot move to
+// another lane, and small messages wait behind them.
 const unsentLowat = 16 << 10
 
 // prepare sets the options of a lane's socket.
@@ -32,15 +32,16 @@ func prepare(c syscall.Conn) error {
 	return failed
 }
 
-// pace has the kernel spread what a lane sends over the round trip. The limit is beyond all links.
+// pace makes the kernel spread what a lane sends over the round trip. The rate limit is above that of any link.
 func pace(rc syscall.RawConn) {
 	_ = rc.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, math.MaxInt32)
 	})
 }
 
-// restartControl makes the BBR of a lane look for the rate of its link as at the start of a connection, but from the window that it
-// has. Otherwise BBR raises its estimate by a quarter in eight round trips. Other congestion control has nothing like this.
+// restartControl makes the BBR of a lane look for the rate of its link as at the start of a connection, but from its current
+// window. Otherwise BBR raises its estimate by a quarter in eight round trips. Other congestion controls do not have anything
+// like this.
 func restartControl(rc syscall.RawConn) {
 	if controlOf(rc) != "bbr" || !mayUse("bbr") {
 		return
@@ -52,7 +53,7 @@ func restartControl(rc syscall.RawConn) {
 	})
 }
 
-// controlOf returns the name of a connection's congestion control, "" if it is not known.
+// controlOf returns the name of a connection's congestion control, "" if it is unknown.
 func controlOf(rc syscall.RawConn) (name string) {
 	_ = rc.Control(func(fd uintptr) {
 		if s, err := unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION); err == nil {
@@ -80,8 +81,8 @@ func tcpInfo(rc syscall.RawConn) (info *unix.TCPInfo, ok bool) {
 	return info, err == nil && failed == nil
 }
 
-// receptionOf returns what the client has to know of a lane. What comes has a round trip of its own (tcpi_rcv_rtt): an end that
-// only receives sends too little to measure one.
+// receptionOf returns what the client has to know about a lane. Received data has a round trip of its own (tcpi_rcv_rtt): an
+// end that only receives sends too little to measure one.
 func receptionOf(rc syscall.RawConn) (r lanes.Reception, ok bool) {
 	info, ok := tcpInfo(rc)
 	if !ok || info.Min_rtt == math.MaxUint32 {
@@ -115,7 +116,7 @@ func pathOf(rc syscall.RawConn) (p lanes.Path, ok bool) {
 		p.MinRTT = time.Duration(info.Min_rtt) * time.Microsecond
 	}
 	if info.Unacked > 0 && p.InFlight == 0 {
-		p.InFlight = mss // all of it is taken for lost: an answer is owed anyway
+		p.InFlight = mss // all of it is considered lost: an acknowledgment is owed anyway
 	}
 	return p, true
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRestartControl: BBR then looks for the rate as a new connection does; other congestion control stays as it is.
+// TestRestartControl: BBR looks for the rate again as in a new connection; other congestion control stays as it is.
 func TestRestartControl(t *testing.T) {
 	const startup = 739 // BBR's pacing gain at the beginning, in 1/256
 	if !mayUse("bbr") {
@@ -32,7 +32,7 @@ func TestRestartControl(t *testing.T) {
 			}
 		}
 		for info, ok := tcpInfo(raw); !ok || info.Unacked+info.Notsent_bytes > 0; info, ok = tcpInfo(raw) {
-			runtime.Gosched() // what comes back would end the search before it is seen
+			runtime.Gosched() // acknowledgments would end the search before it is seen
 		}
 		restartControl(raw)
 		if g := gain(); name == "bbr" && g != 0 && g != startup { // 0 before the first acknowledgment

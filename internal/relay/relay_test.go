@@ -33,8 +33,8 @@ type rig struct {
 	out            *Client
 	log            bytes.Buffer
 	reload         chan os.Signal
-	stop           func()        // tells the server to end
-	over           chan struct{} // closed when it has
+	stop           func()        // tells the server to stop
+	over           chan struct{} // closed when it has stopped
 
 	mu    sync.Mutex
 	conns map[string][]net.Conn // by link
@@ -263,7 +263,7 @@ func TestOutlivesAllLinks(t *testing.T) {
 	}
 }
 
-// TestEgress: what a server must not connect to, whatever it is called.
+// TestEgress: destinations that a server must not connect to, under any name.
 func TestEgress(t *testing.T) {
 	r := newRig(t)
 	r.start()
@@ -279,7 +279,7 @@ func TestEgress(t *testing.T) {
 	}
 }
 
-// TestStrangers: an invitation works once; other keys, wrong proofs and other servers get nowhere.
+// TestStrangers: an invitation works once; other keys, wrong proofs and other servers are rejected.
 func TestStrangers(t *testing.T) {
 	r := newRig(t, loopback)
 	i := r.invite()
@@ -361,7 +361,7 @@ func TestStrangers(t *testing.T) {
 	})
 }
 
-// TestHalfOpen: connections that say nothing do not keep others out for long.
+// TestHalfOpen: silent connections do not keep others out for long.
 func TestHalfOpen(t *testing.T) {
 	r := newRig(t, loopback)
 	for range maxHalfOpen + 50 {
@@ -374,7 +374,8 @@ func TestHalfOpen(t *testing.T) {
 	r.until("a client is let in", func() bool { return Enrol(t.Context(), r.client, r.invite()) == nil })
 }
 
-// TestJoining: a lane counts from its admission on, so that a session has no more than it may, and is not forgotten while one joins.
+// TestJoining: a lane counts from its admission on, so that a session does not exceed its limit, and is not forgotten while a
+// lane joins.
 func TestJoining(t *testing.T) {
 	s := &Server{sessions: map[[idSize]byte]*served{}, of: map[KeyID]int{}}
 	join := func(first bool) (*served, byte) {
@@ -408,8 +409,8 @@ func TestJoining(t *testing.T) {
 	}
 }
 
-// TestRestarts: sessions without lanes, which a client leaves behind that is started again, make room for another one of its key.
-// Those with lanes and those of other keys stay.
+// TestRestarts: sessions without lanes, left behind by a client that restarts, make room for another one of its key. Those with
+// lanes and those of other keys stay.
 func TestRestarts(t *testing.T) {
 	s := &Server{sessions: map[[idSize]byte]*served{}, of: map[KeyID]int{}}
 	join := func(id byte, key KeyID) (*served, byte) {
@@ -449,7 +450,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// TestRemovedKey: its sessions end, and it gets no other.
+// TestRemovedKey: the sessions of a removed key end, and it gets no other.
 func TestRemovedKey(t *testing.T) {
 	r := newRig(t)
 	r.start()
@@ -484,7 +485,7 @@ func TestRemovedKey(t *testing.T) {
 	})
 }
 
-// TestRoster: the file is read when it has changed, however often strangers come.
+// TestRoster: the file is read when it has changed, however often strangers connect.
 func TestRoster(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "server.json")
 	r := roster{path: path}
@@ -563,7 +564,7 @@ func TestDoorway(t *testing.T) {
 	}
 }
 
-// TestStatus: it says over which links there are lanes, and why there is none over the others.
+// TestStatus: the status reports over which links there are lanes, and why there is none over the others.
 func TestStatus(t *testing.T) {
 	if os.Getenv("TRIBUTARY_EMULATOR") != "" {
 		t.Skip("qemu-user has no TCP_INFO")

@@ -6,7 +6,7 @@ import (
 	"github.com/tributary-http/tributary/internal/lanes"
 )
 
-// ResetError says why the relay ended a stream.
+// ResetError is the reason why the relay ended a stream.
 type ResetError struct{ Cause uint64 }
 
 func (e *ResetError) Error() string {
@@ -29,7 +29,7 @@ func (e *ResetError) Error() string {
 	return "the other end of the tunnel has closed it"
 }
 
-// lasts returns for how long other streams are not tried after this one: they would lose a round trip each.
+// lasts returns how long no other streams are tried after this one: they would lose a round trip each.
 func (e *ResetError) lasts() time.Duration {
 	switch e.Cause {
 	case lanes.CauseFlows:

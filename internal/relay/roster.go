@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// roster is the clients that a server knows, as its state file says. The file is read when it has changed, and not whenever a
-// stranger asks. It is safe for concurrent use.
+// roster is the list of clients that a server knows, from its state file. The file is read when it has changed, and not
+// whenever a stranger asks. It is safe for concurrent use.
 type roster struct {
 	path string
 
 	mu    sync.Mutex
-	read  fs.FileInfo // of the file when it was read; nil = never
+	read  fs.FileInfo // state of the file when it was read; nil = never
 	known serverState
 }
 
-// knows reports whether a key was paired, and not removed since. A file that cannot be read knows nobody.
+// knows reports whether a key was paired, and not removed since. If the file cannot be read, no key is known.
 func (r *roster) knows(client KeyID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -25,7 +25,7 @@ func (r *roster) knows(client KeyID) bool {
 	return ok && client != ""
 }
 
-// limits returns those of a key.
+// limits returns the limits of a key.
 func (r *roster) limits(client KeyID) Limits {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +45,7 @@ func (r *roster) refresh() {
 	r.known.Key = Key{} // not needed here
 }
 
-// forget has the file read again even if it seems to be the same.
+// forget makes the next call read the file again even if it seems unchanged.
 func (r *roster) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -30,7 +30,7 @@ func (r *rig) enrolled() Key {
 	return s.Relays[r.address].Key
 }
 
-// recorder keeps what was written to a connection.
+// recorder keeps the bytes written to a connection.
 type recorder struct {
 	net.Conn
 	sent bytes.Buffer
@@ -41,7 +41,7 @@ func (c *recorder) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// shake makes a connection that a lane could begin on. Whatever tickets the server gives are kept in tickets.
+// shake makes a connection that a lane could start on. Any tickets that the server issues are kept in tickets.
 func (r *rig) shake(key Key, tickets tls.ClientSessionCache) (*tls.Conn, *recorder) {
 	r.Helper()
 	cfg, err := key.config(func(tls.ConnectionState) error { return nil })
@@ -63,7 +63,7 @@ func (r *rig) shake(key Key, tickets tls.ClientSessionCache) (*tls.Conn, *record
 	return t, rec
 }
 
-// hail says a well-formed hello and returns the status that the server answers.
+// hail sends a well-formed hello and returns the status of the server's reply.
 func (r *rig) hail(t *tls.Conn, kind byte, id [idSize]byte, secret []byte, lane uint32) byte {
 	r.Helper()
 	said := append(append([]byte{kind}, id[:]...), secret...)
@@ -97,7 +97,7 @@ func random(n int) []byte {
 	return b
 }
 
-// TestReplay: what a client has sent makes no lane a second time, and nothing lets a client resume a connection.
+// TestReplay: bytes that a client sent do not make a lane a second time, and nothing lets a client resume a connection.
 func TestReplay(t *testing.T) {
 	r := newRig(t, loopback)
 	key, tickets := r.enrolled(), tls.NewLRUClientSessionCache(0)
@@ -161,8 +161,8 @@ func TestSplicing(t *testing.T) {
 	}
 }
 
-// TestFlood: beside 10,000 connections from 313 addresses that say nothing, tunnels that are open go on, a lane that breaks comes back,
-// and the server holds no more than maxHalfOpen of them.
+// TestFlood: beside 10,000 silent connections from 313 addresses, open tunnels continue, a lane that breaks comes back, and the
+// server holds at most maxHalfOpen of the connections.
 func TestFlood(t *testing.T) {
 	r := newRig(t, loopback)
 	r.start()
@@ -195,7 +195,7 @@ func TestFlood(t *testing.T) {
 	r.until("all are turned away", func() bool { return r.at.Status().Turned >= silent })
 }
 
-// TestSlowHello: who says a little now and then is not waited for.
+// TestSlowHello: a client that sends a little now and then is not waited for.
 func TestSlowHello(t *testing.T) {
 	t.Parallel() // it waits for helloTime
 	r := newRig(t)
@@ -204,14 +204,14 @@ func TestSlowHello(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_, _ = c.Write([]byte{22, 3, 1, 2, 0, 1, 0, 1, 252}) // a ClientHello of 512 bytes begins
+	_, _ = c.Write([]byte{22, 3, 1, 2, 0, 1, 0, 1, 252}) // the start of a ClientHello of 512 bytes
 	r.until("it is turned away", func() bool {
 		_, _ = c.Write([]byte{3})
 		return r.at.Status().Turned == 1
 	})
 }
 
-// TestSlowReader: a tunnel that nobody reads stops its origin, and holds up no other.
+// TestSlowReader: a tunnel that is not read stops its origin, and does not hold up any other.
 func TestSlowReader(t *testing.T) {
 	r := newRig(t, loopback)
 	r.start()
@@ -244,7 +244,7 @@ func TestSlowReader(t *testing.T) {
 	<-over
 }
 
-// TestTampered: a bit that changes on the way ends a lane, and no tunnel gets it.
+// TestTampered: a bit that changes on the way ends a lane, and does not reach a tunnel.
 func TestTampered(t *testing.T) {
 	r := newRig(t, loopback)
 	at := r.address
@@ -274,7 +274,7 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// tamperer changes a bit of what is written, once each time it is armed.
+// tamperer changes a bit of the bytes written, once each time it is armed.
 type tamperer struct {
 	io.Writer
 	armed *atomic.Bool
@@ -288,14 +288,14 @@ func (w tamperer) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// TestImpostor: no lane is made to a server with another key than that of pairing.
+// TestImpostor: no lane is made to a server with another key than the paired one.
 func TestImpostor(t *testing.T) {
 	r, other := newRig(t), newRig(t)
 	if err := Enrol(t.Context(), r.client, r.invite()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := change(r.client, func(s *clientState) error {
-		s.Relays[other.address] = s.Relays[r.address] // it has taken the address
+		s.Relays[other.address] = s.Relays[r.address] // the other server took over the address
 		return nil
 	}); err != nil {
 		t.Fatal(err)

@@ -26,36 +26,36 @@ import (
 )
 
 const (
-	helloTime    = 5 * time.Second // for both handshakes
+	helloTime    = 5 * time.Second // limit for both handshakes
 	connectTime  = 10 * time.Second
 	maxHalfOpen  = 256
-	maxOfAddress = 32 // of them
-	maxLanes     = 16 // of a session
-	maxSessions  = 8  // of a key
+	maxOfAddress = 32 // half-open connections from one address
+	maxLanes     = 16 // most lanes of a session
+	maxSessions  = 8  // most sessions of a key
 	maxAll       = 1024
-	forgetAfter  = 60 * time.Second // a session without lanes
-	serverBudget = 64 << 20         // of a session, bytes
-	// removedAfter is how soon the sessions of a key end that was removed.
+	forgetAfter  = 60 * time.Second // time after which a session without lanes ends
+	serverBudget = 64 << 20         // memory of a session, bytes
+	// removedAfter is how soon the sessions of a removed key end.
 	removedAfter = 5 * time.Second
-	// farewell is how long clients have to acknowledge that their last tunnels were ended.
+	// farewell is how long clients have to acknowledge the end of their last tunnels.
 	farewell   = time.Second
 	drainCheck = 50 * time.Millisecond
 )
 
-// DefaultMemory is what the streams of all sessions of a server may hold, in bytes.
+// DefaultMemory is how much the streams of all sessions of a server may hold, in bytes.
 const DefaultMemory = 256 << 20
 
-// Server connects the streams of clients that it knows. State is the file of its keys, see Invite.
+// Server connects the streams of clients that it knows. State is the path of the file with its keys, see Invite.
 type Server struct {
 	State string
 	Log   *slog.Logger
-	// Memory bounds what the streams of all sessions hold, in bytes; 0 = DefaultMemory.
+	// Memory bounds the data that the streams of all sessions hold, in bytes; 0 = DefaultMemory.
 	Memory int64
-	// Allow lists networks that clients may reach although they are denied otherwise.
+	// Allow lists networks that clients may reach although they would otherwise be denied.
 	Allow []netip.Prefix
-	// Drain is how long tunnels may continue that are open when Serve is told to end; 0 = they end at once.
+	// Drain is how long open tunnels may continue when Serve is told to end; 0 = they end at once.
 	Drain time.Duration
-	// Reload has the keys and limits read at once, which otherwise happens within seconds; nil = never.
+	// Reload makes the server read the keys and limits at once, which otherwise happens within seconds; nil = never.
 	Reload <-chan os.Signal
 
 	reach   link.Destinations
@@ -64,8 +64,8 @@ type Server struct {
 	door    doorway
 	memory  memory
 	ended   sync.WaitGroup // sessions
-	closing atomic.Bool    // no new stream or session begins
-	turned  atomic.Int64   // connections that became no lane and enrolled nobody
+	closing atomic.Bool    // no new stream or session may begin
+	turned  atomic.Int64   // connections that neither became a lane nor enrolled a client
 
 	mu       sync.Mutex
 	sessions map[[idSize]byte]*served
@@ -73,7 +73,7 @@ type Server struct {
 	accounts map[KeyID]*account
 }
 
-// memory is what the streams of all sessions share. It is a [lanes.Budget], safe for concurrent use.
+// memory is the budget shared by the streams of all sessions. It is a [lanes.Budget], safe for concurrent use.
 type memory struct {
 	limit atomic.Int64
 	used  atomic.Int64
@@ -90,9 +90,9 @@ type served struct {
 	secret []byte
 
 	// Guarded by the server's lock.
-	timer   *time.Timer // ends it if no lane comes
-	alone   time.Time   // when its last lane went
-	joining int         // lanes that were admitted and are not added yet
+	timer   *time.Timer // ends the session if no lane is added
+	alone   time.Time   // when its last lane ended
+	joining int         // lanes admitted but not yet added
 }
 
 // Serve accepts lanes until ctx ends; then it drains, and all sessions end. It is called once.
@@ -120,7 +120,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	rand.Read(s.epoch[:])
 
 	told := ctx
-	ctx, cancel := context.WithCancel(context.WithoutCancel(told)) // lanes are still made while it drains
+	ctx, cancel := context.WithCancel(context.WithoutCancel(told)) // lanes can still be made while the server drains
 	var conns sync.WaitGroup
 	conns.Go(func() {
 		select {
@@ -174,7 +174,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 }
 
-// watch ends the sessions of keys that were removed, and sets limits that were changed.
+// watch ends the sessions of keys that were removed, and applies limits that were changed.
 func (s *Server) watch(ctx context.Context) {
 	every := time.NewTicker(removedAfter)
 	defer every.Stop()
@@ -191,7 +191,7 @@ func (s *Server) watch(ctx context.Context) {
 	}
 }
 
-// drain lets the streams end that are open, or ends them after s.Drain.
+// drain waits for the open streams to end, and ends those that remain after s.Drain.
 func (s *Server) drain(ctx context.Context) {
 	s.closing.Store(true)
 	if s.await(ctx, s.Drain, (*session).quiet) {
@@ -205,7 +205,7 @@ func (s *Server) drain(ctx context.Context) {
 	s.await(ctx, farewell, func(v *session) bool { return v.quiet() || v.count() == 0 })
 }
 
-// await waits until all sessions are done, and reports whether they were within d.
+// await waits until all sessions are done, and reports whether that took at most d.
 func (s *Server) await(ctx context.Context, d time.Duration, done func(*session) bool) bool {
 	limit := time.NewTimer(d)
 	defer limit.Stop()
@@ -247,7 +247,7 @@ func (s *Server) expel() {
 	}
 }
 
-// account returns what a key uses.
+// account returns the account of a key.
 func (s *Server) account(k KeyID) *account {
 	s.mu.Lock()
 	a := s.accounts[k]
@@ -324,7 +324,8 @@ func (s *Server) greet(ctx context.Context, c net.Conn, cfg *tls.Config) error {
 	return v.add(binary.BigEndian.Uint32(said[1+idSize+secretSize:]), t, c)
 }
 
-// session returns the session that a lane belongs to, with the status to answer. Until joined the lane counts as one of it.
+// session returns the session that a lane belongs to, with the status to answer. Until joined is called, the lane counts as one
+// of the session's.
 func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) (*served, byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -353,7 +354,7 @@ func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) 
 		v.timer.Reset(forgetAfter)
 	}
 	s.sessions[id], s.of[key] = v, s.of[key]+1
-	s.ended.Go(func() { // a violation ends it, too
+	s.ended.Go(func() { // a protocol violation ends the session too
 		<-v.done
 		defer v.wait()
 		s.mu.Lock()
@@ -364,7 +365,7 @@ func (s *Server) session(id [idSize]byte, secret []byte, key KeyID, fresh bool) 
 	return v, replyOK
 }
 
-// remove makes room for another session. The caller has the lock.
+// remove removes a session, which makes room for another one. The caller holds the lock.
 func (s *Server) remove(v *served) {
 	if s.sessions[v.id] != v {
 		return
@@ -375,8 +376,8 @@ func (s *Server) remove(v *served) {
 	}
 }
 
-// evict ends the session of a key that has been without a lane for the longest time, and reports whether there was one: a client that
-// is started again leaves its last session behind. The caller has the lock.
+// evict ends the session of a key that has been without a lane for the longest time, and reports whether there was one: a
+// client that restarts leaves its last session behind. The caller holds the lock.
 func (s *Server) evict(key KeyID) bool {
 	var oldest *served
 	for _, v := range s.sessions {
@@ -392,7 +393,7 @@ func (s *Server) evict(key KeyID) bool {
 	return true
 }
 
-// joined ends the admission of a lane, which was added or has failed.
+// joined ends the admission of a lane, which was added or failed.
 func (s *Server) joined(v *served) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -410,7 +411,7 @@ func (s *Server) forget(v *served) {
 	}
 }
 
-// mailPort is where spam goes out.
+// mailPort is the port for outgoing mail, and so for spam.
 const mailPort = "25"
 
 // connect connects a stream to its destination and copies until both directions are over.
@@ -437,7 +438,7 @@ func (s *Server) connect(key KeyID, c *Conn, to string) {
 	origin, err := s.dial(c, host, to)
 	if err != nil {
 		cause := causeOf(err)
-		if _, gone := c.isOpen(); gone == nil { // otherwise the client has given up
+		if _, gone := c.isOpen(); gone == nil { // otherwise the client gave up
 			a.reject(cause)
 		}
 		c.abort(cause)
@@ -473,7 +474,7 @@ func (c *Conn) unbroken() (ctx context.Context, done func()) {
 	return ctx, func() { cancel(); watch.Wait() }
 }
 
-// permit checks the address that is about to be dialed: a name says nothing.
+// permit checks the address that is about to be dialed: a name alone proves nothing.
 func (s *Server) permit(host, address string) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -512,7 +513,7 @@ func pipe(c *Conn, origin *net.TCPConn, a *account) {
 		}
 		if err != nil {
 			if reset, ok := errors.AsType[*ResetError](err); ok {
-				c.abort(reset.Cause) // no-op unless a limit of this end has ended it
+				c.abort(reset.Cause) // no effect unless a limit at this end ended the stream
 			}
 			_ = origin.SetLinger(0)
 			_ = origin.Close()

@@ -20,34 +20,35 @@ const (
 	keepAlive  = 60 * time.Second
 )
 
-// holdable is what the streams of a session may hold of a budget. The garbage collector takes half as much again for what was read.
+// holdable is how much of a budget the streams of a session may hold, in bytes. The garbage collector needs half as much again
+// for data that was read.
 func holdable(budget int64) int64 { return budget / 4 * 3 }
 
 // session is one end of a session: its streams, and its lanes, each with a goroutine that reads and one that writes.
 type session struct {
 	accept func(*Conn, string) // called for each stream that the other end opens; must not block
-	gone   func(lane uint32)   // called when a lane has ended; must not block
+	gone   func(lane uint32)   // called when a lane ends; must not block
 	sample func()              // called every parallel.SampleEvery while something is under way; nil = never
 	silent func()              // called when a lane has been silent for silentTime; must not block
-	// refused is called when a stream has ended for a reason that holds for others, too; must not block.
+	// refused is called when a stream ends for a reason that applies to others too; must not block.
 	refused func(*ResetError)
 
 	parts   sync.WaitGroup
 	done    chan struct{} // closed at the end
 	kick    chan struct{} // something is under way
 	buffers sync.Pool     // of *[bulkBuffer]byte
-	frames  sync.Pool     // of *[frameBuffer]byte, for what has come in large frames
+	frames  sync.Pool     // of *[frameBuffer]byte, for the data of large frames
 
 	mu      sync.Mutex
 	mux     *lanes.Mux
 	streams map[uint32]*Conn
 	wires   map[uint32]*wire
-	err     error // why it has ended
+	err     error // why the session ended
 	warned  bool
 }
 
-// silentTime is how long a lane is silent until another connection is made over its link: sooner than the kernel's pause
-// between two retransmissions by then.
+// silentTime is how long a lane is silent before another connection is made over its link: less than the kernel's pause between
+// two retransmissions by then.
 const silentTime = 500 * time.Millisecond
 
 func newSession(c lanes.Config) *session {
@@ -62,7 +63,7 @@ func newSession(c lanes.Config) *session {
 	return s
 }
 
-// change lets f change the Mux, then tells those whom it concerns.
+// change lets f change the Mux, then notifies the streams and lanes affected.
 func (s *session) change(f func(now time.Time, m *lanes.Mux)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +131,7 @@ func (s *session) end(err error) {
 
 func (s *session) wait() { s.parts.Wait() }
 
-// add makes a connection a lane.
+// add makes a connection a lane of the session.
 func (s *session) add(id uint32, conn, raw net.Conn) error {
 	sc, ok := raw.(syscall.Conn)
 	if !ok {
@@ -183,7 +184,7 @@ func (s *session) has(id uint32) bool {
 	return s.wires[id] != nil
 }
 
-// count returns how many lanes there are.
+// count returns the number of lanes.
 func (s *session) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +223,7 @@ func (s *session) tick() {
 			}
 			continue
 		}
-		ticker.Stop() // a phone sleeps meanwhile
+		ticker.Stop() // so that a phone can sleep
 		select {
 		case <-s.done:
 			return
@@ -239,28 +240,28 @@ func (s *session) late() []uint32 {
 	return s.mux.Silent(time.Now(), silentTime)
 }
 
-// openStreams returns how many streams are open.
+// openStreams returns the number of open streams.
 func (s *session) openStreams() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.streams)
 }
 
-// conns returns the streams that are open.
+// conns returns the open streams.
 func (s *session) conns() []*Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.streams))
 }
 
-// quiet reports whether the other end has all that was sent to it, and no stream is open.
+// quiet reports whether the other end has everything that was sent to it and no stream is open, or the session has ended.
 func (s *session) quiet() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err != nil || s.mux.Quiet()
 }
 
-// receptions returns what the kernel knows of some lanes.
+// receptions returns what the kernel knows about some lanes.
 func (s *session) receptions(ids []uint32) (all []lanes.Reception) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +278,7 @@ func (s *session) receptions(ids []uint32) (all []lanes.Reception) {
 	return all
 }
 
-// rtt returns the round trip of a lane as the kernel measures it, 0 if it is not known.
+// rtt returns the round trip of a lane as the kernel measures it, 0 if unknown.
 func (s *session) rtt(id uint32) time.Duration {
 	s.mu.Lock()
 	w := s.wires[id]

@@ -22,30 +22,30 @@ const (
 	lockTime  = 5 * time.Second
 )
 
-// serverState is the server's file.
+// serverState is the content of the server's state file.
 type serverState struct {
 	Key     Key                  `json:"key"`
-	Clients map[KeyID]time.Time  `json:"clients"` // since when
-	Tokens  map[string]time.Time `json:"tokens"`  // by hash: until when
-	// Limits of clients, and of those that use a token. Without one there are none.
+	Clients map[KeyID]time.Time  `json:"clients"` // when each was paired
+	Tokens  map[string]time.Time `json:"tokens"`  // when each expires, by hash
+	// Limits are the limits of clients, TokenLimits those of future users of a token. A client without an entry has no limits.
 	Limits      map[KeyID]Limits  `json:"limits,omitempty"`
 	TokenLimits map[string]Limits `json:"token_limits,omitempty"`
 }
 
-// pairing is what a client knows of a server.
+// pairing is what a client knows about a server.
 type pairing struct {
 	Server KeyID `json:"server"`
 	Key    Key   `json:"key"` // the client's own
-	// Installed is the ssh destination of the server, if this client has set it up.
+	// Installed is the ssh destination of the server, if this client set it up.
 	Installed string `json:"installed,omitempty"`
 }
 
-// clientState is the client's file.
+// clientState is the content of the client's state file.
 type clientState struct {
 	Relays map[string]pairing `json:"relays"` // by address
 }
 
-// load reads a state file; one that is not there leaves into as it is.
+// load reads a state file; if there is none, it leaves into unchanged.
 func load(path string, into any) error {
 	b, err := statefile.Read(path, maxState)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,12 +55,12 @@ func load(path string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(b, into); err != nil {
-		return fmt.Errorf("%s cannot be read: it is damaged", path) // the error might quote it
+		return fmt.Errorf("%s cannot be read: it is damaged", path) // the error might quote the file
 	}
 	return nil
 }
 
-// change reads a state file, changes and writes it, alone.
+// change reads, changes and writes a state file under a lock.
 func change[T any](path string, how func(*T) error) (state T, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return state, err
@@ -88,7 +88,7 @@ func change[T any](path string, how func(*T) error) (state T, err error) {
 	return state, statefile.Replace(path, b)
 }
 
-// ensureKey makes the server's key at its first start.
+// ensureKey generates the server's key at its first start.
 func (s *serverState) ensureKey() (err error) {
 	if s.Key.private == nil {
 		s.Key, err = newKey()
@@ -96,8 +96,8 @@ func (s *serverState) ensureKey() (err error) {
 	return err
 }
 
-// Invite makes an invitation to the server with this state file, which is valid once and for a quarter of an hour. Its user will have
-// these limits.
+// Invite creates an invitation to the server with this state file. It is valid once, for a quarter of an hour. The client that
+// uses it gets the limits l.
 func Invite(path, address string, l Limits) (Invitation, error) {
 	i := Invitation{Address: address, token: make([]byte, tokenSize)}
 	rand.Read(i.token)
@@ -127,10 +127,10 @@ func Invite(path, address string, l Limits) (Invitation, error) {
 
 var errToken = errors.New("the token is wrong, used or expired")
 
-// enrol uses a token up for a client's key.
+// enrol uses up a token to pair a client's key.
 func enrol(path string, token []byte, client KeyID, now time.Time) error {
 	_, err := change(path, func(s *serverState) error {
-		h := hashToken(token) // of a hash, timing tells nothing
+		h := hashToken(token) // lookup by hash: timing reveals nothing
 		until, ok := s.Tokens[h]
 		if !ok || now.After(until) {
 			return errToken
@@ -147,10 +147,10 @@ func enrol(path string, token []byte, client KeyID, now time.Time) error {
 	return err
 }
 
-// ErrNoClient says that no paired client is meant, or more than one.
+// ErrNoClient means that the text matches no paired client, or more than one.
 var ErrNoClient = errors.New("not the beginning of one client's key: see  tributary relay clients")
 
-// Clients returns the keys that a server knows, and since when.
+// Clients returns the keys that a server knows, with the time when each was paired.
 func Clients(path string) (map[KeyID]time.Time, error) {
 	var s serverState
 	err := load(path, &s)
@@ -169,7 +169,7 @@ func (s *serverState) limit(k KeyID, l Limits) {
 	s.Limits[k] = l
 }
 
-// find returns the client whose key begins so.
+// find returns the client whose key starts with beginning.
 func (s *serverState) find(beginning string) (found KeyID, err error) {
 	for k := range s.Clients {
 		if !strings.HasPrefix(string(k), beginning) {
@@ -193,7 +193,7 @@ func LimitsOf(path string) (map[KeyID]Limits, error) {
 	return s.Limits, err
 }
 
-// Limit changes the limits of the client whose key begins so. They hold within removedAfter, for tunnels that run, too.
+// Limit changes the limits of the client whose key starts with beginning. They apply within removedAfter, also to running tunnels.
 func Limit(path, beginning string, how func(*Limits)) (k KeyID, l Limits, err error) {
 	_, err = change(path, func(s *serverState) error {
 		if k, err = s.find(beginning); err != nil {
@@ -207,7 +207,7 @@ func Limit(path, beginning string, how func(*Limits)) (k KeyID, l Limits, err er
 	return k, l, err
 }
 
-// Remove makes a server forget the client whose key begins so. Its sessions end within removedAfter.
+// Remove makes a server forget the client whose key starts with beginning. Its sessions end within removedAfter.
 func Remove(path, beginning string) (KeyID, error) {
 	var found KeyID
 	_, err := change(path, func(s *serverState) (err error) {

@@ -13,39 +13,39 @@ import (
 type Status struct {
 	Address string
 	Lanes   []LaneStatus // by link
-	Streams int          // tunnels through the relay that are open
-	Refusal string       // why it refuses more of them at the moment; "" = it does not
-	// Multipath is that of a proxy which is reached by MPTCP and has no lanes; nil = it is a relay.
+	Streams int          // open tunnels through the relay
+	Refusal string       // why it refuses more tunnels at the moment; "" = it does not
+	// Multipath is the state of a proxy reached by MPTCP, which has no lanes; nil = it is a relay.
 	Multipath *Multipath
 }
 
-// Multipath is what the kernel says of connections by MPTCP.
+// Multipath is the kernel's state of MPTCP connections.
 type Multipath struct {
 	Subflows int // of all tunnels together: 1 for each link that carries one
-	Plain    int // tunnels without MPTCP, since the proxy, or something on the way, does not speak it
+	Plain    int // tunnels without MPTCP, because the proxy, or something on the path, does not support it
 }
 
-// LaneStatus is what there is over one link.
+// LaneStatus is the state of the lanes over one link.
 type LaneStatus struct {
 	Link string
 	Up   bool
-	// Connections is how many lanes there are: one, more where losses slow one down.
+	// Connections is the number of lanes: one, or more where losses slow one down.
 	Connections int
-	RTT         time.Duration // to the relay, smoothed; 0 = not known
+	RTT         time.Duration // to the relay, smoothed; 0 = unknown
 	Failure     string        // why there is no lane; "" = one is being made, or there is one
-	Code        Code          // of the Failure
+	Code        Code          // code of the Failure
 }
 
-// Code says for programs why there is no lane.
+// Code is the reason why there is no lane, for programs.
 type Code string
 
 // The codes.
 const (
 	CodeUnreachable Code = "unreachable"  // no connection to the relay, or it broke off
 	CodeWrongKey    Code = "wrong_key"    // another server answers, or the relay has another key
-	CodeNotAccepted Code = "not_accepted" // the relay does not know this client any more
+	CodeNotAccepted Code = "not_accepted" // the relay no longer knows this client
 	CodeFull        Code = "full"         // the relay has no room for another connection of this client at the moment
-	CodeRestarted   Code = "restarted"    // the relay has forgotten the session; the next attempt begins a new one
+	CodeRestarted   Code = "restarted"    // the relay has forgotten the session; the next attempt starts a new one
 )
 
 // errNoProtocol is the alert of a TLS server that does not speak the relay's protocol (no_application_protocol, RFC 7301).
@@ -54,7 +54,7 @@ var errNoProtocol = tls.AlertError(120)
 // codeOf returns the code of a failed attempt to make a lane.
 func codeOf(err error) Code {
 	op, isOp := errors.AsType[*net.OpError](err)
-	alert := isOp && op.Op == "remote error" // crypto/tls names alerts of the peer so
+	alert := isOp && op.Op == "remote error" // the name in crypto/tls for alerts from the peer
 	switch {
 	case errors.Is(err, ErrWrongKey), alert && op.Err.Error() == errNoProtocol.Error():
 		return CodeWrongKey
@@ -62,7 +62,7 @@ func codeOf(err error) Code {
 		return CodeFull
 	case errors.Is(err, errRestarted):
 		return CodeRestarted
-	case alert: // to the client's certificate
+	case alert: // about the client's certificate
 		return CodeNotAccepted
 	}
 	return CodeUnreachable

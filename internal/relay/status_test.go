@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestCodeOf: only a relay that refuses the client's certificate needs a new pairing. Everything else that ends a lane is told apart, or
-// may end by itself.
+// TestCodeOf: only a relay that refuses the client's certificate needs a new pairing. All other errors that end a lane have
+// another code, or may disappear by themselves.
 func TestCodeOf(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
@@ -35,8 +35,8 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
-// TestLaneCodes: what a link's status says of a relay that is full, and of other servers at its address. One that hangs up
-// may stand before the relay, and says nothing about the pairing.
+// TestLaneCodes: the code in a link's status if the relay is full, and if another server has its address. A server that hangs
+// up may be in front of the relay, and shows nothing about the pairing.
 func TestLaneCodes(t *testing.T) {
 	web := httptest.NewTLSServer(http.NotFoundHandler())
 	defer web.Close()
@@ -58,7 +58,7 @@ func TestLaneCodes(t *testing.T) {
 		}
 	}()
 	for _, tt := range []struct {
-		other net.Addr // that has the relay's address; nil = the relay itself, which is full
+		other net.Addr // server at the relay's address; nil = the relay itself, which is full
 		want  Code
 	}{{nil, CodeFull}, {web.Listener.Addr(), CodeWrongKey}, {hangsUp.Addr(), CodeUnreachable}} {
 		r := newRig(t)

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestWatchingUsers: what users cost the server's processor who each watch or download at 20 Mbit/s, all at the same time and each over two
-// lanes. Bytes that trickle cost more than a bulk transfer. The limit is twice what was measured: a busy machine has cold caches.
+// TestWatchingUsers: the processor time that users cost the server if each watches or downloads at 20 Mbit/s, all at the same
+// time and each over two lanes. Bytes that trickle cost more than a bulk transfer. The limit is twice the measured value: a
+// busy machine has cold caches.
 func TestWatchingUsers(t *testing.T) {
 	l := newStand(t)
 	const (
@@ -39,7 +40,7 @@ func TestWatchingUsers(t *testing.T) {
 					errs[i] = fmt.Errorf("after %d pieces: %w", n, err)
 					return
 				}
-				time.Sleep(time.Until(began.Add(time.Duration(float64(n+1) * piece / rate * float64(time.Second))))) // who is behind does not wait
+				time.Sleep(time.Until(began.Add(time.Duration(float64(n+1) * piece / rate * float64(time.Second))))) // a user that is behind does not wait
 			}
 		})
 	}

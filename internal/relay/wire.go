@@ -13,7 +13,7 @@ import (
 type wire struct {
 	id    uint32
 	conn  net.Conn
-	raw   net.Conn // beneath conn
+	raw   net.Conn // the connection below TLS
 	info  syscall.RawConn
 	model bool // see [lanes.Path]
 	wake  chan struct{}
@@ -21,7 +21,7 @@ type wire struct {
 	once  sync.Once
 }
 
-// close ends the connection without a word: TLS would wait until its alert can be sent.
+// close ends the connection without a TLS alert: TLS would wait until the alert can be sent.
 func (w *wire) close() {
 	w.once.Do(func() {
 		close(w.gone)
@@ -36,16 +36,16 @@ func (w *wire) path() (p lanes.Path, ok bool) {
 	return p, ok
 }
 
-// writeTime bounds one write to a lane: a peer that has not read for this time is gone.
+// writeTime bounds one write to a lane: a peer that read nothing during this time is gone.
 const writeTime = 2 * time.Minute
 
-// An idle lane waits with a buffer of idleBuffer bytes. A larger one has room for a frame that came in part, and a TLS record.
+// An idle lane waits with a buffer of idleBuffer bytes. A larger one has room for a partial frame and a TLS record.
 const (
 	idleBuffer = 1 << 10
 	bulkBuffer = 2 * (lanes.MaxData + 64)
 )
 
-// read takes in what comes over a lane.
+// read processes the data that arrives over a lane.
 func (s *session) read(w *wire) {
 	defer s.remove(w.id)
 	small := make([]byte, idleBuffer)
@@ -75,7 +75,7 @@ func (s *session) read(w *wire) {
 	}
 }
 
-// frameBuffer is the size of a buffer for the data of a large frame. Small ones are kept in memory of their own size.
+// frameBuffer is the size of a buffer for the data of a large frame, in bytes. Small ones are kept in memory of their own size.
 const frameBuffer = 16 << 10
 
 // kept returns a copy of a frame's data.
@@ -90,14 +90,14 @@ func (s *session) kept(data []byte) []byte {
 	return b[:copy(b[:], data)]
 }
 
-// free takes back what kept has returned and nobody uses any more.
+// free takes back a buffer that kept returned and that is no longer used.
 func (s *session) free(data []byte) {
 	if cap(data) == frameBuffer {
 		s.frames.Put((*[frameBuffer]byte)(data[:frameBuffer]))
 	}
 }
 
-// receive takes in the frames that a buffer holds and returns what is left of it.
+// receive processes the frames in a buffer and returns the rest of it.
 func (s *session) receive(w *wire, buf []byte) (rest []byte, err error) {
 	var all []lanes.Frame
 	for {
@@ -126,10 +126,10 @@ func (s *session) receive(w *wire, buf []byte) (rest []byte, err error) {
 	return buf, err
 }
 
-// write sends what the Mux has for a lane.
+// write sends the bytes that the Mux has for a lane.
 func (s *session) write(w *wire) {
 	defer s.remove(w.id)
-	var large *[bulkBuffer]byte // nil while it waits
+	var large *[bulkBuffer]byte // nil while write waits
 	paced := false
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// TestDialerNearTheLimit: connections are counted on their link's account, and get small buffers before they connect.
+// TestDialerNearTheLimit: connections are charged to their link's account, and get small buffers before they connect.
 func TestDialerNearTheLimit(t *testing.T) {
 	o, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
 	if err != nil {
@@ -47,7 +47,7 @@ func TestDialerNearTheLimit(t *testing.T) {
 	}
 }
 
-// TestPatternAccount: links that one pattern matches are counted on one account, also after the pattern is reloaded.
+// TestPatternAccount: links that match one pattern are charged to one account, also after the pattern is reloaded.
 func TestPatternAccount(t *testing.T) {
 	o, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
 	if err != nil {

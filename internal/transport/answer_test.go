@@ -20,7 +20,7 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// A version is the same whether its answer was divided, passed on, or came from net/http.
+// A version is the same whether its response was divided, passed through, or came from net/http.
 func TestIdentify(t *testing.T) {
 	for name, faults := range map[string][]origintest.Fault{
 		"entity tag": nil, "weak": {origintest.WeakETag()}, "date": {origintest.LastModifiedOnly(time.Hour)},

@@ -9,7 +9,7 @@ import (
 )
 
 // Candidates returns every interface, and every link through an upstream proxy, with the decision that a Transport with this
-// configuration makes about it now, and whom it asks for names.
+// configuration makes about it now, and the Resolver that it would use.
 func Candidates(cfg config.Config) ([]link.Candidate, *link.Resolver, error) {
 	t, err := Own(cfg, nil, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// ErrNoLink says that no link is up that the request may use.
+// ErrNoLink means that no link that the request may use is up.
 var ErrNoLink = engine.ErrNoLink
 
 // Failure describes why a request failed.
 type Failure struct {
 	Outcome    fault.Outcome
-	Link       string        // over which the last attempt was made; "" if there was none
-	RetryAfter time.Duration // as the origin asked; 0 = not asked
+	Link       string        // link of the last attempt; "" if there was no attempt
+	RetryAfter time.Duration // delay that the origin asked for; 0 = none
 }
 
-// LinkError is the error of a request that went over one link as it is, or of reading the Body of its answer: it names the
-// link, and Err is net/http's error.
+// LinkError is the error of a request that went over one link as it is, or of reading the Body of its response: Link is the
+// link's name, and Err is net/http's error.
 type LinkError struct {
 	Link string
 	Err  error
@@ -39,7 +39,7 @@ func (e *LinkError) Error() string { return fmt.Sprintf("request over %s: %v", e
 // Unwrap returns Err.
 func (e *LinkError) Unwrap() error { return e.Err }
 
-// onLink returns err with the link that it came over, unless err names one, or there was none.
+// onLink returns err with the name of its link, unless err already names one, or there was no link.
 func onLink(err error, name string) error {
 	if name == "" || errors.As(err, new(*engine.AttemptError)) {
 		return err
@@ -47,8 +47,8 @@ func onLink(err error, name string) error {
 	return &LinkError{name, err}
 }
 
-// FailureOf returns why a request failed, or reading the Body of its answer. The Outcome of an error that no attempt over a
-// link ended with, such as that of a context, is Unknown unless the error itself says more.
+// FailureOf returns why a request, or reading the Body of its response, failed. If the error does not come from an attempt over
+// a link, like that of a context, the Outcome is Unknown unless the error itself says more.
 func FailureOf(err error) Failure {
 	f := Failure{Outcome: fault.Unknown}
 	if a := (*engine.AttemptError)(nil); errors.As(err, &a) {
@@ -70,7 +70,7 @@ func FailureOf(err error) Failure {
 	return f
 }
 
-// decided looks for errors that say that nothing was sent.
+// decided looks for errors which mean that nothing was sent.
 func decided(err error) (fault.Outcome, bool) {
 	var dial *link.DialError
 	switch {

@@ -5,11 +5,11 @@ import (
 	"syscall"
 )
 
-// Count has f told of the bytes that connections made from now on read from and write to their sockets, with the name of the
-// link. f is called from any goroutine, after each read and write, and must not block.
+// Count makes connections opened from now on report to f the bytes that they read from and write to their sockets, with the
+// name of the link. f is called from any goroutine, after each read and write, and must not block.
 func (t *Transport) Count(f func(link string, read, written int)) { t.count.Store(&f) }
 
-// counted returns a connection over a link whose bytes are counted, if they are to be.
+// counted returns a connection over a link, with its bytes counted if Count was called.
 func (t *Transport) counted(c net.Conn, link string) net.Conn {
 	f := t.count.Load()
 	tcp, ok := c.(tcpConn)
@@ -28,7 +28,7 @@ type tcpConn interface {
 	SyscallConn() (syscall.RawConn, error)
 }
 
-// countedConn has neither ReadFrom nor WriteTo, which would go around the count.
+// countedConn has neither ReadFrom nor WriteTo, which would bypass the count.
 type countedConn struct {
 	tcpConn
 	link  string

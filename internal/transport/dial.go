@@ -9,8 +9,8 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// linkPath is the Path of a link with the parts common to all kinds of links: connections are counted, kept to the link's
-// limits and remembered.
+// linkPath is the Path of a link with the parts common to all kinds of links: it counts and remembers connections, and applies
+// the link's limits to them.
 type linkPath struct {
 	t    *Transport
 	link link.Link // with its own Path
@@ -29,7 +29,7 @@ func (p *linkPath) Dial(ctx context.Context, network, addr string) (net.Conn, li
 		return nil, info, err
 	}
 	if !info.Local {
-		t.conns.Add(p.link, c) // it may show later whether the link still works
+		t.conns.Add(p.link, c) // the connection may later show whether the link still works
 		t.engine.Connected(p.link, addr, info.Origin.Addr())
 		t.placer.Connected(p.link.Name, info.RTT)
 	}
@@ -40,7 +40,7 @@ func (p *linkPath) Dial(ctx context.Context, network, addr string) (net.Conn, li
 	return c, info, nil
 }
 
-// slot takes a slot for a connection, if need be from a connection that nobody uses.
+// slot takes a slot for a connection, if need be from an idle connection.
 func (t *Transport) slot(name, addr string) (link.Slot, error) {
 	return t.slots.TakeFrom(name, addr,
 		func() { t.pool.DropHost(name, link.HostOf(addr)) },
@@ -48,7 +48,7 @@ func (t *Transport) slot(name, addr string) (link.Slot, error) {
 	)
 }
 
-// bounded keeps a connection to the limits of a link.
+// bounded applies the limits of a link to a connection.
 func (t *Transport) bounded(c net.Conn, l link.Link) net.Conn {
 	cfg := t.live.Load()
 	return t.monthAccounts.Wrap(t.rates.Limit(c, cmp.Or(cfg.RateTable(l.Name), l.Name)), account(cfg, l))
@@ -71,7 +71,7 @@ func (t *Transport) dialer() *link.Dialer {
 	}
 }
 
-// buffer returns the SO_RCVBUF of a new socket over a link, 0 to leave it to the kernel.
+// buffer returns the SO_RCVBUF of a new socket over a link, in bytes, 0 to leave it to the kernel.
 func (t *Transport) buffer(l link.Link) int {
 	if t.monthAccounts == nil { // not started
 		return 0

@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// eventLog logs changes in the state of links; transfers log their own summary.
+// eventLog logs changes in the state of links; transfers log their own summaries.
 type eventLog struct{ log *slog.Logger }
 
 // Observe implements engine.Observer.
@@ -16,7 +16,7 @@ func (j eventLog) Observe(e engine.Event) {
 	case engine.EventLinkState:
 		level := slog.LevelInfo
 		if e.State == "suspect" || e.Reason == "silence" && e.State == "up" {
-			level = slog.LevelDebug // LTE falls silent all the time
+			level = slog.LevelDebug // LTE often falls silent
 		}
 		j.log.Log(context.Background(), level, "link state", "link", e.Link, "state", e.State, "reason", e.Reason)
 	case engine.EventOriginState:

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	maxExpected = 64               // origins that wait to be connected to; beyond them requests do it themselves
-	prepareTime = 10 * time.Second // for one connection
+	maxExpected = 64               // most origins waiting for a connection; requests to others connect themselves
+	prepareTime = 10 * time.Second // limit for one connection
 )
 
-// expected is an origin that will be asked for something in a moment.
+// expected is an origin that is about to receive a request.
 type expected struct {
 	links  []link.Link
 	target engine.Target
 }
 
-// prepare makes connections to an origin over those of the links that a GET would use from its start.
+// prepare makes connections to an origin over those of the given links that a GET would use from its start.
 func (t *Transport) prepare(links []link.Link, to engine.Target) {
 	select {
 	case t.expected <- expected{links, to}:
@@ -38,7 +38,7 @@ func (t *Transport) expect(ctx context.Context) {
 			return
 		case e := <-t.expected:
 			for _, l := range e.links {
-				if l.Metered || l.Frugal { // they are used when they are needed
+				if l.Metered || l.Frugal { // these links are used only when needed
 					continue
 				}
 				parts.Go(func() {

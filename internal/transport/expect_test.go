@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// TestExpected: while an origin is dialed, the other links connect to it too, but for those that are spared.
+// TestExpected: while an origin is dialed, the other links connect to it too, except those that are spared.
 func TestExpected(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// firstLink is how long Await waits for a link when there is none: after a resume from suspend it takes seconds until an
-// interface has an address again.
+// firstLink is how long Await waits for a link: after a resume from suspend, it takes seconds until an interface has an address
+// again.
 const firstLink = 5 * time.Second
 
-// Everywhere is every address. The user of a command may connect to any address; a proxy denies addresses to others (R183).
-// That a private network belongs to one link (R184) holds anyway.
+// Everywhere contains every address. The user of a command may connect to any address; a proxy denies addresses to others
+// (R183). The rule that a private network belongs to one link (R184) applies anyway.
 var Everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
 // Own returns a Transport over the links of this machine for the program's own requests. Certificates of https origins are
-// verified against roots, nil for the system's.
+// verified against roots, nil = the system's.
 func Own(cfg config.Config, roots *x509.CertPool, log *slog.Logger) (*Transport, error) {
 	return New(Config{
 		Settings: cfg, Log: log, Source: &link.Netlink{Options: Options(cfg)}, Binder: link.Device{}, Roots: roots, Allow: Everywhere,
@@ -28,7 +28,7 @@ func Own(cfg config.Config, roots *x509.CertPool, log *slog.Logger) (*Transport,
 	})
 }
 
-// Await waits until there is a link, a moment at most.
+// Await waits until there is a link, for a few seconds at most.
 func (t *Transport) Await(ctx context.Context) {
 	select {
 	case <-t.found:

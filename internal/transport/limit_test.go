@@ -24,7 +24,7 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// census counts the connections of a link that are open. They are not wrapped, as in the product.
+// census counts the open connections of a link. They are not wrapped, as in the product.
 type census struct {
 	mu    sync.Mutex
 	conns []*net.TCPConn
@@ -39,7 +39,7 @@ func (c *census) add(tcp *net.TCPConn) {
 	c.most = max(c.most, c.count())
 }
 
-// count returns how many are open. mu is held.
+// count returns how many connections are open. mu is held.
 func (c *census) count() (n int) {
 	for _, tcp := range c.conns {
 		if rc, err := tcp.SyscallConn(); err == nil && rc.Control(func(uintptr) {}) == nil {
@@ -49,14 +49,14 @@ func (c *census) count() (n int) {
 	return n
 }
 
-// now returns how many are open, and the most that were at a time.
+// now returns how many connections are open, and the most that were open at once.
 func (c *census) now() (open, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.count(), c.most
 }
 
-// watcher notes the states of links.
+// watcher records the states of links.
 type watcher struct {
 	mu     sync.Mutex
 	states []string
@@ -71,7 +71,7 @@ func (w *watcher) Observe(e engine.Event) {
 	w.states = append(w.states, e.Link+" "+e.State+" "+e.Reason)
 }
 
-// limited is a Transport over links with so many connections per host at most.
+// limited is a Transport over links with a limited number of connections per host.
 type limited struct {
 	*Transport
 	links   map[string]*census
@@ -124,7 +124,7 @@ func newLimited(t *testing.T, s *origintest.Server, most int, waitForLink time.D
 	return r
 }
 
-// fits checks that no link had more than n connections at a time and that none was blamed for anything.
+// fits checks that no link had more than n connections open at once and that none was blamed for anything.
 func (r *limited) fits(t *testing.T, n int) {
 	t.Helper()
 	for name, c := range r.links {
@@ -158,7 +158,7 @@ func (r *limited) download(t *testing.T, s *origintest.Server) {
 }
 
 // TestLimitDownloads: two downloads from one host that may have one connection over each link. A connection that one has
-// finished with goes to the other; nobody waits for idle connections to end.
+// finished with goes to the other; neither waits for idle connections to end.
 func TestLimitDownloads(t *testing.T) {
 	for _, names := range [][]string{{"wifi"}, {"wifi", "lte"}} {
 		t.Run(fmt.Sprint(names), func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestLimitDownloads(t *testing.T) {
 	}
 }
 
-// TestLimitSharesWithIdle: connections that nobody uses make room for others, whatever they were used for.
+// TestLimitSharesWithIdle: idle connections make room for others, whatever they were used for.
 func TestLimitSharesWithIdle(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: mid})
 	r := newLimited(t, s, 1, 10*time.Second, "wifi")
@@ -205,7 +205,7 @@ func TestLimitSharesWithIdle(t *testing.T) {
 	r.fits(t, 1)
 }
 
-// TestLimitCountsEverything: tunnels, pass-through and transfers have the slots of a host together.
+// TestLimitCountsEverything: tunnels, pass-through and transfers share the slots of a host.
 func TestLimitCountsEverything(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: mid})
 	r := newLimited(t, s, 1, 50*time.Millisecond, "wifi", "lte")

@@ -30,7 +30,7 @@ func MeasureRelay(ctx context.Context, cfg config.Config, path, address string, 
 	return relay.Measure(ctx, path, address, links.get(), int64(cfg.Budget), log)
 }
 
-// lister takes the place of a relay, and keeps the links.
+// lister stands in for a relay, and keeps the links.
 type lister struct{ links atomic.Pointer[[]link.Link] }
 
 func (l *lister) get() []link.Link {

@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/internal/relay"
 )
 
-// newSecondEnd returns what the [relay] table names.
+// newSecondEnd returns the second end that the [relay] table names.
 func (t *Transport) newSecondEnd(r config.Relay, c Config) (secondEnd, error) {
 	if r.URL == "" {
 		return t.newRelay(c.RelayState, append([]string{r.Address}, r.Others...))
@@ -27,7 +27,7 @@ func (t *Transport) newSecondEnd(r config.Relay, c Config) (secondEnd, error) {
 	return m, nil
 }
 
-// newRelay returns the client of relays that are paired.
+// newRelay returns the client of paired relays.
 func (t *Transport) newRelay(state string, addresses []string) (secondEnd, error) {
 	budget := int64(t.cfg.Budget)
 	if len(addresses) > 1 {
@@ -44,18 +44,18 @@ func (t *Transport) newRelay(state string, addresses []string) (secondEnd, error
 	return client, nil
 }
 
-// multipath carries tunnels through a proxy to which the kernel has a connection over several links.
+// multipath carries tunnels through a proxy to which the kernel connects over several links.
 type multipath struct {
 	t     *Transport
 	proxy *mptcp.Proxy
-	links atomic.Pointer[[]link.Link] // that may carry it
+	links atomic.Pointer[[]link.Link] // links that may carry tunnels
 }
 
-// errUncounted says that the kernel would use a link whose bytes Tributary has to count or to slow down.
+// errUncounted means that the kernel would use a link whose bytes Tributary has to count or to slow down.
 var errUncounted = errors.New("no link can carry MPTCP: it needs a link without an upstream proxy, a data limit or max_rate")
 
-// SetLinks implements secondEnd. The kernel does not say in time how many bytes it sends over which link: it may use only those
-// whose bytes need not be counted.
+// SetLinks implements secondEnd. The kernel does not report in time how many bytes it sends over which link, so it may use only
+// links whose bytes need not be counted.
 func (m *multipath) SetLinks(all []link.Link) {
 	limited := rates(*m.t.live.Load())
 	var use []link.Link
@@ -95,7 +95,7 @@ func (m *multipath) connect(ctx context.Context, addr string) (net.Conn, error) 
 	return c, err
 }
 
-// interfaces returns links as package mptcp knows them.
+// interfaces returns links in the form that package mptcp uses.
 func interfaces(links []link.Link) (all []mptcp.Interface) {
 	for _, l := range links {
 		all = append(all, mptcp.Interface{Name: l.Name, Addrs: l.Addrs})

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/relay"
 )
 
-// pairedRelay is the second end of Config.Paired: a client of the relays that are paired now. Run must be running.
+// pairedRelay is the second end for Config.Paired: a client of the relays that are currently paired. Run must be running.
 type pairedRelay struct {
 	t       *Transport
 	state   string
@@ -80,7 +80,7 @@ func (p *pairedRelay) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return nil, relay.ErrAway
 }
 
-// Run implements secondEnd. Tunnels by a relay that is forgotten end.
+// Run implements secondEnd. Tunnels through a relay end when it is forgotten.
 func (p *pairedRelay) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		inner, stop := context.WithCancel(ctx)
@@ -110,12 +110,12 @@ func (p *pairedRelay) Status() relay.Status {
 	return relay.Status{}
 }
 
-// ErrNotSaved says that what is known of relays could not be read or written.
+// ErrNotSaved means that the record of the known relays could not be read or written.
 var ErrNotSaved = errors.New("the file with the keys of relays cannot be read or written")
 
-// Pair makes the relay of an invitation known, uses it from now on, and returns its address; only with Config.Paired. It connects over
+// Pair adds the relay of an invitation, uses it from now on, and returns its address; only with Config.Paired. It connects over
 // the first link that can. Errors are [relay.ErrNotInvitation], those of a dial, [relay.ErrWrongKey], [relay.ErrRefused] and
-// ErrNotSaved. None tells the invitation.
+// ErrNotSaved. None of them contains the invitation.
 func (t *Transport) Pair(ctx context.Context, invitation string) (address string, err error) {
 	i, err := relay.ParseInvitation(invitation)
 	if err != nil {
@@ -124,7 +124,7 @@ func (t *Transport) Pair(ctx context.Context, invitation string) (address string
 	if _, err := relay.Paired(t.paired.state); err != nil { // before the invitation is used up
 		return "", errors.Join(ErrNotSaved, err)
 	}
-	t.Await(ctx) // the program may just have started
+	t.Await(ctx) // the program may have started only now
 	connected := false
 	err = relay.EnrolOver(ctx, t.paired.state, i, func(ctx context.Context, _, addr string) (net.Conn, error) {
 		c, _, err := t.dialDirect(ctx, addr)
@@ -146,13 +146,13 @@ func (t *Transport) Pair(ctx context.Context, invitation string) (address string
 	return i.Address, nil
 }
 
-// isNet reports whether an error is that of a connection.
+// isNet reports whether an error comes from a connection.
 func isNet(err error) bool {
 	_, op := errors.AsType[*net.OpError](err)
 	return op || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// Forget ends the use of a relay that Pair has made known. Its error is ErrNotSaved.
+// Forget ends the use of a relay that Pair added. Its error is ErrNotSaved.
 func (t *Transport) Forget(address string) error {
 	if err := relay.Forget(t.paired.state, address); err != nil {
 		return errors.Join(ErrNotSaved, err)

@@ -22,7 +22,7 @@ import (
 	"github.com/tributary-http/tributary/internal/relay"
 )
 
-// phone is a Transport with free Wi-Fi and metered mobile data, which dial whatever is asked for.
+// phone is a Transport with free Wi-Fi and metered mobile data, which dial any address.
 type phone struct {
 	*Transport
 	dialed  sync.Map     // "link address" -> true
@@ -68,7 +68,7 @@ func newPhone(t *testing.T, state string, links ...link.Link) *phone {
 	return p
 }
 
-// used reports whether a link has been dialed for an address, "" = any.
+// used reports whether a link was used to dial an address, "" = any.
 func (p *phone) used(name, addr string) (yes bool) {
 	p.dialed.Range(func(k, _ any) bool {
 		yes = yes || strings.HasPrefix(k.(string), name+" "+addr)
@@ -104,7 +104,7 @@ func serveRelay(t *testing.T) (address, state string) {
 	return ln.Addr().String(), state
 }
 
-// until waits for what comes within moments.
+// until waits for a condition that is soon met.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
@@ -114,8 +114,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestPair: an app's relay is paired over a link and used at once, has lanes over metered links, too, is there again after a start,
-// and is forgotten. A link is valid once, and errors never repeat it.
+// TestPair: an app's relay is paired over a link and used at once, has lanes over metered links too, is available again after a
+// restart, and is forgotten. A link is valid once, and errors never repeat it.
 func TestPair(t *testing.T) {
 	address, server := serveRelay(t)
 	invite := func() string {
@@ -209,7 +209,7 @@ func otherKey(invitation string) string {
 	return before + "#" + strings.Repeat("A", 43) + "." + token
 }
 
-// TestUnmetered: what may not use metered links never dials one, and does not make mobile data wanted.
+// TestUnmetered: traffic that may not use metered links never dials one, and does not make mobile data wanted.
 func TestUnmetered(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: 4 << 20}, origintest.RateLimit(paced))
 	p := newPhone(t, filepath.Join(t.TempDir(), "relay.json"), wifi(), lte())
@@ -260,8 +260,8 @@ func TestUnmetered(t *testing.T) {
 	}
 }
 
-// TestCostsMidway: Wi-Fi becomes a metered hotspot while requests run that may spend nothing. What goes over one link ends, a download
-// waits, and resumes over the next link without a cost.
+// TestCostsMidway: Wi-Fi becomes a metered hotspot while requests run that may spend nothing. Requests over one link end; a
+// download waits, and resumes over the next link without a cost.
 func TestCostsMidway(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: 4 << 20}, origintest.RateLimit(paced))
 	p := newPhone(t, filepath.Join(t.TempDir(), "relay.json"), wifi())

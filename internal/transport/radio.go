@@ -8,12 +8,12 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// priorRadios are the radios that links of a kind are believed to have where a goal asks and the configuration does not say: both
-// of one phone, so that they compare.
+// priorRadios are the radios that links of a kind are assumed to have if a goal asks and the configuration does not say. Both
+// are from one phone, so that they are comparable.
 var priorRadios = map[string]string{link.KindWiFi: "galaxy-s3/wifi", link.KindCellular: "galaxy-s3/lte"}
 
 // radios finds the radios of links. follow owns it.
-type radios map[string]*energy.Radio // by name, so that a link that is seen again is the same
+type radios map[string]*energy.Radio // by name, so that a link that reappears has the same radio
 
 // equip gives a link its goal and its radio.
 func (r radios) equip(cfg *config.Config, l *link.Link) error {
@@ -34,7 +34,7 @@ func (r radios) equip(cfg *config.Config, l *link.Link) error {
 	return nil
 }
 
-// find returns a radio by its name, nil for "".
+// find returns the radio with a name, nil for "".
 func (r radios) find(name string) (*energy.Radio, error) {
 	if name != "" && r[name] == nil {
 		found, err := energy.FindRadio(name)

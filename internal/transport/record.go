@@ -18,12 +18,13 @@ import (
 const (
 	recordEvery = time.Minute // between two writes
 
-	// recordLock is how long another process may hold the file. Those who give up lose their findings of the last minute.
+	// recordLock is how long to wait for another process that holds the file. A process that gives up loses its findings of the
+	// last minute.
 	recordLock = time.Second
 )
 
-// HistoryFile returns the place of Config.History in the user's state folder, "" if the configuration wants none or the user has no
-// such folder.
+// HistoryFile returns the path for Config.History in the user's state folder, "" if the configuration wants none or the user
+// does not have such a folder.
 func HistoryFile(cfg config.Config) string {
 	if !cfg.Remember || os.Getenv("STATE_DIRECTORY") == "" && os.Getenv("XDG_STATE_HOME") == "" && os.Getenv("HOME") == "" {
 		return ""
@@ -31,17 +32,17 @@ func HistoryFile(cfg config.Config) string {
 	return statefile.Path(os.Getenv, "history")
 }
 
-// recorder keeps what an engine remembers in a file, which other processes use too: it reads the file, adds what is new, and
-// writes it. What they have added then counts here.
+// recorder keeps what an engine remembers in a file that other processes use too: it reads the file, adds the new findings, and
+// writes it. The findings added by the others then count here.
 type recorder struct {
 	path   string
 	engine *engine.Engine
 	log    *slog.Logger
-	told   bool // that the file cannot be used
-	lost   bool // what was in it, which was said
+	told   bool // it was logged that the file cannot be used
+	lost   bool // the file's content was lost, and this was logged
 }
 
-// load gives the engine what is in the file.
+// load gives the engine the content of the file.
 func (k *recorder) load() {
 	if r, err := k.read(); err == nil {
 		k.engine.SetRecord(r)
@@ -50,7 +51,7 @@ func (k *recorder) load() {
 	}
 }
 
-// read returns what is in the file: nothing if there is none, or if it holds something else.
+// read returns the content of the file: an empty record if there is no file, or if it contains something else.
 func (k *recorder) read() (*estimate.Record, error) {
 	b, err := statefile.Read(k.path, estimate.MaxRecord+1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,11 +73,11 @@ func (k *recorder) read() (*estimate.Record, error) {
 
 func emptyRecord() *estimate.Record {
 	var s estimate.Salt
-	_, _ = rand.Read(s[:]) // it never fails
+	_, _ = rand.Read(s[:]) // rand.Read never fails
 	return estimate.NewRecord(s)
 }
 
-// unusable says once that the file cannot be used.
+// unusable logs, once, that the file cannot be used.
 func (k *recorder) unusable(err error) {
 	if !k.told {
 		k.told = true
@@ -99,7 +100,7 @@ func (k *recorder) keep(ctx context.Context) {
 	}
 }
 
-// save adds to the file what is new.
+// save adds the new findings to the file.
 func (k *recorder) save() {
 	all := k.engine.Findings()
 	if len(all) == 0 {
@@ -113,7 +114,7 @@ func (k *recorder) save() {
 func (k *recorder) merge(all []engine.Finding) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recordLock)
 	defer cancel()
-	if _, err := k.read(); err != nil { // another user's file gets no lock beside it that this user could not take
+	if _, err := k.read(); err != nil { // do not create a lock beside another user's file that this user could not take
 		return err
 	}
 	if err := statefile.Own(k.path); err != nil {

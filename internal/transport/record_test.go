@@ -35,7 +35,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// with returns how many lines have a part.
+// with returns how many lines contain a text.
 func (l *lines) with(part string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,7 +95,7 @@ func (r *remembering) origin() estimate.Origin {
 	return estimate.Origin(strings.TrimSuffix(r.s.URL(), get(r.t, r.s.URL()).URL.Path))
 }
 
-// inFile returns the record that the file holds.
+// inFile returns the record in the file.
 func (r *remembering) inFile() *estimate.Record {
 	r.t.Helper()
 	b, err := os.ReadFile(r.file)
@@ -113,14 +113,14 @@ func rateOf(r *estimate.Record, network string, o estimate.Origin) float64 {
 	return r.Link(time.Now(), network, o).Rate
 }
 
-// pace is what each link carries in these tests: a download shows it.
+// pace is the rate that each link carries in these tests: a download shows it.
 const pace = 2 << 20
 
 func pacedServer(t *testing.T) *origintest.Server {
 	return origintest.New(t, origintest.Object{Size: 6 << 20}, origintest.RateLimit(pace))
 }
 
-// TestHistory: what one Transport has learned is written when it stops, and another one begins with it.
+// TestHistory: the findings of one Transport are written when it stops, and another one starts with them.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	s := pacedServer(t)
@@ -167,7 +167,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryOfTwo: of two processes at a time, both add to the file, and each learns what the other has added.
+// TestHistoryOfTwo: two processes that run at the same time both add to the file, and each learns what the other added.
 func TestHistoryOfTwo(t *testing.T) {
 	t.Parallel()
 	s, other := pacedServer(t), pacedServer(t)
@@ -190,7 +190,7 @@ func TestHistoryOfTwo(t *testing.T) {
 	}
 }
 
-// TestHistoryIsForgotten: what the user deletes does not come back.
+// TestHistoryIsForgotten: data that the user deletes does not come back.
 func TestHistoryIsForgotten(t *testing.T) {
 	t.Parallel()
 	s := pacedServer(t)
@@ -245,8 +245,8 @@ func tree(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// TestHistoryUnusable: where the file cannot be read or written, or is somebody else's, downloads work and the file stays as
-// it is. It is said once, to those who look for it.
+// TestHistoryUnusable: if the file cannot be read or written, or belongs to another user, downloads work and the file stays as
+// it is. This is logged once, below the level of warnings.
 func TestHistoryUnusable(t *testing.T) {
 	text := []byte("not mine")
 	for name, prepare := range map[string]func(dir string) error{
@@ -258,7 +258,7 @@ func TestHistoryUnusable(t *testing.T) {
 		"another user's": func(dir string) error {
 			file := filepath.Join(dir, "state", "history")
 			err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600))
-			if os.Geteuid() == 0 { // nobody else can give a file away
+			if os.Geteuid() == 0 { // only root can give a file away
 				err = errors.Join(err, os.Chown(file, 12345, -1))
 			} else {
 				err = errors.Join(err, os.Chmod(file, 0o666))

@@ -14,17 +14,17 @@ import (
 	"github.com/tributary-http/tributary/internal/spread"
 )
 
-// secondEnd is what carries a connection over all links: a relay, or a proxy whose listener speaks MPTCP.
+// secondEnd carries a connection over all links: it is a relay, or a proxy whose listener speaks MPTCP.
 type secondEnd interface {
 	Dial(ctx context.Context, addr string) (net.Conn, error)
-	// SetLinks says which links there are.
+	// SetLinks sets the current links.
 	SetLinks(all []link.Link)
-	// Run does what is to be done beside that, until ctx ends.
+	// Run does the remaining work until ctx ends.
 	Run(ctx context.Context)
 	Status() relay.Status
 }
 
-// relayHeadStart is how long the relay has to connect a tunnel before one link tries, too.
+// relayHeadStart is how long the relay has to connect a tunnel before a link tries too.
 const relayHeadStart = 250 * time.Millisecond
 
 // notRelayed are domains that refuse or suspect clients with the address of a hosting company: streaming services and banks.
@@ -48,8 +48,8 @@ func (t *Transport) hasRelay() bool {
 	return t.relay != nil && (t.paired == nil || t.paired.now() != nil)
 }
 
-// relays reports whether a tunnel to addr may go by the relay: private destinations are this network's, mail needs an
-// address of its own, and lanes may be on metered links.
+// relays reports whether a tunnel to addr may use the relay: private destinations belong to this network, mail needs an address
+// of its own, and lanes may be on metered links.
 func (t *Transport) relays(ctx context.Context, addr string) bool {
 	if !t.hasRelay() || FlowOf(ctx).Unmetered {
 		return false
@@ -65,10 +65,10 @@ func (t *Transport) relays(ctx context.Context, addr string) bool {
 	return !spread.Names(except, plainHost(host)) && !spread.Names(except, plainHost(FlowOf(ctx).Host))
 }
 
-// viaRelay is the link that a request by the relay is said to have used.
+// viaRelay is the link name reported for a request that used the relay.
 const viaRelay = "relay"
 
-// detour returns the way by the relay for a request that is not divided, if it may take it.
+// detour returns the relay as the link for a request that is not divided, if the request may take it.
 func (t *Transport) detour(r *http.Request) (link.Link, bool) {
 	if t.live.Load().Relay.Mode != config.RelayAll || !t.relays(r.Context(), origin.HostPort(r.URL)) {
 		return link.Link{}, false
@@ -91,8 +91,8 @@ func (p relayPath) Dial(ctx context.Context, _, addr string) (net.Conn, link.Inf
 // Probe implements link.Path.
 func (relayPath) Probe(context.Context) error { return link.ErrNothingToProbe }
 
-// raceRelay connects by the relay, or over one link if the relay is away, fails or is late. Whoever loses is gone when it
-// returns. An error is that of the link.
+// raceRelay connects through the relay, or over one link if the relay is away, fails or is late. The losing connection is
+// closed before it returns. An error is that of the link.
 func (t *Transport) raceRelay(ctx context.Context, addr string) (net.Conn, string, error) {
 	type dialed struct {
 		conn   net.Conn
@@ -113,7 +113,7 @@ func (t *Transport) raceRelay(ctx context.Context, addr string) (net.Conn, strin
 	}()
 	go func() {
 		c, err := t.relay.Dial(inner, addr)
-		if err == nil && t.paired != nil { // the app wants to know when something moves
+		if err == nil && t.paired != nil { // the app wants to know when bytes move
 			c = t.passThrough.Relayed(inner, addr, c)
 		}
 		results <- dialed{c, "", err, false}

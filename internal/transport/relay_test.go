@@ -36,7 +36,8 @@ func TestRelays(t *testing.T) {
 	}
 }
 
-// TestRelayAway: a tunnel goes over a link when the relay has no lane, and fails as without a relay when that fails, too.
+// TestRelayAway: a tunnel goes over a link when the relay has no lane, and if the link fails too, it fails as it would without
+// a relay.
 func TestRelayAway(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: mid})
 	tr := newTransport(t, s, "a")
@@ -53,7 +54,7 @@ func TestRelayAway(t *testing.T) {
 	}
 }
 
-// secondEndTo is a second end that stands next to an origin.
+// secondEndTo is a second end next to an origin.
 type secondEndTo struct {
 	*origintest.Server
 	dialed atomic.Int32
@@ -67,8 +68,8 @@ func (*secondEndTo) SetLinks([]link.Link) {}
 func (*secondEndTo) Run(context.Context)  {}
 func (*secondEndTo) Status() relay.Status { return relay.Status{} }
 
-// TestRelayAll: what is not divided takes the relay if the user wants that, what is divided does not, and without the relay a link
-// carries it.
+// TestRelayAll: undivided requests take the relay if the user wants that, divided ones do not, and without the relay a link
+// carries them.
 func TestRelayAll(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: mid})
 	tr := newTransport(t, s, "a", "b")

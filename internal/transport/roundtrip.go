@@ -21,11 +21,11 @@ import (
 	"github.com/tributary-http/tributary/internal/spread"
 )
 
-// RoundTrip implements http.RoundTripper. A GET that can be divided gets an answer whose content comes over all links; every
+// RoundTrip implements http.RoundTripper. A GET that can be divided gets a response whose content arrives over all links; every
 // other request goes over one link as it is. A request is dialed as its URL says, whatever its Host.
 //
-// It adds no field and decodes no content coding. Interim answers go to the Got1xxResponse hook of net/http/httptrace. The Body
-// of a 101 is an io.ReadWriteCloser. Where content breaks off after the head, reading the Body fails.
+// It adds no header field and decodes no content coding. Interim responses go to the Got1xxResponse hook of net/http/httptrace.
+// The Body of a 101 is an io.ReadWriteCloser. If content breaks off after the head, reading the Body fails.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	reason := opening.Reason(Reason(r.Context()))
 	if reason == opening.None {
@@ -54,25 +54,25 @@ func Goals() []string {
 	return []string{config.GoalFastest, config.GoalFrugal, config.GoalCheapest}
 }
 
-// WithGoal returns a context whose requests have a goal, one of Goals, in place of the configured one. A deadline comes first.
+// WithGoal returns a context whose requests have a goal, one of Goals, in place of the configured one. A deadline takes precedence.
 func WithGoal(ctx context.Context, goal string) context.Context {
 	return context.WithValue(ctx, goalKey{}, goal)
 }
 
-// PlayerStartup is how much of a stream a player is believed to read before it starts.
+// PlayerStartup is how much of a stream a player is assumed to read before it starts.
 const PlayerStartup = 2 * time.Second
 
-// Deadline says by when a request needs its bytes: Within, or Bitrate and Startup.
+// Deadline is the time by which a request needs its bytes: Within, or Bitrate and Startup.
 type Deadline = engine.Deadline
 
-// WithDeadline returns a context whose requests keep links that are metered or costly to wake for what the others cannot bring in
-// time.
+// WithDeadline returns a context whose requests use links that are metered or costly to wake only for bytes that the others
+// cannot deliver in time.
 func WithDeadline(ctx context.Context, d Deadline) context.Context {
 	return context.WithValue(ctx, deadlineKey{}, &d)
 }
 
-// WithSize returns a context that says how large the objects of its requests probably are, in bytes. Then all unmetered links
-// are asked at once, without waiting for the first response. A wrong size costs a request of up to 128 KiB on each of them.
+// WithSize returns a context with the expected size in bytes of the objects that its requests ask for. All unmetered links are
+// then asked at once, without waiting for the first response. A wrong size costs a request of up to 128 KiB on each of them.
 func WithSize(ctx context.Context, size int64) context.Context {
 	return context.WithValue(ctx, sizeKey{}, size)
 }
@@ -89,7 +89,7 @@ func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, erro
 		return nil, onLink(err, l.Name)
 	}
 	if r.Method == http.MethodHead && resp.StatusCode == http.StatusOK && resp.ContentLength > 0 && resp.Header.Get("Content-Encoding") == "" {
-		t.engine.Hint(target(r), resp.ContentLength) // many programs ask so before they download
+		t.engine.Hint(target(r), resp.ContentLength) // many programs ask for the size before they download
 	}
 	usage.Add(l.Name, 0, 0)
 	if usage != nil && resp.StatusCode != http.StatusSwitchingProtocols {
@@ -98,7 +98,7 @@ func (t *Transport) pass(do func(*http.Request) (*http.Response, link.Link, erro
 	return resp, nil
 }
 
-// countedBody is content that came over one link.
+// countedBody is content that arrives over one link.
 type countedBody struct {
 	io.ReadCloser
 	usage *Usage
@@ -123,7 +123,7 @@ func (t *Transport) divide(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body.Close() // it is empty, or the request would not be eligible
 	}
-	UsageOf(ctx).SetReason("") // that of a request before, with the same context
+	UsageOf(ctx).SetReason("") // a previous request with the same context may have set it
 	q := &engine.Request{Target: target(r), Header: r.Header, Usage: UsageOf(ctx), Background: opening.Background(r.Header)}
 	q.Unmetered = func() bool { return FlowOf(ctx).Unmetered }
 	q.Size, _ = ctx.Value(sizeKey{}).(int64)
@@ -152,8 +152,8 @@ func target(r *http.Request) engine.Target {
 	return engine.Target{Scheme: r.URL.Scheme, Host: host, Addr: origin.HostPort(r.URL), Path: path(r.URL, host)}
 }
 
-// path returns the path and query, byte for byte. An Opaque may be an absolute URL without its scheme, as net/http writes
-// paths that begin with two slashes.
+// path returns the path and query, byte for byte. An Opaque may be an absolute URL without its scheme, which is how net/http
+// writes paths that begin with two slashes.
 func path(u *url.URL, host string) string {
 	if rest, ok := strings.CutPrefix(u.Opaque, "//"+host); ok {
 		return rest
@@ -161,8 +161,8 @@ func path(u *url.URL, host string) string {
 	return u.RequestURI()
 }
 
-// DialTunnel connects to addr ("host:port") over the first link that can, and returns the link's name; or by the relay, if it may
-// be used and is there, over all of them, and returns "".
+// DialTunnel connects to addr ("host:port") over the first link that can, and returns the link's name; if the relay may be used
+// and is reachable, it connects through the relay over all links, and returns "".
 func (t *Transport) DialTunnel(ctx context.Context, addr string) (net.Conn, string, error) {
 	if t.relays(ctx, addr) {
 		return t.raceRelay(ctx, addr)
@@ -176,17 +176,17 @@ func (t *Transport) dialDirect(ctx context.Context, addr string) (net.Conn, stri
 	return d.Conn, d.Link.Name, err
 }
 
-// Dialed is a connection to an origin that is https, as far as its client knows.
+// Dialed is a connection to an origin that, as far as its client knows, speaks https.
 type Dialed struct {
 	Conn net.Conn
-	Link string // that carries it
-	// Greet makes TLS of Conn, verifies the origin, and keeps the connection for the next request. It returns the protocol that
-	// the origin chose (ALPN), and whether it asked for a client certificate. Conn belongs to it then.
+	Link string // link that carries the connection
+	// Greet performs the TLS handshake on Conn, verifies the origin, and keeps the connection for the next request. It returns the
+	// protocol that the origin chose (ALPN), and whether the origin asked for a client certificate. Conn then belongs to Greet.
 	Greet func(ctx context.Context) (protocol string, asked bool, err error)
 }
 
-// DialOrigin connects to addr ("host:port") over the first link that can. The connections over the others by which a GET begins
-// are made meanwhile.
+// DialOrigin connects to addr ("host:port") over the first link that can. Meanwhile it prepares connections over the other
+// links with which a GET starts.
 func (t *Transport) DialOrigin(ctx context.Context, addr string) (Dialed, error) {
 	to := engine.Target{Scheme: "https", Host: strings.TrimSuffix(addr, ":443"), Addr: addr} // as requests name it
 	d, err := t.passThrough.DialAmong(ctx, addr, func(links []link.Link) {
@@ -201,7 +201,7 @@ func (t *Transport) DialOrigin(ctx context.Context, addr string) (Dialed, error)
 }
 
 // Session carries the requests of one client whose credentials authenticate its connections (RFC 4559 section 6), over
-// connections that nobody else uses. It sends one request at a time and divides none.
+// connections that no other client uses. It sends one request at a time and does not divide any.
 type Session struct {
 	t      *Transport
 	pinned *origin.Pinned
@@ -218,13 +218,13 @@ func (s *Session) RoundTrip(r *http.Request) (*http.Response, error) {
 // Close closes the connections that no request uses.
 func (s *Session) Close() { s.pinned.Close() }
 
-// NeedsSession reports whether credentials may hold for more than their request: for all that follows on the same connection.
+// NeedsSession reports whether credentials may apply to more than their request: to all that follow on the same connection.
 func NeedsSession(h http.Header) bool { return opening.AuthenticatesConnection(h) }
 
 // Status is a snapshot of links and transfers for observers.
 type Status = engine.Status
 
-// Status describes links, transfers and what is not divided for observers.
+// Status describes links, transfers and undivided traffic for observers.
 func (t *Transport) Status() Status {
 	s := t.engine.Status()
 	loads, running := t.placer.Loads()
@@ -237,21 +237,21 @@ func (t *Transport) Status() Status {
 	return s
 }
 
-// Flow describes a connection or a request of a client: those that agree in User, Program and Host may be spread over links.
+// Flow describes a connection or a request of a client: those with the same User, Program and Host may be spread over links.
 type Flow = spread.Flow
 
-// WithFlow returns a context whose requests and tunnels belong to a client. Of f, Program and Host may be empty: the program is
+// WithFlow returns a context whose requests and tunnels belong to a client. Program and Host of f may be empty: the program is
 // then the User-Agent of the request, if it is not redirected, and the host is the one that is dialed. Domain is ignored.
 func WithFlow(ctx context.Context, f Flow) context.Context { return origin.WithFlow(ctx, f) }
 
-// Consent says whether metered links may carry what a client asks for, see [origin.Consent]. After it has changed, LookAgain
-// must be called.
+// Consent states whether metered links may carry what a client asks for, see [origin.Consent]. After it changes, LookAgain must
+// be called.
 type Consent = origin.Consent
 
 // WithConsent returns a context whose requests and tunnels use metered links only while the consent is given.
 func WithConsent(ctx context.Context, c *Consent) context.Context { return origin.WithConsent(ctx, c) }
 
-// FlowOf returns the Flow of a context, the zero value without one.
+// FlowOf returns the Flow of a context, or the zero value if there is none.
 func FlowOf(ctx context.Context) Flow { return origin.FlowOf(ctx) }
 
 type (
@@ -260,10 +260,10 @@ type (
 	usageKey      struct{}
 )
 
-// Crowded is the reason of requests that go over one link because too many run already.
+// Crowded is the reason for requests that go over one link because too many run already.
 const Crowded = string(opening.Crowded)
 
-// Undivided returns a context whose requests go over one link, for a reason that metrics show.
+// Undivided returns a context whose requests go over one link, for a reason that is shown in metrics.
 func Undivided(ctx context.Context, reason string) context.Context {
 	return context.WithValue(ctx, undividedKey{}, reason)
 }
@@ -274,8 +274,8 @@ func Reason(ctx context.Context) string {
 	return reason
 }
 
-// Repeatable returns a context whose requests are divided even if their credentials are of a scheme that nothing is known
-// about: the user who gave them for a download vouches that they can be sent several times.
+// Repeatable returns a context whose requests are divided even if the scheme of their credentials is unknown: the user who
+// supplied them for a download vouches that they can be sent several times.
 func Repeatable(ctx context.Context) context.Context {
 	return context.WithValue(ctx, repeatableKey{}, true)
 }
@@ -291,12 +291,12 @@ func WithUsage(ctx context.Context, u *Usage) context.Context {
 	return context.WithValue(ctx, usageKey{}, u)
 }
 
-// UsageOf returns the Usage of a context, nil without one.
+// UsageOf returns the Usage of a context, or nil if there is none.
 func UsageOf(ctx context.Context) *Usage {
 	u, _ := ctx.Value(usageKey{}).(*Usage)
 	return u
 }
 
-// Public reports whether a host, a name or an address, is one of the internet's: no server can lead a request to one that only
-// this network knows where this is asked for. Where names really lead is checked before each dial.
+// Public reports whether a host, a name or an address, belongs to the internet: where this is required, no server can redirect
+// a request to a host that only this network knows. Where names really lead is checked before each dial.
 func Public(host string) bool { return link.Public(host) }

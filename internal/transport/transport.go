@@ -27,65 +27,65 @@ import (
 
 // Config configures a Transport. Settings, Log and Source are required.
 type Config struct {
-	Settings config.Config // as the user has configured it; Reload changes the settings that can change while it runs
+	Settings config.Config // the user's configuration; Reload changes the settings that can change at run time
 	Log      *slog.Logger
-	Source   link.Source // of the links
+	Source   link.Source // source of the links
 
-	// Binder ties sockets to the links that come without a Path. Names, if not nil, resolves names over these in place of DNS
-	// servers.
+	// Binder ties sockets to the links that Source returns without a Path. Names, if not nil, resolves names over these links in
+	// place of DNS servers.
 	Binder link.Binder
 	Names  func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error)
 
-	// Limits, if not nil, returns the data limits of accounts by name; Limited is sent to when they may have changed.
+	// Limits, if not nil, returns the data limits of accounts by name; Limited receives a value when they may have changed.
 	Limits  func() map[string]allowance.Limit
 	Limited <-chan struct{}
 
-	Roots *x509.CertPool // that https origins are verified against; nil = the system's
-	// Allow, DenyPrivate and Own bound which destinations are reached, see link.Destinations.
+	Roots *x509.CertPool // certificates that https origins are verified against; nil = the system's
+	// Allow, DenyPrivate and Own restrict the destinations that can be reached, see link.Destinations.
 	Allow       []netip.Prefix
 	DenyPrivate bool
 	Own         func(netip.AddrPort) bool
 
-	// History is the file that keeps what is learned of networks and origins for the next start, see HistoryFile; "" = none.
+	// History is the file that keeps findings about networks and origins for the next start, see HistoryFile; "" = none.
 	History string
 
-	// RelayState is the file that says how to reach the relay of the settings; "" = none is used.
+	// RelayState is the file that describes how to reach the relay of the settings; "" = no relay is used.
 	RelayState string
-	// Paired says that every relay in RelayState is used for tunnels, whatever the settings say, also those that Pair adds. Metered
-	// links have lanes beside others while Pays, which must not be nil then, says that some client may use metered links: an app
-	// shows these only if the user wants them to be used beside others.
+	// Paired means that tunnels use every relay in RelayState, whatever the settings say, including those that Pair adds. Lanes
+	// use metered links beside others while Pays, which must then not be nil, reports that some client may use metered links: an
+	// app shows these links only if the user wants them to be used beside others.
 	Paired bool
 	Pays   func() bool
 
 	Observers []engine.Observer
-	// Running, if not nil, is called with the number of running transfers whenever it changes, and with that of those among them
-	// that further links could help, see engine.Config.
+	// Running, if not nil, is called with the number of running transfers whenever it changes, and with the number of those that
+	// further links could help, see engine.Config.
 	Running func(transfers, further int)
-	// Undivided, if not nil, is called with the number of running tunnels and requests that pass through whenever it changes,
-	// and that of those among them whose program could use further links. It must not block, nor call the Transport.
+	// Undivided, if not nil, is called with the number of running tunnels and pass-through requests whenever it changes, and with
+	// the number of those whose program could use further links. It must not block, nor call the Transport.
 	Undivided func(running, spread int)
-	// LinkDown, if not nil, is called with the name of a link that went down or was banned for everybody: connections over it
+	// LinkDown, if not nil, is called with the name of a link that went down or was banned for every origin: connections over it
 	// are dead.
 	LinkDown func(name string)
-	// Metered, if not nil, is called with the names of the metered links whenever these, the limits or a Consent may have changed. It
-	// must not block.
+	// Metered, if not nil, is called with the names of the metered links whenever these, the limits or a Consent may have changed.
+	// It must not block.
 	Metered func(names map[string]bool)
 }
 
-// Transport carries requests to origins over the links. Make it with New. Safe for concurrent use.
+// Transport carries requests to origins over the links. Create it with New. It is safe for concurrent use.
 type Transport struct {
-	cfg           config.Config // as at the start; follow and dials go by live
+	cfg           config.Config // as at the start; follow and dials use live
 	log           *slog.Logger
 	history       string                      // of Config
 	device        link.Source                 // of Config
 	metered       func(names map[string]bool) // of Config; may be nil
 	source        link.Source                 // all links, each with its Path
-	upstream      *link.Static                // those that lead through an upstream proxy
+	upstream      *link.Static                // links through an upstream proxy
 	reach         link.Destinations
 	rates         link.Rates
 	conns         link.Conns
 	slots         *link.Slots
-	monthAccounts *allowance.Accounts // from Start on
+	monthAccounts *allowance.Accounts // set by Start
 	pool          *origin.Pool
 	passThrough   *origin.PassThrough
 	placer        *origin.Placer
@@ -97,14 +97,14 @@ type Transport struct {
 	expected      chan expected // to expect
 
 	live       atomic.Pointer[config.Config]
-	names      func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // nil = DNS servers are asked
+	names      func(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) // nil = ask DNS servers
 	binder     link.Binder
 	dials      atomic.Pointer[link.Dialer]
-	accounts   atomic.Pointer[map[string]string]                    // by name of the link
+	accounts   atomic.Pointer[map[string]string]                    // by link name
 	count      atomic.Pointer[func(link string, read, written int)] // of Count
 	limits     func() map[string]allowance.Limit                    // of Config
 	limited    <-chan struct{}                                      // of Config
-	reconsider chan struct{}                                        // live has changed: follow re-evaluates the current links
+	reconsider chan struct{}                                        // live changed: follow re-evaluates the current links
 }
 
 // New returns a Transport that has no links before Start.
@@ -121,7 +121,7 @@ func New(c Config) (*Transport, error) {
 	}
 	t.reach.Allow, t.reach.DenyPrivate, t.reach.Own = c.Allow, c.DenyPrivate, c.Own
 	t.reach.Around = c.Settings.VPN == config.VPNAround
-	t.reach.Names = func(name string) bool { // a VPN's, as the system asks them
+	t.reach.Names = func(name string) bool { // the VPN resolves names, as it does for the system
 		cfg := t.live.Load()
 		return len(cfg.Links) == 0 && cfg.Allows(name)
 	}
@@ -187,8 +187,8 @@ func (t *Transport) Close() {
 	t.pool.Close()
 }
 
-// Start watches the links and looks after them until stop, which waits for both; the end of ctx does not stop them. It returns
-// when the engine has the links that there are now: a request that comes at once finds them.
+// Start watches the links and maintains them until stop is called, which waits for both to end; the end of ctx does not stop
+// them. Start returns when the engine has the current links: a request made immediately afterwards finds them.
 func (t *Transport) Start(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	links, err := t.source.Watch(ctx)
@@ -290,8 +290,8 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 	}
 }
 
-// withdraw ends what runs over metered links and may not, beside transfers, which the engine looks after. Connections that nobody
-// uses are closed when a link becomes metered: their end would cost something later.
+// withdraw ends everything that runs over metered links and may not, except transfers, which the engine looks after. When a
+// link becomes metered, its idle connections are closed: closing them later would cost something.
 func (t *Transport) withdraw(before, now []link.Link) {
 	metered := map[string]bool{}
 	for _, l := range now {
@@ -322,7 +322,7 @@ func (t *Transport) tellVPN(v *VPN) {
 	}
 }
 
-// LookAgain makes it re-evaluate the current links, and what runs over them. It does not wait for that.
+// LookAgain makes the Transport re-evaluate the current links, and what runs over them. It does not wait for that.
 func (t *Transport) LookAgain() {
 	select {
 	case t.reconsider <- struct{}{}:
@@ -330,7 +330,7 @@ func (t *Transport) LookAgain() {
 	}
 }
 
-// account returns the account that a link's bytes are counted on.
+// account returns the account to which a link's bytes are charged.
 func account(cfg *config.Config, l link.Link) string {
 	return cmp.Or(l.Account, cfg.Account(l.Name), l.Name)
 }
@@ -345,8 +345,8 @@ func (t *Transport) Left(name string) *int64 {
 	return nil
 }
 
-// Balance returns what the account of a link has used and what it has left. It is not ok if the link is not counted, since it has no
-// data limit, or not yet.
+// Balance returns how much the account of a link has used and has left. ok is false if the link is not counted, because it has
+// no data limit, or not yet.
 func (t *Transport) Balance(name string) (b allowance.Balance, ok bool) {
 	accounts := t.accounts.Load()
 	if accounts == nil {
@@ -356,7 +356,7 @@ func (t *Transport) Balance(name string) (b allowance.Balance, ok bool) {
 	return b, ok && b.Since != ""
 }
 
-// Balances returns what the accounts with a data limit have left, by name.
+// Balances returns the balances of the accounts with a data limit, by name.
 func (t *Transport) Balances() map[string]allowance.Balance {
 	if t.accounts.Load() == nil { // before Start
 		return nil
@@ -364,13 +364,13 @@ func (t *Transport) Balances() map[string]allowance.Balance {
 	return t.monthAccounts.Balances()
 }
 
-// Affords reports whether an account may carry something now.
+// Affords reports whether an account may carry anything now.
 func (t *Transport) Affords(account string) bool {
 	n, bounded := t.monthAccounts.Left(account)
 	return !bounded || n > 0
 }
 
-// Spent returns why the named link may carry nothing now; "" = it may.
+// Spent returns why the named link may carry nothing now; "" = it may carry something.
 func (t *Transport) Spent(name string) string {
 	accounts := t.accounts.Load()
 	if accounts == nil || t.Affords((*accounts)[name]) {
@@ -382,7 +382,7 @@ func (t *Transport) Spent(name string) string {
 	return "it has reached its limit for this month"
 }
 
-// Named returns the names of all links that there are, in order, whether they are used or not.
+// Named returns the names of all existing links, in order, whether they are used or not.
 func (t *Transport) Named() []string {
 	accounts := t.accounts.Load()
 	if accounts == nil {
@@ -405,7 +405,7 @@ func (t *Transport) dataLimits(cfg config.Config) map[string]allowance.Limit {
 	return all
 }
 
-// Options says which links to look for, with their configuration.
+// Options returns which links to look for, with their configuration.
 func Options(cfg config.Config) link.Options {
 	o := link.Options{Names: cfg.Links, Around: cfg.VPN == config.VPNAround}
 	o.Of = func(name string) link.Setting {
@@ -420,7 +420,7 @@ func Options(cfg config.Config) link.Options {
 	return o
 }
 
-// policy says what is spread.
+// policy returns which requests and tunnels are spread over links.
 func policy(cfg config.Config) spread.Policy {
 	p := spread.Policy{Mode: spread.Mode(cfg.Spread)}
 	for _, host := range cfg.Sticky {
@@ -429,10 +429,10 @@ func policy(cfg config.Config) spread.Policy {
 	return p
 }
 
-// plainHost returns a host as package spread compares them.
+// plainHost returns a host in the form that package spread compares.
 func plainHost(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
-// rates returns the limits of links in bytes per second.
+// rates returns the rate limits of links in bytes per second.
 func rates(cfg config.Config) map[string]int64 {
 	all := map[string]int64{}
 	for name, l := range cfg.Link {
@@ -443,7 +443,7 @@ func rates(cfg config.Config) map[string]int64 {
 	return all
 }
 
-// anyAllowed reports whether every interface may be used, as far as the configuration is concerned.
+// anyAllowed reports whether the configuration allows every interface.
 func anyAllowed(cfg config.Config) bool {
 	if len(cfg.Links) > 0 {
 		return false
@@ -462,7 +462,7 @@ type VPN struct {
 	Mode       string // config.VPNFollow or config.VPNAround
 }
 
-// VPN returns the VPN that carries the system's own traffic; nil = there is none, or it is not known.
+// VPN returns the VPN that carries the system's own traffic; nil = there is none, or it is unknown.
 func (t *Transport) VPN() *VPN {
 	s, ok := t.device.(interface{ VPNs() []string })
 	if !ok {

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	mid   = 1<<20 + 12345 // bytes: some ranges per link, no multiple of anything
+	mid   = 1<<20 + 12345 // bytes: some ranges per link, not a multiple of anything
 	paced = 2 << 20       // bytes per second of one connection: both links are needed for long enough
 )
 
@@ -186,7 +186,7 @@ func TestWriteAtTo(t *testing.T) {
 	}
 }
 
-// Without a link Await waits a moment for one, and requests say so then.
+// Without a link, Await waits a moment for one, and requests then report that there is none.
 func TestAwait(t *testing.T) {
 	for name, stopped := range map[string]bool{"waits": false, "stopped": true} {
 		t.Run(name, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
-// Where an app owns the networks, nobody knows the routes: this machine's addresses are denied anyway.
+// Where an app owns the networks, the routes are unknown: this machine's addresses are denied anyway.
 func TestR183_OwnAddresses(t *testing.T) {
 	tr, err := New(Config{Settings: config.Default(), Log: slog.New(slog.DiscardHandler), Source: link.NewStatic(), Binder: link.Device{}})
 	if err != nil {
@@ -261,7 +261,7 @@ func TestR183_OwnAddresses(t *testing.T) {
 	}
 }
 
-// A connection that is kept is asked about as before its dial.
+// A kept connection is checked like before its dial.
 func TestR183_R198_KeptConnections(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// upstreams returns the links that lead through an upstream proxy.
+// upstreams returns the links through an upstream proxy.
 func (t *Transport) upstreams(cfg config.Config) (all []link.Link) {
 	for _, name := range cfg.Upstreams() {
 		c := cfg.Link[name]
@@ -27,7 +27,7 @@ func (t *Transport) upstreams(cfg config.Config) (all []link.Link) {
 	return all
 }
 
-// upstreamCandidates returns the same links with the decision on them.
+// upstreamCandidates returns the same links with the decision about each.
 func (t *Transport) upstreamCandidates(cfg config.Config) (all []link.Candidate) {
 	for _, l := range t.upstreams(cfg) {
 		c := link.Candidate{Link: l, Use: cfg.Allows(l.Name), Reason: "uses the upstream proxy " + l.Via + ", which resolves names"}

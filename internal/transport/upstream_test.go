@@ -18,7 +18,7 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// unbound binds sockets to nothing.
+// unbound does not bind sockets.
 type unbound struct{}
 
 func (unbound) Control(link.Link) func(network, address string, c syscall.RawConn) error {
@@ -60,7 +60,7 @@ func withUpstream(t *testing.T, s *origintest.Server, proxy *sockstest.Server, c
 	return tr
 }
 
-// byName returns the URL of the object under a name that nobody but the proxy resolves.
+// byName returns the URL of the object under a name that only the proxy resolves.
 func byName(s *origintest.Server) string {
 	_, port, _ := net.SplitHostPort(s.Addr(0))
 	return "http://origin.test:" + port + "/"
@@ -104,7 +104,7 @@ func TestUpstream(t *testing.T) {
 	c.Close()
 }
 
-// TestUpstreamSettings: the keys of a link work for one through a proxy, and a running Transport takes them on.
+// TestUpstreamSettings: the keys of a link work for a link through a proxy, and a running Transport adopts them.
 func TestUpstreamSettings(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: 1000})
 	proxy := sockstest.New(t, sockstest.Options{User: "me", Password: "secret", Dial: toNode(s, 1)})
@@ -170,7 +170,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestUpstreamDies: a link whose proxy is gone is like any link that is dead.
+// TestUpstreamDies: a link whose proxy is gone behaves like any dead link.
 func TestUpstreamDies(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: 4 * mid}, origintest.RateLimit(paced))
 	proxy := sockstest.New(t, sockstest.Options{User: "me", Password: "secret", Dial: toNode(s, 1)})

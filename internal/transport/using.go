@@ -7,11 +7,11 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// using publishes the links in use to those who wait for changes.
+// using publishes the links in use to goroutines that wait for changes.
 type using struct {
 	mu      sync.Mutex
 	current used
-	changed chan struct{} // closed by the next change; nil if nobody waits
+	changed chan struct{} // closed by the next change; nil if nothing waits
 }
 
 // used are the names of interfaces: links, and VPNs that links go around.
@@ -19,12 +19,12 @@ type used struct {
 	links, around []string
 }
 
-// set takes the links that are used now.
+// set sets the links in use.
 func (u *using) set(links []link.Link) {
 	var next used
 	for _, l := range links {
 		if l.Via != "" {
-			continue // no interface
+			continue // not an interface
 		}
 		next.links = append(next.links, l.Name)
 		if l.Beneath != "" && !slices.Contains(next.around, l.Beneath) {
@@ -45,8 +45,8 @@ func (u *using) set(links []link.Link) {
 	}
 }
 
-// InUse returns the names of the interfaces that are used (links, and VPNs that links go around), of the VPNs among them, and
-// a channel that is closed when that changes.
+// InUse returns the names of the interfaces in use (links, and VPNs that links go around), those of the VPNs among them, and a
+// channel that is closed when they change.
 func (t *Transport) InUse() (links, around []string, changed <-chan struct{}) {
 	now, changed := t.using.now()
 	return now.links, now.around, changed

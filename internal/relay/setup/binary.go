@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// machines are the names of uname -m, with those of Go.
+// machines maps the machine names of uname -m to Go's names.
 var machines = map[string]string{
 	"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64", "armv6l": "arm", "armv7l": "arm", "armv8l": "arm", "i386": "386", "i686": "386",
 	"riscv64": "riscv64", "ppc64le": "ppc64le", "s390x": "s390x", "loongarch64": "loong64",
 }
 
-// binaries are the machines for which a file is, by Go's names.
+// binaries maps the machine that an executable is for to Go's name.
 var binaries = map[elf.Machine]string{
 	elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64", elf.EM_ARM: "arm", elf.EM_386: "386", elf.EM_RISCV: "riscv64", elf.EM_PPC64: "ppc64le",
 	elf.EM_S390: "s390x", elf.EM_LOONGARCH: "loong64",
 }
 
-// fits reports why a program would not run on a server that answers so to uname -s -m; nil = it would.
+// fits returns why a program would not run on a server with this output of uname -s -m; nil = it would.
 func fits(program, uname string) error {
 	f, err := elf.Open(program)
 	if err != nil {

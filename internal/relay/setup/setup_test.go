@@ -43,7 +43,7 @@ func TestDestination(t *testing.T) {
 	}
 }
 
-// TestScripts: shells read them, and what they write are the embedded files.
+// TestScripts: shells can read them, and the files that they write are the embedded ones.
 func TestScripts(t *testing.T) {
 	script := common + writes("write_socket", "socket", socket)
 	for _, text := range []string{common + install, common + remove, script} {

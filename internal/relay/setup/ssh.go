@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// shell runs commands on a server by the system's ssh, which knows the user's keys, agents, host names and known hosts. All go over one
-// connection, so that a password is asked for once.
+// shell runs commands on a server through the system's ssh, which knows the user's keys, agents, host names and known hosts.
+// All commands share one connection, so that a password is asked for once.
 type shell struct {
-	destination string   // as ssh(1) takes it
-	options     []string // "KEY=VALUE", as ssh_config(5) has them
-	dir         string   // with the socket of the shared connection
+	destination string   // destination argument of ssh(1)
+	options     []string // "KEY=VALUE", as in ssh_config(5)
+	dir         string   // folder with the socket of the shared connection
 }
 
 func openShell(destination string, options []string) (*shell, error) {
@@ -28,7 +28,7 @@ func openShell(destination string, options []string) (*shell, error) {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		return nil, errors.New("ssh is not installed: apt-get install openssh-client")
 	}
-	dir, err := os.MkdirTemp("", "tributary-ssh-") // a short path: that of a socket has 107 bytes at most
+	dir, err := os.MkdirTemp("", "tributary-ssh-") // a short path: that of a socket may have at most 107 bytes
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func openShell(destination string, options []string) (*shell, error) {
 func (s *shell) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	_ = s.command(ctx, "-O", "exit").Run() // there is none if ssh could not connect
+	_ = s.command(ctx, "-O", "exit").Run() // fails if ssh could not connect
 	_ = os.RemoveAll(s.dir)
 }
 
@@ -54,7 +54,7 @@ func (s *shell) command(ctx context.Context, flags ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a command of the server's shell. The error holds what it says.
+// run runs a command in the server's shell. The error contains the command's error output.
 func (s *shell) run(ctx context.Context, input io.Reader, command string) (output string, err error) {
 	cmd := s.command(ctx)
 	cmd.Args = append(cmd.Args, command)
@@ -73,12 +73,12 @@ func (s *shell) run(ctx context.Context, input io.Reader, command string) (outpu
 	return out.String(), nil
 }
 
-// script runs a script of sh(1), with arguments that need no quotes.
+// script runs a script in sh(1), with arguments that need no quotes.
 func (s *shell) script(ctx context.Context, text string, args ...string) (string, error) {
 	return s.run(ctx, strings.NewReader(text), strings.Join(append([]string{"sh", "-s", "--"}, args...), " "))
 }
 
-// hostName returns the name or address to which ssh connects.
+// hostName returns the name or address that ssh connects to.
 func (s *shell) hostName(ctx context.Context) (string, error) {
 	out, err := s.command(ctx, "-G").Output()
 	if err != nil {

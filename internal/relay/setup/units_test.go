@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// analyzeRelay runs systemd-analyze on copies of the relay's units whose program is one that exists.
+// analyzeRelay runs systemd-analyze on copies of the relay's units with a program that exists.
 func analyzeRelay(t *testing.T, args ...string) string {
 	t.Helper()
 	tool, err := exec.LookPath("systemd-analyze")
@@ -35,7 +35,7 @@ func analyzeRelay(t *testing.T, args ...string) string {
 	}
 	cmd := exec.CommandContext(t.Context(), tool, args...)
 	cmd.Env = append(os.Environ(), "SYSTEMD_LOG_LEVEL=warning")
-	out, _ := cmd.CombinedOutput() // it fails for what is wrong with other units of the machine, too
+	out, _ := cmd.CombinedOutput() // it also fails for errors in other units of the machine
 	return string(out)
 }
 
@@ -49,7 +49,7 @@ func TestRelayUnitsAreValid(t *testing.T) {
 
 // TestRelayUnitIsHardened checks systemd's own score of the exposure, 0 to 10.
 func TestRelayUnitIsHardened(t *testing.T) {
-	const most = 1.5 // each version of systemd counts somewhat differently
+	const most = 1.5 // each version of systemd scores somewhat differently
 	out := analyzeRelay(t, "security", "--offline=true")
 	if strings.Contains(out, "unrecognized option") {
 		t.Skip("this systemd-analyze is older than 250: it cannot look at files")
