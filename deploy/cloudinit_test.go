@@ -44,7 +44,7 @@ func TestCloudInit(t *testing.T) {
 	}
 }
 
-// TestFirstBoot: a shell reads the script, which TestRelayCloudInit of the laboratory runs.
+// TestFirstBoot: a shell can parse the script, which TestRelayCloudInit of the lab runs.
 func TestFirstBoot(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "sh", "-n", "relay/first-boot.sh").CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

@@ -1,3 +1,3 @@
-// Package deploy holds what runs and watches Tributary: systemd units, Prometheus rules, a Grafana dashboard. Its tests
-// hold them to the program.
+// Package deploy contains the files that run and monitor Tributary: systemd units, Prometheus rules, a Grafana dashboard. Its
+// tests check them against the program.
 package deploy

@@ -22,7 +22,7 @@ const (
 	dashboard = "grafana/tributary.json"
 )
 
-// scrape returns /metrics of an engine that has seen every event once.
+// scrape returns /metrics of an engine that saw every event once.
 func scrape(t *testing.T) string {
 	t.Helper()
 	m := metrics.New("v1", func() engine.Status {
@@ -103,10 +103,10 @@ func panels(t *testing.T) (all []string) {
 	return all
 }
 
-// Labels that Prometheus itself adds, and one of the buckets.
+// Labels added by Prometheus itself, and the label of buckets.
 var added = []string{"instance", "job", "le"}
 
-// TestNamesExist holds every metric, label and value that rules and dashboard name against /metrics.
+// TestNamesExist checks every metric, label and value in the rules and the dashboard against /metrics.
 func TestNamesExist(t *testing.T) {
 	text := scrape(t)
 	var (
@@ -154,7 +154,7 @@ func TestNamesExist(t *testing.T) {
 	}
 }
 
-// TestRulesAreValid asks Prometheus itself.
+// TestRulesAreValid checks the rules with Prometheus itself.
 func TestRulesAreValid(t *testing.T) {
 	tool, err := exec.LookPath("promtool")
 	if err != nil {

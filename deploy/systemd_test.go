@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 )
 
-// analyze runs systemd-analyze on a copy of a unit whose program is one that exists.
+// analyze runs systemd-analyze on a copy of a unit, with an existing program in place of the unit's.
 func analyze(t *testing.T, unit string, args ...string) (string, error) {
 	t.Helper()
 	tool, err := exec.LookPath("systemd-analyze")
@@ -57,10 +57,10 @@ func analyze(t *testing.T, unit string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// gatewaySocket is for those who have a gateway: beside each unit.
+// gatewaySocket is the socket of users with a gateway; it is next to each unit.
 const gatewaySocket = "tributary-gateway.socket"
 
-var units = map[string]bool{ // and whether it is the user's
+var units = map[string]bool{ // whether each unit belongs to the user
 	"systemd/tributary.service": false, filepath.Join("systemd", "user", "tributary.service"): true,
 }
 
@@ -73,7 +73,7 @@ func TestUnitsAreValid(t *testing.T) {
 			}
 			out, err := analyze(t, unit, args...)
 			var about []string
-			for line := range strings.Lines(out) { // units of the machine are not ours
+			for line := range strings.Lines(out) { // other units of the machine do not matter
 				if strings.Contains(line, "tributary") {
 					about = append(about, line)
 				}
@@ -85,7 +85,7 @@ func TestUnitsAreValid(t *testing.T) {
 	}
 }
 
-// TestSystemUnitIsHardened checks systemd's own score of the exposure, 0 to 10.
+// TestSystemUnitIsHardened checks systemd's own score of the exposure, from 0 to 10.
 func TestSystemUnitIsHardened(t *testing.T) {
 	const most = 2.5
 	out, err := analyze(t, "systemd/tributary.service", "security", "--offline=true")
@@ -103,7 +103,7 @@ func TestSystemUnitIsHardened(t *testing.T) {
 	}
 }
 
-// directive returns the value of a directive that a unit has once.
+// directive returns the value of a directive that occurs once in a unit.
 func directive(t *testing.T, unit, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(unit)
@@ -117,7 +117,7 @@ func directive(t *testing.T, unit, name string) string {
 	return all[0][1]
 }
 
-// TestUnitsBoundMemory: a fault must not take the machine's memory, and downloads must have theirs.
+// TestUnitsBoundMemory: a fault must not use up the machine's memory, and downloads must have enough.
 func TestUnitsBoundMemory(t *testing.T) {
 	for unit := range units {
 		value := directive(t, unit, "MemoryMax")
@@ -128,14 +128,14 @@ func TestUnitsBoundMemory(t *testing.T) {
 	}
 }
 
-// TestSystemUnitHasNoKeys: root's keyring is none of its business. User managers do not know the directive.
+// TestSystemUnitHasNoKeys: the unit has no access to root's keyring. User managers do not know the directive.
 func TestSystemUnitHasNoKeys(t *testing.T) {
 	if v := directive(t, "systemd/tributary.service", "KeyringMode"); v != "private" {
 		t.Errorf("KeyringMode=%s", v)
 	}
 }
 
-// TestSocketsFitTheProgram: systemd keeps the ports that the program listens on.
+// TestSocketsFitTheProgram: systemd opens the ports that the program listens on.
 func TestSocketsFitTheProgram(t *testing.T) {
 	shipped, err := config.Load("systemd/tributary.toml", func(string) string { return "" })
 	if err != nil {
@@ -160,7 +160,8 @@ func TestSocketsFitTheProgram(t *testing.T) {
 	}
 }
 
-// TestGatewaySocket: it hands its port to the service, on loopback, at the address that the documentation has users configure.
+// TestGatewaySocket: the socket hands its port to the service, on loopback, at the address that the documentation tells users to
+// configure.
 func TestGatewaySocket(t *testing.T) {
 	for unit := range units {
 		path := filepath.Join(filepath.Dir(unit), gatewaySocket)

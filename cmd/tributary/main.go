@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/cli"
 )
 
-// version is stamped by the linker: see the Makefile.
+// version is set by the linker: see the Makefile.
 var version string
 
 func main() {

@@ -2,5 +2,5 @@
 
 package main
 
-// prepare does nothing: the runtime knows this system.
+// prepare does nothing: the runtime supports this system.
 func prepare() {}

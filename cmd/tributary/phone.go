@@ -6,25 +6,25 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-	_ "time/tzdata" // a phone's own may be absent, or of its last system update
+	_ "time/tzdata" // the phone's own data may be missing, or as old as its last system update
 )
 
-// prepare makes up for what the runtime does not do on Android. The programs for armv7 and x86_64 are static programs for
-// Linux, which the runtime does not know to be on Android.
+// prepare does what the runtime does not do on Android. The programs for armv7 and x86_64 are static programs for Linux, and
+// their runtime does not know that it is on Android.
 func prepare() {
 	localTime()
 	trust("/")
 }
 
-// localTime takes the time zone from TZ, which the runtime does not look at on Android: months begin there.
+// localTime sets the time zone from TZ, which the runtime ignores on Android: the months of data limits begin in local time.
 func localTime() {
 	if zone, err := time.LoadLocation(os.Getenv("TZ")); err == nil {
 		time.Local = zone
 	}
 }
 
-// trust names Android's certificate authorities to crypto/x509, unless the environment names others: those that updates bring
-// (Android 14 and newer), or those of the system.
+// trust points crypto/x509 to Android's certificate authorities, unless the environment names others: the updatable ones (Android
+// 14 and newer), otherwise those of the system.
 func trust(root string) {
 	if os.Getenv("SSL_CERT_DIR") != "" {
 		return
@@ -33,7 +33,7 @@ func trust(root string) {
 	for _, dir := range dirs {
 		dir = filepath.Join(root, dir)
 		if files, err := os.ReadDir(dir); err == nil && len(files) > 0 {
-			_ = os.Setenv("SSL_CERT_DIR", dir) // only a bad name fails
+			_ = os.Setenv("SSL_CERT_DIR", dir) // fails only for an invalid name
 			return
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// An https server is believed if Android's authorities vouch for it, those of updates before those of the system.
+// An https server is trusted if Android's authorities vouch for it; updatable ones take precedence over those of the system.
 func TestTrust(t *testing.T) {
 	root := t.TempDir()
 	system := authority(t, filepath.Join(root, "system/etc/security/cacerts/1.0"))
@@ -24,7 +24,7 @@ func TestTrust(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("SSL_CERT_DIR", "")
-	t.Setenv("SSL_CERT_FILE", filepath.Join(root, "none")) // this machine's authorities do not count
+	t.Setenv("SSL_CERT_FILE", filepath.Join(root, "none")) // ignore this machine's authorities
 	trust(root)
 	pool, err := x509.SystemCertPool()
 	if err != nil {
@@ -46,7 +46,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// authority writes a certificate that signs itself.
+// authority writes a self-signed certificate.
 func authority(t *testing.T, path string) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -23,7 +23,7 @@ func serve(t *testing.T, links ...engine.LinkStatus) string {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// ask returns status and body; host "" = the address itself.
+// ask returns the status and the body; host "" = the address itself.
 func ask(t *testing.T, method, addr, path, host string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, "http://"+addr+path, nil)

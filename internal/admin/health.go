@@ -25,7 +25,7 @@ func (h health) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, unhealthy(links))
 }
 
-// unhealthy says why no link is up. Reasons that may name a host stay out (R181).
+// unhealthy returns why no link is up. It omits reasons that may contain a host name (R181).
 func unhealthy(links []engine.LinkStatus) string {
 	if len(links) == 0 {
 		return "no link is up: no usable interface found"

@@ -21,7 +21,7 @@ func (a autoConfig) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, strings.ReplaceAll(script, "PROXY-ADDRESS", a.address(r)))
 }
 
-// address returns the address at which the browser reaches the proxy. For a proxy that listens everywhere it is the address of
+// address returns the address at which the browser reaches the proxy. If the proxy listens on all addresses, it is the address of
 // this page.
 func (a autoConfig) address(r *http.Request) string {
 	at, err := netip.ParseAddrPort(a.proxy.String())

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	lease      = 1 << 20  // bytes noted as spent at a time, far from the limit
+	lease      = 1 << 20  // bytes of a lease, far from the limit
 	leastLease = 64 << 10 // the same, near the limit
-	overhead   = 106      // percent of the bytes that are read and written: headers and acknowledgements
+	overhead   = 106      // percentage charged for the bytes read and written: includes headers and acknowledgements
 	retry      = time.Minute
 
-	unbounded = math.MaxInt64 // as a limit: there is none, or none any more
+	unbounded = math.MaxInt64 // limit of an account that has no limit, or no longer has one
 )
 
 // Limit bounds an account. Zero bytes mean no limit of that kind.
@@ -31,45 +31,45 @@ func (l Limit) bounded() bool { return l.Month < unbounded || l.Day < unbounded 
 
 // Balance is what an account has left.
 type Balance struct {
-	Limit     Limit  // as it was set
-	Since     string // first day of the month that is counted, "2026-11-15"; "" = the file was not read yet
+	Limit     Limit  // limit as set
+	Since     string // first day of the current month, "2026-11-15"; "" = the file has not been read yet
 	MonthLeft int64  // bytes; 0 without a limit
 	DayLeft   int64  // bytes; 0 without a limit
 	MonthUsed int64  // bytes
 	DayUsed   int64  // bytes
 }
 
-// cost returns how many bytes n bytes are charged as.
+// cost returns how many bytes are charged for n bytes.
 func cost(n int64) int64 { return (n*overhead + 99) / 100 }
 
-// ErrSpent says that a link has nothing left this month, or today.
+// ErrSpent means that a link has nothing left this month, or today.
 var ErrSpent = errors.New("the link has reached its data limit")
 
-// Accounts track the remaining allowance of every account. Use Open to make one.
+// Accounts track the remaining allowance of every account. Use Open to create one.
 type Accounts struct {
 	file    ledger
 	log     *slog.Logger
 	now     func() time.Time
-	changed func() // an account has nothing left, or something again
+	changed func() // called when an account has nothing left, or has something again
 	kick    chan struct{}
 	done    chan struct{}
 	ended   chan struct{}
 
 	mu       sync.Mutex
 	accounts map[string]*account
-	day      string // of the leases, as in the file; "" = the file was not read yet
+	day      string // day of the leases, as in the file; "" = the file has not been read yet
 }
 
-// account is one of the Accounts.
+// account is the state of one account.
 type account struct {
 	limit  Limit         // unbounded instead of 0
-	since  string        // first day of the month that is counted; "" = the file was not read yet
-	others int64         // spent this month by others and in earlier leases that were used up
-	today  int64         // of these, today
-	leased int64         // noted as spent for this process today, beyond others
-	used   int64         // of these
+	since  string        // first day of the current month; "" = the file has not been read yet
+	others int64         // bytes spent this month by other processes and in earlier leases that were used up
+	today  int64         // part of others that was spent today
+	leased int64         // bytes recorded as spent for this process today, in addition to others
+	used   int64         // part of leased that was used
 	broken bool          // the file cannot be written: nothing may be spent
-	empty  bool          // as last reported to changed; true until the file was read
+	empty  bool          // as last reported to changed; true until the file has been read
 	more   chan struct{} // closed when there may be more to spend, or never will be
 
 	conns   map[*conn]struct{} // the open connections
@@ -79,7 +79,7 @@ type account struct {
 	stopped bool               // nothing is left except the reservations
 }
 
-// bound returns how much this process may still use in all: what others have left of the month, and of the day.
+// bound returns how many bytes this process may still use in all: what other processes have left of the month, and of the day.
 func (a *account) bound() int64 { return min(a.limit.Month-a.others, a.limit.Day-a.today) }
 
 // rest returns the unused part of the limits.
@@ -91,7 +91,7 @@ func (a *account) free() int64 { return a.rest() - a.held }
 // left returns how much may be spent at once.
 func (a *account) left() int64 { return min(a.leased, a.bound()) - a.used - a.held }
 
-// lease is how much is noted as spent at a time.
+// lease returns the size of the next lease in bytes.
 func (a *account) lease() int64 { return max(leastLease, min(lease, a.rest()/16)) }
 
 // low reports whether another lease is due and possible.
@@ -151,7 +151,7 @@ func (b *Accounts) Set(limits map[string]Limit) {
 	b.hurry()
 }
 
-// hurry has the keeper look at the accounts.
+// hurry makes the keeper check the accounts.
 func (b *Accounts) hurry() {
 	select {
 	case b.kick <- struct{}{}:
@@ -173,7 +173,7 @@ func (b *Accounts) Left(name string) (n int64, bounded bool) {
 	return max(0, a.rest()), true
 }
 
-// Balances returns what the accounts with a limit have left.
+// Balances returns what is left in the accounts with a limit.
 func (b *Accounts) Balances() map[string]Balance {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -204,7 +204,7 @@ func (b *Accounts) Close() {
 	<-b.ended
 }
 
-// keep notes leases in the file, until Close.
+// keep records leases in the file, until Close.
 func (b *Accounts) keep() {
 	defer close(b.ended)
 	tick := time.NewTicker(retry)
@@ -213,7 +213,7 @@ func (b *Accounts) keep() {
 		select {
 		case <-b.kick:
 			b.renew()
-		case <-tick.C: // the month may be another, or the disk no longer full
+		case <-tick.C: // there may be a new month, or space on the disk again
 			b.renew()
 		case <-b.done:
 			b.giveBack()
@@ -222,13 +222,13 @@ func (b *Accounts) keep() {
 	}
 }
 
-// renew leases for the accounts that have little left of their leases. Leases of a day that is over are settled first.
+// renew takes leases for the accounts that have little left of theirs. It first settles leases of a day that is over.
 func (b *Accounts) renew() {
 	for b.settled() {
 	}
 }
 
-// settled notes what is due, and reports whether leases of another day were settled only: there is more to do.
+// settled records what is due. It returns true if it only settled leases of an earlier day, so that there is more to do.
 func (b *Accounts) settled() bool {
 	b.mu.Lock()
 	now := b.now()
@@ -255,7 +255,7 @@ func (b *Accounts) settled() bool {
 	return over && err == nil
 }
 
-// note takes over the current content of the file.
+// note adopts the current content of the file.
 func (b *Accounts) note(r record, err error, changes []change) {
 	b.mu.Lock()
 	told := false
@@ -309,9 +309,9 @@ func (b *Accounts) giveBack() {
 	}
 }
 
-// Wrap returns a connection that is counted on an account. Its methods fail with ErrSpent when the account has nothing left. A
-// connection of an account without a limit is returned unchanged. Near the limit, the bytes that the connection may receive are
-// reserved.
+// Wrap returns a connection that is counted on an account. Its methods fail with ErrSpent when the account has nothing left. Near
+// the limit, Wrap reserves the bytes that the connection may receive. It returns the connection unchanged if the account never had a
+// limit.
 func (b *Accounts) Wrap(c net.Conn, name string) net.Conn {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -326,7 +326,7 @@ func (b *Accounts) Wrap(c net.Conn, name string) net.Conn {
 	return counted
 }
 
-// Buffer returns the SO_RCVBUF to set on a new connection of an account before it connects; 0 leaves it to the kernel.
+// Buffer returns the SO_RCVBUF to set on a new connection of an account before it connects; 0 leaves the size to the kernel.
 func (b *Accounts) Buffer(name string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -336,7 +336,7 @@ func (b *Accounts) Buffer(name string) int {
 	return 0
 }
 
-// tell makes the keeper report whether an account has something left, if that has changed. mu is held.
+// tell makes the keeper report whether an account has something left, if that has changed. mu must be held.
 func (b *Accounts) tell(a *account) {
 	a.settle()
 	if a.spent() != a.empty {
@@ -344,7 +344,7 @@ func (b *Accounts) tell(a *account) {
 	}
 }
 
-// wait returns when something may be spent, and how much at a time.
+// wait waits until c may send or receive, and returns how many bytes it may read or write at once.
 func (b *Accounts) wait(c *conn) (int64, error) {
 	a := c.account
 	for {

@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const limit = 20 * time.Second // of every wait
+const limit = 20 * time.Second // bounds every wait
 
-// shelf is a file with Accounts, in a month that the test sets.
+// shelf is a file with Accounts, in a month set by the test.
 type shelf struct {
 	t    *testing.T
 	path string
@@ -42,7 +42,7 @@ func (s *shelf) at(day string) {
 	s.now.Store(&t)
 }
 
-// open returns Accounts with one account, and the reported changes.
+// open returns Accounts with one account, and a channel of the reported changes.
 func (s *shelf) open(n int64) (*Accounts, <-chan struct{}) {
 	changed := make(chan struct{}, 64)
 	b := Open(s.path, func() time.Time { return *s.now.Load() }, slog.New(slog.NewTextHandler(io.Discard, nil)), func() { changed <- struct{}{} })
@@ -73,7 +73,7 @@ func (s *shelf) wait(c <-chan struct{}) {
 	}
 }
 
-// until hurries the keeper until something is so.
+// until triggers the keeper repeatedly until a condition is met.
 func (s *shelf) until(b *Accounts, what string, so func() bool) {
 	s.t.Helper()
 	for end := time.Now().Add(limit); !so(); runtime.Gosched() {
@@ -84,7 +84,7 @@ func (s *shelf) until(b *Accounts, what string, so func() bool) {
 	}
 }
 
-// endless connects over Accounts to a server that sends without end.
+// endless connects through Accounts to a server that sends without end.
 func (s *shelf) endless(b *Accounts) net.Conn {
 	s.t.Helper()
 	return s.connect(b, func(c net.Conn) {
@@ -96,13 +96,13 @@ func (s *shelf) endless(b *Accounts) net.Conn {
 	})
 }
 
-// silent connects over Accounts to a server that sends nothing.
+// silent connects through Accounts to a server that sends nothing.
 func (s *shelf) silent(b *Accounts) net.Conn {
 	s.t.Helper()
 	return s.connect(b, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 }
 
-// connect connects over Accounts to a server, as link.Dialer does.
+// connect connects through Accounts to a server, like link.Dialer.
 func (s *shelf) connect(b *Accounts, serve func(net.Conn)) net.Conn {
 	s.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -139,10 +139,10 @@ func (s *shelf) connect(b *Accounts, serve func(net.Conn)) net.Conn {
 	return b.Wrap(c, "lte")
 }
 
-// counted returns how many bytes n body bytes are charged as.
+// counted returns how many bytes are charged for n body bytes.
 func counted(n int64) int64 { return n * overhead / 100 }
 
-// reserved is more than the reservation for a connection when a few megabytes are left.
+// reserved is an upper bound of the reservation for a connection when a few megabytes are left.
 const reserved = 160 << 10
 
 // TestSpent reads until nothing is left.
@@ -151,7 +151,7 @@ func TestSpent(t *testing.T) {
 	const month = 5_000_000
 	b, changed := s.open(month)
 	defer b.Close()
-	s.wait(changed) // the file is known
+	s.wait(changed) // the file has been read
 	if n, bounded := b.Left("lte"); n != month || !bounded {
 		t.Errorf("%d left of %d", n, int64(month))
 	}
@@ -172,7 +172,7 @@ func TestSpent(t *testing.T) {
 	if _, err := s.endless(b).Write([]byte("x")); !errors.Is(err, ErrSpent) {
 		t.Errorf("written: %v", err)
 	}
-	// More is allowed.
+	// The limit is raised.
 	b.Set(map[string]Limit{"lte": {Month: 2 * month}})
 	s.wait(changed)
 	if m, err := io.Copy(io.Discard, s.endless(b)); !errors.Is(err, ErrSpent) || counted(n+m) > 2*month || counted(n+m) < 2*month-4*reserved {
@@ -203,7 +203,7 @@ func TestLeases(t *testing.T) {
 	if n := s.inFile(); n > counted(used)+2*lease {
 		t.Errorf("the file says %d after %d", n, counted(used))
 	}
-	// Another process, while this one runs: each has leases of its own.
+	// Another process runs at the same time: each has its own leases.
 	other, told := s.open(1 << 30)
 	s.wait(told)
 	second := s.endless(other)
@@ -219,7 +219,7 @@ func TestLeases(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	spent := s.of(b).used + s.of(other).used // with what was on the way
+	spent := s.of(b).used + s.of(other).used // including bytes in flight
 	other.Close()
 	b.Close()
 	if n := s.inFile(); n != spent || n < counted(2*used) {
@@ -252,7 +252,7 @@ func TestOpenAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestMonth: a new month begins at 0, and an old one does not come again.
+// TestMonth: a new month begins at 0, and an old one does not return.
 func TestMonth(t *testing.T) {
 	if os.Getenv("TRIBUTARY_EMULATOR") != "" {
 		t.Skip("qemu-user has no TCP_INFO")
@@ -278,12 +278,12 @@ func TestMonth(t *testing.T) {
 	again, _ := s.open(2 << 20)
 	defer again.Close()
 	s.until(again, "the file is known", func() bool { return again.Balances()["lte"].Since != "" })
-	if left := again.Balances()["lte"].MonthLeft; left > reserved { // what connections may have received and have not
+	if left := again.Balances()["lte"].MonthLeft; left > reserved { // bytes that connections may have received but not read
 		t.Errorf("the clock goes back: %d left", left)
 	}
 }
 
-// TestDay: a day has a limit of its own, and leases that a day did not use are given back.
+// TestDay: a day has its own limit, and unused leases of a day are given back.
 func TestDay(t *testing.T) {
 	s := newShelf(t)
 	b, changed := s.open(1 << 30)
@@ -319,7 +319,7 @@ func TestDay(t *testing.T) {
 	}
 }
 
-// TestMonthBegins: what counts is what was spent since the day on which the month begins, also when that changes.
+// TestMonthBegins: everything spent since the day on which the month begins counts, even if that day changes.
 func TestMonthBegins(t *testing.T) {
 	for _, row := range []struct {
 		today string
@@ -354,7 +354,7 @@ func TestMonthBegins(t *testing.T) {
 	}
 }
 
-// TestVersionBefore: what a program before this one has spent counts.
+// TestVersionBefore: bytes recorded by an older version of the program count.
 func TestVersionBefore(t *testing.T) {
 	s := newShelf(t)
 	text := `{"version":1,"month":"2026-11","spent":{"lte":1000000}}`
@@ -369,7 +369,7 @@ func TestVersionBefore(t *testing.T) {
 	}
 }
 
-// TestDamage: without a count nothing is spent.
+// TestDamage: nothing is spent if bytes cannot be counted.
 func TestDamage(t *testing.T) {
 	for name, text := range map[string]string{
 		"no JSON": "{", "empty": "", "another version": `{"version":3,"day":"2026-11-30","spent":{}}`,
@@ -415,7 +415,7 @@ func TestDamage(t *testing.T) {
 	})
 }
 
-// TestClosed: a reader that waits for a lease ends with its connection, and with the Accounts.
+// TestClosed: a reader that waits for a lease returns when its connection or the Accounts are closed.
 func TestClosed(t *testing.T) {
 	s := newShelf(t)
 	b, changed := s.open(1 << 30)

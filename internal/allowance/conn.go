@@ -27,14 +27,14 @@ type conn struct {
 	// mu of the Accounts guards these.
 	read   int64 // bytes
 	asked  bool  // something was written: there may be an answer
-	buffer int64 // size of the receive buffer while that is fixed, otherwise 0
-	hold   int64 // bytes reserved for it
+	buffer int64 // size of the receive buffer while it is fixed, otherwise 0
+	hold   int64 // bytes reserved for the receive buffer
 }
 
-// largest is the most bytes that are read or written at a time.
+// largest is the maximum number of bytes read or written at once.
 const largest = 32 << 10
 
-// part returns how much may be read or written at a time. A read or write under way when an account runs empty exceeds the
+// part returns how many bytes may be read or written at once. A read or write under way when an account runs empty exceeds the
 // account by up to part, so part is included in the reservation.
 func (c *conn) part() int64 {
 	if c.buffer > 0 {
@@ -66,7 +66,7 @@ func (c *conn) Write(p []byte) (written int, err error) {
 	return written, err
 }
 
-// most waits for something to spend and returns how much of p that is.
+// most waits until the account has something to spend, and returns how many bytes of p may be read or written.
 func (c *conn) most(p []byte) (int, error) {
 	n, err := c.accounts.wait(c)
 	return int(min(int64(len(p)), max(1, n*100/overhead))), err
@@ -80,4 +80,4 @@ func (c *conn) Close() error {
 	return c.tcpConn.Close()
 }
 
-var _ io.ReadWriteCloser = (*conn)(nil) // without ReadFrom and WriteTo, which would go around the count
+var _ io.ReadWriteCloser = (*conn)(nil) // without ReadFrom and WriteTo, which would bypass the count

@@ -16,13 +16,13 @@ import (
 // record is the file's content.
 type record struct {
 	Version int                         `json:"version"` // 2
-	Day     string                      `json:"day"`     // "2026-11-23": the latest that the clock has shown
+	Day     string                      `json:"day"`     // "2026-11-23": the latest day that the clock has shown
 	Spent   map[string]map[string]int64 `json:"spent"`   // bytes by account and day, leases included
 }
 
 const fileVersion = 2
 
-// kept is how many days before today are recorded: those of this month, wherever it begins, and of the one before.
+// kept is the number of days before today that are recorded: enough for this month, whenever it begins, and the previous one.
 const kept = 62
 
 // monthRecord is the content of a file of version 1.
@@ -31,14 +31,14 @@ type monthRecord struct {
 	Spent map[string]int64 `json:"spent"`
 }
 
-// day names the day of a time, by the clock on the wall.
+// day returns the day of a time, by the wall clock.
 func day(t time.Time) string { return t.Format(time.DateOnly) }
 
 // since returns the first day of the month that a day is in, if months begin on day first.
 func since(today string, first int) string {
 	t, err := time.Parse(time.DateOnly, today)
 	if err != nil {
-		return "" // of a damaged file: everything counts
+		return "" // damaged file: everything counts
 	}
 	year, month, _ := t.Date()
 	begin := monthBegin(year, month, first)
@@ -48,7 +48,7 @@ func since(today string, first int) string {
 	return day(begin)
 }
 
-// monthBegin returns the day of a month that has the number first, or its last day.
+// monthBegin returns the day with the number first in a month, or the last day of the month if it is shorter.
 func monthBegin(year int, month time.Month, first int) time.Time {
 	last := time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC)
 	return last.AddDate(0, 0, min(max(first, 1), last.Day())-last.Day())
@@ -64,21 +64,21 @@ func (r record) sum(account, since string) (n int64) {
 	return n
 }
 
-// change is what an account has spent beyond what the file says.
+// change is what an account spent in addition to what the file says.
 type change struct {
 	account string
 	day     string // "" = today
-	n       int64  // bytes, also negative
+	n       int64  // bytes, may be negative
 	first   int    // day on which its month begins
 
-	used, leased int64 // what the account's used and leased lose by it
+	used, leased int64 // amounts to subtract from the account's used and leased
 }
 
-// ledger is the file. It is one process's at a time, by a lock on a file beside it.
+// ledger is the file. A lock on a file next to it lets only one process at a time use it.
 type ledger struct{ path string }
 
-// add changes the spent bytes of accounts and returns the result. It begins a new day if the clock says so; a clock that goes
-// back does not. What would make a day negative makes it 0.
+// add changes the spent bytes of accounts and returns the result. It begins a new day if the clock says so, but ignores a clock
+// that goes back. A day's total does not go below 0.
 func (l ledger) add(now time.Time, changes []change) (record, error) {
 	fail := func(err error) (record, error) { return record{}, fmt.Errorf("the count of mobile data: %w", err) }
 	unlock, err := statefile.Lock(context.Background(), l.path)
@@ -154,7 +154,7 @@ func (l ledger) read() (record, error) {
 	return r, nil
 }
 
-// days books the spent bytes of a month on its first day.
+// days converts m to a record that books the spent bytes of the month on its first day.
 func (m monthRecord) days() record {
 	if m.Spent == nil {
 		return record{}
@@ -166,7 +166,7 @@ func (m monthRecord) days() record {
 	return r
 }
 
-// write replaces the file, so that a crash leaves the old or the new one.
+// write replaces the file, so that a crash leaves either the old or the new one.
 func (l ledger) write(r record) error {
 	b, err := json.Marshal(r)
 	if err != nil {

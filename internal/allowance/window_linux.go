@@ -7,22 +7,22 @@ import (
 )
 
 const (
-	// margin is how much the receive buffers of an account may grow until the keeper looks again, which it does with each
-	// lease. The kernel sizes a buffer by the bytes read in a round trip: in Linux 6.18 at most 32 times that, when a
+	// margin is how many bytes the receive buffers of an account may grow by until the keeper looks again, which it does with
+	// each lease. The kernel sizes a buffer by the bytes read in a round trip: in Linux 6.18 it is at most 32 times that, when a
 	// connection has read its first window.
 	margin = 64 * lease
-	// newcomer is taken for the buffer of a connection that nobody has looked at.
+	// newcomer is the assumed size of the buffer of a connection that look has not measured yet.
 	newcomer = 1 << 20
 	// leastBuffer is the smallest receive buffer: half of it is advertised as the window.
 	leastBuffer = 64 << 10
-	// quiet is how long a connection must have been silent for nothing to be on the way to it.
+	// quiet is how long a connection must be silent before nothing is assumed to be in flight to it.
 	quiet = 10 * time.Second
 )
 
 // buffer returns the SO_RCVBUF of a new connection. The kernel doubles it.
 func (a *account) buffer() int { return int(max(leastBuffer, a.free()/64) / 2) }
 
-// join adds a connection, before anything is asked of it.
+// join adds a connection, before any request is sent on it.
 func (a *account) join(c *conn) {
 	a.conns[c] = struct{}{}
 	if a.near {
@@ -37,8 +37,7 @@ func (a *account) join(c *conn) {
 // closing reports whether the buffers might outgrow the remaining allowance before the next look.
 func (a *account) closing() bool { return a.rest() <= margin+2*a.windows }
 
-// look finds out how large the buffers of the connections are. Near the limit it fixes and reserves them; far from it the
-// kernel sizes them.
+// look measures the buffers of the connections. Near the limit it fixes and reserves them; far from it the kernel sizes them.
 func (a *account) look() {
 	a.windows = 0
 	for c := range a.conns {
@@ -58,7 +57,7 @@ func (a *account) look() {
 	}
 }
 
-// reserve fixes a connection's receive buffer and holds back the bytes that it may receive: the data in the buffer and the
+// reserve fixes a connection's receive buffer and reserves the bytes that it may receive: the data in the buffer and the
 // advertised window together never exceed the buffer. Bytes being read or written are not counted yet.
 func (a *account) reserve(c *conn) {
 	c.buffer = c.receiveBuffer()
@@ -97,7 +96,7 @@ const (
 	finWait2    = 5
 )
 
-// owed returns how many bytes the connection has received and not read, and may still receive when it is closed now.
+// owed returns how many bytes the connection received but did not read, plus those that it may still receive if it is closed now.
 func (c *conn) owed() (n int64) {
 	c.control(func(fd int) error {
 		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
@@ -111,8 +110,8 @@ func (c *conn) owed() (n int64) {
 	return n
 }
 
-// owed is the same of a connection that has read so much and a receive buffer of that size. The window counts only if the
-// peer may be sending: it has not ended, has something to answer or has spoken first, and one side spoke a moment ago.
+// owed is the same for a connection that has read this many bytes and has a receive buffer of this size. The window counts only
+// if the peer may be sending: it has not ended its side, has something to answer or spoke first, and one side spoke a moment ago.
 func owed(info *unix.TCPInfo, read int64, asked bool, buffer int64) int64 {
 	unread := max(0, int64(info.Bytes_received)-read)
 	open := info.State == established || info.State == finWait1 || info.State == finWait2

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstWindow is how much a connection may receive before anything is reserved for it.
+// firstWindow is how many bytes a connection may receive before anything is reserved for it.
 const firstWindow = 64 << 10
 
 // info returns the kernel's record of a connection.
@@ -57,7 +57,7 @@ func TestInFlight(t *testing.T) {
 			defer b.Close()
 			s.wait(changed)
 			var all []net.Conn
-			// Each connection is read until its window is wide, and then left alone. The last is read to the end.
+			// Each connection is read until its window is wide, and then no longer. The last one is read to the end.
 			for range 5 {
 				c := s.endless(b)
 				if _, err := io.CopyN(io.Discard, c, month/20); err != nil {
@@ -94,7 +94,7 @@ func (s *shelf) of(b *Accounts) account {
 	return *b.accounts["lte"]
 }
 
-// TestManyConnections: connections that wait for nothing may reserve all that is left, but do not keep it for ever.
+// TestManyConnections: idle connections may reserve everything that is left, but do not keep it forever.
 func TestManyConnections(t *testing.T) {
 	s := newShelf(t)
 	b, changed := s.open(5_000_000)
@@ -135,7 +135,7 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// TestFar: far from the limit the kernel sizes the buffers, and again in the next month.
+// TestFar: far from the limit the kernel sizes the buffers; in the next month it does so again.
 func TestFar(t *testing.T) {
 	if os.Getenv("TRIBUTARY_EMULATOR") != "" {
 		t.Skip("qemu-user has no TCP_INFO")
@@ -174,7 +174,7 @@ func TestFar(t *testing.T) {
 	}
 }
 
-// TestNewcomers: connections that nobody reads from fill their buffers, too.
+// TestNewcomers: connections that are never read also fill their buffers.
 func TestNewcomers(t *testing.T) {
 	s := newShelf(t)
 	const month = margin + 8<<20
@@ -190,7 +190,7 @@ func TestNewcomers(t *testing.T) {
 	}
 }
 
-// TestOwed: bytes that a connection has not read when it is closed count, with those on the way.
+// TestOwed: bytes that a connection has not read when it is closed count, and so do those in flight.
 func TestOwed(t *testing.T) {
 	const (
 		closeWait = 8

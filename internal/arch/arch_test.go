@@ -33,7 +33,7 @@ type file struct {
 
 func (f file) test() bool { return strings.HasSuffix(f.name, "_test.go") }
 
-// pkg is a folder's Go files, those for other systems included.
+// pkg contains a folder's Go files, including those for other systems.
 type pkg struct {
 	path  string // relative to the module
 	files []file
@@ -107,7 +107,7 @@ func ruleOf(p string) (rule, string, bool) {
 	return rule{}, "", false
 }
 
-// violations returns the violations of one package, a line each.
+// violations returns the violations of one package, one per line.
 func violations(p pkg) (bad []string) {
 	complain := func(f file, at token.Pos, format string, args ...any) {
 		bad = append(bad, fmt.Sprintf("%s:%d: ", f.name, f.set.Position(at).Line)+fmt.Sprintf(format, args...))
@@ -192,7 +192,7 @@ func violations(p pkg) (bad []string) {
 	return bad
 }
 
-// words returns the words of an identifier in small letters, without a plural's s.
+// words returns the words of an identifier in lower case, without the plural s.
 func words(name string) (all []string) {
 	for _, w := range word.FindAllString(name, -1) {
 		all = append(all, strings.TrimSuffix(strings.ToLower(w), "s"))
@@ -202,7 +202,7 @@ func words(name string) (all []string) {
 
 var word = regexp.MustCompile(`[A-Z]+(?:[^A-Za-z]|$)|[A-Z]?[a-z]+|[A-Z]+`)
 
-// selected returns the parts of x.name.
+// selected returns the two parts of x.name.
 func selected(n ast.Node) (x, name string, ok bool) {
 	s, ok := n.(*ast.SelectorExpr)
 	if !ok {
@@ -215,8 +215,7 @@ func selected(n ast.Node) (x, name string, ok bool) {
 	return id.Name, s.Sel.Name, true
 }
 
-// isGlobalRand reports whether a name of math/rand/v2 is a function that draws from the global source, not a type or a
-// constructor.
+// isGlobalRand reports whether a name of math/rand/v2 is a function that uses the global source, not a type or a constructor.
 func isGlobalRand(name string) bool {
 	return !slices.Contains(seeded, name) && !slices.Contains([]string{"Rand", "Source", "PCG", "ChaCha8", "Zipf"}, name)
 }
@@ -331,7 +330,7 @@ func appendExported(names []string, ids ...*ast.Ident) []string {
 	return names
 }
 
-// The test notices violations.
+// The test must detect violations.
 func TestViolationsAreSeen(t *testing.T) {
 	for _, c := range []struct{ name, path, source, want string }{
 		{"direction", "internal/engine", `import _ "` + module + `/internal/proxy"`, "must not know internal/proxy"},

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestNoWallClock: laptops set their clocks and sleep. Times are compared as time.Time, which carries the monotonic clock;
-// a number made of one does not.
+// TestNoWallClock: laptops set their clocks and sleep. Times are compared as time.Time, which contains the monotonic clock; a
+// number made from one does not.
 func TestNoWallClock(t *testing.T) {
 	looked := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

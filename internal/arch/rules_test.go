@@ -1,11 +1,10 @@
 package arch
 
-// rule lists the packages of this module that a package may import. A folder below it follows the same rule and may import it
-// too.
+// rule lists the packages of this module that a package may import. Folders below it follow the same rule and may import it, too.
 type rule struct {
-	imports []string // folders below are included
+	imports []string // including folders below
 	pure    bool
-	tests   bool // holds for its tests, too
+	tests   bool // also applies to its tests
 }
 
 // rules has a line for every package. Dependencies point one way: cli -> daemon -> {proxy, metrics} -> engine -> opening
@@ -30,7 +29,7 @@ var rules = map[string]rule{
 		"internal/intercept", "internal/link", "internal/link/appbridge", "internal/metrics", "internal/page", "internal/peer", "internal/proxy",
 		"internal/queue", "internal/redirect", "internal/relay", "internal/rpc", "internal/statefile", "internal/transport",
 	}},
-	// As every other user of a Transport, neither knows how it divides.
+	// Like every other user of a Transport, neither knows how it divides.
 	"internal/proxy":     {imports: []string{"internal/crowd", "internal/fault", "internal/intercept", "internal/transport"}},
 	"internal/intercept": {imports: []string{"internal/statefile"}},
 	"internal/gateway":   {imports: []string{"internal/crowd", "internal/fault", "internal/statefile", "internal/transport", "pkg/byterange"}},
@@ -62,7 +61,7 @@ var rules = map[string]rule{
 	"internal/trace":                        {},
 	"internal/use":                          {imports: []string{"internal/statefile"}},
 	"internal/redirect":                     {},
-	// The codec of Range and Content-Range: the one place where ranges are inclusive, and a leaf, so all may read them.
+	// The codec of Range and Content-Range: the only place where ranges are inclusive, and a leaf, so all may read them.
 	"pkg/byterange": {pure: true},
 
 	"pkg/tributary":      {imports: []string{"internal/config", "internal/fault", "internal/transport"}},
@@ -84,9 +83,9 @@ var rules = map[string]rule{
 	"internal/spread":   {pure: true},
 	"internal/segment":  {pure: true, imports: []string{"pkg/byterange"}},
 	"internal/arch":     {},
-	"deploy":            {}, // files; its tests hold them against the program
+	"deploy":            {}, // files; its tests check them against the program
 
-	// The laboratory is a module of its own, on which nothing here depends.
+	// The lab is its own module; nothing here depends on it.
 	"lab/netlab":            {},
 	"lab/cmd/tributary-lab": {imports: []string{"internal/energy", "internal/trace", "lab/netlab", "lab/sim"}},
 	"lab/e2e":               {tests: true, imports: []string{"lab/netlab", "internal/docs", "internal/link/appbridge/appbridgetest", "internal/link/sockstest"}}, // knows the product only as a program
@@ -100,12 +99,12 @@ var rules = map[string]rule{
 const pureReason = "the state machine, the simulator and the tests drive the very same code: time comes in as an " +
 	"argument, deadlines go out as results, I/O and goroutines belong to the engine"
 
-// pureImports are the packages that PURE packages must not import, with folders below.
+// pureImports are the packages that PURE packages must not import, including folders below.
 var pureImports = []string{
 	"net", "os", "context", "log", "sync", "syscall", "math/rand", "github.com/prometheus", "golang.org/x",
 }
 
-// pureExcepted are exceptions to pureImports: a codec of text, and randomness that comes from a seed (see seeded).
+// pureExcepted are exceptions to pureImports: a codec of text, and randomness from a seed (see seeded).
 var pureExcepted = []string{"net/url", "math/rand/v2"}
 
 // pureCalls are the functions that read a clock or start a timer.
@@ -116,9 +115,9 @@ var pureCalls = map[string][]string{
 // seeded are the functions of math/rand/v2 that do not use the global source.
 var seeded = []string{"New", "NewPCG", "NewChaCha8", "NewZipf"}
 
-// reserved are imports that few packages may have.
+// reserved are imports that only a few packages may have.
 var reserved = []struct {
-	path   string // with folders below
+	path   string // including folders below
 	only   []string
 	reason string
 }{
@@ -134,7 +133,7 @@ var reserved = []struct {
 	},
 	{
 		"github.com/spf13",
-		[]string{"internal/cli", "internal/docs", "lab"}, // docs parses the command lines of the pages
+		[]string{"internal/cli", "internal/docs", "lab"}, // docs parses the command lines in the pages
 		"flags end where the configuration begins",
 	},
 	{
@@ -155,7 +154,7 @@ var listing = []string{"Interfaces", "InterfaceAddrs", "InterfaceByName", "Inter
 // mayList are the packages that may call them.
 var mayList = []string{"internal/link", "lab"}
 
-// retired are words that no identifier may have, and their replacements: each was one of several words for one thing, or had
+// retired are words that no identifier may contain, with their replacements: each was one of several words for one thing, or had
 // several meanings.
 var retired = map[string]string{
 	"appetite": "consumption", "blamed": "Blame", "book": "History, Accounts", "doubt": "disablePipelining", "failover": "hedge",
@@ -165,8 +164,8 @@ var retired = map[string]string{
 	"why": "Outcome, Rule, Reason or Cause",
 }
 
-// vague are names of packages that say nothing.
+// vague are package names that do not describe a package.
 var vague = []string{"util", "utils", "common", "types", "helpers", "helper", "misc", "base", "shared"}
 
-// maxLines is the most lines of a file: one concept each.
+// maxLines is the maximum number of lines of a file: one concept each.
 const maxLines = 700

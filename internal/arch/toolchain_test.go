@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestToolchainIsNamed: the go line allows every patch release, also those with known faults in net/http or crypto/tls.
+// TestToolchainIsNamed: the go line allows every patch release, including those with known faults in net/http or crypto/tls.
 func TestToolchainIsNamed(t *testing.T) {
 	read := func(dir string) (mod struct{ Go, Toolchain string }) {
 		cmd := exec.Command("go", "mod", "edit", "-json")

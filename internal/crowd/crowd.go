@@ -1,10 +1,10 @@
 // Package crowd counts the connections of each user, so that one user of a machine cannot starve the others.
 //
-// Loopback is open to every user and every app of a machine, welcome or not. A connection is counted when it is accepted:
-// whoever only holds connections open is counted, too. A user who is known always has a few places, however many the others
-// have, as long as the reserve for that lasts; named users have theirs in any case. A client that is not welcome, or has too
-// many connections, may stand on the doorstep to hear why: there are few places, and a newcomer takes that of the client that
-// has stood there longest.
+// Loopback is open to every user and every app of a machine, welcome or not. A connection is counted when it is accepted, so a
+// client that only holds connections open is counted, too. A known user always has a few places, however many the others have,
+// until the reserve for that is used up; named users have theirs in any case. A client that is not welcome, or has too many
+// connections, may stay on the doorstep to receive the reason: there are few places, and a newcomer takes the place of the client
+// that has been there longest.
 //
 // All methods are safe for concurrent use and never block.
 package crowd
@@ -18,8 +18,8 @@ import (
 
 // User identifies the owner of a connection.
 type User struct {
-	UID  int64      // of a client on this machine; -1 = not known
-	Addr netip.Addr // of a client on another one
+	UID  int64      // user ID of a client on this machine; -1 = unknown
+	Addr netip.Addr // address of a client on another machine
 }
 
 // Unknown stands for all users of this machine that cannot be told apart.
@@ -28,13 +28,13 @@ var Unknown = User{UID: -1}
 // Known reports whether u is one user of this machine.
 func (u User) Known() bool { return u.UID >= 0 && !u.Addr.IsValid() }
 
-// Limits says how many connections there may be.
+// Limits are the maximum numbers of connections.
 type Limits struct {
-	Each     int // of one user
-	Sure     int // of one user of this machine, however many there are in all
-	All      int // of all users together, apart from those
-	Reserve  int // beyond All, of users who are not Named: user IDs are cheap where users have subordinate ones
-	Doorstep int // of those who only hear why they may not come in
+	Each     int // connections of one user
+	Sure     int // connections that one user of this machine can always have, however many there are in all
+	All      int // connections of all users together, apart from the sure ones
+	Reserve  int // sure connections beyond All, of users who are not Named: user IDs are cheap where users have subordinate ones
+	Doorstep int // connections that only receive the reason why they are not let in
 }
 
 // Crowd counts connections. The zero value lets nobody in.
@@ -45,21 +45,21 @@ type Crowd struct {
 	mu       sync.Mutex
 	of       map[User]int
 	all      int
-	doorstep []net.Conn // the one who has stood there longest first
-	silent   []net.Conn // inside, of Unknown, without a request; the one that has been silent longest first
+	doorstep []net.Conn // the one that has been there longest first
+	silent   []net.Conn // connections inside, of Unknown, without a request; the one that has been silent longest first
 }
 
-// Place is where a connection is.
+// Place is where a connection has been put.
 type Place uint8
 
 // The places.
 const (
 	Out      Place = iota // it must be closed
-	Doorstep              // it may hear why it may not come in
+	Doorstep              // it may receive the reason why it is not let in
 	Inside
 )
 
-// Enter gives the connection of a user a place. Unless that is Out, the caller must Leave it. Connections that have to make
+// Enter gives the connection of a user a place. Unless that is Out, the caller must call Leave. Connections that have to make
 // room on the doorstep are closed.
 func (c *Crowd) Enter(u User, welcome bool, conn net.Conn) Place {
 	c.mu.Lock()
@@ -74,7 +74,7 @@ func (c *Crowd) Enter(u User, welcome bool, conn net.Conn) Place {
 func (c *Crowd) enter(u User, welcome bool, conn net.Conn) (place Place, makesRoom net.Conn) {
 	n := c.of[u]
 	room := n < c.Each && (c.all < c.All || c.sure(u, n))
-	if welcome && !room && u == Unknown && len(c.silent) > 0 { // they are many users: one must not shut the others out
+	if welcome && !room && u == Unknown && len(c.silent) > 0 { // Unknown is many users: one must not shut the others out
 		makesRoom = c.silent[0]
 		c.silent = slices.Delete(c.silent, 0, 1)
 		room = true
@@ -101,7 +101,7 @@ func (c *Crowd) enter(u User, welcome bool, conn net.Conn) (place Place, makesRo
 	return Doorstep, makesRoom
 }
 
-// sure reports whether one of the sure places is free for a user who has n. The lock is held.
+// sure reports whether one of the sure places is free for a user who has n. The lock must be held.
 func (c *Crowd) sure(u User, n int) bool {
 	return u.Known() && n < c.Sure && (c.all < c.All+c.Reserve || slices.Contains(c.Named, uint32(u.UID)))
 }
@@ -126,7 +126,7 @@ func (c *Crowd) forget(conn net.Conn) {
 	c.silent = slices.DeleteFunc(c.silent, func(o net.Conn) bool { return o == conn })
 }
 
-// Leave returns a place.
+// Leave gives back the place of a connection.
 func (c *Crowd) Leave(u User, place Place, conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fake is a connection that knows only whether it was closed.
+// fake is a connection that records only whether it was closed.
 type fake struct {
 	net.Conn
 	closed bool
@@ -42,22 +42,22 @@ func testPlaces(t *testing.T) {
 	for range 5 {
 		enter(alice, true, Inside)
 	}
-	first := enter(alice, true, Doorstep) // a sixth of one user
+	first := enter(alice, true, Doorstep) // the sixth connection of one user
 	for range 3 {
 		enter(bob, true, Inside)
 	}
-	second := enter(bob, true, Doorstep) // a ninth in all
+	second := enter(bob, true, Doorstep) // the ninth connection of all
 	if first.closed || second.closed {
 		t.Error("there was room for both on the doorstep")
 	}
-	enter(carol, true, Inside) // has two for sure
+	enter(carol, true, Inside) // has two sure places
 	enter(carol, true, Inside)
 	enter(carol, true, Doorstep)
 	if !first.closed || second.closed {
 		t.Errorf("who stood there longest makes room: %v, %v", first.closed, second.closed)
 	}
-	enter(far, true, Doorstep)     // of another machine, without such a right
-	enter(Unknown, true, Doorstep) // not one user
+	enter(far, true, Doorstep)     // on another machine, without sure places
+	enter(Unknown, true, Doorstep) // not a single user
 	enter(alice, false, Doorstep)  // not welcome
 	for _, leave := range inside {
 		leave()
@@ -115,7 +115,7 @@ func testGuard(t *testing.T) {
 	}
 }
 
-// Who is not welcome, or has too many connections, stands on the doorstep.
+// A client that is not welcome, or has too many connections, is put on the doorstep.
 func TestGuardDoorstep(t *testing.T) {
 	c := &Crowd{Limits: Limits{Each: 1, All: 9, Doorstep: 2}}
 	s := &http.Server{}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestReserve lets very many users come: user IDs are cheap where a user has subordinate ones.
+// TestReserve: a large number of users connect, since user IDs are cheap where a user has subordinate ones.
 func TestReserve(t *testing.T) {
 	t.Run("R190 many users", func(t *testing.T) {
 		c := &Crowd{Limits: Limits{Each: 8, Sure: 4, All: 16, Reserve: 8}, Named: []uint32{0, 1000}}

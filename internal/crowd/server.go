@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// ErrUnknown is an Owner's error if the user cannot be determined, and asking again would not help.
+// ErrUnknown is the error of an Owner if the user cannot be determined and asking again would not help.
 var ErrUnknown = errors.New("cannot find the user of a connection")
 
-// Owner returns the user ID of a client on this machine by the two ends of its connection.
+// Owner returns the user ID of a client on this machine, given the two ends of its connection.
 type Owner func(local, remote netip.AddrPort) (uid uint32, err error)
 
-// UserOf returns the user of a connection that a server has accepted; owner may be nil.
+// UserOf returns the user of a connection that a server accepted; owner may be nil.
 func UserOf(c net.Conn, owner Owner) User {
 	local, ok1 := c.LocalAddr().(*net.TCPAddr)
 	remote, ok2 := c.RemoteAddr().(*net.TCPAddr)
@@ -29,7 +29,7 @@ func UserOf(c net.Conn, owner Owner) User {
 	return u
 }
 
-// Local returns the user of a connection within this machine by its two ends, as the client sees them; owner may be nil. If
+// Local returns the user of a connection within this machine, given its two ends as the client sees them; owner may be nil. If
 // owner fails, Local returns its error and Unknown.
 func Local(local, remote netip.AddrPort, owner Owner) (User, error) {
 	if owner == nil {
@@ -42,7 +42,7 @@ func Local(local, remote netip.AddrPort, owner Owner) (User, error) {
 	return User{UID: int64(uid)}, nil
 }
 
-// guarded is a connection that has a place.
+// guarded is a connection with its place.
 type guarded struct {
 	user    User
 	place   Place
@@ -51,13 +51,13 @@ type guarded struct {
 
 type guardedKey struct{}
 
-// PlaceOf returns the place of the connection that a request came on, to a server that is guarded, and whether its user is welcome.
+// PlaceOf returns the place of the connection on which a guarded server received the request, and whether its user is welcome.
 func PlaceOf(ctx context.Context) (place Place, welcome bool) {
 	g, _ := ctx.Value(guardedKey{}).(guarded)
 	return g.place, g.welcome
 }
 
-// UserFrom returns the user of the connection that a request came on, to a server that is guarded; Unknown to any other.
+// UserFrom returns the user of the connection on which a guarded server received the request; Unknown for any other server.
 func UserFrom(ctx context.Context) User {
 	if g, ok := ctx.Value(guardedKey{}).(guarded); ok {
 		return g.user
@@ -66,14 +66,14 @@ func UserFrom(ctx context.Context) User {
 }
 
 // Guard makes a server, which must not serve yet, close connections beyond the limits. If welcome is not nil, users for which it
-// returns false are not let in. Where there is a doorstep, a handler finds out with PlaceOf who stands there.
+// returns false are not let in. If there is a doorstep, a handler calls PlaceOf to find out who is there.
 func (c *Crowd) Guard(s *http.Server, owner Owner, welcome func(User) bool) {
 	var inside sync.Map // net.Conn -> guarded
 	s.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {
 		g := guarded{user: UserOf(nc, owner)}
 		g.welcome = welcome == nil || welcome(g.user)
 		if g.place = c.Enter(g.user, g.welcome, nc); g.place == Out {
-			_ = nc.Close() // the server finds out at its first read
+			_ = nc.Close() // the server notices at its first read
 		} else {
 			inside.Store(nc, g)
 		}

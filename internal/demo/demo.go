@@ -17,7 +17,7 @@ import (
 // Proxy starts a proxy that uses the links, and returns its URL. Calling stop ends it and waits for it.
 type Proxy func(ctx context.Context, links []link.Link) (proxyURL string, stop func(), err error)
 
-// limit is how long a demo may take.
+// limit is the maximum duration of a demo.
 const limit = 58 * time.Second
 
 // Run shows the demo on out. It returns an error if a download fails or delivers wrong bytes.
@@ -32,9 +32,9 @@ func Run(ctx context.Context, out io.Writer, start Proxy) error {
 	}.run(ctx, out)
 }
 
-// show holds the parts of a demo.
+// show holds the parameters of a demo.
 type show struct {
-	size      int64 // of the object, bytes
+	size      int64 // size of the object in bytes
 	wifi, lte shape
 	start     Proxy
 }
@@ -112,7 +112,7 @@ func (st stage) alone(ctx context.Context, l *relay) (download, error) {
 	return fetch(ctx, &http.Transport{DialContext: l.dial, DisableCompression: true}, st.origin.url(), nil)
 }
 
-// both fetches the object through a proxy that has just started with all links.
+// both fetches the object through a new proxy with all links.
 func (st stage) both(ctx context.Context, start Proxy, progress func(int64)) (download, error) {
 	links := make([]link.Link, len(st.links))
 	for i, l := range st.links {
@@ -131,7 +131,7 @@ func (st stage) both(ctx context.Context, start Proxy, progress func(int64)) (do
 	return fetch(ctx, &http.Transport{Proxy: http.ProxyURL(u), DisableCompression: true}, st.origin.url(), progress)
 }
 
-// dial is the proxy's way out.
+// dial connects over a link on behalf of the proxy.
 func (st stage) dial(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
 	for _, r := range st.links {
 		if r.name == l.Name {

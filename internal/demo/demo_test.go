@@ -16,7 +16,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// overSecond is a Proxy that uses the second link only, so that the death of the first does not touch it.
+// overSecond is a Proxy that uses only the second link, so that the death of the first does not affect it.
 func overSecond(change func(*http.Response) error) Proxy {
 	return func(_ context.Context, links []link.Link) (string, func(), error) {
 		t := &http.Transport{

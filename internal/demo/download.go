@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// download is how one GET went.
+// download is the result of one GET.
 type download struct {
-	took  time.Duration // from the request to the last byte
+	took  time.Duration // time from the request to the last byte
 	pause time.Duration // the longest time between two reads of the body
 	bytes int64
 	sum   [sha256.Size]byte
 }
 
-// fetch GETs url over t and calls progress, if not nil, with the bytes so far.
+// fetch GETs url over t and calls progress, if not nil, with the bytes received so far.
 func fetch(ctx context.Context, t *http.Transport, url string, progress func(int64)) (download, error) {
 	defer t.CloseIdleConnections()
 	var d download

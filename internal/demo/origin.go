@@ -20,7 +20,7 @@ type origin struct {
 	done   chan struct{}
 }
 
-// newOrigin starts a server of an object of size bytes, the same at every call.
+// newOrigin starts a server with an object of size bytes, whose content is the same at every call.
 func newOrigin(size int64) (*origin, error) {
 	object := make([]byte, size)
 	if _, err := rand.NewChaCha8([32]byte([]byte("tributary demo: the same object!"))).Read(object); err != nil {
@@ -43,7 +43,7 @@ func newOrigin(size int64) (*origin, error) {
 	go func() {
 		defer close(o.done)
 		if err := o.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			panic(err) // the listener is ours and open: a bug
+			panic(err) // the listener is ours and open: this is a bug
 		}
 	}()
 	return o, nil
@@ -51,7 +51,7 @@ func newOrigin(size int64) (*origin, error) {
 
 func (o *origin) url() string { return "http://" + o.addr + "/object" }
 
-// close ends the server and waits for it. Handlers end with their connections.
+// close stops the server and waits for it. Handlers end with their connections.
 func (o *origin) close() {
 	o.server.Close()
 	<-o.done

@@ -14,11 +14,11 @@ func TestPacer(t *testing.T) {
 			t.Errorf("%d bytes leave after %v, want %v", n, got, want)
 		}
 	}
-	// An idle link starts with what it may catch up.
+	// An idle link starts with the slack that it may catch up.
 	at(100*time.Millisecond-slack, 100)
-	// What is booked at the same moment, by any connection, queues behind it.
+	// Anything booked at the same moment, by any connection, queues behind it.
 	at(300*time.Millisecond-slack, 200)
-	// A link that was idle saved no more than that.
+	// An idle link saved no more than that.
 	now = now.Add(time.Hour)
 	at(100*time.Millisecond-slack, 100)
 	// A timer that fires late by less than the slack costs nothing.

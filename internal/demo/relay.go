@@ -22,8 +22,8 @@ type shape struct {
 	delay time.Duration // one way
 }
 
-// relay is an emulated link: a TCP relay on loopback to one origin, shaped, that can be killed and revived. All methods
-// are safe for concurrent use.
+// relay is an emulated link: a TCP relay with a shape on loopback to one origin. It can be killed and revived. All methods are
+// safe for concurrent use.
 type relay struct {
 	shape
 	origin   string
@@ -31,7 +31,7 @@ type relay struct {
 	up, down pacer        // towards the origin, towards the client
 	carried  atomic.Int64 // bytes delivered to clients
 
-	ctx    context.Context // of all that runs; done when close is called
+	ctx    context.Context // context of everything that runs; done when close is called
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
@@ -39,7 +39,7 @@ type relay struct {
 	alive chan struct{} // closed while the link is alive
 }
 
-// newRelay starts a link to the origin, a TCP address.
+// newRelay starts a link to the origin at a TCP address.
 func newRelay(s shape, origin string) (*relay, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,14 +53,14 @@ func newRelay(s shape, origin string) (*relay, error) {
 	return r, nil
 }
 
-// close ends the link and waits until nothing of it runs.
+// close closes the link and waits until all of its goroutines have ended.
 func (r *relay) close() {
 	r.cancel()
 	r.listener.Close()
 	r.wg.Wait()
 }
 
-// kill makes the link swallow everything without a word: bytes, ends of connections, and dials.
+// kill makes the link silently swallow everything: bytes, ends of connections, and dials.
 func (r *relay) kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +71,7 @@ func (r *relay) kill() {
 	}
 }
 
-// revive ends a kill. Data that was under way arrives now, as if TCP had retransmitted it.
+// revive ends a kill. Data that was in flight arrives now, as if TCP had retransmitted it.
 func (r *relay) revive() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *relay) revive() {
 	}
 }
 
-// wait returns when the link is alive, or false when ctx is done.
+// wait waits until the link is alive and returns true; it returns false when ctx is done.
 func (r *relay) wait(ctx context.Context) bool {
 	r.mu.Lock()
 	alive := r.alive
@@ -125,7 +125,7 @@ func (r *relay) accept() {
 	}
 }
 
-// serve carries one connection until both directions have ended or one broke.
+// serve carries one connection until both directions have ended or one fails.
 func (r *relay) serve(client *net.TCPConn) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
@@ -142,7 +142,7 @@ func (r *relay) serve(client *net.TCPConn) {
 			return
 		}
 	}
-	// Closing wakes reads and writes.
+	// Closing unblocks reads and writes.
 	stop := context.AfterFunc(ctx, func() {
 		client.Close()
 		origin.Close()
@@ -155,13 +155,13 @@ func (r *relay) serve(client *net.TCPConn) {
 	wg.Wait()
 }
 
-// piece is the data of one read, and when it arrives.
+// piece is the data of one read, with its time of arrival.
 type piece struct {
 	data []byte
 	at   time.Time
 }
 
-// carry moves bytes from src to dst, paced and delayed, and then the end of src. It breaks the connection if that fails.
+// carry moves bytes from src to dst, paced and delayed, and then the end of src. If that fails, it breaks the connection.
 func (r *relay) carry(ctx context.Context, broken func(), dst, src *net.TCPConn, p *pacer, count *atomic.Int64) {
 	pieces := make(chan piece, inFlight)
 	var wg sync.WaitGroup
@@ -195,7 +195,7 @@ func (r *relay) carry(ctx context.Context, broken func(), dst, src *net.TCPConn,
 	}
 }
 
-// deliver writes the pieces when they arrive and then ends dst's reading side; false if that failed.
+// deliver writes the pieces at their times of arrival and then closes dst for writing. It returns false if that failed.
 func (r *relay) deliver(ctx context.Context, dst *net.TCPConn, pieces <-chan piece, count *atomic.Int64) bool {
 	for p := range pieces {
 		if !sleepUntil(ctx, p.at) || !r.wait(ctx) {
@@ -212,7 +212,7 @@ func (r *relay) deliver(ctx context.Context, dst *net.TCPConn, pieces <-chan pie
 	return r.wait(ctx) && dst.CloseWrite() == nil
 }
 
-// sleepUntil returns false if ctx is done before t.
+// sleepUntil sleeps until t and returns true; it returns false if ctx is done before.
 func sleepUntil(ctx context.Context, t time.Time) bool {
 	d := time.Until(t)
 	if d <= 0 {

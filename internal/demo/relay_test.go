@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// echo is a TCP server that echoes its input, then ends its side.
+// echo is a TCP server that echoes its input, and then closes its side.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,7 +40,7 @@ func echo(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// fastLink is a link to an echo server that is fast enough for tests; its own close, which waits, runs first.
+// fastLink is a link to an echo server that is fast enough for tests; its close, which waits, runs first.
 func fastLink(t *testing.T) *relay {
 	t.Helper()
 	r, err := newRelay(shape{name: "fast", rate: 100e6, delay: time.Millisecond}, echo(t))
@@ -118,7 +118,7 @@ func TestKilledLinkStalls(t *testing.T) {
 	exchange("before")
 
 	r.kill()
-	r.kill() // twice is once
+	r.kill() // a second kill has no effect
 	send("after")
 	if err := c.SetReadDeadline(time.Now().Add(30 * time.Millisecond)); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestKilledLinkStalls(t *testing.T) {
 	if err := c.SetReadDeadline(time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	exchange("after") // nothing was lost: it was under way
+	exchange("after") // nothing was lost: it was in flight
 	c = dialLink(t, r)
 	send("again")
 	exchange("again")

@@ -15,7 +15,7 @@ type result struct {
 	right   bool    // the bytes are those of the origin
 }
 
-// printer writes for people; it keeps the first error.
+// printer writes the output for people; it keeps the first error.
 type printer struct {
 	out io.Writer
 	err error
@@ -39,7 +39,7 @@ func (p *printer) begin(i, n int, title string) { p.printf("%d/%d  %-30s", i, n,
 
 func (p *printer) end(d download) { p.printf("%6.2f s\n", d.took.Seconds()) }
 
-// table compares every row with the faster of the links alone.
+// table prints the results, each compared with the faster of the links alone.
 func (p *printer) table(links []*relay, results []result) {
 	best := better(links, results)
 	p.printf("\n")
@@ -66,7 +66,7 @@ func (p *printer) table(links []*relay, results []result) {
 	}
 }
 
-// closing sums up the table in a sentence.
+// closing prints a sentence that sums up the table.
 func (p *printer) closing(links []*relay, results []result) {
 	both, dying := results[len(links)], results[len(links)+1]
 	best := better(links, results)
@@ -76,7 +76,7 @@ func (p *printer) closing(links []*relay, results []result) {
 		links[0].name, links[1].name, dying.pause.Round(time.Millisecond))
 }
 
-// better returns the result of the faster link alone; the first results are those of the links.
+// better returns the result of the faster link alone; the first elements of results are those of the links.
 func better(links []*relay, results []result) result {
 	best := results[0]
 	for _, r := range results[1:len(links)] {

@@ -10,7 +10,7 @@ import (
 
 var quoted = regexp.MustCompile(`"[^"]*"|'[^']*'`)
 
-// Invocations returns the arguments of each call of a program in a command line of a shell.
+// Invocations returns the arguments of each call of a program in a shell command line.
 func Invocations(line, program string) (all [][]string) {
 	line = quoted.ReplaceAllStringFunc(line, func(s string) string { return strings.ReplaceAll(s[1:len(s)-1], " ", "\x00") })
 	if before, _, ok := strings.Cut(line, " #"); ok {
@@ -31,11 +31,11 @@ func Invocations(line, program string) (all [][]string) {
 	return all
 }
 
-// placeholders stand in for values that the reader replaces.
+// placeholders replaces the placeholders in examples with valid values.
 var placeholders = strings.NewReplacer("sha256:HEX", "sha256:"+strings.Repeat("0", 64))
 
-// Accepts parses arguments as a command line does, without running it: the error says which command, flag, value or number of
-// arguments is wrong. Unless whole is true, arguments may be missing.
+// Accepts parses arguments like a command line, without running the command: the error says which command, flag, value or number
+// of arguments is wrong. Unless whole is true, arguments may be missing.
 func Accepts(root *cobra.Command, args []string, whole bool) error {
 	root.InitDefaultHelpCmd()
 	for i := range args {

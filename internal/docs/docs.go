@@ -1,8 +1,9 @@
-// Package docs reads the project's Markdown for the tests that hold it to the truth: its commands run or say why they do not, its
-// links lead somewhere, and its figures are those of the benchmarks.
+// Package docs reads the project's Markdown for the tests that verify it: commands run or say why they do not, links have
+// existing targets, and figures match the benchmarks.
 //
-// It knows the Markdown that this project writes: fenced and indented code, headings with #, inline links. A comment directly above a
-// block of commands says what happens to it: "not run: REASON" or "run by TestName". Without one, TestDocs in lab/e2e runs it.
+// It supports the Markdown that this project uses: fenced and indented code, headings with #, inline links. A comment directly
+// above a block of commands says how it is tested: "not run: REASON" or "run by TestName". Without one, TestDocs in lab/e2e runs
+// it.
 package docs
 
 import (
@@ -20,7 +21,7 @@ type Page struct {
 	Text string
 }
 
-// Pages reads the pages of the repository at root that users and contributors read, in the order of their paths.
+// Pages reads the pages of the repository at root that are meant for users and contributors, sorted by path.
 func Pages(root string) ([]Page, error) {
 	var pages []Page
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -53,10 +54,10 @@ func Pages(root string) ([]Page, error) {
 
 // Block is a block of code.
 type Block struct {
-	Line     int    // of its first line, from 1
-	Language string // as the fence names it; "" if it does not, or if the block is indented
+	Line     int    // number of its first line, from 1
+	Language string // language named by the fence; "" if it names none, or if the block is indented
 	Text     string // without its indentation
-	Note     string // the comment directly above, without its marks
+	Note     string // text of the comment directly above
 }
 
 var (
@@ -103,11 +104,11 @@ func Blocks(text string) (blocks []Block) {
 	return blocks
 }
 
-// starts are the programs by which a block without a language is known to be one of commands.
+// starts matches the programs that mark a block without a language as one of commands.
 var starts = regexp.MustCompile(`^(\$ )?(sudo )?([a-zA-Z_]+=\S* )*(\S*bin/)?(tributary|tributary-lab|tributary-relay|make|go|curl|wget|apt|apt-get|git|pip|docker|` +
 	`systemctl|install|cat|ls|adb|gsettings|ssh|kill|export|podman|dpkg|rpm|jq|sha256sum|cosign|nft|ip) `)
 
-// IsCommands reports whether the block has commands for a shell.
+// IsCommands reports whether the block contains commands for a shell.
 func (b Block) IsCommands() bool {
 	switch b.Language {
 	case "sh", "console":
@@ -121,8 +122,8 @@ func (b Block) IsCommands() bool {
 // IsRun reports whether TestDocs runs the block.
 func (b Block) IsRun() bool { return b.Note == "" && (b.Language == "sh" || b.Language == "console") }
 
-// Commands returns the block's commands. In a block that shows output, too, they follow "$ "; in others each line is one. Lines with a
-// final backslash are joined to the next.
+// Commands returns the block's commands. In a block that also shows output they follow "$ "; in others each line is a command.
+// Lines with a final backslash are joined to the next.
 func (b Block) Commands() (commands []string) {
 	shown := strings.HasPrefix(b.Text, "$ ")
 	joined := strings.ReplaceAll(b.Text, "\\\n", " ")
@@ -142,7 +143,7 @@ func (b Block) Commands() (commands []string) {
 	return commands
 }
 
-// prose returns a page's lines, those in blocks of code empty.
+// prose returns a page's lines, with the lines in blocks of code emptied.
 func prose(text string) []string {
 	lines := strings.Split(text, "\n")
 	for _, b := range Blocks(text) {
@@ -187,7 +188,7 @@ func Spans(text string) map[int][]string {
 
 var outside = regexp.MustCompile(`[^\pL\pN _-]`)
 
-// Anchors returns the fragments by which a page's headings can be linked, as GitHub makes them.
+// Anchors returns the fragments that link to a page's headings, as GitHub generates them.
 func Anchors(text string) map[string]bool {
 	anchors := map[string]bool{}
 	for _, line := range prose(text) {

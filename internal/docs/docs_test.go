@@ -56,10 +56,10 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// wholePages are pages all of whose commands a target of the Makefile runs; they say so.
+// wholePages are pages whose commands are all run by a target of the Makefile; they say so.
 var wholePages = map[string]string{"docs/INSTALL.md": "dist-test"}
 
-// Every block of commands is run by TestDocs, run by a test that exists, or has a reason next to it.
+// Every block of commands is run by TestDocs, is run by an existing test, or has a reason next to it.
 func TestCommandsAreRun(t *testing.T) {
 	tests, targets := testNames(t), makeTargets(t)
 	counted := map[string]int{}
@@ -144,7 +144,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// Every link to a file or a heading of the repository leads there.
+// Every link to a file or a heading of the repository has an existing target.
 func TestLinksLead(t *testing.T) {
 	checked := 0
 	for _, p := range pages(t) {

@@ -40,7 +40,7 @@ func results(t *testing.T) func(name, trace string) row {
 	}
 }
 
-// best returns the lowest median of seconds of the contenders with a prefix.
+// best returns the lowest median, in seconds, of the contenders with a prefix.
 func (r row) best(prefix string) string {
 	seconds := 1e9
 	for _, c := range r.Contenders {
@@ -61,7 +61,7 @@ func median(of []float64) float64 {
 	return (of[(len(of)-1)/2] + of[len(of)/2]) / 2
 }
 
-// The README's table has the medians of docs/bench/results.json.
+// The README's table contains the medians of docs/bench/results.json.
 func TestReadmeTable(t *testing.T) {
 	find, readme := results(t), read(t, "README.md")
 	for _, l := range []struct{ row, trace, links string }{
@@ -85,7 +85,7 @@ func TestReadmeTable(t *testing.T) {
 	}
 }
 
-// The guides quote results of the benchmarks as they are.
+// The guides quote results of the benchmarks unchanged.
 func TestGuidesFigures(t *testing.T) {
 	find := results(t)
 	one, two, six, ten := find("1", ""), find("2", ""), find("6", ""), find("10", "")

@@ -30,11 +30,11 @@ type Options struct {
 	ConfigFile string // "" = none
 	ConfigErr  error
 	Getenv     func(string) string
-	Online     bool // ask a DNS server over each link for a name
+	Online     bool // ask a DNS server over each link to resolve a name
 	Candidates func(config.Config) ([]link.Candidate, *link.Resolver, error)
 }
 
-// lookTime bounds each look at something that may not answer.
+// lookTime limits each look at something that may not answer.
 const lookTime = 4 * time.Second
 
 // asked is the name that DNS servers are asked for; whether it exists does not matter (RFC 6761 section 6.5).
@@ -70,7 +70,7 @@ func Collect(ctx context.Context, o Options) *Facts {
 	for _, p := range []struct{ flag, addr string }{{"listen", o.Config.Listen}, {"admin", o.Config.Admin}} {
 		a, err := net.ResolveTCPAddr("tcp", p.addr)
 		if p.addr == "" || err != nil {
-			continue // none, or the configuration's fault
+			continue // no address, or a fault of the configuration
 		}
 		f.Ports = append(f.Ports, Port{Flag: p.flag, Addr: netip.AddrPortFrom(a.AddrPort().Addr().Unmap(), a.AddrPort().Port())})
 	}
@@ -97,7 +97,7 @@ func (f *Facts) list(o Options) (*link.Resolver, error) {
 		system   []int
 	}
 	got, err := within(lookTime, func() (g found, err error) {
-		g.system, _ = link.Outbound(netip.Addr{}) // an error is: no way out
+		g.system, _ = link.Outbound(netip.Addr{}) // an error means that there is no way out
 		g.all, g.resolver, err = o.Candidates(o.Config)
 		return g, err
 	})
@@ -111,8 +111,8 @@ func (f *Facts) list(o Options) (*link.Resolver, error) {
 	return got.resolver, err
 }
 
-// within returns the result of look, or an error if it panics or exceeds limit. A look that hangs is left behind: it ends with
-// the process.
+// within returns the result of look, or an error if look panics or takes longer than limit. A look that hangs keeps running until
+// the process ends.
 func within[T any](limit time.Duration, look func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
@@ -138,7 +138,7 @@ func within[T any](limit time.Duration, look func() (T, error)) (T, error) {
 	}
 }
 
-// look tries the address.
+// look tries to listen on the address.
 func (p *Port) look(running bool) {
 	l, err := net.Listen("tcp", p.Addr.String())
 	if err == nil {
@@ -153,7 +153,7 @@ func (p *Port) look(running bool) {
 	p.Running = running && (p.Holder.Name == "" || p.Holder.Name == "tributary")
 }
 
-// tributaryAt reports whether a Tributary answers at an admin address.
+// tributaryAt reports whether Tributary answers at an admin address.
 func tributaryAt(ctx context.Context, admin string) bool {
 	if admin == "" {
 		return false
@@ -175,10 +175,10 @@ func tributaryAt(ctx context.Context, admin string) bool {
 	return err == nil && strings.Contains(string(b), "tributary_build_info")
 }
 
-// errOffline says that nothing is sent.
+// errOffline means that nothing was sent.
 var errOffline = errors.New("not tried: --offline")
 
-// look tries the link.
+// look tests the link.
 func (l *Link) look(ctx context.Context, r *link.Resolver, online bool) {
 	if l.Link.Via != "" {
 		if online {
@@ -211,7 +211,7 @@ func (l *Link) look(ctx context.Context, r *link.Resolver, online bool) {
 	}
 }
 
-// ask returns how long the answer to one question took.
+// ask sends one question and returns how long the answer took.
 func ask(ctx context.Context, r *link.Resolver, l link.Link) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -223,11 +223,11 @@ func ask(ctx context.Context, r *link.Resolver, l link.Link) (time.Duration, err
 	return 0, err
 }
 
-// routerThatAnswers returns the gateway of a link that is a DNS server too, as those at home are.
+// routerThatAnswers returns the gateway of a link that is also a DNS server, as home routers are.
 func routerThatAnswers(ctx context.Context, c link.Candidate) netip.Addr {
 	for _, g := range c.Gateways {
 		if g.IsLinkLocalUnicast() {
-			continue // the configuration has no zones
+			continue // the configuration does not support zones
 		}
 		l := c.Link
 		l.DNS = []netip.AddrPort{netip.AddrPortFrom(g, 53)}
@@ -241,7 +241,7 @@ func routerThatAnswers(ctx context.Context, c link.Candidate) netip.Addr {
 // bound binds a socket to the link; connecting a UDP socket sends nothing.
 func bound(ctx context.Context, l link.Link) error {
 	d := net.Dialer{Control: link.Device{}.Control(l)}
-	c, err := d.DialContext(ctx, "udp4", "192.0.2.1:9") // RFC 5737: nobody has it
+	c, err := d.DialContext(ctx, "udp4", "192.0.2.1:9") // RFC 5737: an address that nobody uses
 	if b := new(link.BindError); errors.As(err, &b) {
 		return b
 	}
@@ -266,7 +266,7 @@ func setting(name string) int {
 	return n
 }
 
-// version reads the first two numbers of a release such as "6.1.0-18-amd64".
+// version parses the first two numbers of a release such as "6.1.0-18-amd64".
 func version(release string) (v [2]int) {
 	_, _ = fmt.Sscanf(release, "%d.%d", &v[0], &v[1])
 	return v
@@ -293,7 +293,7 @@ func memoryLimit() (n int64, from string) {
 	}
 	for line := range strings.Lines(read("/proc/self/cgroup")) {
 		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			for ; ; path = filepath.Dir(path) { // the least of its own and of those around it
+			for ; ; path = filepath.Dir(path) { // the lowest of its own limit and those of the enclosing groups
 				text := strings.TrimSpace(read(filepath.Join("/sys/fs/cgroup", path, "memory.max")))
 				if max, err := strconv.ParseInt(text, 10, 64); err == nil && max < n {
 					n, from = max, "of its control group"

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// environment looks at the variables that other programs read; Tributary itself reads none of them.
+// environment checks the proxy variables that other programs read; Tributary itself does not read them.
 func environment(f *Facts) []Check {
 	name, proxy := proxyVariable(func(n string) string { return f.Env[n] })
 	var own []netip.AddrPort
@@ -35,8 +35,7 @@ func environment(f *Facts) []Check {
 	return append([]Check{c}, exceptions(f)...)
 }
 
-// exceptions looks at how no_proxy is written: there is no standard, and some programs silently ignore forms that others
-// accept.
+// exceptions checks the format of no_proxy: there is no standard, and some programs silently ignore forms that others accept.
 func exceptions(f *Facts) []Check {
 	for _, name := range []string{"no_proxy", "NO_PROXY"} {
 		list, c := f.Env[name], Check{Name: "no_proxy", Verdict: Warn}
@@ -73,7 +72,7 @@ func withoutSchemes(list string) string {
 	return strings.Join(items, ",")
 }
 
-// others returns the variables that name a proxy other than the own one.
+// others returns the variables that name a proxy other than this one.
 func others(getenv func(string) string, own []netip.AddrPort) (names []string) {
 	for _, n := range proxyVariables {
 		if v := getenv(n); v != "" && !isOwn(v, own) {
@@ -83,7 +82,7 @@ func others(getenv func(string) string, own []netip.AddrPort) (names []string) {
 	return names
 }
 
-// proxyVariables are those that programs read, in the order in which most choose for http. https_proxy may stand alone.
+// proxyVariables are those that programs read, in the order in which most choose one for http. https_proxy may stand alone.
 var proxyVariables = []string{"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy", "HTTPS_PROXY"}
 
 // proxyVariable returns the variable that names a proxy for http, as most programs choose it.
@@ -96,9 +95,9 @@ func proxyVariable(getenv func(string) string) (name, proxy string) {
 	return "", ""
 }
 
-// Upstream returns an error if the environment names a proxy other than the one at the own address. Tributary connects to
-// servers itself; if that proxy is the only way out, every download would fail without an obvious reason. The error shows how
-// to run the command without it.
+// Upstream returns an error if the environment names a proxy other than the one at the own addresses. Tributary connects to
+// servers itself; if that proxy is the only way out, every download would fail without an apparent reason. The error shows how to
+// run the command without it.
 func Upstream(getenv func(string) string, command string, own ...netip.AddrPort) error {
 	name, proxy := proxyVariable(getenv)
 	if proxy == "" || isOwn(proxy, own) {
@@ -109,7 +108,7 @@ func Upstream(getenv func(string) string, command string, own ...netip.AddrPort)
 		strings.Join(others(getenv, own), " -u "), command)
 }
 
-// isOwn reports whether a proxy URL is one of the addresses; every loopback address is as good as another.
+// isOwn reports whether a proxy URL is one of the addresses; all loopback addresses are equivalent.
 func isOwn(proxy string, own []netip.AddrPort) bool {
 	if !strings.Contains(proxy, "://") {
 		proxy = "http://" + proxy

@@ -10,7 +10,7 @@ func TestUpstream(t *testing.T) {
 	own := netip.MustParseAddrPort("127.0.0.1:8080")
 	for _, c := range []struct {
 		env  map[string]string
-		want string // in the error, "" = none
+		want string // part of the error, "" = none
 	}{
 		{nil, ""},
 		{map[string]string{"http_proxy": "http://127.0.0.1:8080"}, ""},

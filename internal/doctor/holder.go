@@ -16,7 +16,8 @@ type Holder struct {
 	Name string // as in /proc/PID/comm
 }
 
-// systemd is the name of the process that opens the sockets of socket units and keeps them beside the service that it starts.
+// systemd is the name of the process that opens the sockets of socket units and keeps them in addition to the service that it
+// starts.
 const systemd = "systemd"
 
 // PortHolder returns the process whose TCP listener occupies addr. It finds the listener's inode in net/tcp and net/tcp6 below
@@ -51,12 +52,12 @@ func PortHolder(proc string, addr netip.AddrPort) (Holder, bool) {
 		}
 		fds, err := os.ReadDir(filepath.Join(proc, e.Name(), "fd"))
 		if err != nil {
-			continue // it ended, or is another user's
+			continue // it ended, or belongs to another user
 		}
 		for _, fd := range fds {
 			target, err := os.Readlink(filepath.Join(proc, e.Name(), "fd", fd.Name()))
 			if err == nil && inodes[target] {
-				comm, _ := os.ReadFile(filepath.Join(proc, e.Name(), "comm")) // no name is still a pid
+				comm, _ := os.ReadFile(filepath.Join(proc, e.Name(), "comm")) // a missing name still leaves the process ID
 				h := Holder{PID: pid, Name: strings.TrimSpace(string(comm))}
 				if h.Name != systemd {
 					return h, true
@@ -77,7 +78,7 @@ func conflict(a, b netip.AddrPort) bool {
 // tcpListen is TCP_LISTEN of the kernel's net/tcp_states.h.
 const tcpListen = "0A"
 
-// parseListener reads a line of /proc/net/tcp or tcp6: local address and inode if it is a listener's.
+// parseListener parses a line of /proc/net/tcp or tcp6. If it is a listener, parseListener returns its local address and inode.
 func parseListener(line string) (local netip.AddrPort, inode string, ok bool) {
 	f := strings.Fields(line)
 	if len(f) < 10 || f[3] != tcpListen {
@@ -91,7 +92,7 @@ func parseListener(line string) (local netip.AddrPort, inode string, ok bool) {
 	if err != nil || len(ip)%4 != 0 {
 		return local, "", false
 	}
-	for i := 0; i < len(ip); i += 4 { // each 32 bit word is printed in the order of the machine
+	for i := 0; i < len(ip); i += 4 { // each 32-bit word is printed in the byte order of the machine
 		binary.NativeEndian.PutUint32(ip[i:], binary.BigEndian.Uint32(ip[i:]))
 	}
 	addr, ok := netip.AddrFromSlice(ip)

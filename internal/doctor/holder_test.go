@@ -34,7 +34,7 @@ func TestPortHolderNotFound(t *testing.T) {
 	if h, ok := PortHolder(proc, netip.MustParseAddrPort("127.0.0.1:8080")); ok {
 		t.Errorf("found %+v where there is nothing", h)
 	}
-	// The listener of another user's process: in the table, but no process to be seen with it.
+	// The listener of another user's process: it is in the table, but its process is not visible.
 	line := "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4242 1 0 100\n"
 	if err := os.MkdirAll(filepath.Join(proc, "net"), 0o700); err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestPortHolderNotFound(t *testing.T) {
 	if h, ok := PortHolder(proc, netip.MustParseAddrPort("127.0.0.1:8080")); ok {
 		t.Errorf("found %+v without a process", h)
 	}
-	// The same with one.
+	// The same with a visible process.
 	dir := filepath.Join(proc, "77", "fd")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestPortHolderSocketActivation sees the listener in systemd and in the service that systemd gave it to.
+// TestPortHolderSocketActivation: both systemd and the service that it started have the listener open.
 func TestPortHolderSocketActivation(t *testing.T) {
 	proc := t.TempDir()
 	process := func(pid, name string) {
@@ -125,7 +125,7 @@ func TestPortHolderSocketActivation(t *testing.T) {
 		t.Errorf("before the service runs: %+v, %v, want systemd", h, ok)
 	}
 	process("77", "tributary")
-	process("900", "systemd") // of a user, after it in the list
+	process("900", "systemd") // of a user, later in the list
 	if h, ok := PortHolder(proc, addr); !ok || h != (Holder{77, "tributary"}) {
 		t.Errorf("with the service: %+v, %v, want tributary", h, ok)
 	}

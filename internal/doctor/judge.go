@@ -22,20 +22,20 @@ type Verdict string
 // The verdicts.
 const (
 	OK      Verdict = "ok"
-	Warn    Verdict = "warn"    // it works, but not as well as it could, or not as one might think
+	Warn    Verdict = "warn"    // it works, but not as well as it could, or not as one might expect
 	Fail    Verdict = "fail"    // Tributary, or a link, does not work until this is fixed
 	Skipped Verdict = "skipped" // cannot be checked here
 )
 
-// Check is one examined item.
+// Check is the result of checking one item.
 type Check struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
-	Found   string  `json:"found"`         // the finding, for a person
+	Found   string  `json:"found"`         // finding, for a person to read
 	Fix     string  `json:"fix,omitempty"` // command or setting that fixes it
 }
 
-// Judge returns all checks, in the order in which to show them.
+// Judge returns all checks, in display order.
 func Judge(f *Facts) []Check {
 	var all []Check
 	for _, judge := range []func(*Facts) []Check{
@@ -46,7 +46,7 @@ func Judge(f *Facts) []Check {
 	return all
 }
 
-// guarded keeps a fault of one check from hiding the others.
+// guarded prevents a fault of one check from hiding the others.
 func guarded(judge func(*Facts) []Check, f *Facts) (all []Check) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -72,7 +72,7 @@ func configuration(f *Facts) []Check {
 	return []Check{c}
 }
 
-// kernel: an unprivileged process may bind sockets to interfaces from Linux 5.7 on.
+// kernel checks the version: since Linux 5.7, an unprivileged process may bind sockets to interfaces.
 func kernel(f *Facts) []Check {
 	c := Check{Name: "kernel", Verdict: OK, Found: fmt.Sprintf("Linux %d.%d", f.Kernel[0], f.Kernel[1])}
 	switch old := f.Kernel[0] < 5 || f.Kernel[0] == 5 && f.Kernel[1] < 7; {
@@ -129,7 +129,7 @@ func perLink(f *Facts) (all []Check) {
 	return all
 }
 
-// upstream looks at a link that leads through an upstream proxy.
+// upstream checks a link that leads through an upstream proxy.
 func upstream(l Link) Check {
 	c := Check{Name: "upstream " + l.Link.Name, Verdict: OK, Found: l.Link.Via + " accepts connections"}
 	switch {
@@ -168,8 +168,8 @@ func route(l Link) Check {
 	return c
 }
 
-// reversePath: with strict filtering (RFC 3704 section 2.2) the kernel drops answers that come in over another link than
-// the one that it would itself choose for their sender. A value of 2 at the interface outweighs 1 for all
+// reversePath checks the filter: with strict filtering (RFC 3704 section 2.2) the kernel drops answers that arrive over another
+// link than the one that it would itself choose for their sender. A value of 2 for the interface takes precedence over 1 for all
 // (Documentation/networking/ip-sysctl.rst).
 func reversePath(f *Facts, l Link) Check {
 	name := l.Link.Name
@@ -202,7 +202,7 @@ func names(f *Facts, l Link) Check {
 	switch {
 	case len(servers) == 0 && l.DNSError != nil:
 		c.Verdict, c.Found, c.Fix = Fail, l.DNSError.Error(), setting
-	case l.DNSError != nil && strings.Contains(l.DNSError.Error(), unix.EPERM.Error()): // net.DNSError keeps the text only
+	case l.DNSError != nil && strings.Contains(l.DNSError.Error(), unix.EPERM.Error()): // net.DNSError keeps only the text
 		c.Verdict, c.Found = Fail, c.Found+" cannot be queried: a firewall rule of this machine rejects it: "+l.DNSError.Error()
 		c.Fix = "nft list ruleset    # as root: look for reject and drop"
 	case l.DNSError != nil:
@@ -235,15 +235,15 @@ func server(f *Facts, l Link) string {
 		quote(f.ConfigPath), hint)
 }
 
-// bare are the characters of keys that TOML does not want quoted.
+// bare are the characters allowed in TOML keys without quotes.
 const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
-// of reports whether s consists of these characters only.
+// of reports whether s consists only of these characters.
 func of(s, chars string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(chars, r) })
 }
 
-// quote makes one word of s for a POSIX shell.
+// quote quotes s as one word for a POSIX shell.
 func quote(s string) string {
 	if s != "" && of(s, bare+"/.:=,@+") {
 		return s
@@ -270,7 +270,7 @@ func family(l Link) Check {
 	return c
 }
 
-// gateways: two links to one router share the line behind it.
+// gateways looks for links that share a router: they share the line behind it, too.
 func gateways(f *Facts) (all []Check) {
 	first := map[netip.Addr]Link{}
 	for _, l := range f.Used() {
@@ -296,7 +296,7 @@ func sameNetwork(a, b link.Link) bool {
 	return slices.ContainsFunc(a.Prefixes, func(p netip.Prefix) bool { return slices.Contains(b.Prefixes, p) })
 }
 
-// tunnel says whether downloads follow a VPN that carries all that the system sends, or go around it.
+// tunnel reports whether downloads follow a VPN that carries everything the system sends, or bypass it.
 func tunnel(f *Facts) []Check {
 	s := f.System
 	switch {
@@ -353,7 +353,7 @@ func ports(f *Facts) (all []Check) {
 	return all
 }
 
-// wantFiles is the number of files that 512 clients with two links each may need.
+// wantFiles is the number of open files that 512 clients with two links each may need.
 const wantFiles = 4096
 
 func files(f *Facts) []Check {
@@ -381,7 +381,7 @@ func memory(f *Facts) []Check {
 	return []Check{c}
 }
 
-// clock: certificates are valid at certain times only.
+// clock checks the time: certificates are valid only at certain times.
 func clock(f *Facts) []Check {
 	c := Check{Name: "clock", Verdict: OK, Found: f.Now.Format(time.RFC3339)}
 	if f.Now.Year() < 2025 || f.Now.Year() > 2100 {

@@ -16,7 +16,7 @@ import (
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
-// healthy is a laptop on which nothing is wrong.
+// healthy is a laptop without problems.
 func healthy() *Facts {
 	up := func(name, kind, address, gateway string, metric int) Link {
 		return Link{
@@ -47,7 +47,7 @@ func healthy() *Facts {
 	return f
 }
 
-// through is a link through an upstream proxy that was connected to with this outcome.
+// through is a link through an upstream proxy; connecting to the proxy had this outcome.
 func through(err error) Link {
 	return Link{
 		Candidate: link.Candidate{Use: true, Link: link.Link{Name: "office", Kind: link.KindSOCKS5, Via: "socks5://127.0.0.1:1080"}}, Upstream: err,
@@ -68,8 +68,8 @@ func TestVerdicts(t *testing.T) {
 		change func(*Facts)
 		check  string
 		want   Verdict
-		found  string // in what was found
-		fix    string // in the fix
+		found  string // part of the finding
+		fix    string // part of the fix
 	}{
 		{"no configuration", func(f *Facts) { f.ConfigError = errors.New("config.toml:3: x") }, "configuration", Fail, "config.toml:3", "edit it"},
 		{"a configuration", func(f *Facts) { f.ConfigFile = "/etc/t.toml" }, "configuration", OK, "/etc/t.toml", ""},

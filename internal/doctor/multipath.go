@@ -8,7 +8,8 @@ import (
 	"github.com/tributary-http/tributary/internal/mptcp"
 )
 
-// multipath: a proxy that is reached by MPTCP (url in [relay]) has every link only if the kernel has an endpoint on each.
+// multipath checks a proxy that is reached by MPTCP (url in [relay]): it has every link only if the kernel has an endpoint on
+// each.
 func multipath(f *Facts) []Check {
 	if f.Multipath == nil {
 		return nil

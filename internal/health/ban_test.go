@@ -80,7 +80,7 @@ func TestForgivenAfterAMinute(t *testing.T) {
 		"silence":      func(w *world) { w.silent(); w.threeSeconds() },
 	}
 	for name, fail := range again {
-		for _, ticks := range []bool{true, false} { // while all links are up there is no deadline: nobody need call Tick
+		for _, ticks := range []bool{true, false} { // while all links are up there is no deadline, so Tick need not be called
 			t.Run(name, func(t *testing.T) {
 				w := newWorld(t, 2)
 				w.dial()
@@ -161,7 +161,7 @@ func TestLastLinkIsProbedNotBanned(t *testing.T) {
 		w.threeSeconds()
 		w.want(0, health.Banned, health.Silence)
 		w.want(1, health.Suspect, health.Silence)
-		w.pass(1100 * ms) // nothing is up: both are asked within a second
+		w.pass(1100 * ms) // nothing is up: both are probed within a second
 		w.want(0, health.Probing, health.Silence)
 		if len(w.probes) != 2 {
 			t.Errorf("probes %v", w.probes)
@@ -270,7 +270,7 @@ func TestNobodyToProbeFor(t *testing.T) {
 func TestOneProbeAtATime(t *testing.T) {
 	w := newWorld(t, 1)
 	w.silent()
-	w.pass(time.Minute) // the probe gets no answer
+	w.pass(time.Minute) // the probe is not answered
 	if len(w.probes) != 1 {
 		t.Errorf("probes %v", w.probes)
 	}

@@ -21,7 +21,7 @@ var stateNames = [...]string{"down", "up", "suspect", "banned", "probing"}
 
 func (s State) String() string { return stateNames[s] }
 
-// Cause says why a link left the state Up.
+// Cause is the reason why a link left the state Up.
 type Cause uint8
 
 // The causes.
@@ -29,9 +29,9 @@ const (
 	NoCause    Cause = iota
 	Gone             // the interface or its address went away
 	Silence          // no byte although some were due
-	DialFailed       // no connection to an origin that is reachable otherwise
+	DialFailed       // no connection to an origin that is otherwise reachable
 	BindFailed       // the socket could not be bound to the link
-	TooSlow          // for the SlowCheck
+	TooSlow          // found by the SlowCheck
 	NoGain           // the total is the same without it (Contention)
 )
 
@@ -40,26 +40,26 @@ var causeNames = [...]string{"", "gone", "silence", "dial_failed", "bind_failed"
 func (c Cause) String() string { return causeNames[c] }
 
 const (
-	banAfter     = 3 * time.Second // of suspicion
+	banAfter     = 3 * time.Second // of suspicion before a ban
 	lonelyProbe  = time.Second     // between probes while no link is up
-	probeTimeout = 2 * time.Second // for the answer to one of these probes
-	forgiven     = time.Minute     // of good behaviour make the next ban as short as the first
+	probeTimeout = 2 * time.Second // for the answer to a probe that is not quick
+	forgiven     = time.Minute     // of good behaviour, which makes the next ban as short as the first
 
-	// Many links are back within seconds. For quickFor after a link failed, each probe is a fresh packet: the kernel repeats a
-	// lost one only after a second, and then ever more rarely. quickTimeout is just short of that second. Probes become rarer
-	// as the failure lasts: after its return a link is found within that time divided by rarity. They are lost while the
-	// link is dark, and the first answer ends them, so that the origin sees one or two.
+	// Many links return within seconds. For quickFor after a link fails, each probe is a new packet: the kernel repeats a lost one
+	// only after a second, and then at growing intervals. quickTimeout is a little less than that second. Probes become rarer as
+	// the failure lasts: once the link returns, it is found within the duration of the failure divided by rarity. Probes are lost
+	// while the link is dead, and the first answer ends them, so that the origin sees one or two.
 	quickFor     = 10 * time.Second
 	quickTimeout = 950 * time.Millisecond
 	rarity       = 8
-	maxProbes    = 16 // of a link, under way at a time
+	maxProbes    = 16 // of a link, under way at the same time
 )
 
-// Seldom is the pace of a link that is not probed more often right after it failed.
+// Seldom is the pace of a link that gets no extra probes right after it failed.
 const Seldom = quickFor
 
-// Pace returns the least and the longest time between two probes of a link that has just failed, 0 if no running transfer may
-// use the link.
+// Pace returns the minimum and the maximum time between two probes of a link that failed recently, 0 if no running transfer may use
+// the link.
 type Pace func(link int8) (least, most time.Duration)
 
 // Probe is one attempt to find out whether a link leads somewhere: a handshake.
@@ -68,10 +68,10 @@ type Probe struct {
 	At   time.Time     // when Tick asked for it
 	For  time.Duration // how long to wait for the answer
 
-	quick bool // one of the first seconds
+	quick bool // sent within quickFor of a failure
 }
 
-// Quick reports whether it is one of many, for which a single packet is enough.
+// Quick reports whether p is one of many probes, so that a single packet is enough.
 func (p Probe) Quick() bool { return p.quick }
 
 // Answer is the result of a Probe.
@@ -84,8 +84,8 @@ const (
 	NotSent // the probe could not be made, which says nothing about the link
 )
 
-// waits returns when a ban is probed first, and for how long it lasts at most between two probes. A link that works but does not
-// help is tried less often: each trial costs something.
+// waits returns the time before the first probe of a ban, and the maximum time between two probes. A link that works but does not
+// help is tried less often, because each trial costs something.
 func waits(c Cause) (first, most time.Duration) {
 	switch c {
 	case TooSlow:
@@ -112,13 +112,13 @@ type entry struct {
 	probeAt time.Time
 	probes  []Probe   // under way, oldest first (quick ones, and those of a lonely suspect, do not change the state)
 	probed  time.Time // when the last one began
-	lost    bool      // one was not answered since it failed
-	reached bool      // one was answered, and none was lost
+	lost    bool      // a probe was not answered since the link failed
+	reached bool      // a probe was answered, and none was lost
 	bans    int
 	speed   speed
 }
 
-// Board holds the state of every link, for one origin or for everybody. The zero value has none.
+// Board holds the state of every link, for one origin or for everybody. The zero value has no links.
 type Board struct {
 	links   []entry
 	changes []Change
@@ -136,8 +136,8 @@ func (b *Board) State(link int8) (State, Cause) {
 // Bans returns how often a link was banned.
 func (b *Board) Bans(link int8) int { return b.links[link].bans }
 
-// Present reports that a link exists (its interface is up, with address and route) or no longer does. A link that comes back is
-// up at once; so are banned ones when the last other link goes away.
+// Present reports that a link exists (its interface is up, with address and route) or no longer does. A link that comes back is up
+// at once; so are all banned links when the last other link goes away.
 func (b *Board) Present(now time.Time, link int8, here bool) {
 	for int(link) >= len(b.links) {
 		b.links = append(b.links, entry{})
@@ -179,7 +179,7 @@ func (b *Board) Failed(now time.Time, link int8, c Cause) {
 	}
 }
 
-// LeaveOut bans a link that does not increase the goodput of the others, as long as another one is up.
+// LeaveOut bans a link that does not increase the goodput of the others, if another one is up.
 func (b *Board) LeaveOut(now time.Time, link int8) {
 	for i := range b.links {
 		if int8(i) != link && b.links[i].state == Up && b.links[link].state == Up {
@@ -188,7 +188,7 @@ func (b *Board) LeaveOut(now time.Time, link int8) {
 	}
 }
 
-// TakeBack ends that ban, because the link is needed.
+// TakeBack ends the ban of LeaveOut, because the link is needed.
 func (b *Board) TakeBack(now time.Time, link int8) {
 	if e := &b.links[link]; e.cause == NoGain {
 		b.set(now, link, Up, NoCause)
@@ -197,8 +197,8 @@ func (b *Board) TakeBack(now time.Time, link int8) {
 
 // Probed reports the result of a probe.
 //
-// A link is back if an earlier probe was lost. If none was, it may never have been away: the origin stalls, or only one
-// connection does. So the first answer alone does not end a suspicion, and is not a reason to ask more often.
+// A link is back if an earlier probe was lost. If none was, the link may never have been away: the origin stalls, or only one
+// connection does. So the first answer alone neither ends a suspicion nor justifies more frequent probes.
 func (b *Board) Probed(now time.Time, p Probe, a Answer) {
 	e := &b.links[p.Link]
 	i := slices.Index(e.probes, p)
@@ -218,7 +218,7 @@ func (b *Board) Probed(now time.Time, p Probe, a Answer) {
 		case Suspect:
 			e.probeAt = now.Add(lonelyProbe)
 		}
-	case !p.quick || e.lost || i > 0: // i > 0: it has overtaken an earlier one
+	case !p.quick || e.lost || i > 0: // i > 0: it overtook an earlier one
 		b.set(now, p.Link, Up, NoCause)
 	default:
 		e.reached = true
@@ -231,13 +231,14 @@ func (b *Board) Failing(link int8) bool {
 	return s != Up && s != Down
 }
 
-// Lasting reports whether a link has failed for as long as a suspicion may last, whether it is banned or the last one.
+// Lasting reports whether a link has been failing for at least as long as a suspicion may last, even if it is not banned because it
+// is the last one.
 func (b *Board) Lasting(now time.Time, link int8) bool {
 	return b.Failing(link) && !now.Before(b.links[link].failed.Add(banAfter))
 }
 
-// Tick does the work due at now. It returns the probes to make and the next deadline, zero if there is none. The caller reports
-// the result of each probe with Probed. While nobody waits for a link its ban waits, too.
+// Tick does the work due at now. It returns the probes to make and the next deadline, zero if there is none. The caller reports the
+// result of each probe with Probed. A banned link is not probed while nothing waits for it.
 func (b *Board) Tick(now time.Time, pace Pace) (probes []Probe, next time.Time) {
 	earliest := func(t time.Time) {
 		if next.IsZero() || t.Before(next) {
@@ -287,8 +288,8 @@ func (e *entry) gap(least, most time.Duration) time.Duration {
 	return min(most, max(least, e.probed.Sub(e.failed)/rarity))
 }
 
-// probeAt returns when to probe a link that is banned or suspected; false if not before the result of a probe under way, or the
-// end of a suspicion.
+// probeAt returns when to probe a banned or suspected link. due is false if the result of a probe under way, or the end of a
+// suspicion, must come first.
 func (b *Board) probeAt(now time.Time, e *entry, quick bool, every time.Duration) (at time.Time, due bool) {
 	if quick {
 		if e.probed.Before(e.failed) {
@@ -305,14 +306,14 @@ func (b *Board) probeAt(now time.Time, e *entry, quick bool, every time.Duration
 	return e.probeAt, true
 }
 
-// hurry makes the next probe of a link that was lost due at once.
+// hurry makes the next probe of a link due at once, unless the link has answered one.
 func (b *Board) hurry(now time.Time, link int8) {
 	if e := &b.links[link]; !e.reached {
 		e.probed, e.probeAt = time.Time{}, now
 	}
 }
 
-// reach ends the suspicion or the ban of a link that leads somewhere after all.
+// reach ends the suspicion or the ban of a link that works after all.
 func (b *Board) reach(now time.Time, link int8) {
 	if s := b.links[link].state; s == Suspect || s == Banned || s == Probing {
 		b.set(now, link, Up, NoCause)
@@ -368,7 +369,7 @@ func (b *Board) set(now time.Time, link int8, s State, c Cause) {
 		e.probes, e.lost, e.reached = nil, false, false
 	}
 	b.changes = append(b.changes, Change{link, s, c})
-	if !b.anyUp() { // links that were not needed are now
+	if !b.anyUp() { // links that were left out are needed now
 		for i := range b.links {
 			b.TakeBack(now, int8(i))
 		}

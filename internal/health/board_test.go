@@ -10,19 +10,19 @@ import (
 
 const ms = time.Millisecond
 
-// world drives a Board in virtual time and writes down which links it wants probed. Links that have just failed are probed no more
-// often than others, unless a test sets another pace.
+// world drives a Board in virtual time and records which links it wants probed. Links that failed recently are probed no more often
+// than others, unless a test sets another pace.
 type world struct {
 	t      *testing.T
 	b      health.Board
 	now    time.Time
 	start  time.Time
-	soon   time.Duration // least time between two probes, pace if it is less
+	soon   time.Duration // minimum time between two probes, pace if it is less
 	pace   time.Duration
 	probes []health.Probe
 }
 
-// probe is a health.Probe without its secrets.
+// probe is a health.Probe without its unexported fields.
 type probe struct {
 	at   time.Duration // since the start
 	link int8
@@ -55,7 +55,7 @@ func (w *world) tick() time.Time {
 	return next
 }
 
-// pass lets time go by. Probes that fall due get no answer.
+// pass lets time pass. Probes that fall due are not answered.
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()
 	for end := w.now.Add(d); ; {
@@ -75,7 +75,7 @@ func answered(ok bool) health.Answer {
 	return health.NoAnswer
 }
 
-// answer lets time go by until the next probe and says how it ended.
+// answer lets time pass until the next probe and reports its result.
 func (w *world) answer(ok bool) probe {
 	w.t.Helper()
 	for n := len(w.probes); ; {
@@ -128,7 +128,7 @@ func TestTransitions(t *testing.T) {
 		up        = steps{}
 		suspect   = steps{(*world).silent}
 		banned    = steps{(*world).dial}
-		silenced  = steps{(*world).silent, (*world).threeSeconds} // banned for its silence
+		silenced  = steps{(*world).silent, (*world).threeSeconds} // banned for silence
 		probing   = steps{(*world).dial, (*world).second}
 		listening = steps{(*world).silent, (*world).threeSeconds, (*world).second} // probed after silence
 		down      = steps{(*world).down}

@@ -6,9 +6,9 @@ import (
 )
 
 // Boards separates one origin's verdicts about the links from those that count for everybody. An origin that starves its
-// connections over a link, or accepts none there, looks to its own transfers as a dead link does. So each origin has a Board
-// whose verdicts count for its own transfers only. One more Board holds the verdicts that were confirmed; they are passed on to
-// every origin's Board, and so is their end. The zero value has no links and no origins.
+// connections over a link, or accepts none there, makes the link look dead to its own transfers. So each origin has a Board whose
+// verdicts count for its own transfers only. One more Board holds the confirmed verdicts; they are passed on to every origin's
+// Board, and so is their end. The zero value has no links and no origins.
 //
 // Call Silent, Failed, Speed and Tick of an origin's Board for events that concern only that origin, and the methods of Boards
 // for events that may concern everybody.
@@ -35,7 +35,7 @@ func (b *Boards) Leave(own *Board) {
 	b.each = slices.DeleteFunc(b.each, func(o *Board) bool { return o == own })
 }
 
-// State returns the state of a link for everybody, and why it is in it.
+// State returns the state of a link for everybody, and its cause.
 func (b *Boards) State(link int8) (State, Cause) { return b.all.State(link) }
 
 // Bans returns how often a link was banned for everybody.
@@ -82,8 +82,8 @@ func (b *Boards) Probed(now time.Time, own *Board, p Probe, a Answer) {
 	}
 }
 
-// Tick does the work due at now for everybody, see Board.Tick; the caller reports the results of its probes with Tried.
-// probe reports whether anybody waits for a link.
+// Tick does the work due at now for everybody, see Board.Tick; the caller reports the results of its probes with Tried. probe
+// reports whether anything waits for a link.
 func (b *Boards) Tick(now time.Time, probe func(link int8) bool) (probes []Probe, next time.Time) {
 	return b.all.Tick(now, func(link int8) (least, most time.Duration) {
 		if probe(link) {
@@ -98,7 +98,7 @@ func (b *Boards) Tried(now time.Time, p Probe, a Answer) {
 	b.lift(now, p.Link, func() { b.all.Probed(now, p, a) })
 }
 
-// lift lets do change the verdicts for everybody. If the link is up afterwards and was not before, all origins may try again.
+// lift calls do, which may change the verdicts for everybody. If that brings the link up, all origins may try it again.
 func (b *Boards) lift(now time.Time, link int8, do func()) {
 	was, _ := b.all.State(link)
 	do()

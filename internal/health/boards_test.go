@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 )
 
-// TestBoards has two origins over two links. Its steps concern link 0.
+// TestBoards has two origins over two links. Its steps are about link 0.
 func TestBoards(t *testing.T) {
 	type rig struct {
 		all    health.Boards
@@ -75,7 +75,7 @@ func TestBoards(t *testing.T) {
 	}
 }
 
-// TestBoardsJoinAndLeave lets an origin come while a link is banned for everybody, and go.
+// TestBoardsJoinAndLeave lets an origin join while a link is banned for everybody, and leave.
 func TestBoardsJoinAndLeave(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var all health.Boards

@@ -6,75 +6,75 @@ import (
 )
 
 const (
-	// goodputWindow is the time over which goodput is measured: long against the bursts of a radio.
+	// goodputWindow is the time over which goodput is measured: long compared with the bursts of a radio.
 	goodputWindow = time.Second
 
-	// startUp is how long after the start nothing is measured, and settling how long after a link has left.
+	// startUp is the time after the start, and settling the time after a link leaves, for which nothing is measured.
 	startUp  = 2 * time.Second
 	settling = 500 * time.Millisecond
 
-	// standstill is the part of a window for which a link may have nothing to do. If it is more, the client or the reorder window
-	// bounds the total.
+	// standstill is the share of a window for which links may be idle. If they are idle for longer, the client or the reorder
+	// window bounds the total.
 	standstill = 0.1
 
 	mostSteps = 8    // that are remembered
 	noise     = 0.04 // smaller changes, as a share of the total, mean nothing
 
-	// At least leastSteps show how exact the measurement is. Of these leastLarge must be larger than noise, since a single one may
-	// be a coincidence, and together they must move leastMoved of the total.
+	// The measurement is precise enough after leastSteps steps. At least leastLarge of them must be larger than noise, since a
+	// single one may be a coincidence, and those together must move leastMoved of the total.
 	leastSteps = 6
 	leastLarge = 2
 	leastMoved = 0.25
 
 	worth = 0.25 // of its own goodput: a link that raises the total by less adds nothing
-	sure  = 3    // standard errors that a measurement must be away from that
+	sure  = 3    // standard errors by which a measurement must differ from that
 
-	firstHold = 20 * time.Second // after a wrong verdict before the next one; it doubles
+	firstHold = 20 * time.Second // after a wrong verdict, before the next one; it doubles
 )
 
-// Traffic is what a transfer reports about a link.
+// Traffic is a transfer's report about a link.
 type Traffic struct {
-	Got     int64 // bytes that it brought in all
+	Got     int64 // total bytes that it brought
 	Usable  bool  // it may be asked for more
 	Metered bool
 }
 
-// Contention finds links that share one bottleneck, such as two radios on one channel: what one of them gains the others lose,
-// when it joins and whenever its goodput changes. Such a link raises the total by less than a quarter of its own goodput, and
-// can be left out. A link that is merely slow raises the total by all of its goodput.
+// Contention finds links that share one bottleneck, such as two radios on one channel: the others lose what one of them gains, when
+// it joins and whenever its goodput changes. Such a link raises the total by less than a quarter of its own goodput, and can be
+// left out. A link that is merely slow raises the total by all of its goodput.
 //
 // A verdict is checked: if the total falls without the link, it is used again. Contention is for a transfer that runs alone.
 // The zero value is ready to use.
 type Contention struct {
-	from   time.Time     // nothing is measured before
-	since  time.Time     // when the window began
-	got    []int64       // by link, at that time
-	stood  time.Duration // likewise
-	rates  []float64     // by link in the last window, bytes per second; nil = it does not count
+	from   time.Time     // time before which nothing is measured
+	since  time.Time     // start of the window
+	got    []int64       // bytes by link at that time
+	stood  time.Duration // idle time at that time
+	rates  []float64     // by link in the last window, bytes per second; nil = the window does not count
 	steps  [][]float64   // changes of rates from one window to the next
-	joined []time.Time   // by link: when it became usable, as far as that was seen
+	joined []time.Time   // by link: when it became usable, if that was seen
 	usable []bool
 	left   leftOut
 
 	holdUntil time.Time
-	hold      time.Duration // the last one
+	hold      time.Duration // last hold time
 }
 
 // leftOut is the link that is left out.
 type leftOut struct {
 	is         bool
 	link       int8
-	total, own float64 // rates before
+	total, own float64 // rates before, in bytes per second
 }
 
-// Verdict says to leave a link out, or to use it again.
+// Verdict is a decision to leave a link out, or to use it again.
 type Verdict struct {
 	Link int8
 	Out  bool
 }
 
-// Observe records what the transfer knows about its links now, and for how long in total one of them was idle although it was
-// usable. It is called a few times a second.
+// Observe records the transfer's current figures for its links, and the total time for which one of them was idle although usable.
+// It is called a few times a second.
 func (c *Contention) Observe(now time.Time, links []Traffic, stood time.Duration) (v Verdict, ok bool) {
 	if c.from.IsZero() {
 		c.from = now.Add(startUp)
@@ -101,7 +101,7 @@ func (c *Contention) Observe(now time.Time, links []Traffic, stood time.Duration
 	}
 	c.open(now, links, stood)
 	switch {
-	case c.left.is && links[c.left.link].Usable: // its time is over
+	case c.left.is && links[c.left.link].Usable: // its ban is over
 		c.left, c.steps = leftOut{}, nil
 	case c.rates == nil:
 	case c.left.is:
@@ -115,14 +115,15 @@ func (c *Contention) Observe(now time.Time, links []Traffic, stood time.Duration
 	return Verdict{}, false
 }
 
-// Stop resets c. It returns the link to use again if one is left out, since nobody checks any more whether it is needed.
+// Stop resets c. If a link is left out, Stop returns the verdict to use it again, since nothing checks any longer whether it is
+// needed.
 func (c *Contention) Stop() (v Verdict, ok bool) {
 	v, ok = Verdict{Link: c.left.link}, c.left.is
 	*c = Contention{}
 	return v, ok
 }
 
-// look finds out which links have joined.
+// look records which links have joined.
 func (c *Contention) look(now time.Time, links []Traffic) {
 	for i, l := range links {
 		if i == len(c.joined) {
@@ -135,7 +136,7 @@ func (c *Contention) look(now time.Time, links []Traffic) {
 	}
 }
 
-// open begins a window.
+// open starts a window.
 func (c *Contention) open(now time.Time, links []Traffic, stood time.Duration) {
 	c.since, c.stood = now, stood
 	c.got = c.got[:0]
@@ -144,7 +145,7 @@ func (c *Contention) open(now time.Time, links []Traffic, stood time.Duration) {
 	}
 }
 
-// step remembers how the rates have changed.
+// step records how the rates changed.
 func (c *Contention) step(before []float64) {
 	var d []float64
 	for i, r := range c.rates {
@@ -173,7 +174,7 @@ func (c *Contention) judge(now time.Time, links []Traffic) (v Verdict, ok bool) 
 	return v, ok
 }
 
-// rather reports whether link i is to be left out rather than link j.
+// rather reports whether to leave out link i rather than link j.
 func (c *Contention) rather(i, j int8, links []Traffic) bool {
 	switch {
 	case links[i].Metered != links[j].Metered:
@@ -184,8 +185,8 @@ func (c *Contention) rather(i, j int8, links []Traffic) bool {
 	return c.rates[i] < c.rates[j]
 }
 
-// useless reports whether the others lose what a link gains. It fits a line through the steps of the others' rate against those
-// of the link's own.
+// useless reports whether the others lose what a link gains. It fits a line to the steps of the others' rate against those of the
+// link's own.
 func (c *Contention) useless(link int8) bool {
 	var own, others, both float64 // sums of squares and products
 	large, moved := 0, 0.
@@ -206,7 +207,7 @@ func (c *Contention) useless(link int8) bool {
 	return math.Abs(1-lost)+sure*spread < worth
 }
 
-// spare reports whether the transfer can do without a link: another one works, and no metered one must take over.
+// spare reports whether the transfer can do without a link: another one works, and no metered link must replace an unmetered one.
 func (c *Contention) spare(link int8, links []Traffic) bool {
 	for i, l := range links {
 		if int8(i) != link && l.Usable && c.rates[i] > 0 && (!l.Metered || links[link].Metered) {
@@ -216,7 +217,7 @@ func (c *Contention) spare(link int8, links []Traffic) bool {
 	return false
 }
 
-// try takes a link back if the total has fallen without it.
+// try takes a link back if the total fell without it.
 func (c *Contention) try(now time.Time) (Verdict, bool) {
 	l := c.left
 	if sum(c.rates) >= l.total-worth*l.own {

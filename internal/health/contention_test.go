@@ -18,7 +18,7 @@ type air struct {
 	stood time.Duration
 	rnd   *rand.Rand
 	said  []health.Verdict
-	after []time.Duration // since the start, of each
+	after []time.Duration // of each, since the start
 	began time.Time
 }
 
@@ -31,7 +31,7 @@ func newAir(t *testing.T, links int) *air {
 	return a
 }
 
-// pass lets links have rates in Mbit/s, each with 1 % of noise, for a time. It stops at a verdict and carries it out.
+// pass gives the links these rates in Mbit/s, each with 1 % of noise, for a time. It stops at a verdict and carries it out.
 func (a *air) pass(d time.Duration, rates ...float64) bool {
 	for end := a.now.Add(d); a.now.Before(end); {
 		a.now = a.now.Add(250 * ms)
@@ -205,7 +205,7 @@ func TestContention(t *testing.T) {
 	t.Run("no verdict: a metered link would remain", func(t *testing.T) {
 		a := newAir(t, 2)
 		a.links[1].Metered = true
-		for i := range 40 { // just enough to be sure of link 0, but not of the other one
+		for i := range 40 { // enough to be sure of link 0, but not of the other one
 			a.pass(time.Second, 15+10*float64(i%2), 25-10*float64(i%2)-2.97*float64(i/2%2))
 		}
 		a.want()
@@ -232,7 +232,7 @@ func TestContention(t *testing.T) {
 		a.want(out(1))
 		a.pass(10250*ms, 40, 0)
 		a.links[1].Usable = true
-		a.pass(10*time.Second, 40, 20) // it has another channel now
+		a.pass(10*time.Second, 40, 20) // it is on another channel now
 		a.want(out(1))
 	})
 }

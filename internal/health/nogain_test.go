@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/internal/health"
 )
 
-// TestLeaveOut: a link that adds nothing comes back by itself, later each time, and at once when it is needed.
+// TestLeaveOut: a link that adds nothing returns by itself, later each time, and at once when it is needed.
 func TestLeaveOut(t *testing.T) {
 	out := func(w *world) { w.b.LeaveOut(w.now, 0) }
 	t.Run("it comes back without a probe", func(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 	soon    = 50 * ms
 )
 
-// hasty makes a world in which links that have just failed are probed at a pace.
+// hasty makes a world in which links that failed recently are probed at the given pace.
 func hasty(t *testing.T, links int8, pace time.Duration) *world {
 	w := newWorld(t, links)
 	w.soon, w.pace = pace, pace
@@ -24,8 +24,8 @@ func hasty(t *testing.T, links int8, pace time.Duration) *world {
 	return w
 }
 
-// dark lets time go by while link 0 swallows every packet: probes are given up when their time is over. From back on, counted from
-// the start, it answers those that are sent within the round trip. It returns when the probes were sent, up to a time or until the
+// dark lets time pass while link 0 loses every packet: probes are given up when their time is over. From back on, counted from the
+// start, it answers probes that were sent within the round trip. It returns when the probes were sent, up to a time or until the
 // link is up.
 func (w *world) dark(until, back, rtt time.Duration) (sent []time.Duration) {
 	w.t.Helper()
@@ -64,8 +64,8 @@ func (w *world) dark(until, back, rtt time.Duration) (sent []time.Duration) {
 	}
 }
 
-// TestFailedLinkIsProbedOften: from the first suspicion on a link is probed, at first every 50 ms, later every 250 ms, over a metered
-// link once a second. After 10 s probes become rare: those that a link gets in a minute are few.
+// TestFailedLinkIsProbedOften: from the first suspicion on, a link is probed every 50 ms at first and every 250 ms later, over a
+// metered link once a second. After 10 s probes become rare: a link gets few of them per minute.
 func TestFailedLinkIsProbedOften(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -112,7 +112,7 @@ func TestFailedLinkIsProbedOften(t *testing.T) {
 	})
 }
 
-// TestLinkReturnsAtOnce: a link that was away is up a round trip after the first probe since its return.
+// TestLinkReturnsAtOnce: a link that was away is up one round trip after the first probe since its return.
 func TestLinkReturnsAtOnce(t *testing.T) {
 	for _, links := range []int8{1, 2} {
 		for _, rtt := range []time.Duration{20 * ms, 600 * ms} {
@@ -129,12 +129,12 @@ func TestLinkReturnsAtOnce(t *testing.T) {
 	}
 }
 
-// TestOriginStalls: a link on which the first probe is answered was not away. A fresh connection would not help, and asking often
-// neither: the ban comes as it would without probes, and so does its end.
+// TestOriginStalls: a link on which the first probe is answered was not away. Neither a new connection nor frequent probes would
+// help: the ban starts and ends as it would without probes.
 func TestOriginStalls(t *testing.T) {
 	for _, rtt := range []time.Duration{20 * ms, 600 * ms} {
 		w := hasty(t, 2, quick)
-		w.soon = min(max(rtt, soon), quick) // see the engine
+		w.soon = min(max(rtt, soon), quick) // as in the engine
 		w.silent()
 		sent := w.dark(3999*ms, 0, rtt)
 		w.want(0, health.Banned, health.Silence)
@@ -169,7 +169,7 @@ func TestOriginStalls(t *testing.T) {
 	})
 }
 
-// TestProbeOvertakesALostOne has answers to some of three probes: a later one that comes first shows that the link was away.
+// TestProbeOvertakesALostOne has answers to some of three probes: a later one that is answered first shows that the link was away.
 func TestProbeOvertakesALostOne(t *testing.T) {
 	const y, n, x = health.Answered, health.NoAnswer, health.NotSent
 	type result struct {
@@ -205,7 +205,7 @@ func TestProbeOvertakesALostOne(t *testing.T) {
 	}
 }
 
-// TestReturnIsNewsForOtherOrigins: what one origin's probe has found the others' probes find next, however seldom theirs are.
+// TestReturnIsNewsForOtherOrigins: what one origin's probe finds, the probes of the others find next, however rare theirs are.
 func TestReturnIsNewsForOtherOrigins(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var all health.Boards
@@ -234,7 +234,7 @@ func TestReturnIsNewsForOtherOrigins(t *testing.T) {
 	}
 }
 
-// TestLasting: when a failure has lasted for as long as a suspicion may.
+// TestLasting: when a failure has lasted as long as a suspicion may.
 func TestLasting(t *testing.T) {
 	w := hasty(t, 1, quick)
 	lasts := func(want bool) {

@@ -60,7 +60,7 @@ func TestRandom(t *testing.T) {
 					t.Fatalf("seed %d step %d: told twice: %v", seed, step, c)
 				}
 				told[c.Link] = c.State
-				if c.State == health.Down || c.State == health.Up { // what was under way is forgotten
+				if c.State == health.Down || c.State == health.Up { // probes under way are forgotten
 					out[c.Link] = nil
 				}
 			}

@@ -2,12 +2,12 @@ package health
 
 import "time"
 
-// SlowCheck selects the treatment of links that are much slower than the others.
+// SlowCheck selects how links that are much slower than the others are treated.
 type SlowCheck string
 
 // The slow-link checks.
 const (
-	// SlowGuarded bans a link under a published limit only if the others have waited for it for longer than it was worth.
+	// SlowGuarded bans a link under a published limit only if the others have waited for it longer than it was worth.
 	SlowGuarded SlowCheck = "guarded"
 	// SlowLiteral applies both checks of Skjolden 2019 section 8.2.4 exactly as published, for comparison.
 	SlowLiteral SlowCheck = "literal"
@@ -23,18 +23,18 @@ const (
 
 // The guards of SlowGuarded.
 const (
-	// hindrance is how long a link may keep the others waiting, less what it brings: transfers start with ranges of a guessed
-	// length. A link that comes back from a ban has used it up.
+	// hindrance is how long a link may keep the others waiting, less what it brings. It is not zero because transfers start with
+	// ranges of a guessed length. A link that returns from a ban has used it up.
 	hindrance = 200 * time.Millisecond
 
-	// credit bounds what earlier bytes make up for: the rates of radios dip.
+	// credit bounds the waiting that earlier bytes make up for: the rates of radios dip.
 	credit = 2 * time.Second
 )
 
-// rateFresh is how old the last report of a link's speed may be for it to count.
+// rateFresh is the maximum age of a speed report that still counts.
 const rateFresh = time.Second
 
-// Speed is what a transfer reports about the rate of a link.
+// Speed is a transfer's report about the rate of a link.
 type Speed struct {
 	Rate float64 // goodput in bytes per second
 	Gain float64 // bytes that it brought since the last report, less those that others could have brought while it held them up
@@ -44,10 +44,10 @@ type Speed struct {
 type speed struct {
 	rate float64
 	at   time.Time // of the last report
-	debt float64   // seconds for which the others have waited for it, less those in which they bring what it has brought
+	debt float64   // seconds that the others waited for it, less those in which they bring what it brought
 }
 
-// Speed reports how fast a link is that is used, as often as the transfers like. A link that the check finds too slow is banned.
+// Speed reports the rate of a link in use, as often as the transfers like. A link that the check finds too slow is banned.
 func (b *Board) Speed(now time.Time, link int8, is Speed, check SlowCheck) {
 	e := &b.links[link]
 	s := &e.speed
@@ -64,8 +64,8 @@ func (b *Board) Speed(now time.Time, link int8, is Speed, check SlowCheck) {
 	}
 }
 
-// tooSlow reports whether a link's rate is under the static or the dynamic limit, and returns the sum of the others' rates.
-// Links that are all under the static limit are left to finish, as the thesis says; so the last link is never too slow.
+// tooSlow reports whether a link's rate is under the static or the dynamic limit, and returns the sum of the others' rates. If all
+// links are under the static limit, they are left to finish, as the thesis says; so the last link is never too slow.
 func (b *Board) tooSlow(now time.Time, link int8) (slow bool, others float64) {
 	rate := b.links[link].speed.rate
 	n, fastest := 1., rate

@@ -20,7 +20,7 @@ func (w *world) report(check health.SlowCheck, all ...health.Speed) {
 	}
 }
 
-// rates returns speeds of links that do not hold up each other, reported every 100 ms.
+// rates returns speeds of links that do not hold each other up, reported every 100 ms.
 func rates(all ...float64) (speeds []health.Speed) {
 	for _, r := range all {
 		speeds = append(speeds, health.Speed{Rate: r, Gain: r / 10})
@@ -28,8 +28,8 @@ func rates(all ...float64) (speeds []health.Speed) {
 	return speeds
 }
 
-// TestSlowLiteral has vectors for both checks of Skjolden 2019 section 8.2.4 as published: a link is dropped under 100 kbit/s, or
-// under 0.2 times the mean rate, at once.
+// TestSlowLiteral has vectors for both checks of Skjolden 2019 section 8.2.4 as published: a link is dropped at once under 100
+// kbit/s, or under 0.2 times the mean rate.
 func TestSlowLiteral(t *testing.T) {
 	for _, v := range []struct {
 		name   string
@@ -55,7 +55,7 @@ func TestSlowLiteral(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			w := newWorld(t, int8(len(v.rates)))
 			w.report(health.SlowLiteral, rates(v.rates...)...)
-			w.report(health.SlowLiteral, rates(v.rates...)...) // only now has the last link something beside it
+			w.report(health.SlowLiteral, rates(v.rates...)...) // only now the last link has another one beside it
 			var banned []int8
 			for i := range int8(len(v.rates)) {
 				if s, c := w.b.State(i); s == health.Banned && c == health.TooSlow {
@@ -69,10 +69,10 @@ func TestSlowLiteral(t *testing.T) {
 	}
 }
 
-// TestSlowGuarded: a link that is under a published limit is banned only if the others have waited for it for 200 ms more than it
-// has made up for.
+// TestSlowGuarded: a link under a published limit is banned only if the others have waited for it for 200 ms more than it has made
+// up for.
 func TestSlowGuarded(t *testing.T) {
-	// hinder reports for d that a link of some rate holds up a faster one for a part of the time.
+	// hinder reports for d that a link with this rate holds up a faster one for a part of the time.
 	hinder := func(w *world, check health.SlowCheck, d time.Duration, slow, fast, part float64) {
 		for end := w.now.Add(d); w.now.Before(end); {
 			w.pass(100 * ms)
@@ -129,7 +129,7 @@ func TestSlowGuarded(t *testing.T) {
 	t.Run("a dip of a link that has brought much", func(t *testing.T) {
 		w := newWorld(t, 2)
 		hinder(w, health.SlowGuarded, 10*time.Second, 40*mbit, 40*mbit, 0)
-		hinder(w, health.SlowGuarded, 2*time.Second, 1*mbit, 40*mbit, 1) // as long as it has worked for
+		hinder(w, health.SlowGuarded, 2*time.Second, 1*mbit, 40*mbit, 1) // as long as its earlier bytes make up for
 		up(t, w)
 		hinder(w, health.SlowGuarded, 400*ms, 1*mbit, 40*mbit, 1)
 		w.want(0, health.Banned, health.TooSlow)

@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	ownLife     = 90 * 24 * time.Hour  // of an authority in memory; it ends with its process, which may be a shell
-	storedLife  = 825 * 24 * time.Hour // of one in files
+	ownLife     = 90 * 24 * time.Hour  // lifetime of an authority in memory; it ends with its process, which may be a shell
+	storedLife  = 825 * 24 * time.Hour // lifetime of an authority in files
 	leafLife    = 24 * time.Hour
 	leafRenewal = leafLife / 2
-	clockSkew   = time.Hour // between this machine's clock and what programs take for it
+	clockSkew   = time.Hour // allowed difference between this machine's clock and those of programs
 	maxLeaves   = 1024
 )
 
 // Authority issues certificates for hosts.
 type Authority struct {
-	root   *x509.Certificate // that programs trust
-	issuer *x509.Certificate // that signs leaves; it may be the root
-	key    *ecdsa.PrivateKey // of the issuer
-	leaf   *ecdsa.PrivateKey // of all leaves
-	hosts  []string          // nil = all
+	root   *x509.Certificate // certificate that programs trust
+	issuer *x509.Certificate // certificate that signs leaves; it may be the root
+	key    *ecdsa.PrivateKey // key of the issuer
+	leaf   *ecdsa.PrivateKey // key of all leaves
+	hosts  []string          // covered hosts; nil = all
 	leaves *lru.Cache[string, *tls.Certificate]
 }
 
-// New returns an authority with the given name whose key exists only in memory. Its certificates are valid for hosts: names
-// with their subdomains, or addresses; none means every host.
+// New returns an authority with the given name whose key exists only in memory. Its certificates are valid for hosts, which are
+// names with their subdomains, or addresses; none means every host.
 func New(name string, hosts []string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -70,7 +70,7 @@ func newAuthority(root, issuer *x509.Certificate, key *ecdsa.PrivateKey) (*Autho
 	return &Authority{root: root, issuer: issuer, key: key, leaf: leaf, leaves: leaves, hosts: Hosts(issuer)}, nil
 }
 
-// authorityTemplate describes an authority for servers.
+// authorityTemplate returns the template of an authority for servers.
 func authorityTemplate(name string, life time.Duration) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
@@ -85,8 +85,8 @@ func authorityTemplate(name string, life time.Duration) *x509.Certificate {
 	}
 }
 
-// constrain makes a certificate one that holds for hosts only (RFC 5280 section 4.2.1.10). A kind of name without a constraint is
-// free, so addresses are excluded where only names are permitted, and the other way round.
+// constrain restricts a certificate to hosts (RFC 5280 section 4.2.1.10). A kind of name without a constraint is unrestricted, so
+// addresses are excluded if only names are permitted, and vice versa.
 func constrain(template *x509.Certificate, hosts []string) error {
 	if len(hosts) == 0 {
 		return nil
@@ -114,10 +114,10 @@ func constrain(template *x509.Certificate, hosts []string) error {
 	return nil
 }
 
-// noName is below a domain that nobody has (RFC 6761 section 6.4).
+// noName is in a domain that does not exist (RFC 6761 section 6.4).
 const noName = "none.invalid"
 
-// hostName reports whether s can be a name with a dot: a whole top-level domain is nobody's.
+// hostName reports whether s can be a name with a dot: a whole top-level domain belongs to nobody.
 func hostName(s string) bool {
 	labels := strings.Split(s, ".")
 	return len(s) <= 253 && len(labels) > 1 && !slices.ContainsFunc(labels, func(l string) bool {
@@ -134,7 +134,7 @@ func serial() *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-// sign makes the certificate that template describes.
+// sign creates the certificate described by template.
 func sign(template, parent *x509.Certificate, of *ecdsa.PublicKey, by *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, of, by)
 	if err != nil {
@@ -156,7 +156,7 @@ func (a *Authority) Hosts() []string { return slices.Clone(a.hosts) }
 // Covers reports whether a certificate for host is valid.
 func (a *Authority) Covers(host string) bool { return a.hosts == nil || within(host, a.hosts) }
 
-// within reports whether host is one of names or lies below one.
+// within reports whether host is one of names or a subdomain of one.
 func within(host string, names []string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	_, err := netip.ParseAddr(host)
@@ -166,7 +166,7 @@ func within(host string, names []string) bool {
 	})
 }
 
-// errNotCovered says that an authority issues no certificate for a host.
+// errNotCovered means that an authority does not issue certificates for a host.
 var errNotCovered = errors.New("the authority does not cover this host")
 
 // Leaf returns a certificate for host, a name or an address.

@@ -8,7 +8,7 @@ import (
 //go:embed excluded.txt
 var excludedText string
 
-// excluded returns the hosts of excluded.txt.
+// excluded returns the hosts listed in excluded.txt.
 func excluded() (hosts []string) {
 	for line := range strings.Lines(excludedText) {
 		host, _, _ := strings.Cut(line, "#")

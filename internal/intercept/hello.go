@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// Protocols of ALPN.
+// ALPN protocol names.
 const (
 	http1 = "http/1.1"
 	http2 = "h2"
 )
 
-// hello is what a client said first.
+// hello is the first message of a client.
 type hello struct {
-	bytes  []byte // all that was read
+	bytes  []byte // everything that was read
 	isTLS  bool
-	server string   // the name that it wants; "" = none
-	offers []string // of protocols (ALPN)
+	server string   // requested server name; "" = none
+	offers []string // offered protocols (ALPN)
 }
 
-// speakTime is how long a client may be silent before its server is taken for the one that speaks first.
+// speakTime is how long a client may be silent before the server is assumed to speak first.
 const speakTime = 2 * time.Second
 
-// Types of TLS records: the first byte of each. A connection begins with a handshake.
+// TLS record types: the first byte of each record. A connection begins with a handshake.
 const (
 	recordAlert     = 21
 	recordHandshake = 22
@@ -35,8 +35,8 @@ const (
 
 var errSeen = errors.New("the ClientHello was read")
 
-// readHello reads what a client says first. What is not TLS is known by its first byte; a client that says nothing waits for its
-// server to speak.
+// readHello reads the first message of a client. It recognizes a protocol other than TLS by the first byte; a client that sends
+// nothing is waiting for its server to speak.
 func readHello(nc net.Conn, early []byte) (hello, error) {
 	r := &recorded{Conn: nc, from: io.MultiReader(bytes.NewReader(early), nc)}
 	if err := nc.SetReadDeadline(time.Now().Add(speakTime)); err != nil {
@@ -59,7 +59,7 @@ func readHello(nc net.Conn, early []byte) (hello, error) {
 	h := hello{}
 	r.from = io.MultiReader(bytes.NewReader(first), r.from)
 	r.seen = nil
-	// crypto/tls parses it, and stops before it answers.
+	// crypto/tls parses the message, and stops before it answers.
 	err = tls.Server(silent{r}, &tls.Config{GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
 		h.isTLS, h.server, h.offers = true, info.ServerName, slices.Clone(info.SupportedProtos)
 		return nil, errSeen
@@ -68,11 +68,11 @@ func readHello(nc net.Conn, early []byte) (hello, error) {
 	if failed && op.Op == "read" || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return hello{}, err
 	}
-	h.bytes = r.seen // also of a hello that cannot be read: the origin may understand it
+	h.bytes = r.seen // also if the message cannot be parsed: the origin may understand it
 	return h, nc.SetReadDeadline(time.Time{})
 }
 
-// recorded remembers what is read.
+// recorded is a connection that records the bytes read from it.
 type recorded struct {
 	net.Conn
 	from io.Reader
@@ -86,7 +86,7 @@ func (r *recorded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// silent lets nothing be written: neither an alert nor a close reaches the client.
+// silent discards everything that is written: neither an alert nor a close reaches the client.
 type silent struct{ *recorded }
 
 // Write implements net.Conn.
@@ -95,14 +95,14 @@ func (silent) Write(p []byte) (int, error) { return len(p), nil }
 // Close implements net.Conn.
 func (silent) Close() error { return nil }
 
-// replayed is a connection from which some bytes were read before. It keeps the last bytes of a handshake.
+// replayed is a connection that first returns bytes that were already read from it. It keeps the last bytes of a handshake.
 type replayed struct {
 	net.Conn
 	from io.Reader
-	last []byte // nil = the handshake is over
+	last []byte // nil = the handshake is complete
 }
 
-// alertSize is the size of an alert's record that is not encrypted, in bytes.
+// alertSize is the size of the record of an unencrypted alert, in bytes.
 const alertSize = 7
 
 func replay(nc net.Conn, early []byte) *replayed {
@@ -119,8 +119,8 @@ func (r *replayed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// alert returns the alert with which the client has ended the handshake without encryption, 0 if there is none. In TLS 1.3
-// OpenSSL does not encrypt one that it sends in place of its first handshake record; crypto/tls takes that for a forged record.
+// alert returns the unencrypted alert with which the client ended the handshake, or 0 if there is none. In TLS 1.3, OpenSSL does
+// not encrypt an alert that it sends in place of its first handshake record; crypto/tls takes it for a forged record.
 func (r *replayed) alert() tls.AlertError {
 	if len(r.last) == alertSize && bytes.HasPrefix(r.last, []byte{recordAlert, 3, 3, 0, 2}) {
 		return tls.AlertError(r.last[alertSize-1])
@@ -128,5 +128,5 @@ func (r *replayed) alert() tls.AlertError {
 	return 0
 }
 
-// NetConn returns the connection itself, as that of a tls.Conn does.
+// NetConn returns the underlying connection, like the method of tls.Conn.
 func (r *replayed) NetConn() net.Conn { return r.Conn }

@@ -15,7 +15,7 @@ import (
 
 const (
 	handshakeTime = 10 * time.Second
-	verdictLife   = 10 * time.Minute // how long an origin's choices hold
+	verdictLife   = 10 * time.Minute // how long an origin's choices remain valid
 	maxVerdicts   = 1024
 	maxReported   = 256
 )
@@ -24,30 +24,30 @@ const (
 type Config struct {
 	Authority *Authority
 	Pins      *Pins
-	Only      []string // hosts to open, with all below them; nil = those that the Authority covers
+	Only      []string // hosts to open, with all their subdomains; nil = those that the Authority covers
 }
 
 // Interceptor decides which tunnels are opened, and opens them.
 type Interceptor struct {
 	Config
-	verdicts *lru.Cache[string, verdict] // by address
+	verdicts *lru.Cache[string, verdict] // verdicts by address
 	excluded []string
 
 	mu       sync.Mutex
 	reported []Unopened
 }
 
-// verdict is what an origin has shown.
+// verdict is what is known about an origin.
 type verdict struct {
-	tunnel   Reason // why its connections are not opened; "" = they are
-	protocol string // that it chose (ALPN), "" = none
+	tunnel   Reason // reason why its connections are not opened; "" = they are opened
+	protocol string // protocol that it chose (ALPN), "" = none
 	until    time.Time
 }
 
-// Reason says why the connections to a host are not opened.
+// Reason is why the connections to a host are not opened.
 type Reason string
 
-// The reasons. The connections to hosts that nobody wants to open have none.
+// The reasons. Connections that are not meant to be opened have none.
 const (
 	Excluded          Reason = "listed as never decrypted"
 	Pinned            Reason = "the program accepts only the host's own certificate"
@@ -72,13 +72,13 @@ func NewInterceptor(c Config) (*Interceptor, error) {
 	return &Interceptor{Config: c, verdicts: verdicts, excluded: excluded()}, nil
 }
 
-// Wants reports whether a connection to host should be opened, as far as this is known before it is made. Program names the
-// program that asks for it, and may be nil.
+// Wants reports whether a connection to host should be opened, as far as this is known before it is established. program returns
+// the name of the program that requests it, and may be nil.
 func (i *Interceptor) Wants(program func() string, host, addr string) bool {
 	switch {
 	case !i.Authority.Covers(host), i.Only != nil && !within(host, i.Only):
 		return false
-	case i.Only == nil && within(host, i.excluded): // who names a host has chosen
+	case i.Only == nil && within(host, i.excluded): // a user who lists hosts in Only has decided
 		i.report(host, Excluded)
 		return false
 	case i.Pins.knows(host) && i.Pins.pinned(call(program), host):
@@ -106,7 +106,7 @@ func (i *Interceptor) known(addr string) (verdict, bool) {
 // Forget makes the next connection to addr ask the origin again, because requests to it have failed.
 func (i *Interceptor) Forget(addr string) { i.verdicts.Remove(addr) }
 
-// Tunnel lets later connections to addr be tunnels for a while.
+// Tunnel makes later connections to addr tunnels for a while.
 func (i *Interceptor) Tunnel(host, addr string, reason Reason) {
 	i.verdicts.Add(addr, verdict{tunnel: reason, until: time.Now().Add(verdictLife)})
 	i.report(host, reason)
@@ -114,16 +114,16 @@ func (i *Interceptor) Tunnel(host, addr string, reason Reason) {
 
 // Opened is the result of Open.
 type Opened struct {
-	Conn  *tls.Conn // of the client, on which it sends requests; nil = the connection is to be a tunnel
-	Early []byte    // of a tunnel: what was read of the client
+	Conn  *tls.Conn // connection to the client, on which it sends requests; nil = the connection must become a tunnel
+	Early []byte    // bytes read from the client, for a tunnel
 	Spent bool      // Greet was called
 }
 
 // Client is a client that was told to go ahead.
 type Client struct {
 	Conn    net.Conn
-	Early   []byte        // what it has sent already
-	Program func() string // names its program; may be nil
+	Early   []byte        // bytes that it already sent
+	Program func() string // returns the name of its program; may be nil
 }
 
 // Greet establishes a TLS connection to an origin and verifies it. It returns the protocol that the origin chose (ALPN), and
@@ -142,7 +142,7 @@ func (i *Interceptor) Open(ctx context.Context, client Client, host, addr string
 		return Opened{Early: h.bytes}, nil
 	}
 	v, ok := i.known(addr)
-	if !ok && greet == nil { // it was known a moment ago
+	if !ok && greet == nil { // the verdict expired a moment ago
 		return Opened{Early: h.bytes}, nil
 	}
 	if !ok {
@@ -159,12 +159,12 @@ func (i *Interceptor) Open(ctx context.Context, client Client, host, addr string
 	return Opened{Conn: c, Spent: !ok}, err
 }
 
-// speaksHTTP reports whether a client is one of HTTP at this host. Programs that offer nothing but h2 speak gRPC. On ports other
-// than that of https many protocols run over TLS.
+// speaksHTTP reports whether a client speaks HTTP to this host. Programs that offer only h2 speak gRPC. On ports other than that
+// of https, many other protocols run over TLS.
 func (i *Interceptor) speaksHTTP(h hello, host, addr string) bool {
 	wanted := strings.TrimSuffix(host, ".")
 	if net.ParseIP(host) != nil {
-		wanted = "" // addresses are not named (RFC 6066 section 3)
+		wanted = "" // addresses are not sent as server names (RFC 6066 section 3)
 	}
 	if !h.isTLS || !strings.EqualFold(h.server, wanted) {
 		return false
@@ -176,7 +176,7 @@ func (i *Interceptor) speaksHTTP(h hello, host, addr string) bool {
 	return port == "443" || i.Only != nil
 }
 
-// ask returns what an origin shows.
+// ask connects to an origin and returns the verdict.
 func ask(ctx context.Context, greet Greet) verdict {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
@@ -207,7 +207,7 @@ func (i *Interceptor) answer(ctx context.Context, client Client, h hello, host s
 	c := tls.Server(nc, &tls.Config{
 		Certificates: []tls.Certificate{*leaf}, NextProtos: offer, MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true,
 	})
-	program := call(client.Program) // while it waits: when it has refused the certificate it may be gone
+	program := call(client.Program) // while the client waits: once it has rejected the certificate, its process may be gone
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	err = c.HandshakeContext(ctx)
@@ -222,11 +222,11 @@ func (i *Interceptor) answer(ctx context.Context, client Client, h hello, host s
 	return nil, err
 }
 
-// certificateAlerts are those by which a client says that it does not accept a certificate (RFC 8446 section 6.2).
+// certificateAlerts are the alerts of clients that do not accept a certificate (RFC 8446 section 6.2).
 var certificateAlerts = []tls.AlertError{42, 43, 44, 45, 46, 48}
 
-// refusesCertificate reports whether a handshake failed since the client said that it does not accept the certificate. The type
-// of crypto/tls for what a peer sends has no name outside; its text is that of AlertError.
+// refusesCertificate reports whether a handshake failed because the client does not accept the certificate. The type that
+// crypto/tls uses for alerts of a peer is not exported; its text is that of AlertError.
 func refusesCertificate(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error" &&

@@ -20,7 +20,7 @@ import (
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// verify verifies what a server with an authority's certificate shows for a host.
+// verify verifies the chain of a server with an authority's certificate for a host.
 func verify(t *testing.T, a *Authority, host string) error {
 	t.Helper()
 	c, err := a.Leaf(host)
@@ -46,7 +46,7 @@ func verifyChain(a *Authority, chain [][]byte, host string) error {
 	return err
 }
 
-// forged returns an authority's chain for a host that it does not cover, as a thief of its key would make it.
+// forged returns the chain of an authority for a host that it does not cover, as a thief of its key could make it.
 func forged(t *testing.T, a *Authority, host string) [][]byte {
 	t.Helper()
 	free := *a
@@ -85,7 +85,7 @@ func TestAuthority(t *testing.T) {
 		name string
 		a    *Authority
 		good []string
-		bad  []string // also when its key is stolen
+		bad  []string // rejected even if its key is stolen
 	}{
 		{"free", free, []string{"example.com", "a.b.example.org", "192.0.2.7", "2001:db8::7", strings.Repeat("a.", 60) + "example.com"}, nil},
 		{"own", own, []string{"example.com", "EXAMPLE.com", "a.example.com", "192.0.2.7"}, []string{"example.org", "notexample.com", "com", "192.0.2.8", "2001:db8::7"}},
@@ -108,7 +108,7 @@ func TestAuthority(t *testing.T) {
 			}
 		})
 	}
-	t.Run("openssl", func(t *testing.T) { // another verifier, by its strict rules
+	t.Run("openssl", func(t *testing.T) { // another verifier, with its strict rules
 		if _, err := exec.LookPath("openssl"); err != nil {
 			t.Skip("openssl is not installed: apt-get install openssl")
 		}
@@ -171,7 +171,7 @@ func TestHostNames(t *testing.T) {
 	}
 }
 
-// TestStored: the key can be read by its user only, is never replaced, and belongs to the certificate.
+// TestStored: only its user can read the key; the key is never replaced and belongs to the certificate.
 func TestStored(t *testing.T) {
 	dir := t.TempDir()
 	s := Stored{filepath.Join(dir, "ca.pem"), filepath.Join(dir, "ca-key.pem")}
@@ -234,7 +234,7 @@ func read(t *testing.T, path string) []byte {
 	return b
 }
 
-// TestLeaves: there are few, and none is close to its end.
+// TestLeaves: the number of cached leaves is limited, and none is about to expire.
 func TestLeaves(t *testing.T) {
 	a, err := New("x", nil)
 	if err != nil {
@@ -253,7 +253,7 @@ func TestLeaves(t *testing.T) {
 	}
 	for i := range 2 * maxLeaves / 16 {
 		for j := range 16 {
-			if i < maxLeaves/16+1 || j == 0 { // more than there is room for
+			if i < maxLeaves/16+1 || j == 0 { // more leaves than the cache has room for
 				if _, err := a.Leaf(fmt.Sprintf("h%d-%d.example.com", i, j)); err != nil {
 					t.Fatal(err)
 				}
@@ -302,7 +302,7 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// TestPinsBroken: a file that is damaged, or another's, says nothing, and does no harm.
+// TestPinsBroken: a file that is damaged, or belongs to another user, has no effect.
 func TestPinsBroken(t *testing.T) {
 	for name, text := range map[string]string{"empty": "", "no JSON": "{", "no salt": `{"pins":{"a":{"b":99999999999}}}`, "another type": `[1]`} {
 		t.Run(name, func(t *testing.T) {

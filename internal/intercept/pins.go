@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	pinLife     = 24 * time.Hour // then a program is tried again: it may have learned to trust
+	pinLife     = 24 * time.Hour // after this time a program is tried again: it may trust the Authority by then
 	maxPins     = 512
 	maxPinsFile = 256 << 10
-	pinsTime    = 2 * time.Second // to write them
+	pinsTime    = 2 * time.Second // time limit for writing them
 )
 
 // Pins records which programs reject certificates of an Authority, by host. A program counts only after it has rejected one
 // with an alert: a connection that fails for another reason proves nothing, and must not disable interception permanently.
 //
-// They are kept in a file of the user's, as salted hashes, so that a program that is started again works immediately.
+// They are kept in a file of the user, as salted hashes, so that a restarted program works immediately.
 type Pins struct {
 	path string // "" = in memory only
 	log  *slog.Logger
 
 	mu   sync.Mutex
 	salt []byte
-	of   map[string]map[string]int64 // host -> program -> second in which it is forgotten; both hashed
+	of   map[string]map[string]int64 // host -> program -> time at which it is forgotten, in Unix seconds; both hashed
 }
 
 // pinsFile is the content of the file.
@@ -41,7 +41,8 @@ type pinsFile struct {
 	Pins map[string]map[string]int64 `json:"pins"`
 }
 
-// OpenPins returns the pins in a file, which need not exist; "" = none is kept. A file that cannot be read counts as empty.
+// OpenPins returns the pins in a file, which need not exist; "" = they are not stored. A file that cannot be read counts as
+// empty.
 func OpenPins(path string, log *slog.Logger) *Pins {
 	p := &Pins{path: path, log: log, salt: make([]byte, sha256.Size), of: map[string]map[string]int64{}}
 	rand.Read(p.salt) // never fails
@@ -49,7 +50,7 @@ func OpenPins(path string, log *slog.Logger) *Pins {
 	return p
 }
 
-// read returns what the file holds, nothing if it cannot be read.
+// read returns the content of the file, or the zero value if it cannot be read.
 func (p *Pins) read() (f pinsFile) {
 	if p.path == "" {
 		return f
@@ -61,7 +62,7 @@ func (p *Pins) read() (f pinsFile) {
 	return f
 }
 
-// take replaces what is known with what the file holds, if there is one. The lock is held, or nobody else knows p.
+// take replaces the known pins with the content of the file, if there is one. The lock must be held, or p not shared yet.
 func (p *Pins) take(f pinsFile, now time.Time) {
 	if f.Salt == nil {
 		return
@@ -110,7 +111,7 @@ func (p *Pins) pinned(program, host string) bool {
 	return ok && time.Now().Before(time.Unix(until, 0))
 }
 
-// learn takes note that program pins host, and writes the file.
+// learn records that program pins host, and writes the file.
 func (p *Pins) learn(program, host string) {
 	if p.path == "" {
 		p.add(pinsFile{}, program, host, time.Now())
@@ -129,13 +130,13 @@ func (p *Pins) learn(program, host string) {
 		return
 	}
 	defer unlock()
-	text := p.add(p.read(), program, host, time.Now()) // others may have written
+	text := p.add(p.read(), program, host, time.Now()) // other processes may have written
 	if err := statefile.Replace(p.path, text); err != nil {
 		p.log.Warn("cannot store which programs accept only the host's own certificate", "error", err)
 	}
 }
 
-// add is learn without the file: it takes its content and returns the new one.
+// add is learn without the file access: it takes the content of the file and returns the new content.
 func (p *Pins) add(f pinsFile, program, host string, now time.Time) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +149,7 @@ func (p *Pins) add(f pinsFile, program, host string, now time.Time) []byte {
 		p.set(p.host(host), p.hash("program", program), now.Add(pinLife).Unix())
 	}
 	text, err := json.Marshal(pinsFile{p.salt, p.of})
-	if err != nil { // not of such a type
+	if err != nil { // impossible for this type
 		panic(err)
 	}
 	return text

@@ -22,14 +22,14 @@ import (
 const maxStored = 64 << 10
 
 // Stored is the location of a permanent authority: its certificate, and its key, which only its user can read. The root
-// certificate that programs trust has signed one intermediate certificate, and its key was discarded. So the name constraints
-// of the intermediate certificate apply even for programs that ignore those of a root.
+// certificate that programs trust signed one intermediate certificate, and its key was discarded. So the name constraints of the
+// intermediate certificate apply even in programs that ignore those of a root.
 type Stored struct {
-	Certificate string // path: what programs have to trust, then what signs leaves
+	Certificate string // path: the root that programs have to trust, then the certificate that signs leaves
 	Key         string // path
 }
 
-// Create makes an authority for at least one host, and keeps it. It fails with fs.ErrExist if there is one.
+// Create creates an authority for at least one host, and stores it. It fails with fs.ErrExist if there is one.
 func (s Stored) Create(name string, hosts []string) (*Authority, error) {
 	if len(hosts) == 0 {
 		return nil, errors.New("no host given")
@@ -62,7 +62,7 @@ func (s Stored) Create(name string, hosts []string) (*Authority, error) {
 	return a, nil
 }
 
-// constrained makes an authority whose root signs one issuer and is forgotten.
+// constrained creates an authority whose root signs one issuer; the root's key is discarded.
 func constrained(name string, hosts []string) (*Authority, error) {
 	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -88,7 +88,7 @@ func constrained(name string, hosts []string) (*Authority, error) {
 	return newAuthority(root, issuer, key)
 }
 
-// Load returns the authority that is kept. It fails with fs.ErrNotExist if there is none.
+// Load returns the stored authority. It fails with fs.ErrNotExist if there is none.
 func (s Stored) Load() (*Authority, error) {
 	text, err := statefile.Read(s.Certificate, maxStored)
 	if err != nil {
@@ -127,8 +127,8 @@ func (s Stored) Load() (*Authority, error) {
 	return newAuthority(root, issuer, key)
 }
 
-// ParseRoot returns the first certificate of a PEM file and the rest of it. It fails unless the certificate is one of an
-// authority for some hosts only.
+// ParseRoot returns the first certificate of a PEM file and the rest of the file. It fails unless the certificate is an authority
+// that is restricted to some hosts.
 func ParseRoot(text []byte) (root *x509.Certificate, rest []byte, err error) {
 	block, rest := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE" {
@@ -150,7 +150,7 @@ func checkConstrained(c *x509.Certificate) error {
 	return nil
 }
 
-// Hosts returns the hosts for which the certificates of an authority hold.
+// Hosts returns the hosts for which the certificates of an authority are valid.
 func Hosts(c *x509.Certificate) (hosts []string) {
 	for _, name := range c.PermittedDNSDomains {
 		if name != noName {

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// states are the values of the state label; for each link exactly one is 1.
+// states are the values of the state label; for each link exactly one of them has the value 1.
 var states = [...]string{"up", "suspect", "banned", "probing", "down"}
 
 func desc(name, help string, labels ...string) *prometheus.Desc {

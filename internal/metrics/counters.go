@@ -9,20 +9,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxSeries bounds the series of one metric.
+// maxSeries is the maximum number of series of one metric.
 const maxSeries = 256
 
 // labels are the values of up to two labels.
 type labels [2]string
 
-// counters is a counter with labels whose values are resolved once: get neither locks nor allocates for values that it
-// has seen.
+// counters is a counter with labels whose values are resolved once: get neither locks nor allocates for values that it has
+// already seen.
 type counters struct {
 	vec    *prometheus.CounterVec
 	labels int
 
 	known atomic.Pointer[map[labels]prometheus.Counter] // copied on write
-	mu    sync.Mutex                                    // guards the writing
+	mu    sync.Mutex                                    // guards writes
 }
 
 func newCounters(r prometheus.Registerer, name, help string, names ...string) *counters {
@@ -35,7 +35,7 @@ func newCounters(r prometheus.Registerer, name, help string, names ...string) *c
 	return c
 }
 
-// get returns the counter for the values; those of labels that the metric does not have are empty.
+// get returns the counter for the values; values for labels that the metric does not have are empty.
 func (c *counters) get(l labels) prometheus.Counter {
 	if counter, ok := (*c.known.Load())[l]; ok {
 		return counter
@@ -64,5 +64,5 @@ func (c *counters) add(l labels) prometheus.Counter {
 	return counter
 }
 
-// valid makes a label value of a string: an interface name may hold any bytes, a label value only UTF-8.
+// valid converts a string to a label value: an interface name may contain any bytes, a label value only UTF-8.
 func valid(s string) string { return strings.ToValidUTF8(s, "?") }

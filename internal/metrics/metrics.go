@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// Metrics counts events and serves the result. It has a registry of its own.
+// Metrics counts events and serves the result. It has its own registry.
 type Metrics struct {
 	registry *prometheus.Registry
 	status   func() engine.Status
@@ -32,7 +32,7 @@ type Metrics struct {
 
 var _ engine.Observer = (*Metrics)(nil)
 
-// New returns metrics that read status at every scrape and every health check; it is called from any goroutine.
+// New returns metrics that call status at every scrape and every health check, from any goroutine.
 func New(version string, status func() engine.Status) *Metrics {
 	r := prometheus.NewRegistry()
 	m := &Metrics{
@@ -97,7 +97,7 @@ func (m *Metrics) Observe(e engine.Event) {
 	}
 }
 
-// Handler serves the metrics as text, to everyone who asks.
+// Handler returns a handler that serves the metrics as text, to every client.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }

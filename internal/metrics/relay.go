@@ -22,8 +22,8 @@ var (
 	relayDraining = desc("relay_draining", "1 while the server shuts down and refuses new tunnels.")
 )
 
-// Relay returns a handler that serves what the server of a relay does, to everyone who asks. Clients are named by their public keys, and
-// no destination is. It calls status at every scrape, from any goroutine.
+// Relay returns a handler that serves the activity of a relay server, to every client. It names the relay's clients by their
+// public keys, and never names a destination. It calls status at every scrape, from any goroutine.
 func Relay(status func() relay.ServerStatus) http.Handler {
 	r := prometheus.NewRegistry()
 	r.MustRegister(relayCollector(status), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

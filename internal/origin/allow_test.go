@@ -44,7 +44,7 @@ func (*routes) Probe(context.Context) error { return link.ErrNothingToProbe }
 
 func (r *routes) link() link.Link { return link.Link{Name: "w0", Index: 1, Path: r} }
 
-// TestKeptBeneathVPN: a route that appears while a connection is kept, or is busy, counts for the next request.
+// TestKeptBeneathVPN: a route that appears while a connection is kept, or is busy, applies to the next request.
 func TestKeptBeneathVPN(t *testing.T) {
 	for name, pin := range map[string]bool{"Plain": false, "Pinned": true} {
 		t.Run("R184 R198 "+name, func(t *testing.T) {

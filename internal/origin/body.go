@@ -16,11 +16,11 @@ var (
 // rangeBody reads content up to the end of its range and not beyond.
 type rangeBody struct {
 	src  io.ReadCloser // net/http's or http2's
-	left int64         // bytes of the range that are missing, -1 if its end is unknown
+	left int64         // bytes of the range still missing, -1 if its end is unknown
 	err  error         // sticky
 }
 
-// newRangeBody bounds content by an accepted range; whatever else comes is delimited by its framing alone.
+// newRangeBody limits content to an accepted range; any other content is delimited by its framing alone.
 func newRangeBody(src io.ReadCloser, v Verdict) rangeBody {
 	b := rangeBody{src: src, left: -1}
 	if v.Err == nil && v.Range.End >= 0 {
@@ -29,7 +29,8 @@ func newRangeBody(src io.ReadCloser, v Verdict) rangeBody {
 	return b
 }
 
-// read reads into p. If the range is complete, it brings nothing and returns how the content ends, errSurplus if it does not.
+// read reads into p. Once the range is complete, it returns no bytes and the error that ends the content, or errSurplus if more
+// bytes follow.
 func (b *rangeBody) read(p []byte) (int, error) {
 	if b.left == 0 {
 		var probe [1]byte
@@ -83,7 +84,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, b.fail(fault.BadRange, errors.Join(errFraming, err))
 }
 
-// cut reports whether the end of the connection, which is to be the end of the body, may be an attacker's (R50).
+// cut reports whether the end of the connection, which marks the end of the body, may be forged by an attacker (R50).
 func (b *body) cut() bool {
 	return b.untilClose && b.conn.tail != nil && b.conn.tail.cut
 }

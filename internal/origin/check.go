@@ -29,10 +29,9 @@ func mismatch(clause string, outcome fault.Outcome, format string, args ...any) 
 	return &Mismatch{Clause: clause, Outcome: outcome, Err: fmt.Errorf(format, args...)}
 }
 
-// Check holds an answer to a range of a known version (a.Want) against that version. If-Range alone proves nothing:
-// servers exist that ignore it and send a range of another version. Each condition of RFC 9110 sections 14.4 and 15.3.7
-// gives a Mismatch of its own; an end before the asked one is legal. now is used for a Retry-After date in an answer
-// without a Date.
+// Check compares an answer to a range request for a known version (a.Want) with that version. If-Range alone proves nothing: some
+// servers ignore it and send a range of another version. Each condition of RFC 9110 sections 14.4 and 15.3.7 gives a Mismatch of
+// its own; an end before the requested one is legal. now is used for a Retry-After date in an answer without a Date.
 func Check(a *engine.RangeRequest, h Head, now time.Time) Verdict {
 	v := Verdict{Range: segment.Range{End: h.Length}, ID: identity(h)}
 	if h.Status != http.StatusPartialContent {
@@ -54,9 +53,9 @@ func Check(a *engine.RangeRequest, h Head, now time.Time) Verdict {
 	return v
 }
 
-// differs returns the first property in which an answer for total bytes belongs to another version than want. All of them must
-// agree, and a property that one lacks the other must lack too: a server that changes an object and keeps its ETag betrays that
-// by another property, if by any.
+// differs returns the first property in which an answer about a version of total bytes differs from want. All of them must agree,
+// and a property that one lacks must be absent from the other too: if a server changes an object and keeps its ETag, only another
+// property can reveal that.
 func differs(want *engine.Identity, h Head, total int64) *Mismatch {
 	got := identity(h)
 	switch {
@@ -86,7 +85,7 @@ func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 	case http.StatusOK:
 		const html = "text/html"
 		if mediaType(h.Header.Get("Content-Type")) == html && mediaType(want.Type) != html {
-			// A login page: no version of this object.
+			// A login page, not a version of this object.
 			return mismatch("type", fault.Unwanted, "an HTML page instead of %q", want.Type)
 		}
 		total := h.Length
@@ -98,7 +97,7 @@ func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 		}
 		return mismatch("status", fault.NoRange, "status 200: this server ignores Range")
 	case http.StatusRequestedRangeNotSatisfiable:
-		// With the size known the range lay within it: the object shrank. An earlier guess does not show that.
+		// If the size is known, the range lay within it: the object shrank. An earlier guess does not show that.
 		if want.Total >= 0 {
 			return mismatch("status", fault.Changed, "416 for a range within the object")
 		}
@@ -110,7 +109,7 @@ func notPartial(want *engine.Identity, h Head, now time.Time) *Mismatch {
 	return mismatch("status", fault.Unwanted, "status %d", h.Status)
 }
 
-// retryAfter reads Retry-After (RFC 9110 section 10.2.3), seconds or a date; 0 if there is none that can be read.
+// retryAfter reads Retry-After (RFC 9110 section 10.2.3), seconds or a date. It returns 0 if there is none or it is malformed.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	s := h.Get("Retry-After")
 	if n, err := strconv.ParseUint(s, 10, 31); err == nil {
@@ -120,7 +119,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if err != nil {
 		return 0
 	}
-	// The origin's own clock, if given, avoids errors by its difference from ours.
+	// Using the origin's own clock, if given, avoids an error when it differs from ours.
 	if sent, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = sent
 	}

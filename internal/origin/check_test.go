@@ -25,7 +25,7 @@ func wantTag() *engine.Identity {
 	return &engine.Identity{Total: testSize, Validator: strong, ETag: strong, Modified: dayOld, Type: octets}
 }
 
-// without is wantTag with a change.
+// without returns wantTag with a change.
 func without(change func(*engine.Identity)) *engine.Identity {
 	w := wantTag()
 	change(w)
@@ -47,7 +47,7 @@ func good206() Head {
 	return Head{Status: 206, Header: h, Length: 100}
 }
 
-// Each case changes one thing of a good answer; every clause of R96 has its own error.
+// Each case changes one property of a good answer; every clause of R96 has its own error.
 func TestR096_EachClause(t *testing.T) {
 	set := func(name, value string) func(*Head) { return func(h *Head) { h.Header.Set(name, value) } }
 	del := func(name string) func(*Head) { return func(h *Head) { h.Header.Del(name) } }

@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// checkout is the time for which one transfer owns a connection, whatever HTTP is spoken on it. Send and the reading side share
+// checkout is the period during which one transfer owns a connection, over either version of HTTP. Send and the reading side share
 // the fields that mu guards.
 type checkout struct {
 	*stream
@@ -19,7 +19,7 @@ type checkout struct {
 	mu       sync.Mutex
 	answers  int  // heads read for this owner
 	reading  bool // the body of the oldest answer has been handed out
-	broken   bool // no request may be sent any more
+	broken   bool // no further request may be sent
 	given    bool // closed or released
 	canceled bool // closed by the owner
 }
@@ -47,7 +47,7 @@ func (t *checkout) Received() (link.Counters, bool) { return link.Received(t.soc
 // allowed returns an error if no further request may be sent: a change since the dial may forbid it.
 func (t *checkout) allowed() error { return t.link.Revalidate(t.key.addr, t.socket) }
 
-// forbid ends the sending of requests. It is as if a kept connection had closed: the next one is dialed, or refused, again.
+// forbid bars further requests. The outcome is that of a kept connection that has closed: the next one is dialed again, or refused.
 func (t *checkout) forbid(err error) *engine.AttemptError {
 	t.spoil()
 	return t.fail("send", fault.Stale, err)
@@ -60,7 +60,7 @@ func (t *checkout) spoil() {
 	t.mu.Unlock()
 }
 
-// judged returns a response with what was found out about it.
+// judged returns a response with the verdict on it.
 func (t *checkout) judged(resp *http.Response, v Verdict) (*engine.RangeResponse, error) {
 	r := &engine.RangeResponse{Response: resp, Range: v.Range, ID: v.ID, Unfit: v.Unfit}
 	if v.Err == nil {
@@ -81,7 +81,7 @@ func (t *checkout) unanswered() fault.Outcome {
 	return fault.Unanswered
 }
 
-// fail makes the error of an attempt; whatever happens after the owner's Close is Canceled.
+// fail returns the error of an attempt. After the owner's Close, every outcome is Canceled.
 func (t *checkout) fail(op string, outcome fault.Outcome, err error) *engine.AttemptError {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,7 +91,7 @@ func (t *checkout) fail(op string, outcome fault.Outcome, err error) *engine.Att
 	return &engine.AttemptError{Op: op, Link: t.key.link, Outcome: outcome, Err: err}
 }
 
-// end ends it by a Close; false if it had ended before.
+// end marks t as closed by its owner. It returns false if t had already ended.
 func (t *checkout) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -37,7 +37,7 @@ type conn struct {
 
 	// mu guards these too.
 	queue   []pending // sent and not yet read to the end, in order
-	last    bool      // no answer follows the present one
+	last    bool      // no answer follows the current one
 	surplus bool      // bytes arrived that no request asked for
 }
 
@@ -50,8 +50,8 @@ func newConn(p *Pool, s *stream, reused bool) *conn {
 	return &conn{checkout: newCheckout(p, s, reused), inlet: newInlet(s.socket)}
 }
 
-// Send implements engine.Conn. A failure after which the origin cannot have acted on the request is Stale or Unanswered;
-// a request that must not be written is Refused.
+// Send implements engine.Conn. A failure after which the origin cannot have acted on the request is Stale or Unanswered; a request
+// that must not be written is Unwanted.
 func (c *conn) Send(a engine.RangeRequest) error {
 	out, err := appendRequest(c.out[:0], &a)
 	if err != nil {
@@ -65,8 +65,8 @@ func (c *conn) Send(a engine.RangeRequest) error {
 	first := len(c.queue) == 0
 	used := c.answers > 0
 	c.mu.Unlock()
-	// Between two requests nothing may arrive. A connection that cannot be inspected counts as usable here: unrequested bytes
-	// make the next head fail.
+	// Nothing may arrive between two requests. A connection that cannot be inspected counts as usable here: unrequested bytes make
+	// the next head fail.
 	waits := false
 	if first && used {
 		waits, _ = waiting(c.socket)
@@ -100,8 +100,8 @@ func (c *conn) Send(a engine.RangeRequest) error {
 	return nil
 }
 
-// Next implements engine.Conn. A malformed answer is Refused, but Unanswered if its request was pipelined: there the
-// server may merely have lost its step. Closing the response's Body before its end closes the connection.
+// Next implements engine.Conn. A malformed answer is Unwanted, or Unanswered if its request was pipelined: then the server may
+// merely be out of step. Closing the response's Body before its end closes the connection.
 func (c *conn) Next() (*engine.RangeResponse, error) {
 	var p pending
 	var err error
@@ -173,7 +173,7 @@ func (c *conn) head(p pending) (*http.Response, Head, *engine.AttemptError) {
 	}
 }
 
-// tokens reports whether every field name is one; net/http lets a space before the colon pass (RFC 9112 section 5.1).
+// tokens reports whether every field name is a token; net/http accepts a space before the colon (RFC 9112 section 5.1).
 func tokens(h http.Header) bool {
 	for name := range h {
 		if !httpguts.ValidHeaderFieldName(name) {
@@ -222,7 +222,7 @@ func (c *conn) response(a *engine.RangeRequest, resp *http.Response, h Head) (*e
 	return c.judged(resp, v)
 }
 
-// answered ends the present answer: its body was read to the end.
+// answered ends the current answer, whose body was read to its end.
 func (c *conn) answered() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,10 +238,10 @@ func (c *conn) answered() {
 // Cut implements engine.Conn.
 func (c *conn) Cut(uint32, int64) bool { return false }
 
-// behind is how much waits in a socket whose reader lags.
-const behind = 16 << 10 // bytes: a record of TLS
+// behind is the number of waiting bytes in a socket from which on its reader counts as lagging.
+const behind = 16 << 10 // bytes: one TLS record
 
-// Behind implements engine.Conn. Without TLS a read takes what there is.
+// Behind implements engine.Conn. Without TLS, a read takes all waiting bytes.
 func (c *conn) Behind() bool { return c.key.scheme == "https" && c.inlet.waiting() >= behind }
 
 // Release implements engine.Conn.
@@ -262,7 +262,7 @@ func (c *conn) Release() {
 	}
 }
 
-// Close implements engine.Conn. Below TLS no alert is sent: it could block.
+// Close implements engine.Conn. It closes the socket below TLS: a TLS alert could block.
 func (c *conn) Close() {
 	if c.end() {
 		c.socket.Close()

@@ -178,7 +178,7 @@ func TestSendAndNextInTwoGoroutines(t *testing.T) {
 	}
 }
 
-// Every fault ends in the right Outcome for the machine, and no byte of another object is read.
+// Every fault ends in the right Outcome, and no byte of another object is read.
 func TestFaults(t *testing.T) {
 	const size = 100_000
 	tests := []struct {
@@ -258,7 +258,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Legal answers that are unlike the ones asked for.
+// Legal answers that differ from the requested ones.
 func TestLegalAnswers(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -350,7 +350,7 @@ func TestLegalAnswers(t *testing.T) {
 	}
 }
 
-// The framing of an answer must be beyond doubt.
+// The framing of an answer must be unambiguous.
 func TestR039_R040_R044_BadHeads(t *testing.T) {
 	var heads []string
 	for _, te := range []string{

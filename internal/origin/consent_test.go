@@ -16,7 +16,7 @@ import (
 	"github.com/tributary-http/tributary/internal/origin"
 )
 
-// TestCostsWhileDialing: a link becomes metered while a client that may spend nothing connects over it. Nothing is sent.
+// TestCostsWhileDialing: a link becomes metered while a client that must not use metered links connects over it. Nothing is sent.
 func TestCostsWhileDialing(t *testing.T) {
 	for _, given := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -7,18 +7,18 @@
 // 15.3.7). Both are pure.
 //
 // Invariants:
-//  1. One call of Send is one request on the wire; nothing is retried here, so a ledger of attempts is complete.
+//  1. One call of Send sends one request; nothing is retried here, so a ledger of attempts is complete.
 //  2. A RangeResponse to a RangeRequest with Want is returned without error only if its body has the bytes of that version at that
 //     range.
 //  3. Reading a body never returns bytes beyond the range of the response.
-//  4. A connection is used again only if every response on it was read to its end (or, over HTTP/2, cut or cancelled) and nothing
-//     has arrived since.
+//  4. A connection is reused only if every response on it was read to its end (or, over HTTP/2, cut or cancelled) and nothing has
+//     arrived since.
 //  5. Pass-through (PassThrough) and transfers do not share connections, and a Pinned does not share its own.
 //
 // Only net/http parses HTTP/1.1 responses: a second parser in front of it would invite smuggling. golang.org/x/net/http2 reads HTTP/2
 // frames and field blocks, and this package interprets them (see session). Fields that net/http hides (a Content-Length next to a
 // Transfer-Encoding, the Connection field next to a close, a Cache-Control that it adds) are looked up in a copy of the raw head.
 //
-// Concurrency: Pool and PassThrough are safe for concurrent use; for a connection see engine.Conn. The only timeout here is that of
-// idle connections: the engine knows which requests are late.
+// Concurrency: Pool and PassThrough are safe for concurrent use; for a connection see engine.Conn. The only timeout here is the one
+// for idle connections: the engine decides which requests are late.
 package origin

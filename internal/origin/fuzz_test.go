@@ -10,8 +10,8 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// FuzzR202_Answers: whatever an origin sends, there is no panic, errors are typed, an accepted range is one that was asked for, and
-// no more bytes come out of it than it has.
+// FuzzR202_Answers: whatever an origin sends, there is no panic, errors are typed, an accepted range is one that was requested, and
+// its body has no more bytes than the range.
 func FuzzR202_Answers(f *testing.F) {
 	for _, s := range []string{
 		"HTTP/1.1 206 OK\r\nETag: \"a\"\r\nContent-Range: bytes 100-104/1000\r\nContent-Length: 5\r\n\r\nhello" +

@@ -39,9 +39,9 @@ const (
 
 // Limits for frames that do not advance a response.
 const (
-	// maxIdleFrames is how many such frames may come in a row.
+	// maxIdleFrames is how many such frames may arrive in a row.
 	maxIdleFrames = 1000
-	// maxFrame bounds a frame that is not DATA with its CONTINUATIONs, which may be empty and without end.
+	// maxFrame bounds a frame that is not DATA with its CONTINUATIONs, which may be empty and endless.
 	maxFrame = readFrame + 2*maxHead
 	// maxReplies bounds the bytes that wait to be written, acknowledgments included. The requests in flight need less.
 	maxReplies = 2 * maxHead
@@ -51,9 +51,9 @@ const (
 	maxStreams = 100
 )
 
-// PING measures the delay of an answer under load (Nikravesh 2018 chapter 6), SETTINGS cut answers. Origins take frequent ones for
-// an attack: Apache Traffic Server ends a connection that brings more than 60 PING or 14 SETTINGS a minute, counting the first
-// SETTINGS and the acknowledgment of its own. So PINGs are dense for the first seconds under load only.
+// PING measures the delay of an answer under load (Nikravesh 2018 chapter 6), and SETTINGS cut answers. Origins take frequent ones
+// for an attack: Apache Traffic Server closes a connection that brings more than 60 PING or 14 SETTINGS a minute, counting the
+// first SETTINGS and the acknowledgment of its own. So PINGs are frequent only for the first seconds under load.
 const (
 	pingEvery  = 100 * time.Millisecond
 	pingBurst  = 30
@@ -73,11 +73,11 @@ var (
 	errTooLong   = errors.New("the request head is longer than the origin accepts")
 )
 
-// session is an HTTP/2 connection to an origin that carries GETs. Flow control bounds its memory: the origin may send the
-// bytes that were requested and spare, no more (see fill).
+// session is an HTTP/2 connection to an origin that carries GETs. Flow control bounds its memory: the origin may send the requested
+// bytes plus spare, and no more (see fill).
 //
-// One goroutine, the reader, takes all frames until the connection ends; close waits for it. Any goroutine may write frames:
-// they gather in out, and flush sends them.
+// One goroutine, the reader, handles all frames until the connection ends; close waits for it. Any goroutine may write frames: they
+// collect in out, and flush sends them.
 type session struct {
 	conn   net.Conn // TLS
 	socket net.Conn // below it: Close sends no alert, which could block
@@ -98,7 +98,7 @@ type session struct {
 	block        bytes.Buffer
 	henc         *hpack.Encoder
 
-	settled bool // the origin's SETTINGS have come
+	settled bool // the origin's SETTINGS have arrived
 	unacked int  // SETTINGS of this side that the origin has not acknowledged
 	peer    settings
 
@@ -108,25 +108,25 @@ type session struct {
 	reset   []resetStream
 	next    uint32 // number of the next stream
 
-	initial int64 // SETTINGS_INITIAL_WINDOW_SIZE as sent last
-	credit  int64 // how much the origin may send
-	idle    int   // frames in a row that brought no answer forward
+	initial int64 // SETTINGS_INITIAL_WINDOW_SIZE as last sent
+	credit  int64 // bytes that the origin may still send
+	idle    int   // frames in a row that did not advance an answer
 	ping    ping
 	pings   *rate.Limiter
 	clamps  *rate.Limiter
 	pace    *pace
 }
 
-// pace is what is known of an origin's patience. Its sessions share it.
+// pace records how patient an origin is. All sessions with the origin share it.
 type pace struct {
-	silent atomic.Bool // the origin has asked for calm: it gets no more PING frames, nor SETTINGS that cut
+	silent atomic.Bool // the origin asked for calm: it gets no more PING frames, nor SETTINGS that cut
 }
 
-// settings are those that the origin has announced.
+// settings are the values that the origin announced.
 type settings struct {
 	streams uint32 // SETTINGS_MAX_CONCURRENT_STREAMS
 	frame   uint32 // SETTINGS_MAX_FRAME_SIZE
-	head    int64  // SETTINGS_MAX_HEADER_LIST_SIZE, -1 = any
+	head    int64  // SETTINGS_MAX_HEADER_LIST_SIZE, -1 = no limit
 	initial int64  // SETTINGS_INITIAL_WINDOW_SIZE
 	window  int64  // of the connection; this side never sends DATA
 }
@@ -134,10 +134,10 @@ type settings struct {
 // resetStream is a stream that this side reset.
 type resetStream struct {
 	id   uint32
-	left int64 // how much the origin may still send on it
+	left int64 // bytes that the origin may still send on it
 }
 
-// negotiate begins an HTTP/2 session on a connection whose handshake chose it (RFC 7301).
+// negotiate starts an HTTP/2 session on a connection whose handshake selected HTTP/2 (RFC 7301).
 func (s *stream) negotiate(p *Pool) error {
 	tc, ok := s.conn.(*tls.Conn)
 	if !ok || tc.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
@@ -148,7 +148,7 @@ func (s *stream) negotiate(p *Pool) error {
 	return err
 }
 
-// newSession begins a session on a connection.
+// newSession starts a session on a connection.
 func newSession(conn, socket net.Conn, chunks *sync.Pool, calm *pace) (*session, error) {
 	s := &session{
 		conn: conn, socket: socket, chunks: chunks, br: bufio.NewReaderSize(conn, readBuffer), done: make(chan struct{}),
@@ -180,7 +180,7 @@ func newSession(conn, socket net.Conn, chunks *sync.Pool, calm *pace) (*session,
 	return s, nil
 }
 
-// live reports whether the origin takes another request. s.mu is held.
+// live reports whether the origin accepts another request. s.mu is held.
 func (s *session) live() bool { return s.err == nil && !s.away && s.next < 1<<31 }
 
 // usable reports whether a later transfer may use the connection.
@@ -190,7 +190,7 @@ func (s *session) usable() bool {
 	return s.live() && len(s.queue) == 0
 }
 
-// close ends the session and waits until nothing of it runs.
+// close ends the session and waits for its goroutines.
 func (s *session) close() {
 	s.mu.Lock()
 	s.die(errClosed)
@@ -200,7 +200,7 @@ func (s *session) close() {
 	s.alive.Wait()
 }
 
-// die ends every exchange with err. What has come of them can still be read. s.mu is held.
+// die ends every exchange with err. Bytes that already arrived can still be read. s.mu is held.
 func (s *session) die(err error) {
 	if s.err == nil {
 		s.err = err
@@ -241,8 +241,8 @@ func (s *session) settings(all ...http2.Setting) {
 	s.unacked++
 }
 
-// flush sends what is in out. If another goroutine is sending already, that one sends this, too. s.mu is held, but released
-// while writing to the connection.
+// flush sends the bytes in out. If another goroutine is already sending, it sends them too. s.mu is held, but released while
+// writing to the connection.
 func (s *session) flush() {
 	if s.writing {
 		return
@@ -262,8 +262,8 @@ func (s *session) flush() {
 	s.change.Broadcast()
 }
 
-// flushLater flushes in another goroutine, for callers that must not wait: whoever cuts, and the reader, since an origin that
-// is held up by its own writing may not read. s.mu is held.
+// flushLater flushes in another goroutine, for callers that must not wait: those that cut, and the reader, since an origin that is
+// blocked in a write may not read. s.mu is held.
 func (s *session) flushLater() {
 	if s.out.Len() > 0 && !s.writing && s.err == nil {
 		s.alive.Go(func() {
@@ -274,12 +274,12 @@ func (s *session) flushLater() {
 	}
 }
 
-// broken returns the connection error of a code, with a reason for the log.
+// broken returns a connection error with this code and a reason for the log.
 func broken(code http2.ErrCode, reason string) error {
 	return fmt.Errorf("%s: %w", reason, http2.ConnectionError(code))
 }
 
-// ended turns the end of a connection into an error that cannot be taken for the proper end of an answer.
+// ended converts the end of a connection into an error that cannot be taken for the proper end of an answer.
 func ended(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

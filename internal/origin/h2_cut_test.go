@@ -22,7 +22,7 @@ import (
 
 const kB = 1 << 10
 
-// cutter is a connection to a flooder that answers each request as far as the windows let it.
+// cutter is a connection to a flooder that answers each request as far as the windows allow.
 type cutter struct {
 	*flooder
 	t    *testing.T
@@ -68,7 +68,7 @@ func ranges(t *testing.T, p func(play func(*flooder)) *pool, hold func(*cutter, 
 	return k
 }
 
-// open opens the connection, or takes it out of the pool.
+// open opens the connection, or takes it from the pool.
 func (k *cutter) open() {
 	k.t.Helper()
 	c, err := k.pool.Open(k.t.Context(), links[0], scriptTarget)
@@ -131,8 +131,8 @@ func cuttingTest(t *testing.T, hold func(*cutter, uint32), do func(k *cutter)) {
 	})
 }
 
-// TestH2Cut: R125: an answer that is cut ends where it is cut. The origin sends nothing beyond if it learns of that in time: its
-// window for the stream shrinks, those of the others stay, and the stream is reset at its end. The connection serves on.
+// TestH2Cut: R125: an answer that is cut ends at the cut. The origin sends nothing beyond it if it learns of it in time: its window
+// for the stream shrinks, those of the others stay, and the stream is reset at its end. The connection stays usable.
 func TestH2Cut(t *testing.T) {
 	t.Run("R125 in time", func(t *testing.T) {
 		first := true
@@ -205,7 +205,7 @@ func TestH2Cut(t *testing.T) {
 			k.ask(segment.Range{End: 1000 * kB})
 			b := k.next()
 			k.reads(b, 500*kB, false)
-			k.of(1) // all of it is here
+			k.of(1) // all of it has arrived
 			k.said()
 			k.c.Cut(0, 400*kB)
 			k.reads(b, 0, true)
@@ -312,8 +312,8 @@ func TestH2Cut(t *testing.T) {
 	})
 }
 
-// TestH2ManyCuts: a thousand cuts at any moment leave nothing behind: no goroutine, no window that is too small or too large, no
-// stream. The connection is used again afterwards.
+// TestH2ManyCuts: a thousand cuts at any moment leave nothing behind: no goroutine, no stream, and no window that is too small or
+// too large. The connection is reused afterwards.
 func TestH2ManyCuts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	cuttingTest(t, func(k *cutter, _ uint32) { time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond) }, func(k *cutter) {
@@ -338,7 +338,7 @@ func TestH2ManyCuts(t *testing.T) {
 				k.reads(b, whole/2, false)
 				k.c.Cut(id, end)
 				k.reads(b, whole-whole/2, true)
-			case 2: // by another goroutine, while it is read
+			case 2: // by another goroutine, during a read
 				b := k.next()
 				done := make(chan struct{})
 				go func() { defer close(done); time.Sleep(time.Millisecond); k.c.Cut(id, end) }()
@@ -352,7 +352,7 @@ func TestH2ManyCuts(t *testing.T) {
 				k.reads(k.next(), 50*kB, true)
 			}
 			if draw.IntN(2) == 0 {
-				time.Sleep(time.Minute) // so long that another window may be shrunk
+				time.Sleep(time.Minute) // long enough that another window may be shrunk
 			}
 			synctest.Wait()
 			if i == 10 {
@@ -371,7 +371,7 @@ func TestH2ManyCuts(t *testing.T) {
 	})
 }
 
-// TestH2Delay: K20: PING measures how long an answer takes now, about ten times a second while bytes come.
+// TestH2Delay: K20: PING measures how long an answer takes now, about ten times a second while bytes arrive.
 func TestH2Delay(t *testing.T) {
 	cert, roots := certificate(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -443,8 +443,8 @@ func TestH2Delay(t *testing.T) {
 	})
 }
 
-// TestH2Pace: R126: Apache Traffic Server ends a connection that brings more than 60 PING or 14 SETTINGS a minute, so there are fewer,
-// however many answers are cut. An origin that asks for calm gets none.
+// TestH2Pace: R126: Apache Traffic Server ends a connection that brings more than 60 PING or 14 SETTINGS a minute, so fewer are
+// sent, however many answers are cut. An origin that asks for calm gets none.
 func TestH2Pace(t *testing.T) {
 	serve := func(f *flooder, do func(id uint32)) {
 		f.mu.Lock()
@@ -586,7 +586,7 @@ func TestH2Pace(t *testing.T) {
 	}
 }
 
-// TestH2BeforeSettings: nothing is known of what an origin bears before its SETTINGS: it is asked for one stream.
+// TestH2BeforeSettings: before an origin's SETTINGS arrive its limits are unknown, so it is asked for one stream.
 func TestH2BeforeSettings(t *testing.T) {
 	cert, roots := certificate(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -38,8 +38,8 @@ func (l *pipes) Accept() (net.Conn, error) {
 func (l *pipes) Close() error   { close(l.closed); return nil }
 func (l *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// One GET of an https object over two links, each with an HTTP/2 connection of its own. Time is virtual, so that a busy
-// machine makes no link look silent.
+// One GET of an https object over two links, each with its own HTTP/2 connection. Time is virtual, so that no link looks silent on
+// a busy machine.
 func TestR121_H2TransferOverTwoLinks(t *testing.T) {
 	cert, roots := certificate(t)
 	synctest.Test(t, func(t *testing.T) { transferOverTwoLinks(t, cert, roots) })

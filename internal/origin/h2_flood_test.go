@@ -27,7 +27,7 @@ import (
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
-// floodSize is that of the object that a flooder serves, floodFrame that of its DATA frames.
+// floodSize is the size of the object that a flooder serves, floodFrame the size of its DATA frames, in bytes.
 const (
 	floodSize  = 1 << 30
 	floodFrame = 16 << 10
@@ -48,7 +48,7 @@ type flooder struct {
 	streams map[uint32]int64
 	reset   map[uint32]http2.ErrCode
 	goAway  []http2.ErrCode
-	log     []string         // the client's frames, but for WINDOW_UPDATE of the connection
+	log     []string         // the client's frames, except WINDOW_UPDATE of the connection
 	acking  bool             // SETTINGS are acknowledged
 	owed    int              // SETTINGS that were not
 	order   sync.Mutex       // DATA under old SETTINGS comes before their acknowledgment
@@ -58,12 +58,12 @@ type flooder struct {
 	err     error            // the connection is broken
 }
 
-// flooders is a pool whose origins are flooders. play runs for each connection.
+// flooders is a pool whose origins are flooders. play runs on each connection.
 func flooders(t *testing.T, cert tls.Certificate, roots *x509.CertPool, play func(*flooder)) *pool {
 	return strangers(t, cert, roots, func(f *flooder) { f.fr.WriteSettings(); play(f) })
 }
 
-// strangers are flooders that do not even say SETTINGS.
+// strangers are flooders that do not even send SETTINGS.
 func strangers(t *testing.T, cert tls.Certificate, roots *x509.CertPool, play func(*flooder)) *pool {
 	p := newPool(func(context.Context, link.Link, string, string) (net.Conn, error) {
 		client, server := net.Pipe()
@@ -109,7 +109,7 @@ func (c *cutting) Write(p []byte) (int, error) {
 	return 5 + n, err
 }
 
-// listen takes the client's frames. It acknowledges SETTINGS and PING only if told so.
+// listen reads the client's frames. It acknowledges SETTINGS and PING only if told to.
 func (f *flooder) listen() {
 	defer close(f.requests)
 	second := http2.NewFramer(f.out, nil)
@@ -178,8 +178,8 @@ func (f *flooder) listen() {
 	}
 }
 
-// rest sends n bytes of DATA as far and as soon as the windows allow, until the client resets the stream. It returns how many
-// it has sent.
+// rest sends n bytes of DATA as far and as soon as the windows allow, until the client resets the stream. It returns the number of
+// bytes sent.
 func (f *flooder) rest(id uint32, n int64) (sent int64) {
 	for sent < n {
 		f.mu.Lock()
@@ -240,7 +240,7 @@ func (f *flooder) pour(id uint32, n int64) bool {
 	return true
 }
 
-// read takes note that n bytes were read.
+// read records that n bytes were read.
 func (f *flooder) read(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -254,7 +254,7 @@ func (f *flooder) take() (held, most int64) {
 	return f.held, f.most
 }
 
-// window returns how much the client lets the connection carry now.
+// window returns how many bytes the client lets the connection carry now.
 func (f *flooder) window() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -296,7 +296,7 @@ func floodAsk(n, size int64) engine.RangeRequest {
 	}
 }
 
-// certificate returns one for the host of scriptTarget, and who vouches for it.
+// certificate returns a certificate for the host of scriptTarget, and the roots that verify it.
 func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	s := httptest.NewTLSServer(nil)
@@ -306,7 +306,7 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return s.TLS.Certificates[0], roots
 }
 
-// Whatever the origin sends, a connection holds little more of unread bodies than was asked for.
+// Whatever the origin sends, a connection holds little more unread content than was requested.
 func TestH2Floods(t *testing.T) {
 	const size, slack, many = 64 << 10, 128 << 10, 50
 	part := func(n int64) segment.Range { return segment.Range{Start: n * size, End: (n + 1) * size} }
@@ -317,7 +317,7 @@ func TestH2Floods(t *testing.T) {
 	tests := []struct {
 		name    string
 		asks    []engine.RangeRequest
-		first   bool // the first answer is read to its end before the others are asked for
+		first   bool // the first answer is read to its end before the others are requested
 		play    func(f *flooder)
 		bound   int64
 		least   int64         // bytes that are taken
@@ -616,8 +616,8 @@ func TestH2EndlessBehind(t *testing.T) {
 	}
 }
 
-// The body of an unwanted answer may come before its head is judged. On one processor the reader takes all that the kernel has
-// before anything else runs.
+// The body of an unwanted answer may arrive before its head is judged. On one processor the reader takes everything that the kernel
+// has before anything else runs.
 func TestH2UnjudgedBody(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	t.Run("R191 a body that comes before its head is judged", func(t *testing.T) {

@@ -31,9 +31,9 @@ func transcript(write func(fr *http2.Framer, block func(pairs ...string) []byte)
 	return out.Bytes()
 }
 
-// FuzzR202_H2Frames: whatever an origin sends over HTTP/2, there is no panic and no goroutine left, errors are typed, an accepted
-// range is one that was asked for, no more bytes come out of it than it has or, once it is cut, than are wanted, and no more wait
-// to be read than were asked for.
+// FuzzR202_H2Frames: whatever an origin sends over HTTP/2, there is no panic and no goroutine left, errors are typed, and an
+// accepted range is one that was requested. Its body has no more bytes than the range or, once it is cut, than are wanted, and no
+// more bytes wait to be read than were requested.
 func FuzzR202_H2Frames(f *testing.F) {
 	good := []string{":status", "206", "etag", `"a"`, "content-range", "bytes 100-199/1000"}
 	next := []string{":status", "206", "etag", `"a"`, "content-range", "bytes 200-299/1000", "content-length", "100"}

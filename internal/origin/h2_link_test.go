@@ -19,8 +19,8 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// slowLink is one direction of a link in virtual time: a rate, a delay, and before both the sender's socket buffer with the queue
-// of the link.
+// slowLink is one direction of a link in virtual time: a rate, a delay, and in front of both the sender's socket buffer together
+// with the queue of the link.
 type slowLink struct {
 	rate   float64 // bytes per second
 	delay  time.Duration
@@ -29,7 +29,7 @@ type slowLink struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	queue   []packet
-	busy    time.Time // until when bytes leave
+	busy    time.Time // time until which bytes leave
 	closed  bool
 	wrote   int64
 }
@@ -73,7 +73,7 @@ func (l *slowLink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Read takes bytes that have come.
+// Read returns bytes that have arrived.
 func (l *slowLink) Read(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +108,7 @@ func (l *slowLink) close() {
 
 // slowConn is one end of a connection over a slow link.
 type slowConn struct {
-	net.Conn // for what is not used
+	net.Conn // for unused methods
 	in, out  *slowLink
 }
 
@@ -142,7 +142,7 @@ func slowObject() []byte {
 	return object
 }
 
-// newSlowServer serves over links with these rates in Mbit/s. 256 KiB wait before each, as in a socket buffer and a router's
+// newSlowServer serves over links with these rates in Mbit/s. 256 KiB wait in front of each, as in a socket buffer and a router's
 // queue.
 func newSlowServer(t *testing.T, rates map[string]float64) *slowServer {
 	cert, roots := certificate(t)
@@ -161,7 +161,7 @@ func newSlowServer(t *testing.T, rates map[string]float64) *slowServer {
 	t.Cleanup(func() {
 		server.Close()
 		run.Wait()
-		time.Sleep(time.Minute) // until everything on the way has come
+		time.Sleep(time.Minute) // until everything in flight has arrived
 	})
 	s.pool = newPool(func(_ context.Context, over link.Link, _, _ string) (net.Conn, error) {
 		down, up := newSlowLink(rates[over.Name]*1e6/8, slowTrip/2, 256*kB), newSlowLink(1e9, slowTrip/2, 1<<20)
@@ -176,7 +176,8 @@ func newSlowServer(t *testing.T, rates map[string]float64) *slowServer {
 	return s
 }
 
-// count returns how much the server sent over the last connection of a link, with all that TLS and HTTP/2 add.
+// count returns the number of bytes that the server sent over the last connection of a link, including the overhead of TLS and
+// HTTP/2.
 func (s *slowServer) count(link string) int64 {
 	s.mu.Lock()
 	l := s.sent[link]
@@ -193,8 +194,8 @@ func slowAsk(id uint32, start, end int64) engine.RangeRequest {
 	}
 }
 
-// TestH2TailBytes: K21: 2 MB at 5 Mbit/s; the second half moves to another link after 300 kB: a stream that is reset at its
-// new end has brought far more by then, one whose window was shrunk has not.
+// TestH2TailBytes: K21: of 2 MB at 5 Mbit/s, the second half moves to another link after 300 kB. A stream that is reset at its new
+// end has brought far more by then; one whose window was shrunk has not.
 func TestH2TailBytes(t *testing.T) {
 	extra := map[bool]float64{}
 	for _, cut := range []bool{false, true} {
@@ -226,7 +227,7 @@ func TestH2TailBytes(t *testing.T) {
 				}
 				response.Body.Close()
 			}
-			if err := c.Send(slowAsk(2, 10, 20)); err != nil { // the connection serves on
+			if err := c.Send(slowAsk(2, 10, 20)); err != nil { // the connection stays usable
 				t.Fatal(err)
 			}
 			response, err = c.Next()
@@ -245,7 +246,7 @@ func TestH2TailBytes(t *testing.T) {
 	}
 }
 
-// TestH2DelayUnderLoad: K20: while 2 MB come, PING predicts within 20 % how long the next answer takes to begin. The round trip
+// TestH2DelayUnderLoad: K20: while 2 MB arrive, PING predicts within 20 % how long the next answer takes to begin. The round trip
 // of the handshake, without load, is off by a factor of nine and more.
 func TestH2DelayUnderLoad(t *testing.T) {
 	for _, rate := range []float64{10, 5} {
@@ -277,7 +278,7 @@ func TestH2DelayUnderLoad(t *testing.T) {
 				if err := c.Send(slowAsk(2, slowSize/2, slowSize)); err != nil {
 					t.Fatal(err)
 				}
-				response.Body.Close() // the next answer is behind what is under way of this one
+				response.Body.Close() // the next answer waits behind the rest of this one
 				if _, err := c.Next(); err != nil {
 					t.Fatal(err)
 				}
@@ -294,8 +295,8 @@ func TestH2DelayUnderLoad(t *testing.T) {
 	}
 }
 
-// TestH2TransferIsCut: 2 MB over two links. The answer to the client's own GET is cut when the second link joins, halves are when
-// one link ends before the other. There is one connection per link, and hardly more than the object comes.
+// TestH2TransferIsCut: 2 MB over two links. The answer to the client's own GET is cut when the second link joins; halves are cut
+// when one link ends before the other. There is one connection per link, and hardly more bytes arrive than the object has.
 func TestH2TransferIsCut(t *testing.T) {
 	for scheduler, header := range map[string]http.Header{"confluence": {"Accept-Encoding": {"gzip"}}, "mphttp": {}} {
 		t.Run("R125 "+scheduler, func(t *testing.T) {

@@ -211,7 +211,7 @@ func TestH2BadStreams(t *testing.T) {
 		{"R133 flood of CONTINUATION", func(f *frames) {
 			id := f.asked()
 			f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: f.fields(":status", "206")})
-			for i := range 10_000 { // 160 MB, were they taken
+			for i := range 10_000 { // 160 MB, if they were accepted
 				name := fmt.Sprintf("x-%d", i)
 				if f.fr.WriteContinuation(id, false, f.fields(name, string(make([]byte, 8<<10)))) != nil {
 					return

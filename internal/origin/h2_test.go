@@ -65,7 +65,7 @@ func unstartedH2(t testing.TB, size int, wrap func(http.ResponseWriter, *http.Re
 
 func (r *h2rig) start() {
 	r.server.EnableHTTP2 = true
-	r.server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail on purpose
+	r.server.Config.ErrorLog = log.New(io.Discard, "", 0) // for handshakes that fail on purpose
 	r.server.StartTLS()
 	roots := x509.NewCertPool()
 	roots.AddCert(r.server.Certificate())
@@ -257,7 +257,7 @@ func TestR125_H2CloseOfABodyCancelsItsStream(t *testing.T) {
 	}
 }
 
-// An origin that allows one stream at a time gets the requests one by one, in order.
+// An origin that allows one concurrent stream gets the requests one by one, in order.
 func TestR130_OneStream(t *testing.T) {
 	r := unstartedH2(t, 1<<20, nil)
 	r.server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 1}
@@ -271,7 +271,7 @@ func TestR130_OneStream(t *testing.T) {
 	}
 }
 
-// An answer that comes late holds up the ones behind it, and loses none of them.
+// A late answer holds up the ones behind it, and none of them is lost.
 func TestH2SlowStream(t *testing.T) {
 	behind := make(chan struct{})
 	r := newH2(t, 8<<20, func(w http.ResponseWriter, q *http.Request, serve http.HandlerFunc) {
@@ -341,7 +341,7 @@ func TestR136_H2IdleConnectionDies(t *testing.T) {
 	c.Release()
 	r.server.CloseClientConnections()
 	c = r.open()
-	if c.Info().Reused { // its end has not been noticed yet
+	if c.Info().Reused { // its end is not noticed yet
 		err := c.Send(r.ask(0, 100))
 		if err == nil {
 			_, err = c.Next()
@@ -372,7 +372,7 @@ func TestH2Certificate(t *testing.T) {
 	}
 }
 
-// The unread bytes of answers are bounded: of ten ranges of 4 MiB, two are requested while nobody reads.
+// The unread bytes of answers are bounded: of ten ranges of 4 MiB, two are requested while nothing is read.
 func TestR123_UnreadAnswersAreBounded(t *testing.T) {
 	const size = 4 << 20
 	var asked atomic.Int64
@@ -428,7 +428,7 @@ func BenchmarkH2(b *testing.B) {
 	}
 }
 
-// BenchmarkH2Whole reads answers whose length was not asked for: little of them is held, and TCP holds back the rest.
+// BenchmarkH2Whole reads answers of unrequested length: little of them is held, and TCP holds back the rest.
 func BenchmarkH2Whole(b *testing.B) {
 	const size = 64 << 20
 	r := newH2(b, size, nil)

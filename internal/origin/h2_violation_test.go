@@ -33,7 +33,7 @@ func raw(kind http2.FrameType, flags http2.Flags, stream uint32, payload ...byte
 	return func(f *flooder) { f.fr.WriteRawFrame(kind, flags, stream, payload) }
 }
 
-// repeat repeats a frame, until it is noticed.
+// repeat repeats a frame until the client notices.
 func repeat(n int, play func(*flooder)) func(*flooder) {
 	return func(f *flooder) {
 		for range n {
@@ -55,7 +55,7 @@ func block(flags http2.Flags, pairs ...string) func(*flooder) {
 	}
 }
 
-// then does one thing after the other.
+// then performs one violation after the other.
 func then(steps ...func(*flooder)) func(*flooder) {
 	return func(f *flooder) {
 		for _, s := range steps {
@@ -193,7 +193,7 @@ func streamErrors() []violation {
 		bad("section 8.3.2: :status below 100", ":status", "099"),
 		bad("section 8.6: 101", ":status", "101"),
 	}
-	// What is wrong after a good head is an error of the body.
+	// An error after a good head is an error of the body.
 	for i := range all {
 		if all[i].name == "section 8.1: a second head" {
 			all[i].want = fault.Reset
@@ -202,8 +202,8 @@ func streamErrors() []violation {
 	return all
 }
 
-// TestH2Violations: R131: what an origin must not do ends the connection or the stream, with the code that the RFC names, and
-// the attempt. After an error of one stream the connection serves on.
+// TestH2Violations: R131: a violation ends the connection or the stream, with the code that the RFC names, and the attempt. After
+// an error of one stream the connection stays usable.
 func TestH2Violations(t *testing.T) {
 	try := func(t *testing.T, v violation, connection, stranger bool) {
 		cert, roots := certificate(t)
@@ -319,7 +319,7 @@ type rawWriter struct{ f *flooder }
 
 func (w rawWriter) Write(p []byte) (int, error) { return w.f.wire.Write(p) }
 
-// TestH2Tolerance: what an origin may do, however odd, costs it nothing.
+// TestH2Tolerance: nothing that an origin may do, however odd, is held against it.
 func TestH2Tolerance(t *testing.T) {
 	good := func(f *flooder) { f.answered(); f.data(1, 100, true) }
 	tests := []struct {

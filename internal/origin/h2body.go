@@ -12,10 +12,10 @@ import (
 // chunk is a piece of memory for bytes that wait to be read.
 type chunk [16 << 10]byte
 
-// buffer holds bytes that wait to be read. All of its chunks are full, except the first and the last one.
+// buffer holds bytes that wait to be read. All of its chunks except the first and the last one are full.
 type buffer struct {
 	chunks   []*chunk
-	from, to int // begin in the first one, end in the last one
+	from, to int // start in the first one, end in the last one
 }
 
 func (b *buffer) write(pool *sync.Pool, p []byte) {
@@ -55,8 +55,8 @@ func (b *buffer) drop(pool *sync.Pool) {
 	*b = buffer{}
 }
 
-// read waits for bytes of the body of x or, when everything wanted has been read, for the end of the answer. With an error,
-// whole says that nothing wanted is missing.
+// read waits for bytes of the body of x or, when everything wanted has been read, for the end of the answer. If err is not nil,
+// whole reports whether all wanted bytes have been read.
 func (s *session) read(x *exchange, p []byte) (n int, whole bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *session) read(x *exchange, p []byte) (n int, whole bool, err error) {
 	}
 	x.taken += int64(n)
 	if x.long && x.held() < maxOpen/2 {
-		s.change.Broadcast() // half of it at a time saves switches between goroutines
+		s.change.Broadcast() // waiting until half is read saves switches between goroutines
 	}
 	s.fill(x)
 	s.start()
@@ -137,8 +137,8 @@ func (b *h2body) fail(outcome fault.Outcome, err error) error {
 	return b.err
 }
 
-// Close cancels the stream if the body was not read to its end (RST_STREAM, RFC 9113 section 6.4); bytes in flight are
-// discarded and the connection lives.
+// Close cancels the stream if the body was not read to its end (RST_STREAM, RFC 9113 section 6.4); bytes in flight are discarded
+// and the connection stays open.
 func (b *h2body) Close() error {
 	if b.err == nil {
 		b.err = b.conn.fail("body", fault.Canceled, errClosed)

@@ -15,7 +15,7 @@ type h2conn struct{ *checkout }
 
 func newH2Conn(p *Pool, s *stream, reused bool) *h2conn { return &h2conn{newCheckout(p, s, reused)} }
 
-// Send implements engine.Conn. A request whose turn has not come is sent later: a failure to do so is that of Next.
+// Send implements engine.Conn. A request whose turn has not come is sent later: Next then reports a failure to send it.
 func (c *h2conn) Send(a engine.RangeRequest) error {
 	x, err := newExchange(&a)
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *session) ask(x *exchange) error {
 	return nil
 }
 
-// Next implements engine.Conn. Closing the response's Body before its end cancels the stream and leaves the connection be.
-// The body of an answer to a RangeRequest with Want that is not wanted is cancelled on arrival.
+// Next implements engine.Conn. Closing the response's Body before its end cancels the stream and leaves the connection open. If the
+// answer to a RangeRequest with Want is not the wanted one, its body is cancelled on arrival.
 func (c *h2conn) Next() (*engine.RangeResponse, error) {
 	var err error
 	c.mu.Lock()
@@ -94,8 +94,8 @@ func (s *session) first() (*exchange, error) {
 	return s.queue[0], nil
 }
 
-// await waits for the head of the answer and hands out interim answers until then. last reports that the origin takes no
-// requests after those that are under way, empty that the answer has no body.
+// await waits for the head of the answer and hands out interim answers until then. last reports whether the origin accepts no
+// requests after those under way, empty whether the answer has no body.
 func (s *session) await(x *exchange) (last, empty bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +137,7 @@ func (c *h2conn) response(x *exchange, last, empty bool) (*engine.RangeResponse,
 	return c.judged(x.resp, x.verdict)
 }
 
-// answered ends the present answer. Nothing more of its body will be read.
+// answered ends the current answer. Nothing more of its body will be read.
 func (c *h2conn) answered(x *exchange) {
 	c.mu.Lock()
 	c.reading = false
@@ -159,8 +159,8 @@ func (s *session) answered(x *exchange) {
 	s.flush()
 }
 
-// lost returns the outcome of an x without an answer. A request that the origin did not act on (REFUSED_STREAM, GOAWAY: RFC
-// 9113 section 8.7) is Stale or Unanswered, a malformed head Refused.
+// lost returns the outcome of an x without an answer. A request that the origin did not act on (REFUSED_STREAM, GOAWAY: RFC 9113
+// section 8.7) is Stale or Unanswered, one with a malformed head is Unwanted.
 func (c *h2conn) lost(x *exchange, err error) fault.Outcome {
 	var reset http2.StreamError
 	var away awayError
@@ -192,7 +192,7 @@ func (c *h2conn) Cut(id uint32, end int64) bool {
 	return !c.given && c.h2.cutAt(id, end) // else the requests may be those of another owner
 }
 
-// Sample implements engine.Conn. PING shows the delay of a response, where the kernel sees that of packets alone.
+// Sample implements engine.Conn. PING shows the delay of a response; the kernel sees only that of packets.
 func (c *h2conn) Sample() (engine.PathSample, bool) {
 	p, ok := c.checkout.Sample()
 	p.Delay = c.h2.delay()
@@ -228,7 +228,7 @@ func (c *h2conn) ended() bool {
 	return c.canceled
 }
 
-// Behind implements engine.Conn: the session reads ahead, and what waits there is given in one read.
+// Behind implements engine.Conn. It returns false: the session reads ahead, and one read returns all that waits there.
 func (c *h2conn) Behind() bool { return false }
 
 var _ engine.Conn = (*h2conn)(nil)

@@ -22,10 +22,10 @@ import (
 // fieldCost is added to the length of each field's name and value in the size of a head (RFC 9113 section 6.5.2).
 const fieldCost = 32
 
-// errEnd is the proper end of an answer.
+// errEnd marks the proper end of an answer.
 var errEnd = io.EOF
 
-// ofConnection are the fields that belong to a connection. HTTP/2 forbids them (RFC 9113 section 8.2.2).
+// ofConnection lists the fields that belong to a connection. HTTP/2 forbids them (RFC 9113 section 8.2.2).
 var ofConnection = []string{"connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"}
 
 // exchange is one request and its answer. The session's mu guards what can change.
@@ -36,28 +36,28 @@ type exchange struct {
 	asked   int64 // length of the range, maxOpen if the request names no last byte
 
 	id         uint32 // of the stream, 0 before it is opened
-	window     int64  // how much the origin may send on it
-	sendWindow int64  // how much this side may
+	window     int64  // bytes that the origin may still send on it
+	sendWindow int64  // bytes that this side may still send
 
 	interim  []interim // not yet handed out
-	interims int       // how many have come
-	room     int       // left for heads, in bytes
+	interims int       // number received so far
+	room     int       // bytes left for heads
 
 	resp     *http.Response
 	verdict  Verdict
-	unwanted bool // not the answer that is wanted: its body is cancelled
+	unwanted bool // not the wanted answer: its body is cancelled
 	trailer  http.Header
 
-	size     int64 // length of the part of the body that is wanted, -1 = unknown
+	size     int64 // length of the wanted part of the body, -1 = unknown
 	declared int64 // Content-Length, -1 = none
 	long     bool  // the body may be longer than asked
 	cut      bool  // only a part of the body is wanted
 	clamped  bool  // its window was shrunk to that part
 	received int64
-	coming   int64 // rest of the DATA frame that is being received
-	taken    int64 // how much of received was read
+	coming   int64 // rest of the DATA frame being received
+	taken    int64 // bytes of received that were read
 	unread   buffer
-	err      error // nothing more comes: errEnd, or the reason
+	err      error // nothing more will arrive: errEnd, or the reason
 }
 
 type interim struct {
@@ -65,7 +65,7 @@ type interim struct {
 	header http.Header
 }
 
-// newExchange makes the request that a asks for, with the fields that it would have over HTTP/1.1.
+// newExchange builds the request for a, with the same fields as over HTTP/1.1.
 func newExchange(a *engine.RangeRequest) (*exchange, error) {
 	x := &exchange{request: a, asked: maxOpen, room: maxHead, size: -1, declared: -1}
 	x.add(":authority", a.Target.Host)
@@ -99,7 +99,7 @@ func lastNamed(a *engine.RangeRequest) bool {
 // endless reports whether judge may accept an answer that is longer than asked.
 func (x *exchange) endless() bool { return x.request.Want == nil || !lastNamed(x.request) }
 
-// open reports whether something may still come on the stream of x.
+// open reports whether more may arrive on the stream of x.
 func (x *exchange) open() bool { return x != nil && x.id != 0 && x.err == nil }
 
 // held returns how many bytes wait to be read.
@@ -147,7 +147,7 @@ func (x *exchange) fail(s *session, err error) {
 	s.change.Broadcast()
 }
 
-// head takes the head of an answer, or an interim answer.
+// head handles the head of an answer, or an interim answer.
 func (x *exchange) head(f *http2.MetaHeadersFrame) error {
 	status := f.PseudoValue("status")
 	code, err := strconv.Atoi(status)
@@ -225,7 +225,7 @@ func contentLength(h http.Header) (int64, error) {
 	return int64(n), nil
 }
 
-// announced takes the names of trailer fields out of a head (RFC 9110 section 6.6.2).
+// announced removes Trailer from a head and returns the field names in it (RFC 9110 section 6.6.2).
 func announced(h http.Header) http.Header {
 	var t http.Header
 	for _, value := range h["Trailer"] {
@@ -242,7 +242,7 @@ func announced(h http.Header) http.Header {
 	return t
 }
 
-// judge decides on an answer by its head. Nothing of its body has come.
+// judge judges an answer by its head, before any of its body arrives.
 func (x *exchange) judge(now time.Time) {
 	resp := x.resp
 	h := Head{Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength, Trailer: len(resp.Trailer) > 0}
@@ -262,7 +262,7 @@ func (x *exchange) judge(now time.Time) {
 	}
 }
 
-// trailers takes the fields after a body.
+// trailers handles the fields after a body.
 func (x *exchange) trailers(f *http2.MetaHeadersFrame) error {
 	if !f.StreamEnded() || len(f.PseudoFields()) > 0 {
 		return fmt.Errorf("%w: fields in the middle of a body", errMalformed)

@@ -27,7 +27,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readFrames takes frames until the connection ends, and returns why it did: a http2.ConnectionError if the origin broke the
+// readFrames handles frames until the connection ends, and returns the reason: an http2.ConnectionError if the origin broke the
 // protocol (RFC 9113 section 5.4.1).
 func (s *session) readFrames() error {
 	for first := true; ; first = false {
@@ -51,7 +51,7 @@ func (s *session) readFrames() error {
 	}
 }
 
-// other takes a frame that is not DATA.
+// other handles a frame that is not DATA.
 func (s *session) other(h http2.FrameHeader) error {
 	switch {
 	case h.Type == http2.FramePushPromise:
@@ -59,7 +59,7 @@ func (s *session) other(h http2.FrameHeader) error {
 	case h.Type == http2.FramePriorityUpdate:
 		return broken(http2.ErrCodeProtocol, "PRIORITY_UPDATE, which is for clients") // RFC 9218 section 7.1
 	case h.Type == http2.FrameHeaders && int(h.Length) < headersLeast(h.Flags):
-		return broken(http2.ErrCodeFrameSize, "HEADERS too short for its flags") // the framer takes it for the end
+		return broken(http2.ErrCodeFrameSize, "HEADERS too short for its flags") // the framer takes it for an early end
 	}
 	f, err := s.fr.ReadFrameForHeader(h)
 	s.mu.Lock()
@@ -107,7 +107,7 @@ func (s *session) other(h http2.FrameHeader) error {
 	return nil
 }
 
-// headersLeast returns the fewest bytes that HEADERS may have with some flags.
+// headersLeast returns the minimum length in bytes of HEADERS with these flags.
 func headersLeast(flags http2.Flags) (n int) {
 	if flags.Has(http2.FlagHeadersPadded) {
 		n++
@@ -118,7 +118,7 @@ func headersLeast(flags http2.Flags) (n int) {
 	return n
 }
 
-// stream returns the exchange on an open stream, nil if the stream was closed. Streams of the origin's own are forbidden.
+// stream returns the exchange on an open stream, or nil if the stream was closed. The origin must not open streams.
 func (s *session) stream(id uint32) (*exchange, error) {
 	if x := s.streams[id]; x != nil {
 		return x, nil
@@ -129,8 +129,8 @@ func (s *session) stream(id uint32) (*exchange, error) {
 	return nil, nil
 }
 
-// late accounts for n bytes of a stream that is closed here. If this side reset it, the origin may not know yet. If the origin
-// ended it, it must send nothing more (RFC 9113 section 5.1).
+// late accounts for n bytes on a closed stream. If this side reset the stream, the origin may not know yet. If the origin ended it,
+// it must send nothing more (RFC 9113 section 5.1).
 func (s *session) late(id uint32, n int64) error {
 	for i := range s.reset {
 		if r := &s.reset[i]; r.id == id {
@@ -152,7 +152,7 @@ func (s *session) spoil(e http2.StreamError) error {
 	return err
 }
 
-// cancel resets the stream of x, which ends with err. s.mu is held.
+// cancel resets the stream of x and ends x with err. s.mu is held.
 func (s *session) cancel(x *exchange, code http2.ErrCode, err error) {
 	if !x.open() {
 		return
@@ -166,7 +166,7 @@ func (s *session) cancel(x *exchange, code http2.ErrCode, err error) {
 	s.start()
 }
 
-// headers takes a head, or trailers.
+// headers handles a head or trailers.
 func (s *session) headers(f *http2.MetaHeadersFrame) error {
 	x, err := s.stream(f.StreamID)
 	switch {
@@ -202,7 +202,7 @@ func (s *session) headers(f *http2.MetaHeadersFrame) error {
 	return nil
 }
 
-// finish ends an answer as the origin does, with END_STREAM. s.mu is held.
+// finish ends an answer that the origin ended with END_STREAM. s.mu is held.
 func (s *session) finish(x *exchange) {
 	if x.declared >= 0 && x.received < x.declared { // RFC 9113 section 8.1.1
 		x.fail(s, ended(errEnd))
@@ -272,7 +272,7 @@ func (s *session) windowUpdate(f *http2.WindowUpdateFrame) error {
 	return nil
 }
 
-// goAway takes GOAWAY: the origin still answers streams up to the last one that it names, and did not act on the others.
+// goAway handles GOAWAY: the origin still answers streams up to the last one that it names, and did not act on the others.
 func (s *session) goAway(f *http2.GoAwayFrame) {
 	s.away = true
 	s.heed(f.ErrCode)
@@ -285,19 +285,19 @@ func (s *session) goAway(f *http2.GoAwayFrame) {
 	s.change.Broadcast()
 }
 
-// heed takes note that an origin asks for calm.
+// heed records that an origin asked for calm.
 func (s *session) heed(code http2.ErrCode) {
 	if code == http2.ErrCodeEnhanceYourCalm {
 		s.pace.silent.Store(true)
 	}
 }
 
-// awayError says that the origin did not act on a request and closes the connection.
+// awayError means that the origin did not act on a request and closes the connection.
 type awayError struct{ code http2.ErrCode }
 
 func (e awayError) Error() string { return "GOAWAY: " + e.code.String() }
 
-// data takes a DATA frame. Its bytes can be read as they come, before the frame is complete.
+// data handles a DATA frame. Its bytes can be read as they arrive, before the frame is complete.
 func (s *session) data(h http2.FrameHeader) error {
 	size := int64(h.Length)
 	left, pad := size, int64(0)
@@ -348,8 +348,8 @@ func (s *session) data(h http2.FrameHeader) error {
 	return nil
 }
 
-// charge takes a frame with n bytes of a body off the windows, and returns the exchange that they are for, nil if for none.
-// s.mu is held.
+// charge deducts a frame with n bytes of a body from the windows, and returns the exchange that receives them, or nil. s.mu is
+// held.
 func (s *session) charge(id uint32, size, n int64) (*exchange, error) {
 	if id == 0 {
 		return nil, broken(http2.ErrCodeProtocol, "DATA of no stream")
@@ -375,7 +375,7 @@ func (s *session) charge(id uint32, size, n int64) (*exchange, error) {
 	} else if s.idle++; s.idle > maxIdleFrames {
 		return nil, broken(http2.ErrCodeEnhanceYourCalm, "frames that bring nothing")
 	}
-	// What was not asked for waits in TCP. Only the first answer in line may be so long, so its reader makes room.
+	// Bytes that were not asked for wait in TCP. Only the first answer in line may be this long, so its reader makes room.
 	for x.long && x.open() && x.held() >= maxOpen {
 		s.flushLater()
 		s.change.Wait()
@@ -387,7 +387,7 @@ func (s *session) charge(id uint32, size, n int64) (*exchange, error) {
 	return x, nil
 }
 
-// take takes bytes of a body.
+// take stores bytes of a body.
 func (s *session) take(x *exchange, b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

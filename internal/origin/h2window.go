@@ -7,9 +7,9 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// start sends the requests whose turn it is: as many as the origin takes at a time, while their answers fit into maxUnread. Until
-// the origin's SETTINGS have come there is one (RFC 9113 section 6.5.2). A request whose answer may be of any length waits until
-// it is first in line: nobody reads the answer before that, so it could fill the connection. s.mu is held.
+// start sends the requests whose turn it is: as many as the origin accepts concurrently, while their answers fit into maxUnread.
+// Until the origin's SETTINGS arrive, it sends only one (RFC 9113 section 6.5.2). A request whose answer may be of any length waits
+// until it is first in line: nobody reads the answer before that, so it could fill the connection. s.mu is held.
 func (s *session) start() {
 	for s.started < len(s.queue) {
 		x := s.queue[s.started]
@@ -65,8 +65,8 @@ func (s *session) send(x *exchange) {
 	}
 }
 
-// fill opens the windows of x and of the connection again, in steps, since each costs a frame. The window of the connection
-// bounds the memory of the session: it covers the bytes that are due, and spare. s.mu is held.
+// fill reopens the windows of x and of the connection, in steps, because each update costs a frame. The window of the connection
+// bounds the memory of the session: it covers the bytes that are due plus spare. s.mu is held.
 func (s *session) fill(x *exchange) {
 	if x.open() {
 		if due := x.due(); due-x.window >= max(spare/2, due/8) || x.window < due/2 {
@@ -83,7 +83,7 @@ func (s *session) fill(x *exchange) {
 	}
 }
 
-// widen lets the origin send what is due on x, with padding unless x is cut. s.mu is held.
+// widen lets the origin send the bytes due on x, with room for padding unless x is cut. s.mu is held.
 func (s *session) widen(x *exchange) {
 	room := x.due()
 	if !x.cut {
@@ -95,10 +95,10 @@ func (s *session) widen(x *exchange) {
 	}
 }
 
-// cutAt ends the answer to the request with a number before offset end, and reports whether there is such a request. A smaller
-// window keeps the origin from sending more (Nikravesh 2018 equation 6.2): SETTINGS_INITIAL_WINDOW_SIZE shrinks the windows of
-// all streams (RFC 9113 section 6.9.2), so WINDOW_UPDATE gives the others theirs back. The stream stalls at its new end and is
-// reset there. A reset alone would reach the origin after it had filled all queues with bytes beyond the end.
+// cutAt ends the answer to the request with this ID before offset end, and reports whether there is such a request. A smaller
+// window keeps the origin from sending more (Nikravesh 2018 equation 6.2): SETTINGS_INITIAL_WINDOW_SIZE shrinks the windows of all
+// streams (RFC 9113 section 6.9.2), so WINDOW_UPDATE restores those of the others. The stream stalls at its new end and is reset
+// there. A reset alone would reach the origin only after it had filled all queues with bytes beyond the end.
 func (s *session) cutAt(id uint32, end int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,13 +112,13 @@ func (s *session) cutAt(id uint32, end int64) bool {
 	return false
 }
 
-// cut leaves size bytes of the body of x. s.mu is held.
+// cut limits the body of x to size bytes. s.mu is held.
 func (s *session) cut(x *exchange, size int64) {
 	if x.size >= 0 && size >= x.size || x.size < 0 && !x.endless() && size >= x.asked {
 		return
 	}
 	x.size, x.cut = max(size, x.taken), true
-	if x.resp != nil && x.received >= x.size { // all that is wanted has come
+	if x.resp != nil && x.received >= x.size { // all wanted bytes have arrived
 		s.cancel(x, http2.ErrCodeCancel, errEnd)
 	} else {
 		s.clamp(x)
@@ -126,8 +126,8 @@ func (s *session) cut(x *exchange, size int64) {
 	s.change.Broadcast()
 }
 
-// clamp shrinks the window of x, which is cut, to what is due, unless the origin has had too many SETTINGS lately: then the reset
-// at the new end has to do. s.mu is held.
+// clamp shrinks the window of x, which is cut, to the bytes due, unless the origin got too many SETTINGS recently: then the reset
+// at the new end has to suffice. s.mu is held.
 func (s *session) clamp(x *exchange) {
 	over := x.window - x.due()
 	if !x.open() || over <= 0 || s.pace.silent.Load() || !s.clamps.AllowN(time.Now(), 1) {
@@ -142,7 +142,7 @@ func (s *session) clamp(x *exchange) {
 	}
 }
 
-// unclamp opens the windows again when no stream is left whose window must stay small. s.mu is held.
+// unclamp reopens the windows when no stream is left whose window must stay small. s.mu is held.
 func (s *session) unclamp() {
 	for _, x := range s.streams {
 		if x.clamped {
@@ -163,16 +163,16 @@ func (s *session) limit(initial int64) {
 	s.settings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: uint32(initial)})
 }
 
-// ping measures the present delay of an answer: like an answer, the reply to PING waits behind all that the origin has sent.
+// ping measures the current delay of an answer: like an answer, the reply to PING waits behind everything that the origin has sent.
 type ping struct {
-	count   uint64 // of PINGs sent, and the content of the last one
+	count   uint64 // number of PINGs sent, and the content of the last one
 	sent    time.Time
 	waiting bool
-	took    time.Duration // the last one that came back
+	took    time.Duration // delay of the last reply
 	fresh   bool          // took has not been reported yet
 }
 
-// measure sends a PING if one is due. It is called when bytes of x have come. s.mu is held.
+// measure sends a PING if one is due. It is called when bytes of x have arrived. s.mu is held.
 func (s *session) measure(x *exchange) {
 	p, now := &s.ping, time.Now()
 	if x == nil || p.waiting || now.Sub(p.sent) < pingEvery || s.pace.silent.Load() || !s.pings.AllowN(now, 1) {
@@ -190,8 +190,8 @@ func (p *ping) acked(content [8]byte, now time.Time) {
 	}
 }
 
-// delay returns how long the latest PING took, 0 if none has come back since the last call. A PING that already takes longer
-// than the one before counts while it is under way.
+// delay returns how long the latest PING took, or 0 if none was answered since the last call. A PING under way counts as soon as it
+// takes longer than the one before.
 func (s *session) delay() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

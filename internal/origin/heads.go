@@ -12,23 +12,24 @@ import (
 	"sync"
 )
 
-// errUnasked says that an origin sent bytes before it could have the request that they seem to answer (RFC 9112 section 6.3).
+// errUnasked means that an origin sent bytes before it could have received the request that they seem to answer (RFC 9112 section
+// 6.3).
 var errUnasked = errors.New("the origin sent unrequested bytes")
 
-// heads is a connection of a net/http transport that keeps a copy of the raw heads that arrive for a request, and bounds
-// their number of bytes. It finds where a head ends and leaves all parsing to net/http.
+// heads is a connection of a net/http transport that keeps a copy of the raw heads that arrive for a request, and bounds their
+// size. It finds where a head ends and leaves all parsing to net/http.
 //
-// It also sees to it that bytes behind an answer are not taken for the next one. net/http lets the next request have a
-// connection shortly before it looks whether such bytes are in its buffer.
+// It also ensures that bytes after an answer are not taken for the next answer. net/http gives a connection to the next request
+// shortly before it checks its buffer for such bytes.
 type heads struct {
 	net.Conn
 
 	mu      sync.Mutex
 	change  sync.Cond
 	now     *record // of the exchange that uses the connection
-	reading bool    // Read waits for bytes: nothing is left of those before
+	reading bool    // Read waits for bytes: all earlier ones were consumed
 	closed  bool
-	waiters int // in begin
+	waiters int // callers in begin
 }
 
 func newHeads(nc net.Conn) *heads {
@@ -64,18 +65,18 @@ func (h *heads) Write(p []byte) (int, error) {
 // record holds the raw heads of one exchange. The connection's mu guards it: net/http may give the connection to the next
 // exchange before this one has looked at its last head.
 type record struct {
-	sent    bool // the request, or the beginning of it
-	early   bool // bytes came before
+	sent    bool // at least the beginning of the request was sent
+	early   bool // bytes arrived before that
 	reading bool
-	raw     []byte   // of the head that is being read
-	line    int      // where its present line begins
+	raw     []byte   // head being read
+	line    int      // where its current line begins
 	looked  int      // how much of it has been looked at
-	whole   [][]byte // those that came before it, oldest first
+	whole   [][]byte // earlier complete heads, oldest first
 	size    int      // bytes of whole
 }
 
-// begin returns the record of the bytes that arrive from now on. On a connection that was used before, it waits until net/http has
-// looked at everything that came behind the last answer, and has closed the connection if that was anything.
+// begin returns the record of the bytes that arrive from now on. On a reused connection, it waits until net/http has looked at
+// everything that arrived after the last answer, and has closed the connection if there was anything.
 func (h *heads) begin(ctx context.Context, reused bool) *record {
 	stop := context.AfterFunc(ctx, func() {
 		h.mu.Lock()
@@ -106,7 +107,7 @@ func (h *heads) next(r *record) []byte {
 	return raw
 }
 
-// unasked reports whether bytes came before the request was sent.
+// unasked reports whether bytes arrived before the request was sent.
 func (h *heads) unasked(r *record) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -136,7 +137,7 @@ func (h *heads) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// take looks at the next line of raw, and reports whether there was a whole one.
+// take examines the next line of raw, and reports whether a whole line was there.
 func (r *record) take() bool {
 	i := bytes.IndexByte(r.raw[r.looked:], '\n')
 	if i < 0 {
@@ -157,7 +158,7 @@ func (r *record) take() bool {
 	return true
 }
 
-// announces reports whether another head follows this one: that of an answer 1xx, but for 101.
+// announces reports whether another head follows this one: it does after a 1xx answer other than 101.
 func announces(head []byte) bool {
 	_, rest, _ := bytes.Cut(head, []byte(" "))
 	rest = bytes.TrimLeft(rest, " ")
@@ -182,7 +183,7 @@ func (w *watch) context(ctx context.Context) context.Context {
 			w.conn = got.Conn.(*heads)
 			w.heads = w.conn.begin(ctx, got.Reused)
 		},
-		// Called before the hook of the caller, which gets the same map.
+		// Called before the caller's hook, which gets the same map.
 		Got1xxResponse: func(_ int, header textproto.MIMEHeader) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -211,8 +212,8 @@ func (w *watch) judge(resp *http.Response) error {
 	return w.bad
 }
 
-// restore puts back the Connection field that net/http removes from a head when it says close, because other fields may
-// be named there, and removes the Cache-Control that it adds.
+// restore puts back the Connection field that net/http removes from a head with Connection: close, because other fields may be
+// named there, and removes the Cache-Control that net/http adds.
 func restore(header http.Header, raw []byte) {
 	if len(header["Connection"]) == 0 && hasField(raw, "Connection") {
 		_, fields, _ := bytes.Cut(raw, []byte("\n"))

@@ -15,7 +15,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// pipes returns a pass-through client over connections on which an origin answers each request so. dials counts them.
+// pipes returns a pass-through client over connections on which an origin answers each request with answer. dials counts them.
 func pipes(t *testing.T, answer string) (p *PassThrough, dials *int) {
 	dials = new(int)
 	over := link.DialFunc(func(context.Context, link.Link, string, string) (net.Conn, error) {
@@ -54,8 +54,8 @@ func fetched(t *testing.T, p *PassThrough) (string, error) {
 	return string(b), err
 }
 
-// TestAnswerWithoutRequest: bytes behind an answer are never the answer to the next request, even if that gets the connection
-// before net/http has looked for such bytes.
+// TestAnswerWithoutRequest: bytes after an answer are never taken for the answer to the next request, even if that request gets the
+// connection before net/http checks for such bytes.
 func TestAnswerWithoutRequest(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 	const bad = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad"
@@ -69,7 +69,7 @@ func TestAnswerWithoutRequest(t *testing.T) {
 					err  error
 				}
 				second := make(chan result, 1)
-				p.Idle = func(string, string) { // net/http has just made the connection available
+				p.Idle = func(string, string) { // net/http has made the connection available
 					once.Do(func() {
 						go func() {
 							body, err := fetched(t, p)

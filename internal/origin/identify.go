@@ -18,7 +18,7 @@ import (
 type Head struct {
 	Status    int
 	Header    http.Header
-	Length    int64 // bytes of the body that the framing announces, -1 if it does not
+	Length    int64 // body length that the framing announces, in bytes, -1 if it announces none
 	HTTP10    bool  // the answer is HTTP/1.0
 	Ambiguous bool  // framing that RFC 9112 section 6.1 calls faulty: both Content-Length and Transfer-Encoding, ...
 	Trailer   bool  // a trailer section is announced
@@ -28,12 +28,12 @@ type Head struct {
 type Verdict struct {
 	Range segment.Range // offsets of the body's bytes; End is -1 if the length is unknown
 	ID    engine.Identity
-	Unfit opening.Reason // why other answers may not be joined to it, None if they may; of first answers only
+	Unfit opening.Reason // why other answers may not be joined to it, None if they may; set for first answers only
 	Err   *Mismatch      // nil if the answer may be used
 }
 
-// strongAge is how much older than the answer a Last-Modified date must be to count as a strong validator. RFC 9110
-// section 8.8.2.2 asks for one second if both come from one clock; a minute, as in RFC 7232, bears clocks that differ.
+// strongAge is how much older than the answer a Last-Modified date must be to count as a strong validator. RFC 9110 section 8.8.2.2
+// asks for one second if both come from one clock; a minute, as in RFC 7232, tolerates clocks that differ.
 const strongAge = 60 * time.Second
 
 // Identify judges the first response of a transfer. Without a range in the request, every response is accepted, and Unfit says
@@ -68,7 +68,7 @@ func Identify(a *engine.RangeRequest, h Head) Verdict {
 	return v
 }
 
-// unfit returns the first reason that does not depend on the status, None if there is none (RFC 9110 section 15.3.7.3).
+// unfit returns the first reason that does not depend on the status, or None (RFC 9110 section 15.3.7.3).
 func unfit(h Head) opening.Reason {
 	_, validator := strongValidator(h.Header)
 	switch {
@@ -106,7 +106,7 @@ func Identity(h Head) engine.Identity {
 	return id
 }
 
-// identity returns the version according to h; Total is left unknown.
+// identity returns the version that h describes; Total stays unknown.
 func identity(h Head) engine.Identity {
 	validator, _ := strongValidator(h.Header)
 	return engine.Identity{
@@ -120,7 +120,7 @@ func identity(h Head) engine.Identity {
 	}
 }
 
-// all joins the lines of a field, so that a second one shows.
+// all joins the lines of a field, so that a second line makes a difference.
 func all(lines []string) string { return strings.Join(lines, ", ") }
 
 // strongValidator returns the value that If-Range may carry, or the reason why there is none.

@@ -21,7 +21,7 @@ func good200() Head {
 	return Head{Status: 200, Header: h, Length: testSize}
 }
 
-// Drops one condition of R87 at a time.
+// Each case drops one condition of R87.
 func TestR087_Identify(t *testing.T) {
 	set := func(name, value string) func(*Head) { return func(h *Head) { h.Header.Set(name, value) } }
 	del := func(names ...string) func(*Head) {

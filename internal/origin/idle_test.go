@@ -10,7 +10,7 @@ import (
 	ot "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestIdleIsTold: who limits connections learns of those that are open and not used.
+// TestIdleIsTold: the owner of the connection limits learns of open connections that are not used.
 func TestIdleIsTold(t *testing.T) {
 	s := ot.New(t, ot.Object{Size: 5000})
 	var mu sync.Mutex

@@ -28,7 +28,7 @@ func TestR121_R136_ReuseAcrossTransfers(t *testing.T) {
 	r.send(c, whole(r))
 	r.next(c)
 	c.Release()
-	c.Close() // of no effect on the released connection
+	c.Close() // no effect on the released connection
 	if err := c.Send(whole(r)); err == nil {
 		t.Error("Send after Release")
 	}
@@ -94,7 +94,7 @@ func TestReleaseOfUncleanConnections(t *testing.T) {
 	}
 }
 
-// A kept connection that the server closes is found dead before a request is risked on it.
+// A kept connection that the server closed is found dead before a request is risked on it.
 func TestIdleConnectionDies(t *testing.T) {
 	closed := make(chan struct{})
 	s := ot.New(t, ot.Object{Size: 50})
@@ -119,7 +119,7 @@ func TestIdleConnectionDies(t *testing.T) {
 	<-closed
 }
 
-// watched reports when it is closed.
+// watched reports when the connection is closed.
 type watched struct {
 	*net.TCPConn
 	closed chan struct{}
@@ -130,7 +130,7 @@ func (w *watched) Close() error {
 	return w.TCPConn.Close()
 }
 
-// RFC 9112 section 9.3.1: a client that loses a connection that was idle may ask again on a fresh one.
+// RFC 9112 section 9.3.1: a client that loses an idle connection may repeat the request on a new one.
 func TestR062_R136_Stale(t *testing.T) {
 	r := newRig(t, ot.Object{Size: 5000}, ot.OnSeq(2, ot.Raw(""), ot.ClosesEarly()))
 	c := r.open(0)
@@ -142,7 +142,7 @@ func TestR062_R136_Stale(t *testing.T) {
 	if _, err := again.Next(); err == nil || outcome(t, err) != fault.Stale {
 		t.Errorf("got %v", err)
 	}
-	if n := len(r.s.Requests()); n != 2 { // it is the engine that asks again, and counts
+	if n := len(r.s.Requests()); n != 2 { // the engine repeats the request, and counts
 		t.Errorf("%d requests", n)
 	}
 	fresh := newRig(t, ot.Object{Size: 5000}, ot.Raw(""), ot.ClosesEarly())
@@ -174,8 +174,8 @@ func TestR135_PipeliningBreaks(t *testing.T) {
 		t.Run("R135 "+tt.name, func(t *testing.T) {
 			r := newRig(t, ot.Object{Size: 5000}, tt.fault)
 			c := r.open(0)
-			// Requests behind the one that breaks the connection may come too late, and its error take the place of the one
-			// that the body waits for.
+			// Requests behind the one that breaks the connection may come too late, and their error may replace the one that the
+			// body waits for.
 			for i := range int64(tt.good + 1) {
 				r.send(c, r.ask(i*1000, (i+1)*1000, true))
 			}
@@ -243,7 +243,7 @@ func TestCloseUnblocks(t *testing.T) {
 				}
 			}
 		}()
-		for len(r.s.Requests()) < 60 { // no event says that they have arrived
+		for len(r.s.Requests()) < 60 { // no event reports their arrival
 			runtime.Gosched()
 		}
 		c.Close()
@@ -279,7 +279,7 @@ func TestMisuse(t *testing.T) {
 	if err := c.Send(bad); err == nil || outcome(t, err) != fault.Unwanted {
 		t.Errorf("R52: %v", err)
 	}
-	r.send(c, whole(r)) // a refused request leaves the connection as it is
+	r.send(c, whole(r)) // a refused request leaves the connection unchanged
 	r.next(c)
 }
 
@@ -302,7 +302,7 @@ func TestDialErrors(t *testing.T) {
 	}
 }
 
-// A read into a large slice must not take a detour over a buffer.
+// A read into a large slice must not go through a buffer.
 func TestBodyGoesStraightIntoTheSlice(t *testing.T) {
 	s := ot.New(t, ot.Object{Size: 8 << 20})
 	var sizes []int
@@ -327,7 +327,7 @@ func TestBodyGoesStraightIntoTheSlice(t *testing.T) {
 	for first := true; left > 0; first = false {
 		n, err := response.Body.Read(buf)
 		left -= int64(n)
-		// The first read gets the bytes that came with the head, and a short rest may go through the buffer.
+		// The first read gets the bytes that arrived with the head, and a short rest may go through the buffer.
 		due := min(block, left+int64(n))
 		if asked := int64(sizes[len(sizes)-1]); !first && due >= 4<<10 && asked != due {
 			t.Fatalf("a read of %d bytes asked the socket for %d", due, asked)
@@ -338,7 +338,7 @@ func TestBodyGoesStraightIntoTheSlice(t *testing.T) {
 	}
 }
 
-// counted notes how many bytes each read asks for.
+// counted records how many bytes each read asks for.
 type counted struct {
 	*net.TCPConn
 	sizes *[]int
@@ -349,7 +349,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return c.TCPConn.Read(p)
 }
 
-// An answer of unknown end may not run over the range, whatever slice it is read into.
+// An answer of unknown length must not exceed its range, whatever slice it is read into.
 func TestR101_NoByteBeyondTheRange(t *testing.T) {
 	r := newRig(t, ot.Object{Size: 5000}, ot.InChunks(), ot.SurplusBody(100))
 	c := r.open(0)

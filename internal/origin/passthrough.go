@@ -22,8 +22,8 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// expectContinue is how long a request body waits for the origin's 100 before it is sent without (RFC 9110 section
-// 10.1.1 forbids to wait for ever). Longer than the second after which curl sends anyway.
+// expectContinue is how long a request body waits for the origin's 100 before it is sent anyway (RFC 9110 section 10.1.1 forbids
+// waiting forever). It is longer than the second that curl waits.
 const expectContinue = 2 * time.Second
 
 // handshakeTime bounds a TLS handshake.
@@ -32,11 +32,11 @@ const handshakeTime = 10 * time.Second
 // PassThrough is the pass-through client. A request goes over one link, bodies are streamed in both directions, nothing is
 // added, redirects are not followed and content codings are not removed. It does not share connections with a Pool.
 type PassThrough struct {
-	// Idle is as for a Pool.
+	// Idle is as Pool.Idle.
 	Idle func(link, addr string)
-	// Placer, if not nil, chooses the link that starts first, and counts what is carried.
+	// Placer, if not nil, chooses the link that starts first, and counts the bytes carried.
 	Placer *Placer
-	// Detour, if not nil, returns a way that is asked before the links, if there is one for a request.
+	// Detour, if not nil, returns a link to try before the others for a request, if there is one.
 	Detour func(r *http.Request) (link.Link, bool)
 
 	tls        *tls.Config
@@ -51,8 +51,8 @@ type PassThrough struct {
 	under  map[*underway]struct{}
 }
 
-// NewPassThrough returns a pass-through client over the links that links returns, best first. Roots are as for New. waitForLink bounds
-// the wait for a connection where a host has as many as it may have.
+// NewPassThrough returns a pass-through client over the links that links returns, best first. roots is as for New. waitForLink
+// bounds the wait for a connection to a host that has reached its limit of connections.
 func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink time.Duration) *PassThrough {
 	p := &PassThrough{
 		waitForLink: waitForLink,
@@ -66,9 +66,9 @@ func NewPassThrough(links func() []link.Link, roots *x509.CertPool, waitForLink 
 	return p
 }
 
-// Do sends r and returns the link that carried it: over a connection that the best link keeps, otherwise over the link that is the
-// first to connect, see race. Once something was sent no other link tries. It fails with engine.ErrNoLink, an
-// *engine.AttemptError of the best link if none could connect, or net/http's error of the exchange.
+// Do sends r and returns the link that carried it. It uses an idle connection of the best link, otherwise the first link to connect
+// (see race). Once anything was sent, no other link is tried. It fails with engine.ErrNoLink, an *engine.AttemptError of the best
+// link if none could connect, or net/http's error of the exchange.
 //
 // The answer's Header is the one that the origin sent: with the Connection field that net/http removes, and without the
 // Cache-Control that it adds.
@@ -89,12 +89,12 @@ func (p *PassThrough) Do(r *http.Request) (*http.Response, link.Link, error) {
 	return resp, l, nil
 }
 
-// DialTunnel connects to addr over the first link that can, see race, and returns the link. Errors are those of Do.
+// DialTunnel connects to addr over the first link that can (see race). Its errors are those of Do.
 func (p *PassThrough) DialTunnel(ctx context.Context, addr string) (Dialed, error) {
 	return p.DialAmong(ctx, addr, nil)
 }
 
-// DialAmong is DialTunnel. At its start it tells, if that is not nil, of the links in the order in which they may start.
+// DialAmong is DialTunnel. It first calls tell, if not nil, with the links in the order in which they may start.
 func (p *PassThrough) DialAmong(ctx context.Context, addr string, tell func([]link.Link)) (Dialed, error) {
 	as, links := p.Placer.place(flowTo(ctx, addr, ""), addr, p.order(ctx), p.isLost)
 	if tell != nil {
@@ -114,7 +114,7 @@ func (p *PassThrough) DialAmong(ctx context.Context, addr string, tell func([]li
 	return d, nil
 }
 
-// Relayed returns a tunnel's connection to addr that does not go over one link, and counts what it carries.
+// Relayed returns a tunnel's connection to addr that does not use a single link, and counts its bytes.
 func (p *PassThrough) Relayed(ctx context.Context, addr string, nc net.Conn) net.Conn {
 	if p.Placer == nil {
 		return nc
@@ -125,8 +125,8 @@ func (p *PassThrough) Relayed(ctx context.Context, addr string, nc net.Conn) net
 	return &relayedConn{nc, as}
 }
 
-// DropLink closes the idle connections of the link of this name, which are dead, and aborts the requests under way over it,
-// before or during their response, with an *engine.AttemptError. Later requests dial again.
+// DropLink closes the idle connections of the named link, which are dead, and aborts the requests under way over it, before or
+// during their response, with an *engine.AttemptError. Later requests dial again.
 func (p *PassThrough) DropLink(name string) {
 	p.abort(name)
 	p.transports.drop(name)
@@ -138,7 +138,7 @@ func (p *PassThrough) DropLink(name string) {
 	}
 }
 
-// DropIdle closes the idle connections of the named link, so that others can be made. Those of a Pinned stay, since another
+// DropIdle closes the idle connections of the named link to make room for new ones. Those of a Pinned stay, since another
 // connection would not be authenticated.
 func (p *PassThrough) DropIdle(name string) {
 	p.transports.mu.Lock()
@@ -152,7 +152,7 @@ func (p *PassThrough) DropIdle(name string) {
 // Close closes the idle connections; requests under way continue.
 func (p *PassThrough) Close() { p.transports.close() }
 
-// transports are the transports of a client, one for each link.
+// transports holds the transports of a client, one for each link.
 type transports struct {
 	passThrough *PassThrough
 
@@ -169,7 +169,7 @@ type linkTransport struct {
 	open map[*kept]struct{}
 }
 
-// kept is a connection that a way's transport may use again.
+// kept is a connection that a link's transport may reuse.
 type kept struct {
 	net.Conn
 	transport *linkTransport
@@ -184,7 +184,7 @@ func (k *kept) Close() error {
 	return k.Conn.Close()
 }
 
-// keep makes a connection known until it closes.
+// keep registers a connection until it closes.
 func (w *linkTransport) keep(nc net.Conn, addr string) net.Conn {
 	k := &kept{nc, w, addr}
 	w.mu.Lock()
@@ -212,9 +212,9 @@ func linkConn(nc net.Conn) net.Conn {
 	}
 }
 
-// to returns the open connections to addr, one for each address that it stands for.
+// to returns the open connections to addr, one for each remote address.
 func (w *linkTransport) to(addr string) map[string]*kept {
-	// The transport turns other names into ASCII. They are rare: then all connections count.
+	// The transport converts other names to ASCII. They are rare, so all connections count then.
 	odd := strings.ContainsFunc(addr, func(r rune) bool { return r >= utf8.RuneSelf })
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,14 +227,14 @@ func (w *linkTransport) to(addr string) map[string]*kept {
 	return all
 }
 
-// do sends r over one of the links. as, if not nil, learns which one it is and counts the content.
+// do sends r over one of the links. as, if not nil, records which link it is and counts the content.
 func (ws *transports) do(r *http.Request, links []link.Link, as *placed) (*http.Response, link.Link, error) {
 	out := r.Clone(r.Context())
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header.Set("User-Agent", "") // net/http then sends none
 	}
-	// A final answer in place of the 100 must not draw the body after it (RFC 9110 section 10.1.1); net/http holds it back
-	// only on a connection that is not used again.
+	// After a final answer in place of the 100, the body must not be sent (RFC 9110 section 10.1.1); net/http withholds it only on
+	// a connection that is not reused.
 	if out.Header.Get("Expect") != "" {
 		out.Close = true
 	}
@@ -254,13 +254,13 @@ func (ws *transports) do(r *http.Request, links []link.Link, as *placed) (*http.
 	}
 	h := &handed{conn: d.Conn}
 	resp, err := ws.over(out, body, d.Link, h, as)
-	if nc := h.take(); nc != nil { // another one had become idle
+	if nc := h.take(); nc != nil { // another connection had become idle
 		nc.Close()
 	}
 	return resp, d.Link, err
 }
 
-// over sends r with body on a connection of l, which how selects. When the link dies the exchange ends with errLinkLost.
+// over sends r with body on a connection of l that how selects. If the link dies, the exchange ends with errLinkLost.
 func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how any, as *placed) (*http.Response, error) {
 	var w watch
 	x := ws.passThrough.begin(r.Context(), l.Name)
@@ -301,8 +301,8 @@ func (ws *transports) over(r *http.Request, body io.ReadCloser, l link.Link, how
 	return resp, nil
 }
 
-// refresh replaces the transport of l if a connection to addr that it keeps is no longer allowed. Requests under way on the
-// old one end there, and their connections are not used again.
+// refresh replaces the transport of l if it keeps a connection to addr that is no longer allowed. Requests under way on the old
+// transport end there, and their connections are not reused.
 func (ws *transports) refresh(l link.Link, addr string) {
 	ws.mu.Lock()
 	w := ws.of[l.Name]
@@ -373,7 +373,7 @@ func (ws *transports) transport(l link.Link) *linkTransport {
 	return w
 }
 
-// connect returns the connection that ctx holds, or dials one if it may.
+// connect returns the connection in ctx, or dials one if ctx allows that.
 func (ws *transports) connect(ctx context.Context, w *linkTransport, addr string) (net.Conn, error) {
 	switch how := ctx.Value(connKey{}).(type) {
 	case idleOnly:
@@ -390,7 +390,7 @@ func (ws *transports) connect(ctx context.Context, w *linkTransport, addr string
 	return w.keep(d.Conn, addr), nil
 }
 
-// handshake makes TLS of a connection to addr.
+// handshake establishes TLS on a connection to addr.
 func handshake(ctx context.Context, nc net.Conn, base *tls.Config, addr string) (net.Conn, error) {
 	config := base.Clone()
 	config.ServerName, _, _ = net.SplitHostPort(addr) // as dialed
@@ -429,8 +429,8 @@ func (ws *transports) close() {
 	}
 }
 
-// lentBody is a request body lent to one attempt: net/http closes it when a dial fails, but the next link still needs it.
-// Once the attempt is known to be the last one, a Close counts.
+// lentBody is a request body lent to one attempt: net/http closes it when a dial fails, but the next link still needs it. Once the
+// attempt is known to be the last one, a Close takes effect.
 type lentBody struct {
 	of io.ReadCloser
 

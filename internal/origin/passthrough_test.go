@@ -85,7 +85,7 @@ func TestR051_R063_PassThroughPassesRedirectsAndCodings(t *testing.T) {
 	}
 	s = ot.New(t, ot.Object{Size: 5000}, ot.Set("Content-Encoding", "gzip"))
 	p = passThrough(t, dialNodes(s))
-	r, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil) // the coding comes without being asked for
+	r, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL(), nil) // the coding is sent without being requested
 	resp, _, err := p.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestR051_R063_PassThroughPassesRedirectsAndCodings(t *testing.T) {
 	}
 }
 
-// A dial failure is the only failure after which another link may try: nothing was sent.
+// Only after a dial failure may another link try: nothing was sent.
 func TestPassThroughFallsThrough(t *testing.T) {
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
@@ -156,7 +156,7 @@ func TestR061_NoSecondTryAfterSending(t *testing.T) {
 
 	s = ot.New(t, ot.Object{Size: 5000}, ot.AfterRequests(1, ot.Raw(""), ot.ClosesEarly()))
 	p = passThrough(t, dialNodes(s))
-	for i := range 2 { // the second one goes over the connection of the first
+	for i := range 2 { // the second one uses the connection of the first
 		r, _ := http.NewRequestWithContext(t.Context(), "POST", s.URL(), strings.NewReader("x"))
 		resp, _, err := p.Do(r)
 		if (err == nil) != (i == 0) {

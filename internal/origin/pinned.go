@@ -8,9 +8,9 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// Pinned is a pass-through client with connections of its own. It serves one client whose credentials authenticate its
-// connections instead of its requests (RFC 4559 section 6): later requests on such a connection count as that client's. It
-// sends one request at a time, and keeps to the link that it used last while that is up.
+// Pinned is a pass-through client with connections of its own. It serves one client whose credentials authenticate its connections
+// instead of its requests (RFC 4559 section 6): later requests on such a connection count as that client's. It sends one request at
+// a time, and stays on the link that it used last while that link is up.
 type Pinned struct {
 	passThrough *PassThrough
 	transports  transports
@@ -29,7 +29,7 @@ func (p *PassThrough) Pin() *Pinned {
 	return own
 }
 
-// Do is as for PassThrough.
+// Do is as PassThrough.Do.
 func (p *Pinned) Do(r *http.Request) (*http.Response, link.Link, error) {
 	links := p.passThrough.orderFor(r)
 	p.mu.Lock()
@@ -48,7 +48,7 @@ func (p *Pinned) Do(r *http.Request) (*http.Response, link.Link, error) {
 	return resp, l, err
 }
 
-// Close closes the connections that no request uses.
+// Close closes the idle connections.
 func (p *Pinned) Close() {
 	p.passThrough.mu.Lock()
 	delete(p.passThrough.pinned, p)

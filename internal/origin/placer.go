@@ -21,23 +21,23 @@ import (
 
 const (
 	measureEvery = 500 * time.Millisecond // while something runs
-	// idleEvery is the time to which the time between two looks doubles while nothing runs. It bounds how late it is noticed that
-	// a program uses a connection again whose link has died.
+	// idleEvery is the maximum time between two measurements, reached by doubling while nothing runs. It bounds the time until the
+	// Placer notices that a program uses a connection again whose link has died.
 	idleEvery = 4 * time.Second
-	// maxProgram bounds the name of a program, which it chooses itself.
+	// maxProgram is the maximum length, in bytes, of a program's name, which the program itself chooses.
 	maxProgram = 128
 )
 
-// Placer chooses the links of tunnels and of requests that pass through, and counts what they carry. Run must be running for
-// the counts. Safe for concurrent use.
+// Placer chooses the links of tunnels and of requests that pass through, and counts the bytes that they carry. Counting requires
+// Run. Safe for concurrent use.
 type Placer struct {
-	// Busy, if not nil, is called when the number of those that run changes, and of those among them whose program could use
-	// further links. It must not block, nor call the Placer.
+	// Busy, if not nil, is called when the number of running tunnels and requests changes, or the number of those among them whose
+	// program could use further links. It must neither block nor call the Placer.
 	Busy func(all, spread int)
-	// Remembered, if not nil, returns what the network behind a link brought earlier, in bytes per second, 0 if that is unknown.
+	// Remembered, if not nil, returns the earlier goodput of the network behind a link, in bytes per second, 0 if unknown.
 	Remembered func(l link.Link) float64
-	// Overdue, if not nil, gets the connections over a link whose other end owes an answer and is silent, as long as there
-	// are any. It must not block, nor call the Placer.
+	// Overdue, if not nil, gets the connections over a link whose other end owes an answer and is silent, then nil when there are
+	// none left. It must neither block nor call the Placer.
 	Overdue func(name string, of []engine.Overdue)
 
 	wake chan struct{}
@@ -45,10 +45,10 @@ type Placer struct {
 	mu      sync.Mutex
 	table   *spread.Table
 	open    map[spread.ID]*placed
-	busy    [2]int                      // as Busy was told
-	late    map[string][]engine.Overdue // as Overdue was told, by name of the link
-	alert   bool                        // a connection must be looked at again soon
-	watched time.Time                   // when they were looked at last
+	busy    [2]int                      // as last passed to Busy
+	late    map[string][]engine.Overdue // as last passed to Overdue, by name of the link
+	alert   bool                        // a connection needs another look soon
+	watched time.Time                   // when the connections were last looked at
 }
 
 // NewPlacer returns a Placer without connections.
@@ -58,13 +58,13 @@ func NewPlacer(p spread.Policy) *Placer {
 
 type flowKey struct{}
 
-// WithFlow returns a context whose requests and tunnels belong to a client. Of f, Program and Host may be empty: the program is
-// then the User-Agent of the request, if it is not redirected, and the host is the one that is dialed. Domain is ignored.
+// WithFlow returns a context whose requests and tunnels belong to the flow f. If Program is empty, it is the User-Agent of the
+// request unless f is redirected; if Host is empty, it is the dialed host. Domain is ignored.
 func WithFlow(ctx context.Context, f spread.Flow) context.Context {
 	return context.WithValue(ctx, flowKey{}, f)
 }
 
-// FlowOf returns the flow of a context, the zero value without one. With a Consent it is Unmetered as that says now.
+// FlowOf returns the flow of a context, or the zero value if it has none. A withheld Consent in the context makes it Unmetered.
 func FlowOf(ctx context.Context) spread.Flow {
 	f, _ := ctx.Value(flowKey{}).(spread.Flow)
 	if c, ok := ctx.Value(consentKey{}).(*Consent); ok {
@@ -73,7 +73,7 @@ func FlowOf(ctx context.Context) spread.Flow {
 	return f
 }
 
-// flowTo returns the flow of a connection to addr for a program of that User-Agent.
+// flowTo returns the flow of a connection to addr for a program with this User-Agent.
 func flowTo(ctx context.Context, addr, agent string) spread.Flow {
 	f := FlowOf(ctx)
 	if f.Program == "" && !f.Redirected {
@@ -91,7 +91,7 @@ func flowTo(ctx context.Context, addr, agent string) spread.Flow {
 	return f
 }
 
-// placed is a tunnel or a request under way. A nil one is not counted.
+// placed is a tunnel or a request under way. A nil *placed counts nothing.
 type placed struct {
 	placer *Placer
 	id     spread.ID
@@ -101,16 +101,16 @@ type placed struct {
 	once   sync.Once
 
 	// Guarded by the placer's mu.
-	link     string       // that carries it, "" until there is a connection
-	conn     syscall.Conn // that carries it, nil if there is none yet or it is not a TCP connection
+	link     string       // link that carries it, "" until there is a connection
+	conn     syscall.Conn // connection that carries it, nil if there is none yet or it does not use TCP
 	before   int64        // bytes that conn had carried when it took over
-	isTunnel bool         // the kernel alone counts its bytes
+	isTunnel bool         // only the kernel counts its bytes
 	vigil    vigil
-	relax    func() // as link.Press returned it, nil if it was not called
+	relax    func() // from link.Press, nil if it was not called
 }
 
-// place returns the links in the order in which a connection may start on them. links is that order as it would be otherwise.
-// The caller must call end.
+// place registers a connection and returns the links in the order in which it may start on them. links is the default order. The
+// caller must call end.
 func (p *Placer) place(f spread.Flow, addr string, links []link.Link, lost func(name string) bool) (*placed, []link.Link) {
 	if p == nil {
 		return nil, links
@@ -168,7 +168,7 @@ func (p *Placer) Goodput(name string, perSecond float64) {
 	p.table.Goodput(time.Now(), name, perSecond)
 }
 
-// Loads measures and returns what each link carries undivided, and how many connections and requests run.
+// Loads measures, and returns the undivided load of each link and the number of running connections and requests.
 func (p *Placer) Loads() (loads map[string]spread.Load, running int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,10 +198,10 @@ func (p *Placer) Run(ctx context.Context) {
 			return
 		case <-due:
 			continue
-		case <-p.wake: // there is a new one
+		case <-p.wake: // there is a new connection
 			wait = measureEvery / 2
 		}
-		timer.Reset(measureEvery) // not sooner, however many come
+		timer.Reset(measureEvery) // not sooner, however many start
 		select {
 		case <-ctx.Done():
 			return
@@ -210,7 +210,7 @@ func (p *Placer) Run(ctx context.Context) {
 	}
 }
 
-// measure takes what each connection has carried. The lock is held.
+// measure records how much each connection has carried. The lock is held.
 func (p *Placer) measure(now time.Time) {
 	p.table.Measure(now, func(id spread.ID) int64 { return p.open[id].carried() })
 	p.tell()
@@ -248,7 +248,7 @@ func (p *Placer) watch(now time.Time) {
 	p.late = late
 }
 
-// look looks at the connection that carries it. The placer's lock is held.
+// look checks the connection that carries n. The placer's lock is held.
 func (n *placed) look(now time.Time) findings {
 	f := n.vigil.look(now, link.VitalsOf(n.conn))
 	switch {
@@ -274,7 +274,7 @@ func remoteOf(c syscall.Conn) (netip.Addr, bool) {
 	return tcp.AddrPort().Addr().Unmap(), true
 }
 
-// tell reports how many connections run, if that has changed. The lock is held.
+// tell calls Busy if the number of running connections changed. The lock is held.
 func (p *Placer) tell() {
 	all, further := p.table.Busy()
 	if now := [2]int{all, further}; now != p.busy {
@@ -285,7 +285,7 @@ func (p *Placer) tell() {
 	}
 }
 
-// carried returns how many bytes it has carried. What waits in the kernel to be sent does not count: buffers fill much faster
+// carried returns how many bytes n has carried. Bytes that wait in the kernel to be sent do not count: buffers fill much faster
 // than links carry. The placer's lock is held.
 func (n *placed) carried() int64 {
 	moved, kernel := n.moved.Load(), int64(0)
@@ -301,7 +301,7 @@ func (n *placed) carried() int64 {
 	return min(moved, kernel)
 }
 
-// over takes note of the connection that carries it, and of the link of that.
+// over records the connection that carries n, and the link of that connection.
 func (n *placed) over(name string, nc net.Conn) {
 	if n == nil {
 		return
@@ -315,7 +315,7 @@ func (n *placed) over(name string, nc net.Conn) {
 	n.placer.table.Moved(time.Now(), n.id, name)
 }
 
-// end takes note that it has ended. The connection must be open still.
+// end records that n has ended. The connection must still be open.
 func (n *placed) end() {
 	if n == nil {
 		return
@@ -332,8 +332,7 @@ func (n *placed) end() {
 	})
 }
 
-// tunnel returns the connection of a tunnel over a link, which ends when that is closed. Copies through TCP can be spliced as
-// before.
+// tunnel returns the connection of a tunnel over a link; closing it ends n. Copies through TCP can still be spliced.
 func (n *placed) tunnel(name string, nc net.Conn) net.Conn {
 	if n == nil {
 		return nc
@@ -354,7 +353,7 @@ func (n *placed) tunnel(name string, nc net.Conn) net.Conn {
 	return &placedConn{nc, n}
 }
 
-// release takes a tunnel's connection out of the count, since another counts what it carries, and returns it as it was dialed.
+// release stops counting a tunnel's connection, because its bytes are counted elsewhere, and returns it as dialed.
 func release(nc net.Conn) net.Conn {
 	switch c := nc.(type) {
 	case *placedTCP:
@@ -370,7 +369,7 @@ func release(nc net.Conn) net.Conn {
 	return nc
 }
 
-// placedTCP is a TCP connection, bare or but for its Close.
+// placedTCP is a TCP connection, possibly one with another Close.
 type placedTCP struct {
 	*net.TCPConn
 	held net.Conn
@@ -383,7 +382,7 @@ func (c *placedTCP) Close() error {
 	return c.held.Close()
 }
 
-// TCP returns the connection itself, so that copies through it can be spliced. It must be closed by Close of c.
+// TCP returns the underlying connection, so that copies through it can be spliced. Close it with c.Close.
 func (c *placedTCP) TCP() *net.TCPConn { return c.TCPConn }
 
 // tcpConn lists the methods of a TCP connection that other packages use.
@@ -395,7 +394,7 @@ type tcpConn interface {
 	SyscallConn() (syscall.RawConn, error)
 }
 
-// placedStream is a TCP connection whose bytes pass through others of our types.
+// placedStream is a TCP connection whose bytes pass through other types of this program.
 type placedStream struct {
 	tcpConn
 	as *placed
@@ -419,7 +418,7 @@ func (c *placedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// relayedConn is a connection whose bytes no kernel counts.
+// relayedConn is a connection whose bytes the kernel does not count.
 type relayedConn struct {
 	net.Conn
 	as *placed
@@ -439,7 +438,7 @@ func (c *relayedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite says that nothing more is written.
+// CloseWrite ends writing.
 func (c *relayedConn) CloseWrite() error {
 	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()
@@ -453,7 +452,7 @@ func (c *relayedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// request returns the content of a request, whose bytes are counted.
+// request returns the content of a request, and counts its bytes.
 func (n *placed) request(body io.ReadCloser) io.ReadCloser {
 	if n == nil || body == nil || body == http.NoBody {
 		return body
@@ -474,7 +473,7 @@ func (b *placedRequest) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// response makes the end of an answer's content the end of the request.
+// response ends n when the content of the answer ends.
 func (n *placed) response(resp *http.Response) {
 	if n == nil {
 		return
@@ -518,7 +517,7 @@ type placedUpgrade struct {
 	rwc io.ReadWriteCloser
 }
 
-// Read implements io.Reader. The end of one direction is not that of the connection.
+// Read implements io.Reader. The end of one direction does not end the connection.
 func (u *placedUpgrade) Read(p []byte) (int, error) {
 	n, err := u.rwc.Read(p)
 	u.as.moved.Add(int64(n))
@@ -532,7 +531,7 @@ func (u *placedUpgrade) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite says that nothing more is written.
+// CloseWrite ends writing.
 func (u *placedUpgrade) CloseWrite() error {
 	if c, ok := u.rwc.(interface{ CloseWrite() error }); ok {
 		return c.CloseWrite()

@@ -34,12 +34,12 @@ func newCourse(t *testing.T, wifi, eth time.Duration) *course {
 
 var wifiEth = []link.Link{{Name: "wifi"}, {Name: "eth"}}
 
-// as returns a context of a client.
+// as returns a context with the flow of a client.
 func as(t *testing.T, user, program string) context.Context {
 	return origin.WithFlow(t.Context(), spread.Flow{User: user, Program: program})
 }
 
-// tunnels opens so many tunnels and returns the links that carry them.
+// tunnels opens n tunnels and returns the links that carry them.
 func tunnels(t *testing.T, p *origin.PassThrough, ctx context.Context, addr string, n int) (over []string) {
 	t.Helper()
 	for range n {
@@ -53,7 +53,7 @@ func tunnels(t *testing.T, p *origin.PassThrough, ctx context.Context, addr stri
 	return over
 }
 
-// TestPlacedTunnels: the tunnels of a program take turns, those of a browser stay together, also with those of its session.
+// TestPlacedTunnels: the tunnels of a program take turns; those of a browser stay together, also with those of its session.
 func TestPlacedTunnels(t *testing.T) {
 	for _, tt := range []struct {
 		name, user, program, addr, want string
@@ -237,7 +237,7 @@ func TestPlacedUpload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close() // which nobody accepts from
+	defer ln.Close() // nobody accepts from it
 	over := link.DialFunc(func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
 		nc, err := (&net.Dialer{}).DialContext(ctx, network, ln.Addr().String())
 		if err == nil {
@@ -267,7 +267,7 @@ func TestPlacedUpload(t *testing.T) {
 	<-ended
 }
 
-// TestPlacerRuns: who runs is noticed within a second, and nobody looks often at idle connections.
+// TestPlacerRuns: a running connection is noticed within a second, and idle connections are not checked often.
 func TestPlacerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCourse(t, time.Millisecond, time.Millisecond)
@@ -309,7 +309,7 @@ func TestPlacerRuns(t *testing.T) {
 	})
 }
 
-// TestGreeted: a connection that the pool keeps is no longer a tunnel, whether its origin could be greeted or not.
+// TestGreeted: a connection that the pool keeps is no longer a tunnel, whether or not its origin could be greeted.
 func TestGreeted(t *testing.T) {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()

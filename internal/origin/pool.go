@@ -22,7 +22,7 @@ import (
 // Bounds of the idle connections of a Pool.
 const (
 	maxIdlePerKey = 4  // per link and origin, as many as a transfer may use there
-	maxIdle       = 64 // in all
+	maxIdle       = 64 // in total
 	maxPaces      = 256
 	// idleTimeout is short: most servers close between 5 and 75 s, and a connection that the server is about to close
 	// costs the next transfer a round trip.
@@ -33,11 +33,11 @@ const (
 
 // Pool opens connections to origins and keeps those that transfers return. It implements engine.Opener.
 type Pool struct {
-	// Idle, if not nil, is called when a connection over a link to an address is kept that nobody uses. It is set before use.
+	// Idle, if not nil, is called when an unused connection to addr over a link is kept. It must be set before use.
 	Idle func(link, addr string)
 
 	tls    *tls.Config
-	chunks sync.Pool // of HTTP/2
+	chunks sync.Pool // for HTTP/2
 
 	mu     sync.Mutex
 	paces  map[string]*pace // by host
@@ -48,21 +48,21 @@ type Pool struct {
 
 var _ engine.Opener = (*Pool)(nil)
 
-// key says which requests may use a connection.
+// key identifies the requests that may use a connection.
 type key struct {
 	link, scheme, host, addr string
 }
 
-// idle is a connection that nobody uses. Its timer takes it out of the pool and closes it.
+// idle is an unused connection. Its timer removes it from the pool and closes it.
 type idle struct {
 	*stream
 	timer *time.Timer
 }
 
-// stream is a connection without the state of its present user.
+// stream is a connection without the state of its current user.
 type stream struct {
 	key    key
-	link   link.Link // as its present user has it
+	link   link.Link // as its current user has it
 	socket net.Conn  // as dialed
 	conn   net.Conn  // carries HTTP: socket, or TLS on it
 	tail   *tail     // of TLS, otherwise nil
@@ -92,7 +92,7 @@ func (p *Pool) Open(ctx context.Context, l link.Link, t engine.Target) (engine.C
 	}
 	if s := p.take(l, bare(l, t.Addr)); s != nil {
 		if err := p.begin(ctx, s, k, p.tls); err == nil { // else the origin may have closed it meanwhile
-			return p.hand(s, s.tail == nil), nil // TLS has shown that it did not
+			return p.hand(s, s.tail == nil), nil // the TLS handshake showed that it is open
 		}
 	}
 	s, err := p.connect(ctx, l, t)
@@ -135,7 +135,7 @@ func (p *Pool) begin(ctx context.Context, s *stream, k key, c *tls.Config) error
 	return nil
 }
 
-// paceOf returns what is known of a host's patience with HTTP/2 frames.
+// paceOf returns the pace of a host, which records whether it tolerates HTTP/2 control frames.
 func (p *Pool) paceOf(host string) *pace {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,8 +159,8 @@ func (p *Pool) Warm(l link.Link, addr string, c net.Conn, i link.Info) {
 	p.keep(&stream{key: bare(l, addr), link: l, socket: c, conn: c, info: i}, warmTimeout)
 }
 
-// Greet establishes a TLS connection to an origin and keeps it for the next transfer. It returns the protocol that the origin
-// chose (ALPN), and whether the origin asked for a client certificate; such a connection is closed, as after an error.
+// Greet establishes a TLS connection to an origin and keeps it for the next transfer. It returns the protocol that the origin chose
+// (ALPN), and whether the origin asked for a client certificate. If it did, the connection is closed, as after an error.
 func (p *Pool) Greet(ctx context.Context, d Dialed, t engine.Target) (protocol string, asked bool, err error) {
 	c := p.tls.Clone()
 	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -198,8 +198,8 @@ func (s *stream) secure(ctx context.Context, c *tls.Config, authority string) er
 	return tc.HandshakeContext(ctx)
 }
 
-// usable reports whether a connection between two transfers may be kept: it is open and nothing has arrived on it. HTTP/2 reads
-// by itself, so its state decides: neither closed nor asked to go away.
+// usable reports whether a connection between two transfers may be kept: it is open and nothing has arrived on it. An HTTP/2
+// session reads by itself, so its state decides: it is neither closed nor going away.
 func (s *stream) usable() bool {
 	if s.h2 != nil {
 		return s.h2.usable()
@@ -208,7 +208,7 @@ func (s *stream) usable() bool {
 	return !waits && err == nil
 }
 
-// close closes a connection that nobody uses. It does not block.
+// close closes an unused connection. It does not block.
 func (s *stream) close() {
 	if s.h2 != nil {
 		s.h2.close()
@@ -231,7 +231,7 @@ func dialError(l link.Link, err error) *engine.AttemptError {
 	return &engine.AttemptError{Op: "dial", Link: l.Name, Outcome: outcome, Err: err}
 }
 
-// take returns the connection over l for k that was released last and is still good, nil if there is none.
+// take returns the most recently released connection for k over l that is still good, or nil.
 func (p *Pool) take(l link.Link, k key) *stream {
 	for {
 		p.mu.Lock()
@@ -259,7 +259,7 @@ func (p *Pool) take(l link.Link, k key) *stream {
 // put keeps s for later transfers.
 func (p *Pool) put(s *stream) { p.keep(s, idleTimeout) }
 
-// keep keeps s for a time, in place of the one released first if there are too many.
+// keep keeps s for at most the given time. If there are too many connections, it drops the one that was released first.
 func (p *Pool) keep(s *stream, most time.Duration) {
 	if p.Idle != nil {
 		defer p.Idle(s.key.link, s.key.addr)
@@ -303,14 +303,14 @@ func (p *Pool) drop(match func(*idle) bool, n int) {
 	})
 }
 
-// DropLink closes the idle connections of the link of this name, for when it went down or changed its addresses.
+// DropLink closes the idle connections of the named link. Call it when the link goes down or changes its addresses.
 func (p *Pool) DropLink(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drop(func(c *idle) bool { return c.key.link == name }, maxIdle)
 }
 
-// DropHost closes the idle connections to a host over the named link, so that others can be made.
+// DropHost closes the idle connections to a host over the named link to make room for new ones.
 func (p *Pool) DropHost(name, host string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

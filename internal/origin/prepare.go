@@ -7,10 +7,10 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// prepared is a connection that is made before a request wants it.
+// prepared is a connection that is opened before a request needs it.
 type prepared struct {
-	done chan struct{} // closed when the pool keeps it, or it could not be made
-	err  error         // set before
+	done chan struct{} // closed when the pool keeps the connection, or it could not be made
+	err  error         // set before done is closed
 }
 
 // Prepare connects to an origin that will probably get a request soon, and keeps the connection for a moment. An Open in the
@@ -46,7 +46,7 @@ func (p *Pool) Prepare(ctx context.Context, l link.Link, t engine.Target) {
 	close(c.done)
 }
 
-// await waits for the connection that is being prepared, if there is one for which nobody else waits.
+// await waits for the connection that is being prepared for k, if there is one and no other Open waits for it.
 func (p *Pool) await(ctx context.Context, k key) error {
 	p.mu.Lock()
 	c := p.coming[k]

@@ -12,7 +12,8 @@ import (
 	"github.com/tributary-http/tributary/internal/origin"
 )
 
-// TestPrepare: a request that comes while its connection is being made waits for that one; another request makes its own.
+// TestPrepare: a request that arrives while its connection is being made waits for that connection; any other request makes its
+// own.
 func TestPrepare(t *testing.T) {
 	target := engine.Target{Scheme: "http", Host: "o.test", Addr: "o.test:80", Path: "/"}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,7 +53,7 @@ func TestPrepare(t *testing.T) {
 				p := origin.New(nil)
 				defer p.Close()
 				prepared := make(chan struct{})
-				for range 2 { // the second time it is being made already
+				for range 2 { // the second time it is already being made
 					go func() {
 						p.Prepare(t.Context(), l, target)
 						prepared <- struct{}{}
@@ -87,7 +88,7 @@ func TestPrepare(t *testing.T) {
 				close(connect)
 				<-prepared
 				if tt.opens == 0 {
-					p.Prepare(ctx, l, target) // there is one
+					p.Prepare(ctx, l, target) // one exists
 					go open()
 				}
 				if !tt.cancel {

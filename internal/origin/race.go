@@ -15,19 +15,19 @@ import (
 	"github.com/tributary-http/tributary/internal/opening"
 )
 
-// raceDelay is how long a link may take to connect before the next one joins in (RFC 8305 section 5). Behind a link that loses
-// packets a request is late by this delay, not by the time for a dial.
+// raceDelay is how long a link may take to connect before the next one starts (RFC 8305 section 5). If the first link loses
+// packets, a request is late by this delay, not by a dial timeout.
 const raceDelay = 250 * time.Millisecond
 
-// settledDelay is the same for the link that a session is on, since changing it may end a login. The kernel repeats a lost SYN
-// after a second; that copy may still arrive.
+// settledDelay replaces raceDelay for the link of a session, since changing it may end a login. The kernel repeats a lost SYN after
+// a second; that copy may still arrive.
 const settledDelay = 1500 * time.Millisecond
 
-// worksDelay is the same if that link has carried something lately: it loses packets, but is not dead. The kernel repeats a SYN that
-// was lost twice after three seconds.
+// worksDelay replaces settledDelay if the link carried something recently: it loses packets, but is not dead. The kernel repeats a
+// SYN that was lost twice after three seconds.
 const worksDelay = 3500 * time.Millisecond
 
-// lostFor is how long a link that another one overtook is asked after the others.
+// lostFor is how long a link starts after the others once another one overtook it.
 const lostFor = 10 * time.Second
 
 // contender is one link's part in a race.
@@ -38,14 +38,15 @@ type contender struct {
 	err  error
 }
 
-// Dialed is a connection that was made over the first link that could.
+// Dialed is a connection over the first link that could connect.
 type Dialed struct {
 	net.Conn
 	Link link.Link
 	Info link.Info
 }
 
-// race is round, again whenever a connection has closed where a host had as many as it may have, until waitForLink is over.
+// race runs round. If the host has reached its limit of connections, race runs it again whenever one of them closes, until
+// waitForLink has passed.
 func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string, first time.Duration) (Dialed, error) {
 	var over <-chan time.Time
 	for {
@@ -72,7 +73,7 @@ func (p *PassThrough) race(ctx context.Context, links []link.Link, addr string, 
 	}
 }
 
-// anyFreed returns a channel that is closed when one of the connections that are waited for has closed, or ctx has ended.
+// anyFreed returns a channel that is closed when one of the awaited connections closes or ctx ends.
 func anyFreed(ctx context.Context, full []*link.NoSlotError) (<-chan struct{}, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	for _, e := range full {
@@ -87,10 +88,10 @@ func anyFreed(ctx context.Context, full []*link.NoSlotError) (<-chan struct{}, c
 	return ctx.Done(), cancel
 }
 
-// round connects to addr over the links in turn: the second one starts after the time first, the others after raceDelay, or at
-// once when another has failed. The first connection wins; the others are closed before a byte is sent on them, and are gone
-// when round returns. An address that is denied ends the race, for it is denied over all links. Otherwise the error is that of
-// the best link, or engine.ErrNoLink. full are the links over which the host has reached its limit of connections.
+// round connects to addr over the links in turn: the second one starts after the time first, the others after raceDelay, or at once
+// when another one fails. The first connection wins; the others are closed before a byte is sent on them, and are gone when round
+// returns. A denied address ends the race, because it is denied over all links. Otherwise the error is that of the best link, or
+// engine.ErrNoLink. full lists the links over which the host has reached its limit of connections.
 func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string, first time.Duration) (
 	d Dialed, full []*link.NoSlotError, err error,
 ) {
@@ -145,15 +146,15 @@ func (p *PassThrough) round(ctx context.Context, links []link.Link, addr string,
 		}
 	}
 	for _, err := range errs {
-		if !errors.Is(err, link.ErrOffLink) { // says the most: an address of another link's network never had a chance
+		if !errors.Is(err, link.ErrOffLink) { // says the most: a link cannot reach an address in another link's network
 			return Dialed{}, full, err
 		}
 	}
 	return Dialed{}, full, errs[0]
 }
 
-// overtaken records the links that started earlier than the winner and have not connected yet: their packets may get lost, and
-// the next request should not wait for that.
+// overtaken records the links that started before the winner and are still connecting: they may be losing packets, and the next
+// request should not wait for them.
 func (p *PassThrough) overtaken(earlier []link.Link, errs []error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,8 +165,8 @@ func (p *PassThrough) overtaken(earlier []link.Link, errs []error) {
 	}
 }
 
-// order returns the links in the order in which they may start unless a Placer decides otherwise: best first, those lately
-// overtaken after the others, metered ones last of all.
+// order returns the links in the order in which they start unless a Placer decides otherwise: best first, recently overtaken ones
+// after the others, metered ones last of all.
 func (p *PassThrough) order(ctx context.Context) []link.Link {
 	links := slices.Clone(p.links())
 	if FlowOf(ctx).Unmetered {
@@ -184,7 +185,7 @@ func (p *PassThrough) order(ctx context.Context) []link.Link {
 	return links
 }
 
-// isLost reports whether another link has lately overtaken the named one.
+// isLost reports whether another link recently overtook the named one.
 func (p *PassThrough) isLost(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,7 +193,7 @@ func (p *PassThrough) isLost(name string) bool {
 	return lost && time.Since(at) < lostFor
 }
 
-// orderFor is order for a request. If it shows credentials, only trusted links see them, or one link if none is trusted.
+// orderFor is order for a request. If the request exposes credentials, only trusted links see them, or one link if none is trusted.
 func (p *PassThrough) orderFor(r *http.Request) []link.Link {
 	links := p.order(r.Context())
 	if !opening.Exposes(r.URL.Scheme, r.Header) {
@@ -205,16 +206,16 @@ func (p *PassThrough) orderFor(r *http.Request) []link.Link {
 	return trusted
 }
 
-// errNoIdle says that no connection is kept that a request could use.
+// errNoIdle means that no idle connection can carry a request.
 var errNoIdle = errors.New("no idle connection")
 
-// connKey is where the context of a request holds how its transport gets a connection: by *handed, or by idleOnly.
+// connKey is the context key for how the transport of a request gets a connection: by *handed or by idleOnly.
 type connKey struct{}
 
-// idleOnly makes the transport use a connection that it keeps, or fail with errNoIdle.
+// idleOnly makes the transport use an idle connection, or fail with errNoIdle.
 type idleOnly struct{}
 
-// handed is a connection for the transport to use in place of dialing.
+// handed is a connection that the transport uses instead of dialing.
 type handed struct {
 	mu   sync.Mutex
 	conn net.Conn // nil = taken

@@ -25,7 +25,7 @@ import (
 type course struct {
 	t     *testing.T
 	begin time.Time
-	after map[string]time.Duration // until the handshake; negative = fails then; 0 = never ends by itself
+	after map[string]time.Duration // until the handshake completes; negative = fails then; 0 = never ends by itself
 	fail  map[string]error
 
 	mu     sync.Mutex
@@ -60,7 +60,7 @@ func (c *course) dial(ctx context.Context, l link.Link, _, _ string) (net.Conn, 
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	time.Sleep(max(after, -after)) // virtual; a handshake that cannot be stopped any more
+	time.Sleep(max(after, -after)) // virtual; a handshake that can no longer be stopped
 	if after < 0 {
 		return nil, c.fail[l.Name]
 	}
@@ -237,7 +237,7 @@ func TestRaceRemembers(t *testing.T) {
 	})
 }
 
-// A connection that is kept is used without a race, and one that the origin has closed meanwhile leads to one.
+// A kept connection is used without a race; one that the origin has closed leads to a race.
 func TestRaceKeptConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &course{t: t, begin: time.Now(), after: map[string]time.Duration{"wifi": time.Millisecond}, open: map[string]int{}}

@@ -14,8 +14,8 @@ import (
 	"github.com/tributary-http/tributary/internal/origin"
 )
 
-// TestNoSlot: where a host has as many connections over a link as it may have, the next link is asked at once, and if none is
-// left, pass-through and tunnels wait for a while.
+// TestNoSlot: if a host has reached its limit of connections over a link, the next link is tried at once. If none is left,
+// pass-through and tunnels wait for a while.
 func TestNoSlot(t *testing.T) {
 	const waitForLink = time.Minute
 	errRefused := errors.New("refused")
@@ -82,7 +82,7 @@ func TestNoSlot(t *testing.T) {
 	run("another one is quicker", func(t *testing.T, w *world, dial tunnel) {
 		freed := make(chan struct{})
 		w.full["wifi"], w.failed["eth"] = freed, true
-		time.AfterFunc(3*time.Second, func() { // and that one gets it
+		time.AfterFunc(3*time.Second, func() { // the quicker one gets it
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.full["wifi"] = make(chan struct{})

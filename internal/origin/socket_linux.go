@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiting reports whether a byte, the end or an error waits in the socket. It does not block, and a read in another
-// goroutine does not block it. The error says that this connection cannot be looked into.
+// waiting reports whether a byte, the end of the stream or an error is pending in the socket. It does not block, even during a read
+// in another goroutine. It returns an error if the connection cannot be inspected.
 func waiting(nc net.Conn) (bool, error) {
 	waits := true
 	err := control(nc, func(fd int) error {
@@ -38,9 +38,9 @@ func control(nc net.Conn, f func(fd int) error) error {
 	return inner
 }
 
-// inlet reports how much waits in a socket, without an allocation for each look.
+// inlet reports how many bytes wait in a socket, without allocating on each call.
 type inlet struct {
-	raw  syscall.RawConn // nil = it cannot be looked into
+	raw  syscall.RawConn // nil = the socket cannot be inspected
 	n    *int
 	look func(fd uintptr)
 }

@@ -7,10 +7,10 @@ import (
 	"net"
 )
 
-// waiting cannot look into any connection: none is kept for later use.
+// waiting cannot inspect any connection, so none is kept for later use.
 func waiting(net.Conn) (bool, error) { return false, errors.ErrUnsupported }
 
-// inlet cannot look into any connection.
+// inlet cannot inspect any connection.
 type inlet struct{}
 
 func newInlet(net.Conn) inlet { return inlet{} }

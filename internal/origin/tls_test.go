@@ -45,7 +45,7 @@ func secured(t *testing.T, serve func(*tls.Conn, net.Conn)) (*pool, engine.Targe
 	return p, engine.Target{Scheme: "https", Host: "example.com:8443", Addr: "example.com:8443", Path: "/"}
 }
 
-// TestBehind: a read over TLS brings a record, however much waits.
+// TestBehind: a read over TLS returns one record, however much waits.
 func TestBehind(t *testing.T) {
 	const size = 256 << 10
 	written := make(chan struct{})

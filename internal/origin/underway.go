@@ -10,11 +10,11 @@ import (
 	"github.com/tributary-http/tributary/internal/fault"
 )
 
-// errLinkLost says that a request ends because its link has stopped working.
+// errLinkLost means that a request ended because its link stopped working.
 var errLinkLost = errors.New("the link stopped working")
 
-// underway is a request that goes over one link, until the end of its answer. It ends at once when the link dies: its program
-// can then ask again, instead of waiting until the kernel gives the connection up.
+// underway is a request over one link, until the end of its answer. It ends at once when the link dies, so that the program can
+// retry instead of waiting until the kernel gives up the connection.
 type underway struct {
 	of     *PassThrough
 	link   string
@@ -22,7 +22,7 @@ type underway struct {
 	cancel context.CancelCauseFunc
 }
 
-// begin makes a request over a link known until end is called.
+// begin registers a request over a link until end is called.
 func (p *PassThrough) begin(ctx context.Context, link string) *underway {
 	x := &underway{of: p, link: link}
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
@@ -43,7 +43,7 @@ func (p *PassThrough) abort(link string) {
 	}
 }
 
-// end forgets a request that is over.
+// end forgets a finished request and releases its context.
 func (x *underway) end() {
 	x.forget()
 	x.cancel(nil)
@@ -55,7 +55,8 @@ func (x *underway) forget() {
 	delete(x.of.under, x)
 }
 
-// explain returns err, or an error that names the link if that is why the request failed. errNoIdle stays: nothing was sent.
+// explain returns err, or an error that names the link if the link made the request fail. errNoIdle is returned unchanged: nothing
+// was sent.
 func (x *underway) explain(err error) error {
 	cause := context.Cause(x.ctx)
 	if (cause == errLinkLost || cause == engine.ErrCosts) && !errors.Is(err, errNoIdle) {
@@ -64,8 +65,8 @@ func (x *underway) explain(err error) error {
 	return err
 }
 
-// response makes the end of an answer's content the end of the request. A connection whose protocol has changed is a tunnel,
-// whose owner closes it.
+// response ends the request when the content of its answer ends. After a protocol switch the connection is a tunnel, and its owner
+// closes it.
 func (x *underway) response(resp *http.Response) {
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:

@@ -44,7 +44,7 @@ func paused(t *testing.T) (url string, began chan struct{}, release func()) {
 	return s.URL, began, release
 }
 
-// TestLinkDies takes away a link from under requests: they end at once, wherever they are, and those over another link go on.
+// TestLinkDies takes a link away from requests: they end at once, in whatever state they are, and those over another link continue.
 func TestLinkDies(t *testing.T) {
 	for _, tt := range []struct {
 		name, path string

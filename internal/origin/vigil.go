@@ -7,39 +7,39 @@ import (
 )
 
 const (
-	// pausing is how long nothing comes over a connection that was running before the other end is asked whether it is there.
+	// pausing is how long a running connection must be quiet before the other end is asked for a sign of life.
 	pausing = time.Second
-	// asking is for how long it is asked.
+	// asking is the maximum time for which it is asked.
 	asking = 6 * time.Second
 	// running is the rate, in bytes per second, from which a connection counts as running.
 	running = 8 << 10
 
-	// A connection is overdue when nothing has come for silence, as long as package engine waits for a suspect, though an answer
-	// is owed for at least owing. After hopeless there is nothing new to find out.
+	// A connection is overdue when an answer has been owed for at least owing, but nothing has arrived for silence, which is the
+	// time that package engine allows a suspect. After hopeless, there is nothing new to find out.
 	silence  = 3 * time.Second
 	owing    = 2 * time.Second
 	hopeless = 15 * time.Second
 )
 
-// vigil finds out whether the other end of a connection has fallen silent. That is certain only while it owes an
-// acknowledgment. One that stops to send may have nothing to say, so it is made to owe one: by a keep-alive, which costs less
-// than a new connection and tells nobody else. It is pure: now is an argument.
+// vigil detects that the other end of a connection has fallen silent. That is certain only while the other end owes an
+// acknowledgment. If it stops sending, it may have nothing to send, so a keep-alive makes it owe one. A keep-alive costs less than
+// a new connection, and no one else sees it. vigil is pure: now is an argument.
 type vigil struct {
 	seen  time.Time // the last look
-	total int64     // bytes carried until then
-	ran   bool      // it was running when it carried something last
-	owed  time.Time // since when an answer is owed; zero = none is
-	asked time.Time // since when it is asked whether it is there; zero = it is not
+	total int64     // bytes carried by then
+	ran   bool      // it was running when it last carried something
+	owed  time.Time // since when an answer is owed; zero = none is owed
+	asked time.Time // since when it is asked for a sign of life; zero = it is not asked
 }
 
 // findings say what to do about a connection.
 type findings struct {
-	ask, relax bool // begin, or end, to ask the other end whether it is there
+	ask, relax bool // start, or stop, asking the other end for a sign of life
 	overdue    bool // the link may be dead
 	watch      bool // look again soon
 }
 
-// look takes the state of the connection.
+// look records the state of the connection and returns what to do.
 func (v *vigil) look(now time.Time, is link.Vitals) (f findings) {
 	heard := now.Add(-is.Heard)
 	switch {

@@ -7,16 +7,16 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// TestVigil plays the lives of connections, half a second a step.
+// TestVigil simulates the lives of connections in steps of half a second.
 func TestVigil(t *testing.T) {
 	const step = 500 * time.Millisecond
 	const kb = 1 << 10
-	// far is the other end of a connection and the way there.
+	// far is the other end of a connection and the path to it.
 	type far struct {
 		rate    int64                    // bytes per second that it carries
 		until   time.Duration            // when that ends
-		dead    time.Duration            // when it is gone; 0 = never
-		unacked func(time.Duration) bool // whether sent bytes wait for an acknowledgment while it is gone
+		dead    time.Duration            // when it dies; 0 = never
+		unacked func(time.Duration) bool // whether sent bytes wait for an acknowledgment while it is dead
 	}
 	never := func(time.Duration) bool { return false }
 	for _, c := range []struct {

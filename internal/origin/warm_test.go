@@ -16,7 +16,7 @@ import (
 	ot "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// warm gives a pool a connection that a probe has made.
+// warm gives a pool a connection made by a probe.
 func warm(t *testing.T, p *pool, l link.Link, addr string) {
 	t.Helper()
 	nc, info, err := p.dial.Path(l).Dial(t.Context(), "tcp", addr)
@@ -26,7 +26,7 @@ func warm(t *testing.T, p *pool, l link.Link, addr string) {
 	p.Warm(l, addr, nc, info)
 }
 
-// TestWarm: a connection that a probe has made carries the requests of the next transfer over its link, as one that was dialed.
+// TestWarm: a connection made by a probe carries the requests of the next transfer over its link, like a dialed one.
 func TestWarm(t *testing.T) {
 	counted := func(t *testing.T) (r *rig, dials *int) {
 		r, dials = newRig(t, ot.Object{Size: 5000}), new(int)
@@ -46,7 +46,7 @@ func TestWarm(t *testing.T) {
 		}
 		other.Close()
 		c := r.open(0)
-		if *dials != 2 || !c.Info().Reused || c.Info().Remote != r.s.Addr(0) { // it may have been closed meanwhile, as a kept one
+		if *dials != 2 || !c.Info().Reused || c.Info().Remote != r.s.Addr(0) { // it may have been closed meanwhile, like a kept one
 			t.Errorf("%d connections, %+v", *dials, c.Info())
 		}
 		r.send(c, whole(r))
@@ -98,7 +98,7 @@ func TestWarm(t *testing.T) {
 		warm(t, r.pool, links[0], r.target().Addr)
 		c := r.open(0)
 		r.send(c, whole(r))
-		r.next(c) // the origin has accepted this one, and so the one before
+		r.next(c) // the origin has accepted this one, and thus the one before
 		r.s.CloseConns()
 		c = r.open(0)
 		if *dials != 3 {
@@ -109,8 +109,7 @@ func TestWarm(t *testing.T) {
 	})
 }
 
-// TestWarmConnectionCloses: an origin that closes a connection on which it was asked nothing for a while is in its right. Nobody is
-// blamed for it.
+// TestWarmConnectionCloses: an origin may close a connection on which it got no request for a while. Nobody is blamed for it.
 func TestWarmConnectionCloses(t *testing.T) {
 	t.Run("http", func(t *testing.T) {
 		r := newRig(t, ot.Object{Size: 5000}, ot.UntilRequest(1, ot.Raw(""), ot.ClosesEarly()))
@@ -161,7 +160,7 @@ func TestWarmConnectionCloses(t *testing.T) {
 	})
 }
 
-// TestWarmH2: a connection that a probe has made speaks HTTP/2, as one that was dialed.
+// TestWarmH2: a connection made by a probe uses HTTP/2, like a dialed one.
 func TestWarmH2(t *testing.T) {
 	r := newH2(t, 1000, nil)
 	warm(t, r.pool, links[0], r.target().Addr)

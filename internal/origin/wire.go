@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// bufferSize is that of the read buffer: as small as net/http's chunk reader allows, because a body read of at least
-	// this size goes from the socket into the caller's slice without a copy once the buffer is empty.
+	// bufferSize is the size of the read buffer in bytes. It is as small as net/http's chunk reader allows, because a body read of
+	// at least this size goes from the socket into the caller's slice without a copy once the buffer is empty.
 	bufferSize = 4 << 10
 	// maxHead bounds the head of one answer, interim answers included, in bytes.
 	maxHead = 256 << 10
@@ -58,8 +58,8 @@ func (w *wire) end(br *bufio.Reader) []byte {
 	return w.head[:len(w.head)-br.Buffered()]
 }
 
-// hasField reports whether a raw head holds a field line of this name. It finds fields that net/http has silently removed, so a
-// folded line that looks like one counts as well.
+// hasField reports whether a raw head contains a field line with this name. It finds fields that net/http has silently removed, so
+// a folded line that looks like one counts as well.
 func hasField(raw []byte, name string) bool {
 	for line := range bytes.Lines(raw) {
 		if field, _, ok := bytes.Cut(line, []byte(":")); ok && strings.EqualFold(string(bytes.TrimSpace(field)), name) {
@@ -69,8 +69,8 @@ func hasField(raw []byte, name string) bool {
 	return false
 }
 
-// tail notes the end of a TCP stream below TLS. crypto/tls reports a cut between two records as a plain io.EOF, as it
-// does a proper end (close_notify), after which it reads no further (RFC 9112 section 9.8).
+// tail records the end of a TCP stream below TLS. crypto/tls reports a cut between two records as a plain io.EOF, the same as a
+// proper end (close_notify); but after a proper end it reads no further (RFC 9112 section 9.8).
 type tail struct {
 	net.Conn
 	cut bool // the stream ended before TLS did; owned by the reader

@@ -17,14 +17,14 @@ var types = map[string]string{
 	".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
 }
 
-// policy lets the page load its own files and nothing else, and nobody frame it.
+// policy lets the page load only its own files, and does not let other pages frame it.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// writeTime bounds the writing of one update.
+// writeTime is the time limit for writing one update.
 const writeTime = 10 * time.Second
 
-// Handler serves the page at / and its parts below /live/. owns reports whether the user who asks may see it.
+// Handler returns a handler for the page at / and its parts below /live/. owns reports whether the user of a request may see it.
 func (p *Page) Handler(owns func(*http.Request) bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { file(w, r, "index.html") })
@@ -50,7 +50,8 @@ func (p *Page) Handler(owns func(*http.Request) bool) http.Handler {
 	})
 }
 
-// foreign reports whether a page of another site asks (Fetch Metadata). Following a link to the page itself is fine.
+// foreign reports whether a page of another site made the request (Fetch Metadata). Following a link to the page itself is
+// allowed.
 func foreign(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":
@@ -69,7 +70,7 @@ func file(w http.ResponseWriter, r *http.Request, name string) {
 	_, _ = w.Write(b) // the browser is gone
 }
 
-// events sends updates as server-sent events (HTML section 9.2) until the browser or the proxy goes.
+// events sends updates as server-sent events (HTML section 9.2) until the browser disconnects or the proxy ends.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	v := make(viewer, 1)
 	select {

@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-http/tributary/internal/control"
 )
 
-// TestHistoryMemory: an hour of as many links as a sample may have takes less than 4 MiB.
+// TestHistoryMemory: an hour with the maximum number of links per sample takes less than 4 MiB.
 func TestHistoryMemory(t *testing.T) {
 	const most = 4 << 20
 	links := make([]control.Link, maxLinks+1)

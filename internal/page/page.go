@@ -16,9 +16,9 @@ const (
 	maxReasons = 64
 )
 
-// Times of looks at what keeps the proxy from working well.
+// Times and limits of the search for problems of the proxy.
 const (
-	looksFresh = 10 * time.Minute // as long a look is not repeated
+	looksFresh = 10 * time.Minute // how long a search is not repeated
 	lookTime   = 15 * time.Second
 	maxFound   = 32
 )
@@ -31,9 +31,9 @@ type Finding struct {
 	Fix   string `json:"fix,omitempty"` // command or setting
 }
 
-// Page is the live page. Run must be running while it is served.
+// Page is the live page. Run must be running while the page is served.
 type Page struct {
-	wake   chan struct{} // capacity 1: something has begun to run
+	wake   chan struct{} // capacity 1: something has started to run
 	join   chan viewer
 	leave  chan viewer
 	closed chan struct{}
@@ -41,7 +41,7 @@ type Page struct {
 	look func(context.Context) []Finding
 
 	mu     sync.Mutex
-	ended  []Ended // the last one first
+	ended  []Ended // the latest first
 	passed map[string]int64
 }
 
@@ -52,34 +52,34 @@ type Ended struct {
 	Result  string              `json:"result"` // as in engine.EventTransferEnded
 	At      time.Time           `json:"at"`
 	Seconds float64             `json:"seconds"`
-	Bytes   int64               `json:"bytes"` // that its client got
+	Bytes   int64               `json:"bytes"` // bytes delivered to its client
 	Links   []control.LinkShare `json:"links"`
 }
 
-// viewer gets what is new, encoded as JSON. It has a capacity of 1: what a slow browser has not taken when the next is there is
+// viewer receives updates, encoded as JSON. It has a capacity of 1: while a slow browser has not taken an update, later ones are
 // dropped.
 type viewer chan []byte
 
-// update is what a viewer gets.
+// update is sent to viewers.
 type update struct {
-	History []sample         `json:"history,omitempty"` // the first time
-	Sample  *sample          `json:"sample,omitempty"`  // later
+	History []sample         `json:"history,omitempty"` // in the first update
+	Sample  *sample          `json:"sample,omitempty"`  // in later updates
 	Status  control.Status   `json:"status"`
-	Names   map[uint64]name  `json:"names"` // of the downloads in Status, by ID
+	Names   map[uint64]name  `json:"names"` // names of the downloads in Status, by ID
 	Ended   []Ended          `json:"ended"`
 	Passed  map[string]int64 `json:"passed"` // GETs that were not divided, by reason
-	// Found are the findings of the last look; null = there was none yet.
+	// Found are the findings of the last search; null = there was none yet.
 	Found []Finding `json:"found"`
 }
 
-// name is what only the page tells of a download.
+// name contains the parts of a download that only the page shows.
 type name struct {
 	Host string `json:"host"`
 	Name string `json:"name"`
 }
 
-// New returns the page of a proxy. look finds problems and may be slow; nil = none. It is called only while somebody watches,
-// at most once in ten minutes, and has 15 s.
+// New returns the page of a proxy. look finds problems and may be slow; nil = none. It is called only while there are viewers, at
+// most once in ten minutes, and may take up to 15 s.
 func New(look func(context.Context) []Finding) *Page {
 	return &Page{
 		look: look,
@@ -88,7 +88,7 @@ func New(look func(context.Context) []Finding) *Page {
 	}
 }
 
-// Wake reports that something has begun to run. It never blocks.
+// Wake reports that something has started to run. It never blocks.
 func (p *Page) Wake() {
 	select {
 	case p.wake <- struct{}{}:
@@ -103,7 +103,7 @@ func (p *Page) Observe(e engine.Event) {
 		p.Wake()
 	case engine.EventTransferEnded:
 		if e.Ended == nil {
-			return // its first answer never came
+			return // its first answer never arrived
 		}
 		d := Ended{
 			Host: e.Ended.Host, Name: e.Ended.Name, Result: e.Reason, At: e.At, Seconds: e.Took.Seconds(), Bytes: e.Ended.Offset,
@@ -125,12 +125,12 @@ func (p *Page) Observe(e engine.Event) {
 	}
 }
 
-// Run serves viewers until ctx ends; then they see the end of their stream. status returns the state of the proxy.
+// Run serves viewers until ctx ends; then it ends their streams. status returns the state of the proxy.
 func (p *Page) Run(ctx context.Context, status func() control.Status) {
 	defer close(p.closed)
 	var h history
 	var found []Finding
-	var looked time.Time // when the last look began
+	var looked time.Time // start of the last search
 	looks := make(chan []Finding, 1)
 	var looking sync.WaitGroup
 	defer looking.Wait()
@@ -219,7 +219,7 @@ func (p *Page) update(s control.Status, found []Finding) update {
 
 func encode(u update) []byte {
 	b, err := json.Marshal(u)
-	if err != nil { // not of such a type
+	if err != nil { // impossible for this type
 		panic(err)
 	}
 	return b

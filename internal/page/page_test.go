@@ -21,7 +21,7 @@ import (
 	"github.com/tributary-http/tributary/internal/page"
 )
 
-// state is a proxy whose links carry something.
+// state is a proxy whose links carry data.
 type state struct {
 	mu     sync.Mutex
 	s      control.Status
@@ -64,7 +64,7 @@ type stream struct {
 	from *bufio.Reader
 }
 
-// watch opens the stream of updates, in a bubble of synctest without sockets.
+// watch opens the stream of updates, in a synctest bubble without sockets.
 func watch(t *testing.T, h http.Handler) *stream {
 	t.Helper()
 	r, w := io.Pipe()
@@ -107,7 +107,7 @@ func (s *stream) next() (u update) {
 
 func everybody(*http.Request) bool { return true }
 
-// TestUpdates: a viewer gets the history, then each second what the links carry.
+// TestUpdates: a viewer gets the history, then once a second the bytes that the links carried.
 func TestUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &state{perAsk: 1_000_000}
@@ -138,7 +138,8 @@ func TestUpdates(t *testing.T) {
 	})
 }
 
-// TestSleeps: while nothing runs and nobody watches, the state is not asked for; history has five minutes at most.
+// TestSleeps: while there are neither downloads nor viewers, Run does not read the state; the history covers at most five
+// minutes.
 func TestSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &state{}
@@ -164,7 +165,7 @@ func TestSleeps(t *testing.T) {
 	})
 }
 
-// TestFindings: problems are looked for while somebody watches, once in ten minutes, and a look that hangs delays nothing.
+// TestFindings: Run looks for problems while there are viewers, once in ten minutes, and a look that hangs delays nothing.
 func TestFindings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
@@ -207,12 +208,12 @@ func TestFindings(t *testing.T) {
 		for range 590 {
 			one.next()
 		}
-		cancel() // while another one hangs
+		cancel() // while another look hangs
 		<-over
 	})
 }
 
-// TestEvents: what ended and what was passed on is shown, in bounds.
+// TestEvents: the page shows ended downloads and passed-through requests, within limits.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := page.New(nil)
@@ -235,7 +236,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// TestStreamEnds: viewers see the end when the proxy ends, before its servers wait for them.
+// TestStreamEnds: the streams of viewers end when the proxy ends, before its servers wait for them.
 func TestStreamEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := page.New(nil)
@@ -260,7 +261,7 @@ func TestStreamEnds(t *testing.T) {
 	})
 }
 
-// TestRefused: neither pages of other sites nor other users see anything; every answer forbids frames and foreign code.
+// TestRefused: neither pages of other sites nor other users see anything; every response forbids frames and foreign code.
 func TestRefused(t *testing.T) {
 	p := page.New(nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -309,7 +310,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFiles: all that the page names is there, with its type, and nothing comes from elsewhere.
+// TestFiles: every file that the page names exists and has its type, and nothing is loaded from elsewhere.
 func TestFiles(t *testing.T) {
 	h := page.New(nil).Handler(everybody)
 	get := func(path string) *httptest.ResponseRecorder {

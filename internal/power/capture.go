@@ -22,24 +22,24 @@ type Capture struct {
 	Packets int     `json:"packets"`
 	Up      int64   `json:"up_bytes"`
 	Down    int64   `json:"down_bytes"`
-	Seconds float64 `json:"seconds"` // from the first to the last packet
+	Seconds float64 `json:"seconds"` // time from the first to the last packet
 	Wakeups int     `json:"wakeups"`
-	Radio   float64 `json:"radio_joules"` // without the idle ones
+	Radio   float64 `json:"radio_joules"` // without those used when idle
 	energy.Joules
 }
 
-// packet is what a radio's model needs of a packet.
+// packet is the part of a packet that the model of a radio needs.
 type packet struct {
 	at       time.Time
 	length   int64 // on the wire
 	src, dst netip.Addr
-	outgoing bool // the capture says so: cooked ones do
+	outgoing bool // set by the capture, if it is cooked
 	cooked   bool
 }
 
-// ReadCapture reads a file in the format pcap or pcapng, as tcpdump and Wireshark write them, and returns what a radio would have
-// taken for its packets, the last tail included. A packet goes up if the file says so, or if it comes from the address that
-// is an end of the most packets, or of two such addresses from the one that sent the first packet.
+// ReadCapture reads a file in pcap or pcapng format, as written by tcpdump and Wireshark, and returns the energy that a radio
+// would have used for its packets, including the last tail. A packet goes up if the file says so, or if it comes from the address
+// that is an end of the most packets; of two such addresses, from the one that sent the first packet.
 func ReadCapture(name, radio string) (Capture, error) {
 	r, err := energy.FindRadio(radio)
 	if err != nil {
@@ -96,8 +96,8 @@ type source interface {
 	ZeroCopyReadPacketData() ([]byte, gopacket.CaptureInfo, error)
 }
 
-// packets calls do for each packet of a file in turn. A file that ends within a packet ends before it, since tcpdump may have
-// been killed.
+// packets calls do for each packet of a file in turn. If the file ends within a packet, that packet is ignored, since tcpdump may
+// have been killed.
 func packets(name string, do func(packet)) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -123,7 +123,7 @@ func packets(name string, do func(packet)) error {
 		begins = layers.LayerTypeLinuxSLL
 	case layers.LinkTypeLinuxSLL2:
 		begins = layers.LayerTypeLinuxSLL2
-	case layers.LinkTypeRaw, layers.LinkTypeIPv4, 12: // 12 is what tcpdump writes for raw IP on Linux
+	case layers.LinkTypeRaw, layers.LinkTypeIPv4, 12: // tcpdump writes 12 for raw IP on Linux
 		begins = layers.LayerTypeIPv4
 	case layers.LinkTypeIPv6:
 		begins = layers.LayerTypeIPv6
@@ -148,7 +148,7 @@ func packets(name string, do func(packet)) error {
 		if begins == layers.LayerTypeIPv4 && len(data) > 0 && data[0]>>4 == 6 {
 			with = six
 		}
-		_ = with.DecodeLayers(data, &types) // what cannot be decoded has bytes anyway
+		_ = with.DecodeLayers(data, &types) // a packet that cannot be decoded still has its bytes
 		for _, t := range types {
 			switch t {
 			case layers.LayerTypeLinuxSLL:
@@ -170,7 +170,7 @@ func addr(ip []byte) netip.Addr {
 	return a.Unmap()
 }
 
-// open tells the formats apart by their first bytes.
+// open distinguishes the formats by their first bytes.
 func open(in *bufio.Reader) (source, layers.LinkType, error) {
 	magic, err := in.Peek(4)
 	if err != nil {

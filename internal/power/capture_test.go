@@ -16,14 +16,14 @@ import (
 	"github.com/tributary-http/tributary/internal/power"
 )
 
-// sent is a packet of a capture that a test writes.
+// sent is a packet in a capture written by a test.
 type sent struct {
 	at     time.Duration
 	up     bool
 	length int // on the wire
 }
 
-// data returns the first bytes of a packet, below a header of the link type.
+// data returns the first bytes of a packet, after a header of the link type.
 func (s sent) data(t *testing.T, link layers.LinkType) []byte {
 	t.Helper()
 	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolTCP, SrcIP: []byte{203, 0, 113, 5}, DstIP: []byte{192, 168, 1, 7}}
@@ -86,8 +86,8 @@ func capture(t *testing.T, format string, link layers.LinkType, all []sent) stri
 	return name
 }
 
-// A request of 500 bytes, 0.1 s later an answer of 1500, and another answer of 1500 after 0.05 s; after 2 s the same once more,
-// and after a minute a last byte down. Galaxy S III, RSRP -100 dBm, Rx 1.5355 W, Tx 2.2755 W.
+// A request of 500 bytes, an answer of 1500 bytes 0.1 s later, and another answer of 1500 bytes 0.05 s after that; the same again
+// after 2 s, and a last byte down after a minute. Galaxy S III, RSRP -100 dBm, Rx 1.5355 W, Tx 2.2755 W.
 //
 // Active, twice: 0.1 s at (500 * 2.2755 + 1500 * 1.5355) / 2000 = 1.7205 W and 0.05 s at 1.5355 W: 0.17205 + 0.076775 = 0.248825
 // J. Tails: after 1.85 s of silence 0.2 * 1.5355 + 0.4 * 0.7881 * 0.41 + 1.25 * 0.7881 * 45/320 = 0.3071 + 0.129248 + 0.138533 =
@@ -149,7 +149,7 @@ func TestReadCapture(t *testing.T) {
 	})
 }
 
-// FuzzReadCapture: no file takes the reader down.
+// FuzzReadCapture: no file makes the reader panic.
 func FuzzReadCapture(f *testing.F) {
 	f.Add([]byte("\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x00\x00\x00\x01\x00\x00\x00"))
 	f.Add([]byte("\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x4d\x3c\x2b\x1a\x01\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x1c\x00\x00\x00"))

@@ -50,7 +50,7 @@ func FullLoad(ctx context.Context) error {
 	}
 }
 
-// spin keeps a core busy with sums, and returns one so that they are not left out.
+// spin keeps a core busy with additions, and returns the result so that they are not optimized away.
 func spin(ctx context.Context) (x float64) {
 	for ctx.Err() == nil {
 		for range 1000 {

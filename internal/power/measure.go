@@ -7,12 +7,12 @@ import (
 	"github.com/tributary-http/tributary/internal/energy"
 )
 
-// Options say how to measure.
+// Options select how to measure.
 type Options struct {
 	Source Source
 	Every  time.Duration // between samples
 	Idle   time.Duration // how long the machine's idle power is measured before the command
-	Tail   time.Duration // how long after it; radios stay awake for up to 12 s
+	Tail   time.Duration // how long power is measured after it; radios stay awake for up to 12 s
 }
 
 // Report is the energy that a command used.
@@ -23,12 +23,12 @@ type Report struct {
 	Tail      Part    `json:"tail"`
 }
 
-// Part is the energy of a stretch of time.
+// Part is the energy of a period.
 type Part struct {
 	Seconds       float64 `json:"seconds"`
-	Joules        float64 `json:"joules"`                   // all of the machine
-	NetJoules     float64 `json:"net_joules"`               // without what it takes when idle
-	AverageJoules float64 `json:"average_joules,omitempty"` // Joules by the battery's averages instead of its momentary values
+	Joules        float64 `json:"joules"`                   // energy of the whole machine
+	NetJoules     float64 `json:"net_joules"`               // without what the machine uses when idle
+	AverageJoules float64 `json:"average_joules,omitempty"` // Joules by the battery's averages instead of its instantaneous values
 	PeakWatts     float64 `json:"peak_watts"`
 	P90Watts      float64 `json:"p90_watts"`
 	MedianWatts   float64 `json:"median_watts"`
@@ -36,7 +36,7 @@ type Part struct {
 }
 
 // Measure samples the machine's power while it is idle, while run runs, and afterwards. If run fails, its error is returned with
-// the report. If ctx ends or the source fails, run's context ends, and Measure returns when run has.
+// the report. If ctx ends or the source fails, run's context ends, and Measure returns after run.
 func Measure(ctx context.Context, o Options, run func(context.Context) error) (Report, error) {
 	r := Report{Source: o.Source.String()}
 	idle, err := sample(ctx, o, time.After(o.Idle))
@@ -69,11 +69,11 @@ func Measure(ctx context.Context, o Options, run func(context.Context) error) (R
 	return r, failed
 }
 
-// series is what was sampled in a stretch of time.
+// series contains the samples of a period.
 type series struct {
 	now, average energy.Curve
 	counted      bool
-	joules       float64 // of a counter
+	joules       float64 // if the source is a counter
 }
 
 // sample reads the source at once, at each tick, and at the end.
@@ -110,7 +110,7 @@ func sample[T any](ctx context.Context, o Options, end <-chan T) (s series, err 
 	}
 }
 
-// energy returns the joules of the series. A counter's are exact; its first sample has no power of its own.
+// energy returns the joules of the series. Those of a counter are exact; its first sample has no power of its own.
 func (s series) energy() float64 {
 	if s.counted {
 		return s.joules

@@ -31,7 +31,7 @@ func (s sysfs) set(t *testing.T, attribute, text string) {
 	}
 }
 
-// battery makes a battery that gives these watts at 3.85 V.
+// battery adds a battery that delivers this power at 3.85 V.
 func (s sysfs) battery(t *testing.T, watts float64) {
 	s.set(t, "power_supply/BAT0/type", "Battery")
 	s.set(t, "power_supply/BAT0/status", "Discharging")
@@ -56,7 +56,7 @@ func within(t *testing.T, what string, got, want, part float64) {
 	}
 }
 
-// show calls f just before each moment at which something may read, until the function that it returns is called.
+// show calls f right before each moment at which something may be read, until the returned function is called.
 func show(every time.Duration, f func(at time.Duration)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -71,8 +71,8 @@ func show(every time.Duration, f func(at time.Duration)) (stop func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
-// The curve of a battery: 0.7 W for 10 s, then a command of 24.6 s that takes 2 W more, coming with a time constant of 2 s, and a
-// wave of 12 s and 0.8 W, then a tail that decays to 0.7 W with a time constant of 5 s.
+// The power of a battery: 0.7 W for 10 s, then a command of 24.6 s that takes 2 W more, rising with a time constant of 2 s, plus
+// a wave with a period of 12 s and an amplitude of 0.8 W, then a tail that decays to 0.7 W with a time constant of 5 s.
 //
 // Main: 0.7 * 24.6 + 2 * (24.6 - 2 * (1 - e^(-24.6/2))) + 0.8 * 12/(2 pi) * (1 - cos(2 pi * 24.6/12)) = 17.22 + 45.20 + 0.075
 // = 62.495 J; its peak, 15 s after its begin, is 3.5 W, and it ends at 2.7 + 0.8 * sin(2 pi * 24.6/12) = 2.9472 W.
@@ -118,15 +118,15 @@ func TestMeasureBattery(t *testing.T) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// RAPL counts, so that its joules are exact at any curve, also when the counter starts again.
+// RAPL is a counter, so its joules are exact for any curve, even when the counter wraps around.
 func TestMeasureRAPL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sysfs(t.TempDir())
 		s.set(t, "powercap/intel-rapl:0/name", "package-0")
 		s.set(t, "powercap/intel-rapl:0/max_energy_range_uj", "100000000")
-		s.set(t, "powercap/intel-rapl:0:0/name", "core") // a part of the package
+		s.set(t, "powercap/intel-rapl:0:0/name", "core") // part of the package
 		s.set(t, "powercap/intel-rapl:0:0/energy_uj", "1")
-		stop := show(100*time.Millisecond, func(at time.Duration) { // 5 W, and 20 W from 4 s on, by a counter that ends at 100 J
+		stop := show(100*time.Millisecond, func(at time.Duration) { // 5 W, and 20 W from 4 s on, by a counter that wraps at 100 J
 			joules := math.Mod(90+5*min(at.Seconds(), 4)+20*max(at.Seconds()-4, 0), 100)
 			s.set(t, "powercap/intel-rapl:0/energy_uj", fmt.Sprintf("%.0f", joules*1e6))
 		})
@@ -148,7 +148,7 @@ func TestMeasureRAPL(t *testing.T) {
 	})
 }
 
-// A command that fails is measured anyway; without a reading there is no measurement, and the command is ended.
+// A failing command is measured anyway; without a reading the measurement fails and the command is stopped.
 func TestMeasureFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sysfs(t.TempDir())
@@ -179,7 +179,7 @@ func TestMeasureFails(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	for _, c := range []struct {
-		what, want string // of the error or the source
+		what, want string // part of the error or the source
 		err        error
 		set        map[string]string
 	}{

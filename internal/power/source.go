@@ -12,27 +12,27 @@ import (
 	"time"
 )
 
-// Source is where power is read from.
+// Source is a source of power readings.
 type Source interface {
-	// String says what is measured, for the user.
+	// String describes what is measured, for the user.
 	String() string
-	// Read returns the reading of a moment.
+	// Read returns the current reading; now is the time of the call.
 	Read(now time.Time) (Reading, error)
 }
 
 // Reading is one reading of a source.
 type Reading struct {
-	Watts        float64 // now; of a counter the mean since the reading before, 0 at the first one
-	AverageWatts float64 // over the time that the battery's chip averages, 0 if it does not
-	Joules       float64 // of a counter: since the first reading
+	Watts        float64 // current power; for a counter the mean since the previous reading, 0 at the first one
+	AverageWatts float64 // over the averaging time of the battery's chip, 0 if it does not average
+	Joules       float64 // for a counter: since the first reading
 	Counted      bool    // the source is a counter: Joules is exact
 }
 
-// ErrNone says that this machine has nowhere to read its power from.
+// ErrNone means that this machine has no source of power readings.
 var ErrNone = errors.New("neither a battery nor an energy counter of the processor")
 
-// Find returns the source of a machine: its batteries, otherwise the counters of RAPL. root is /sys/class, or another folder with
-// power_supply and powercap in it. The error, which wraps [ErrNone] or [fs.ErrPermission], says what was looked at and what to
+// Find returns the source of a machine: its batteries, otherwise the RAPL counters. root is /sys/class, or another folder that
+// contains power_supply and powercap. The error, which wraps [ErrNone] or [fs.ErrPermission], says where Find looked and what to
 // do.
 func Find(root string) (Source, error) {
 	b, err := findBattery(filepath.Join(root, "power_supply"))
@@ -48,10 +48,10 @@ func Find(root string) (Source, error) {
 		ErrNone, filepath.Join(root, "power_supply"), filepath.Join(root, "powercap"))
 }
 
-// battery reads the batteries that supply the machine: volts by amperes, or watts where the kernel shows them.
+// battery reads the batteries that supply the machine: volts times amperes, or watts if that is what the kernel shows.
 type battery struct{ folders []string }
 
-// findBattery returns nil if there is none. Folders are read again each time: a battery may be changed.
+// findBattery returns nil if there is none. It lists the folders at each call: a battery may be replaced.
 func findBattery(root string) (Source, error) {
 	folders, err := filepath.Glob(filepath.Join(root, "*"))
 	if err != nil {
@@ -60,7 +60,7 @@ func findBattery(root string) (Source, error) {
 	b := &battery{}
 	supplied := false
 	for _, f := range folders {
-		if text(f, "type") != "Battery" || text(f, "scope") == "Device" { // of a mouse, say
+		if text(f, "type") != "Battery" || text(f, "scope") == "Device" { // a mouse's, for example
 			continue
 		}
 		if text(f, "present") == "0" {
@@ -101,13 +101,13 @@ func (b *battery) Read(time.Time) (r Reading, err error) {
 	return r, nil
 }
 
-// watts returns the power that a battery gives, by the values that end with now or avg.
+// watts returns the power that a battery delivers, from the attributes with the suffix now or avg.
 func watts(folder, which string) (float64, error) {
 	volts, err := micro(folder, "voltage_now")
 	if err == nil {
 		var amperes float64
 		if amperes, err = micro(folder, "current_"+which); err == nil {
-			return volts * math.Abs(amperes), nil // some drivers count discharging as negative
+			return volts * math.Abs(amperes), nil // some drivers report discharging as negative
 		}
 	}
 	if w, powerErr := micro(folder, "power_"+which); powerErr == nil {
@@ -116,7 +116,7 @@ func watts(folder, which string) (float64, error) {
 	return 0, fmt.Errorf("%s does not report its power: %w", filepath.Base(folder), err)
 }
 
-// rapl reads the counters of processor packages, or of the whole board where the processor has one.
+// rapl reads the counters of the processor packages, or of the whole board if the processor has one.
 type rapl struct {
 	domains []domain
 	joules  float64
@@ -125,7 +125,7 @@ type rapl struct {
 
 type domain struct {
 	folder, name string
-	last, most   float64 // microjoules; the counter goes back to 0 after most
+	last, most   float64 // microjoules; the counter returns to 0 after most
 }
 
 // findRAPL returns nil if there is none.
@@ -150,7 +150,7 @@ func findRAPL(root string) (Source, error) {
 		if d.most, err = number(f, "max_energy_range_uj"); err != nil {
 			return nil, err
 		}
-		if name == "psys" { // the packages are in it
+		if name == "psys" { // includes the packages
 			r.domains = []domain{d}
 			break
 		}

@@ -1,2 +1,2 @@
-// Package privilege lets a program that root starts run as another user, who keeps a few of root's capabilities.
+// Package privilege lets a program started by root run as another user, with a few of root's capabilities.
 package privilege

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Drop makes the program run as the account, a name or a number, with its groups and with no capabilities except those in
-// keep that the process has. Only root can do that. On success Drop does not return: it starts the program again, with the
-// same arguments, in the same process. There it returns nil, because the process belongs to the account.
+// Drop makes the program run as the account, given by name or number, with its groups and with no capabilities except those in
+// keep that the process has. Only root can do that. On success Drop does not return: it starts the program again, with the same
+// arguments, in the same process. There it returns nil, because the process belongs to the account.
 //
-// Linux keeps credentials per thread, and a Go program has several. Starting again ends them all but the one that has the
-// new credentials, so none can be left with root's.
+// Linux keeps credentials per thread, and a Go program has several threads. Starting again ends them all except the one that has
+// the new credentials, so none can be left with root's.
 func Drop(account string, keep ...int) error {
 	to, err := find(account)
 	if err != nil {
@@ -33,14 +33,14 @@ func Drop(account string, keep ...int) error {
 	if err != nil {
 		return fmt.Errorf("become user %s: find this program: %w", account, err)
 	}
-	runtime.LockOSThread() // and never unlocked: no other goroutine may run with half-changed credentials
+	runtime.LockOSThread() // never unlocked: no other goroutine may run with half-changed credentials
 	if err := become(to, keep); err != nil {
 		return fmt.Errorf("become user %s: %w", account, err)
 	}
 	return fmt.Errorf("become user %s: start this program again: %w", account, syscall.Exec(path, os.Args, to.environ(os.Environ())))
 }
 
-// become gives the calling thread the identity. The other threads get it too, but without any capability.
+// become gives the calling thread the identity. The other threads get it too, but without any capabilities.
 func become(to identity, keep []int) error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var held [2]unix.CapUserData
@@ -59,7 +59,7 @@ func become(to identity, keep []int) error {
 	if err := unix.Setresuid(to.uid, to.uid, to.uid); err != nil {
 		return fmt.Errorf("set the user: %w", err)
 	}
-	// Those in force stay so up to the exec, which may have to pass through a folder that only root may enter.
+	// Effective capabilities remain until the exec, which may have to pass through a folder that only root may enter.
 	var kept []int
 	for i := range held {
 		held[i].Inheritable = 0
@@ -73,7 +73,7 @@ func become(to identity, keep []int) error {
 	if err := unix.Capset(&header, &held[0]); err != nil {
 		return fmt.Errorf("set the capabilities: %w", err)
 	}
-	for _, c := range kept { // ambient capabilities are those that a program without privileges of its own starts with
+	for _, c := range kept { // a program without privileges of its own starts with its ambient capabilities
 		if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, uintptr(c), 0, 0); err != nil {
 			return fmt.Errorf("keep capability %d (Linux 4.3 or newer can): %w", c, err)
 		}

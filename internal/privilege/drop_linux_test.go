@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childEnv makes the test binary drop its privileges and print the rest. The value is the account.
+// childEnv makes the test binary drop its privileges and print what is left. The value is the account.
 const childEnv = "TRIBUTARY_PRIVILEGE_ACCOUNT"
 
 func TestMain(m *testing.M) {
@@ -48,8 +48,8 @@ func child(account string) int {
 	return 0
 }
 
-// dropped starts the test binary, as root and from a folder that only root may enter or by a command, and returns the status of
-// its threads: every value of each line of /proc/PID/status.
+// dropped starts the test binary as root, either from a folder that only root may enter or by a command, and returns the status
+// of its threads: every value of each line of /proc/PID/status.
 func dropped(t *testing.T, account string, by ...string) (pid int, said map[string][]string, err error) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -153,7 +153,7 @@ func TestDropToAnAccount(t *testing.T) {
 	})
 }
 
-// TestDropKeepsNoMoreThanThereIs: root in a container has few capabilities.
+// TestDropKeepsNoMoreThanThereIs: root in a container has only few capabilities.
 func TestDropKeepsNoMoreThanThereIs(t *testing.T) {
 	_, said, err := dropped(t, "8080", "setpriv", "--bounding-set=-net_raw")
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package privilege
 
-// networkGroups are those that sockets take: none.
+// networkGroups are the groups that may create sockets: none are needed.
 var networkGroups []int

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ErrAccount says that there is no such account, or that a program cannot run as it.
+// ErrAccount means that there is no such account, or that a program cannot run as it.
 var ErrAccount = errors.New("user")
 
 // identity holds the IDs of a process, and the variables of its environment that describe the user.
@@ -18,7 +18,7 @@ type identity struct {
 	name, home string
 }
 
-// find returns who an account is. A number need not have an account: then it is its own group.
+// find returns the identity of an account. A number need not have an account: then it is also used as the group.
 func find(account string) (identity, error) {
 	u, err := user.Lookup(account)
 	if err != nil {
@@ -40,7 +40,7 @@ func find(account string) (identity, error) {
 	if to.gid, err = strconv.Atoi(u.Gid); err != nil {
 		return identity{}, fmt.Errorf("%w %q: the number of its group: %w", ErrAccount, account, err)
 	}
-	if ids, err := u.GroupIds(); err == nil { // an account that is a mere number has none
+	if ids, err := u.GroupIds(); err == nil { // a number without an account has none
 		for _, id := range ids {
 			if gid, err := strconv.Atoi(id); err == nil {
 				to.groups = append(to.groups, gid)
@@ -51,7 +51,7 @@ func find(account string) (identity, error) {
 	return to, nil
 }
 
-// environ returns the environment with the identity's home in place of the other user's folders.
+// environ returns the environment with the identity's home in place of the previous user's folders.
 func (to identity) environ(from []string) []string {
 	env := []string{"HOME=" + to.home, "USER=" + to.name, "LOGNAME=" + to.name}
 	for _, e := range from {

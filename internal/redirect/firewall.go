@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// runner runs a program with an input and returns its output; the error holds its output.
+// runner runs a program with an input and returns its output; the error contains the output.
 type runner func(ctx context.Context, input, name string, args ...string) (string, error)
 
-// firewall is one way to keep rules.
+// firewall is one way to install rules.
 type firewall interface {
 	name() string
 	add(context.Context, Rules) (Installed, error) // replaces existing rules
@@ -19,7 +19,7 @@ type firewall interface {
 	find(context.Context) (Installed, error)
 }
 
-// ErrNoFirewall says that this machine has no program to change the firewall.
+// ErrNoFirewall means that this machine has no program to change the firewall.
 var ErrNoFirewall = errors.New("neither nft nor iptables is installed: run apt-get install nftables")
 
 func execute(ctx context.Context, input, name string, args ...string) (string, error) {
@@ -33,7 +33,7 @@ func execute(ctx context.Context, input, name string, args ...string) (string, e
 	return out.String(), nil
 }
 
-// firewalls returns the firewalls of this machine, best first.
+// firewalls returns the firewalls of this machine, the preferred one first.
 func firewalls() []firewall {
 	var all []firewall
 	if _, err := exec.LookPath("nft"); err == nil {
@@ -61,13 +61,13 @@ func on(ctx context.Context, all []firewall, r Rules) (Installed, error) {
 			errs = append(errs, err)
 			continue
 		}
-		for k, other := range all { // rules of an earlier time
+		for k, other := range all { // rules from an earlier call
 			if k != i {
 				errs = append(errs, other.remove(ctx))
 			}
 		}
 		if i > 0 {
-			errs = nil // the better one does not work here
+			errs = nil // the preferred one does not work here
 		}
 		return in, errors.Join(errs...)
 	}

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// chain is the name of the chain in the tables of both families: nat, and filter where QUIC is rejected.
+// chain is the name of the chain in the tables of both families: nat, and filter if QUIC is rejected.
 const chain = "TRIBUTARY_REDIRECT"
 
-// iptables keeps the rules by iptables(8) and ip6tables(8), for kernels and systems without nftables. Each family is a
+// iptables installs the rules with iptables(8) and ip6tables(8), for kernels and systems without nftables. Each family is a
 // transaction. Kernels without nat for IPv6 are common on phones: there only IPv4 is redirected.
 type iptables struct{ run runner }
 
 func (iptables) name() string { return "iptables" }
 
-// script is the input of iptables-restore --noflush. hooked says that OUTPUT leads to the chain already; six, that it is for
-// IPv6.
+// script returns the input of iptables-restore --noflush. hooked means that OUTPUT already leads to the chain; six, that it is
+// for IPv6.
 func (iptables) script(r Rules, hooked, six bool) string {
 	return part("nat", "tcp", r, hooked, six, func(over, who string) (rules []string) {
 		for _, p := range r.Ports {
@@ -28,17 +28,17 @@ func (iptables) script(r Rules, hooked, six bool) string {
 	})
 }
 
-// rejection is script for QUIC.
+// rejection is the same as script, for QUIC.
 func (iptables) rejection(r Rules, hooked, six bool) string {
 	return part("filter", "udp", r, hooked, six, func(over, who string) []string {
 		return []string{fmt.Sprintf("-o %s -p udp --dport 443 %s-j REJECT", over, who)}
 	})
 }
 
-// part is the script for one table. last returns the last rules for an interface and a user.
+// part returns the script for one table. last returns the last rules for an interface and a user.
 func part(table, protocol string, r Rules, hooked, six bool, last func(over, who string) []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "*%s\n:%s - [0:0]\n", table, chain) // makes it, or empties it
+	fmt.Fprintf(&b, "*%s\n:%s - [0:0]\n", table, chain) // creates or empties it
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "-A "+chain+" "+format+"\n", args...) }
 	line("-m mark --mark %#x -j RETURN", Mark)
 	for _, u := range r.Except {
@@ -77,10 +77,10 @@ func part(table, protocol string, r Rules, hooked, six bool, last func(over, who
 	return b.String()
 }
 
-// hook is the rule that leads to the chain.
+// hook returns the rule that leads to the chain.
 func hook(protocol string) string { return "-p " + protocol + " -j " + chain }
 
-// protocols are those of the tables that have a chain.
+// protocols are the protocols of the tables that have a chain.
 var protocols = map[string]string{"nat": "tcp", "filter": "udp"}
 
 // tools are the programs of one family.

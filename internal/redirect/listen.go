@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// Only root can listen on ports below 1024 (ip(7), ip_unprivileged_port_start): should rules outlive everybody, no other user
-// of the machine can take the port that they lead to. These have no well-known service.
+// Only root can listen on ports below 1024 (ip(7), ip_unprivileged_port_start): if the rules outlive all processes, no other user
+// of the machine can take the port that they lead to. These ports have no well-known service.
 const (
 	firstPort = 1000
 	lastPort  = 1022
 )
 
-// Listeners are open ports of loopback for redirected connections, one of each family that the machine has: on a dual-stack
+// Listeners are open ports on loopback for redirected connections, one for each family that the machine has: on a dual-stack
 // socket an IPv4 connection would look like one of IPv6 (R154).
 type Listeners struct {
 	Port  uint16
@@ -25,7 +25,7 @@ type Listeners struct {
 // IPv6 reports whether IPv6 is among the families.
 func (l *Listeners) IPv6() bool { return len(l.Files) > 1 }
 
-// Close closes them. The ports stay open as long as another process has them too.
+// Close closes the listeners. The ports stay open while another process has them open, too.
 func (l *Listeners) Close() error {
 	var errs []error
 	for _, f := range l.Files {
@@ -34,7 +34,7 @@ func (l *Listeners) Close() error {
 	return errors.Join(errs...)
 }
 
-// Listen opens a port that only root can have, or another one where none of these is free.
+// Listen opens a port that only root can use, or another one if none of these is free.
 func Listen() (*Listeners, error) {
 	for port := lastPort; port >= firstPort; port-- {
 		if l, err := listen(port); err == nil {
@@ -49,7 +49,7 @@ func listen(port int) (*Listeners, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer v4.Close() // its duplicate stays
+	defer v4.Close() // its duplicate stays open
 	port = v4.Addr().(*net.TCPAddr).Port
 	l := &Listeners{Port: uint16(port)}
 	if err := l.add(v4); err != nil {

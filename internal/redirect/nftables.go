@@ -12,12 +12,12 @@ import (
 // table is the name of the table. Its family, inet, has chains of type nat since Linux 5.2.
 const table = "tributary_redirect"
 
-// nftables keeps the rules by nft(8).
+// nftables installs the rules with nft(8).
 type nftables struct{ run runner }
 
 func (nftables) name() string { return "nftables" }
 
-// script is one transaction: the table is made, so that it can be deleted, and rebuilt.
+// script returns one transaction: it creates the table so that it can be deleted, and then rebuilds it.
 func (n nftables) script(r Rules) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "table inet %[1]s\ndelete table inet %[1]s\ntable inet %[1]s {\n", table)
@@ -29,7 +29,7 @@ func (n nftables) script(r Rules) string {
 	return b.String()
 }
 
-// chain writes a chain whose last rule is for the connections that are redirected.
+// chain writes a chain whose last rule applies to the connections that are redirected.
 func (nftables) chain(b *strings.Builder, r Rules, name, kind string, priority int, protocol, last string) {
 	line := func(format string, args ...any) { fmt.Fprintf(b, "\t\t"+format+"\n", args...) }
 	fmt.Fprintf(b, "\tchain %s {\n", name)
@@ -94,17 +94,17 @@ func (n nftables) find(ctx context.Context) (Installed, error) {
 	return Installed{n.name(), port(nftTo, rules), true, !strings.Contains(rules, "nfproto ipv6 return")}, nil
 }
 
-// port returns the port that a pattern finds, 0 if it finds none.
+// port returns the port that a pattern finds in text, or 0 if it finds none.
 func port(pattern *regexp.Regexp, text string) uint16 {
 	m := pattern.FindStringSubmatch(text)
 	if m == nil {
 		return 0
 	}
-	n, _ := strconv.ParseUint(m[1], 10, 16) // 0 as well
+	n, _ := strconv.ParseUint(m[1], 10, 16) // 0 for an error
 	return uint16(n)
 }
 
-// set writes an anonymous set.
+// set formats an anonymous set.
 func set[T any](all []T) string {
 	var parts []string
 	for _, x := range all {

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The options of linux/netfilter_ipv4.h and linux/netfilter_ipv6/ip6_tables.h.
+// originalDst is the option in linux/netfilter_ipv4.h and linux/netfilter_ipv6/ip6_tables.h.
 const originalDst = 80
 
-// Original returns where a connection was going before it was redirected to its own address. An error, or its own address,
-// means that it was not redirected. The listener must be of one family: on a dual-stack socket an IPv4 connection would
-// look like one of IPv6 (R154).
+// Original returns the destination of a connection before it was redirected to its own address. An error, or its own address,
+// means that it was not redirected. The listener must be of one family: on a dual-stack socket an IPv4 connection would look like
+// one of IPv6 (R154).
 func Original(c *net.TCPConn) (to netip.AddrPort, err error) {
 	local, ok := c.LocalAddr().(*net.TCPAddr)
 	if !ok {
@@ -41,7 +41,7 @@ func Original(c *net.TCPConn) (to netip.AddrPort, err error) {
 	return to, nil
 }
 
-// original4 reads a struct sockaddr_in: x/sys/unix has another option with a value of its size.
+// original4 reads a struct sockaddr_in with a function of x/sys/unix for another option whose value has the same size.
 func original4(fd int) (netip.AddrPort, error) {
 	v, err := unix.GetsockoptIPv6Mreq(fd, unix.SOL_IP, originalDst)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Mark is the mark (SO_MARK) of the sockets that are never redirected: the proxy's own. It keeps clear of the bits that
-// Tailscale and Kubernetes use. Its bit 0x40000 is PERMISSION_NETWORK of Android's netd: only with that may a user other
-// than root send over a network in the background, as mobile data is beside Wi-Fi.
+// Mark is the mark (SO_MARK) of the sockets that are never redirected: the proxy's own. It avoids the bits that Tailscale and
+// Kubernetes use. Its bit 0x40000 is PERMISSION_NETWORK of Android's netd: without it, only root may send over a network in the
+// background, such as mobile data next to Wi-Fi.
 const Mark = 0x740000
 
 // Users is a range of user IDs, both ends included.
 type Users struct{ First, Last uint32 }
 
-// ParseUsers reads "1000" or "10000-19999".
+// ParseUsers parses "1000" or "10000-19999".
 func ParseUsers(s string) (Users, error) {
 	first, last, ranged := strings.Cut(s, "-")
 	a, err := strconv.ParseUint(first, 10, 32)
@@ -26,7 +26,7 @@ func ParseUsers(s string) (Users, error) {
 	if err == nil && ranged {
 		b, err = strconv.ParseUint(last, 10, 32)
 	}
-	if err != nil || b < a || b == math.MaxUint32 { // which stands for nobody, see chown(2)
+	if err != nil || b < a || b == math.MaxUint32 { // stands for no user, see chown(2)
 		return Users{}, fmt.Errorf("%q is neither a user ID nor a range of them, like 1000 or 10000-19999", s)
 	}
 	return Users{uint32(a), uint32(b)}, nil
@@ -45,19 +45,18 @@ func (u Users) Has(uid uint32) bool { return uid >= u.First && uid <= u.Last }
 // Rules define which connections are redirected.
 type Rules struct {
 	To     uint16         // port of this machine
-	Ports  []uint16       // where the connections were going
-	Users  []Users        // whose connections; none = everybody's
-	Except []Users        // whose are not, though they are among Users
+	Ports  []uint16       // destination ports
+	Users  []Users        // users whose connections are redirected; none = all users
+	Except []Users        // users whose connections are not, though they are among Users
 	NoIPv6 bool           // only connections over IPv4
-	Leave  []netip.Prefix // destinations that are left alone
-	// NoQUIC rejects what would be redirected on TCP port 443 where it is sent to UDP port 443, so that programs fall back to
-	// TCP.
+	Leave  []netip.Prefix // destinations that are not redirected
+	// NoQUIC rejects UDP traffic to port 443 that would be redirected if it were TCP, so that programs fall back to TCP.
 	NoQUIC bool
 
-	// Over names the interfaces over which the system would send the redirected connections. Connections over others, such as a
-	// VPN or a bridge of containers, are left alone.
+	// Over names the interfaces over which the system would send the redirected connections. Connections over other interfaces,
+	// such as a VPN or a bridge of containers, are not redirected.
 	Over []string
-	// Around names those of Over whose LeaveAround destinations are left alone, too.
+	// Around names the interfaces in Over on which the destinations in LeaveAround are not redirected either.
 	Around      []string
 	LeaveAround []netip.Prefix
 }
@@ -79,7 +78,7 @@ func (r Rules) Check() error {
 	return nil
 }
 
-// plain reports whether the name of an interface stands for itself in the languages of firewalls.
+// plain reports whether the name of an interface has no special meaning in the languages of firewalls.
 func plain(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' || r == '@')

@@ -187,7 +187,7 @@ func (k *kept) find(context.Context) (Installed, error) {
 	return Installed{By: k.by, To: k.rules.To, V4: true}, nil
 }
 
-// TestChoice: the better firewall that works has the rules, and no other.
+// TestChoice: the preferred firewall that works has the rules, and no other has any.
 func TestChoice(t *testing.T) {
 	ctx, broken := context.Background(), errors.New("the kernel has no such thing")
 	a, b := &kept{by: "a"}, &kept{by: "b"}

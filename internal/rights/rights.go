@@ -1,4 +1,4 @@
-// Package rights reads the open files that come with a message over a Unix socket (unix(7), SCM_RIGHTS).
+// Package rights reads the open files attached to a message on a Unix socket (unix(7), SCM_RIGHTS).
 package rights
 
 import (
@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Space returns how many bytes of ancillary data a message with n files has.
+// Space returns the size in bytes of the ancillary data of a message with n files.
 func Space(n int) int { return unix.CmsgSpace(4 * n) }
 
-// Files returns the files in ancillary data, which the caller has to close. Data that is malformed holds none.
+// Files returns the files in ancillary data, which the caller must close. Malformed data contains none.
 func Files(oob []byte) (files []*os.File) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	fourth = "4000000000000004"
 )
 
-// documented are the methods of aria2c(1), RPC INTERFACE, and whether they are supported here.
+// documented are the methods in aria2c(1), RPC INTERFACE, and whether they are supported here.
 var documented = map[string]bool{
 	"aria2.addUri": true, "aria2.addTorrent": false, "aria2.addMetalink": false, "aria2.remove": true, "aria2.forceRemove": true,
 	"aria2.pause": true, "aria2.pauseAll": true, "aria2.forcePause": true, "aria2.forcePauseAll": true, "aria2.unpause": true,
@@ -35,7 +35,7 @@ var documented = map[string]bool{
 	"system.multicall": true, "system.listMethods": true, "system.listNotifications": true,
 }
 
-// TestDocumentedMethods: each method of aria2 is supported, or answers with aria2's own code for errors.
+// TestDocumentedMethods: each method of aria2 is supported, or returns aria2's own error code.
 func TestDocumentedMethods(t *testing.T) {
 	s := start(t, nil)
 	var supported []any
@@ -98,11 +98,11 @@ func startAria2(t *testing.T) *server {
 	return &server{&caller{t, fmt.Sprintf("http://127.0.0.1:%d/jsonrpc", port)}, dir}
 }
 
-// step is a call that both servers get, or, with a status, a wait for it.
+// step is a call that both servers receive or, with a status, a wait for that status.
 type step struct {
 	method string
 	params []any
-	raw    string // the request instead
+	raw    string // sent in place of the request
 	gid    string
 	status string
 }
@@ -111,7 +111,7 @@ func call(method string, params ...any) step { return step{method: method, param
 
 func wait(gid, status string) step { return step{gid: gid, status: status} }
 
-// TestLikeAria2: answers are those of a real aria2c, but for names, speeds, versions, and what notEqual says.
+// TestLikeAria2: answers equal those of a real aria2c, except for names, speeds, versions, and the differences in notEqual.
 func TestLikeAria2(t *testing.T) {
 	real, mine := startAria2(t), start(t, nil)
 	o := origin(t)
@@ -121,7 +121,7 @@ func TestLikeAria2(t *testing.T) {
 		call("aria2.getVersion"), call("aria2.getSessionInfo"), call("aria2.getGlobalStat"), call("system.listNotifications"),
 		call("aria2.tellActive"), call("aria2.tellWaiting", 0, 10), call("aria2.tellStopped", 0, 10),
 		call("aria2.getGlobalOption"), call("aria2.saveSession"), call("aria2.nosuch"),
-		// What is wrong with a request.
+		// Invalid requests.
 		{raw: `{`},
 		{raw: `[]`},
 		{raw: `{"id":1}`},
@@ -132,7 +132,7 @@ func TestLikeAria2(t *testing.T) {
 		{raw: `{"jsonrpc":"2.0","id":"a","method":"nosuch","params":[]}`},
 		{raw: `[{"jsonrpc":"2.0","id":7,"method":"aria2.getSessionInfo","params":["token:x"]},{"jsonrpc":"2.0","id":8,"method":"nosuch"}]`},
 		call("aria2.addUri"), call("aria2.addUri", file), call("aria2.addUri", []any{}), call("aria2.addUri", []any{5}), call("aria2.addUri", []string{"nothing"}),
-		// One that waits.
+		// A waiting download.
 		call("aria2.addUri", []string{file}, opts{
 			"gid": first, "pause": "true", "out": "a.bin", "header": []string{"X-A: b", "X-C: d"}, "referer": "http://site/", "user-agent": "Browser/1",
 		}),
@@ -143,7 +143,7 @@ func TestLikeAria2(t *testing.T) {
 		call("aria2.getUris", fourth), call("aria2.getFiles", fourth), call("aria2.getServers", fourth), call("aria2.getOption", fourth), call("aria2.changeOption", fourth, opts{}),
 		call("aria2.changeOption", first, opts{"out": "b.bin", "header": []string{"X: y"}, "nosuch": "1"}), call("aria2.changeOption", first), call("aria2.getOption", first),
 		call("aria2.pause", first), call("aria2.forcePause", first), call("aria2.pause", fourth), call("aria2.unpause", fourth), call("aria2.remove", fourth),
-		// The order.
+		// The order of the queue.
 		call("aria2.addUri", []string{file}, opts{"gid": second, "pause": "true", "out": "second.bin"}, 0),
 		call("aria2.addUri", []string{file}, opts{"gid": third, "pause": "true", "out": "third.bin"}),
 		call("aria2.tellWaiting", 0, 10, []string{"gid"}), call("aria2.tellWaiting", 1, 1, []string{"gid"}), call("aria2.tellWaiting", -1, 2, []string{"gid"}),
@@ -151,29 +151,29 @@ func TestLikeAria2(t *testing.T) {
 		call("aria2.changePosition", first, 0, "POS_SET"), call("aria2.changePosition", first, 1, "POS_CUR"), call("aria2.changePosition", second, -1, "POS_END"),
 		call("aria2.changePosition", second, 99, "POS_SET"), call("aria2.changePosition", second, -9, "POS_CUR"), call("aria2.changePosition", second, 0, "POS_NO"),
 		call("aria2.changePosition", fourth, 0, "POS_SET"), call("aria2.tellWaiting", 0, 10, []string{"gid"}), call("aria2.getGlobalStat"),
-		// To the end.
+		// Moves to the end.
 		call("aria2.unpause", first), wait(first, "complete"), call("aria2.tellStatus", first), call("aria2.unpause", first), call("aria2.pause", first),
 		call("aria2.remove", first), call("aria2.getServers", first), call("aria2.getUris", first), call("aria2.getFiles", first),
 		call("aria2.changeOption", first, opts{}), call("aria2.changePosition", first, 0, "POS_SET"), call("aria2.getOption", first),
 		call("aria2.tellStopped", 0, 10, []string{"gid", "status", "errorCode"}), call("aria2.getGlobalStat"),
 		call("aria2.remove", second), call("aria2.tellStatus", second), call("aria2.removeDownloadResult", second),
 		call("aria2.removeDownloadResult", third), call("aria2.removeDownloadResult", first), call("aria2.tellStatus", first), call("aria2.forceRemove", third),
-		// One that runs.
+		// A running download.
 		call("aria2.addUri", []string{slow}, opts{"gid": first, "out": "slow.bin"}), wait(first, "active"), call("aria2.tellActive"), call("aria2.getServers", first),
 		call("aria2.getUris", first), call("aria2.changePosition", first, 0, "POS_SET"), call("aria2.removeDownloadResult", first),
 		call("aria2.forcePause", first), wait(first, "paused"), call("aria2.tellStatus", first, []string{"status", "totalLength", "files"}), call("aria2.unpauseAll"),
 		wait(first, "active"), call("aria2.forcePauseAll"), wait(first, "paused"), call("aria2.unpause", first), wait(first, "active"),
 		call("aria2.forceRemove", first), wait(first, "removed"), call("aria2.tellStatus", first, []string{"status", "errorCode", "totalLength"}), call("aria2.unpause", first),
 		call("aria2.pauseAll"), call("aria2.purgeDownloadResult"), call("aria2.tellStopped", 0, 10),
-		// One that fails.
+		// A failing download.
 		call("aria2.addUri", []string{none}, opts{"gid": second}), wait(second, "error"), call("aria2.tellStatus", second), call("aria2.unpause", second), call("aria2.remove", second),
-		// One after the other.
+		// Downloads one after the other.
 		call("aria2.changeGlobalOption", opts{maxConcurrent: "1"}), call("aria2.changeGlobalOption", opts{maxConcurrent: "x"}), call("aria2.changeGlobalOption", opts{"nosuch": "1"}),
 		call("aria2.changeGlobalOption"), call("aria2.getGlobalOption"),
 		call("aria2.addUri", []string{slow}, opts{"gid": third, "out": "c"}), wait(third, "active"), call("aria2.addUri", []string{file}, opts{"gid": fourth, "out": "d"}),
 		call("aria2.tellWaiting", 0, 10), call("aria2.getGlobalStat"), call("aria2.pause", fourth), call("aria2.forceRemove", third), wait(third, "removed"), call("aria2.unpause", fourth), wait(fourth, "complete"),
 		call("aria2.tellStopped", 0, 2, []string{"gid"}), call("aria2.tellStopped", -1, 2, []string{"gid"}),
-		// A file is there already.
+		// The file already exists.
 		call("aria2.addUri", []string{file}, opts{"gid": first, "out": "d"}), wait(first, "complete"), call("aria2.getFiles", first),
 		{raw: `{"jsonrpc":"2.0","id":"1","method":"system.multicall","params":[[{"methodName":"aria2.getSessionInfo","params":["token:` + secret + `"]},` +
 			`{"methodName":"aria2.getSessionInfo","params":["token:no"]},{"methodName":"aria2.tellStatus","params":["token:` + secret + `","x"]},` +
@@ -219,7 +219,7 @@ func TestLikeAria2(t *testing.T) {
 	}
 }
 
-// notEqual removes from an answer what may differ.
+// notEqual removes the parts of an answer that may differ.
 func notEqual(method string, answer any, dir string) any {
 	switch v := answer.(type) {
 	case string:
@@ -231,7 +231,7 @@ func notEqual(method string, answer any, dir string) any {
 				continue
 			}
 			x = notEqual(method, x, dir)
-			// aria2 lists a URL once for each connection that it might make.
+			// aria2 lists a URL once for each connection that it might open.
 			if !slices.ContainsFunc(all, func(o any) bool {
 				return isURI(x) && isURI(o) && x.(map[string]any)["uri"] == o.(map[string]any)["uri"]
 			}) {
@@ -251,7 +251,7 @@ func notEqual(method string, answer any, dir string) any {
 		if method == "aria2.getVersion" {
 			delete(v, "tributary")
 		}
-		if v["status"] == "active" || v["status"] == "paused" || v["status"] == "removed" { // how far it is
+		if v["status"] == "active" || v["status"] == "paused" || v["status"] == "removed" { // the progress differs
 			for _, k := range []string{"completedLength", "bitfield"} {
 				v[k] = nil
 			}
@@ -260,7 +260,7 @@ func notEqual(method string, answer any, dir string) any {
 				f.(map[string]any)["completedLength"] = nil
 			}
 		}
-		if _, ok := v["auto-file-renaming"]; ok { // options: those that have a meaning here
+		if _, ok := v["auto-file-renaming"]; ok { // options that have a meaning here
 			for k := range v {
 				if !slices.Contains(append(orderOptions, maxConcurrent, "allow-overwrite", "auto-file-renaming"), k) {
 					delete(v, k)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Codes of errors: aria2's own, and those of JSON-RPC 2.0 section 5.1.
+// Error codes: aria2's own, and those of JSON-RPC 2.0 section 5.1.
 const (
 	codeFailed         = 1
 	codeParse          = -32700
@@ -30,7 +30,7 @@ func failed(format string, args ...any) *failure {
 	return &failure{codeFailed, fmt.Sprintf(format, args...)}
 }
 
-// response answers a call.
+// response is the answer to a call.
 type response struct {
 	ID      json.RawMessage `json:"id"`
 	JSONRPC string          `json:"jsonrpc"`
@@ -38,10 +38,10 @@ type response struct {
 	Error   *failure        `json:"error,omitempty"`
 }
 
-// null is the ID of a call whose ID is not known.
+// null is the ID in a response if the ID of the call is not known.
 var null = json.RawMessage("null")
 
-// status returns the status code that aria2 answers with.
+// status returns the HTTP status code that aria2 sends with r.
 func (r response) status() int {
 	switch {
 	case r.Error == nil:
@@ -52,8 +52,8 @@ func (r response) status() int {
 	return http.StatusInternalServerError
 }
 
-// answer answers a call or a batch of a page or extension, whose origin is "" if it is another program. shown reports whether one
-// of them had the token.
+// answer answers a call or a batch from a page or extension, whose origin is "" if it is another program. shown reports whether
+// one of the calls had the token.
 func (s *Server) answer(text []byte, origin string) (answer any, status int, shown bool) {
 	if text = bytes.TrimSpace(text); !json.Valid(text) {
 		r := response{ID: null, JSONRPC: "2.0", Error: &failure{codeParse, "Parse error."}}
@@ -103,7 +103,8 @@ func (s *Server) one(text []byte, origin string) (r response, shown bool) {
 	return r, shown
 }
 
-// open are the methods that need no token: they say and change nothing. The calls in a multicall have their own.
+// open are the methods that do not need a token: they neither disclose nor change anything. The calls in a multicall have their
+// own tokens.
 var open = map[string]func(*Server, args) (any, error){
 	"system.listMethods":       listMethods,
 	"system.listNotifications": listNotifications,
@@ -141,7 +142,7 @@ func (s *Server) call(name string, params args, origin string) (result any, show
 	return nil, shown, f
 }
 
-// multicall calls several methods: the result has an array of one for each, or its error.
+// multicall calls several methods: for each, the result contains an array with its result, or its error.
 func (s *Server) multicall(params args, origin string) (result any, shown bool, f *failure) {
 	var calls []json.RawMessage
 	if err := params.get(0, &calls); err != nil {
@@ -182,7 +183,7 @@ func (s *Server) multicall(params args, origin string) (result any, shown bool, 
 	return all, shown, nil
 }
 
-// known reports whether a token is the one for everybody, or that of the extension that calls.
+// known reports whether a token is the general one, or that of the calling extension.
 func (s *Server) known(token, origin string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1 || s.Pairings.Has(origin, token)
 }
@@ -190,7 +191,7 @@ func (s *Server) known(token, origin string) bool {
 // args are the parameters of a call.
 type args []json.RawMessage
 
-// token returns the token that a call begins with.
+// token returns the token at the beginning of the parameters.
 func (a args) token() (token string, ok bool) {
 	if len(a) == 0 || json.Unmarshal(a[0], &token) != nil {
 		return "", false
@@ -198,7 +199,7 @@ func (a args) token() (token string, ok bool) {
 	return strings.CutPrefix(token, "token:")
 }
 
-// get decodes a parameter that must be there.
+// get decodes a required parameter.
 func (a args) get(i int, to any) error {
 	if i >= len(a) {
 		return failed("The parameter at %d is required but missing.", i)
@@ -206,7 +207,7 @@ func (a args) get(i int, to any) error {
 	return a.may(i, to)
 }
 
-// may decodes a parameter if it is there.
+// may decodes an optional parameter.
 func (a args) may(i int, to any) error {
 	if i < len(a) && (bytes.Equal(a[i], null) || json.Unmarshal(a[i], to) != nil) {
 		return failed("The parameter at %d has wrong type.", i)

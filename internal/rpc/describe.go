@@ -10,10 +10,10 @@ import (
 	"github.com/tributary-http/tributary/internal/queue"
 )
 
-// pieceLength is what a bit of the bitfield stands for, in bytes.
+// pieceLength is the number of bytes that one bit of the bitfield stands for.
 const pieceLength = 1 << 20
 
-// ownKey is the key of what only this program tells of a download, to those who ask for it.
+// ownKey is the key of the details of a download that aria2 does not have; they are sent only on request.
 const ownKey = "tributary"
 
 // describeAll describes downloads.
@@ -25,7 +25,7 @@ func describeAll(all []queue.Download, keys []string) []map[string]any {
 	return list
 }
 
-// describe describes a download as tellStatus does, by the keys that are wanted; none = all.
+// describe describes a download as tellStatus does, limited to the given keys; none = all.
 func describe(d queue.Download, keys []string) map[string]any {
 	wants := func(key string) bool { return len(keys) == 0 || slices.Contains(keys, key) }
 	all := map[string]any{}
@@ -66,7 +66,7 @@ func describe(d queue.Download, keys []string) map[string]any {
 	return all
 }
 
-// bitfield returns a bit for each piece, the first one highest, in hexadecimal digits: set, if all of it is there.
+// bitfield returns one bit for each piece, the first one highest, in hexadecimal digits. A bit is set if its piece is complete.
 func bitfield(prefix, size, pieces int64) string {
 	b := make([]byte, (pieces+7)/8)
 	whole := prefix / pieceLength
@@ -116,7 +116,7 @@ const (
 	codeRemoved       = 31
 )
 
-// errorCode returns the code for how a download has ended.
+// errorCode returns the code for the end of a download.
 func errorCode(d queue.Download) int {
 	switch {
 	case d.Status == queue.Complete:

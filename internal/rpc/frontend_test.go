@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// These tests send what two front ends send, in their order, as their sources show (Aria2-Explorer 2.7: js/aria2.js and
-// js/background; AriaNg 1.3: aria2RpcService.js and aria2TaskService.js), and look at what they use of the answers.
+// These tests send the calls of two front ends, in their order, according to their sources (Aria2-Explorer 2.7: js/aria2.js and
+// js/background; AriaNg 1.3: aria2RpcService.js and aria2TaskService.js), and check the parts of the answers that they use.
 
-// TestAria2Explorer: the extension watches over a socket, and hands over a download that takes a login.
+// TestAria2Explorer: the extension watches over a socket, and hands over a download that requires a login.
 func TestAria2Explorer(t *testing.T) {
 	s, o := start(t, nil), origin(t)
 	socket := s.socket()
@@ -24,7 +24,7 @@ func TestAria2Explorer(t *testing.T) {
 			t.Errorf("%s: %v", key, stat[key])
 		}
 	}
-	// The download goes by fetch, so that the browser asks first.
+	// The download uses fetch, so that the browser asks first.
 	if status, h, _ := s.try("OPTIONS", "", "Origin: "+extension, "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: content-type"); status != 204 ||
 		h.Get("Access-Control-Allow-Headers") != "Content-Type" {
 		t.Errorf("preflight: %d %v", status, h)
@@ -46,7 +46,7 @@ func TestAria2Explorer(t *testing.T) {
 	}
 	socket.send(request(t, "aria2.getFiles", gid))
 	files, _ := socket.read()["result"].([]any)
-	want := filepath.Join(s.dir, "private.bin") // what the server calls ../private.bin
+	want := filepath.Join(s.dir, "private.bin") // the server calls it ../private.bin
 	if len(files) != 1 || files[0].(map[string]any)["path"] != want {
 		t.Errorf("%v, want %s", files, want)
 	}
@@ -137,7 +137,7 @@ func TestAriaNg(t *testing.T) {
 	}
 }
 
-// TestFolder: files are put into one folder and those below it only, under harmless names, and replace nothing.
+// TestFolder: files are only put into one folder and those below it, under harmless names, and do not replace anything.
 func TestFolder(t *testing.T) {
 	s, o := start(t, nil), origin(t)
 	outside := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/queue"
 )
 
-// methods are those that need the token.
+// methods are the methods that need the token.
 var methods = map[string]func(*Server, args) (any, error){
 	"aria2.addUri":               (*Server).addURI,
 	"aria2.remove":               (*Server).remove,
@@ -42,10 +42,10 @@ var methods = map[string]func(*Server, args) (any, error){
 	"aria2.getSessionInfo": func(s *Server, _ args) (any, error) {
 		return map[string]string{"sessionId": s.Session}, nil
 	},
-	"aria2.saveSession": func(*Server, args) (any, error) { return ok(nil) }, // it is saved before anything is confirmed
+	"aria2.saveSession": func(*Server, args) (any, error) { return ok(nil) }, // changes are saved before they are confirmed
 }
 
-// unsupported are the methods of aria2 that are not for HTTP downloads, or end the program.
+// unsupported are the methods of aria2 that are not for HTTP downloads, or that end the program.
 var unsupported = map[string]bool{
 	"aria2.addTorrent": true, "aria2.addMetalink": true, "aria2.changeUri": true, "aria2.shutdown": true, "aria2.forceShutdown": true,
 }
@@ -62,10 +62,10 @@ func listNotifications(*Server, args) (any, error) {
 	return all, nil
 }
 
-// ok is the result of methods that have none.
+// ok returns the result of methods that have none.
 func ok(err error) (any, error) { return "OK", err }
 
-// gid returns the GID that a call begins with. Front ends may shorten it.
+// gid returns the GID at the beginning of the parameters. Front ends may shorten it.
 func (a args) gid() (gid string, err error) {
 	if err = a.get(0, &gid); err != nil {
 		return "", err
@@ -76,7 +76,8 @@ func (a args) gid() (gid string, err error) {
 	return strings.ToLower(gid), nil
 }
 
-// changed makes the result of a method that changes a download. otherwise says why it cannot be done in the download's state.
+// changed returns the result of a method that changes a download. otherwise is the error if the state of the download does not
+// allow it.
 func changed(gid string, err error, otherwise string) (any, error) {
 	if state := (queue.StateError{}); errors.As(err, &state) {
 		return nil, failed(otherwise, state.GID)
@@ -172,7 +173,7 @@ func (s *Server) changePosition(a args) (any, error) {
 	return to, err
 }
 
-// one returns the download of a call.
+// download returns the download that a call names.
 func (s *Server) download(a args) (d queue.Download, err error) {
 	gid, err := a.gid()
 	if err != nil {
@@ -215,8 +216,8 @@ func (s *Server) tellStopped(a args) (any, error) {
 	return page(a, stopped)
 }
 
-// page describes the part of a list that a call asks for: so many from an offset on, or, if that is negative, backwards from there,
-// -1 being the last one.
+// page describes the requested part of a list: n downloads from an offset on or, if the offset is negative, backwards from there,
+// where -1 is the last one.
 func page(a args, all []queue.Download) (any, error) {
 	var offset, n int
 	var keys []string
@@ -324,12 +325,12 @@ func (s *Server) getGlobalStat(args) (any, error) {
 	}, err
 }
 
-// likeVersion is the version of aria2 whose answers these are. Front ends look for features by it.
+// likeVersion is the version of aria2 that the answers correspond to. Front ends use it to detect features.
 const likeVersion = "1.36.0"
 
 func (s *Server) getVersion(args) (any, error) {
 	return map[string]any{"version": likeVersion, "enabledFeatures": []string{"HTTPS"}, "tributary": s.Version}, nil
 }
 
-// number writes a number as aria2 does: as a string.
+// number formats a number as aria2 does: as a string.
 func number(n int64) string { return fmt.Sprint(n) }

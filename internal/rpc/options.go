@@ -7,17 +7,17 @@ import (
 	"github.com/tributary-http/tributary/internal/queue"
 )
 
-// maxConcurrent is the name of an option.
+// maxConcurrent is the name of the option for the number of concurrent downloads.
 const maxConcurrent = "max-concurrent-downloads"
 
-// options are those of a call: strings, or lists of them. Those that are not read here have no effect, as names that aria2 does not
-// know have none there: extensions send many, and getOption reports the values in force.
+// options are the options of a call: strings, or lists of strings. Options that are not read here have no effect, like names that
+// aria2 does not know: extensions send many, and getOption reports the values in force.
 type options map[string]json.RawMessage
 
-// options returns the options that a call may have.
+// options returns the options of a call, if it has any.
 func (a args) options(i int) (o options, err error) { return o, a.may(i, &o) }
 
-// lines returns the lines of an option: a list, or a text.
+// lines returns the lines of an option, which is a list or a text.
 func (o options) lines(name string) (lines []string) {
 	if json.Unmarshal(o[name], &lines) == nil {
 		return lines
@@ -25,7 +25,7 @@ func (o options) lines(name string) (lines []string) {
 	return strings.FieldsFunc(o.text(name), func(r rune) bool { return r == '\n' || r == '\r' })
 }
 
-// text returns the text of an option, "" if it is not one.
+// text returns the text of an option, or "" if it is not a text.
 func (o options) text(name string) (text string) {
 	if json.Unmarshal(o[name], &text) != nil {
 		return ""
@@ -33,10 +33,10 @@ func (o options) text(name string) (text string) {
 	return text
 }
 
-// orderOptions are those that are part of an order.
+// orderOptions are the options that belong to an order.
 var orderOptions = []string{"dir", "out", "header", "referer", "user-agent"}
 
-// orders reports whether one of them is there.
+// orders reports whether o contains one of orderOptions.
 func (o options) orders() bool {
 	for _, name := range orderOptions {
 		if o[name] != nil {
@@ -46,7 +46,7 @@ func (o options) orders() bool {
 	return false
 }
 
-// apply changes an order as the options say.
+// apply applies the options to an order.
 func (o options) apply(to *queue.Order) {
 	for name, field := range map[string]*string{"dir": &to.Dir, "out": &to.Out, "referer": &to.Referer, "user-agent": &to.UserAgent} {
 		if o[name] != nil {
@@ -73,7 +73,7 @@ func (s *Server) orderOptions(d queue.Order) map[string]string {
 	return all
 }
 
-// globalOptions returns the options that hold for all downloads.
+// globalOptions returns the options that apply to all downloads.
 func (s *Server) globalOptions() map[string]string {
 	return map[string]string{
 		"dir": s.Queue.Dir, "user-agent": s.Queue.Agent, "allow-overwrite": "false", "auto-file-renaming": "true",

@@ -12,24 +12,24 @@ import (
 	"time"
 )
 
-// pairPath is where the user reads a code, and where an extension shows it.
+// pairPath is where the user reads a code, and where an extension sends it.
 const pairPath = "/pair"
 
-// Limits on codes: one of 10^8 is right, and at most maxGuesses are looked at.
+// Limits on codes: one of 10^8 is right, and at most maxGuesses are checked.
 const (
 	codeTime   = 5 * time.Minute
 	maxGuesses = 5
 )
 
-// codes holds the code that is shown. The zero value has none.
+// codes holds the code on display. The zero value has none.
 type codes struct {
 	mu      sync.Mutex
 	code    string // "" = none
 	until   time.Time
-	guesses int // that are left
+	guesses int // remaining guesses
 }
 
-// fresh returns a new code, in place of the one before.
+// fresh returns a new code, which replaces the previous one.
 func (c *codes) fresh(now time.Time) string {
 	n, err := rand.Int(rand.Reader, big.NewInt(1e8))
 	if err != nil { // never fails
@@ -41,7 +41,7 @@ func (c *codes) fresh(now time.Time) string {
 	return c.code
 }
 
-// use reports whether a code is the one that was shown. It holds once.
+// use reports whether a code is the one on display. A code can be used once.
 func (c *codes) use(code string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *codes) use(code string, now time.Time) bool {
 	return true
 }
 
-// pairHTML is the page with a code.
+// pairHTML is the page that displays a code.
 const pairHTML = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>Pair an extension with Tributary</title></head>
@@ -66,8 +66,8 @@ const pairHTML = `<!doctype html>
 <p>The code is valid once, for five minutes. Anyone who has it can start downloads as you: do not enter it on any web page.</p></main></body></html>
 `
 
-// pair shows a code to the user who opens the page, and gives an extension that knows it a token of its own. Pages can do neither:
-// the code is shown in a window of its own only, which no other page can read, and it is taken from extensions only.
+// pair shows a code to the user who opens the page, and gives an extension that knows it its own token. Pages can do neither: the
+// code is shown only in its own window, which no other page can read, and is accepted only from extensions.
 func (s *Server) pair(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	origin := r.Header.Get("Origin")
@@ -111,7 +111,7 @@ func (s *Server) pair(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// opened reports whether a user has opened an address in a window (Fetch Metadata). Programs say nothing of the kind.
+// opened reports whether a user opened an address in a window (Fetch Metadata). Programs do not send these fields.
 func opened(h http.Header) bool {
 	site := h.Get("Sec-Fetch-Site")
 	return site == "" || (site == "none" || site == "same-origin") && h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document"

@@ -29,7 +29,7 @@ func (s *server) at(path string) *caller { return &caller{s.t, s.url + path} }
 
 var codeForm = regexp.MustCompile(`<strong id="code">(\d{4}) (\d{4})</strong>`)
 
-// code opens the page with the code.
+// code opens the page and returns its code.
 func (s *server) code() string {
 	s.t.Helper()
 	status, h, body := s.at(pairPath).try(http.MethodGet, "", "Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document")
@@ -40,16 +40,16 @@ func (s *server) code() string {
 	return m[1] + m[2]
 }
 
-// show shows a code, and returns the token if it is taken.
+// show sends a code to the server, and returns the token if the code is accepted.
 func (s *server) show(code, origin string) (status int, token string) {
 	s.t.Helper()
 	status, _, body := s.at(pairPath).try(http.MethodPost, `{"code":"`+code+`"}`, "Origin: "+origin)
 	var got struct{ Token string }
-	_ = json.Unmarshal([]byte(body), &got) // else it is refused
+	_ = json.Unmarshal([]byte(body), &got) // fails if the code was refused
 	return status, got.Token
 }
 
-// TestPairing: an extension that knows the code gets a token that serves it alone, until the pairing ends.
+// TestPairing: an extension that knows the code gets a token that works only for that extension, until the pairing ends.
 func TestPairing(t *testing.T) {
 	s, p := pairing(t)
 	const other = "moz-extension://0a0b0c0d-0000-0000-0000-000000000001"
@@ -101,7 +101,7 @@ func TestPairing(t *testing.T) {
 	}
 }
 
-// TestPairingRefused: pages can neither read a code nor use one, other users neither, and codes cannot be guessed.
+// TestPairingRefused: neither pages nor other users can read or use a code, and codes cannot be guessed.
 func TestPairingRefused(t *testing.T) {
 	s, p := pairing(t)
 	for _, c := range []struct {
@@ -151,7 +151,7 @@ func TestPairingRefused(t *testing.T) {
 	}
 }
 
-// TestCodeExpires: a code holds for five minutes.
+// TestCodeExpires: a code is valid for five minutes.
 func TestCodeExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c codes
@@ -165,7 +165,7 @@ func TestCodeExpires(t *testing.T) {
 	})
 }
 
-// TestOwnKey: what each link has brought, and the type, are told to those who ask only.
+// TestOwnKey: the bytes of each link, and the type, are only sent on request.
 func TestOwnKey(t *testing.T) {
 	s, from := start(t, nil), origin(t)
 	gid, _ := s.call("aria2.addUri", []string{from.URL + "/file"}, map[string]string{"out": "file.bin"}).(string)

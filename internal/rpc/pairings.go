@@ -16,10 +16,10 @@ import (
 	"github.com/tributary-http/tributary/internal/statefile"
 )
 
-// maxPairings is how many extensions are remembered; the one that was paired first goes first.
+// maxPairings is how many extensions are remembered; the oldest pairing is removed first.
 const maxPairings = 16
 
-// Pairings are the extensions that have a token of their own, in a file of the user. The file contains only hashes of tokens.
+// Pairings are the extensions that have their own token, in a file of the user. The file contains only hashes of tokens.
 type Pairings struct{ Path string }
 
 // Pairing is an extension that may call with its own token.
@@ -29,7 +29,7 @@ type Pairing struct {
 	Since  time.Time `json:"since"`
 }
 
-// All returns the pairings, the first one first. There are none if there is no file.
+// All returns the pairings, the oldest first. It returns none if there is no file.
 func (p Pairings) All() (all []Pairing, err error) {
 	if p.Path == "" {
 		return nil, nil
@@ -47,7 +47,7 @@ func (p Pairings) All() (all []Pairing, err error) {
 	return all, nil
 }
 
-// Has reports whether a token is that of an extension. A token is valid for one extension only. The file is read each time, so
+// Has reports whether a token belongs to an extension. A token is valid for one extension only. The file is read each time, so
 // that removing a pairing takes effect immediately.
 func (p Pairings) Has(origin, token string) bool {
 	if origin == "" {
@@ -58,7 +58,7 @@ func (p Pairings) Has(origin, token string) bool {
 	return err == nil && i >= 0 && subtle.ConstantTimeCompare([]byte(all[i].Hash), []byte(hash(token))) == 1
 }
 
-// Add pairs an extension and returns its token. One that was paired before gets a new one.
+// Add pairs an extension and returns its token. An extension that is already paired gets a new token.
 func (p Pairings) Add(ctx context.Context, origin string, now time.Time) (token string, err error) {
 	var b [20]byte
 	rand.Read(b[:]) // never fails
@@ -74,7 +74,7 @@ func (p Pairings) Remove(ctx context.Context, origin string) error {
 	return p.change(ctx, func(all []Pairing) []Pairing { return without(all, origin) })
 }
 
-// change replaces the file.
+// change rewrites the file.
 func (p Pairings) change(ctx context.Context, to func([]Pairing) []Pairing) error {
 	if p.Path == "" {
 		return errors.New("no folder to store paired extensions in")

@@ -24,7 +24,7 @@ const (
 	listed    = "https://front.example"
 )
 
-// try sends a request with these fields ("Host" is the request's) and returns its answer.
+// try sends a request with these header fields ("Host" is the request's) and returns the response.
 func (c *caller) try(method, text string, fields ...string) (status int, header http.Header, body string) {
 	c.t.Helper()
 	at := c.url
@@ -55,7 +55,7 @@ func (c *caller) try(method, text string, fields ...string) (status int, header 
 	return resp.StatusCode, resp.Header, string(b)
 }
 
-// TestCallers: programs with the token, extensions and listed pages may call; nobody else.
+// TestCallers: only programs with the token, extensions and listed pages may call.
 func TestCallers(t *testing.T) {
 	s := start(t, func(c *Config) { c.Origins = []string{listed} })
 	u, _ := url.Parse(s.url)
@@ -147,7 +147,7 @@ func TestCallers(t *testing.T) {
 	})
 }
 
-// TestToken: nothing works without it.
+// TestToken: nothing works without the token.
 func TestToken(t *testing.T) {
 	s := start(t, nil)
 	methods := []string{"nosuch", "system.nosuch"}
@@ -191,7 +191,7 @@ func TestToken(t *testing.T) {
 	})
 }
 
-// TestOtherUsers: connections of other users get nowhere, those of nobody known neither.
+// TestOtherUsers: connections of other users are refused, and so are those whose user is unknown.
 func TestOtherUsers(t *testing.T) {
 	for name, owner := range map[string]crowd.Owner{
 		"another": func(netip.AddrPort, netip.AddrPort) (uint32, error) { return uint32(os.Getuid()) + 1, nil },

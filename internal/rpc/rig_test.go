@@ -23,10 +23,11 @@ import (
 // secret is the token of these tests.
 const secret = "0123456789abcdef0123"
 
-// limit bounds every wait of these tests; nothing that works comes near it.
+// limit bounds every wait of these tests; correct code stays far below it.
 const limit = time.Minute
 
-// origin serves /file, 3 MB; /slow, which stops after a while until the test ends; /login, for a cookie; and nothing else.
+// origin serves /file, 3 MB; /slow, which stops after a while until the test ends; /login, which needs a cookie; and nothing
+// else.
 func origin(t *testing.T) *httptest.Server {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 3_000_000/16)
 	over := make(chan struct{})
@@ -57,7 +58,7 @@ func origin(t *testing.T) *httptest.Server {
 	return s
 }
 
-// stopping is an answer that stops after some bytes.
+// stopping is a response that stops after a number of bytes.
 type stopping struct {
 	http.ResponseWriter
 	wait func()
@@ -123,14 +124,14 @@ func start(t *testing.T, change func(*Config)) *server {
 	return s
 }
 
-// post sends a text, and returns the status code and the decoded answer.
+// post sends text, and returns the status code and the decoded answer.
 func (c *caller) post(text string) (status int, answer any) {
 	c.t.Helper()
 	q, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.url, strings.NewReader(text))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	q.Close = true // as aria2c does, without a word
+	q.Close = true // as aria2c does, without notice
 	resp, err := http.DefaultClient.Do(q)
 	if err != nil {
 		c.t.Fatal(err)
@@ -146,7 +147,7 @@ func (c *caller) post(text string) (status int, answer any) {
 	return resp.StatusCode, answer
 }
 
-// request writes a call with the token.
+// request encodes a call with the token.
 func request(t *testing.T, method string, params ...any) string {
 	t.Helper()
 	if strings.HasPrefix(method, "aria2.") {
@@ -173,7 +174,7 @@ func (c *caller) call(method string, params ...any) any {
 	return m["result"]
 }
 
-// becomes waits for a status of a download.
+// becomes waits until a download has a status.
 func (c *caller) becomes(gid, status string) {
 	c.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -223,7 +224,7 @@ func (s *socket) read() map[string]any {
 	return m
 }
 
-// send sends a text.
+// send sends text.
 func (s *socket) send(text string) {
 	s.t.Helper()
 	if err := s.Write(s.t.Context(), websocket.MessageText, []byte(text)); err != nil {

@@ -23,27 +23,28 @@ import (
 const (
 	maxRequest = 2 << 20 // bytes of a request or message
 	maxCalls   = 1000    // in a batch or a multicall
-	maxSockets = 64      // that are open
+	maxSockets = 64      // open at the same time
 	shortTime  = 10 * time.Second
 	idleTime   = 2 * time.Minute
 )
 
-// path is where aria2 answers.
+// path is the path of aria2's interface.
 const path = "/jsonrpc"
 
-// Config configures a Server. All but Owner, Pairings and Origins must be set.
+// Config configures a Server. All fields except Owner, Pairings and Origins must be set.
 type Config struct {
 	Queue   *queue.Queue
 	Token   string
-	Version string // of the program
-	Session string // names this run, 40 hexadecimal digits
+	Version string // program version
+	Session string // ID of this run, 40 hexadecimal digits
 	Log     *slog.Logger
 
-	// Owner returns the user ID of a client; nil = users are not distinguished. The one who runs this, and root, are let in.
+	// Owner returns the user ID of a client; nil = users are not distinguished. Only root and the user who runs Tributary are let
+	// in.
 	Owner crowd.Owner
-	// Pairings are the extensions that the user has let in; the zero value is none, and lets none in.
+	// Pairings are the extensions that the user has paired; the zero value has none and does not accept new ones.
 	Pairings Pairings
-	// Origins are those of pages that may call besides extensions: "https://example.com", or "null" for pages in files.
+	// Origins are the pages that may call in addition to extensions: "https://example.com", or "null" for pages in files.
 	Origins []string
 }
 
@@ -54,11 +55,11 @@ type Server struct {
 	codes   codes
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
-	places  chan struct{} // one for each socket that is open
+	places  chan struct{} // one place for each open socket
 	sockets sync.WaitGroup
 }
 
-// NewServer returns a Server, whose HTTP server is to serve the port. Close ends its sockets.
+// NewServer returns a Server; its HTTP server must serve the port. Close ends its sockets.
 func NewServer(c Config) *Server {
 	s := &Server{Config: c, places: make(chan struct{}, maxSockets)}
 	s.ctx, s.end = context.WithCancel(context.Background())
@@ -152,11 +153,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// extensions are the schemes of extensions' origins. A page cannot have one.
+// extensions are the schemes of extensions' origins. A page cannot have them.
 var extensions = []string{"chrome-extension", "moz-extension", "safari-web-extension"}
 
-// admits reports whether a request does not come from a page, or from one that may call. A browser names the page's origin in all
-// but simple GETs that it marks as coming from another site (Fetch Metadata).
+// admits reports whether a request does not come from a page, or comes from one that may call. A browser names the page's origin
+// in all requests except simple GETs, which it marks as coming from another site (Fetch Metadata).
 func (s *Server) admits(h http.Header) bool {
 	origins := h.Values("Origin")
 	if len(origins) == 0 {
@@ -175,14 +176,14 @@ func isExtension(origin string) bool {
 	return err == nil && u.Host != "" && slices.Contains(extensions, u.Scheme)
 }
 
-// query returns the request that the query of a GET holds; its params are in Base64. It is not ok if it asks for JSONP.
+// query returns the request in the query of a GET, whose params are in Base64. It returns false if the query asks for JSONP.
 func query(q url.Values) (text []byte, ok bool) {
 	if q.Has("jsoncallback") {
 		return nil, false
 	}
 	params, err := base64.StdEncoding.DecodeString(q.Get("params"))
 	if err != nil {
-		return []byte("?"), true // no JSON
+		return []byte("?"), true // not JSON
 	}
 	if !q.Has("method") {
 		return params, true // a batch
@@ -198,7 +199,7 @@ func query(q url.Values) (text []byte, ok bool) {
 	return text, true
 }
 
-// reply answers the calls in a text over HTTP.
+// reply answers the calls in text over HTTP.
 func (s *Server) reply(w http.ResponseWriter, text []byte, origin string) {
 	answer, status, _ := s.answer(text, origin)
 	w.Header().Set("Content-Type", "application/json-rpc")
@@ -206,13 +207,13 @@ func (s *Server) reply(w http.ResponseWriter, text []byte, origin string) {
 	_, _ = w.Write(encode(answer)) // the client is gone
 }
 
-// encode writes JSON as front ends expect it: < and & stay.
+// encode encodes JSON as front ends expect it: < and & are not escaped.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // of values that this package makes
+		panic(err) // impossible for the values of this package
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }

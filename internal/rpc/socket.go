@@ -11,13 +11,13 @@ import (
 	"github.com/tributary-http/tributary/internal/queue"
 )
 
-// notifications are the methods by which clients are told of changes.
+// notifications are the methods that notify clients of changes.
 var notifications = map[queue.Status]string{
 	queue.Active: "aria2.onDownloadStart", queue.Paused: "aria2.onDownloadPause", queue.Removed: "aria2.onDownloadStop",
 	queue.Complete: "aria2.onDownloadComplete", queue.Failed: "aria2.onDownloadError",
 }
 
-// socket answers calls over a WebSocket until its client goes or the server ends.
+// socket answers calls over a WebSocket until its client disconnects or the server ends.
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.places <- struct{}{}:
@@ -28,9 +28,9 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	}
 	s.sockets.Add(1)
 	defer s.sockets.Done()
-	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the origin was looked at
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // ServeHTTP has checked the origin
 	if err != nil {
-		return // it has answered
+		return // Accept has answered
 	}
 	defer c.CloseNow()
 	c.SetReadLimit(maxRequest)
@@ -43,8 +43,8 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		return c.Write(ctx, websocket.MessageText, encode(v))
 	}
-	var known atomic.Bool            // it has shown the token
-	events, stop := s.Queue.Listen() // before the first answer: what a client orders next it hears of
+	var known atomic.Bool            // the client has shown the token
+	events, stop := s.Queue.Listen() // before the first answer, so that the client hears of everything that it orders
 	telling.Go(func() {
 		defer cancel()
 		defer stop()

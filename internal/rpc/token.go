@@ -12,10 +12,10 @@ import (
 	"github.com/tributary-http/tributary/internal/statefile"
 )
 
-// tokenForm is the form of a token. One may be chosen: it is a file's only line.
+// tokenForm is the form of a token. A user may choose one: it is the only line of the file.
 var tokenForm = regexp.MustCompile(`^[!-~]{16,256}$`)
 
-// Token returns the token in a file of the user, which is made if there is none.
+// Token returns the token in a file of the user. It creates the file if there is none.
 func Token(ctx context.Context, path string) (string, error) {
 	if err := statefile.Own(path); err != nil {
 		return "", fmt.Errorf("the token for RPC: %w", err)

@@ -1,6 +1,6 @@
 package segment
 
-// Ledger accounts for the bytes of one requested range [start, end): each is free, asked for, or received.
+// Ledger tracks the bytes of one requested range [start, end): each is free, requested, or received.
 //
 // Invariants, checked by Check:
 //  1. Every offset of [Offset, end) is received, free, or covered by a running attempt (the caller says which are running).
@@ -10,11 +10,11 @@ type Ledger struct {
 	offset, end int64
 	window      int64
 	got         Set // received, at or beyond offset
-	free        Set // neither received nor asked for
-	hedged      Set // asked for a second time: never asked for a third time while both attempts run
+	free        Set // neither received nor requested
+	hedged      Set // requested a second time: never requested a third time while both attempts run
 }
 
-// NewLedger returns the account of range w with every byte free. reorder is the reorder window in bytes.
+// NewLedger returns the ledger of range w with every byte free. reorder is the reorder window in bytes.
 func NewLedger(w Range, reorder int64) *Ledger {
 	l := &Ledger{offset: w.Start, end: w.End, window: reorder}
 	l.free.Add(w)
@@ -27,7 +27,7 @@ func (l *Ledger) Offset() int64 { return l.offset }
 // End returns the end of the requested range.
 func (l *Ledger) End() int64 { return l.end }
 
-// Resize sets the end once the size of the object is known; bytes that are new become free.
+// Resize sets the end once the size of the object is known; added bytes become free.
 func (l *Ledger) Resize(end int64) {
 	if end > l.end {
 		l.free.Add(Range{Start: l.end, End: end})
@@ -41,21 +41,21 @@ func (l *Ledger) Resize(end int64) {
 // Window returns the reorder window in bytes.
 func (l *Ledger) Window() int64 { return l.window }
 
-// SetWindow changes the reorder window. Bytes held beyond a smaller one stay.
+// SetWindow changes the reorder window. Bytes held beyond a smaller window are kept.
 func (l *Ledger) SetWindow(n int64) { l.window = n }
 
 // Limit returns the first offset that no attempt may read yet.
 func (l *Ledger) Limit() int64 {
-	return l.offset + max(0, min(l.window, l.end-l.offset)) // offset + window may be more than an int64 holds
+	return l.offset + max(0, min(l.window, l.end-l.offset)) // offset + window may overflow an int64
 }
 
-// Free returns the ranges that were not requested, ascending; valid until the next change.
+// Free returns the ranges that were not requested, in ascending order. The slice is valid until the next change.
 func (l *Ledger) Free() []Range { return l.free.Ranges() }
 
-// Held returns the bytes received and not delivered.
+// Held returns the number of bytes received and not delivered.
 func (l *Ledger) Held() int64 { return l.got.Len() }
 
-// Last returns the end of the last byte received, or the next offset.
+// Last returns the offset after the last byte received, or the next offset if none is held.
 func (l *Ledger) Last() int64 {
 	if r := l.got.Ranges(); len(r) > 0 {
 		return r[len(r)-1].End
@@ -77,7 +77,7 @@ func (l *Ledger) Complete() bool { return l.offset+l.Ready() == l.end }
 // Take marks r as requested.
 func (l *Ledger) Take(r Range) { l.free.Remove(r) }
 
-// Receive accounts for received bytes and returns how many of them are first copies.
+// Receive records received bytes and returns how many of them are first copies.
 func (l *Ledger) Receive(r Range) int64 {
 	r = r.Clip(Range{Start: l.offset, End: l.end})
 	l.free.Remove(r)
@@ -85,7 +85,7 @@ func (l *Ledger) Receive(r Range) int64 {
 	return l.got.Add(r)
 }
 
-// Deliver moves the next offset on by n bytes, which must be Ready.
+// Deliver advances the next offset by n bytes, which must be Ready.
 func (l *Ledger) Deliver(n int64) {
 	if n < 0 || n > l.Ready() {
 		panic("segment: delivered bytes that were not received")
@@ -96,8 +96,8 @@ func (l *Ledger) Deliver(n int64) {
 	l.free.Remove(Range{Start: 0, End: l.offset}) // bytes that Restart freed may have been received before
 }
 
-// Release gives back the range that an attempt will not fetch: the bytes of r that are neither received nor in covered, the
-// ranges that other attempts still fetch, become free.
+// Release gives back a range that an attempt will not fetch: the bytes of r that are neither received nor in covered, the ranges
+// that other attempts still fetch, become free.
 func (l *Ledger) Release(r Range, covered []Range) {
 	r = r.Clip(Range{Start: l.offset, End: l.end})
 	if r.Empty() {
@@ -113,16 +113,16 @@ func (l *Ledger) Release(r Range, covered []Range) {
 	l.hedged.Remove(r)
 }
 
-// Forget gives back received bytes: what of r lies at or beyond Offset is as if it had not come. It returns how many bytes
-// that are.
+// Forget gives back received bytes: the bytes of r at or beyond Offset are treated as if they had not arrived. It returns the
+// number of these bytes.
 func (l *Ledger) Forget(r Range, covered []Range) int64 {
 	n := l.got.Remove(r.Clip(Range{Start: l.offset, End: l.end}))
 	l.Release(r, covered)
 	return n
 }
 
-// Restart gives back all of r, received bytes included, as the restart continuation of Skjolden 2019 section 8.2.4
-// does: they are fetched twice, and the second copies are waste. Invariant 2 does not hold from then on.
+// Restart gives back all of r, including received bytes, like the restart continuation of Skjolden 2019 section 8.2.4: they are
+// fetched twice, and the second copies are waste. Invariant 2 does not hold from then on.
 func (l *Ledger) Restart(r Range, covered []Range) {
 	r = r.Clip(Range{Start: l.offset, End: l.end})
 	if r.Empty() {
@@ -137,7 +137,7 @@ func (l *Ledger) Restart(r Range, covered []Range) {
 // Hedge marks r as requested a second time.
 func (l *Ledger) Hedge(r Range) { l.hedged.Add(r) }
 
-// Hedged reports whether two attempts have requested some of r.
+// Hedged reports whether any byte of r was requested by two attempts.
 func (l *Ledger) Hedged(r Range) bool { return l.hedged.Overlap(r) > 0 }
 
 // Hedgeable returns the first part of r that was neither received nor requested twice.
@@ -158,8 +158,8 @@ func (l *Ledger) Hedgeable(r Range) Range {
 // Missing returns the first part of r that was not received.
 func (l *Ledger) Missing(r Range) Range { return l.got.Gap(r.Clip(Range{Start: l.offset, End: l.end})) }
 
-// Check returns the first offset of [Offset, end) that is neither received, free nor in covered, and whether there is one;
-// it is the invariant that a finished transfer relies on (R106).
+// Check returns the first offset of [Offset, end) that is neither received, free nor in covered, and whether there is one; a
+// finished transfer relies on this invariant (R106).
 func (l *Ledger) Check(covered []Range) (int64, bool) {
 	all := Set{}
 	for _, r := range l.got.Ranges() {

@@ -170,7 +170,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// An answer may deliver more than first requested: received bytes are no longer free.
+// An answer may deliver more than was first requested: received bytes are no longer free.
 func TestReceiveFree(t *testing.T) {
 	l := segment.NewLedger(rng(0, 100), 1000)
 	l.Take(rng(0, 10))
@@ -215,7 +215,7 @@ func TestHedgeable(t *testing.T) {
 	if got := l.Missing(rng(0, 100)); got != rng(10, 40) {
 		t.Errorf("missing %v", got)
 	}
-	l.Release(rng(60, 70), []segment.Range{rng(10, 40), rng(50, 100)}) // the hedge was lost, the first attempt runs
+	l.Release(rng(60, 70), []segment.Range{rng(10, 40), rng(50, 100)}) // the hedge failed, the first attempt runs
 	if got := l.Hedgeable(rng(0, 100)); got != rng(60, 70) {
 		t.Errorf("after the hedge was lost: %v", got)
 	}

@@ -11,7 +11,7 @@ import (
 // chooser is a source of choices: seeded in the property test, bytes in the fuzz test.
 type chooser interface{ IntN(n int) int }
 
-// tape answers with its bytes, then with 0.
+// tape returns its bytes, and then 0.
 type tape []byte
 
 func (p *tape) IntN(n int) int {
@@ -23,17 +23,17 @@ func (p *tape) IntN(n int) int {
 	return b * n / 256 % n
 }
 
-// fetch is an attempt: it has still to bring [Start, End).
+// fetch is an attempt that still has to fetch [Start, End).
 type fetch = segment.Range
 
-// transfer drives a Ledger as attempts do and keeps the books a second time, byte by byte.
+// transfer drives a Ledger like attempts do, and keeps its own record of every byte.
 type transfer struct {
 	t       *testing.T
 	led     *segment.Ledger
 	running []fetch
 	start   int64
 	copies  []int // of each byte
-	fresh   int64 // first copies, by the ledger's word
+	fresh   int64 // first copies according to the ledger
 	most    int64 // largest reorder window so far
 }
 
@@ -143,7 +143,7 @@ func (x *transfer) receive(r segment.Range) {
 	}
 }
 
-// check compares the ledger with the second book.
+// check compares the ledger with the record.
 func (x *transfer) check() {
 	t, l := x.t, x.led
 	t.Helper()
@@ -195,7 +195,7 @@ func (x *transfer) check() {
 	}
 }
 
-// finish lets one attempt at a time deliver the missing bytes, as with one link left.
+// finish lets one attempt at a time fetch the missing bytes, as if one link were left.
 func (x *transfer) finish() {
 	l := x.led
 	for !l.Complete() || l.Offset() < l.End() {

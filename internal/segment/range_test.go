@@ -7,9 +7,9 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// Pictures: one column per offset, '#' is in, '.' is not.
+// Pictures: one column per offset, '#' is in the set, '.' is not.
 
-// ranges reads a picture.
+// ranges parses a picture.
 func ranges(picture string) (rs []segment.Range) {
 	for i := 0; i < len(picture); {
 		n := strings.IndexByte(picture[i:]+".", '.')
@@ -21,7 +21,7 @@ func ranges(picture string) (rs []segment.Range) {
 	return rs
 }
 
-// one reads a picture of one range. A picture without one gives an empty range.
+// one parses a picture of one range. A picture without a range gives an empty range.
 func one(picture string) segment.Range {
 	if rs := ranges(picture); len(rs) > 0 {
 		return rs[0]

@@ -2,8 +2,8 @@ package segment
 
 import "slices"
 
-// Set is a set of object offsets, kept as ascending ranges that neither overlap nor touch. The zero value is empty.
-// A transfer holds a few ranges at a time, so a sorted slice beats a tree.
+// Set is a set of object offsets, kept as ascending ranges that neither overlap nor touch. The zero value is empty. A transfer
+// has only a few ranges at a time, so a sorted slice is better than a tree.
 type Set struct {
 	r []Range
 }
@@ -56,7 +56,7 @@ func (s *Set) Add(r Range) int64 {
 	return fresh
 }
 
-// Remove removes r and returns how many offsets that took away.
+// Remove removes r and returns how many offsets were removed.
 func (s *Set) Remove(r Range) int64 {
 	if r.Empty() {
 		return 0
@@ -96,7 +96,7 @@ func (s *Set) Overlap(r Range) (n int64) {
 	return n
 }
 
-// Gap returns the first part of r that is not in s; it is empty if s holds all of r.
+// Gap returns the first part of r that is not in s; it is empty if s contains all of r.
 func (s *Set) Gap(r Range) Range {
 	if i := s.after(r.Start); i < len(s.r) && s.r[i].Start <= r.Start {
 		r.Start = s.r[i].End

@@ -97,7 +97,7 @@ func TestSetGap(t *testing.T) {
 
 func count(picture string) int64 { return int64(strings.Count(picture, "#")) }
 
-// canonical checks that ranges are ascending, not empty, and neither overlap nor touch.
+// canonical checks that ranges are ascending and not empty, and that they neither overlap nor touch.
 func canonical(t *testing.T, s *segment.Set) {
 	t.Helper()
 	for i, r := range s.Ranges() {

@@ -3,37 +3,37 @@ package spread
 import "time"
 
 const (
-	// fresh is how long a new connection counts as running, whatever it carries: programs open theirs all at once.
+	// fresh is how long a new connection counts as running, whatever it carries: programs open all of theirs at once.
 	fresh = 3 * time.Second
 	// idle is how long a connection without a byte still counts as one of the program's.
 	idle = 10 * time.Second
-	// lately is how long ago a link that works has carried something at most.
+	// lately is the maximum time since a working link last carried something.
 	lately = 3 * time.Second
 	// running is the rate, in bytes per second, from which a connection counts as running.
 	running = 8 << 10
-	// steady is in how many measurements in a row a connection must have carried something for its link to be compared: one
-	// that merely waits for its next use says nothing of its link.
+	// steady is the number of measurements in a row in which a connection must have carried something for its link to be compared:
+	// a connection that merely waits for its next use says nothing about its link.
 	steady = 3
-	// leastStep is the least time between two measurements: over less, rates are noise.
+	// leastStep is the minimum time between two measurements: over a shorter one, rates are noise.
 	leastStep = 200 * time.Millisecond
 
-	// known is how long what a link has shown counts: after that the link is tried again.
+	// known is how long the measurements of a link count: after that the link is tried again.
 	known = 10 * time.Minute
 	// goodputSpan and distanceSpan are half the times for which extremes are remembered while a link is measured.
 	goodputSpan  = 10 * time.Second
 	distanceSpan = 5 * time.Minute
 
-	// maxLinks bounds the names of links that are remembered.
+	// maxLinks is the maximum number of link names that are remembered.
 	maxLinks = 128
 )
 
-// record is the best value of a span and of the one before.
+// record is the best value of a span and of the previous span.
 type record struct {
 	now, before float64
 	turn, seen  time.Time
 }
 
-// add takes a value. higher says that greater ones are better.
+// add records a value. higher reports whether greater values are better.
 func (r *record) add(now time.Time, value float64, span time.Duration, higher bool) {
 	if now.Sub(r.turn) > span {
 		r.before, r.now, r.turn = r.now, 0, now
@@ -58,11 +58,11 @@ func (r *record) best(now time.Time, higher bool) float64 {
 	return r.before
 }
 
-// linkState is what is known of a link.
+// linkState holds the measurements of a link.
 type linkState struct {
 	goodput  record // bytes per second
 	distance record // seconds: the shortest round trip
-	bytes    int64  // carried since the beginning
+	bytes    int64  // carried since the start
 	moved    time.Time
 }
 
@@ -73,7 +73,7 @@ func (t *Table) Connected(now time.Time, link string, rtt time.Duration) {
 	}
 }
 
-// Goodput reports what a link brings that divided downloads keep busy, in bytes per second.
+// Goodput reports the goodput, in bytes per second, of a link that divided downloads keep busy.
 func (t *Table) Goodput(now time.Time, link string, perSecond float64) {
 	if perSecond > 0 {
 		l := t.link(now, link)
@@ -82,13 +82,13 @@ func (t *Table) Goodput(now time.Time, link string, perSecond float64) {
 	}
 }
 
-// works reports whether a link has carried something lately.
+// works reports whether a link carried something recently.
 func (t *Table) works(now time.Time, link string) bool {
 	l := t.links[link]
 	return l != nil && !l.moved.IsZero() && now.Sub(l.moved) <= lately
 }
 
-// Measure takes how many bytes each connection has carried so far, both directions. It should be called every half second
+// Measure records how many bytes each connection has carried so far, in both directions. It should be called every half second
 // while one is Busy, and before Place.
 func (t *Table) Measure(now time.Time, carried func(ID) int64) {
 	step := now.Sub(t.measured)
@@ -102,7 +102,7 @@ func (t *Table) Measure(now time.Time, carried func(ID) int64) {
 	t.compare(now)
 }
 
-// count takes the bytes that a connection has carried until now, the last of them within step.
+// count records the bytes that a connection has carried until now, the last of them within step.
 func (f *flow) count(l *linkState, total int64, now time.Time, step time.Duration) {
 	n := max(0, total-f.total)
 	f.total += n
@@ -118,7 +118,7 @@ func (f *flow) count(l *linkState, total int64, now time.Time, step time.Duratio
 	f.streak++
 }
 
-// compare notes the goodput of links that carry connections of one program to one host at the same time.
+// compare records the goodput of links that carry connections of one program to one host at the same time.
 func (t *Table) compare(now time.Time) {
 	over := map[key]string{}
 	sum, compared := map[string]float64{}, map[string]bool{}
@@ -152,7 +152,7 @@ func (t *Table) link(now time.Time, name string) *linkState {
 	return l
 }
 
-// forget drops a link about which nothing is known, or any one without a connection.
+// forget drops a link without a connection, preferably one about which nothing is known.
 func (t *Table) forget(now time.Time) {
 	used := map[string]bool{}
 	for _, f := range t.flows {
@@ -171,10 +171,10 @@ func (t *Table) forget(now time.Time) {
 	delete(t.links, drop)
 }
 
-// Load describes what a link carries undivided.
+// Load is the undivided load of a link.
 type Load struct {
 	Open  int     // connections
-	Bytes int64   // since the beginning, both directions
+	Bytes int64   // since the start, both directions
 	Rate  float64 // bytes per second, at the last measurement
 }
 

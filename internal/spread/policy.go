@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Mode says what is spread.
+// Mode selects what is spread.
 type Mode string
 
 // The modes.
@@ -18,7 +18,7 @@ const (
 // Policy is the user's choice.
 type Policy struct {
 	Mode Mode
-	// Sticky lists hosts that are never spread, each with the domains below it.
+	// Sticky lists hosts that are never spread, each including its subdomains.
 	Sticky []string
 }
 
@@ -32,11 +32,11 @@ type Flow struct {
 	Redirected bool
 	// Unmetered says that only links that cost nothing may carry it.
 	Unmetered bool
-	// Relayed says that it goes by a relay, which uses further links as they come.
+	// Relayed says that it goes through a relay, which uses further links as they appear.
 	Relayed bool
 }
 
-// browser begins the User-Agent of every browser.
+// browser is the start of every browser's User-Agent.
 const browser = "Mozilla/"
 
 // spreads reports whether simultaneous connections of f may take several links.
@@ -55,7 +55,8 @@ func (p Policy) spreads(f Flow) bool {
 // sticks reports whether the user wants all connections to a host over one link.
 func (p Policy) sticks(host string) bool { return Names(p.Sticky, host) }
 
-// Names reports whether a list of hosts, each with the domains below it, holds a host. All are in lower case, without a dot at the end.
+// Names reports whether a list of hosts, each including its subdomains, contains host. All are in lower case, without a trailing
+// dot.
 func Names(hosts []string, host string) bool {
 	return slices.ContainsFunc(hosts, func(h string) bool { return host == h || strings.HasSuffix(host, "."+h) })
 }

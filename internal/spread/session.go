@@ -5,19 +5,19 @@ import "time"
 const (
 	// sessionLife is how long a session without a connection keeps its link.
 	sessionLife = 10 * time.Minute
-	// maxSessions bounds the sessions of all users. Whoever has the most gives up the oldest, so that nobody can make others
-	// lose theirs.
+	// maxSessions is the maximum number of sessions of all users. The user with the most sessions loses the oldest one, so that
+	// nobody can make others lose theirs.
 	maxSessions = 2048
 )
 
-// sessionKey names a session.
+// sessionKey identifies a session.
 type sessionKey struct{ user, domain string }
 
 // session is the link of a session.
 type session struct {
 	link string
 	used time.Time
-	turn uint64 // of the last use: many may fall into one moment
+	turn uint64 // sequence number of the last use: many may happen at one moment
 }
 
 // sessions remembers the links of sessions.
@@ -35,7 +35,7 @@ func (s *sessions) link(now time.Time, k sessionKey) string {
 	return ""
 }
 
-// use keeps a session on a link.
+// use assigns a session to a link.
 func (s *sessions) use(now time.Time, k sessionKey, link string) {
 	if s.of == nil {
 		s.of, s.each = map[sessionKey]session{}, map[string]int{}
@@ -50,14 +50,14 @@ func (s *sessions) use(now time.Time, k sessionKey, link string) {
 	s.of[k] = session{link, now, s.turn}
 }
 
-// extend takes note that a session goes on, wherever it is.
+// extend records that a session continues, on whatever link it has.
 func (s *sessions) extend(now time.Time, k sessionKey) {
 	if link := s.link(now, k); link != "" {
 		s.use(now, k, link)
 	}
 }
 
-// evict forgets the oldest session of the user who has the most.
+// evict forgets the oldest session of the user with the most sessions.
 func (s *sessions) evict() {
 	most := ""
 	for user, n := range s.each {

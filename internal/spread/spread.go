@@ -8,21 +8,21 @@ import (
 const (
 	// farSlower is the share of the best link's goodput under which a link gets no further connections.
 	farSlower = 0.2
-	// farther is how many times the best link's round trip make a link far more distant, if near is exceeded: round trips
-	// shorter than that cost a download little, however they compare.
+	// farther is the multiple of the best link's round trip from which a link is far more distant, if it also exceeds near: shorter
+	// round trips cost a download little, however they compare.
 	farther = 3
 	near    = 0.1 // seconds
 )
 
-// ID names an open connection.
+// ID identifies an open connection.
 type ID uint64
 
 // Link is a link that a connection may take.
 type Link struct {
 	Name    string
 	Metered bool // it joins others last
-	Lost    bool // another link lately overtook it: it starts after the others
-	// Remembered is what its network brought earlier, in bytes per second, 0 if that is unknown: it counts until it is measured.
+	Lost    bool // another link recently overtook it: it starts after the others
+	// Remembered is the earlier goodput of its network, in bytes per second, 0 if unknown. It counts until the link is measured.
 	Remembered float64
 }
 
@@ -30,12 +30,12 @@ type Link struct {
 type Placement struct {
 	ID    ID
 	Order []int // the links in the order in which they may start, as indices
-	// Settled says that its session has a link, the first of the order. Another one would show the server another address.
+	// Settled reports whether its session has a link, the first of the order. Another link would show the server another address.
 	Settled bool
-	Works   bool // the first link of the order has carried something lately: a late answer says little
+	Works   bool // the first link of the order carried something recently: a late answer says little
 }
 
-// key names what belongs together.
+// key identifies connections that belong together.
 type key struct{ user, program, host string }
 
 // flow is an open connection.
@@ -69,8 +69,8 @@ func New(p Policy) *Table {
 	return &Table{policy: p, flows: map[ID]*flow{}, links: map[string]*linkState{}}
 }
 
-// Place decides which link a new connection tries first. links are in the order in which they would start otherwise. The
-// connection counts as open on that link until Moved or End.
+// Place decides which link a new connection tries first. links are in their default order. The connection counts as open on that
+// link until Moved or End.
 func (t *Table) Place(now time.Time, f Flow, links []Link) Placement {
 	t.last++
 	n := &flow{
@@ -94,7 +94,7 @@ func (t *Table) Place(now time.Time, f Flow, links []Link) Placement {
 	}
 	if len(links) > 0 {
 		n.link = links[order[0]].Name
-		if n.leads { // others of the session may come before it is connected
+		if n.leads { // others of the session may start before it is connected
 			t.sessions.use(now, n.session, n.link)
 		}
 	}
@@ -102,7 +102,7 @@ func (t *Table) Place(now time.Time, f Flow, links []Link) Placement {
 	return Placement{t.last, order, settled, t.works(now, n.link)}
 }
 
-// front moves an index to the front; none if it is negative.
+// front moves index i to the front. It changes nothing if i is negative.
 func front(order []int, i int) []int {
 	at := slices.Index(order, i)
 	if at < 0 {
@@ -111,7 +111,8 @@ func front(order []int, i int) []int {
 	return slices.Insert(slices.Delete(order, at, at+1), 0, i)
 }
 
-// home returns the link of a session, -1 if it has none or if it costs money and another does not.
+// home returns the index of a session's link. It returns -1 if the session has none, or if that link costs money and another does
+// not.
 func (t *Table) home(now time.Time, k sessionKey, links []Link) int {
 	name := t.sessions.link(now, k)
 	i := slices.IndexFunc(links, func(l Link) bool { return l.Name == name })
@@ -131,7 +132,7 @@ func (t *Table) together(now time.Time, k key) bool {
 	return false
 }
 
-// counts reports whether a connection takes goodput from others on its link: it runs, or is so new that it is about to.
+// counts reports whether a connection takes goodput from others on its link: it runs, or is so new that it will run soon.
 func (f *flow) counts(now time.Time) bool {
 	return f.rate >= running || f.spreads && now.Sub(f.began) < fresh
 }
@@ -146,7 +147,7 @@ func (t *Table) roomiest(now time.Time, k key, links []Link) int {
 		}
 	}
 	goodput, best := t.goodputs(now, links)
-	spared := false // a link without a price still has no connection of the key
+	spared := false // an unmetered link still has no connection of the key
 	eligible := func(i int) bool {
 		return !links[i].Lost && best >= 0 && !t.far(now, links, goodput, i, best)
 	}
@@ -165,8 +166,8 @@ func (t *Table) roomiest(now time.Time, k key, links []Link) int {
 	return chosen
 }
 
-// goodputs returns the goodput of each link, measured or remembered, the mean for those whose goodput is unknown, and the link with
-// the highest one; -1 if no link may be used first.
+// goodputs returns the goodput of each link, measured or remembered, with the mean in place of an unknown one, and the index of the
+// best link; -1 if none may start first.
 func (t *Table) goodputs(now time.Time, links []Link) (all []float64, best int) {
 	all = make([]float64, len(links))
 	sum, n := 0.0, 0
@@ -213,7 +214,7 @@ func (t *Table) far(now time.Time, links []Link, goodput []float64, i, best int)
 	return least > 0 && d > near && d > farther*least
 }
 
-// Moved reports the link that carries a connection, if that is not the first of its order.
+// Moved reports the link that carries a connection, if it is not the first of its order.
 func (t *Table) Moved(now time.Time, id ID, link string) {
 	f := t.flows[id]
 	if f == nil || f.link == link {
@@ -225,7 +226,7 @@ func (t *Table) Moved(now time.Time, id ID, link string) {
 	}
 }
 
-// End reports the end of a connection, and how many bytes it has carried.
+// End reports the end of a connection, and how many bytes it carried.
 func (t *Table) End(now time.Time, id ID, carried int64) {
 	f := t.flows[id]
 	if f == nil {

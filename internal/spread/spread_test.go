@@ -71,7 +71,7 @@ func (b *bench) endAll() {
 	}
 }
 
-// run lets the links carry so many bytes per second, divided among their connections, for a time.
+// run lets the links carry these many bytes per second, divided among their connections, for a time.
 func (b *bench) run(d time.Duration, rates map[string]float64) {
 	const step = 500 * time.Millisecond
 	for range d / step {
@@ -93,7 +93,7 @@ func two() []Link { return []Link{{Name: "wifi"}, {Name: "lte"}} }
 
 var aria2 = Flow{User: "1000", Program: "aria2/1.36.0", Host: "cdn.example.com", Domain: "example.com"}
 
-// TestSpreads places eight connections at a time, before any of them has carried a byte.
+// TestSpreads places eight connections at once, before any of them has carried a byte.
 func TestSpreads(t *testing.T) {
 	with := func(change func(f *Flow)) Flow {
 		f := aria2
@@ -156,7 +156,7 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// TestTogether says which connections belong together.
+// TestTogether checks which connections belong together.
 func TestTogether(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -197,7 +197,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestLoad lets connections of others run on a link.
+// TestLoad lets other connections run on a link.
 func TestLoad(t *testing.T) {
 	other := Flow{User: "7", Program: "Mozilla/5.0", Host: "video.example.net", Domain: "example.net"}
 	b := newBench(t, auto(), two()...)
@@ -217,7 +217,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestMeasuredGoodput shows links by eight connections of a program, and has eight more placed by that.
+// TestMeasuredGoodput measures links with eight connections of a program, and places eight more by the result.
 func TestMeasuredGoodput(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -264,7 +264,7 @@ func TestMeasuredGoodput(t *testing.T) {
 	})
 }
 
-// TestDistance lets links have round trips.
+// TestDistance gives the links round-trip times.
 func TestDistance(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -434,7 +434,7 @@ func TestSession(t *testing.T) {
 	})
 }
 
-// TestBounds: memory does not grow with hosts or names of links, and nobody makes others lose their sessions.
+// TestBounds: memory does not grow with the number of hosts or link names, and nobody makes others lose their sessions.
 func TestBounds(t *testing.T) {
 	b := newBench(t, auto(), two()...)
 	mine := Flow{User: "1000", Program: "Mozilla/5.0", Host: "bank.example"}
@@ -500,7 +500,7 @@ func TestLoads(t *testing.T) {
 	b.table.End(b.now, 99, 1)
 }
 
-// TestRandom plays random connections of some users and checks what always holds.
+// TestRandom simulates random connections of some users and checks the invariants.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))

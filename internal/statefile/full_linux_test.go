@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestReplaceOnFullDisk: the old content stays, and nothing is left beside it.
+// TestReplaceOnFullDisk: the old content is kept, and no other file is left.
 func TestReplaceOnFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {

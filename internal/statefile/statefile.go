@@ -12,14 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrForeign says that a file or folder is not this user's alone: another user owns it or may write to it, or it is a link or a device.
+// ErrForeign means that a file or folder is not this user's alone: another user owns it or may write to it, or it is a link or a
+// device.
 var ErrForeign = errors.New("not this user's alone")
 
 // lockPause is the time between two attempts to take a lock that another process holds.
 const lockPause = 10 * time.Millisecond
 
-// Path returns the place of the file with a name: in $STATE_DIRECTORY, which systemd gives to services, in
-// $XDG_STATE_HOME/tributary, or below home.
+// Path returns the path of the file with the given name: in $STATE_DIRECTORY, which systemd sets for services, in
+// $XDG_STATE_HOME/tributary, or in a folder of $HOME.
 func Path(getenv func(string) string, name string) string {
 	if dir := getenv("STATE_DIRECTORY"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, name)
@@ -34,8 +35,8 @@ func Path(getenv func(string) string, name string) string {
 	return filepath.Join(home, ".local", "state", "tributary", name)
 }
 
-// Lock makes the file this process's to change, until unlock. It makes the folder if there is none, and waits for other
-// processes as long as ctx lasts.
+// Lock gives this process the exclusive right to change the file, until it calls unlock. It creates the folder if there is none,
+// and waits for other processes until ctx ends.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 		lock.Close()
 		return nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
-	return func() { lock.Close() }, nil // and with it the lock
+	return func() { lock.Close() }, nil // releases the lock, too
 }
 
 func flock(ctx context.Context, fd int) error {
@@ -71,9 +72,9 @@ func flock(ctx context.Context, fd int) error {
 	}
 }
 
-// Own checks that the folder of a file, or the nearest one above it that exists, belongs to this user alone: root with the environment of
-// another user makes no folders there, and nobody plants a folder for others. A link to such a folder will do if it is this user's or
-// root's: systemd makes one for a service with DynamicUser.
+// Own checks that the folder of a file, or the nearest existing one above it, belongs to this user alone: root with the
+// environment of another user does not create folders there, and users cannot plant a folder for others. A link to such a folder
+// is accepted if it belongs to this user or root: systemd creates one for a service with DynamicUser.
 func Own(path string) error {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		var is unix.Stat_t
@@ -93,7 +94,7 @@ func Own(path string) error {
 	}
 }
 
-// Read returns the first bytes of a file of this user, at most so many.
+// Read returns at most the given number of bytes from the beginning of a file of this user.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, unix.ELOOP) {
@@ -113,7 +114,7 @@ func Read(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// Replace gives a file another content. Only its user may read it.
+// Replace replaces the content of a file. Only its user may read it.
 func Replace(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {

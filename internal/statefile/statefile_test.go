@@ -23,7 +23,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestReplace: the file and its folder are private, and nothing is left beside it.
+// TestReplace: the file and its folder are private, and no other file is left.
 func TestReplace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "folder", "state")
 	if _, err := Read(path, 10); !errors.Is(err, os.ErrNotExist) {
@@ -52,7 +52,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// TestRead: a file that somebody else may have written is not read.
+// TestRead: a file that another user may have written is not read.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -76,7 +76,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	if os.Geteuid() != 0 {
-		return // only root gives files away
+		return // only root can give files away
 	}
 	if err := os.Chown(file("good"), 12345, -1); err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestOwn: a folder that somebody else may have made, or may write to, is left alone, and so is every folder below it.
+// TestOwn: a folder that another user may have created, or may write to, is rejected, and so is every folder below it.
 func TestOwn(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"own": 0o700, "readable": 0o755, "group": 0o775, "all": 0o777, "sticky": 0o777 | os.ModeSticky} {
@@ -104,7 +104,7 @@ func TestOwn(t *testing.T) {
 		"own": nil, "readable": nil, "group": nil, "all": ErrForeign, "sticky": ErrForeign, "file": ErrForeign,
 		"link": nil, "link to all": ErrForeign,
 	}
-	if os.Geteuid() == 0 { // only root gives files away
+	if os.Geteuid() == 0 { // only root can give files away
 		if err := errors.Join(
 			os.Mkdir(in("other's"), 0o700), os.Chown(in("other's"), 12345, -1),
 			os.Symlink(in("own"), in("other's link")), os.Lchown(in("other's link"), 12345, -1),
@@ -127,7 +127,7 @@ func TestOwn(t *testing.T) {
 	if err := Own(in("file/new/state")); err == nil {
 		t.Error("below a file")
 	}
-	// The nearest folder decides, not those above it.
+	// Only the nearest folder matters, not those above it.
 	if err := os.Mkdir(in("sticky/own"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// TestLock: it is one holder's at a time, and who waits for too long goes without.
+// TestLock: the lock has one holder at a time, and waiting for it can time out.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	unlock, err := Lock(context.Background(), path)

@@ -15,19 +15,20 @@ import (
 )
 
 const (
-	grace = 2 * time.Second       // that those in the background have to end
-	look  = 20 * time.Millisecond // between two looks at them
+	grace = 2 * time.Second       // time that background processes have to end
+	look  = 20 * time.Millisecond // time between two checks for them
 )
 
-// The exit codes of shells for commands that cannot be run.
+// Exit codes of shells for commands that cannot be run or were ended by a signal.
 const (
 	exitNotRun   = 126
 	exitNotFound = 127
 	exitSignaled = 128
 )
 
-// Main is the supervisor's: it runs argv, ends what it leaves behind, removes a folder, and returns the exit code. It must be
-// called on the process's first goroutine, which stays on its thread: when that dies, the kernel kills the command.
+// Main runs the supervisor: it runs argv, ends the processes that argv leaves behind, removes a folder, and returns the exit
+// code. It must be called on the process's first goroutine, which stays on its thread: when that thread dies, the kernel kills
+// the command.
 func Main(argv []string, remove string, say func(error)) int {
 	runtime.LockOSThread()
 	defer os.RemoveAll(remove)
@@ -40,7 +41,7 @@ func Main(argv []string, remove string, say func(error)) int {
 		say(fmt.Errorf("become the reaper of the command's processes: %w", err))
 		return exitNotRun
 	}
-	// Those of the terminal reach the command by themselves, all others come over the pipe.
+	// Signals of the terminal reach the command by themselves, all others come over the pipe.
 	if c := caught(); len(c) > 0 {
 		signal.Notify(make(chan os.Signal, 1), c...)
 	}
@@ -82,7 +83,7 @@ func Main(argv []string, remove string, say func(error)) int {
 	}
 }
 
-// listen passes on the signals that come over the pipe, until its end.
+// listen passes on the signals that arrive over the pipe, until the pipe ends.
 func listen(pipe io.Reader, signals chan<- unix.Signal, orphaned chan<- struct{}) {
 	b := make([]byte, 1)
 	for {
@@ -94,7 +95,7 @@ func listen(pipe io.Reader, signals chan<- unix.Signal, orphaned chan<- struct{}
 	}
 }
 
-// reap waits for all children, and closes none when there is none left.
+// reap waits for all children, and closes none when no child is left.
 func reap(command int, ended chan<- unix.WaitStatus, none chan<- struct{}) {
 	for {
 		var status unix.WaitStatus
@@ -110,8 +111,8 @@ func reap(command int, ended chan<- unix.WaitStatus, none chan<- struct{}) {
 	}
 }
 
-// endAll ends all children, and those that they leave, which become children: by SIGTERM, and after a time by SIGKILL. Those of
-// another user, as sudo has them, cannot be ended; nobody waits for them then.
+// endAll ends all children, and the processes that they leave, which become children: with SIGTERM, and after a while with
+// SIGKILL. It cannot end those of another user, such as children of sudo, and does not wait if only such children are left.
 func endAll(none <-chan struct{}, after time.Duration) {
 	told := map[int]bool{}
 	kill := time.After(after)
@@ -125,7 +126,7 @@ func endAll(none <-chan struct{}, after time.Duration) {
 		for _, pid := range all {
 			if how == unix.SIGKILL || !told[pid] {
 				told[pid] = true
-				if unix.Kill(pid, how) == unix.EPERM { // nobody else reaps it, so the number is its own until then
+				if unix.Kill(pid, how) == unix.EPERM { // nothing else reaps it, so its number is not reused until then
 					others++
 				}
 				_ = unix.Kill(pid, unix.SIGCONT)
@@ -146,14 +147,14 @@ func endAll(none <-chan struct{}, after time.Duration) {
 
 // children returns the process IDs of this process's children.
 func children() (pids []int) {
-	entries, _ := os.ReadDir("/proc") // without it nothing is found
+	entries, _ := os.ReadDir("/proc") // without /proc nothing is found
 	self := strconv.Itoa(os.Getpid())
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
-		stat, _ := os.ReadFile("/proc/" + e.Name() + "/stat") // it ended
+		stat, _ := os.ReadFile("/proc/" + e.Name() + "/stat") // fails if it ended
 		_, rest, _ := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(" "))
 		if f := bytes.Fields(rest); len(f) > 1 && string(f[1]) == self {
 			pids = append(pids, pid)

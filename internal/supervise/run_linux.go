@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forwarded are the signals that the command gets.
+// forwarded are the signals that are passed on to the command.
 var forwarded = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2}
 
 // control is the descriptor of the pipe in the supervisor.
 const control = 3
 
-// proceed comes first over the pipe: the command may start. Numbers of signals follow.
+// proceed is the first byte on the pipe: the command may start. Signal numbers follow.
 const proceed = 0
 
 // Supervisor is the process that runs the command.
@@ -26,8 +26,8 @@ type Supervisor struct {
 	control *os.File
 }
 
-// Start starts the supervisor, whose command line is given: its process must call Main. The command starts with Run. Close must
-// follow.
+// Start starts the supervisor with the given command line: its process must call Main. The command starts with Run. The caller
+// must call Close.
 func Start(supervisor, env []string) (*Supervisor, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -44,13 +44,13 @@ func Start(supervisor, env []string) (*Supervisor, error) {
 	return &Supervisor{cmd, write}, nil
 }
 
-// Close ends what runs still, and waits for it.
+// Close ends what is still running, and waits for it.
 func (s *Supervisor) Close() {
 	_ = s.control.Close()
-	_ = s.cmd.Wait() // it has been waited for, if it has run
+	_ = s.cmd.Wait() // fails if Run has already waited
 }
 
-// Run runs the command and returns its exit code, 128 and the number of the signal that ended it. Until then it passes signals
+// Run runs the command and returns its exit code, or 128 plus the number of the signal that ended it. Meanwhile it passes signals
 // on, except those that the terminal sends, which reach the command anyway. An error means that the supervisor did not end by
 // itself.
 func (s *Supervisor) Run() (code int, err error) {
@@ -60,14 +60,14 @@ func (s *Supervisor) Run() (code int, err error) {
 		signal.Notify(signals, caught...)
 		defer signal.Stop(signals)
 	}
-	_, _ = s.control.Write([]byte{proceed}) // if it has ended, so does Wait
+	_, _ = s.control.Write([]byte{proceed}) // if the supervisor has ended, Wait returns, too
 	ended := make(chan error, 1)
 	go func() { ended <- s.cmd.Wait() }()
 	for {
 		select {
 		case sig := <-signals:
 			if (sig == unix.SIGINT || sig == unix.SIGQUIT) && foreground() {
-				continue // by the terminal, to all processes of the group
+				continue // sent by the terminal to all processes of the group
 			}
 			_, _ = s.control.Write([]byte{byte(sig.(syscall.Signal))}) // the supervisor may have ended
 		case err := <-ended:
@@ -82,7 +82,7 @@ func (s *Supervisor) Run() (code int, err error) {
 	}
 }
 
-// caught returns the signals to pass on: not those that the user wants to be ignored (nohup).
+// caught returns the signals to pass on: all except those that the user wants to be ignored (nohup).
 func caught() (all []os.Signal) {
 	for _, s := range forwarded {
 		if !signal.Ignored(s) {

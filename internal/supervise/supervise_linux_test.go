@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// testTime bounds every wait; nothing that works comes near it.
+// testTime bounds every wait; correct code stays far below it.
 const testTime = 30 * time.Second
 
-// TestMain makes the test's binary the supervisor, and the process that wants it.
+// TestMain makes the test binary the supervisor, or the process that starts it.
 func TestMain(m *testing.M) {
 	switch part, folder := os.Getenv("TRIBUTARY_PART"), os.Getenv("TRIBUTARY_FOLDER"); part {
 	case "supervisor":
@@ -51,8 +51,7 @@ type runner struct {
 	lines  *bufio.Reader // of its output
 }
 
-// run runs a shell script as a command.
-// needKernel skips a test whose program the kernel cannot start, as it is one of another architecture.
+// needKernel skips a test whose program the kernel cannot start, because it is for another architecture.
 func needKernel(t *testing.T) {
 	t.Helper()
 	if os.Getenv("TRIBUTARY_EMULATOR") != "" {
@@ -60,6 +59,7 @@ func needKernel(t *testing.T) {
 	}
 }
 
+// run runs a shell script as a command.
 func run(t *testing.T, script string) *runner {
 	t.Helper()
 	return runArgs(t, "sh", "-c", script)
@@ -90,7 +90,7 @@ func runArgs(t *testing.T, argv ...string) *runner {
 	return r
 }
 
-// line returns the next line of the command.
+// line returns the next line of the command's output.
 func (r *runner) line() string {
 	r.Helper()
 	s, err := r.lines.ReadString('\n')
@@ -100,7 +100,7 @@ func (r *runner) line() string {
 	return strings.TrimSpace(s)
 }
 
-// pid returns the next line as a process number.
+// pid returns the next line as a process ID.
 func (r *runner) pid() int {
 	r.Helper()
 	n, err := strconv.Atoi(r.line())
@@ -110,18 +110,18 @@ func (r *runner) pid() int {
 	return n
 }
 
-// ended waits for the end of the output, which comes when the last process is gone, and checks that nothing is left.
+// ended waits for the end of the output, when the last process is gone, and checks that nothing is left.
 func (r *runner) ended(code int, pids ...int) {
 	r.Helper()
 	rest, _ := io.ReadAll(r.lines)
-	_ = r.cmd.Wait() // the code shows it
+	_ = r.cmd.Wait() // the exit code shows it
 	if got := r.cmd.ProcessState.ExitCode(); got != code {
 		r.Errorf("exit code %d, want %d: %s", got, code, rest)
 	}
 	r.gone(pids...)
 }
 
-// gone waits until the folder and some processes are no more.
+// gone waits until the folder and some processes are gone.
 func (r *runner) gone(pids ...int) {
 	r.Helper()
 	until := time.Now().Add(testTime)
@@ -150,7 +150,7 @@ func TestExitCode(t *testing.T) {
 	runArgs(t, folder).ended(127) // a folder is not a command
 }
 
-// TestNever: the command does not start before Run, and nothing is left without it.
+// TestNever: the command does not start before Run, and nothing is left if Run is not called.
 func TestNever(t *testing.T) {
 	t.Setenv("TRIBUTARY_NEVER", "1")
 	r := run(t, "echo it ran")
@@ -160,7 +160,7 @@ func TestNever(t *testing.T) {
 	r.ended(0)
 }
 
-// TestSignals: a signal reaches the command once, and the command decides.
+// TestSignals: a signal reaches the command once, and the command decides how to react.
 func TestSignals(t *testing.T) {
 	for _, s := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGUSR1} {
 		t.Run(s.String(), func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestIgnored: what the user wants to be ignored (nohup) stays ignored.
+// TestIgnored: signals that the user wants to be ignored (nohup) stay ignored.
 func TestIgnored(t *testing.T) {
 	needKernel(t)
 	self, err := os.Executable()
@@ -195,7 +195,7 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// TestBackground: what a command leaves in the background ends with it, whatever it does against that.
+// TestBackground: processes that a command leaves in the background end with it, whatever they do to avoid that.
 func TestBackground(t *testing.T) {
 	r := run(t, `
 		sleep 1000 & echo $!
@@ -204,7 +204,7 @@ func TestBackground(t *testing.T) {
 	r.ended(0, r.pid(), r.pid())
 }
 
-// TestKilled: kill -9 of the process that wanted the command leaves nothing.
+// TestKilled: kill -9 of the process that started the supervisor leaves nothing behind.
 func TestKilled(t *testing.T) {
 	r := run(t, `
 		echo $PPID; echo $$
@@ -218,7 +218,7 @@ func TestKilled(t *testing.T) {
 	r.ended(-1)
 }
 
-// TestSupervisorKilled: without the supervisor the command does not go on.
+// TestSupervisorKilled: without the supervisor the command does not continue.
 func TestSupervisorKilled(t *testing.T) {
 	r := run(t, `echo $PPID; echo $$; exec sleep 1000`)
 	supervisor, command := r.pid(), r.pid()
@@ -230,15 +230,15 @@ func TestSupervisorKilled(t *testing.T) {
 	if got := r.cmd.ProcessState.ExitCode(); got != 99 {
 		t.Errorf("exit code %d: %s", got, rest)
 	}
-	_ = os.Remove(r.folder) // the caller's to do then
+	_ = os.Remove(r.folder) // the caller must do this then
 	r.gone(command)
 }
 
-// TestNoDescriptors: the command has no file of ours open.
+// TestNoDescriptors: the command has none of our files open.
 func TestNoDescriptors(t *testing.T) {
 	const list = `for f in /proc/$$/fd/*; do printf '%s ' "${f##*/}"; done; echo`
 	for fd := 3; fd < 1024; fd++ {
-		unix.CloseOnExec(fd) // what this process got itself
+		unix.CloseOnExec(fd) // descriptors that this process inherited itself
 	}
 	want, err := exec.Command("sh", "-c", list).Output()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Recorder makes a Trace. Make it with NewRecorder. Safe for concurrent use.
+// Recorder records a Trace. Create it with NewRecorder. It is safe for concurrent use.
 type Recorder struct {
 	mu    sync.Mutex
 	trace Trace
@@ -17,7 +17,7 @@ func NewRecorder(now time.Time) *Recorder {
 	return &Recorder{trace: Trace{Began: now, Step: Step}}
 }
 
-// Add counts bytes that a link has just carried.
+// Add counts bytes that a link carried at the time now.
 func (r *Recorder) Add(now time.Time, link string, down, up int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,7 +41,7 @@ func count(steps []int64, at int, n int64) []int64 {
 	return steps
 }
 
-// Trace returns what was recorded, links in the order of their first bytes.
+// Trace returns the record so far, with links in the order of their first bytes.
 func (r *Recorder) Trace() Trace {
 	r.mu.Lock()
 	defer r.mu.Unlock()

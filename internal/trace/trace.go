@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Step is the length of the steps that a Recorder counts in.
+// Step is the length of the steps of a Recorder.
 const Step = 100 * time.Millisecond
 
-// Trace is what links carried over time.
+// Trace is a record of the bytes that links carried over time.
 type Trace struct {
-	Began time.Time // of the first step
+	Began time.Time // begin of the first step
 	Step  time.Duration
 	Links []Link
 }
 
-// Link is what one link carried. Steps behind the last byte in a direction are left out.
+// Link is the record of one link. Steps after the last byte in a direction are omitted.
 type Link struct {
 	Name     string
 	Down, Up []int64 // bytes in each step, towards this machine and away from it
@@ -58,15 +58,15 @@ func notNull(n []int64) []int64 {
 	return n
 }
 
-// most is the most bytes that Read takes: four links for days.
+// most is the maximum number of bytes that Read reads: enough for four links over days.
 const most = 256 << 20
 
-// longest is the longest step that Read takes.
+// longest is the longest step that Read accepts.
 const longest = time.Hour
 
 var errFormat = errors.New("not a trace file of Tributary (format " + format + ")")
 
-// Read reads what Write writes. The error says what is wrong with the content.
+// Read reads the output of Write. The error says what is wrong with the content.
 func Read(r io.Reader) (Trace, error) {
 	var f file
 	if err := json.NewDecoder(io.LimitReader(r, most)).Decode(&f); err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// rootFiles are where systems keep the certificates that they trust, as package crypto/x509 looks for them.
+// rootFiles are the files in which systems keep the certificates that they trust, in the same order as in crypto/x509.
 var rootFiles = []string{
 	"/etc/ssl/certs/ca-certificates.crt",                // Debian, Alpine, Arch
 	"/etc/pki/tls/certs/ca-bundle.crt",                  // Fedora
@@ -20,21 +20,21 @@ var rootFiles = []string{
 	"/etc/ssl/cert.pem",                                 // others
 }
 
-// bundles are the variables that name a file with all certificates that a program trusts. docs/RUN.md says which program reads
-// which; each was tried.
+// bundles are the variables that name a file with all certificates that a program trusts. docs/RUN.md lists which program reads
+// which; each was tested.
 var bundles = []string{
 	"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE",
 }
 
-// additions are the variables that name a file with certificates beside those that a program has built in.
+// addition is the variable that names a file with certificates in addition to those built into a program.
 const addition = "NODE_EXTRA_CA_CERTS"
 
-// local are the hosts that no program has to ask the proxy for: it denies them.
+// local are the hosts that programs must not request from the proxy: it rejects them.
 const local = "localhost,127.0.0.1,127.0.0.0/8,::1"
 
-// Environment returns env with what makes programs use the proxy and trust a certificate in PEM form, beside those that they
-// trust already. Settings of the user are kept: a variable that names a file gets one with the same content and the
-// certificate; one whose file cannot be read stays as it is.
+// Environment returns env with variables that make programs use the proxy and trust a certificate in PEM form, in addition to
+// those that they already trust. Settings of the user are kept: a variable that names a file gets a file with the same content
+// and the certificate; a variable whose file cannot be read stays unchanged.
 func Environment(env []string, f *Folder, proxy string, certificate []byte) ([]string, error) {
 	e := environment{env: slices.Clone(env), folder: f, certificate: certificate}
 	for _, name := range []string{"http_proxy", "https_proxy"} {
@@ -65,7 +65,7 @@ func Environment(env []string, f *Folder, proxy string, certificate []byte) ([]s
 	return e.env, e.err
 }
 
-// forApt copies a file for the user as whom root's apt downloads.
+// forApt copies a file for the user that root's apt downloads as.
 func (e *environment) forApt(file string) string {
 	text, err := os.ReadFile(file)
 	path, werr := e.folder.write("ca-apt.pem", text)
@@ -76,12 +76,12 @@ func (e *environment) forApt(file string) string {
 	return path
 }
 
-// environment is one that changes.
+// environment is an environment under construction.
 type environment struct {
 	env         []string
 	folder      *Folder
 	certificate []byte
-	made        map[string]string // by the file that it extends
+	made        map[string]string // path of the new file by the file that it extends
 	err         error
 }
 
@@ -99,19 +99,19 @@ func (e *environment) set(name, value string) {
 	e.env = append(e.env, name+"="+value)
 }
 
-// noProxy returns the user's exceptions and those that go without saying.
+// noProxy returns the user's exceptions and the local hosts.
 func (e *environment) noProxy() string {
 	given := e.get("no_proxy")
 	if given == "" {
 		given = e.get("NO_PROXY")
 	}
-	if given == "" || given == "*" { // who excepts everything from another proxy wants this one
+	if given == "" || given == "*" { // a user who exempts everything from another proxy wants this one
 		return local
 	}
 	return given + "," + local
 }
 
-// system returns the file of the system's certificates.
+// system returns the path of the file with the system's certificates.
 func (e *environment) system() (string, error) {
 	files := rootFiles
 	if own := e.get("SSL_CERT_FILE"); own != "" {
@@ -126,7 +126,7 @@ func (e *environment) system() (string, error) {
 		"install ca-certificates, or name a file with SSL_CERT_FILE", strings.Join(files, ", "))
 }
 
-// bundle makes a variable name a file with the certificates of another one, "" for none, and the new one.
+// bundle sets a variable to a file with the certificates of another file, "" for none, and the new certificate.
 func (e *environment) bundle(name, of string) {
 	if path, ok := e.made[of]; ok {
 		e.set(name, path)
@@ -148,7 +148,7 @@ func (e *environment) bundle(name, of string) {
 	e.set(name, path)
 }
 
-// config makes a variable name a copy of the configuration file that it names, or of usual, with another line.
+// config sets a variable to a copy of the configuration file that it names, or of usual, with an additional line.
 func (e *environment) config(name, usual, line string) {
 	if given := e.get(name); given != "" {
 		usual = given

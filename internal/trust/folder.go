@@ -12,19 +12,19 @@ import (
 
 const folderPrefix = "tributary-run-"
 
-// Folder is a folder for the files of one command. It is locked while its process lives: one that is not locked was left behind.
+// Folder is a folder for the files of one command. It is locked while its process lives: an unlocked folder was left behind.
 type Folder struct {
 	Path string
-	// Apt is the user ID of the user as whom root's apt downloads; 0 = there is none.
+	// Apt is the ID of the user that root's apt downloads as; 0 = there is none.
 	Apt int
 
 	lock *os.File
 }
 
-// NewFolder makes a folder in base that only this user can read, and removes those that processes which were killed left there.
+// NewFolder creates a folder in base that only this user can read, and removes those left there by processes that were killed.
 func NewFolder(base string) (*Folder, error) {
 	prune(base)
-	for range 10 { // another process may take it for one that was left behind, before it is locked
+	for range 10 { // before it is locked, another process may consider it left behind
 		path, err := os.MkdirTemp(base, folderPrefix)
 		if err != nil {
 			return nil, err
@@ -36,7 +36,7 @@ func NewFolder(base string) (*Folder, error) {
 	return nil, fmt.Errorf("%s: a new folder disappears immediately", base)
 }
 
-// own locks a folder of this user; nil = it is another's, locked or gone.
+// own locks a folder of this user; it returns nil if the folder belongs to another user, is locked or gone.
 func own(path string) *os.File {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -53,7 +53,7 @@ func own(path string) *os.File {
 }
 
 func prune(base string) {
-	left, _ := filepath.Glob(filepath.Join(base, folderPrefix+"*")) // a bad pattern finds nothing
+	left, _ := filepath.Glob(filepath.Join(base, folderPrefix+"*")) // fails only for a bad pattern
 	for _, path := range left {
 		if lock := own(path); lock != nil {
 			_ = os.RemoveAll(path)
@@ -62,7 +62,7 @@ func prune(base string) {
 	}
 }
 
-// write makes a file in the folder that only this user can read.
+// write creates a file in the folder that only this user can read.
 func (f *Folder) write(name string, parts ...[]byte) (path string, err error) {
 	var text []byte
 	for _, p := range parts {
@@ -80,7 +80,7 @@ func (f *Folder) write(name string, parts ...[]byte) (path string, err error) {
 	return path, errors.Join(err, to.Close())
 }
 
-// give makes a file of the folder another user's, for reading. Others can reach files in the folder then, by their names only.
+// give gives a file of the folder to another user, for reading. Others can then reach files in the folder, but only by name.
 func (f *Folder) give(path string, uid int) error {
 	return errors.Join(os.Chown(path, uid, -1), os.Chmod(path, 0o400), os.Chmod(f.Path, 0o711))
 }

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// Store is the system's store of certificates: a folder of them, and a program that makes of these what programs read. Debian and
-// its kin have one (update-ca-certificates(8)).
+// Store is the system's store of certificates: a folder of certificates, and a program that converts them to the form that
+// programs read. Debian and its derivatives have one (update-ca-certificates(8)).
 type Store struct {
 	Folder string
-	Links  string // folder of the links that the program makes to the certificates, and by their hashes to these
+	Links  string // folder in which the program creates links to the certificates, and links named by their hashes
 	Update string // name of the program
 }
 
-// SystemStore is this system's.
+// SystemStore is the store of this system.
 var SystemStore = Store{"/usr/local/share/ca-certificates", "/etc/ssl/certs", "update-ca-certificates"}
 
 // path returns the file of the certificate with a fingerprint in hexadecimal.
@@ -33,7 +33,7 @@ func (s Store) Has(fingerprint string) bool {
 	return err == nil
 }
 
-// Add puts a certificate in PEM form into the store. If that fails nothing is changed. It takes root.
+// Add adds a certificate in PEM form to the store. If it fails, it undoes the change. It requires root.
 func (s Store) Add(ctx context.Context, certificate []byte, fingerprint string) error {
 	path := s.path(fingerprint)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
@@ -58,8 +58,8 @@ func (s Store) Add(ctx context.Context, certificate []byte, fingerprint string) 
 	return err
 }
 
-// Remove takes a certificate out of the store. It takes root. The program leaves links to what is gone, so they are removed here;
-// its --fresh would also remove links that an administrator made.
+// Remove removes a certificate from the store. It requires root. The program leaves dangling links, so Remove deletes them; the
+// program's --fresh would also delete links that an administrator created.
 func (s Store) Remove(ctx context.Context, fingerprint string) error {
 	path := s.path(fingerprint)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

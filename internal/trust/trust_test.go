@@ -101,7 +101,7 @@ func TestNoSystemCertificates(t *testing.T) {
 	}
 }
 
-// TestPrune: a folder whose process was killed goes with the next start; one in use, and what is no folder of ours, stays.
+// TestPrune: a folder whose process was killed is removed at the next start; a folder in use, or one that is not ours, stays.
 func TestPrune(t *testing.T) {
 	base := t.TempDir()
 	used := folder(t, base)

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// edit puts New in the place of Old, which begins at the offset At of the content before all edits of a file.
+// edit replaces Old with New. Old begins at the offset At of the file's content before all edits.
 type edit struct {
 	At  int    `json:"at"`
 	Old string `json:"old,omitempty"`
 	New string `json:"new"`
 }
 
-// apply makes edits, which are in the order of their offsets.
+// apply applies edits, which must be sorted by offset.
 func apply(text string, edits []edit) string {
 	var b strings.Builder
 	from := 0
@@ -28,12 +28,12 @@ func apply(text string, edits []edit) string {
 	return b.String()
 }
 
-// changed is what was done to a file.
+// changed is a file with the edits that were made.
 type changed struct {
 	Path    string   `json:"path"`
-	Created bool     `json:"created,omitempty"` // there was none
-	Folders []string `json:"folders,omitempty"` // that were made for it, the outermost first
-	Before  string   `json:"before"`            // digest of its content
+	Created bool     `json:"created,omitempty"` // the file did not exist before
+	Folders []string `json:"folders,omitempty"` // folders created for it, the outermost first
+	Before  string   `json:"before"`            // digest of the content before the edits
 	After   string   `json:"after"`
 	Edits   []edit   `json:"edits"`
 }
@@ -43,7 +43,7 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// revert returns the content without the edits. Others may have changed it since, but not what the edits put there.
+// revert returns the content without the edits. The file may have changed since, except where the edits are.
 func (c changed) revert(now string) (string, error) {
 	switch digest(now) {
 	case c.Before:
@@ -75,7 +75,7 @@ func (c changed) revert(now string) (string, error) {
 	return b.String(), nil
 }
 
-// count returns how often the edits put a text into the file.
+// count returns how often the edits insert a text.
 func (c changed) count(text string) (n int) {
 	for _, e := range c.Edits {
 		n += strings.Count(e.New, text)
@@ -83,15 +83,15 @@ func (c changed) count(text string) (n int) {
 	return n
 }
 
-// layout is how a text file is laid out.
+// layout is the layout of a text file.
 type layout struct {
 	newline string
-	ended   bool // the last line has its end
+	ended   bool // the last line ends with a newline
 }
 
 const byteOrderMark = "\ufeff"
 
-// layoutOf refuses what is not text that can be edited by lines.
+// layoutOf returns an error for content that cannot be edited by lines.
 func layoutOf(path, text string) (layout, error) {
 	if bytes.IndexByte([]byte(text), 0) >= 0 {
 		return layout{}, fmt.Errorf("%s is not in UTF-8 or ASCII: convert it, or edit it yourself; --print shows the changes", path)
@@ -107,12 +107,12 @@ func layoutOf(path, text string) (layout, error) {
 func (l layout) appended(text string, lines ...string) edit {
 	added := strings.Join(lines, l.newline) + l.newline
 	if !l.ended {
-		added = l.newline + strings.TrimSuffix(added, l.newline) // as it was: without an end
+		added = l.newline + strings.TrimSuffix(added, l.newline) // the last line stays without a newline
 	}
 	return edit{At: len(text), New: added}
 }
 
-// line is a line of a text without its end.
+// line is a line of a text without its newline.
 type line struct {
 	at   int
 	text string

@@ -31,11 +31,11 @@ func (p *plan) environment(vars ...string) error {
 	return p.add(path, lines...)
 }
 
-// endpoint returns the address at the gateway of the one place that a program downloads from, as a variable or the program says.
+// endpoint returns the gateway's address for the only server that a program downloads from, which the variable names, or own.
 func (p *plan) endpoint(prefix, variable, own string) (string, error) {
 	set := p.Getenv(variable)
 	if p.own(set) {
-		set = "" // this was run before
+		set = "" // an earlier run set it
 	}
 	upstream, err := p.onlyOne(set, own)
 	if err != nil {
@@ -48,7 +48,7 @@ func (p *plan) endpoint(prefix, variable, own string) (string, error) {
 	return at, nil
 }
 
-// huggingFace sets the hub's address. Xet storage has a protocol of its own, which leads past every gateway.
+// huggingFace sets the hub's address. Xet storage has its own protocol, which bypasses every gateway.
 func huggingFace(p *plan) error {
 	at, err := p.endpoint("hf", "HF_ENDPOINT", "https://huggingface.co")
 	if err != nil {
@@ -58,7 +58,7 @@ func huggingFace(p *plan) error {
 	return p.environment("HF_ENDPOINT="+at, "HF_HUB_DISABLE_XET=1")
 }
 
-// rustup sets the server of toolchains, and that of rustup itself.
+// rustup sets the servers of toolchains and of rustup itself.
 func rustup(p *plan) error {
 	at, err := p.endpoint("https", "RUSTUP_DIST_SERVER", "https://static.rust-lang.org")
 	if err != nil {
@@ -68,7 +68,7 @@ func rustup(p *plan) error {
 	return p.environment("RUSTUP_DIST_SERVER="+at, "RUSTUP_UPDATE_ROOT="+at+"/rustup")
 }
 
-// brew sets where bottles come from; Homebrew asks there for everything, and at the places themselves for what fails.
+// brew sets the server of bottles; Homebrew asks it for everything, and the original servers for what fails.
 func brew(p *plan) error {
 	upstream, err := p.onlyOne("", "https://ghcr.io")
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const maxFile = 8 << 20 // bytes of a file of settings
+const maxFile = 8 << 20 // maximum size of a settings file in bytes
 
-// place is where a file is, once all links have been followed.
+// place is the location of a file after following all links.
 type place struct {
 	path string
-	info unix.Stat_t // zero if there is none
+	info unix.Stat_t // zero if there is no file
 	is   bool
 }
 
-// find follows the links to a file. Each must belong to this user or to root, as every folder on the way, and the file itself to
-// this user: others could have their own files changed, or put theirs in its place.
+// find follows the links to a file. Each link and each folder on the way must belong to this user or root, and the file itself to
+// this user: otherwise others could have their own files changed, or put theirs in its place.
 func find(path string, uid int) (place, error) {
 	if !filepath.IsAbs(path) {
 		return place{}, fmt.Errorf("%s is not an absolute path", path)
@@ -86,7 +86,7 @@ func find(path string, uid int) (place, error) {
 	return place{}, fmt.Errorf("%s is a folder", path)
 }
 
-// read returns the content of a file, and whether there is one.
+// read returns the content of a file, and whether the file exists.
 func read(path string, uid int) (text string, exists bool, err error) {
 	p, err := find(path, uid)
 	if err != nil || !p.is {
@@ -104,7 +104,8 @@ func read(path string, uid int) (text string, exists bool, err error) {
 	return string(b), true, err
 }
 
-// replace gives a file another content as a whole, or makes it, if it still is as it was. It returns the folders that it made.
+// replace replaces the whole content of a file, or creates it, unless it has changed meanwhile. It returns the folders that it
+// created.
 func replace(path, was, text string, existed bool, uid int) (folders []string, err error) {
 	p, err := find(path, uid)
 	if err != nil {
@@ -124,7 +125,7 @@ func replace(path, was, text string, existed bool, uid int) (folders []string, e
 	mode := fs.FileMode(0o644)
 	if p.is {
 		mode = fs.FileMode(p.info.Mode & 0o777)
-		_ = f.Chown(int(p.info.Uid), int(p.info.Gid)) // the group may be one that this user cannot give
+		_ = f.Chown(int(p.info.Uid), int(p.info.Gid)) // this user may not be allowed to set the group
 	}
 	_, err = f.WriteString(text)
 	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
@@ -133,7 +134,7 @@ func replace(path, was, text string, existed bool, uid int) (folders []string, e
 			err = fmt.Errorf("%s was changed in the meantime: try again", path)
 		} else if existed {
 			err = os.Rename(f.Name(), p.path)
-		} else if err = os.Link(f.Name(), p.path); err == nil { // never over a file that has just appeared
+		} else if err = os.Link(f.Name(), p.path); err == nil { // never replaces a file that has appeared meanwhile
 			err = os.Remove(f.Name())
 		}
 	}
@@ -143,7 +144,7 @@ func replace(path, was, text string, existed bool, uid int) (folders []string, e
 	return folders, err
 }
 
-// makeFolders makes a folder and those above it, as far as there are none, and returns them, the outermost first.
+// makeFolders creates a folder and its missing parents, and returns the created folders, the outermost first.
 func makeFolders(dir string) (made []string, err error) {
 	var missing []string
 	for at := dir; ; at = filepath.Dir(at) {
@@ -161,7 +162,7 @@ func makeFolders(dir string) (made []string, err error) {
 	return made, nil
 }
 
-// remove removes a file that was made, and the folders made for it that are empty.
+// remove removes a file that was created, and the empty folders among those created for it.
 func remove(path, was string, folders []string, uid int) error {
 	p, err := find(path, uid)
 	if err != nil {
@@ -176,7 +177,7 @@ func remove(path, was string, folders []string, uid int) error {
 		}
 	}
 	for i := len(folders) - 1; i >= 0; i-- {
-		_ = os.Remove(folders[i]) // others may have put something there
+		_ = os.Remove(folders[i]) // fails if a folder is not empty
 	}
 	return nil
 }

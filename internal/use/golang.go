@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// golang puts the gateway before each proxy of GOPROXY: go asks the proxy itself when the gateway fails. Its own default is that of
+// golang puts the gateway before each proxy of GOPROXY: go asks the proxy itself when the gateway fails. Its default is that of
 // "go help module-auth".
 func golang(p *plan) error {
 	path := p.Getenv("GOENV")

@@ -11,13 +11,13 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// dockerRegistry is where images come from whose names say nothing else; dockerHost is where it answers.
+// dockerRegistry is the registry of images whose names do not contain one; dockerHost is its server.
 const (
 	dockerRegistry = "docker.io"
 	dockerHost     = "registry-1.docker.io"
 )
 
-// registries returns the registries whose images come through the gateway.
+// registries returns the registries whose images the gateway downloads.
 func (p *plan) registries() (all []string, err error) {
 	for _, r := range p.upstreams(nil, dockerRegistry) {
 		r = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(r, "https://"), "/"))
@@ -36,7 +36,7 @@ func (p *plan) registries() (all []string, err error) {
 	return all, nil
 }
 
-// docker sets mirrors in both ways: Docker with containerd's image store reads hosts.toml, others read daemon.json.
+// docker sets mirrors in both ways: Docker with containerd's image store reads hosts.toml, other versions read daemon.json.
 func docker(p *plan) error {
 	if err := p.needRoot(); err != nil {
 		return err
@@ -70,13 +70,13 @@ func containerd(p *plan) error {
 	return p.hostsFiles(p.system("/etc/containerd/certs.d"), all)
 }
 
-// hostsFiles plans a hosts.toml for each registry. The gateway comes first; the registry itself is asked when it fails.
+// hostsFiles plans a hosts.toml for each registry. The gateway comes first; the registry itself is asked when the gateway fails.
 func (p *plan) hostsFiles(dir string, registries []string) error {
 	for _, r := range registries {
 		err := p.change(filepath.Join(dir, r, "hosts.toml"), func(text string, l layout) ([]edit, error) {
 			table := []string{p.comment(), `[host."http://` + p.Gateway + `"]`, `  capabilities = ["pull", "resolve"]`}
 			for _, line := range linesOf(text) {
-				if strings.HasPrefix(strings.TrimSpace(line.text), "[") { // hosts are asked in their order
+				if strings.HasPrefix(strings.TrimSpace(line.text), "[") { // hosts are asked in the order of the file
 					return []edit{{At: line.at, New: strings.Join(table, l.newline) + l.newline}}, nil
 				}
 			}
@@ -154,8 +154,7 @@ func (r podmanRegistry) name() string {
 	return r.Location
 }
 
-// podman sets mirrors in a file of its own. A later file takes the place of what earlier ones say of a registry, so that is taken
-// over.
+// podman sets mirrors in its own file. A later file replaces the settings of a registry in earlier files, so these are copied.
 func podman(p *plan) error {
 	all, err := p.registries()
 	if err != nil {
@@ -194,7 +193,7 @@ func podman(p *plan) error {
 	return p.create(own, strings.Split(strings.TrimSpace(out.String()), "\n")...)
 }
 
-// podmanHas returns what a file says of a registry, otherwise what is known of it.
+// podmanHas returns the settings of a registry in a file, or those already known if the file has none.
 func podmanHas(path, name string, known podmanRegistry) (podmanRegistry, error) {
 	text, ok := readAny(path)
 	if !ok {

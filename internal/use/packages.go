@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// apt leads its https sources through the gateway. Their signatures are checked as before.
+// apt redirects its https sources to the gateway. Signatures are checked as before.
 func apt(p *plan) error {
 	if err := p.needRoot(); err != nil {
 		return err
@@ -56,12 +56,12 @@ func apt(p *plan) error {
 		}
 	}
 	p.note("to apply this, run apt-get update")
-	// A proxy for http would be asked for the gateway, too.
+	// Without this, a proxy for http would also be used for the gateway.
 	host := p.Gateway[:strings.LastIndexByte(p.Gateway, ':')]
 	return p.create(filepath.Join(dir, "apt.conf.d", "99tributary-gateway"), `Acquire::http::Proxy::`+strings.Trim(host, "[]")+` "DIRECT";`)
 }
 
-// fields returns the edits that lead the URLs in the values of a key through the gateway; a value continues on indented lines.
+// fields returns the edits that redirect the URLs in the values of a key to the gateway; a value continues on indented lines.
 func (p *plan) fields(text, key, separator string) (edits []edit, err error) {
 	inside := false
 	for _, l := range linesOf(text) {
@@ -84,7 +84,7 @@ func (p *plan) fields(text, key, separator string) (edits []edit, err error) {
 	return edits, nil
 }
 
-// dnf leads the repositories that name their servers through the gateway.
+// dnf redirects the repositories that name their servers to the gateway.
 func dnf(p *plan) error {
 	if err := p.needRoot(); err != nil {
 		return err
@@ -110,7 +110,7 @@ func dnf(p *plan) error {
 	if len(p.files) == 0 {
 		return errors.New("no repository in /etc/yum.repos.d names an https server by baseurl" + notes(p.notes))
 	}
-	p.checks = slices.DeleteFunc(p.checks, func(at string) bool { return strings.Contains(at, "$") }) // dnf's variables
+	p.checks = slices.DeleteFunc(p.checks, func(at string) bool { return strings.Contains(at, "$") }) // variables of dnf
 	return nil
 }
 
@@ -121,7 +121,7 @@ func notes(all []string) string {
 	return ":\n" + strings.Join(all, "\n")
 }
 
-// conda sets where channels come from that have a name only. Channels with a URL stay as they are.
+// conda sets the server of channels that are given by name. Channels with a URL stay unchanged.
 func conda(p *plan) error {
 	user := p.home(".condarc")
 	text, _, err := p.before(user)
@@ -152,7 +152,7 @@ func conda(p *plan) error {
 	lines := []string{"channel_alias: " + at}
 	if !strings.Contains(text, "default_channels") && len(p.Upstreams) == 0 {
 		lines = append(lines, "default_channels:")
-		for _, c := range []string{"main", "r"} { // conda's own, "conda config --describe default_channels"
+		for _, c := range []string{"main", "r"} { // conda's defaults, "conda config --describe default_channels"
 			main, _ := p.through("https", "https://repo.anaconda.com/pkgs/"+c)
 			lines = append(lines, "  - "+main)
 		}

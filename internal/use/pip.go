@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// pip names the gateway as its index. Its own default is the one of "pip help install", --index-url.
+// pip sets the gateway as its index. Its default is that of "pip help install", --index-url.
 func pip(p *plan) error {
 	path, err := p.pipFile()
 	if err != nil {
@@ -33,7 +33,7 @@ func pip(p *plan) error {
 					header = line.at + len(line.text)
 				}
 				continue
-			case line.text[0] != ' ' && line.text[0] != '\t': // else it continues the one above
+			case line.text[0] != ' ' && line.text[0] != '\t': // otherwise it continues the previous line
 				key = strings.ToLower(strings.TrimSpace(line.text[:max(strings.IndexAny(line.text, "=:"), 0)]))
 			}
 			if key != "index-url" && key != "extra-index-url" {
@@ -46,7 +46,7 @@ func pip(p *plan) error {
 			edits = append(edits, more...)
 			found = found || section == "global" && key == "index-url"
 		}
-		for i, at := range p.checks { // the list of all projects is too large to be asked for
+		for i, at := range p.checks { // the list of all projects is too large to request
 			p.checks[i] = strings.TrimSuffix(at, "/") + "/pip/"
 		}
 		if found && len(p.Upstreams) == 0 {
@@ -95,7 +95,7 @@ func (p *plan) pipFile() (string, error) {
 	return path, err
 }
 
-// pipIndexElsewhere returns the index that the system's settings name, "" if none.
+// pipIndexElsewhere returns the index in the system's settings, or "" if there is none.
 func (p *plan) pipIndexElsewhere(path string) (index string, err error) {
 	for _, other := range []string{p.system("/etc/pip.conf"), p.system("/etc/xdg/pip/pip.conf")} {
 		if other == path {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// program is one whose settings can name the gateway.
+// program is a program whose settings can name the gateway.
 type program struct {
 	name  string
-	about string // what the command does for it
+	about string // what the command changes
 	make  func(*plan) error
 }
 
-// programs are all that there are recipes for. The URLs in them are those that the programs have where nothing is set.
+// programs are all programs with a recipe. The URLs in the recipes are the programs' defaults.
 var programs = []program{
 	{"apt", "https sources of apt (root)", apt},
 	{"brew", "Homebrew's bottles", brew},
@@ -36,7 +36,7 @@ func Programs() (names []string) {
 	return names
 }
 
-// About returns a line of help for each program.
+// About returns one line of help for each program.
 func About() string {
 	var b strings.Builder
 	for _, p := range programs {

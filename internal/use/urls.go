@@ -8,7 +8,7 @@ import (
 
 var errNamed = errors.New("it already names a server to download from: change that instead of using --upstream, and run this again")
 
-// redirected returns the edits that lead the https URLs in a line through the gateway.
+// redirected returns the edits that redirect the https URLs in a line to the gateway.
 func (p *plan) redirected(l line, prefix string) (edits []edit, err error) {
 	for at := 0; ; {
 		i := strings.Index(l.text[at:], "https://")
@@ -33,7 +33,7 @@ func (p *plan) redirected(l line, prefix string) (edits []edit, err error) {
 	}
 }
 
-// readAny returns the content of a file that is only looked at, whoever's it is; "" if it cannot be read.
+// readAny returns the content of a file that is only read, whoever owns it; "" if it cannot be read.
 func readAny(path string) (string, bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
@@ -43,7 +43,7 @@ func readAny(path string) (string, bool) {
 	return string(b), err == nil
 }
 
-// lastValue returns the value of the last line "key SEPARATOR value" of a text.
+// lastValue returns the value of the last line "key SEPARATOR value" in a text.
 func lastValue(text, key, separator string) (value string) {
 	for _, l := range linesOf(text) {
 		if name, v, ok := strings.Cut(l.text, separator); ok && strings.TrimSpace(name) == key {

@@ -12,10 +12,10 @@ import (
 	"github.com/tributary-http/tributary/internal/statefile"
 )
 
-// ErrUnknown says that there is no recipe for a program.
+// ErrUnknown means that there is no recipe for a program.
 var ErrUnknown = errors.New("the settings of this program are unknown")
 
-// record is what was done for a program.
+// record records the changes made for a program.
 type record struct {
 	Gateway string    `json:"gateway"`
 	Hosts   []string  `json:"hosts"`
@@ -27,10 +27,10 @@ const maxRecord = 64 << 20
 // User changes the settings of one user of the machine.
 type User struct {
 	Settings
-	Record string // path of the file that keeps what was done
+	Record string // path of the file that records the changes
 }
 
-// Change is one file of a Report.
+// Change describes the change of one file.
 type Change struct {
 	Path    string
 	Created bool
@@ -38,18 +38,18 @@ type Change struct {
 	Added   []string
 }
 
-// Report says what was done, or would be.
+// Report describes the changes that were made, or would be made.
 type Report struct {
 	Changes []Change
-	Hosts   []string // that the gateway fetches from for this program
+	Hosts   []string // hosts that the gateway fetches from for this program
 	Check   []string // URLs at the gateway; one of them should answer
 	Notes   []string // for the user
 }
 
-// Unchanged reports whether nothing was to be done.
+// Unchanged reports whether there was nothing to change.
 func (r Report) Unchanged() bool { return len(r.Changes) == 0 }
 
-// Plan returns what Do would do.
+// Plan returns the changes that Do would make.
 func (u *User) Plan(name string) (Report, error) {
 	all, err := u.load()
 	if err != nil {
@@ -62,8 +62,8 @@ func (u *User) Plan(name string) (Report, error) {
 	return p.report(now), nil
 }
 
-// Do changes the settings of a program so that it downloads by the gateway. ready is called before anything is written, with
-// what will be; its error ends the attempt.
+// Do changes the settings of a program so that it downloads through the gateway. Before anything is written, it calls ready with
+// the planned changes; an error of ready ends the attempt.
 func (u *User) Do(ctx context.Context, name string, ready func(Report) error) (Report, error) {
 	all, unlock, err := u.open(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (u *User) Do(ctx context.Context, name string, ready func(Report) error) (R
 		return report, nil
 	}
 	before := all[name]
-	if err := u.undo(before); err != nil { // so that each edit is of a file as it was
+	if err := u.undo(before); err != nil { // so that each edit applies to the original file
 		return report, err
 	}
 	r := record{Gateway: u.Gateway, Hosts: p.hosts}
@@ -93,7 +93,7 @@ func (u *User) Do(ctx context.Context, name string, ready func(Report) error) (R
 		})
 	}
 	all[name] = r
-	if err := u.save(all); err != nil { // first: what is interrupted can be undone
+	if err := u.save(all); err != nil { // first, so that an interrupted change can be undone
 		return report, err
 	}
 	for i, f := range p.files {
@@ -108,7 +108,7 @@ func (u *User) Do(ctx context.Context, name string, ready func(Report) error) (R
 	return report, nil
 }
 
-// Undo takes out what Do did. Its report is empty if that was nothing.
+// Undo reverts the changes of Do. Its report is empty if there were none.
 func (u *User) Undo(ctx context.Context, name string) (Report, error) {
 	if _, ok := programNamed(name); !ok {
 		return Report{}, fmt.Errorf("%w: %s", ErrUnknown, name)
@@ -135,7 +135,7 @@ func (u *User) Undo(ctx context.Context, name string) (Report, error) {
 	return report, u.take(name, all)
 }
 
-// take undoes what the record has of a program, and forgets it.
+// take undoes the recorded changes for a program, and deletes its record.
 func (u *User) take(name string, all map[string]record) error {
 	if err := u.undo(all[name]); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (u *User) take(name string, all map[string]record) error {
 	return u.save(all)
 }
 
-// inherit leaves a file that was made for one program, and that another one has lines in, to that one.
+// inherit passes a file that was created for one program, but contains lines of another one, to that one.
 func inherit(all map[string]record, from string, c changed) {
 	for name, r := range all {
 		for i := range r.Files {
@@ -166,7 +166,7 @@ func inherit(all map[string]record, from string, c changed) {
 
 func (u *User) undo(r record) error {
 	var errs []error
-	for _, c := range slices.Backward(r.Files) { // the folders of the first may hold the others
+	for _, c := range slices.Backward(r.Files) { // the folders of the first file may contain the others
 		now, exists, err := read(c.Path, u.UID)
 		if err != nil || !exists {
 			errs = append(errs, err)
@@ -186,7 +186,7 @@ func (u *User) undo(r record) error {
 	return errors.Join(errs...)
 }
 
-// plan makes the plan for a program on files as they were before earlier edits. now returns their present content.
+// plan makes the plan for a program on the content of files before earlier edits. now returns their current content.
 func (u *User) plan(name string, all map[string]record) (p *plan, now func(string) string, err error) {
 	recipe, ok := programNamed(name)
 	if !ok {
@@ -217,7 +217,7 @@ func (u *User) plan(name string, all map[string]record) (p *plan, now func(strin
 	if err := recipe.make(p); err != nil {
 		return nil, nil, err
 	}
-	for _, c := range all[name].Files { // that are no longer part of the plan
+	for _, c := range all[name].Files { // files that are no longer part of the plan
 		if !slices.ContainsFunc(p.files, func(f planned) bool { return f.path == c.Path }) {
 			text, exists, err := p.before(c.Path)
 			if err != nil {
@@ -229,7 +229,7 @@ func (u *User) plan(name string, all map[string]record) (p *plan, now func(strin
 	return p, func(path string) string { return present[path] }, nil
 }
 
-// report compares a plan with what there is.
+// report compares a plan with the current files.
 func (p *plan) report(now func(string) string) Report {
 	r := Report{Hosts: p.hosts, Check: p.checks, Notes: p.notes}
 	for _, f := range p.files {
@@ -241,14 +241,14 @@ func (p *plan) report(now func(string) string) Report {
 	return r
 }
 
-// sameEdits reports whether edits put the same lines in the place of the same ones, wherever that is.
+// sameEdits reports whether two lists of edits replace the same lines by the same ones, at any position.
 func sameEdits(a, b []edit) bool {
 	return slices.EqualFunc(a, b, func(a, b edit) bool {
 		return a.Old == b.Old && strings.TrimSpace(a.New) == strings.TrimSpace(b.New)
 	})
 }
 
-// change says which lines differ.
+// change returns the lines that differ.
 func change(path string, created bool, before, after string) Change {
 	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
@@ -271,7 +271,7 @@ func change(path string, created bool, before, after string) Change {
 	return c
 }
 
-// open reads the record, which is this process's until unlock.
+// open locks and reads the record; no other process can change it until unlock is called.
 func (u *User) open(ctx context.Context) (all map[string]record, unlock func(), err error) {
 	if err := statefile.Own(u.Record); err != nil {
 		return nil, nil, err

@@ -39,7 +39,7 @@ func newMachine(t *testing.T, uid int) *machine {
 	return m
 }
 
-// at returns the place of a file: "~/..." is in the home, others are the system's.
+// at returns the path of a file: "~/..." is in the home, others belong to the system.
 func (m *machine) at(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(m.env["HOME"], rest)
@@ -57,7 +57,7 @@ func (m *machine) write(path, text string) {
 	}
 }
 
-// files returns every file and folder below home and system, with mode and content.
+// files returns every file and folder in the home and the system, with mode and content.
 func (m *machine) files() map[string]string {
 	m.Helper()
 	all := map[string]string{}
@@ -120,12 +120,12 @@ const (
 	mark = "# Written by tributary use "
 )
 
-// comment is the line that says whose lines follow.
+// comment returns the line that says who wrote the following lines.
 func comment(program string) string {
 	return mark + program + by + program + " --undo takes it out.\n"
 }
 
-// settings are files before and after, with the servers that the gateway comes to fetch from.
+// settings are files before and after, with the hosts that the gateway is then allowed to fetch from.
 var settings = []struct {
 	name, program string
 	uid           int
@@ -317,7 +317,7 @@ var settings = []struct {
 	},
 }
 
-// uid is the user that the test runs as; cases for root are tried in folders of the test by everybody.
+// uid is the user that the test runs as; cases for root also run as other users, in folders of the test.
 func (m *machine) asRoot(uid int) {
 	if uid == 0 && os.Geteuid() != 0 {
 		m.Skip("not root")
@@ -326,7 +326,7 @@ func (m *machine) asRoot(uid int) {
 }
 
 func TestSettings(t *testing.T) {
-	// Ways to write the same settings: name -> what is made of each file.
+	// Ways to write the same settings: name -> change of each file.
 	spellings := map[string]func(string) string{
 		"": func(s string) string { return s },
 		"CRLF": func(s string) string {
@@ -345,7 +345,7 @@ func TestSettings(t *testing.T) {
 				if c.uid == 0 {
 					m.asRoot(0)
 				} else if m.UID = os.Geteuid(); m.UID == 0 {
-					m.User.Settings.UID = 0 // files are root's here; see below for what differs
+					m.User.Settings.UID = 0 // files here belong to root; see below for the differences
 				}
 				maps.Copy(m.env, c.env)
 				for k, v := range m.env {
@@ -353,7 +353,7 @@ func TestSettings(t *testing.T) {
 				}
 				m.Upstreams = c.upstreams
 				asUser := c.uid != 0 && m.UID == 0 && slices.Contains([]string{"podman", "nix"}, c.program)
-				if asUser { // whose files it would write is another's here: only the plan
+				if asUser { // another user owns the files that would be written: only plan
 					m.UID = 1000
 					r, err := m.Plan(c.program)
 					if err != nil || len(r.Changes) != 1 {
@@ -415,7 +415,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// Another address of the gateway, or another upstream, replaces what was written; undo leads back to the beginning.
+// Another address of the gateway, or another upstream, replaces the previous one; undo restores the original.
 func TestSettingsChange(t *testing.T) {
 	m := newMachine(t, 1)
 	m.asRoot(1)
@@ -434,7 +434,7 @@ func TestSettingsChange(t *testing.T) {
 	}
 }
 
-// What others change meanwhile stays; only Tributary's lines go.
+// Changes by others are kept; only Tributary's lines are removed.
 func TestUndoAfterChanges(t *testing.T) {
 	for name, c := range map[string]struct{ program, path, before, more, want string }{
 		"pip":     {"pip", "~/.config/pip/pip.conf", "[global]\ntimeout = 1\n", "[install]\nuser = yes\n", "[global]\ntimeout = 1\n[install]\nuser = yes\n"},
@@ -536,7 +536,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// Files, links and folders of other users are left alone, and nothing in them is trusted.
+// Files, links and folders of other users are not changed, and their content is not trusted.
 func TestOtherUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root")
@@ -614,7 +614,7 @@ func TestOtherUsers(t *testing.T) {
 	})
 }
 
-// Two programs may have lines in one file, whichever of them it was made for.
+// Two programs may have lines in one file, whichever of them created it.
 func TestSharedFile(t *testing.T) {
 	for _, order := range [][2]string{{"hf", "rustup"}, {"rustup", "hf"}} {
 		for _, text := range []string{"", "A=b", "A=b\n"} {
@@ -638,7 +638,7 @@ func TestSharedFile(t *testing.T) {
 	}
 }
 
-// What is interrupted between two files can be undone, and done again.
+// A change that was interrupted between two files can be undone, and made again.
 func TestInterrupted(t *testing.T) {
 	m := newMachine(t, 0)
 	m.asRoot(0)

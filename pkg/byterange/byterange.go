@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Open as the End of a Range says "to the end of the object".
+// Open as the End of a Range means "to the end of the object".
 const Open = math.MaxInt64
 
 // Spec is a single range of a client's Range field.
 type Spec struct {
 	First  int64 // first offset, -1 for a suffix range
 	End    int64 // offset after the last one, Open for "a-"
-	Suffix int64 // for a suffix range ("-n") the number of bytes, otherwise 0
+	Suffix int64 // number of bytes of a suffix range ("-n"), otherwise 0
 }
 
-// ParseRange reads the value of a Range field. It reports false for everything but one range of bytes in its plain
-// spelling with room for at least one byte: several ranges, other units, bad syntax and "-0" are for the origin to judge.
+// ParseRange parses the value of a Range field. It returns false for everything but one range of bytes in its plain spelling with
+// room for at least one byte: several ranges, other units, bad syntax and "-0" are left to the origin.
 func ParseRange(field string) (Spec, bool) {
 	unit, set, ok := strings.Cut(field, "=")
 	// RFC 9110 section 14.1: range unit names are case-insensitive.
@@ -48,7 +48,7 @@ func ParseRange(field string) (Spec, bool) {
 	return s, true
 }
 
-// Resolve returns the offsets that s selects of an object of total bytes; false if it selects none (status 416).
+// Resolve returns the offsets that s selects in an object of total bytes, or false if it selects none (status 416).
 func (s Spec) Resolve(total int64) (Range, bool) {
 	if s.First < 0 {
 		return Range{Start: max(0, total-s.Suffix), End: total}, total > 0
@@ -56,7 +56,7 @@ func (s Spec) Resolve(total int64) (Range, bool) {
 	return Range{Start: s.First, End: min(s.End, total)}, s.First < total
 }
 
-// FormatRange writes r as the value of a Range field; an End of Open makes "bytes=a-". r must not be empty.
+// FormatRange formats r as the value of a Range field; an End of Open gives "bytes=a-". r must not be empty.
 func FormatRange(r Range) string {
 	b := append([]byte("bytes="), strconv.FormatInt(r.Start, 10)...)
 	b = append(b, '-')
@@ -80,7 +80,7 @@ var (
 	errContentInvalid = errors.New("Content-Range contradicts itself")
 )
 
-// ParseContentRange reads the value of a Content-Range field.
+// ParseContentRange parses the value of a Content-Range field.
 func ParseContentRange(field string) (Content, error) {
 	unit, rest, ok := strings.Cut(field, " ")
 	if !ok {
@@ -121,7 +121,7 @@ func ParseContentRange(field string) (Content, error) {
 	return c, nil
 }
 
-// String writes c as the value of a Content-Range field.
+// String returns c as the value of a Content-Range field.
 func (c Content) String() string {
 	b := []byte("bytes ")
 	if c.Range.Empty() {
@@ -138,7 +138,7 @@ func (c Content) String() string {
 	return string(strconv.AppendInt(b, c.Total, 10))
 }
 
-// position reads 1*DIGIT below math.MaxInt64, so that the offset after it still is an int64.
+// position parses 1*DIGIT below math.MaxInt64, so that the offset after it still fits into an int64.
 func position(s string) (int64, bool) {
 	if s == "" || len(s) > 19 {
 		return 0, false

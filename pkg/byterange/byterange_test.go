@@ -121,7 +121,7 @@ func TestR099_ParseContentRange(t *testing.T) {
 	}
 }
 
-// Whatever is accepted selects at least one byte and reads the same after it was written again.
+// Every accepted value selects at least one byte and parses to the same range after formatting.
 func FuzzRange(f *testing.F) {
 	for _, s := range []string{"bytes=0-0", "bytes=5-", "bytes=-7", "bytes=0-9223372036854775806", "bytes=5-2", "bytes=0-1,2-3"} {
 		f.Add(s)
@@ -154,7 +154,7 @@ func FuzzRange(f *testing.F) {
 	})
 }
 
-// Whatever is accepted is consistent and reads the same after it was written again.
+// Every accepted value is consistent and parses to the same content after formatting.
 func FuzzContentRange(f *testing.F) {
 	for _, s := range []string{"bytes 0-0/1", "bytes 0-0/*", "bytes */0", "bytes 5-4/10", "bytes 0-9223372036854775806/*", "bytes 0-9/9"} {
 		f.Add(s)

@@ -14,7 +14,7 @@ func (r Range) Len() int64 { return r.End - r.Start }
 // Empty reports whether r is empty.
 func (r Range) Empty() bool { return r.End <= r.Start }
 
-// Clip returns the part of r that lies in o; it is empty when they do not meet.
+// Clip returns the part of r that lies in o; it is empty if they do not overlap.
 func (r Range) Clip(o Range) Range {
 	return Range{max(r.Start, o.Start), min(r.End, o.End)}
 }

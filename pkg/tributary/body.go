@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// body is the content of a response. Its errors are those of RoundTrip.
+// body is the content of a response. It returns the same errors as RoundTrip.
 type body struct {
 	from   io.ReadCloser
 	ctx    context.Context
-	end    func() // of the request
+	end    func() // ends the request
 	closed atomic.Bool
 }
 
@@ -37,14 +37,14 @@ func (b *body) Close() error {
 	return err
 }
 
-// divided is the content that package transport gives for a response that may come over several links.
+// divided is the content that package transport returns for a response that may arrive over several links.
 type divided interface {
 	io.ReadCloser
 	io.WriterTo
 	WriteAtTo(w io.WriterAt, progress func(written, prefix int64)) (prefix int64, err error)
 }
 
-// dividedBody is such content.
+// dividedBody is the body of a divided response.
 type dividedBody struct {
 	body
 	from divided
@@ -60,14 +60,14 @@ func (b *dividedBody) WriteTo(w io.Writer) (int64, error) {
 	return n, to.blame(b.ctx, err)
 }
 
-// writeAtTo writes the content in the order in which it comes, and returns how much of its beginning is complete.
+// writeAtTo writes the content in the order in which it arrives, and returns how many bytes at the beginning are complete.
 func (b *dividedBody) writeAtTo(w io.WriterAt) (int64, error) {
 	to := &sink{at: w}
 	n, err := b.from.WriteAtTo(to, nil)
 	return n, to.blame(b.ctx, err)
 }
 
-// sink is where content goes. It distinguishes the caller's errors from those of the request.
+// sink is the destination of the content. It distinguishes the caller's errors from those of the request.
 type sink struct {
 	w   io.Writer
 	at  io.WriterAt
@@ -93,7 +93,7 @@ func (s *sink) note(err error) error {
 	return err
 }
 
-// blame returns the error of writing as it is, and any other one as RoundTrip does.
+// blame returns a write error unchanged, and any other error as RoundTrip would return it.
 func (s *sink) blame(ctx context.Context, err error) error {
 	if s.err != nil && errors.Is(err, s.err) {
 		return s.err

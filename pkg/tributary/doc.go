@@ -35,11 +35,11 @@
 //   - auth_connection, auth_once, auth_unknown: its credentials belong to one connection (NTLM, Negotiate) or to one request
 //     (Digest, OAuth 1), or have an unknown scheme
 //   - signed: a signature covers a field that differs between the requests for ranges, such as Range, or Accept-Encoding unless
-//     it is just "identity"; AWS signatures and presigned URLs that cover no such field are divided
+//     it is only "identity"; AWS signatures and presigned URLs that cover no such field are divided
 //
 // The response decided:
 //
-//   - small: it has the whole object, which is not larger than [Options.MinSize]
+//   - small: it contains the whole object, which is not larger than [Options.MinSize]
 //   - status: it is neither 200 nor the 206 that was asked for
 //   - no_ranges: the server does not serve ranges of this object
 //   - no_validator, weak_validator: it has no strong ETag, and no Last-Modified that counts as one, so a change of the object

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The package comment lists every reason that a response of this package can have, and no other.
+// The package comment lists every reason that a response of this package can have, and no other reason.
 func TestReasonsAreListed(t *testing.T) {
 	source, err := parser.ParseFile(token.NewFileSet(), "../../internal/opening/reason.go", nil, 0)
 	if err != nil {
@@ -25,7 +25,7 @@ func TestReasonsAreListed(t *testing.T) {
 		}
 		return true
 	})
-	want = slices.DeleteFunc(want, func(word string) bool { return word == "" || word == "crowded" }) // the proxy's own
+	want = slices.DeleteFunc(want, func(word string) bool { return word == "" || word == "crowded" }) // used only by the proxy
 	doc, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestReasonsAreListed(t *testing.T) {
 	}
 }
 
-// The program in the guide is ExampleTransport.
+// The program in the guide is the same as ExampleTransport.
 func TestGuide(t *testing.T) {
 	main := function(t, "../../docs/guides/go.md", "func main() {\n", "}\n")
 	if example := function(t, "example_test.go", "func ExampleTransport() {\n", "}\n"); main != example {

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Errors that an [Error] unwraps to. ErrClosed is returned as it is.
+// Errors that an [Error] unwraps to, except ErrClosed, which is returned unwrapped.
 var (
 	ErrClosed       = errors.New("tributary: the Transport is closed")
 	ErrNoLink       = errors.New("no usable link is up")
@@ -26,16 +26,15 @@ var (
 	ErrBind         = errors.New("the connection cannot be bound to the link")
 )
 
-// Error says why a request failed or its content broke off. Other links have been tried by then, if that was safe. It
-// unwraps to Kind and to Err, so errors.Is finds the errors above, and errors.As those of packages net, crypto/tls and
-// crypto/x509.
+// Error describes why a request failed or its content broke off. By then, the other links were tried if that was safe. It unwraps
+// to Kind and to Err, so errors.Is finds the errors above, and errors.As finds those of packages net, crypto/tls and crypto/x509.
 type Error struct {
-	Link string // used by the last attempt; "" if there was none
+	Link string // link of the last attempt; "" if there was none
 	Kind error  // one of the errors above; nil if none of them fits
-	Err  error  // what happened
+	Err  error  // underlying error
 }
 
-// Error implements error. The text names the link.
+// Error implements error. The text contains the name of the link.
 func (e *Error) Error() string {
 	text := e.Err.Error()
 	if e.Kind != nil && !errors.Is(e.Err, e.Kind) {
@@ -52,7 +51,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// Timeout reports whether a time limit was exceeded, as that of [net.Error] does.
+// Timeout reports whether a time limit was exceeded, like the method of [net.Error].
 func (e *Error) Timeout() bool {
 	var beneath net.Error
 	return e.Kind == ErrTimeout || errors.As(e.Err, &beneath) && beneath.Timeout()
@@ -66,7 +65,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("tributary: the server answers %d %s", e.StatusCode, http.StatusText(e.StatusCode))
 }
 
-// kinds are the errors that outcomes stand for.
+// kinds maps outcomes to the errors that they stand for.
 var kinds = map[fault.Outcome]error{
 	fault.Unreachable: ErrUnreachable, fault.UnknownName: ErrUnreachable, fault.SilentDNS: ErrUnreachable,
 	fault.BadCertificate: ErrUnreachable, fault.BadTLS: ErrUnreachable, fault.PortClosed: ErrUnreachable,
@@ -79,7 +78,8 @@ var kinds = map[fault.Outcome]error{
 	fault.Denied: ErrNotAllowed, fault.Rebound: ErrNotAllowed, fault.OffLink: ErrNotAllowed, fault.UpstreamDenied: ErrNotAllowed,
 }
 
-// wrap makes the error of a request with this context: the context's own if that has ended, otherwise an *Error. io.EOF stays.
+// wrap returns the error of a request: the context's own error if ctx has ended, otherwise an *Error. It returns io.EOF
+// unchanged.
 func wrap(ctx context.Context, err error) error {
 	if err == nil || err == io.EOF {
 		return err

@@ -7,17 +7,17 @@ import (
 )
 
 // Report records which links a request used. The zero value is ready for [WithReport]. It is safe for concurrent use: it can be
-// read while the response is, and is complete when its Body is closed. A Report must not be copied.
+// read while the response is being read, and is complete when the Body is closed. A Report must not be copied.
 type Report struct{ used transport.Usage }
 
-// LinkUse is the part of one link in a request.
+// LinkUse describes what one link contributed to a request.
 type LinkUse struct {
 	Link     string // name of the interface
 	Received int64  // bytes of content
-	Wasted   int64  // of these, bytes that another link brought too or nobody wanted
+	Wasted   int64  // bytes of Received that another link also delivered or that were not needed
 }
 
-// Links returns the part of each link, in the order in which they began. A response that was not divided has one.
+// Links returns what each link contributed, in the order in which the links started. A response that was not divided has one.
 func (r *Report) Links() []LinkUse {
 	var all []LinkUse
 	for _, l := range r.used.Links() {
@@ -26,19 +26,19 @@ func (r *Report) Links() []LinkUse {
 	return all
 }
 
-// Undivided returns why the response came over one link as it is, as one of the words that the package comment lists. It
-// returns "" if the response was divided, or before there is one.
+// Undivided returns why the response came over one link unchanged, as one of the words listed in the package comment. It returns
+// "" if the response was divided or has not arrived yet.
 func (r *Report) Undivided() string { return r.used.Reason() }
 
 type reportKey struct{}
 
-// WithReport returns a context with which r reports on a request. Requests that share the context, such as those of an
-// http.Client that follows a redirect, add up; Undivided is about the last one.
+// WithReport returns a context that makes requests report to r. Requests that share the context, such as those of an http.Client
+// that follows a redirect, add up; Undivided is about the last one.
 func WithReport(ctx context.Context, r *Report) context.Context {
 	return context.WithValue(ctx, reportKey{}, r)
 }
 
-// WithSize returns a context that says how large the object of a request probably is, in bytes, for callers that know it from a
-// catalog or an earlier response. All unmetered links are then asked at once, without waiting for the first response. A wrong size
-// costs a request of up to 128 KiB on each of them, and never a byte of the content.
+// WithSize returns a context that carries the probable size of a request's object in bytes, for callers that know it from a
+// catalog or an earlier response. All unmetered links are then used at once, without waiting for the first response. A wrong size
+// costs a request of up to 128 KiB on each of them, but never affects the content.
 func WithSize(ctx context.Context, size int64) context.Context { return transport.WithSize(ctx, size) }

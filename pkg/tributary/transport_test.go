@@ -32,10 +32,10 @@ import (
 
 const (
 	size  = 4<<20 + 12345
-	paced = 4 << 20 // bytes per second of one connection: both links are needed for long enough
+	paced = 4 << 20 // bytes per second of one connection, so that both links are needed for long enough
 )
 
-// newTransport returns a Transport over two links of loopback. lead says where a connection over a link to an address leads.
+// newTransport returns a Transport over two loopback links. lead returns where a connection over a link to an address goes.
 func newTransport(t *testing.T, roots *x509.CertPool, lead func(link, addr string) string) *Transport {
 	t.Helper()
 	return dialing(t, roots, func(ctx context.Context, l link.Link, network, addr string) (net.Conn, error) {
@@ -43,7 +43,7 @@ func newTransport(t *testing.T, roots *x509.CertPool, lead func(link, addr strin
 	})
 }
 
-// dialing returns a Transport over two links that connects by dial.
+// dialing returns a Transport over two links that uses dial to connect.
 func dialing(t *testing.T, roots *x509.CertPool, dial link.DialFunc) *Transport {
 	t.Helper()
 	var links []link.Link
@@ -377,10 +377,10 @@ func TestErrors(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for _, tt := range []struct {
 		o     Options
-		wrong string // part of the error text; "" = none
+		wrong string // part of the error text; "" = no error
 	}{
 		{Options{}, ""},
-		{Options{Memory: 8 << 20}, ""}, // and MemoryPerResponse follows
+		{Options{Memory: 8 << 20}, ""}, // MemoryPerResponse follows
 		{Options{Memory: 8 << 20, MemoryPerResponse: 9 << 20}, "Memory:"},
 		{Options{MemoryPerResponse: 1}, "MemoryPerResponse:"},
 		{Options{Memory: -1}, "Memory:"},
@@ -433,7 +433,7 @@ func TestClose(t *testing.T) {
 			go func() {
 				<-sent
 				tr.Close()
-				hang.CloseClientConnections() // so that the test ends if Close does nothing
+				hang.CloseClientConnections() // so that the test ends even if Close does nothing
 			}()
 			if _, err := tr.RoundTrip(request(t, method, hang.URL, nil)); err != ErrClosed {
 				t.Error(err)
@@ -492,7 +492,7 @@ func TestDownload(t *testing.T) {
 
 var errFull = errors.New("the disk is full")
 
-// full is a file that takes nothing.
+// full is a file without space.
 type full struct{}
 
 func (full) WriteAt([]byte, int64) (int, error) { return 0, errFull }

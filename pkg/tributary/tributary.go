@@ -18,7 +18,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Options say how a Transport works. The zero value uses every link that leads out.
+// Options configure a Transport. The zero value uses every link that has a route to the internet.
 type Options struct {
 	// Links names the interfaces to use, whatever their kind; they need not exist yet. Empty means all that have an address
 	// and a default route, except tunnels, bridges and the devices of containers.
@@ -27,27 +27,27 @@ type Options struct {
 	// Scheduler names the algorithm that gives ranges to links. Empty means "confluence".
 	Scheduler string
 
-	// Memory bounds the bytes that wait for their turn, of all responses together. Zero means 64 MiB.
+	// Memory limits the bytes that wait for their turn, over all responses together. Zero means 64 MiB.
 	Memory int64
 
-	// MemoryPerResponse bounds those of one response. It is at least 1 MiB and at most Memory. Zero means 16 MiB, or
-	// Memory if that is less.
+	// MemoryPerResponse limits the bytes that wait in one response. It is at least 1 MiB and at most Memory. Zero means 16 MiB,
+	// or Memory if that is less.
 	MemoryPerResponse int64
 
 	// MinSize is the size in bytes up to which objects are not divided. Zero means 128 KiB.
 	MinSize int64
 
-	// WaitForLink is how long a response waits when no link is left. Zero means a minute.
+	// WaitForLink is how long a response waits when no link is left. Zero means one minute.
 	WaitForLink time.Duration
 
-	// RootCAs verify the certificates of https servers. Nil means the system's.
+	// RootCAs verify the certificates of https servers. Nil means the system's roots.
 	RootCAs *x509.CertPool
 
-	// Logger gets the events of links and transfers; URLs only at debug level. Nil means none.
+	// Logger receives the events of links and transfers; URLs only at debug level. Nil means no logging.
 	Logger *slog.Logger
 }
 
-// settings returns the configuration that o stands for.
+// settings returns the configuration that corresponds to o.
 func (o Options) settings() (config.Config, error) {
 	cfg := config.Default()
 	cfg.Remember = false // a library leaves no files behind
@@ -66,13 +66,13 @@ func (o Options) settings() (config.Config, error) {
 	return cfg, nil
 }
 
-// optionNames makes names of Options of the configuration's keys.
+// optionNames translates keys of the configuration into names of Options.
 var optionNames = strings.NewReplacer(
 	"links", "Links", "scheduler", "Scheduler", "budget", "Memory", "transfer_window", "MemoryPerResponse", "threshold", "MinSize",
 	"wait_for_link", "WaitForLink",
 )
 
-// set replaces a default with a given value.
+// set overrides a default if a value was given.
 func set[T comparable](value *T, given T) {
 	var zero T
 	if given != zero {
@@ -80,22 +80,21 @@ func set[T comparable](value *T, given T) {
 	}
 }
 
-// Transport is an [http.RoundTripper] over all links. Make it with [New]. It keeps connections and what it has learned of
-// links and servers, so it should be used again, not made for each request. It is safe for concurrent use by several
-// goroutines.
+// Transport is an [http.RoundTripper] over all links. Create it with [New]. It keeps connections and what it has learned about
+// links and servers, so it should be reused, not created for each request. It is safe for concurrent use by several goroutines.
 //
-// It follows no redirects and keeps no cookies; that is for [http.Client].
+// It does not follow redirects and does not keep cookies; that is the job of [http.Client].
 type Transport struct {
 	t    *transport.Transport
-	stop func() // waits until the links are no longer followed
+	stop func() // stops following the links and waits for that
 
 	ctx   context.Context // ends with Close
 	close context.CancelFunc
 	once  sync.Once
 }
 
-// New finds the links, follows their changes and returns a Transport over them. It waits up to 5 seconds for the first
-// link. Without one it succeeds, too: requests fail with ErrNoLink until there is a link.
+// New finds the links, follows their changes and returns a Transport over them. It waits up to 5 seconds for the first link. It
+// also succeeds without one: requests then fail with ErrNoLink until there is a link.
 func New(o Options) (*Transport, error) {
 	cfg, err := o.settings()
 	if err != nil {
@@ -129,9 +128,9 @@ const userAgent = "Go-http-client/1.1"
 // RoundTrip implements [http.RoundTripper]. It divides a GET over the links if it can, and sends every other request over one
 // link. An error is an [*Error], ErrClosed, the cause of the context's end, or describes a fault of the request.
 //
-// It differs from [http.Transport] in this: it never asks for a compressed response on its own, since ranges of one cannot
-// be joined; it uses no proxy; the TLS field of a divided response is nil, and its Proto HTTP/1.1, since it may come over
-// several connections. The Body of a divided response implements [io.WriterTo].
+// It differs from [http.Transport] in three ways: it never requests a compressed response on its own, since ranges of one cannot
+// be joined; it does not use a proxy; and the TLS field of a divided response is nil and its Proto HTTP/1.1, since it may come
+// over several connections. The Body of a divided response implements [io.WriterTo].
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := t.check(r); err != nil {
 		if r.Body != nil {
@@ -162,7 +161,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp.Request = r
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		stop() // the connection is the caller's
+		stop() // the connection belongs to the caller
 		return resp, nil
 	}
 	if from, ok := resp.Body.(divided); ok {
@@ -173,7 +172,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// check returns why a request is not sent.
+// check returns an error if r cannot be sent.
 func (t *Transport) check(r *http.Request) error {
 	switch {
 	case t.ctx.Err() != nil:
@@ -186,14 +185,14 @@ func (t *Transport) check(r *http.Request) error {
 	return nil
 }
 
-// Download sends r with ctx, follows redirects as an [http.Client] does, and writes the content of the response to w,
-// beginning at offset 0. Bytes are written in the order in which they come, each once, by one goroutine at a time; none wait
-// for their turn in memory.
+// Download sends r with ctx, follows redirects as an [http.Client] does, and writes the content of the response to w, beginning
+// at offset 0. Bytes are written in the order in which they arrive, each once, by one goroutine at a time; none wait for their
+// turn in memory.
 //
-// It returns the response, whose Body is empty, and how many bytes at the beginning of w are complete: all of them if err is
-// nil. With an error there may be further bytes behind a gap. A response other than 200 OK, 203 or 206 Partial Content is a
-// [*StatusError], and nothing is written. Errors of w are returned as they are, others are those of [http.Client.Do], or of
-// reading a Body.
+// It returns the response, whose Body is empty, and the number of complete bytes at the beginning of w: all of them if err is
+// nil. With an error, there may be further bytes after a gap. A response other than 200 OK, 203 or 206 Partial Content is a
+// [*StatusError], and nothing is written. Errors of w are returned unchanged; others are those of [http.Client.Do], or of reading
+// a Body.
 func (t *Transport) Download(ctx context.Context, r *http.Request, w io.WriterAt) (resp *http.Response, n int64, err error) {
 	resp, err = (&http.Client{Transport: t}).Do(r.WithContext(ctx))
 	if err != nil {
@@ -218,8 +217,8 @@ func (t *Transport) Download(ctx context.Context, r *http.Request, w io.WriterAt
 	return resp, n, err
 }
 
-// DialContext connects to addr ("host:port") over one link, the best that can, for protocols other than HTTP. network is "tcp".
-// The connection outlives ctx and the Transport.
+// DialContext connects to addr ("host:port") over the best link that can reach it, for protocols other than HTTP. network is
+// "tcp". The connection outlives ctx and the Transport.
 func (t *Transport) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	switch {
 	case t.ctx.Err() != nil:
@@ -231,9 +230,8 @@ func (t *Transport) DialContext(ctx context.Context, network, addr string) (net.
 	return c, wrap(ctx, err)
 }
 
-// Close ends the Transport: requests under way fail with ErrClosed, as does reading a Body that is open; idle connections are
-// closed, and the links no longer followed. Bodies have to be closed anyway. Close may be called more than once and
-// returns nil.
+// Close closes the Transport: running requests and reads of open Bodies fail with ErrClosed, idle connections are closed, and the
+// links are no longer followed. Bodies still have to be closed. Close may be called more than once and returns nil.
 func (t *Transport) Close() error {
 	t.once.Do(func() {
 		t.close()
@@ -243,22 +241,22 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// CloseIdleConnections closes the connections that no request uses, as [http.Client.CloseIdleConnections] asks for. The
-// Transport can be used as before.
+// CloseIdleConnections closes the connections that no request uses, as [http.Client.CloseIdleConnections] expects. The Transport
+// remains usable.
 func (t *Transport) CloseIdleConnections() { t.t.Close() }
 
 // Link is a network link.
 type Link struct {
-	Name     string        // of the interface
+	Name     string        // name of the interface
 	State    string        // "up", "suspect", "banned", "probing" or "down"
-	Reason   string        // why it is in this state, empty when up
-	Rate     float64       // bytes of content per second, all responses, without second copies
+	Reason   string        // reason for the state, empty when up
+	Rate     float64       // bytes of content per second over all responses, without second copies
 	RTT      time.Duration // smoothed round-trip time, 0 = not known
 	Received int64         // bytes of content since New
-	Wasted   int64         // of these, bytes that another link brought too or nobody wanted
+	Wasted   int64         // bytes of Received that another link also delivered or that were not needed
 }
 
-// Links returns the links as they are now, those included that went down since New. It can be called after Close.
+// Links returns the current links, including those that went down since New. It can be called after Close.
 func (t *Transport) Links() []Link {
 	var all []Link
 	for _, l := range t.t.Status().Links {

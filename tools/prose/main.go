@@ -1,4 +1,4 @@
-// Command prose writes the texts that programs show to their users where a prose linter can read them:
+// Command prose writes the texts that programs show to their users to files that a prose linter can read:
 //
 //	prose ROOT DIR FILE...
 //
@@ -63,10 +63,10 @@ func dump(root, dir, file string) error {
 	return os.WriteFile(target, p.out.Bytes(), 0o644)
 }
 
-// page is text with each piece on the line that it has in its source.
+// page is a text in which each piece is on the same line as in its source.
 type page struct {
 	out  bytes.Buffer
-	line int // lines that out has
+	line int // number of lines in out
 }
 
 // add appends a piece of text that begins on the given line, counted from 1.
@@ -85,7 +85,7 @@ var (
 	verbs = regexp.MustCompile(`%[-+# 0-9.*\[\]]*[a-zA-Z]`)
 )
 
-// goStrings adds the string literals of a Go file. Literals that are added up count as one.
+// goStrings adds the string literals of a Go file. Concatenated literals count as one.
 func (p *page) goStrings(name string, source []byte) error {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
@@ -107,7 +107,7 @@ func (p *page) goStrings(name string, source []byte) error {
 			}
 			if words.MatchString(text) {
 				if !strings.ContainsAny(text[len(text)-1:], ".?!\n") {
-					text += "." // keeps it apart from the next literal
+					text += "." // separates it from the next literal
 				}
 				p.add(files.Position(n.Pos()).Line, verbs.ReplaceAllString(text, "X"))
 			}
@@ -118,7 +118,7 @@ func (p *page) goStrings(name string, source []byte) error {
 	return nil
 }
 
-// literal returns the value of a string literal, or of several that are added up; what is added between them is an X.
+// literal returns the value of a string literal, or of a concatenation; each part that is not a literal becomes an X.
 func literal(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -33,29 +33,29 @@ type Exchange struct {
 	IgnoreRange   bool          // 200 to a range request
 	Always        segment.Range // if not zero: 206 of this range to every request
 	IgnoreIfRange bool          // 206 whatever If-Range says
-	MaxRange      int64         // a 206 covers at most so many bytes; 0 = no bound
-	ShiftStart    int64         // added to the start of the range really sent and announced
+	MaxRange      int64         // a 206 covers at most this many bytes; 0 = no bound
+	ShiftStart    int64         // added to the start of the range, as sent and as announced
 	ShiftEnd      int64         // added to its end
-	ShiftBody     int64         // added to the offsets of the bytes really sent, but not to those announced
+	ShiftBody     int64         // added to the offsets of the bytes sent, but not to those announced
 
-	Status  int               // 0 = the correct one; otherwise an answer with Content for its body
+	Status  int               // 0 = the correct one; otherwise Content is the body
 	Content string            // body of an answer with Status
-	Edit    func(http.Header) // changes the head's fields at last, Content-Length and Transfer-Encoding included
+	Edit    func(http.Header) // changes the head's fields last, Content-Length and Transfer-Encoding included
 	Interim []string          // raw interim answers to send before
 	Proto   string            // "" = HTTP/1.1
 	Framing Framing
 	Raw     []byte // replaces head and body
 
-	// Of the body's bytes; Short cuts the sent bytes without changing the announced length, Surplus adds some.
+	// In bytes. Short cuts the body without changing the announced length, Surplus adds some.
 	Short, Surplus int64
 
 	Silent   bool          // no answer; the next request is read
 	Swap     bool          // the next request is answered before this one
 	Delay    time.Duration // before the first byte of the head
-	Rate     int64         // bytes per second of the body; 0 = as fast as it goes
-	ResetAt  int64         // the connection is reset after so many bytes of the body, if Reset is set
+	Rate     int64         // bytes per second of the body; 0 = as fast as possible
+	ResetAt  int64         // the connection is reset after this many bytes of the body, if Reset is set
 	Reset    bool
-	StallAt  int64 // the body stops after so many bytes, if Stall is set: until Until is closed, nil = for ever
+	StallAt  int64 // the body stops after this many bytes, if Stall is set, until Until is closed; nil = forever
 	Stall    bool
 	Until    <-chan struct{}
 	EndAfter bool // the connection ends after this answer, announced or not
@@ -123,7 +123,7 @@ func (x *Exchange) answer() plan {
 	return p
 }
 
-// deserved says how a correct server would answer and fills in head and body.
+// deserved returns the status with which a correct server would answer, and fills in head and body.
 func (x *Exchange) deserved(h http.Header, p *plan) int {
 	o := x.Object
 	h.Set("Content-Type", o.Type)
@@ -192,7 +192,7 @@ func appendHead(interim []string, proto string, status int, h http.Header) []byt
 // gzipped returns the whole object in the gzip coding. It is stored: compressing takes long under the race detector.
 func gzipped(o Object) string {
 	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.NoCompression) // the level is one of the package
+	z, _ := gzip.NewWriterLevel(&b, gzip.NoCompression) // the level is valid
 	_, _ = z.Write(o.Bytes(0, o.Size))                  // a Buffer does not fail
 	_ = z.Close()
 	return b.String()

@@ -60,7 +60,7 @@ func AfterBytes(n int64, faults ...Fault) Fault {
 	return If(func(r *Request) bool { return r.Sent >= n }, faults...)
 }
 
-// edit adds a change of the head's fields to those that other faults made.
+// edit adds a change of the head's fields to those of other faults.
 func edit(f func(x *Exchange, h http.Header)) Fault {
 	return func(x *Exchange) {
 		before := x.Edit
@@ -93,7 +93,7 @@ func NoRanges() Fault {
 	return func(x *Exchange) { x.IgnoreRange = true; Del("Accept-Ranges")(x) }
 }
 
-// RangesNone is NoRanges that says so: Accept-Ranges: none.
+// RangesNone is NoRanges with an explicit Accept-Ranges: none.
 func RangesNone() Fault {
 	return func(x *Exchange) { x.IgnoreRange = true; Set("Accept-Ranges", "none")(x) }
 }
@@ -104,7 +104,7 @@ func IgnoresRange() Fault { return func(x *Exchange) { x.IgnoreRange = true } }
 // IgnoresIfRange answers 206 whatever If-Range says.
 func IgnoresIfRange() Fault { return func(x *Exchange) { x.IgnoreIfRange = true } }
 
-// Always206 answers every request, one without a Range too, with 206 and the bytes [start, end).
+// Always206 answers every request, even one without a Range, with 206 and the bytes [start, end).
 func Always206(start, end int64) Fault {
 	return func(x *Exchange) { x.Always, x.IgnoreIfRange = segment.Range{Start: start, End: end}, true }
 }
@@ -118,7 +118,7 @@ func WrongStart(by int64) Fault { return func(x *Exchange) { x.ShiftStart += by 
 // EndsBeyond sends and announces a range that ends by bytes later than the one asked for.
 func EndsBeyond(by int64) Fault { return func(x *Exchange) { x.ShiftEnd += by } }
 
-// ShiftsBody sends bytes that lie by bytes behind those that it announces: all headers are right.
+// ShiftsBody sends bytes that lie by bytes behind the announced ones: all headers are right.
 func ShiftsBody(by int64) Fault { return func(x *Exchange) { x.ShiftBody = by } }
 
 // OtherBytes sends another object under the same headers.
@@ -153,7 +153,7 @@ func NewVersion() Fault {
 	}
 }
 
-// OtherETag serves the same bytes under another tag, as nodes do whose clocks or inodes differ.
+// OtherETag serves the same bytes under another tag, like nodes whose clocks or inodes differ.
 func OtherETag(tag string) Fault { return func(x *Exchange) { x.Object.ETag = tag } }
 
 // Truncated serves the object cut to size under the same validators.
@@ -177,7 +177,7 @@ func LastModifiedOnly(distance time.Duration) Fault {
 // NoDate sends no Date.
 func NoDate() Fault { return Del("Date") }
 
-// Gzip sends the whole object in the gzip coding to whoever accepts it, under the same ETag.
+// Gzip sends the whole object in the gzip coding to clients that accept it, under the same ETag.
 func Gzip() Fault {
 	return func(x *Exchange) {
 		if !strings.Contains(x.Header.Get("Accept-Encoding"), "gzip") {
@@ -198,7 +198,7 @@ func Gzip() Fault {
 // InChunks sends the body in the chunked coding.
 func InChunks() Fault { return func(x *Exchange) { x.Framing = Chunked } }
 
-// CloseDelimited ends the body by the end of the connection.
+// CloseDelimited ends the body by closing the connection.
 func CloseDelimited() Fault { return func(x *Exchange) { x.Framing = UntilClose } }
 
 // Status answers with this status and a small page.
@@ -231,7 +231,7 @@ func OneShot() Fault {
 // Multipart labels a 206 as multipart/byteranges.
 func Multipart() Fault { return Set("Content-Type", "multipart/byteranges; boundary=x") }
 
-// ShortBody sends n bytes less than announced and ends the connection.
+// ShortBody sends n bytes fewer than announced and ends the connection.
 func ShortBody(n int64) Fault { return func(x *Exchange) { x.Short = n; x.EndAfter = true } }
 
 // SurplusBody sends n bytes more than the range; with Content-Length they follow the message, otherwise they are part of it.
@@ -240,7 +240,7 @@ func SurplusBody(n int64) Fault { return func(x *Exchange) { x.Surplus = n } }
 // ResetAfter resets the connection (RST) after n bytes of the body.
 func ResetAfter(n int64) Fault { return func(x *Exchange) { x.Reset, x.ResetAt = true, n } }
 
-// StallAfter stops after n bytes of the body until the channel is closed; nil = until the server is.
+// StallAfter stops after n bytes of the body until the channel is closed; nil = until the server is closed.
 func StallAfter(n int64, until <-chan struct{}) Fault {
 	return func(x *Exchange) { x.Stall, x.StallAt, x.Until = true, n, until }
 }
@@ -254,12 +254,12 @@ func RateLimit(n int64) Fault { return func(x *Exchange) { x.Rate = n } }
 // HTTP10 answers in HTTP/1.0 and closes.
 func HTTP10() Fault { return func(x *Exchange) { x.Proto, x.EndAfter = "HTTP/1.0", true } }
 
-// ConnectionClose announces the end of the connection with the answer and keeps the word.
+// ConnectionClose announces the end of the connection with the answer, and ends it.
 func ConnectionClose() Fault {
 	return func(x *Exchange) { x.EndAfter = true; Set("Connection", "close")(x) }
 }
 
-// ClosesEarly ends the connection after the answer without having announced it; requests behind it are lost.
+// ClosesEarly ends the connection after the answer without announcing it; requests behind it are lost.
 func ClosesEarly() Fault { return func(x *Exchange) { x.EndAfter = true } }
 
 // Ignored gives no answer and continues with the next request.

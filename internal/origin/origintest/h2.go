@@ -14,12 +14,11 @@ import (
 	"time"
 )
 
-// SecureHost is a pattern of the names under which a Secure server proves itself: any label may take the place of the star.
+// SecureHost is the name pattern in the certificate of a Secure server: any label may replace the star.
 const SecureHost = "*.secure.test"
 
-// Secure is a Server's second face: the same answers over TLS and HTTP/2, on two nodes of its own. Faults of framing,
-// slow answers, raw answers and interim answers are left out, because
-// net/http writes these answers; one that stalls is reset after that.
+// Secure is a Server's second face: the same answers over TLS and HTTP/2, on two nodes of its own. It has no faults of framing,
+// slow answers, raw answers or interim answers, because net/http writes its answers; one that stalls is reset after that.
 type Secure struct {
 	Roots *x509.CertPool // proves SecureHost
 	addrs []string
@@ -50,7 +49,7 @@ func (s *Server) Secure() *Secure {
 	return out
 }
 
-// certificate makes one for SecureHost, and a pool that verifies it.
+// certificate creates a certificate for SecureHost, and a pool that verifies it.
 func (s *Server) certificate() (tls.Certificate, *x509.CertPool) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

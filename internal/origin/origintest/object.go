@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// epoch is the Date of the answers of an Object that sets none; a fixed one, so that heads are the same in every run.
+// epoch is the Date of the answers if an Object sets none. It is fixed, so that heads are the same in every run.
 var epoch = time.Date(2026, time.January, 2, 15, 4, 5, 0, time.UTC)
 
 // Object is one version of the resource that the server serves.
@@ -22,10 +22,10 @@ type Object struct {
 	Type     string    // Content-Type; "" stands for application/octet-stream
 }
 
-// NoETag as the ETag of an Object: none is sent.
+// NoETag, as the ETag of an Object, means that none is sent.
 const NoETag = "-"
 
-// NoModified as the Modified of an Object: none is sent.
+// NoModified, as the Modified of an Object, means that none is sent.
 var NoModified = time.Unix(0, 0)
 
 // Defaults returns the object with its defaults filled in.
@@ -45,7 +45,7 @@ func (o Object) Defaults() Object {
 	return o
 }
 
-// word returns bytes [8i, 8i+8) of the object: SplitMix64 (Steele, Lea, Flood 2014), which can be entered anywhere.
+// word returns bytes [8i, 8i+8) of the object: SplitMix64 (Steele, Lea, Flood 2014), which can start at any offset.
 func (o Object) word(i uint64) uint64 {
 	z := o.Seed + (i+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -63,7 +63,7 @@ func (o Object) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// fill writes the bytes from off on, beyond the end of the object as well: surplus bytes have to be something.
+// fill writes the bytes from off on, even beyond the end of the object: surplus bytes need a value too.
 func (o Object) fill(p []byte, off int64) {
 	var w [8]byte
 	for len(p) > 0 {
@@ -86,7 +86,7 @@ func (o Object) Bytes(start, end int64) []byte {
 	return p
 }
 
-// Mismatch returns the offset of the first byte of p that is not the object's, p beginning at off; -1 if there is none.
+// Mismatch returns the offset of the first byte of p that differs from the object, or -1. p begins at off.
 func (o Object) Mismatch(p []byte, off int64) int64 {
 	var buf [4096]byte
 	for len(p) > 0 {

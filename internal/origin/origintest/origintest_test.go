@@ -160,7 +160,7 @@ func TestPipelinedIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Fprint(nc, get(""))
-	for len(s.Requests()) < 2 { // no event says that it has arrived
+	for len(s.Requests()) < 2 { // no event reports its arrival
 		runtime.Gosched()
 	}
 	close(hold)
@@ -177,7 +177,7 @@ func TestPipelinedIsSeen(t *testing.T) {
 	}
 }
 
-// A stalled answer, one that waits to begin and an idle connection must not keep the server from closing.
+// A stalled answer, a delayed one and an idle connection must not keep the server from closing.
 func TestCloseEndsEverything(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: 100},
 		origintest.OnConn(1, origintest.StallAfter(10, nil)), origintest.OnConn(2, origintest.SlowStart(1<<62)))

@@ -143,7 +143,7 @@ func (s *Server) accept(node int, l net.Listener) {
 	}
 }
 
-// serverConn is one connection: read takes requests in ahead of serve, so that pipelining and the client's end are seen
+// serverConn is one connection: read accepts requests ahead of serve, so that pipelining and a close by the client are noticed
 // while an answer is under way.
 type serverConn struct {
 	net.Conn
@@ -152,7 +152,7 @@ type serverConn struct {
 	number int
 	in     chan *Request // closed after the last request
 	gone   chan struct{} // closed when the client has closed
-	open   atomic.Int64  // requests taken in and not answered
+	open   atomic.Int64  // requests received and not yet answered
 }
 
 func (c *serverConn) read() {
@@ -176,7 +176,7 @@ func (c *serverConn) read() {
 	}
 }
 
-// record numbers a request and remembers it.
+// record numbers a request and stores it.
 func (s *Server) record(r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,7 @@ func (c *serverConn) serve() {
 	}
 	// Staged close (RFC 9112 section 9.6): unread bytes from the client must not cause a reset that destroys the last answer.
 	if tc, ok := c.Conn.(*net.TCPConn); ok && tc.CloseWrite() == nil {
-		for range c.in { // until the client has closed, or Close
+		for range c.in { // until the client closes, or Close
 		}
 	}
 }
@@ -263,7 +263,7 @@ func (c *serverConn) send(x *Exchange) bool {
 			p.object.fill(b, p.from+off)
 		}
 		off += n
-		// Before the write: whoever has read the whole answer sends a request that is not pipelined.
+		// Before the write: a client that has read the whole answer sends a request that is not pipelined.
 		if off == p.length && !p.chunked {
 			c.open.Add(-1)
 		}
@@ -332,7 +332,7 @@ func (c *serverConn) wait(d time.Duration) bool {
 // reset ends the connection with RST in place of FIN.
 func (c *serverConn) reset() {
 	if tc, ok := c.Conn.(*net.TCPConn); ok {
-		_ = tc.SetLinger(0) // a connection that is gone already needs none
+		_ = tc.SetLinger(0) // not needed if the connection is already closed
 	}
 	c.Close()
 }

@@ -1,5 +1,5 @@
 // Command image writes an OCI archive with one image for each platform: a static binary, the certificates of Mozilla's list, and
-// an account without privileges. There is no shell in it. Equal input gives equal bytes.
+// an account without privileges. The images do not contain a shell. The same input always gives the same bytes.
 //
 //	image -o ARCHIVE -config FILE -version VERSION -revision COMMIT linux/amd64=BINARY linux/arm/v7=BINARY ...
 //
@@ -30,7 +30,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// account is the user of the image, by number: Kubernetes' runAsNonRoot cannot judge a name.
+// account is the user of the image, as a number: Kubernetes' runAsNonRoot cannot check a name.
 const account = 65532
 
 // file is one entry of a layer.
@@ -38,7 +38,7 @@ type file struct {
 	name    string // below /, ending in "/" for a folder
 	mode    int64
 	content []byte
-	own     bool // the account's, otherwise root's
+	own     bool // owned by the account, otherwise by root
 }
 
 func main() {
@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// run does what the command line args say.
+// run executes the command line args.
 func run(args []string, epoch string) error {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	out := flags.String("o", "", "write the archive to `FILE`")
@@ -96,12 +96,12 @@ func run(args []string, epoch string) error {
 	return archive(*out, mutate.Annotations(index, labels).(v1.ImageIndex), *version, at)
 }
 
-// files returns what is in an image.
+// files returns the files of an image.
 func files(binary, settings []byte) []file {
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {
-		if root.Constraint == nil { // a file of certificates cannot say that one holds for a part of the names
-			_ = pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a buffer takes everything
+		if root.Constraint == nil { // a file of certificates cannot express that one is valid only for some names
+			_ = pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a buffer never fails
 		}
 	}
 	passwd := fmt.Sprintf("root:x:0:0:root:/:/sbin/nologin\ntributary:x:%d:%[1]d:Tributary:/var/lib/tributary:/sbin/nologin\n", account)
@@ -163,7 +163,7 @@ func imageOf(platform v1.Platform, files []file, labels map[string]string, at ti
 	return mutate.ConfigFile(image, config)
 }
 
-// tarOf packs files.
+// tarOf packs files into a tar archive.
 func tarOf(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -187,8 +187,8 @@ func tarOf(files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// archive writes an OCI layout with the index as its only entry into a tar file: programs that are given a layout with several
-// entries ask which one is meant.
+// archive writes an OCI layout with the index as its only entry into a tar file: programs that read a layout with several entries
+// ask which one is meant.
 func archive(out string, index v1.ImageIndex, version string, at time.Time) error {
 	dir, err := os.MkdirTemp("", "image")
 	if err != nil {
@@ -199,7 +199,7 @@ func archive(out string, index v1.ImageIndex, version string, at time.Time) erro
 	if err != nil {
 		return err
 	}
-	// This is what podman load and docker load call it. Tags have no "+".
+	// podman load and docker load give the image this name. Tags cannot contain "+".
 	ref := layout.WithAnnotations(map[string]string{
 		"org.opencontainers.image.ref.name": "localhost/tributary:" + strings.ReplaceAll(version, "+", "_"),
 	})

@@ -1,5 +1,5 @@
-// Command modproxy writes a module into a folder that the go command reads as a module proxy: what a user of `go install` gets,
-// without a network. MODULE is a folder with the files of a commit and nothing else, such as `git archive` writes.
+// Command modproxy writes a module into a folder that the go command reads as a module proxy: the same module that users of `go
+// install` get, without a network. MODULE is a folder that contains only the files of a commit, such as `git archive` writes.
 //
 //	modproxy -o FOLDER -version VERSION MODULE
 //	GOPROXY=file://FOLDER go install PATH@VERSION
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// run does what the command line args say.
+// run executes the command line args.
 func run(args []string) error {
 	flags := flag.NewFlagSet("modproxy", flag.ContinueOnError)
 	out := flags.String("o", "", "`FOLDER` of the proxy")
@@ -75,7 +75,7 @@ func run(args []string) error {
 	return report(packed, m)
 }
 
-// writeZip packs what is below dir, without the modules in it.
+// writeZip packs the files below dir, without the modules in it.
 func writeZip(path string, m module.Version, dir string) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func writeZip(path string, m module.Version, dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// report prints what is in a zip.
+// report prints the contents of a zip.
 func report(path string, m module.Version) error {
 	r, err := zip.OpenReader(path)
 	if err != nil {
