@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// NoDestinations returns the networks that Check denies to everybody, private ones apart: redirect rules leave them alone.
+// NoDestinations returns the networks that Check denies to everybody, except private ones. Redirect rules leave them alone.
 func NoDestinations() []netip.Prefix { return slices.Clone(deniedPrefixes) }
 
-// PrivateNetworks returns the networks that are private for [Destinations].
+// PrivateNetworks returns the networks that [Destinations] treats as private.
 func PrivateNetworks() []netip.Prefix { return slices.Clone(privatePrefixes) }
 
-// private reports whether a is of a network that means something else in each place where it is used.
+// private reports whether a belongs to a network that is a different one in each place where it is used.
 func private(a netip.Addr) bool { return within(privatePrefixes, a) }
 
-// denied reports whether requests of others must not go to a: the host itself, its links' neighbours by link-local address,
-// groups, and the addresses at which clouds give their machines credentials.
+// denied reports whether requests of others must not go to a: the host itself, neighbours of its links by link-local address,
+// multicast groups, and the addresses at which clouds give their machines credentials.
 func denied(a netip.Addr) bool { return within(deniedPrefixes, a) }
 
 func within(all []netip.Prefix, a netip.Addr) bool {
@@ -28,15 +28,15 @@ var privatePrefixes = prefixes(
 	"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", // RFC 1918
 	"100.64.0.0/10", // carriers' own (RFC 6598), and Tailscale's
 	"fc00::/7",      // RFC 4193
-	"fec0::/10",     // site-local as long as it was (RFC 3879)
+	"fec0::/10",     // site-local, until it was deprecated (RFC 3879)
 )
 
 var deniedPrefixes = prefixes(
 	"127.0.0.0/8", "::1/128", // loopback
-	"169.254.0.0/16", "fe80::/10", // link-local; 169.254.169.254 is where most clouds have their metadata
+	"169.254.0.0/16", "fe80::/10", // link-local; most clouds have their metadata at 169.254.169.254
 	"224.0.0.0/4", "ff00::/8", // multicast
 	"::/128",             // unspecified
-	"0.0.0.0/8",          // this network (RFC 791): Linux takes 0.0.0.0 for itself
+	"0.0.0.0/8",          // this network (RFC 791): Linux treats 0.0.0.0 as itself
 	"255.255.255.255/32", // broadcast
 
 	// Metadata and credentials of clouds.
@@ -44,7 +44,7 @@ var deniedPrefixes = prefixes(
 	"fd20:ce::254/128",       // Google
 	"168.63.129.16/32",       // Azure
 	"fd00:c1::a9fe:a9fe/128", // Oracle
-	"192.0.0.192/32",         // Oracle, before
+	"192.0.0.192/32",         // Oracle, formerly
 	"100.100.100.200/32",     // Alibaba
 	"fd00:42::42/128",        // Scaleway
 )
@@ -57,15 +57,15 @@ func prefixes(all ...string) []netip.Prefix {
 	return ps
 }
 
-// localDomains are not delegated in the public DNS, so that no stranger can own a name in them: special-use names (RFC 6761,
-// 6762, 8375), the name that ICANN keeps for private use, and names that networks without a domain of their own use (RFC 6762
-// appendix G).
+// localDomains are not delegated in the public DNS, so no stranger can own a name in them: special-use names (RFC 6761, 6762,
+// 8375), the name that ICANN keeps for private use, and names that networks without a domain of their own use (RFC 6762 appendix
+// G).
 var localDomains = []string{
 	"localhost", "local", "test", "home.arpa", "internal", "intranet", "private", "corp", "home", "lan",
 }
 
-// publicName reports whether anybody may own a host name. Who owns a public name can let it lead to an address of a network
-// that only the user reaches (DNS rebinding).
+// publicName reports whether anybody may own a host name. The owner of a public name can point it to an address in a network that
+// only the user reaches (DNS rebinding).
 func publicName(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if !strings.Contains(host, ".") {
@@ -74,7 +74,7 @@ func publicName(host string) bool {
 	return !slices.ContainsFunc(localDomains, func(d string) bool { return strings.HasSuffix(host, "."+d) })
 }
 
-// Public reports whether a host, a name or an address, is one of the internet's: a name that anybody may own, or an address that
+// Public reports whether a host, a name or an address, is on the public internet: a name that anybody may own, or an address that
 // means the same everywhere.
 func Public(host string) bool {
 	a, err := netip.ParseAddr(host)
@@ -93,7 +93,7 @@ var (
 	teredo     = netip.MustParsePrefix("2001::/32")      // RFC 4380
 )
 
-// meanings returns a and the IPv4 addresses that it stands for, on a link with this NAT64 prefix.
+// meanings returns a and the IPv4 addresses that a stands for on a link with this NAT64 prefix.
 func meanings(a netip.Addr, prefix netip.Prefix) []netip.Addr {
 	all := []netip.Addr{a}
 	if a.Is4() {

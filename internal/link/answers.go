@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Bounds of the memory. net.Resolver does not report how long an answer is valid, so it is not kept for long.
+// Bounds of the memory. net.Resolver does not report how long an answer is valid, so answers are not kept for long.
 const (
 	keepAnswer = 30 * time.Second
 	maxNames   = 256 // per link
@@ -21,7 +21,7 @@ type family int
 const (
 	v4 family = iota
 	v6
-	both // of a question whose answer has both families
+	both // for a question whose answer has both families
 )
 
 func (f family) network() string { return [...]string{"ip4", "ip6"}[f] }
@@ -34,7 +34,7 @@ type question struct {
 
 // memory holds the answers of one link in one state, and the server that gave the last one.
 type memory struct {
-	link Link // the state that it was learned in: a new address may be a new network
+	link Link // state in which the answers were learned: a new address may be a new network
 
 	mu      sync.Mutex
 	best    netip.AddrPort
@@ -52,8 +52,8 @@ type answers struct {
 	expiry [2]time.Time // zero: not asked
 }
 
-// get returns the addresses of a family. That there are none counts only beside addresses of the other family: a negative
-// answer about the whole name is not kept.
+// get returns the addresses of a family. An empty answer counts only if the other family has addresses: a negative answer about the
+// whole name is not kept.
 func (a *answers) get(f family, now time.Time) ([]netip.Addr, bool) {
 	if f == both {
 		four, known4 := a.get(v4, now)
@@ -72,7 +72,7 @@ func (a *answers) last() time.Time {
 	return a.expiry[v6]
 }
 
-// put remembers an answer; the name that would expire first makes room.
+// put remembers an answer. If the memory is full, it drops the name that expires first.
 func (m *memory) put(q question, addrs []netip.Addr, now time.Time) {
 	a := m.names[q.host]
 	if a == nil {
@@ -99,13 +99,13 @@ func (m *memory) put(q question, addrs []netip.Addr, now time.Time) {
 type flight struct {
 	cancel  context.CancelFunc
 	waiters int
-	done    chan struct{} // closed when the rest is set
+	done    chan struct{} // closed when addrs and err are set
 	addrs   []netip.Addr
 	err     error
 }
 
-// lookup returns a remembered answer or the outcome of ask, which runs once for all callers with the same question, and
-// ends when the last of them has gone.
+// lookup returns a remembered answer or the outcome of ask, which runs once for all callers with the same question and ends when
+// the last of them leaves.
 func (m *memory) lookup(ctx context.Context, q question, ask func(context.Context) ([]netip.Addr, error)) ([]netip.Addr, error) {
 	m.mu.Lock()
 	if a := m.names[q.host]; a != nil {

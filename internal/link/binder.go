@@ -13,7 +13,7 @@ type Binder interface {
 	Control(l Link) func(network, address string, c syscall.RawConn) error
 }
 
-// BindError says that a socket could not be bound to a link. The socket was not used over another one.
+// BindError reports that a socket could not be bound to a link. The socket was not used over another one.
 type BindError struct {
 	Link string
 	Err  error

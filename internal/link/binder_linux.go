@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userTimeout is how long sent bytes may stay unacknowledged before the kernel gives a connection up (TCP_USER_TIMEOUT,
-// RFC 5482): a vanished link ends a connection in half a minute, not in the quarter of an hour of tcp_retries2. Not less,
-// because a receiver that pauses counts too.
+// userTimeout is how long sent bytes may stay unacknowledged before the kernel gives up a connection (TCP_USER_TIMEOUT, RFC 5482):
+// a vanished link ends a connection in half a minute, not in the quarter of an hour of tcp_retries2. It is not shorter, because a
+// receiver that pauses counts too.
 const userTimeout = 30 * time.Second
 
 // Device binds sockets to the link's interface with SO_BINDTODEVICE: they send and receive there only. It needs no

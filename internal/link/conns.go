@@ -18,7 +18,7 @@ type Conns struct {
 // open is the connections over one link, including some that have closed.
 type open struct {
 	conns []weak.Pointer[net.TCPConn]
-	most  int // if there are more, closed ones are forgotten
+	most  int // number of conns beyond which closed ones are dropped
 }
 
 // fewConns is how many connections of a link are kept before closed ones are looked for.
@@ -69,7 +69,7 @@ func isOpen(tcp *net.TCPConn) bool {
 	return err == nil && rc.Control(func(uintptr) {}) == nil
 }
 
-// Heard reports whether the other end of a connection over the named link has sent something within the last d. It asks the
+// Heard reports whether the other end of a connection over the named link sent something within the last d. It asks the
 // kernel about one connection after another, in about a microsecond each.
 func (c *Conns) Heard(name string, d time.Duration) bool {
 	c.mu.Lock()

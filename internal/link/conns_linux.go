@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lastReceived returns how long ago a connection received data, or was made (tcpi_last_data_recv).
+// lastReceived returns how long ago a connection received data or was established (tcpi_last_data_recv).
 func lastReceived(tcp *net.TCPConn) (time.Duration, bool) {
 	info, ok := tcpInfo(tcp)
 	if !ok {
@@ -19,14 +19,14 @@ func lastReceived(tcp *net.TCPConn) (time.Duration, bool) {
 	return time.Duration(info.Last_data_recv) * time.Millisecond, true
 }
 
-// Vitals is what the kernel knows of a TCP connection.
+// Vitals describes a TCP connection as the kernel knows it.
 type Vitals struct {
-	// Carried is how many bytes it has carried, both directions: those that the other end has acknowledged, and those that came
-	// in order (tcpi_bytes_acked, tcpi_bytes_received).
+	// Carried is the number of bytes carried in both directions: those that the other end acknowledged, and those that arrived in
+	// order (tcpi_bytes_acked, tcpi_bytes_received).
 	Carried int64
-	// Heard is how long ago something came from the other end, data or acknowledgments, or the connection was made.
+	// Heard is the time since data or an acknowledgment last arrived from the other end, or since the connection was established.
 	Heard time.Duration
-	// Owed says that the other end has not acknowledged what was sent, or has not answered a keep-alive.
+	// Owed means that the other end has not acknowledged sent data, or has not answered a keep-alive.
 	Owed bool
 }
 
@@ -43,11 +43,11 @@ func VitalsOf(c syscall.Conn) Vitals {
 	}
 }
 
-// pressing is the time between two keep-alives of a connection that Press was called for.
+// pressing is the time between two keep-alives on a connection that Press was called for.
 const pressing = time.Second
 
-// Press has the kernel send a keep-alive over a connection as soon as nothing has come for a second, then every second: the
-// other end answers even if it has nothing to say. relax ends that; it is nil if the kernel refuses.
+// Press makes the kernel send a keep-alive over a connection after a second of silence, then every second, so that the other end
+// answers even if it has nothing to say. relax restores the earlier settings; it is nil if the kernel refuses.
 func Press(c syscall.Conn) (relax func()) {
 	rc, err := c.SyscallConn()
 	if err != nil {
@@ -97,7 +97,7 @@ type TCPPath struct {
 	RTT        time.Duration // smoothed round trip of what this side sent (tcpi_rtt)
 	Least      time.Duration // shortest round trip so far (tcpi_min_rtt)
 	Receiving  time.Duration // smoothed round trip of what this side receives, queues included, 0 = unknown (tcpi_rcv_rtt)
-	Disordered int64         // packets that came out of order (tcpi_rcv_ooopack)
+	Disordered int64         // packets that arrived out of order (tcpi_rcv_ooopack)
 }
 
 // PathState asks the kernel for the state of a connection's path under its present load.

@@ -82,7 +82,7 @@ func TestConns(t *testing.T) {
 			near, _ := pair(t, l)
 			c.Add(Link{Name: "a"}, near)
 			near.Close()
-			open = append(open, near) // not for the collector to take away
+			open = append(open, near) // keeps the garbage collector from freeing it
 		}
 		if c.Heard("a", time.Hour) {
 			t.Error("a closed connection was heard")
@@ -156,7 +156,7 @@ func TestPress(t *testing.T) {
 		t.Fatal("the kernel refuses")
 	}
 	longest := time.Duration(0)
-	for is := VitalsOf(near); is.Heard >= longest; is = VitalsOf(near) { // until an answer comes
+	for is := VitalsOf(near); is.Heard >= longest; is = VitalsOf(near) { // until an answer arrives
 		longest = is.Heard
 		_ = near.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
 		if _, err := near.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Counters are what an interface has received, or a connection.
+// Counters count what an interface or a connection received.
 type Counters struct {
 	Packets int64
 	Bytes   int64 // with the packets' headers for an interface, without them for a connection
@@ -30,8 +30,8 @@ func (s statsRequest) Serialize() []byte {
 	return b
 }
 
-// Received returns what the link's interface has received since it exists; false if the kernel does not say. The interface is one
-// of the calling thread's network namespace.
+// Received returns what the link's interface received since it was created; false if the kernel does not report it. The interface
+// is looked up in the calling thread's network namespace.
 func (l Link) Received() (Counters, bool) {
 	if l.Index == 0 {
 		return Counters{}, false
@@ -56,7 +56,7 @@ func (l Link) Received() (Counters, bool) {
 	return Counters{}, false
 }
 
-// Received returns what a connection has received: packets, and the bytes of its data; false if the kernel does not say.
+// Received returns what a connection received: packets, and the bytes of its data; false if the kernel does not report it.
 func Received(c net.Conn) (Counters, bool) {
 	sc, ok := c.(syscall.Conn)
 	if !ok {

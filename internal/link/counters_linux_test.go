@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestReceived: the counters of an interface and of a connection grow by what comes, in the namespace of the process.
+// TestReceived: the counters of an interface and of a connection grow with what is received, in the namespace of the process.
 func TestReceived(t *testing.T) {
 	if underQEMU {
 		t.Skip("qemu-user has neither RTM_GETSTATS nor TCP_INFO")

@@ -8,35 +8,36 @@ import (
 	"strings"
 )
 
-// Options selects which interfaces become links, and has facts about them that only the user knows.
+// Options selects which interfaces become links, and holds facts about them that only the user knows.
 type Options struct {
 	// Names, if not empty, are the only interfaces to use, whatever their kind.
 	Names []string
-	// Include names interfaces to use whatever their kind, in addition to the others. A VPN among them that carries the
-	// system's own traffic is followed as any other.
+	// Include names interfaces to use whatever their kind, in addition to the others. A VPN among them that carries the system's
+	// own traffic is followed like any other.
 	Include []string
-	// Never names interfaces that are not to be used.
+	// Exclude names interfaces that are not to be used.
 	Exclude []string
-	// Taken names links that are not interfaces: an interface of such a name is not used.
+	// Taken names links that are not interfaces: an interface with such a name is not used.
 	Taken []string
 	// DNS gives the servers of a link by its name; the others ask the servers of the system (see Resolver).
 	DNS map[string][]netip.AddrPort
 	// Metered overrides by name the default that only cellular links are metered.
 	Metered map[string]bool
-	// Of returns what the user says of an interface, patterns of names included; nil = only the fields above do.
+	// Of returns the user's setting for an interface, name patterns included; nil = only the fields above apply.
 	Of func(name string) Setting
-	// Around lets links go around a VPN that carries the system's own traffic. By default the links beneath it rest, and the
-	// VPN is the link.
+	// Around lets links go around a VPN that carries the system's own traffic. By default the VPN is the link, and the links that
+	// it runs over rest.
 	Around bool
 }
 
-// Setting is what the user says of one interface. Enabled true is as Options.Include, false as Options.Exclude.
+// Setting holds what the user configured for one interface. Enabled acts like Options.Include if true, like Options.Exclude if
+// false.
 type Setting struct {
 	DNS              []netip.AddrPort
-	Metered, Enabled *bool // nil = the user does not say
+	Metered, Enabled *bool // nil = not configured
 }
 
-// of returns the options with the setting of an interface among them.
+// of returns the options with the setting of an interface merged in.
 func (o Options) of(name string) Options {
 	if o.Of == nil {
 		return o
@@ -68,13 +69,13 @@ type Interface struct {
 	// From sysfs.
 	Wireless, WWAN, Tun bool
 
-	// ParentReal says of a VLAN device that it sits on one that would count as a link by its kind.
+	// ParentReal reports whether a VLAN device sits on a device whose kind counts as a link.
 	ParentReal bool
 
 	Addrs  []Address
 	Routes []Route
 
-	// World4 and World6 say that the system's own traffic to the internet leaves here, over IPv4 and IPv6.
+	// World4 and World6 report whether the system's own traffic to the internet leaves here, over IPv4 and IPv6.
 	World4, World6 bool
 }
 
@@ -94,14 +95,14 @@ type Address struct {
 	Deprecated bool // not to be used for new connections if there is another (RFC 4862 section 5.5.4)
 }
 
-// Route is a default route through an interface, in whatever routing table.
+// Route is a default route through an interface, in any routing table.
 type Route struct {
 	Six     bool
 	Metric  int
-	Gateway netip.Addr // of the next hop; the zero Addr if the network itself is the way out
-	// Own says that the route is not in the main table: its metric does not compare with those of other links.
+	Gateway netip.Addr // address of the next hop; the zero Addr if the network itself is the way out
+	// Own means that the route is not in the main table: its metric cannot be compared with those of other links.
 	Own bool
-	// SourceOnly says that the route is not found for a packet that names the interface but no source address.
+	// SourceOnly means that a packet that names the interface but no source address does not find the route.
 	SourceOnly bool
 }
 
@@ -109,7 +110,7 @@ type Route struct {
 type Candidate struct {
 	Link     Link // the link, as far as it is known; its Addrs are the usable ones
 	Use      bool
-	Reason   string // why, for a person
+	Reason   string // reason for the decision, for people to read
 	State    string // operational state of RFC 2863, or "off" if it is switched off; "" if there is no such interface
 	Gateways []netip.Addr
 }
@@ -125,7 +126,7 @@ const (
 	KindBridge   = "bridge"
 	KindVLAN     = "vlan"
 	KindVirtual  = "virtual"
-	KindSOCKS5   = "socks5" // not an interface, as all kinds that are protocols of an Upstream
+	KindSOCKS5   = "socks5" // not an interface, like all kinds that are protocols of an Upstream
 )
 
 // kind returns the kind of i and, unless that kind counts as a link, the reason why not.
@@ -169,7 +170,7 @@ func tunnelType(typ string) bool {
 	return false
 }
 
-// decide says whether i is used as a link, and why (not).
+// decide decides whether i is used as a link, and why (not).
 func decide(i Interface, o Options) Candidate {
 	kind, skip := i.kind()
 	o = o.of(i.Name)
@@ -279,10 +280,10 @@ func networks(addrs []Address) []netip.Prefix {
 	return all
 }
 
-// global reports whether a is of more than link scope. Private and unique local addresses are: routers translate them.
+// global reports whether a has more than link scope. Private and unique local addresses do: routers translate them.
 func global(a netip.Addr) bool { return a.IsGlobalUnicast() }
 
-// candidates decides on every interface; those that are named and missing come last.
+// candidates decides on every interface; named interfaces that do not exist come last.
 func candidates(all []Interface, o Options) []Candidate {
 	var cs []Candidate
 	vpns := vpnsOf(all, o)
@@ -315,9 +316,9 @@ func candidates(all []Interface, o Options) []Candidate {
 	return cs
 }
 
-// vpn reports whether i is a VPN that carries the system's own traffic: it is of such a kind, and not one of the links that the
-// user chose by Names. Include does not change that: it lets a VPN carry its own networks, and the links beneath it must still
-// rest if it comes to carry everything.
+// vpn reports whether i is a VPN that carries the system's own traffic: its kind may be that of a VPN, and the user did not choose
+// it by Names. Include does not change that: it lets a VPN carry its own networks, and the links under it must still rest once it
+// carries everything.
 func (i Interface) vpn(o Options) bool {
 	kind, _ := i.kind()
 	return (i.World4 || i.World6) && carriesVPN(kind) && (slices.Contains(o.Taken, i.Name) || !slices.Contains(o.Names, i.Name))
@@ -341,7 +342,7 @@ func follow(i Interface, o Options) Candidate {
 	named.Include = append(slices.Clone(o.Include), i.Name)
 	for _, six := range []bool{false, true} {
 		has := slices.ContainsFunc(i.Routes, func(r Route) bool { return r.Six == six })
-		if i.world(six) && !has { // by two halves of the world
+		if i.world(six) && !has { // routed by two halves of the address space
 			i.Routes = append(slices.Clone(i.Routes), Route{Six: six, Own: true})
 		}
 	}
@@ -354,7 +355,7 @@ func follow(i Interface, o Options) Candidate {
 	return c
 }
 
-// beneath keeps a link from the families that a VPN carries.
+// beneath removes from a link the address families that a VPN carries.
 func beneath(c Candidate, vpns [2]string) Candidate {
 	if !c.Use || vpns == [2]string{} {
 		return c

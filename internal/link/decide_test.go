@@ -218,8 +218,8 @@ func (c vpnCase) follows() bool {
 	return carries && len(c.o.Names) == 0 && !c.o.Around
 }
 
-// TestVPN: a VPN that carries the system's traffic is the link, and those beneath it rest, family by family, unless they are to
-// go around it.
+// TestVPN: a VPN that carries the system's traffic is the link, and the links that it runs over rest, family by family, unless they
+// are to go around it.
 func TestVPN(t *testing.T) {
 	eth := good()
 	vpn := Interface{
@@ -227,7 +227,7 @@ func TestVPN(t *testing.T) {
 		Addrs:  []Address{addr("10.2.0.2"), addr("fd02::2")},
 		Routes: []Route{{Own: true}, {Six: true, Own: true}}, World4: true, World6: true,
 	}
-	four := vpn // carries IPv4 only; IPv6 leaves as ever
+	four := vpn // carries IPv4 only; IPv6 leaves as before
 	four.World6, four.Routes = false, []Route{{Own: true}}
 	ethSix := good()
 	ethSix.World6 = true
@@ -287,7 +287,7 @@ func TestVPN(t *testing.T) {
 	}
 }
 
-// TestDecideSetting: what the user says of an interface by a pattern counts as what is said by its name.
+// TestDecideSetting: a setting for a pattern of interface names applies like one for the name itself.
 func TestDecideSetting(t *testing.T) {
 	yes, no := true, false
 	say := func(s Setting) Candidate { return decide(good(), Options{Of: func(string) Setting { return s }}) }

@@ -11,7 +11,7 @@ import (
 var (
 	// ErrDenied says that requests may not go to an address, over any link.
 	ErrDenied = errors.New("the address is not allowed as a destination")
-	// ErrRebound says that a public name resolved to a private address. It is an ErrDenied.
+	// ErrRebound says that a public name resolved to a private address. It wraps ErrDenied.
 	ErrRebound = fmt.Errorf("%w: a public host name resolves to a private address", ErrDenied)
 	// ErrOffLink says that an address belongs to another interface: only that one leads there.
 	ErrOffLink = errors.New("the address belongs to another interface")
@@ -26,15 +26,15 @@ const loopback = "lo"
 // bridge, never leaves over a link. The zero value has no interfaces, denies destinations that are not meant to be reached
 // through a proxy, and allows all others.
 type Destinations struct {
-	Allow       []netip.Prefix            // exceptions from the denied networks, own listeners apart
+	Allow       []netip.Prefix            // exceptions to the denied networks; own listeners stay denied
 	DenyPrivate bool                      // also deny private networks
 	Own         func(netip.AddrPort) bool // reports the proxy's own listeners, which are always denied; may be nil
 
-	Router Router                 // the system's own ways; nil = they are not known
-	Local  func(netip.Addr) bool  // without a Router, reports addresses of this machine beside loopback and links'; nil = none
+	Router Router                 // the system's own routes; nil = unknown
+	Local  func(netip.Addr) bool  // without a Router, reports this machine's addresses besides loopback and links'; nil = none
 	Around bool                   // links go around a VPN that carries the system's own traffic
-	Names  func(name string) bool // reports interfaces, beside links, over which names may be asked for; nil = none
-	Named  func(name string) bool // reports links that the user chose by name: no VPN that others are beneath; nil = none
+	Names  func(name string) bool // reports interfaces other than links over which names may be looked up; nil = none
+	Named  func(name string) bool // reports links that the user chose by name, never VPNs under which others rest; nil = none
 
 	links atomic.Pointer[[]Link]
 }
@@ -45,9 +45,9 @@ func (d *Destinations) SetLinks(links []Link) {
 	d.links.Store(&links)
 }
 
-// Check returns the interface to which a socket to an address must be bound so that it uses l: l, or for an address of this
-// machine the interface that has it. name is the name that the address was looked up for, "" if it was not. The error is
-// [ErrDenied], [ErrRebound] or [ErrOffLink], or one of the Router. It is a [Dialer]'s Allow.
+// Check returns the interface to which a socket to an address must be bound so that it uses l: l, or for an address of this machine
+// the interface that has the address. name is the name that the address was looked up for, "" if there was no lookup. The error is
+// [ErrDenied], [ErrRebound] or [ErrOffLink], or an error of the Router. Check serves as a [Dialer]'s Allow.
 func (d *Destinations) Check(l Link, name string, to netip.AddrPort) (Link, error) {
 	addr := to.Addr().Unmap().WithZone("")
 	if d.Own != nil && d.Own(netip.AddrPortFrom(addr, to.Port())) {
@@ -81,7 +81,7 @@ func (d *Destinations) Check(l Link, name string, to netip.AddrPort) (Link, erro
 	return l, err
 }
 
-// permit returns why a request may not go to a, one of the addresses that to stands for, whose way is known.
+// permit returns an error if a request may not go to a, one of the addresses that to stands for. hop is the next hop of to.
 func (d *Destinations) permit(name string, a, to netip.Addr, hop NextHop) error {
 	if d.excepted(a) {
 		return nil
@@ -101,9 +101,9 @@ func (d *Destinations) permit(name string, a, to netip.Addr, hop NextHop) error 
 	return nil
 }
 
-// Over returns the interface over which a server on l's behalf is to be asked, such as one for names: l, or another link or
-// interface that the server's address belongs to, if that may be used. A local server runs on this machine, and chooses its way
-// itself. The error is [ErrOffLink] or one of the Router. It is a [Resolver]'s Over.
+// Over returns the interface over which to ask a server on l's behalf, such as a DNS server: l, or another link or interface that
+// the server's address belongs to, if that may be used. A local server runs on this machine and chooses its route itself. The error
+// is [ErrOffLink] or an error of the Router. Over serves as a [Resolver]'s Over.
 func (d *Destinations) Over(l Link, server netip.Addr) (over Link, local bool, err error) {
 	server = server.Unmap().WithZone("")
 	hop, err := d.nextHop(server)
@@ -124,20 +124,20 @@ func (d *Destinations) Over(l Link, server netip.Addr) (over Link, local bool, e
 	return over, false, ErrOffLink
 }
 
-// over returns the interface that an address belongs to, given its next hop: l if no interface in particular leads there.
+// over returns the interface that an address belongs to, given its next hop: l if no particular interface leads there.
 func (d *Destinations) over(l Link, a netip.Addr, hop NextHop) (Link, error) {
 	switch {
 	case hop.Blocked:
 		return l, ErrOffLink
 	case hop.Index == 0:
 		return d.neighbour(l, a), nil
-	case hop.Index == l.Index, hop.Default && l.Via != "": // the system chooses the way to an upstream, and that the way to the world
+	case hop.Index == l.Index, hop.Default && l.Via != "": // the system chooses the route to an upstream, which chooses the rest
 		return l, nil
 	}
 	if out, used := d.link(func(o Link) bool { return o.Index == hop.Index }); used {
-		// Home networks look alike: of two links with one network the better one leads there, as in the system's routes (R184).
-		// A public address in a link's network is reached over the others, too, but not one behind a tunnel. A tunnel that was
-		// a link like others may have become a VPN that carries everything: the route shows it before SetLinks does.
+		// Home networks look alike: if two links have the same network, the better one leads there, as in the system's routes
+		// (R184). A public address in a link's network is reached over the others, too, but not one behind a tunnel. A tunnel that
+		// was a link like others may have become a VPN that carries everything: the route shows that before SetLinks does.
 		own := !hop.Default && (private(a) || carriesVPN(out.Kind))
 		vpn := hop.Default && carriesVPN(out.Kind) && !d.Around && !d.named(out)
 		if own || l.Confined || vpn {
@@ -158,10 +158,10 @@ func (d *Destinations) over(l Link, a netip.Addr, hop NextHop) (Link, error) {
 	return out, nil
 }
 
-// named reports a link, used or lost, that the user chose by name.
+// named reports whether the user chose a link by name, be it used or lost.
 func (d *Destinations) named(l Link) bool { return d.Named != nil && d.Named(l.Name) }
 
-// neighbour returns the link in whose network a private address lies, l if it is in none's.
+// neighbour returns the link whose network contains a private address, l if there is none.
 func (d *Destinations) neighbour(l Link, a netip.Addr) Link {
 	if !private(a) {
 		return l
@@ -175,7 +175,7 @@ func (d *Destinations) neighbour(l Link, a netip.Addr) Link {
 
 func (d *Destinations) excepted(a netip.Addr) bool { return within(d.Allow, a) }
 
-// nextHop returns the system's way to an address, the zero NextHop if there is none or it is not known.
+// nextHop returns the system's next hop for an address, the zero NextHop if there is none or it is unknown.
 func (d *Destinations) nextHop(a netip.Addr) (NextHop, error) {
 	if d.Router == nil {
 		_, of := d.link(func(l Link) bool { return slices.Contains(l.Addrs, a) })

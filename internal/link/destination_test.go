@@ -124,7 +124,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// system is a Router with a few routes, the first one that matches counts.
+// system is a Router with a few routes; the first one that matches counts.
 type system struct {
 	routes  []systemRoute
 	devices map[int]Link
@@ -151,7 +151,7 @@ func (s system) Device(index int) (Link, error) {
 	return Link{}, errors.New("no such device")
 }
 
-// TestNextHops: traffic that the system would send over an interface that is not a link leaves by no link.
+// TestNextHops: traffic that the system would send over an interface that is not a link does not leave over any link.
 func TestNextHops(t *testing.T) {
 	const wlan, lte, eth, wg, bridge, corp, lo = 1, 2, 3, 4, 5, 6, 7
 	s := system{
@@ -274,7 +274,7 @@ func TestNextHops(t *testing.T) {
 		d.SetLinks([]Link{{Name: "wlan0", Addrs: ips("192.168.1.7", "2001:db8::7")}, {Name: "rmnet0", Addrs: ips("10.9.0.7")}})
 		for _, l := range *d.links.Load() {
 			for _, a := range []string{
-				"192.168.1.7", "2001:db8::7", "10.9.0.7", "198.51.100.7", // of links, and of another interface
+				"192.168.1.7", "2001:db8::7", "10.9.0.7", "198.51.100.7", // addresses of links, and of another interface
 				"::ffff:192.168.1.7", "64:ff9b::c0a8:107", "2002:c0a8:107::1", "::ffff:198.51.100.7",
 			} {
 				if _, err := d.Check(l, "", netip.AddrPortFrom(netip.MustParseAddr(a), 80)); !errors.Is(err, ErrDenied) {
@@ -298,7 +298,7 @@ func TestNextHops(t *testing.T) {
 			router Router
 			links  []Link
 			around bool
-			names  bool // interfaces that are not links may be asked over
+			names  bool // servers may be asked over interfaces that are not links
 			over   int
 			server string
 			want   string // "" = not asked
@@ -331,7 +331,7 @@ func TestNextHops(t *testing.T) {
 	})
 }
 
-// The spellings that name the same addresses end before a socket is made, whatever families the link has.
+// Other spellings of the same addresses are refused before a socket is made, whatever families the link has.
 func TestDeniedSpellings(t *testing.T) {
 	dialed := 0
 	answers := []string{"192.0.2.1"}

@@ -217,7 +217,7 @@ func TestDeviceSourceRouted(t *testing.T) {
 		t.Errorf("%d packets over a", n)
 	}
 
-	// The same with a rule on the interface, as phones do: the device binding is enough.
+	// The same with a rule on the interface, as on phones: the device binding is enough.
 	must(t, netlink.RuleDel(bySource))
 	rule(func(r *netlink.Rule) { r.OifName = "b0" })
 	ls = current(t, dns, "a0", "b0")
@@ -293,7 +293,7 @@ func TestLocalStub(t *testing.T) {
 	})
 }
 
-// Without any capability binding works on kernels >= 5.7, but only as long as the socket is not bound yet.
+// Without any capability, binding works on kernels >= 5.7, but only while the socket is not bound yet.
 func TestDeviceUnprivileged(t *testing.T) {
 	if !inside(t) {
 		return

@@ -27,7 +27,7 @@ type DialError struct {
 }
 
 func (e *DialError) Error() string {
-	if e.Op == OpBind { // says so itself
+	if e.Op == OpBind { // names the step itself
 		return e.Err.Error()
 	}
 	return fmt.Sprintf("%s over %s: %v", e.Op, e.Link, e.Err)
@@ -35,36 +35,36 @@ func (e *DialError) Error() string {
 
 func (e *DialError) Unwrap() error { return e.Err }
 
-// DefaultTimeout is the time for a dial, names included.
+// DefaultTimeout is the time limit of a dial, name lookups included.
 const DefaultTimeout = 5 * time.Second
 
-// Dialer opens TCP connections that leave by one link, DNS included. Addresses are tried as RFC 8305 says: both families are asked
-// for at once, IPv6 and IPv4 alternate, the next attempt starts 250 ms after the last or when it has failed, and the first
-// handshake wins. A link with IPv6 addresses only reaches IPv4 addresses by NAT64, if its network has one. A handshake with the
-// only address is begun a second time when it is late by 250 ms.
+// Dialer opens TCP connections over one link, DNS included. It tries addresses as RFC 8305 describes: it looks up both families at
+// once, alternates between IPv6 and IPv4, starts the next attempt 250 ms after the last or as soon as that fails, and takes the
+// first handshake that succeeds. A link that has only IPv6 addresses reaches IPv4 addresses by NAT64, if its network has one. A
+// handshake with the only address is started a second time when it is late by 250 ms.
 type Dialer struct {
 	Binder   Binder
 	Resolver *Resolver
 	Timeout  time.Duration // 0 = DefaultTimeout
-	// Allow, if not nil, is asked before an address is dialed over a link. It returns the interface that the socket is bound
-	// to. Its error keeps the address from being dialed, and the error of Dial wraps it if no other address works. name is the
-	// host that the address was looked up for, "" if the host is an address. See [Destinations].
+	// Allow, if not nil, is called before an address is dialed over a link. It returns the interface that the socket is bound to.
+	// Its error keeps the address from being dialed, and the error of Dial wraps it if no other address works. name is the host
+	// that the address was looked up for, "" if the host is an address. See [Destinations].
 	Allow func(l Link, name string, to netip.AddrPort) (Link, error)
 	// Buffer, if not nil, returns the SO_RCVBUF of a new socket, 0 to leave it to the kernel. It bounds how much the peer may
 	// send before anything is read.
 	Buffer func(Link) int
 	// RTT, if not nil, returns the usual round-trip time over a link, 0 if it is not known.
 	RTT func(Link) time.Duration
-	// Multipath makes sockets that speak MPTCP (RFC 8684), where the kernel can; their first subflow leaves by the link.
+	// Multipath makes sockets use MPTCP (RFC 8684) where the kernel supports it; their first subflow leaves by the link.
 	Multipath bool
-	// Slots, if not nil, says whether a second handshake with a host may run beside the first one.
+	// Slots, if not nil, decides whether a second handshake with a host may run alongside the first one.
 	Slots *Slots
 	// For tests, instead of sockets.
 	connect func(ctx context.Context, l Link, to netip.AddrPort) (net.Conn, error)
 	lookup  func(ctx context.Context, l Link, f family, host string) ([]netip.Addr, error)
 }
 
-// Dial connects over l, as [Path] says. The connection is a *net.TCPConn.
+// Dial connects over l, see [Path]. The connection is a *net.TCPConn.
 func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Conn, Info, error) {
 	fail := func(op string, err error) (net.Conn, Info, error) {
 		return nil, Info{}, &DialError{Link: l.Name, Op: op, Err: err}
@@ -112,8 +112,8 @@ func (d *Dialer) Dial(ctx context.Context, l Link, network, addr string) (net.Co
 // onceKey marks the context of a dial by Once; its value is the address.
 type onceKey struct{}
 
-// Once returns a context for a dial that is one of several: it begins one handshake with each address of the host. If to is valid,
-// the name is not looked up, and to is the only address.
+// Once returns a context for a dial that is one of several: it starts only one handshake with each address of the host. If to is
+// valid, the name is not looked up, and to is the only address.
 func Once(ctx context.Context, to netip.Addr) context.Context {
 	return context.WithValue(ctx, onceKey{}, to)
 }
@@ -143,7 +143,8 @@ func withTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no connection within %v: %w", limit, context.DeadlineExceeded))
 }
 
-// families returns the families that network allows, l has an address for and host, if a literal, is of; IPv6 first.
+// families returns the address families that network allows, in which l has an address, and to which host belongs if it is a
+// literal; IPv6 first.
 func (d *Dialer) families(l Link, network, host string) ([]family, error) {
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return nil, net.UnknownNetworkError(network)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// attempts notes when which address was dialed, in virtual time.
+// attempts records which address was dialed when, in virtual time.
 type attempts struct {
 	start time.Time
 	mu    sync.Mutex
@@ -33,7 +33,7 @@ func (a *attempts) note(what any) int {
 	return len(a.log) - 1
 }
 
-// fakeConn counts itself.
+// fakeConn is a connection that counts itself.
 type fakeConn struct {
 	net.Conn
 	to netip.Addr
@@ -51,7 +51,7 @@ func (c *fakeConn) Close() error {
 	return nil
 }
 
-// found is the result of a scripted lookup after a time.
+// found is the result of a scripted lookup and the time that it takes.
 type found struct {
 	after time.Duration
 	addrs []netip.Addr
@@ -63,8 +63,8 @@ var (
 	forever    = time.Hour
 )
 
-// TestRace dials in virtual time: names come in as scripted, an address answers as its entry in hosts says (positive: a
-// handshake that takes so long; negative: refused after so long).
+// TestRace dials in virtual time: names arrive as scripted, and an address answers as its entry in hosts says (positive: time of a
+// successful handshake; negative: time until it is refused).
 func TestRace(t *testing.T) {
 	const dual = "10.0.0.1 2001:db8::1"
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
@@ -273,7 +273,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestSecondHandshake loses the first packet of a handshake with a host that has one address: the kernel would repeat it after a
+// TestSecondHandshake loses the first packet of a handshake with a host that has one address: the kernel would resend it after a
 // second.
 func TestSecondHandshake(t *testing.T) {
 	const ms = time.Millisecond
@@ -282,13 +282,13 @@ func TestSecondHandshake(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		addrs   string
-		took    []time.Duration // each handshake; negative = refused
+		took    []time.Duration // time of each handshake; negative = refused
 		rtt     time.Duration
 		metered bool
 		once    bool
-		open    int // connections that the host has, of two
+		open    int // open connections of the host, of two allowed
 		log     []string
-		wins    int // the handshake that does, -1 = none
+		wins    int // handshake that wins, -1 = none
 	}{
 		{"the first one is in time", "192.0.2.1", []time.Duration{249 * ms}, 0, false, false, 0, []string{"0s 192.0.2.1"}, 0},
 		{"a packet is lost", "192.0.2.1", []time.Duration{lost, 20 * ms}, 0, false, false, 0, []string{"0s 192.0.2.1", "250ms 192.0.2.1"}, 1},
@@ -362,7 +362,7 @@ func TestSecondHandshake(t *testing.T) {
 				if want := min(1, tt.wins+1); a.open != want {
 					t.Errorf("%d connections are open, want %d", a.open, want)
 				}
-				for range 2 - tt.open { // the second one has given its place back
+				for range 2 - tt.open { // the second one has released its slot
 					s, err := slots.Take("fake0", "o.test:443")
 					if err != nil {
 						t.Error(err)
@@ -374,7 +374,7 @@ func TestSecondHandshake(t *testing.T) {
 	}
 }
 
-// TestOnce: a dial to a known address asks for no name and begins one handshake, whatever other addresses the name has.
+// TestOnce: a dial to a known address looks up no name and starts one handshake, whatever other addresses the name has.
 func TestOnce(t *testing.T) {
 	for _, addr := range []string{"192.0.2.1", "2001:db8::1"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -512,7 +512,7 @@ func TestAllow(t *testing.T) {
 	})
 }
 
-// TestInfo: where a connection leads, and whether it goes over the link.
+// TestInfo: Info reports where a connection leads, and whether it goes over the link.
 func TestInfo(t *testing.T) {
 	d := &Dialer{
 		lookup: func(_ context.Context, _ Link, f family, host string) ([]netip.Addr, error) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// asked is a question that a server got.
+// asked is a question that a server received.
 type asked struct {
 	Name string
 	Type dnsmessage.Type
@@ -27,7 +27,7 @@ type said struct {
 	Addrs     []netip.Addr
 }
 
-// dnsServer answers DNS questions on UDP and TCP as a script says.
+// dnsServer answers DNS questions on UDP and TCP according to a script.
 type dnsServer struct {
 	addr   netip.AddrPort
 	script func(asked) said

@@ -7,9 +7,9 @@
 // A [Link] is a value that describes one usable link. A [Source] reports which links exist: [Netlink] asks the Linux kernel,
 // [Static] has a fixed list, and [Merge] joins several sources. A [Path] dials over one link and no other. It is the interface
 // between the kinds of links and the packages above: they call [Link.Dial] and do not depend on devices. Links that are devices get
-// their Path from [WithPaths] and [DevicePath]: a [Dialer] combines a [Binder], which ties a socket to a link ([Device] does it
-// by SO_BINDTODEVICE), and a [Resolver], which asks the DNS servers of one link over that link. [Upstream] is the Path of a link
-// through an upstream proxy. [Destinations] holds the rules about where connections may lead, [Slots] and [Rates] bound them.
+// their Path from [WithPaths] and [DevicePath]: a [Dialer] combines a [Binder], which ties a socket to a link ([Device] does it by
+// SO_BINDTODEVICE), and a [Resolver], which asks the DNS servers of one link over that link. [Upstream] is the Path of a link
+// through an upstream proxy. [Destinations] decides where connections may lead; [Slots] and [Rates] limit them.
 //
 // Invariants:
 //

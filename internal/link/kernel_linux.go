@@ -18,7 +18,7 @@ import (
 // Not safe for concurrent use.
 type kernel struct {
 	h    *netlink.Handle
-	mark uint32 // of the packets whose ways are asked for
+	mark uint32 // mark of the packets whose routes are looked up
 }
 
 func openKernel(mark func() uint32) (*kernel, error) {
@@ -35,7 +35,7 @@ func openKernel(mark func() uint32) (*kernel, error) {
 
 func (k *kernel) close() { k.h.Close() }
 
-// interfaces takes a snapshot. The kernel says when a table changed while it was read; then it is read again.
+// interfaces takes a snapshot. If the kernel reports that a table changed while it was read, interfaces reads it again.
 func (k *kernel) interfaces() (all []Interface, err error) {
 	for range 5 {
 		if all, err = k.read(); !errors.Is(err, netlink.ErrDumpInterrupted) {
@@ -72,7 +72,7 @@ func (k *kernel) read() ([]Interface, error) {
 		return nil, err
 	}
 	for _, six := range []bool{false, true} {
-		ways, _ := k.ways(six, &netlink.RouteGetOptions{FIBMatch: true, Mark: k.mark}) // an error is: no way out
+		ways, _ := k.ways(six, &netlink.RouteGetOptions{FIBMatch: true, Mark: k.mark}) // an error means that there is no way out
 		for _, index := range ways {
 			if i, ok := at[index]; ok && six {
 				all[i].World6 = true
@@ -84,7 +84,7 @@ func (k *kernel) read() ([]Interface, error) {
 	return all, nil
 }
 
-// newInterface returns the kernel's description of a device itself.
+// newInterface returns the kernel's description of a device, without addresses and routes.
 func newInterface(d netlink.Link) Interface {
 	a := d.Attrs()
 	i := Interface{
@@ -155,7 +155,7 @@ func (k *kernel) found(family, index int) bool { return k.route(family, index, n
 
 // route looks for a way out through an interface, from an address unless that is the zero Addr.
 func (k *kernel) route(family, index int, from netip.Addr) error {
-	// Without FIBMatch the kernel assumes that anything is on-link where no route is found.
+	// Without FIBMatch the kernel assumes that a destination without a route is on-link.
 	o := netlink.RouteGetOptions{OifIndex: index, FIBMatch: true, Mark: k.mark}
 	if from.IsValid() {
 		o.SrcAddr = from.AsSlice()
@@ -167,7 +167,7 @@ func (k *kernel) route(family, index int, from netip.Addr) error {
 	return err
 }
 
-// Routed returns why no socket that is bound to l finds a way out in any of its address families, nil if one does.
+// Routed returns an error if a socket that is bound to l finds no way out in any of l's address families.
 func Routed(l Link) error {
 	k, err := openKernel(nil)
 	if err != nil {
@@ -195,9 +195,9 @@ func Routed(l Link) error {
 }
 
 // Outbound returns the kernel's indexes of the interfaces over which the system itself sends traffic from an address to the
-// internet: more than one if routes share the traffic. The zero Addr stands for a program that leaves its address open; then
-// IPv6 decides only where IPv4 has no way out. Strict reverse path filtering takes the same decision (RFC 3704 section 2.2).
-// Nothing is sent.
+// internet: more than one if routes share the traffic. The zero Addr stands for a program that leaves its address open; then IPv6
+// decides only where IPv4 has no way out. Strict reverse path filtering makes the same decision (RFC 3704 section 2.2). Nothing is
+// sent.
 func Outbound(from netip.Addr) ([]int, error) {
 	k, err := openKernel(nil)
 	if err != nil {
@@ -215,8 +215,8 @@ func Outbound(from netip.Addr) ([]int, error) {
 	return k.ways(true, &o)
 }
 
-// ways returns the interfaces that most of the world is reached through. A route to one host or network of it, as through a
-// split VPN, does not count.
+// ways returns the interfaces through which most of the internet is reached. A route to a single host or network, as with a split
+// VPN, does not count.
 func (k *kernel) ways(six bool, o *netlink.RouteGetOptions) ([]int, error) {
 	var failed error
 	probes := world(six)
@@ -255,7 +255,7 @@ func outOf(routes []netlink.Route) map[int]bool {
 	return all
 }
 
-// world returns public addresses, far from each other, that stand for any: an odd number, so that most of them is clear.
+// world returns public addresses, far from each other, that stand for all others. Their number is odd, so that there are no ties.
 // Nothing is sent there.
 func world(six bool) []net.IP {
 	if six {

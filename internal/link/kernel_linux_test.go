@@ -7,7 +7,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// TestWorld: an interface leads to the world if most of it is reached through that one, whatever some hosts are.
+// TestWorld: an interface leads to the internet if most of it is reached through that interface, whatever the routes to some hosts
+// are.
 func TestWorld(t *testing.T) {
 	if !inside(t) {
 		return

@@ -8,42 +8,43 @@ import (
 	"github.com/tributary-http/tributary/internal/energy"
 )
 
-// Link is one usable link of the device: an interface with addresses, DNS servers and a cost. It is a value; a change of the
-// interface makes a new one with the same Name.
+// Link is one usable link of the device: an interface with addresses, DNS servers and a cost. It is a value: a change of the
+// interface produces a new Link with the same Name.
 type Link struct {
 	Name   string       // interface name: the link's stable ID
 	Index  int          // kernel interface index, 0 if the link is not a kernel interface
 	Handle uint64       // the app's number for the network (package appbridge), 0 without an app
 	Kind   string       // "wifi", "ethernet", "cellular", "tunnel", ... as far as it is known
 	Addrs  []netip.Addr // usable source addresses, both families
-	// Prefixes are the networks that its addresses are in, which are reached without a router.
+	// Prefixes are the networks of its addresses, which are reached without a router.
 	Prefixes []netip.Prefix
-	NAT64    netip.Prefix     // prefix by which an IPv6 network reaches IPv4 addresses, as the app says; zero = the Resolver asks
+	NAT64    netip.Prefix     // prefix for reaching IPv4 from an IPv6 network, as reported by the app; zero = the Resolver asks
 	DNS      []netip.AddrPort // servers to ask over this link, best first; empty: see Resolver
-	Metered  bool             // bytes cost money: it joins others last, and is tested sparingly
-	// Untrusted says that whoever runs the network may not see credentials: opening.Exposes.
+	Metered  bool             // bytes cost money: the link joins after the others and is tested rarely
+	// Untrusted means that the operator of the network must not see credentials, see opening.Exposes.
 	Untrusted bool
-	// Frugal says that downloads may do without it where its Radio costs more joules than it saves; Radio is nil if not known.
+	// Frugal means that downloads may leave the link unused where its Radio costs more joules than it saves. Radio is nil if it is
+	// unknown.
 	Frugal bool
-	// Cheapest says that downloads may do without it, if it is Metered, where a percent of their speed costs more than PerPercent
-	// bytes over it: Cheapest of package schedule. A request may ask for the same, so that PerPercent is always known.
+	// Cheapest means that downloads may leave the link unused, if it is Metered, where one percent of their speed costs more than
+	// PerPercent bytes over it; see Cheapest in package schedule. A request may ask for the same, so PerPercent is always set.
 	Cheapest   bool
 	PerPercent int64
 	Radio      *energy.Radio
-	// Presumed is what a Radio that is not known is taken for when a request asks for the goal frugal; nil = for none.
+	// Presumed stands in for an unknown Radio when a request asks for the goal frugal; nil = nothing does.
 	Presumed *energy.Radio
-	Account  string // account that its bytes are counted on, as the app says; "" = its Name
+	Account  string // account that its bytes count against, as reported by the app; "" = its Name
 	Metric   int    // metric of its default route in the main table, lower is preferred by the system; or Unranked
 
-	// VPN says that it is a VPN that carries the system's own traffic to the internet.
+	// VPN means that the link is a VPN that carries the system's own traffic to the internet.
 	VPN bool
-	// Beneath names the VPN that it goes around, "" for none.
+	// Beneath names the VPN that the link goes around, "" for none.
 	Beneath string
-	// Confined says that it leads to its own networks only, since no default route leads through it.
+	// Confined means that the link reaches only its own networks, since no default route leads through it.
 	Confined bool
 
-	// SourceRouted says that the link's default route is found only by packets that carry one of its addresses (an
-	// `ip rule from ADDR`): sockets are bound to the first of Addrs too.
+	// SourceRouted means that only packets with one of the link's addresses find its default route (an `ip rule from ADDR`):
+	// sockets are bound to the first of Addrs too.
 	SourceRouted bool
 
 	// Via names the upstream proxy that its connections go through and that resolves their names, "" for none.
@@ -52,11 +53,12 @@ type Link struct {
 	// Network identifies the network behind the link, see [Identify]; "" = nothing is known but the Name.
 	Network string
 
-	// Path makes connections over it; nil = none can be made. See [WithPaths].
+	// Path makes connections over the link; nil = none can be made. See [WithPaths].
 	Path Path
 }
 
-// costlyWake is what waking a radio costs at least, in joules, that joins others last: more than Wi-Fi's 0.04, less than LTE's 2.
+// costlyWake is the least energy for waking a radio, in joules, at which its link joins after the others: more than Wi-Fi's 0.04,
+// less than LTE's 2.
 const costlyWake = 0.5
 
 // Costly reports whether bytes on the link cost money, or waking it costs joules.

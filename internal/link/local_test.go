@@ -13,7 +13,7 @@ func TestLocal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range all {
-		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLinkLocalUnicast() { // which means nothing without its interface
+		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLinkLocalUnicast() { // link-local addresses mean nothing without their interface
 			own = append(own, n.IP.String())
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// WithPaths returns a Source of the links of s that gives those without a Path the one that path returns.
+// WithPaths returns a Source of the links of s, in which a link without a Path gets the one that path returns.
 func WithPaths(s Source, path func(Link) Path) Source {
 	return &combined{[]Source{s}, func(parts [][]Link) []Link {
 		all := slices.Clone(parts[0])
@@ -18,7 +18,7 @@ func WithPaths(s Source, path func(Link) Path) Source {
 	}}
 }
 
-// Merge returns a Source of the links of all sources, in their order. Of links with one name it has the first only.
+// Merge returns a Source of the links of all sources, in their order. If several links have the same name, it keeps only the first.
 func Merge(sources ...Source) Source {
 	return &combined{sources, func(parts [][]Link) []Link {
 		var all []Link
@@ -31,13 +31,13 @@ func Merge(sources ...Source) Source {
 	}}
 }
 
-// combined is a Source whose links are made of those of others.
+// combined is a Source whose links are made from those of other sources.
 type combined struct {
 	of   []Source
 	make func(parts [][]Link) []Link
 }
 
-// part is a snapshot of one source; ok is false at its end.
+// part is a snapshot of one source; ok is false when the source has ended.
 type part struct {
 	i     int
 	links []Link
@@ -53,7 +53,7 @@ func (c *combined) Watch(ctx context.Context) (<-chan []Link, error) {
 		if err != nil {
 			cancel()
 			for _, ch := range in {
-				for range ch { // until all that was started is gone
+				for range ch { // until everything that was started has ended
 				}
 			}
 			return nil, err
@@ -65,8 +65,8 @@ func (c *combined) Watch(ctx context.Context) (<-chan []Link, error) {
 	return out, nil
 }
 
-// serve sends when each source has sent something, and again with each change. It ends with the first of the sources, and
-// waits for the others.
+// serve sends once every source has sent something, and again after each change. It ends with the first of the sources, and waits
+// for the others.
 func (c *combined) serve(ctx context.Context, cancel context.CancelFunc, in []<-chan []Link, out chan<- []Link) {
 	parts := make(chan part)
 	for i, ch := range in {

@@ -47,7 +47,7 @@ func TestMerge(t *testing.T) {
 		quiet()
 		b.Set(lnk("b0", 0), lnk("a0", 0))
 		want("a0", "b0")
-		b.Set(lnk("b0", 0)) // the other a0 counted for nothing
+		b.Set(lnk("b0", 0)) // the other a0 was ignored
 		quiet()
 		b.Set()
 		synctest.Wait() // nobody reads
@@ -65,7 +65,7 @@ func TestMerge(t *testing.T) {
 	})
 }
 
-// TestMergeFails: nothing is left behind by the sources that could be observed.
+// TestMergeFails: the sources that could be observed leave nothing running.
 func TestMergeFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		if ch, err := Merge(NewStatic(), broken{}).Watch(t.Context()); ch != nil || !errors.Is(err, errBroken) {

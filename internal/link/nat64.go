@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// nat64Lengths are those that a network's prefix for NAT64 may have (RFC 6052 section 2.2).
+// nat64Lengths are the lengths that a NAT64 prefix may have (RFC 6052 section 2.2).
 var nat64Lengths = []int{32, 40, 48, 56, 64, 96}
 
-// IsNAT64 reports whether an IPv6 network can reach IPv4 addresses by a prefix.
+// IsNAT64 reports whether p can be the prefix by which an IPv6 network reaches IPv4 addresses.
 func IsNAT64(p netip.Prefix) bool {
 	return p.IsValid() && p.Addr().Is6() && !p.Addr().Is4In6() && slices.Contains(nat64Lengths, p.Bits())
 }
 
-// unused is the byte of an address that RFC 6052 keeps zero.
+// unused is the index of the byte of an address that RFC 6052 keeps zero.
 const unused = 8
 
 // toNAT64 returns the IPv6 address that stands for an IPv4 address in a network with this prefix.

@@ -14,8 +14,8 @@ import (
 
 // Netlink is the Source that asks the Linux kernel. It observes the network namespace of the thread that calls Watch.
 type Netlink struct {
-	Options Options       // at first; see SetOptions
-	Mark    func() uint32 // of the sockets that will use the links; nil or 0 = none
+	Options Options       // initial options, see SetOptions
+	Mark    func() uint32 // mark of the sockets that will use the links; nil or 0 = none
 
 	mu      sync.Mutex
 	later   *Options
@@ -74,8 +74,8 @@ func (n *Netlink) VPNs() (names []string) {
 	return names
 }
 
-// Watch implements [Source]. A loss (interface down or gone, address or route removed) is sent at once, a link that is back as it
-// was at most 10 ms after its last event, anything else 100 ms after its first event.
+// Watch implements [Source]. It sends a loss (interface down or gone, address or route removed) at once, a link that returned
+// unchanged at most 10 ms after its last event, and anything else 100 ms after its first event.
 func (n *Netlink) Watch(ctx context.Context) (<-chan []Link, error) {
 	// Subscribed before the first look, so that no change falls between the two.
 	sock, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR,
@@ -103,7 +103,7 @@ func (n *Netlink) Watch(ctx context.Context) (<-chan []Link, error) {
 	n.mu.Lock()
 	n.changed = h.set
 	n.mu.Unlock()
-	give(h.set) // they may have been set since the first look
+	give(h.set) // the options may have been set since the first look
 	go serve(ctx, sock, k, h, first, look, out)
 	return out, nil
 }

@@ -101,7 +101,7 @@ func TestNetlinkCarrierAndRoute(t *testing.T) {
 	f.do(func() { up(t, "b1") })
 	until(t, ch, "carrier back", have(a, b))
 
-	// A change of metric turns the order round.
+	// A change of metric reverses the order.
 	must(t, netlink.RouteDel(defaultRoute(t, "b0", "10.2.0.2", 200, 0)))
 	must(t, netlink.RouteAdd(defaultRoute(t, "b0", "10.2.0.2", 50, 0)))
 	until(t, ch, "preferred", have(b, a))
@@ -152,7 +152,7 @@ func TestNetlinkList(t *testing.T) {
 	}
 }
 
-// The interfaces of this machine can be listed and observed by anybody.
+// Anybody can list and observe the interfaces of this machine.
 func TestNetlinkHere(t *testing.T) {
 	n := &Netlink{}
 	cs, err := n.List()

@@ -18,18 +18,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insideEnv marks the process that a test runs in a second time, in namespaces of its own.
+// insideEnv marks the second process that a test runs in, which has its own namespaces.
 const insideEnv = "TRIBUTARY_LINK_TEST_INSIDE"
 
-// emulatorEnv has the words before the name of this program where the kernel cannot run it: `make -C android go-test`.
+// emulatorEnv holds the words before the name of this program where the kernel cannot run it: `make -C android go-test`.
 const emulatorEnv = "TRIBUTARY_EMULATOR"
 
 // underQEMU says that qemu-user runs the test. It lacks TCP_INFO, so the round trips and counters of connections are unknown.
 var underQEMU = os.Getenv(emulatorEnv) != ""
 
-// inside reports whether the test runs in a process with a network and mount namespace of its own; if not, it starts one
-// that runs this test only, and passes its verdict on. The whole process has to move, since goroutines do not stay on one
-// thread. The kernel removes the namespaces with the process, however it ends.
+// inside reports whether the test runs in a process with a network and mount namespace of its own; if not, it starts one that runs
+// only this test, and passes its verdict on. The whole process has to move, since goroutines do not stay on one thread. The kernel
+// removes the namespaces with the process, however it ends.
 func inside(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(insideEnv) != "" {
@@ -157,7 +157,7 @@ func (f *far) join(t *testing.T, name, here, there string) {
 	up(t, name+"0")
 }
 
-// greeter accepts connections in the namespace and says to each where it comes from.
+// greeter accepts connections in the namespace and sends each the address that it comes from.
 func (f *far) greeter(t *testing.T, at string) {
 	t.Helper()
 	var l net.Listener
@@ -184,7 +184,7 @@ func sent(t *testing.T, name string) uint64 {
 	return dev(t, name).Attrs().Statistics.TxPackets
 }
 
-// settled returns how many packets an interface has sent when the last ones of connections that ended are among them.
+// settled returns how many packets an interface has sent, once they include the last ones of connections that ended.
 func settled(t *testing.T, name string) uint64 {
 	t.Helper()
 	last := sent(t, name)

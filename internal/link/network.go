@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// Identify returns a text that tells the network of a link from others, as far as that can be known without privileges. It is
-// the same when the link comes back to that network: routers and IPv4 networks stay, while providers give out other IPv6
-// networks again and again, and mobile networks and tunnels other addresses of either family. dns are the servers that the
-// network itself has named.
+// Identify returns a text that distinguishes the network of a link from others, as far as that is possible without privileges. The
+// text is the same when the link returns to that network: routers and IPv4 networks stay, while providers keep handing out new IPv6
+// networks, and mobile networks and tunnels new addresses of either family. dns are the servers that the network itself announced.
 func Identify(l Link, gateways []netip.Addr, dns []netip.AddrPort) string {
 	parts := []string{l.Kind}
-	if l.Kind != KindCellular || l.Handle == 0 || len(dns) == 0 { // Android renumbers a phone's modems: its servers tell more
+	if l.Kind != KindCellular || l.Handle == 0 || len(dns) == 0 { // Android renumbers a phone's modems: use its servers
 		parts = append(parts, l.Name)
 	}
 	switch l.Kind {
@@ -28,7 +27,7 @@ func Identify(l Link, gateways []netip.Addr, dns []netip.AddrPort) string {
 	return strings.Join(append(parts, servers...), " ")
 }
 
-// neighborhood names the routers and the IPv4 networks; where there are none of these, the routers of IPv6.
+// neighborhood returns the IPv4 networks and routers, or the IPv6 routers if there are none.
 func neighborhood(nets []netip.Prefix, gateways []netip.Addr) (four []string) {
 	var six []string
 	for _, p := range nets {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDecideNamesTheNetwork: a candidate is told apart by its routers.
+// TestDecideNamesTheNetwork: a candidate is identified by its routers.
 func TestDecideNamesTheNetwork(t *testing.T) {
 	name := func(gateway string) string {
 		i := good()
@@ -26,7 +26,7 @@ func TestDecideNamesTheNetwork(t *testing.T) {
 	}
 }
 
-// TestIdentify: a network has one name whenever the link is in it, and another one than other networks of the link.
+// TestIdentify: a network has the same name whenever the link is in it, and a different one from other networks of the link.
 func TestIdentify(t *testing.T) {
 	type at struct {
 		link          Link

@@ -2,15 +2,15 @@ package link
 
 import "net/netip"
 
-// NextHop says where the system itself sends packets for an address.
+// NextHop describes where the system itself sends packets for an address.
 type NextHop struct {
 	Local   bool // to this machine itself: Index is the interface that has the address
 	Blocked bool // nowhere: a route forbids it
 	Index   int  // the kernel's index of the interface; 0 = there is no route
-	Default bool // by a route to the whole world, or to so much of it that it stands for one
+	Default bool // by a default route, or a route to so much of the internet that it stands for one
 }
 
-// Router looks up the system's own routes. Answers are those for a socket that is not bound to an interface.
+// Router looks up the system's own routes. Answers apply to a socket that is not bound to an interface.
 type Router interface {
 	// NextHop returns where packets for an address would go. Nothing is sent.
 	NextHop(a netip.Addr) (NextHop, error)
@@ -18,8 +18,8 @@ type Router interface {
 	Device(index int) (Link, error)
 }
 
-// worldwide reports whether a route leads to so much of the address space that it stands for a default route. VPNs replace one
-// with two halves of IPv4 (0.0.0.0/1) or with the part of IPv6 in use (2000::/3).
+// worldwide reports whether a route leads to so much of the address space that it stands for a default route. VPNs replace a
+// default route with two halves of IPv4 (0.0.0.0/1) or with the part of IPv6 in use (2000::/3).
 func worldwide(p netip.Prefix) bool {
 	if p.Addr().Is4() {
 		return p.Bits() <= 1

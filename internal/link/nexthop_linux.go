@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kernel is the Router that asks the kernel's routing rules and tables. It knows the network namespace of the process.
+// Kernel is the Router that asks the kernel's routing rules and tables. It answers for the network namespace of the process.
 type Kernel struct {
-	Mark func() uint32 // of the sockets in question; nil or 0 = none
+	Mark func() uint32 // mark of the sockets in question; nil or 0 = none
 
 	mu    sync.Mutex
-	idle  *kernel     // for the next question; opening one costs more than asking
-	timer *time.Timer // closes it
+	idle  *kernel     // kept for the next question; opening one costs more than asking
+	timer *time.Timer // closes idle
 }
 
 // idleTime is how long a netlink socket is kept for the next question. Requests come in bursts.
@@ -43,7 +43,7 @@ func (r *Kernel) ask(question func(*kernel) error) error {
 	return err
 }
 
-// keep reports whether a socket, all of whose answers were read, is kept.
+// keep keeps a socket whose answers have all been read, and reports whether it did.
 func (r *Kernel) keep(k *kernel) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,17 +19,17 @@ type Path interface {
 	Probe(ctx context.Context) error
 }
 
-// Info describes a connection that a [Path] has made.
+// Info describes a connection that a [Path] made.
 type Info struct {
 	// Origin is the address at the other end. It is invalid if an upstream resolved the name.
 	Origin netip.AddrPort
-	// RTT is the round-trip time to the origin, 0 if it is unknown: that to an upstream says nothing of it.
+	// RTT is the round-trip time to the origin, 0 if it is unknown. The round-trip time to an upstream says nothing about it.
 	RTT time.Duration
-	// Local says that the other end is on this machine, so that nothing goes over the link.
+	// Local means that the other end is on this machine, so that nothing goes over the link.
 	Local bool
 }
 
-// ErrNothingToProbe says that there is no host by which a link could be tested.
+// ErrNothingToProbe says that there is no host that could be asked to test a link.
 var ErrNothingToProbe = errors.New("nothing on the link can be queried")
 
 var errNoPath = errors.New("the link has no path")
@@ -52,12 +52,12 @@ func (l Link) Probe(ctx context.Context) error {
 
 // Revalidator is implemented by Paths on which an address may stop being allowed after a connection to it was dialed.
 type Revalidator interface {
-	// Revalidate returns why a connection to addr ("host:port") that was dialed earlier must not carry another request; nil = it
-	// may. A VPN may have come up since.
+	// Revalidate returns an error if a connection to addr ("host:port") that was dialed earlier must not carry another request. A
+	// VPN may have come up since.
 	Revalidate(addr string, c net.Conn) error
 }
 
-// Revalidate returns why a connection over the link must not be used again, see [Revalidator].
+// Revalidate returns an error if a connection over the link must not be used again, see [Revalidator].
 func (l Link) Revalidate(addr string, c net.Conn) error {
 	if k, ok := l.Path.(Revalidator); ok {
 		return k.Revalidate(addr, c)
@@ -71,7 +71,7 @@ type device struct {
 	link   Link
 }
 
-// DevicePath returns the Path of a link whose sockets the Dialer in use binds to it.
+// DevicePath returns a Path whose sockets are bound to l by the Dialer in use, which dialer returns.
 func DevicePath(l Link, dialer func() *Dialer) Path { return &device{dialer, l} }
 
 func (d *device) Dial(ctx context.Context, network, addr string) (net.Conn, Info, error) {
@@ -98,7 +98,7 @@ func (d *device) Revalidate(addr string, c net.Conn) error {
 // Probe asks the DNS servers of the link.
 func (d *device) Probe(ctx context.Context) error { return d.dialer().Resolver.Probe(ctx, d.link) }
 
-// DialFunc connects over exactly one link. It makes emulated links.
+// DialFunc connects over exactly one link. It is for emulated links.
 type DialFunc func(ctx context.Context, l Link, network, addr string) (net.Conn, error)
 
 // Path returns the Path of a link that connects with d.
@@ -129,7 +129,7 @@ func (e *emulated) Dial(ctx context.Context, network, addr string) (net.Conn, In
 
 func (*emulated) Probe(context.Context) error { return ErrNothingToProbe }
 
-// infoOf describes a connection that leads to an origin itself.
+// infoOf describes a connection that leads directly to an origin.
 func infoOf(c net.Conn) Info {
 	i := Info{RTT: handshakeRTT(c)}
 	if to, ok := c.RemoteAddr().(*net.TCPAddr); ok {

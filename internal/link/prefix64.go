@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// nat64Name has IPv4 addresses only, the two below. An IPv6 address for it comes from the network's DNS64, and shows the prefix of
-// its NAT64 (RFC 7050 section 3).
+// nat64Name is a name that has only the two IPv4 addresses below. An IPv6 address for it comes from the network's DNS64, and shows
+// the prefix of its NAT64 (RFC 7050 section 3).
 const nat64Name = "ipv4only.arpa"
 
 var nat64Addrs = [...]netip.Addr{netip.AddrFrom4([4]byte{192, 0, 0, 170}), netip.AddrFrom4([4]byte{192, 0, 0, 171})}
@@ -53,7 +53,7 @@ func needsNAT64(l Link) bool {
 }
 
 // mayHide reports whether an address would stand for an IPv4 address that requests must not go to if a NAT64 had the right prefix.
-// Zeros do not count: most addresses have them.
+// IPv4 addresses that begin with zero do not count: most addresses contain zeros.
 func mayHide(a netip.Addr) bool {
 	return hasUnused(a) && slices.ContainsFunc(nat64Lengths, func(bits int) bool {
 		v4 := fromNAT64(netip.PrefixFrom(a, bits), a)
@@ -61,11 +61,12 @@ func mayHide(a netip.Addr) bool {
 	})
 }
 
-// prefixQuestion is what the answer of nat64Name is remembered under. Nobody else can ask for a name without letters.
+// prefixQuestion is the key under which the answer for nat64Name is remembered. No caller can ask for an empty name.
 var prefixQuestion = question{"", v6}
 
-// nat64 returns the prefix by which l reaches IPv4 addresses, the zero Prefix if it has none or needs none. It asks servers over l
-// itself only: others tell of their own network (RFC 8880 section 7.1). An answer counts as long as others do, see [Resolver].
+// nat64 returns the prefix by which l reaches IPv4 addresses, the zero Prefix if it has none or needs none. It asks only servers
+// over l itself: others report the prefix of their own network (RFC 8880 section 7.1). An answer is kept for the same time as
+// others, see [Resolver].
 func (r *Resolver) nat64(ctx context.Context, l Link) (netip.Prefix, error) {
 	if l.NAT64.IsValid() || r == nil || r.Names != nil || !needsNAT64(l) {
 		return l.NAT64, nil
@@ -81,7 +82,7 @@ func (r *Resolver) nat64(ctx context.Context, l Link) (netip.Prefix, error) {
 	return findNAT64(addrs, l.Prefixes), err
 }
 
-// knownNAT64 returns the prefix of l without asking.
+// knownNAT64 returns the prefix of l if it is known already, without asking a server.
 func (r *Resolver) knownNAT64(l Link) netip.Prefix {
 	if l.NAT64.IsValid() || r == nil || !needsNAT64(l) {
 		return l.NAT64
@@ -95,8 +96,8 @@ func (r *Resolver) knownNAT64(l Link) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// Behind returns the IPv4 address that a stands for where l reaches IPv4 addresses by NAT64, as far as its prefix is known; otherwise a
-// itself. It asks nobody.
+// Behind returns the IPv4 address that a stands for if l reaches IPv4 addresses by NAT64 with a known prefix; otherwise a itself.
+// It asks no server.
 func (d *Dialer) Behind(l Link, a netip.Addr) netip.Addr {
 	if p := d.Resolver.knownNAT64(l); p.IsValid() && p.Contains(a) {
 		return fromNAT64(p, a)
@@ -104,9 +105,9 @@ func (d *Dialer) Behind(l Link, a netip.Addr) netip.Addr {
 	return a
 }
 
-// resolve64 returns the IPv6 addresses of host on a link: those by NAT64 if it has IPv4 addresses only. The prefix is that of the
-// link if one of the addresses may stand for an IPv4 address that must not be reached. If that cannot be found out, the address is
-// left out.
+// resolve64 returns the IPv6 addresses of host on a link, those by NAT64 if host has only IPv4 addresses. The prefix is that of the
+// link if one of the addresses may stand for an IPv4 address that must not be reached; such addresses are left out if the prefix
+// cannot be determined.
 func (d *Dialer) resolve64(ctx context.Context, l Link, host string) ([]netip.Addr, netip.Prefix, error) {
 	addrs, err := d.resolve(ctx, l, v6, host)
 	if err != nil || !needsNAT64(l) {

@@ -58,7 +58,7 @@ func TestFindNAT64(t *testing.T) {
 	}
 }
 
-// sixOnly returns a link without IPv4 whose DNS64 answers as told. Names with IPv4 addresses only are those of four.
+// sixOnly returns a link without IPv4 whose DNS64 answers as scripted. four holds the names that have only IPv4 addresses.
 func sixOnly(t *testing.T, prefix string, four map[string]string) (*dnsServer, Link) {
 	t.Helper()
 	s := serveDNS(t, "[::1]:0", func(a asked) said {
@@ -170,7 +170,7 @@ func TestPrefixIsRemembered(t *testing.T) {
 	}
 }
 
-// TestBehind: once the prefix of a link is known, the IPv4 address behind an IPv6 address is.
+// TestBehind: Behind returns the IPv4 address behind an IPv6 address once the prefix of the link is known.
 func TestBehind(t *testing.T) {
 	_, l := sixOnly(t, "2001:db8:64::/96", nil)
 	d := &Dialer{Resolver: &Resolver{Binder: &recorder{}}}
@@ -189,7 +189,7 @@ func TestBehind(t *testing.T) {
 	behind(l, "203.0.113.1", "203.0.113.1")
 	l.Name = "other"
 	behind(l, "2001:db8:64::203.0.113.1", "2001:db8:64::203.0.113.1")
-	l.NAT64 = netip.MustParsePrefix("2001:db8:65::/96") // as the app says
+	l.NAT64 = netip.MustParsePrefix("2001:db8:65::/96") // as reported by the app
 	behind(l, "2001:db8:65::203.0.113.1", "203.0.113.1")
 }
 

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Times of RFC 8305: section 5 (next attempt) and section 3 (how long the IPv6 answer is waited for once the IPv4 one
-// is there).
+// Times of RFC 8305: section 5 (next attempt) and section 3 (how long to wait for the IPv6 answer once the IPv4 answer is there).
 const (
 	attemptDelay    = 250 * time.Millisecond
 	resolutionDelay = 50 * time.Millisecond
@@ -28,12 +27,12 @@ type race struct {
 	over     Link            // the interface that the winner is bound to
 	running  int             // attempts
 	queue    [2][]netip.Addr // not tried yet, by family
-	turn     family          // whose address is next, if there is one
-	tried    int             // addresses tried, ever
-	to       netip.AddrPort  // the last one of these
-	on       Link            // the interface that its socket is bound to
+	turn     family          // family of the next address, if it has one
+	tried    int             // number of addresses tried
+	to       netip.AddrPort  // last address tried
+	on       Link            // interface that its socket is bound to
 	repeat   repeat          // of the only attempt
-	slot     Slot            // of that repetition
+	slot     Slot            // of the second handshake
 	refused  int             // addresses that Allow refused
 	held     bool            // waiting resolutionDelay for IPv6
 	armed    bool            // the timer runs
@@ -44,12 +43,12 @@ type race struct {
 	timer    *time.Timer // of the next attempt
 }
 
-// repeat is the state of the second handshake beside a first one whose packet may have got lost.
+// repeat is the state of the second handshake, which runs alongside a first one whose packet may be lost.
 type repeat uint8
 
 const (
 	repeatable repeat = iota
-	roundTrip         // the answer to the first one is given as long as it usually takes
+	roundTrip         // waiting for another round-trip time before the second handshake
 	repeated
 )
 
@@ -57,7 +56,7 @@ const (
 type named struct {
 	family family
 	addrs  []netip.Addr
-	nat64  netip.Prefix // of the link, if it had to be known
+	nat64  netip.Prefix // prefix of the link, if it was needed
 	err    error
 }
 
@@ -68,7 +67,7 @@ type dialed struct {
 	err  error
 }
 
-// run returns the first connection. Whatever else it started is gone when it returns.
+// run returns the first connection. Everything else that it started has ended when it returns.
 func (r *race) run(ctx context.Context, families []family) (net.Conn, error) {
 	parent := ctx
 	ctx, cancel := context.WithCancel(ctx)
@@ -140,7 +139,7 @@ func (r *race) events(ctx context.Context) net.Conn {
 	return nil
 }
 
-// named takes in the addresses of one family.
+// named handles the addresses of one family.
 func (r *race) named(ctx context.Context, n named) {
 	r.lookups--
 	r.queue[n.family] = n.addrs
@@ -151,7 +150,7 @@ func (r *race) named(ctx context.Context, n named) {
 		r.unsolved = append(r.unsolved, n.err)
 	}
 	switch {
-	case r.running > 0 && r.armed: // the running attempt has its time
+	case r.running > 0 && r.armed: // the running attempt still has time
 	case r.running == 0 && n.family == v4 && r.lookups > 0 && len(n.addrs) > 0:
 		r.held = true
 		r.arm(resolutionDelay)
@@ -192,8 +191,8 @@ func (r *race) next(ctx context.Context) {
 	}
 }
 
-// again starts a second handshake with the only address if the first one is late: the kernel repeats a lost packet only after a
-// second. It is not worth its price over a metered link, and not a place that the host does not have.
+// again starts a second handshake with the only address if the first one is late: the kernel resends a lost packet only after a
+// second. It does not on a metered link, where that is not worth its price, nor if the host has no free slot.
 func (r *race) again(ctx context.Context) {
 	_, once := IsOnce(ctx)
 	if r.tried != 1 || r.running == 0 || r.repeat == repeated || r.link.Metered || once {
@@ -237,7 +236,7 @@ func (r *race) pop() (netip.Addr, bool) {
 	return a, true
 }
 
-// drain waits for running attempts and closes connections that come too late.
+// drain waits for running attempts and closes connections that are made too late.
 func (r *race) drain() {
 	for r.lookups > 0 || r.running > 0 {
 		select {
@@ -252,7 +251,7 @@ func (r *race) drain() {
 	}
 }
 
-// op says which step of the dial failed.
+// op returns the step of the dial that failed.
 func (r *race) op() string {
 	switch {
 	case r.tried > 0:
@@ -264,7 +263,7 @@ func (r *race) op() string {
 	}
 }
 
-// failure puts the errors together.
+// failure joins the errors.
 func (r *race) failure(ctx context.Context) error {
 	errs := r.errs
 	if r.tried == 0 {

@@ -17,8 +17,8 @@ type Rates struct {
 	limiters map[string]*rate.Limiter
 }
 
-// Set replaces the limits, in bytes per second by name of the link; a link without an entry has none. Connections that are
-// limited go by the new limit at once, others stay as they are.
+// Set replaces the limits, in bytes per second by name of the link; a link without an entry has none. Connections that are limited
+// follow the new limit at once; others stay as they are.
 func (r *Rates) Set(limits map[string]int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,7 +41,7 @@ func (r *Rates) Set(limits map[string]int64) {
 	}
 }
 
-// limitedRead returns the largest read at so many bytes per second: bytes must come often, or the link seems silent.
+// limitedRead returns the size of the largest read at n bytes per second: bytes must arrive often, or the link seems silent.
 func limitedRead(n int64) int { return int(min(max(n/40, 1<<10), 64<<10)) }
 
 // Limit applies the named link's limit to a connection. It returns connections other than TCP, and those of a link without a
@@ -68,7 +68,7 @@ type tcpConn interface {
 	SyscallConn() (syscall.RawConn, error)
 }
 
-// limitedConn is a TCP connection that reads no faster than its link may. It has no WriteTo, which would go around Read.
+// limitedConn is a TCP connection that reads no faster than its link may. It has no WriteTo, which would bypass Read.
 type limitedConn struct {
 	tcpConn
 	pace pace
@@ -85,7 +85,7 @@ func (c *limitedConn) Close() error {
 // pace pays for the bytes already read before it reads again.
 type pace struct {
 	limiter *rate.Limiter
-	due     time.Time // when all that was read is paid for; belongs to the reader
+	due     time.Time // time when all bytes read are paid for; belongs to the reader
 	once    sync.Once
 	closed  chan struct{}
 }

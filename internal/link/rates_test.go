@@ -12,7 +12,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// endless gives bytes as fast as they are asked for.
+// endless returns bytes as fast as they are requested.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
@@ -94,7 +94,7 @@ func TestClosedWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestLimitedConn: io.Copy must not find a way around the limit, nor may methods of a TCP connection be missing.
+// TestLimitedConn: io.Copy must not bypass the limit, and no methods of a TCP connection may be missing.
 func TestLimitedConn(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

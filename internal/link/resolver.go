@@ -19,19 +19,20 @@ const (
 	headStart = 250 * time.Millisecond
 )
 
-// Resolver resolves names over a link: it asks the link's DNS servers over that link, over UDP and, where an answer is
-// too long, TCP. Servers are those of [Link.DNS], or else the ones of the first resolv.conf that lists any beyond loopback.
-// All are asked at once, the first answer wins and its server is asked first from then on; NXDOMAIN is an answer, SERVFAIL
-// is not. Answers are kept for 30 s, negative ones are not. /etc/hosts is honoured, search domains are not.
+// Resolver resolves names over a link: it asks the link's DNS servers over that link, over UDP and, where an answer is too long,
+// TCP. Servers are those of [Link.DNS], or else those in the first resolv.conf that lists any other than loopback. All are asked at
+// once, the first answer wins and its server is asked first from then on; NXDOMAIN is an answer, SERVFAIL is not. Answers are kept
+// for 30 s, negative ones are not. /etc/hosts is honoured, search domains are not.
 type Resolver struct {
 	Binder Binder
 	// AllLinksAllowed permits asking a local stub resolver, which chooses its link itself, where no other server is known.
 	AllLinksAllowed bool
-	// Over, if not nil, returns the interface over which a server is asked on a link's behalf, and whether it is a stub on
-	// this machine; an error keeps it from being asked. nil stands for the link itself. See [Destinations.Over].
+	// Over, if not nil, returns the interface over which a server is asked on a link's behalf, and whether the server is a stub on
+	// this machine; an error keeps the server from being asked. If Over is nil, servers are asked over the link itself. See
+	// [Destinations.Over].
 	Over func(l Link, server netip.Addr) (over Link, local bool, err error)
-	// Names, if not nil, is asked instead of DNS servers: it returns the addresses of a name over a link, both families, none
-	// if the name does not exist.
+	// Names, if not nil, is called instead of asking DNS servers: it returns the addresses of a name over a link, both families,
+	// none if the name does not exist.
 	Names func(ctx context.Context, l Link, name string) ([]netip.Addr, error)
 
 	files []string // instead of systemFiles, for tests
@@ -40,9 +41,9 @@ type Resolver struct {
 	links map[string]*memory
 }
 
-// Lookup returns the addresses of host over l. Network is "ip4", "ip6", or "ip" for both, IPv6 first. An IP literal and
-// a localhost name (RFC 6761 section 6.3) is answered without a question. A name without addresses is a *net.DNSError
-// with IsNotFound; a socket that could not be bound to l a *BindError.
+// Lookup returns the addresses of host over l. Network is "ip4", "ip6", or "ip" for both, IPv6 first. It answers IP literals and
+// localhost names (RFC 6761 section 6.3) without asking a server. The error for a name without addresses is a *net.DNSError with
+// IsNotFound, and for a socket that could not be bound to l a *BindError.
 func (r *Resolver) Lookup(ctx context.Context, l Link, network, host string) ([]netip.Addr, error) {
 	var families []family
 	switch network {
@@ -72,7 +73,7 @@ func (r *Resolver) Lookup(ctx context.Context, l Link, network, host string) ([]
 	return nil, notFound(host)
 }
 
-// lookup returns the addresses of one family, none if the name exists without or does not exist.
+// lookup returns the addresses of one family, none if the name does not exist or has none in that family.
 func (r *Resolver) lookup(ctx context.Context, l Link, f family, host string) ([]netip.Addr, error) {
 	if a, ok := literal(host); ok {
 		return only(f, a), nil
@@ -116,8 +117,8 @@ type reply struct {
 	err    error
 }
 
-// Probe asks the DNS servers of l for a name that they cannot remember, and returns nil if one of them answers; that the name
-// does not exist is an answer. The error is ErrNothingToProbe if none of them is asked over l itself, so that an answer would
+// Probe asks the DNS servers of l for a name that they cannot have cached, and returns nil if one of them answers, even if only
+// that the name does not exist. The error is ErrNothingToProbe if none of them is asked over l itself, since an answer would then
 // say nothing about the link.
 func (r *Resolver) Probe(ctx context.Context, l Link) error {
 	name := strings.ToLower(rand.Text()) + ".example.com"
@@ -143,7 +144,7 @@ func (r *Resolver) ownServers(l Link) (Servers, error) {
 	return from, err
 }
 
-// ask asks the servers of l until one answers; all that it started is gone when it returns.
+// ask asks the servers of l until one answers; everything that it started has ended when it returns.
 func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, name string) ([]netip.Addr, error) {
 	from, err := r.Servers(l)
 	if err != nil {
@@ -152,7 +153,7 @@ func (r *Resolver) ask(ctx context.Context, l Link, m *memory, f family, name st
 	return r.askServers(ctx, l, from, m, f, name)
 }
 
-// askServers is ask for servers that are known.
+// askServers is like ask, but takes the servers.
 func (r *Resolver) askServers(ctx context.Context, l Link, from Servers, m *memory, f family, name string) ([]netip.Addr, error) {
 	servers := from.Addrs
 	trusted := slices.Index(servers, m.server())
@@ -201,7 +202,8 @@ func (r *Resolver) askServers(ctx context.Context, l Link, from Servers, m *memo
 	return nil, fmt.Errorf("look up %s over %s: %w", name, l.Name, firstError(errs...))
 }
 
-// exchange asks one server over l, nil for whatever the system chooses. An error means that it gave no answer.
+// exchange asks one server over l, or over the route that the system chooses if l is nil. An error means that the server gave no
+// answer.
 func (r *Resolver) exchange(ctx context.Context, l *Link, server netip.AddrPort, f family, name string) ([]netip.Addr, error) {
 	var mu sync.Mutex
 	var bind *BindError // net.Resolver keeps only the text of errors
@@ -258,7 +260,7 @@ func (r *Resolver) dial(ctx context.Context, l *Link, server netip.AddrPort, net
 	return c, nil
 }
 
-// firstError returns the most useful error: one of binding, otherwise the first.
+// firstError returns the most useful error: a *BindError if there is one, otherwise the first.
 func firstError(errs ...error) error {
 	var first error
 	for _, err := range errs {

@@ -20,7 +20,7 @@ import (
 
 // recorder is a Binder that binds to nothing and records its requests.
 type recorder struct {
-	err error // of every bind
+	err error // error of every bind
 
 	mu    sync.Mutex
 	calls []string // "link network address"
@@ -442,7 +442,7 @@ func isTimeout(err error) bool {
 	return ok && n.Timeout()
 }
 
-// TestProbe asks whether a link's DNS servers answer, with names that no server and no memory has seen.
+// TestProbe asks whether a link's DNS servers answer, with names that no server or memory has seen.
 func TestProbe(t *testing.T) {
 	elsewhere := func(Link, netip.Addr) (Link, bool, error) { return lnk("vpn0", 9, "127.0.0.1"), false, nil }
 	for _, tt := range []struct {

@@ -33,8 +33,8 @@ type Servers struct {
 	over map[netip.AddrPort]*Link // interface over which a server is asked; nil = the system chooses
 }
 
-// Servers returns whom to ask for names over l. A server whose address belongs to another interface, such as a VPN's, is
-// asked over that, or not at all. A stub is asked without being bound to l, and only where any link may be asked.
+// Servers returns the servers to ask for names over l. A server whose address belongs to another interface, such as a VPN, is asked
+// over that interface or not at all. A stub is asked without being bound to l, and only where any link may be asked.
 func (r *Resolver) Servers(l Link) (Servers, error) {
 	if len(l.DNS) > 0 {
 		return r.reachable(l, l.DNS, "configuration")
@@ -101,7 +101,7 @@ func (r *Resolver) reachable(l Link, servers []netip.AddrPort, from string) (Ser
 	return found, nil
 }
 
-// readServers returns the name servers of a resolv.conf, loopback ones apart; none if it cannot be read.
+// readServers returns the name servers of a resolv.conf, with loopback ones separate; none if it cannot be read.
 func readServers(name string) (real, stub []netip.AddrPort) {
 	f, err := os.Open(name)
 	if err != nil {

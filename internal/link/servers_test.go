@@ -64,8 +64,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestServersOfOthers: a server is asked over the interface that leads to it, one of this machine only where any link may be
-// asked.
+// TestServersOfOthers: a server is asked over the interface that leads to it, and a server on this machine only where any link may
+// be asked.
 func TestServersOfOthers(t *testing.T) {
 	l := lnk("eth0", 2, "192.0.2.7")
 	over := func(_ Link, server netip.Addr) (Link, bool, error) {

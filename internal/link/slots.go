@@ -29,7 +29,7 @@ type hostSlots struct {
 // NewSlots returns Slots for a number of connections per host and link; 0 means any number.
 func NewSlots(most int) *Slots { return &Slots{most: most, hosts: map[slotKey]*hostSlots{}} }
 
-// NoSlotError says that a host has as many connections over a link as it may have. Nothing was sent, and nobody is to blame.
+// NoSlotError reports that a host has as many connections over a link as it may have. Nothing was sent, and nobody is to blame.
 type NoSlotError struct {
 	Link, Host string
 	Most       int
@@ -75,7 +75,8 @@ func (s *Slots) Take(link, addr string) (Slot, error) {
 	return Slot{sync.OnceFunc(func() { s.release(key, h) })}, nil
 }
 
-// TakeFrom is Take where others may have idle connections, which drop closes; each is called while there is no slot.
+// TakeFrom is like Take, but others may have idle connections, which drop closes: while there is no slot, it calls one function of
+// drop after the other.
 func (s *Slots) TakeFrom(link, addr string, drop ...func()) (Slot, error) {
 	for {
 		slot, err := s.Take(link, addr)
@@ -106,7 +107,8 @@ func (s *Slots) release(key slotKey, h *hostSlots) {
 	h.wake()
 }
 
-// Idle reports that an open connection over the named link to addr is not in use: whoever waits for a slot may use or close it.
+// Idle reports that an open connection over the named link to addr is not in use: a caller that waits for a slot may use or close
+// it.
 func (s *Slots) Idle(link, addr string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +117,7 @@ func (s *Slots) Idle(link, addr string) {
 	}
 }
 
-// wake has everybody who waits try again.
+// wake makes all waiting callers try again.
 func (h *hostSlots) wake() {
 	if h.freed != nil {
 		close(h.freed)
@@ -130,7 +132,7 @@ func (s Slot) Release() {
 	}
 }
 
-// Hold returns the connection that has the slot and gives it back when it is closed. Without a bound that is c itself.
+// Hold returns a connection that has the slot and releases it when it is closed. Without a limit that is c itself.
 func (s Slot) Hold(c net.Conn) net.Conn {
 	if s.release == nil {
 		return c

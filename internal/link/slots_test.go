@@ -50,7 +50,7 @@ func TestSlots(t *testing.T) {
 		t.Error("who waits is not told")
 	}
 	c := take("wifi", "o.test:80")
-	third := full("wifi", "o.test:80") // the second Release was none
+	third := full("wifi", "o.test:80") // the second Release did nothing
 	b.Release()
 	c.Release()
 	if !freed(third) {
@@ -76,7 +76,7 @@ func TestSlots(t *testing.T) {
 	Slot{}.Release()
 }
 
-// TestSlotsHold: a connection that is closed, once or twice, gives its slot back.
+// TestSlotsHold: a connection that is closed, once or twice, releases its slot.
 func TestSlotsHold(t *testing.T) {
 	ln, err := net.Listen("tcp", anyPort)
 	if err != nil {
@@ -131,7 +131,7 @@ func TestTakeFrom(t *testing.T) {
 	calls := 0
 	drop := func() {
 		switch calls++; calls {
-		case 1: // it becomes idle just after
+		case 1: // it becomes idle right after
 			s.Idle("wifi", "o.test:80")
 		case 2:
 			used.Release()

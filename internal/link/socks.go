@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// socks5 is the handshake of SOCKS5 (RFC 1928), with a user and a password if there are (RFC 1929).
+// socks5 is the handshake of SOCKS5 (RFC 1928), with a user and a password if they are set (RFC 1929).
 func socks5(ctx context.Context, u *Upstream, to string) (net.Conn, error) {
 	session := &socksSession{to: u}
 	var auth *proxy.Auth
@@ -33,7 +33,7 @@ func socks5(ctx context.Context, u *Upstream, to string) (net.Conn, error) {
 	return session.conn, nil
 }
 
-// socksSession is one connection to the proxy. What the proxy says is noted, since the library keeps only a text of it.
+// socksSession is one connection to the proxy. It records what the proxy sends, since the library keeps only a text of it.
 type socksSession struct {
 	to   *Upstream
 	conn net.Conn // nil = not connected

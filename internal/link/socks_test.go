@@ -16,7 +16,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link/sockstest"
 )
 
-// office returns the Path of a link through the proxy, to which nothing is in /etc/hosts.
+// office returns the Path of a link through the proxy, as if /etc/hosts were empty.
 func office(s *sockstest.Server) *Upstream {
 	return &Upstream{
 		Scheme: KindSOCKS5,
@@ -75,7 +75,7 @@ func TestSOCKS5(t *testing.T) {
 			if got := b.called(); len(got) != 1 || !strings.HasPrefix(got[0], " tcp4 ") {
 				t.Errorf("sockets %q: the one to the proxy belongs to no link", got)
 			}
-			// Every byte behind the reply is the origin's, and no deadline is left.
+			// Every byte after the reply is from the origin, and no deadline is left.
 			if _, err := c.Write([]byte("world")); err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestSOCKS5(t *testing.T) {
 	}
 }
 
-// TestSOCKS5Refusals: who is to blame follows from the reply.
+// TestSOCKS5Refusals: the reply determines who is to blame.
 func TestSOCKS5Refusals(t *testing.T) {
 	originSays := []error{syscall.ECONNREFUSED, ErrUpstreamRefused, syscall.ENETUNREACH, syscall.EHOSTUNREACH, ErrDenied}
 	for _, tt := range []struct {
@@ -227,7 +227,7 @@ func TestSOCKS5Destinations(t *testing.T) {
 	t.Run("R183 exceptions", func(t *testing.T) {
 		d.Allow = prefixes("127.0.0.0/8", "::1/128", "169.254.0.0/16")
 		defer func() { d.Allow = nil }()
-		for _, addr := range []string{"127.0.0.1:80", "localhost:80", "this.test:80"} { // reached, but not by way of another machine
+		for _, addr := range []string{"127.0.0.1:80", "localhost:80", "this.test:80"} { // reached, but not through another machine
 			if _, err := dial(t, addr); !errors.Is(err, ErrOffLink) {
 				t.Errorf("%s: %v", addr, err)
 			}

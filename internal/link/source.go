@@ -10,8 +10,8 @@ import (
 // Source reports which links exist.
 type Source interface {
 	// Watch sends the links at once and again whenever they differ from those it sent last; a slow receiver misses states in
-	// between. The receiver must not change the slice. The channel is closed when ctx has ended and everything that Watch
-	// started is gone. An error means that the links cannot be observed at all.
+	// between. The receiver must not change the slice. The channel is closed when ctx has ended and everything that Watch started
+	// has ended. An error means that the links cannot be observed at all.
 	Watch(ctx context.Context) (<-chan []Link, error)
 }
 
@@ -41,8 +41,8 @@ func Diff(before, now []Link) Changes {
 	return c
 }
 
-// losses returns the links in shown without their losses; new links and additions in now do not count yet. The result equals
-// shown if nothing was lost.
+// losses returns the links in shown without what is missing from now; new links and additions in now do not count yet. The result
+// equals shown if nothing was lost.
 func losses(shown, now []Link) []Link {
 	left := make([]Link, 0, len(shown))
 	for _, s := range shown {

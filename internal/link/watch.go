@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// How long a gain is left to settle, counted from the first event, and how often to look when no event can come.
+// How long a gain is left to settle, counted from the first event, and how often to look when no events can arrive.
 const (
 	settle = 100 * time.Millisecond
 	poll   = time.Second
 
-	// A link that was lost within the time remembered and is back as it was has settled already: it is looked for a moment after
-	// each event.
+	// A link that was lost within the last remembered and is back unchanged does not need to settle again: it is looked for a
+	// moment after each event.
 	rejoin     = 10 * time.Millisecond
 	remembered = time.Minute
 )
@@ -21,14 +21,14 @@ type hints struct {
 	lost   chan struct{} // something may be gone: look now
 	gained chan struct{} // something may be new: look when it has settled
 	set    chan struct{} // the settings have changed: look now, and take the result as it is
-	dead   chan struct{} // closed when no event can come any more
+	dead   chan struct{} // closed when no more events can arrive
 }
 
 func newHints() hints {
 	return hints{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})}
 }
 
-// give notes a hint without waiting: one that was not taken yet says the same.
+// give sends a hint without waiting: one that is still pending has the same effect.
 func give(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -36,7 +36,7 @@ func give(c chan<- struct{}) {
 	}
 }
 
-// past holds links as they were when they had settled.
+// past holds the last settled state of links, by name.
 type past map[string]lastSeen
 
 type lastSeen struct {
@@ -44,7 +44,7 @@ type lastSeen struct {
 	lost time.Time // zero = it is there
 }
 
-// settled takes a result that has settled.
+// settled records a result that has settled.
 func (p past) settled(now []Link) {
 	for name, l := range p {
 		_, here := find(now, name)
@@ -62,10 +62,10 @@ func (p past) settled(now []Link) {
 	}
 }
 
-// recent reports whether it was there lately.
+// recent reports whether the link was there recently.
 func (l lastSeen) recent() bool { return l.lost.IsZero() || time.Since(l.lost) <= remembered }
 
-// misses reports whether links that were there lately are not shown as they were.
+// misses reports whether links that were there recently are not shown as they were.
 func (p past) misses(shown []Link) bool {
 	for name, l := range p {
 		if s, ok := find(shown, name); l.recent() && !(ok && s.Equal(l.link)) {
@@ -75,7 +75,7 @@ func (p past) misses(shown []Link) bool {
 	return false
 }
 
-// returned returns the links in shown and those in now that are as they were, in the order of now.
+// returned returns the links in shown and the links in now that are back unchanged, in the order of now.
 func (p past) returned(shown, now []Link) (all []Link) {
 	for _, l := range now {
 		if was, ok := p[l.Name]; ok && was.recent() && was.link.Equal(l) {
@@ -87,8 +87,8 @@ func (p past) returned(shown, now []Link) (all []Link) {
 	return all
 }
 
-// watch sends first and then the results of look, as [Source.Watch] promises, until ctx ends. A look that fails is repeated
-// after the settling time; until then the last result holds.
+// watch sends first and then the results of look, as [Source.Watch] promises, until ctx ends. A failed look is repeated after the
+// settling time; until then the last result stays in effect.
 func watch(ctx context.Context, h hints, first []Link, look func() ([]Link, error), out chan<- []Link) {
 	shown := first
 	var sent []Link

@@ -5,12 +5,12 @@
 // that is not available. Both ends must be in the network namespace of the process.
 //
 // Only a socket that a process still holds has an owner. The kernel attributes the remains of a closed one (TIME_WAIT, an orphan
-// that still sends) to root, which would be wrong. The package recognizes them because they do not have an inode.
+// that still sends) to root, which would be wrong. The package recognizes such remains because they do not have an inode.
 //
 // All functions are safe for concurrent use and keep no state.
 package peer
 
 import "errors"
 
-// ErrUnknown says that the kernel knows of no process at the other end, or does not say. Other errors are those of the moment.
+// ErrUnknown says that the kernel knows of no process at the other end, or does not report it. Other errors are temporary.
 var ErrUnknown = errors.New("no process holds the other end of the connection")

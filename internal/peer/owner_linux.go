@@ -44,7 +44,7 @@ type socket struct {
 	uid, inode uint32
 }
 
-// held reports whether a process holds the socket and its connection is one: established, or half closed.
+// held reports whether a process holds the socket and its connection is established or half closed.
 func (s socket) held() bool {
 	switch s.state {
 	case unix.BPF_TCP_ESTABLISHED, unix.BPF_TCP_FIN_WAIT1, unix.BPF_TCP_FIN_WAIT2, unix.BPF_TCP_CLOSE_WAIT:

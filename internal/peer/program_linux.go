@@ -18,12 +18,13 @@ const maxRecent = 16
 // it found last, since a process that connects often connects again.
 type Programs struct {
 	mu     sync.Mutex
-	recent []int // process IDs, the last one first
+	recent []int // process IDs, the last found first
 }
 
-// Of returns the path of the program that holds the other end of a TCP connection, see Owner; "" if it cannot be told, or if names
-// is not nil and does not have the last part of the path. Only processes whose files this one may look at are known: those of its
-// own user, or all of them with CAP_SYS_PTRACE. Without names it may look at the files of every process, which takes milliseconds.
+// Of returns the path of the program that holds the other end of a TCP connection, see Owner; "" if it cannot be determined, or if
+// names is not nil and does not have the last part of the path. It can find only processes whose files this process may look at:
+// those of its own user, or all of them with CAP_SYS_PTRACE. Without names it may look at the files of every process, which takes
+// milliseconds.
 func (p *Programs) Of(local, remote netip.AddrPort, names []string) (string, error) {
 	s, err := find(local, remote)
 	if err != nil {
@@ -55,7 +56,7 @@ func (p *Programs) found(pid int) {
 	p.recent = p.recent[:min(len(p.recent), maxRecent)]
 }
 
-// processes returns all process IDs, high ones first: those that connect have often just started.
+// processes returns all process IDs, high ones first: processes that connect have often started recently.
 func processes() (pids []int, err error) {
 	entries, err := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -70,7 +71,7 @@ func processes() (pids []int, err error) {
 	return pids, nil
 }
 
-// program returns the path of a process's program, "" if it is another user's, a thread of the kernel, or has ended.
+// program returns the path of a process's program, "" if the process is another user's, is a thread of the kernel, or has ended.
 func program(pid int) string {
 	exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
 	if err != nil {
@@ -87,7 +88,7 @@ func wanted(path string, names []string) bool {
 // holds reports whether a process has a file open.
 func holds(pid int, file string) bool {
 	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
-	fds, _ := os.ReadDir(dir) // it ended, or is another user's
+	fds, _ := os.ReadDir(dir) // the process ended, or is another user's
 	return slices.ContainsFunc(fds, func(fd os.DirEntry) bool {
 		target, err := os.Readlink(filepath.Join(dir, fd.Name()))
 		return err == nil && target == file

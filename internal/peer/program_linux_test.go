@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPrograms: the program at the other end is found, also among those that are named.
+// TestPrograms: Of finds the program at the other end, also among named ones.
 func TestPrograms(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
@@ -22,7 +22,7 @@ func TestPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	var programs Programs
-	for _, want := range []string{self, sleep, self, sleep} { // the second time it is looked at first
+	for _, want := range []string{self, sleep, self, sleep} { // the second time, it is checked first
 		c, own := pair(t, "tcp", "127.0.0.1:0")
 		end := func() {}
 		if want == sleep { // another process has it

@@ -16,53 +16,53 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Limits on the connections of clients (R190). Each has room for one busy person's programs, and keeps the process well below a
-// limit of 4096 open files.
+// Limits on the connections of clients (R190). Each leaves room for the programs of one busy person, and keeps the process well
+// below a limit of 4096 open files.
 const (
-	// maxClients counts the connections of one user; beyond it the answer is 503. A connection that becomes a tunnel is
-	// counted as such.
+	// maxClients limits the connections of one user; beyond it the answer is 503. A connection that becomes a tunnel counts as a
+	// tunnel.
 	maxClients = 512
-	// sureClients are the places that a user has whatever the others do.
+	// sureClients is the number of places that each user has, whatever the others do.
 	sureClients = 64
-	// allClients counts those of all users together.
+	// allClients limits the connections of all users together.
 	allClients = 1024
-	// reservedClients are the sure places beyond allClients for all users except root, the proxy's own user and users allowed
-	// by name.
+	// reservedClients is the number of sure places beyond allClients for all users except root, the proxy's own user and users
+	// allowed by name.
 	reservedClients = 512
-	// doorstep is for those who get 403 or 503.
+	// doorstep limits the connections that get only 403 or 503.
 	doorstep = 16
-	// maxTunnels counts those of one user: browsers open up to 32 to a proxy each.
+	// maxTunnels limits the tunnels of one user: each browser opens up to 32 to a proxy.
 	maxTunnels = 128
-	// allTunnels counts those of all users together, apart from those of named users.
+	// allTunnels limits the tunnels of all users together; named users may exceed it.
 	allTunnels = 768
-	// maxUnknownTunnels limits the tunnels of all users that cannot be told apart; the rest of their connections is for
+	// maxUnknownTunnels limits the tunnels of all users that cannot be distinguished; the rest of their connections is for
 	// requests.
 	maxUnknownTunnels = 3 * maxClients / 4
-	// maxTransfers is larger than the 64 of the rule, because a hundred downloads at a time are to share the links fairly:
-	// a GET beyond it is passed through over one link. Memory does not depend on it: the engine's budget bounds that, and a
-	// transfer that gets no grant keeps to one link, too.
+	// maxTransfers is larger than the 64 of the rule, so that a hundred simultaneous downloads can share the links fairly: a GET
+	// beyond it is passed through over one link. Memory does not depend on it: the engine's budget bounds that, and a transfer that
+	// gets no grant keeps to one link, too.
 	maxTransfers = 256
 )
 
 // client is one connection of a client.
 type client struct {
 	local, remote netip.AddrPort // of the connection, as the client sees it
-	to            netip.AddrPort // where it was going before it was redirected; zero = it was not
-	opened        string         // where its tunnel leads ("host:port"), which was opened; "" = it has none
+	to            netip.AddrPort // destination before it was redirected; zero = it was not
+	opened        string         // destination ("host:port") of its tunnel that was opened; "" = none
 	user          crowd.User
 	allowed       bool
-	untold        bool // whose it is could not be found out this time
+	untold        bool // its user could not be determined this time
 	place         crowd.Place
 	app           func() int64 // see Config.App; it asks once
 	consent       transport.Consent
-	asks          atomic.Bool // something of it goes by consent
+	asks          atomic.Bool // some of its requests or tunnels depend on consent
 
-	mu            sync.Mutex      // over HTTP/2 requests come together
+	mu            sync.Mutex      // over HTTP/2, requests are concurrent
 	session       Session         // nil = it shares all connections to origins with others
 	authenticated map[string]bool // origins whose connections its credentials may have authenticated
 }
 
-// name tells users apart; "" stands for all that cannot be.
+// name identifies the user; "" stands for all that cannot be distinguished.
 func (c *client) name() string {
 	switch {
 	case c.user.Known():
@@ -83,8 +83,8 @@ func (p *Proxy) spreadProgram(c *client) string {
 
 type clientKey struct{}
 
-// unsent is how many bytes the kernel buffers for a client beyond those on their way. Without a bound it buffers some megabytes
-// for each client that reads slowly, outside of any budget.
+// unsent is the number of bytes that the kernel buffers for a client beyond those in flight. Without a bound it buffers some
+// megabytes for each client that reads slowly, outside of any budget.
 const unsent = 128 << 10
 
 // accept is the server's ConnContext. A connection without a place is closed; the server finds out at its first read.
@@ -100,7 +100,7 @@ func (p *Proxy) accept(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// connState is the server's. A connection that is taken over is a tunnel, which is counted as such, or ends at once.
+// connState is the server's ConnState. A hijacked connection is a tunnel, which counts as such, or ends at once.
 func (p *Proxy) connState(nc net.Conn, s http.ConnState) {
 	switch s {
 	case http.StateClosed, http.StateHijacked:
@@ -136,7 +136,7 @@ func (p *Proxy) acceptAll(ctx context.Context, ln net.Listener, serve func(*net.
 	}
 }
 
-// enter finds out whose connection it is, and gives it a place.
+// enter determines whose connection nc is, and gives it a place.
 func (p *Proxy) enter(nc net.Conn, to netip.AddrPort) *client {
 	c := &client{to: to}
 	if a, ok := nc.LocalAddr().(*net.TCPAddr); ok {
@@ -156,7 +156,7 @@ func (p *Proxy) enter(nc net.Conn, to netip.AddrPort) *client {
 	return c
 }
 
-// leave gives a connection's place back.
+// leave gives up a connection's place.
 func (p *Proxy) leave(nc net.Conn) {
 	if v, ok := p.clients.LoadAndDelete(nc); ok {
 		c := v.(*client)
@@ -170,8 +170,8 @@ func (p *Proxy) leave(nc net.Conn) {
 	}
 }
 
-// carrier returns the transport for a request of c: its own connections if its credentials may have authenticated those to the
-// origin, or do so now (R83).
+// carrier returns the transport for a request of c: its own connections if its credentials may have authenticated connections to
+// the origin, or do so now (R83).
 func (c *client) carrier(p *Proxy, t target, h http.Header) http.RoundTripper {
 	origin := t.scheme + "://" + t.addr
 	c.mu.Lock()
@@ -216,10 +216,10 @@ func full(text string) *failure {
 	return &failure{http.StatusServiceUnavailable, "connection_limit_reached", retryAfter, text}
 }
 
-// identify finds out who the client is and whether it may use the proxy. Loopback does not authenticate anybody: each user of
-// the machine reaches it (R185). Clients of other machines are admitted by the choice of the listen address.
+// identify determines who the client is and whether it may use the proxy. Loopback does not authenticate anybody: each user of the
+// machine can connect to it (R185). Clients on other machines are admitted by the choice of the listen address.
 func (p *Proxy) identify(c *client) {
-	redirected := c.to.IsValid() // of this machine, and chosen by the rules
+	redirected := c.to.IsValid() // a client on this machine, chosen by the rules
 	if addr := c.remote.Addr().Unmap(); !redirected && !addr.IsLoopback() {
 		c.user, c.allowed = crowd.User{UID: -1, Addr: addr}, true
 		return

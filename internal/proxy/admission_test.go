@@ -92,7 +92,7 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// TestStrangers: others' connections take nothing from a user.
+// TestStrangers: connections of other users take no places from a user.
 func TestStrangers(t *testing.T) {
 	const owner, stranger, third = 1000, 1001, 1002
 	var uid, asked atomic.Int32
@@ -102,7 +102,7 @@ func TestStrangers(t *testing.T) {
 			c.Users = users
 			c.Owner = func(_, _ netip.AddrPort) (uint32, error) {
 				u := uid.Load()
-				asked.Add(1) // whoever opens connections waits for this before the next user's turn
+				asked.Add(1) // open waits for this before the next user's turn
 				return uint32(u), nil
 			}
 		}
@@ -118,7 +118,7 @@ func TestStrangers(t *testing.T) {
 		}
 		return conns
 	}
-	const toSelf = "GET / HTTP/1.1\r\nHost: x\r\n\r\n" // 400 is the answer to who may come in
+	const toSelf = "GET / HTTP/1.1\r\nHost: x\r\n\r\n" // 400 is the answer to an admitted client
 	t.Run("R185 R190 600 silent connections of a user who may not use it", func(t *testing.T) {
 		g := start(t, told(owner))
 		silent := open(g, stranger, 600)
@@ -129,7 +129,7 @@ func TestStrangers(t *testing.T) {
 		refused := open(g, stranger, 1)[0]
 		refused.send(toSelf)
 		refused.wantHead("403")
-		if rest := silent[0].ended(); rest != "" { // it made room for those who came later
+		if rest := silent[0].ended(); rest != "" { // it made room for later ones
 			t.Errorf("a silent connection gets %q", rest)
 		}
 	})
@@ -223,7 +223,7 @@ func TestCrowds(t *testing.T) {
 		for _, c := range open {
 			c.Close()
 		}
-		for { // there is room again, once the server has seen it
+		for { // there is room again once the server has noticed
 			c := g.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 			head, err := c.head()
 			if err == nil && strings.HasPrefix(head, "HTTP/1.1 400") {
@@ -274,7 +274,7 @@ func TestCrowds(t *testing.T) {
 		}
 		stranger.Store(true)
 		for range 384 {
-			open = append(open, tunnel("200")) // who are not told apart are not one user
+			open = append(open, tunnel("200")) // users that cannot be distinguished do not count as one user
 		}
 		tunnel("503") // and leave room for requests
 		stranger.Store(false)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boundUnsent bounds the bytes that wait in the kernel for a client (tcp(7), TCP_NOTSENT_LOWAT); 0 = as the system does.
+// boundUnsent bounds the bytes that wait in the kernel for a client (tcp(7), TCP_NOTSENT_LOWAT); 0 = the system's default.
 func boundUnsent(c net.Conn, n int) {
 	t, ok := c.(*net.TCPConn)
 	if !ok {

@@ -36,7 +36,7 @@ func run(t *testing.T, g *rig, name string, args ...string) (string, int) {
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// realOrigin serves an object with ranges at /big and echoes posts at /echo, over the server that start makes of it.
+// realOrigin serves an object with ranges at /big and echoes posts at /echo, on the server that begin starts.
 func realOrigin(t *testing.T, begin func(*httptest.Server)) (*httptest.Server, string) {
 	big := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
 	mux := http.NewServeMux()

@@ -42,7 +42,7 @@ func (x *exchange) connect() {
 		return
 	}
 	setKeepAlive(conn)
-	// Neither Content-Length nor Transfer-Encoding may be in it, which net/http would not promise.
+	// The head must have neither Content-Length nor Transfer-Encoding, which net/http does not promise.
 	x.tunnel([]byte(established), conn, l)
 }
 
@@ -74,8 +74,8 @@ func (p *Proxy) mayTunnel(of *client, addr string) *failure {
 	return p.tunnels.room(of.user)
 }
 
-// tunnelPort reports whether a client may have a tunnel to a port: one that came over loopback to any, the others to those
-// that are listed (R139).
+// tunnelPort reports whether a client may have a tunnel to a port: a client that connected over loopback to any port, others to
+// those that are listed (R139).
 func (p *Proxy) tunnelPort(of *client, port string) bool {
 	if !of.local.IsValid() || of.local.Addr().Unmap().IsLoopback() {
 		return true
@@ -83,7 +83,7 @@ func (p *Proxy) tunnelPort(of *client, port string) bool {
 	return slices.ContainsFunc(p.TunnelPorts, func(n uint16) bool { return strconv.Itoa(int(n)) == port })
 }
 
-// tunnel sends head to the client, then copies both ways until the tunnel has ended. It takes origin over.
+// tunnel sends head to the client, then copies both ways until the tunnel has ended. It takes over origin.
 func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string) {
 	t, f := x.p.tunnels.add(origin, link, x.client)
 	if f != nil {
@@ -111,7 +111,7 @@ func (x *exchange) tunnel(head []byte, origin io.ReadWriteCloser, link string) {
 
 // runTunnel copies until a tunnel has ended.
 func (p *Proxy) runTunnel(t *tunnel, client io.ReadWriteCloser, early []byte) {
-	if p.costs(t) { // since it was dialed
+	if p.costs(t) { // this may have changed since it was dialed
 		t.reset()
 	}
 	ended := t.run(client, early, &p.buffers)
@@ -125,7 +125,8 @@ func (p *Proxy) carried(link string, bytes int64) {
 	}
 }
 
-// keepAlive finds peers that vanished without a word; sooner would drain a phone's battery (R144).
+// keepAlive is the idle time after which peers that vanished silently are looked for; a shorter one would drain a phone's battery
+// (R144).
 const keepAlive = 60 * time.Second
 
 func setKeepAlive(c net.Conn) {

@@ -17,13 +17,15 @@ func (p *Proxy) paying(ctx context.Context, c *client) context.Context {
 	return transport.WithConsent(ctx, &c.consent)
 }
 
-// Withdraw takes the names of the links that are metered now, and resets the tunnels over these whose clients may not use them.
+// Withdraw sets the names of the links that are metered now, and resets the tunnels over them whose clients may not use metered
+// links.
 func (p *Proxy) Withdraw(metered map[string]bool) {
 	p.metered.Store(&metered)
 	p.tunnels.cut(p.costs)
 }
 
-// costs reports whether a tunnel uses a link that its client may not use. A relay, which has no link's name, may use metered ones.
+// costs reports whether a tunnel uses a link that its client may not use. A tunnel without a link name goes through a relay, which
+// may use metered links.
 func (p *Proxy) costs(t *tunnel) bool {
 	if t.origin == nil || !t.by.asks.Load() || t.by.consent.Given() {
 		return false
@@ -32,8 +34,8 @@ func (p *Proxy) costs(t *tunnel) bool {
 	return t.link == "" || metered != nil && (*metered)[t.link]
 }
 
-// Reconsider asks Config.Meters again of each client that it was asked of, and reports whether an answer has changed: then the
-// transport must look at what runs. It resets the tunnels that are no longer allowed. It may take seconds.
+// Reconsider calls Config.Meters again for each client that it was called for, and reports whether an answer changed: then the
+// transport must check what is running. It resets the tunnels that are no longer allowed. It may take seconds.
 func (p *Proxy) Reconsider() (changed bool) {
 	if p.Meters == nil {
 		return false

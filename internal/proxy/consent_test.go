@@ -10,8 +10,8 @@ import (
 	"github.com/tributary-http/tributary/internal/proxy"
 )
 
-// TestWithdraw: a tunnel is reset when its link becomes metered and its client may not use metered links, or when it is metered and the
-// client may no longer use it.
+// TestWithdraw: a tunnel is reset when its link becomes metered and its client may not use metered links, or when its link is
+// metered and the client loses that permission.
 func TestWithdraw(t *testing.T) {
 	begin := func(t *testing.T, may bool) (g *rig, pays *atomic.Bool, c *conn) {
 		pays = new(atomic.Bool)

@@ -23,7 +23,7 @@ type exchange struct {
 	upload *upload // the request's content, nil if there is none
 
 	interims  chan interim  // to the serving goroutine
-	settled   chan struct{} // closed when no interim answer is taken any more
+	settled   chan struct{} // closed when interim answers are no longer accepted
 	over      chan struct{} // closed when the answer has been sent or given up
 	count     int           // interim answers so far
 	continued bool          // a 100 went to the client
@@ -45,7 +45,7 @@ func newExchange(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
 // answer is the origin's response.
 type answer struct {
 	*http.Response
-	link string // that carries it; "" = several may
+	link string // link that carries it; "" = possibly several
 }
 
 // forward serves a request in absolute-form.
@@ -79,7 +79,7 @@ func (x *exchange) fetch(t target) {
 	}
 	offer := upgradeOffer(x.r)
 	by := x.client.carrier(x.p, t, x.r.Header)
-	// A redirected request is dialed by address; its Host says to which others it belongs.
+	// A redirected request is dialed by address; its Host shows which requests it belongs with.
 	host, _, _ := splitAuthority(t.host)
 	ctx := x.p.paying(transport.WithFlow(asked, transport.Flow{
 		User: x.client.name(), Host: strings.ToLower(strings.TrimSuffix(host, ".")),
@@ -169,7 +169,7 @@ func (x *exchange) request(t target, h http.Header, offer string) *http.Request 
 	return out
 }
 
-// maxInterim bounds the interim answers to one request; net/http lifts its own limits where they are forwarded (R36).
+// maxInterim bounds the interim answers to one request; net/http lifts its own limits where interim answers are forwarded (R36).
 const maxInterim = 32
 
 var (
@@ -184,8 +184,8 @@ type interim struct {
 	done   chan error
 }
 
-// tell sends an interim answer to the client. It is called from any goroutine while await runs and returns when the
-// answer is written.
+// tell sends an interim answer to the client. It is called from any goroutine while await runs and returns once the answer is
+// written.
 func (x *exchange) tell(status int, h http.Header) error {
 	i := interim{status, h, make(chan error, 1)}
 	select {
@@ -224,7 +224,7 @@ func (x *exchange) writeInterim(status int, h http.Header) error {
 		return errManyInterims
 	}
 	switch {
-	case !x.r.ProtoAtLeast(1, 1): // must not see any (R54)
+	case !x.r.ProtoAtLeast(1, 1): // HTTP/1.0 must not see any (R54)
 		return nil
 	case status == http.StatusContinue:
 		if x.continued {

@@ -12,12 +12,12 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// failure is an answer of our own (R68).
+// failure is an answer of the proxy itself (R68).
 type failure struct {
 	status     int
 	cause      string        // error type of Proxy-Status (RFC 9209 section 2.3)
 	retryAfter time.Duration // 0 = no Retry-After
-	text       string        // what happened and what to do next; contains nothing of the request and no address
+	text       string        // what happened and what to do next; contains no part of the request and no address
 }
 
 func badRequest(text string) *failure {
@@ -34,7 +34,7 @@ func badGateway(cause, text string) *failure {
 
 const retryAfter = 5 * time.Second // a link that is only suspect or being probed is back by then
 
-// failureOf returns what the client is told about an outcome.
+// failureOf returns the answer to the client for an outcome.
 func failureOf(o fault.Outcome) *failure {
 	row := o.Row()
 	f := &failure{status: row.Status, cause: row.ProxyStatus, text: row.Text + ". " + strings.ToUpper(row.Next[:1]) + row.Next[1:] + "."}
@@ -54,7 +54,7 @@ func classify(err error) *failure {
 	return f
 }
 
-// refuse answers with f and closes the connection: the next bytes on it may be the rest of something bad (R188).
+// refuse answers with f and closes the connection: the next bytes on it may be the rest of a bad request (R188).
 func (x *exchange) refuse(f *failure) {
 	h := x.w.Header()
 	clear(h)
@@ -77,7 +77,7 @@ func (x *exchange) refuse(f *failure) {
 	}
 }
 
-// fail answers for an error that came before the head of an answer.
+// fail answers the client after an error that occurred before the head of an answer.
 func (x *exchange) fail(err error) {
 	if x.upload != nil && x.upload.late() {
 		x.refuse(&failure{

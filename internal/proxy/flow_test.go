@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// TestFlows: the transport learns whose a tunnel or a request is, as far as that is known.
+// TestFlows: the transport learns the user of a tunnel or a request, as far as that is known.
 func TestFlows(t *testing.T) {
 	alice := func(c *proxy.Config) {
 		c.Owner = func(_, _ netip.AddrPort) (uint32, error) { return 1000, nil }
@@ -127,7 +127,7 @@ func TestFlows(t *testing.T) {
 		}
 		want(t, <-o.f.flows, transport.Flow{Program: "aria2/1.36.0"})
 		want(t, transport.FlowOf(o.f.last().Context()), transport.Flow{Host: openedHost})
-		// The origin is known. What then turns out not to be HTTP is a tunnel.
+		// The origin is known. A connection that then turns out not to be HTTP becomes a tunnel.
 		c = o.send(connect)
 		c.wantHead("200")
 		if _, err := io.WriteString(c, "SSH-2.0-x\r\n"); err != nil {

@@ -57,7 +57,7 @@ func FuzzR037_R189_R202_Requests(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		synctest.Test(t, func(t *testing.T) { // virtual time: clients that send half a request are given up at once
+		synctest.Test(t, func(t *testing.T) { // virtual time: waiting for clients that send half a request takes no time
 			o := newTap(t)
 			p := New(Config{Transport: o, Session: session(o), Log: slog.New(slog.NewTextHandler(o, &slog.HandlerOptions{Level: slog.LevelError}))})
 			s := NewServer(p)
@@ -103,7 +103,7 @@ func newTap(t *testing.T) *tap {
 	return o
 }
 
-// Write takes lines logged at error level: a handler has panicked.
+// Write receives lines logged at error level: a handler has panicked.
 func (o *tap) Write(b []byte) (int, error) {
 	o.t.Errorf("%s", b)
 	return len(b), nil
@@ -145,7 +145,7 @@ func unsafe(r rune) bool { return r <= ' ' || r == 0x7f }
 
 var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// field checks outgoing field lines, whichever way they take.
+// field checks outgoing field lines, whichever path they take.
 func (o *tap) field(name string, values ...string) {
 	hop := slices.Contains(hopByHop[:], http.CanonicalHeaderKey(name))
 	switch http.CanonicalHeaderKey(name) {
@@ -162,7 +162,7 @@ func (o *tap) field(name string, values ...string) {
 	}
 }
 
-// origin takes one request and answers it.
+// origin receives one request and answers it.
 func (o *tap) origin(c net.Conn, addr string) {
 	defer c.Close()
 	var raw bytes.Buffer
@@ -188,7 +188,7 @@ func (o *tap) origin(c net.Conn, addr string) {
 	}
 }
 
-// head looks at the head of a request, byte by byte.
+// head reads the head of a request, byte by byte.
 func (o *tap) head(head, addr string) {
 	lines := strings.Split(head, "\r\n")
 	words := strings.Split(lines[0], " ")

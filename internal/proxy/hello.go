@@ -15,7 +15,7 @@ const (
 	tlsRecord    = 5  // bytes before the fragment
 	// maxHello bounds how much of a connection is looked at for a ClientHello: a full record.
 	maxHello = tlsRecord + 16<<10
-	// maxHelloRecords bounds its fragments: one will do for all but the largest.
+	// maxHelloRecords bounds the number of its fragments: one is enough for all but the largest.
 	maxHelloRecords = 4
 )
 
@@ -48,8 +48,8 @@ func wholeHello(b []byte) (whole, possible bool) {
 
 var errParsed = errors.New("the ClientHello is parsed")
 
-// helloName returns the name of the server that a whole ClientHello names (RFC 6066 section 3), "" if there is none. Nothing
-// is decrypted: that message is sent in clear, and nobody answers it here.
+// helloName returns the name of the server that a whole ClientHello names (RFC 6066 section 3), "" if there is none. Nothing is
+// decrypted: a ClientHello is sent in the clear, and it is not answered here.
 func helloName(b []byte) (name string) {
 	config := &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 		name = h.ServerName
@@ -62,7 +62,7 @@ func helloName(b []byte) (name string) {
 	return strings.ToLower(name)
 }
 
-// helloConn is a connection that brings a ClientHello and takes the alert that the attempt to answer it ends with.
+// helloConn is a connection that provides a ClientHello and discards the alert that ends the attempt to answer it.
 type helloConn struct {
 	net.Conn
 	r *bytes.Reader

@@ -27,7 +27,7 @@ func hello(t testing.TB, name string) []byte {
 	return b[:n]
 }
 
-// records divides a handshake message of one record among several.
+// records splits a handshake message of one record into several.
 func records(b []byte, sizes ...int) (all []byte) {
 	message := b[tlsRecord:]
 	for i, n := range sizes {
@@ -131,7 +131,7 @@ func TestServerName(t *testing.T) {
 	}
 }
 
-// TestPeek: a client that sends its first bytes one by one gets no more than so many looks.
+// TestPeek: a client that sends its first bytes one by one gets a limited number of looks.
 func TestPeek(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// end is the tunnel's end of an in-memory connection. Its peer sends nothing and can say so, as with TCP, if stop is set.
+// end is the tunnel's end of an in-memory connection. Its peer sends nothing and can announce that, as with TCP, if stop is set.
 type end struct {
 	net.Conn
 	stop chan struct{}
@@ -110,7 +110,7 @@ func TestTunnelTimes(t *testing.T) {
 	})
 }
 
-// TestTunnelLook looks at a busy TCP tunnel all the time: that must cost no byte, and every byte is counted. A connection that
+// TestTunnelLook looks at a busy TCP tunnel all the time: that must lose no byte, and every byte must be counted. A connection that
 // has one of a host's slots is spliced like any other: the buffers of the test hold nothing.
 func TestTunnelLook(t *testing.T) {
 	t.Run("plain", func(t *testing.T) { tunnelLook(t, func(c *net.TCPConn) net.Conn { return c }) })
@@ -192,5 +192,5 @@ func tunnelLook(t *testing.T, hold func(*net.TCPConn) net.Conn) {
 	}
 }
 
-// nobody is a client that nothing is known about.
+// nobody is a client about which nothing is known.
 var nobody = &client{}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// patient answers after a given time, unless the request ends before.
+// patient answers after a given time, unless the request ends earlier.
 type patient struct {
 	swallow
 	takes time.Duration
@@ -31,7 +31,7 @@ func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
 }
 
-// TestLongRequests: limits are on slow content of the client, never on the duration of its answer.
+// TestLongRequests: limits apply to slow content from the client, never to the duration of its answer.
 func TestLongRequests(t *testing.T) {
 	for _, request := range []string{
 		"DELETE http://o.test/ HTTP/1.1\r\nHost: x\r\n\r\n",

@@ -17,7 +17,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// openedTunnels serves the requests that come in tunnels that were opened, over HTTP/1.1 and HTTP/2.
+// openedTunnels serves the requests in opened tunnels, over HTTP/1.1 and HTTP/2.
 type openedTunnels struct {
 	server   *http.Server
 	requests handoff
@@ -27,7 +27,7 @@ type openedTunnels struct {
 func newOpenedTunnels(p *Proxy) *openedTunnels {
 	o := &openedTunnels{server: NewServer(p), requests: handoff{conns: make(chan net.Conn), closed: make(chan struct{})}}
 	o.server.Protocols.SetHTTP2(true)
-	o.serving.Go(func() { _ = o.server.Serve(&o.requests) }) // it ends when the handoff is closed, and for nothing else
+	o.serving.Go(func() { _ = o.server.Serve(&o.requests) }) // it ends only when the handoff is closed
 	return o
 }
 
@@ -40,9 +40,10 @@ func (o *openedTunnels) shutdown(ctx context.Context) {
 	o.serving.Wait()
 }
 
-// open serves a CONNECT to a host whose connections are to be opened. What turns out to be nothing to open becomes a tunnel.
+// open serves a CONNECT to a host whose connections are to be opened. A connection that turns out to have nothing to open becomes a
+// tunnel.
 func (x *exchange) open(host, addr string, flow transport.Flow) {
-	var origin transport.Dialed // zero if nothing need be asked
+	var origin transport.Dialed // zero if the origin need not be asked
 	if !x.p.Intercept.Ready(addr) {
 		var err error
 		if origin, err = x.p.DialOrigin(x.p.paying(transport.WithFlow(x.r.Context(), flow), x.client), addr); err != nil {
@@ -102,7 +103,7 @@ func (x *exchange) open(host, addr string, flow transport.Flow) {
 	}
 }
 
-// tunnelAfterAll makes a tunnel of a connection whose client has been told to go ahead, and has sent early.
+// tunnelAfterAll turns a connection into a tunnel after its client was told to go ahead and sent early.
 func (x *exchange) tunnelAfterAll(ctx context.Context, client net.Conn, early []byte, addr string) {
 	origin, link, err := x.p.Transport.DialTunnel(ctx, addr)
 	if err != nil {
@@ -121,7 +122,7 @@ func (x *exchange) tunnelAfterAll(ctx context.Context, client net.Conn, early []
 	x.p.runTunnel(t, client, early)
 }
 
-// program returns what names the client's program, nil if nothing can.
+// program returns a function that names the client's program, nil if programs are unknown.
 func (c *client) program(p *Proxy) func() string {
 	if p.Program == nil {
 		return nil
@@ -129,7 +130,7 @@ func (c *client) program(p *Proxy) func() string {
 	return func() string { return p.Program(c.local, c.remote, nil) }
 }
 
-// serveOpened serves the requests on a tunnel to addr that was opened.
+// serveOpened serves the requests in an opened tunnel to addr.
 func (p *Proxy) serveOpened(conn *tls.Conn, addr string) {
 	c := p.enter(conn, netip.AddrPort{})
 	c.opened = addr
@@ -140,13 +141,13 @@ func (p *Proxy) serveOpened(conn *tls.Conn, addr string) {
 	}
 }
 
-// inTunnel serves a request in a tunnel to addr that was opened. It is dialed there, whatever its Host says: the program has
-// chosen the host with its CONNECT, and that is the one whose certificate was verified.
+// inTunnel serves a request in an opened tunnel to addr. The proxy dials addr, whatever Host says: the program chose the host with
+// its CONNECT, and that is the host whose certificate was verified.
 func (x *exchange) inTunnel(addr string) {
 	host, _, _ := net.SplitHostPort(addr)
 	kind := x.r.Header.Get("Content-Type")
 	if strings.HasPrefix(kind, "application/grpc") && !strings.HasPrefix(kind, "application/grpc-web") {
-		// It needs HTTP/2 from end to end. The connection ends, and the next one is a tunnel.
+		// gRPC needs HTTP/2 from end to end. The connection ends, and the next one becomes a tunnel.
 		x.p.Intercept.Tunnel(host, addr, intercept.OtherProtocol)
 		panic(http.ErrAbortHandler)
 	}
@@ -158,8 +159,8 @@ func (x *exchange) inTunnel(addr string) {
 	x.fetchOf(target)
 }
 
-// tunnelTarget returns the target of a request in a tunnel to addr. HTTP/2 carries bytes in a method and a path that would end
-// them, or begin another line, in the HTTP/1.1 request that is made of them (RFC 9113 section 10.3).
+// tunnelTarget returns the target of a request in a tunnel to addr. In HTTP/2, a method and a path can have bytes that would end
+// them, or start another line, in the HTTP/1.1 request that is made from them (RFC 9113 section 10.3).
 func tunnelTarget(r *http.Request, addr string) (target, *failure) {
 	t := target{scheme: "https", host: r.Host, addr: addr, path: r.RequestURI}
 	switch {

@@ -22,7 +22,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// named leads every name to one address.
+// named resolves every name to one address.
 type named struct {
 	*forwarder
 	to string
@@ -170,7 +170,7 @@ func (o *opening) must(c *tls.Config) *tls.Conn {
 	return nc
 }
 
-// client returns an HTTP client in front of the proxy.
+// client returns an HTTP client that uses the proxy.
 func (o *opening) client(c *tls.Config, h2 bool) *http.Client {
 	t := &http.Transport{
 		TLSClientConfig: c, ForceAttemptHTTP2: h2,
@@ -260,7 +260,7 @@ func TestR216Opened(t *testing.T) {
 	}
 }
 
-// TestR211UnverifiedOrigin: a bad certificate of an origin is never hidden behind a good one of ours.
+// TestR211UnverifiedOrigin: a bad certificate of an origin is never hidden behind a valid one of ours.
 func TestR211UnverifiedOrigin(t *testing.T) {
 	o := opens(t, nil, func(o *opening, _ *intercept.Config) { o.unverified = true })
 	nc, err := o.handshake(o.trusting("http/1.1"))
@@ -269,7 +269,7 @@ func TestR211UnverifiedOrigin(t *testing.T) {
 	}
 	nc.Close()
 	o.wantUnopened(intercept.Unverified)
-	nc = o.must(o.pinning("http/1.1")) // who accepts it by its own rules still may
+	nc = o.must(o.pinning("http/1.1")) // a client may still accept it by its own rules
 	if o.issuedByUs(nc) {
 		t.Error("the certificate is ours")
 	}
@@ -278,7 +278,7 @@ func TestR211UnverifiedOrigin(t *testing.T) {
 	}
 }
 
-// TestR212ClientCertificate: an origin that asks for one gets the client's, through a tunnel.
+// TestR212ClientCertificate: an origin that asks for a client certificate gets the client's, through a tunnel.
 func TestR212ClientCertificate(t *testing.T) {
 	o := opens(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, len(r.TLS.PeerCertificates))
@@ -295,7 +295,7 @@ func TestR212ClientCertificate(t *testing.T) {
 	o.wantUnopened(intercept.ClientCertificate)
 }
 
-// TestR215Pinning: a program that does not accept the authority's certificate gets a tunnel from its second try on, others do
+// TestR215Pinning: a program that does not accept the authority's certificate gets a tunnel from its second attempt on; others do
 // not.
 func TestR215Pinning(t *testing.T) {
 	o := opens(t, nil, nil)
@@ -379,7 +379,7 @@ func (s silenced) Write(p []byte) (int, error) {
 }
 func (silenced) Close() error { return nil }
 
-// TestR212TunnelStays: what is not HTTP over TLS to the host that was named goes through untouched.
+// TestR212TunnelStays: anything other than HTTP over TLS to the named host passes through unchanged.
 func TestR212TunnelStays(t *testing.T) {
 	hello := func(c *tls.Config) func(t *testing.T, o *opening, c *conn) {
 		return func(t *testing.T, o *opening, nc *conn) {
@@ -407,7 +407,7 @@ func TestR212TunnelStays(t *testing.T) {
 		{name: "a host on the list", addr: "www.paypal.com:443", do: hello(&tls.Config{ServerName: "www.paypal.com"}), reason: intercept.Excluded},
 		{name: "beyond --only", only: []string{"example.org"}, do: hello(&tls.Config{ServerName: openedHost})},
 		{name: "no TLS", do: func(t *testing.T, _ *opening, c *conn) {
-			c.send("GET / HTTP/1.0\r\n\r\n") // an https server says what it thinks of that
+			c.send("GET / HTTP/1.0\r\n\r\n") // an https server answers that with an error
 			if got := c.ended(); !strings.Contains(got, "HTTP request to an HTTPS server") {
 				t.Errorf("got %q", got)
 			}
@@ -434,7 +434,7 @@ func TestR212TunnelStays(t *testing.T) {
 	}
 }
 
-// TestOnlyOverList: who names a host has chosen, even one of the list.
+// TestOnlyOverList: a host that Only names was chosen by the user, and is opened even if it is on the list.
 func TestOnlyOverList(t *testing.T) {
 	o := opens(t, nil, func(_ *opening, i *intercept.Config) { i.Only = []string{"com"} })
 	if nc := o.must(o.trusting("http/1.1")); !o.issuedByUs(nc) {
@@ -461,7 +461,7 @@ func TestServerSpeaksFirst(t *testing.T) {
 	c.ended()
 }
 
-// TestOpenedDialFails: a client hears of it as it does without interception.
+// TestOpenedDialFails: a client sees a failed dial as it does without interception.
 func TestOpenedDialFails(t *testing.T) {
 	o := opens(t, nil, nil)
 	o.f.dialErr = errors.New("no way")
@@ -490,7 +490,7 @@ func TestOpenedBreaksOff(t *testing.T) {
 	}
 }
 
-// TestR214OpenedHost: whatever Host a request has, it goes to where the tunnel leads.
+// TestR214OpenedHost: whatever Host a request has, it goes where the tunnel leads.
 func TestR214OpenedHost(t *testing.T) {
 	o := opens(t, nil, nil)
 	nc := o.must(o.trusting("http/1.1"))
@@ -542,7 +542,7 @@ func (o *opening) hosts() (all []string) {
 	return all
 }
 
-// TestOpenedTogether: the requests of one client come together over HTTP/2, those with credentials of a connection, too.
+// TestOpenedTogether: requests of one client are concurrent over HTTP/2, including those with credentials of a connection.
 func TestOpenedTogether(t *testing.T) {
 	o := opens(t, func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
@@ -571,7 +571,7 @@ func TestOpenedTogether(t *testing.T) {
 	all.Wait()
 }
 
-// TestOpenedUpgrade: WebSockets work in a tunnel that was opened.
+// TestOpenedUpgrade: WebSockets work in an opened tunnel.
 func TestOpenedUpgrade(t *testing.T) {
 	o := opens(t, func(w http.ResponseWriter, _ *http.Request) {
 		nc, buffered, err := http.NewResponseController(w).Hijack()
@@ -595,7 +595,7 @@ func TestOpenedUpgrade(t *testing.T) {
 	}
 }
 
-// TestOpenedGRPC: a program that speaks gRPC after all gets a tunnel at its next try.
+// TestOpenedGRPC: a program that turns out to speak gRPC gets a tunnel at its next attempt.
 func TestOpenedGRPC(t *testing.T) {
 	o := opens(t, nil, nil)
 	post := func(c *tls.Config) error {

@@ -2,8 +2,8 @@ package proxy
 
 import "time"
 
-// The least pace of a request's content: so much must come while slowTime is spent waiting for it, or the client only
-// holds a connection to the origin open (R189).
+// The minimum pace of a request's content: slowRate on average over each slowTime spent waiting for it. A slower client only holds
+// a connection to the origin open (R189).
 const (
 	slowTime = 30 * time.Second
 	slowRate = 1 << 10 // bytes per second
@@ -18,7 +18,7 @@ type pace struct {
 // left returns how long the next read may take.
 func (p *pace) left() time.Duration { return slowTime - p.waited }
 
-// add takes in a read. Enough bytes begin a new period.
+// add records a read. Enough bytes start a new period.
 func (p *pace) add(n int, took time.Duration) {
 	p.waited += took
 	p.got += int64(n)

@@ -18,13 +18,13 @@ import (
 
 // Transport carries requests and tunnels to origins. transport.Transport implements it.
 type Transport interface {
-	// RoundTrip connects as the URL says and sends the request with its Host and fields as they are. It returns the final
-	// answer, a 101 included, whose Body is then an io.ReadWriteCloser. It follows no redirect, adds no field and decodes no
-	// content coding. Interim answers go to the Got1xxResponse hook of net/http/httptrace. A request with Expect keeps its body
-	// back until the origin's 100 or a short time has passed. The body may be read after RoundTrip returned, until the answer's
+	// RoundTrip connects as the URL says and sends the request with its Host and fields unchanged. It returns the final answer,
+	// including a 101, whose Body is then an io.ReadWriteCloser. It follows no redirect, adds no field and decodes no content
+	// coding. Interim answers go to the Got1xxResponse hook of net/http/httptrace. The body of a request with Expect is held back
+	// until the origin's 100 arrives or a short time has passed. The body may be read after RoundTrip returns, until the answer's
 	// body is closed. The values of the request's Trailer are set when its body has been read.
 	http.RoundTripper
-	// DialTunnel connects to addr ("host:port") and returns the link that carries the connection. The context says whose it is,
+	// DialTunnel connects to addr ("host:port") and returns the link that carries the connection. The context identifies its user,
 	// see transport.WithFlow.
 	DialTunnel(ctx context.Context, addr string) (c net.Conn, link string, err error)
 }
@@ -39,20 +39,20 @@ type Session interface {
 type Config struct {
 	Transport Transport
 	Session   func() Session
-	Self      func(netip.AddrPort) bool // reports an own listener; nil = none is known
+	Self      func(netip.AddrPort) bool // reports the proxy's own listeners; nil = none is known
 	Log       *slog.Logger
 
 	// Owner returns the user ID of a client on this machine by the two ends of its connection; nil = users are not
 	// distinguished.
 	Owner crowd.Owner
-	// Users are the IDs of those who may use the proxy; nil = all. A client whose owner is unknown is refused.
+	// Users are the IDs of the users who may use the proxy; nil = all. A client whose owner is unknown is refused.
 	Users []uint32
-	// Meters, if not nil, reports whether a client may use metered links. whose returns what App returned for its connection, and
+	// Meters, if not nil, reports whether a client may use metered links. whose returns the result of App for its connection, and
 	// may take seconds. App must not be nil then.
 	Meters func(whose func() int64) bool
 	App    func(local, remote netip.AddrPort) int64
-	// Program returns the path of the program at the other end of a connection within this machine, "" if it cannot be told, or
-	// is none of those that names lists, if that is not nil. A nil Program never can.
+	// Program returns the path of the program at the other end of a connection within this machine, "" if it cannot be determined,
+	// or if names is not nil and does not list it. nil = programs are unknown.
 	Program func(local, remote netip.AddrPort, names []string) string
 	// SpreadPrograms names the programs whose redirected connections may be spread, by the last part of their path.
 	SpreadPrograms []string
@@ -60,7 +60,7 @@ type Config struct {
 	Intercept *intercept.Interceptor
 	// DialOrigin connects to the origin of a tunnel that is to be opened; Intercept needs it. The context is as for DialTunnel.
 	DialOrigin func(ctx context.Context, addr string) (transport.Dialed, error)
-	// Carried, if not nil, gets the bytes that a link has brought for an answer, or carried for a tunnel.
+	// Carried, if not nil, is called with the number of bytes that a link carried for an answer or a tunnel.
 	Carried func(link string, bytes int64)
 	// AutoConfig answers a request to the proxy port itself for /proxy.pac, if not nil.
 	AutoConfig http.Handler
@@ -76,7 +76,7 @@ type Proxy struct {
 	clients   sync.Map     // net.Conn -> *client: the connections that have a place
 	transfers atomic.Int64 // GETs that may be divided
 	tunnels   *tunnels
-	metered   atomic.Pointer[map[string]bool] // of Withdraw; nil = not known yet
+	metered   atomic.Pointer[map[string]bool] // set by Withdraw; nil = not known yet
 	opened    *openedTunnels                  // nil without Intercept
 	buffers   sync.Pool                       // of *[]byte, copyBuffer long
 }
@@ -146,9 +146,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // a dead link (R145).
 func (p *Proxy) CloseLink(name string) { p.tunnels.cut(func(t *tunnel) bool { return t.link == name }) }
 
-// Shutdown accepts no new tunnels, waits for the running ones and for requests in those that were opened until ctx ends, then
-// resets the rest and waits for them to be gone. It returns ctx's error if it had to reset tunnels. Other requests are
-// http.Server.Shutdown's.
+// Shutdown accepts no new tunnels, waits for the running ones and for requests in opened ones until ctx ends, then resets the rest
+// and waits for them to end. It returns ctx's error if it had to reset tunnels. Other requests are left to http.Server.Shutdown.
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	gone := p.tunnels.close()
 	var opened sync.WaitGroup

@@ -76,8 +76,8 @@ func (x *exchange) copyBody(out *clientWriter, a *answer) error {
 	return err
 }
 
-// abort makes the answer that is under way visibly incomplete and does not return (R49). A body that ends with the connection
-// is reset; with a length or chunks the missing rest shows, and closing keeps the bytes sent before.
+// abort makes the answer in progress visibly incomplete and does not return (R49). If the body ends with the connection, the
+// connection is reset; with a length or chunks the missing rest is visible, and closing keeps the bytes sent before.
 func (x *exchange) abort(reset bool) {
 	if reset {
 		if conn, _, err := x.rc.Hijack(); err == nil {
@@ -87,7 +87,7 @@ func (x *exchange) abort(reset bool) {
 	panic(http.ErrAbortHandler)
 }
 
-// resetConn closes c so that its peer sees a reset, if c is a TCP connection or TLS over one, which is not closed in good order.
+// resetConn closes c so that its peer sees a reset, if c is a TCP connection or TLS over one; TLS is then not closed in good order.
 func resetConn(c io.Closer) {
 	for {
 		over, ok := c.(interface{ NetConn() net.Conn })
@@ -103,8 +103,8 @@ func resetConn(c io.Closer) {
 }
 
 const (
-	stallTime  = 5 * time.Minute // how long a client may take nothing; its memory could serve others
-	writePiece = 256 << 10       // bytes that must go within stallTime
+	stallTime  = 5 * time.Minute // how long a client may accept nothing; its memory could serve others
+	writePiece = 256 << 10       // bytes that must be sent within stallTime
 )
 
 // boundWrite makes the next write fail if the client does not take it within stallTime. The server lifts the bound after the

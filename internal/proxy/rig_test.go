@@ -20,10 +20,10 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// testTime bounds every wait of the rig; nothing that works comes near it.
+// testTime bounds every wait of the rig; a working test never comes near it.
 const testTime = 20 * time.Second
 
-// scripted is an origin that answers byte for byte as its script says.
+// scripted is an origin that answers byte for byte according to its script.
 type scripted struct {
 	t    *testing.T
 	addr string
@@ -111,7 +111,7 @@ func wrap(t *testing.T, c net.Conn) *conn {
 	return &conn{t, c.(*net.TCPConn), bufio.NewReader(c)}
 }
 
-// send writes s; a peer that is gone shows when something is read.
+// send writes s; a later read detects a peer that is gone.
 func (c *conn) send(s string) { _, _ = io.WriteString(c.TCPConn, s) }
 
 // head reads up to and including the next empty line.
@@ -145,7 +145,7 @@ func (c *conn) rest() (string, error) {
 	return string(b), err
 }
 
-// ended reads to the end of the connection, which must come by itself.
+// ended reads to the end of the connection, which the peer must close.
 func (c *conn) ended() string {
 	c.t.Helper()
 	rest, err := c.rest()
@@ -196,7 +196,7 @@ func (f *forwarder) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.transport.RoundTrip(r)
 }
 
-// Close makes it a Session, too.
+// Close makes the forwarder a Session, too.
 func (f *forwarder) Close() {}
 
 func (f *forwarder) DialTunnel(ctx context.Context, addr string) (net.Conn, string, error) {

@@ -15,9 +15,9 @@ const (
 	idleTime   = 120 * time.Second
 )
 
-// NewServer returns the server for p: HTTP/1 only, with limits on slow and large header sections and none on how long a
-// download takes. The caller listens, on literal loopback addresses unless configured otherwise, and shuts it down; p.Shutdown
-// ends the tunnels, which the server does not know.
+// NewServer returns the server for p: HTTP/1 only, with limits on slow and large header sections and none on how long a download
+// takes. The caller listens, on literal loopback addresses unless configured otherwise, and shuts it down; p.Shutdown ends the
+// tunnels, which the server does not track.
 func NewServer(p *Proxy) *http.Server {
 	s := &http.Server{
 		Handler:           p,
@@ -34,7 +34,7 @@ func NewServer(p *Proxy) *http.Server {
 	return s
 }
 
-// checkRequest refuses requests that are invalid in every form. HTTP/2 comes in tunnels only that were opened.
+// checkRequest refuses requests that are invalid in every form. HTTP/2 is valid only in opened tunnels.
 func checkRequest(r *http.Request, opened bool) *failure {
 	lines := 0
 	for _, values := range r.Header {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// pipes is a listener whose connections are made in memory: their deadlines are of virtual time.
+// pipes is a listener whose connections are in memory, so that their deadlines use virtual time.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -122,7 +122,7 @@ func TestSlowSenders(t *testing.T) {
 	}
 }
 
-// hasty answers at once, while a goroutine keeps reading the content, as that of a transport does.
+// hasty answers at once, while a goroutine keeps reading the content, as a transport's does.
 type hasty struct{ swallow }
 
 func (hasty) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -159,7 +159,7 @@ func TestEarlyAnswer(t *testing.T) {
 					if _, err := io.WriteString(near, content); err != nil {
 						t.Errorf("while the client sends: %v", err)
 					}
-					// The server waits as long once more before it closes the connection with unread bytes.
+					// The server waits for the same time again before it closes the connection with unread bytes.
 					if _, err := io.Copy(io.Discard, answers); err != nil || time.Since(begin) > 2*lingerTime {
 						t.Errorf("the end comes after %v, %v", time.Since(begin), err)
 					}
@@ -204,7 +204,7 @@ func TestIdleClient(t *testing.T) {
 // hinting sends an interim answer and, after a pause, another one.
 type hinting struct {
 	swallow
-	ended chan<- error // why its request ended before
+	ended chan<- error // why its request ended early
 }
 
 func (o hinting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -222,7 +222,7 @@ func (o hinting) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// TestInterimToSlow: a client that takes nothing, not even an interim answer, does not hold a connection for ever.
+// TestInterimToSlow: a client that reads nothing, not even an interim answer, does not hold a connection forever.
 func TestInterimToSlow(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		t.Run(fmt.Sprintf("R189 R64 the client reads: %v", reads), func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// TestR213Smuggling: HTTP/2 carries bytes that would end a line or a request in HTTP/1.1. None of them reaches the origin.
+// TestR213Smuggling: HTTP/2 can carry bytes that would end a line or a request in HTTP/1.1. None of them reaches the origin.
 func TestR213Smuggling(t *testing.T) {
 	const evil = "\r\nHost: evil\r\n\r\nGET /evil HTTP/1.1"
 	base := func(change ...string) (fields []hpack.HeaderField) {
@@ -67,7 +67,7 @@ func TestR213Smuggling(t *testing.T) {
 			}
 		})
 	}
-	for name, change := range map[string][2]string{ // net/http reads them so
+	for name, change := range map[string][2]string{ // this is how net/http reads them
 		"the same without any of it":   {"x-a", "b"},
 		"a content length without any": {"content-length", "40"},
 		"a content length of two":      {"content-length", "4, 4"},

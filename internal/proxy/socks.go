@@ -20,7 +20,7 @@ import (
 )
 
 // SOCKS serves tunnels to clients that speak SOCKS5 (RFC 1928): CONNECT only, without authentication, for users who may use the
-// proxy. What CONNECT of HTTP refuses is refused here, too.
+// proxy. It refuses what the CONNECT of HTTP refuses.
 type SOCKS struct {
 	p   *Proxy
 	ctx context.Context // of dials
@@ -59,7 +59,7 @@ func (s *SOCKS) Serve(ln net.Listener) error {
 	})
 }
 
-// Shutdown accepts no new connections, and ends those that have no tunnel yet. Tunnels are p.Shutdown's.
+// Shutdown accepts no new connections, and ends those that have no tunnel yet. Tunnels are left to p.Shutdown.
 func (s *SOCKS) Shutdown() {
 	s.end()
 	s.mu.Lock()
@@ -69,7 +69,7 @@ func (s *SOCKS) Shutdown() {
 	}
 }
 
-// serve makes a tunnel of a connection.
+// serve turns a connection into a tunnel.
 func (s *SOCKS) serve(c *net.TCPConn, of *client) {
 	_ = c.SetDeadline(time.Now().Add(headerTime))
 	hangUp := context.AfterFunc(s.ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
@@ -104,10 +104,10 @@ func (s *SOCKS) serve(c *net.TCPConn, of *client) {
 	}
 }
 
-// greet reads what the client wants and returns the destination ("host:port"), or why it gets no tunnel. Neither is there for who
-// does not speak SOCKS5, like a web page that makes its browser connect here, or offers no method that we know.
+// greet reads the client's request and returns the destination ("host:port"), or why the client gets no tunnel. It returns neither
+// for a client that does not speak SOCKS5, like a web page that makes its browser connect here, or that offers no known method.
 func (s *SOCKS) greet(c io.ReadWriter, of *client) (addr string, f *failure) {
-	version := make([]byte, 1) // alone: other protocols may send less than a request, and wait
+	version := make([]byte, 1) // read alone: other protocols may send less than a request, and wait
 	_, err := io.ReadFull(c, version)
 	if err != nil || version[0] != statute.VersionSocks5 {
 		s.p.Log.Debug("closed a connection that does not speak SOCKS5", "error", err)
@@ -144,7 +144,7 @@ func (s *SOCKS) greet(c io.ReadWriter, of *client) (addr string, f *failure) {
 	return addr, s.p.mayTunnel(of, addr)
 }
 
-// dial begins a tunnel.
+// dial starts a tunnel.
 func (s *SOCKS) dial(addr string, of *client) (*tunnel, *failure) {
 	flow := transport.Flow{User: of.name(), Program: s.p.spreadProgram(of)}
 	origin, l, err := s.p.Transport.DialTunnel(s.p.paying(transport.WithFlow(s.ctx, flow), of), addr)
@@ -176,7 +176,7 @@ func replyOf(f *failure) byte {
 	return statute.RepServerFailure
 }
 
-// socksReply returns a reply; its address, where we are connected from, is of no use to anybody and left out.
+// socksReply returns a reply. It leaves out the address from which the proxy is connected, which is of no use to anybody.
 func socksReply(code byte) []byte {
 	return statute.Reply{
 		Version: statute.VersionSocks5, Response: code, BndAddr: statute.AddrSpec{IP: net.IPv4zero, AddrType: statute.ATYPIPv4},

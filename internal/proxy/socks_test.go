@@ -37,7 +37,7 @@ func socks(t *testing.T, options ...func(*proxy.Config)) (*rig, *proxy.SOCKS) {
 const (
 	noAuth = "\x05\x01\x00"
 	chosen = "\x05\x00"
-	// socksOK is a reply; the address in it is nobody's.
+	// socksOK is a reply; its address is not used.
 	socksOK = "\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00"
 )
 
@@ -66,7 +66,7 @@ func (c *conn) wantEnd() {
 	}
 }
 
-// TestSOCKS makes tunnels by name and by address: bytes pass both ways, and an end of one direction does.
+// TestSOCKS makes tunnels by name and by address: bytes pass both ways, and so does the end of one direction.
 func TestSOCKS(t *testing.T) {
 	for _, byName := range []bool{true, false} {
 		o := serve(t, func(c *conn) {

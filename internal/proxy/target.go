@@ -98,14 +98,14 @@ func notInHost(c rune) bool {
 // requestURL returns a URL that net/http dials as t.addr and writes as t.path, byte for byte.
 func requestURL(t target) *url.URL {
 	if strings.HasPrefix(t.path, "//") {
-		// URL.RequestURI puts the scheme before an Opaque that begins so. As absolute-form, which every origin must accept
+		// URL.RequestURI puts the scheme before an Opaque that begins with "//". In absolute-form, which every origin must accept
 		// (RFC 9112 section 3.2.2), the path keeps its bytes.
 		return &url.URL{Scheme: t.scheme, Host: t.addr, Opaque: "//" + t.host + t.path}
 	}
 	return &url.URL{Scheme: t.scheme, Host: t.addr, Opaque: t.path}
 }
 
-// own reports whether addr ("host:port") is one of our own listeners, as far as it shows before names are resolved (R15).
+// own reports whether addr ("host:port") is one of our own listeners, as far as that is known before names are resolved (R15).
 func (p *Proxy) own(addr string) bool {
 	host, port, err := net.SplitHostPort(addr)
 	n, perr := strconv.ParseUint(port, 10, 16)

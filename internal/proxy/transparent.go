@@ -15,13 +15,13 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// speakTime is how long a client may be silent before its server is taken for the one that speaks first (R162).
+// speakTime is how long a client may be silent before the proxy assumes that its server speaks first (R162).
 const speakTime = 300 * time.Millisecond
 
 // Transparent serves connections that firewall rules redirect here, whatever their destination (R153 to R166). Those that begin
-// with an HTTP request in origin-form are served as the proxy's requests are, all others are tunnels over one link, their first
-// bytes untouched. Whatever Host a request names, the proxy dials the address that the program dialed: the client does not
-// choose here what a name means (R158). The rules decide whose connections come, so users are distinguished but not refused.
+// with an HTTP request in origin-form are served like the requests to the proxy; all others become tunnels over one link, with
+// their first bytes untouched. Whatever Host a request names, the proxy dials the address that the program dialed: the client does
+// not choose here what a name means (R158). The rules decide whose connections arrive, so users are distinguished but not refused.
 type Transparent struct {
 	p        *Proxy
 	original func(*net.TCPConn) (netip.AddrPort, error)
@@ -101,8 +101,8 @@ func (t *Transparent) serve(c *net.TCPConn, of *client) {
 	t.p.runTunnel(tun, c, nil)
 }
 
-// dial begins the tunnel of a connection to where it was going. name is the server that the client names, "" if it names none:
-// it says which connections belong together, never where they lead (R163).
+// dial starts the tunnel of a connection to its original destination. name is the server that the client names, "" if it names
+// none: it shows which connections belong together, never where they lead (R163).
 func (t *Transparent) dial(client *client, name string) (*tunnel, bool) {
 	if f := t.p.tunnels.room(client.user); f != nil {
 		return nil, false
@@ -122,7 +122,7 @@ func (t *Transparent) dial(client *client, name string) (*tunnel, bool) {
 	return tun, true
 }
 
-// Shutdown accepts no new connections and waits for requests until ctx ends; then it closes them. Tunnels are p.Shutdown's.
+// Shutdown accepts no new connections and waits for requests until ctx ends; then it closes them. Tunnels are left to p.Shutdown.
 func (t *Transparent) Shutdown(ctx context.Context) error {
 	t.requests.Close()
 	t.end()
@@ -153,7 +153,7 @@ func (h *handoff) add(ln net.Listener) {
 	}
 }
 
-// give hands a connection over; false = it is closed, since nobody takes it any more.
+// give hands over a connection. It returns false if it closed the connection, since the handoff accepts no more.
 func (h *handoff) give(c net.Conn) bool {
 	select {
 	case h.conns <- c:
@@ -170,7 +170,7 @@ func (h *handoff) Accept() (net.Conn, error) {
 	case c := <-h.conns:
 		return c, nil
 	case <-h.closed:
-		return nil, http.ErrServerClosed // a server says it when it is shut down, which comes after this
+		return nil, http.ErrServerClosed // the error of a server that is shut down, which happens after this
 	}
 }
 
@@ -196,14 +196,14 @@ type verdict uint8
 const (
 	unclear verdict = iota // more bytes are needed
 	isHTTP
-	isTLS // its handshake, perhaps
+	isTLS // a TLS handshake, perhaps
 	isOther
 )
 
-// longestMethod is that of the registry, VERSION-CONTROL and UPDATEREDIRECTREF, and some more.
+// longestMethod has room for the longest methods of the registry, VERSION-CONTROL and UPDATEREDIRECTREF, and some more, in bytes.
 const longestMethod = 20
 
-// judge says whether bytes begin an HTTP/1 request in origin-form or asterisk-form, as clients send to origins. Requests to a
+// judge decides whether bytes begin an HTTP/1 request in origin-form or asterisk-form, as clients send to origins. Requests to a
 // proxy at the other end (absolute-form, CONNECT) and the preface of HTTP/2 (RFC 9113 section 3.4) do not count.
 func judge(b []byte) verdict {
 	if len(b) > 0 && b[0] == tlsHandshake {
@@ -240,7 +240,7 @@ func (x *exchange) redirected(to netip.AddrPort) {
 	x.fetchOf(target)
 }
 
-// fetchOf fetches a target that the connection has named, as if the request had in absolute-form.
+// fetchOf fetches a target that the connection determines, as if the request had named it in absolute-form.
 func (x *exchange) fetchOf(target target) {
 	r := *x.r
 	u := *x.r.URL
@@ -250,8 +250,8 @@ func (x *exchange) fetchOf(target target) {
 	x.fetch(target)
 }
 
-// redirectedTarget returns the target of a request whose connection was redirected: asked as the client asks, dialed where
-// the client dialed. Without a Host field the address is the authority (R161).
+// redirectedTarget returns the target of a request whose connection was redirected: named as by the client, and dialed where the
+// client dialed. Without a Host field the address is the authority (R161).
 func redirectedTarget(r *http.Request, to netip.AddrPort) (target, *failure) {
 	t := target{scheme: "http", host: r.Host, addr: to.String(), path: r.RequestURI}
 	if r.URL.IsAbs() { // a server must understand that, too (RFC 9112 section 3.2.2)

@@ -10,15 +10,15 @@ import (
 // maxLooks bounds how often the same first bytes are looked at: a client may send them one by one.
 const maxLooks = 64
 
-// peek looks at the first bytes of a connection, as they come, until look returns true, time is up, or b is full. They stay in
-// the kernel, so that the connection can be read from its beginning. An end without a byte shows none.
+// peek looks at the first bytes of a connection, as they arrive, until look returns true, time is up, or b is full. They stay in
+// the kernel, so that the connection can be read from its beginning. look is not called for a connection that ends without a byte.
 func peek(c *net.TCPConn, b []byte, within time.Duration, look func(first []byte) bool) {
 	raw, err := c.SyscallConn()
 	if err != nil || c.SetReadDeadline(time.Now().Add(within)) != nil {
 		return
 	}
 	looks := 0
-	// The netpoller reports each arrival once, so a look at too little waits for more.
+	// The netpoller reports each arrival once, so a look at too few bytes waits for more.
 	_ = raw.Read(func(fd uintptr) bool {
 		n, _, err := unix.Recvfrom(int(fd), b, unix.MSG_PEEK|unix.MSG_DONTWAIT)
 		if err == unix.EAGAIN || err == unix.EINTR {
@@ -30,7 +30,7 @@ func peek(c *net.TCPConn, b []byte, within time.Duration, look func(first []byte
 	_ = c.SetReadDeadline(time.Time{})
 }
 
-// sniff reports how a client begins within a time; unclear if it says too little.
+// sniff classifies what a client sends within a time; unclear if it sends too little.
 func sniff(c *net.TCPConn, within time.Duration) verdict {
 	var b [longestMethod + 2]byte
 	v := unclear

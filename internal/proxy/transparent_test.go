@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/internal/proxy"
 )
 
-// redirected is a rig whose connections all were going to one address; none if it is "".
+// redirected is a rig whose connections all had one original destination; none if it is "".
 func redirected(t *testing.T, to string, options ...func(*proxy.Config)) *rig {
 	t.Helper()
 	g := start(t, options...)

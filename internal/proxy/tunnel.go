@@ -14,15 +14,15 @@ import (
 	"github.com/tributary-http/tributary/internal/crowd"
 )
 
-// Bounds on silence in both directions of a tunnel together; there is none on its age (R143, R144). A tunnel ends
-// between one and one and a quarter of the bound after its last byte.
+// Bounds on silence in both directions of a tunnel together; its age is not limited (R143, R144). A tunnel ends between one and one
+// and a quarter times the bound after its last byte.
 const (
 	tunnelIdle     = time.Hour
-	halfClosedIdle = 60 * time.Second // one side has said that it sends no more
+	halfClosedIdle = 60 * time.Second // one side has announced that it sends no more
 )
 
-// tunnel copies bytes between a client and an origin and looks at none. It belongs to one link for its life. The
-// goroutine in run owns both connections; two more copy.
+// tunnel copies bytes between a client and an origin without looking at them. It stays on one link. The goroutine in run owns both
+// connections; two more copy.
 type tunnel struct {
 	origin io.ReadWriteCloser
 	link   string // "" = not known
@@ -96,7 +96,7 @@ func (t *tunnel) run(client io.ReadWriteCloser, early []byte, buffers *sync.Pool
 	return reason
 }
 
-// copy copies one direction. TCP to TCP it hands both connections to the kernel (splice), which reports how much it moved only
+// copy copies one direction. From TCP to TCP it hands both connections to the kernel (splice), which reports how much it moved only
 // when it stops: look makes it stop for a moment.
 func (t *tunnel) copy(dst, src io.ReadWriteCloser, early []byte, buffers *sync.Pool, over chan<- ended) {
 	err := t.copyAll(dst, src, early, buffers)
@@ -118,7 +118,7 @@ func (t *tunnel) copyAll(dst, src io.ReadWriteCloser, early []byte, buffers *syn
 		_, err := io.CopyBuffer(counter{dst, &t.bytes}, onlyReader{src}, *buf)
 		return err
 	}
-	boundUnsent(to, 0) // each time that the bound is reached costs a wake-up: a fifth of the rate on loopback
+	boundUnsent(to, 0) // reaching the bound costs a wake-up each time: a fifth of the rate on loopback
 	for {
 		n, err := to.ReadFrom(from)
 		t.bytes.Add(n)
@@ -129,14 +129,14 @@ func (t *tunnel) copyAll(dst, src io.ReadWriteCloser, early []byte, buffers *syn
 	}
 }
 
-// look makes the goroutine that reads from c say how much it has copied.
+// look makes the goroutine that reads from c report how much it has copied.
 func look(c io.ReadWriteCloser) {
 	if tcp, ok := tcpOf(c); ok {
 		_ = tcp.SetReadDeadline(time.Unix(1, 0))
 	}
 }
 
-// tcpOf returns the TCP connection that c is, or that it is but for its Close.
+// tcpOf returns the TCP connection that c is, or that c wraps with its own Close.
 func tcpOf(c io.ReadWriteCloser) (*net.TCPConn, bool) {
 	if held, ok := c.(interface{ TCP() *net.TCPConn }); ok {
 		return held.TCP(), true
@@ -160,11 +160,11 @@ func (c counter) Write(p []byte) (int, error) {
 // onlyReader hides the other methods of a reader.
 type onlyReader struct{ io.Reader }
 
-// tunnels knows the open tunnels. http.Server does not: it forgets hijacked connections.
+// tunnels tracks the open tunnels, since http.Server forgets hijacked connections.
 type tunnels struct {
 	mu      sync.Mutex
 	open    map[*tunnel]struct{}
-	of      map[crowd.User]int // how many each user has
+	of      map[crowd.User]int // number of each user
 	named   []uint32           // users whom allTunnels does not limit
 	closing bool
 	running sync.WaitGroup // Add only while not closing, so that Wait is safe afterwards
@@ -174,7 +174,7 @@ func newTunnels(named []uint32) *tunnels {
 	return &tunnels{named: named, open: map[*tunnel]struct{}{}, of: map[crowd.User]int{}}
 }
 
-// add makes a tunnel to origin known, unless no more are taken.
+// add registers a tunnel to origin, unless no more are accepted.
 func (ts *tunnels) add(origin io.ReadWriteCloser, link string, by *client) (*tunnel, *failure) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -189,7 +189,7 @@ func (ts *tunnels) add(origin io.ReadWriteCloser, link string, by *client) (*tun
 	return t, nil
 }
 
-// room returns why a user may not have one more tunnel, nil if it may: asked before anything is dialed for it.
+// room returns why a user may not have one more tunnel, nil if it may. It is called before anything is dialed for the tunnel.
 func (ts *tunnels) room(u crowd.User) *failure {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

@@ -22,8 +22,8 @@ type upload struct {
 	pace pace          // of the reader
 
 	mu        sync.Mutex
-	lingering bool      // only linger reads, and the deadline is its own
-	until     time.Time // when the present read is too late; zero = there is none
+	lingering bool      // only linger reads, and sets the deadline
+	until     time.Time // deadline of the present read; zero = none
 
 	// A client that sent Expect holds its content back until it sees a 100.
 	expect  bool          // no 100 yet; changed by the reader only
@@ -31,8 +31,8 @@ type upload struct {
 	told    chan struct{} // an interim answer was passed on; buffers one
 }
 
-// follow makes trace report the origin's answer to an Expect. net/http starts to read the content when a 100 came, when it has
-// waited long enough for one, and also when a final answer came instead; only in the last case nothing may be read.
+// follow makes trace report the origin's answer to an Expect. net/http starts to read the content when a 100 arrived, when it has
+// waited long enough for one, and also when a final answer arrived instead; only in the last case nothing may be read.
 func (u *upload) follow(trace *httptrace.ClientTrace) {
 	pass := trace.Got1xxResponse
 	trace.GotFirstResponseByte = func() { u.pending.Store(true) }
@@ -93,7 +93,7 @@ func (u *upload) deadline(t time.Time) bool {
 }
 
 // late reports whether waiting for the content has taken too long. The server ends the request's context before the read that
-// notices has returned, so the time decides, not the context's error.
+// notices returns, so the time decides, not the context's error.
 func (u *upload) late() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -128,8 +128,8 @@ func (u *upload) cleanTrailer() {
 // closed (R67).
 const lingerTime = 500 * time.Millisecond
 
-// linger discards incoming content, for a while, when the answer is sent. It ends a read by a goroutine that outlives the
-// exchange: the server would end that one, too, but lift the deadline and then read on without any.
+// linger discards incoming content, for a while, when the answer has been sent. It ends a read by a goroutine that outlives the
+// exchange: the server would end that read, too, but lift the deadline and then read on without one.
 func (x *exchange) linger() {
 	u := x.upload
 	if u == nil || u.ended.Load() {

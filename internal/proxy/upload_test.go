@@ -128,7 +128,7 @@ func TestInterim(t *testing.T) {
 			t.Errorf("Expect %q", e)
 		}
 		close(proceed)
-		c.wantHead("103") // nothing came before the origin's own
+		c.wantHead("103") // nothing arrived before the origin's own
 		c.want("HTTP/1.1 100 Continue\r\n\r\n")
 		c.send("hello")
 		c.wantHead("200") // and no second 100

@@ -12,17 +12,17 @@ import (
 )
 
 // wishField is the request field by which a program sets the goal or the deadline of one request: "goal=NAME", "within=SECONDS" or
-// "bitrate=BITS", of a second. Scripts of web pages cannot set fields whose names begin with Proxy- (Fetch standard section 2.2.2),
-// so that no page spends its reader's data or battery. It ends here as Proxy-Authorization does.
+// "bitrate=BITS" (per second). Scripts of web pages cannot set fields whose names begin with Proxy- (Fetch standard section 2.2.2),
+// so that no page spends its reader's data or battery. The proxy does not forward it, like Proxy-Authorization.
 const wishField = "Proxy-Tributary"
 
-// Bounds of what may be asked for.
+// Limits on what may be asked for.
 const (
 	mostWithin  = 30 * 24 * time.Hour
 	mostBitrate = 1e12
 )
 
-// wish returns the context of a request with what its field asks for.
+// wish returns the context of a request with the goal or deadline that its field asks for.
 func wish(ctx context.Context, h http.Header) (context.Context, *failure) {
 	lines := h[wishField]
 	if len(lines) == 0 {

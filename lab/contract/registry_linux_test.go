@@ -40,8 +40,8 @@ func image(t *testing.T) v1.Image {
 	return img
 }
 
-// registries serves the image twice: as go-containerregistry's own registry does, which supports Range but has no
-// validator, and with the ETag that the CNCF's registry gives a blob, its digest.
+// registries serves the image twice: like go-containerregistry's own registry, which supports Range but has no validator,
+// and with the ETag that the CNCF's registry gives a blob, its digest.
 func registries(t *testing.T) http.Handler {
 	t.Helper()
 	own := registry.New(registry.Logger(log.New(io.Discard, "", 0)))

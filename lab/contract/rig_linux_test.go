@@ -24,8 +24,8 @@ const (
 
 var links = []string{"wifi", "lte"}
 
-// play runs a test in two halves: origin returns the handler at the far end of the lab, user uses a Transport in the client
-// namespace. least is how many bytes each link must have carried at the end.
+// play runs a test in two halves: origin returns the handler at the far end of the lab, user uses a Transport in the
+// client namespace. least is the number of bytes that each link must have carried at the end.
 func play(t *testing.T, origin func(t *testing.T) http.Handler, least int64, user func(t *testing.T, tr *recorder)) {
 	t.Helper()
 	if os.Getenv(inClient) != "" {
@@ -79,7 +79,7 @@ func play(t *testing.T, origin func(t *testing.T) http.Handler, least int64, use
 	}
 }
 
-// originAddr is where the origin is for its clients.
+// originAddr is the address at which clients reach the origin.
 var originAddr = fmt.Sprintf("%s:%d", netlab.OriginAddr, port)
 
 // content returns n bytes that are the same in both runs.
@@ -92,7 +92,7 @@ func content(seed byte, n int) []byte {
 // request is a request and its outcome.
 type request struct {
 	method, path string
-	ranged       bool // it had a Range field
+	ranged       bool // the request had a Range field
 	*tributary.Report
 }
 
@@ -133,7 +133,7 @@ func (r *recorder) forget() {
 	r.all = nil
 }
 
-// divided fails the test unless both links brought a tenth of size at least.
+// divided fails the test unless each link carried at least a tenth of size.
 func (q request) divided(t *testing.T, size int) {
 	t.Helper()
 	use := q.Links()
@@ -148,7 +148,7 @@ func (q request) divided(t *testing.T, size int) {
 	}
 }
 
-// undivided fails the test unless all came over one link for this reason.
+// undivided fails the test unless all bytes arrived over one link for the given reason.
 func (q request) undivided(t *testing.T, size int, reason string) {
 	t.Helper()
 	use := q.Links()

@@ -31,13 +31,13 @@ const (
 	key        = "object"
 )
 
-// keys are the credentials of the one user.
+// keys are the credentials of the only user.
 var keys = aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
 
 // signer signs as S3 does: the path is escaped once.
 var signer = v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 
-// bucketOf serves one object as S3 does: with an ETag, ranges, and only to requests whose signature holds.
+// bucketOf serves one object as S3 does: with an ETag and ranges, and only to requests whose signature is valid.
 func bucketOf(t *testing.T) http.Handler {
 	t.Helper()
 	object := content(7, objectSize)
@@ -62,7 +62,8 @@ func bucketOf(t *testing.T) http.Handler {
 	})
 }
 
-// verify signs the fields that a request's signature covers again, by the SDK's own signer, and compares.
+// verify signs the fields that a request's signature covers again, with the SDK's own signer, and compares the
+// signatures.
 func verify(r *http.Request) error {
 	again := &http.Request{Method: r.Method, Host: r.Host, Header: http.Header{}, URL: &url.URL{Scheme: "http", Host: r.Host, Path: r.URL.Path}}
 	query := r.URL.Query()
@@ -119,8 +120,8 @@ func client(tr http.RoundTripper, options ...func(*s3.Options)) *s3.Client {
 	})...)
 }
 
-// withoutAcceptEncoding has the SDK send, and so sign, no Accept-Encoding: a field that the requests of a divided download
-// set themselves.
+// withoutAcceptEncoding makes the SDK neither send nor sign Accept-Encoding, a field that the requests of a divided
+// download set themselves.
 func withoutAcceptEncoding(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, func(s *middleware.Stack) error {
 		_, err := s.Finalize.Remove("DisableAcceptEncodingGzip")
@@ -162,7 +163,7 @@ func TestS3(t *testing.T) {
 		}
 		t.Run("GetObject", func(t *testing.T) {
 			right(t, get(t, client(tr), input))
-			one(t).divided(t, objectSize) // Accept-Encoding: identity is covered, and the same in every part
+			one(t).divided(t, objectSize) // the signature covers Accept-Encoding: identity, the same in every part
 		})
 		t.Run("GetObject with Accept-Encoding unsigned", func(t *testing.T) {
 			right(t, get(t, client(tr, withoutAcceptEncoding), input))
@@ -198,7 +199,7 @@ func TestS3(t *testing.T) {
 			right(t, b)
 			one(t).divided(t, objectSize)
 		})
-		// The manager divides the object itself and signs each Range, so each part comes over one link.
+		// The manager divides the object itself and signs each Range, so each part arrives over one link.
 		t.Run("transfermanager", func(t *testing.T) {
 			tr.forget()
 			m := transfermanager.New(client(tr), func(o *transfermanager.Options) {

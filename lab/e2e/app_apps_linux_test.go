@@ -16,7 +16,8 @@ func bothLinks() map[string]string {
 	return map[string]string{"wifi": "VALIDATED", "lte": "VALIDATED METERED"}
 }
 
-// aria2 downloads an object over several https connections by CONNECT as a user, and returns how long that takes.
+// aria2 downloads an object as the given user over several https connections through CONNECT, and returns how long that
+// takes.
 func (r *rig) aria2(user string, o netlab.Object) time.Duration {
 	r.Helper()
 	dir, err := os.MkdirTemp(r.lab.Dir, "aria2-")
@@ -35,8 +36,9 @@ func (r *rig) aria2(user string, o netlab.Object) time.Duration {
 	return took
 }
 
-// TestJavaHostApps: other apps use mobile data through the proxy only if the user agreed. A parallel https client by CONNECT then gets both
-// links; one that may not sends no packet over mobile data, by https or plain http, and does not make it wanted.
+// TestJavaHostApps: other apps use mobile data through the proxy only if the user agreed. A parallel https client that
+// uses CONNECT then gets both links. A client that may not use mobile data sends no packet over it, by https or plain
+// http, and does not make the program ask for it.
 func TestJavaHostApps(t *testing.T) {
 	need(t, "aria2c", "aria2")
 	const chosen, other = anotherApp, "10201"
@@ -64,7 +66,8 @@ func TestJavaHostApps(t *testing.T) {
 				var took time.Duration
 				got := r.over(func() { took = r.aria2(row.user, o) })
 				if row.both {
-					// Of what both links carry in that time; their rates are those of the scenario, packets with all headers.
+					// The share of what both links can carry in that time; their rates are those of the scenario, which
+					// count packets with all headers.
 					most := float64(sc.Links[0].Down.Rate+sc.Links[1].Down.Rate) / 8 * took.Seconds()
 					share := float64(got["wifi"]+got["lte"]) / most
 					t.Logf("%v: wifi %d, lte %d bytes, %.1f %% of both links, %.1f %% as content", took, got["wifi"], got["lte"], 100*share, 100*float64(o.Size)/most)
@@ -107,8 +110,8 @@ func (r *rig) pairRelay() (link string) {
 	return link
 }
 
-// TestJavaHostRelay: the app pairs with a relay by its link, and one connection of another app by https and CONNECT then uses lanes over both
-// links. No packet leaves by mobile data without consent, for a lane neither.
+// TestJavaHostRelay: the app pairs with a relay by its link, and one https connection of another app through CONNECT then
+// uses lanes over both links. Without consent, no packet leaves over mobile data, not even for a lane.
 func TestJavaHostRelay(t *testing.T) {
 	for name, row := range map[string]struct {
 		apps, lte string
@@ -142,7 +145,7 @@ func TestJavaHostRelay(t *testing.T) {
 					r.isObject(r.ok(r.client("curl", "-sS", "--fail", "-x", "http://"+javaProxy, "--cacert", cert.CA, "--connect-to",
 						"::"+relayedAddr+":", r.nginx.SecureURL(o))).body, o)
 				}
-				get() // the app hears of lanes while something runs
+				get() // the app learns of lanes while something runs
 				r.until("the app sees the lanes", func() bool { return strings.Contains(a.said.String(), lanes+"\n") })
 				for link, n := range r.over(get) {
 					if share := float64(n) / float64(o.Size); row.both && share < 0.2 {

@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestAppDownload: an app hands files over, and the program fills them over both links; no byte passes through the app.
+// TestAppDownload: an app hands over files, and the program fills them over both links; no byte passes through the app.
 func TestAppDownload(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	r.android()
@@ -30,7 +30,7 @@ func TestAppDownload(t *testing.T) {
 		}
 		return string(b), fd
 	}
-	// until returns the last word on a download before and with its end.
+	// until returns the last report on a download before its end, and the report of its end.
 	until := func(end string, half func(bytes float64)) (at, ended map[string]any) {
 		t.Helper()
 		for {

@@ -31,9 +31,10 @@ const anotherApp = "10200"
 // firstNet is the netId of the first link; the others follow.
 const firstNet = 100
 
-// android gives the client namespace the routing rules of Android's netd: packets without a mark go out over the first link,
-// packets with a network's mark over that network. Root may bind to every interface. Others may bind to the first link; the
-// other ones are background networks, as mobile data is beside Wi-Fi, and take a mark with netd's PERMISSION_NETWORK.
+// android gives the client namespace the routing rules of Android's netd: packets without a mark go out over the first
+// link, packets with a network's mark over that network. Root may bind to every interface. Other users may bind to the
+// first link; the other links are background networks, like mobile data beside Wi-Fi, and require a mark with netd's
+// PERMISSION_NETWORK.
 func (r *rig) android() {
 	r.Helper()
 	ip := func(args ...string) {
@@ -68,13 +69,13 @@ type phone struct {
 	refuse  atomic.Pointer[string] // the name of a link that may not be used
 	looked  chan string            // "name over link"
 	wanted  chan bool              // mobile data
-	monthly int64                  // bytes that all links but wifi may carry together; 0 = no limit
+	monthly int64                  // bytes that all links except wifi may carry together; 0 = no limit
 	metered map[string]bool        // links, by name
-	apps    string                 // that may use metered links: "" = "all"
-	updates atomic.Int64           // statuses
+	apps    string                 // apps that may use metered links: "" = "all"
+	updates atomic.Int64           // number of statuses received
 }
 
-// newPhone starts the program under an app.
+// newPhone returns an app that has started the program.
 func newPhone(r *rig, monthly int64, links ...string) *phone {
 	r.Helper()
 	p := &phone{monthly: monthly}
@@ -82,7 +83,7 @@ func newPhone(r *rig, monthly int64, links ...string) *phone {
 	return p
 }
 
-// start starts the program under it.
+// start starts the program under the app.
 func (p *phone) start(r *rig, links ...string) {
 	r.Helper()
 	p.App, p.r, p.looked, p.wanted = &appbridgetest.App{}, r, make(chan string, 64), make(chan bool, 64)
@@ -204,7 +205,7 @@ func TestAppBridge(t *testing.T) {
 		t.Errorf("a name that does not exist: %q", c.body)
 	}
 
-	// An app cannot take back connections that are kept: they end with the link.
+	// An app cannot revoke kept connections: they end with the link.
 	lte := "lte"
 	lose := func(times int) {
 		t.Helper()
@@ -235,8 +236,8 @@ func TestAppBridge(t *testing.T) {
 	}
 }
 
-// TestRooted runs the program as the module does, and as root, under the routing rules of a phone, where the main table leads
-// nowhere: it finds the links itself, and serves redirected connections.
+// TestRooted runs the program as the module does, and as root, under the routing rules of a phone, where the main table
+// leads nowhere: the program finds the links itself, and serves redirected connections.
 func TestRooted(t *testing.T) {
 	for _, user := range []string{"", "8080"} {
 		t.Run("user "+user, func(t *testing.T) {
@@ -267,7 +268,7 @@ func TestRooted(t *testing.T) {
 	}
 }
 
-// as has the program start as root and become a user, who may make its control socket.
+// as makes the program start as root and switch to a user that may create its control socket.
 func (r *rig) as(user string) {
 	r.Helper()
 	id, err := strconv.Atoi(user)
@@ -284,7 +285,7 @@ func (r *rig) as(user string) {
 	r.options.Args = append(r.options.Args, "--user="+user, "--config="+file)
 }
 
-// keepsTwoCapabilities looks at every thread of the program.
+// keepsTwoCapabilities checks every thread of the program.
 func (r *rig) keepsTwoCapabilities(user string) {
 	r.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", r.proxy.PID()))
@@ -294,7 +295,7 @@ func (r *rig) keepsTwoCapabilities(user string) {
 	for _, thread := range threads {
 		text, err := os.ReadFile(thread)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has ended
+			continue // the thread has ended
 		}
 		if err != nil {
 			r.Fatal(err)
@@ -317,21 +318,22 @@ type pipes struct {
 	io.Writer
 }
 
-// monthLimit is what a javaHost lets mobile data carry in a month.
+// monthLimit is the number of bytes that a javaHost lets mobile data carry in a month.
 const monthLimit = 1_000_000_000
 
-// javaApp is the app's core in a JVM, as the app of the real program: it starts it and sends it those of the links that it offers.
+// javaApp is the app's core in a JVM, in the place of the real app: it starts the program and sends it the links that the
+// app offers.
 type javaApp struct {
-	Spent  int64             // what mobile data has carried today, in bytes, of the limit of monthLimit
-	Traits map[string]string // what the app's system says of each link
+	Spent  int64             // bytes of monthLimit that mobile data has carried today
+	Traits map[string]string // traits of each link according to the app's system
 	Props  []string          // "name=value", see HostMain
-	URL    string            // what is downloaded through it, to File
+	URL    string            // URL of the object to download through the program, to File
 	File   string
 
 	said *said
 }
 
-// said is what a program says.
+// said is the output of a program.
 type said struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -354,7 +356,8 @@ const (
 	javaGateway = "127.0.0.1:18081"
 )
 
-// startJava starts the app. TRIBUTARY_JAVA is the class path; make android-test sets it. wait waits for its end, which must be a good one.
+// startJava starts the app. TRIBUTARY_JAVA is the class path; make android-test sets it. wait waits for its end, which
+// must be successful.
 func (r *rig) startJava(a *javaApp) (wait func()) {
 	r.Helper()
 	classes := os.Getenv("TRIBUTARY_JAVA")
@@ -433,7 +436,7 @@ func (r *rig) withoutSecrets(a *javaApp, log string) {
 	}
 }
 
-// javaHost downloads an object through an app, and returns what that says.
+// javaHost downloads an object through an app, and returns the app's output.
 func (r *rig) javaHost(o netlab.Object, spent int64, traits map[string]string) string {
 	r.Helper()
 	a := &javaApp{Spent: spent, Traits: traits, URL: r.nginx.NamedURL(o), File: r.file()}
@@ -456,7 +459,7 @@ func (r *rig) whileJava(a *javaApp, do func()) {
 	wait()
 }
 
-// TestJavaHost: two of three links carry a download, as the third does not lead out.
+// TestJavaHost: two of three links carry a download, since the third does not lead to the internet.
 func TestJavaHost(t *testing.T) {
 	sc := quick()
 	sc.Links = append(sc.Links, netlab.Symmetric("other", 40*netlab.Mbit, 30*time.Millisecond))
@@ -476,8 +479,8 @@ func TestJavaHost(t *testing.T) {
 	}
 }
 
-// TestJavaHostSpendsNothing: no packet leaves by what the user has not agreed to, and mobile data is not asked for when nothing
-// is left of it.
+// TestJavaHostSpendsNothing: no packet leaves over a link that the user has not agreed to, and mobile data is not
+// requested when its allowance is used up.
 func TestJavaHostSpendsNothing(t *testing.T) {
 	for name, row := range map[string]struct {
 		spent  int64

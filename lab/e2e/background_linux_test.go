@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestBackground: a download of the class background leaves a link to a program that wants it. The log shows how long that program
-// took, as part of its time alone; a download of the usual class takes its share, and it takes two to four times as long.
+// TestBackground: a download of the class background leaves a link to another program that wants it. The log shows how
+// long that program took, relative to its time alone; beside a download of the usual class, which takes its share, that
+// would be two to four times as long.
 func TestBackground(t *testing.T) {
 	t.Parallel()
 	sc := equal()

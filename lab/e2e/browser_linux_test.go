@@ -28,7 +28,7 @@ type browser struct {
 	last     int            // id of the last command
 	events   map[string]int // how often a download's state was reported
 	page     string         // session of the only page
-	console  []string       // what pages have written to their consoles, if they are watched (Runtime.enable)
+	console  []string       // output of pages to their consoles, if they are watched (Runtime.enable)
 }
 
 // message is an answer (it has the command's ID) or an event.
@@ -60,7 +60,7 @@ func openBrowser(r *rig, args ...string) *browser {
 		"--disable-background-networking", "--disable-component-update", "--user-data-dir=" + dir, "--remote-debugging-pipe",
 	}, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir)
-	cmd.ExtraFiles = []*os.File{theirCommands, theirMessages} // 3 and 4, by which the option above knows them
+	cmd.ExtraFiles = []*os.File{theirCommands, theirMessages} // 3 and 4, the descriptors that the option above expects
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err = cmd.Start()
@@ -74,7 +74,7 @@ func openBrowser(r *rig, args ...string) *browser {
 		messages.Close()
 		_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
 		cancel()
-		_ = cmd.Wait() // it was killed: how it ends says nothing
+		_ = cmd.Wait() // it was killed, so its exit status means nothing
 		if r.Failed() {
 			r.Logf("chromium said:\n%s", said.Bytes()[:min(said.Len(), 4000)])
 		}
@@ -154,7 +154,7 @@ func (b *browser) next() message {
 	return m
 }
 
-// load opens a page and returns it, as HTML, when its script says that it is done by the title.
+// load opens a page and returns its HTML once its script reports by the title that it is done.
 func (b *browser) load(url string) (html string) {
 	b.Helper()
 	b.call("Page.navigate", map[string]any{"url": url}, nil)
@@ -173,7 +173,7 @@ func (b *browser) load(url string) (html string) {
 	return html
 }
 
-// text opens a page of an http host and returns what it shows.
+// text opens a page of an http host and returns the text that it shows.
 func (b *browser) text(host, path string) (shown string) {
 	b.Helper()
 	b.call("Page.navigate", map[string]any{"url": "http://" + host + path}, nil)
@@ -213,7 +213,7 @@ const (
 <body><p id="text">text</p><img src="1.svg"><img src="2.svg"><p id="sum"></p><script src="sum.js"></script></body></html>
 `
 	pageCSS = `#text { color: rgb(1, 2, 3) }`
-	// pageJS shows what has been loaded: the style, the images' widths and the FNV-1a hash of an object.
+	// pageJS shows what was loaded: the style, the images' widths and the FNV-1a hash of an object.
 	pageJS = `
 onload = async () => {
 	const bytes = new Uint8Array(await (await fetch("/2MB")).arrayBuffer());

@@ -24,7 +24,7 @@ func need(t *testing.T, program, debian string) {
 	}
 }
 
-// overBoth fails the test unless do lets both links bring something.
+// overBoth fails the test unless both links receive something while do runs.
 func (r *rig) overBoth(do func()) {
 	r.Helper()
 	before := r.metrics()
@@ -47,7 +47,7 @@ func (r *rig) viaEnv(proxy string, argv ...string) ran {
 	if proxy != "" {
 		vars = append(vars, "http_proxy="+proxy)
 	}
-	return r.client("env", append(vars, argv...)...) // env(1), as the client command has an environment of its own
+	return r.client("env", append(vars, argv...)...) // env(1), since the client command has its own environment
 }
 
 // downloads lets a client download o directly, where proxy is "", and through the proxy. Both files must be the object.
@@ -70,7 +70,8 @@ with open(sys.argv[2], "wb") as f:
         f.write(part)
 `
 
-// nodeGet downloads by http.get. From Node 24 on that knows the proxy of the environment, before it needs a setting.
+// nodeGet downloads by http.get. From Node 24 on, http.get uses the proxy of the environment; older versions need a
+// setting.
 const nodeGet = `
 const fs = require("fs"), http = require("http");
 const [url, file] = process.argv.slice(1);
@@ -135,7 +136,7 @@ func TestClients(t *testing.T) {
 			t.Skip("fetch knows no proxy before Node 24")
 		}
 		r := r.on(t)
-		for _, proxy := range []string{"", proxyURL} { // it asks for a tunnel, for http too, so that is one link
+		for _, proxy := range []string{"", proxyURL} { // it asks for a tunnel even for http, and so uses one link
 			file := r.file()
 			node(r, proxy, nodeFetch, file)
 			r.isObject(r.read(file), o)

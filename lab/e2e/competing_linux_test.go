@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestCompeting: beside another download that fills a link without losses, a transfer takes 60 % of it at most, by two
-// connections at a time at most: one that is tried now and then brings nothing.
+// TestCompeting: beside another download that fills a link without losses, a transfer takes at most 60 % of the link,
+// over at most two connections at the same time: an additional one that is tried now and then gains nothing.
 func TestCompeting(t *testing.T) {
 	if !matrix() {
 		t.Skip("a measurement, for make matrix")
@@ -57,7 +57,7 @@ func TestCompeting(t *testing.T) {
 				}
 				conns[q.Connection] = c
 			}
-			most := 0 // at a time
+			most := 0 // connections at the same time
 			for _, c := range conns {
 				n := 0
 				for _, d := range conns {
@@ -67,7 +67,7 @@ func TestCompeting(t *testing.T) {
 				}
 				most = max(most, n)
 			}
-			const content = 1448.0 / 1500 // of a packet
+			const content = 1448.0 / 1500 // share of a packet
 			share := float64(ours) / (float64(sum) * content)
 			t.Logf("%.1f MB of %.1f MB over the link, %.0f %%, by %d connections, %d at a time", float64(ours)/1e6, float64(sum)*content/1e6, 100*share, len(conns), most)
 			if share > 0.6 || most == 0 || most > 2 {

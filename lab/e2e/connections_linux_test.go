@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFullLinkIsShared downloads beside another program that fills one of the two links without loss: more connections would gain
-// nothing but a larger share of it. The log shows how many there were.
+// TestFullLinkIsShared downloads beside another program that fills one of the two links without loss, where more
+// connections would only gain a larger share of that link. The log shows how many there were.
 func TestFullLinkIsShared(t *testing.T) {
 	t.Parallel()
 	sc := equal()
@@ -30,7 +30,7 @@ func TestFullLinkIsShared(t *testing.T) {
 		_ = other.Wait() // it is killed
 		rest <- n
 	}()
-	r.download(o.URL, o) // by IPv4, as the other one
+	r.download(o.URL, o) // over IPv4, like the other program
 	if err := other.Process.Kill(); err != nil {
 		t.Error(err)
 	}
@@ -57,7 +57,8 @@ func TestFullLinkIsShared(t *testing.T) {
 	})
 	share := float64(ours) / float64(ours+theirs)
 	t.Logf("%.0f %% of the link beside one other connection, over %d connections", 100*share, len(conns))
-	// One connection on an idle machine. On a busy one packets come late, which looks like a link with loss, and others are tried.
+	// One connection on an idle machine. On a busy machine packets arrive late, which looks like a link with loss, and
+	// more connections are tried.
 	if share > 0.6 {
 		t.Errorf("%.0f %% of the full link, over %d connections", 100*share, len(conns))
 	}

@@ -21,7 +21,7 @@ type program struct {
 	said strings.Builder
 }
 
-// begins starts curl as another app through the proxy, and waits for the first bytes.
+// begins starts curl through the proxy, as another app, and waits for the first bytes.
 func (r *rig) begins(args ...string) *program {
 	r.Helper()
 	p := &program{file: r.file(), done: make(chan struct{})}
@@ -41,7 +41,7 @@ func (r *rig) begins(args ...string) *program {
 	return p
 }
 
-// ended waits for its end.
+// ended waits for the end of the program.
 func (p *program) ended(r *rig) error {
 	r.Helper()
 	select {
@@ -66,7 +66,8 @@ func TestCostsMidway(t *testing.T) {
 		p.start(r, links...)
 		return r
 	}
-	// silent checks that no packet crosses a link while do runs, once the ends of its connections have said farewell.
+	// silent checks that no packet crosses a link while do runs, once the last packets of its closed connections have
+	// passed.
 	silent := func(r *rig, link string, do func()) {
 		r.Helper()
 		before := int64(-1)
@@ -109,7 +110,7 @@ func TestCostsMidway(t *testing.T) {
 		broken(r, "a tunnel", tunnel, o)
 		broken(r, "a request that passes through", passed, o)
 		silent(r, "wifi", func() {
-			time.Sleep(time.Second) // for what must not come
+			time.Sleep(time.Second) // for packets that must not arrive
 			p.show("wifi", "other")
 			whole(r, download, o)
 		})

@@ -14,7 +14,7 @@ import (
 
 const gzipPort = 8220
 
-// TestCurl covers people's uses of curl; each answer is the direct one, head and body.
+// TestCurl covers common uses of curl; each answer must equal the direct one, head and body.
 func TestCurl(t *testing.T) {
 	r := start(t, quick())
 	o := r.object(5_000_000)
@@ -48,7 +48,7 @@ func TestCurl(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.same("--compressed", coded.URL)
-		r.same("--header", "Accept-Encoding: gzip", coded.URL) // as it comes
+		r.same("--header", "Accept-Encoding: gzip", coded.URL) // the body stays encoded
 	})
 }
 

@@ -7,8 +7,9 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestDeadline: tributary get with a bitrate or a time uses the metered link for what Wi-Fi cannot bring, and for nothing if
-// Wi-Fi can. How much that is exactly is for the simulator: rates on a busy machine vary.
+// TestDeadline: tributary get with a bitrate or a time uses the metered link for the bytes that Wi-Fi cannot deliver in
+// time, and not at all if Wi-Fi can deliver everything. The simulator tests the exact amount, since rates on a busy
+// machine vary.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, netlab.Scenario{Name: "deadline", Links: []netlab.LinkSpec{
@@ -17,7 +18,7 @@ func TestDeadline(t *testing.T) {
 	}}, netlab.NginxOptions{})
 	config := r.file() + ".toml"
 	r.write(config, []byte("[link.lte]\nmetered = true\n"))
-	o := r.object(9_000_000) // 6 s by Wi-Fi
+	o := r.object(9_000_000) // 6 s over Wi-Fi
 	lte := func(flag, value string) (bytes int64, spared string) {
 		f := r.getting("--config", config, "--json", flag, value, "-o", r.file(), r.nginx.NamedURL(o))
 		f.ended(0)
@@ -34,7 +35,7 @@ func TestDeadline(t *testing.T) {
 	}{
 		{"--within", "60s", false},
 		{"--bitrate", "3Mbit/s", false},
-		{"--bitrate", "16Mbit/s", true}, // Wi-Fi brings three quarters
+		{"--bitrate", "16Mbit/s", true}, // Wi-Fi delivers three quarters
 		{"--within", "5s", true},
 	} {
 		n, spared := lte(c.flag, c.value)

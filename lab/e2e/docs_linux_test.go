@@ -27,13 +27,13 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestDocs runs the commands in README.md and docs as somebody does who has just installed Tributary and reads a page from its
-// top: word by word, in order, in one shell. Each page gets a copy of this machine's file system that is thrown away, a home
-// folder without anything in it, and an internet with the names that the pages use, behind two links. It does as the reader is
-// told between commands: it puts TOML into the configuration and restarts the proxy.
+// TestDocs runs the commands in README.md and docs like a user who recently installed Tributary and reads a page from the
+// top: verbatim, in order, in one shell. Each page gets a disposable copy of this machine's file system, an empty home
+// folder, and an internet with the names that the pages use, behind two links. Between commands, the test does what the
+// page tells the reader: it puts TOML into the configuration and restarts the proxy.
 //
-// What is not as on the reader's machine: everything runs as root, and sudo does nothing; the links are named in the
-// configuration, because those of the lab are TUN devices; cat plays the part of mpv.
+// Differences from the reader's machine: everything runs as root, and sudo does nothing; the links are named in the
+// configuration, because those of the lab are TUN devices; cat stands in for mpv.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	for _, program := range [][2]string{{"wget", "wget"}, {"aria2c", "aria2"}, {"nft", "nftables"}, {"/usr/bin/pip", "python3-pip"}, {"git", "git"}} {
@@ -46,7 +46,7 @@ func TestDocs(t *testing.T) {
 	r := newRig(t, netlab.Scenario{Name: "docs", Links: []netlab.LinkSpec{
 		netlab.Symmetric("wlan0", 60*netlab.Mbit, 10*time.Millisecond),
 		netlab.Symmetric("wwan0", 40*netlab.Mbit, 30*time.Millisecond),
-	}}, netlab.NginxOptions{Port: 8300}) // the usual ports are the internet's
+	}}, netlab.NginxOptions{Port: 8300}) // the usual ports belong to the internet
 	r.options.Binary = unchecked(t)
 	r.startInternet()
 	commands := 0
@@ -68,7 +68,8 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// unchecked builds the program without the race detector: here it starts a hundred times, and other tests look for races.
+// unchecked builds the program without the race detector: TestDocs starts it a hundred times, and other tests look for
+// races.
 func unchecked(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv("TRIBUTARY_BINARY"); path != "" {
@@ -83,7 +84,7 @@ func unchecked(t *testing.T) string {
 	return path
 }
 
-// prologue is what the reader has: a shell, and a way to start a program in another terminal.
+// prologue provides what the reader has: a shell, and a way to start a program in another terminal.
 const prologue = `set -eEu -o pipefail
 at=start proxy=
 trap 'echo "FAILED at $at" >&2; tail -n 5 ~/serve.log >&2 || true' ERR
@@ -121,7 +122,7 @@ configure() {
 }
 `
 
-// script returns what a reader of a page types, and the number of commands in it.
+// script returns the input that a reader of a page types, and the number of commands in it.
 func script(p docs.Page) (string, int) {
 	settings := settings{top: []string{`links = ["wlan0", "wwan0"]`}}
 	var b strings.Builder
@@ -129,12 +130,12 @@ func script(p docs.Page) (string, int) {
 	b.WriteString(prologue)
 	configure()
 	blocks := docs.Blocks(p.Text)
-	starts := false // whether the page has its reader start the proxy
+	starts := false // whether the page tells the reader to start the proxy
 	for _, block := range blocks {
 		starts = starts || block.IsRun() && slices.ContainsFunc(block.Commands(), func(c string) bool { return strings.HasPrefix(c, "tributary serve") })
 	}
 	if !starts {
-		b.WriteString("start\n") // it is about one that runs
+		b.WriteString("start\n") // the page assumes a running proxy
 	}
 	n := 0
 	for _, block := range blocks {
@@ -167,8 +168,8 @@ func (s *settings) text() string {
 	return strings.Join(append(append([]string{}, s.top...), s.tables...), "\n") + "\n"
 }
 
-// elsewhere makes a copy of the file system that goes with the process, and runs a script in it. It takes a folder, the program,
-// a certificate, the script and a line of /etc/hosts.
+// elsewhere makes a copy of the file system that vanishes with the process, and runs a script in it. Its arguments are a
+// folder, the program, a certificate, the script and a line of /etc/hosts.
 const elsewhere = `set -e
 mount -t tmpfs -o size=2g docs "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
@@ -213,7 +214,7 @@ func (r *rig) reads(script string) {
 // docsSize is the size of a file in the internet of TestDocs.
 const docsSize = 400_000
 
-// docsContent is the file at a path: random numbers, but for those that a command unpacks or installs.
+// docsContent returns the file at a path: random bytes, except for files that a command unpacks or installs.
 func docsContent(path string) []byte {
 	seed := sha256.Sum256([]byte(path))
 	content := make([]byte, docsSize)
@@ -249,8 +250,8 @@ func digest(path string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// startInternet serves, at the ports of http and https, what the documentation downloads: a file at each path, an index of Python
-// packages, an apt repository, a git repository.
+// startInternet serves everything that the documentation downloads, at the ports of http and https: a file at each path,
+// an index of Python packages, an apt repository, a git repository.
 func (r *rig) startInternet() {
 	r.Helper()
 	const wheel = "/torch-1-py3-none-any.whl"
@@ -303,7 +304,7 @@ func (r *rig) startInternet() {
 		}
 		server := &http.Server{
 			Handler: handler, ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
-			ErrorLog: log.New(io.Discard, "", 0), // clients go away
+			ErrorLog: log.New(io.Discard, "", 0), // clients may disconnect early
 		}
 		done := make(chan struct{})
 		go func() {
@@ -315,7 +316,7 @@ func (r *rig) startInternet() {
 			}
 		}()
 		r.Cleanup(func() {
-			_ = server.Close() // what Serve returns shows it
+			_ = server.Close() // Serve's return value shows it
 			<-done
 		})
 	}

@@ -15,7 +15,7 @@ import (
 // finding is a check of doctor.
 type finding struct{ Name, Verdict, Found, Fix string }
 
-// doctor runs the program's doctor in the client's place and returns its exit code and findings by name.
+// doctor runs the program's doctor in the client namespace and returns its exit code and its findings by name.
 func (r *rig) doctor() (int, map[string]finding) {
 	r.Helper()
 	out := r.own("doctor", "--json", "--link", "wifi", "--link", "lte")
@@ -30,7 +30,7 @@ func (r *rig) doctor() (int, map[string]finding) {
 	return out.code, all
 }
 
-// own runs the program under test with the lab's directory as the user's own.
+// own runs the program under test with the lab's directory as the user's directories.
 func (r *rig) own(args ...string) ran {
 	r.Helper()
 	var said strings.Builder
@@ -52,8 +52,8 @@ func (r *rig) shell(command string) {
 	}
 }
 
-// TestDoctorMends breaks the second link in ways that users meet, sees that it is broken, lets doctor find out, runs the
-// command that it gives, and looks again.
+// TestDoctorMends breaks the second link in ways that users meet, checks that it is broken, lets doctor diagnose the
+// fault, runs the command that doctor suggests, and checks again.
 func TestDoctorMends(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	o := r.object(1000)
@@ -65,7 +65,8 @@ func TestDoctorMends(t *testing.T) {
 		t.Fatalf("exit code %d in a lab where all is well: %+v", code, all)
 	}
 
-	// Programs that bind to a device find lte by its own metric; answers are let in as the rules by source say.
+	// Programs that bind to a device find lte by its own metric; the rules by source address decide which answers are
+	// accepted.
 	r.shell("sysctl -w net.ipv4.conf.lte.rp_filter=1")
 	if code, all := r.doctor(); code != 0 || all["rp_filter lte"].Verdict != "ok" || !works(r) {
 		t.Errorf("strict filter, but a route by source: exit code %d, works %v, %+v", code, works(r), all["rp_filter lte"])
@@ -78,7 +79,7 @@ func TestDoctorMends(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := r.on(t)
 			r.shell(c.damage)
-			// without a route Linux takes everything for a neighbor, and here the origin is one
+			// without a route Linux takes every address for a neighbor, and here the origin is one
 			if works(r) && c.check != "route lte" {
 				t.Error("it works all the same")
 			}

@@ -14,7 +14,7 @@ func TestSchedulers(t *testing.T) {
 	for _, tt := range []struct {
 		scheduler string
 		size      netlab.Bytes
-		links     int // that carry the object
+		links     int // number of links that carry the object
 	}{
 		{"alg3", 20_000_000, 2},
 		{"naive", 20_000_000, 2},

@@ -12,12 +12,12 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// publicAddr is an address of the origin that is not of a private network.
+// publicAddr is an address of the origin that is not in a private network.
 var publicAddr = netip.MustParseAddr("203.0.113.1")
 
-// travel is a laptop with two links, a third one that its configuration disables, a bridge of containers, and a VPN; all of
-// them lead to the lab's server. The lab's devices are all tunnels: links are those that the configuration enables, and none of
-// them is a VPN that carries everything, see preferBridge.
+// travel returns a laptop with two links, a third one that its configuration disables, a bridge for containers, and a
+// VPN; all of them lead to the lab's server. The lab's devices are all tunnels: those that the configuration enables are
+// links, and none of them is a VPN that carries everything; see preferBridge.
 func travel(t *testing.T, config string) *rig {
 	sc := quick()
 	sc.Links = append(sc.Links, netlab.Symmetric("eth", 40*netlab.Mbit, 10*time.Millisecond), netlab.Symmetric("wg0", 40*netlab.Mbit, 30*time.Millisecond))
@@ -92,10 +92,11 @@ func far(l *netlab.Link) string {
 	return netip.AddrFrom4(a).String()
 }
 
-// ways are those in which programs ask: through the proxy, by a tunnel, by redirected connections of another user.
+// ways are the ways in which programs send requests: through the proxy, through a tunnel, and through redirected
+// connections of another user.
 var ways = []string{"proxy", "CONNECT", "redirect"}
 
-// ask asks for something at an address, with or without success.
+// ask requests an object from an address; whether that succeeds does not matter.
 func (r *rig) ask(way, host string) {
 	r.Helper()
 	url := "http://" + host + "/10kB"
@@ -109,13 +110,14 @@ func (r *rig) ask(way, host string) {
 	}
 }
 
-// TestOtherInterfaces: traffic that belongs to an interface that is not a link leaves by no link, DNS questions included.
+// TestOtherInterfaces: traffic that belongs to an interface that is not a link does not leave over any link, DNS queries
+// included.
 func TestOtherInterfaces(t *testing.T) {
 	t.Run("R183 R184 R198 split-tunnel VPN, bridge, disabled link", func(t *testing.T) {
 		r := travel(t, "")
 		o := r.object(5_000_000)
 		r.object(10_000)
-		r.ip("route", "add", "198.51.100.0/24", "via", far(r.lab.Link("wg0")), "dev", "wg0") // the company's
+		r.ip("route", "add", "198.51.100.0/24", "via", far(r.lab.Link("wg0")), "dev", "wg0") // the company's network
 		resolver := filepath.Join("/etc/netns", r.lab.ClientName(), "resolv.conf")
 		if err := os.WriteFile(resolver, []byte("nameserver "+far(r.lab.Link("wg0"))+"\n"), 0o644); err != nil {
 			t.Fatal(err)
@@ -133,7 +135,7 @@ func TestOtherInterfaces(t *testing.T) {
 				}
 			})
 			r.silent(way, n, "wifi", "lte")
-			if way != "redirect" { // a program without proxy support goes where it would without
+			if way != "redirect" { // a program without proxy support goes where it would go without the proxy
 				r.silent(way, n, "eth")
 			}
 		}
@@ -143,7 +145,7 @@ func TestOtherInterfaces(t *testing.T) {
 		if c := r.curl("-m", "1", "http://"+far(r.lab.Link("wg0"))+"/10kB"); !strings.Contains(string(c.body), "no_proxy") {
 			t.Errorf("the proxy says %.200q", c.body)
 		}
-		// Names are asked for over the VPN, downloads use the links.
+		// Names are resolved over the VPN, downloads use the links.
 		n := r.packets(func() { r.download(r.nginx.NamedURL(o), o) })
 		if n["wifi"] < 1000 || n["lte"] < 500 || n["eth"] != 0 {
 			t.Errorf("a download: %v packets", n)
@@ -206,7 +208,7 @@ func TestOtherInterfaces(t *testing.T) {
 			t.Errorf("before: %v packets", n)
 		}
 		r.fullTunnel()
-		n = r.packets(func() { r.curl("--fail", "-o", "/dev/null", url) }) // it may come too early, but not over a link
+		n = r.packets(func() { r.curl("--fail", "-o", "/dev/null", url) }) // the request may be too early, but must not use a link
 		r.silent("at once", n, "wifi", "lte", "eth")
 		r.until("the VPN is followed", func() bool { return strings.Contains(r.proxy.Said(), "downloads use the VPN") })
 		n = r.packets(func() { r.download(url, o) })
@@ -254,7 +256,7 @@ func TestOtherInterfaces(t *testing.T) {
 				t.Errorf("afterwards: %d bytes in %d packets over %s", carried[l]+size, n[l], l)
 			}
 		}
-		n = r.packets(func() { r.curl(post...) }) // and when they are closed, nothing
+		n = r.packets(func() { r.curl(post...) }) // once the connections are closed, no packet leaves
 		r.silent("later", n, "wifi", "lte", "eth")
 	})
 	t.Run("full-tunnel VPN, gone around", func(t *testing.T) {
@@ -271,7 +273,7 @@ func TestOtherInterfaces(t *testing.T) {
 			_, before := r.carried("wg0")
 			n := r.packets(get)
 			r.silent(name, n, "eth")
-			// The kernel answers late packets for a closed connection with a RST, which is bound to no link.
+			// The kernel answers late packets for a closed connection with an RST, which is not bound to a link.
 			if _, after := r.carried("wg0"); after-before > 40*n["wg0"] {
 				t.Errorf("%s: %d bytes in %d packets over wg0", name, after-before, n["wg0"])
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// slack is by what the times that the project promises are multiplied here: test machines are shared.
+// slack is the factor by which the times that the project promises are multiplied here, since test machines are shared.
 const slack = 3
 
 // The tests of this file mostly wait for slow links, so they run side by side.
@@ -17,9 +17,9 @@ func TestLinkDiesAndComesBack(t *testing.T) {
 	for _, tt := range []struct {
 		scenario string
 		size     netlab.Bytes  // on a busy machine links come back late
-		pause    time.Duration // longest at the client, promised
-		flows    time.Duration // from a link's return to the client's next byte, promised
-		carries  time.Duration // and to the link's next byte
+		pause    time.Duration // longest at the client, as promised
+		flows    time.Duration // from a link's return to the client's next byte, as promised
+		carries  time.Duration // from a link's return to its next byte, as promised
 	}{
 		{"equal-blackhole", 40e6, time.Second, time.Second, 350 * time.Millisecond},
 		{"equal-down", 40e6, time.Second, time.Second, 350 * time.Millisecond},

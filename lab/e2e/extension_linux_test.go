@@ -15,40 +15,42 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// surfer drives a browser that has our extension.
+// surfer drives a browser with our extension.
 type surfer interface {
-	// eval returns the text that an expression of JavaScript has as its value in the page on top, or comes to have if that is a promise.
+	// eval evaluates a JavaScript expression in the page on top, awaits the value if it is a promise, and returns it as
+	// text.
 	eval(expression string) string
 	// press clicks an element of the page on top as a user does.
 	press(selector string)
-	// menu chooses what the extension has put into the menu of an element of the page on top.
+	// menu chooses the extension's entry in the menu of an element of the page on top.
 	menu(selector string)
-	// turn brings a page to the top: one of the web, or the extension's options, as the browser has opened it at the installation.
+	// turn brings a page to the top: one of the web, or the extension's options page, which the browser opened at
+	// installation.
 	turn(web bool)
-	// visit has the page on top go to a URL, which may be a download.
+	// visit navigates the page on top to a URL, which may be a download.
 	visit(url string)
-	// fill sets cookies of the profile, and returns how many it has then.
+	// fill sets cookies of the profile, and returns how many the profile has then.
 	fill(cookies []cookie) int
 }
 
 // cookie belongs to a host.
 type cookie struct{ host, name, value string }
 
-// run is an expression that runs statements.
+// run returns an expression that runs statements.
 func run(statements string) string { return `(() => { ` + statements + `; return ""; })()` }
 
-// extensionAPI is what a page of the extension calls.
+// extensionAPI is the object whose methods a page of the extension calls.
 const extensionAPI = `(globalThis.browser ?? chrome)`
 
 // extended is a browser with our extension. Its options page is on top unless a test turns to another.
 type extended struct {
 	*rig
 	surfer
-	folder string // of the program's downloads
+	folder string // folder of the program's downloads
 	site   *downloadSite
 }
 
-// openExtended starts a browser with the extension, and pairs it as a user does: by the code of the program's page.
+// openExtended starts a browser with the extension, and pairs it as a user does: with the code on the program's page.
 func openExtended(r *rig, folder string, open func(*rig, string) surfer) *extended {
 	r.Helper()
 	dir, err := filepath.Abs("../../extension")
@@ -72,7 +74,7 @@ func openExtended(r *rig, folder string, open func(*rig, string) surfer) *extend
 	return e
 }
 
-// wait is until for what takes a browser some work to tell.
+// wait is until for conditions that are costly for a browser to check: it checks less often.
 func (e *extended) wait(what string, met func() bool) {
 	e.Helper()
 	pause := time.NewTicker(200 * time.Millisecond)
@@ -93,7 +95,7 @@ func (e *extended) sees(what, expression string) {
 	e.wait(what, func() bool { return e.eval(`(async () => (await (`+expression+`)) ? "yes" : "")()`) == "yes" })
 }
 
-// order has a page of the web go to a path of the site.
+// order navigates the page of the web to a path of the site.
 func (e *extended) order(path string) {
 	e.Helper()
 	e.turn(true)
@@ -111,7 +113,7 @@ func (e *extended) do(statements string) {
 	e.turn(false)
 }
 
-// tells sends the extension's worker a message.
+// tells sends a message to the extension's worker.
 func (e *extended) tells(message string) {
 	e.Helper()
 	e.eval(extensionAPI + `.runtime.sendMessage(` + message + `).then(() => "", () => "")`)
@@ -147,14 +149,14 @@ func (e *extended) has(what, part string, size netlab.Bytes) (file string) {
 	return file
 }
 
-// given waits until the extension has given n downloads away, and the browser's are gone.
+// given waits until the extension has handed over n downloads, and none is left in progress in the browser.
 func (e *extended) given(n int) {
 	e.Helper()
 	e.sees(fmt.Sprintf("%d downloads are given away", n), fmt.Sprintf(
 		`(async a => Object.keys((await a.storage.local.get("given")).given ?? {}).length == %d && (await a.downloads.search({state: "in_progress"})).length == 0)%s`, n, extensionAPI))
 }
 
-// arrives waits until the program has brought an object, and looks at its bytes.
+// arrives waits until the program has downloaded an object, and checks its bytes.
 func (e *extended) arrives(o netlab.Object) {
 	e.Helper()
 	file := filepath.Join(e.folder, o.Size.String()+".bin")
@@ -165,10 +167,10 @@ func (e *extended) arrives(o netlab.Object) {
 // downloadSite serves objects to be saved.
 type downloadSite struct {
 	url    string
-	orders atomic.Int64  // by POST
-	slow   chan struct{} // what a slow answer waits for, half way
-	held   chan struct{} // what all other requests for the same wait for
-	asked  chan struct{} // has a value for each of them
+	orders atomic.Int64  // number of orders by POST
+	slow   chan struct{} // a slow answer waits for it halfway
+	held   chan struct{} // all other requests for the same object wait for it
+	asked  chan struct{} // receives a value for each of those requests
 }
 
 // serveDownloads starts a site:
@@ -238,7 +240,7 @@ func (r *rig) serveDownloads() *downloadSite {
 	return s
 }
 
-// halved is an answer that waits when half of its first MB is written.
+// halved is an answer that waits once half of its first MB is written.
 type halved struct {
 	http.ResponseWriter
 	wait    func() bool
@@ -260,13 +262,13 @@ func (h *halved) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestExtension: the extension gives a large download behind a login to the program, which has it over both links; whatever is small,
-// made by the page or ordered by POST stays in the browser. The profile is full of cookies.
+// TestExtension: the extension hands a large download behind a login to the program, which downloads it over both links;
+// whatever is small, made by the page or ordered by POST stays in the browser. The profile is full of cookies.
 func TestExtension(t *testing.T) {
 	inBrowsers(t, handOver)
 }
 
-// inBrowsers tests with each browser that the extension is made for.
+// inBrowsers runs test with each browser that the extension supports.
 func inBrowsers(t *testing.T, test func(t *testing.T, open func(*rig, string) surfer)) {
 	if !matrix() {
 		t.Skip("it takes minutes: make matrix")
@@ -285,7 +287,7 @@ func handOver(t *testing.T, open func(*rig, string) surfer) {
 	r, folder := startRPC(t, quick())
 	large, posted, small := r.object(200_000_000), r.object(8_000_000), r.object(1_000_000)
 	e := openExtended(r, folder, open)
-	// 5,000 cookies, of which Chromium forgets the oldest: it keeps 3,300 at most. The site's own are the last.
+	// Chromium keeps at most 3,300 of the 5,000 cookies and forgets the oldest. The site's own are the last.
 	var cookies []cookie
 	for i := range 5000 {
 		host := fmt.Sprintf("h%d.example", i/50)
@@ -335,8 +337,8 @@ func handOver(t *testing.T, open func(*rig, string) surfer) {
 	if active, ended := r.globalStat(); active != "0" || ended != "1" {
 		t.Errorf("the program has %s and %s downloads, want none and one", active, ended)
 	}
-	// What the user sends to the program from the menu goes there whatever its size is. The browser's own answer stops half way:
-	// what is small it would often have before the program's first answer, and then keep.
+	// A download that the user sends to the program from the menu goes there whatever its size. The browser's own answer
+	// stops halfway: the browser would often have a small object before the program's first answer, and then keep it.
 	close(e.site.held)
 	e.turn(true)
 	e.visit(e.site.url + "/page")
@@ -347,7 +349,7 @@ func handOver(t *testing.T, open func(*rig, string) surfer) {
 	e.arrives(small)
 }
 
-// TestExtensionKilled: the program is killed before, while and after a download is given to it: none is lost.
+// TestExtensionKilled: the program is killed before, while and after a download is handed to it; no download is lost.
 func TestExtensionKilled(t *testing.T) {
 	inBrowsers(t, killed)
 }
@@ -450,7 +452,7 @@ func (c *extendedChromium) eval(expression string) string {
 		} `json:"result"`
 		Exception any `json:"exceptionDetails"`
 	}
-	// Some calls of the extension are for the user's clicks only.
+	// Some calls of the extension are allowed only in response to a user's click.
 	c.call("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "userGesture": true}, &value)
 	if value.Exception != nil {
 		c.Fatalf("%s: %v", expression, value.Exception)
@@ -458,7 +460,7 @@ func (c *extendedChromium) eval(expression string) string {
 	return value.Result.Value
 }
 
-// menu tells the worker of the choice: what is headless does not show menus.
+// menu tells the worker about the choice, since a headless browser does not show menus.
 func (c *extendedChromium) menu(selector string) {
 	c.Helper()
 	url := c.eval(fmt.Sprintf(`document.querySelector(%q).href`, selector))

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firefoxPrefs are settings of a profile: downloads are saved without a question, an extension gets what it asks for in a click, no
-// cookie is forgotten, and nothing is sent to Mozilla.
+// firefoxPrefs are settings of a profile: downloads are saved without a question, an extension gets the permissions that
+// it requests in a click, no cookie is forgotten, and nothing is sent to Mozilla.
 const firefoxPrefs = `
 user_pref("browser.download.folderList", 2);
 user_pref("browser.download.dir", %q);
@@ -34,7 +34,7 @@ user_pref("services.settings.server", "data:,");
 user_pref("toolkit.telemetry.server", "data:,");
 `
 
-// extendedFirefox is Firefox, driven by the protocol Marionette: messages in JSON after their length and a colon.
+// extendedFirefox is Firefox, driven by the Marionette protocol: JSON messages, each preceded by its length and a colon.
 type extendedFirefox struct {
 	*rig
 	conn         net.Conn
@@ -59,7 +59,7 @@ func firefox(r *rig, dir string) surfer {
 	r.Cleanup(func() {
 		_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
 		cancel()
-		_ = cmd.Wait() // it was killed: how it ends says nothing
+		_ = cmd.Wait() // it was killed, so its exit status means nothing
 		if r.Failed() {
 			r.Logf("firefox said:\n%s", said.Bytes()[:min(said.Len(), 4000)])
 		}
@@ -79,7 +79,7 @@ func firefox(r *rig, dir string) surfer {
 			r.Fatal(err)
 		}
 	}
-	f.next() // it greets
+	f.next() // Firefox sends a greeting
 	hour := 3_600_000
 	f.call("WebDriver:NewSession", map[string]any{
 		"pageLoadStrategy": "none", // a download loads no page
@@ -99,7 +99,7 @@ func firefox(r *rig, dir string) surfer {
 		}
 		return f.options != ""
 	})
-	// Firefox may have put the options into the tab that it began with.
+	// Firefox may have opened the options page in its initial tab.
 	var opened struct{ Handle string }
 	f.call("WebDriver:NewWindow", map[string]any{"type": "tab"}, &opened)
 	f.web = opened.Handle

@@ -9,11 +9,11 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// radios is a configuration with the radios of a phone: TUN devices are of no kind that has any.
+// radios is a configuration with the radios of a phone: TUN devices have no radio by default.
 const radios = "goal = \"frugal\"\n[link.wifi]\nradio = \"galaxy-s3/wifi\"\n[link.lte]\nradio = \"galaxy-s3/lte\"\n"
 
-// TestFrugal: with the goal frugal not one packet goes over LTE for objects that are not worth waking it; a download over slow
-// Wi-Fi wakes it. With the goal fastest, as it is without a configuration, such objects wake it.
+// TestFrugal: with the goal frugal not one packet goes over LTE for objects that are not worth waking it; a download over
+// slow Wi-Fi wakes it. With the goal fastest, the default, such objects wake it.
 func TestFrugal(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, netlab.Scenario{Name: "frugal", Links: []netlab.LinkSpec{
@@ -42,7 +42,7 @@ func TestFrugal(t *testing.T) {
 		t.Error("with the goal fastest LTE sleeps, too: the comparison shows nothing")
 	}
 
-	// schedule.TestFrugal has the joules of both: what LTE can do is not known, so that 30 Mbit/s are assumed.
+	// schedule.TestFrugal has the joules of both cases. The rate of LTE is not known, so 30 Mbit/s are assumed.
 	t.Run("a small object", func(t *testing.T) {
 		r := r.on(t)
 		f := r.getting("--config", config, "--json", "-o", r.file(), r.nginx.NamedURL(small[3]))
@@ -122,8 +122,8 @@ func TestGoalOfARequest(t *testing.T) {
 	}
 }
 
-// TestCheapest: with the goal cheapest a metered link carries no byte of a download where a percent of speed costs too much, and its
-// share where it does not.
+// TestCheapest: with the goal cheapest a metered link carries no byte of a download if a percent of speed costs too much,
+// and its share otherwise.
 func TestCheapest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, netlab.Scenario{Name: "cheapest", Links: []netlab.LinkSpec{

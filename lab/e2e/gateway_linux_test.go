@@ -17,7 +17,7 @@ import (
 const (
 	gatewayAddr = "127.0.0.1:18081"
 	gatewayURL  = "http://" + gatewayAddr
-	// gatewaySize is the size of what each program downloads.
+	// gatewaySize is the size of the object that each program downloads.
 	gatewaySize = netlab.Bytes(100_000_000)
 	// registryPort is where Debian's registry listens, behind nginx.
 	registryPort = 5000
@@ -59,7 +59,7 @@ location / {
 // startGateway makes a rig whose program has a gateway.
 func startGateway(t *testing.T, sc netlab.Scenario) *rig {
 	t.Helper()
-	r := newRig(t, sc, netlab.NginxOptions{Port: 8080}) // only to have the lab, and its certificate
+	r := newRig(t, sc, netlab.NginxOptions{Port: 8080}) // started only for the lab and its certificate
 	r.nginx.Stop()
 	cert, err := r.lab.Certificate()
 	if err != nil {
@@ -74,7 +74,7 @@ func startGateway(t *testing.T, sc netlab.Scenario) *rig {
 	if err := os.MkdirAll(filepath.Dir(conf), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// A public name that leads to a private address is allowed for the lab's Docker registry.
+	// A public name that resolves to a private address is allowed for the lab's Docker registry.
 	r.write(conf, fmt.Appendf(nil, "gateway = %q\ngateway_hosts = [%q]\nallow_destinations = [%q]\n", gatewayAddr, cdnName, netlab.OriginAddr.String()))
 	r.write(filepath.Join("/etc/netns", r.lab.ClientName(), "hosts"), []byte("127.0.0.1 localhost\n"+netlab.OriginAddr.String()+" "+netlab.DockerName+"\n"))
 	r.serve()
@@ -90,8 +90,8 @@ func (r *rig) tributary(args ...string) ran {
 	return r.client("env", append([]string{"XDG_RUNTIME_DIR=" + r.lab.Dir, "XDG_CONFIG_HOME=" + r.lab.Dir, r.options.Binary}, args...)...)
 }
 
-// mounted returns a command line that runs another one with a copy of a folder of /etc in its place, which the caller may fill. Nobody
-// outside sees it.
+// mounted returns a command line that runs another one with the copy of a folder of /etc mounted over the original. The
+// caller may fill the copy; no other process sees it.
 func (r *rig) mounted(copyOf, over string, argv ...string) []string {
 	r.Helper()
 	if err := os.Mkdir(over, 0o755); err == nil { // a place to mount it at
@@ -101,7 +101,8 @@ func (r *rig) mounted(copyOf, over string, argv ...string) []string {
 	return append([]string{"unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"}, argv...)
 }
 
-// measured runs a client that downloads gatewaySize bytes, and logs how long the links were busy with them, as a part of the limit.
+// measured runs a client that downloads gatewaySize bytes, and logs how long the links were busy, compared with the
+// limit.
 func (r *rig) measured(what string, limit time.Duration, do func()) {
 	r.Helper()
 	received := func() (sum int64) {
@@ -153,8 +154,8 @@ func (r *rig) measured(what string, limit time.Duration, do func()) {
 		100*limit.Seconds()/took.Seconds(), strings.Join(parts, ", "), all.Round(time.Millisecond))
 }
 
-// TestGatewayClients: real programs download by the gateway, once "tributary use" has changed their settings, and do what
-// docs/GATEWAY.md says when the proxy does not run. The rates are logged.
+// TestGatewayClients: real programs download through the gateway once "tributary use" has changed their settings, and
+// behave as docs/GATEWAY.md says when the proxy is not running. The rates are logged.
 func TestGatewayClients(t *testing.T) {
 	if !matrix() {
 		t.Skip("100 MB for each program: make matrix runs it")
@@ -217,7 +218,7 @@ func TestGatewayClients(t *testing.T) {
 	}
 }
 
-// TestGateway: the gateway in the links of the lab, and what "tributary use" makes of it.
+// TestGateway tests the gateway over the links of the lab, and how "tributary use" sets it up.
 func TestGateway(t *testing.T) {
 	r := startGateway(t, quick())
 	o := r.object(5_000_000)
@@ -271,7 +272,7 @@ func TestGateway(t *testing.T) {
 	}
 }
 
-// gatewayPage tries everything that a page can to see something of the gateway, and says what it saw.
+// gatewayPage tries everything that a page can do to see something of the gateway, and shows what it saw.
 const gatewayPage = `<!DOCTYPE html><html><head><meta charset="utf-8"></head><body><p id="seen"></p><script>
 onload = async () => {
 	const at = "%s";
@@ -299,7 +300,8 @@ onload = async () => {
 </script></body></html>
 `
 
-// TestGatewayBrowser: a page sees nothing of the gateway, from another site, by a name that leads here, or opened in a tab.
+// TestGatewayBrowser: a page sees nothing of the gateway, whether from another site, by a name that resolves to this
+// machine, or opened in a tab.
 func TestGatewayBrowser(t *testing.T) {
 	need(t, "chromium", "chromium")
 	r := startGateway(t, quick())
@@ -315,7 +317,7 @@ func TestGatewayBrowser(t *testing.T) {
 	if c := r.ok(r.client("curl", "-sS", "--fail", gatewayURL+prefix+"1.svg")); !strings.Contains(string(c.body), "<svg") {
 		t.Fatalf("a program: %s", c.body)
 	}
-	b := openBrowser(r, "--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests", // the gateway has its own
+	b := openBrowser(r, "--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests", // not the gateway's
 		"--host-resolver-rules=MAP rebound.test 127.0.0.1, MAP page.test "+netlab.OriginAddr.String())
 	if html := b.load("http://page.test/page/plain.html"); !strings.Contains(html, "img script link fetch {}") || !strings.Contains(html, " ran.") {
 		t.Fatalf("the page works on its own server: %s", html)

@@ -33,7 +33,8 @@ func (r *rig) mkdir(parts ...string) string {
 	return dir
 }
 
-// uses runs "tributary use" three times: it must do something, then nothing, then undo it. Between the last two do runs.
+// uses runs "tributary use" three times: it must change something, then nothing, then undo the change. do runs before the
+// undo.
 func (r *rig) uses(file string, wrap func(argv ...string) []string, do func(), args ...string) {
 	r.Helper()
 	before, beforeErr := os.ReadFile(file)
@@ -57,10 +58,10 @@ func (r *rig) uses(file string, wrap func(argv ...string) []string, do func(), a
 	}
 }
 
-// plain runs a command as it is.
+// plain returns a command line unchanged.
 func plain(argv ...string) []string { return argv }
 
-// wheel makes a package of Python that holds an object.
+// wheel returns a Python package that contains an object.
 func (r *rig) wheel() []byte {
 	r.Helper()
 	var b bytes.Buffer
@@ -85,7 +86,7 @@ func (r *rig) wheel() []byte {
 	return b.Bytes()
 }
 
-// pipByGateway downloads a wheel from another host than the index.
+// pipByGateway downloads a wheel from a host other than the index.
 func (r *rig) pipByGateway(limit time.Duration) func(*rig) {
 	r.Helper()
 	if exec.Command(python, "-m", "pip", "--version").Run() != nil {
@@ -177,7 +178,7 @@ func (r *rig) goByGateway(limit time.Duration) func(*rig) {
 	r.uses(filepath.Join(r.lab.Dir, "go", "env"), plain, func() {
 		r.measured("go", limit, func() { r.ok(download(r)) })
 	}, "go", "--upstream", "https://"+indexName+"/goproxy")
-	return func(r *rig) { // go asks the proxy itself
+	return func(r *rig) { // go asks the module proxy directly
 		cert, err := r.lab.Certificate()
 		if err != nil {
 			r.Fatal(err)
@@ -286,7 +287,7 @@ func (r *rig) dnfByGateway(limit time.Duration) func(*rig) {
 		if c, _ := dnf(r); c.failed == nil || !strings.Contains(c.said, "Couldn't connect to server for "+gatewayURL) {
 			r.Errorf("%v: %s %s", c.failed, c.said, c.body)
 		}
-		// A baseurl that was added later is asked next.
+		// A baseurl that was added later is tried next.
 		cert, err := r.lab.Certificate()
 		if err != nil {
 			r.Fatal(err)
@@ -309,7 +310,7 @@ func (r *rig) exports(profile string) (vars []string) {
 	return vars
 }
 
-// hubByGateway downloads a file that the hub has in Xet storage.
+// hubByGateway downloads a file that the hub keeps in Xet storage.
 func (r *rig) hubByGateway(limit time.Duration) func(*rig) {
 	r.Helper()
 	hf := func(r *rig, more ...string) (ran, []byte) {
@@ -338,7 +339,7 @@ func (r *rig) hubByGateway(limit time.Duration) func(*rig) {
 	}
 }
 
-// startRegistry starts Debian's registry, behind nginx, for as long as the test runs.
+// startRegistry starts Debian's registry, behind nginx, for the duration of the test.
 func (r *rig) startRegistry() {
 	r.Helper()
 	dir := r.folder()
@@ -407,7 +408,7 @@ func (r *rig) image(name string) (layer []byte) {
 	return packed.Bytes()
 }
 
-// imagesByGateway pulls an image, whose layer has its digest for a name.
+// imagesByGateway pulls an image whose layer is named by its digest.
 func (r *rig) imagesByGateway(limit time.Duration) func(*rig) {
 	r.Helper()
 	need(r.T, "docker-registry", "docker-registry")
@@ -461,7 +462,7 @@ func (r *rig) imagesByGateway(limit time.Duration) func(*rig) {
 	}
 }
 
-// dockerByGateway pulls by Docker's daemon, whose mirrors are for Docker's own registry, and by containerd.
+// dockerByGateway pulls with Docker's daemon, which uses mirrors only for Docker's own registry, and with containerd.
 func (r *rig) dockerByGateway(limit time.Duration) func(*rig) {
 	r.Helper()
 	need(r.T, "docker-registry", "docker-registry")
@@ -474,7 +475,7 @@ func (r *rig) dockerByGateway(limit time.Duration) func(*rig) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	// run starts the daemon, calls do with the command line of its client, and ends it.
+	// run starts the daemon, calls do with the command lines of its clients, and ends the daemon.
 	run := func(r *rig, do func(docker, ctr []string)) {
 		r.Helper()
 		dir := r.folder()
@@ -492,7 +493,7 @@ func (r *rig) dockerByGateway(limit time.Duration) func(*rig) {
 		ended := make(chan struct{})
 		go func() { _ = daemon.Wait(); close(ended) }()
 		defer func() {
-			_ = unix.Kill(daemon.Process.Pid, unix.SIGTERM) // it ends containerd
+			_ = unix.Kill(daemon.Process.Pid, unix.SIGTERM) // the daemon ends containerd
 			<-ended
 			if r.Failed() {
 				r.Logf("dockerd said:\n%s", said.Bytes()[max(0, said.Len()-3000):])

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// condaVariable names a conda command. PyPI has none that is current, so it is not fetched.
+// condaVariable names the variable with a conda command. PyPI has no current conda, so it is not fetched.
 const condaVariable = "TRIBUTARY_CONDA"
 
-// channel makes a channel for conda with one package, and returns the package and what its file is called.
+// channel makes a channel for conda with one package, and returns the name of the package's file and the package.
 func (r *rig) channel() (name string, built []byte) {
 	r.Helper()
 	const stem = "tributary-big-1-0"
@@ -83,7 +83,8 @@ func (r *rig) channel() (name string, built []byte) {
 	return stem + ".conda", b.Bytes()
 }
 
-// usesConda downloads by a client of conda's channels, which checks the digest that the channel names, and then without the proxy.
+// usesConda downloads with a client of conda's channels, which checks the digest that the channel names, and then without
+// the proxy.
 func (r *rig) usesConda(what string, limit time.Duration, download func(r *rig) (c ran, right bool)) func(*rig) {
 	r.Helper()
 	conf := filepath.Join(r.lab.Dir, ".conda", "condarc.d", "tributary.yml")
@@ -123,7 +124,7 @@ func (r *rig) condaByGateway(limit time.Duration) func(*rig) {
 	})
 }
 
-// rattlerInstall installs by rattler, which has mamba's and pixi's code, and knows the alias from conda's settings.
+// rattlerInstall installs with rattler, whose code mamba and pixi use and which reads the alias from conda's settings.
 const rattlerInstall = `
 import asyncio, sys
 from rattler import Channel, ChannelConfig, Gateway, install, solve
@@ -161,7 +162,8 @@ func (r *rig) rattlerByGateway(limit time.Duration) func(*rig) {
 	})
 }
 
-// brewVariable names a folder with Homebrew's repository, of a version for Debian's Ruby (4.3.0 for 3.1). It is copied.
+// brewVariable names the variable with a folder of Homebrew's repository, in a version for Debian's Ruby (4.3.0 for 3.1).
+// The folder is copied.
 const brewVariable = "TRIBUTARY_BREW"
 
 // brewByGateway fetches a bottle of a formula, as "brew install" does.
@@ -271,7 +273,8 @@ minimal = ["rustc"]
 	r.write(filepath.Join(dist, "channel-rust-stable.toml.sha256"), []byte(sum(manifest)+"  channel-rust-stable.toml\n"))
 }
 
-// rustupByGateway installs a toolchain. Its addresses in the manifest are those of static.rust-lang.org, which rustup replaces.
+// rustupByGateway installs a toolchain. The addresses in its manifest are those of static.rust-lang.org, which rustup
+// replaces.
 func (r *rig) rustupByGateway(limit time.Duration) func(*rig) {
 	r.Helper()
 	r.toolchain(filepath.Join(r.nginx.Root(), "rust"))

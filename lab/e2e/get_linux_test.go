@@ -17,7 +17,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// fetching is a `tributary get` that runs.
+// fetching is a running `tributary get`.
 type fetching struct {
 	*rig
 	cmd  *exec.Cmd
@@ -48,7 +48,7 @@ func (r *rig) getting(args ...string) *fetching {
 	return f
 }
 
-// ended waits for the end and fails the test unless it is the one that is wanted.
+// ended waits for the end and fails the test unless the exit code and the output are the wanted ones.
 func (f *fetching) ended(code int, says ...string) {
 	f.Helper()
 	_ = f.cmd.Wait() // the code shows it
@@ -63,7 +63,7 @@ func (f *fetching) ended(code int, says ...string) {
 	}
 }
 
-// has waits until a file has some bytes.
+// has waits until a file has at least size bytes.
 func (r *rig) has(path string, size int64) {
 	r.Helper()
 	r.until(path+" grows", func() bool {
@@ -72,7 +72,8 @@ func (r *rig) has(path string, size int64) {
 	})
 }
 
-// kept returns how much of a .part there is without a gap, according to the first line of its sidecar; 0 if there is none.
+// kept returns the number of bytes at the start of a .part file without a gap, according to the first line of its
+// sidecar; 0 if there is no sidecar.
 func (r *rig) kept(file string) (n int64) {
 	r.Helper()
 	text, err := os.ReadFile(file + ".part.json")
@@ -138,7 +139,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// A download that is stopped, by whatever, resumes where it was.
+// A download that is stopped, by whatever means, resumes where it was.
 func TestGetResumes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, equal(), netlab.NginxOptions{})

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// gitPort is where git's own server side, git http-backend(1), answers.
+// gitPort is the port of git's own server side, git http-backend(1).
 const gitPort = 8210
 
 // git clones over the smart protocol and over the dumb one, whose packs are files, and pushes 3 MB, which git sends in
@@ -63,7 +63,7 @@ func (r *rig) commit(dir, file string) {
 	r.local("git", "-C", dir, "-c", "user.name=e2e", "-c", "user.email=e2e@example.org", "commit", "-q", "-m", file)
 }
 
-// local runs a program outside the lab, to its end, and returns its output.
+// local runs a program outside the lab, waits for its end, and returns its output.
 func (r *rig) local(name string, args ...string) string {
 	r.Helper()
 	cmd := exec.Command(name, args...)
@@ -92,7 +92,7 @@ func (r *rig) gitBackend(root string) http.Handler {
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		req.Body = io.NopCloser(bytes.NewReader(body)) // CGI wants to know the length (RFC 3875 section 4.1.2)
+		req.Body = io.NopCloser(bytes.NewReader(body)) // CGI requires the length (RFC 3875 section 4.1.2)
 		req.ContentLength, req.TransferEncoding = int64(len(body)), nil
 		backend.ServeHTTP(w, req)
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestGuards checks the refusals of the built program: destinations, and other users.
+// TestGuards checks that the built program refuses forbidden destinations and other users.
 func TestGuards(t *testing.T) {
 	r := start(t, quick())
 	o := r.object(5_000_000)
@@ -59,7 +59,7 @@ func TestGuards(t *testing.T) {
 	})
 }
 
-// TestStrangers: connections that another user opens and holds take nothing from the user of the proxy.
+// TestStrangers: connections that another user opens and holds cost the user of the proxy nothing.
 func TestStrangers(t *testing.T) {
 	r := start(t, quick())
 	o := r.object(10_000_000)
@@ -81,7 +81,7 @@ func TestStrangers(t *testing.T) {
 		n    int
 	}{{netlab.AdminAddr, 3000}, {fmt.Sprintf("%s:80", netlab.OriginAddr), 1024}, {netlab.ProxyAddr, 600}} {
 		err := r.lab.InClient(func() error {
-			if _, err := unix.SetfsuidRetUid(65534); err != nil { // of this thread: sockets are nobody's
+			if _, err := unix.SetfsuidRetUid(65534); err != nil { // for this thread: sockets belong to nobody
 				return err
 			}
 			defer func() { _, _ = unix.SetfsuidRetUid(0) }()

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSuspend stops the program in the middle of a download, as a suspend does: the links go, the origin gives the
-// connections up, time passes, the links come back, and the program runs on as if nothing had been.
+// TestSuspend stops the program in the middle of a download, as a suspend does: the links go down, the origin gives up
+// the connections, time passes, the links come back, and the program continues as if nothing had happened.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	r := start(t, equal())
@@ -27,7 +27,7 @@ func TestSuspend(t *testing.T) {
 	if err := r.nginx.ResetConnections(); err != nil {
 		t.Logf("the origin keeps its connections: %v", err)
 	}
-	select { // the time asleep: longer than every patience but the last
+	select { // the time asleep: longer than every timeout except the last
 	case <-done:
 		t.Fatal("the download ended before the program was stopped: the test shows nothing")
 	case <-time.After(4 * time.Second):

@@ -10,11 +10,11 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestLibrary: the Go program in docs/guides/go.md, word by word, in a module of its own, downloads over both links.
+// TestLibrary: the Go program in docs/guides/go.md, verbatim, in its own module, downloads over both links.
 func TestLibrary(t *testing.T) {
 	t.Parallel()
 	netlab.Require(t)
-	program := buildGuide(t) // apart from the time that a rig has
+	program := buildGuide(t) // before the rig, whose time is limited
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	o := r.object(15_000_000)
 	before := map[string]int64{}
@@ -33,7 +33,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// buildGuide builds the guide's program in a fresh module that replaces Tributary by this checkout.
+// buildGuide builds the guide's program in a fresh module that replaces Tributary with this checkout.
 func buildGuide(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))

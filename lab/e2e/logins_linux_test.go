@@ -17,7 +17,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// loadsVariable names the number of page loads.
+// loadsVariable names the variable with the number of page loads.
 const loadsVariable = "TRIBUTARY_LOADS"
 
 // shop is an https site that binds a login to the client's address, by a cookie.
@@ -61,8 +61,9 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// TestLogins loads pages with a browser from a site that binds a login to the client's address. The best link loses packets, and
-// another program of the same user is spread over the links to the same site. TRIBUTARY_LOADS says how many pages, 50 if unset.
+// TestLogins loads pages with a browser from a site that binds a login to the client's address. The best link loses
+// packets, and another program of the same user is spread over the links to the same site. TRIBUTARY_LOADS sets the
+// number of pages, 50 if unset.
 func TestLogins(t *testing.T) {
 	if !matrix() {
 		t.Skip("more than a minute: make matrix runs it")

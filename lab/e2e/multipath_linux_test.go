@@ -64,8 +64,8 @@ func (r *rig) connecting(cert netlab.Certificate) (addr string) {
 	return addr
 }
 
-// TestMultipath: one tunnel's bytes come over both links through a proxy whose listener speaks MPTCP, doctor and status say so, and a
-// link that the kernel would use but must not ends that.
+// TestMultipath: one tunnel's bytes arrive over both links through a proxy whose listener speaks MPTCP, and doctor and
+// status report it. A link that the kernel would use but must not use ends that.
 func TestMultipath(t *testing.T) {
 	sc := netlab.Scenario{Name: "multipath", MPTCP: true, Links: []netlab.LinkSpec{ // so slow that a busy machine fills both
 		netlab.Symmetric("wifi", 5*netlab.Mbit, 20*time.Millisecond),
@@ -130,7 +130,7 @@ func TestMultipath(t *testing.T) {
 		}
 		r.write(config, fmt.Appendf(nil, "[relay]\nurl = \"https://me:secret@%s\"\nmode = \"tunnels\"\n[link.lte]\nmonthly = \"1GB\"\n", addr))
 		r.serve()
-		// tunnels go over one link each; which one, the placement says
+		// each tunnel uses one link, which the placement chooses
 		shares := download(r)
 		if shares["wifi"] > 500_000 && shares["lte"] > 500_000 {
 			t.Errorf("the kernel used both: %v", shares)

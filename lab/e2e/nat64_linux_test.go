@@ -8,8 +8,8 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestNAT64: a mobile network with IPv6 only, as many are, carries downloads from servers with IPv4 only beside Wi-Fi, and alone. The
-// program asks that network for the prefix of its NAT64, once, and no other.
+// TestNAT64: an IPv6-only mobile network, as many are, carries downloads from IPv4-only servers, both beside Wi-Fi and
+// alone. The program asks that network for the prefix of its NAT64, once, and no other.
 func TestNAT64(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	wifi, lte := r.lab.Link("wifi"), r.lab.Link("lte")

@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestOriginSettings downloads from origins that are set up in ways that make a download in parts hard.
+// TestOriginSettings downloads from origins whose settings make a download in parts hard.
 func TestOriginSettings(t *testing.T) {
 	r := start(t, quick())
 	const size, other = netlab.Bytes(2_000_000), netlab.Bytes(2_000_001)

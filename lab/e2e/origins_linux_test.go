@@ -9,7 +9,7 @@ import (
 // realSize is the size of the objects that real origins serve.
 const realSize = netlab.Bytes(50_000_000)
 
-// TestRealOrigins downloads from the servers that most objects come from, each with next to no configuration.
+// TestRealOrigins downloads from the servers that serve most objects, each with almost no configuration.
 func TestRealOrigins(t *testing.T) {
 	t.Run("nginx", func(t *testing.T) {
 		r := start(t, quick())
@@ -64,7 +64,7 @@ func (r *rig) fetched(o netlab.Object, byBoth bool, do func()) {
 	}
 }
 
-// absolute gets an object by a client that asks for https in absolute form, and checks its bytes.
+// absolute downloads an object with a client that requests https URLs in absolute form, and checks its bytes.
 func (r *rig) absolute(url string, o netlab.Object) {
 	r.Helper()
 	d, err := r.lab.Download(r.ctx, netlab.ProxyAddr, url)
@@ -73,7 +73,7 @@ func (r *rig) absolute(url string, o netlab.Object) {
 	}
 }
 
-// get downloads an object by `tributary get` and checks its bytes.
+// get downloads an object with `tributary get` and checks its bytes.
 func (r *rig) get(url string, o netlab.Object) {
 	r.Helper()
 	cert, err := r.lab.Certificate()

@@ -67,7 +67,7 @@ func makeRepository(r *rig) []byte {
 	return built
 }
 
-// makeApt writes a configuration of apt that knows the repository and the proxy, and keeps its hands off the system's.
+// makeApt writes a configuration of apt that names the repository and the proxy, and does not touch the system's.
 func makeApt(r *rig, dir string) (conf string) {
 	r.Helper()
 	for _, d := range []string{"lists/partial", "cache/archives/partial"} {

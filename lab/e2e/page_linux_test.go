@@ -18,10 +18,10 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// picturesVariable names a folder for pictures of the live page (make pictures).
+// picturesVariable names the variable with a folder for pictures of the live page (make pictures).
 const picturesVariable = "TRIBUTARY_PICTURES"
 
-// axeVariable names axe-core's script, axe.min.js, which looks for faults of accessibility.
+// axeVariable names the variable with the path of axe-core's script, axe.min.js, which looks for accessibility faults.
 const axeVariable = "TRIBUTARY_AXE"
 
 // TestLivePage: a browser sees two downloads over both links; the page's numbers are those of tributary status; another user sees
@@ -106,7 +106,8 @@ func TestLiveNumbers(t *testing.T) {
 	inBrowsers(t, liveNumbers)
 }
 
-// differencesJS is a function of what tributary status --json says that returns what of it the page does not show.
+// differencesJS is a function that takes the output of tributary status --json and returns the parts that the page does
+// not show.
 const differencesJS = `(status => {
 	const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 	const size = n => {
@@ -211,7 +212,7 @@ func liveNumbers(t *testing.T, open func(*rig, string) surfer) {
 	r.isObject(r.read(file), o)
 }
 
-// held is content whose bytes behind an offset have to wait.
+// held is content whose bytes after an offset have to wait.
 type held struct {
 	*bytes.Reader
 	from int64
@@ -262,7 +263,7 @@ func (b *browser) axe(script string) {
 	}
 }
 
-// TestLivePages measures what 50 open pages cost a download. Rates are compared and not asserted.
+// TestLivePages measures how much 50 open pages slow down a download. Rates are compared and not asserted.
 func TestLivePages(t *testing.T) {
 	if !matrix() {
 		t.Skip("a measurement, for make matrix")

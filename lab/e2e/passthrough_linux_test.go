@@ -17,8 +17,8 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// head is the status and the fields of an answer, sorted, without those that differ from one answer to the next or belong
-// to one connection. Names are in lower case and the reason is left out: they mean the same in any spelling.
+// head returns the status and the fields of an answer, sorted, without those that differ from one answer to the next or
+// belong to one connection. Names are in lower case and the reason is left out, since their spelling has no meaning.
 func head(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n") {
@@ -35,7 +35,7 @@ func head(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// same fetches by curl directly and through the proxy, and fails the test if head or body differ.
+// same fetches with curl directly and through the proxy, and fails the test if head or body differ.
 func (r *rig) same(args ...string) {
 	r.Helper()
 	var heads [2]string
@@ -54,7 +54,7 @@ func (r *rig) same(args ...string) {
 	}
 }
 
-// newRequests runs do and returns the requests that nginx has answered meanwhile.
+// newRequests runs do and returns the requests that nginx answered meanwhile.
 func (r *rig) newRequests(do func()) []netlab.Request {
 	r.Helper()
 	before, err := r.nginx.Requests()
@@ -101,7 +101,7 @@ func TestAnswersAreTheOrigins(t *testing.T) {
 func TestSmallObjectIsOneRequest(t *testing.T) {
 	r := start(t, quick())
 	small, large := r.object(10_000), r.object(5_000_000)
-	for _, lately := range []string{"nothing", "a large object"} { // the origin's earlier object
+	for _, lately := range []string{"nothing", "a large object"} { // what was downloaded from the origin before
 		requests := r.newRequests(func() { r.download(small.URL, small) })
 		if len(requests) != 1 || requests[0].BytesSent < int64(small.Size) {
 			t.Errorf("after %s: nginx answered %+v", lately, requests)
@@ -159,7 +159,7 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h := req.Header.Clone()
 	h.Del("Connection") // of this connection only
 	if req.Method == http.MethodGet {
-		h.Del("Range") // R77: the proxy may begin with a range of its own
+		h.Del("Range") // R77: the proxy may begin with its own range
 	}
 	h.Set("Method", req.Method)
 	h.Set("Framing", fmt.Sprint(req.ContentLength, req.TransferEncoding))

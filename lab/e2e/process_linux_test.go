@@ -84,7 +84,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// TestTunnelDiesWithItsLink shows that a CONNECT tunnel runs over one link and does not hang when that goes down.
+// TestTunnelDiesWithItsLink shows that a CONNECT tunnel runs over one link and does not hang when that link goes down.
 func TestTunnelDiesWithItsLink(t *testing.T) {
 	const promised = 3 * time.Second
 	r := start(t, equal())
@@ -123,5 +123,5 @@ func TestTunnelDiesWithItsLink(t *testing.T) {
 	if _, ok := err.(*exec.ExitError); !ok {
 		t.Errorf("curl: %v, want a failure", err)
 	}
-	r.download(small.URL, small, "--proxytunnel") // the other link
+	r.download(small.URL, small, "--proxytunnel") // over the other link
 }

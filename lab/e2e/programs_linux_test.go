@@ -33,18 +33,17 @@ const (
 	partSize  = 1 << 20
 )
 
-// store is an https origin that speaks to programs as an object store, a registry of packages, or a hub of models do. It
-// counts connections.
+// store is an https origin that acts as an object store, a package registry, or a model hub. It counts connections.
 type store struct {
 	tarball []byte // of every package
 	url     string
 
 	mu       sync.Mutex
 	conns    map[string]map[string]bool // addresses of connections that had a request, by protocol
-	received int64                      // of uploads
+	received int64                      // bytes of uploads
 }
 
-// startStore starts one whose connections speak these protocols.
+// startStore starts a store whose connections speak the given protocols.
 func (r *rig) startStore(protocols ...string) *store {
 	r.Helper()
 	cert, err := r.lab.Certificate()
@@ -219,8 +218,8 @@ from huggingface_hub import snapshot_download
 snapshot_download("a/b", cache_dir=sys.argv[1])
 `
 
-// TestSpreadPrograms has programs up- and download by https with their own settings and shows how many connections they open:
-// with HTTP/1.1 several, which are spread. HTTP/2 puts all requests into one connection.
+// TestSpreadPrograms makes programs upload and download over https with their own settings and shows how many connections
+// they open: several with HTTP/1.1, which are spread. HTTP/2 puts all requests into one connection.
 func TestSpreadPrograms(t *testing.T) {
 	if !matrix() {
 		t.Skip("minutes of programs that TestSpread stands for: make matrix runs it")
@@ -235,7 +234,7 @@ func TestSpreadPrograms(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := r.file()
-			if err := os.WriteFile(file, make([]byte, 5*parts*partSize), 0o644); err != nil { // parts of S3 have 5 MiB at least
+			if err := os.WriteFile(file, make([]byte, 5*parts*partSize), 0o644); err != nil { // parts of S3 have at least 5 MiB
 				t.Fatal(err)
 			}
 			run := func(r *rig, vars []string, argv ...string) {

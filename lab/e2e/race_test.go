@@ -2,5 +2,5 @@
 
 package e2e
 
-// buildFlags are those of the program under test.
+// buildFlags are the build flags of the program under test.
 var buildFlags = []string{"-race"}

@@ -17,7 +17,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// nobody runs the programs that know nothing of the proxy, which root runs.
+// nobody is the user of the programs that know nothing of the proxy; root runs the proxy.
 const nobody = "65534"
 
 // redirect runs tributary redirect in the client namespace, as root, with the commands of one firewall only.
@@ -117,7 +117,7 @@ func (r *rig) listen(port int, serve func(net.Conn)) {
 	}()
 }
 
-// TestRedirect sends programs through the proxy that know nothing of it.
+// TestRedirect redirects programs that know nothing of the proxy through it.
 func TestRedirect(t *testing.T) {
 	for _, firewall := range []string{"nftables", "iptables"} {
 		t.Run("R153 R157 R165 "+firewall, func(t *testing.T) { testRedirect(t, firewall) })
@@ -190,7 +190,7 @@ func testRedirect(t *testing.T, firewall string) {
 		}
 	}
 
-	r.ok(r.redirect(firewall, "on")) // again: the first keeper ends
+	r.ok(r.redirect(firewall, "on")) // turned on again: the first keeper ends
 	r.until("one process keeps rules", func() bool { return len(r.watchdogs()) == 1 })
 	r.ok(r.redirect(firewall, "off"))
 	gone("redirect off")
@@ -216,7 +216,7 @@ func testRedirect(t *testing.T, firewall string) {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 	port := r.redirectedTo(firewall)
-	r.isObject(r.ok(r.asNobody("curl", "-sS", "--fail", o.URL)).body, o) // without its keeper the proxy serves on
+	r.isObject(r.ok(r.asNobody("curl", "-sS", "--fail", o.URL)).body, o) // without its keeper the proxy still serves
 	r.kill()
 	if len(r.rules()) == 0 {
 		t.Error("there are no rules that nobody keeps")
@@ -237,7 +237,7 @@ func (r *rig) redirectedTo(firewall string) uint16 {
 	return s.Port
 }
 
-// notToBeHad fails the test if another user can take the port that rules lead to, and with it everybody's connections.
+// notToBeHad fails the test if another user can take the port that rules lead to, and with it all redirected connections.
 func (r *rig) notToBeHad(port uint16, when string) {
 	r.Helper()
 	for _, addr := range []string{"127.0.0.1", "0.0.0.0"} {

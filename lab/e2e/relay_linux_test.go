@@ -18,12 +18,13 @@ import (
 const (
 	relayPort = 8450
 	socksAddr = "127.0.0.1:11080"
-	// relayedAddr is another address of the origin: tunnels to private networks do not go by the relay.
+	// relayedAddr is another address of the origin, since tunnels to private networks do not go through the relay.
 	relayedAddr  = "198.51.100.7"
 	relayMetrics = "127.0.0.1:9092"
 )
 
-// relayed starts a relay at the origin's address, pairs with it, and runs the program with it. ended is closed when the relay has.
+// relayed starts a relay at the origin's address, pairs with it, and runs the program with it. ended is closed when the
+// relay has ended.
 func (r *rig) relayed() (pid int, ended <-chan struct{}) {
 	r.Helper()
 	path := r.options.Binary
@@ -91,7 +92,7 @@ func (r *rig) relayed() (pid int, ended <-chan struct{}) {
 	return pid, ended
 }
 
-// TestRelay: one tunnel's bytes come over both links, and a link's death or return does not hurt it.
+// TestRelay: one tunnel's bytes arrive over both links, and a link's death or return does not disturb the tunnel.
 func TestRelay(t *testing.T) {
 	r := newRig(t, equal(), netlab.NginxOptions{})
 	relay, ended := r.relayed()

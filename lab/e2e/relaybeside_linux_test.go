@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// counted counts what is written.
+// counted counts the bytes written to it.
 type counted struct{ n atomic.Int64 }
 
 func (t *counted) Write(p []byte) (int, error) {
@@ -17,7 +17,7 @@ func (t *counted) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestRelayBeside: next to a direct download that fills a link, the lane takes about as much of it.
+// TestRelayBeside: next to a direct download that fills a link, the lane gets about as much of the link as that.
 func TestRelayBeside(t *testing.T) {
 	if !matrix() {
 		t.Skip("a measurement, for make matrix")
@@ -51,7 +51,7 @@ func TestRelayBeside(t *testing.T) {
 				}
 				return n.Bytes
 			}
-			const content = 1448.0 / 1500 // of a packet
+			const content = 1448.0 / 1500 // share of a packet
 			share := func(how string, o netlab.Object, args ...string) float64 {
 				all, before := down(), theirs.n.Load()
 				r.isObject(r.ok(r.client("curl", append([]string{"-sS", "--fail", "--cacert", cert.CA}, args...)...)).body, o)

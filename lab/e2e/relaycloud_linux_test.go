@@ -19,11 +19,12 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// debianRoot names the variable with the folder of a clean Debian that has systemd and cloud-init: tools/matrix.sh makes it.
+// debianRoot names the variable with the folder of a clean Debian that has systemd and cloud-init, made by
+// tools/matrix.sh.
 const debianRoot = "TRIBUTARY_DEBIAN"
 
-// TestRelayCloudInit: a clean Debian boots with deploy/relay/cloud-init.yaml, and a client pairs by the link that it leaves, and downloads
-// over all links. A program with another checksum is not installed.
+// TestRelayCloudInit: a clean Debian boots with deploy/relay/cloud-init.yaml; a client pairs by the link that the boot
+// leaves behind, and downloads over all links. A program with a wrong checksum is not installed.
 func TestRelayCloudInit(t *testing.T) {
 	debian := os.Getenv(debianRoot)
 	if debian == "" {
@@ -182,7 +183,7 @@ func TestRelayCloudInit(t *testing.T) {
 	r.pairs(string(link), hostAddr+":443")
 }
 
-// release puts an archive of the program where first-boot.sh looks for it, and returns its SHA-256.
+// release writes an archive of the program to the place where first-boot.sh looks for it, and returns its SHA-256.
 func (r *rig) release(version string) (sum string) {
 	r.Helper()
 	binary, err := os.ReadFile(r.options.Binary)
@@ -222,7 +223,7 @@ func (r *rig) release(version string) (sum string) {
 	return hex.EncodeToString(of[:])
 }
 
-// pairs joins a relay by its link, and downloads through it: all links take part.
+// pairs pairs with a relay by its link, and downloads through it over all links.
 func (r *rig) pairs(link, addr string) {
 	r.Helper()
 	join := r.lab.Client(r.ctx, r.options.Binary, "relay", "join", "-")

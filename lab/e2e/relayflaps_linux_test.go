@@ -22,8 +22,9 @@ const (
 	away   = 30 * time.Second
 )
 
-// TestRelayFlaps: a git push, a session of small messages and a series of segments go by the relay while its links go dark in turn: no
-// connection breaks, every byte is right, and no message takes more than a second. Then one link stays away for half a minute.
+// TestRelayFlaps: a git push, a session of small messages and a series of segments go through the relay while its links
+// go dark in turn: no connection breaks, every byte is right, and no message takes more than a second. Then one link
+// stays away for half a minute.
 func TestRelayFlaps(t *testing.T) {
 	if !matrix() {
 		t.Skip("it takes minutes: make matrix")
@@ -120,7 +121,8 @@ func (r *rig) dark(name string, on bool) {
 	}
 }
 
-// talk sends a message by a tunnel as soon as the last one has come back. It counts them and notes the longest round trip.
+// talk sends a message through a tunnel as soon as the last one has come back. It counts the messages and notes the
+// longest round trip.
 func (r *rig) talk() (count, longest *atomic.Int64) {
 	r.Helper()
 	var ln net.Listener

@@ -20,8 +20,8 @@ import (
 // imageUser is the user of the image, as in tools/dist/image.
 const imageUser = 65532
 
-// TestRelayImage: the image of a release runs the relay read-only, as a user without privileges, at port 443, by the commands of
-// docs/RELAY.md. A client pairs and downloads over all links, and the relay's key survives the container.
+// TestRelayImage: the image of a release runs the relay read-only, as a user without privileges, at port 443, with the
+// commands of docs/RELAY.md. A client pairs and downloads over all links, and the relay's key survives the container.
 func TestRelayImage(t *testing.T) {
 	if !matrix() {
 		t.Skip("it builds an image: make matrix")
@@ -48,7 +48,7 @@ func TestRelayImage(t *testing.T) {
 		all := []string{
 			"--root", filepath.Join(store, "root"), "--runroot", filepath.Join(store, "run"), "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs",
 		}
-		if _, err := exec.LookPath("runc"); err == nil { // crun refuses machines with both versions of cgroups
+		if _, err := exec.LookPath("runc"); err == nil { // crun refuses to run on machines with both versions of cgroups
 			all = append(all, "--runtime", "runc")
 		}
 		return exec.CommandContext(r.ctx, "podman", append(all, args...)...)
@@ -73,7 +73,7 @@ func TestRelayImage(t *testing.T) {
 	})
 	run := documented(r, "podman run ")
 	run[slices.Index(run, "host")] = "ns:/run/netns/" + h.name
-	// there is no journal, and a root that may not raise limits has lower ones than podman sets
+	// there is no journal, and root may not be allowed to raise limits to those that podman sets
 	run = append([]string{"run", "--log-driver", "k8s-file", "--ulimit", "nofile=4096:4096", "--ulimit", "nproc=256:256"}, run[1:]...)
 	invite := documented(r, "podman exec ")
 	invite[len(invite)-1] = hostAddr + ":443"

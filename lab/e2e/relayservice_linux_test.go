@@ -14,11 +14,11 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// relayUser is a user without an account, as systemd makes them for a service.
+// relayUser is a user without an account, like those that systemd makes for a service.
 const relayUser = 61185
 
-// TestRelayService: the relay takes a socket that systemd has opened, and root's commands leave nothing in the state folder that its
-// owner could not read, although only root can look into the folder above.
+// TestRelayService: the relay takes a socket that systemd opened, and root's commands leave nothing in the state folder
+// that its owner cannot read, although only root can look into the folder above.
 func TestRelayService(t *testing.T) {
 	tool, err := exec.LookPath("systemd-socket-activate")
 	if err != nil {

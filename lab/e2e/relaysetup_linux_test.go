@@ -20,15 +20,16 @@ import (
 )
 
 const (
-	hostAddr   = "203.0.113.9" // of the rented server, behind the origin's namespace
+	hostAddr   = "203.0.113.9" // address of the rented server, behind the origin's namespace
 	hostRouter = "203.0.113.1"
 )
 
-// rented is a clean server: a network namespace of its own, and a root with the programs of this machine and nothing else.
+// rented is a clean server: a separate network namespace, and a root folder with the programs of this machine and nothing
+// else.
 type rented struct {
 	*rig
-	name, root string // of the namespace; of the files
-	key        string // that root accepts there
+	name, root string // name of the namespace; folder of the files
+	key        string // key that root accepts there
 }
 
 // rentNetwork makes the network of a server, without files. It is a namespace behind that of the origin.
@@ -156,7 +157,7 @@ func (r *rig) must(name string, args ...string) {
 	}
 }
 
-// files lists what is below folders, with a mark for what it holds.
+// files lists everything below the given folders, with its mode and size.
 func (r *rig) files(dirs ...string) (all []string) {
 	r.Helper()
 	for _, dir := range dirs {
@@ -193,7 +194,7 @@ func (h *rented) ssh() []string {
 	}
 }
 
-// knob is the server's setting of slow start after idle.
+// knob returns the server's setting of slow start after idle.
 func (h *rented) knob() string {
 	h.Helper()
 	out, err := exec.Command("ip", "netns", "exec", h.name, "cat", "/proc/sys/net/ipv4/tcp_slow_start_after_idle").Output()
@@ -203,8 +204,8 @@ func (h *rented) knob() string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestRelaySetup: one command leads from a clean server to a tunnel over all links in less than a minute, and another one leaves
-// nothing of it on either side.
+// TestRelaySetup: one command leads from a clean server to a tunnel over all links in less than a minute, and another one
+// removes every trace of the relay on both sides.
 func TestRelaySetup(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	h := r.rent()
@@ -280,7 +281,7 @@ func TestRelaySetup(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Once more, for another version: it replaces, and the server knows one client still.
+	// A second setup installs another version: it replaces the first, and the server still knows one client.
 	if _, err := command("setup", "root@"+hostAddr, "--no-measure"); err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +312,7 @@ func TestRelaySetup(t *testing.T) {
 	}
 }
 
-// difference lists what is in one of two lists only.
+// difference returns the entries that are in only one of two lists.
 func difference(before, after []string) (all []string) {
 	for _, line := range before {
 		if !slices.Contains(after, line) {

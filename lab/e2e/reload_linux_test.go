@@ -25,7 +25,7 @@ func (r *rig) configure(text string) {
 	}
 }
 
-// reload sends SIGHUP and waits until the log says so for the nth time.
+// reload sends SIGHUP and waits until the log contains says for the nth time.
 func (r *rig) reload(says string, nth int) {
 	r.Helper()
 	if err := r.proxy.Signal(unix.SIGHUP); err != nil {
@@ -36,8 +36,8 @@ func (r *rig) reload(says string, nth int) {
 
 // TestReload changes the configuration of the running program by SIGHUP.
 func TestReload(t *testing.T) {
-	const both = "[link.wifi]\nenabled = true\n[link.lte]\nenabled = true\n" // they are tunnels: nobody means them else
-	const closing = 20_000                                                   // bytes of connections that end
+	const both = "[link.wifi]\nenabled = true\n[link.lte]\nenabled = true\n" // they are tunnels, which are not links unless enabled
+	const closing = 20_000                                                   // bytes that closing connections may still carry
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	r.options.Links = []string{}
 	r.preferBridge()
@@ -75,7 +75,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestMaxRate limits one link and takes the limit away by a reload.
+// TestMaxRate limits one link and removes the limit by a reload.
 func TestMaxRate(t *testing.T) {
 	const (
 		rate  = 500_000 // bytes per second: 4Mbit/s

@@ -20,13 +20,13 @@ import (
 
 const proxyURL = "http://" + netlab.ProxyAddr
 
-// testTime bounds a test: one that hangs fails and shows the program's log.
+// testTime bounds a test: a test that hangs fails and shows the program's log.
 const testTime = 4 * time.Minute
 
 // matrixTime is the same for make matrix, whose clients may be large programs.
 const matrixTime = 15 * time.Minute
 
-// matrix reports whether tests run that are too long for make test.
+// matrix reports whether to run tests that are too long for make test.
 func matrix() bool { return os.Getenv("TRIBUTARY_MATRIX") != "" }
 
 // binaryDir is where the program under test is built.
@@ -36,14 +36,14 @@ func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		var err error
 		if binaryDir, err = os.MkdirTemp("", "tributary-e2e-"); err == nil {
-			err = os.Chmod(binaryDir, 0o755) // other users run it, too
+			err = os.Chmod(binaryDir, 0o755) // other users run the program, too
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "e2e:", err)
 			return 1
 		}
 		defer os.RemoveAll(binaryDir)
-		os.Setenv("GORACE", "atexit_sleep_ms=0") // the program ends often
+		os.Setenv("GORACE", "atexit_sleep_ms=0") // the program is stopped often
 		return m.Run()
 	}())
 }
@@ -63,7 +63,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// quick is two links that carry the objects of most tests in less than a second.
+// quick returns two links that carry the objects of most tests in less than a second.
 func quick() netlab.Scenario {
 	return netlab.Scenario{Name: "quick", Links: []netlab.LinkSpec{
 		netlab.Symmetric("wifi", 60*netlab.Mbit, 10*time.Millisecond),
@@ -71,7 +71,7 @@ func quick() netlab.Scenario {
 	}}
 }
 
-// equal is two links that carry 5 MB in a second; events count from the request.
+// equal returns two links that carry 5 MB in a second; events count from the request.
 func equal(events ...netlab.Event) netlab.Scenario {
 	return netlab.Scenario{Name: "equal", Events: events, Links: []netlab.LinkSpec{
 		netlab.Symmetric("wifi", 20*netlab.Mbit, 20*time.Millisecond),
@@ -83,7 +83,7 @@ func event(at time.Duration, link, what string) netlab.Event {
 	return netlab.Event{At: at, Link: link, What: what}
 }
 
-// shipped is one of the scenarios that the benchmarks use.
+// shipped returns one of the scenarios that the benchmarks use.
 func shipped(t *testing.T, name string) netlab.Scenario {
 	t.Helper()
 	sc, err := netlab.Load(filepath.Join("..", "testdata", "scenarios", name+".toml"))
@@ -150,7 +150,7 @@ func start(t *testing.T, sc netlab.Scenario) *rig {
 	return r
 }
 
-// serve starts the program. At the test's end it must end well, and must not have raced.
+// serve starts the program. At the test's end the program must exit successfully and without a data race.
 func (r *rig) serve() {
 	r.Helper()
 	r.options.Args = append(r.options.Args, "--log-level", "debug")
@@ -193,12 +193,12 @@ func (r *rig) object(size netlab.Bytes) netlab.Object {
 // ran is the result of a client.
 type ran struct {
 	body   []byte // its standard output
-	said   string // and to standard error
+	said   string // its standard error
 	code   int    // exit code
 	failed error  // nil if code is 0
 }
 
-// client runs a program in the client namespace to its end.
+// client runs a program in the client namespace and waits for its end.
 func (r *rig) client(name string, args ...string) ran {
 	r.Helper()
 	if err := r.lab.Forget(); err != nil {
@@ -231,7 +231,7 @@ func (r *rig) ok(c ran) ran {
 	return c
 }
 
-// download gets an object by curl through the proxy and checks its bytes.
+// download fetches an object with curl through the proxy and checks its bytes.
 func (r *rig) download(url string, o netlab.Object, args ...string) {
 	r.Helper()
 	r.isObject(r.ok(r.curl(append([]string{"--fail", url}, args...)...)).body, o)
@@ -272,8 +272,8 @@ func (r *rig) metrics() netlab.Metrics {
 	return m
 }
 
-// part is the part of an object, 1/50, that a link has carried if it took part in a download. How much more it carries is for the
-// benchmarks: on a busy machine it may come late.
+// part is the divisor for the part of an object, 1/50, that a link must carry to count as used in a download. The
+// benchmarks measure how much more it carries: on a busy machine a link may join late.
 const part = 50
 
 // carried returns the packets and bytes of both directions that have entered a link.
@@ -306,7 +306,7 @@ func (r *rig) until(what string, met func() bool) {
 	}
 }
 
-// play downloads an object by name through the proxy while the scenario's events happen, and checks its bytes.
+// play downloads an object by its named URL through the proxy while the scenario's events happen, and checks its bytes.
 func (r *rig) play(size netlab.Bytes) netlab.Played {
 	r.Helper()
 	o := r.object(size)

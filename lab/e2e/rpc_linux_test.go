@@ -71,8 +71,8 @@ func (r *rig) globalStat() (active, stopped string) {
 	return stat.NumActive, stat.NumStopped
 }
 
-// TestRPCKilled: 20 downloads that were ordered all arrive, though the program is killed, ended and killed again meanwhile, and the
-// last run fetches what was missing and nothing else. One that was paused stays paused.
+// TestRPCKilled: 20 ordered downloads all arrive, although the program is killed, ended and killed again meanwhile, and
+// the last run fetches only the missing bytes. A paused download stays paused.
 func TestRPCKilled(t *testing.T) {
 	r, folder := startRPC(t, quick())
 	r.stopped = true // more than once
@@ -144,7 +144,7 @@ func TestRPCKilled(t *testing.T) {
 	for _, l := range status.Links {
 		got += l.Bytes - l.Waste
 	}
-	const heads = 64 << 10 // of what is small enough for one link, they count
+	const heads = 64 << 10 // HTTP heads of objects that are small enough for one link, which count
 	t.Logf("the last run began with %d complete, %d bytes were missing, %d were fetched", began, left, got)
 	if got < left || got > left+heads {
 		t.Errorf("%d bytes were fetched, %d were missing", got, left)
@@ -167,7 +167,7 @@ func TestRPCKilled(t *testing.T) {
 	})
 }
 
-// TestRPCOff: without the key nothing listens and no file is made.
+// TestRPCOff: without the key in the configuration nothing listens and no file is created.
 func TestRPCOff(t *testing.T) {
 	r := start(t, quick())
 	if c := r.client("curl", "-sS", rpcURL); c.code != 7 { // cannot connect

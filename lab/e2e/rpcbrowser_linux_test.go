@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// explorerVariable names a folder with the extension Aria2-Explorer, unpacked. No package registry has it, so it is not fetched.
+// explorerVariable names the variable with the folder of the unpacked extension Aria2-Explorer. No package registry has
+// it, so it is not fetched.
 const explorerVariable = "TRIBUTARY_ARIA2_EXPLORER"
 
 // hostileHTML is a page that knows the token, tries everything to order downloads, and shows what it could read.
@@ -55,7 +56,7 @@ onload = async () => {
 };
 </script><body></body>`
 
-// TestRPCBrowser: pages order nothing and read nothing, whatever they try; an extension that was made for aria2 works.
+// TestRPCBrowser: pages can neither order nor read anything, whatever they try; an extension made for aria2 works.
 func TestRPCBrowser(t *testing.T) {
 	need(t, "chromium", "chromium")
 	r, _ := startRPC(t, quick())
@@ -68,7 +69,7 @@ func TestRPCBrowser(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprintf(w, hostileHTML, order, rpcURL)
 	}))
-	// Newer browsers also ask the user first when a page calls this machine: what is tried here must not depend on that.
+	// Newer browsers also ask the user first when a page calls this machine; this test must not depend on that.
 	b := openBrowser(r, "--disable-features=LocalNetworkAccessChecks,PrivateNetworkAccessRespectPreflightResults",
 		"--host-resolver-rules=MAP rebound.example 127.0.0.1")
 	if html := b.load(site); !strings.Contains(html, "read: .") {
@@ -115,7 +116,7 @@ func (r *rig) ariaNg() {
 	b.shows("AriaNg has the secret", fmt.Sprintf(`(localStorage.getItem("AriaNg.Options") ?? "").includes(%q)`, secret))
 	b.tab(page + "#!/downloading")
 	b.shows("it is connected", `document.body.innerText.includes("Connected")`)
-	// task runs a function of AriaNg's service of downloads.
+	// task runs a function of AriaNg's download service.
 	task := func(call string) {
 		r.Helper()
 		b.call("Runtime.evaluate", map[string]any{"expression": `angular.element(document.body).injector().get("aria2TaskService").` + call}, nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// running is a `tributary run` that runs.
+// running is a running `tributary run`.
 type running struct {
 	*rig
 	cmd       *exec.Cmd
@@ -26,7 +26,7 @@ type running struct {
 	out, said output
 }
 
-// output is what a program that runs has printed so far.
+// output is the output of a running program so far.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -45,7 +45,7 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// run starts a command by `tributary run`, with further flags before it.
+// run starts a command with `tributary run`; argv may begin with further flags.
 func (r *rig) run(argv ...string) *running {
 	r.Helper()
 	cert, err := r.lab.Certificate()
@@ -82,7 +82,7 @@ func withoutTrust(env []string) (kept []string) {
 	return kept
 }
 
-// ended waits for the end and fails the test unless the exit code is the one that is wanted, and nothing is left.
+// ended waits for the end and fails the test unless the exit code is the wanted one and nothing is left behind.
 func (f *running) ended(code int, says ...string) {
 	f.Helper()
 	_ = f.cmd.Wait() // the code shows it
@@ -100,7 +100,8 @@ func (f *running) ended(code int, says ...string) {
 	}
 }
 
-// TestRunCurl: both protocols of the client, and an origin without HTTP/2, whose client is not offered it either.
+// TestRunCurl tests both protocols of the client, and an origin without HTTP/2, in which case the client is not offered
+// HTTP/2 either.
 func TestRunCurl(t *testing.T) {
 	for _, c := range []struct {
 		flag, version string
@@ -117,7 +118,7 @@ func TestRunCurl(t *testing.T) {
 	}
 }
 
-// TestRunExit: the exit code is the command's, and what it leaves in the background ends with it.
+// TestRunExit: the exit code is the command's, and processes that it leaves in the background end with it.
 func TestRunExit(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	r.run("sh", "-c", "sleep 1000 & echo $!; exit 7").ended(7, "the proxy carried nothing")
@@ -146,7 +147,7 @@ func TestRunKilled(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	f := r.run("sh", "-c", `trap '' TERM HUP; setsid sh -c 'trap "" TERM; echo $$; exec sleep 1000' & echo $$ $PPID $https_proxy; ls -l "$SSL_CERT_FILE"; echo ready; exec sleep 1000`)
 	f.waitFor("ready")
-	var pids [][]string // of the process in the background, and of the command and the supervisor
+	var pids [][]string // IDs of the process in the background, and of the command and the supervisor
 	f.until("it prints their process IDs", func() bool {
 		pids = regexp.MustCompile(`(?m)^(\d+)$|^(\d+) (\d+) `).FindAllStringSubmatch(f.out.String(), -1)
 		return len(pids) == 2
@@ -206,7 +207,7 @@ func TestRunOthers(t *testing.T) {
 	}
 }
 
-// TestRunDestinations: a page, a redirect or a name leads nowhere that the proxy of the service does not lead to.
+// TestRunDestinations: a page, a redirect or a name cannot reach destinations that the proxy of the service forbids.
 func TestRunDestinations(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{Directives: `
 		location = /loopback { return 302 http://127.0.0.1:9/; }
@@ -231,8 +232,9 @@ func TestRunDestinations(t *testing.T) {
 	}
 }
 
-// TestRunBrowser: a page reaches nothing by the proxy of a command that runs: not from another site, not by a name that leads to
-// the proxy, and where the browser itself is behind the proxy, nothing on this machine by a name that leads there.
+// TestRunBrowser: a page reaches nothing through the proxy of a running command: not from another site, not by a name
+// that resolves to the proxy, and if the browser itself is behind the proxy, nothing on this machine by a name that
+// resolves to it.
 func TestRunBrowser(t *testing.T) {
 	need(t, "chromium", "chromium")
 	r := newRig(t, quick(), netlab.NginxOptions{Directives: `
@@ -270,14 +272,14 @@ func TestRunBrowser(t *testing.T) {
 	victimPort := fmt.Sprintf(":%d", victim.Addr().(*net.TCPAddr).Port)
 	for name, at := range map[string]string{
 		"plain": "/page/",
-		// what the proxy would fetch if it read more than a path in it
+		// the proxy would fetch these if it read more than a path in them
 		"whole": proxy + "/" + site, "host": proxy + "//" + netlab.OriginName + "/page/", "path": "http://localhost" + port + "/page/",
 		"rebound": "http://" + netlab.ReboundName + victimPort + "/", "loopback": "http://127.0.0.1" + victimPort + "/",
 		"tunnel": "https://" + netlab.ReboundName + victimPort + "/", "itself": "http://" + netlab.ReboundName + port + "/page/",
 	} {
 		r.write(filepath.Join(page, name+".html"), fmt.Appendf(nil, gatewayPage, at))
 	}
-	features := "--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests" // of the browser: it may not have them
+	features := "--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests" // not in every browser
 	seesAll := func(b *browser) {
 		t.Helper()
 		if html := b.load(site + "plain.html"); !strings.Contains(html, "img script link fetch {}") || !strings.Contains(html, " ran.") {
@@ -309,7 +311,8 @@ func TestRunBrowser(t *testing.T) {
 	f.ended(0)
 }
 
-// TestRunPinning: a program that trusts its own certificates only fails once, and works from the second try on, also in the next run.
+// TestRunPinning: a program that trusts only its own certificates fails once, and works from the second try on, also in
+// the next run.
 func TestRunPinning(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	o := r.object(2_000_000)
@@ -357,7 +360,7 @@ func TestRunClientCertificate(t *testing.T) {
 	}
 }
 
-// TestRunBadCertificate: the program sees an invalid certificate itself, and may have its own opinion.
+// TestRunBadCertificate: the program sees an invalid certificate itself, and can decide whether to accept it.
 func TestRunBadCertificate(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	o := r.object(10_000)
@@ -384,7 +387,7 @@ func TestRunManyHosts(t *testing.T) {
 	}
 }
 
-// TestCA: with intercept = true the service opens connections to the authority's hosts, for whoever trusts it.
+// TestCA: with intercept = true the service decrypts connections to the authority's hosts, for clients that trust it.
 func TestCA(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	o := r.object(5_000_000)
@@ -404,7 +407,7 @@ func TestCA(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := r.curl("--fail", "--cacert", cert.CA, r.nginx.SecureURL(o)); c.failed != nil { // another host: its address
+	if c := r.curl("--fail", "--cacert", cert.CA, r.nginx.SecureURL(o)); c.failed != nil { // another host: the origin's address
 		t.Errorf("a host that was not named: %s", c.said)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// offer makes a file of the origin's, which has an https URL.
+// offer makes a file of the origin, and returns its https URL.
 func (r *rig) offer(path string, text []byte) (url string) {
 	r.Helper()
 	full := filepath.Join(r.nginx.Root(), path)
@@ -56,7 +56,7 @@ func (r *rig) archive(files map[string]string) []byte {
 	return b.Bytes()
 }
 
-// divided waits for the end of a command that must have used both links, without a tunnel.
+// divided waits for the end of a command that must use both links, without a tunnel.
 func (f *running) divided() {
 	f.Helper()
 	f.ended(0, "wifi ", "lte ")
@@ -91,7 +91,7 @@ func TestRunClients(t *testing.T) {
 	url := r.offer("video.mp4", content)
 	r.offer("bucket/key", content)
 	ytdlp, _ := exec.LookPath("yt-dlp")
-	venv := filepath.Join(filepath.Dir(ytdlp), "python3") // with what tools/matrix.sh installs
+	venv := filepath.Join(filepath.Dir(ytdlp), "python3") // with the packages that tools/matrix.sh installs
 	fetches := func(name string, argv ...string) {        // a program that writes the object to a file
 		t.Run(name, func(t *testing.T) {
 			if _, err := exec.LookPath(argv[0]); err != nil {
@@ -254,7 +254,7 @@ func TestRunClients(t *testing.T) {
 			need(t, "dpkg-deb", "dpkg")
 			r := r.on(t)
 			deb := makeRepository(r)
-			dir, err := os.MkdirTemp("", "tributary-e2e-apt-") // where the other user gets to
+			dir, err := os.MkdirTemp("", "tributary-e2e-apt-") // where the other user has access
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// Where origins other than nginx listen.
+// The ports of origins other than nginx.
 const (
 	otherPort    = 8200 // http
 	otherTLSPort = 8201 // https
@@ -26,13 +26,13 @@ const (
 type origin struct {
 	name   string
 	needs  [2]string // command and Debian package
-	ranges bool      // it answers to Range
-	tls    bool      // it listens at otherTLSPort, with HTTP/2
+	ranges bool      // whether it supports Range
+	tls    bool      // whether it listens at otherTLSPort, with HTTP/2
 	// argv writes the configuration into dir and returns the command that serves root.
 	argv func(r *rig, dir, root string, cert netlab.Certificate) []string
 }
 
-const python = "/usr/bin/python3" // others do not see Debian's packages
+const python = "/usr/bin/python3" // other Pythons do not see Debian's packages
 
 var origins = []origin{
 	{"Apache httpd", [2]string{"apache2", "apache2-bin"}, true, true, apache},
@@ -62,11 +62,11 @@ func (o origin) url(scheme string, object netlab.Object) string {
 	return fmt.Sprintf("%s://%s:%d/%s", scheme, netlab.OriginName, port, object.Size)
 }
 
-// background starts a program in the server namespace, and returns a channel that is closed when it ends. It is killed, with
-// all that it started, at the test's end; its output is shown if the test fails.
+// background starts a program in the server namespace, and returns a channel that is closed when it ends. It is killed,
+// along with its child processes, at the test's end; its output is shown if the test fails.
 func (r *rig) background(argv ...string) (ended <-chan struct{}) {
 	r.Helper()
-	// not the test's own context: the program under test ends before what it talks to
+	// not the test's own context: the program under test ends before its peers
 	cmd := r.lab.Server(context.WithoutCancel(r.ctx), argv[0], argv[1:]...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -76,7 +76,7 @@ func (r *rig) background(argv ...string) (ended <-chan struct{}) {
 	}
 	done := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // it is killed: how it ends says nothing
+		_ = cmd.Wait() // it is killed, so its exit status means nothing
 		close(done)
 	}()
 	r.Cleanup(func() {

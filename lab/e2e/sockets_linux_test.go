@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestSocketActivation: the ports are systemd's, and stay open when the program ends.
+// TestSocketActivation: the ports belong to systemd, and stay open when the program ends.
 func TestSocketActivation(t *testing.T) {
 	tool, err := exec.LookPath("systemd-socket-activate")
 	if err != nil {

@@ -33,7 +33,7 @@ func (r *rig) over(do func()) map[string]int64 {
 	return got
 }
 
-// TestSpread runs programs that open several https connections at a time, and some that do not.
+// TestSpread runs programs that open several https connections at the same time, and some that do not.
 func TestSpread(t *testing.T) {
 	r := start(t, quick())
 	o := r.object(20_000_000)
@@ -53,7 +53,7 @@ func TestSpread(t *testing.T) {
 				r.isObject(r.read(file), o)
 			}
 		}
-		r.over(aria2("--multiple-interface=" + strings.Join(r.lab.LinkNames(), ","))) // to compare
+		r.over(aria2("--multiple-interface=" + strings.Join(r.lab.LinkNames(), ","))) // for comparison
 		for range 2 {
 			for link, n := range r.over(aria2("--all-proxy=" + proxyURL)) {
 				if n < int64(o.Size)/10 {
@@ -87,7 +87,7 @@ func TestSpread(t *testing.T) {
 			_, _ = io.WriteString(w, strings.Repeat("page ", 10_000))
 		}))
 		browse := func(session, agent string) {
-			// A tunnel for plain http, too: the proxy does not look into it.
+			// A tunnel for plain http, too, which the proxy does not inspect.
 			client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 				return r.tunnel(ctx, addr, agent)
 			}}}
@@ -174,7 +174,7 @@ type using struct {
 	from string // the address that the origin sees
 }
 
-// TestSpreadLinkDies takes a link away under running tunnels and requests: they end at once, so that programs connect again.
+// TestSpreadLinkDies removes a link under running tunnels and requests: they end at once, so that programs connect again.
 func TestSpreadLinkDies(t *testing.T) {
 	for _, what := range []string{netlab.EventDown, netlab.EventBlackhole} {
 		t.Run("R145 "+what, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestSpreadLinkDies(t *testing.T) {
 					if err := u.use(c); err != nil {
 						t.Fatalf("%s: %v", u.kind, err)
 					}
-					if len(wifi) == 0 || u.from == wifi[0].from { // the first one takes the best link
+					if len(wifi) == 0 || u.from == wifi[0].from { // the first one uses the best link
 						wifi = append(wifi, u)
 					} else {
 						lte = append(lte, u)
@@ -267,7 +267,7 @@ func TestSpreadLinkDies(t *testing.T) {
 					t.Errorf("%s over wifi: %v", u.kind, err)
 				}
 			}
-			// The kernel, too, would have given the connections up, later.
+			// The kernel would also have given up the connections, but later.
 			said := r.proxy.Said()
 			if cut, lost := strings.Count(said, "reason=cut"), strings.Count(said, "the link stopped working"); cut != 3 || lost != 2 {
 				t.Errorf("%d tunnels and %d requests were ended, want 3 and 2", cut, lost)
@@ -284,13 +284,13 @@ func TestSpreadLinkDies(t *testing.T) {
 	}
 }
 
-// endless is a reader without an end.
+// endless is a reader that never ends.
 type endless struct{}
 
 // Read implements io.Reader.
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// moves reads or writes a little.
+// moves reads or writes a few bytes and returns the error.
 func moves(do func([]byte) (int, error)) error {
 	_, err := do(make([]byte, 32<<10))
 	return err

@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// starvingAddr is the address of an origin that has nothing to do with the lab's own.
+// starvingAddr is the address of an origin that is independent of the lab's own.
 const starvingAddr = "10.79.0.1:81"
 
 // zeros is an object of zeros.
@@ -44,7 +44,7 @@ func (s *starved) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// startStarving starts an origin in the server namespace that starves the connections over one link.
+// startStarving starts an origin in the server namespace that starves connections over one link.
 func (r *rig) startStarving(over *netlab.Link) (url string) {
 	r.Helper()
 	host, _, _ := net.SplitHostPort(starvingAddr)
@@ -72,8 +72,8 @@ func (r *rig) startStarving(over *netlab.Link) (url string) {
 	return "http://" + starvingAddr + "/"
 }
 
-// TestStarvingOrigin lets an origin starve its connections over one link, as a dead link would. That concerns its own
-// downloads only: tunnels and downloads from other origins still use the link.
+// TestStarvingOrigin lets an origin starve its connections over one link, as a dead link would. That affects only its own
+// downloads: tunnels and downloads from other origins still use the link.
 func TestStarvingOrigin(t *testing.T) {
 	t.Parallel()
 	r := start(t, equal())
@@ -105,8 +105,8 @@ func TestStarvingOrigin(t *testing.T) {
 	}
 }
 
-// TestDarkLink lets a link die without a word while one origin's download runs, and come back. Nobody else uses the link, so
-// its DNS servers decide.
+// TestDarkLink lets a link die silently while one origin's download runs, and then come back. No other traffic uses the
+// link, so its DNS servers decide whether it works.
 func TestDarkLink(t *testing.T) {
 	t.Parallel()
 	r := start(t, equal())

@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// player takes a stream as it comes, and notes how late the worst byte was. It is a writer.
+// player is a writer that takes a stream as it arrives, and notes how late the latest byte was.
 type player struct {
 	began   time.Time
 	bitrate float64 // bytes per second
@@ -20,15 +20,16 @@ type player struct {
 
 // Write implements io.Writer.
 func (p *player) Write(b []byte) (int, error) {
-	due := p.startup + time.Duration(float64(p.got)/p.bitrate*float64(time.Second)) // of its first byte
+	due := p.startup + time.Duration(float64(p.got)/p.bitrate*float64(time.Second)) // when the first byte of b is due
 	p.late = max(p.late, time.Since(p.began)-due)
 	p.got += int64(len(b))
 	return len(b), nil
 }
 
-// TestStream: a stream of 4 Mbit/s misses no byte over LTE and Wi-Fi of 3 Mbit/s, and LTE carries at most 1.1 times what Wi-Fi
-// cannot, in the median; over Wi-Fi of 6 Mbit/s LTE carries nothing. The player asks for all of it at once and starts after 2 s, or the stream is
-// live: it asks for pieces of 2 s, one after the other, as soon as they have come into being, and plays each 4 s after that.
+// TestStream: a stream of 4 Mbit/s misses no byte over LTE and Wi-Fi of 3 Mbit/s, and LTE carries at most 1.1 times what
+// Wi-Fi cannot, in the median; over Wi-Fi of 6 Mbit/s LTE carries nothing. The player either requests the whole stream at
+// once and starts after 2 s, or the stream is live: the player requests pieces of 2 s, one after the other, as soon as
+// they exist, and plays each 4 s after that.
 func TestStream(t *testing.T) {
 	if !matrix() {
 		t.Skip("a measurement of five minutes, for make matrix")
@@ -68,7 +69,7 @@ func TestStream(t *testing.T) {
 		}
 		r.within(median(lte), missing*float64(all.Size))
 
-		// Now as it comes into being.
+		// Now the live stream.
 		worst, live := time.Hour, time.Now()
 		const pieces = seconds / piece
 		got := r.over(func() {
@@ -88,8 +89,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// within fails the test if LTE carried more than 1.1 times what was missing. Its packets' headers and acknowledgments are 6 % more
-// than their content; if nothing was missing it carried no packet.
+// within fails the test if LTE carried more than 1.1 times the missing bytes. Headers and acknowledgments add 6 % to the
+// content of its packets; if nothing was missing, LTE must not have carried any packet.
 func (r *rig) within(lte, missing float64) {
 	r.Helper()
 	if lte > 1.1*1.06*missing {

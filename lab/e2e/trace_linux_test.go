@@ -7,7 +7,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// What --trace writes of a link is what the link has carried, less the headers of packets and what was sent twice.
+// The bytes that --trace writes for a link are those that the link carried, minus packet headers and retransmissions.
 func TestGetTrace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, quick(), netlab.NginxOptions{})
@@ -44,7 +44,8 @@ func TestGetTrace(t *testing.T) {
 		_, carried := r.carried(l.Name)
 		carried -= before[l.Name]
 		t.Logf("%s: %d bytes down, %d up in %d steps; the link carried %d", l.Name, down, up, len(l.Down), carried)
-		// 66 of 1514 bytes are headers, every other packet is acknowledged, and a full queue has some packets sent twice
+		// 66 of 1514 bytes are headers, every other packet is acknowledged, and a full queue causes some packets to be
+		// sent twice
 		if sum := down + up; up == 0 || sum > carried || float64(carried) > 1.25*float64(sum)+100e3 {
 			t.Errorf("%s: %d bytes down, %d up; the link carried %d", l.Name, down, up, carried)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// socks starts a SOCKS5 proxy in the server namespace, at the far end of lte, and returns it with the configuration of a link
-// "office" through it. It knows the origin's name itself.
+// socks starts a SOCKS5 proxy in the server namespace, at the far end of lte, and returns it with the configuration of a
+// link "office" through it. The proxy resolves the origin's name itself.
 func (r *rig) socks() (server *sockstest.Server, config string) {
 	r.Helper()
 	var ln net.Listener
@@ -82,7 +82,7 @@ func TestUpstream(t *testing.T) {
 		asked := len(server.Requests())
 		for _, host := range []string{netlab.AdminAddr, "localhost:19091", "169.254.169.254", "metadata.google.internal", "127.1", "[::1]"} {
 			c := r.curl("-o", "/dev/null", "-w", "%{http_code}", "http://"+host+"/metrics")
-			if got := string(c.body); got != "403" && got != "502" { // over wifi a name may not resolve
+			if got := string(c.body); got != "403" && got != "502" { // over wifi a name may fail to resolve
 				t.Errorf("%s: %s %s", host, got, c.said)
 			}
 		}
@@ -92,7 +92,7 @@ func TestUpstream(t *testing.T) {
 	})
 }
 
-// TestUpstreamAlone: names are the proxy's business, and nobody else hears of them.
+// TestUpstreamAlone: the SOCKS5 proxy resolves names, and no other server is asked for them.
 func TestUpstreamAlone(t *testing.T) {
 	r := newRig(t, quick(), netlab.NginxOptions{})
 	server, config := r.socks()
@@ -100,7 +100,7 @@ func TestUpstreamAlone(t *testing.T) {
 	r.serve()
 	o := r.object(1_000_000)
 	r.download(r.nginx.NamedURL(o), o)
-	r.ok(r.curl("--fail", "-p", "-o", "/dev/null", "-r", "0-9", r.nginx.NamedURL(o))) // by a tunnel, if its port is open to them
+	r.ok(r.curl("--fail", "-p", "-o", "/dev/null", "-r", "0-9", r.nginx.NamedURL(o))) // a tunnel, if its port is allowed
 	if asked := r.dns.Queries(); len(asked) > 0 {
 		t.Errorf("name servers were asked: %v", asked)
 	}

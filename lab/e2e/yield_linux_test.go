@@ -20,13 +20,13 @@ const (
 	siteHTML = `<!DOCTYPE html><html><head><meta charset="utf-8"><link rel="stylesheet" href="style.css"></head><body>
 %s<script src="more.js"></script><script>onload = () => document.title = "done"</script></body></html>
 `
-	// siteJS asks for more once it has come, as the scripts of pages do.
+	// siteJS requests more once it is loaded, as the scripts of pages do.
 	siteJS = `for (let i = 20; i < 40; i++) document.body.appendChild(new Image()).src = i + ".svg";
 `
 )
 
-// site makes a page of 2.0 MB: HTML, a style, a script and 40 pictures of 10 to 90 KB, of which the script asks for half. It returns
-// its https URL.
+// site makes a page of 2.0 MB: HTML, a style, a script and 40 pictures of 10 to 90 KB, half of which the script requests.
+// It returns the page's https URL.
 func (r *rig) site() string {
 	r.Helper()
 	dir := filepath.Join(r.nginx.Root(), "site")
@@ -88,14 +88,14 @@ func (r *rig) down() (n int64) {
 	return n
 }
 
-// median returns the middle of some values.
+// median returns the median of values.
 func median(values []float64) float64 {
 	values = slices.Sorted(slices.Values(values))
 	return values[len(values)/2]
 }
 
-// TestYield: next to a background download of 250 MB, pages load and other downloads go on as if it were not there, and it takes the
-// rest of the links. What is compared is measured in the same round, in an order drawn at random.
+// TestYield: next to a background download of 250 MB, pages load and other downloads run as if it were not there, and it
+// uses the rest of the links. Compared values are measured in the same round, in an order drawn at random.
 func TestYield(t *testing.T) {
 	if !matrix() {
 		t.Skip("a measurement of minutes, for make matrix")
@@ -108,7 +108,8 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// yields measures with a background download of a program of its own, or by the proxy that the browser uses, too.
+// yields measures with a background download that is a separate program if apart is true, and otherwise goes through the
+// browser's proxy.
 func yields(t *testing.T, congestion string, apart bool) {
 	const (
 		rounds = 5
@@ -133,7 +134,7 @@ func yields(t *testing.T, congestion string, apart bool) {
 		r.ok(r.curl("--fail", "-o", "/dev/null", r.nginx.NamedURL(other)))
 		return time.Since(began).Seconds()
 	}
-	// begin starts the background download and returns what ends it.
+	// begin starts the background download and returns a function that ends it.
 	begin := func() (end func()) {
 		ctx, cancel := context.WithCancel(r.ctx)
 		file := r.file()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// write puts files, path and text in turn, below a new root.
+// write writes files, given as alternating path and text, below a new root.
 func write(t *testing.T, files ...string) (root string) {
 	t.Helper()
 	root = t.TempDir()

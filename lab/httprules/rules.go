@@ -54,7 +54,7 @@ func Load(root string) (*Rules, error) {
 	if b.Required, err = ParseList(file.Required); err != nil {
 		return nil, fmt.Errorf("%s: required: %w", RulesFile, err)
 	}
-	at := map[string]int{} // section of each rule
+	at := map[string]int{} // section of each rule, -1 once the rule is appended
 	for i, s := range file.Section {
 		for key := range s.Rules {
 			if _, twice := at[key]; twice {
@@ -63,7 +63,7 @@ func Load(root string) (*Rules, error) {
 			at[key] = i
 		}
 	}
-	// The order of the file, which maps do not keep.
+	// Rules go in the order of the file, which maps do not keep.
 	for _, k := range meta.Keys() {
 		if len(k) < 3 || k[0] != "section" || k[1] != "rules" || at[k[2]] < 0 {
 			continue
@@ -115,7 +115,7 @@ func ParseList(s string) (numbers []int, err error) {
 	return numbers, nil
 }
 
-// Check returns the faults of the rules and their tests, a line each.
+// Check returns the faults of the rules and their tests, one per line.
 func (b *Rules) Check(tests Tests) (bad []string) {
 	known := map[int]bool{}
 	for _, r := range b.Rules {

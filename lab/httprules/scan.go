@@ -28,9 +28,9 @@ func (t Test) NamedAfter(rule int) bool { return slices.Contains(functionNumbers
 // Tests are the tests of each rule, in order of file and function.
 type Tests map[int][]Test
 
-// Scan finds the tests below root by their source: a test proves a rule if a string in it, in a function that it calls or in a
-// variable that it reads begins with the rule's number, several are "R19 R22 ..." or "R96/R97 ...". Functions are also named
-// after rules: TestR039_R040_BadHeads. Failure messages of tests do not count.
+// Scan finds the tests below root by their source: a test proves a rule if the rule's number begins a string in it, in a
+// function that it calls or in a variable that it reads. Several rules are written "R19 R22 ..." or "R96/R97 ...".
+// Functions may also be named after rules: TestR039_R040_BadHeads. Failure messages of tests do not count.
 func Scan(root string) (Tests, error) {
 	dirs := map[string][]string{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -66,7 +66,7 @@ func Scan(root string) (Tests, error) {
 	return tests, nil
 }
 
-// untested are folders whose files prove nothing: tests of the rules' tests among them.
+// untested are folders whose files prove no rules, among them the tests of this package.
 var untested = []string{"testdata", "tools", "httprules", "mutate"}
 
 // decl is a declaration of a package's tests.
@@ -77,7 +77,7 @@ type decl struct {
 }
 
 func scanPackage(dir string, files []string, tests Tests) error {
-	decls := map[string]*decl{} // by name; methods that share one are taken together
+	decls := map[string]*decl{} // by name; methods with the same name are merged
 	for _, name := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
@@ -138,7 +138,7 @@ func read(f *ast.File, file string, node ast.Node) *decl {
 				d.rules = append(d.rules, numbers(s)...)
 			}
 		case *ast.Ident:
-			// A name that this file resolves to something local hides the package's.
+			// A name that resolves to a local object in this file hides the package's.
 			if n.Obj == nil || f.Scope.Lookup(n.Name) == n.Obj {
 				d.uses = append(d.uses, f.Name.Name+"."+n.Name)
 			}
@@ -157,7 +157,7 @@ var (
 	named   = regexp.MustCompile(`\bR([1-9][0-9]*)\b`)
 )
 
-// numbers returns the rules in a subtest's name, none if it does not begin with one.
+// numbers returns the rules at the beginning of a subtest's name, or none if it does not begin with a rule.
 func numbers(name string) (all []int) {
 	if !leading.MatchString(name) {
 		return nil
@@ -186,7 +186,7 @@ func functionNumbers(name string) (all []int) {
 	return all
 }
 
-// reached returns the rules of a declaration and of all that it uses.
+// reached returns the rules of a declaration and of all declarations that it uses.
 func reached(decls map[string]*decl, name string) map[int]bool {
 	rules, seen := map[int]bool{}, map[string]bool{}
 	for todo := []string{name}; len(todo) > 0; {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// isolated returns a command that reaches nothing but this machine's loopback device, if this takes no more than being
-// root.
+// isolated returns a command that can reach only a loopback device, if the caller is root and that suffices to isolate
+// it.
 func isolated(ctx context.Context, args []string) *exec.Cmd {
 	if _, err := exec.LookPath("ip"); os.Geteuid() != 0 || err != nil {
 		return exec.CommandContext(ctx, args[0], args[1:]...)

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// isolated returns a command as it is: there are no network namespaces.
+// isolated returns the command unchanged, since there are no network namespaces.
 func isolated(ctx context.Context, args []string) *exec.Cmd {
 	return exec.CommandContext(ctx, args[0], args[1:]...)
 }

@@ -24,7 +24,7 @@ const listName = "lab/mutate/mutations.toml"
 // mutation breaks one line of the product.
 type mutation struct {
 	rule   int    // the HTTP rule that the line guards, 0 = an invariant of the core
-	guards string // what the line guards, if not a rule
+	guards string // what the line guards if it is not a rule
 	file   string // relative to the root of the repository
 	line   int    // where old begins in file
 	old    string // occurs once in file
@@ -34,7 +34,7 @@ type mutation struct {
 	stale  string   // why the mutation cannot be applied, "" = it can
 }
 
-// name says what the mutation is about, in a column.
+// name returns what the mutation is about, for a column.
 func (m mutation) name() string {
 	if m.rule == 0 {
 		return "core"
@@ -42,12 +42,12 @@ func (m mutation) name() string {
 	return fmt.Sprintf("R%d", m.rule)
 }
 
-// apply returns the text of file with the mutation in it. The text must hold old.
+// apply returns the text of file with the mutation in it. The text must contain old.
 func (m mutation) apply(text string) string { return strings.Replace(text, m.old, m.new, 1) }
 
-// parse reads a list of mutations of the tree below root. The second result lists its faults, a line each: a line that is no
-// longer in the code, a rule that none of the named tests proves, a required rule without a mutation or a reason for having
-// none.
+// parse reads a list of mutations of the tree below root. The second result lists the faults, one per line: a line that
+// is no longer in the code, a rule that none of the named tests proves, or a required rule that has neither a mutation
+// nor a reason for having none.
 func parse(list, root string, rules *httprules.Rules, tests httprules.Tests) (all []mutation, bad []string, err error) {
 	var file struct {
 		Mutation []struct {
@@ -56,7 +56,7 @@ func parse(list, root string, rules *httprules.Rules, tests httprules.Tests) (al
 			File   string   `toml:"file"`
 			Old    string   `toml:"old"`
 			New    string   `toml:"new"`
-			Tests  []string `toml:"tests"` // packages, that of the file if there is none
+			Tests  []string `toml:"tests"` // packages; that of the file if empty
 			Run    string   `toml:"run"`   // "" = the subtests that carry the number
 		} `toml:"mutation"`
 		Exempt []struct {
@@ -124,7 +124,7 @@ func parse(list, root string, rules *httprules.Rules, tests httprules.Tests) (al
 	return all, bad, nil
 }
 
-// locate finds the line, or says why the mutation cannot be applied.
+// locate finds the line, or records why the mutation cannot be applied.
 func (m *mutation) locate(root string) {
 	text, err := os.ReadFile(filepath.Join(root, m.file))
 	switch n := strings.Count(string(text), m.old); {
@@ -140,7 +140,8 @@ func (m *mutation) locate(root string) {
 	}
 }
 
-// pattern matches the tests in dirs that carry the number of a rule: functions named after it, and subtests of others.
+// pattern returns a pattern for the tests in dirs that carry the number of a rule: functions named after it, and subtests
+// of other functions.
 func pattern(rule int, tests httprules.Tests, dirs []string) string {
 	var all []string
 	for _, t := range tests[rule] {

@@ -1,6 +1,6 @@
-// Command mutate tries the tests: it breaks lines that guard the product, one at a time and in a copy of the repository, and
-// demands that a test fails. mutations.toml lists the lines: those that keep HTTP rules, and those that keep the invariants
-// of the core. It is run by hand, from the laboratory's folder: `make mutate`.
+// Command mutate checks the tests: it breaks lines that guard the product, one at a time in a copy of the repository, and
+// demands that a test fails. mutations.toml lists the lines: those that enforce HTTP rules, and those that keep the
+// invariants of the core. Run it by hand, from the lab's folder: `make mutate`.
 //
 // As root on Linux the tests run in a network namespace with a loopback device only: without its guard the code may dial
 // forbidden addresses.
@@ -97,7 +97,7 @@ func load(root string) (list []mutation, bad []string, err error) {
 	return parse(listed, root, rules, tests)
 }
 
-// choose returns the mutations of the rules named, all, or count drawn at random.
+// choose returns the mutations of the named rules, all mutations, or count mutations drawn at random.
 func choose(list []mutation, names []string, all bool, seed uint64, count int) (chosen []mutation, err error) {
 	if len(names) == 0 {
 		if all {

@@ -91,7 +91,7 @@ func TestTree(t *testing.T) {
 			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
 		}
 	}
-	for _, f := range []string{c.root, from} { // both are as before
+	for _, f := range []string{c.root, from} { // both are unchanged
 		if text, err := os.ReadFile(filepath.Join(f, "x.go")); err != nil || !strings.Contains(string(text), "n > 3 }") {
 			t.Errorf("%s: %s, %v", f, text, err)
 		}

@@ -20,12 +20,12 @@ type result string
 
 const (
 	caught   result = "caught"
-	expired  result = "timeout"  // the tests did not end, which counts as caught: on a busy machine look again
+	expired  result = "timeout"  // the tests did not end, which counts as caught; check again if the machine was busy
 	survived result = "SURVIVED" // the tests passed
 	unbuilt  result = "NO BUILD" // the mutation does not compile, which proves nothing
 )
 
-// longest is how long the tests of one mutation may take; running into it counts as a failure.
+// longest is how long the tests of one mutation may take; a timeout counts as a failure.
 const longest = "1m"
 
 // tree is a copy of the repository.
@@ -91,7 +91,7 @@ func (c *tree) sound(ctx context.Context, chosen []mutation) error {
 	return nil
 }
 
-// try applies one mutation, runs its tests and takes the mutation back.
+// try applies one mutation, runs its tests and reverts it.
 func (c *tree) try(ctx context.Context, m mutation) (result, time.Duration, error) {
 	name := filepath.Join(c.root, m.file)
 	text, err := os.ReadFile(name)
@@ -130,7 +130,7 @@ func (c *tree) test(ctx context.Context, dirs []string, run, limit string) (said
 		}
 		args := []string{"go", "test", "-C", module, "-vet=off", "-count=1", "-failfast", "-timeout", limit, "-run", run, "./" + d}
 		out, err := c.output(isolated(ctx, args))
-		if errors.Is(err, os.ErrPermission) { // a root who may not make namespaces
+		if errors.Is(err, os.ErrPermission) { // root, but not allowed to make namespaces
 			out, err = c.output(exec.CommandContext(ctx, args[0], args[1:]...))
 		}
 		if said = append(said, out...); err != nil {

@@ -24,7 +24,7 @@ func (l *Link) cpu(b *testing.B) time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// received returns how many bytes have arrived at the client's interface, by the kernel's count.
+// received returns how many bytes have arrived at the client's interface, as counted by the kernel.
 func (l *Link) received(b *testing.B) uint64 {
 	b.Helper()
 	dev, err := l.device()
@@ -174,7 +174,7 @@ func probe(b *testing.B, link *Link, n int) []time.Duration {
 	return rtts
 }
 
-// load sends over a link, from the server to the client, at a share of its rate.
+// load sends over a link, from the server to the client, at the given share of its rate.
 func load(b *testing.B, l *Lab, link *Link, share float64) (stop func()) {
 	b.Helper()
 	var ln net.Listener

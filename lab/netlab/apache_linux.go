@@ -12,8 +12,8 @@ import (
 // apachePort is where StartApache's origin listens.
 const apachePort = 8082
 
-// Apache is a running Apache httpd in the server namespace, with the defaults of its own: it closes a connection after
-// 100 requests, for one.
+// Apache is a running Apache httpd in the server namespace, with its own defaults: it closes a connection after 100
+// requests, for example.
 type Apache struct {
 	*service
 
@@ -44,7 +44,7 @@ func (l *Lab) StartApache(ctx context.Context) (*Apache, error) {
 	return a, nil
 }
 
-// Object makes the object of a size.
+// Object makes the object of the given size.
 func (a *Apache) Object(size Bytes) (Object, error) {
 	o, err := writeObject(a.root, size)
 	o.URL = "http://" + OriginAddr.String() + ":" + strconv.Itoa(apachePort) + "/" + size.String()
@@ -62,8 +62,8 @@ func apacheLog(path string) string {
 	return fmt.Sprintf("LogFormat %q lab\nCustomLog %s lab\n", strings.Join(fields, "\t"), path)
 }
 
-// ApacheConfig returns a configuration for Debian's Apache: defaults wherever there is one. Its files go to dir; tlsPort
-// 0 leaves https, which has HTTP/2, out.
+// ApacheConfig returns a configuration for Debian's Apache that uses defaults wherever there are any. Its files go to
+// dir; tlsPort 0 leaves out https, which has HTTP/2.
 func ApacheConfig(dir, root string, port, tlsPort int, cert Certificate) string {
 	var conf strings.Builder
 	modules := []string{"mpm_event", "authz_core"}

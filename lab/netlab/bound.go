@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// segmentPayload is the part of a body in a full packet over TCP with timestamps: the rest is headers.
+// segmentPayload is the number of body bytes in a full packet over TCP with timestamps; the rest is headers.
 const segmentPayload = 1448
 
 // PhysicalBound returns the time that the links' own capacity needs to carry size bytes of a body to the client when all
@@ -42,11 +42,11 @@ func PhysicalBound(sc Scenario, size Bytes) (time.Duration, error) {
 type stream struct {
 	shape  Shape
 	pacer  pacer
-	events []Event // of this link, to come
+	events []Event // remaining events of this link
 	dark   bool
-	ended  bool          // nothing will be delivered any more
+	ended  bool          // no more packets will be delivered
 	left   time.Duration // when the last packet left the queue
-	at     time.Duration // when it is delivered
+	at     time.Duration // when the last packet is delivered
 }
 
 func newStream(spec LinkSpec, events []Event) *stream {
@@ -84,7 +84,7 @@ func (s *stream) advance() {
 	}
 }
 
-// skipDark moves to the moment at which the link carries packets again, and reports whether there is one.
+// skipDark advances to the moment when the link carries packets again, and reports whether there is one.
 func (s *stream) skipDark() bool {
 	for len(s.events) > 0 {
 		e := s.events[0]

@@ -27,8 +27,8 @@ func TestPhysicalBound(t *testing.T) {
 		"a packet per millisecond":                                {Scenario{Links: []LinkSpec{link("wifi", 40*ms)}}, 100, 180 * ms},
 		"two links":                                               {Scenario{Links: []LinkSpec{link("wifi", 40*ms), link("lte", 40*ms)}}, 200, 180 * ms},
 		"the far one starts later":                                {Scenario{Links: []LinkSpec{link("wifi", 40*ms), link("lte", 60*ms)}}, 100, 150 * ms},
-		// the trace begins with the answer to the SYN at 20 ms and the request arrives at 60 ms: the opportunities of 60
-		// and 70 ms
+		// the trace begins with the answer to the SYN at 20 ms and the request arrives at 60 ms, so the opportunities of
+		// 60 and 70 ms count
 		"a trace": {Scenario{Links: []LinkSpec{traced}}, 2, 90 * ms},
 		// from 20 ms on: a third to all of the rate in 300 ms; at 60 ms it is 0.422, and the integral up to the ramp's
 		// end at 320 ms is 260 x 0.711 = 184.9 packets

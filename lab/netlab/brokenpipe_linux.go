@@ -19,12 +19,12 @@ import (
 // brokenPipePort is where StartBrokenPipe's origin listens.
 const brokenPipePort = 8083
 
-// BrokenPipe is an origin that cannot be pipelined, as some servers behind careless middleboxes: it answers one request
-// after the other rightly, ranges included, but drops the connection as soon as bytes of a further request arrive before
-// it has sent an answer whole.
+// BrokenPipe is an origin that does not support pipelining, like some servers behind careless middleboxes. It answers
+// requests correctly one after the other, ranges included, but drops the connection as soon as bytes of another request
+// arrive before it has sent a complete answer.
 type BrokenPipe struct {
 	root   string
-	serial atomic.Int64 // of connections
+	serial atomic.Int64 // number of connections so far
 
 	mu       sync.Mutex
 	requests []Request
@@ -64,7 +64,7 @@ func (l *Lab) StartBrokenPipe() (*BrokenPipe, error) {
 	return b, nil
 }
 
-// Object makes the object of a size.
+// Object makes the object of the given size.
 func (b *BrokenPipe) Object(size Bytes) (Object, error) {
 	o, err := writeObject(b.root, size)
 	o.URL = "http://" + OriginAddr.String() + ":" + strconv.Itoa(brokenPipePort) + "/" + size.String()
@@ -106,7 +106,7 @@ func (b *BrokenPipe) serve(conn net.Conn) {
 	}
 }
 
-// watch closes the connection when bytes, or its end, arrive on it before stop is called; stop reports whether they did.
+// watch closes the connection if bytes or EOF arrive on it before stop is called; stop reports whether they did.
 func watch(conn net.Conn, in *bufio.Reader) (stop func() (early bool)) {
 	came := make(chan bool, 1)
 	go func() {
@@ -125,7 +125,7 @@ func watch(conn net.Conn, in *bufio.Reader) (stop func() (early bool)) {
 	}
 }
 
-// answer is a http.ResponseWriter that writes to the connection as it goes: net/http's server would read ahead itself.
+// answer is an http.ResponseWriter that writes directly to the connection; net/http's server would read ahead.
 type answer struct {
 	conn   net.Conn
 	header http.Header
@@ -141,9 +141,9 @@ func (a *answer) WriteHeader(status int) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
 	fmt.Fprintf(&b, "Date: %s\r\n", time.Now().UTC().Format(http.TimeFormat))
-	_ = a.header.Write(&b) // a buffer takes everything
+	_ = a.header.Write(&b) // a buffer never fails
 	b.WriteString("\r\n")
-	_, _ = a.write(b.Bytes()) // a.err says it
+	_, _ = a.write(b.Bytes()) // a.err keeps the error
 }
 
 func (a *answer) Write(p []byte) (int, error) {

@@ -15,18 +15,19 @@ import (
 	"time"
 )
 
-// Certificate holds the certificate of an https origin of the lab and the one that its clients trust: paths of PEM files.
+// Certificate holds the paths of PEM files: the certificate of an https origin of the lab and the one that its clients
+// trust.
 type Certificate struct {
 	CA    string // certificate of the run's own authority: for --cacert or SSL_CERT_FILE
-	Chain string // certificate of the origin, for its names, those below OriginName and its private addresses
+	Chain string // the origin's certificate, valid for its names, those below OriginName and its private addresses
 	Key   string // the origin's private key (ECDSA P-256, PKCS #8)
 }
 
-// DockerName is the host of Docker's own registry, the only one for which all versions of Docker take mirrors. The origin's
-// certificate is valid for it; the DNS server does not know it.
+// DockerName is the host of Docker's own registry, the only one for which all versions of Docker use mirrors. The
+// origin's certificate is valid for it; the DNS server does not know it.
 const DockerName = "registry-1.docker.io"
 
-// Certificate returns the origin's certificate, made at the first call. It is valid for a day.
+// Certificate returns the origin's certificate, which the first call creates. It is valid for a day.
 func (l *Lab) Certificate() (Certificate, error) {
 	l.certOnce.Do(func() {
 		l.cert = Certificate{

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// ReboundName is a name of a hostile page's, which leads to the machine that asks.
+// ReboundName is the name of a hostile page; it resolves to the loopback addresses of the machine that asks.
 const ReboundName = "rebound." + OriginName
 
 // DNS is a name server in the server namespace. It knows OriginName, all names below it, ReboundName, and PublicNames; it answers
@@ -27,23 +27,23 @@ type DNS struct {
 
 	mu      sync.Mutex
 	queries []Query
-	nat64   bool // ipv4only.arpa shows NAT64Prefix
+	nat64   bool // ipv4only.arpa reveals NAT64Prefix
 }
 
-// Query is a question that a DNS server was asked.
+// Query is a question that a DNS server received.
 type Query struct {
-	Link    string // on which it came in
+	Link    string // link that the question arrived on
 	Network string // "udp" or "tcp"
 	Name    string // without the final dot
 	Type    string // "A", "AAAA", ...
 }
 
-// nat64Name shows the prefix of a network's NAT64 (RFC 7050).
+// nat64Name is the name that reveals the prefix of a network's NAT64 (RFC 7050).
 const nat64Name = "ipv4only.arpa"
 
 const (
 	dnsTTL     = 60              // seconds
-	dnsTimeout = 5 * time.Second // of an idle TCP connection
+	dnsTimeout = 5 * time.Second // for an idle TCP connection
 )
 
 // StartDNS starts a name server. It runs until the lab's Close.
@@ -58,7 +58,7 @@ func (l *Lab) StartDNS() (*DNS, error) {
 	return d, nil
 }
 
-// listen opens the sockets of one link: bound to its interface, they show by which link a query came.
+// listen opens the sockets of one link. They are bound to its interface and so show which link a query arrived on.
 func (d *DNS) listen(link *Link) error {
 	lc := net.ListenConfig{Control: bindTo(link.serverName())}
 	pc, err := lc.ListenPacket(context.Background(), "udp", ":53")
@@ -94,7 +94,8 @@ func (d *DNS) Queries() []Query {
 
 func (d *DNS) serveUDP(pc net.PacketConn, link string) {
 	buf := make([]byte, 1500)
-	// A reply must leave from the address that was asked: the sockets listen on all, so the control message says which.
+	// A reply must leave from the address that the query was sent to. The sockets listen on all addresses, so the control
+	// message identifies it.
 	conn, ok := pc.(*net.UDPConn)
 	if !ok || wantDestination(conn) != nil {
 		return
@@ -109,7 +110,7 @@ func (d *DNS) serveUDP(pc net.PacketConn, link string) {
 			continue
 		}
 		if reply, err := d.answer(buf[:n], link, "udp"); err == nil {
-			_, _, _ = conn.WriteMsgUDPAddrPort(reply, replySource(oob[:oobn]), from) // a lost reply is asked for again
+			_, _, _ = conn.WriteMsgUDPAddrPort(reply, replySource(oob[:oobn]), from) // the client retries after a lost reply
 		}
 	}
 }
@@ -128,7 +129,7 @@ func (d *DNS) serveTCP(ln net.Listener, link string) {
 	}
 }
 
-// serveConn answers the queries of one TCP connection (RFC 7766: each with its length before it).
+// serveConn answers the queries of one TCP connection (RFC 7766: each is preceded by its length).
 func (d *DNS) serveConn(conn net.Conn, link string) {
 	defer conn.Close()
 	for {

@@ -21,14 +21,14 @@ type Download struct {
 	Reads  []Read
 }
 
-// Read is a read of the client that returned bytes of the body.
+// Read is a read by the client that returned bytes of the body.
 type Read struct {
 	At time.Duration
 	N  int
 }
 
 // Download fetches a URL from a client in the client namespace, through the proxy at a literal address or, if that is "",
-// from the URL's own literal address. A download that ends early is returned as far as it came, with the error.
+// from the URL's own literal address. If a download ends early, the part received is returned along with the error.
 func (l *Lab) Download(ctx context.Context, proxy, url string) (Download, error) {
 	var d Download
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -78,10 +78,10 @@ func (l *Lab) Download(ctx context.Context, proxy, url string) (Download, error)
 	}
 }
 
-// Is reports whether the download was the object's every byte.
+// Is reports whether the download delivered exactly the object's bytes.
 func (d Download) Is(o Object) bool { return d.Bytes == int64(o.Size) && d.SHA256 == o.SHA256 }
 
-// FirstByte returns when the body's first byte came, -1 if none did.
+// FirstByte returns when the body's first byte arrived, or -1 if none did.
 func (d Download) FirstByte() time.Duration { return d.After(0) }
 
 // LongestPause returns the longest time between two successive reads that returned bytes, and when it began.
@@ -94,7 +94,7 @@ func (d Download) LongestPause() (pause, began time.Duration) {
 	return pause, began
 }
 
-// After returns when the first read at or after a time returned bytes, -1 if none did.
+// After returns the time of the first read at or after t that returned bytes, or -1 if none did.
 func (d Download) After(t time.Duration) time.Duration {
 	for _, r := range d.Reads {
 		if r.At >= t {

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errStopped says that the link's emulator has ended.
+// errStopped reports that the link's emulator has ended.
 var errStopped = errors.New("lab: the link is closed")
 
 // emulator carries the packets of one link between its two TUN devices. One goroutine, run, owns the model and the
 // devices; others change it through do.
 type emulator struct {
 	client, server int      // TUN devices, non-blocking
-	wake           *os.File // eventfd: there are calls
+	wake           *os.File // eventfd: signals that calls are waiting
 	wakeFd         int
 	down, up       *direction
 	pool           pool
@@ -89,16 +89,16 @@ func addProcs(n int) {
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
 }
 
-// maxWait bounds the sleep in ppoll: Go's scheduler interrupts it by a signal when it wants the thread to stop, but not
+// maxWait bounds the sleep in ppoll: Go's scheduler interrupts it with a signal when it wants the thread to stop, but not
 // under GODEBUG=asyncpreemptoff=1.
 const maxWait = 20 * time.Millisecond
 
 // run is the emulator's loop: take packets from the devices, hand over those that are due, sleep until the next is due.
 //
-// Go's timers round up to a millisecond where nothing else wakes the poller, and a thread that comes back from a system
-// call waits for the scheduler, whose other threads may have to wait for a busy processor: packets would be late, and
-// the link would measure slower than it is. So the loop keeps its P while it sleeps, which is why it adds one, and its
-// thread has real-time priority where it gets that.
+// Go's timers round up to a millisecond when nothing else wakes the poller, and a thread that returns from a system call
+// waits for the scheduler, whose other threads may have to wait for a busy processor. Packets would be late, and the link
+// would measure slower than it is. So the loop keeps its P while it sleeps, which is why it adds one, and its thread has
+// real-time priority where that is permitted.
 func (e *emulator) run() {
 	defer close(e.done)
 	defer addProcs(-1)

@@ -12,7 +12,7 @@ func (l *Lab) PlayEvents(ctx context.Context) error {
 	return l.playEvents(ctx, time.Now(), func(Event) {})
 }
 
-// playEvents is PlayEvents counted from a moment that was; each event is reported just before it happens.
+// playEvents is PlayEvents counted from began, a moment in the past; it calls tell immediately before each event.
 func (l *Lab) playEvents(ctx context.Context, began time.Time, tell func(Event)) error {
 	for _, e := range l.Scenario.Events {
 		select {
@@ -28,7 +28,7 @@ func (l *Lab) playEvents(ctx context.Context, began time.Time, tell func(Event))
 	return nil
 }
 
-// Apply lets an event happen now.
+// Apply makes an event happen now.
 func (l *Lab) Apply(e Event) error {
 	link := l.Link(e.Link)
 	switch e.What {
@@ -53,13 +53,13 @@ func (l *Lab) Apply(e Event) error {
 	return fmt.Errorf("unknown event %q", e.What)
 }
 
-// ResetConnections resets every TCP connection of the server namespace: so a link that was dark resends nothing when it is
-// back.
+// ResetConnections resets every TCP connection of the server namespace, so that nothing is resent over a link that was
+// dark once it is back.
 func (l *Lab) ResetConnections() error {
 	return l.server.enter(func() error { return command("ss", "--kill", "--tcp", "state", "connected") })
 }
 
-// Restore undoes all events: every link is up, lit and shaped as the scenario says.
+// Restore undoes all events: every link is up, carries packets and is shaped as the scenario says.
 func (l *Lab) Restore() error {
 	for i, link := range l.links {
 		spec := l.Scenario.Links[i]
@@ -71,8 +71,8 @@ func (l *Lab) Restore() error {
 	return nil
 }
 
-// settleTime is how long the links must be silent before Settle returns; longer than the RTTs of the scenarios and the shortest
-// retransmission timeout of broken connections (Linux: 200 ms).
+// settleTime is how long the links must be silent before Settle returns. It is longer than the RTTs of the scenarios and
+// the shortest retransmission timeout of broken connections (Linux: 200 ms).
 const settleTime = 400 * time.Millisecond
 
 // Settle waits until nothing is on any link and nothing has entered one for a while.
@@ -103,7 +103,7 @@ func (l *Lab) Settle(ctx context.Context) error {
 	return nil
 }
 
-// Fresh makes the lab ready for a measurement that owes nothing to the one before: Settle, then ResetRamp on each link.
+// Fresh prepares the lab for a measurement that is independent of the one before: Settle, then ResetRamp on each link.
 func (l *Lab) Fresh(ctx context.Context) error {
 	if err := l.Settle(ctx); err != nil {
 		return err

@@ -23,8 +23,9 @@ import (
 	"github.com/tributary-http/tributary/internal/segment"
 )
 
-// BenchmarkH2: an object in ranges of 1 MiB, two requests at a time, from nginx over TLS without an emulated link: over a connection
-// of the product, and over one of net/http with the same windows. cpu-ms/MB is the processor time of this process.
+// BenchmarkH2 fetches an object in ranges of 1 MiB, two requests at a time, from nginx over TLS without an emulated link:
+// over a connection of the product, and over one of net/http with the same windows. cpu-ms/MB is the processor time of
+// this process.
 func BenchmarkH2(b *testing.B) {
 	const size, part = 64 << 20, 1 << 20
 	l := start(b, Scenario{Links: []LinkSpec{Symmetric("wifi", 100*Mbit, 4*time.Millisecond)}})
@@ -120,7 +121,8 @@ func BenchmarkH2(b *testing.B) {
 	})
 }
 
-// measureH2 fetches an object again and again. ask sends a request, and returns what waits for the body of its answer.
+// measureH2 fetches an object repeatedly. ask sends a request and returns a function that waits for the body of its
+// answer.
 func measureH2(b *testing.B, size, part int64, ask func(start, end int64) func() (io.Reader, error)) {
 	b.Helper()
 	buf := make([]byte, 64<<10)
@@ -139,7 +141,7 @@ func measureH2(b *testing.B, size, part int64, ask func(start, end int64) func()
 			}
 		}
 	}
-	read(ask(0, 1)) // the origin's SETTINGS come
+	read(ask(0, 1)) // the origin's SETTINGS arrive
 	b.SetBytes(size)
 	used := processorTime(b)
 	for b.Loop() {

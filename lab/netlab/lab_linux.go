@@ -26,11 +26,11 @@ var (
 	OriginAddr6 = netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x78, 15: 1})
 )
 
-// OriginName is the name that the lab's DNS server resolves to the origin's addresses, and all names below it. It is one that no
-// stranger can own, since the addresses are private (RFC 6761 section 6.2).
+// OriginName is the name that the lab's DNS server resolves to the origin's addresses, along with all names below it. No
+// stranger can own it, which matters because the addresses are private (RFC 6761 section 6.2).
 const OriginName = "origin.test"
 
-// PublicAddr is an address of the origin's that is not private, for the names in PublicNames (RFC 5737 section 3).
+// PublicAddr is an address of the origin that is not private, for the names in PublicNames (RFC 5737 section 3).
 var PublicAddr = netip.AddrFrom4([4]byte{198, 51, 100, 1})
 
 // PublicNames are names of the internet that lead to PublicAddr in the lab, and for which the origin has a certificate. The
@@ -48,7 +48,7 @@ type Lab struct {
 	routes         *netlink.Handle // of the client namespace
 	links          []*Link
 
-	closers   []func() error // in the order of their making
+	closers   []func() error // in order of creation
 	services  sync.WaitGroup // goroutines of nginx and DNS
 	closeOnce sync.Once
 	closeErr  error
@@ -58,7 +58,7 @@ type Lab struct {
 	certErr  error
 }
 
-// New sets a scenario up. ctx bounds the set-up only. The caller must Close the lab.
+// New sets up a scenario. ctx bounds the set-up only. The caller must Close the lab.
 func New(ctx context.Context, sc Scenario) (*Lab, error) {
 	if err := sc.Validate(); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (l *Lab) setUp(ctx context.Context) error {
 	return nil
 }
 
-// addNamespaces makes both namespaces under names that no other lab of this process has.
+// addNamespaces makes both namespaces under names that no other lab of this process uses.
 func (l *Lab) addNamespaces() error {
 	suffix := strconv.Itoa(os.Getpid())
 	for n := 2; ; n++ {
@@ -219,7 +219,7 @@ func (l *Lab) Server(ctx context.Context, name string, args ...string) *exec.Cmd
 }
 
 func (n *namespace) command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	// ip replaces itself by the program, so the command's process is the program's
+	// ip replaces itself with the program, so the command's process is the program's
 	cmd := exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", n.name, name}, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }

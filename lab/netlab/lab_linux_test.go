@@ -129,7 +129,7 @@ func TestBytesArriveIntactOverTheBoundLink(t *testing.T) {
 	}
 }
 
-// logged waits until nginx has logged n requests with an answer of one: it writes the line after the last byte.
+// logged waits until nginx has logged the wanted number of requests: nginx writes the line after the last byte.
 func logged(t testing.TB, n *Nginx, want int) []Request {
 	t.Helper()
 	for ctx, tick := t.Context(), time.Tick(5*time.Millisecond); ; {
@@ -182,8 +182,8 @@ func TestSourceAddressChoosesTheLink(t *testing.T) {
 	}
 }
 
-// stall fetches over a link while cut and heal happen, and proves that nothing came in between. With silent, not even
-// a packet leaves the link.
+// stall fetches over a link while cut and heal happen, and checks that nothing arrives in between. If silent is true, not
+// even a packet leaves the link.
 func stall(t *testing.T, silent bool, cut, heal func(*Link) error) {
 	sc := twoLinks()
 	sc.Links[0] = Symmetric("wifi", 20*Mbit, 4*time.Millisecond)
@@ -392,7 +392,7 @@ func TestLimitNeedsBothLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 3 MB over 300 Mbit/s cannot be faster than this, whatever the machine
+	// 3 MB over 300 Mbit/s cannot take less time than this on any machine
 	if bound := 80 * time.Millisecond; took < bound {
 		t.Errorf("took %s, less than the links can", took)
 	}
@@ -497,7 +497,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 
 func TestFailedSetUpLeavesNothing(t *testing.T) {
 	Require(t)
-	own := func() []string { // others on this machine come and go
+	own := func() []string { // other namespaces on this machine come and go
 		names, err := filepath.Glob(filepath.Join(netnsDir, fmt.Sprintf("trib?-%d*", os.Getpid())))
 		if err != nil {
 			t.Fatal(err)
@@ -543,7 +543,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepTogether: tests of several packages sweep at the same time, as processes of their own.
+// TestSweepTogether: tests of several packages sweep at the same time, in separate processes.
 func TestSweepTogether(t *testing.T) {
 	Require(t)
 	gone := deadPid(t)
@@ -563,7 +563,7 @@ func TestSweepTogether(t *testing.T) {
 	all.Wait()
 }
 
-// deadPid returns the number of a process that is dead.
+// deadPid returns the process ID of a dead process.
 func deadPid(t *testing.T) int {
 	t.Helper()
 	for pid := 4_000_000; pid > 3_000_000; pid-- {

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Limit measures the bundling limit: one unbounded GET over each of the links at the same moment, each on a fresh
-// connection; the time until their bodies sum to size. Then all are closed. An https URL is fetched by HTTP/1.1 over TLS.
-// Call Fresh before it.
+// Limit measures the bundling limit. It starts one unbounded GET over each of the links at the same moment, each on a
+// fresh connection, and returns the time until their bodies sum to size; then it closes them all. An https URL is fetched
+// with HTTP/1.1 over TLS. Call Fresh before it.
 func (l *Lab) Limit(ctx context.Context, rawURL string, size Bytes, links ...*Link) (time.Duration, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {

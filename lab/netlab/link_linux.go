@@ -70,7 +70,7 @@ func (l *Link) Update(change func(down, up *Shape)) error {
 	return errors.Join(err, invalid)
 }
 
-// Blackhole lets every packet vanish, those on the way included, or ends that. The interface stays up.
+// Blackhole makes every packet vanish, those on the way included, or ends that. The interface stays up.
 func (l *Link) Blackhole(dark bool) error {
 	return l.emulator.do(func(now time.Duration) {
 		l.emulator.down.setDark(now, dark)
@@ -78,8 +78,8 @@ func (l *Link) Blackhole(dark bool) error {
 	})
 }
 
-// ResetRamp puts the link into the state of one that was not used yet: the ramp, or the trace, begins with the next
-// packet of each direction.
+// ResetRamp puts the link into the state of an unused one: the ramp, or the trace, begins with the next packet of each
+// direction.
 func (l *Link) ResetRamp() error {
 	return l.emulator.do(func(now time.Duration) {
 		l.emulator.down.reset(now)
@@ -140,7 +140,7 @@ func (l *Link) Up() error {
 	return l.fail("up", err)
 }
 
-// RemoveAddrs takes the client's addresses on the link away; the kernel removes the routes that need them.
+// RemoveAddrs removes the client's addresses on the link; the kernel removes the routes that need them.
 func (l *Link) RemoveAddrs() error {
 	dev, err := l.device()
 	if err != nil {
@@ -186,7 +186,7 @@ func (l *Link) fail(what string, err error) error {
 	return nil
 }
 
-// configure gives the client's interface, which is up, its addresses, routes and rules, as far as they are missing.
+// configure adds the addresses, routes and rules that the client's interface lacks. The interface must be up.
 func (l *Link) configure(dev netlink.Link) error {
 	h := l.lab.routes
 	table := baseTable + l.Index

@@ -11,16 +11,16 @@ import (
 // changes, fades as the device moves, drops out at times, and ramps up at the start and after an outage.
 type LTE struct {
 	Seed     uint64
-	Length   time.Duration // the trace repeats after it
-	Mean     BitRate       // aimed at, outages not counted
+	Length   time.Duration // of the trace, after which it repeats
+	Mean     BitRate       // target rate, not counting outages
 	Spread   float64       // of the levels around the mean: 0 = one level, 0.5 = from half to one and a half times
 	Fade     float64       // depth of the fades, 0 to 1
 	Outages  time.Duration // mean time between outages, 0 = none
-	Outage   time.Duration // mean length of one
-	RampTime time.Duration // from a third of the rate to all of it
+	Outage   time.Duration // mean length of an outage
+	RampTime time.Duration // duration of the ramp from a third of the rate to all of it
 }
 
-// DefaultLTE is a link of a moving device of 40 Mbit/s for a minute.
+// DefaultLTE describes one minute of a moving device's link with a mean of 40 Mbit/s.
 func DefaultLTE(seed uint64) LTE {
 	return LTE{
 		Seed: seed, Length: time.Minute, Mean: 40 * Mbit, Spread: 0.4, Fade: 0.5,

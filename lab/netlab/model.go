@@ -35,20 +35,20 @@ func (p *pool) put(pkt *packet) { p.free = append(p.free, pkt) }
 //	enqueue -> queue --(pacer)--> loss? -> flight --(delay, jitter)--> deliver
 type direction struct {
 	shape  Shape
-	limit  int // of the queue, in bytes
+	limit  int // limit of the queue, in bytes
 	pacer  pacer
 	rng    *rand.Rand
 	pool   *pool
 	dark   bool // blackhole
 	counts Counters
-	record *recorder // nil if nobody asked for a tape
+	record *recorder // nil if no tape is recorded
 
 	queue  ring
 	queued int           // bytes in queue
-	leaves time.Duration // when the packet at the queue's head has left it
+	leaves time.Duration // when the packet at the queue's head leaves it
 	idle   time.Duration // when the last packet left the queue
 	flight ring          // in the order of their due times
-	due    time.Duration // of the packet that entered flight last
+	due    time.Duration // due time of the packet that entered flight last
 }
 
 func newDirection(s Shape, rng *rand.Rand, p *pool) *direction {
@@ -57,7 +57,7 @@ func newDirection(s Shape, rng *rand.Rand, p *pool) *direction {
 	return d
 }
 
-// set changes the shape. A packet that is just being sent starts over.
+// set changes the shape. A packet that is being sent starts over.
 func (d *direction) set(now time.Duration, s Shape) {
 	d.advance(now)
 	d.shape, d.limit = s, s.Queue.limit(s.full())
@@ -65,7 +65,7 @@ func (d *direction) set(now time.Duration, s Shape) {
 	d.restart(now)
 }
 
-// reset lets the ramp and the trace begin again with the next packet.
+// reset restarts the ramp and the trace at the next packet.
 func (d *direction) reset(now time.Duration) {
 	d.advance(now)
 	d.pacer.reset()

@@ -12,8 +12,8 @@ const (
 	lot = 1 << 30
 )
 
-// run feeds packets (arrival, size) to a direction in virtual time and returns when each left it; -1 = never. Between
-// the arrivals it behaves as the emulator does: it asks next and delivers then.
+// run feeds packets (arrival, size) to a direction in virtual time and returns when each left it; -1 = never. Between the
+// arrivals it behaves as the emulator does: it calls next and delivers at the time returned.
 func run(t *testing.T, d *direction, from time.Duration, arrivals []arrival) []time.Duration {
 	t.Helper()
 	index := map[*packet]int{}
@@ -176,7 +176,7 @@ func TestWhenPacketsLeave(t *testing.T) {
 	}
 }
 
-// check proves that a direction that has run empty has accounted for every packet.
+// check fails the test unless an empty direction has accounted for every packet.
 func check(t *testing.T, d *direction) {
 	t.Helper()
 	c := d.counts
@@ -220,7 +220,7 @@ func TestRamp(t *testing.T) {
 	})
 	t.Run("a packet longer than the ramp", func(t *testing.T) {
 		d := newTest(Shape{Rate: 12 * Mbit, Ramp: ms})
-		// 2/3 ms of sending in the ramp, the rest at the full rate
+		// the ramp sends what takes 2/3 ms at the full rate; the rest follows at the full rate
 		near(t, run(t, d, 0, burst(0, 1))[0], ms+ms/3)
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NAT64Prefix is the prefix by which links of IPv6 only reach IPv4 addresses, see StartNAT64 (RFC 6052).
+// NAT64Prefix is the prefix through which IPv6-only links reach IPv4 addresses; see StartNAT64 (RFC 6052).
 var NAT64Prefix = netip.MustParsePrefix("2001:db8:64::/96")
 
 const (
@@ -22,22 +22,22 @@ const (
 	ip6Header   = 40
 )
 
-// nat64 translates between a client with an IPv6 address and servers with IPv4 addresses, packet by packet (RFC 7915). As there is one
-// client, its IPv6 address has an IPv4 address of its own, and nothing need be remembered.
+// nat64 translates between a client with an IPv6 address and servers with IPv4 addresses, packet by packet (RFC 7915).
+// Since there is only one client, its IPv6 address maps to a single IPv4 address, and the translator needs no state.
 type nat64 struct {
 	six, four netip.Addr // of the client
 	prefix    [12]byte
 }
 
-// Global6 is the client's IPv6 address on a link of IPv6 only, which is not private.
+// Global6 is the client's IPv6 address on an IPv6-only link; it is not private.
 func (l *Link) Global6() netip.Addr { return l.global6(clientHost) }
 
 func (l *Link) global6(host byte) netip.Addr {
 	return netip.AddrFrom16([16]byte{0: 0x20, 1: 0x01, 2: 0x0d, 3: 0xb8, 4: 0, 5: 0x77, 7: byte(l.Index), 15: host})
 }
 
-// StartNAT64 takes the IPv4 address of the client away from a link, gives it a global IPv6 address, and translates what goes to
-// NAT64Prefix. The name servers of d say so (ipv4only.arpa, RFC 7050). There may be one such link in a lab.
+// StartNAT64 removes the client's IPv4 address from a link, gives the link a global IPv6 address, and translates packets
+// sent to NAT64Prefix. The name servers of d announce the prefix (ipv4only.arpa, RFC 7050). A lab may have one such link.
 func (l *Lab) StartNAT64(link *Link, d *DNS) error {
 	dev, err := link.device()
 	if err == nil {
@@ -67,7 +67,7 @@ func (l *Lab) StartNAT64(link *Link, d *DNS) error {
 	return nil
 }
 
-// open makes the device of the translator, in the namespace of the calling thread, and the routes that lead there and back.
+// open creates the translator's device in the namespace of the calling thread, and the routes to it and back.
 func (n *nat64) open(link *Link) (*os.File, error) {
 	fd, err := openTUN(nat64Device)
 	if err != nil {
@@ -109,12 +109,13 @@ func (n *nat64) run(tun *os.File) {
 			return
 		}
 		if p := n.translate(in[:size], out); p != nil {
-			_, _ = tun.Write(p) // a lost packet is sent again
+			_, _ = tun.Write(p) // a lost packet is retransmitted
 		}
 	}
 }
 
-// translate returns what a packet becomes, in out; nil if it is none of the client's, or neither TCP nor UDP.
+// translate writes the translation of a packet to out and returns it. It returns nil if the packet is not one of the
+// client's, or is neither TCP nor UDP.
 func (n *nat64) translate(p, out []byte) []byte {
 	switch {
 	case len(p) >= ip6Header && p[0]>>4 == 6 && [16]byte(p[8:24]) == n.six.As16() && [12]byte(p[24:36]) == n.prefix:
@@ -144,8 +145,8 @@ func (n *nat64) translate(p, out []byte) []byte {
 	return nil
 }
 
-// corrected changes the checksum of what a packet carries behind its header, which covers the addresses (RFC 1624), and returns the
-// packet; nil if it is neither TCP nor UDP.
+// corrected adjusts the checksum of the TCP segment or UDP datagram in a packet, which covers the addresses (RFC 1624),
+// and returns the packet, or nil if it carries neither.
 func corrected(p []byte, protocol byte, header int, was, is []byte) []byte {
 	at := header
 	switch protocol {
@@ -167,7 +168,7 @@ func corrected(p []byte, protocol byte, header int, was, is []byte) []byte {
 	return p
 }
 
-// onesSum is the sum of checksums (RFC 1071) of an even number of bytes.
+// onesSum returns the ones' complement sum (RFC 1071) of an even number of bytes.
 func onesSum(b []byte) uint16 {
 	c := uint32(0)
 	for ; len(b) > 1; b = b[2:] {

@@ -82,14 +82,14 @@ func removeNamespace(name string) error {
 	return errors.Join(killErr, command("ip", "netns", "del", name), removeEtc(name))
 }
 
-// removeEtc removes the files of a namespace, and their directory with the last.
+// removeEtc removes the files of a namespace, and etcDir once it is empty.
 func removeEtc(name string) error {
 	err := os.RemoveAll(filepath.Join(etcDir, name))
-	_ = os.Remove(etcDir) // fails, rightly, if others use it
+	_ = os.Remove(etcDir) // fails, as it should, if other namespaces use it
 	return err
 }
 
-// killIn kills every process in a namespace, by its number, and waits until they are gone.
+// killIn kills every process in a namespace, by its PID, and waits until they are gone.
 func killIn(name string) error {
 	self := strconv.Itoa(os.Getpid()) // one of this process's threads may be in the namespace
 	deadline := time.Now().Add(5 * time.Second)
@@ -117,7 +117,7 @@ func killIn(name string) error {
 var leftover = regexp.MustCompile(`^trib[cs]-(\d+)(-\d+)?$`)
 
 // Sweep removes the namespaces, processes and files that labs of dead processes left behind, and returns the names of the
-// namespaces. One process sweeps at a time: another would fail at what the first one has just removed.
+// namespaces. Only one process sweeps at a time; a second one would fail on names that the first has already removed.
 func Sweep() ([]string, error) {
 	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "tributary-lab.lock"), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // NginxOptions are the settings of an origin.
 type NginxOptions struct {
 	Port              int    // 0 = 80
-	TLSPort           int    // of https, 0 = 443 beside port 80, otherwise none
+	TLSPort           int    // port of https; 0 = 443 if Port is 80, otherwise none
 	NoHTTP2           bool   // https speaks HTTP/1.1 only
 	KeepaliveRequests int    // requests after which nginx closes a connection, 0 = practically never
 	Directives        string // put into the location of the objects, such as "max_ranges 0;"
@@ -115,7 +115,7 @@ func (n *Nginx) start(ctx context.Context, o NginxOptions) error {
 	if err != nil {
 		return err
 	}
-	http2 := " http2" // newer versions want a directive of its own, which older ones do not know
+	http2 := " http2" // newer versions want a separate directive, which older ones do not know
 	if o.NoHTTP2 {
 		http2 = ""
 	}
@@ -156,7 +156,7 @@ func (n *Nginx) KillWorkers() error {
 	return nil
 }
 
-// ResetConnections resets every connection that nginx has: the client gets a RST each (ss(8), -K).
+// ResetConnections resets every connection of nginx: the client receives an RST on each (ss(8), -K).
 func (n *Nginx) ResetConnections() error {
 	return n.lab.server.enter(func() error {
 		return command("ss", "--kill", "--tcp", "state", "established", "sport", "=", strconv.Itoa(n.port))
@@ -171,7 +171,7 @@ func (n *Nginx) Requests() ([]Request, error) {
 	return readRequests(filepath.Join(n.dir, "access.log"))
 }
 
-// Object returns the object of a size, made at the first call.
+// Object returns the object of the given size, which the first call creates.
 func (n *Nginx) Object(size Bytes) (Object, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -20,18 +20,18 @@ type Object struct {
 	SHA256 string // in hex
 }
 
-// objectTime is the modification time of all objects: nginx makes ETags of time and size, so they are the same in every
-// run, and old enough for Last-Modified to count as a strong validator (RFC 9110 section 8.8.2.2).
+// objectTime is the modification time of all objects: nginx makes ETags from time and size, so they are the same in every
+// run. The time is old enough for Last-Modified to count as a strong validator (RFC 9110 section 8.8.2.2).
 var objectTime = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Content returns the bytes of the object of a size: pseudo-random, the same in every run.
+// Content returns the bytes of the object of the given size: pseudo-random, and the same in every run.
 func Content(size Bytes) io.Reader {
 	var seed [32]byte
 	binary.LittleEndian.PutUint64(seed[:], uint64(size))
 	return io.LimitReader(rand.NewChaCha8(seed), int64(size))
 }
 
-// writeObject writes the object of a size into dir under the size's name.
+// writeObject writes the object of the given size into dir, under the size's name.
 func writeObject(dir string, size Bytes) (Object, error) {
 	path := filepath.Join(dir, size.String())
 	f, err := os.Create(path)

@@ -62,7 +62,7 @@ func TestOrigins(t *testing.T) {
 				t.Fatalf("request %d: %v, %v", n, res, err)
 			}
 			if res.Close {
-				if n != 101 { // one and 100 more
+				if n != 101 { // the first and 100 more
 					t.Errorf("closed after %d requests", n)
 				}
 				break
@@ -91,7 +91,7 @@ func TestOrigins(t *testing.T) {
 			t.Fatal(err)
 		}
 		conn, in := dial(t, brokenPipePort)
-		for range 2 { // one after the other is right
+		for range 2 { // one request after the other is allowed
 			if _, err := io.WriteString(conn, request(o, 0, int(o.Size)-1)); err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestOrigins(t *testing.T) {
 				t.Fatalf("%v, %d bytes, %v", res, len(body), err)
 			}
 		}
-		large, err := b.Object(24_000_000) // more than the buffers of both ends hold: the answer has not ended yet
+		large, err := b.Object(24_000_000) // more than the buffers of both ends hold, so the answer has not ended yet
 		if err != nil {
 			t.Fatal(err)
 		}

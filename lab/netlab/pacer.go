@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// rampIdle is the silence after which a link with a Ramp starts it again: an LTE radio that fell out of its connected
+	// rampIdle is the silence after which a link with a Ramp starts the ramp again: an LTE radio that left its connected
 	// state is granted resources step by step.
 	rampIdle = 5 * time.Second
 	// rampFloor is the share of the full rate at which a ramp begins.
 	rampFloor = 1.0 / 3
 )
 
-// pacer computes when a packet has left a link whose rate may vary: constant, ramping up, or from a trace. It is pure: times
+// pacer computes when a packet has left a link whose rate may be constant, ramping up, or from a trace. It is pure: times
 // are counted from the emulator's start and never go backwards.
 type pacer struct {
 	rate  float64 // bits per nanosecond
@@ -21,11 +21,11 @@ type pacer struct {
 	trace *Trace
 
 	awake bool          // the ramp, or the trace, has begun
-	begun time.Duration // when
+	begun time.Duration // when it began
 
 	next int64         // trace: first opportunity not yet used
 	at   time.Duration // trace: time of the last opportunity used
-	left int           // trace: bytes of it that are left
+	left int           // trace: unused bytes of that opportunity
 }
 
 // set changes the rate; the ramp and an unchanged trace continue where they are.
@@ -37,17 +37,17 @@ func (p *pacer) set(s Shape) {
 	}
 }
 
-// reset lets ramp and trace begin again with the next packet.
+// reset restarts the ramp and the trace at the next packet.
 func (p *pacer) reset() { p.awake, p.next, p.left = false, 0, 0 }
 
-// wake reports that a packet arrives at an empty queue that was last left at idleSince.
+// wake notes that a packet arrives at an empty queue, which the last packet left at idleSince.
 func (p *pacer) wake(now, idleSince time.Duration) {
 	if !p.awake || (p.trace == nil && now-idleSince > rampIdle) {
 		p.awake, p.begun = true, now
 	}
 }
 
-// finish returns when a packet of n bytes whose sending begins at start has left. With a trace it uses opportunities up,
+// finish returns when a packet of n bytes whose sending begins at start has left. With a trace it uses up opportunities,
 // so it must be called once per packet.
 func (p *pacer) finish(start time.Duration, n int) time.Duration {
 	if p.trace != nil {

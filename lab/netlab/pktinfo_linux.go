@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wantDestination asks the kernel to say to which address each packet was sent.
+// wantDestination asks the kernel to report which address each packet was sent to.
 func wantDestination(conn *net.UDPConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -25,8 +25,8 @@ func wantDestination(conn *net.UDPConn) error {
 	return optErr
 }
 
-// replySource turns the control message of a packet that was received into the one for the reply: its source is the
-// address that the packet was sent to.
+// replySource turns the control message of a received packet into the one for the reply, whose source is the address that
+// the packet was sent to.
 func replySource(oob []byte) []byte {
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {

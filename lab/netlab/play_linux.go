@@ -11,26 +11,26 @@ type Played struct {
 	Download
 	Links  []PlayedLink  // in the scenario's order
 	Events []PlayedEvent // those that happened before the download's end
-	Idle   time.Duration // longest time without a body byte over any link while one was up the whole time; see sampleEvery
+	Idle   time.Duration // longest time without a body byte over any link, not counting times when none was up; see sampleEvery
 }
 
 // PlayedLink is the part of the download over one link.
 type PlayedLink struct {
 	Name     string
-	Received int64 // body bytes, by the program's metrics
-	Waste    int64 // of these, second copies and bytes not wanted
-	Carried  int64 // bytes that entered the link towards the client, by the emulator: heads and lost packets included
+	Received int64 // body bytes, according to the program's metrics
+	Waste    int64 // second copies and unwanted bytes among them
+	Carried  int64 // bytes that entered the link towards the client, counted by the emulator: heads and lost packets included
 }
 
 // PlayedEvent is an event with its consequences.
 type PlayedEvent struct {
 	Event
-	Began       time.Duration // when it really happened, from the request
-	ClientAfter time.Duration // from then until the client's next byte, -1 if none came
-	LinkAfter   time.Duration // from then until the link's next body byte, -1 if none came; see sampleEvery
+	Began       time.Duration // when the event happened, counted from the request
+	ClientAfter time.Duration // from then until the client's next byte, -1 if none arrived
+	LinkAfter   time.Duration // from then until the link's next body byte, -1 if none arrived; see sampleEvery
 }
 
-// Returns reports whether the event gives a link back.
+// Returns reports whether the event brings a link back.
 func (e Event) Returns() bool {
 	return e.What == EventRestore || e.What == EventUp || e.What == EventRestoreAddrs
 }
@@ -40,17 +40,17 @@ func (e Event) Takes() bool {
 	return e.What == EventBlackhole || e.What == EventDown || e.What == EventRemoveAddrs
 }
 
-// sampleEvery is the grain of PlayedEvent.LinkAfter.
+// sampleEvery is the resolution of PlayedEvent.LinkAfter.
 const sampleEvery = 20 * time.Millisecond
 
-// sample holds the bytes received over each link at a time.
+// sample holds the bytes received over each link by a moment.
 type sample struct {
 	at       time.Duration
 	received []int64
 }
 
-// Play downloads a URL through t while the scenario's events happen, counted from the request. A download that ends early
-// is returned as far as it came, with the error.
+// Play downloads a URL through t while the scenario's events happen, counted from the request. If a download ends early,
+// the part received is returned along with the error.
 func (l *Lab) Play(ctx context.Context, t *Tributary, url string) (Played, error) {
 	var p Played
 	before, err := l.counters(ctx, t)
@@ -111,7 +111,7 @@ func (l *Lab) counters(ctx context.Context, t *Tributary) ([]PlayedLink, error) 
 	return all, nil
 }
 
-// sample records the bytes of each link again and again until ctx ends.
+// sample records the bytes of each link every sampleEvery until ctx ends.
 func (l *Lab) sample(ctx context.Context, t *Tributary, began time.Time, samples *[]sample) error {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
@@ -137,8 +137,8 @@ func (l *Lab) sample(ctx context.Context, t *Tributary, began time.Time, samples
 	}
 }
 
-// longestIdle returns the longest time between two samples of n links, after the first byte and before the last one, in which no
-// byte came. While none of the links is up, it does not pass.
+// longestIdle returns the longest time between two samples of n links, after the first byte and before the last one, in
+// which no byte arrived. Times when none of the links was up do not count.
 func longestIdle(samples []sample, events []PlayedEvent, n int) (longest time.Duration) {
 	away := map[string]bool{}
 	var idle, last time.Duration
@@ -148,7 +148,7 @@ func longestIdle(samples []sample, events []PlayedEvent, n int) (longest time.Du
 	}
 	for _, s := range samples {
 		at := last
-		for len(events) > 0 && events[0].Began <= s.at { // up to each event, then as it leaves the links
+		for len(events) > 0 && events[0].Began <= s.at { // up to each event, then with the links as the event leaves them
 			if len(away) < n {
 				idle += max(0, events[0].Began-at)
 			}
@@ -190,7 +190,7 @@ func sum(all []int64) (s int64) {
 // carriesAfter returns how long after a time a link first had more bytes than at that time, -1 if it never had.
 func carriesAfter(samples []sample, link int, from time.Duration) time.Duration {
 	for i, s := range samples {
-		// the sample before may have been taken before the event and its bytes have come after it, but in the grain
+		// the previous sample may have been taken before the event, but the error is within sampleEvery
 		if s.at >= from && i > 0 && s.received[link] > samples[i-1].received[link] {
 			return s.at - from
 		}

@@ -15,14 +15,14 @@ type Request struct {
 	Status     int
 	Range      string // the Range field, "" if there was none
 	Client     string // address: identifies the link
-	BytesSent  int64  // head and body; the body alone at Apache
-	Connection int64  // number of the connection, one of its own among those of a Client
+	BytesSent  int64  // head and body; only the body for Apache
+	Connection int64  // number of the connection, unique among those of a Client
 	Protocol   string // such as "HTTP/2.0"
 	Began      time.Time
 }
 
-// readRequests reads an access log in the lab's format: the fields of Request in their order, separated by tabs.
-// The time is that of the request's end, and its length follows; both are in seconds.
+// readRequests reads an access log in the lab's format: the fields of Request in their order, separated by tabs. The time
+// is that of the request's end, followed by the request's duration; both are in seconds.
 func readRequests(path string) ([]Request, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

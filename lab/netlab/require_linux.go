@@ -11,7 +11,7 @@ type skipper interface {
 	Skip(...any)
 }
 
-// missing says why no lab can run here, "" if one can.
+// missing returns the reason why no lab can run here, or "" if one can.
 func missing() string {
 	if os.Geteuid() != 0 {
 		return "it needs root"
@@ -25,7 +25,7 @@ func missing() string {
 	return ""
 }
 
-// Require skips a test that no lab can run for, and says why.
+// Require skips the test if no lab can run here, and says why.
 func Require(t skipper) {
 	t.Helper()
 	reason := missing()

@@ -42,10 +42,10 @@ const (
 	EventBlackhole    = "blackhole"     // packets vanish, the interface stays up
 	EventRestore      = "restore"       // ends a blackhole
 	EventDown         = "down"          // the client's interface goes down
-	EventUp           = "up"            // and up, with addresses and routes
+	EventUp           = "up"            // the interface comes up again, with addresses and routes
 	EventRemoveAddrs  = "remove-addrs"  // the client's interface loses its addresses
-	EventRestoreAddrs = "restore-addrs" // and gets them back
-	EventShape        = "shape"         // both directions change as far as rate, rtt, jitter, loss, queue or ramp are given
+	EventRestoreAddrs = "restore-addrs" // the interface gets them back
+	EventShape        = "shape"         // both directions change to the rate, rtt, jitter, loss, queue or ramp that are given
 )
 
 var eventKinds = []string{
@@ -109,8 +109,8 @@ func (c *ShapeChange) apply(s *Shape) {
 	}
 }
 
-// scenarioFile is the form of a scenario in TOML. The keys of a link hold for both directions; its tables down and up override
-// them.
+// scenarioFile is the form of a scenario in TOML. The keys of a link apply to both directions; its tables down and up
+// override them.
 type scenarioFile struct {
 	About      string
 	Seed       uint64
@@ -178,7 +178,7 @@ var linkName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,12}$`)
 // maxLinks is the limit of the addressing.
 const maxLinks = 250
 
-// Validate says everything that is wrong with the scenario.
+// Validate returns an error that lists everything wrong with the scenario.
 func (sc Scenario) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

@@ -26,12 +26,12 @@ func (l *Lab) startService(ctx context.Context, argv []string, port int) (*servi
 		return nil, err
 	}
 	l.services.Go(func() {
-		_ = s.cmd.Wait() // it is killed: how it ends says nothing
+		_ = s.cmd.Wait() // it is killed, so its exit status means nothing
 		close(s.done)
 	})
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	go func() { // one that gives up at once is not waited for
+	go func() { // do not wait for a program that gives up at once
 		select {
 		case <-s.done:
 			cancel()

@@ -17,7 +17,7 @@ import (
 // server sends while the emulator is not running, since no counter shows its drops.
 const txQueueLen = 4000
 
-// prepare sets the calling thread's namespace up, before there are links.
+// prepare sets up the calling thread's namespace, before there are links.
 func prepare(congestion string) error {
 	settings := [][2]string{
 		{"ipv4/conf/all/rp_filter", "0"},
@@ -45,8 +45,9 @@ func prepare(congestion string) error {
 	return nil
 }
 
-// allow puts a congestion control on the machine's list of those that namespaces may use. Only Reno and the one the kernel was
-// built with are on it from the start. The list is the machine's alone, and other laboratories may need the entry: it stays.
+// allow puts a congestion control on the machine's list of those that namespaces may use. Only Reno and the one the
+// kernel was built with are on it from the start. The list belongs to the whole machine, and other labs may need the
+// entry, so it stays.
 func allow(congestion string) error {
 	const list = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
 	allowed, err := os.ReadFile(list)
@@ -104,7 +105,7 @@ func (l *Lab) addDevice(n *namespace, name string) (fd int, err error) {
 	return fd, err
 }
 
-// configureServer sets the server's end up; the first link also brings the origin's addresses.
+// configureServer sets up the server's end; the first link also brings the origin's addresses.
 func (l *Link) configureServer() error {
 	dev, err := netlink.LinkByName(l.serverName())
 	if err != nil {

@@ -11,12 +11,12 @@ type Shape struct {
 	Trace  *Trace        // recorded rate, nil for a constant one
 	Delay  time.Duration // one-way delay, added after the queue
 	Jitter time.Duration // further delay, uniform in [0, Jitter) per packet; the order of packets is kept
-	Loss   Share         // packets lost at random after they used up the link's time
+	Loss   Share         // packets lost at random, after they used the link's time
 	Queue  Queue
 	Ramp   time.Duration // time from a third of the rate to all of it, see rampIdle; not used with a Trace
 }
 
-// Validate says everything that is wrong with the shape.
+// Validate returns an error that lists everything wrong with the shape.
 func (s Shape) Validate() error {
 	var errs []error
 	if s.Trace == nil && s.Rate < Kbit {

@@ -20,15 +20,15 @@ const (
 
 var stripeClient, stripeServer = netip.MustParseAddr("10.99.0.2"), netip.MustParseAddr("10.99.0.1")
 
-// Stripe is a device between client and server whose packets take the links in turn, as a bundle of lines does that knows nothing of
-// connections (Evensen 2011 section 1.1).
+// Stripe is a device between client and server whose packets take the links in turn, as in a bundle of lines that knows
+// nothing of connections (Evensen 2011 section 1.1).
 type Stripe struct {
 	devices []*os.File
 	sockets []net.PacketConn
 	parts   sync.WaitGroup
 }
 
-// StartStripe makes one. In a round each link takes as many packets as weights says, 0 = none.
+// StartStripe starts a Stripe. In each round a link takes as many packets as its weight, 0 = none.
 func (l *Lab) StartStripe(ctx context.Context, weights []int) (_ *Stripe, err error) {
 	s := &Stripe{}
 	defer func() {
@@ -98,7 +98,7 @@ func (s *Stripe) Close() {
 	s.parts.Wait()
 }
 
-// turns returns the links of a round, those of a large weight spread over it.
+// turns returns the links of a round in order; the turns of a link with a large weight are spread over the round.
 func turns(weights []int) (order []int) {
 	sum, due := 0, make([]int, len(weights))
 	for _, w := range weights {
@@ -117,7 +117,8 @@ func turns(weights []int) (order []int) {
 	return order
 }
 
-// send sends the packets of a device over the sockets in turn, until the device is closed. What a socket does not take is lost.
+// send sends the packets of a device over the sockets in turn, until the device is closed. Packets that a socket does not
+// accept are lost.
 func send(device *os.File, sockets []net.PacketConn, peers []net.Addr, order []int) {
 	buf := make([]byte, 2*stripeMTU)
 	for i := 0; ; i++ {
@@ -130,7 +131,7 @@ func send(device *os.File, sockets []net.PacketConn, peers []net.Addr, order []i
 	}
 }
 
-// receive gives the packets of a socket to the device, until the socket is closed.
+// receive passes the packets of a socket to the device until the socket is closed.
 func receive(socket net.PacketConn, device *os.File) {
 	buf := make([]byte, 2*stripeMTU)
 	for {

@@ -67,7 +67,7 @@ func newFetcher(t *testing.T, l *Lab, over *Link, scheme string) *fetcher {
 	return f
 }
 
-// ask asks for a range; the first one tells the version for the others.
+// ask requests a range; the first answer determines the version for the others.
 func (f *fetcher) ask(start, end int64) uint32 {
 	f.t.Helper()
 	f.id++
@@ -118,8 +118,9 @@ func (f *fetcher) rest(b io.Reader) int64 {
 	return n
 }
 
-// TestTailBytes: 2 MB over HTTP/2, whose second half moves to another link when 200 kB have come: what nginx has sent beyond the
-// first half when the stream is reset at its new end, and when its window shrinks as soon as that is known.
+// TestTailBytes downloads 2 MB over HTTP/2, whose second half moves to another link when 200 kB have arrived. It measures
+// how much nginx sends beyond the first half if the stream is reset at its new end, and if its window shrinks as soon as
+// that end is known.
 func TestTailBytes(t *testing.T) {
 	l := start(t, tailScenario())
 	n := serve(t, l)
@@ -145,7 +146,7 @@ func TestTailBytes(t *testing.T) {
 				f.read(body, half-early)
 				body.Close()
 			}
-			f.ask(half, half+100) // the connection serves on
+			f.ask(half, half+100) // the connection still works
 			if got := f.rest(f.next()); got != 100 {
 				t.Fatalf("%d bytes, want 100", got)
 			}
@@ -171,9 +172,10 @@ func TestTailBytes(t *testing.T) {
 	}
 }
 
-// TestDelay: while 2 MB come, how long the answer to another request takes to begin, and what was predicted: by PING over HTTP/2,
-// by the kernel over HTTP/1.1, where an answer on the same connection would have to wait for the end of the one before, so that
-// another connection over the link is asked. How close it comes depends on the machine's load; PING must beat the handshake.
+// TestDelay measures, while 2 MB arrive, how long the answer to another request takes to begin, and compares that with
+// the prediction: by PING over HTTP/2, by the kernel over HTTP/1.1, where an answer on the same connection would have to
+// wait for the end of the previous one, so that another connection over the link is used. How close the prediction is
+// depends on the machine's load; PING must beat the handshake.
 func TestDelay(t *testing.T) {
 	l := start(t, tailScenario())
 	object(t, serve(t, l), tailSize)
@@ -198,7 +200,7 @@ func TestDelay(t *testing.T) {
 					began := time.Now()
 					other.ask(0, 100)
 					if scheme == "https" {
-						body.Close() // the next answer comes behind what is under way of this one
+						body.Close() // the next answer follows the bytes of this one that are under way
 					}
 					other.next()
 					took, idle = append(took, time.Since(began)), append(idle, f.c.Info().RTT)

@@ -8,8 +8,8 @@ const tapeStep = 5 * time.Millisecond
 // tapeSteps bounds a tape; later bytes count in the last step.
 const tapeSteps = int(15 * time.Minute / tapeStep)
 
-// tapeData is the size from which on a packet counts as one with data: acknowledgements and the packets that open and
-// close connections are smaller.
+// tapeData is the size in bytes above which a packet counts as carrying data: acknowledgements and the packets that open
+// and close connections are smaller.
 const tapeData = 100
 
 // Tape holds the deliveries of a link in one direction since Record.
@@ -18,11 +18,12 @@ type Tape struct {
 	Step    time.Duration
 	Payload []int64   // bytes of TCP payload delivered in each step
 	Bytes   int64     // bytes on the link delivered altogether
-	First   time.Time // of the first packet of more than 100 bytes, zero if there was none
-	Last    time.Time // of the last one
+	First   time.Time // time of the first packet of more than 100 bytes, zero if there was none
+	Last    time.Time // time of the last such packet
 }
 
-// Sum returns the bytes of payload that were delivered by a moment; of the step that it falls into, a share counts.
+// Sum returns the bytes of payload that were delivered by a moment. The step that contains the moment counts in
+// proportion.
 func (t Tape) Sum(by time.Time) int64 {
 	steps := float64(by.Sub(t.Began)) / float64(t.Step)
 	var sum float64
@@ -67,7 +68,7 @@ func (r *recorder) note(now time.Duration, b []byte) {
 	r.payload[step] += int64(n)
 }
 
-// tape returns the recording, in the time of a clock at which the emulator started at start.
+// tape returns the recording in wall-clock time, given the time at which the emulator started.
 func (r *recorder) tape(start time.Time) Tape {
 	t := Tape{Began: start.Add(r.began), Step: tapeStep, Payload: append([]int64(nil), r.payload...), Bytes: r.bytes}
 	if r.data {
@@ -81,8 +82,8 @@ const (
 	headerLenIPv6 = 40
 )
 
-// payload returns the bytes of TCP payload in a packet: 0 if it is none of TCP, or has IPv6 extension headers, which
-// nothing in the lab sends.
+// payload returns the bytes of TCP payload in a packet: 0 if it is not TCP, or has IPv6 extension headers, which nothing
+// in the lab sends.
 func payload(b []byte) int {
 	var transport int
 	switch {

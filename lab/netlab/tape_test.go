@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// tcp4 is an IPv4 packet of TCP with that much payload and 12 bytes of options.
+// tcp4 returns an IPv4 packet of TCP with the given payload in bytes and 12 bytes of options.
 func tcp4(payload int) []byte {
 	b := make([]byte, 20+32+payload)
 	b[0], b[9], b[20+12] = 0x45, protocolTCP, 8<<4

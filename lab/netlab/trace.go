@@ -16,7 +16,7 @@ import (
 const opportunity = 1500
 
 // Trace is a recorded rate in mahimahi's format: one line per opportunity to send 1500 bytes, its time in milliseconds
-// since the start, not descending; after the last line it repeats from there. It does not change.
+// since the start, in non-descending order. After the last line, the trace repeats from there. A Trace is immutable.
 type Trace struct {
 	ms []uint32
 }
@@ -97,17 +97,18 @@ func (t *Trace) Mean() BitRate {
 	return BitRate(float64(len(t.ms)) * opportunity * 8 / t.Period().Seconds())
 }
 
-// Bytes returns what the trace lets pass in each step of a period; the last one may be shorter than the others.
+// Bytes returns how many bytes the trace lets pass in each step of a period; the last step may be shorter than the
+// others.
 func (t *Trace) Bytes(step time.Duration) []int64 {
 	all := make([]int64, (t.Period()+step-1)/step)
 	for _, ms := range t.ms {
 		at := time.Duration(ms) * time.Millisecond
-		all[max(0, at-1)/step] += opportunity // a line is the end of its millisecond
+		all[max(0, at-1)/step] += opportunity // a line stands for the end of its millisecond
 	}
 	return all
 }
 
-// at returns the time of opportunity k since the trace's start, k counted on through the repetitions.
+// at returns the time of opportunity k since the trace's start; k continues to count through the repetitions.
 func (t *Trace) at(k int64) time.Duration {
 	n := int64(len(t.ms))
 	return time.Duration(k/n)*t.Period() + time.Duration(t.ms[k%n])*time.Millisecond

@@ -26,14 +26,14 @@ const (
 	AdminAddr = "127.0.0.1:19091"
 )
 
-// TributaryOptions say how the program under test is run.
+// TributaryOptions specify how the program under test is run.
 type TributaryOptions struct {
 	Binary    string   // path of the program
 	Scheduler string   // "" = the program's default
 	Links     []string // for --link; nil = all of the lab
 	Args      []string // further arguments of serve, after those above
 	UID       int      // user and group that it runs as, without any capability; 0 = root
-	Remember  bool     // what earlier runs in this lab have learned, see Forget
+	Remember  bool     // keep what earlier runs in this lab learned; see Forget
 }
 
 // Tributary is a running `tributary serve` in the client namespace.
@@ -42,11 +42,11 @@ type Tributary struct {
 	cmd    *exec.Cmd
 	said   output
 	ended  chan struct{} // closed when the process has been waited for
-	err    error         // of the process; valid when ended is closed
+	err    error         // error of the process; valid once ended is closed
 	client http.Client
 }
 
-// output is the output of a program; it is written and read at the same time.
+// output is the output of a program; it may be written and read at the same time.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -80,7 +80,7 @@ func (l *Lab) StartTributary(ctx context.Context, o TributaryOptions) (*Tributar
 	if o.Links == nil {
 		o.Links = l.LinkNames()
 	}
-	for _, name := range o.Links { // they are TUN devices, which no one means who does not name them
+	for _, name := range o.Links { // the links are TUN devices, which are used only if they are named
 		args = append(args, "--link", name)
 	}
 	argv := append(append([]string{binary}, args...), o.Args...)
@@ -97,7 +97,7 @@ func (l *Lab) StartTributary(ctx context.Context, o TributaryOptions) (*Tributar
 	if err != nil {
 		return nil, fmt.Errorf("tributary: %w", err)
 	}
-	// its configuration and its control socket are those of this run, not the user's; it trusts the lab's origins only
+	// its configuration and its control socket are those of this run, not the user's; it trusts only the lab's origins
 	t.cmd.Env = append(withoutProxies(os.Environ()), "XDG_RUNTIME_DIR="+l.Dir, "XDG_CONFIG_HOME="+l.Dir, "HOME="+l.Dir,
 		"SSL_CERT_FILE="+cert.CA)
 	t.cmd.Stdout, t.cmd.Stderr = &t.said, &t.said
@@ -110,7 +110,7 @@ func (l *Lab) StartTributary(ctx context.Context, o TributaryOptions) (*Tributar
 	}()
 	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	go func() { // one that gives up at once is not waited for
+	go func() { // do not wait for a program that gives up at once
 		select {
 		case <-t.ended:
 			cancel()
@@ -123,7 +123,7 @@ func (l *Lab) StartTributary(ctx context.Context, o TributaryOptions) (*Tributar
 	return t, nil
 }
 
-// Forget removes what runs of the program in this lab have learned, so that the next one starts cold.
+// Forget removes what the program learned during its runs in this lab, so that the next run starts cold.
 func (l *Lab) Forget() error {
 	err := os.Remove(l.History())
 	if errors.Is(err, os.ErrNotExist) {
@@ -132,13 +132,13 @@ func (l *Lab) Forget() error {
 	return err
 }
 
-// History is the file of what runs of the program in this lab have learned.
+// History returns the path of the file in which the program keeps what it learned during its runs in this lab.
 func (l *Lab) History() string {
 	return filepath.Join(l.Dir, ".local", "state", "tributary", "history")
 }
 
 // withoutProxies returns an environment without the variables that name proxies, which the program refuses if they are
-// others than itself.
+// not itself.
 func withoutProxies(env []string) []string {
 	return slices.DeleteFunc(env, func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")
@@ -182,7 +182,7 @@ func (t *Tributary) Said() string { return t.said.String() }
 // PID is the program's process number.
 func (t *Tributary) PID() int { return t.cmd.Process.Pid }
 
-// Admin returns an admin page, such as "/healthz".
+// Admin fetches an admin page, such as "/healthz".
 func (t *Tributary) Admin(ctx context.Context, path string) (status int, text string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+AdminAddr+path, nil)
 	if err != nil {
@@ -197,7 +197,7 @@ func (t *Tributary) Admin(ctx context.Context, path string) (status int, text st
 	return res.StatusCode, string(body), err
 }
 
-// Metrics are the program's metrics by their name and labels as printed: `tributary_link_bans_total{link="wifi"}`.
+// Metrics holds the program's metrics, keyed by name and labels as printed: `tributary_link_bans_total{link="wifi"}`.
 type Metrics map[string]float64
 
 // Metrics returns all metrics.
@@ -225,12 +225,12 @@ func (t *Tributary) Metrics(ctx context.Context) (Metrics, error) {
 	return m, nil
 }
 
-// Received returns the body bytes that came over a link, second copies included.
+// Received returns the body bytes that arrived over a link, second copies included.
 func (m Metrics) Received(link string) int64 {
 	return int64(m[`tributary_link_received_bytes_total{link="`+link+`"}`])
 }
 
-// Waste returns the body bytes of a link that were second copies or not wanted.
+// Waste returns the body bytes of a link that were second copies or unwanted.
 func (m Metrics) Waste(link string) int64 {
 	return int64(m[`tributary_link_waste_bytes_total{link="`+link+`"}`])
 }

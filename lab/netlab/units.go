@@ -64,7 +64,7 @@ func (b *Bytes) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Share is a part of one, for random loss.
+// Share is a fraction from 0 to 1, for random loss.
 type Share float64
 
 // UnmarshalText reads a percentage: "0.05%".
@@ -77,8 +77,8 @@ func (s *Share) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Queue is the limit of a drop-tail queue: Bytes if it is not 0, otherwise the bytes of Time at the link's full rate; with both 0
-// the larger of 100 ms and 64 KiB.
+// Queue is the limit of a drop-tail queue: Bytes if it is not 0, otherwise the bytes of Time at the link's full rate; if
+// both are 0, the larger of 100 ms and 64 KiB.
 type Queue struct {
 	Bytes Bytes
 	Time  time.Duration

@@ -14,16 +14,17 @@ const (
 	metersAll    = "all"
 )
 
-// apps says which apps may use metered links by way of the proxy.
+// apps describes which apps may use metered links through the proxy.
 type apps struct {
 	Metered string  `json:"metered"` // one of the above
-	UIDs    []int64 `json:"uids"`    // of metersChosen
+	UIDs    []int64 `json:"uids"`    // user IDs for metersChosen
 }
 
 // UnknownApp is the user ID of an app that the system does not identify.
 const UnknownApp int64 = -1
 
-// Meters reports whether the app that has a connection may use metered links. whose is called only if that depends on the app.
+// Meters reports whether the app that has a connection may use metered links. whose returns the user ID of the app, and is called
+// only if the result depends on it.
 func (h *Bridge) Meters(whose func() int64) bool {
 	a := h.told.Load().apps
 	switch a.Metered {
@@ -42,8 +43,8 @@ func (h *Bridge) Pays() bool {
 	return a.Metered == metersAll || a.Metered == metersChosen && len(a.UIDs) > 0
 }
 
-// Owner asks the app who has a connection on this machine: the user ID of the app whose socket has the address remote and is connected
-// to local; UnknownApp if that cannot be told.
+// Owner asks the app for the owner of a connection on this machine: it returns the user ID of the app whose socket has the address
+// remote and is connected to local, UnknownApp if that cannot be determined.
 func (h *Bridge) Owner(ctx context.Context, local, remote netip.AddrPort) int64 {
 	m, err := h.ask(ctx, outMessage{Type: "owner", Local: plain(remote), Remote: plain(local)})
 	switch {
@@ -56,11 +57,11 @@ func (h *Bridge) Owner(ctx context.Context, local, remote netip.AddrPort) int64 
 	return *m.UID
 }
 
-// plain returns an address as the system knows it: IPv4 in IPv6 is IPv4.
+// plain returns an address as the system writes it: an IPv4 address in IPv6 becomes IPv4.
 func plain(a netip.AddrPort) string { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()).String() }
 
-// ask sends a question and waits for its answer. Each type of question has its own limit, and they take turns in the queue: many of one
-// type hold up none of another.
+// ask sends a question and waits for its answer. Each type of question has its own limit, and questions take turns in the queue, so
+// that many of one type do not hold up another type.
 func (h *Bridge) ask(ctx context.Context, q outMessage) (inMessage, error) {
 	if ctx.Err() != nil {
 		return inMessage{}, context.Cause(ctx)
@@ -97,7 +98,7 @@ func (h *Bridge) ask(ctx context.Context, q outMessage) (inMessage, error) {
 	}
 }
 
-// drop ends a question. It returns where its answer goes; nil = it has ended.
+// drop ends a question. It returns the channel for the answer, nil if the question has already ended.
 func (h *Bridge) drop(id uint64) chan<- inMessage {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,8 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
 )
 
-// TestMeters: metered links are for the apps that the app names, and for nobody as long as it has not, or by a word that is not
-// known.
+// TestMeters: only the apps that the app lists may use metered links; none may before it has listed any, or after an unknown word.
 func TestMeters(t *testing.T) {
 	a := &appbridgetest.App{}
 	h := dial(t, a)
@@ -52,7 +51,7 @@ func TestMeters(t *testing.T) {
 	}
 }
 
-// TestOwner: the app says whose a connection is; who does not, in time or at all, leaves it unknown.
+// TestOwner: the app reports the owner of a connection; without an answer, or with a late one, the owner stays unknown.
 func TestOwner(t *testing.T) {
 	a := &appbridgetest.App{}
 	h := dial(t, a)
@@ -81,8 +80,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestFloods: as many names as may be asked for, which the app does not answer, leave room for the question whose a connection is,
-// and the other way round.
+// TestFloods: the most name lookups that may be open, left unanswered by the app, leave room for the question about the owner of a
+// connection, and the other way round.
 func TestFloods(t *testing.T) {
 	proxy, client := netip.MustParseAddrPort("127.0.0.1:8080"), netip.MustParseAddrPort("127.0.0.1:40123")
 	name := func(ctx context.Context, h *Bridge) string {
@@ -149,7 +148,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestPairings: what the app wants of relays is passed on, and answered under its number.
+// TestPairings: requests of the app about relays are passed on, and answered with their number.
 func TestPairings(t *testing.T) {
 	a := &appbridgetest.App{}
 	h := dial(t, a)

@@ -20,8 +20,8 @@ type bindRequest struct {
 	answer chan<- error // has room for one
 }
 
-// refusal is why the app did not bind a socket. It is not a syscall.Errno itself, since that would describe an error of this
-// process.
+// refusal is the error with which the app refused to bind a socket. It is not a syscall.Errno itself, since that would describe an
+// error of this process.
 type refusal struct{ errno unix.Errno }
 
 func (r refusal) Error() string {
@@ -35,12 +35,12 @@ func (r refusal) Error() string {
 	return "the app failed: " + r.errno.Error()
 }
 
-// gone reports whether the network was there a moment ago.
+// gone reports whether the app refused because the network is gone.
 func (r refusal) gone() bool {
 	return r.errno == unix.ENONET || r.errno == unix.ENETDOWN || r.errno == unix.ENODEV
 }
 
-// Unwrap says of a network that is gone what the kernel says then: no route. It may come back, or another one leads there.
+// Unwrap returns the kernel's error for a network that is gone: no route. The network may come back, or another one may lead there.
 func (r refusal) Unwrap() error {
 	if r.gone() {
 		return unix.ENETUNREACH
@@ -48,11 +48,11 @@ func (r refusal) Unwrap() error {
 	return nil
 }
 
-// loopback is the one device that belongs to no network: connections there that are allowed by name do not need the app.
+// loopback is the only device that belongs to no network: connections there that are allowed by name do not need the app.
 const loopback = "lo"
 
-// Control implements link.Binder: the socket is passed to the app before it is connected. One that belongs to no link is
-// not.
+// Control implements link.Binder: it passes the socket to the app before the socket is connected. A socket that belongs to no link
+// is not passed.
 func (h *Bridge) Control(l link.Link) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		if l.Name == loopback || l.Name == "" {
@@ -65,7 +65,7 @@ func (h *Bridge) Control(l link.Link) func(network, address string, c syscall.Ra
 		var r refusal
 		switch {
 		case errors.As(err, &r) && r.gone():
-			return fmt.Errorf("bind to %s: %w", l.Name, r) // no lack of rights, which a BindError is
+			return fmt.Errorf("bind to %s: %w", l.Name, r) // not a lack of rights, as a BindError is
 		case err != nil:
 			return &link.BindError{Link: l.Name, Err: err}
 		}
@@ -83,7 +83,7 @@ func (h *Bridge) bind(handle uint64, fd int) error {
 	}
 }
 
-// serveBinds passes sockets, one after the other: about a tenth of a millisecond each.
+// serveBinds passes sockets one after the other, in about a tenth of a millisecond each.
 func (h *Bridge) serveBinds() {
 	defer h.end()
 	for {

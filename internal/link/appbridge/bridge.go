@@ -26,7 +26,7 @@ const (
 	asked     = 256             // questions of a type that may be open
 )
 
-// Bridge is the app that owns the networks, as seen from here. Make it with Dial.
+// Bridge represents the app that owns the networks. Make it with Dial.
 type Bridge struct {
 	log    *slog.Logger
 	links  *link.Static
@@ -41,7 +41,7 @@ type Bridge struct {
 	tokens   chan string // capacity 1
 	told     atomic.Pointer[told]
 
-	limit chan struct{} // capacity 1: limits has changed
+	limit chan struct{} // capacity 1: Limits may have changed
 	path  string        // of the app's socket
 	gone  chan struct{} // closed when the app is gone or says stop
 	parts sync.WaitGroup
@@ -53,16 +53,16 @@ type Bridge struct {
 	open      map[string]int // questions by type
 }
 
-// question is one that the app has not answered yet.
+// question is a question that the app has not answered yet.
 type question struct {
 	about  string // its type
 	answer chan<- inMessage
 }
 
-// told is what the app says beside the links.
+// told is what the app reports besides the links.
 type told struct {
 	limits   map[string]allowance.Limit
-	cellular string // the account of the mobile data that comes up if it is wanted; "" = not known
+	cellular string // account of the mobile data that comes up if it is wanted; "" = not known
 	apps     apps
 }
 
@@ -131,22 +131,22 @@ func greeted(ctx context.Context, c net.Conn, lines *bufio.Scanner) error {
 // Watch implements link.Source.
 func (h *Bridge) Watch(ctx context.Context) (<-chan []link.Link, error) { return h.links.Watch(ctx) }
 
-// Limits returns the limits of accounts by name. They hold for the links that Watch sends from then on.
+// Limits returns the limits of accounts by name. They apply to the links that Watch sends from then on.
 func (h *Bridge) Limits() map[string]allowance.Limit { return h.told.Load().limits }
 
-// Limited is sent to when Limits may have changed.
+// Limited returns a channel that receives a value when Limits may have changed.
 func (h *Bridge) Limited() <-chan struct{} { return h.limit }
 
 // Cellular returns the account of the mobile data that comes up if it is wanted; "" = the app has not said.
 func (h *Bridge) Cellular() string { return h.told.Load().cellular }
 
-// Tokens are sent when the app names the token of the gateway, a secret; "" = nobody has one.
+// Tokens returns a channel that receives the token of the gateway, a secret, when the app names it; "" = nobody has one.
 func (h *Bridge) Tokens() <-chan string { return h.tokens }
 
-// Gone is closed when the app is gone, or wants the program to stop.
+// Gone returns a channel that is closed when the app is gone, or wants the program to stop.
 func (h *Bridge) Gone() <-chan struct{} { return h.gone }
 
-// Close hangs up and waits for everything to end.
+// Close closes the connections and waits for all goroutines to end.
 func (h *Bridge) Close() {
 	h.end()
 	h.parts.Wait()
@@ -162,7 +162,7 @@ func (h *Bridge) end() {
 	})
 }
 
-// read hears the app.
+// read handles the messages of the app.
 func (h *Bridge) read(lines *bufio.Scanner) {
 	defer h.end()
 	for lines.Scan() {
@@ -241,14 +241,15 @@ func (h *Bridge) say(m outMessage) bool {
 	}
 }
 
-// Want says whether mobile data is wanted in addition to the present links. It costs battery, and the app may refuse.
+// Want tells the app whether mobile data is wanted in addition to the present links. Mobile data costs battery, and the app may
+// refuse.
 func (h *Bridge) Want(cellular bool) { h.say(outMessage{Type: "want", Cellular: &cellular}) }
 
-// Tell sends a status that the app may show its user; it must be fit for JSON. A status that cannot be sent in time is dropped:
-// the next one follows.
+// Tell sends a status that the app may show its user; it must be fit for JSON. A status that cannot be sent in time is dropped,
+// since the next one follows.
 func (h *Bridge) Tell(status any) { h.say(outMessage{Type: "status", Status: status}) }
 
-// Lookup has the app resolve a name over a link. No address and no error: the name does not exist. It is a
+// Lookup asks the app to resolve a name over a link. It returns no address and no error if the name does not exist. It serves as a
 // link.Resolver's Names.
 func (h *Bridge) Lookup(ctx context.Context, l link.Link, name string) ([]netip.Addr, error) {
 	m, err := h.ask(ctx, outMessage{Type: "resolve", Handle: l.Handle, Name: name})

@@ -134,7 +134,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestUnusable: a host that says nonsense of one link keeps the others.
+// TestUnusable: an app that describes one link badly keeps the others.
 // TestNetwork: a link is named after its network, which a phone's modem does not lose with its interface.
 func TestNetwork(t *testing.T) {
 	name := func(n network) string {
@@ -213,7 +213,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNonsense: a host that is not understood is gone.
+// TestNonsense: an app that sends malformed messages counts as gone.
 func TestNonsense(t *testing.T) {
 	for name, line := range map[string]string{
 		"no JSON": "{", "no type": "{}", "an array": "[]", "wrong type": `{"type":"links","links":"wlan0"}`,
@@ -231,7 +231,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestBind connects with sockets that the app has had in its hands, or refused.
+// TestBind connects with sockets that the app has bound or refused.
 func TestBind(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -245,7 +245,7 @@ func TestBind(t *testing.T) {
 		if handle == 14 {
 			return unix.ENONET
 		}
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PRIORITY, 3); err != nil { // as a binding would: it is the same socket
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PRIORITY, 3); err != nil { // like a binding: it is the same socket
 			return unix.EINVAL
 		}
 		return 0
@@ -281,7 +281,7 @@ func TestBind(t *testing.T) {
 	if err := open(13); !errors.As(err, &bind) || bind.Link != "wlan0" || !strings.Contains(err.Error(), "VPN") || strings.Contains(err.Error(), "CAP_NET_RAW") {
 		t.Errorf("refused: %v", err)
 	}
-	// A download that has just begun tries again: Wi-Fi drops at any moment.
+	// A new download tries again: Wi-Fi may drop at any moment.
 	if err := open(14); errors.As(err, &bind) || !errors.Is(err, unix.ENETUNREACH) || !strings.Contains(err.Error(), "wlan0: the network is gone") {
 		t.Errorf("without the network: %v", err)
 	}
@@ -298,7 +298,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// TestLookup asks for names.
+// TestLookup resolves names.
 func TestLookup(t *testing.T) {
 	a := &appbridgetest.App{}
 	h := dial(t, a)
@@ -347,7 +347,7 @@ func TestLookup(t *testing.T) {
 	if got := next(t, open); !strings.Contains(got, ErrGone.Error()) {
 		t.Errorf("the app goes: %s", got)
 	}
-	// A Resolver takes the app's word, and keeps it for a while.
+	// A Resolver uses the app's answer, and keeps it for a while.
 	calls := 0
 	r := &link.Resolver{Names: func(context.Context, link.Link, string) ([]netip.Addr, error) {
 		calls++
@@ -451,7 +451,7 @@ func TestOrders(t *testing.T) {
 	}
 	next(t, links)
 	a.Say(oneLine(two))
-	next(t, links) // what was said before has been heard
+	next(t, links) // the earlier messages have been handled
 	for _, o := range open {
 		o.Close()
 	}
@@ -482,7 +482,7 @@ func TestOrderWithoutAFile(t *testing.T) {
 	}
 }
 
-// FuzzMessages: no line of an app panics, or makes links that are none.
+// FuzzMessages: no line from an app causes a panic or creates invalid links.
 func FuzzMessages(f *testing.F) {
 	for _, s := range []string{appbridgetest.Hello, oneLine(two), `{"type":"resolved","id":1,"addrs":["1.2.3.4"]}`} {
 		f.Add([]byte(s))

@@ -11,8 +11,8 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// Version is that of the protocol. It changes when an older program or host would misunderstand a newer one; fields and
-// types of messages that are not known are ignored.
+// Version is the version of the protocol. It changes when an older program or app would misunderstand a newer one; unknown fields
+// and types of messages are ignored.
 const Version = 1
 
 // Limits on the messages of an app.
@@ -23,14 +23,14 @@ const (
 	maxApps  = 4096
 )
 
-// The connections: two, and one for each order.
+// The connections: two, and one more for each order.
 const (
 	channelEvents = "events"
 	channelBind   = "bind"
 	channelFetch  = "fetch"
 )
 
-// hello is the first line on a connection, in both directions on that of events.
+// hello is the first line on a connection, on the one for events in both directions.
 type hello struct {
 	Type    string `json:"type"` // "hello"
 	Version int    `json:"version"`
@@ -42,9 +42,9 @@ type hello struct {
 type inMessage struct {
 	Type     string    `json:"type"` // "links", "resolved", "owned", "fetch", "pair", "forget", "gateway", "stop"
 	Links    []network `json:"links"`
-	Accounts []account `json:"accounts"` // that have a limit; links name them
+	Accounts []account `json:"accounts"` // accounts with a limit; links name them
 	Cellular string    `json:"cellular"` // account of the mobile data that comes up if it is wanted
-	Apps     apps      `json:"apps"`     // that may use metered links
+	Apps     apps      `json:"apps"`     // apps that may use metered links
 
 	ID    uint64       `json:"id"` // of the question, or of the order
 	Addrs []netip.Addr `json:"addrs"`
@@ -65,11 +65,11 @@ type network struct {
 	Handle    uint64       `json:"handle"` // the app's number for it
 	Kind      string       `json:"kind"`   // "wifi", "cellular", "ethernet", ...
 	Addrs     []string     `json:"addrs"`  // "address/bits"
-	DNS       []netip.Addr `json:"dns"`    // for people to read: names are the app's to resolve
+	DNS       []netip.Addr `json:"dns"`    // for people to read: the app resolves names
 	Metered   bool         `json:"metered"`
-	Account   string       `json:"account"`   // account that its bytes are counted on with those of other links; "" = name
+	Account   string       `json:"account"`   // account that its bytes count against, with those of other links; "" = name
 	NAT64     string       `json:"nat64"`     // "prefix/bits" for reaching IPv4 addresses; "" = none
-	Validated bool         `json:"validated"` // it leads to the internet; a login page does not
+	Validated bool         `json:"validated"` // leads to the internet, not to a login page
 }
 
 // account is a limit on what the links of an account carry together.
@@ -89,14 +89,14 @@ type outMessage struct {
 	Cellular *bool  `json:"cellular,omitempty"`
 	Status   any    `json:"status,omitempty"`
 	Local    string `json:"local,omitempty"`  // "address:port" of the app's socket
-	Remote   string `json:"remote,omitempty"` // that it is connected to
+	Remote   string `json:"remote,omitempty"` // "address:port" that the socket is connected to
 
 	Address string `json:"address,omitempty"` // of a relay
-	Code    Code   `json:"code,omitempty"`    // why it was not paired or forgotten
+	Code    Code   `json:"code,omitempty"`    // why the relay was not paired or forgotten
 	Error   string `json:"error,omitempty"`   // the same in English, for a log
 }
 
-// line returns a message as it is sent. An error quotes nothing of it.
+// line returns a message as it is sent. Its error contains no part of the message.
 func (m outMessage) line() ([]byte, error) {
 	b, err := json.Marshal(m)
 	if err != nil || len(b) >= maxLine {
@@ -124,7 +124,7 @@ func parse(line []byte) (inMessage, error) {
 			return inMessage{}, fmt.Errorf("account %.64q: %d bytes a month from day %d, %d a day", a.Name, a.Monthly, a.First, a.Daily)
 		}
 	}
-	m.Addrs = m.Addrs[:min(len(m.Addrs), maxAddrs)] // it is who owns the name that says how many
+	m.Addrs = m.Addrs[:min(len(m.Addrs), maxAddrs)] // the owner of the name decides how many there are
 	return m, nil
 }
 
@@ -139,7 +139,7 @@ func (m inMessage) limits() map[string]allowance.Limit {
 	return all
 }
 
-// usable returns the links that lead out, in the app's order, which is its preference. err joins the problems of the others.
+// usable returns the links that lead out, in the app's order, which is its preference. err joins the problems of malformed links.
 func usable(all []network) (links []link.Link, err error) {
 	names := map[string]bool{}
 	for i, n := range all {
@@ -159,7 +159,7 @@ func usable(all []network) (links []link.Link, err error) {
 
 const longestAccount = 64 // bytes
 
-// longestName is that of the kernel (IFNAMSIZ - 1).
+// longestName is the limit of the kernel (IFNAMSIZ - 1), in bytes.
 const longestName = 15
 
 func (n network) link(rank int) (link.Link, error) {

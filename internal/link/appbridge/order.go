@@ -13,21 +13,21 @@ import (
 	"github.com/tributary-http/tributary/internal/rights"
 )
 
-// maxOrders are those that may be open: each has a file and a connection.
+// maxOrders is the number of orders that may be open: each has a file and a connection.
 const maxOrders = 64
 
 // Order is a file that the app wants filled, and the connection for reporting progress to the app.
 type Order struct {
 	File      *os.File `json:"-"`
 	URL       string   `json:"url"`
-	Have      int64    `json:"have"`      // bytes of the version below that the file holds from its beginning on
-	Validator string   `json:"validator"` // "" = none: it is filled from the beginning
+	Have      int64    `json:"have"`      // bytes of the version below that the file holds, from its beginning
+	Validator string   `json:"validator"` // "" = none: the file is filled from the beginning
 	Size      int64    `json:"size"`
 	Place     string   `json:"place"` // where that version was found, as last reported
 	Mark      string   `json:"mark"`  // of that version, as last reported
-	// Unmetered says that only links that cost nothing may carry it.
+	// Unmetered means that only links that cost nothing may carry the download.
 	Unmetered bool     `json:"unmetered"`
-	Checksum  string   `json:"checksum"` // that the complete file must have, like "sha256:HEX"; "" = any
+	Checksum  string   `json:"checksum"` // checksum that the complete file must have, like "sha256:HEX"; "" = any
 	Header    []string `json:"header"`   // lines "Name: value", for the requests; they may be secret
 
 	conn *net.UnixConn
@@ -36,10 +36,10 @@ type Order struct {
 	free func()
 }
 
-// Orders returns the files that the app wants filled. The receiver closes each.
+// Orders returns a channel of the files that the app wants filled. The receiver closes each.
 func (h *Bridge) Orders() <-chan *Order { return h.orders }
 
-// take opens a connection for an order that the app has, and hands it on.
+// take opens a connection for an order of the app, and passes the order on.
 func (h *Bridge) take(id uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), replyTime)
 	defer cancel()
@@ -88,7 +88,7 @@ func (h *Bridge) receive(ctx context.Context, id uint64) (*Order, error) {
 	return nil, fmt.Errorf("order %d: %w", id, err)
 }
 
-// readOrder reads a line and the descriptor that comes with it.
+// readOrder reads a line and the descriptor that arrives with it.
 func readOrder(c *net.UnixConn) (line []byte, file *os.File, err error) {
 	b, oob := make([]byte, 4<<10), make([]byte, rights.Space(4))
 	for {
@@ -116,7 +116,7 @@ func readOrder(c *net.UnixConn) (line []byte, file *os.File, err error) {
 	}
 }
 
-// listen ends when the app stops: it closes its side, or all of the connection.
+// listen returns when the app stops the order by closing its side, or all of the connection.
 func (o *Order) listen() {
 	defer close(o.done)
 	defer close(o.stop)
@@ -128,10 +128,10 @@ func (o *Order) listen() {
 	}
 }
 
-// Stop is closed when the app stops it.
+// Stop returns a channel that is closed when the app stops the order.
 func (o *Order) Stop() <-chan struct{} { return o.stop }
 
-// Tell says how it goes. An error means that nobody hears it.
+// Tell reports progress to the app. An error means that nobody receives it.
 func (o *Order) Tell(m any) error {
 	line, err := json.Marshal(m)
 	if err != nil {
@@ -142,7 +142,7 @@ func (o *Order) Tell(m any) error {
 	return err
 }
 
-// Close gives the file back, and ends the connection.
+// Close closes the file and the connection.
 func (o *Order) Close() {
 	o.File.Close()
 	o.conn.Close()

@@ -1,6 +1,6 @@
 package appbridge
 
-// Code says for the app why a relay was not paired or forgotten.
+// Code tells the app why a relay was not paired or forgotten.
 type Code string
 
 // The codes.
@@ -10,15 +10,15 @@ const (
 	CodeUnknownName Code = "unknown_name" // the relay's name could not be resolved
 	CodeUnreachable Code = "unreachable"  // the relay could not be reached, or the connection broke off
 	CodeForbidden   Code = "forbidden"    // the address may not be asked
-	CodeWrongKey    Code = "wrong_key"    // another server answers than the one that made the link
+	CodeWrongKey    Code = "wrong_key"    // a server other than the one that made the link answers
 	CodeRefused     Code = "refused"      // the link has been used or is too old
 	CodeNotSaved    Code = "not_saved"    // the keys cannot be read or written
 )
 
-// maxPairings are those that may wait.
+// maxPairings is the number of pairings that may wait.
 const maxPairings = 4
 
-// Pairing is the app's wish for a relay to be paired, or to be forgotten.
+// Pairing is the app's request to pair or to forget a relay.
 type Pairing struct {
 	Invitation string // "" = Address is to be forgotten. A secret: it must not be logged
 	Address    string
@@ -27,10 +27,10 @@ type Pairing struct {
 	bridge *Bridge
 }
 
-// Pairings returns what the app wants of relays. The receiver ends each by Done or Failed.
+// Pairings returns a channel of the app's requests about relays. The receiver ends each by Done or Failed.
 func (h *Bridge) Pairings() <-chan Pairing { return h.pairings }
 
-// pair passes a wish on; excess ones are ignored, since an app that sends that many does not wait for answers.
+// pair passes a request on. Excess ones are ignored, since an app that sends that many does not wait for answers.
 func (h *Bridge) pair(m inMessage) {
 	p := Pairing{Address: m.Address, id: m.ID, bridge: h}
 	if m.Type == "pair" {
@@ -43,12 +43,12 @@ func (h *Bridge) pair(m inMessage) {
 	}
 }
 
-// Done tells the app that it is done, and which relay it was.
+// Done tells the app that the request succeeded, and for which relay.
 func (p Pairing) Done(address string) {
 	p.bridge.say(outMessage{Type: p.answer(), ID: p.id, Address: address})
 }
 
-// Failed tells the app why it was not done. err must not tell the invitation.
+// Failed tells the app why the request failed. err must not contain the invitation.
 func (p Pairing) Failed(code Code, err error) {
 	p.bridge.say(outMessage{Type: p.answer(), ID: p.id, Code: code, Error: err.Error()})
 }

@@ -16,13 +16,14 @@ import (
 	"testing"
 )
 
-// Options say how a Server behaves.
+// Options describe how a Server behaves.
 type Options struct {
 	User, Password string // wanted, if User is not empty
 	Reply          byte   // to every request; 0 = success
 	Bound          []byte // address type and address in the reply; nil = 0.0.0.0
-	Silent         bool   // it accepts connections and says nothing
-	// Dial connects to the requested address. nil = to nothing: after a success the server sends "hello " and echoes all data.
+	Silent         bool   // accept connections and send nothing
+	// Dial connects to the requested address. nil = it connects to nothing: after a success the server sends "hello " and echoes
+	// all data.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
@@ -88,10 +89,10 @@ func (s *Server) track(c net.Conn, open bool) {
 	}
 }
 
-// Addr returns its "host:port".
+// Addr returns the server's "host:port".
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
-// Requests returns the addresses that it was asked to connect to, each as "name HOST:PORT", "ipv4 HOST:PORT" or "ipv6
+// Requests returns the addresses that the server was asked to connect to, each as "name HOST:PORT", "ipv4 HOST:PORT" or "ipv6
 // HOST:PORT".
 func (s *Server) Requests() []string {
 	s.mu.Lock()
@@ -123,7 +124,7 @@ func read(c net.Conn, n int) ([]byte, error) {
 	return b, err
 }
 
-// counted returns the bytes that follow their number.
+// counted reads a length byte, and returns that many bytes.
 func counted(c net.Conn) ([]byte, error) {
 	n, err := read(c, 1)
 	if err != nil {

@@ -26,14 +26,14 @@ type bed struct {
 	lab       *netlab.Lab
 	origin    origin
 	object    netlab.Object
-	warm      netlab.Object // a smaller one, if object is larger than maxWarm
+	warm      netlab.Object // a smaller object, if object is larger than maxWarm
 	mptcp     origin        // nil if no contender needs it
 	viaMPTCP  netlab.Object
 	ca        string // path of the certificate that https clients trust
 	options   benchOptions
-	linkNames map[string]string // by the client's address
+	linkNames map[string]string // names of links by the client's address
 	lanes     *laneRelay        // nil until a contender needs it
-	multipath *multipathProxy   // the same
+	multipath *multipathProxy   // nil until a contender needs it
 	uploads   *uploadOrigin     // nil if objects are downloaded
 }
 
@@ -122,7 +122,7 @@ func (b *bed) limit(ctx context.Context) (measurement, error) {
 	return r, errors.Join(err, stop(), tapeErr)
 }
 
-// together returns the time in which unbounded transfers over all links at once sum to the object's size.
+// together returns the time that unbounded transfers over all links at once take to sum to the object's size.
 func (b *bed) together(ctx context.Context) (time.Duration, error) {
 	if b.uploads != nil {
 		return b.uploads.limit(ctx, b.lab.Links())
@@ -239,10 +239,10 @@ func (b *bed) attempt(ctx context.Context, c contender) (r measurement, err erro
 	return r, nil
 }
 
-// maxWarm is the size of the object that warms lanes, if the one that is measured is larger.
+// maxWarm is the size of the object that warms up lanes, if the measured object is larger.
 const maxWarm netlab.Bytes = 4_000_000
 
-// firstURL names the object that is downloaded before the one that is measured.
+// firstURL returns the URL of the object that is downloaded before the measured one.
 func (b *bed) firstURL(c contender, measured netlab.Object) string {
 	if b.warm.Size > 0 && (c.proxy.lanes || c.proxy.multipath) {
 		return b.warm.URL
@@ -250,7 +250,7 @@ func (b *bed) firstURL(c contender, measured netlab.Object) string {
 	return measured.URL + "?first"
 }
 
-// drain waits until nothing of the download is on the links any more and notes what they have delivered altogether.
+// drain waits until no packet of the download is left on the links, and notes how much they delivered altogether.
 func (b *bed) drain(ctx context.Context, r *measurement) error {
 	wait, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
@@ -262,8 +262,8 @@ func (b *bed) drain(ctx context.Context, r *measurement) error {
 	return err
 }
 
-// countRequests adds the origins' view of each measurement. An origin knows a request once its answer has ended, on a link that
-// went dark long after the download: so this comes last.
+// countRequests adds the origins' view of each measurement. An origin logs a request once its answer has ended, which may
+// be long after the download on a link that went dark, so this step comes last.
 func (b *bed) countRequests(contenders []*contenderResult) error {
 	logs := map[origin][]netlab.Request{}
 	all := []origin{b.origin}
@@ -310,10 +310,11 @@ type downloaded struct {
 	netlab.Download
 
 	began time.Time
-	cpu   time.Duration // of the command
+	cpu   time.Duration // processor time of the command
 }
 
-// download runs a contender's command. Where it says its own time, that counts, otherwise the command's from start to end.
+// download runs a contender's command. If the command reports its own time, that counts; otherwise its time from start to
+// end counts.
 func (b *bed) download(ctx context.Context, c contender, url string) (d downloaded, err error) {
 	replace := strings.NewReplacer("{url}", url, "{out}", b.out(), "{ca}", b.ca, "{binary}", b.options.binary,
 		"{links}", strings.Join(b.lab.LinkNames(), ","), "{file}", filepath.Join(b.lab.Dir, "objects", b.object.Size.String()))
@@ -327,7 +328,7 @@ func (b *bed) download(ctx context.Context, c contender, url string) (d download
 	cmd := b.lab.Client(ctx, argv[0], argv[1:]...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	// programs that read a configuration find none, Go programs trust the lab
+	// programs find no configuration to read; Go programs trust the lab's certificate
 	cmd.Env = append(os.Environ(), "HOME="+b.lab.Dir, "XDG_CONFIG_HOME="+b.lab.Dir, "SSL_CERT_FILE="+b.ca)
 	seen := newObserver()
 	switch {
@@ -362,7 +363,7 @@ func (b *bed) download(ctx context.Context, c contender, url string) (d download
 	return d, nil
 }
 
-// shift moves the beginning.
+// shift moves the beginning of the download.
 func (d *downloaded) shift(by time.Duration) {
 	d.began = d.began.Add(by)
 	for i := range d.Reads {
@@ -370,7 +371,7 @@ func (d *downloaded) shift(by time.Duration) {
 	}
 }
 
-// startProxy starts a proxy; pid is its process.
+// startProxy starts a proxy; pid is its process ID.
 func (b *bed) startProxy(ctx context.Context, p proxy) (pid int, stop func() error, err error) {
 	if p.relay {
 		return b.startRelay(ctx, p.splice)

@@ -42,7 +42,7 @@ type benchOptions struct {
 	relay      bool
 	rows       []string
 	docs       string
-	congestion []string // of the origin, each in turn; none = the system's
+	congestion []string // congestion controls of the origin, each in turn; none = the system's
 	recorded   string   // folder of recorded traces
 }
 
@@ -252,7 +252,8 @@ func bench(ctx context.Context, sc netlab.Scenario, o benchOptions, say io.Write
 	return res, nil
 }
 
-// round measures everything once in an order: i means contender i, the one after the last the limit.
+// round measures everything once in the given order: i stands for contender i, and the number after the last contender
+// for the limit.
 func (b *bed) round(ctx context.Context, res *result, contenders []contender, order []int, say io.Writer) error {
 	runs := make([]measurement, len(contenders))
 	var limit measurement
@@ -281,7 +282,7 @@ func (b *bed) round(ctx context.Context, res *result, contenders []contender, or
 	return nil
 }
 
-// benchSize is the size asked for, otherwise the scenario's first.
+// benchSize returns the requested size, or the scenario's first if none is requested.
 func benchSize(sc netlab.Scenario, asked string) (netlab.Bytes, error) {
 	switch {
 	case asked != "":
@@ -292,7 +293,8 @@ func benchSize(sc netlab.Scenario, asked string) (netlab.Bytes, error) {
 	return 0, errors.New("the scenario names no objects: say --size")
 }
 
-// replaceTraces gives links other traces, each LINK=PATH, in the directions that follow one, otherwise downwards.
+// replaceTraces replaces traces of links, each given as LINK=PATH: always downwards, and upwards if that direction
+// follows a trace.
 func replaceTraces(sc *netlab.Scenario, traces []string) error {
 	for _, text := range traces {
 		name, path, _ := strings.Cut(text, "=")

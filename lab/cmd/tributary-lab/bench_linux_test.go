@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestMain lets the test binary be the relay, which bench starts as itself.
+// TestMain lets the test binary run as the relay, since bench starts its own binary as the relay.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "relay" {
 		main()

@@ -12,14 +12,15 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// relayContenders are compared in the rows of relayRows that name no others. Where a link goes dark, what came before hardly counts.
+// relayContenders are compared in the rows of relayRows that name no others. In rows where a link goes dark, earlier
+// downloads hardly matter.
 var (
 	relayContenders = []string{"lanes", "lanes:again", "mptcp-proxy", "mptcp"}
 	relayCold       = []string{"lanes", "mptcp-proxy", "mptcp"}
 )
 
-// relayRows are the rows of docs/RELAY.md: those of the benchmark that one tunnel's bytes can show, by https, and an upload. Their
-// objects are smaller than there where that does not change what they show.
+// relayRows are the rows of docs/RELAY.md: those of the benchmark that one tunnel's bytes can show, over https, and an
+// upload. Their objects are smaller than those of the benchmark where that does not change the result.
 var relayRows = []row{
 	{ID: "1", Links: "80 + 60 Mbit/s (ramp)", Scenario: "hs", Size: "50MB", Bar: 98, Goal: 99.5},
 	{ID: "2", Links: "8 + 66 Mbit/s (ramp)", Scenario: "ls", Size: "30MB", Bar: 98.5, Goal: 99.5},
@@ -68,7 +69,7 @@ func benchRelay(ctx context.Context, o benchOptions, docs string, say io.Writer)
 	return benchRows(ctx, chosen, o, func(found rowResult) error { return keepRelay(docs, found) }, say)
 }
 
-// keepRelay puts a row's result into the documents.
+// keepRelay adds a row's result to the documents.
 func keepRelay(docs string, found rowResult) error {
 	dir := filepath.Join(docs, "bench")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

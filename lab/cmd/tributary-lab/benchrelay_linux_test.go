@@ -64,7 +64,7 @@ func TestKeepRelay(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	at := -1
-	for _, want := range []string{ // of the limit of 2 s, and row 4 of the bound of 1 s
+	for _, want := range []string{ // relative to the limit of 2 s, and in row 4 to the bound of 1 s
 		"| 1 | 80 + 60 Mbit/s (ramp), 400B | bbr | limit | 100.0 (97.5-102.5) | - | - |",
 		"| bound | 50.0 (50.0-50.0) | - | - |",
 		"| up | upload, 40 + 25 Mbit/s, 400B | bbr | limit | 100.0 (97.5-102.5) | - | - |",
@@ -77,7 +77,7 @@ func TestKeepRelay(t *testing.T) {
 	}
 }
 
-// TestBenchUpload: what the origin has is what counts, and an upload of other bytes fails.
+// TestBenchUpload: only bytes that the origin has received count, and an upload of other bytes fails.
 func TestBenchUpload(t *testing.T) {
 	netlab.Require(t)
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -111,7 +111,7 @@ func TestBenchUpload(t *testing.T) {
 	}
 }
 
-// TestUploadOfOtherBytes: an origin's view is compared with the object.
+// TestUploadOfOtherBytes: the bytes that an origin received are compared with the object.
 func TestUploadOfOtherBytes(t *testing.T) {
 	u := &uploadOrigin{size: 3}
 	enough := make(chan struct{})
@@ -119,7 +119,7 @@ func TestUploadOfOtherBytes(t *testing.T) {
 	seen := newObserver()
 	u.expect(seen)
 	u.note(seen, []byte("ab"))
-	u.note(newObserver(), []byte("c")) // of an upload that is over
+	u.note(newObserver(), []byte("c")) // from an upload that is over
 	<-enough
 	if d := seen.done(); d.Bytes != 2 || len(d.Reads) != 1 {
 		t.Errorf("%+v", d)

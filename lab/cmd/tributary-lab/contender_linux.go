@@ -18,13 +18,14 @@ type contender struct {
 	mptcp bool // needs the origin that accepts MPTCP
 	// argv is the command; {url}, {out}, {ca}, {binary} and {links} are replaced
 	argv []string
-	// own: argv runs the measured tributary
+	// own reports whether argv runs the measured tributary
 	own bool
-	// body goes to standard output, where it is observed as it comes; otherwise to {out}
+	// observed reports whether the body goes to standard output, where it is observed as it arrives; otherwise it goes to
+	// {out}
 	observed bool
-	// ownTime: the command's standard error ends with the seconds that its download took
+	// ownTime reports whether the command's standard error ends with the seconds that its download took
 	ownTime bool
-	// plain: one connection of one client over one link, the measure of the necessary cost of a download
+	// plain marks one connection of one client over one link, the measure of the necessary cost of a download
 	plain bool
 	// proxy, if any, is the proxy that argv downloads through
 	proxy *proxy
@@ -34,10 +35,10 @@ type contender struct {
 type proxy struct {
 	scheduler string // of tributary, "" = its default
 	config    string // of tributary, TOML
-	again     bool   // another object is downloaded first, which is not measured
-	relay     bool   // no tributary but relayCommand
-	splice    bool   // its option
-	lanes     bool   // tributary with a relay of its own at the other end
+	again     bool   // another object is downloaded first and not measured
+	relay     bool   // relayCommand instead of tributary
+	splice    bool   // --splice of relayCommand
+	lanes     bool   // tributary with its own relay at the other end
 	multipath bool   // tributary with a proxy at the other end whose listener speaks MPTCP
 }
 
@@ -49,14 +50,14 @@ const (
 const contenderHelp = "want tributary:SCHEDULER, again:SCHEDULER, frugal, lanes, mptcp-proxy, connect:aria2-8, connect:queue-16, each of these four also with :again, " +
 	"get, run, relay, splice, single:LINK, aria2-2, aria2-8, aria2-16, mptcp or NAME=CMD"
 
-// curl downloads to standard output, whose buffer it does not hold back, and ends by saying its own time.
+// curl downloads to unbuffered standard output, and ends by printing its own time.
 func curl(args ...string) []string {
 	return append([]string{
 		"curl", "-sS", "--fail", "--no-buffer", "-w", "%{stderr}\n%{time_total}", "--cacert", "{ca}",
 	}, args...)
 }
 
-// aria2 downloads by n connections.
+// aria2 downloads over n connections.
 func aria2(n string, args ...string) []string {
 	return append([]string{
 		"aria2c", "--no-conf", "--quiet", "--disable-ipv6=true", "--async-dns=false", "--file-allocation=none",
@@ -65,7 +66,7 @@ func aria2(n string, args ...string) []string {
 	}, args...)
 }
 
-// parseContenders reads the contenders asked for: single:* is one for each link, single:best the fastest of them.
+// parseContenders parses the requested contenders: single:* is one for each link, single:best the fastest of them.
 func parseContenders(o benchOptions, sc netlab.Scenario, size netlab.Bytes) ([]contender, error) {
 	var texts []string
 	for _, text := range o.contenders {
@@ -107,7 +108,7 @@ func parseContenders(o benchOptions, sc netlab.Scenario, size netlab.Bytes) ([]c
 	return all, nil
 }
 
-// bestLink is the link that alone carries the object in the shortest time, by its capacity.
+// bestLink returns the link that would carry the object alone in the shortest time, judging by its capacity.
 func bestLink(sc netlab.Scenario, size netlab.Bytes) string {
 	alone := func(l netlab.LinkSpec) float64 {
 		took, err := netlab.PhysicalBound(netlab.Scenario{Links: []netlab.LinkSpec{l}, Events: sc.Events}, size)

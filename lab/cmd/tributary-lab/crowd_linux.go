@@ -79,18 +79,18 @@ goroutines were left at the end.`,
 // crowdResult is the result of a crowd. Rates are bytes per second.
 type crowdResult struct {
 	Clients   int     `json:"clients"`
-	Wrong     int     `json:"wrong"`            // downloads that failed or brought other bytes
-	Capacity  float64 `json:"capacity"`         // of all links, measured by plain downloads before
+	Wrong     int     `json:"wrong"`            // downloads that failed or delivered wrong bytes
+	Capacity  float64 `json:"capacity"`         // of all links, measured by plain downloads beforehand
 	SlowRate  float64 `json:"slow_rate"`        // of the slow clients together while the fast one ran
 	FastRate  float64 `json:"fast_rate"`        // of the fast client
-	Left      float64 `json:"left_rate"`        // of plain downloads over all links beside the slow clients: what they leave
-	Share     float64 `json:"fast_share"`       // FastRate of what the slow ones left of Capacity
+	Left      float64 `json:"left_rate"`        // of plain downloads over all links beside the slow clients: the rest
+	Share     float64 `json:"fast_share"`       // FastRate as a share of Left
 	Budget    int64   `json:"budget_bytes"`     // for reordering
-	MostHeld  int64   `json:"most_held_bytes"`  // of it
+	MostHeld  int64   `json:"most_held_bytes"`  // largest part of the budget in use
 	RSS       int64   `json:"peak_rss_bytes"`   // of the process
-	Slowest   float64 `json:"slowest_fraction"` // rate of the slowest of the slow clients, of the rate it could take
-	FDs       int     `json:"fds_left"`         // more than before, when all had gone
-	Gorouts   int     `json:"goroutines_left"`  // the same
+	Slowest   float64 `json:"slowest_fraction"` // rate of the slowest slow client, as a share of the rate it could take
+	FDs       int     `json:"fds_left"`         // additional descriptors after all clients left
+	Gorouts   int     `json:"goroutines_left"`  // additional goroutines after all clients left
 	Took      float64 `json:"seconds"`
 	FirstFail string  `json:"first_error,omitempty"`
 }
@@ -108,7 +108,7 @@ func (r crowdResult) print(w io.Writer) {
 
 func mebi(n int64) float64 { return float64(n) / (1 << 20) }
 
-// crowd runs one.
+// crowd runs a crowd and returns its result.
 func crowd(ctx context.Context, sc netlab.Scenario, o crowdOptions) (r crowdResult, err error) {
 	size, err := benchSize(sc, o.size)
 	if err != nil {
@@ -247,12 +247,12 @@ type clients struct {
 	url     string
 	object  netlab.Object
 	running sync.WaitGroup
-	bytes   atomic.Int64 // of all bodies
+	bytes   atomic.Int64 // sum over all bodies
 
 	mu      sync.Mutex
 	wrong   int
 	first   string  // error
-	slowest float64 // rate
+	slowest float64 // rate, bytes per second
 }
 
 func (c *clients) fail(err error) {
@@ -327,7 +327,7 @@ func (c *clients) take(ctx context.Context, rate float64) (n int64, sum string, 
 	}
 }
 
-// narrow gives a connection a small receive buffer: bytes that the kernel holds for the client do not make it slow.
+// narrow gives a connection a small receive buffer: bytes that the kernel holds for a client do not slow it down.
 func narrow(conn net.Conn) error {
 	raw, err := conn.(*net.TCPConn).SyscallConn()
 	if err != nil {

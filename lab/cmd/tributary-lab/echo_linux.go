@@ -21,7 +21,7 @@ import (
 const (
 	echoPort  = 8091
 	echoEvery = 20 * time.Millisecond
-	echoBytes = 64 // of a message
+	echoBytes = 64 // size of a message
 )
 
 func echoCommand() *cobra.Command {
@@ -136,7 +136,7 @@ func echo(ctx context.Context, sc netlab.Scenario, size netlab.Bytes, o benchOpt
 	return nil
 }
 
-// serveEcho sends back what comes to the origin's other address.
+// serveEcho echoes everything that arrives at the origin's other address.
 func (b *bed) serveEcho() (stop func(), err error) {
 	var listeners []net.Listener
 	err = b.lab.InServer(func() error {
@@ -167,7 +167,7 @@ func (b *bed) serveEcho() (stop func(), err error) {
 	}, err
 }
 
-// echoOver connects over one link.
+// echoOver connects to the echo server over one link.
 func (b *bed) echoOver(ctx context.Context, link *netlab.Link) (c net.Conn, err error) {
 	err = b.lab.InClient(func() error {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: link.Addr().AsSlice()}}
@@ -177,7 +177,7 @@ func (b *bed) echoOver(ctx context.Context, link *netlab.Link) (c net.Conn, err 
 	return c, err
 }
 
-// throughRelay connects to an address by a tunnel.
+// throughRelay connects to an address through a tunnel.
 func (b *bed) throughRelay(ctx context.Context, to string) (net.Conn, error) {
 	c, err := b.lab.DialContext(ctx, "tcp", netlab.ProxyAddr)
 	if err != nil {
@@ -198,7 +198,7 @@ func (b *bed) throughRelay(ctx context.Context, to string) (net.Conn, error) {
 	return c, nil
 }
 
-// messages sends messages until over, and returns the round trip of each.
+// messages sends messages until over fires, and returns the round trip of each.
 func messages(ctx context.Context, c net.Conn, over <-chan time.Time) (all []time.Duration, err error) {
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 	defer stop()

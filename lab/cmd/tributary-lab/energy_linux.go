@@ -16,10 +16,10 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// energyRows are those of the benchmark whose time and joules are compared.
+// energyRows are the rows of the benchmark whose time and joules are compared.
 var energyRows = []string{"1", "2", "3", "4", "5", "6", "7", "8"}
 
-// energyContenders returns what is compared. A link that an event takes away alone carries nothing to its end.
+// energyContenders returns the contenders to compare. A link that an event takes away cannot complete a download alone.
 func energyContenders(sc netlab.Scenario) []string {
 	all := []string{"tributary:default", "frugal", "tributary:alg3", "mptcp", "aria2-2", "aria2-8"}
 	for _, l := range sc.Links {
@@ -70,7 +70,7 @@ func benchEnergy(ctx context.Context, o benchOptions, docs string, say io.Writer
 	return nil
 }
 
-// keepEnergy puts a row's result into the documents.
+// keepEnergy adds a row's result to the documents.
 func keepEnergy(docs string, found rowResult) error {
 	dir := filepath.Join(docs, "bench")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -94,13 +94,13 @@ func keepEnergy(docs string, found rowResult) error {
 	return replaceBlock(filepath.Join(docs, "ENERGY.md"), blockBegin, blockEnd, energyReport(all))
 }
 
-// spent is what a contender takes: medians of the rounds that did not fail.
+// spent is the time and energy that a contender needs: medians of the rounds that did not fail.
 type spent struct {
 	name            string
 	seconds, joules float64
 }
 
-// spends returns what contenders take that have not failed in every round.
+// spends returns the time and energy of each contender that did not fail in every round.
 func (r *result) spends() (all []spent) {
 	for _, c := range r.Contenders {
 		var seconds, joules []float64
@@ -114,7 +114,7 @@ func (r *result) spends() (all []spent) {
 	return all
 }
 
-// front returns those that no other one beats in both, in the order of their times.
+// front returns the entries that no other entry beats in both time and energy, in order of time.
 func front(all []spent) (best []spent) {
 	for _, a := range all {
 		if !slices.ContainsFunc(all, func(b spent) bool {
@@ -155,14 +155,14 @@ func (r *result) energyPlot() string {
 	return plot.svg()
 }
 
-// writeSeries writes what each link carried in each contender's typical round, a line for each step of 100 ms.
+// writeSeries writes what each link carried in each contender's typical round, one line per step of 100 ms.
 func (r *result) writeSeries(path string) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	w := csv.NewWriter(f)
-	_ = w.Write(append([]string{"contender", "seconds"}, r.Links...)) // Error has it below
+	_ = w.Write(append([]string{"contender", "seconds"}, r.Links...)) // Error below reports it
 	for _, c := range r.Contenders {
 		i := c.typical()
 		if i < 0 {
@@ -213,7 +213,8 @@ func energyReport(all []rowResult) string {
 	return b.String()
 }
 
-// frugal is the contender of that name: the default scheduler with the goal, and the radios that joules are modelled with.
+// frugal returns the contender of that name: the default scheduler with the goal frugal and the radios that joules are
+// modelled with.
 func frugal(sc netlab.Scenario) (contender, error) {
 	settings := "goal=frugal"
 	for i, l := range sc.Links {

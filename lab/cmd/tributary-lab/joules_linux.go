@@ -7,13 +7,14 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// The radios that a benchmark's links are taken for: the first one, and all others. They are of one phone, so that they compare.
+// The radios that a benchmark's links stand for: that of the first link and that of all others. Both belong to one phone,
+// so that they are comparable.
 const (
 	firstRadio  = "galaxy-s3/wifi"
 	otherRadios = "galaxy-s3/lte"
 )
 
-// radioOf names the radio that a link is taken for.
+// radioOf returns the name of the radio that a link stands for.
 func radioOf(link int) string {
 	if link == 0 {
 		return firstRadio
@@ -21,8 +22,9 @@ func radioOf(link int) string {
 	return otherRadios
 }
 
-// joulesOf models what a download of so long takes from a phone's battery: its radios for the payload that the links delivered,
-// promotions and whole tails included, and the waiting phone. Handshakes and requests are not counted.
+// joulesOf models the energy that a download of this duration takes from a phone's battery: its radios for the payload
+// that the links delivered, promotions and whole tails included, and the waiting phone. Handshakes and requests are not
+// counted.
 func joulesOf(tapes []netlab.Tape, took time.Duration) (float64, error) {
 	joules := energy.AwakeWatts * took.Seconds()
 	for i, t := range tapes {

@@ -9,8 +9,8 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// TestJoules: 2 MB in steps of 50 ms for 2 s over Wi-Fi, nothing over LTE: the waiting phone for 2 s, and the radio for 1.95 s
-// from the first to the last step. With LTE beside it, its promotion and tail come on top.
+// TestJoules: 2 MB in steps of 50 ms for 2 s over Wi-Fi, nothing over LTE: the waiting phone for 2 s, and the radio for
+// 1.95 s from the first to the last step. If LTE is used too, its promotion and tail are added.
 func TestJoules(t *testing.T) {
 	began := time.Unix(1000, 0)
 	busy := netlab.Tape{Began: began, Step: 50 * time.Millisecond}

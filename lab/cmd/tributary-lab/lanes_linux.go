@@ -16,7 +16,7 @@ import (
 
 const (
 	lanesPort = 8450
-	// lanesOrigin is another address of the origin, since tunnels to private networks do not go by a relay.
+	// lanesOrigin is another address of the origin, since tunnels to private networks do not go through a relay.
 	lanesOrigin = "198.51.100.7"
 	// lanesWait bounds the wait for the relay, and for a lane over each link.
 	lanesWait = 10 * time.Second
@@ -42,7 +42,7 @@ func (b *bed) startLanes(ctx context.Context) (_ *laneRelay, err error) {
 	if err := b.addOrigin(ctx); err != nil {
 		return nil, err
 	}
-	// as internal/relay/setup sets it; new connections, which all others use, do not notice
+	// the same setting as by internal/relay/setup; it does not affect new connections, which all others use
 	if out, err := b.lab.Server(ctx, "sysctl", "-q", "-w", "net.ipv4.tcp_slow_start_after_idle=0").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out)
 	}
@@ -83,7 +83,7 @@ func (r *laneRelay) stop() {
 	_ = r.cmd.Wait() // it is killed
 }
 
-// lanesMade waits until a tributary has a lane over each link.
+// lanesMade waits until the tributary has a lane over each link.
 func (b *bed) lanesMade(ctx context.Context, t *netlab.Tributary) error {
 	ctx, cancel := context.WithTimeout(ctx, lanesWait)
 	defer cancel()

@@ -1,5 +1,5 @@
 // Command tributary-lab runs programs in the lab of package netlab, and measures downloaders there side by side. It is a
-// tool for developers: it needs root and Linux, and is in no package.
+// tool for developers: it needs root and Linux, and is not part of any package.
 package main
 
 import (
@@ -43,7 +43,7 @@ func root() *cobra.Command {
 	return cmd
 }
 
-// load reads a scenario by the path of its file, or by the name of one that the project ships.
+// load reads a scenario, given the path of its file or the name of one that the project ships.
 func load(name string) (netlab.Scenario, error) {
 	if filepath.Ext(name) == "" {
 		name = filepath.Join("lab", "testdata", "scenarios", name+".toml")

@@ -56,7 +56,7 @@ func (p *multipathProxy) stop() {
 	_ = p.cmd.Wait() // it is killed
 }
 
-// startFarEnds starts what contenders need at the other end of the links; stop ends that.
+// startFarEnds starts the servers that contenders need at the other end of the links; stop ends them.
 func (b *bed) startFarEnds(ctx context.Context, contenders []contender) (stop func(), err error) {
 	needs := func(of func(proxy) bool) bool {
 		return slices.ContainsFunc(contenders, func(c contender) bool { return c.proxy != nil && of(*c.proxy) })

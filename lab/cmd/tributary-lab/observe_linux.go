@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// observer is the standard output of a downloader: it notes when bytes come, and hashes them.
+// observer is the standard output of a downloader: it notes when bytes arrive, and hashes them.
 type observer struct {
 	began time.Time
 	sum   hash.Hash
@@ -42,11 +42,11 @@ type measurement struct {
 	Percent     float64        `json:"percent"`  // of the limit of the same round; 0 = failed
 	Physical    float64        `json:"physical"` // of the physical bound
 	LinkDelta   float64        `json:"link_delta"`
-	Delivered   int64          `json:"delivered_bytes"`       // by the links, headers and later bytes included
-	Waste       float64        `json:"waste"`                 // Delivered beyond a plain download's, of the size
-	InOrder     *float64       `json:"in_order,omitempty"`    // at the client of those delivered, at half of the time
-	Pause       *float64       `json:"pause,omitempty"`       // longest at the client, after the first byte
-	PauseAt     *float64       `json:"pause_at,omitempty"`    // when it began
+	Delivered   int64          `json:"delivered_bytes"`       // by the links, including headers and bytes after the end
+	Waste       float64        `json:"waste"`                 // Delivered beyond that of a plain download, as a share of the size
+	InOrder     *float64       `json:"in_order,omitempty"`    // what the client has of the delivered bytes, at half of the time
+	Pause       *float64       `json:"pause,omitempty"`       // longest pause at the client, after the first byte
+	PauseAt     *float64       `json:"pause_at,omitempty"`    // when that pause began
 	Connections map[string]int `json:"connections,omitempty"` // seen by the origin, per link
 	Requests    int            `json:"requests"`              // seen by the origin
 	Back        *float64       `json:"back,omitempty"`        // from a link's return until it has carried backBytes again
@@ -92,10 +92,11 @@ func (m *measurement) examine(size netlab.Bytes) {
 	m.Pause, m.PauseAt = &seconds, &when
 }
 
-// backBytes is the payload from which on a link that has returned is in use: a packet that TCP repeats is less.
+// backBytes is the payload after which a returned link counts as in use; a packet that TCP repeats is smaller.
 const backBytes = 50_000
 
-// returned notes when a link whose tape it is was in use again, if it was, after its last return. Events count from m.from.
+// returned notes how long after its last return the named link, whose tape this is, was in use again, if it was. Events
+// count from m.from.
 func (m *measurement) returned(name string, tape netlab.Tape, events []netlab.Event) {
 	for _, e := range slices.Backward(events) {
 		if e.Link != name || !slices.Contains([]string{netlab.EventRestore, netlab.EventUp, netlab.EventRestoreAddrs}, e.What) {
@@ -114,10 +115,10 @@ func (m *measurement) returned(name string, tape netlab.Tape, events []netlab.Ev
 	}
 }
 
-// clockGrain is how far origins' clocks, which they do not read for every request, may be behind.
+// clockGrain is how far origins' clocks may be behind, since they do not read them for every request.
 const clockGrain = 50 * time.Millisecond
 
-// atClient is how many bytes have come by a time.
+// atClient returns how many bytes arrived by a time.
 func atClient(reads []netlab.Read, by time.Duration) int64 {
 	var sum int64
 	for _, read := range reads {

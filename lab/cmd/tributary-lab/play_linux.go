@@ -68,13 +68,13 @@ byte, and the link its next body byte (within 20 ms). The physical bound counts 
 // playRound is the result of one download. Seconds count from the request.
 type playRound struct {
 	Seconds    float64     `json:"seconds"`
-	Physical   float64     `json:"physical"` // percent: what the links' capacity needs while they are up / time
+	Physical   float64     `json:"physical"` // percent: time that the links' capacity needs while they are up / Seconds
 	Right      bool        `json:"right"`    // the body has the object's SHA-256
 	Bytes      int64       `json:"bytes"`
 	Waste      int64       `json:"waste_bytes"`
 	Pause      float64     `json:"longest_pause_seconds"`
 	PauseBegan float64     `json:"longest_pause_began_seconds"`
-	Idle       float64     `json:"longest_idle_seconds"` // of all links, while one is up
+	Idle       float64     `json:"longest_idle_seconds"` // over all links, not counting times when none is up
 	Links      []playLink  `json:"links"`
 	Events     []playEvent `json:"events"`
 	Error      string      `json:"error,omitempty"`
@@ -82,20 +82,20 @@ type playRound struct {
 
 type playLink struct {
 	Name     string `json:"name"`
-	Received int64  `json:"received_bytes"` // body bytes by the metrics, waste included
+	Received int64  `json:"received_bytes"` // body bytes according to the metrics, waste included
 	Waste    int64  `json:"waste_bytes"`
-	Carried  int64  `json:"carried_bytes"` // by the emulator, headers and lost packets included
+	Carried  int64  `json:"carried_bytes"` // counted by the emulator, headers and lost packets included
 }
 
 type playEvent struct {
 	Began       float64  `json:"began_seconds"`
 	Link        string   `json:"link"`
 	What        string   `json:"what"`
-	ClientAfter *float64 `json:"client_after_seconds"` // null: no byte came after the event
-	LinkAfter   *float64 `json:"link_after_seconds"`   // null: no byte came over the link after the event
+	ClientAfter *float64 `json:"client_after_seconds"` // null: no byte arrived after the event
+	LinkAfter   *float64 `json:"link_after_seconds"`   // null: no byte arrived over the link after the event
 }
 
-// play plays the rounds. Rounds that went wrong are among those returned, and make an error at the end.
+// play plays the rounds. Failed rounds are returned too, and cause an error at the end.
 func play(ctx context.Context, sc netlab.Scenario, o playOptions, say io.Writer) (rounds []playRound, err error) {
 	size, err := benchSize(sc, o.size)
 	if err != nil {
@@ -152,7 +152,7 @@ func playOnce(
 ) (r playRound, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	for _, link := range l.Links() { // the round before may have left them otherwise
+	for _, link := range l.Links() { // the previous round may have left them in another state
 		if err := errors.Join(link.Blackhole(false), link.Up()); err != nil {
 			return r, err
 		}

@@ -16,14 +16,14 @@ import (
 const (
 	plotWidth  = 620
 	plotHeight = 300
-	// plotPoints is the most points of a line.
+	// plotPoints is the maximum number of points of a line.
 	plotPoints = 250
-	// rateStep is the time over which a link's rate is taken, but for downloads too short for that.
+	// rateStep is the time over which a link's rate is averaged, except in downloads that are too short for that.
 	rateStep = 100 * time.Millisecond
 )
 
-// writePlots writes plots of a result, PREFIX-NAME.svg: rate, order, share and gain, or those named. Only share can be drawn from
-// results.json; the others need recordings of the measurement.
+// writePlots writes the plots of a result to PREFIX-NAME.svg: rate, order, share and gain, or those named. Only share can
+// be drawn from results.json; the others need recordings of the measurement.
 func (r *result) writePlots(dir, prefix string, names ...string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (r *result) ratePlot() string {
 	return plot.svg()
 }
 
-// rates returns a link's rate in Mbit/s, at the middle of each step from began on.
+// rates returns a link's rate in Mbit/s at the middle of each step, starting at began.
 func rates(t netlab.Tape, began time.Time, seconds float64, step time.Duration) []point {
 	var points []point
 	last := t.Sum(began)
@@ -104,7 +104,7 @@ func rates(t netlab.Tape, began time.Time, seconds float64, step time.Duration) 
 	return points
 }
 
-// orderPlot shows what the client had in order over time, in each contender's typical round, beside what the links
+// orderPlot shows how much the client had in order over time, in each contender's typical round, beside what the links
 // carried in the limit.
 func (r *result) orderPlot() string {
 	plot := &chart{
@@ -139,8 +139,8 @@ func (r *result) orderPlot() string {
 	return plot.svg()
 }
 
-// gainPlot is the README's picture: what the client had in order over time through Tributary and over the best link alone, and which
-// part of the former each link carried. Each is a contender's typical round.
+// gainPlot is the README's picture: how much the client had in order over time through Tributary and over the best link
+// alone, and which part of the former each link carried. Each curve is from a contender's typical round.
 func (r *result) gainPlot() string {
 	plot := &chart{
 		title: fmt.Sprintf("One download of %d MB over two links", r.Size/1e6), width: plotWidth, height: plotHeight, left: 60,
@@ -178,7 +178,7 @@ func (r *result) gainPlot() string {
 	return plot.svg()
 }
 
-// carried is the payload of all links over time, in MB, up to size.
+// carried returns the payload of all links over time, in MB, up to size.
 func carried(m measurement, size int64) []point {
 	points := make([]point, 0, plotPoints+1)
 	for n := range plotPoints + 1 {
@@ -192,7 +192,7 @@ func carried(m measurement, size int64) []point {
 	return points
 }
 
-// arrived is the client's progress over time, in MB.
+// arrived returns the client's progress over time, in MB.
 func arrived(m measurement) []point {
 	points := make([]point, 0, plotPoints+1)
 	var sum int64

@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// measured is a result with two rounds of two contenders, one of whose outputs was not observed.
+// measured returns a result with two rounds of two contenders; the output of one was not observed.
 func measured() *result {
 	now := time.Now()
 	m := measurement{
@@ -36,7 +36,7 @@ func measured() *result {
 	return r
 }
 
-// wellFormed fails unless a text is XML; it returns how often each element occurs.
+// wellFormed fails the test unless a text is well-formed XML; it returns how often each element occurs.
 func wellFormed(t *testing.T, text string) map[string]int {
 	t.Helper()
 	count := map[string]int{}
@@ -59,10 +59,10 @@ func wellFormed(t *testing.T, text string) map[string]int {
 
 func TestPlots(t *testing.T) {
 	r := measured()
-	if n := wellFormed(t, r.ratePlot())["polyline"]; n != 2*2 { // a line and its sample in the legend each
+	if n := wellFormed(t, r.ratePlot())["polyline"]; n != 2*2 { // one line and one sample in the legend each
 		t.Errorf("rate: %d lines", n)
 	}
-	if n := wellFormed(t, r.orderPlot())["polyline"]; n != 2*2 { // the limit and the one whose output was seen
+	if n := wellFormed(t, r.orderPlot())["polyline"]; n != 2*2 { // the limit and the contender whose output was observed
 		t.Errorf("order: %d lines", n)
 	}
 	r.Contenders[0].Name, r.Contenders[1].Name = "tributary:default", "single:a"

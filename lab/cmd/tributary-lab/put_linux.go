@@ -58,14 +58,14 @@ time as a percentage.`,
 // putWay is a way to upload.
 type putWay struct {
 	name  string
-	args  []string // of curl; nil = the limit
-	again bool     // the same is uploaded before, through the same tributary, which is not measured
+	args  []string // arguments of curl; nil = the limit
+	again bool     // the same parts are first uploaded through the same tributary, unmeasured
 }
 
 // uploads measures parallel uploads.
 type uploads struct {
 	parts, rounds int
-	size          int64 // of a part
+	size          int64 // size of a part
 	binary        string
 
 	lab  *netlab.Lab
@@ -128,7 +128,7 @@ func (u *uploads) run(ctx context.Context, sc netlab.Scenario, w io.Writer) (err
 	return nil
 }
 
-// time returns how long it takes until all parts are received. A tributary that is needed is a new one.
+// time returns how long it takes until all parts are received. If a tributary is needed, it starts a new one.
 func (u *uploads) time(ctx context.Context, way putWay) (seconds float64, err error) {
 	if slices.Contains(way.args, "-x") {
 		t, err := u.lab.StartTributary(ctx, netlab.TributaryOptions{Binary: u.binary})
@@ -145,7 +145,7 @@ func (u *uploads) time(ctx context.Context, way putWay) (seconds float64, err er
 	return u.once(ctx, way.args)
 }
 
-// once uploads all parts over links that were silent before.
+// once uploads all parts over links that are silent at first.
 func (u *uploads) once(ctx context.Context, args []string) (seconds float64, err error) {
 	if err := u.lab.Fresh(ctx); err != nil {
 		return 0, err
@@ -192,7 +192,7 @@ func (u *uploads) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// all uploads every part at the same time, each by a curl of its own.
+// all uploads every part at the same time, each with its own curl.
 func (u *uploads) all(ctx context.Context, args ...string) error {
 	errs := make([]error, u.parts)
 	var parts sync.WaitGroup
@@ -209,7 +209,7 @@ func (u *uploads) all(ctx context.Context, args ...string) error {
 	return errors.Join(errs...)
 }
 
-// everywhere uploads every part over each link, more than can be carried in the time that is measured.
+// everywhere uploads every part over each link, which is more than can be carried in the measured time.
 func (u *uploads) everywhere(ctx context.Context) error {
 	var links sync.WaitGroup
 	for _, name := range u.lab.LinkNames() {

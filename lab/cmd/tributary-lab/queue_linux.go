@@ -17,7 +17,7 @@ import (
 )
 
 // queueCommand is a client that opens several connections and lets each take the next range of the object when it has
-// finished one, as those of Hugging Face and of object stores do.
+// finished one, as the clients of Hugging Face and of object stores do.
 func queueCommand() *cobra.Command {
 	q := queue{}
 	var proxy, ca string
@@ -96,7 +96,7 @@ func (q *queue) download(ctx context.Context, from string, f io.WriterAt) error 
 	return context.Cause(ctx)
 }
 
-// fetch writes the range that begins at an offset and returns the size of the object.
+// fetch writes the range that begins at the given offset and returns the size of the object.
 func (q *queue) fetch(ctx context.Context, from string, at int64, f io.WriterAt) (size int64, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {

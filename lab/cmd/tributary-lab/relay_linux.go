@@ -17,7 +17,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// relayCommand is the plainest proxy there is, by which the processor time of tributary is measured.
+// relayCommand is the plainest possible proxy, against which the processor time of tributary is measured.
 func relayCommand() *cobra.Command {
 	var listen, cert, key string
 	var splice bool
@@ -31,7 +31,7 @@ func relayCommand() *cobra.Command {
 			if err != nil || !addr.Addr().IsLoopback() && addr.Addr() != netlab.OriginAddr {
 				return fmt.Errorf("--listen %s: want a port of a loopback address or of the lab's origin", listen)
 			}
-			l, err := net.Listen("tcp", listen) // it speaks MPTCP, too, as all in Go do
+			l, err := net.Listen("tcp", listen) // it also speaks MPTCP, as all listeners in Go do
 			if err != nil {
 				return err
 			}
@@ -75,9 +75,9 @@ func relay(ctx context.Context, l net.Listener, splice bool) error {
 	}
 }
 
-// relayOne passes a connection's first request on. An error means that nothing was sent to the client yet.
+// relayOne passes a connection's first request on. An error means that no answer was sent to the client yet.
 func relayOne(ctx context.Context, client net.Conn, splice bool) error {
-	req, err := http.ReadRequest(bufio.NewReader(client)) // a client of a tunnel says no more before the answer
+	req, err := http.ReadRequest(bufio.NewReader(client)) // a client of a tunnel sends nothing more before the answer
 	if err != nil {
 		return err
 	}
@@ -101,10 +101,10 @@ func relayOne(ctx context.Context, client net.Conn, splice bool) error {
 	return nil
 }
 
-// relayTunnel copies both ways until the origin ends, which learns when the client has said everything.
+// relayTunnel copies both ways until the origin ends. It tells the origin when the client has sent everything.
 func relayTunnel(client, origin net.Conn, splice bool) error {
 	if _, err := io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
-		return nil // there is nobody to tell
+		return nil // the client is gone
 	}
 	back := make(chan struct{})
 	go func() {
@@ -118,10 +118,10 @@ func relayTunnel(client, origin net.Conn, splice bool) error {
 	return nil
 }
 
-// relayCopy copies what comes. A copy that breaks off is what the client sees, too.
+// relayCopy copies until the end. If the copy breaks off, so does the client's.
 func relayCopy(to io.Writer, from io.Reader, splice bool) {
 	if !splice {
-		from = struct{ io.Reader }{from} // hidden, the connection cannot be spliced
+		from = struct{ io.Reader }{from} // while hidden, the connection cannot be spliced
 	}
 	_, _ = io.Copy(to, from)
 }

@@ -100,7 +100,7 @@ type replayLink struct {
 	RadioJoules float64 `json:"radio_joules"` // its tail included
 }
 
-// replay runs every scheme, after the limit and each link alone.
+// replay first runs the limit and each link alone, then every scheme.
 func replay(o replayOptions) (rows []replayRow, err error) {
 	links, err := o.links()
 	if err != nil {

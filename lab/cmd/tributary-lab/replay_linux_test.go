@@ -15,7 +15,7 @@ import (
 	"github.com/tributary-http/tributary/lab/netlab"
 )
 
-// written returns the name of a file with this content.
+// written returns the path of a new file with the given content.
 func written(t *testing.T, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -25,7 +25,7 @@ func written(t *testing.T, name, text string) string {
 	return file
 }
 
-// rateTraces is 8 Mbit/s for a second, then 4 Mbit/s for a second, in each format.
+// rateTraces returns traces of 8 Mbit/s for a second, then 4 Mbit/s for a second, in each format.
 func rateTraces(t *testing.T) []string {
 	var recorded bytes.Buffer
 	l := trace.Link{Name: "wifi", Down: []int64{0, 0, 0}, Up: []int64{100}} // the handshake
@@ -106,7 +106,8 @@ func TestReadTrace(t *testing.T) {
 	}
 }
 
-// TestReplay: two links of 6 Mbit/s on average bring 6 MB in 4 s, and every scheme gets what arithmetic gives it.
+// TestReplay: two links of 6 Mbit/s on average carry 6 MB in 4 s, and every scheme takes the time that arithmetic
+// predicts.
 func TestReplay(t *testing.T) {
 	all := rateTraces(t)
 	o := replayOptions{
@@ -139,7 +140,7 @@ func TestReplay(t *testing.T) {
 		}
 	}
 	// Wi-Fi at -60 dBm takes 0.2812 W and 0.185 W for 0.21 s, 0.039 J, of tail, LTE at -100 dBm 1.5355 W and 2.015 J for
-	// promotion and tail, the waiting phone 0.7 W. A link that sends its acknowledgments, too, takes up to a fifth more.
+	// promotion and tail, the waiting phone 0.7 W. A link that also sends its acknowledgments takes up to a fifth more.
 	for name, want := range map[string]float64{
 		"limit": 4*(0.7+0.2812+1.5355) + 0.039 + 2.015, "a alone": 8*(0.7+0.2812) + 0.039, "b alone": 8*(0.7+1.5355) + 2.015,
 		"optimal": 4*(0.7+0.2812+1.5355) + 0.039 + 2.015,

@@ -23,11 +23,11 @@ type replayed struct {
 	rates []sim.Rate
 }
 
-// payload is the part of an opportunity of a mahimahi trace that is content: 1448 of 1500 bytes.
+// payload is the share of an opportunity in a mahimahi trace that is content: 1448 of 1500 bytes.
 const payload = 1448. / 1500
 
-// readTrace reads the links of a trace: what tributary get --trace wrote (.json), CSV (.csv), else mahimahi's format. "#NAME"
-// behind the name of a .json selects one link.
+// readTrace reads the links of a trace: output of tributary get --trace (.json), CSV (.csv), or mahimahi's format.
+// "#NAME" after the name of a .json file selects one link.
 func readTrace(arg string) ([]replayed, error) {
 	file, only, _ := strings.Cut(arg, "#")
 	name := strings.TrimSuffix(filepath.Base(file), ".gz")
@@ -71,8 +71,8 @@ func readTrace(arg string) ([]replayed, error) {
 	return links, nil
 }
 
-// readRecorded reads a record of tributary get --trace: the bytes of each link towards the client, from its first to its last
-// one.
+// readRecorded reads a record of tributary get --trace: the bytes of each link towards the client, from the first to the
+// last.
 func readRecorded(r io.Reader, only string) (links []replayed, err error) {
 	t, err := trace.Read(r)
 	if err != nil {
@@ -94,7 +94,7 @@ func readRecorded(r io.Reader, only string) (links []replayed, err error) {
 	return links, nil
 }
 
-// steps makes rates of bytes.
+// steps converts bytes per step to rates.
 func steps(bytes []int64, step time.Duration, share float64) (rates []sim.Rate) {
 	for _, n := range bytes {
 		rates = append(rates, sim.Rate{For: step, Rate: float64(n) * share / step.Seconds()})
@@ -109,8 +109,8 @@ const (
 	csvBytes   = "bytes"
 )
 
-// readCSV reads a table whose first line names its columns: seconds, and mbit_per_s or bytes. A row holds from its time to that
-// of the next one, the last row for as long as the one before.
+// readCSV reads a table whose first line names its columns: seconds, and mbit_per_s or bytes. A row applies from its time
+// to that of the next one; the last row applies for the same duration as the one before.
 func readCSV(r io.Reader) ([]sim.Rate, error) {
 	rows, err := csv.NewReader(r).ReadAll()
 	if err != nil {

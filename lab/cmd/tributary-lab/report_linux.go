@@ -21,10 +21,10 @@ import (
 // rowResult is the result of a row, as results.json keeps it.
 type rowResult struct {
 	Row     string `json:"row"`
-	Date    string `json:"date"`    // UTC, of the row's end
+	Date    string `json:"date"`    // UTC, when the row ended
 	Version string `json:"version"` // of tributary
 	Rounds  int    `json:"rounds"`
-	Trace   string `json:"trace,omitempty"` // recorded, of the LTE link
+	Trace   string `json:"trace,omitempty"` // recorded trace of the LTE link
 	result
 }
 
@@ -37,7 +37,8 @@ const (
 // pictured is the row whose plots BENCHMARKS.md shows.
 const pictured = "1"
 
-// benchRows measures rows one after the other, and has each result kept before the next row begins; with --svg it draws plots.
+// benchRows measures rows one after the other, and keeps each result before the next row begins; with --svg it draws
+// plots.
 func benchRows(ctx context.Context, chosen []row, o benchOptions, keep func(rowResult) error, say io.Writer) error {
 	version, err := exec.CommandContext(ctx, o.binary, "version").Output()
 	if err != nil {
@@ -71,7 +72,7 @@ func benchAll(ctx context.Context, o benchOptions, docs string, say io.Writer) e
 	return benchRows(ctx, chosen, o, func(found rowResult) error { return keep(docs, found) }, say)
 }
 
-// variant is a row with one congestion control and, where links follow traces, one of these.
+// variant is a row with one congestion control and, if links follow traces, one trace.
 type variant struct {
 	row
 	congestion string // "" = the system's
@@ -127,7 +128,7 @@ func (v variant) measure(ctx context.Context, o benchOptions, version string, sa
 	return found, nil
 }
 
-// keep puts a row's result into the documents.
+// keep adds a row's result to the documents.
 func keep(docs string, found rowResult) error {
 	dir := filepath.Join(docs, "bench")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -164,7 +165,7 @@ func readResults(path string) ([]rowResult, error) {
 	return all, nil
 }
 
-// writeResults writes the newest result of each of some rows, for each congestion control and trace, a line each,
+// writeResults writes the newest result of each of the given rows, for each congestion control and trace, one per line,
 // and returns them in the rows' order.
 func writeResults(path string, rows []row, all []rowResult) ([]rowResult, error) {
 	var kept []rowResult

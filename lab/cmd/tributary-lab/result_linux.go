@@ -15,17 +15,18 @@ type result struct {
 	HTTPS      bool               `json:"https,omitempty"`
 	Upload     bool               `json:"upload,omitempty"`
 	Congestion string             `json:"congestion_control"`
-	Seed       uint64             `json:"seed"`          // of the order of the rounds
+	Seed       uint64             `json:"seed"`          // for the order of the rounds
 	Bound      float64            `json:"bound_seconds"` // physical
 	Limit      []float64          `json:"limit_seconds"` // per round
-	Plain      int64              `json:"plain_bytes"`   // on the link for a plain download, see plainBytes
+	Plain      int64              `json:"plain_bytes"`   // on the link for a plain download; see plainBytes
 	Links      []string           `json:"links"`
 	Contenders []*contenderResult `json:"contenders"`
 
 	limits []measurement
 }
 
-// contenderResult is the result of one contender. A failed round counts as 0 % of the limit and in nothing else.
+// contenderResult is the result of one contender. A failed round counts as 0 % of the limit and is left out of all other
+// values.
 type contenderResult struct {
 	Name      string         `json:"name"`
 	Percent   quartiles      `json:"percent"`  // limit / contender, paired by round
@@ -34,9 +35,9 @@ type contenderResult struct {
 	Waste     quartiles      `json:"waste"`
 	InOrder   *quartiles     `json:"in_order,omitempty"`
 	Pause     *quartiles     `json:"pause,omitempty"`
-	PauseAt   float64        `json:"pause_at,omitempty"` // of the longest of all rounds
-	Back      *quartiles     `json:"back,omitempty"`     // where a link has returned, of the rounds in which it was used again
-	Most      map[string]int `json:"most_connections"`   // per link, in any round
+	PauseAt   float64        `json:"pause_at,omitempty"` // when the longest pause of all rounds began
+	Back      *quartiles     `json:"back,omitempty"`     // if a link returned, over the rounds in which it was used again
+	Most      map[string]int `json:"most_connections"`   // maximum per link, in any round
 	Requests  quartiles      `json:"requests"`
 	CPUPerGB  *float64       `json:"cpu_per_gb,omitempty"` // median, seconds
 	Joules    float64        `json:"joules,omitempty"`     // median
@@ -55,8 +56,8 @@ func (c *contenderResult) add(r measurement, limit, bound float64) {
 	c.Runs = append(c.Runs, r)
 }
 
-// plainBytes returns the bytes of a plain download of the object over a link, headers included: measured where a contender is
-// one, otherwise full packets.
+// plainBytes returns the bytes of a plain download of the object over a link, headers included: measured if a contender
+// is a plain download, otherwise computed for full packets.
 func (r *result) plainBytes() int64 {
 	const perPacket, handshake, head = 52, 60 + 52 + 52, 52 + 300 // SYN-ACK, ACK and FIN; the response's head
 	plain := r.Size + (r.Size/1448+1)*perPacket + handshake + head
@@ -84,7 +85,7 @@ func (c *contenderResult) good() []measurement {
 	return slices.DeleteFunc(slices.Clone(c.Runs), func(r measurement) bool { return r.Error != "" })
 }
 
-// sum fills the summaries in, once all rounds are there.
+// sum fills in the summaries once all rounds are complete.
 func (r *result) sum() {
 	r.Plain = r.plainBytes()
 	for _, c := range r.Contenders {
@@ -139,7 +140,7 @@ func (c *contenderResult) sum(size int64) {
 	}
 }
 
-// typical is the round whose share of the limit is nearest to the median, -1 if all failed.
+// typical returns the index of the round whose share of the limit is nearest to the median, or -1 if all failed.
 func (c *contenderResult) typical() int {
 	best := -1
 	for i, r := range c.Runs {
@@ -154,7 +155,7 @@ func (c *contenderResult) typical() int {
 	return best
 }
 
-// errors returns the errors, each text once.
+// errors returns the distinct error texts.
 func (c *contenderResult) errors() []string {
 	var all []string
 	for _, r := range c.Runs {
@@ -165,7 +166,7 @@ func (c *contenderResult) errors() []string {
 	return all
 }
 
-// title names the measurement.
+// title returns the name of the measurement.
 func (r *result) title() string {
 	name := r.Scenario
 	if name == "" {

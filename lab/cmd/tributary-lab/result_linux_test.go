@@ -28,7 +28,7 @@ func TestQuartiles(t *testing.T) {
 	}
 }
 
-// tape delivers so many bytes in each step, the last data packet at its end.
+// tape returns a tape that delivered the given bytes in each step, the last data packet at its end.
 func tape(began time.Time, payload ...int64) netlab.Tape {
 	t := netlab.Tape{Began: began, Step: time.Second, Payload: payload}
 	if len(payload) > 0 {

@@ -9,21 +9,21 @@ import (
 // row is one line of the benchmark: the measurement, and its target. The first contender is judged.
 type row struct {
 	ID         string
-	Links      string // in words
+	Links      string // description of the links
 	Scenario   string
 	Size       string
 	Origin     string
 	HTTPS      bool
 	HTTP1      bool // and no HTTP/2
-	Physical   bool // judged by the physical bound: loss and traces make the limit a matter of luck
+	Physical   bool // judged by the physical bound, since loss and traces make the limit a matter of luck
 	Traced     bool // its link lte follows a trace
 	Upload     bool
-	Warm       bool // bar and goal are those of the second object
+	Warm       bool // Bar and Goal apply to the second object
 	Contenders []string
 	Bar, Goal  float64 // percent
 }
 
-// peers are what people use instead; each row adds the fastest single link.
+// peers are the alternatives that people use; each row adds the fastest single link.
 var peers = []string{"aria2-2", "aria2-8", "aria2-16", "mptcp", "single:best"}
 
 // rows is the benchmark. Every scenario's events are played.
@@ -101,7 +101,7 @@ var rows = []row{
 
 func with(contenders ...string) []string { return slices.Concat(contenders, peers) }
 
-// rowsNamed returns those of some rows that have the IDs, in the rows' order, all if none is named.
+// rowsNamed returns the rows that have the given IDs, in the order of rows, or all rows if no ID is given.
 func rowsNamed(rows []row, ids []string) ([]row, error) {
 	var chosen []row
 	var known []string
@@ -119,7 +119,7 @@ func rowsNamed(rows []row, ids []string) ([]row, error) {
 	return chosen, nil
 }
 
-// options are those of a run of all rows, changed to this one.
+// options returns the options of a run of all rows, adapted to this row.
 func (r row) options(o benchOptions) benchOptions {
 	o.size, o.contenders, o.events, o.https, o.http1, o.upload = r.Size, r.Contenders, true, r.HTTPS, r.HTTP1, r.Upload
 	if o.origin = r.Origin; o.origin == "" {

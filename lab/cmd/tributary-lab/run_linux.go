@@ -59,7 +59,7 @@ func run(ctx context.Context, sc netlab.Scenario, argv []string, say io.Writer) 
 	if len(argv) > 0 {
 		cmd = l.Client(ctx, argv[0], argv[1:]...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		cmd.SysProcAttr.Setpgid = false // Ctrl-C at the terminal is the command's, too
+		cmd.SysProcAttr.Setpgid = false // Ctrl-C at the terminal reaches the command, too
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		if err := cmd.Start(); err != nil {
 			stop()

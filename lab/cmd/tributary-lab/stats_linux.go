@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// quartiles are the three of some values; between two values the share of the way counts.
+// quartiles are the three quartiles of some values, interpolated linearly between neighbouring values.
 type quartiles struct {
 	Q1     float64 `json:"q1"`
 	Median float64 `json:"median"`
 	Q3     float64 `json:"q3"`
 }
 
-// quartilesOf returns the quartiles of values, which may be in any order; of none they are 0.
+// quartilesOf returns the quartiles of values, which may be in any order. The quartiles of no values are 0.
 func quartilesOf(values []float64) quartiles {
 	if len(values) == 0 {
 		return quartiles{}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// chart is a drawing with two axes in SVG: a white ground, so that it can be read on any page.
+// chart is an SVG drawing with two axes and a white background, so that it is legible on any page.
 type chart struct {
 	title         string
 	x, y          axis
@@ -38,7 +38,7 @@ const (
 	dashed       = "6 4"
 )
 
-// palette is that of Okabe and Ito, whose colours most colour-blind people can distinguish.
+// palette is the palette of Okabe and Ito, whose colours most colour-blind people can distinguish.
 var palette = []string{
 	"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b6f00", "#777777", "#7a0177",
 }
@@ -101,7 +101,7 @@ func (c *chart) dot(p point, colour string) {
 	fmt.Fprintf(&c.body, `<circle cx="%.1f" cy="%.1f" r="2.2" fill="%s"/>`+"\n", c.px(p.x), c.py(p.y), colour)
 }
 
-// rowLabel writes a text left of the y axis, for charts whose rows have names instead of ticks.
+// rowLabel writes a text to the left of the y axis, for charts whose rows have names instead of ticks.
 func (c *chart) rowLabel(y float64, text string) {
 	c.text(c.left-8, c.py(y)+4, "end", text)
 }

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// columns are the heads of a result's table; cells has a line for each contender.
+// columns are the heads of a result's table; cells returns one line per contender.
 var columns = []string{
 	"contender", "Q1", "median", "Q3", "of bound", "delta", "waste", "in order", "pause", "conns", "requests", "CPU/GB",
 	"joules", "bytes",
@@ -50,7 +50,7 @@ func (r *result) cells() [][]string {
 	return lines
 }
 
-// connections is the most of each link, in the scenario's order: 2+2.
+// connections returns the maximum number of connections of each link, in the scenario's order: 2+2.
 func (r *result) connections(c *contenderResult) string {
 	var all []string
 	for _, link := range r.Links {
@@ -61,7 +61,7 @@ func (r *result) connections(c *contenderResult) string {
 
 func percent(v float64) string { return fmt.Sprintf("%.1f%%", v) }
 
-// head is the line above the table.
+// head returns the line above the table.
 func (r *result) head() string {
 	limit := quartilesOf(r.Limit)
 	return fmt.Sprintf("%s, %s, %d rounds in random order (seed %d): limit %.2f s (%.2f-%.2f), physical bound %.2f s",

@@ -141,7 +141,8 @@ func startOrigin(ctx context.Context, l *netlab.Lab, size netlab.Bytes, o netlab
 	return n.Object(size)
 }
 
-// compare lets two fetchers take turns; who begins changes every round. The first round warms up and does not count.
+// compare lets two fetchers take turns; which one begins changes every round. The first round warms up and does not
+// count.
 func compare(ctx context.Context, name, url string, rounds int, direct, proxied fetcher) (ttfbResult, error) {
 	r := ttfbResult{Name: name}
 	for round := range rounds + 1 {
@@ -169,7 +170,7 @@ func compare(ctx context.Context, name, url string, rounds int, direct, proxied 
 	return r, nil
 }
 
-// curlTTFB returns a fetcher that is a new curl each time.
+// curlTTFB returns a fetcher that runs a new curl each time.
 func curlTTFB(l *netlab.Lab, args ...string) fetcher {
 	return func(ctx context.Context, url string) (time.Duration, error) {
 		argv := append([]string{"-sS", "--fail", "-o", "/dev/null", "-w", "%{time_starttransfer}"}, args...)

@@ -23,7 +23,8 @@ import (
 // uploadPort is where the origin of uploads listens, at all addresses of the server.
 const uploadPort = 8452
 
-// uploadOrigin is an origin that takes one upload at a time by PUT over TLS. Its listener speaks MPTCP, too, as all in Go do.
+// uploadOrigin is an origin that takes one upload at a time by PUT over TLS. Its listener also speaks MPTCP, as all
+// listeners in Go do.
 type uploadOrigin struct {
 	size    int64
 	trusted *x509.CertPool
@@ -33,16 +34,16 @@ type uploadOrigin struct {
 	connections atomic.Int64
 
 	mu       sync.Mutex
-	seen     *observer // of the upload that is expected; nil = what comes is counted only
+	seen     *observer // observer of the expected upload; nil = uploads are only counted
 	received int64
-	enough   chan struct{} // closed when size bytes are received; nil = nobody waits
+	enough   chan struct{} // closed when size bytes are received; nil = no one waits
 	requests []netlab.Request
 }
 
-// connectionKey is that of a connection's number in the context of its requests.
+// connectionKey is the context key of a connection's number, for its requests.
 type connectionKey struct{}
 
-// startUploads starts an origin of uploads, which ends with the lab, and lets the bed's object be uploaded there.
+// startUploads starts an origin of uploads, which ends with the lab, and points the URL of the bed's object there.
 func (b *bed) startUploads(cert netlab.Certificate) (*uploadOrigin, error) {
 	pem, err := os.ReadFile(cert.CA)
 	if err != nil {
@@ -72,7 +73,7 @@ func (b *bed) startUploads(cert netlab.Certificate) (*uploadOrigin, error) {
 	u.served = make(chan struct{})
 	go func() {
 		defer close(u.served)
-		_ = u.server.ServeTLS(ln, "", "") // it ends by stop
+		_ = u.server.ServeTLS(ln, "", "") // stop ends it
 	}()
 	b.object.URL = fmt.Sprintf("https://%s:%d/%s", netlab.OriginAddr, uploadPort, b.object.Size)
 	return u, nil
@@ -84,7 +85,7 @@ func (u *uploadOrigin) stop() {
 	<-u.served
 }
 
-// expect lets seen observe the uploads that begin from now on; nil ends that.
+// expect makes seen observe the uploads that begin from now on; nil ends that.
 func (u *uploadOrigin) expect(seen *observer) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -128,7 +129,7 @@ func (u *uploadOrigin) note(seen *observer, p []byte) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if seen != nil && seen == u.seen {
-		_, _ = seen.Write(p) // it takes everything
+		_, _ = seen.Write(p) // it never fails
 	}
 	if u.received += int64(len(p)); u.enough != nil && u.received >= u.size {
 		close(u.enough)
@@ -136,7 +137,7 @@ func (u *uploadOrigin) note(seen *observer, p []byte) {
 	}
 }
 
-// Object returns the object that is uploaded.
+// Object returns an error, since an origin of uploads has no objects.
 func (u *uploadOrigin) Object(netlab.Bytes) (netlab.Object, error) {
 	return netlab.Object{}, errors.New("an origin of uploads has no objects")
 }
@@ -148,7 +149,7 @@ func (u *uploadOrigin) Requests() ([]netlab.Request, error) {
 	return slices.Clone(u.requests), nil
 }
 
-// limit is the time in which one unbounded upload over each of the links, all at the same moment, sum to the size.
+// limit returns the time in which unbounded uploads, one over each of the links at the same moment, sum to the size.
 func (u *uploadOrigin) limit(ctx context.Context, links []*netlab.Link) (time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -195,7 +196,7 @@ func (u *uploadOrigin) put(ctx context.Context, link *netlab.Link) error {
 		err = w.Flush()
 	}
 	if err == nil {
-		_, err = http.ReadResponse(bufio.NewReader(c), req) // until then the origin may not have everything
+		_, err = http.ReadResponse(bufio.NewReader(c), req) // before the answer the origin may not have everything
 	}
 	if err != nil {
 		return fmt.Errorf("over %s: %w", link.Name, err)
@@ -203,7 +204,7 @@ func (u *uploadOrigin) put(ctx context.Context, link *netlab.Link) error {
 	return nil
 }
 
-// reversed is the scenario whose capacity down is that of sc up.
+// reversed returns sc with the two directions of each link exchanged.
 func reversed(sc netlab.Scenario) netlab.Scenario {
 	sc.Links = slices.Clone(sc.Links)
 	for i := range sc.Links {

@@ -88,7 +88,7 @@ func (v *voip) run(ctx context.Context, sc netlab.Scenario, w io.Writer) (err er
 	return v.byRelay(ctx, l, w)
 }
 
-// byUDP has a call over what from belongs to, nil = the route.
+// byUDP makes a call over the link that from belongs to; nil = over the link that the route selects.
 func (v *voip) byUDP(ctx context.Context, l *netlab.Lab, w io.Writer, name, to string, from *net.UDPAddr) error {
 	addr := fmt.Sprintf("%s:%d", to, voipPort)
 	var server net.PacketConn
@@ -115,7 +115,7 @@ func (v *voip) byUDP(ctx context.Context, l *netlab.Lab, w io.Writer, name, to s
 	}, server.SetReadDeadline)
 }
 
-// byRelay has a call through the relay.
+// byRelay makes a call through the relay.
 func (v *voip) byRelay(ctx context.Context, l *netlab.Lab, w io.Writer) (err error) {
 	b, err := newBed(ctx, l, 1<<20, v.options)
 	if err != nil {
@@ -152,7 +152,7 @@ func (v *voip) byRelay(ctx context.Context, l *netlab.Lab, w io.Writer) (err err
 	}, server.SetReadDeadline)
 }
 
-// call sends the packets, takes them in, and prints what became of them.
+// call sends the packets, receives them, and prints the result.
 func (v *voip) call(ctx context.Context, w io.Writer, name string, client net.Conn, receive func([]byte) error, until func(time.Time) error) error {
 	n := int(time.Duration(v.seconds) * time.Second / v.every)
 	began := time.Now()
@@ -176,7 +176,7 @@ func (v *voip) call(ctx context.Context, w io.Writer, name string, client net.Co
 			}
 		}
 		sent <- nil
-		_ = until(time.Now().Add(2 * time.Second)) // what has not come by then is lost
+		_ = until(time.Now().Add(2 * time.Second)) // packets that have not arrived by then are lost
 	}()
 	var c call
 	b := make([]byte, v.size)
@@ -199,16 +199,16 @@ func (v *voip) call(ctx context.Context, w io.Writer, name string, client net.Co
 	return nil
 }
 
-// call is what came of one.
+// call is the result of a call.
 type call struct {
-	received, late int // packets; those that came after a later one
+	received, late int // packets; late ones arrived after a later one
 	highest        int
 	last           time.Duration
 	jitter         float64 // ms
 	delays         []time.Duration
 }
 
-// packet takes in one with its delay.
+// packet records a received packet and its delay.
 func (c *call) packet(number int, delay time.Duration) {
 	if c.received > 0 {
 		c.jitter += (math.Abs((delay-c.last).Seconds()*1000) - c.jitter) / 16

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestCall: a packet that comes after a later one is out of order; the jitter is by hand: 20 ms / 16, then 15/16 of it and 20 ms / 16.
+// TestCall: a packet that arrives after a later one is out of order; the jitter is computed by hand: 20 ms / 16, then
+// 15/16 of it and 20 ms / 16.
 func TestCall(t *testing.T) {
 	var c call
 	for _, p := range []struct {

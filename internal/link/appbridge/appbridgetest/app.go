@@ -1,4 +1,4 @@
-// Package appbridgetest is an app that owns networks, for tests: the other side of package host.
+// Package appbridgetest is an app that owns networks, for tests: the other side of package appbridge.
 package appbridgetest
 
 import (
@@ -20,8 +20,8 @@ const Hello = `{"type":"hello","version":1,"a field of later":true}`
 type App struct {
 	Greet string                                 // instead of Hello
 	Bind  func(handle uint64, fd int) unix.Errno // called with a socket; nil = no bind, and no error
-	Order func(id uint64) (line string, fd int)  // returns the description of a download that it wants, and its file, -1 = none
-	Relay io.ReadWriter                          // another program that is the app but for Bind; nil = none, and Heard, Say and Greet count
+	Order func(id uint64) (line string, fd int)  // returns the description of a download that the app wants, and its file, -1 = none
+	Relay io.ReadWriter                          // another program as the app, except for Bind; nil = Heard, Say and Greet are used
 
 	Path  string
 	Heard chan map[string]any // messages of the program after its hello; closed at its end
@@ -30,7 +30,7 @@ type App struct {
 	mu     sync.Mutex
 	conns  []net.Conn
 	events net.Conn
-	hung   bool // up
+	hung   bool // HangUp was called
 	bound  []uint64
 	orders map[uint64]*net.UnixConn
 }
@@ -207,7 +207,7 @@ func (a *App) binds(t testing.TB, c *net.UnixConn) {
 	}
 }
 
-// received takes a message apart: eight bytes and one descriptor.
+// received parses a message: eight bytes and one descriptor.
 func received(b, oob []byte) (handle uint64, fd int, err error) {
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(msgs) != 1 || len(b) != 8 {
