@@ -55,7 +55,7 @@ with the same constraints and is then discarded. No program trusts the authority
 				return usageError{errors.New("--hosts is missing: name the hosts that the authority is for")}
 			}
 			stored := daemon.StoredAuthority()
-			host, _ := os.Hostname() // only for its name
+			host, _ := os.Hostname() // only for the authority's name
 			authority, err := stored.Create(fmt.Sprintf("Tributary on %s, %s", host, time.Now().Format(time.DateOnly)), hosts)
 			if errors.Is(err, fs.ErrExist) {
 				return fmt.Errorf("%w; to replace it, run tributary ca remove first", err)
@@ -164,10 +164,11 @@ func (a *app) caStatus() *cobra.Command {
 	}
 }
 
-// maxCertificate bounds the file of a certificate.
+// maxCertificate is the maximum number of bytes read from a certificate file.
 const maxCertificate = 64 << 10
 
-// rootCertificate returns the certificate of the authority in the file that was named, or of this user's, and the file.
+// rootCertificate returns the certificate of the authority in the file that args name, or of this user's authority, and the path of
+// the file.
 func (a *app) rootCertificate(args []string) (root *x509.Certificate, file string, err error) {
 	if len(args) > 0 {
 		file = args[0]

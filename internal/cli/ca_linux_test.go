@@ -80,8 +80,8 @@ func TestCA(t *testing.T) {
 	}
 }
 
-// TestCARefuses: no certificate gets into the store but that of an authority for some hosts, and none if the store cannot be
-// updated.
+// TestCARefuses: only a certificate of an authority that is limited to some hosts gets into the store, and none if the store cannot
+// be updated.
 func TestCARefuses(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("it needs root")
@@ -111,7 +111,7 @@ func TestCARefuses(t *testing.T) {
 	}
 }
 
-// TestSystemStore: afterwards every file that programs read is as it was, in a copy of this system's store.
+// TestSystemStore: in a copy of this system's store, every file that programs read is restored afterwards.
 func TestSystemStore(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("it needs root")
@@ -129,7 +129,7 @@ func TestSystemStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// in a mount namespace of its own, where both folders are copies
+	// in a separate mount namespace, where both folders are copies
 	cmd := exec.Command("unshare", "-m", "sh", "-ec", `
 		for d in /etc/ssl/certs /usr/local/share/ca-certificates; do
 			c=$(mktemp -d -p "$TMP"); cp -a $d/. $c; mount --bind $c $d

@@ -25,12 +25,12 @@ var errNoProxy = errors.New("no proxy in this test")
 // noProxy is a demo.Proxy that cannot be started.
 func noProxy(context.Context, []link.Link) (string, func(), error) { return "", nil, errNoProxy }
 
-// noServe is a serve that fails.
+// noServe is a serve function that fails.
 func noServe(context.Context, config.Config, *slog.Logger, daemon.Reloads) error {
 	return errors.New("not served in this test")
 }
 
-// invoke runs the command line with serve in the place of the daemon.
+// invoke runs the command line with serve in place of the daemon.
 func invoke(t *testing.T, serve func(context.Context, config.Config, *slog.Logger, daemon.Reloads) error, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -152,7 +152,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// The error for a port in use names its user and the setting to change.
+// TestPortInUse: the error for a port in use names the process that uses it and the setting to change.
 func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -180,8 +180,8 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// interrupt sends a signal to this process and waits until it has been delivered: on a busy machine that may be so late that
-// the command no longer listens, and then the signal would end the test.
+// interrupt sends a signal to this process and waits for its delivery. On a busy machine, the delivery may be so late that the
+// command no longer listens, and the signal would end the test.
 func interrupt(t *testing.T, sig syscall.Signal) {
 	got := make(chan os.Signal, 1)
 	signal.Notify(got, sig)

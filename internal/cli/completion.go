@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 )
 
-// complete lets shells complete the values of flags, for every command.
+// complete registers completions for the values of flags, for every command.
 func (a *app) complete(c *cobra.Command) {
 	values := map[string]cobra.CompletionFunc{
 		"link":      a.linkNames,
@@ -19,7 +19,7 @@ func (a *app) complete(c *cobra.Command) {
 	}
 	for flag, f := range values {
 		if c.Flags().Lookup(flag) != nil {
-			_ = c.RegisterFlagCompletionFunc(flag, f) // fails only if the flag is unknown or has one
+			_ = c.RegisterFlagCompletionFunc(flag, f) // fails only if the flag is unknown or already has a completion
 		}
 	}
 	for _, sub := range c.Commands() {
@@ -27,7 +27,7 @@ func (a *app) complete(c *cobra.Command) {
 	}
 }
 
-// linkNames lists the interfaces, and says how Tributary uses each.
+// linkNames lists the interfaces, and why Tributary uses each or not.
 func (a *app) linkNames(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	all, _, err := a.candidates(config.Default())
 	if err != nil {

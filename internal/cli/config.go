@@ -18,7 +18,7 @@ the defaults apply.`,
 		Example: `  tributary config check
   tributary config show`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { // without it an unknown word would print the help and exit with 0
+		RunE: func(*cobra.Command, []string) error { // without RunE, an unknown word would print the help and exit with 0
 			return usageError{errors.New("missing subcommand: check or show")}
 		},
 	}

@@ -68,7 +68,7 @@ func TestConfigCommand(t *testing.T) {
 	}
 }
 
-// TestCommandsAreDocumented: each has an example, and a manual page.
+// TestCommandsAreDocumented: each command has an example and a manual page.
 func TestCommandsAreDocumented(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
 	if code, _, errs := invoke(t, nil, "man", dir); code != exitOK {
@@ -76,7 +76,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 	}
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
-		if c.Hidden { // started by others of ours only
+		if c.Hidden { // only for internal use
 			return
 		}
 		if c.Name() == "help" || c.Parent() != nil && c.Parent().Name() == "completion" {

@@ -17,13 +17,13 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// redraw is how often bars are drawn.
+// redraw is the interval at which bars are drawn.
 const redraw = 200 * time.Millisecond
 
-// console is where text for the user goes: above the bars while there are any. It is safe for concurrent use.
+// console writes text for the user, above the bars while there are any. It is safe for concurrent use.
 type console struct {
 	plain io.Writer
-	raw   io.Writer // where bars are drawn
+	raw   io.Writer // output for bars
 
 	mu   sync.Mutex
 	bars *mpb.Progress
@@ -78,7 +78,7 @@ func newDisplay(c *console, m *get.Meter, t http.RoundTripper) *display {
 	return d
 }
 
-// follow takes a new frame for each drawing.
+// follow updates the frame for each drawing.
 func (d *display) follow(s *speeds) {
 	tick := time.NewTicker(redraw)
 	defer tick.Stop()
@@ -115,7 +115,7 @@ func (d *display) close() {
 	d.console.show(nil)
 }
 
-// frame is one drawing of the display.
+// frame is the content of one drawing of the display.
 type frame struct {
 	file       string
 	have, size int64 // size -1 = unknown
@@ -145,7 +145,7 @@ func (f frame) title() string {
 	return string(name) + " "
 }
 
-// sum says how far the download is.
+// sum returns the progress of the download as text.
 func (f frame) sum() string {
 	if f.size < 0 {
 		return fmt.Sprintf(" %s, %s", megabytes(f.have), megabits(f.rate))
@@ -157,7 +157,7 @@ func (f frame) sum() string {
 	return text
 }
 
-// links has a line for each link.
+// links returns a line for each link.
 func (f frame) links() string {
 	var b strings.Builder
 	for _, l := range f.each {
@@ -172,7 +172,7 @@ type statuser interface{ Status() transport.Status }
 // speeds turns counters into rates.
 type speeds struct {
 	meter *get.Meter
-	links statuser // nil = how links are is not known
+	links statuser // nil = the state of links is unknown
 	sum   gauge
 	each  map[string]*gauge
 }
@@ -182,7 +182,7 @@ func newSpeeds(m *get.Meter, t http.RoundTripper) *speeds {
 	return &speeds{meter: m, links: links, each: map[string]*gauge{}}
 }
 
-// look makes a frame of how things are.
+// look returns a frame with the current state.
 func (s *speeds) look(now time.Time) frame {
 	var f frame
 	f.file, f.have, f.size = s.meter.Now()

@@ -9,8 +9,8 @@ import (
 	"github.com/tributary-http/tributary/internal/docs"
 )
 
-// TestDocumentedCommands: every tributary command line in the documentation, those included that no test can run, names commands,
-// flags and values that exist; and every piece of configuration is right.
+// TestDocumentedCommands: every tributary command line in the documentation, including those that no test can run, uses existing
+// commands, flags and values; and every piece of configuration is valid.
 func TestDocumentedCommands(t *testing.T) {
 	for _, wrong := range []string{"tributary gte URL", "tributary get --resum URL", "x | tributary get --within soon URL", "tributary relay", "sudo tributary links a"} {
 		if err := accepts(t, docs.Invocations(wrong, "tributary")[0], true); err == nil {
@@ -62,7 +62,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// accepts parses a command line without running it; whole says that it has all its arguments.
+// accepts parses a command line without running it. whole reports whether it has all its arguments.
 func accepts(t *testing.T, args []string, whole bool) error {
 	t.Helper()
 	var out bytes.Buffer

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/doctor"
 )
 
-// errUnfit says that doctor found a problem that must be fixed.
+// errUnfit reports that doctor found a problem that must be fixed.
 var errUnfit = errors.New("problems found: see the lines that begin with fail")
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -36,7 +36,7 @@ Exit codes: 0 no problems (there may be warnings), 1 failure, 2 wrong usage, 10 
 			o := doctor.Options{Getenv: a.getenv, Online: !offline, Candidates: a.candidates}
 			o.ConfigFile = config.Find(flags.file, a.getenv)
 			if o.Config, o.ConfigErr = flags.config(cmd, a.getenv); o.ConfigErr != nil {
-				o.Config = config.Default() // the rest can still be looked at
+				o.Config = config.Default() // the rest can still be checked
 			}
 			all := doctor.Judge(doctor.Collect(cmd.Context(), o))
 			var err error

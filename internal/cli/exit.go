@@ -25,13 +25,13 @@ const (
 
 	exitUnfit = 10 // doctor: a problem must be fixed
 
-	exitSignaled = 128 // and the number of the signal
+	exitSignaled = 128 // plus the number of the signal
 )
 
 // exitCodes is the part of the help that lists the exit codes.
 const exitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 port in use, 4 no permission.`
 
-// getExitCodes is that part of the help of get.
+// getExitCodes is the corresponding part of the help of get.
 const getExitCodes = `Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 4 no permission, 5 network (no link, DNS failure, connection
 failure), 6 unexpected response, 7 TLS (for example an invalid certificate), 8 the file cannot be written or already
 exists, 9 checksum mismatch, 130 stopped by SIGINT, 143 stopped by SIGTERM. With several URLs, the code of the first
@@ -42,7 +42,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// exitCode returns the code for the error of a command.
+// exitCode returns the exit code for the error of a command.
 func exitCode(err error) int {
 	var usage usageError
 	var signaled signaledError
@@ -68,13 +68,13 @@ func exitCode(err error) int {
 		return int(download.Kind)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return exitPortInUse
-	case errors.Is(err, fs.ErrPermission): // EACCES and EPERM are that
+	case errors.Is(err, fs.ErrPermission): // includes EACCES and EPERM
 		return exitPermission
 	}
 	return exitFailure
 }
 
-// explain adds the next step to an error of serve.
+// explain adds the next step for the user to an error of serve.
 func explain(err error, cfg config.Config) error {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Op != "listen" {
@@ -109,7 +109,7 @@ func explain(err error, cfg config.Config) error {
 	return err
 }
 
-// sameAddr reports whether two spellings of a listen address mean the same.
+// sameAddr reports whether two spellings of a listen address mean the same address.
 func sameAddr(a, b string) bool {
 	x, errX := net.ResolveTCPAddr("tcp", a)
 	y, errY := net.ResolveTCPAddr("tcp", b)

@@ -136,7 +136,7 @@ func (f *getFlags) run(c *cobra.Command, a *app, urls []string) (*getRun, error)
 		cfg.Goal = f.goal
 		cfg.Override("goal", "goal")
 	}
-	cfg.LogLevel = f.logLevel // that of the file is the proxy's
+	cfg.LogLevel = f.logLevel // the file's level is for the proxy
 	cfg.Override("log_level", "log-level")
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func readRoots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// signalEcho is longer than a download takes to stop, unless the disk hangs.
+// signalEcho is longer than the time that a download takes to stop, unless the disk hangs.
 const signalEcho = time.Second
 
 // getRun is one run of get.
@@ -195,14 +195,14 @@ type getRun struct {
 	urls     []string
 	options  get.Options
 	console  *console
-	bars     bool // draw them
+	bars     bool // draw progress bars
 	quiet    bool
 	json     bool
-	trace    string             // file for what the links carried, "" = none
+	trace    string             // file for the trace of the links; "" = none
 	deadline transport.Deadline // zero Within and Bitrate = none
 }
 
-// start downloads everything, until a signal comes.
+// start downloads everything until a signal arrives.
 func (r *getRun) start(ctx context.Context) error {
 	log := slog.New(slog.NewTextHandler(r.console, &slog.HandlerOptions{Level: r.cfg.Level()}))
 	var by os.Signal
@@ -216,12 +216,12 @@ func (r *getRun) start(ctx context.Context) error {
 	return err
 }
 
-// counter is a Transport that reports what its connections carry.
+// counter is a Transport that reports the traffic of its connections.
 type counter interface {
 	Count(f func(link string, read, written int))
 }
 
-// all downloads the URLs, and writes the trace if there is to be one, of a download that fails as well.
+// all downloads the URLs and writes the trace if one was requested, even if a download fails.
 func (r *getRun) all(ctx context.Context, t http.RoundTripper) (err error) {
 	c, ok := t.(counter)
 	if r.trace == "" || !ok {
@@ -247,7 +247,7 @@ func (r *getRun) all(ctx context.Context, t http.RoundTripper) (err error) {
 	return err
 }
 
-// each downloads the URLs in turn. Its error is that of the only one, or stands for all.
+// each downloads the URLs in turn. It returns the error of a single URL as it is, and a severalError for several.
 func (r *getRun) each(ctx context.Context, t http.RoundTripper) error {
 	if r.deadline.Within > 0 || r.deadline.Bitrate > 0 {
 		ctx = transport.WithDeadline(ctx, r.deadline)
@@ -284,7 +284,7 @@ func (r *getRun) each(ctx context.Context, t http.RoundTripper) error {
 	return severalError{first, failed, len(r.urls)}
 }
 
-// one downloads a URL and shows how far it is.
+// one downloads a URL and shows its progress.
 func (r *getRun) one(ctx context.Context, g *get.Getter, url string) (get.Result, error) {
 	meter := get.NewMeter()
 	if !r.bars {
@@ -306,7 +306,7 @@ func (r *getRun) report(url string, res get.Result, err error) error {
 	return nil
 }
 
-// signaledError is the error of a command that a signal ended.
+// signaledError is the error of a command that was ended by a signal.
 type signaledError struct {
 	error
 	by os.Signal
@@ -314,7 +314,7 @@ type signaledError struct {
 
 func (e signaledError) Unwrap() error { return e.error }
 
-// severalError stands for those of several downloads, which were printed when they happened.
+// severalError summarizes the errors of several downloads, which were printed when they happened.
 type severalError struct {
 	first       error
 	failed, all int

@@ -26,11 +26,11 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// scripted is a Transport that answers each URL path by its status, and with it as content.
+// scripted is a Transport that answers each URL path with its status, and with the path as content.
 type scripted struct {
 	requests []*http.Request
 	status   map[string]int
-	then     func() // called in the middle of the content
+	then     func() // called halfway through the content
 }
 
 func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {

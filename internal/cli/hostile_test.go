@@ -35,11 +35,11 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// title is a hostile server's text: it sets the window's title, clears the line and writes another one, in the escape sequences
-// of 7 bits and of 8, and turns text around.
+// title is a hostile server's text: it sets the window's title, clears the line and writes another one, with 7-bit and 8-bit escape
+// sequences, and reverses text.
 const title = "\x1b]0;owned\a\x1b[2K\r\u009b2K\x7f\u202e"
 
-// harmless fails the test if text for a terminal does more than write lines.
+// harmless fails the test if text can make a terminal do more than write lines.
 func harmless(t *testing.T, text string) {
 	t.Helper()
 	for _, r := range text {
@@ -50,7 +50,7 @@ func harmless(t *testing.T, text string) {
 	}
 }
 
-// over fetches over one link with a real Transport, each address at the server.
+// over fetches over one link with a real Transport, which reaches the server at every address.
 func over(t *testing.T, server string) func(
 	context.Context, config.Config, *x509.CertPool, *slog.Logger, func(context.Context, http.RoundTripper) error,
 ) error {
@@ -77,7 +77,7 @@ func over(t *testing.T, server string) func(
 	}
 }
 
-// A certificate is shown before anybody vouched for it.
+// TestHostileCertificate: a certificate is shown before it was verified.
 func TestHostileCertificate(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -116,7 +116,7 @@ func TestHostileCertificate(t *testing.T) {
 	}
 }
 
-// Whoever runs the proxy says what it likes.
+// TestHostileStatus: the user who runs the proxy controls the content of its status.
 func TestHostileStatus(t *testing.T) {
 	s := control.Status{
 		Version: title, Listen: title, Links: []control.Link{{Name: title, State: title, Reason: title}},
@@ -139,7 +139,7 @@ func TestHostileStatus(t *testing.T) {
 	}
 }
 
-// A process may have any name, for other users' doctors too.
+// TestHostileProcess: a process may have any name, which doctor also shows to other users.
 func TestHostileProcess(t *testing.T) {
 	const comm = "/proc/self/comm"
 	old, err := os.ReadFile(comm)
@@ -190,7 +190,7 @@ func (c *canceler) Write(b []byte) (int, error) {
 	return c.text.Write(b)
 }
 
-// The live page is drawn with control sequences of ours, and no others.
+// TestHostilePage: the live page is drawn only with Tributary's own control sequences.
 func TestHostilePage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "control.sock")
 	proxyAt(t, path, control.Status{Version: title})
@@ -209,7 +209,7 @@ func TestHostilePage(t *testing.T) {
 	harmless(t, strings.ReplaceAll(page, "\x1b[K\n", "\n"))
 }
 
-// Libraries write what an origin sent to package log: nothing of it reaches the terminal.
+// TestMainLogs: libraries write bytes from an origin to package log; none of them reach the terminal.
 func TestMainLogs(t *testing.T) {
 	defer log.SetOutput(log.Writer())
 	if code := Main([]string{"version"}, "v9"); code != exitOK {
@@ -220,7 +220,7 @@ func TestMainLogs(t *testing.T) {
 	}
 }
 
-// Names that the user chose are shown safely, too: by the summary, by the bars, in JSON.
+// TestHostileNames: names that the user chose are shown safely, too, in the summary, the bars and JSON.
 func TestHostileNames(t *testing.T) {
 	name := filepath.Join(t.TempDir(), title+"\xff.iso")
 	for _, flag := range []string{"--force", "--json"} {
@@ -241,7 +241,7 @@ func TestHostileNames(t *testing.T) {
 	harmless(t, f.title()+f.links())
 }
 
-// The bytes of a file are written as they are.
+// TestRawOutput: the bytes of a file are written unchanged.
 func TestRawOutput(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: 10_000})
 	var out, errs bytes.Buffer

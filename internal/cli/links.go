@@ -48,7 +48,7 @@ it or not. "tributary serve" with the same settings would choose the same links.
 	return c
 }
 
-// linkFlags are those of serve that say which links are used.
+// linkFlags are the flags of serve that choose the links.
 type linkFlags struct {
 	file, vpn string
 	links     []string
@@ -69,7 +69,7 @@ func (f *linkFlags) config(c *cobra.Command, getenv func(string) string) (config
 	return cfg.Config, cfg.Check()
 }
 
-// lay lays the flags that were given over cfg.
+// lay applies the given flags to cfg.
 func (f *linkFlags) lay(c *cobra.Command, cfg *config.File) {
 	if c.Flags().Changed("link") {
 		cfg.Links = f.links
@@ -96,7 +96,7 @@ type linkRow struct {
 	Via       string   `json:"via,omitempty"` // upstream proxy, which resolves names
 	Metered   bool     `json:"metered"`
 	Trusted   bool     `json:"trusted"`
-	Metric    *int     `json:"metric"` // null: the system itself would not choose it
+	Metric    *int     `json:"metric"` // null = the system itself would not choose the link
 }
 
 func (a *app) linkRows(cfg config.Config) ([]linkRow, error) {
@@ -137,7 +137,7 @@ func text(addrs []netip.Addr) []string {
 	return all
 }
 
-// printLinks prints used links first; the reasons have lines of their own, since they are sentences.
+// printLinks prints the links as a table, used ones first, and their reasons below it, since these are sentences.
 func printLinks(w io.Writer, rows []linkRow) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "LINK\tUSED\tKIND\tSTATE\tADDRESSES\tGATEWAY\tDNS")

@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// look runs the command line on a machine with a Wi-Fi link, a switched off cable and a VPN.
+// look runs the command line on a machine with a Wi-Fi link, a disconnected cable and a VPN.
 func look(t *testing.T, args ...string) (code int, stdout, stderr string, cfg config.Config) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -84,7 +84,7 @@ func TestLinks(t *testing.T) {
 }
 
 func TestDoctor(t *testing.T) {
-	// The link does not exist here: sockets cannot be bound to it, which must be fixed.
+	// The link does not exist here, so sockets cannot be bound to it, which is a problem that must be fixed.
 	code, out, errs, _ := look(t, "doctor", "--offline")
 	if code != exitUnfit || !strings.Contains(errs, "problems found") {
 		t.Errorf("code %d, %s", code, errs)

@@ -18,8 +18,8 @@ import (
 	"github.com/tributary-http/tributary/internal/trust"
 )
 
-// Main runs the command line args, without the program's name, and returns the exit code. After a second signal something may
-// still run: the caller must exit. version is the build's version stamp, "" if it has none.
+// Main runs the command line args, without the program's name, and returns the exit code. After a second signal, goroutines may
+// still run: the caller must exit. version is the build's version stamp, "" if there is none.
 func Main(args []string, version string) int {
 	if version == "" {
 		version = builtFrom()

@@ -22,7 +22,7 @@ func (a *app) manCommand() *cobra.Command {
 				return err
 			}
 			root := cmd.Root()
-			root.DisableAutoGenTag = true // no date of the day in the text
+			root.DisableAutoGenTag = true // no current date in the text
 			header := &doc.GenManHeader{Title: "TRIBUTARY", Section: "1", Source: "Tributary " + a.version, Manual: "User Commands"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return fmt.Errorf("write manual pages: %w", err)

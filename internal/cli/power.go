@@ -18,7 +18,7 @@ import (
 	"github.com/tributary-http/tributary/internal/statefile"
 )
 
-// powerFlags are those of power.
+// powerFlags are the flags of power.
 type powerFlags struct {
 	idle, tail, load time.Duration
 	calibrate, json  bool
@@ -26,13 +26,13 @@ type powerFlags struct {
 	device           string
 }
 
-// fullLoad is what --calibrate keeps: the machine's power with every core busy.
+// fullLoad is the result that --calibrate stores: the machine's power with every core busy.
 type fullLoad struct {
 	Source string  `json:"source"`
 	Watts  float64 `json:"full_load_watts"`
 }
 
-// fullLoadFile is its file in the state folder, which has no more than fullLoadMost bytes.
+// fullLoadFile is the name of its file in the state folder, of at most fullLoadMost bytes.
 const (
 	fullLoadFile = "power.json"
 	fullLoadMost = 4096
@@ -88,7 +88,7 @@ energy that a phone's radios would have used for them, according to published me
 	return c
 }
 
-// captured prints the joules of captures.
+// captured prints the modeled energy of captures.
 func (a *app) captured(f powerFlags) error {
 	all := []power.Capture{}
 	for _, spec := range f.captures {
@@ -122,7 +122,7 @@ func (a *app) captured(f powerFlags) error {
 	return w.Flush()
 }
 
-// measure runs a command and reports its joules.
+// measure runs a command and reports its energy.
 func (a *app) measure(ctx context.Context, f powerFlags, args []string) error {
 	source, err := power.Find(a.sysfs)
 	if err != nil {
@@ -156,7 +156,7 @@ func (a *app) measure(ctx context.Context, f powerFlags, args []string) error {
 	return nil
 }
 
-// report prints what a command took.
+// report prints the energy that a command used.
 func (a *app) report(r power.Report, f powerFlags) error {
 	load := a.readFullLoad(r.Source)
 	use := func(p power.Part) float64 {
@@ -192,7 +192,7 @@ func (a *app) report(r power.Report, f powerFlags) error {
 	return nil
 }
 
-// calibrate measures the full load and keeps its median.
+// calibrate measures the full load and stores its median.
 func (a *app) calibrate(ctx context.Context, f powerFlags) error {
 	source, err := power.Find(a.sysfs)
 	if err != nil {
@@ -241,7 +241,7 @@ func (a *app) calibrate(ctx context.Context, f powerFlags) error {
 	return err
 }
 
-// readFullLoad returns the kept power, 0 if there is none of this source.
+// readFullLoad returns the stored power in watts, 0 if there is none for this source.
 func (a *app) readFullLoad(source string) float64 {
 	text, err := statefile.Read(statefile.Path(a.getenv, fullLoadFile), fullLoadMost)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
-// invokePower runs tributary power on a machine whose battery gives 2 W, or none at all.
+// invokePower runs tributary power on a machine whose battery delivers 2 W, or which has no battery.
 func invokePower(t *testing.T, battery bool, home string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	sysfs := t.TempDir()

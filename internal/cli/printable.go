@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// printable writes text for people. The text may come from servers, other users and their processes, and a terminal obeys
-// control characters, so they are written as escapes like \u001b; only line breaks and tabs pass. JSON stays valid and means
-// the same, since its strings have the same escapes. It is safe for concurrent use.
+// printable writes text for people. The text may come from servers, other users and their processes. Since a terminal obeys control
+// characters, they are written as escapes like \u001b; only line breaks and tabs pass. JSON stays valid and keeps its meaning,
+// since its strings have the same escapes. A printable is safe for concurrent use.
 type printable struct {
 	mu   sync.Mutex
 	to   io.Writer
-	held []byte // the first bytes of a character whose rest has not come; a line break gets them out
+	held []byte // first bytes of a character whose rest has not arrived; a line break flushes them
 }
 
 // Write implements io.Writer.
@@ -29,7 +29,7 @@ func (p *printable) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// escape returns text without control characters and invalid bytes, and the beginning of a character at its end.
+// escape returns text with control characters and invalid bytes escaped, and separately an incomplete character at its end.
 func escape(text []byte) (out, rest []byte) {
 	for len(text) > 0 && utf8.FullRune(text) {
 		r, n := utf8.DecodeRune(text)
@@ -46,7 +46,7 @@ func escape(text []byte) (out, rest []byte) {
 	return out, text
 }
 
-// escapeBytes appends bytes that are not text.
+// escapeBytes appends bytes that are not text, as escapes.
 func escapeBytes(out, raw []byte) []byte {
 	for _, b := range raw {
 		out = fmt.Appendf(out, `\x%02x`, b)
@@ -54,7 +54,7 @@ func escapeBytes(out, raw []byte) []byte {
 	return out
 }
 
-// controls reports whether a terminal may do more with r than show it: C0, DEL, C1, and the bidirectional controls.
+// controls reports whether a terminal may do more with r than display it: C0, DEL, C1, and the bidirectional controls.
 func controls(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }

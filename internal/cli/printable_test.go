@@ -11,7 +11,7 @@ func TestPrintable(t *testing.T) {
 		"":                      "",
 		"plain, two\n\tlines\n": "plain, two\n\tlines\n",
 		"grüße, 日本, 👩\u200d👩, e\u0301": "grüße, 日本, 👩\u200d👩, e\u0301",
-		"\ufffd":                         "\ufffd", // a character like others
+		"\ufffd":                         "\ufffd", // an ordinary character
 		"\x00\a\b\v\f\r\x1b\x1f":         `\u0000\u0007\u0008\u000b\u000c\u000d\u001b\u001f`,
 		"\x7f\u0080\u009b\u009f\u00a0":   `\u007f\u0080\u009b\u009f` + "\u00a0",
 		"\u061c\u200e\u200f\u202a\u202e": `\u061c\u200e\u200f\u202a\u202e`,
@@ -45,7 +45,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// failing is a writer that cannot.
+// failing is a writer that always fails.
 type failing struct{ error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.error }

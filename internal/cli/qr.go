@@ -10,14 +10,15 @@ const (
 	// qrQuiet is the width of the margin that readers need around a code, in modules (ISO/IEC 18004 section 6.3.8).
 	qrQuiet = 4
 
-	// Black on white whatever the colors of the terminal are: not all readers take an inverted code.
+	// Black on white, whatever the colors of the terminal are: not all readers accept an inverted code.
 	qrColors = "\x1b[30;107m"
 	qrPlain  = "\x1b[0m"
 )
 
-// qrCode draws text as a QR code for terminals: two modules above each other in a character, in lines that end with a newline.
+// qrCode draws text as a QR code for terminals, in lines that end with a newline. Each character shows two modules, one above the
+// other.
 func qrCode(text string) (string, error) {
-	code, err := qr.Encode(text, qr.L) // the smallest one: a screen is not damaged
+	code, err := qr.Encode(text, qr.L) // the lowest error correction, since a screen is not damaged
 	if err != nil {
 		return "", err
 	}

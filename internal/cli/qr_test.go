@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/internal/relay"
 )
 
-// painted returns what a terminal shows of a QR code, each module so many pixels wide.
+// painted returns the image of a QR code as a terminal shows it. each is the width of a module in pixels.
 func painted(t *testing.T, text string, each int) image.Image {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -43,7 +43,7 @@ func painted(t *testing.T, text string, each int) image.Image {
 	return img
 }
 
-// pair runs "relay pair" and returns the link that it prints and what follows.
+// pair runs "relay pair" and returns the printed link and the rest of the output.
 func pair(t *testing.T, terminal bool, flags ...string) (link, rest string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -58,7 +58,7 @@ func pair(t *testing.T, terminal bool, flags ...string) (link, rest string) {
 	return link, rest
 }
 
-// TestQRCode reads the code of a link as a reader of pictures does. It is there on a terminal, or where somebody asks for it.
+// TestQRCode decodes the picture of a link's QR code. It is printed on a terminal, or on request.
 func TestQRCode(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for _, plain := range []struct {

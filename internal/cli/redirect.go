@@ -20,7 +20,7 @@ import (
 	"github.com/tributary-http/tributary/internal/redirect"
 )
 
-// firewallTime bounds a change of the firewall, which may have to wait for others.
+// firewallTime limits the duration of a firewall change, which may have to wait for others.
 const firewallTime = 15 * time.Second
 
 func (a *app) redirectCommand() *cobra.Command {
@@ -48,7 +48,7 @@ The rules are removed when the proxy ends, even if it crashes. "redirect off" re
 	return c
 }
 
-// redirectFlags are those of redirect on.
+// redirectFlags are the flags of redirect on.
 type redirectFlags struct {
 	file, socket  string
 	ports         []uint
@@ -96,7 +96,7 @@ multicast addresses are never redirected.
 				}
 				defer func() {
 					if err != nil {
-						_ = json.NewEncoder(pipe).Encode(report{Error: err.Error(), Code: exitCode(err)}) // closed if it was said
+						_ = json.NewEncoder(pipe).Encode(report{Error: err.Error(), Code: exitCode(err)}) // fails if say closed it
 					}
 				}()
 			}
@@ -167,7 +167,7 @@ func needRoot(what, command string) error {
 	return fmt.Errorf("%s: %w; run sudo tributary %s", what, fs.ErrPermission, command)
 }
 
-// describe says which connections are redirected.
+// describe returns a description of the redirected connections.
 func describe(in redirect.Installed, r redirect.Rules) string {
 	ports, users := make([]string, len(r.Ports)), make([]string, len(r.Users))
 	for i, p := range r.Ports {
@@ -187,7 +187,7 @@ func describe(in redirect.Installed, r redirect.Rules) string {
 	return text
 }
 
-// overs names the families.
+// overs returns the names of the address families.
 func overs(v6 bool) string {
 	if v6 {
 		return "IPv4 and IPv6"
@@ -221,7 +221,7 @@ open as long as the proxy runs.
 			}
 			if client, _, err := a.reach(ctx, f.file, f.socket); err == nil {
 				defer client.Close()
-				_ = client.Release(ctx) // who keeps no rules harms nobody
+				_ = client.Release(ctx) // an error is harmless: the rules are gone
 			}
 			if before.By == "" {
 				_, err = fmt.Fprintln(a.stdout, "nothing was redirected")

@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-http/tributary/internal/redirect"
 )
 
-// TestOwnConnections: the proxy's own connections are exempt by user, and by mark alone only where its user was named.
+// TestOwnConnections: the proxy's own connections are exempt by user, and by mark alone only if its user was named.
 func TestOwnConnections(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

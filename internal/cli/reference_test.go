@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/get"
 )
 
-// The documentation's statements about settings and exit codes are true.
+// TestReference: the documentation's statements about settings and exit codes are true.
 func TestReference(t *testing.T) {
 	page := func(name string) string {
 		text, err := os.ReadFile("../../docs/" + name)
@@ -44,7 +44,7 @@ func TestReference(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("the page says %+v\nthe defaults are %+v", got, want)
 		}
-		// The examples of tables, commented out, are right too.
+		// The commented-out examples of tables are valid too.
 		tables := block[strings.Index(block, "# [link."):]
 		var example strings.Builder
 		for line := range strings.Lines(tables) {

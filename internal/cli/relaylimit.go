@@ -24,7 +24,7 @@ func (l *limitFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.month, "month", "0", "limit the data per month (UTC) to `SIZE`, both directions added, like 100GB; 0 = no limit")
 }
 
-// leastRate keeps a limit from being so low that a tunnel seems to be dead, in bytes per second.
+// leastRate is the lowest rate limit, in bytes per second. With a lower one, a tunnel would seem to be dead.
 const leastRate = 10_000
 
 // apply sets the limits whose flags were given.
@@ -55,7 +55,7 @@ func (l *limitFlags) apply(f *pflag.FlagSet, to *relay.Limits) error {
 	return nil
 }
 
-// limitColumns returns what a client has for a month, its rate and its flows, between tabs.
+// limitColumns returns a client's limits for a month, its rate and its flows, separated by tabs.
 func limitColumns(l relay.Limits) string {
 	month, rate, flows := "-", "-", "-"
 	if l.Month > 0 {

@@ -23,10 +23,11 @@ import (
 // systemRelay is the state folder of the relay that "relay setup" installs.
 const systemRelay = "/var/lib/tributary-relay"
 
-// stateDirectory is the variable in which systemd names a service's state folder.
+// stateDirectory is the environment variable with which systemd names a service's state folder.
 const stateDirectory = "STATE_DIRECTORY"
 
-// relayServerFile is where the server of a relay keeps its keys: for root that of the installed relay, if there is one.
+// relayServerFile returns the path of the file in which a relay server keeps its keys. For root, it is the file of the installed
+// relay, if there is one.
 func relayServerFile() string { return statefile.Path(relayEnv, "relay-server.json") }
 
 func relayEnv(name string) string {
@@ -38,8 +39,8 @@ func relayEnv(name string) string {
 	return os.Getenv(name)
 }
 
-// relayOwner makes a program that root has started the owner of the state folder, if that is another user: what root leaves there, the
-// service could not read. It then starts the program again, with the given capabilities, and does not return.
+// relayOwner switches a program that root started to the owner of the state folder, if that is another user, since the service
+// could not read files that root leaves there. It starts the program again, with the given capabilities, and does not return.
 func relayOwner(keep ...int) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -47,9 +48,9 @@ func relayOwner(keep ...int) error {
 	dir := filepath.Dir(relayServerFile())
 	var is unix.Stat_t
 	if err := unix.Stat(dir, &is); err != nil || is.Uid == 0 {
-		return nil // it will be made, or is root's
+		return nil // it will be created, or belongs to root
 	}
-	// Open, since only root may look into the folder in which systemd has that of a dynamic user.
+	// Open it as root, since only root may enter the folder in which systemd keeps the state folder of a dynamic user.
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", dir, err)
@@ -60,7 +61,7 @@ func relayOwner(keep ...int) error {
 	return privilege.Drop(strconv.FormatUint(uint64(is.Uid), 10), keep...)
 }
 
-// relayListener returns the socket that systemd has opened, or listens.
+// relayListener returns the socket that systemd opened, or listens on address.
 func relayListener(address string) (net.Listener, error) {
 	open, err := activation.Listeners()
 	switch {
@@ -80,13 +81,13 @@ func relayListener(address string) (net.Listener, error) {
 	return ln, err
 }
 
-// serveRelay runs a relay, and its metrics at an address if there is one.
+// serveRelay runs a relay, and serves its metrics on the address pages, if set.
 func serveRelay(ctx context.Context, s *relay.Server, listen, pages string) error {
 	ln, err := relayListener(listen)
 	if err != nil {
 		return err
 	}
-	watched, done := context.WithCancel(context.Background()) // to the end: a drain can be watched
+	watched, done := context.WithCancel(context.Background()) // until the end, so that a drain can be watched
 	failed := make(chan error, 1)
 	if pages == "" {
 		failed <- nil

@@ -19,7 +19,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// relayServer are the flags that setup and undo have in common.
+// relayServer holds the flags that setup and undo share.
 type relayServer struct {
 	file    string
 	options []string
@@ -100,7 +100,8 @@ Run the command again to update the relay. "relay undo" removes everything.
 	return c
 }
 
-// loadForRelay returns the settings, and an error if a relay could not be added to them: before anything happens on the server.
+// loadForRelay returns the settings, and an error if a relay cannot be added to them. It is called before anything happens on the
+// server.
 func (a *app) loadForRelay(file, address string) (config.Config, error) {
 	f, err := config.Load(file, a.getenv)
 	if err != nil {
@@ -121,7 +122,7 @@ func (a *app) loadForRelay(file, address string) (config.Config, error) {
 	return cfg, err
 }
 
-// pairInstalled pairs with a relay that was just installed.
+// pairInstalled pairs with a newly installed relay.
 func pairInstalled(ctx context.Context, s *setup.Server, destination, address string) error {
 	before, err := relay.OwnKey(daemon.RelayFile(), address)
 	if err != nil {
@@ -141,7 +142,7 @@ func pairInstalled(ctx context.Context, s *setup.Server, destination, address st
 	return relay.SetInstalled(daemon.RelayFile(), address, destination)
 }
 
-// measureRelay prints what each link adds.
+// measureRelay measures and prints how much each link adds.
 func (a *app) measureRelay(ctx context.Context, cfg config.Config, address string) error {
 	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	gains, all, err := transport.MeasureRelay(ctx, cfg, daemon.RelayFile(), address, log)

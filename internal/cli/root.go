@@ -24,32 +24,33 @@ import (
 // app is one run of the command line.
 type app struct {
 	version string
-	// rawStdout and rawStderr are for output other than text: the bytes of a file, the sequences that draw bars and pages.
+	// rawStdout and rawStderr are for output other than text: the bytes of a file, and the escape sequences that draw bars and
+	// pages.
 	rawStdout, rawStderr io.Writer
-	// stdout and stderr are for all text, which they pass on to the raw ones. run sets them.
+	// stdout and stderr are for all text, which they forward to the raw ones. run sets them.
 	stdout, stderr *printable
 	getenv         func(string) string
 
-	// serve runs the proxy until ctx is cancelled, then drains; it applies other settings when reloads asks for it. An error of
-	// listening is or wraps a *net.OpError.
+	// serve runs the proxy until ctx is canceled, then drains. It applies new settings when reloads requests it. If it cannot
+	// listen, the error is or wraps a *net.OpError.
 	serve func(ctx context.Context, cfg config.Config, log *slog.Logger, reloads daemon.Reloads) error
-	// fetch runs do with a Transport that has all links.
+	// fetch runs do with a Transport that uses all links.
 	fetch func(
 		ctx context.Context, cfg config.Config, roots *x509.CertPool, log *slog.Logger, do func(context.Context, http.RoundTripper) error,
 	) error
 	// candidates lists the interfaces and whether serve would use each.
 	candidates func(config.Config) ([]link.Candidate, *link.Resolver, error)
-	// terminal says that stderr is one: bars can be drawn.
+	// terminal reports whether stderr is a terminal, so that bars can be drawn.
 	terminal bool
-	// outTerminal says that stdout is one.
+	// outTerminal reports whether stdout is a terminal.
 	outTerminal bool
-	// sysfs is the folder with power_supply and powercap in it.
+	// sysfs is the folder that contains power_supply and powercap.
 	sysfs string
-	// args are those of this run.
+	// args are the arguments of this run.
 	args []string
 	// proxy starts the proxy of the demo.
 	proxy demo.Proxy
-	// store is where the system keeps the certificates that it trusts.
+	// store is the system's store of trusted certificates.
 	store trust.Store
 }
 
@@ -61,7 +62,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	a.args = args
 	err := root.ExecuteContext(ctx)
-	if err != nil && !started { // cobra's own complaint about flags, arguments, or an unknown command
+	if err != nil && !started { // cobra's own error about flags, arguments, or an unknown command
 		err = usageError{err}
 	}
 	if err != nil && !errors.As(err, new(endedError)) {
@@ -74,8 +75,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// complaint formats an error for the user. Each line is marked as coming from this program. The error of a download is one
-// line: it may quote a server.
+// complaint formats an error for the user. Each line is marked as coming from this program. The error of a download is kept on one
+// line, since it may quote a server.
 func complaint(about string, err error) string {
 	text := about + err.Error()
 	if errors.As(err, new(*get.Error)) {
@@ -84,7 +85,7 @@ func complaint(about string, err error) string {
 	return "tributary: " + strings.ReplaceAll(text, "\n", "\ntributary: ")
 }
 
-// root returns the commands. started is set when one of them begins, so when everything typed was understood.
+// root returns the root command. started is set when a command starts, after all arguments were parsed.
 func (a *app) root(started *bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tributary",
@@ -112,7 +113,7 @@ Ethernet, ...) and continues if one of them fails.
 	return root
 }
 
-// normalize lets every flag be written as its key in the configuration file.
+// normalize allows every flag to be written like its key in the configuration file.
 func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	if name == "links" {
 		name = "link"

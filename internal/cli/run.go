@@ -22,7 +22,7 @@ import (
 	"github.com/tributary-http/tributary/internal/trust"
 )
 
-// endedError is how a command ended that we ran for the user: it has spoken for itself.
+// endedError is the exit code of a command that was run for the user. It is not printed, since the command printed its own errors.
 type endedError struct{ code int }
 
 func (e endedError) Error() string { return fmt.Sprintf("the command ended with exit code %d", e.code) }
@@ -89,12 +89,12 @@ func (f *runFlags) config(c *cobra.Command, getenv func(string) string) (config.
 		return config.Config{}, err
 	}
 	f.from.lay(c, cfg)
-	cfg.LogLevel = f.logLevel // that of the file is the proxy's
+	cfg.LogLevel = f.logLevel // the file's level is for the proxy
 	cfg.Override("log_level", "log-level")
 	return cfg.Config, cfg.Check()
 }
 
-// runWith runs a command with a proxy of its own.
+// runWith runs a command with its own proxy.
 func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args []string) (err error) {
 	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: cfg.Level()}))
 	authority, err := intercept.New(fmt.Sprintf("Tributary run, process %d", os.Getpid()), f.only)
@@ -111,7 +111,7 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 	if err != nil {
 		return fmt.Errorf("make a folder for the certificate: %w", err)
 	}
-	defer folder.Remove() // if the supervisor has not
+	defer folder.Remove() // if the supervisor did not
 	sum := carried{of: map[string]int64{}}
 	users, err := runUsers(folder)
 	if err != nil {
@@ -135,7 +135,7 @@ func (a *app) runWith(ctx context.Context, cfg config.Config, f *runFlags, args 
 	return nil
 }
 
-// supervised runs the command in the environment of the proxy, which it starts meanwhile, and returns its exit code.
+// supervised starts the proxy, runs the command in its environment, and returns the exit code of the command.
 func supervised(
 	ctx context.Context, folder *trust.Folder, proxy *daemon.Private, authority *intercept.Authority, args []string,
 ) (int, error) {
@@ -158,7 +158,8 @@ func supervised(
 	return s.Run()
 }
 
-// privateBase returns where the folder of a command is made: where root's programs run as other users, too, these must reach it.
+// privateBase returns the parent of a command's folder. For root it is accessible to all users, since root's programs may run as
+// other users.
 func (a *app) privateBase() string {
 	if dir := a.getenv("XDG_RUNTIME_DIR"); dir != "" && os.Geteuid() != 0 {
 		if is, err := os.Stat(dir); err == nil && is.IsDir() {
@@ -168,11 +169,11 @@ func (a *app) privateBase() string {
 	return os.TempDir()
 }
 
-// aptUser is who downloads for root's apt.
+// aptUser is the user that apt becomes for downloads when root runs it.
 const aptUser = "_apt"
 
-// runUsers returns the IDs of the users whom the proxy of a command serves: this one, and if it is root, the one whom apt
-// becomes, who then can read the certificates that apt trusts.
+// runUsers returns the IDs of the users that the proxy of a command serves: the current user and, for root, the user that apt
+// becomes, which can then read the certificates that apt trusts.
 func runUsers(f *trust.Folder) ([]uint32, error) {
 	users := []uint32{uint32(os.Geteuid())}
 	if os.Geteuid() != 0 {
@@ -215,7 +216,7 @@ func (c *carried) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// shownHosts is how many hosts the last line names for each reason.
+// shownHosts is the maximum number of hosts that the last line names for each reason.
 const shownHosts = 5
 
 // unopened describes the hosts whose connections were tunnels.
@@ -239,7 +240,7 @@ func unopened(all []intercept.Unopened) string {
 	return text
 }
 
-// superviseCommand is the process that runs the command of run.
+// superviseCommand returns the hidden command whose process runs the command of run.
 func (a *app) superviseCommand() *cobra.Command {
 	var remove string
 	c := &cobra.Command{

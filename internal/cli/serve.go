@@ -83,7 +83,7 @@ const vpnHelp = "`MODE` for a VPN that carries all traffic: follow (use only the
 // goalHelp is the help of --goal.
 const goalHelp = "`GOAL` of downloads: fastest (use all links), frugal (save energy) or cheapest (save metered data)"
 
-// noUpstream refuses a proxy in the environment that is not this one.
+// noUpstream returns an error if the environment names a proxy other than this one.
 func noUpstream(cfg config.Config, getenv func(string) string, command string) error {
 	a, err := net.ResolveTCPAddr("tcp", cfg.Listen)
 	if err != nil {

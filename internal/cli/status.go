@@ -19,7 +19,7 @@ import (
 	"github.com/tributary-http/tributary/internal/control"
 )
 
-// refresh is how often the live view is drawn.
+// refresh is the interval at which the live view is drawn.
 const refresh = time.Second
 
 func (a *app) statusCommand() *cobra.Command {
@@ -61,7 +61,7 @@ root may use a socket in its owner's own folder.
 				if err := printStatus(&page, s, before); err != nil {
 					return err
 				}
-				// Home, each line cleared behind its end, then the rest of the screen (ECMA-48).
+				// Cursor home, clear the rest of each line, then the rest of the screen (ECMA-48).
 				_, err := io.WriteString(a.rawStdout, "\x1b[H"+strings.ReplaceAll(shown(page.String()), "\n", "\x1b[K\n")+"\x1b[J")
 				return err
 			})
@@ -74,7 +74,7 @@ root may use a socket in its owner's own folder.
 	return c
 }
 
-// sockets returns where the proxy may listen, the likeliest place first.
+// sockets returns the paths on which the proxy may listen, the likeliest first.
 func (a *app) sockets(file, socket string) ([]string, error) {
 	if socket != "" {
 		return []string{socket}, nil
@@ -89,7 +89,7 @@ func (a *app) sockets(file, socket string) ([]string, error) {
 		return []string{cfg.Control}, nil
 	}
 	paths := []string{control.Path(a.getenv, os.Getuid(), os.TempDir())}
-	if uid, err := strconv.Atoi(a.getenv("SUDO_UID")); err == nil && os.Getuid() == 0 { // the proxy may be the user's own
+	if uid, err := strconv.Atoi(a.getenv("SUDO_UID")); err == nil && os.Getuid() == 0 { // may be the caller's proxy
 		paths = append(paths, filepath.Join("/run/user", strconv.Itoa(uid), "tributary", filepath.Base(control.System)))
 	}
 	if paths[0] != control.System {
@@ -98,7 +98,7 @@ func (a *app) sockets(file, socket string) ([]string, error) {
 	return paths, nil
 }
 
-// reach asks the running proxy, which listens on socket or where the configuration in file says.
+// reach connects to the running proxy, on socket or as the configuration in file defines.
 func (a *app) reach(ctx context.Context, file, socket string) (*control.Client, control.Status, error) {
 	paths, err := a.sockets(file, socket)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *app) reach(ctx context.Context, file, socket string) (*control.Client, 
 	return connect(ctx, paths)
 }
 
-// connect asks the first proxy that listens.
+// connect connects to the first proxy that answers.
 func connect(ctx context.Context, paths []string) (client *control.Client, s control.Status, err error) {
 	var first error
 	for _, p := range paths {
@@ -123,7 +123,7 @@ func connect(ctx context.Context, paths []string) (client *control.Client, s con
 	return nil, s, first
 }
 
-// watch shows the state until ctx ends or the proxy does.
+// watch shows the state until ctx or the proxy ends.
 func watch(ctx context.Context, c *control.Client, first control.Status, show func(s, before control.Status) error) error {
 	tick := time.NewTicker(refresh)
 	defer tick.Stop()
@@ -145,7 +145,7 @@ func watch(ctx context.Context, c *control.Client, first control.Status, show fu
 	}
 }
 
-// printStatus prints s; rates of downloads are those since before.
+// printStatus prints s. Rates of downloads are measured since before.
 func printStatus(w io.Writer, s, before control.Status) error {
 	fmt.Fprintf(w, "tributary %s, process %d, on %s, up %s\n", s.Version, s.PID, s.Listen, s.At.Sub(s.Started).Round(time.Second))
 	if s.Page != "" {
@@ -200,7 +200,7 @@ func printStatus(w io.Writer, s, before control.Status) error {
 	return err
 }
 
-// printRelay prints what there is of the relay.
+// printRelay prints the state of the relay.
 func printRelay(w io.Writer, r *control.Relay) {
 	if m := r.Multipath; m != nil {
 		fmt.Fprintf(w, "proxy %s: %d tunnels over %d subflows of MPTCP\n", r.Address, r.Tunnels, m.Subflows)
@@ -231,7 +231,7 @@ func printRelay(w io.Writer, r *control.Relay) {
 	}
 }
 
-// spared says why a goal does without a link.
+// spared maps each reason for which a goal leaves out a link to its explanation.
 var spared = map[string]string{
 	"too_early":   "not needed yet: the rates of the other links are still being measured",
 	"no_room":     "not needed: the client does not read faster",
@@ -241,7 +241,7 @@ var spared = map[string]string{
 	"in_time":     "not needed: the other links will meet the deadline",
 }
 
-// leftOut explains why a download does not use a link, and which key changes that.
+// leftOut explains why a download does not use a link, and names the key that changes it.
 func leftOut(reason string) string {
 	switch reason {
 	case "too_slow":
@@ -255,7 +255,7 @@ func leftOut(reason string) string {
 	return strings.ReplaceAll(reason, "_", " ")
 }
 
-// rateSince returns the rate of a download since before, at first since its start.
+// rateSince returns the rate of a download since before, or since its start if before does not have it.
 func rateSince(x control.Transfer, s, before control.Status) string {
 	for _, b := range before.Transfers {
 		if took := s.At.Sub(before.At).Seconds(); b.ID == x.ID && took > 0 {

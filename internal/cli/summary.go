@@ -41,7 +41,7 @@ func summary(r get.Result) string {
 	return line
 }
 
-// megabytes writes a size.
+// megabytes formats a size in bytes.
 func megabytes(n int64) string {
 	if n < 1e6 {
 		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
@@ -49,19 +49,19 @@ func megabytes(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// megabits writes a rate in bytes per second.
+// megabits formats a rate in bytes per second.
 func megabits(rate float64) string { return fmt.Sprintf("%.1f Mbit/s", rate*8/1e6) }
 
-// getJSON is the output of get --json for a URL.
+// getJSON is the output of get --json for one URL.
 type getJSON struct {
 	URL      string     `json:"url"` // without a password
 	File     string     `json:"file,omitempty"`
 	Size     int64      `json:"size"`              // bytes of the file
-	Resumed  int64      `json:"resumed,omitempty"` // of these, bytes that were there before
+	Resumed  int64      `json:"resumed,omitempty"` // of these, bytes from an earlier download
 	Checksum string     `json:"checksum,omitempty"`
 	Seconds  float64    `json:"seconds"`
 	Links    []linkJSON `json:"links"`
-	Waste    int64      `json:"waste"` // bytes that were received and not needed
+	Waste    int64      `json:"waste"` // bytes received but not needed
 	Error    string     `json:"error,omitempty"`
 	ExitCode int        `json:"exit_code"`
 }
@@ -71,8 +71,8 @@ type linkJSON struct {
 	Bytes int64  `json:"bytes"`
 	Waste int64  `json:"waste"`
 
-	RadioJoules float64 `json:"radio_joules,omitempty"` // by the model of its radio, if that is known
-	Spared      string  `json:"spared,omitempty"`       // why the goal did without it
+	RadioJoules float64 `json:"radio_joules,omitempty"` // by the model of its radio, if known
+	Spared      string  `json:"spared,omitempty"`       // why the goal left out the link
 }
 
 func writeJSON(w io.Writer, url string, r get.Result, err error) error {

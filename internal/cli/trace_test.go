@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/internal/trace"
 )
 
-// TestGetTrace: what --trace writes holds each byte of the body and more, by link and direction; of a download that fails, too.
+// TestGetTrace: the file of --trace counts each byte of the body and more, by link and direction, even if the download fails.
 func TestGetTrace(t *testing.T) {
 	const size = 300_000
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestUpstreamProxy(t *testing.T) {
-	// in runs a command where http_proxy is set.
+	// in runs a command with http_proxy set.
 	in := func(proxy string, args ...string) (served, fetched bool, code int, said string) {
 		var errs bytes.Buffer
 		a := &app{

@@ -20,10 +20,10 @@ import (
 	"github.com/tributary-http/tributary/internal/use"
 )
 
-// checkTime bounds the fetch that shows whether the gateway works, over links that may be slow.
+// checkTime limits the duration of the test download through the gateway, over links that may be slow.
 const checkTime = 30 * time.Second
 
-// useFlags are those of use.
+// useFlags are the flags of use.
 type useFlags struct {
 	file, socket, gateway string
 	upstreams             []string
@@ -68,7 +68,7 @@ does while the proxy is not running.
 	return c
 }
 
-// use changes the settings of a program, or says what it would change.
+// use changes the settings of a program, or prints the changes that it would make.
 func (a *app) use(ctx context.Context, program string, f useFlags) error {
 	u := use.User{
 		Settings: use.Settings{Gateway: f.gateway, Upstreams: f.upstreams, Getenv: a.getenv, UID: os.Geteuid()},
@@ -117,7 +117,7 @@ func (a *app) use(ctx context.Context, program string, f useFlags) error {
 	})
 	if err != nil {
 		if asked {
-			_ = client.RecordHosts(ctx, owner, recorded) // what it was; the error is said
+			_ = client.RecordHosts(ctx, owner, recorded) // restore the previous hosts; err is reported
 		}
 		return foreign(err)
 	}
@@ -150,7 +150,7 @@ func (a *app) undoUse(ctx context.Context, program, owner string, u use.User, f 
 	return a.printUse(report, "")
 }
 
-// useHint says what else there is for a user who may not ask the system's proxy.
+// useHint adds an alternative to the error of a user who may not access the system's proxy.
 func useHint(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: the proxy is the system's. Ask its administrator to add the servers as gateway_hosts to its configuration, "+
@@ -159,7 +159,7 @@ func useHint(err error) error {
 	return err
 }
 
-// foreign explains that files belong to somebody else.
+// foreign adds a hint to an error about files that belong to another user.
 func foreign(err error) error {
 	if errors.Is(err, statefile.ErrForeign) {
 		return fmt.Errorf("%w: HOME is another user's; with sudo, use sudo -H", err)
@@ -167,7 +167,7 @@ func foreign(err error) error {
 	return err
 }
 
-// check fetches from the gateway as the program will: the first of the URLs.
+// check fetches the first of the URLs from the gateway, as the program will.
 func (a *app) check(ctx context.Context, urls []string) error {
 	if len(urls) == 0 {
 		return nil
@@ -178,7 +178,7 @@ func (a *app) check(ctx context.Context, urls []string) error {
 	if err != nil {
 		return errors.New("the address to fetch is not a URL")
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // never by a proxy
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // never through a proxy
 	resp, err := client.Do(r)
 	if err != nil {
 		return fmt.Errorf("nothing was changed: the gateway does not respond: %w", err)
@@ -192,7 +192,7 @@ func (a *app) check(ctx context.Context, urls []string) error {
 	return err
 }
 
-// printUse prints what was changed, or would be.
+// printUse prints the changes that were or would be made.
 func (a *app) printUse(r use.Report, mood string) error {
 	if r.Unchanged() {
 		_, err := fmt.Fprintln(a.stdout, "unchanged")

@@ -15,8 +15,8 @@ only the capabilities CAP_NET_ADMIN and CAP_NET_RAW, to bind to links on any ker
 "redirect on". The user must be able to read the configuration, and to write to $RUNTIME_DIRECTORY and $STATE_DIRECTORY if
 they are set. A service manager can do the same: see the systemd units in deploy/.`
 
-// becomeUser returns at once if name is "" or the user is the one that runs this process. Otherwise it starts the process again as
-// that user and returns only if that fails.
+// becomeUser returns immediately if name is "" or the user who runs this process. Otherwise it starts the process again as that
+// user and returns only if that fails.
 func becomeUser(name string) error {
 	if name == "" {
 		return nil

@@ -14,20 +14,20 @@ import (
 	"github.com/tributary-http/tributary/internal/redirect"
 )
 
-// report is the one message of the process that stays behind to its parent.
+// report is the only message that the background process sends to its parent.
 type report struct {
 	Text  string
 	Error string
 	Code  int
 }
 
-// codedError is an error of another process of ours.
+// codedError is an error with its own exit code, such as the error of a child process.
 type codedError struct {
 	error
 	code int
 }
 
-// keepInBackground starts this command again as a process that stays, and returns when the rules are in force.
+// keepInBackground starts this command again as a background process, and returns when the rules are in force.
 func (a *app) keepInBackground(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -62,15 +62,15 @@ func (a *app) keepInBackground(ctx context.Context) error {
 	return cmd.Process.Release()
 }
 
-// keep puts the rules in force, says so, keeps them as the proxy's links come and go, and removes them when the proxy ends or
-// ctx does. It has the port to which they lead open all the time, so that nobody else can.
+// keep puts the rules in force, reports that with say, updates them as the proxy's links come and go, and removes them when the
+// proxy or ctx ends. It keeps the port that the rules lead to open all the time, so that no other process can take it.
 func (a *app) keep(ctx context.Context, f redirectFlags, rules redirect.Rules, say func(string)) error {
 	client, _, err := a.reach(ctx, f.file, f.socket)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	if err := client.Release(ctx); err != nil { // whoever keeps rules now
+	if err := client.Release(ctx); err != nil { // ends any process that keeps rules now
 		return err
 	}
 	listeners, err := redirect.Listen()
@@ -142,7 +142,8 @@ func complete(r *redirect.Rules, p control.Redirect) (warn string, err error) {
 	return warn, nil
 }
 
-// turnOff removes the rules, unless they lead to another port by now. It does so though everything else ends.
+// turnOff removes the rules, unless they lead to another port by now. It does not depend on other contexts, since it runs while
+// they end.
 func turnOff(port uint16) error {
 	ctx, cancel := context.WithTimeout(context.Background(), firewallTime)
 	defer cancel()

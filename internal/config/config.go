@@ -16,87 +16,87 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule"
 )
 
-// Config is everything a user can set. The zero value is not valid: start from Default.
+// Config contains all settings of the user. The zero value is not valid: start from Default.
 type Config struct {
 	// Listen is the address of the proxy, "host:port"; the host is an IP address or "localhost".
 	Listen string `toml:"listen"`
 	// Admin is the address of the read-only HTTP pages: metrics, health, proxy.pac. "" = none.
 	Admin string `toml:"admin"`
-	// Gateway is the address at which https objects are served to programs of this machine, "host:port"; "" = none. GatewayHosts
-	// are the hosts that it fetches from, beside those that "tributary use" recorded: "host" or "host:port".
+	// Gateway is the address at which https objects are served to programs on this machine, "host:port"; "" = none. GatewayHosts
+	// are the hosts that it fetches from, "host" or "host:port", in addition to those that "tributary use" recorded.
 	Gateway      string   `toml:"gateway"`
 	GatewayHosts []string `toml:"gateway_hosts"`
-	// RPC is the address at which aria2's JSON-RPC is answered, "host:port"; "" = none. RPCOrigins are the origins of pages that may
-	// call it, beside browser extensions: "https://example.com", or "null" for pages in files.
+	// RPC is the address of the server for aria2's JSON-RPC, "host:port"; "" = none. RPCOrigins are the origins of pages that may
+	// call it, in addition to browser extensions: "https://example.com", or "null" for pages in files.
 	RPC        string   `toml:"rpc"`
 	RPCOrigins []string `toml:"rpc_origins"`
-	// SOCKS is the address at which programs that speak SOCKS5 get tunnels, "host:port"; "" = none.
+	// SOCKS is the address of the SOCKS5 server, "host:port"; "" = none.
 	SOCKS string `toml:"socks"`
-	// DownloadDir is the folder that downloads ordered by RPC are put into; "" = Downloads in the home folder. MaxConcurrent is how
-	// many of them run at a time.
+	// DownloadDir is the folder for downloads ordered by RPC; "" = Downloads in the home folder. MaxConcurrent is the number of
+	// them that may run concurrently.
 	DownloadDir   string `toml:"download_dir"`
 	MaxConcurrent int    `toml:"max_concurrent"`
 	// Control is the path of the Unix socket for tributary status; AutoControl = in the user's runtime folder, "" = none.
 	Control string `toml:"control"`
-	// AllowRemote permits Listen and Admin to be reachable from other machines. Everyone who reaches them can use the
-	// links.
+	// AllowRemote permits Listen and Admin to be reachable from other machines. Anyone who can reach them can use the links.
 	AllowRemote bool `toml:"allow_remote"`
 
 	// ConnectPorts lists the destination ports of CONNECT tunnels that are open to clients from other machines.
 	ConnectPorts []uint16 `toml:"connect_ports"`
-	// AllowUsers names the users of this machine, or their numbers, who may use the proxy besides the one who runs it and
-	// root; "all" = everybody. Other programs reach loopback too, whoever runs them.
+	// AllowUsers lists the users of this machine, by name or number, who may use the proxy besides root and the user who runs it;
+	// "all" = all users. The list is needed because every user's programs can reach loopback.
 	AllowUsers []string `toml:"allow_users"`
-	// AllowDestinations lists networks ("127.0.0.1", "10.0.0.0/8") that may be reached through the proxy although they are
-	// denied otherwise: loopback, link-local, multicast, metadata of clouds. The proxy's own listeners stay denied.
+	// AllowDestinations lists networks ("127.0.0.1", "10.0.0.0/8") that may be reached through the proxy although they are denied
+	// by default: loopback, link-local, multicast, cloud metadata. The proxy's own listeners stay denied.
 	AllowDestinations []string `toml:"allow_destinations"`
 	// DenyPrivate also denies private networks (10/8, 172.16/12, 192.168/16, fc00::/7).
 	DenyPrivate bool `toml:"deny_private"`
 
-	// Links names the links that may be used; empty = all that lead out. A named link is used even if it is of a kind
-	// that is skipped otherwise (tunnel, bridge, ...). The flag is --link: in TOML that key belongs to the tables.
+	// Links names the links that may be used; empty = all that lead to the internet. A named link is used even if its kind is
+	// skipped by default (tunnel, bridge, ...). The flag is --link; in TOML, that key belongs to the tables.
 	Links []string `toml:"links"`
 
-	// VPN says how to treat a VPN that carries the system's own traffic to the internet: VPNFollow or VPNAround.
+	// VPN is the treatment of a VPN that carries the system's own traffic to the internet: VPNFollow or VPNAround.
 	VPN string `toml:"vpn"`
 
-	// HostSocket is the Unix socket of an app that owns the networks, "@name" for an abstract one: it says which links there
-	// are, binds sockets and resolves names (docs/APPBRIDGE.md). "" = Tributary does that itself.
+	// AppSocket is the Unix socket of an app that owns the networks, "@name" for an abstract one. The app reports the links, binds
+	// sockets and resolves names (docs/APPBRIDGE.md). "" = Tributary does that itself.
 	AppSocket string `toml:"app_socket"`
 
-	// Scheduler is the name of the algorithm that divides a transfer among links: one of Schedulers, or of docs/SCHEDULERS.md.
+	// Scheduler is the name of the algorithm that divides a transfer among links: one of Schedulers, or one from
+	// docs/SCHEDULERS.md.
 	Scheduler string `toml:"scheduler"`
-	// Goal says which links a download does without: one of Goals.
+	// Goal determines which links a download leaves out: one of the Goal constants.
 	Goal string `toml:"goal"`
-	// MeteredPerPercent is how much metered data one percent of speed may cost with the goal cheapest.
+	// MeteredPerPercent is the amount of metered data that one percent of speed may cost with the goal cheapest.
 	MeteredPerPercent Bytes `toml:"metered_per_percent"`
-	// Slow says when a link that is much slower than the others is left out: SlowGuarded, SlowLiteral or SlowOff.
+	// Slow determines when a link that is much slower than the others is left out: SlowGuarded, SlowLiteral or SlowOff.
 	Slow string `toml:"slow"`
 
-	// Threshold is the size from which an object is fetched over several links.
+	// Threshold is the minimum size of objects that are fetched over several links.
 	Threshold Bytes `toml:"threshold"`
-	// Budget bounds the bytes held for reordering by all transfers together.
+	// Budget limits the bytes held for reordering by all transfers together.
 	Budget Bytes `toml:"budget"`
-	// TransferWindow bounds the bytes held for reordering by one transfer.
+	// TransferWindow limits the bytes held for reordering by one transfer.
 	TransferWindow Bytes `toml:"transfer_window"`
 	// WaitForLink is how long a transfer waits when no link is left; 0 = it fails at once.
 	WaitForLink time.Duration `toml:"wait_for_link"`
 
-	// Spread says which programs' simultaneous connections are spread over links where they cannot be divided: SpreadAuto,
+	// Spread determines the programs whose simultaneous connections are spread over links if they cannot be divided: SpreadAuto,
 	// SpreadOff or SpreadAll.
 	Spread string `toml:"spread"`
-	// Sticky lists hosts, each with the names below it, whose connections are never spread.
+	// Sticky lists hosts whose connections are never spread, each including its subdomains.
 	Sticky []string `toml:"sticky"`
-	// SpreadPrograms names the programs ("steam") whose redirected connections are spread, by their executable.
+	// SpreadPrograms lists the programs whose redirected connections are spread, by the name of their executable ("steam").
 	SpreadPrograms []string `toml:"spread_programs"`
 
-	// MaxConnectionsPerHost bounds how many connections to one host are open over one link at a time, whatever they are used
-	// for; 0 = no bound.
+	// MaxConnectionsPerHost limits the number of open connections to one host over one link, whatever they are used for; 0 = no
+	// limit.
 	MaxConnectionsPerHost int `toml:"max_connections_per_host"`
 
-	// Intercept opens the connections to the hosts of the authority that `tributary ca init` made.
+	// Intercept enables opening the connections to the hosts of the authority that `tributary ca init` created.
 	Intercept bool `toml:"intercept"`
-	// Remember keeps what is learned of networks and origins in a small file, for the next start.
+	// Remember enables a small file that keeps what is learned about networks and origins for the next start.
 	Remember bool `toml:"remember"`
 
 	// LogLevel is "debug", "info", "warn" or "error".
@@ -104,22 +104,23 @@ type Config struct {
 
 	// Relay is the [relay] table.
 	Relay Relay `toml:"relay"`
-	// Link holds the [link.NAME] tables by name of the link, or by a pattern of names: see LinkOf.
+	// Link holds the [link.NAME] tables by the name of the link or a pattern of names; see LinkOf.
 	Link map[string]Link `toml:"link"`
 }
 
 // Relay is the [relay] table: a server of the user's own that carries tunnels over all links.
 type Relay struct {
-	// URL is that of a proxy server whose listener speaks MPTCP, instead of Address: "https://USER:PASSWORD@HOST:PORT" or
+	// URL is the URL of a proxy server whose listener speaks MPTCP, instead of Address: "https://USER:PASSWORD@HOST:PORT" or
 	// "socks5://HOST:PORT". See [mptcp.ParseURL].
 	URL string `toml:"url"`
-	// Address is "host:port" of the relay, which this user has paired with.
+	// Address is the "host:port" of the relay, which this user has paired with.
 	Address string `toml:"address"`
-	// Others are further relays, which this user has paired with, too: the nearest one that answers is used.
+	// Others lists further relays that this user has paired with. The nearest relay that answers is used.
 	Others []string `toml:"others"`
-	// Mode says what goes through it: RelayOff, RelayTunnels or RelayAll.
+	// Mode is the traffic that goes through the relay: RelayOff, RelayTunnels or RelayAll.
 	Mode string `toml:"mode"`
-	// Except lists hosts, each with the names below it, whose tunnels do not go through it, beside the shipped list.
+	// Except lists hosts whose tunnels do not go through the relay, each including its subdomains, in addition to the built-in
+	// list.
 	Except []string `toml:"except"`
 }
 
@@ -127,53 +128,52 @@ type Relay struct {
 const (
 	RelayOff     = "off"
 	RelayTunnels = "tunnels" // CONNECT, SOCKS5, and redirected connections
-	RelayAll     = "all"     // requests that are not divided, too, such as uploads
+	RelayAll     = "all"     // also requests that are not divided, such as uploads
 )
 
 // Link is a [link.NAME] table.
 type Link struct {
-	// Via makes the link one of its own, named NAME, whose connections an upstream proxy makes: "socks5://HOST:PORT" or
+	// Via makes NAME a separate link whose connections go through an upstream proxy: "socks5://HOST:PORT" or
 	// "socks5://USER:PASSWORD@HOST:PORT". The proxy resolves names too. "" = the link is an interface.
 	Via string `toml:"via"`
-	// Enabled false keeps the link from being used; true uses it even if it is of a kind that is skipped otherwise. Unset
-	// leaves the choice to Tributary.
+	// Enabled is false for a link that must not be used, and true for one that is used even if its kind is skipped by default.
+	// Unset leaves the choice to Tributary.
 	Enabled *bool `toml:"enabled"`
-	// DNS lists the servers that names are looked up at over this link, "address" or "address:port"; empty = those of the
-	// system.
+	// DNS lists the name servers for this link, "address" or "address:port"; empty = those of the system.
 	DNS []string `toml:"dns"`
-	// Metered says that bytes on this link cost money. Unset = as the system reports.
+	// Metered reports whether bytes on this link cost money. Unset = as the system reports.
 	Metered *bool `toml:"metered"`
-	// Trusted false keeps credentials that plain http shows (Cookie, Authorization) off this link while a trusted one is up.
-	// Unset = true.
+	// Trusted is false for a link that must not carry credentials that plain http reveals (Cookie, Authorization) while a trusted
+	// link is up. Unset = true.
 	Trusted *bool `toml:"trusted"`
-	// MaxRate limits the receive rate of this link, all connections together; 0 = no limit.
+	// MaxRate limits the receive rate of this link, over all connections; 0 = no limit.
 	MaxRate Rate `toml:"max_rate"`
-	// Goal says for this link what Goal of Config says for all; "" = that.
+	// Goal overrides Config.Goal for this link; "" = no override.
 	Goal string `toml:"goal"`
-	// Radio is what the link's bytes travel by, as package energy names it ("galaxy-s3/lte"): what it costs in joules. "" =
-	// unknown; with the goal frugal Wi-Fi and cellular links have one anyway.
+	// Radio is the radio model of the link, which defines its cost in joules, by its name in package energy ("galaxy-s3/lte"). "" =
+	// unknown; with the goal frugal, Wi-Fi and cellular links have a model anyway.
 	Radio string `toml:"radio"`
-	// Monthly limits the traffic of this link in a calendar month, both directions and headers; 0 = no limit. It limits all links
-	// that a pattern matches together, as MaxRate does.
+	// Monthly limits the traffic of this link in a calendar month, in both directions and including headers; 0 = no limit. Like
+	// MaxRate, it limits all links that a pattern matches together.
 	Monthly Bytes `toml:"monthly"`
 }
 
 // The values of VPN.
 const (
-	VPNFollow = "follow" // the VPN is the link, and those beneath it rest
+	VPNFollow = "follow" // the VPN is the link, and the links that carry it are not used
 	VPNAround = "around" // the VPN is left alone, and links are used as if it were not there
 )
 
 // The values of Goal. Package schedule has the goals.
 const (
-	GoalFastest  = schedule.Fastest      // none
-	GoalFrugal   = schedule.FrugalGoal   // those whose radios cost more joules than they save
-	GoalCheapest = schedule.CheapestGoal // metered ones that cost more than MeteredPerPercent
+	GoalFastest  = schedule.Fastest      // leaves out no links
+	GoalFrugal   = schedule.FrugalGoal   // leaves out links whose radios cost more joules than they save
+	GoalCheapest = schedule.CheapestGoal // leaves out metered links that cost more than MeteredPerPercent
 )
 
 // The values of Slow. Package health has the checks.
 const (
-	SlowGuarded = "guarded" // when the others wait for it for longer than it is worth
+	SlowGuarded = "guarded" // if the others would wait for it longer than it is worth
 	SlowLiteral = "literal" // as published, for comparison
 	SlowOff     = "off"     // never
 )
@@ -181,14 +181,14 @@ const (
 // The values of Spread.
 const (
 	SpreadAuto = "auto" // programs that are not browsers, and redirected ones that SpreadPrograms names
-	SpreadOff  = "off"  // none
-	SpreadAll  = "all"  // all
+	SpreadOff  = "off"  // no programs
+	SpreadAll  = "all"  // all programs
 )
 
-// AutoControl as the value of Control lets Tributary choose the path of the socket.
+// AutoControl is the value of Control that lets Tributary choose the path of the socket.
 const AutoControl = "auto"
 
-// Default returns the configuration of a user who sets nothing.
+// Default returns the default configuration.
 func Default() Config {
 	return Config{
 		Listen:            "127.0.0.1:8080",
@@ -212,10 +212,10 @@ func Default() Config {
 	}
 }
 
-// Schedulers returns the names that Scheduler usually has. It may also name a scheduler of docs/SCHEDULERS.md.
+// Schedulers returns the usual values of Scheduler. Scheduler may also name one from docs/SCHEDULERS.md.
 func Schedulers() []string { return schedule.Names() }
 
-// Level returns LogLevel for package slog; Info if it is not valid.
+// Level returns LogLevel as a slog.Level, or Info if it is not valid.
 func (c Config) Level() slog.Level {
 	var l slog.Level
 	if l.UnmarshalText([]byte(c.LogLevel)) != nil {
@@ -224,8 +224,8 @@ func (c Config) Level() slog.Level {
 	return l
 }
 
-// Named returns the links that the user named for use, by Links or by a table that enables them: kinds that are skipped
-// otherwise are not skipped for these.
+// Named reports whether the user named a link for use, in Links or by a table that enables it. A named link is used even if its
+// kind is skipped by default.
 func (c Config) Named(name string) bool {
 	for _, l := range c.Links {
 		if l == name {
@@ -236,7 +236,7 @@ func (c Config) Named(name string) bool {
 	return e != nil && *e
 }
 
-// Allows reports whether the link may be used as far as the configuration is concerned.
+// Allows reports whether the configuration allows using the link.
 func (c Config) Allows(name string) bool {
 	if e := c.LinkOf(name).Enabled; e != nil && !*e {
 		return false
@@ -244,19 +244,19 @@ func (c Config) Allows(name string) bool {
 	return len(c.Links) == 0 || c.Named(name)
 }
 
-// Trusts reports whether credentials may go over the named link in the clear.
+// Trusts reports whether the named link may carry credentials in the clear.
 func (c Config) Trusts(name string) bool {
 	t := c.LinkOf(name).Trusted
 	return t == nil || *t
 }
 
-// Upstream returns Via as a URL with a port, or nil if it is empty or invalid; Validate reports that.
+// Upstream returns Via as a URL with a port, or nil if it is empty or invalid. Validate reports invalid values.
 func (l Link) Upstream() *url.URL {
 	u, _ := parseVia(l.Via)
 	return u
 }
 
-// Upstreams returns the names of the links that use an upstream proxy, in order.
+// Upstreams returns the names of the links that use an upstream proxy, sorted.
 func (c Config) Upstreams() (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.Link)) {
 		if c.Link[name].Upstream() != nil {
@@ -297,10 +297,10 @@ func parseNetwork(s string) (netip.Prefix, error) {
 	return p.Masked(), err
 }
 
-// upstreamPorts are where upstream proxies listen, by the scheme of their URL: SOCKS (RFC 1928 section 3).
+// upstreamPorts are the default ports of upstream proxies, by the scheme of their URL: SOCKS (RFC 1928 section 3).
 var upstreamPorts = map[string]string{"socks5": "1080"}
 
-// parseVia parses the URL of an upstream proxy. Its errors do not repeat the URL, which may hold a password.
+// parseVia parses the URL of an upstream proxy. Its errors do not quote the URL, which may contain a password.
 func parseVia(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {

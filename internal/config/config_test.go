@@ -147,7 +147,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// The gateway serves this machine only, whatever allow_remote says.
+// TestGateway: the gateway serves only this machine, whatever the value of allow_remote.
 func TestGateway(t *testing.T) {
 	for text, want := range map[string]string{
 		`gateway = "127.0.0.1:8081"`:                        "",
@@ -237,7 +237,7 @@ func TestListen(t *testing.T) {
 		{"0.0.0.0:8080", false, false},
 		{"[::]:8080", false, false},
 		{"[::]:8080", true, true},
-		{":8080", true, false}, // all addresses must be asked for by name
+		{":8080", true, false}, // all addresses must be requested explicitly
 		{"127.0.0.1", false, false},
 		{"127.0.0.1:http", false, false},
 		{"127.0.0.1:65536", false, false},
@@ -333,7 +333,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// Every scheduler is accepted by its name, those of the literature, too.
+// TestSchedulers: every scheduler is accepted by its name, including those from the literature.
 func TestSchedulers(t *testing.T) {
 	for _, name := range literature.Names() {
 		c := Default()
@@ -370,7 +370,7 @@ func TestDestinations(t *testing.T) {
 func TestUsers(t *testing.T) {
 	root := "root"
 	if runtime.GOOS == "android" {
-		root = "0" // there are no names
+		root = "0" // no user names here
 	}
 	c := Default()
 	for _, tt := range []struct {

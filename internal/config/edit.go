@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// relayTable is what AddRelay writes.
+// relayTable returns the table that AddRelay writes.
 func relayTable(address string) string {
 	return fmt.Sprintf("[relay]\naddress = %q\nmode = %q\n", address, RelayTunnels)
 }
 
-// ErrByHand says that a file cannot be changed without the risk of breaking it.
+// ErrByHand reports that a file cannot be changed without the risk of breaking it.
 var ErrByHand = errors.New("edit the configuration yourself")
 
 // AddRelay adds a relay to the text of a configuration and leaves all other lines unchanged.
@@ -45,7 +45,7 @@ func AddRelay(text, address string) (string, error) {
 	return after, nil
 }
 
-// RemoveRelay removes what AddRelay added. A text without the relay is returned unchanged.
+// RemoveRelay removes the lines that AddRelay added. A text without the relay is returned unchanged.
 func RemoveRelay(text, address string) (string, error) {
 	before, err := Parse(text)
 	if err != nil {
@@ -76,7 +76,7 @@ func Edit(path string, getenv func(string) string, how func(text string) (string
 		}
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // a link stays one
+		path = real // a symbolic link stays a link
 	}
 	b, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -94,7 +94,7 @@ func Edit(path string, getenv func(string) string, how func(text string) (string
 		if err := os.Remove(path); err != nil {
 			return path, err
 		}
-		_ = os.Remove(filepath.Dir(path)) // if it is empty
+		_ = os.Remove(filepath.Dir(path)) // fails unless it is empty
 		return path, nil
 	}
 	mode := os.FileMode(0o600)

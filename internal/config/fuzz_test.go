@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzConfig: whatever a file says, it is refused or means what it is shown as.
+// FuzzConfig: any file is either refused, or shown in a form that has the same meaning.
 func FuzzConfig(f *testing.F) {
 	for _, text := range []string{
 		"", "listen = \"127.0.0.1:3128\"\nadmin = \"\"\nlinks = [\"wlan0\"]\n", "budget = \"32MiB\"\ntransfer_window = 8388608",

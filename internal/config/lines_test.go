@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Each error is named with the line that its key stands in, in the order of the file.
+// TestLines: each error is reported with the line of its key, in the order of the file.
 func TestLines(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -72,7 +72,7 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// Adding an empty list or table changes nothing, so a reload takes it.
+// TestEmptyIsUnset: adding an empty list or table changes nothing, so a reload accepts it.
 func TestEmptyIsUnset(t *testing.T) {
 	c, err := Parse("links = []\nallow_users = []\nallow_destinations = []\n[link]\n")
 	if err != nil || !reflect.DeepEqual(c, Default()) {

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// DefaultPath returns the path of the file if the user does not name one: tributary/config.toml in $XDG_CONFIG_HOME, by default
-// ~/.config; "" if there is no such folder.
+// DefaultPath returns the path of the file that is used if the user does not name one: tributary/config.toml in $XDG_CONFIG_HOME,
+// by default ~/.config. It returns "" if neither $XDG_CONFIG_HOME nor $HOME is set.
 func DefaultPath(getenv func(string) string) string {
 	dir := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) { // XDG Base Directory Specification: a relative path is invalid and ignored
@@ -41,13 +41,13 @@ type File struct {
 	Config
 	Path string // "" = there is none
 
-	lines map[string]int    // of the keys that the file sets
-	flags map[string]string // that were laid over keys
+	lines map[string]int    // line numbers of the keys that the file sets
+	flags map[string]string // flags that override keys
 }
 
-// Load returns the defaults, overridden by the file. With path "" it reads DefaultPath, which may be missing. The error lists
-// everything that cannot be parsed, one line each, with the position in the file. Values are not validated yet: apply the flags
-// first, then call Check.
+// Load returns the defaults, overridden by the file. With path "" it reads DefaultPath, which may be missing. If something cannot
+// be parsed, the error lists all problems, one line each, with the position in the file. Otherwise values are not validated yet:
+// apply the flags first, then call Check.
 func Load(path string, getenv func(string) string) (*File, error) {
 	f := &File{Config: Default(), Path: Find(path, getenv)}
 	if f.Path == "" {
@@ -63,7 +63,7 @@ func Load(path string, getenv func(string) string) (*File, error) {
 	return f, nil
 }
 
-// others returns the problems of the values that could be read. The default of a key that could not be read is not a problem.
+// others returns the problems of the values that could be read. It ignores the default of a key that could not be read.
 func (f *File) others(unread []Problem) []Problem {
 	broken := map[string]bool{}
 	for _, p := range unread {
@@ -85,7 +85,7 @@ func Parse(text string) (Config, error) {
 	return f.Config, nil
 }
 
-// Override records that a flag has set the key.
+// Override records that a flag set the key.
 func (f *File) Override(key, flag string) {
 	if f.flags == nil {
 		f.flags = map[string]string{}
@@ -98,7 +98,7 @@ func (f *File) Check() error {
 	return f.place(f.Config.problems())
 }
 
-// Origin returns where the value of a key comes from: "default", "FILE:LINE" or "--FLAG".
+// Origin returns the source of the value of a key: "default", "FILE:LINE" or "--FLAG".
 func (f *File) Origin(key string) string {
 	if flag, ok := f.flags[key]; ok {
 		return "--" + flag
@@ -109,8 +109,8 @@ func (f *File) Origin(key string) string {
 	return "default"
 }
 
-// place puts the place before each problem and joins them in the order of the file, those without a line last; nil if
-// there are none.
+// place prefixes each problem with its position and joins them in the order of the file, those without a line last. It returns nil
+// if there are none.
 func (f *File) place(all []Problem) error {
 	type placed struct {
 		line int

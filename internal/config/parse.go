@@ -16,8 +16,8 @@ import (
 type Problem struct {
 	Text string
 
-	keys []string // that it is about, the likeliest first
-	line int      // 0 = that of the key
+	keys []string // affected keys, the likeliest first
+	line int      // 0 = the line of the key
 }
 
 func (p Problem) Error() string {
@@ -27,7 +27,7 @@ func (p Problem) Error() string {
 	return title(p.keys[0]) + ": " + p.Text
 }
 
-// title writes a key as users do: [link.wlan0] dns.
+// title formats a key as users write it: [link.wlan0] dns.
 func title(key string) string {
 	if rest, ok := strings.CutPrefix(key, "relay."); ok {
 		return "[relay] " + rest
@@ -41,10 +41,10 @@ func title(key string) string {
 	return key
 }
 
-// linkKey names a key of a link's table.
+// linkKey returns the full name of a key of a link's table.
 func linkKey(link, key string) string { return toml.Key{"link", link, key}.String() }
 
-// parse lays the text of a file over f and returns everything that cannot be read, in the order of the file.
+// parse applies the text of a file to f and returns everything that cannot be read, in the order of the file.
 func (f *File) parse(text string) []Problem {
 	var all map[string]toml.Primitive
 	md, err := toml.Decode(text, &all)
@@ -71,7 +71,7 @@ func (f *File) parse(text string) []Problem {
 		f.Link = nil
 	}
 	f.lines = d.lines
-	slices.SortFunc(d.wrong, func(a, b Problem) int { // problems without a line keep an order, too
+	slices.SortFunc(d.wrong, func(a, b Problem) int { // problems without a line have a fixed order, too
 		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.Error(), b.Error()))
 	})
 	return d.wrong
@@ -79,7 +79,7 @@ func (f *File) parse(text string) []Problem {
 
 // decoder collects problems instead of stopping at the first.
 type decoder struct {
-	text  string // that md was read from
+	text  string // source of md
 	md    *toml.MetaData
 	lines map[string]int
 	wrong []Problem
@@ -89,8 +89,8 @@ func (d *decoder) add(key toml.Key, value toml.Primitive, format string, args ..
 	d.wrong = append(d.wrong, Problem{keys: []string{key.String()}, line: d.line(value), Text: fmt.Sprintf(format, args...)})
 }
 
-// line returns the line that a value begins in, 0 if it has none of its own. The library's line is where a string of
-// several lines ends, but its offset is where the value begins.
+// line returns the line on which a value begins, 0 if the value has no line of its own. For a string of several lines, the library
+// reports the line of its end, but the offset of its beginning.
 func (d *decoder) line(value toml.Primitive) int {
 	e, _ := errors.AsType[toml.ParseError](d.md.PrimitiveDecode(value, &placed{}))
 	if e.Position.Line == 0 || e.Position.Start > len(d.text) {
@@ -99,7 +99,7 @@ func (d *decoder) line(value toml.Primitive) int {
 	return 1 + strings.Count(d.text[:e.Position.Start], "\n")
 }
 
-// placed refuses every value: the library's error contains the position.
+// placed rejects every value, so that the library's error contains the position.
 type placed struct{}
 
 // UnmarshalTOML implements toml.Unmarshaler.
@@ -138,7 +138,7 @@ func (d *decoder) relay(f *File, value toml.Primitive) {
 	}
 }
 
-// field decodes a value into the field of a struct that has the key's name.
+// field decodes a value into the struct field with the key's name.
 func (d *decoder) field(into reflect.Value, key toml.Key, value toml.Primitive) {
 	last := key[len(key)-1]
 	field := reflect.Value{}
@@ -187,7 +187,7 @@ func (d *decoder) field(into reflect.Value, key toml.Key, value toml.Primitive) 
 	}
 }
 
-// gone are the removed keys that older files may have, each with a hint.
+// gone lists the removed keys that older files may have, each with a hint.
 var gone = map[string]string{
 	"alg3":         `was removed: delete it, or write scheduler = "alg3-literal" for the formulas as published`,
 	"continuation": "was removed: delete it; an interrupted range is always resumed where it broke off",
@@ -233,8 +233,8 @@ func kind(t reflect.Type) (string, []string) {
 	return `a string, "..."`, []string{"String"}
 }
 
-// nearest returns the name that is at most two letters away, "" if none is. Capitals, and dashes as flags have them, do not
-// count.
+// nearest returns the name that differs from typed in at most two letters, "" if there is none. It ignores case, and treats dashes,
+// which flags use, as underscores.
 func nearest(typed string, names []string) string {
 	typed = strings.ReplaceAll(strings.ToLower(typed), "-", "_")
 	best, least := "", 3
@@ -246,7 +246,7 @@ func nearest(typed string, names []string) string {
 	return best
 }
 
-// distance is Levenshtein's: how many letters must be added, dropped or changed.
+// distance returns the Levenshtein distance: the number of letters that must be added, dropped or changed.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

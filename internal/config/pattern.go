@@ -10,11 +10,11 @@ import (
 // alternatives separates patterns in one name: a link has to match only one.
 const alternatives = "|"
 
-// IsPattern reports whether the name of a [link.NAME] table stands for every link that it matches: one of its alternatives, as
-// [path.Match] does.
+// IsPattern reports whether the name of a [link.NAME] table is a pattern. A pattern stands for every link that one of its
+// alternatives matches, as defined by [path.Match].
 func IsPattern(name string) bool { return strings.ContainsAny(name, `*?[\`+alternatives) }
 
-// matches reports whether a pattern stands for a link.
+// matches reports whether a pattern matches a link.
 func matches(pattern, link string) bool {
 	for one := range strings.SplitSeq(pattern, alternatives) {
 		if ok, err := path.Match(one, link); ok && err == nil {
@@ -43,7 +43,7 @@ func (c Config) Tables(link string) (names []string) {
 	return names
 }
 
-// LinkOf returns the settings of a link. Each key is that of the first of its Tables that sets it.
+// LinkOf returns the settings of a link. The value of each key comes from the first of its Tables that sets the key.
 func (c Config) LinkOf(link string) (l Link) {
 	for _, name := range c.Tables(link) {
 		t := c.Link[name]
@@ -62,12 +62,14 @@ func (c Config) LinkOf(link string) (l Link) {
 	return l
 }
 
-// Account returns the table whose Monthly bounds a link: all links that it matches share that limit. "" = none does.
+// Account returns the name of the table whose Monthly limits a link, "" if there is none. All links that the table matches share
+// that limit.
 func (c Config) Account(link string) string {
 	return c.first(link, func(l Link) bool { return l.Monthly > 0 })
 }
 
-// RateTable returns the table whose MaxRate bounds a link, together with the others that it matches. "" = none does.
+// RateTable returns the name of the table whose MaxRate limits a link, "" if there is none. All links that the table matches share
+// that limit.
 func (c Config) RateTable(link string) string {
 	return c.first(link, func(l Link) bool { return l.MaxRate > 0 })
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Rate is in bytes per second. As text it is a number with a unit: kbit/s, Mbit/s, Gbit/s as links are sold, or kB/s, MB/s,
-// GB/s; powers of 1000.
+// Rate is a rate in bytes per second. As text it is a number with a unit: kbit/s, Mbit/s or Gbit/s, as links are sold, or kB/s,
+// MB/s or GB/s. All are powers of 1000.
 type Rate int64
 
-// rateUnits in bytes per second.
+// rateUnits are the units, with their sizes in bytes per second.
 var rateUnits = [...]struct {
 	suffix string
 	size   float64
@@ -19,7 +19,7 @@ var rateUnits = [...]struct {
 	{"kbit/s", 1e3 / 8}, {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9},
 }
 
-// minRate keeps a limit from being so low that the link seems to be silent.
+// minRate is the lowest limit. With a lower one, the link would seem to be silent.
 const minRate = Rate(10e3)
 
 // UnmarshalText parses text such as "20Mbit/s"; "0" means no limit.

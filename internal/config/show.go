@@ -20,10 +20,10 @@ type Setting struct {
 	Value  any    `json:"value"`
 	Origin string `json:"origin"` // see File.Origin
 
-	name, line string // in its table, and as TOML
+	name, line string // name in its table, and line in TOML
 }
 
-// Settings returns every key with its value; those of the tables come last, without keys that are not set.
+// Settings returns every key with its value. The keys of the tables come last; unset ones are omitted.
 func (f *File) Settings() ([]Setting, error) {
 	var all []Setting
 	add := func(v reflect.Value, prefix ...string) error {
@@ -76,7 +76,7 @@ func plain(v reflect.Value) any {
 	}
 }
 
-// WriteTOML writes the configuration as a file that loads as the same one, with the origin of each value.
+// WriteTOML writes the configuration as a file, with the origin of each value. Loading the file gives the same configuration.
 func (f *File) WriteTOML(w io.Writer) error {
 	all, err := f.Settings()
 	if err != nil {
@@ -92,7 +92,7 @@ func (f *File) WriteTOML(w io.Writer) error {
 		fmt.Fprintf(&b, "%-40s # %s\n", s.line, strings.NewReplacer("\n", "?", "\r", "?").Replace(s.Origin))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Link)) {
-		if key := (toml.Key{"link", name}).String(); !tables[key] { // without a key; it names the link anyway
+		if key := (toml.Key{"link", name}).String(); !tables[key] { // a table without keys still names the link
 			fmt.Fprintf(&b, "\n[%s]\n", key)
 		}
 	}

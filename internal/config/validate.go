@@ -21,7 +21,7 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
-// minWindow is the least reorder window that lets two links work side by side.
+// minWindow is the smallest reorder window in bytes with which two links can work side by side.
 const minWindow = 1 << 20
 
 const longestPattern = 64 // bytes
@@ -204,7 +204,7 @@ func (p *problems) add(key, format string, args ...any) {
 	*p = append(*p, Problem{keys: []string{key}, Text: fmt.Sprintf(format, args...)})
 }
 
-// about says that the last problem is about another key, too.
+// about records that the last problem also concerns another key.
 func (p *problems) about(key string) {
 	last := &(*p)[len(*p)-1]
 	last.keys = append(last.keys, key)
@@ -216,7 +216,7 @@ func (p *problems) oneOf(got, key string, allowed ...string) {
 	}
 }
 
-// local checks an address that serves this machine only, and has a port of its own.
+// local checks an address that may serve only this machine and must have its own port.
 func (p *problems) local(addr, key, what string, others map[string]string) {
 	if addr == "" {
 		return
@@ -250,7 +250,7 @@ func (p *problems) rpc(c Config) {
 	}
 }
 
-// gateway checks the keys of the gateway, which serves this machine only.
+// gateway checks the keys of the gateway, which serves only this machine.
 func (p *problems) gateway(c Config) {
 	p.local(c.Gateway, "gateway", "the gateway", map[string]string{"listen": c.Listen, "admin": c.Admin})
 	for _, s := range c.GatewayHosts {
@@ -260,7 +260,7 @@ func (p *problems) gateway(c Config) {
 	}
 }
 
-// address demands a literal address, since an empty host would listen on all of them.
+// address requires a literal address or localhost, since an empty host would listen on all addresses.
 func (p *problems) address(addr, key string, remote bool) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -298,7 +298,7 @@ func isHost(s string) bool {
 	return len(s) <= 253
 }
 
-// pattern judges the name of a table that stands for several links.
+// pattern checks the name of a table that stands for several links.
 func (p *problems) pattern(name string, l Link) {
 	key := toml.Key{"link", name}.String()
 	bad := len(name) > longestPattern || strings.ContainsAny(name, "/: \t\n")

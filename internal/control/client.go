@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// ErrNotRunning says that no proxy listens on the socket.
+// ErrNotRunning reports that no proxy listens on the socket.
 //
 //lint:ignore ST1005 it begins with a name
 var ErrNotRunning = errors.New("Tributary is not running: start it with tributary serve")
 
-// Client sends requests to a running proxy of the same user or of root, see believed.
+// Client sends requests to a running proxy of the same user or of root; see believed.
 type Client struct {
 	path string
 	http http.Client
@@ -50,7 +50,7 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// ask sends a request. The error is ErrNotRunning if nobody listens.
+// ask sends a request. The error is ErrNotRunning if nothing listens on the socket.
 func (c *Client) ask(ctx context.Context, by *http.Client, method, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://control"+path, nil)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *Client) ask(ctx context.Context, by *http.Client, method, path string) 
 	return resp, nil
 }
 
-// failed makes the error of a request that got no answer.
+// failed returns the error of a request that got no answer.
 func (c *Client) failed(err error) error {
 	var stranger *strangerError
 	switch {

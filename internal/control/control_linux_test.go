@@ -112,7 +112,7 @@ func testListenTakesSome(t *testing.T) {
 	}
 	c := <-accepted
 	c.Close()
-	c.Close() // gives one place back, not two
+	c.Close() // frees one place, not two
 	for range maxConns - 1 {
 		<-accepted
 	}

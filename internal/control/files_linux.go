@@ -10,10 +10,10 @@ import (
 	"github.com/tributary-http/tributary/internal/rights"
 )
 
-// maxFiles is how many open files a request may bring: a listener for each family.
+// maxFiles is the number of open files that a request may carry: a listener for each address family.
 const maxFiles = 2
 
-// filesConn is a connection on which requests may bring open files.
+// filesConn is a connection on which requests may carry open files.
 type filesConn struct {
 	*net.UnixConn
 	closed func() // called once by Close
@@ -23,7 +23,7 @@ type filesConn struct {
 	done  bool
 }
 
-// Read implements io.Reader. Files that come with the bytes are kept for [Files].
+// Read implements io.Reader. Files that arrive with the bytes are kept for [Files].
 func (c *filesConn) Read(b []byte) (int, error) {
 	oob := make([]byte, rights.Space(maxFiles))
 	n, m, _, _, err := c.ReadMsgUnix(b, oob)
@@ -38,7 +38,7 @@ func (c *filesConn) Read(b []byte) (int, error) {
 	}
 	c.mu.Unlock()
 	if n == 0 && err == nil && len(b) > 0 {
-		err = io.EOF // ReadMsgUnix does not say so
+		err = io.EOF // ReadMsgUnix does not report it
 	}
 	return max(n, 0), err // ReadMsgUnix returns -1 when it fails
 }
@@ -65,12 +65,12 @@ func (c *filesConn) take() []*os.File {
 
 type connKey struct{}
 
-// ConnContext is an http.Server's: it lets handlers ask for [Files].
+// ConnContext is for http.Server.ConnContext: it lets handlers call [Files].
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// Files returns the open files that were sent with a request of this context; the caller closes them.
+// Files returns the open files that were sent with the request of this context. The caller must close them.
 func Files(ctx context.Context) []*os.File {
 	if c, ok := ctx.Value(connKey{}).(*filesConn); ok {
 		return c.take()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// handing serves a socket whose POSTs hand listeners over; each answer lists the listeners that arrived.
+// handing serves a socket on which POSTs pass listeners; each answer lists the listeners that arrived.
 func handing(t *testing.T, handle http.HandlerFunc) *Client {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "control", "s")
@@ -30,7 +30,7 @@ func handing(t *testing.T, handle http.HandlerFunc) *Client {
 	return c
 }
 
-// open returns a listener of loopback as a file.
+// open returns a loopback listener as a file.
 func open(t *testing.T) (*os.File, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,7 +46,7 @@ func open(t *testing.T) (*os.File, string) {
 	return f, l.Addr().String()
 }
 
-// TestFilesConnRead: net/http panics at a reader that returns a negative count, which ReadMsgUnix does when it fails.
+// TestFilesConnRead: net/http panics if a reader returns a negative count, which ReadMsgUnix does when it fails.
 func TestFilesConnRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "control", "s")
 	l, err := Listen(path, slog.New(slog.DiscardHandler))
@@ -64,7 +64,7 @@ func TestFilesConnRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil { // it begins to wait
+	if err := c.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil { // the read starts to wait
 		t.Fatal(err)
 	}
 	if n, err := c.Read(make([]byte, 10)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -100,7 +100,7 @@ func TestRedirectHandsListenersOver(t *testing.T) {
 	if r := lease.Next(); r.UID != 7 || len(r.Links) != 1 || r.Over {
 		t.Errorf("%+v", r)
 	}
-	// The port stays open as long as one of the two has it.
+	// The port stays open while one of the two has it.
 	a.Close()
 	l, err := net.FileListener(got[0])
 	if err != nil || l.Addr().String() != addr {

@@ -11,7 +11,7 @@ import (
 	"net/url"
 )
 
-// GatewayPath is the path of the Gateway. A PUT replaces the hosts of the program in the field program, with a list in JSON.
+// GatewayPath is the path of the Gateway. A PUT with a JSON list replaces the hosts of the program that the field program names.
 const GatewayPath = "/gateway"
 
 // Gateway is the gateway of a running proxy, as one program sees it.
@@ -20,7 +20,7 @@ type Gateway struct {
 	Hosts  []string `json:"hosts"`  // recorded for the program
 }
 
-// ErrNoGateway says that the running proxy has no gateway.
+// ErrNoGateway reports that the running proxy has no gateway.
 var ErrNoGateway = errors.New(`the running tributary does not serve a gateway: add gateway = "127.0.0.1:8081" to its configuration and restart it`)
 
 // Gateway requests the state of the gateway. The error is ErrNotRunning if nothing listens on the socket, and ErrNoGateway if
@@ -44,7 +44,7 @@ func (c *Client) Gateway(ctx context.Context, program string) (Gateway, error) {
 	return g, nil
 }
 
-// RecordHosts replaces the hosts of the gateway for a program; none removes them.
+// RecordHosts replaces the hosts of the gateway for a program; an empty list removes them.
 func (c *Client) RecordHosts(ctx context.Context, program string, hosts []string) error {
 	text, err := json.Marshal(append([]string{}, hosts...))
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Listen creates the socket with mode 0600, and its folder, if missing, with mode 0700. A socket that a dead process left
-// behind is replaced; one that responds belongs to another proxy. Connections of users other than root and the own user are
-// closed immediately.
+// Listen creates the socket with mode 0600, and its folder, if missing, with mode 0700. A socket that a dead process left behind is
+// replaced; one that responds belongs to another proxy. Connections from users other than root and the proxy's own user are closed
+// immediately.
 func Listen(path string, log *slog.Logger) (net.Listener, error) {
 	dir := filepath.Dir(path)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -58,7 +58,7 @@ func checkFolder(dir string, uid int) error {
 	return nil
 }
 
-// removeStale removes a socket that nobody listens on.
+// removeStale removes a socket that no process listens on.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,15 +85,16 @@ func removeStale(path string) error {
 	return nil
 }
 
-// maxConns is how many connections each of the two users may have at a time.
+// maxConns is the number of concurrent connections that each of the two users may have.
 const maxConns = 32
 
-// guarded accepts the own user and root. Mode 0600 alone would do on Linux; not every file system keeps it.
+// guarded accepts connections from the proxy's own user and root. Mode 0600 alone would be enough on Linux, but not every file
+// system keeps it.
 type guarded struct {
 	net.Listener
 	uid  uint32
 	log  *slog.Logger
-	open [2]atomic.Int32 // connections of the own user, and of root
+	open [2]atomic.Int32 // connections of the proxy's own user, and of root
 }
 
 func (g *guarded) Accept() (net.Conn, error) {

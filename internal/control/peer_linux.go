@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// strangerError says that another user listens on a socket. That user's answers are not used.
+// strangerError reports that another user listens on a socket. That user's answers are not used.
 type strangerError struct {
 	path string
 	uid  uint32
@@ -22,7 +22,7 @@ func (e *strangerError) Error() string {
 		e.uid, e.path)
 }
 
-// dial connects to the socket at path, unless another user listens there. The error is a *strangerError then.
+// dial connects to the socket at path. If another user listens there, the error is a *strangerError.
 func dial(ctx context.Context, path string) (net.Conn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)
@@ -40,9 +40,9 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 	return c, nil
 }
 
-// believed reports whether a client of the user own may believe a server of another: the user's own and root's. Root also
-// believes a server in a folder of its own that nobody else may write to: that of the system's service, which has a user of
-// its own, and that of whoever calls sudo.
+// believed reports whether a client of the user own may trust a server of the user server: its own server and root's. Root also
+// trusts a server whose socket is in a folder that belongs to the server's user and that no other user may write to. This covers
+// the system service, which has a user of its own, and the proxy of a user who calls sudo.
 func believed(server, own uint32, folder string) bool {
 	if server == own || server == 0 {
 		return true
@@ -51,7 +51,7 @@ func believed(server, own uint32, folder string) bool {
 	return own == 0 && err == nil && info.IsDir() && info.Sys().(*syscall.Stat_t).Uid == server && info.Mode().Perm()&0o022 == 0
 }
 
-// peer returns the user at the other end of a connection: the one that made it or, for a client, the one that listens (unix(7),
+// peer returns the user at the other end of a connection: the user who opened it or, for a client, the user who listens (unix(7),
 // SO_PEERCRED).
 func peer(c net.Conn) (*unix.Ucred, error) {
 	raw, err := c.(*net.UnixConn).SyscallConn()

@@ -15,19 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RedirectPath is the path for requests of redirected connections. A POST sends listening loopback sockets for them, one per
-// address family. The sender keeps them open too, so that nobody else can take their port while rules lead there. The response
-// is a Redirect, and another one whenever it changes, one line each, until the proxy ends or receives DELETE. Then Over is set:
-// the sender removes the rules and closes the connection, and the proxy, which waits a moment for that, accepts no more
+// RedirectPath is the path for requests about redirected connections. A POST sends listening loopback sockets for them, one per
+// address family. The sender keeps them open too, so that no other process can take their port while rules lead there. The response
+// is a Redirect, followed by another one whenever it changes, one line each, until the proxy ends or receives DELETE. Then Over is
+// set: the sender removes the rules and closes the connection, and the proxy waits briefly for that and accepts no more
 // connections. If the proxy is killed, the response is cut off.
 const RedirectPath = "/redirect"
 
-// Redirect holds the proxy's part of the redirect rules.
+// Redirect is the proxy's part of the redirect rules.
 type Redirect struct {
-	Over   bool     `json:"over,omitempty"`   // there must be none any more
+	Over   bool     `json:"over,omitempty"`   // the rules must be removed
 	Links  []string `json:"links"`            // interfaces over which connections are redirected; others are left alone
-	Around []string `json:"around,omitempty"` // those of them whose private networks are left alone: VPNs that links go around
-	UID    uint32   `json:"uid"`              // whose connections must not be redirected, unless they are marked
+	Around []string `json:"around,omitempty"` // of these, the ones whose private networks are left alone: VPNs that links go around
+	UID    uint32   `json:"uid"`              // user whose connections must not be redirected, unless they are marked
 	Marked bool     `json:"marked"`           // the proxy's own connections carry redirect.Mark
 	PID    int      `json:"pid"`
 }
@@ -38,7 +38,7 @@ type Lease struct {
 	answers *json.Decoder
 }
 
-// Next waits until the proxy's part of the rules is known or has changed, and returns it; Over also when the proxy is gone.
+// Next waits until the proxy's part of the rules is known or changes, and returns it. Over is also set when the proxy is gone.
 func (l *Lease) Next() Redirect {
 	var r Redirect
 	if err := l.answers.Decode(&r); err != nil {
@@ -47,10 +47,10 @@ func (l *Lease) Next() Redirect {
 	return r
 }
 
-// Close closes the connection, after the rules were removed.
+// Close closes the connection. The caller must remove the rules first.
 func (l *Lease) Close() error { return l.conn.Close() }
 
-// Redirect gives the proxy listeners for redirected connections, at most until ctx ends.
+// Redirect gives the proxy listeners for redirected connections, until ctx ends at the latest.
 func (c *Client) Redirect(ctx context.Context, listeners ...*os.File) (*Lease, error) {
 	conn, err := dial(ctx, c.path)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Client) Redirect(ctx context.Context, listeners ...*os.File) (*Lease, e
 	return l, nil
 }
 
-// post sends the request with the files, and returns its answer.
+// post sends the request with the files, and returns a decoder for the answer.
 func post(conn net.Conn, listeners []*os.File) (*json.Decoder, error) {
 	req, err := http.NewRequest(http.MethodPost, "http://control"+RedirectPath, nil)
 	if err != nil {
@@ -93,9 +93,9 @@ func post(conn net.Conn, listeners []*os.File) (*json.Decoder, error) {
 	return json.NewDecoder(resp.Body), nil
 }
 
-// Release ends all holders of a Lease, and waits for them briefly. It is not an error if no proxy runs.
+// Release ends all leases and waits briefly for their holders. It is not an error if no proxy runs.
 func (c *Client) Release(ctx context.Context) error {
-	patient := http.Client{Transport: c.http.Transport} // without its limit of time
+	patient := http.Client{Transport: c.http.Transport} // without the timeout of c.http
 	resp, err := c.ask(ctx, &patient, http.MethodDelete, RedirectPath)
 	switch {
 	case errors.Is(err, ErrNotRunning):
@@ -107,7 +107,7 @@ func (c *Client) Release(ctx context.Context) error {
 	return refusal(resp)
 }
 
-// refusal returns the error that an answer is, nil if it is none.
+// refusal returns the error that an answer represents, nil if it is not an error.
 func refusal(resp *http.Response) error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil

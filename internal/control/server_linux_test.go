@@ -14,14 +14,14 @@ import (
 	"testing"
 )
 
-// The users of these tests.
+// The users in these tests.
 const (
 	alice   = 65534
 	mallory = 65533
 )
 
-// TestMain is also a server of another user: it listens on the socket in TRIBUTARY_CONTROL, says so, and names each request
-// that it gets, until its input ends.
+// TestMain is also a server of another user: it listens on the socket in TRIBUTARY_CONTROL, prints that it does, and prints each
+// request that it gets, until its input ends.
 func TestMain(m *testing.M) {
 	path := os.Getenv("TRIBUTARY_CONTROL")
 	if path == "" {
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 }
 
-// serveAs starts a server of another user at path. stop ends it and returns the requests that it got.
+// serveAs starts a server of another user at path. stop ends the server and returns the requests that it got.
 func serveAs(t *testing.T, uid uint32, path string) (stop func() (asked string)) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
@@ -78,7 +78,7 @@ func serveAs(t *testing.T, uid uint32, path string) (stop func() (asked string))
 	}
 }
 
-// A socket of somebody else is not asked, whatever its place.
+// TestServerOfAnotherUser: no request is sent to a socket of another user, whatever its place.
 func TestServerOfAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to run a program as another user")
@@ -92,7 +92,7 @@ func TestServerOfAnotherUser(t *testing.T) {
 		"in a folder like /tmp":                        {0, 0o777 | os.ModeSticky, false},
 		"in a third user's folder":                     {alice, 0o777, false},
 		"in its own folder, which others may write to": {mallory, 0o777, false},
-		// As that of the system's service, and that of whoever calls sudo.
+		// As for the system service, and for the proxy of a user who calls sudo.
 		"in its own folder": {mallory, 0o755, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestBelieved(t *testing.T) {
 		{0, alice, "/tmp", true},
 		{0, 0, "/tmp", true},
 		{mallory, alice, "/tmp", false},
-		{mallory, alice, dir, false}, // only root chooses whom to ask
+		{mallory, alice, dir, false}, // only root may trust another user
 		{mallory, 0, "/tmp", false},
 		{mallory, 0, dir, true},
 		{alice, 0, dir, false},

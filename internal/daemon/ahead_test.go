@@ -9,8 +9,8 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestAhead: where the path or an earlier answer suggests a large object, the second link is asked before the first response is
-// there, and whatever it answers, the client gets the object.
+// TestAhead: if the path or an earlier answer suggests a large object, the second link sends a request before the first response
+// arrives, and whatever its answer is, the client gets the object.
 func TestAhead(t *testing.T) {
 	late := OnNode(0, If(func(r *Request) bool { return r.Nth == 1 }, SlowStart(100*time.Millisecond)))
 	for _, c := range []struct {
@@ -20,7 +20,7 @@ func TestAhead(t *testing.T) {
 		faults []Fault
 		fields http.Header
 		both   bool // both links carry part of it
-		asked  bool // the second link is asked ahead
+		asked  bool // the second link sends a request ahead
 	}{
 		{name: "an honest origin", ext: ".iso", both: true, asked: true},
 		{name: "the client's own GET", ext: ".iso", fields: get("Accept-Encoding", "gzip"), both: true, asked: true},
@@ -42,7 +42,7 @@ func TestAhead(t *testing.T) {
 			whole(t, fetch(client(t, r.url), s.URL()+c.ext, c.fields), s.Object())
 			ahead := 0
 			for _, q := range s.Requests() {
-				// It begins with the bytes of a spot check.
+				// The range begins with the bytes of a spot check.
 				var from int
 				_, err := fmt.Sscanf(q.Range, "bytes=%d-", &from)
 				if q.Node == 1 && q.Header.Get("If-Range") == "" && err == nil && from < threshold && from >= threshold-4<<10 {

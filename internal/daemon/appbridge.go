@@ -15,29 +15,29 @@ import (
 )
 
 const (
-	greeting = 5 * time.Second  // for the app to answer at the start
-	linger   = 30 * time.Second // that mobile data is kept after the last transfer: the next one may follow
-	telling  = time.Second      // between two statuses for the app, while something runs
+	greeting = 5 * time.Second  // for the app to answer at startup
+	linger   = 30 * time.Second // that mobile data stays on after the last transfer, since another may follow
+	telling  = time.Second      // between two status reports to the app while something runs
 )
 
-// appBridge keeps the app informed: whether mobile data is wanted, and the status of transfers.
+// appBridge keeps the app informed of the status of transfers and of whether mobile data is wanted.
 type appBridge struct {
 	bridge    *appbridge.Bridge
-	started   chan struct{} // capacity 1: something has begun that mobile data could help
-	consents  chan struct{} // capacity 1: what apps may use may have changed
-	moving    chan struct{} // capacity 1: another tunnel or undivided request has begun to move data
-	transfers atomic.Int64  // that run
-	further   atomic.Int64  // those of them that mobile data could help
-	tunnels   atomic.Int64  // that move data, undivided requests included
-	spread    atomic.Int64  // those of them whose program could use further links
-	affords   func() bool   // mobile data has something left this month and today
+	started   chan struct{} // capacity 1: something started that mobile data could help
+	consents  chan struct{} // capacity 1: the links that apps may use may have changed
+	moving    chan struct{} // capacity 1: another tunnel or undivided request started to move data
+	transfers atomic.Int64  // running transfers
+	further   atomic.Int64  // running transfers that mobile data could help
+	tunnels   atomic.Int64  // tunnels and undivided requests that move data
+	spread    atomic.Int64  // of these, the ones whose program could use further links
+	affords   func() bool   // reports whether mobile data has something left this month and today
 }
 
 func newAppBridge(h *appbridge.Bridge, affords func() bool) *appBridge {
 	return &appBridge{bridge: h, affords: affords, started: make(chan struct{}, 1), moving: make(chan struct{}, 1), consents: make(chan struct{}, 1)}
 }
 
-// runAppBridge is Run with the networks of an app.
+// runAppBridge is like Run, but uses the networks of an app.
 func runAppBridge(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
 	dial, cancel := context.WithTimeout(ctx, greeting)
 	h, err := appbridge.Dial(dial, cfg.AppSocket, log)
@@ -73,7 +73,7 @@ func runAppBridge(ctx context.Context, cfg config.Config, version string, log *s
 	return err
 }
 
-// running is engine.Config.Running: transfers can use mobile data, but those of apps that may not.
+// running implements engine.Config.Running. Transfers can use mobile data, except those of apps that may not.
 func (h *appBridge) running(transfers, further int) {
 	if before := h.transfers.Swap(int64(transfers)); int64(transfers) > before {
 		signal(h.moving)
@@ -83,8 +83,8 @@ func (h *appBridge) running(transfers, further int) {
 	}
 }
 
-// undivided is transport.Config.Undivided. Tunnels count like downloads, but mobile data is asked for only where the program
-// could use it: not for a browser's.
+// undivided implements transport.Config.Undivided. Tunnels count like downloads, but mobile data is requested only if the program
+// could use it, so not for a browser's tunnels.
 func (h *appBridge) undivided(running, spread int) {
 	if before := h.tunnels.Swap(int64(running)); int64(running) > before {
 		signal(h.moving)
@@ -94,10 +94,10 @@ func (h *appBridge) undivided(running, spread int) {
 	}
 }
 
-// changed has the app told the status at once.
+// changed reports the status to the app at once.
 func (h *appBridge) changed() { signal(h.moving) }
 
-// followConsents ends what runs over metered links for apps that may no longer use these, until ctx ends.
+// followConsents ends everything that runs over metered links for apps that may no longer use them, until ctx ends.
 func (d *Daemon) followConsents(ctx context.Context) {
 	for {
 		select {
@@ -111,10 +111,10 @@ func (d *Daemon) followConsents(ctx context.Context) {
 	}
 }
 
-// ownerTime is for the app to say whose a connection is. A client waits for that.
+// ownerTime is how long the app may take to name the owner of a connection, while the client waits.
 const ownerTime = 2 * time.Second
 
-// app is proxy.Config.App.
+// app implements proxy.Config.App.
 func (h *appBridge) app(local, remote netip.AddrPort) int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), ownerTime)
 	defer cancel()
@@ -128,14 +128,14 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// attend asks for mobile data while it could help and a little longer, but not when it has nothing left, and reports what runs to
-// the app, until ctx ends.
+// attend requests mobile data while it could help, and a little longer, unless its data limit is used up. It reports what runs to
+// the app. It returns when ctx ends.
 func (h *appBridge) attend(ctx context.Context, status func() control.Status) {
 	h.bridge.Tell(status())
 	tick := time.NewTicker(telling)
 	defer tick.Stop()
 	ticks := tick.C
-	var ran, helped time.Time // when something ran last, and something that mobile data could help
+	var ran, helped time.Time // when something last ran, and when something last ran that mobile data could help
 	wanted := false
 	want := func(now time.Time) {
 		if w := !helped.IsZero() && now.Sub(helped) < linger && h.affords(); w != wanted {
@@ -160,7 +160,7 @@ func (h *appBridge) attend(ctx context.Context, status func() control.Status) {
 			if h.transfers.Load()+h.tunnels.Load() > 0 {
 				ran = now
 			}
-			if now.Sub(ran) < 2*telling { // the end, too
+			if now.Sub(ran) < 2*telling { // report the end, too
 				h.bridge.Tell(status())
 			}
 			want(now)

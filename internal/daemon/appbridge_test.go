@@ -13,7 +13,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link/appbridge/appbridgetest"
 )
 
-// TestMobileDataIsWanted: an app is asked for mobile data when a transfer starts, and only then.
+// TestMobileDataIsWanted: mobile data is requested from an app when a transfer starts, and only then.
 func TestMobileDataIsWanted(t *testing.T) {
 	app := &appbridgetest.App{}
 	app.Listen(t, filepath.Join(t.TempDir(), "s"))
@@ -53,14 +53,14 @@ func TestMobileDataIsWanted(t *testing.T) {
 	if m := heard("want"); m["cellular"] != true {
 		t.Errorf("a transfer has started: %v", m)
 	}
-	h.running(0, 0) // it lingers
+	h.running(0, 0) // mobile data lingers
 	h.running(1, 1)
 	if m := heard("status"); m["type"] != "status" {
 		t.Errorf("while it runs: %v", m)
 	}
 }
 
-// TestTunnelsAreDownloads: tunnels that move data are reported to the app; mobile data is wanted only where it could help.
+// TestTunnelsAreDownloads: tunnels that move data are reported to the app; mobile data is requested only if it could help.
 func TestTunnelsAreDownloads(t *testing.T) {
 	app := &appbridgetest.App{}
 	app.Listen(t, filepath.Join(t.TempDir(), "s"))
@@ -100,7 +100,8 @@ func TestTunnelsAreDownloads(t *testing.T) {
 	}
 }
 
-// TestSpentMobileDataIsNotWanted: an app is not asked for mobile data that has nothing left, and is told when it runs out.
+// TestSpentMobileDataIsNotWanted: mobile data is not requested from an app if its limit is used up, and the app is told when it
+// runs out.
 func TestSpentMobileDataIsNotWanted(t *testing.T) {
 	app := &appbridgetest.App{}
 	app.Listen(t, filepath.Join(t.TempDir(), "s"))

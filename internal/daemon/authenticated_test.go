@@ -19,8 +19,8 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// authority is an origin that authenticates connections instead of requests, as servers with NTLM and Negotiate do
-// (RFC 4559 section 6): once a connection is somebody's, every request on it is.
+// authority is an origin that authenticates connections instead of requests, as servers with NTLM and Negotiate do (RFC 4559
+// section 6): once a connection belongs to a user, every request on it does.
 type authority struct {
 	*httptest.Server
 	open atomic.Int32 // connections
@@ -80,7 +80,7 @@ func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "secret", time.Time{}, strings.NewReader("secret of "+s.user+strings.Repeat(".", 1<<20)))
 }
 
-// proxied starts the proxy over two links that both lead to an address.
+// proxied starts the proxy over two links that both lead to addr.
 func proxied(t *testing.T, addr string) *url.URL {
 	t.Helper()
 	dial := func(ctx context.Context, _ link.Link, network, _ string) (net.Conn, error) {
@@ -99,7 +99,7 @@ func proxied(t *testing.T, addr string) *url.URL {
 	return proxy
 }
 
-// asks sends one request, whose content is whole before it returns, and returns whose secret the answer holds.
+// asks sends one request, reads the whole answer, and returns the secret in it.
 func asks(t *testing.T, c *http.Client, method, u string, fields ...string) string {
 	t.Helper()
 	var content io.Reader
@@ -130,7 +130,7 @@ func asks(t *testing.T, c *http.Client, method, u string, fields ...string) stri
 	return secret
 }
 
-// TestAuthenticatedConnections: a connection that an origin has authenticated serves the client that did so, and no other.
+// TestAuthenticatedConnections: a connection that an origin authenticated serves only the client that authenticated it.
 func TestAuthenticatedConnections(t *testing.T) {
 	others := []struct {
 		name, method string
@@ -169,7 +169,7 @@ func TestAuthenticatedConnections(t *testing.T) {
 						t.Errorf("somebody else gets %s by %s", got, o.name)
 					}
 				}
-				for _, o := range others { // as directly, without credentials
+				for _, o := range others { // as for direct requests, without credentials
 					if got := asks(t, alice, o.method, a.URL, o.fields...); got != "secret of alice" && o.method != "HEAD" && o.method != "OPTIONS" {
 						t.Errorf("alice gets %s by %s", got, o.name)
 					}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestAutoConfigOfTheProxyPort: a phone has no admin port, and its Wi-Fi settings take a script that leads apps past a proxy that
-// does not run.
+// TestAutoConfigOfTheProxyPort: a phone has no admin port, and its Wi-Fi settings accept a script that lets apps bypass a proxy
+// that does not run.
 func TestAutoConfigOfTheProxyPort(t *testing.T) {
 	_, proxy := startGuarded(t, settings())
 	for _, row := range []struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// BenchmarkDownload downloads over two links without a limit on loopback. allocs/MB counts those of the origin and of the
-// client, too: it must not grow with the object.
+// BenchmarkDownload downloads over two links on loopback without a rate limit. allocs/MB includes the allocations of the origin and
+// of the client. It must not grow with the object.
 func BenchmarkDownload(b *testing.B) {
 	for _, mb := range []int64{8, 64, 256} {
 		b.Run(fmt.Sprintf("%dMB", mb), func(b *testing.B) {
@@ -47,7 +47,8 @@ func BenchmarkDownload(b *testing.B) {
 	}
 }
 
-// BenchmarkTunnel downloads by tunnels on loopback, one and eight at a time, beside a relay that only splices.
+// BenchmarkTunnel downloads through one and eight concurrent tunnels on loopback, and for comparison through a relay that only
+// splices.
 func BenchmarkTunnel(b *testing.B) {
 	const size = 256 << 20
 	origin := accept(b, func(c net.Conn) {

@@ -17,14 +17,14 @@ import (
 	"github.com/tributary-http/tributary/internal/schedule/literature"
 )
 
-// released waits until nothing of any request is left in a proxy that keeps running.
+// released waits until no resources of any request are left in a proxy that keeps running.
 func released(t *testing.T, r *rig) {
 	t.Helper()
 	returned(t, r, time.Second)
 	noneLeft(t, time.Second, transfers...)
 }
 
-// returned waits until no transfer runs and all memory is given back.
+// returned waits until no transfer runs and all memory is returned.
 func returned(t *testing.T, r *rig, within time.Duration) {
 	t.Helper()
 	defer func() {
@@ -50,13 +50,13 @@ func closed(t *testing.T, r *rig) {
 	})
 }
 
-// TestClientLeaves lets clients disconnect: within a second nothing of their requests is left.
+// TestClientLeaves lets clients disconnect: within a second, nothing of their requests is left.
 func TestClientLeaves(t *testing.T) {
 	cases := []struct {
 		name   string
 		faults []Fault
 		window int64
-		read   int64 // bytes before it leaves; -1 = it leaves before the head
+		read   int64 // bytes read before the client leaves; -1 = it leaves before the head
 		header http.Header
 	}{
 		{"in mid-transfer", []Fault{RateLimit(slow)}, 0, 300_000, nil},
@@ -102,7 +102,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// settled waits until the origin has sent nothing for a while and returns what it sent.
+// settled waits until the origin has sent nothing for a while and returns how many bytes it sent.
 func settled(t *testing.T, s *Server) int64 {
 	t.Helper()
 	last, calm := int64(-1), 0
@@ -116,7 +116,7 @@ func settled(t *testing.T, s *Server) int64 {
 	return last
 }
 
-// TestSlowClient proves that a client that does not read stops the fetching.
+// TestSlowClient checks that fetching stops if the client does not read.
 func TestSlowClient(t *testing.T) {
 	const size, window = 128 << 20, 1 << 20
 	for _, codings := range []string{"", "gzip"} {
@@ -131,8 +131,8 @@ func TestSlowClient(t *testing.T) {
 			}
 			d := r.open(h)
 			d.read(100_000)
-			// The window, and the kernel's buffers: at most 4 MiB (tcp_wmem) to send on two connections and to the client, and
-			// 6 MiB (tcp_rmem) that the client has not read; on the links the receive buffers are small.
+			// The window and the kernel's buffers: at most 4 MiB (tcp_wmem) to send on each of two connections and to the client,
+			// and 6 MiB (tcp_rmem) that the client has not read. On the links, the receive buffers are small.
 			sent := settled(t, s)
 			if sent > window+22<<20 {
 				t.Errorf("the origin has sent %d bytes to a client that does not read", sent)
@@ -153,8 +153,8 @@ func TestSlowClient(t *testing.T) {
 	}
 }
 
-// TestBudget runs many transfers in little memory: all end, and together they hold no more than the budget, beside the
-// block that each connection is filling.
+// TestBudget runs many transfers in little memory: all end, and together they hold no more than the budget, apart from the block
+// that each connection is filling.
 func TestBudget(t *testing.T) {
 	const clients, budget, blockSize, leastGrant = 20, 4 << 20, 32 << 10, 128 << 10
 	s := New(t, Object{Size: 3 << 20}, RateLimit(1<<20))
@@ -191,7 +191,7 @@ func TestBudget(t *testing.T) {
 	close(stop)
 	<-stopped
 	t.Logf("held %d in blocks, %d in bytes, granted %d", held.Load(), most.Load(), granted.Load())
-	// A newcomer gets the least grant at once, before the others have given back theirs.
+	// A newcomer gets the smallest grant immediately, before the others return theirs.
 	if granted.Load() > budget+clients*leastGrant {
 		t.Errorf("%d bytes granted of %d", granted.Load(), budget)
 	}
@@ -204,8 +204,8 @@ func TestBudget(t *testing.T) {
 	released(t, r)
 }
 
-// TestReuse proves that transfers use the connections of earlier ones again. With one link: where two share the end of an
-// object, the slower one is cut off in the middle of its answer, and which connections that costs is a matter of luck.
+// TestReuse checks that transfers reuse the connections of earlier ones. It uses one link: if two share the end of an object, the
+// slower one is cut off in the middle of its answer, and chance decides which connections that costs.
 func TestReuse(t *testing.T) {
 	const downloads = 10
 	s := New(t, Object{Size: mid})
@@ -215,13 +215,13 @@ func TestReuse(t *testing.T) {
 		whole(t, fetch(c, s.URL(), nil), s.Object())
 		released(t, r)
 	}
-	if n := r.wifi.dialed(); n > 2 { // as many as one download has at a time
+	if n := r.wifi.dialed(); n > 2 { // as many as one download has concurrently
 		t.Errorf("%d connections for %d downloads one after the other", n, downloads)
 	}
 }
 
-// TestNewcomer starts a transfer while another has all the memory: it gets an even share as soon as the first one's client has
-// taken the bytes held beyond that share.
+// TestNewcomer starts a transfer while another has all the memory. The new one gets an even share as soon as the first one's client
+// has read the bytes held beyond that share.
 func TestNewcomer(t *testing.T) {
 	const budget = 4 << 20
 	s := New(t, Object{Size: 64 << 20})
@@ -236,7 +236,7 @@ func TestNewcomer(t *testing.T) {
 	}
 	first := r.open(nil)
 	first.read(100_000)
-	const own = 256 << 10 // at most, that a transfer takes beside its window
+	const own = 256 << 10 // maximum that a transfer takes in addition to its window
 	until(t, "the first one has all memory", limit, func() bool { return window(0) >= budget-own })
 	settled(t, s)
 	next := r.open(nil)
@@ -245,7 +245,7 @@ func TestNewcomer(t *testing.T) {
 	if n := window(1); n > budget/2 {
 		t.Errorf("the newcomer has a window of %d", n)
 	}
-	// Both read, since who pauses for half a second is taken for a slow client and leaves its share to the other.
+	// Both read, since a client that pauses for half a second is taken for a slow one and leaves its share to the other.
 	until(t, "the newcomer has an even share", limit, func() bool {
 		first.read(64 << 10)
 		next.read(64 << 10)
@@ -264,7 +264,7 @@ func TestNewcomer(t *testing.T) {
 	released(t, r)
 }
 
-// TestClientsComeAndGo lets clients leave at random moments; nothing of them is left afterwards.
+// TestClientsComeAndGo lets clients leave at random moments; nothing of their requests is left afterwards.
 func TestClientsComeAndGo(t *testing.T) {
 	s := New(t, Object{Size: 4 << 20})
 	r := newRig(t, s, settings(), "wifi", "lte")
@@ -302,7 +302,7 @@ func TestLargeObject(t *testing.T) {
 	released(t, r)
 }
 
-// TestThinkingOrigin lets the origin take its time before each answer: ranges must be long enough to be worth it.
+// TestThinkingOrigin lets the origin delay each answer: ranges must be long enough to be worth the delay.
 func TestThinkingOrigin(t *testing.T) {
 	if os.Getenv("TRIBUTARY_EMULATOR") != "" {
 		t.Skip("qemu-user has no TCP_INFO: thinking and round trips look alike")
@@ -316,7 +316,7 @@ func TestThinkingOrigin(t *testing.T) {
 	}
 }
 
-// TestSlowFirstByte lets the origin think for longer than a silent connection is given in mid-transfer: the client waits
+// TestSlowFirstByte lets the origin delay the first byte longer than a connection may be silent in mid-transfer: the client waits
 // as it would without the proxy.
 func TestSlowFirstByte(t *testing.T) {
 	for _, links := range [][]string{{"wifi"}, {"wifi", "lte"}} {
@@ -340,8 +340,8 @@ func TestSlowFirstByte(t *testing.T) {
 	}
 }
 
-// TestDrain cancels the proxy's context in mid-transfer: the transfer ends well, new clients are turned away, and
-// afterwards nothing is left.
+// TestDrain cancels the proxy's context in mid-transfer: the transfer succeeds, new clients are refused, and afterwards nothing is
+// left.
 func TestDrain(t *testing.T) {
 	s := New(t, Object{Size: long / 2}, RateLimit(slow))
 	r := newRig(t, s, settings(), "wifi", "lte")
@@ -370,7 +370,7 @@ func TestDrain(t *testing.T) {
 	noneLeft(t, time.Second, "")
 }
 
-// TestEveryScheduler serves an object over two links under each scheduler that the product has.
+// TestEveryScheduler serves an object over two links with each scheduler of the product.
 func TestEveryScheduler(t *testing.T) {
 	for _, name := range literature.Names() {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/tributary-http/tributary/internal/engine"
 )
 
-// counters hold the totals for the control socket that no other part adds up.
+// counters holds the totals for the control socket that no other part keeps.
 type counters struct {
 	passed, ended atomic.Int64
 }
@@ -31,8 +31,8 @@ func (t *counters) Observe(e engine.Event) {
 	}
 }
 
-// listenControl opens the control socket; nil without one. One at the place that nobody chose is not worth failing for: two
-// proxies of one user can run side by side.
+// listenControl opens the control socket, and returns nil if there is none. A failure at the default path is not fatal: two proxies
+// of one user can run side by side.
 func (d *Daemon) listenControl() (net.Listener, error) {
 	path := d.cfg.Control
 	switch path {
@@ -49,12 +49,12 @@ func (d *Daemon) listenControl() (net.Listener, error) {
 	return l, err
 }
 
-// controlHandler answers on the control socket.
+// controlHandler returns the handler for the control socket.
 func (d *Daemon) controlHandler(listen net.Addr, gatewayLn net.Listener, began time.Time) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+control.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(d.status(listen, began)) // the client is gone
+		_ = json.NewEncoder(w).Encode(d.status(listen, began)) // an error means that the client is gone
 	})
 	if gatewayLn != nil {
 		g := gatewayControl{d.gateway.Hosts, gatewayLn.Addr()}
@@ -124,7 +124,7 @@ func (d *Daemon) status(listen net.Addr, began time.Time) control.Status {
 	return s
 }
 
-// used returns what the account of a link has carried.
+// used returns the traffic of a link's account.
 func (d *Daemon) used(link string) *control.Used {
 	b, ok := d.out.Balance(link)
 	if !ok {
@@ -133,7 +133,7 @@ func (d *Daemon) used(link string) *control.Used {
 	return &control.Used{Today: b.DayUsed, Month: b.MonthUsed, DayLimit: b.Limit.Day, MonthLimit: b.Limit.Month}
 }
 
-// withSpent adds the links that are unused because they have nothing left this month or today; the engine may not know them.
+// withSpent marks the links whose data limit for this month or today is used up, and adds those that the engine does not know.
 func (d *Daemon) withSpent(links []control.Link) []control.Link {
 	for _, name := range d.out.Named() {
 		reason := d.out.Spent(name)

@@ -32,8 +32,8 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// drainTime is how long running requests may continue after the first signal; a second one ends the process at once. Without
-// the app that owns the networks nothing can continue for long.
+// drainTime is how long running requests may continue after the first signal; a second one ends the process at once. Without the
+// app that owns the networks, nothing can continue for long.
 const (
 	drainTime    = 10 * time.Minute
 	appDrainTime = 5 * time.Second
@@ -41,7 +41,7 @@ const (
 
 // Daemon is the proxy with everything it needs.
 type Daemon struct {
-	cfg      config.Config // as at the start
+	cfg      config.Config // as at startup
 	log      *slog.Logger
 	version  string
 	reloads  Reloads
@@ -53,15 +53,15 @@ type Daemon struct {
 	metrics  *metrics.Metrics
 	live     *page.Page
 	own      listeners
-	sockets  sockets // that are open already
+	sockets  sockets // listeners that systemd opened
 	programs peer.Programs
 	owner    crowd.Owner     // returns the user of a connection; nil = users are not distinguished
 	private  *PrivateOptions // nil = the proxy is a service
 
 	redirected *redirection
-	appBridge  *appBridge    // nil = this process sees to the links itself
+	appBridge  *appBridge    // nil = this process manages the links itself
 	drainTime  time.Duration // how long running requests may continue at the end
-	syncTime   time.Duration // between two times that orders are brought to the disk
+	syncTime   time.Duration // interval at which the files of orders are synced to the disk
 }
 
 func newDaemon(cfg config.Config, log *slog.Logger) *Daemon {
@@ -70,19 +70,19 @@ func newDaemon(cfg config.Config, log *slog.Logger) *Daemon {
 	return d
 }
 
-// gcPercent keeps the collected heap close to its live size. It is small, since blocks lie outside of it, and a request
+// gcPercent keeps the collected heap close to its live size. The heap is small, since blocks lie outside of it and a request
 // allocates little.
 const gcPercent = 50
 
-// SaveMemory tunes the garbage collector for low memory use, unless the user has set its parameters.
+// SaveMemory tunes the garbage collector for low memory use, unless the user set GOGC.
 func SaveMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 }
 
-// Run serves until ctx is cancelled, then lets running requests end. It notifies systemd (Type=notify-reload). If it cannot
-// listen, the error is a *net.OpError.
+// Run serves until ctx is canceled, then lets running requests end. It notifies systemd (Type=notify-reload). If it cannot listen,
+// the error is a *net.OpError.
 func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logger, reloads Reloads) error {
 	SaveMemory()
 	if cfg.AppSocket != "" {
@@ -106,7 +106,7 @@ func Run(ctx context.Context, cfg config.Config, version string, log *slog.Logge
 	return d.serve(ctx, nil)
 }
 
-// build makes the parts. c says where links come from and how they are dialed.
+// build makes the parts. c defines where links come from and how connections over them are dialed.
 func (d *Daemon) build(version string, c transport.Config) error {
 	d.version = version
 	// Metrics read the transport's status, and the transport reports its events to metrics.
@@ -134,7 +134,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	if err != nil {
 		return err
 	}
-	if d.appBridge == nil || users != nil { // else Android hides the sockets of apps from each other: no need to ask
+	if d.appBridge == nil || users != nil { // otherwise Android hides sockets of other apps
 		d.owner = owner
 	}
 	p := proxy.Config{
@@ -176,7 +176,7 @@ func (d *Daemon) build(version string, c transport.Config) error {
 	return nil
 }
 
-// program returns the path of a client's program, see peer.Programs.
+// program returns the path of a client's program; see peer.Programs.
 func (d *Daemon) program(local, remote netip.AddrPort, names []string) string {
 	path, err := d.programs.Of(local, remote, names)
 	if err != nil {
@@ -185,18 +185,18 @@ func (d *Daemon) program(local, remote netip.AddrPort, names []string) string {
 	return path
 }
 
-// StoredAuthority is the location of the authority of `tributary ca`.
+// StoredAuthority returns the location of the authority of `tributary ca`.
 func StoredAuthority() intercept.Stored {
 	return intercept.Stored{Certificate: statefile.Path(os.Getenv, "ca.pem"), Key: statefile.Path(os.Getenv, "ca-key.pem")}
 }
 
-// RelayFile is the path of the file that lists the relays that this user has paired with.
+// RelayFile returns the path of the file that lists the relays this user has paired with.
 func RelayFile() string { return statefile.Path(os.Getenv, "relay.json") }
 
-// PinsFile is the path of the file that lists the programs that reject certificates of an authority.
+// PinsFile returns the path of the file that lists the programs that reject certificates of an authority.
 func PinsFile() string { return statefile.Path(os.Getenv, "pins.json") }
 
-// interceptStored returns what opens the connections to the hosts of the user's authority.
+// interceptStored returns an Interceptor that opens the connections to the hosts of the user's authority.
 func interceptStored(log *slog.Logger) (*intercept.Interceptor, error) {
 	a, err := StoredAuthority().Load()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -208,7 +208,7 @@ func interceptStored(log *slog.Logger) (*intercept.Interceptor, error) {
 	return intercept.NewInterceptor(intercept.Config{Authority: a, Only: a.Hosts(), Pins: intercept.OpenPins(PinsFile(), log)})
 }
 
-// owner asks the kernel whose a connection is.
+// owner asks the kernel which user owns a connection.
 func owner(local, remote netip.AddrPort) (uint32, error) {
 	uid, err := peer.Owner(local, remote)
 	if errors.Is(err, peer.ErrUnknown) {
@@ -217,19 +217,19 @@ func owner(local, remote netip.AddrPort) (uint32, error) {
 	return uid, err
 }
 
-// mayWatch reports whether the user who asks may see the live page: the one who runs the proxy, and root.
+// mayWatch reports whether the requesting user may see the live page. Only the user who runs the proxy and root may.
 func mayWatch(r *http.Request) bool {
 	u := crowd.UserFrom(r.Context())
 	return u.Known() && (u.UID == 0 || u.UID == int64(os.Getuid()))
 }
 
-// shortServer returns a server of small pages that does not wait for slow or idle clients.
+// shortServer returns a server for small pages that does not wait for slow or idle clients.
 func shortServer(h http.Handler) *http.Server {
 	const limit = 10 * time.Second
 	return &http.Server{Handler: h, ReadHeaderTimeout: limit, ReadTimeout: limit, WriteTimeout: 3 * limit, IdleTimeout: limit, MaxHeaderBytes: 16 << 10}
 }
 
-// serve listens, finds links, and serves until ctx is cancelled. ready, if not nil, is called with the proxy's address.
+// serve listens, finds links, and serves until ctx is canceled. ready, if not nil, is called with the proxy's address.
 func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	var ln, adminLn, gatewayLn, rpcLn, socksLn net.Listener
 	closeAll := func() {
@@ -239,7 +239,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 			}
 		}
 	}
-	// the proxy last: whoever can connect to it can connect to the others
+	// the proxy last: once a client can connect to it, the other listeners are open as well
 	for _, l := range []struct {
 		addr string
 		to   *net.Listener
@@ -249,7 +249,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		}
 		var err error
 		if *l.to, err = d.sockets.listen(l.addr); err != nil {
-			if l.to == &gatewayLn && d.appBridge != nil { // the proxy is what the app runs it for
+			if l.to == &gatewayLn && d.appBridge != nil { // the app needs the proxy, not the gateway
 				d.log.Warn("the gateway does not work", "err", err)
 				continue
 			}
@@ -320,9 +320,9 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	if ctl != nil {
 		status := shortServer(d.controlHandler(ln.Addr(), gatewayLn, began))
 		status.ConnContext = control.ConnContext
-		status.WriteTimeout = 0 // a lease lasts as long as it is held
+		status.WriteTimeout = 0 // a lease has no time limit
 		parts.Go(func() { failed <- status.Serve(ctl) })
-		defer status.Close() // to the end: a drain can be watched
+		defer status.Close() // last, so that a drain can be watched
 	}
 	if d.appBridge != nil {
 		attended, done := context.WithCancel(ctx)
@@ -342,7 +342,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 	return errors.Join(err, d.drain(servers))
 }
 
-// until waits for the end of ctx or a failure, and reloads when that is wanted.
+// until waits for the end of ctx or a failure, and reloads the configuration on request.
 func (d *Daemon) until(ctx context.Context, failed <-chan error) error {
 	for {
 		select {
@@ -362,10 +362,10 @@ func (d *Daemon) until(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// reloading is the state that a reload begins with: systemd wants to know when.
+// reloading returns the state that announces a reload, with the time that systemd requires.
 func reloading() string { return sd.SdNotifyReloading + "\n" + sd.SdNotifyMonotonicUsec() }
 
-// notify reports a state of the service to systemd (Type=notify-reload). Without systemd nothing happens.
+// notify reports a state of the service to systemd (Type=notify-reload). Without systemd, it does nothing.
 func notify(state string) { _, _ = sd.SdNotify(false, state) }
 
 // drain lets running requests and tunnels end.

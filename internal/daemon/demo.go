@@ -12,14 +12,14 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// Start runs the proxy on a free port of loopback over the given links; stop ends it and waits.
+// Start runs the proxy on a free loopback port over the given links; stop ends it and waits.
 func Start(ctx context.Context, links []link.Link) (proxyURL string, stop func(), err error) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Admin, cfg.Control = "127.0.0.1:0", "", ""
 	return StartWith(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil)), link.NewStatic(links...))
 }
 
-// StartWith is Start with a configuration, a log and links that may change.
+// StartWith is like Start, but takes a configuration, a log, and links that may change.
 func StartWith(ctx context.Context, cfg config.Config, log *slog.Logger, links link.Source) (string, func(), error) {
 	_, url, stop, err := start(ctx, cfg, log, transport.Config{Source: links})
 	return url, stop, err

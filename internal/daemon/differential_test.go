@@ -31,10 +31,10 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestDifferential sends random requests to random origins, directly and through the proxy or the downloader over one link or
-// two. The answer must equal that of a direct fetch, of one of the versions that the origin has, or be a visible error. 1,000
-// cases, or TRIBUTARY_CASES (`make fuzz`: 20,000), from TRIBUTARY_SEED or a seed of the moment; a failure names the number of
-// its case, and TRIBUTARY_CASE runs that one alone.
+// TestDifferential sends random requests to random origins, directly and through the proxy or the downloader over one link or two.
+// The answer must equal that of a direct fetch of one of the origin's versions, or be a visible error. It runs 1,000 cases, or
+// TRIBUTARY_CASES (`make fuzz`: 20,000), from TRIBUTARY_SEED or a seed from the clock. A failure reports the number of its case,
+// and TRIBUTARY_CASE runs only that case.
 func TestDifferential(t *testing.T) {
 	n := number(t, "TRIBUTARY_CASES", 1000)
 	seed := number(t, "TRIBUTARY_SEED", uint64(time.Now().UnixNano()))
@@ -81,13 +81,13 @@ type version struct {
 // drawn is a random case: an origin with up to two versions of an object, and a request.
 type drawn struct {
 	name   string
-	ext    string   // of the path: links are asked ahead for files that are probably large
-	text   []string // what was drawn
+	ext    string   // of the path: links send requests ahead for files that are probably large
+	text   []string // descriptions of the drawn properties
 	a, b   Object
 	fields [2][]Fault // of each version's answers
 	older  func(r *Request) bool
 	faults []Fault // of both
-	breaks []Fault // of both, but not of the direct fetches that show what is right
+	breaks []Fault // of both, but not of the direct fetches that define the correct result
 	method string
 	header http.Header
 	h2     bool
@@ -146,7 +146,7 @@ func draw(rng *rand.Rand) *drawn {
 	c.faults = append(c.faults, pick(c, rng, "with", common)...)
 	behaviour := []faults{f("")}
 	for name, all := range partialAnswers(max(size, 7000)) {
-		// A lie about the size that every part repeats looks like another object, and a field that only ranges lack is not missed.
+		// A lie about the size that every part repeats looks like another object, and a field that only ranges lack is not noticed.
 		if !strings.Contains(name, "total") && !strings.Contains(name, "no validator") {
 			behaviour = append(behaviour, faults{name, all})
 		}
@@ -164,7 +164,7 @@ func draw(rng *rand.Rand) *drawn {
 			f("close", ConnectionClose()), f("closes early", OnSeq(2, ClosesEarly())), f("interim", Interim("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")))
 	}
 	c.faults = append(c.faults, pick(c, rng, "framing", framing)...)
-	if untilClose := strings.Contains(strings.Join(c.text, ";"), "until close"); rng.IntN(5) == 0 && !untilClose { // whose end nobody can miss
+	if untilClose := strings.Contains(strings.Join(c.text, ";"), "until close"); rng.IntN(5) == 0 && !untilClose { // no visible end
 		at := rng.Int64N(max(size, 1))
 		c.breaks = append(c.breaks, pick(c, rng, "breaks:", []faults{
 			f("resets", UntilNth(2, ResetAfter(at))), f("short", UntilNth(2, ShortBody(1+at/2))), f("resets node 1", OnNode(1, ResetAfter(at))),
@@ -181,7 +181,7 @@ func UntilNth(n int, faults ...Fault) Fault {
 	return If(func(r *Request) bool { return r.Nth <= n }, faults...)
 }
 
-// second draws another version, which some requests get.
+// second draws another version, which is served to some requests.
 func (c *drawn) second(rng *rand.Rand) {
 	c.b = c.a
 	c.older = func(*Request) bool { return true }
@@ -240,7 +240,7 @@ func (c *drawn) request(rng *rand.Rand) {
 		h("Range", fmt.Sprintf("bytes=%d-%d", from, to), "If-Range", tag), h("Range", fmt.Sprintf("bytes=%d-%d", from, to), "If-Range", `"v0"`),
 		h("Cookie", "a=b"), h("Accept-Language", "de"),
 	}
-	if !strings.Contains(strings.Join(c.text, ";"), "for ranges") { // it would answer the condition otherwise for a range
+	if !strings.Contains(strings.Join(c.text, ";"), "for ranges") { // it would answer the condition differently for a range
 		asks = append(asks, h("If-None-Match", tag), h("If-None-Match", `"v0"`))
 	}
 	for name, values := range pick(c, rng, "asks", asks) {
@@ -251,7 +251,7 @@ func (c *drawn) request(rng *rand.Rand) {
 	}
 }
 
-// versions sets up the origin: only is the version that all requests get, -1 for both.
+// versions sets up the origin. only is the version that all requests get, -1 for both.
 func (c *drawn) versions(only int) Fault {
 	return func(x *Exchange) {
 		which := 1
@@ -265,7 +265,7 @@ func (c *drawn) versions(only int) Fault {
 	}
 }
 
-// run runs the case and returns how many answers were equal to a direct fetch and how many were visible errors.
+// run runs the case and returns how many answers equaled a direct fetch and how many were visible errors.
 func (c *drawn) run(t *testing.T, w *twin) (equal, visible uint64) {
 	var direct []version
 	for i, o := range []Object{c.a, c.b} {
@@ -306,7 +306,7 @@ func (c *drawn) run(t *testing.T, w *twin) (equal, visible uint64) {
 	return equal, visible
 }
 
-// alike reports whether the two versions have other bytes under equal properties, so that nobody can distinguish them.
+// alike reports whether the two versions have different bytes but equal properties, so that they cannot be distinguished.
 func (c *drawn) alike(a, b version) bool {
 	if c.a.Seed == c.b.Seed || c.a.Size != c.b.Size {
 		return false
@@ -319,7 +319,7 @@ func (c *drawn) alike(a, b version) bool {
 	return true
 }
 
-// wrong describes the fault of an answer, "" if there is none.
+// wrong describes the error in an answer, "" if there is none.
 func (c *drawn) wrong(direct []version, got seen) string {
 	var differs []string
 	for _, v := range direct {

@@ -28,7 +28,7 @@ import (
 )
 
 // twin fetches the same thing directly, through the proxy and by the downloader of `tributary get`, over one link and over two.
-// Each case has an origin of its own by its name: the memory of one does not affect the next.
+// Each case has its own origin, by its name, so that remembered findings do not affect the next case.
 type twin struct {
 	t      *testing.T
 	server *origintest.Server
@@ -45,7 +45,7 @@ type front struct {
 	own   *transport.Transport
 }
 
-// newTwin starts an origin of an object whose faults each case sets by plan.
+// newTwin starts an origin of an object. Each case sets its faults with plan.
 func newTwin(t *testing.T, o origintest.Object) *twin {
 	t.Helper()
 	w := &twin{t: t, fronts: map[int]*front{}}
@@ -77,7 +77,7 @@ func newTwin(t *testing.T, o origintest.Object) *twin {
 	return w
 }
 
-// lead returns where the connection to an address of a case leads over the n-th link.
+// lead returns the destination of a connection to an address of a case over link n.
 func (w *twin) lead(n int, addr string) string {
 	if strings.HasSuffix(addr, ":443") {
 		return w.secure.Addr(n)
@@ -130,7 +130,7 @@ func (w *twin) url(name string, h2 bool) string {
 
 func (f *front) byProxy(method, u string, h http.Header) seen { return byProxy(f.proxy, method, u, h) }
 
-// byProxy fetches through a proxy; https in absolute-form, so that the proxy divides that, too.
+// byProxy fetches through a proxy. It requests https URLs in absolute-form, so that the proxy divides these too.
 func byProxy(proxy, method, u string, h http.Header) seen {
 	c, err := net.Dial("tcp", proxy)
 	if err != nil {
@@ -157,7 +157,7 @@ func byProxy(proxy, method, u string, h http.Header) seen {
 	return s
 }
 
-// byGet downloads as `tributary get` does. The result is a body with status 200, or an error and no file.
+// byGet downloads as `tributary get` does. The result is a body with status 200, or an error without a file.
 func (f *front) byGet(t *testing.T, u string, h http.Header) seen {
 	t.Helper()
 	dir := t.TempDir()
@@ -179,8 +179,7 @@ func (f *front) byGet(t *testing.T, u string, h http.Header) seen {
 	return seen{status: http.StatusOK, length: int64(len(body)), body: body}
 }
 
-// resumed downloads an object as it was at first, and then the rest of it as it is at u, as `tributary get --resume` does after
-// have bytes.
+// resumed downloads have bytes of the object at first, and then the rest from u, as `tributary get --resume` does.
 func (f *front) resumed(t *testing.T, first, u string, h http.Header, have int64) seen {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
@@ -211,7 +210,7 @@ func (f *front) resumed(t *testing.T, first, u string, h http.Header, have int64
 	return seen{status: http.StatusOK, length: held.Have, body: body}
 }
 
-// place is where a URL of a case is, as an OpenFile remembers it.
+// place returns the place of a case's URL in the form that an OpenFile stores.
 func place(u string) string {
 	scheme, rest, _ := strings.Cut(u, "://")
 	host, path, _ := strings.Cut(rest, "/")
@@ -223,12 +222,12 @@ func (s seen) visible() bool {
 	return s.err != nil || s.status >= 500 && strings.HasPrefix(s.header.Get("Proxy-Status"), "tributary; error=")
 }
 
-// mayDiffer are the fields that a proxy may change, beside those that differ leaves out: digests of one message (RFC 9530
-// section 2), and Accept-Ranges, which is added to what was asked for by range.
+// mayDiffer are the fields that a proxy may change, in addition to those that differ ignores: digests of one message (RFC 9530
+// section 2), and Accept-Ranges, which is added to objects requested by range.
 var mayDiffer = []string{"Accept-Ranges", "Content-Digest", "Content-Md5"}
 
-// difference says in what an answer differs from the one that a direct fetch brought, "" if in nothing that matters. An
-// origin may serve less of a range than it was asked for; then the proxy may bring more of it.
+// difference describes how an answer differs from that of a direct fetch, "" if in nothing that matters. An origin may serve less
+// of a range than was requested; then the proxy may deliver more of it.
 func difference(o origintest.Object, direct, got seen) string {
 	complete := direct.whole() && got.status == http.StatusOK
 	if got.status != direct.status && !complete {
@@ -255,8 +254,8 @@ func difference(o origintest.Object, direct, got seen) string {
 	return ""
 }
 
-// whole reports whether an answer with status 206 holds all of its object. Nobody asked for a part directly; asked by range it
-// is the right answer, which the proxy makes a 200.
+// whole reports whether an answer with status 206 contains its whole object. The direct request did not ask for a part, but to a
+// ranged request of the proxy this is the right answer, which the proxy turns into a 200.
 func (s seen) whole() bool {
 	c, err := byterange.ParseContentRange(s.header.Get("Content-Range"))
 	return s.status == http.StatusPartialContent && err == nil && c.Range.Start == 0 && c.Range.End == c.Total
@@ -270,7 +269,7 @@ func longer(o origintest.Object, direct, got seen) bool {
 		len(got.body) > len(direct.body) && o.Mismatch(got.body, b.Range.Start) < 0
 }
 
-// wrongFile describes the fault of a file that a download calls complete, "" if it equals the whole direct fetch, or the
+// wrongFile describes the error in a file that a download reports as complete, "" if the file equals the whole direct fetch or the
 // object.
 func wrongFile(o origintest.Object, direct, got seen) string {
 	if (direct.status == http.StatusOK || direct.whole()) && bytes.Equal(got.body, direct.body) {
@@ -282,7 +281,7 @@ func wrongFile(o origintest.Object, direct, got seen) string {
 	return fmt.Sprintf("a file of %d bytes, where a direct fetch brings %v", len(got.body), direct)
 }
 
-// partialAnswers are origins whose answers have to do with ranges, asked for or not.
+// partialAnswers returns origins whose answers involve ranges, requested or not.
 func partialAnswers(size int64) map[string][]origintest.Fault {
 	type f = origintest.Fault
 	all := map[string][]f{
@@ -418,8 +417,8 @@ func TestSameAsDirect(t *testing.T) {
 	})
 }
 
-// TestUnjoinable: where an origin's parts do not fit together, the client sees an error once. Then the object is asked for
-// as a whole.
+// TestUnjoinable: if an origin's parts do not fit together, the client sees an error once. After that, the object is requested as a
+// whole.
 func TestUnjoinable(t *testing.T) {
 	later := func(r *origintest.Request) bool { return r.Range != "" && !strings.HasPrefix(r.Range, "bytes=0-") }
 	for name, fault := range map[string]origintest.Fault{

@@ -9,7 +9,7 @@ import (
 	"github.com/tributary-http/tributary/internal/gateway"
 )
 
-// gatewayControl answers questions about the gateway on the control socket.
+// gatewayControl serves requests about the gateway on the control socket.
 type gatewayControl struct {
 	hosts *gateway.Hosts
 	at    net.Addr
@@ -19,10 +19,10 @@ func (g gatewayControl) show(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(control.Gateway{
 		Listen: g.at.String(), Hosts: g.hosts.Recorded(r.FormValue("program")),
-	}) // the client is gone
+	}) // an error means that the client is gone
 }
 
-// record takes down the hosts of a program.
+// record records the hosts of a program.
 func (g gatewayControl) record(w http.ResponseWriter, r *http.Request) {
 	var hosts []string
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&hosts); err != nil {

@@ -13,7 +13,7 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestGatewayControl: the gateway listens, and commands learn where, and tell it hosts.
+// TestGatewayControl: the gateway listens, and commands can ask for its address and record hosts.
 func TestGatewayControl(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", dir)

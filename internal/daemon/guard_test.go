@@ -21,7 +21,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// unbound is a Binder that leaves sockets as they are: loopback is all that these tests reach.
+// unbound is a Binder that leaves sockets unbound, since these tests use only loopback.
 type unbound struct{}
 
 func (unbound) Control(link.Link) func(string, string, syscall.RawConn) error {
@@ -49,7 +49,7 @@ func startGuarded(t *testing.T, cfg config.Config, links ...link.Link) (*Daemon,
 	}
 }
 
-// ask sends a request as it stands and returns the answer's status line and body.
+// ask sends a request unchanged and returns the status, header and body of the answer.
 func ask(t *testing.T, proxy *url.URL, request string) (status int, header http.Header, body string) {
 	t.Helper()
 	c, err := net.Dial("tcp", proxy.Host)

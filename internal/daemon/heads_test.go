@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// saying starts an origin that gives the same answer to each request, byte for byte, and closes.
+// saying starts an origin that sends the same answer to each request, byte for byte, and closes the connection.
 func saying(t *testing.T, answer string) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,7 +42,7 @@ func saying(t *testing.T, answer string) (addr string) {
 	return l.Addr().String()
 }
 
-// hears sends a request through a proxy and returns all heads that come back, the final one last.
+// hears sends a request through a proxy and returns all response heads, the final one last.
 func hears(t *testing.T, proxy *url.URL, request string) (heads []string) {
 	t.Helper()
 	c, err := net.Dial("tcp", proxy.Host)
@@ -72,7 +72,7 @@ func hears(t *testing.T, proxy *url.URL, request string) (heads []string) {
 	}
 }
 
-// TestOriginHeads: heads that net/http shows otherwise than they came.
+// TestOriginHeads: heads that net/http presents differently from how they arrived.
 func TestOriginHeads(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
 	hint := func(size int) string {

@@ -16,15 +16,15 @@ import (
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
-// TestHistoryOfAnEarlierRun: a proxy that starts on networks that an earlier one has used divides the first bytes in the ratio of
-// their rates, before any byte has shown these, also for an origin that nobody has asked before. Without a history it does not.
+// TestHistoryOfAnEarlierRun: a proxy that starts on networks that an earlier one used divides the first bytes in the ratio of their
+// rates, before any byte has shown these rates, and also for a new origin. Without a history it does not.
 func TestHistoryOfAnEarlierRun(t *testing.T) {
 	t.Parallel()
 	cfg := settings()
 	cfg.Threshold = 128 << 10
 	cfg.Link = map[string]config.Link{"wifi": {MaxRate: 3_000_000}, "lte": {MaxRate: 1_000_000}}
 	history := filepath.Join(t.TempDir(), "history")
-	var held atomic.Pointer[chan struct{}] // until it is closed, nothing comes but heads and a byte each
+	var held atomic.Pointer[chan struct{}] // until it is closed, only heads and one byte each arrive
 	stall := func(x *Exchange) {
 		if open := held.Load(); open != nil {
 			StallAfter(1, *open)(x)
@@ -34,7 +34,7 @@ func TestHistoryOfAnEarlierRun(t *testing.T) {
 	first := newRigRemembering(t, known, cfg, history, "wifi", "lte")
 	whole(t, first.get(nil), known.Object())
 	first.stop()
-	cfg.Link = nil // the rest comes as fast as it can
+	cfg.Link = nil // no rate limit for the rest
 	want := math.Log(remembered(t, history, known, "wifi") / remembered(t, history, known, "lte"))
 	if want < math.Log(2) {
 		t.Fatalf("the links are 3 to 1 and remembered as %.2f to 1", math.Exp(want))
@@ -50,7 +50,7 @@ func TestHistoryOfAnEarlierRun(t *testing.T) {
 		before := len(other.Requests())
 		got := make(chan seen, 1)
 		go func() { got <- r.get(nil) }()
-		var asked [2]int64 // first copies of bytes, by link
+		var asked [2]int64 // first copies of requested bytes, by link
 		until(t, "a copy: the links have been silent for that long, and were asked for no more", limit, func() bool {
 			var ranges segment.Set
 			asked = [2]int64{}
@@ -61,7 +61,7 @@ func TestHistoryOfAnEarlierRun(t *testing.T) {
 				}
 				n := ranges.Add(segment.Range{Start: spec.First, End: spec.End})
 				asked[q.Node] += n
-				if 2*n < spec.End-spec.First { // less of a range overlaps for a spot check
+				if 2*n < spec.End-spec.First { // a spot check overlaps less of a range
 					return true
 				}
 			}

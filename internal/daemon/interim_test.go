@@ -13,7 +13,7 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestInterimAnswers: an origin announces every part of a transfer by an interim answer.
+// TestInterimAnswers: an origin announces every part of a transfer with an interim answer.
 func TestInterimAnswers(t *testing.T) {
 	for _, codings := range []string{"", "gzip"} {
 		t.Run("R55 those of later parts are swallowed, codings "+codings, func(t *testing.T) {

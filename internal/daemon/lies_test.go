@@ -13,33 +13,32 @@ import (
 type outcome uint8
 
 const (
-	same    outcome = iota // what it sees without the proxy: status, fields, bytes
-	right                  // the whole object, though the origin fails its clients
-	either                 // as same, or a visible error after bytes that are right
-	broken                 // a visible error after bytes that are right
-	noticed                // as same, or a visible error: by then the client may have some wrong bytes
+	same    outcome = iota // what the client sees without the proxy: status, fields, bytes
+	right                  // the whole object, although direct clients fail
+	either                 // same, or a visible error after correct bytes
+	broken                 // a visible error after correct bytes
+	noticed                // same, or a visible error, but the client may have some wrong bytes by then
 )
 
-// use says whether the second link must have carried bytes.
+// use defines whether the second link must carry bytes.
 type use uint8
 
 const (
 	any2  use = iota // it may
 	both             // it must
-	alone            // it must not have carried a byte that counts
+	alone            // it must not carry a byte that counts
 )
 
 // lie is an origin, a request, and the required outcome.
 type lie struct {
-	name   string // with the number of the rule that it proves
+	name   string // with the number of the tested rule
 	object Object // Size 0 stands for mid
-	empty  bool   // Size 0 is meant
+	empty  bool   // Size really is 0
 	faults []Fault
 	header http.Header // of the request
 	want   outcome
 	use    use
-	// offered is the outcome for a client that offers codings, so that the transfer starts with its own GET (R77);
-	// nil: the same.
+	// offered is the outcome for a client that offers codings, so that the transfer starts with its own GET (R77); nil = the same.
 	offered *expect
 	check   func(t *testing.T, seen []Request)
 }
@@ -63,12 +62,12 @@ func get(kv ...string) http.Header {
 	return h
 }
 
-// between asks for the bytes from start up to end.
+// between returns a header that requests the bytes from start up to end.
 func between(start, end int64) http.Header {
 	return get("Range", fmt.Sprintf("bytes=%d-%d", start, end-1))
 }
 
-// perRequest adds a cookie of its own to each answer.
+// perRequest adds a different cookie to each answer.
 func perRequest(x *Exchange) { Add("Set-Cookie", fmt.Sprintf("n=%d", x.N))(x) }
 
 // aligned answers with a range that begins at a multiple of n.
@@ -134,7 +133,7 @@ var lies = []lie{
 	{name: "R78 If-None-Match matches", header: get("If-None-Match", `"v1"`), use: alone, check: one},
 	{name: "R78 If-None-Match does not match", header: get("If-None-Match", `"v0"`), use: both, check: conditions},
 
-	// No ranges, or not of everything.
+	// No ranges, or not for everything.
 	{name: "R137 no ranges", faults: faults(NoRanges()), use: alone, check: one},
 	{name: "R137 Accept-Ranges: none", faults: faults(RangesNone()), use: alone, check: one},
 	{name: "R137 HTTP/1.0", faults: faults(HTTP10()), use: alone},
@@ -216,7 +215,7 @@ var lies = []lie{
 	{name: "R114 html on one link", faults: second(Set("Content-Type", "text/html")), use: alone},
 	{name: "R93 coding on one link", faults: second(Set("Content-Encoding", "gzip")), use: alone},
 
-	// One link is not let in.
+	// One link is refused.
 	{name: "R105 401 on one link", faults: second(Status(401)), use: alone},
 	{name: "R105 403 on one link", faults: second(Status(403)), use: alone},
 	{name: "R105 404 on one link", faults: second(Status(404)), use: alone},

@@ -10,13 +10,13 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// long is an object that takes both links a second and a half at the rate of slow.
+// long is the size of an object that takes both links a second and a half at the rate slow.
 const (
 	long = 6 << 20
 	slow = 2 << 20
 )
 
-// TestDeadLinks lets one link be dead from the start: the download comes over the other, the first request included.
+// TestDeadLinks starts with one dead link: the download uses the other, including for the first request.
 func TestDeadLinks(t *testing.T) {
 	deaths := []struct {
 		name string
@@ -46,7 +46,7 @@ func TestDeadLinks(t *testing.T) {
 					if n := r.carried(name); n > 0 {
 						t.Errorf("the dead link carried %d bytes", n)
 					}
-					whole(t, r.get(h), s.Object()) // the memory does not harm the next one
+					whole(t, r.get(h), s.Object()) // what was remembered does not harm the next download
 				})
 			}
 		}
@@ -72,7 +72,7 @@ func TestDeadLinks(t *testing.T) {
 	})
 }
 
-// TestConnectionLimit lets each node take one connection at a time, and close it after some answers.
+// TestConnectionLimit lets each node accept only one connection at any time, and close it after some answers.
 func TestConnectionLimit(t *testing.T) {
 	for _, codings := range []string{"", "gzip"} {
 		for _, breaks := range []bool{false, true} {
@@ -174,7 +174,7 @@ func TestLinksInMidTransfer(t *testing.T) {
 				t.Parallel()
 				s := New(t, Object{Size: long}, RateLimit(slow/4)) // slower than the client, however busy the machine is
 				cfg := settings()
-				cfg.TransferWindow = 1 << 20 // what is not yet asked for is left to a link that appears late
+				cfg.TransferWindow = 1 << 20 // leaves bytes to request for a link that appears late
 				r := newRig(t, s, cfg, sc.links...)
 				h := http.Header{}
 				if codings != "" {
@@ -193,7 +193,7 @@ func TestLinksInMidTransfer(t *testing.T) {
 	}
 }
 
-// TestStalledAnswers lets the answers over one link stop and continue while the link itself is well.
+// TestStalledAnswers lets the answers over one link stop and continue while the link itself works.
 func TestStalledAnswers(t *testing.T) {
 	on := make(chan struct{})
 	s := New(t, Object{Size: long}, RateLimit(slow), OnNode(1, StallAfter(100_000, on)))
@@ -207,7 +207,7 @@ func TestStalledAnswers(t *testing.T) {
 	d.rest(s.Object())
 }
 
-// TestLinksGoForLong lets all links go for longer than a transfer waits: the client sees that the answer is not complete.
+// TestLinksGoForLong removes all links for longer than a transfer waits: the client sees that the answer is incomplete.
 func TestLinksGoForLong(t *testing.T) {
 	s := New(t, Object{Size: long}, RateLimit(slow))
 	cfg := settings()

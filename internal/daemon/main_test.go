@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestMain lets more tests run at a time than there are processors, since they wait for paced bytes most of the time,
-// and fails if a goroutine of the product outlives all of them.
+// TestMain runs more tests in parallel than there are processors, since they wait for paced bytes most of the time. It fails if a
+// goroutine of the product outlives all of them.
 func TestMain(m *testing.M) {
 	if proxy := os.Getenv("TRIBUTARY_TEST_ASK"); proxy != "" {
 		os.Exit(askAs(proxy))
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
-	end := time.Now().Add(20 * time.Second) // a busy machine
+	end := time.Now().Add(20 * time.Second) // long enough for a busy machine
 	tick := time.NewTicker(time.Millisecond)
 	left := running("")
 	for len(left) > 0 && time.Now().Before(end) {

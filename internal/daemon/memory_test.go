@@ -7,7 +7,7 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestRefusalsAreRemembered fetches an object twice: the findings of the first time are not tested again.
+// TestRefusalsAreRemembered fetches an object twice: the findings of the first download are not tested again.
 func TestRefusalsAreRemembered(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -22,7 +22,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	} {
 		for _, codings := range []string{"", "gzip"} {
 			if codings != "" && c.name == "R137 R77 416 to ranged requests" {
-				continue // to a later range a 416 says that the object has shrunk (R103)
+				continue // for a later range, a 416 means that the object has shrunk (R103)
 			}
 			t.Run(c.name+", codings "+codings, func(t *testing.T) {
 				t.Parallel()
@@ -38,8 +38,8 @@ func TestRefusalsAreRemembered(t *testing.T) {
 					noneLeft(t, limit, transfers...)
 					return len(s.Requests()) - before
 				}
-				// On a busy machine the body may be there before the answer to a ranged request, or a request is repeated over the
-				// other link: nothing was shown, or two were needed.
+				// On a busy machine, the body may arrive before the answer to a ranged request, which proves nothing, or a request
+				// is repeated over the other link, so that two are needed.
 				made := []int{once()}
 				for len(made) < 7 {
 					n := once()

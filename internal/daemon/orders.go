@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// stepTime is between two words on how far an order is.
+// stepTime is the interval between progress reports of an order.
 const stepTime = 250 * time.Millisecond
 
 // syncTime is the interval at which received bytes are synced to the disk, so that they survive a dead battery.
@@ -22,29 +22,29 @@ const syncTime = 5 * time.Second
 type orderStep struct {
 	Type      string `json:"type"` // "at"
 	Name      string `json:"name,omitempty"`
-	Bytes     int64  `json:"bytes"` // that are in the file, in any order
-	Kept      int64  `json:"kept"`  // of these, without a gap from the beginning on, and on the disk for certain
+	Bytes     int64  `json:"bytes"` // bytes in the file, in any order
+	Kept      int64  `json:"kept"`  // of these, the bytes from the beginning without a gap that are certainly on the disk
 	Size      int64  `json:"size"`
 	Validator string `json:"validator,omitempty"`
 	Place     string `json:"place,omitempty"`
 	Mark      string `json:"mark,omitempty"`
-	// Links are the bytes that each link has brought for this order, in the order of their first bytes.
+	// Links are the bytes that each link has delivered for this order, in the order of their first bytes.
 	Links []control.LinkShare `json:"links,omitempty"`
 }
 
 // orderEnd reports the end of an order to the app.
 type orderEnd struct {
 	Type  string `json:"type"`            // "done", "stopped", "failed"
-	Again bool   `json:"again,omitempty"` // it may work another time
+	Again bool   `json:"again,omitempty"` // a retry may succeed
 
-	// Why it failed.
+	// The cause of a failure.
 	Code   download.Code `json:"code,omitempty"`
 	Host   string        `json:"host,omitempty"`
 	Status int           `json:"status,omitempty"` // of the HTTP answer
 	Error  string        `json:"error,omitempty"`  // in English, for a log
 }
 
-// fillOrders fills the files of the app until ctx ends: the downloads of a phone's user.
+// fillOrders downloads into the files of the app, which a phone's user ordered, until ctx ends.
 func (d *Daemon) fillOrders(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -61,7 +61,7 @@ func (d *Daemon) fillOrders(ctx context.Context) {
 	}
 }
 
-// fill fills one file, and reports its progress.
+// fill downloads into one file and reports its progress.
 func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 	ctx, stop := context.WithCancel(transport.WithFlow(ctx, transport.Flow{Unmetered: o.Unmetered}))
 	defer stop()
@@ -84,7 +84,7 @@ func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 			now.Links = append(now.Links, control.LinkShare{Link: l.Link, Bytes: l.Bytes})
 		}
 		if o.Tell(now) != nil {
-			stop() // nobody hears it
+			stop() // the app is gone
 		}
 	}
 	type beginning struct {
@@ -97,7 +97,7 @@ func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 		err  error
 	}
 	ended := make(chan ending)
-	go func() { // ends with ctx, and is waited for
+	go func() { // ends with ctx; fill waits for it
 		g := &download.Getter{Transport: d.out, Options: options}
 		r, err := g.Fill(ctx, o.URL, h, m, func(name string, v download.Version) {
 			select {
@@ -144,7 +144,7 @@ func (d *Daemon) fill(ctx context.Context, o *appbridge.Order) {
 	}
 }
 
-// options are those of the download that an order asks for. An error quotes nothing of the order.
+// options returns the options of the download that an order asks for. Errors do not quote the order.
 func (d *Daemon) options(o *appbridge.Order) (options download.Options, err error) {
 	if options.Header, err = download.Fields(o.Header, "tributary/"+d.version); err == nil && o.Checksum != "" {
 		options.Checksum, err = download.ParseChecksum(o.Checksum)

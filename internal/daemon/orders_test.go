@@ -20,7 +20,7 @@ import (
 // TestOrders fills an app's file, stops in the middle, and resumes.
 func TestOrders(t *testing.T) {
 	const size = 8 << 20
-	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(512<<10)) // of a connection: time to stop it in the middle
+	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(512<<10)) // per connection; time to stop halfway
 	r := newRig(t, s, settings(), "wifi", "wifi2")
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {
@@ -50,7 +50,7 @@ func TestOrders(t *testing.T) {
 
 	url, free := s.URL(), false
 	var extra map[string]any // fields of the order
-	// fill returns the last word before the end, and the end.
+	// fill returns the last progress report before the end, and the end.
 	fill := func(id uint64, from map[string]any, step func(at map[string]any)) (at, end map[string]any) {
 		t.Helper()
 		line = map[string]any{"url": url, "unmetered": free}
@@ -74,7 +74,7 @@ func TestOrders(t *testing.T) {
 		}
 	}
 
-	during := false // something was kept before the end
+	during := false // some bytes were kept before the end
 	half, end := fill(1, nil, func(at map[string]any) {
 		kept := int64(at["kept"].(float64))
 		during = during || kept > 0 && at["bytes"] != at["kept"]
@@ -109,7 +109,7 @@ func TestOrders(t *testing.T) {
 	if err != nil || int64(len(b)) != size || s.Object().Mismatch(b, 0) >= 0 {
 		t.Errorf("%d bytes, the first wrong one is %d, %v", len(b), s.Object().Mismatch(b, 0), err)
 	}
-	// One that may cost nothing: over none of the links that come meanwhile and do cost.
+	// An order that must not cost anything does not use the metered links that appear meanwhile.
 	metered := named("wifi", "wifi2", "lte", "lte2")
 	metered[2].Metered, metered[3].Metered = true, true
 	free = true

@@ -13,15 +13,15 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// one proves that a single request was made.
+// one checks that a single request was made.
 func one(t *testing.T, seen []Request) {
 	if len(seen) != 1 {
 		t.Errorf("%d requests, want 1", len(seen))
 	}
 }
 
-// initial counts the requests made before any answer: on a busy machine the first answer may be so late that the request is
-// repeated over the other link.
+// initial returns the number of requests made before any answer. On a busy machine, the first answer may be so late that the
+// request is repeated over the other link.
 func initial(seen []Request) int {
 	if len(seen) > 1 && seen[1].Node != seen[0].Node && seen[1].Range == seen[0].Range {
 		return 2
@@ -29,7 +29,7 @@ func initial(seen []Request) int {
 	return 1
 }
 
-// honest checks the fields that every request but the first carries (R94, R95).
+// honest checks the fields that every request except the first carries (R94, R95).
 func honest(t *testing.T, seen []Request) {
 	first := initial(seen)
 	for i, r := range seen {
@@ -45,7 +45,7 @@ func honest(t *testing.T, seen []Request) {
 	}
 }
 
-// conditions proves that the client's conditions go out once (R78).
+// conditions checks that the client's conditions are sent once (R78).
 func conditions(t *testing.T, seen []Request) {
 	first := initial(seen)
 	for i, r := range seen {
@@ -55,7 +55,7 @@ func conditions(t *testing.T, seen []Request) {
 	}
 }
 
-// sameFields proves that all requests of a transfer carry the client's fields.
+// sameFields checks that all requests of a transfer carry the client's fields.
 func sameFields(t *testing.T, seen []Request) {
 	for i, r := range seen {
 		agent := r.Header.Get("User-Agent")
@@ -66,7 +66,7 @@ func sameFields(t *testing.T, seen []Request) {
 	}
 }
 
-// TestOrigins compares a client's answers through the proxy, over one link and over two, with those without it.
+// TestOrigins compares a client's answers through the proxy, over one link and over two, with those of direct requests.
 func TestOrigins(t *testing.T) {
 	names := map[string]bool{}
 	for _, l := range lies {
@@ -96,19 +96,21 @@ func TestOrigins(t *testing.T) {
 				}
 				direct := fetch(client(t, nil), New(t, l.object, l.faults...).URL(), h)
 				for _, links := range [][]string{{"wifi"}, {"wifi", "lte"}} {
-					// No fatal failures from here on: these are goroutines of their own.
+					// No fatal failures from here on, since this code runs in other goroutines.
 					faults := append(slices.Clone(l.faults), RateLimit(paced))
 					if want.use == both && len(links) == 2 {
-						// The whole object in one answer takes seconds: time for the second link to ask, however busy the machine is.
+						// The whole object in one answer takes seconds, so the second link has time to ask, however busy the
+						// machine is.
 						faults = append(faults, If(func(q *Request) bool { return q.Range == "" }, RateLimit(paced/8)))
 					}
 					s := New(t, l.object, faults...)
 					r := newRig(t, s, settings(), links...)
 					all.Go(func() {
 						got := r.get(h)
-						// A first request that was repeated has two answers, and which one the client gets is a matter of luck. A
-						// request that was repeated proves nothing about the use of one link, nor does an object that was whole before a
-						// busy machine let the second link answer, or that the second link brought alone since the first was late.
+						// A first request that was repeated has two answers, and chance decides which one the client gets. A
+						// repeated request proves nothing about the use of one link. Neither does an object that was complete
+						// before a busy machine let the second link answer, or that the second link delivered alone since the first
+						// was late.
 						again := func() bool {
 							if all := s.Requests(); len(all) > 0 && (all[0].Node != 0 || initial(all) > 1) {
 								return true
@@ -122,7 +124,7 @@ func TestOrigins(t *testing.T) {
 						}
 						what := fmt.Sprintf("%s, links %v", how, links)
 						for _, p := range []*path{r.wifi, r.lte} {
-							// Two, and one in place of a third that is being closed.
+							// Two connections, and one in place of a third that is being closed.
 							if n := p.inUse(); n > 3 && len(l.faults) == 0 {
 								t.Errorf("R138: %s, %s: %d connections at an instant", what, p.name, n)
 							}
@@ -151,7 +153,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// repeated reports whether a request came to both nodes.
+// repeated reports whether a request reached both nodes.
 func repeated(all []Request) bool {
 	for i, q := range all {
 		if slices.ContainsFunc(all[:i], func(o Request) bool { return o.Node != q.Node && o.Range == q.Range }) {
@@ -161,7 +163,7 @@ func repeated(all []Request) bool {
 	return false
 }
 
-// compare checks an answer against the direct one.
+// compare checks an answer against that of a direct request.
 func (l *lie) compare(t *testing.T, what string, want outcome, direct, got seen, o Object) {
 	if want == noticed {
 		if got.err != nil || got.status >= 500 {
@@ -184,7 +186,7 @@ func (l *lie) compare(t *testing.T, what string, want outcome, direct, got seen,
 		if got.err == nil && got.status < 500 {
 			t.Errorf("%s: no error: %v", what, got)
 		}
-		// The proxy's own answers have no bytes of the object.
+		// The proxy's own answers contain no bytes of the object.
 		if w := wrong(o, got.body, 0); w != "" && got.status < 500 {
 			t.Errorf("%s: %s", what, w)
 		}
@@ -209,7 +211,7 @@ func (l *lie) compare(t *testing.T, what string, want outcome, direct, got seen,
 	}
 }
 
-// differ names the fields in which a proxied answer differs from the direct one, apart from those of the connection and the
+// differ returns the fields in which a proxied answer differs from the direct one. It ignores those of the connection and the
 // framing, a Date that the origin left out (RFC 9110 section 6.6.1), and the fields that net/http leaves out of a 304.
 func differ(direct, got seen) string {
 	var d []string

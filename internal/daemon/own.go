@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// listeners knows the own listening addresses: a request to one of them would loop (R15, R182).
+// listeners records the proxy's own listening addresses: a request to one of them would loop (R15, R182).
 type listeners struct {
 	mu  sync.Mutex
 	own []netip.AddrPort
@@ -24,7 +24,7 @@ func (l *listeners) add(a net.Addr) {
 	l.own = append(l.own, t.AddrPort())
 }
 
-// has reports whether a connection to the address would end at an own listener.
+// has reports whether a connection to the address would reach one of these listeners.
 func (l *listeners) has(a netip.AddrPort) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// followWishes pairs with the relays that the app names, forgets them, and applies the token of the gateway, until ctx ends.
+// followWishes pairs with relays and forgets them as the app asks, and applies the token of the gateway, until ctx ends.
 func (d *Daemon) followWishes(ctx context.Context) {
 	for {
 		select {

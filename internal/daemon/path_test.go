@@ -10,20 +10,19 @@ import (
 	"syscall"
 )
 
-// path is the way that one link leads: to one node of the origin, with faults of its own. Its zero value but addr lets
-// everything through.
+// path is the path of one link: to one node of the origin, with its own faults. With only addr set, it lets everything through.
 type path struct {
 	name string
 
 	mu      sync.Mutex
-	addr    string // where every connection of this link ends
-	secure  string // that to port 443, if not ""
+	addr    string // destination of every connection over this link
+	secure  string // destination of connections to port 443, if not ""
 	refused bool   // connections are refused
-	reset   bool   // connections are reset as soon as they are there
-	most    int    // connections beyond so many at a time are reset; 0 = no limit
+	reset   bool   // connections are reset as soon as they are open
+	most    int    // connections beyond this number are reset; 0 = no limit
 	shut    chan struct{}
-	conns   map[*gated]bool // the open ones; true: with a request
-	busiest int             // the most connections with a request that were open at an instant
+	conns   map[*gated]bool // open connections; true = with a request
+	busiest int             // maximum number of concurrent connections with a request
 	dials   int
 }
 
@@ -33,7 +32,7 @@ func (p *path) set(change func(p *path)) {
 	change(p)
 }
 
-// silence lets nothing through in either direction until speak: connections stay open and new ones hang.
+// silence blocks all bytes in both directions until speak. Connections stay open, and new ones hang.
 func (p *path) silence() {
 	p.set(func(p *path) {
 		if p.shut == nil {
@@ -55,7 +54,7 @@ func (p *path) speak() {
 func (p *path) resetAll() {
 	p.set(func(p *path) {
 		for c := range p.conns {
-			_ = c.SetLinger(0) // a connection that is gone needs no reset
+			_ = c.SetLinger(0) // a closed connection needs no reset
 			_ = c.TCPConn.Close()
 		}
 	})
@@ -67,7 +66,7 @@ func (p *path) dialed() int {
 	return p.dials
 }
 
-// asks notes that a connection carries a request.
+// asks records that a connection carries a request.
 func (p *path) asks(c *gated) {
 	p.set(func(p *path) {
 		if asked, open := p.conns[c]; asked || !open {
@@ -84,8 +83,8 @@ func (p *path) asks(c *gated) {
 	})
 }
 
-// inUse is the most connections with a request that were open at an instant. The origin would count more: on a busy machine it
-// learns late that a connection has been closed.
+// inUse returns the maximum number of concurrent connections with a request. The origin would count more: on a busy machine, it
+// notices late that a connection was closed.
 func (p *path) inUse() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +128,7 @@ func (p *path) dial(ctx context.Context, network, to string) (net.Conn, error) {
 		return nil, err
 	}
 	c := &gated{TCPConn: nc.(*net.TCPConn), p: p, gone: make(chan struct{})}
-	_ = c.SetReadBuffer(128 << 10) // so that the unread bytes of a slow client stay few
+	_ = c.SetReadBuffer(128 << 10) // limits the unread bytes of a slow client
 	if reset {
 		_ = c.SetLinger(0)
 		_ = c.TCPConn.Close()
@@ -174,6 +173,6 @@ func (c *gated) Close() error {
 	return c.TCPConn.Close()
 }
 
-// Without these io.Copy would go around the gate.
+// Without these, io.Copy would bypass the gate.
 func (c *gated) ReadFrom(r io.Reader) (int64, error) { return io.Copy(struct{ io.Writer }{c}, r) }
 func (c *gated) WriteTo(w io.Writer) (int64, error)  { return io.Copy(w, struct{ io.Reader }{c}) }

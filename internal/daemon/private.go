@@ -16,29 +16,29 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// PrivateOptions configure a private proxy.
+// PrivateOptions configures a private proxy.
 type PrivateOptions struct {
 	Users     []uint32 // user IDs; all others get 403
 	Intercept *intercept.Interceptor
 	Carried   func(link string, bytes int64) // see proxy.Config
 }
 
-// privateDrainTime is how long a private proxy looks at the last bytes of programs that have ended.
+// privateDrainTime is how long a private proxy waits for the last bytes of programs that have ended.
 const privateDrainTime = 2 * time.Second
 
-// Private is a proxy over the links of this machine for one command, on a free loopback port. It allows the same destinations
-// as the service, since the command may act for others, such as a browser for its pages.
+// Private is a proxy over the links of this machine for one command, on a free loopback port. It allows the same destinations as
+// the service, since the command may act for others, as a browser does for its pages.
 type Private struct {
 	URL string
 
 	d      *Daemon
 	ln     net.Listener
 	front  *http.Server
-	served chan struct{} // closed when front serves no more; nil = it never did
+	served chan struct{} // closed when front has stopped serving; nil = it never started
 	unlink func()
 }
 
-// NewPrivate opens the port; connections wait until Start. The caller must call Stop.
+// NewPrivate opens the port. Connections wait until Start. The caller must call Stop.
 func NewPrivate(cfg config.Config, log *slog.Logger, o PrivateOptions) (*Private, error) {
 	SaveMemory()
 	return newPrivate(cfg, log, o, transport.Config{
@@ -60,7 +60,7 @@ func newPrivate(cfg config.Config, log *slog.Logger, o PrivateOptions, t transpo
 	return &Private{URL: "http://" + ln.Addr().String(), d: d, ln: ln, front: proxy.NewServer(d.proxy)}, nil
 }
 
-// Start serves until Stop. It waits a moment for the first link.
+// Start serves until Stop. It waits briefly for the first link.
 func (p *Private) Start(ctx context.Context) (err error) {
 	if p.unlink, err = p.d.out.Start(ctx); err != nil {
 		return err
@@ -76,13 +76,13 @@ func (p *Private) Start(ctx context.Context) (err error) {
 	return nil
 }
 
-// Stop aborts all requests and returns when they have ended.
+// Stop aborts all requests and waits for them to end.
 func (p *Private) Stop() {
 	over, cancel := context.WithTimeout(context.Background(), privateDrainTime)
 	defer cancel()
 	_ = p.front.Close()
-	_ = p.ln.Close()             // it is the server's only if that has started
-	_ = p.d.proxy.Shutdown(over) // resets what runs then
+	_ = p.ln.Close()             // the server closes it only if it has started
+	_ = p.d.proxy.Shutdown(over) // resets what still runs when over ends
 	if p.served != nil {
 		<-p.served
 	}

@@ -20,10 +20,10 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// TestPrivate: an https download of a command comes over both links, over one connection each: the one by which the origin was
+// TestPrivate: an https download of a command uses both links, with one connection each. The connection on which the origin was
 // verified carries the first request. Other users get 403.
 func TestPrivate(t *testing.T) {
-	const size = 900_000 // too small for two connections of a link
+	const size = 900_000 // too small for two connections per link
 	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(paced))
 	secure := s.Secure()
 	paths := map[string]*path{}

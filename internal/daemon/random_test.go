@@ -15,10 +15,10 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestRandomFaults downloads over one link to four, over HTTP/1.1 and HTTP/2, through links that flap and from origins whose
-// answers break, stall, end early and lie at random: the client gets bytes of one version from the first on, all of them or a
-// visible error, and nothing is left behind. 200 transfers, or TRIBUTARY_FAULTS (`make fuzz`: 12,000), from TRIBUTARY_SEED or a
-// seed of the moment.
+// TestRandomFaults downloads over one to four links, over HTTP/1.1 and HTTP/2, through links that flap and from origins whose
+// answers break, stall, end early and lie at random. The client gets bytes of one version from the first one on, all of them or a
+// visible error, and nothing is left behind. It runs 200 transfers, or TRIBUTARY_FAULTS (`make fuzz`: 12,000), from TRIBUTARY_SEED
+// or a seed from the clock.
 func TestRandomFaults(t *testing.T) {
 	n := number(t, "TRIBUTARY_FAULTS", 200)
 	first := number(t, "TRIBUTARY_SEED", uint64(time.Now().UnixNano()))
@@ -47,18 +47,18 @@ func TestRandomFaults(t *testing.T) {
 	until(t, "descriptors are closed", 2*time.Second, func() bool { return descriptors(t) <= open })
 }
 
-// randomFaults runs one transfer and reports whether the client got all of the object.
+// randomFaults runs one transfer and reports whether the client got the whole object.
 func randomFaults(t *testing.T, seed uint64, injected *atomic.Int64) bool {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	object := Object{Size: 2*threshold + rng.Int64N(1<<20), Seed: seed}
-	budget := atomic.Int64{} // faults that are left: an origin that is always at fault serves nobody
+	budget := atomic.Int64{} // remaining faults: an origin that always fails serves no client
 	budget.Store(1 + rng.Int64N(12))
 	chance := 0.2 + 0.6*rng.Float64()
 	node := rng.IntN(3) // 2 = both
 	names := [][]string{{"wifi"}, {"wifi", "lte"}, {"wifi", "lte", "wifi2"}, {"wifi", "lte", "wifi2", "lte2"}}[min(rng.IntN(5), 3)]
 	lies := rng.IntN(2) == 0
 	s := New(t, object, RateLimit(4<<20), func(x *Exchange) {
-		rng := rand.New(rand.NewPCG(seed, uint64(x.N))) // requests come at the same time
+		rng := rand.New(rand.NewPCG(seed, uint64(x.N))) // requests arrive concurrently
 		if node != 2 && x.Node != node || rng.Float64() > chance || budget.Add(-1) < 0 {
 			return
 		}
@@ -102,11 +102,11 @@ func randomFaults(t *testing.T, seed uint64, injected *atomic.Int64) bool {
 	if got.err == nil && int64(len(got.body)) != version.Size {
 		t.Errorf("%v: looks complete, the object has %d bytes", got, version.Size)
 	}
-	returned(t, r, 10*time.Second) // what leaks stays, however busy the machine is
+	returned(t, r, 10*time.Second) // leaks stay, however busy the machine is
 	return got.err == nil
 }
 
-// flap silences or resets one of two paths again and again, until stop.
+// flap repeatedly silences or resets one of two paths until stop.
 func (r *rig) flap(rng *rand.Rand) (stop func()) {
 	p := []*path{r.wifi, r.lte}[rng.IntN(2)]
 	up, down := time.Duration(10+rng.IntN(300))*time.Millisecond, time.Duration(5+rng.IntN(600))*time.Millisecond
@@ -143,7 +143,7 @@ func newer(o Object) Object {
 	return x.Object
 }
 
-// breaks draws a way in which an answer breaks at a random byte.
+// breaks draws a way for an answer to break at a random byte.
 func breaks(rng *rand.Rand, size int64) Fault {
 	at := rng.Int64N(min(size, 256<<10))
 	return []Fault{
@@ -152,7 +152,7 @@ func breaks(rng *rand.Rand, size int64) Fault {
 	}[rng.IntN(10)]
 }
 
-// falsehood draws a lie about a range that is not the first: it must show.
+// falsehood draws a lie about a range other than the first. It must be noticed.
 func falsehood(rng *rand.Rand) Fault {
 	by := 1 + rng.Int64N(5000)
 	return []Fault{
@@ -163,7 +163,7 @@ func falsehood(rng *rand.Rand) Fault {
 	}[rng.IntN(17)]
 }
 
-// descriptors counts the open ones of this process.
+// descriptors returns the number of open file descriptors of this process.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

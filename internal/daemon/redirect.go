@@ -19,25 +19,25 @@ import (
 	"github.com/tributary-http/tributary/internal/redirect"
 )
 
-// hangUp is how long the end waits for those who hold a lease to remove the rules: until then redirected connections are
-// still served.
+// hangUp is how long a shutdown waits for the holders of a lease to remove the rules. Redirected connections are still served
+// meanwhile.
 const hangUp = 3 * time.Second
 
-// redirection serves connections that the firewall redirects, on listeners that come over the control socket. Nothing
-// listens where nobody redirects. Who brings them keeps them open, too, and removes the rules before they are closed.
+// redirection serves connections that the firewall redirects, on listeners received over the control socket. Without a redirect,
+// nothing listens. The process that sends the listeners keeps them open too, and removes the rules before they are closed.
 type redirection struct {
 	d       *Daemon
 	serving sync.WaitGroup
 
 	mu      sync.Mutex
 	closed  bool
-	servers []*proxy.Transparent // the last one has the listeners in use
+	servers []*proxy.Transparent // the last one has the current listeners
 	leases  *leases
 }
 
-// leases are those that end together.
+// leases is a group of leases that end together.
 type leases struct {
-	over    chan struct{} // closed when they must end
+	over    chan struct{} // closed when the leases must end
 	running sync.WaitGroup
 }
 
@@ -45,8 +45,8 @@ func newLeases() *leases { return &leases{over: make(chan struct{})} }
 
 func newRedirection(d *Daemon) *redirection { return &redirection{d: d, leases: newLeases()} }
 
-// lease serves on the listeners in place of earlier ones, which the rules no longer use. The caller must call Done of the
-// leases' running at the end of its own.
+// lease serves on the listeners in place of earlier ones, which the rules no longer use. The caller must call running.Done on the
+// returned leases when its own lease ends.
 func (r *redirection) lease(listeners []net.Listener) (*leases, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +83,7 @@ func received(files []*os.File) (all []net.Listener, err error) {
 		err = errors.New("the request has no listener")
 	}
 	for _, f := range files {
-		l, lerr := net.FileListener(f) // duplicates it
+		l, lerr := net.FileListener(f) // duplicates f
 		f.Close()
 		if lerr != nil {
 			err = lerr
@@ -103,7 +103,7 @@ func received(files []*os.File) (all []net.Listener, err error) {
 	return all, nil
 }
 
-// ownMark returns the mark of this process's sockets, 0 if it may set none.
+// ownMark returns a function that returns the mark of this process's sockets, 0 if the process may not set one.
 func ownMark() func() uint32 {
 	mark := uint32(0)
 	if canMark() {
@@ -112,7 +112,7 @@ func ownMark() func() uint32 {
 	return func() uint32 { return mark }
 }
 
-// canMark reports whether sockets may be marked: it takes CAP_NET_ADMIN.
+// canMark reports whether the process may mark sockets, which needs CAP_NET_ADMIN.
 func canMark() bool {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -122,17 +122,17 @@ func canMark() bool {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, redirect.Mark) == nil
 }
 
-// release ends the leases and waits for those who hold them, a moment at most.
+// release ends the leases and waits briefly for their holders.
 func (r *redirection) release() {
 	r.mu.Lock()
 	all := r.leases
 	r.leases = newLeases()
 	r.mu.Unlock()
 	close(all.over)
-	all.running.Wait() // they end by themselves, see hangUp
+	all.running.Wait() // each ends within hangUp
 }
 
-// shutdown lets the rules be removed, then accepts no more connections, and waits for requests until ctx ends.
+// shutdown waits for the rules to be removed, then stops accepting connections, and waits for requests until ctx ends.
 func (r *redirection) shutdown(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
@@ -148,7 +148,7 @@ func (r *redirection) shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// give answers a POST: see control.RedirectPath.
+// give handles a POST; see control.RedirectPath.
 func (r *redirection) give(w http.ResponseWriter, req *http.Request) {
 	found, err := received(control.Files(req.Context()))
 	if err != nil {
@@ -190,7 +190,7 @@ func (r *redirection) give(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// take answers a DELETE.
+// take handles a DELETE.
 func (r *redirection) take(w http.ResponseWriter, _ *http.Request) {
 	r.release()
 	w.WriteHeader(http.StatusNoContent)

@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-http/tributary/internal/relay"
 )
 
-// ServeRelayMetrics serves what the server of a relay does at /metrics, until ctx ends.
+// ServeRelayMetrics serves the metrics of a relay server at /metrics until ctx ends.
 func ServeRelayMetrics(ctx context.Context, ln net.Listener, status func() relay.ServerStatus) error {
 	s := shortServer(admin.Metrics(metrics.Relay(status)))
 	defer context.AfterFunc(ctx, func() { s.Close() })()

@@ -11,17 +11,17 @@ import (
 	"github.com/tributary-http/tributary/internal/config"
 )
 
-// Reloads configures how a running proxy gets another configuration. The zero value disables this.
+// Reloads configures how a running proxy reloads its configuration. The zero value disables reloading.
 type Reloads struct {
 	Wanted <-chan os.Signal              // SIGHUP
-	Load   func() (config.Config, error) // reads and validates it, flags on top
-	Level  *slog.LevelVar                // of the log; nil = it stays
+	Load   func() (config.Config, error) // reads and validates the configuration, with the flags on top
+	Level  *slog.LevelVar                // log level to update; nil = leave the level alone
 }
 
-// live are the keys that a running proxy can apply.
+// live lists the keys that a running proxy can apply.
 var live = []string{"links", "link", "goal", "log_level"}
 
-// reload applies another configuration, all of it or nothing.
+// reload applies a new configuration, either completely or not at all.
 func (d *Daemon) reload(r Reloads) error {
 	cfg, err := r.Load()
 	if err != nil {
@@ -37,7 +37,7 @@ func (d *Daemon) reload(r Reloads) error {
 	return nil
 }
 
-// fixed returns the keys in which two configurations differ and that need a restart to change.
+// fixed returns the keys that differ between two configurations and need a restart to change.
 func fixed(a, b config.Config) (keys []string) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range x.NumField() {

@@ -25,7 +25,7 @@ func (r *rig) with(change func(*config.Config)) Reloads {
 	}}
 }
 
-// TestReloadTakesALinkAway disables a link while a download uses it: it leaves the download, whose bytes stay right, and
+// TestReloadTakesALinkAway disables a link while a download uses it. The link leaves the download, whose bytes stay correct, and
 // carries nothing until it is enabled again.
 func TestReloadTakesALinkAway(t *testing.T) {
 	s := New(t, Object{Size: 3 * long}, RateLimit(slow))
@@ -40,7 +40,7 @@ func TestReloadTakesALinkAway(t *testing.T) {
 	until(t, "lte is down", limit, func() bool { return r.state("lte") == "down" || r.state("lte") == "" })
 	before := r.carried("lte")
 	d.read(1 << 20)
-	const read = 128 << 10 // that may have been read before the link was disabled, and not counted yet
+	const read = 128 << 10 // bytes that may have been read before the link was disabled but not counted yet
 	if after := r.carried("lte"); after > before+read {
 		t.Errorf("the disabled link carried %d bytes more", after-before)
 	}
@@ -84,7 +84,7 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestFixedKeys: every key of the configuration is either live or named when it changes.
+// TestFixedKeys: every key of the configuration is either live or reported when it changes.
 func TestFixedKeys(t *testing.T) {
 	a, b := config.Default(), config.Config{}
 	keys := fixed(a, b)
@@ -98,7 +98,7 @@ func TestFixedKeys(t *testing.T) {
 	}
 }
 
-// TestStatusOfRunningTransfer asks over the control handler while a download runs.
+// TestStatusOfRunningTransfer requests the status from the control handler while a download runs.
 func TestStatusOfRunningTransfer(t *testing.T) {
 	s := New(t, Object{Size: long}, RateLimit(slow))
 	r := newRig(t, s, settings(), "wifi", "lte")
@@ -136,7 +136,7 @@ func TestStatusOfRunningTransfer(t *testing.T) {
 	until(t, "the end is told", limit, func() bool { st := ask(); return len(st.Transfers) == 0 && st.Ended == 1 })
 }
 
-// TestNotify stands in for systemd.
+// TestNotify receives the notifications in place of systemd.
 func TestNotify(t *testing.T) {
 	path := t.TempDir() + "/notify"
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})

@@ -25,7 +25,7 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// limit bounds every wait of these tests; nothing that works comes near it.
+// limit bounds every wait of these tests; a passing test does not come near it.
 const limit = time.Minute
 
 const (
@@ -82,7 +82,7 @@ func settings() config.Config {
 	return cfg
 }
 
-// newRig starts the proxy over the named links: those of Wi-Fi lead to node 0, others to node 1. Its end waits for everything.
+// newRig starts the proxy over the named links: Wi-Fi links lead to node 0, others to node 1. Cleanup waits for everything.
 func newRig(t testing.TB, s *origintest.Server, cfg config.Config, names ...string) *rig {
 	t.Helper()
 	return makeRig(t, s, nil, cfg, "", names...)
@@ -153,7 +153,7 @@ func stacks() string {
 	return string(b[:runtime.Stack(b, true)])
 }
 
-// until polls a condition.
+// until polls until a condition is true.
 func until(t testing.TB, what string, within time.Duration, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -165,7 +165,7 @@ func until(t testing.TB, what string, within time.Duration, ok func() bool) {
 	}
 }
 
-// carried returns the body bytes that came over a link.
+// carried returns the number of body bytes that arrived over a link.
 func (r *rig) carried(name string) int64 {
 	for _, l := range r.d.out.Status().Links {
 		if l.Name == name {
@@ -184,7 +184,7 @@ func (r *rig) state(name string) string {
 	return ""
 }
 
-// suspected reports whether the downloads have found a link silent.
+// suspected reports whether a download suspected a link.
 func (r *rig) suspected(name string) bool { return r.said.has("link=" + name + " state=suspect") }
 
 // seen is an answer as the client saw it.
@@ -200,7 +200,7 @@ func (s seen) String() string {
 	return fmt.Sprintf("%d, Content-Length %d, %d bytes, error %v", s.status, s.length, len(s.body), s.err)
 }
 
-// client returns a client that adds nothing and follows nothing; proxy nil = directly.
+// client returns a client that adds no fields and follows no redirects; proxy nil = direct.
 func client(t testing.TB, proxy *url.URL) *http.Client {
 	tr := &http.Transport{DisableCompression: true}
 	if proxy != nil {
@@ -224,7 +224,7 @@ func request(ctx context.Context, u string, h http.Header) *http.Request {
 	return req
 }
 
-// fetch GETs u and reads all of it.
+// fetch GETs u and reads the whole body.
 func fetch(c *http.Client, u string, h http.Header) seen { return fetchBy(c, http.MethodGet, u, h) }
 
 func fetchBy(c *http.Client, method, u string, h http.Header) seen {
@@ -242,7 +242,7 @@ func fetchBy(c *http.Client, method, u string, h http.Header) seen {
 
 func (r *rig) get(h http.Header) seen { return fetch(client(r.t, r.url), r.server.URL(), h) }
 
-// wrong describes the fault of bytes of an object that begin at offset off, "" if there is none.
+// wrong describes the first error in the bytes of an object from offset off, "" if there is none.
 func wrong(o origintest.Object, body []byte, off int64) string {
 	if i := o.Mismatch(body, off); i >= 0 {
 		return fmt.Sprintf("byte %d is not the object's", i)
@@ -265,7 +265,7 @@ func whole(t testing.TB, s seen, o origintest.Object) {
 	}
 }
 
-// running returns the stacks of goroutines that run code of the product with one of the names in it.
+// running returns the stacks of goroutines that run code of the product and contain one of the names.
 func running(names ...string) []string {
 	var all []string
 	for _, g := range strings.Split(stacks(), "\n\n") {
@@ -285,7 +285,7 @@ func running(names ...string) []string {
 // transfers are the names of goroutines that run for one request and must end with it.
 var transfers = []string{"engine.(*run)", "engine.(*connLoop)", "proxy.(*exchange)", "origin.(*conn)"}
 
-// noneLeft waits until no goroutine of the product with one of the names is left.
+// noneLeft waits until no goroutine of the product whose stack contains one of the names is left.
 func noneLeft(t testing.TB, within time.Duration, names ...string) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -299,7 +299,7 @@ func noneLeft(t testing.TB, within time.Duration, names ...string) {
 	}
 }
 
-// stream is a download under way whose reader the test controls.
+// stream is a running download whose reader the test controls.
 type stream struct {
 	t      testing.TB
 	resp   *http.Response
@@ -307,7 +307,7 @@ type stream struct {
 	got    bytes.Buffer
 }
 
-// open GETs the object through the proxy and returns when the head is there.
+// open GETs the object through the proxy and returns when the head has arrived.
 func (r *rig) open(h http.Header) *stream {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -331,7 +331,7 @@ func (s *stream) read(n int64) {
 	}
 }
 
-// sip reads on a little at a time until stop is called: a client that pauses for half a second is taken for a slow one, which one
+// sip reads in small pieces until stop is called, since a client that pauses for half a second is taken for a slow one, which one
 // link can serve.
 func (s *stream) sip() (stop func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
@@ -345,7 +345,7 @@ func (s *stream) sip() (stop func()) {
 				return
 			case <-tick.C:
 				if _, err := io.CopyN(&s.got, s.resp.Body, 16<<10); err != nil {
-					return // rest sees the same
+					return // rest sees the same error
 				}
 			}
 		}
@@ -353,7 +353,7 @@ func (s *stream) sip() (stop func()) {
 	return func() { close(over); <-ended }
 }
 
-// rest reads to the end and compares.
+// rest reads to the end and compares the content with o.
 func (s *stream) rest(o origintest.Object) {
 	s.t.Helper()
 	_, err := io.Copy(&s.got, s.resp.Body)

@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/internal/statefile"
 )
 
-// rpcPart is what there is when the configuration has rpc.
+// rpcPart holds the parts that exist if the configuration has rpc.
 type rpcPart struct {
 	queue  *queue.Queue
 	server *rpc.Server
@@ -25,10 +25,10 @@ func RPCToken(ctx context.Context) (string, error) {
 	return rpc.Token(ctx, statefile.Path(os.Getenv, "rpc-token"))
 }
 
-// Pairings are the extensions that the user has paired.
+// Pairings returns the extensions that the user has paired.
 func Pairings() rpc.Pairings { return rpc.Pairings{Path: statefile.Path(os.Getenv, "rpc-paired.json")} }
 
-// newRPC makes the queue of downloads and what answers calls about it.
+// newRPC makes the queue of downloads and the server that answers calls about it.
 func (d *Daemon) newRPC() (*rpcPart, error) {
 	dir, err := downloadDir(d.cfg)
 	if err != nil {

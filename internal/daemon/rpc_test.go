@@ -17,14 +17,14 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// caller calls methods.
+// caller calls RPC methods.
 type caller struct {
 	t     *testing.T
 	url   string
 	token string
 }
 
-// rpcCaller returns who calls the proxy of a rig that has RPC and nothing else beside it.
+// rpcCaller returns a caller for the proxy of a rig whose only other listener is RPC.
 func rpcCaller(r *rig) *caller {
 	r.t.Helper()
 	token, err := RPCToken(r.t.Context())
@@ -34,7 +34,7 @@ func rpcCaller(r *rig) *caller {
 	return &caller{r.t.(*testing.T), "http://" + r.d.own.own[0].String() + "/jsonrpc", token}
 }
 
-// call calls a method with the token, and decodes its result.
+// call calls a method with the token and decodes its result.
 func (c *caller) call(result any, method string, params ...any) {
 	c.t.Helper()
 	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": append([]any{"token:" + c.token}, params...)})
@@ -58,7 +58,7 @@ func (c *caller) call(result any, method string, params ...any) {
 	}
 }
 
-// TestRPC: a download ordered over RPC arrives over both links, and a socket hears of it.
+// TestRPC: a download ordered over RPC arrives over both links, and a WebSocket is notified of it.
 func TestRPC(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)

@@ -8,11 +8,11 @@ import (
 	"github.com/coreos/go-systemd/v22/activation"
 )
 
-// sockets are listeners that systemd has opened for this process (sd_listen_fds(3)) and keeps while it restarts: meanwhile
-// nobody else can take the ports that clients know, and their connections wait.
+// sockets are listeners that systemd opened for this process (sd_listen_fds(3)) and keeps open while it restarts. Meanwhile no
+// other process can take the ports that clients know, and their connections wait.
 type sockets []net.Listener
 
-// inherited returns them, none if systemd has opened none.
+// inherited returns the sockets that systemd opened, if any.
 func inherited() (sockets, error) {
 	all, err := activation.Listeners()
 	if err != nil {
@@ -24,7 +24,7 @@ func inherited() (sockets, error) {
 	return all, nil
 }
 
-// listen returns the one with this address, or listens.
+// listen returns the inherited listener with this address, or opens a new one.
 func (s *sockets) listen(addr string) (net.Listener, error) {
 	want, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *sockets) listen(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// left returns an error if some were not taken: clients would wait there for an answer that never comes.
+// left returns an error if some sockets were not taken: their clients would wait for an answer that never comes.
 func (s sockets) left() error {
 	if len(s) == 0 {
 		return nil

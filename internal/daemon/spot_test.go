@@ -13,16 +13,16 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestSpotCheck downloads over two links. One leads to a server that has other bytes under the same headers. It is
-// found out each time: the client gets one object or a visible error, and never a mixture of two. Some downloads begin with the
-// client's own GET, and for some the second link is asked before the first response. 20 downloads of each kind, or TRIBUTARY_LIES
-// (`make fuzz`: 100).
+// TestSpotCheck downloads over two links. One leads to a server that has other bytes under the same headers. The difference is
+// detected each time: the client gets one object or a visible error, and never a mixture of two. Some downloads begin with the
+// client's own GET, and for some the second link sends a request before the first response. 20 downloads of each kind, or
+// TRIBUTARY_LIES (`make fuzz`: 100).
 func TestSpotCheck(t *testing.T) {
 	downloads := int64(number(t, "TRIBUTARY_LIES", 20))
 	for _, kind := range []struct {
 		name  string
 		fault Fault
-		bytes func(o Object) []byte // of the server that lies
+		bytes func(o Object) []byte // of the lying server
 	}{
 		{"R210 another object", OtherBytes(), func(o Object) []byte {
 			x := &Exchange{Object: o}
@@ -56,15 +56,15 @@ func TestSpotCheck(t *testing.T) {
 			if v := visible.Load(); v > downloads/20 {
 				t.Errorf("%d visible errors: a check that comes in time costs nothing but the link", v)
 			}
-			if n := alone.Load(); n > downloads/4 { // on a busy machine one link may be through before the other has begun
+			if n := alone.Load(); n > downloads/4 { // on a busy machine, one link may finish before the other starts
 				t.Errorf("one link carried everything in %d downloads: they show nothing", n)
 			}
 		})
 	}
 }
 
-// spotted runs one download over two links with a lie on one of them. It reports whether the client got a whole object, and
-// whether both links brought some of it.
+// spotted runs one download over two links, one of which leads to the lie. It reports whether the client got a whole object, and
+// whether both links delivered some of it.
 func spotted(t *testing.T, seed uint64, lie Fault, bytesOf func(Object) []byte) (complete, both bool) {
 	rng := rand.New(rand.NewPCG(seed, 210))
 	liar := rng.IntN(2)
@@ -78,7 +78,7 @@ func spotted(t *testing.T, seed uint64, lie Fault, bytesOf func(Object) []byte) 
 	}
 	ext := ""
 	if rng.IntN(2) == 0 {
-		ext = ".iso" // asked for ahead
+		ext = ".iso" // requested ahead
 	}
 	got := fetch(client(t, r.url), s.URL()+ext, h)
 	both = r.carried("wifi") > 0 && r.carried("lte") > 0

@@ -42,7 +42,7 @@ func (r *rig) connect(agent string) *tunnel {
 	return t
 }
 
-// get asks for the object in a tunnel and reads it.
+// get requests the object through a tunnel and reads it.
 func (t *tunnel) get() (int64, error) {
 	fmt.Fprint(t, "GET /object HTTP/1.1\r\nHost: origin.test\r\n\r\n")
 	resp, err := http.ReadResponse(t.br, nil)
@@ -53,7 +53,7 @@ func (t *tunnel) get() (int64, error) {
 	return io.Copy(io.Discard, resp.Body)
 }
 
-// undivided returns how many tunnels and undivided requests each link carries, and what they brought.
+// undivided returns the number of open tunnels and undivided requests of a link, and their bytes.
 func (r *rig) undivided(name string) (open int, bytes int64) {
 	for _, l := range r.d.out.Status().Links {
 		if l.Name == name {
@@ -63,10 +63,10 @@ func (r *rig) undivided(name string) (open int, bytes int64) {
 	return 0, 0
 }
 
-// dialed returns how many connections each link made.
+// dialed returns the number of connections dialed over each link, as text.
 func (r *rig) dialed() string { return fmt.Sprintf("wifi %d, lte %d", r.wifi.dialed(), r.lte.dialed()) }
 
-// TestSpread opens tunnels through the proxy, eight at a time.
+// TestSpread opens tunnels through the proxy, eight concurrently.
 func TestSpread(t *testing.T) {
 	for _, c := range []struct{ name, mode, agent, want string }{
 		{"a downloader", config.SpreadAuto, "aria2/1.36.0", "wifi 4, lte 4"},
@@ -151,7 +151,7 @@ func TestSpread(t *testing.T) {
 	})
 }
 
-// TestSpreadDies lets links die in ways that the proxy learns of: their tunnels are reset at once, and the next ones go elsewhere.
+// TestSpreadDies lets links die in ways that the proxy notices: their tunnels are reset immediately, and new ones use other links.
 func TestSpreadDies(t *testing.T) {
 	s := New(t, Object{Size: mid})
 	r := newRig(t, s, settings(), "wifi", "lte")

@@ -9,8 +9,8 @@ import (
 	. "github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestTrustedLinks: over a link that the user does not trust, whoever runs it must not read credentials that plain http
-// shows, unless there is no other link.
+// TestTrustedLinks: a link that the user does not trust must not carry credentials that plain http reveals, unless there is no
+// other link.
 func TestTrustedLinks(t *testing.T) {
 	no := false
 	credentials := []http.Header{

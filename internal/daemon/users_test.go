@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// askAs runs instead of the tests when TRIBUTARY_TEST_ASK names a proxy: it asks it for help as whatever user it runs as, and
-// prints the status code.
+// askAs runs instead of the tests when TRIBUTARY_TEST_ASK names a proxy: it requests the proxy's help page as the user who runs it,
+// and prints the status code.
 func askAs(proxy string) int {
 	c, err := net.Dial("tcp", proxy)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestUsers(t *testing.T) {
 	}{
 		{nil, "403"},
 		{[]string{"4242"}, "403"},
-		{[]string{fmt.Sprint(nobody)}, "400"}, // which is the help page
+		{[]string{fmt.Sprint(nobody)}, "400"}, // the help page
 		{[]string{"all"}, "400"},
 	} {
 		t.Run(fmt.Sprintf("R185 another user, allow_users = %v", c.allow), func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestUsers(t *testing.T) {
 				t.Fatalf("one of too many connections to the admin port: %v", err)
 			}
 		}
-		// While the first ones have their places.
+		// While the first ones occupy their places.
 		if _, err := io.WriteString(visitors[0], "GET /healthz HTTP/1.1\r\nHost: "+admin+"\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}

@@ -8,11 +8,11 @@ import (
 	"github.com/tributary-http/tributary/internal/transport"
 )
 
-// failure is an answer of the gateway's own.
+// failure is an error response of the gateway itself.
 type failure struct {
 	status int
 	cause  string // error type of Proxy-Status (RFC 9209 section 2.3)
-	text   string // what happened and what to do next; contains nothing of the request and no address
+	text   string // what happened and what to do next, without parts of the request or addresses
 }
 
 func badRequest(text string) *failure {
@@ -27,13 +27,13 @@ func badGateway(text string) *failure {
 	return &failure{http.StatusBadGateway, "http_protocol_error", text}
 }
 
-// sentence makes a text for users of an error of this package.
+// sentence turns an error of this package into a text for users.
 func sentence(err error) string {
 	s := err.Error()
 	return strings.ToUpper(s[:1]) + s[1:] + "."
 }
 
-// failed returns the answer for an error of the Transport.
+// failed returns the response to an error of the Transport.
 func failed(err error) *failure {
 	row := transport.FailureOf(err).Outcome.Row()
 	return &failure{row.Status, row.ProxyStatus, row.Text + ". " + strings.ToUpper(row.Next[:1]) + row.Next[1:] + "."}
@@ -42,7 +42,7 @@ func failed(err error) *failure {
 // refuse answers with f and closes the connection.
 func (x *exchange) refuse(f *failure) {
 	if x.r.Context().Err() != nil {
-		panic(http.ErrAbortHandler) // the client is gone, or its token is
+		panic(http.ErrAbortHandler) // the client is gone, or its token is no longer valid
 	}
 	h := x.w.Header()
 	harmless(h)

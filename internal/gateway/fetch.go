@@ -22,27 +22,27 @@ type exchange struct {
 	rc *http.ResponseController
 	r  *http.Request
 
-	knows   bool               // the token
+	knows   bool               // the client knows the token
 	cancel  context.CancelFunc // ends the request
-	crowded bool               // so many run already that this one gets one link
+	crowded bool               // too many requests run, so this one gets one link
 }
 
-// answer is what a chain of redirects ends with.
+// answer is the response at the end of a chain of redirects.
 type answer struct {
 	*http.Response
 	first  target
 	header http.Header // of the request to first
-	at     target      // which answered
+	at     target      // target that answered
 }
 
-// dropped are the fields of a client that go no further: hop-by-hop ones (RFC 9110 section 7.6.1), those that would tell servers
-// about this machine, and cookies, which belong to whatever else a browser has found at this loopback address.
+// dropped are the request fields that are not forwarded: hop-by-hop ones (RFC 9110 section 7.6.1), those that would reveal this
+// machine to servers, and cookies, which belong to other services that a browser found at this loopback address.
 var dropped = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Http2-Settings", "Trailer", "Content-Length",
 	"Expect", "Host", "Cookie", "Referer", "Forwarded", "Via", "X-Real-Ip", "From", "Proxy-Authorization", "Proxy-Authenticate",
 }
 
-// common are the fields that the target of every redirect gets. All others may hold what is meant for the host that the client
+// common are the fields that the target of every redirect gets. All others may contain data meant for the host that the client
 // named (RFC 9110 section 15.4), such as Authorization and fields that services invent.
 var common = []string{
 	"Accept", "Accept-Encoding", "Accept-Language", "User-Agent", "Range", "If-Range",
@@ -79,8 +79,8 @@ func leads(resp *http.Response) bool {
 	return false
 }
 
-// follow asks for an object with these fields and follows redirects, except those for which stop, if not nil, returns true: then
-// the redirect is the answer. The caller closes its Body.
+// follow requests an object with these fields and follows redirects, until stop, if not nil, returns true for a redirect, which is
+// then the answer. The caller must close its Body.
 func (x *exchange) follow(t target, h http.Header, stop func(redirect *http.Response, to target) bool) (*answer, *failure) {
 	a, err := x.chain(t, h, stop)
 	switch {

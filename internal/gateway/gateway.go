@@ -23,31 +23,31 @@ const (
 	headerTime = 10 * time.Second
 	idleTime   = 120 * time.Second
 
-	// maxTransfers is how many GETs are divided at a time; others go over one link. Memory does not depend on it: the engine's
-	// budget bounds that.
+	// maxTransfers is the number of requests that may be divided concurrently; others use one link. It does not affect memory,
+	// which the engine's budget limits.
 	maxTransfers = 128
 )
 
-// limits are for programs that download: each opens a few connections.
+// limits suit programs that download, each of which opens a few connections.
 var limits = crowd.Limits{Each: 256, Sure: 32, All: 512, Reserve: 256, Doorstep: 16}
 
 // Config configures a Gateway. Transport, Hosts and Log must not be nil.
 type Config struct {
-	Transport http.RoundTripper // which checks where names lead before it dials
+	Transport http.RoundTripper // checks what names resolve to before it dials
 	Hosts     *Hosts
 	Log       *slog.Logger
 
-	// Owner returns the user ID of a client by the two ends of its connection; nil = users are not distinguished.
+	// Owner returns the user ID of a client from the two ends of its connection; nil = users are not distinguished.
 	Owner crowd.Owner
-	// Users are the IDs of those who may use the gateway; nil = all. A client whose owner is unknown is refused.
+	// Users are the IDs of the users who may use the gateway; nil = all. A client whose owner is unknown is refused.
 	Users []uint32
 }
 
-// Gateway answers clients. Serve it by NewServer.
+// Gateway answers clients. Use NewServer to serve it.
 type Gateway struct {
 	Config
 	token     atomic.Pointer[grant] // nil = none
-	transfers atomic.Int64          // requests that run
+	transfers atomic.Int64          // running requests
 	pages     chan struct{}         // holds one for each index page in memory
 	tokens    tokens
 }
@@ -60,19 +60,20 @@ func New(c Config) *Gateway {
 	return &Gateway{Config: c, pages: make(chan struct{}, maxPages)}
 }
 
-// minToken is the least length of a token, in bytes: 128 bits in base64.
+// minToken is the minimum length of a token in bytes: 128 bits in base64.
 const minToken = 22
 
-// grant is a token that is valid until valid ends.
+// grant is a token that expires when valid ends.
 type grant struct {
 	secret string
 	valid  context.Context
 	end    context.CancelFunc
 }
 
-// SetToken lets whoever knows secret ask any host of the internet, by a path that begins with it: /TOKEN/https/HOST/PATH. It is for clients
-// that cannot be told apart, as on a phone. The secret before is no longer valid: requests that came by it end. A shorter one than 22 bytes,
-// or with other bytes than base64's for URLs, lets nobody in.
+// SetToken lets clients that know secret request objects from any host of the internet, by a path that begins with it:
+// /TOKEN/https/HOST/PATH. It is for systems on which clients cannot be told apart, such as phones. The previous secret becomes
+// invalid, and requests that used it end. A secret that is shorter than 22 bytes or has bytes outside base64 for URLs admits no
+// client.
 func (g *Gateway) SetToken(secret string) {
 	old := g.token.Load()
 	if old != nil && old.secret == secret {
@@ -92,7 +93,7 @@ func isTokenByte(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// cutToken returns the path after the token, if it begins with it, otherwise nil.
+// cutToken returns the path after the token and its grant if the path begins with the token, otherwise the path and nil.
 func (g *Gateway) cutToken(path string) (rest string, by *grant) {
 	now := g.token.Load()
 	first, rest, _ := strings.Cut(path, "/")
@@ -119,7 +120,7 @@ func NewServer(g *Gateway) *http.Server {
 	return s
 }
 
-// welcome reports whether a user may use the gateway. Loopback does not authenticate anybody (R185).
+// welcome reports whether a user may use the gateway. Loopback does not authenticate users (R185).
 func (g *Gateway) welcome(u crowd.User) bool {
 	return g.Owner == nil || g.Users == nil || u.Known() && slices.Contains(g.Users, uint32(u.UID))
 }
@@ -169,8 +170,8 @@ func (x *exchange) admit() *failure {
 	return nil
 }
 
-// fromBrowser reports whether a request comes from a page, or from somebody who opens a URL in a browser: pages here would
-// share an origin, with each other and with whatever else runs on this machine at that port.
+// fromBrowser reports whether a request comes from a page, or from a user who opens a URL in a browser. Pages here would share an
+// origin with each other and with any other service on this machine at that port.
 func fromBrowser(h http.Header) bool {
 	for name := range h {
 		switch {
@@ -221,7 +222,7 @@ func (x *exchange) route() *failure {
 	}
 }
 
-// at calls a handler with the target that the rest of a path names.
+// at calls a handler with the target in the rest of a path.
 func (x *exchange) at(rest string, handle func(target) *failure) *failure {
 	t, err := cutTarget(rest)
 	if err != nil {
@@ -233,7 +234,7 @@ func (x *exchange) at(rest string, handle func(target) *failure) *failure {
 	return handle(t)
 }
 
-// mayAsk refuses hosts that the user did not list, and for those who know the token, hosts that are not on the internet.
+// mayAsk refuses hosts that the user did not list, except for hosts on the internet if the client knows the token.
 func (x *exchange) mayAsk(host string) *failure {
 	if x.knows {
 		name, _, err := net.SplitHostPort(host)
@@ -251,7 +252,7 @@ func (x *exchange) mayAsk(host string) *failure {
 		`"tributary use" record it.`)
 }
 
-// plain serves an object as it is.
+// plain serves an object unchanged.
 func (x *exchange) plain(t target) *failure {
 	a, f := x.follow(t, requestHeader(x.r.Header), nil)
 	if f != nil {

@@ -21,9 +21,9 @@ func TestObject(t *testing.T) {
 		"/https/FILES.example:443/a":                  "/a",
 		"/https/files.example":                        "/",
 		"/https/files.example/a//b/%2Fc":              "/a//b/%2Fc",
-		"/https/files.example/./b":                    "/./b", // apt asks flat repositories so
+		"/https/files.example/./b":                    "/./b", // from apt, for flat repositories
 		"/https/files.example/a?x=../..//":            "/a?x=../..//",
-		"/https/files.example//a":                     "https://files.example//a", // as absolute-form, which has the same meaning
+		"/https/files.example//a":                     "https://files.example//a", // in absolute-form, which has the same meaning
 		"/https/mirror.example:844/x":                 "another port",
 		"/https/[2606:4700::1]/x":                     "an address",
 		"/brew/files.example/v2/x":                    "/v2/x",
@@ -40,7 +40,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// What would make the gateway ask elsewhere than it seems, or reach hosts that the user did not list, is refused.
+// TestPathTricks: paths that would make the gateway use another host than it seems, or one that the user did not list, are refused.
 func TestPathTricks(t *testing.T) {
 	w := &world{servers: map[string]http.HandlerFunc{"files.example:443": says("x"), "evil.example:443": says("evil")}}
 	addr := serve(t, w, "files.example")
@@ -93,7 +93,7 @@ func TestPathTricks(t *testing.T) {
 		"/v2/x/manifests/latest":                          403, // Docker's registry is not listed
 		"/":                                               404,
 		"/favicon.ico":                                    404,
-		"http://files.example/x":                          403, // as to a proxy
+		"http://files.example/x":                          403, // as sent to a proxy
 		"https://files.example/x":                         403,
 		"/https/127.1/x":                                  400,
 		"/https/2130706433/x":                             400,
@@ -108,7 +108,8 @@ func TestPathTricks(t *testing.T) {
 	}
 }
 
-// A page in a browser gets nothing: neither by a name that leads here for a moment, nor from another site, nor opened in a tab.
+// TestBrowsers: a page in a browser gets nothing, neither by a name that temporarily leads here, nor from another site, nor opened
+// in a tab.
 func TestBrowsers(t *testing.T) {
 	w := &world{servers: map[string]http.HandlerFunc{"files.example:443": says("<script>alert(1)</script>")}}
 	addr := serve(t, w, "files.example")
@@ -133,7 +134,7 @@ func TestBrowsers(t *testing.T) {
 		{"Origin: http://" + addr, 403},
 		{"Sec-Fetch-Site: cross-site", 403},
 		{"Sec-Fetch-Site: same-site", 403},
-		{"Sec-Fetch-Site: same-origin", 403}, // of another server's page at this address
+		{"Sec-Fetch-Site: same-origin", 403}, // from another server's page at this address
 		{"Sec-Fetch-Site: none", 403},
 		{"Sec-Fetch-Mode: no-cors", 403},
 		{"Sec-WebSocket-Key: x", 403},
@@ -151,7 +152,7 @@ func TestBrowsers(t *testing.T) {
 	}
 }
 
-// Whatever a browser would make of an answer, it can do nothing.
+// TestAnswersAreHarmless: however a browser interprets an answer, the answer can do nothing.
 func TestAnswersAreHarmless(t *testing.T) {
 	w := &world{servers: map[string]http.HandlerFunc{"files.example:443": func(w http.ResponseWriter, _ *http.Request) {
 		for _, f := range []string{
@@ -214,7 +215,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// Other users of the machine reach loopback, too.
+// TestUsers: other users of the machine can reach loopback, too.
 func TestUsers(t *testing.T) {
 	w := &world{servers: map[string]http.HandlerFunc{"files.example:443": says("x")}}
 	for owner, want := range map[uint32]int{1000: 200, 1001: 403} {
@@ -259,7 +260,7 @@ func TestRedirects(t *testing.T) {
 		"/elsewhere":                          200,
 		"//cdn.example/x":                     200,
 		"x":                                   200,
-		"https://listed.internal/x":           200, // the user did
+		"https://listed.internal/x":           200, // the user listed it
 		"https://listed.example:8443/x":       200,
 		"http://cdn.example/x":                502,
 		"http://files.example/x":              502,
@@ -271,7 +272,7 @@ func TestRedirects(t *testing.T) {
 		"https://cdn.example:8443/x":          502,
 		"https://user:secret@cdn.example/x":   502,
 		"https://127.0.0.1/x":                 502,
-		"https://127.1/x":                     502, // a name without a dot at its end that some read as loopback
+		"https://127.1/x":                     502, // a name that some programs read as loopback
 		"https://0x7f.1/x":                    502,
 		"https://2130706433/x":                502,
 		"https://localhost/x":                 502,
@@ -317,7 +318,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// Credentials, and fields that may hold some, go to the host that the client named only, and do not come back to it.
+// TestCredentialsAreDropped: credentials, and fields that may contain some, go only to the host that the client named, and are not
+// sent again if a redirect leads back to it.
 func TestCredentialsAreDropped(t *testing.T) {
 	w := &world{servers: map[string]http.HandlerFunc{
 		"files.example:443": func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-http/tributary/internal/statefile"
 )
 
-// Hosts are those that the gateway fetches from. Safe for concurrent use.
+// Hosts is the set of hosts that the gateway fetches from. It is safe for concurrent use.
 type Hosts struct {
 	listed []string
 	path   string // of the record; "" = none
@@ -22,19 +22,19 @@ type Hosts struct {
 	recorded atomic.Pointer[record]
 
 	mu     sync.Mutex
-	linked []string // see Link; the oldest first
+	linked []string // see link; the oldest first
 }
 
-// record holds the hosts that programs were given the gateway for, by program.
+// record maps each program to the hosts that it uses through the gateway.
 type record map[string][]string
 
 const (
 	maxRecord = 1 << 20 // bytes
-	maxHosts  = 256     // of one program, and of those that index pages name
+	maxHosts  = 256     // maximum for one program, and for all index pages
 )
 
 // NewHosts returns the hosts of the configuration and those in the record at path, which need not exist; path may be "". If the
-// record cannot be read, the Hosts are returned as well, without it.
+// record cannot be read, NewHosts returns an error and the Hosts without the record.
 func NewHosts(listed []string, path string) (*Hosts, error) {
 	h := &Hosts{path: path}
 	for _, s := range listed {
@@ -55,7 +55,7 @@ func NewHosts(listed []string, path string) (*Hosts, error) {
 	return h, err
 }
 
-// CheckHost returns an error if s ("host" or "host:port") cannot be one of the hosts.
+// CheckHost returns an error if s ("host" or "host:port") is not a valid host.
 func CheckHost(s string) error {
 	_, err := cleanHost(s)
 	return err
@@ -83,7 +83,7 @@ func readRecord(path string) (record, error) {
 	return r, nil
 }
 
-// Record replaces the hosts of a program; none removes them.
+// Record replaces the hosts of a program; an empty list removes them.
 func (h *Hosts) Record(ctx context.Context, program string, hosts []string) error {
 	if h.path == "" {
 		return errors.New("this proxy does not record hosts: list them as gateway_hosts in the configuration")
@@ -124,7 +124,7 @@ func (h *Hosts) Record(ctx context.Context, program string, hosts []string) erro
 	return err
 }
 
-// All returns the hosts that are listed and recorded, in order.
+// All returns the listed and recorded hosts, sorted.
 func (h *Hosts) All() []string {
 	all := slices.Clone(h.listed)
 	for hosts := range maps.Values(*h.recorded.Load()) {
@@ -150,7 +150,7 @@ func (h *Hosts) chosen(host string) bool {
 	return false
 }
 
-// allowed reports whether clients may ask for objects at a host.
+// allowed reports whether clients may request objects from a host.
 func (h *Hosts) allowed(host string) bool {
 	if h.chosen(host) {
 		return true
@@ -160,8 +160,8 @@ func (h *Hosts) allowed(host string) bool {
 	return slices.Contains(h.linked, host)
 }
 
-// link lets clients ask for objects at a host that an index page of an allowed host has links to. It reports whether they may:
-// links inward are not followed, as redirects are not.
+// link lets clients request objects from a host that an index page of an allowed host links to. It reports whether they may: like
+// redirects, links to the local network are not followed.
 func (h *Hosts) link(host string) bool {
 	if h.chosen(host) {
 		return true

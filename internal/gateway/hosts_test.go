@@ -50,7 +50,7 @@ func TestHostsAreRecorded(t *testing.T) {
 	if err := h.Record(t.Context(), "x", make([]string, maxHosts+1)); err == nil {
 		t.Error("too many")
 	}
-	// A record that others may write to, or that holds anything else, is not believed; the hosts of the configuration hold.
+	// A record that others may write to, or with invalid content, is not trusted; the hosts of the configuration still apply.
 	for name, spoil := range map[string]func(){
 		"foreign": func() { _ = os.Chmod(path, 0o666) },
 		"broken":  func() { _ = os.Chmod(path, 0o600); _ = os.WriteFile(path, []byte(`{"x":["a b"]}`), 0o600) },

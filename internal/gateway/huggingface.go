@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// huggingFace serves a Hugging Face hub to its own client (huggingface_hub). The hub answers HEAD with what is known of a file, and
-// a redirect to where it is stored; its client follows that itself, past the gateway, and not at all to Xet storage, which has a
-// protocol of its own. So the gateway answers as a hub that stores its files itself.
+// huggingFace serves a Hugging Face hub to its own client (huggingface_hub). The hub answers HEAD with the properties of a file and
+// a redirect to its storage. The client follows the redirect itself, past the gateway, except to Xet storage, which has its own
+// protocol. So the gateway answers as a hub that stores its files itself.
 func (x *exchange) huggingFace(t target) *failure {
 	var stop func(*http.Response, target) bool
 	if x.r.Method == http.MethodHead {
@@ -48,7 +48,7 @@ func (x *exchange) huggingFace(t target) *failure {
 	return nil
 }
 
-// storedSize returns the size of the file that a redirect leads to, -1 if the hub does not say so.
+// storedSize returns the size of the file that a redirect leads to, -1 if the hub does not report it.
 func storedSize(h http.Header) int64 {
 	n, err := strconv.ParseInt(h.Get("X-Linked-Size"), 10, 64)
 	if err != nil || n < 0 {

@@ -48,7 +48,7 @@ func TestHub(t *testing.T) {
 			t.Errorf("GET %s: %s, %q", path, resp.Status, body)
 		}
 	}
-	// A hub that does not say what is there is asked where it leads.
+	// If a hub does not describe a file, its redirect is followed.
 	if resp, _ := ask(t, addr, http.MethodHead, "/hf/hub.example/odd/resolve/main/model.bin"); resp.StatusCode != http.StatusOK {
 		t.Error(resp.Status)
 	}

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// Docker's registry is known by a name at which it does not answer.
+// Docker's registry is known by a name that is not its address.
 const (
 	dockerName = "docker.io"
 	dockerHost = "registry-1.docker.io"
 )
 
-// registry serves container registries as their mirror (OCI distribution specification). Which registry is meant says
+// registry serves container registries as their mirror (OCI distribution specification). The registry comes from the request:
 //
-//	/v2/NAME/...?ns=HOST  containerd, and what is built on it
-//	/v2/HOST/NAME/...     podman, and clients that take the gateway for the registry
-//	/v2/NAME/...          Docker, whose mirrors are for its own registry
+//	/v2/NAME/...?ns=HOST  containerd, and programs based on it
+//	/v2/HOST/NAME/...     podman, and clients that use the gateway as the registry
+//	/v2/NAME/...          Docker, which uses mirrors only for its own registry
 //
-// Only the first kind of client knows the registry as what it is, so that a demand for a token is its own business. For the others
-// the gateway asks for one as anybody can.
+// Only the first kind of client knows the registry itself, and handles a demand for a token itself. For the others, the gateway
+// requests an anonymous token.
 func (x *exchange) registry(rest string) *failure {
 	path, query, _ := strings.Cut(rest, "?")
 	values, err := url.ParseQuery(query)
@@ -69,7 +69,7 @@ func (x *exchange) registry(rest string) *failure {
 	return x.anonymous(t, h)
 }
 
-// registryVersion answers the question of clients whether this is a registry.
+// registryVersion answers clients that check whether this is a registry.
 func (x *exchange) registryVersion() *failure {
 	a := &answer{Response: &http.Response{StatusCode: http.StatusOK, Header: http.Header{
 		"Docker-Distribution-Api-Version": {"registry/2.0"}, "Content-Type": {"application/json"},
@@ -78,7 +78,7 @@ func (x *exchange) registryVersion() *failure {
 	return nil
 }
 
-// plainWith serves an object as it is, asked for with these fields.
+// plainWith serves an object unchanged, requested with these fields.
 func (x *exchange) plainWith(t target, h http.Header) *failure {
 	a, f := x.follow(t, h, nil)
 	if f == nil {
@@ -87,7 +87,7 @@ func (x *exchange) plainWith(t target, h http.Header) *failure {
 	return f
 }
 
-// anonymous serves an object of a registry that may demand a token from everybody.
+// anonymous serves an object of a registry that may demand a token even for public objects.
 func (x *exchange) anonymous(t target, h http.Header) *failure {
 	key := t.host + repository(t.path)
 	if token := x.g.tokens.get(key, time.Now()); token != "" {
@@ -117,7 +117,7 @@ func (x *exchange) anonymous(t target, h http.Header) *failure {
 	return x.plainWith(t, h)
 }
 
-// repository returns the part of a path that a token is for: that before the kind of object.
+// repository returns the part of a path that a token is for, which is the part before the kind of object.
 func repository(path string) string {
 	for _, kind := range []string{"/manifests/", "/blobs/", "/tags/", "/referrers/"} {
 		if i := strings.LastIndex(path, kind); i >= 0 {
@@ -127,7 +127,7 @@ func repository(path string) string {
 	return path
 }
 
-// challenge returns the address at which a registry wants a token to be asked for.
+// challenge returns the URL at which a registry issues tokens.
 func challenge(fields []string) (string, bool) {
 	for _, field := range fields {
 		scheme, rest, _ := strings.Cut(field, " ")
@@ -174,7 +174,7 @@ const (
 	maxTokens = 256
 )
 
-// token asks for a token without credentials, and how long it lasts; "" if there is none.
+// token requests a token without credentials, and returns it and how long to use it; "" if there is none.
 func (x *exchange) token(registry target, realm string) (string, time.Duration) {
 	t, err := registry.resolve(realm)
 	if err != nil || !x.g.Hosts.chosen(t.host) && !onInternet(t.host) {
@@ -206,7 +206,7 @@ func (x *exchange) token(registry target, realm string) (string, time.Duration) 
 	return given.Token, lasts * 9 / 10
 }
 
-// tokens remembers tokens that anybody can have.
+// tokens caches anonymous tokens.
 type tokens struct {
 	mu sync.Mutex
 	of map[string]token

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// tokenWorld is a registry whose objects take a token that anybody gets, and whose blobs are elsewhere.
+// tokenWorld is a registry whose objects need a token that any client gets, and whose blobs are on another host.
 func tokenWorld(realm string) *world {
 	registry := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
@@ -71,7 +71,7 @@ func TestRegistries(t *testing.T) {
 	if resp, _ := ask(t, addr, http.MethodHead, "/v2/library/x/manifests/1"); resp.StatusCode != http.StatusOK || resp.Header.Get("Docker-Content-Digest") != "sha256:cd" {
 		t.Errorf("HEAD: %s, %v", resp.Status, resp.Header)
 	}
-	// Clients that know which registry they ask get its demand for a token, as do those whose own token is not good.
+	// Clients that know the registry get its demand for a token, as do those whose own token is invalid.
 	for path, field := range map[string]string{
 		"/v2/library/x/manifests/1?ns=docker.io": "Accept: */*", "/v2/library/x/manifests/1": "Authorization: Bearer old",
 	} {
@@ -86,7 +86,7 @@ func TestRegistries(t *testing.T) {
 	}
 }
 
-// A registry cannot make the gateway ask for tokens inward, or by http.
+// TestRealms: a registry cannot make the gateway request tokens from the local network, or by http.
 func TestRealms(t *testing.T) {
 	for _, realm := range []string{
 		"http://auth.example/token", "https://127.0.0.1/token", "https://router.lan/token", "https://auth.example:8443/token",

@@ -14,8 +14,8 @@ import (
 	"github.com/tributary-http/tributary/pkg/byterange"
 )
 
-// kept are the fields of an answer that no client gets: hop-by-hop ones, and those that speak to a browser, or about the origin
-// that the answer had before it came here.
+// kept are the response fields that are not passed to clients: hop-by-hop ones, those that instruct a browser, and those about the
+// original origin of the response.
 var kept = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Trailer", "Content-Length",
 	"Proxy-Authenticate", "Proxy-Authorization", "Proxy-Authentication-Info",
@@ -23,14 +23,14 @@ var kept = []string{
 	"Service-Worker-Allowed", "Sourcemap", "X-Sourcemap", "Report-To", "Reporting-Endpoints", "Nel",
 }
 
-// harmless makes sure that whatever a browser shows of an answer can do nothing.
+// harmless ensures that an answer can do nothing if a browser displays it.
 func harmless(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// answerHeader removes from an answer's fields those that no client gets.
+// answerHeader removes the fields that clients do not get from an answer's header.
 func answerHeader(h http.Header) {
 	for _, line := range h["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
@@ -50,7 +50,7 @@ func answerHeader(h http.Header) {
 
 // reply sends an answer to the client and closes its Body. It does not return if the answer breaks off.
 func (x *exchange) reply(a *answer) {
-	defer func() { a.Body.Close() }() // of the last answer
+	defer func() { a.Body.Close() }() // of the latest answer
 	switch {
 	case a.StatusCode < 200 || a.StatusCode > 999, a.StatusCode == http.StatusProxyAuthRequired, leads(a.Response):
 		x.refuse(badGateway("The server's response is not valid for a download. Try again later."))
@@ -82,8 +82,8 @@ func (x *exchange) reply(a *answer) {
 	x.g.Log.Debug("answer sent", "method", x.r.Method, "status", a.StatusCode, "bytes", out.sent)
 }
 
-// copy sends the content. When the server refuses to send more of it, the first URL is asked again: those to which it redirects
-// often hold for minutes only.
+// copy sends the content. If the server refuses to send the rest, copy requests the first URL again, since the URLs that it
+// redirects to are often valid for only minutes.
 func (x *exchange) copy(out *clientWriter, a *answer) error {
 	part, renewable := partOf(a.Response)
 	length := a.ContentLength
@@ -109,13 +109,13 @@ func (x *exchange) copy(out *clientWriter, a *answer) error {
 	}
 }
 
-// part is what an answer holds of an object.
+// part is the part of an object in an answer.
 type part struct {
 	id         transport.Identity
-	start, end int64 // of its bytes
+	start, end int64 // byte range within the object
 }
 
-// partOf returns it, and whether the rest of an answer could be joined to its beginning.
+// partOf returns the part in resp, and whether the rest of it could be requested separately and joined to its beginning.
 func partOf(resp *http.Response) (part, bool) {
 	p := part{id: transport.Identify(resp), end: resp.ContentLength}
 	if resp.StatusCode == http.StatusPartialContent {
@@ -130,7 +130,7 @@ func partOf(resp *http.Response) (part, bool) {
 	return p, resp.ContentLength > 0 && p.id.Validator != "" && p.id.Coding == ""
 }
 
-// rest asks the first URL of an answer for what is left of it after so many bytes.
+// rest requests the remainder of an answer, after sent bytes, from its first URL.
 func (x *exchange) rest(a *answer, p part, sent int64) (*http.Response, error) {
 	h := a.header.Clone()
 	for _, name := range []string{"If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since"} {
@@ -152,14 +152,14 @@ func (x *exchange) rest(a *answer, p part, sent int64) (*http.Response, error) {
 }
 
 const (
-	stallTime  = 5 * time.Minute // how long a client may take nothing; its memory could serve others
-	writePiece = 256 << 10       // bytes that must go within stallTime
+	stallTime  = 5 * time.Minute // how long a client may accept no data; its memory could serve others
+	writePiece = 256 << 10       // bytes that the client must accept within stallTime
 )
 
-// boundWrite makes the next write fail if the client does not take it within stallTime.
+// boundWrite makes the next write fail if the client does not accept it within stallTime.
 func (x *exchange) boundWrite() { _ = x.rc.SetWriteDeadline(time.Now().Add(stallTime)) }
 
-// clientWriter writes an answer's content, each piece of it at once.
+// clientWriter writes an answer's content and flushes each piece.
 type clientWriter struct {
 	x      *exchange
 	sent   int64

@@ -15,7 +15,7 @@ import (
 	"github.com/tributary-http/tributary/internal/link"
 )
 
-// world is a Transport that leads to the servers in it, by their "host:port".
+// world is a Transport that leads to its servers, by their "host:port".
 type world struct {
 	servers map[string]http.HandlerFunc
 
@@ -50,7 +50,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// asked returns the requests so far, as "HOST PATH".
+// asked returns the requests so far as "HOST PATH".
 func (w *world) asked() (all []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +73,7 @@ func sends(to string) http.HandlerFunc {
 	}
 }
 
-// serve starts a gateway for everybody and returns its address.
+// serve starts a gateway for all users and returns its address.
 func serve(t *testing.T, by http.RoundTripper, hosts ...string) string {
 	t.Helper()
 	return serveUsers(t, by, nil, nil, hosts...)

@@ -13,17 +13,18 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Index pages are rewritten in memory: so many bytes of so many pages. The largest ones of projects have some megabytes.
+// Index pages are rewritten in memory: at most maxPages pages of maxIndex bytes each. The largest ones of projects have several
+// megabytes.
 const (
 	maxIndex = 16 << 20
 	maxPages = 2
 )
 
-// simple serves an index of Python packages (PEP 503, PEP 691), whose pages have links to files that are often on another host:
-// they are made to lead through the gateway. Everything else goes through as it is.
+// simple serves an index of Python packages (PEP 503, PEP 691). Its pages link to files that are often on another host; these links
+// are rewritten to lead through the gateway. Everything else passes unchanged.
 func (x *exchange) simple(t target) *failure {
 	h := requestHeader(x.r.Header)
-	h.Set("Accept-Encoding", "identity") // a page is rewritten
+	h.Set("Accept-Encoding", "identity") // the page is rewritten
 	for _, name := range []string{"If-None-Match", "If-Modified-Since"} {
 		delete(h, name) // an answer without a page would not show the hosts that pages lead to
 	}
@@ -38,7 +39,7 @@ func (x *exchange) simple(t target) *failure {
 	}
 	defer a.Body.Close()
 	for _, name := range []string{"Etag", "Last-Modified", "Content-Md5", "Digest", "Repr-Digest", "Content-Digest", "Accept-Ranges"} {
-		delete(a.Header, name) // it is another page now
+		delete(a.Header, name) // the page is rewritten, so they no longer apply
 	}
 	a.ContentLength = -1
 	if x.r.Method == http.MethodHead {
@@ -67,7 +68,7 @@ func (x *exchange) simple(t target) *failure {
 	return nil
 }
 
-// rewriterOf returns what rewrites a page of a content type, nil if it is not an index page.
+// rewriterOf returns the function that rewrites pages of a content type, nil if it is not that of an index page.
 func rewriterOf(contentType string) func(*links, []byte) ([]byte, error) {
 	switch kind, _, _ := mime.ParseMediaType(contentType); kind {
 	case "text/html", "application/vnd.pypi.simple.v1+html":
@@ -78,15 +79,15 @@ func rewriterOf(contentType string) func(*links, []byte) ([]byte, error) {
 	return nil
 }
 
-// links rewrites those of an index page.
+// links rewrites the links of an index page.
 type links struct {
 	hosts  *Hosts
 	prefix string // of the index at the gateway
-	index  string // its host
-	page   target // which they refer to
+	index  string // host of the index
+	page   target // base of relative links
 }
 
-// through returns a link through the gateway, or the link itself if that cannot be.
+// through returns a link through the gateway, or the link itself if the gateway may not serve its target.
 func (l *links) through(link string) string {
 	reference, fragment, marked := strings.Cut(link, "#")
 	if reference == "" {
@@ -106,7 +107,7 @@ func (l *links) through(link string) string {
 	return out
 }
 
-// html rewrites the links of a page; all else keeps its bytes.
+// html rewrites the links of a page; everything else keeps its bytes.
 func (l *links) html(page []byte) ([]byte, error) {
 	var out bytes.Buffer
 	z := html.NewTokenizer(bytes.NewReader(page))
@@ -135,7 +136,7 @@ func (l *links) html(page []byte) ([]byte, error) {
 							}
 						}
 					}
-					token.Attr[i].Val, changed = "", true // links are made whole
+					token.Attr[i].Val, changed = "", true // links are made absolute
 				case "a":
 					if val := l.through(attr.Val); val != attr.Val {
 						token.Attr[i].Val, changed = val, true
@@ -153,7 +154,7 @@ func (l *links) html(page []byte) ([]byte, error) {
 	}
 }
 
-// json rewrites the links of a project's files (PEP 691); all else keeps its values.
+// json rewrites the links of a project's files (PEP 691); everything else keeps its values.
 func (l *links) json(page []byte) ([]byte, error) {
 	var whole map[string]json.RawMessage
 	if err := json.Unmarshal(page, &whole); err != nil {

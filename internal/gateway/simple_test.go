@@ -63,7 +63,7 @@ func TestIndexPages(t *testing.T) {
 		"/simple/index.example/simple/a/": rewrittenPage,
 		"/simple/index.example/moved/a/":  rewrittenPage,
 		"/simple/index.example/based/a/":  `<base href=""><a href="/simple/index.example/other/x.whl">x</a>`,
-		"/simple/index.example/a.whl":     "<a href='https://files.example/x'>", // a file, whatever is in it
+		"/simple/index.example/a.whl":     "<a href='https://files.example/x'>", // a file, whatever its content
 		"/https/index.example/simple/a/":  indexPage,
 		"/https/files.example/a-1.whl":    "a wheel",
 	} {

@@ -14,8 +14,8 @@ import (
 
 // target is an object at an https server.
 type target struct {
-	host string // in small letters, with a port if that is not 443
-	path string // path and query, byte for byte as they were given (RFC 9110 section 7.7)
+	host string // in lower case, with a port unless it is 443
+	path string // path and query, byte for byte as given (RFC 9110 section 7.7)
 }
 
 const httpsPort = "443"
@@ -39,8 +39,8 @@ var (
 	errPath   = errors.New("the path has a segment .., or a byte that is not allowed in URLs")
 )
 
-// cleanHost returns the one spelling of "host[:port]" that target and Hosts use. It refuses anything else: user names, escapes,
-// zones, and names that some take for numbers.
+// cleanHost returns the canonical form of "host[:port]" that target and Hosts use. It rejects anything else: user names, escapes,
+// zones, and names that some programs take for numbers.
 func cleanHost(s string) (string, error) {
 	host, port := strings.ToLower(s), ""
 	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
@@ -65,8 +65,8 @@ func cleanHost(s string) (string, error) {
 	return host + ":" + port, nil
 }
 
-// validName reports whether s is the name of a host, or an IPv4 address in its usual form. A name whose last label is a number is
-// an address to some (WHATWG URL, section 3.5): 127.1, 0x7f.1.
+// validName reports whether s is the name of a host, or an IPv4 address in its usual form. Some programs take a name whose last
+// label is a number for an address (WHATWG URL, section 3.5): 127.1, 0x7f.1.
 func validName(s string) bool {
 	if s == "" || len(s) > 253 || strings.ContainsFunc(s, notInHost) {
 		return false
@@ -88,10 +88,10 @@ func notInHost(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_'
 }
 
-// escapes are other spellings of what separates segments, and of dots.
+// escapes are other spellings of segment separators and of dots.
 var escapes = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", "%5c", "/", "%5C", "/", `\`, "/")
 
-// checkPath refuses paths that mean something else to the next reader: servers and clients disagree on segments .., plain or escaped.
+// checkPath rejects paths whose meaning depends on the reader: servers and clients disagree on ".." segments, plain or escaped.
 func checkPath(s string) error {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f || c == '#' || c == '\\' {
@@ -115,9 +115,9 @@ func (t target) address() string {
 	return t.host
 }
 
-// url returns a URL that is asked for with the path as it is.
+// url returns a URL that is requested with the path unchanged.
 func (t target) url() *url.URL {
-	if strings.HasPrefix(t.path, "//") { // else it would be taken for a host
+	if strings.HasPrefix(t.path, "//") { // otherwise it would be taken for a host
 		return &url.URL{Scheme: "https", Host: t.address(), Opaque: "//" + t.host + t.path}
 	}
 	return &url.URL{Scheme: "https", Host: t.address(), Opaque: t.path}
@@ -129,7 +129,7 @@ var (
 	errInward    = errors.New("the server redirects to a name or address of the local network")
 )
 
-// resolve returns where a reference of t leads, such as a Location.
+// resolve returns the target of a reference in t, such as a Location.
 func (t target) resolve(reference string) (target, error) {
 	from, err := url.Parse("https://" + t.host + t.path)
 	if err != nil {
@@ -155,7 +155,7 @@ func (t target) resolve(reference string) (target, error) {
 	return next, nil
 }
 
-// escaped escapes the bytes that no URL may have: servers write queries that have them, and clients send these so.
+// escaped escapes the bytes that a URL may not have. Servers write queries with such bytes, and clients escape them in this way.
 func escaped(query string) string {
 	var b strings.Builder
 	for i := range len(query) {
@@ -168,8 +168,9 @@ func escaped(query string) string {
 	return b.String()
 }
 
-// onInternet reports whether a host that the user did not list may be led to: it must be one of the internet, at the usual port. A
-// server could have the gateway ask the user's own network otherwise; where names really lead is checked before each dial.
+// onInternet reports whether servers may lead the gateway to a host that the user did not list. It must be on the internet, at the
+// usual port; otherwise a server could make the gateway send requests to the user's own network. The addresses of names are checked
+// before each dial.
 func onInternet(host string) bool {
 	return (strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") || !strings.Contains(host, ":")) &&
 		transport.Public(strings.Trim(host, "[]"))

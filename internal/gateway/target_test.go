@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzTarget: whatever a path says, its host is read in one way, and a redirect leads nowhere that cannot be asked for.
+// FuzzTarget: the host of any path has only one interpretation, and a redirect leads only to valid targets.
 func FuzzTarget(f *testing.F) {
 	for _, s := range []string{
 		"files.example/a?b=c", "a@b.example/x", "[::1]:8443/x", "files.example", "a.example:443//x", "127.1/x", "a%2fb/x", "a.example\\@b/x", "xn--a.example/../x",
@@ -22,7 +22,7 @@ func FuzzTarget(f *testing.F) {
 			t.Helper()
 			u, err := url.Parse("https://" + at.host + at.path)
 			if err != nil {
-				return // a path that net/url does not take, such as a bad escape: it is sent as it is
+				return // a path that net/url rejects, such as one with a bad escape, is sent unchanged
 			}
 			if u.Host != at.host || u.User != nil || !strings.HasPrefix(at.path, "/") {
 				t.Errorf("%q: host %q, read as %q", s, at.host, u.Host)

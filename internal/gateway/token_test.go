@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestToken: who knows the token may ask any host of the internet, and nobody else may ask more than before.
+// TestToken: a client that knows the token may use any host of the internet; other clients get no more hosts than before.
 func TestToken(t *testing.T) {
 	const token = "AbCdEfGhIjKlMnOpQrSt_-"
 	w := &world{servers: map[string]http.HandlerFunc{
@@ -68,7 +68,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// slow is an origin whose answer stays half of what it says until the request ends.
+// slow is an origin that sends only half of its announced content until the request ends.
 type slow struct{ begun chan struct{} }
 
 func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -82,7 +82,8 @@ func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body, ContentLength: 10, Request: r}, nil
 }
 
-// TestNewToken: with another token, the old one opens nothing, and what it opened ends. The same token again changes nothing.
+// TestNewToken: with a new token, the old one becomes invalid, and requests that used it end. Setting the same token again changes
+// nothing.
 func TestNewToken(t *testing.T) {
 	const old, fresh = "AbCdEfGhIjKlMnOpQrSt_-", "bbCdEfGhIjKlMnOpQrSt_-"
 	hosts, err := NewHosts(nil, "")
@@ -128,7 +129,7 @@ func TestNewToken(t *testing.T) {
 			t.Errorf("half of the film looks complete: %q", r.text)
 		}
 	case <-time.After(10 * time.Second):
-		s.CloseClientConnections() // or the server waits for it
+		s.CloseClientConnections() // otherwise the server waits for it
 		t.Fatal("an old player plays on")
 	}
 	resp, err := http.Get(s.URL + "/" + old + "/https/cdn.example/film")

@@ -22,7 +22,7 @@ import (
 
 const mid = 1<<20 + 12345 // bytes of most objects
 
-// over starts a gateway over two links, which lead to a node each of an https origin whatever the host.
+// over starts a gateway over two links, each of which leads to one node of an https origin, whatever the host.
 func over(t *testing.T, s *origintest.Server, hosts ...string) (addr string, tr *transport.Transport) {
 	t.Helper()
 	secure := s.Secure()
@@ -75,7 +75,7 @@ func TestDivided(t *testing.T) {
 	}
 }
 
-// A server whose certificate is invalid is not believed, over any link.
+// TestCertificates: a server with an invalid certificate is not trusted, over any link.
 func TestCertificates(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: mid})
 	addr, _ := over(t, s, "files.example") // the certificate is for another name
@@ -84,8 +84,8 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// signing answers as a server whose first URL redirects to signed ones, which hold for two requests each: a divided download
-// takes three at least. What answers those from the second on may be changed.
+// signing answers as a server whose first URL redirects to signed ones, which are valid for two requests each. A divided download
+// needs at least three requests. The faults second apply to the signed URLs from the second one on.
 func signing(signed *atomic.Int64, second ...origintest.Fault) origintest.Fault {
 	return func(x *origintest.Exchange) {
 		switch _, n, ok := strings.Cut(x.Target, "/signed?"); {
@@ -101,7 +101,7 @@ func signing(signed *atomic.Int64, second ...origintest.Fault) origintest.Fault 
 	}
 }
 
-// Signed URLs that expire in the middle are renewed from the first one.
+// TestExpiredURLs: signed URLs that expire during a download are renewed from the first URL.
 func TestExpiredURLs(t *testing.T) {
 	for _, c := range []struct {
 		field    string
@@ -124,7 +124,7 @@ func TestExpiredURLs(t *testing.T) {
 	}
 }
 
-// What the first URL leads to then must be the same version, and it must go on.
+// TestExpiredURLsOfAnotherVersion: the renewed URL must lead to the rest of the same version.
 func TestExpiredURLsOfAnotherVersion(t *testing.T) {
 	for name, second := range map[string][]origintest.Fault{
 		"other version": {origintest.NewVersion()}, "other version, If-Range ignored": {origintest.NewVersion(), origintest.IgnoresIfRange()},
@@ -150,14 +150,15 @@ func TestExpiredURLsOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// unbound binds sockets to nothing.
+// unbound is a Binder that leaves sockets unbound.
 type unbound struct{}
 
 func (unbound) Control(link.Link) func(network, address string, c syscall.RawConn) error {
 	return func(string, string, syscall.RawConn) error { return nil }
 }
 
-// A public name that leads inward is not followed there, whether the user listed it or a redirect names it.
+// TestDNSRebinding: a public name that resolves to a local address is not followed there, whether the user listed it or a redirect
+// names it.
 func TestDNSRebinding(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

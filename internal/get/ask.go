@@ -18,11 +18,11 @@ import (
 // maxRedirects is how many redirects of one request are followed.
 const maxRedirects = 20
 
-// harmless are the fields that every target of a redirect gets. All others may hold data that is meant for the origin that the
+// harmless are the fields that every target of a redirect gets. All others may contain data that is meant for the origin that the
 // user named (RFC 9110 section 15.4): Authorization, Cookie, and fields that sites invent.
 var harmless = []string{"Accept", "Accept-Encoding", "Accept-Language", "User-Agent", "Range", "If-Range"}
 
-// own are the fields that a download needs for itself, and those that would change how the request is framed.
+// own are the fields that a download sets itself, and those that would change the framing of the request.
 var own = []string{
 	"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Host", "Content-Length",
 	"Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te", "Trailer", "Expect", "Http2-Settings",
@@ -54,8 +54,8 @@ func CheckFields(h http.Header) error {
 	return nil
 }
 
-// ask requests the object from an offset on, of that version if there is one, and follows redirects. It returns an answer
-// with content that may be used, and where it came from.
+// ask requests the object from an offset, of this version if there is one, and follows redirects. It returns an answer with usable
+// content, and where it came from.
 func (d *download) ask(from int64, of *version) (*http.Response, location, error) {
 	w := &walk{download: d, at: d.asked, header: d.Header.Clone()}
 	if w.header == nil {
@@ -74,7 +74,7 @@ func (d *download) ask(from int64, of *version) (*http.Response, location, error
 	client := http.Client{Transport: w, CheckRedirect: w.redirected}
 	r := &http.Request{Method: http.MethodGet, URL: w.at.request(), Header: w.header.Clone()}
 	ctx := d.ctx
-	if of != nil && of.size > 0 && of.place == w.at.place() { // nothing redirects to it any more
+	if of != nil && of.size > 0 && of.place == w.at.place() { // the request goes there directly, without redirects
 		ctx = transport.WithSize(ctx, of.size)
 	}
 	resp, err := client.Do(r.WithContext(ctx))
@@ -85,17 +85,17 @@ func (d *download) ask(from int64, of *version) (*http.Response, location, error
 		resp.Body.Close()
 		return nil, w.at, err
 	}
-	if e := (*Error)(nil); errors.As(err, &e) { // without the words that net/http puts before it
+	if e := (*Error)(nil); errors.As(err, &e) { // without the text that net/http puts before it
 		return nil, w.at, e
 	}
-	return nil, w.at, nowhere(errors.New("the Location field is not a URL")) // the one thing that net/http finds itself
+	return nil, w.at, nowhere(errors.New("the Location field is not a URL")) // the only error that net/http detects itself
 }
 
-// walk is where a request and the redirects that it meets have led.
+// walk is the position of a request that follows redirects.
 type walk struct {
 	*download
 	at     location
-	header http.Header // that the next request has
+	header http.Header // of the next request
 }
 
 // RoundTrip implements http.RoundTripper. Its errors are *Error.
@@ -111,7 +111,7 @@ func (w *walk) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// redirected decides whether the redirect to r is followed, and how: net/http has copied more fields than r may have.
+// redirected decides whether the redirect to r is followed, and replaces the fields of r: net/http copied more than r may have.
 func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 	next, err := newLocation(r.URL)
 	switch {
@@ -135,7 +135,7 @@ func (w *walk) redirected(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// nowhere makes the error of a redirect that cannot be followed.
+// nowhere returns the error of a redirect that cannot be followed.
 func nowhere(err error) *Error {
 	return &Error{
 		Kind: Server, Redirect: true, Err: fmt.Errorf("the server redirects to an address that cannot be used: %w", err), Next: "check the URL",
@@ -151,9 +151,9 @@ func leads(resp *http.Response) bool {
 	return false
 }
 
-// acceptable returns the error that an answer is, nil if its content is (or, to a resume, may be) the object's.
+// acceptable returns the error that an answer represents, or nil if its content is that of the object (or may be, for a resume).
 func (d *download) acceptable(resp *http.Response, from int64, at location) error {
-	if leads(resp) { // or net/http would have followed it
+	if leads(resp) { // otherwise net/http would have followed it
 		return &Error{
 			Kind: Server, Redirect: true, Host: at.url.Host, Err: fmt.Errorf("the server answers %s without a Location field", status(resp.StatusCode)), Next: "check the URL",
 		}
@@ -169,8 +169,8 @@ func (d *download) acceptable(resp *http.Response, from int64, at location) erro
 	return refused(resp, at)
 }
 
-// differs returns why the content of an answer cannot be joined to the first from bytes of a version, "" if it can
-// (RFC 9110 section 15.3.7.3).
+// differs returns the reason why the content of an answer cannot be joined to the first from bytes of a version, "" if it can (RFC
+// 9110 section 15.3.7.3).
 func differs(resp *http.Response, from int64, of version) string {
 	const changed = "the file on the server has changed"
 	id := transport.Identify(resp)
@@ -193,13 +193,13 @@ func differs(resp *http.Response, from int64, of version) string {
 	return ""
 }
 
-// markOf returns a digest of the properties in which two versions may differ though they have one validator and one size.
+// markOf returns a digest of the properties in which two versions may differ even if they have the same validator and size.
 func markOf(id transport.Identity) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{id.ETag, id.Modified, id.Type, id.Location}, "\n")))
 	return hex.EncodeToString(sum[:16])
 }
 
-// status writes a status code as users know it.
+// status formats a status code as users know it.
 func status(code int) string {
 	if text := http.StatusText(code); text != "" {
 		return strconv.Itoa(code) + " " + text
@@ -218,9 +218,9 @@ func Fields(lines []string, agent string) (http.Header, error) {
 	for _, line := range lines {
 		name, value, ok := cutField(line)
 		if !ok {
-			return nil, errors.New(`a --header is not a field: write it as "Name: value"`) // it may hold a secret, so it is not shown
+			return nil, errors.New(`a --header is not a field: write it as "Name: value"`) // may contain a secret, so is not shown
 		}
-		if !slices.Contains(given, name) { // the first one replaces the default
+		if !slices.Contains(given, name) { // the first line with a name replaces the default
 			given = append(given, name)
 			h.Del(name)
 		}

@@ -18,7 +18,7 @@ type Checksum struct {
 	want []byte
 }
 
-// algorithms are the ones that prove something; older ones can be forged.
+// algorithms are the secure hash functions; older ones can be forged.
 var algorithms = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.New}
 
 // ParseChecksum reads "sha256:HEX" or "sha512:HEX".
@@ -36,7 +36,7 @@ func ParseChecksum(s string) (*Checksum, error) {
 	return &Checksum{name, make, want}, nil
 }
 
-// start returns a hash of nothing yet, nil if c is nil.
+// start returns a new hash, nil if c is nil.
 func (c *Checksum) start() hash.Hash {
 	if c == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/fault"
 )
 
-// Code says why a download failed, for programs that have their own texts (docs/APPBRIDGE.md).
+// Code is the reason why a download failed, for programs that have their own texts (docs/APPBRIDGE.md).
 type Code string
 
 // The codes.
@@ -38,7 +38,7 @@ const (
 	CodeChecksum     Code = "checksum"
 )
 
-// outcomeCodes has the code of each outcome that a request can end with.
+// outcomeCodes maps each outcome that a request can end with to its code.
 var outcomeCodes = map[fault.Outcome]Code{
 	fault.NoLink: CodeNoLink, fault.NoSlot: CodeNoLink, fault.Unbound: CodeNoLink,
 	fault.UnknownName: CodeUnknownName, fault.SilentDNS: CodeUnknownName,
@@ -52,7 +52,7 @@ var outcomeCodes = map[fault.Outcome]Code{
 	fault.Unwanted: CodeBadAnswer, fault.NoRange: CodeBadAnswer, fault.BadRange: CodeBadAnswer,
 }
 
-// Code returns why the download failed.
+// Code returns the reason why the download failed.
 func (e *Error) Code() Code {
 	switch {
 	case e.Kind == Usage:

@@ -19,7 +19,7 @@ import (
 	"github.com/tributary-http/tributary/internal/fault"
 )
 
-// codes are all codes.
+// codes returns all codes.
 func codes() map[Code]bool {
 	all := map[Code]bool{
 		CodeBadURL: true, CodeRedirect: true, CodeDiskFull: true, CodeFileTooLarge: true, CodeFile: true, CodeChecksum: true,
@@ -33,7 +33,7 @@ func codes() map[Code]bool {
 	return all
 }
 
-// TestCodes: the protocol's page lists the codes, and each outcome that a request can end with has one.
+// TestCodes: the documentation of the protocol lists the codes, and each outcome that a request can end with has one.
 func TestCodes(t *testing.T) {
 	page, err := os.ReadFile("../../docs/APPBRIDGE.md")
 	if err != nil {
@@ -107,7 +107,7 @@ func TestCode(t *testing.T) {
 	if e := fill(t, s.URL+"/file", os.O_RDWR); e != nil {
 		t.Errorf("%+v", e)
 	}
-	// Phones with Android 8 and 9 say the same of a name that does not exist and of one that cannot be asked for now.
+	// Phones with Android 8 and 9 report the same error for a name that does not exist and for one that cannot be resolved now.
 	e, _ := errors.AsType[*Error](unreachable(&net.DNSError{IsNotFound: true}, location{url: url.URL{Host: "example.com"}}))
 	if e == nil || e.Code() != CodeUnknownName || !e.Temporary {
 		t.Errorf("an unknown name: %+v", e)

@@ -20,7 +20,7 @@ const (
 	Canceled   Kind = 1                    // the context ended
 	Usage      Kind = 2                    // wrong arguments
 	Permission Kind = fault.ExitPermission // the file or a link may not be used
-	Network    Kind = fault.ExitNetwork    // no link, no DNS, no connection, or none that holds
+	Network    Kind = fault.ExitNetwork    // no link, no DNS, no connection, or a connection that broke
 	Server     Kind = fault.ExitServer     // the answer is not the object
 	Trust      Kind = fault.ExitTLS        // the certificate or the handshake is invalid
 	File       Kind = 8                    // the file cannot be written
@@ -31,16 +31,16 @@ const (
 type Error struct {
 	Kind Kind
 	Err  error
-	Next string // what the user can do
-	// Temporary says that the same download may work later, without anybody doing anything.
+	Next string // next step for the user
+	// Temporary reports whether the same download may work later without any action by the user.
 	Temporary bool
-	Kept      string        // where the bytes so far are, "" if there is nothing to say
-	Status    int           // of the HTTP answer that is the error, 0 = there is none
-	Redirect  bool          // the error is where a redirect leads
-	Host      string        // that was asked last, "" = none was
-	Outcome   fault.Outcome // of the request, Complete if that is not the error
+	Kept      string        // where the bytes received so far are, or why none were kept; "" if there is nothing to report
+	Status    int           // of the HTTP answer that is the error; 0 = there is none
+	Redirect  bool          // the error is the target of a redirect
+	Host      string        // host of the last request; "" = none
+	Outcome   fault.Outcome // of the request; Complete if the request is not the error
 
-	taken bool // the name belongs to something else: another name may do
+	taken bool // the name belongs to something else; another name may work
 }
 
 func (e *Error) Error() string {
@@ -56,7 +56,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// canceled makes the error of a download that was stopped.
+// canceled returns the error of a download that was stopped.
 func canceled(err error) error {
 	e := &Error{Kind: Canceled, Err: errors.New("stopped")}
 	if was := (*Error)(nil); errors.As(err, &was) {
@@ -65,7 +65,7 @@ func canceled(err error) error {
 	return e
 }
 
-// unreachable makes the error of a request without an answer.
+// unreachable returns the error of a request without an answer.
 func unreachable(err error, at location) error {
 	o := transport.FailureOf(err).Outcome
 	row := o.Row()
@@ -76,7 +76,7 @@ func unreachable(err error, at location) error {
 	return e
 }
 
-// broken makes the error of content that ended early.
+// broken returns the error of content that ended early.
 func broken(err error) error {
 	e := &Error{Kind: Network, Err: fmt.Errorf("the download was interrupted: %w", err), Next: "try again", Temporary: true}
 	o := transport.FailureOf(err).Outcome
@@ -95,7 +95,7 @@ func broken(err error) error {
 	return e
 }
 
-// refused makes the error of an answer that is not the object.
+// refused returns the error of an answer that is not the object.
 func refused(resp *http.Response, at location) error {
 	e := &Error{Kind: Server, Err: fmt.Errorf("%s answers %s", at.url.Host, status(resp.StatusCode)), Next: "try again later", Host: at.url.Host, Status: resp.StatusCode}
 	e.Temporary = resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented && resp.StatusCode != http.StatusHTTPVersionNotSupported &&
@@ -127,7 +127,7 @@ func refused(resp *http.Response, at location) error {
 	return e
 }
 
-// fileError makes the error of a file, which is named if err does not do so.
+// fileError returns the error of a file. It adds the name of the file if err does not contain it.
 func fileError(err error, name string) error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return err

@@ -23,11 +23,11 @@ type Options struct {
 	ServerName bool    // without Output: the name that the server gives, if any
 	Force      bool    // replace an existing file, or a .part that is not resumed
 	Resume     bool    // resume a .part
-	Unique     *Unique // choose another name instead of failing where a file is in the way; nil = no
+	Unique     *Unique // choose another name instead of failing if the file exists; nil = no
 
-	Header         http.Header // fields of the request, see Fields
+	Header         http.Header // fields of the request; see Fields
 	AllowDowngrade bool        // follow redirects from https to http
-	Checksum       *Checksum   // that the file must have; nil = none
+	Checksum       *Checksum   // expected checksum of the file; nil = none
 
 	Stdout io.Writer
 }
@@ -37,7 +37,7 @@ type Getter struct {
 	// Transport carries the requests. transport.Transport divides them over all links.
 	Transport http.RoundTripper
 	Options
-	// Note passes other messages to the user than progress and errors, such as that a download starts again. May be nil.
+	// Note passes messages other than progress and errors to the user, such as that a download starts again. May be nil.
 	Note func(text string)
 }
 
@@ -52,14 +52,14 @@ type Meter struct {
 	usage transport.Usage
 }
 
-// NewMeter returns a meter at zero of an unknown size.
+// NewMeter returns a meter at zero bytes of an unknown size.
 func NewMeter() *Meter {
 	m := &Meter{}
 	m.size.Store(-1)
 	return m
 }
 
-// Now returns the name of the file, "" until it is known, the bytes that it has, and its size, -1 until it is known.
+// Now returns the name of the file ("" until it is known), the number of bytes in it, and its size (-1 until it is known).
 func (m *Meter) Now() (file string, have, size int64) {
 	if f := m.file.Load(); f != nil {
 		file = *f
@@ -76,16 +76,16 @@ func (m *Meter) Type() string {
 	return ""
 }
 
-// Prefix returns how many bytes the file has from its beginning on without a gap.
+// Prefix returns how many bytes the file has from its beginning without a gap.
 func (m *Meter) Prefix() int64 { return m.prefix.Load() }
 
-// set takes down how many bytes the file has, and how many of them without a gap.
+// set records how many bytes the file has, and how many of them from its beginning without a gap.
 func (m *Meter) set(have, prefix int64) {
 	m.have.Store(have)
 	m.prefix.Store(prefix)
 }
 
-// LinkUse is what a link contributed to a download.
+// LinkUse is the contribution of a link to a download.
 type LinkUse = transport.LinkUse
 
 // Links returns the traffic of each link so far, in the order of their first bytes.
@@ -95,8 +95,8 @@ func (m *Meter) Links() []transport.LinkUse { return m.usage.Links() }
 type Result struct {
 	File     string // "-" = standard output; "" if no name was found
 	Size     int64  // bytes of the file
-	Resumed  int64  // of these, bytes that were there before
-	Checksum string // as computed, like "sha256:HEX"; "" if none was asked for
+	Resumed  int64  // of these, bytes from an earlier download
+	Checksum string // computed checksum, such as "sha256:HEX"; "" if none was requested
 	Took     time.Duration
 	Links    []transport.LinkUse // in the order of their first bytes
 }
@@ -119,15 +119,15 @@ func (d *download) measured(run func() error) (Result, error) {
 	return d.result, err
 }
 
-// download is one Get.
+// download is the state of one Get or Fill.
 type download struct {
 	*Getter
 	ctx    context.Context
 	meter  *Meter
-	asked  location // the URL that the user gave
+	asked  location // URL that the user gave
 	result Result
 
-	nameless bool // the output has no name: the server's is reported
+	nameless bool // the output has no name, so the server's name is reported
 	began    bool // bytes were received
 	restarts int
 }
@@ -136,7 +136,7 @@ func newDownload(ctx context.Context, g *Getter, m *Meter) *download {
 	return &download{Getter: g, ctx: transport.Repeatable(transport.WithUsage(ctx, &m.usage)), meter: m}
 }
 
-// maxRestarts is how often a download starts again because the object or the server has changed.
+// maxRestarts is how often a download may start again because the object or the server changed.
 const maxRestarts = 2
 
 func (d *download) run(url string) error {
@@ -177,14 +177,14 @@ func (d *download) note(text string) {
 	}
 }
 
-// output is where the bytes go.
+// output is the destination of the bytes.
 type output interface {
 	io.Writer
-	// have returns how many bytes it has without a gap, and their version; without a version it cannot be resumed.
+	// have returns how many bytes the output has without a gap, and their version. Without a version it cannot be resumed.
 	have() (int64, *version)
-	// begin empties it for a version.
+	// begin empties the output for a version.
 	begin(v version) error
-	// complete makes the file of it and returns its checksum, "" if none was asked for.
+	// complete turns the output into the file and returns its checksum, "" if none was requested.
 	complete() (sum string, err error)
 	// abandon keeps a download that can be resumed, removes the rest, and returns a hint for the user. It does nothing after
 	// complete.
@@ -199,7 +199,7 @@ type placed interface {
 	advance(size int64) error
 }
 
-// scatteredBody is content that can be written in the order in which it comes, as that of a transport.Transport can.
+// scatteredBody is content that can be written in order of arrival, such as that of a transport.Transport.
 type scatteredBody interface {
 	WriteAtTo(w io.WriterAt, progress func(written, prefix int64)) (prefix int64, err error)
 }
@@ -208,11 +208,11 @@ type scatteredBody interface {
 type version struct {
 	validator string // strong, as for If-Range; "" = none
 	size      int64  // -1 if unknown
-	place     string // where it was found, see location.place; a validator means nothing elsewhere
-	mark      string // a digest of its other properties, see markOf
+	place     string // where it was found; see location.place. A validator means nothing elsewhere
+	mark      string // digest of its other properties; see markOf
 }
 
-// fetch fills out; with nil it is opened by the name that the answer gives.
+// fetch fills out. If out is nil, fetch opens an output with the name from the answer.
 func (d *download) fetch(out output) (err error) {
 	defer func() {
 		if out == nil {
@@ -230,7 +230,7 @@ func (d *download) fetch(out output) (err error) {
 			from, of = out.have()
 		}
 		d.meter.set(from, from)
-		if of != nil && from == of.size { // all of it is there, only its end was missed
+		if of != nil && from == of.size { // all bytes are there; only the completion is missing
 			d.meter.size.Store(of.size)
 			break
 		}
@@ -248,7 +248,7 @@ func (d *download) fetch(out output) (err error) {
 	return err
 }
 
-// part requests the rest of the object from an offset on, and writes it. more = something is still missing.
+// part requests the rest of the object from an offset and writes it. more reports whether something is still missing.
 func (d *download) part(out *output, from int64, of *version) (more bool, err error) {
 	resp, at, err := d.ask(from, of)
 	if err != nil {
@@ -260,7 +260,7 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 			return false, err
 		}
 		if have, _ := (*out).have(); have > 0 {
-			return true, nil // ask again, for the rest
+			return true, nil // ask again for the rest
 		}
 	}
 	if d.nameless {
@@ -269,7 +269,7 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 	id := transport.Identify(resp)
 	v := version{id.Validator, id.Total, at.place(), markOf(id)}
 	if id.Coding != "" {
-		v.validator = "" // a coded stream may differ from time to time
+		v.validator = "" // a coded stream may differ between requests
 	}
 	d.warn(resp.Header, id.Coding)
 	if resp.StatusCode == http.StatusOK && v.size < 0 {
@@ -297,12 +297,12 @@ func (d *download) part(out *output, from int64, of *version) (more bool, err er
 	}
 	d.began = true
 	kind := mediaType(resp.Header)
-	d.meter.kind.Store(&kind) // before the size: who sees that sees both
+	d.meter.kind.Store(&kind) // before the size, so that a reader that sees the size sees both
 	d.meter.size.Store(v.size)
 	return d.copy(*out, resp, v)
 }
 
-// pages are the extensions that a page of HTML may have.
+// pages are the file extensions of HTML pages.
 var pages = []string{"", ".html", ".htm", ".xhtml", ".php", ".asp", ".aspx", ".jsp"}
 
 // mediaType returns the media type of an answer, in lower case and without parameters.
@@ -324,7 +324,7 @@ func (d *download) warn(h http.Header, coding string) {
 	}
 }
 
-// copy writes the content of an answer, in the order in which it comes if that is possible.
+// copy writes the content of an answer, in order of arrival if possible.
 func (d *download) copy(out output, resp *http.Response, v version) (more bool, err error) {
 	from, _ := out.have()
 	w := &counted{out: out, from: from, meter: d.meter}
@@ -350,7 +350,7 @@ func (d *download) copy(out output, resp *http.Response, v version) (more bool, 
 	case v.size >= 0 && have > v.size:
 		return false, &Error{Kind: Server, Outcome: fault.BadRange, Err: errors.New("the server sent more bytes than the file has"), Next: "try again"}
 	}
-	more = v.size >= 0 && have < v.size // a server may send less than it was asked for
+	more = v.size >= 0 && have < v.size // a server may send less than requested
 	if more && w.n == 0 {
 		return false, broken(io.ErrUnexpectedEOF)
 	}
@@ -360,8 +360,8 @@ func (d *download) copy(out output, resp *http.Response, v version) (more bool, 
 // counted reports written bytes to the meter, and distinguishes errors of the file from those of the network.
 type counted struct {
 	out    io.Writer
-	placed placed // the same; nil if bytes come in order
-	from   int64  // where the content begins in the object
+	placed placed // same as out; nil if bytes arrive in order
+	from   int64  // offset of the content in the object
 	meter  *Meter
 	n      int64 // bytes written
 	err    error
@@ -378,7 +378,7 @@ func (c *counted) Write(p []byte) (int, error) {
 
 // WriteAt implements io.WriterAt.
 func (c *counted) WriteAt(p []byte, off int64) (int, error) {
-	if c.err != nil { // of progress
+	if c.err != nil { // from progress
 		return 0, c.err
 	}
 	n, err := c.placed.WriteAt(p, c.from+off)

@@ -269,7 +269,7 @@ func TestFiles(t *testing.T) {
 		}()
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
-		for held.Accepted() == 0 { // its .part is locked before it connects
+		for held.Accepted() == 0 { // the download locks its .part before it connects
 			<-tick.C
 		}
 		for _, o := range []Options{{}, {Resume: true}, {Force: true}} {

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// location is a URL that can be asked for.
+// location is a URL that can be requested.
 type location struct {
 	url  url.URL // http or https, without userinfo and fragment
 	host string  // for DNS, in ASCII
 	port string
-	auth string // Authorization that the user wrote into the URL, "" = none
+	auth string // Authorization from the URL that the user gave; "" = none
 }
 
 // parseLocation parses a URL that the user typed.
@@ -30,7 +30,7 @@ func parseLocation(s string) (location, error) {
 	u, err := url.Parse(s)
 	if err != nil {
 		var e *url.Error
-		if errors.As(err, &e) { // without the URL, which may hold a password
+		if errors.As(err, &e) { // without the URL, which may contain a password
 			err = e.Err
 		}
 		return wrong(fmt.Errorf("this is not a URL: %w", err))
@@ -82,7 +82,7 @@ func newLocation(u *url.URL) (location, error) {
 	return l, nil
 }
 
-// inHost admits more than host names may have: an underscore, as some names in DNS do.
+// inHost reports whether r may be part of a host name. It also allows underscores, which some names in DNS have.
 func inHost(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_'
 }
@@ -92,10 +92,10 @@ func (l location) origin() string {
 	return l.url.Scheme + "://" + net.JoinHostPort(strings.ToLower(l.host), l.port)
 }
 
-// place returns the URL without its query: a redirect often leads to a signed one, which is another each time.
+// place returns the URL without its query: redirects often lead to a signed query, which differs each time.
 func (l location) place() string { return l.origin() + l.url.EscapedPath() }
 
-// request returns the URL as it is asked for: with the names that DNS and the Host field have.
+// request returns the URL to request, with the host in the form that DNS and the Host field need.
 func (l location) request() *url.URL {
 	authority := l.host
 	if strings.Contains(authority, ":") {
@@ -114,7 +114,7 @@ func (l location) request() *url.URL {
 	return u
 }
 
-// escapeQuery escapes the bytes that no request line may hold; the rest stays as the user wrote it.
+// escapeQuery escapes the bytes that a request line may not contain; the rest stays as the user wrote it.
 func escapeQuery(q string) string {
 	var b strings.Builder
 	for i := range len(q) {
@@ -127,7 +127,7 @@ func escapeQuery(q string) string {
 	return b.String()
 }
 
-// cutField splits "Name: value"; name is in its canonical form. It refuses anything but a field line (RFC 9110 section 5).
+// cutField splits "Name: value" and returns the name in canonical form. It rejects anything but a field line (RFC 9110 section 5).
 func cutField(line string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(line, ":")
 	if !ok || !httpguts.ValidHeaderFieldName(name) || strings.ContainsAny(value, "\r\n\x00") {

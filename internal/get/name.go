@@ -10,13 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// defaultName is for URLs whose path ends in a slash.
+// defaultName is the name for URLs whose path ends in a slash.
 const defaultName = "index.html"
 
-// maxName is the most bytes of a file's name that leave room for the longest suffix in the 255 that file systems take.
+// maxName is the maximum length of a file's name in bytes, so that it fits with the longest suffix into the 255 bytes of file
+// systems.
 const maxName = 255 - len(sidecarSuffix+newSuffix)
 
-// name returns the name that the last segment of the path gives.
+// name returns the file name from the last segment of the path.
 func (l location) name() string {
 	segment := path.Base(l.url.EscapedPath())
 	if strings.HasSuffix(l.url.Path, "/") {
@@ -28,7 +29,7 @@ func (l location) name() string {
 	return SafeName(segment)
 }
 
-// serverName returns the name that Content-Disposition (RFC 6266) gives, otherwise that of the place where the object is.
+// serverName returns the name from Content-Disposition (RFC 6266), or otherwise from the location of the object.
 func serverName(h http.Header, at location) string {
 	if _, params, err := mime.ParseMediaType(h.Get("Content-Disposition")); err == nil {
 		// Some servers send whole paths, with either separator: RFC 6266 section 4.3 takes the last segment.
@@ -43,7 +44,7 @@ func serverName(h http.Header, at location) string {
 	return at.name()
 }
 
-// SafeName makes a base name from a server's text or a URL: the name can neither leave the folder nor hide in it, and a
+// SafeName makes a base name from a server's text or a URL. The name can neither leave the folder nor be hidden in it, and a
 // terminal shows it unchanged.
 func SafeName(s string) string {
 	var b strings.Builder
@@ -65,10 +66,10 @@ func SafeName(s string) string {
 	return shorten(name)
 }
 
-// shorten cuts a name to maxName bytes in front of its extension.
+// shorten cuts a name to maxName bytes, before its extension.
 func shorten(name string) string { return shortenTo(name, maxName) }
 
-// shortenTo cuts a name to most bytes.
+// shortenTo cuts a name to this number of bytes, before its extension.
 func shortenTo(name string, most int) string {
 	if len(name) <= most {
 		return name

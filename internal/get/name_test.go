@@ -148,7 +148,7 @@ func TestChecksum(t *testing.T) {
 			t.Errorf("%q: %v", s, c)
 		}
 	}
-	// FIPS 180-4, of no bytes.
+	// The hash of no bytes (FIPS 180-4).
 	const none = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	c := checksum(t, "SHA256:"+strings.ToUpper(none))
 	if sum, err := c.verify(c.start()); err != nil || sum != "sha256:"+none {

@@ -6,12 +6,12 @@ import (
 	"os"
 )
 
-// OpenFile is a file that another program has opened, named and keeps: an app whose downloads this program runs. The app also
-// has to remember to which object and version the bytes belong.
+// OpenFile is a file that another program opened, named and keeps: an app whose downloads this program runs. The app also has to
+// remember which object and version the bytes belong to.
 type OpenFile struct {
 	File *os.File
 	Version
-	Have int64 // bytes of the version that the file holds from its beginning on, without a gap
+	Have int64 // bytes of the version in the file, from its beginning without a gap
 }
 
 // Version identifies one version of an object.
@@ -19,13 +19,13 @@ type Version struct {
 	Validator string // strong, as for If-Range; "" = it cannot be resumed
 	Size      int64  // -1 = unknown
 	Place     string // where it was found: a validator means nothing elsewhere
-	Mark      string // a digest of its other properties
+	Mark      string // digest of its other properties
 }
 
-// Fill downloads the object at url into h and resumes an earlier download if possible. Began, which may be nil, is called each
-// time the file starts over, by the goroutine of Fill. The result's File is the server's name for the object, "" if no response
-// came. The meter must be new. When Fill returns, with or without an error, h describes the content of the file. An error is an
-// *Error. A complete file without the wanted checksum is emptied: the next Fill starts over.
+// Fill downloads the object at url into h and resumes an earlier download if possible. Fill calls began, which may be nil, in its
+// own goroutine each time the file starts over. The result's File is the server's name for the object, "" if no response arrived.
+// The meter must be new. When Fill returns, with or without an error, h describes the content of the file. An error is an *Error.
+// If a complete file does not have the expected checksum, it is emptied, and the next Fill starts over.
 func (g *Getter) Fill(ctx context.Context, url string, h *OpenFile, m *Meter, began func(name string, v Version)) (Result, error) {
 	d := newDownload(ctx, g, m)
 	d.nameless = true
@@ -48,7 +48,7 @@ type openOutput struct {
 	began    func(name string, v Version)
 }
 
-// check believes no more than what is there.
+// check discards what h claims about the file if the file's size contradicts it.
 func (h *openOutput) check() error {
 	info, err := h.File.Stat()
 	if err != nil {
@@ -79,7 +79,7 @@ func (h *openOutput) begin(v version) error {
 	return nil
 }
 
-// tell reports the version, once the answer is known.
+// tell reports the version once the answer is known.
 func (h *openOutput) tell() {
 	if h.began != nil && h.download.result.File != "" {
 		h.began(h.download.result.File, h.Version)

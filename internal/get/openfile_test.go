@@ -24,7 +24,7 @@ func (r *rig) hold() *OpenFile {
 	return &OpenFile{File: f, Version: Version{Size: -1}}
 }
 
-// fill fills a file and returns the reported starts.
+// fill fills a file and also returns the reported starts.
 func (r *rig) fill(ctx context.Context, url string, h *OpenFile) (Result, []string, error) {
 	r.Helper()
 	var told []string
@@ -65,7 +65,7 @@ func TestFill(t *testing.T) {
 		}
 		s.well.Store(true)
 		seen, kept := len(s.Requests()), h.Have
-		again := &OpenFile{File: h.File, Version: h.Version, Have: h.Have} // of another process
+		again := &OpenFile{File: h.File, Version: h.Version, Have: h.Have} // as in another process
 		res, told, err := r.fill(ctx, s.URL(), again)
 		if err != nil || res.Resumed != kept || len(told) != 0 {
 			t.Errorf("%+v after %d bytes, told %q, %v", res, kept, told, err)

@@ -17,22 +17,22 @@ type part struct {
 	ctx      context.Context
 	name     string                 // of the complete file
 	force    bool                   // may replace it
-	instead  func() (string, error) // another name for it, if a file has appeared there; nil = none
+	instead  func() (string, error) // returns another name if a file appeared there; nil = none
 	f        *os.File
 	meta     sidecar // describes the bytes in f; no validator = cannot be resumed
-	size     int64   // bytes in f from its beginning on without a gap
+	size     int64   // bytes in f from its beginning without a gap
 	checksum *Checksum
-	sum      hash.Hash // of the first hashed bytes; nil if no checksum was asked for
+	sum      hash.Hash // of the first hashed bytes; nil if no checksum was requested
 	hashed   int64
 	buffer   []byte // for data read back to be hashed
 	done     bool
 
-	recorder *recorder // of size, while bytes come; nil if the download cannot be resumed
-	failed   error     // of a sync in the background
+	recorder *recorder // records size while bytes arrive; nil if the download cannot be resumed
+	failed   error     // error of a background sync
 }
 
-// open makes the output for a name of the user, or of SafeName. Everything that can be known to fail before the first byte
-// fails here.
+// open makes the output for a name from the user or from SafeName. Every failure that can be detected before the first byte happens
+// here.
 func (d *download) open(name string) (output, error) {
 	if d.Dir != "" && !filepath.IsAbs(name) {
 		name = filepath.Join(d.Dir, name)
@@ -52,9 +52,9 @@ func (d *download) openNamed(name string) (output, error) {
 		return nil, &Error{
 			Kind: File, Err: fmt.Errorf("%s is a folder", name), Next: "name a file with -o, or the folder with -d", taken: true,
 		}
-	case err == nil && !old.Mode().IsRegular() && d.Output == "": // whoever put it there may wait for the bytes
+	case err == nil && !old.Mode().IsRegular() && d.Output == "": // another user may have put it there to get the bytes
 		return nil, fileError(fmt.Errorf("%s %w", name, errNotRegular), name)
-	case err == nil && !old.Mode().IsRegular(): // a device or a pipe takes the bytes as they come
+	case err == nil && !old.Mode().IsRegular(): // a device or a pipe gets the bytes as a stream
 		f, err := openSpecial(name)
 		if err != nil {
 			return nil, fileError(err, name)
@@ -103,7 +103,7 @@ func (p *part) openFile(resume bool) error {
 	return nil
 }
 
-// createPart makes a .part and locks it. Others may not write to it, whatever the umask: see openTo.
+// createPart makes a .part and locks it. Other users may not write to it, whatever the umask; see openTo.
 func createPart(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -112,10 +112,10 @@ func createPart(name string) (*os.File, error) {
 	return f, lock(f)
 }
 
-// openOld opens and locks an existing .part. It is resumed, or with force replaced by a new one, so that nobody who has it
-// open, or has another name of it, can affect the new download. One of another user is left alone.
+// openOld opens and locks an existing .part. The .part is resumed, or with force replaced by a new one, so that a process that has
+// it open, or another name of it, cannot affect the new download. A .part of another user is left alone.
 func (p *part) openOld(name string, resume bool) (*os.File, error) {
-	old, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a pipe must not block it
+	old, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a pipe must not block the open
 	if errors.Is(err, fs.ErrPermission) {
 		if info, serr := os.Lstat(name); serr == nil {
 			err = errors.Join(owned(info, name, os.Geteuid()), err)
@@ -143,7 +143,7 @@ func (p *part) openOld(name string, resume bool) (*os.File, error) {
 		}
 		return createPart(name)
 	}
-	info, err := old.Stat() // locked, so that it no longer changes
+	info, err := old.Stat() // locked, so it no longer changes
 	if err != nil {
 		old.Close()
 		return nil, err
@@ -152,13 +152,13 @@ func (p *part) openOld(name string, resume bool) (*os.File, error) {
 	return old, nil
 }
 
-// lock keeps other downloads away from a .part. If there is an error, it closes the file.
+// lock keeps other downloads away from a .part. If it fails, it closes the file.
 func lock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
 		err = nil // a file system without locks
 	}
-	// While it was opened, the download that had the lock may have made FILE of it.
+	// While it was being opened, the download that held the lock may have renamed it to FILE.
 	if err == nil && !stillNamed(f) {
 		err = unix.EWOULDBLOCK
 	}
@@ -281,8 +281,8 @@ func (p *part) WriteAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// hashStep is how many bytes are read back and hashed between two writes: enough to catch up when a gap closes, and so little
-// that the links do not wait for it.
+// hashStep is how many bytes are read back and hashed between two writes: enough to catch up when a gap closes, but so little that
+// the links do not wait for it.
 const hashStep = 1 << 20
 
 // advance implements placed.
@@ -294,7 +294,7 @@ func (p *part) advance(size int64) error {
 	return p.hash(hashStep)
 }
 
-// hash reads back and hashes up to most bytes that came before those in front of them.
+// hash reads back and hashes up to most bytes that were not hashed when written, because earlier bytes were missing.
 func (p *part) hash(most int64) error {
 	for p.sum != nil && p.hashed < p.size && most > 0 {
 		if err := p.ctx.Err(); err != nil {
@@ -325,7 +325,7 @@ func (p *part) watch() error {
 	return nil
 }
 
-// unwatch ends that.
+// unwatch stops the updates that watch started.
 func (p *part) unwatch() {
 	if p.recorder != nil {
 		p.meta, p.failed = p.recorder.stop()
@@ -333,7 +333,7 @@ func (p *part) unwatch() {
 	}
 }
 
-// sync writes everything to the disk. A sync that failed once has failed: Linux reports the error only once.
+// sync writes everything to the disk. A failed sync is final: Linux reports the error only once.
 func (p *part) sync() error {
 	p.unwatch()
 	if err := errors.Join(p.failed, p.f.Sync()); err != nil {
@@ -353,7 +353,7 @@ func (p *part) complete() (sum string, err error) {
 	side := p.name + sidecarSuffix
 	if sum, err = p.checksum.verify(p.sum); err != nil {
 		p.done = true
-		_ = os.Remove(side) // without it nobody resumes the .part
+		_ = os.Remove(side) // without a sidecar, the .part cannot be resumed
 		p.f.Close()
 		return sum, &Error{
 			Kind: Mismatch, Err: err, Next: "check the source of the checksum, and download the file again with --force",
@@ -403,7 +403,7 @@ func (p *part) abandon() string {
 	side := p.name + sidecarSuffix
 	if p.size == 0 || p.meta.Validator == "" {
 		had := p.size > 0
-		// While it is locked: the next download must not find it half gone.
+		// Remove both while locked: the next download must not find only one of them.
 		_ = os.Remove(side)
 		_ = os.Remove(p.f.Name())
 		p.f.Close()
@@ -419,18 +419,18 @@ func (p *part) abandon() string {
 
 // keep keeps the part without a gap, and records its size in the sidecar.
 func (p *part) keep() {
-	_ = p.f.Truncate(p.size) // the sidecar says which bytes are valid
+	_ = p.f.Truncate(p.size) // the sidecar records which bytes are valid
 	p.meta.Prefix = p.size
 	if p.failed == nil && p.f.Sync() == nil {
 		p.meta.Synced = p.size
 	}
-	_ = p.meta.write(p.name + sidecarSuffix) // without it, the one that is there holds
+	_ = p.meta.write(p.name + sidecarSuffix) // if this fails, the existing sidecar still applies
 }
 
-// syncDir makes a rename in a folder last.
+// syncDir makes a rename in a folder durable.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
-	if err != nil { // a folder may be writable and not readable
+	if err != nil { // a folder may be writable but not readable
 		return nil
 	}
 	defer f.Close()

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// redirector serves an object at every path but those that lead elsewhere, and records its requests.
+// redirector serves an object at every path, except for redirects at the paths in to, and records its requests.
 type redirector struct {
 	object http.Handler
 	to     map[string]string
@@ -59,7 +59,7 @@ func TestRedirects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.isObject("a", o) // the user's URL gives the name, not the server
+		r.isObject("a", o) // the name comes from the user's URL, not from the server
 		r.bothCarried(res)
 		last := map[string]int{}
 		for _, q := range h.requests() {
@@ -68,7 +68,7 @@ func TestRedirects(t *testing.T) {
 				t.Errorf("%s: %v", q.URL, q.Header)
 			}
 		}
-		// The final URL is pinned: each part is asked for there.
+		// The final URL is pinned: each part is requested there.
 		if last["/a"] != 1 || last["/b"] != 1 || last["/c/d.bin"] < 2 {
 			t.Errorf("%v", last)
 		}
@@ -95,7 +95,7 @@ func TestRedirects(t *testing.T) {
 	t.Run("to another scheme of the same host", func(t *testing.T) {
 		second := &redirector{object: serveObject(o)}
 		secure, roots := secure(t, false, second)
-		_, url := start(t, map[string]string{"/a": "https://example.com/b"}) // the host of the certificate
+		_, url := start(t, map[string]string{"/a": "https://example.com/b"}) // host in the certificate
 		r := newRig(t, func(_ link.Link, addr string) string {
 			if strings.HasSuffix(addr, ":443") {
 				return secure.Listener.Addr().String()

@@ -2,5 +2,5 @@
 
 package get
 
-// renameNew renames a file and replaces none.
+// renameNew renames a file without replacing another one.
 func renameNew(from, to string) error { return renameChecked(from, to) }

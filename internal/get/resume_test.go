@@ -15,18 +15,18 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// mortal is an origin that gives nothing from the middle of its object on, until it is well.
+// mortal is an origin that does not serve the second half of its object until it is well.
 type mortal struct {
 	*origintest.Server
 	well atomic.Bool
 }
 
-// newMortal starts one; from its recovery on it has the faults.
+// newMortal starts a mortal. The faults apply after its recovery.
 func newMortal(t *testing.T, faults ...origintest.Fault) *mortal {
 	return newDying(t, origintest.Status(500), faults...)
 }
 
-// newDying starts one that has the fault death in its second half.
+// newDying starts a mortal with the fault death in its second half.
 func newDying(t *testing.T, death origintest.Fault, faults ...origintest.Fault) *mortal {
 	m := &mortal{}
 	late := func(q *origintest.Request) bool {
@@ -42,7 +42,7 @@ func newDying(t *testing.T, death origintest.Fault, faults ...origintest.Fault) 
 	return m
 }
 
-// cut downloads until the origin dies and returns how much is kept.
+// cut downloads until the origin dies and returns how many bytes are kept.
 func (r *rig) cut(m *mortal, o Options) int64 {
 	r.Helper()
 	_, err := r.get(r.Context(), m.URL(), o)
@@ -238,7 +238,7 @@ func TestTrust(t *testing.T) {
 	t.Run("written before the last boot", func(t *testing.T) {
 		const synced = 1000
 		r, s := edited(t, func(s *sidecar) { s.Boot, s.Synced = "another", synced })
-		// Bytes that were not synced are zeros now.
+		// Turn the bytes that were not synced into zeros.
 		part, err := os.ReadFile(r.path("object.part"))
 		if err != nil {
 			t.Fatal(err)
@@ -268,7 +268,7 @@ func TestTrust(t *testing.T) {
 	})
 }
 
-// The syncer says in the sidecar how much is on the disk, while bytes keep arriving.
+// TestCheckpoint: the recorder writes to the sidecar how many bytes are on the disk, while more bytes arrive.
 func TestCheckpoint(t *testing.T) {
 	r := newRig(t, straight, nil)
 	d := newDownload(t.Context(), &Getter{Options: Options{Dir: r.dir}}, NewMeter())
@@ -334,14 +334,14 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// arrivals counts requests that come within the first second of them.
+// arrivals counts the requests that arrive within a second of the first one.
 type arrivals struct {
 	mu    sync.Mutex
 	began time.Time
 	n     int
 }
 
-// early counts a request and reports whether it is one of them.
+// early counts a request if it is one of them, and reports whether it is.
 func (a *arrivals) early() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -355,8 +355,8 @@ func (a *arrivals) early() bool {
 	return true
 }
 
-// TestResumeAsksAhead: a resume asks all links at once where it found the size of the object, before the first answer. It does not
-// where it is redirected, since the size is not that of what is there.
+// TestResumeAsksAhead: a resume from the place where the size of the object was found sends requests over all links before the
+// first answer. A resume through a redirect does not, since the size does not belong to the first URL.
 func TestResumeAsksAhead(t *testing.T) {
 	t.Run("to the same place", func(t *testing.T) {
 		t.Parallel()
@@ -364,7 +364,7 @@ func TestResumeAsksAhead(t *testing.T) {
 		s := newMortal(t, origintest.If(func(*origintest.Request) bool { return came.early() }, origintest.SlowStart(time.Second)))
 		first := newRig(t, toNodes(s.Server), nil)
 		first.cut(s, Options{})
-		r := newRig(t, toNodes(s.Server), nil) // another process
+		r := newRig(t, toNodes(s.Server), nil) // as in another process
 		r.dir = first.dir
 		if _, err := r.get(t.Context(), s.URL(), Options{Resume: true}); err != nil {
 			t.Fatal(err)

@@ -38,7 +38,7 @@ type rig struct {
 	notes     []string
 }
 
-// dialer says where a connection over a link to an address really leads.
+// dialer returns the real destination of a connection over a link to an address.
 type dialer func(l link.Link, addr string) string
 
 // toNodes leads wifi to node 0 and lte to node 1, whatever the address.
@@ -105,7 +105,7 @@ func (r *rig) isObject(name string, o origintest.Object) {
 	r.holds(name)
 }
 
-// holds fails the test unless these files are in the folder and no others.
+// holds fails the test unless the folder contains exactly these files.
 func (r *rig) holds(names ...string) {
 	r.Helper()
 	entries, err := os.ReadDir(r.dir)
@@ -129,7 +129,7 @@ func (r *rig) write(name string, content []byte) {
 	}
 }
 
-// fails fails the test unless err is of a kind and says all of this.
+// fails fails the test unless err is of this kind and its text contains all of want.
 func (r *rig) fails(err error, kind Kind, want ...string) {
 	r.Helper()
 	var e *Error
@@ -144,7 +144,7 @@ func (r *rig) fails(err error, kind Kind, want ...string) {
 	}
 }
 
-// bothCarried fails the test unless both links brought a part.
+// bothCarried fails the test unless both links delivered a part.
 func (r *rig) bothCarried(res Result) {
 	r.Helper()
 	if l := res.Links; len(l) != 2 || l[0].Bytes == 0 || l[1].Bytes == 0 {
@@ -152,13 +152,12 @@ func (r *rig) bothCarried(res Result) {
 	}
 }
 
-// markOfObject returns the mark that an object's versions have.
+// markOfObject returns the mark of an object's version.
 func markOfObject(o origintest.Object) string {
 	return markOf(transport.Identity{ETag: o.ETag, Modified: o.Modified.UTC().Format(http.TimeFormat), Type: o.Type})
 }
 
-// secure starts an https server of an object, HTTP/2 if h2, at the given rate of a connection's streams; it returns the
-// certificates that prove it.
+// secure starts an https server with the handler h, for HTTP/2 if h2 is set. It also returns the certificates that verify it.
 func secure(t *testing.T, h2 bool, h http.Handler) (*httptest.Server, *x509.CertPool) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -172,7 +171,7 @@ func secure(t *testing.T, h2 bool, h http.Handler) (*httptest.Server, *x509.Cert
 	return s, roots
 }
 
-// serveObject serves an object with ranges, as slowly as both links need to take part.
+// serveObject serves an object with ranges, slowly enough for both links to take part.
 func serveObject(o origintest.Object) http.HandlerFunc {
 	return func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("ETag", `"v1"`)

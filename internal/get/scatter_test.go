@@ -13,18 +13,18 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// writer writes an object to a .part in random pieces, in random order, and knows which bytes are there.
+// writer writes an object to a .part in random pieces, in random order, and tracks which bytes are there.
 type writer struct {
 	*rig
 	rand   *rand.Rand
 	o      origintest.Object
 	part   *part
-	pieces [][2]int64 // that are missing
+	pieces [][2]int64 // missing pieces
 	there  []bool
-	synced int64 // bytes without a gap when it was synced last
+	synced int64 // bytes without a gap at the last sync
 }
 
-// newWriter opens object.part, to resume it if it is there. So many of its bytes were synced before.
+// newWriter opens object.part, and resumes it if it exists. synced is the number of its bytes that were synced before.
 func (r *rig) newWriter(random *rand.Rand, o origintest.Object, options Options, synced int64) *writer {
 	r.Helper()
 	options.Dir = r.dir
@@ -52,7 +52,7 @@ func (r *rig) newWriter(random *rand.Rand, o origintest.Object, options Options,
 	return w
 }
 
-// prefix returns how many bytes are there without a gap.
+// prefix returns how many bytes are there from the beginning without a gap.
 func (w *writer) prefix() (n int64) {
 	for n < w.o.Size && w.there[n] {
 		n++
@@ -60,13 +60,13 @@ func (w *writer) prefix() (n int64) {
 	return n
 }
 
-// step does one of the things that a download does: write, report it, sync.
+// step performs one operation of a download: write, report progress, or sync.
 func (w *writer) step() {
 	w.Helper()
 	var err error
 	switch k := w.rand.IntN(8); {
 	case k == 0:
-		w.synced = w.part.size // what was told
+		w.synced = w.part.size // the reported size
 		w.part.recorder.sync()
 	case k < 4:
 		err = w.part.advance(w.prefix())
@@ -84,7 +84,7 @@ func (w *writer) step() {
 	}
 }
 
-// check fails the test unless the sidecar is true: after a kill of the process now, and after a power failure.
+// check fails the test unless the sidecar would be true after a kill of the process now, and after a power failure now.
 func (w *writer) check() {
 	w.Helper()
 	side, err := readSidecar(w.path("object.part.json"))
@@ -111,7 +111,7 @@ func (w *writer) kill() {
 	w.part.f.Close()
 }
 
-// Whenever a download ends, by whatever, the sidecar claims no missing byte, and a resume completes the object.
+// TestKilled: whenever and however a download ends, the sidecar does not claim missing bytes, and a resume completes the object.
 func TestKilled(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestKilled(t *testing.T) {
 				switch random.IntN(3) {
 				case 0:
 					w.kill()
-				case 1: // the power fails: bytes that were not synced are zeros, or missing
+				case 1: // a power failure: bytes that were not synced are zeros or missing
 					w.kill()
 					side, err := readSidecar(r.path("object.part.json"))
 					b, rerr := os.ReadFile(r.path("object.part"))
@@ -148,7 +148,7 @@ func TestKilled(t *testing.T) {
 						t.Fatal(err)
 					}
 					r.write("object.part", b)
-				default: // in good order
+				default: // an orderly end
 					told := w.part.size
 					w.part.abandon()
 					st, err := os.Stat(r.path("object.part"))
@@ -178,8 +178,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// The checksum follows the part without a gap: when a gap closes it catches up while the rest comes, and the end costs no
-// second reading of everything.
+// TestChecksumCatchesUp: the checksum covers the bytes without a gap. When a gap closes, it catches up while the rest arrives, so
+// that the file need not be read again at the end.
 func TestChecksumCatchesUp(t *testing.T) {
 	const gap, rest = 3 * hashStep, 4 * hashStep
 	o := origintest.Object{Size: gap + rest}.Defaults()
@@ -216,8 +216,8 @@ func TestChecksumCatchesUp(t *testing.T) {
 	r.isObject("object", o)
 }
 
-// A download over two links is stopped, and at the same moment another one like it is killed, while there are gaps. Both
-// resume where their gap began, over two links.
+// TestResumeWithGaps: while there are gaps, one download over two links is stopped, and at the same moment a similar one is killed.
+// Both resume at the start of their gap, over two links.
 func TestResumeWithGaps(t *testing.T) {
 	const size = 4 * mid
 	s := origintest.New(t, origintest.Object{Size: size}, origintest.RateLimit(paced))
@@ -244,7 +244,7 @@ func TestResumeWithGaps(t *testing.T) {
 		case <-tick.C:
 		}
 	}
-	for _, name := range []string{"object.part.json", "object.part"} { // in this order: the bytes may be more than are recorded
+	for _, name := range []string{"object.part.json", "object.part"} { // in this order: the .part may be ahead
 		b, err := os.ReadFile(r.path(name))
 		if err != nil {
 			t.Fatal(err)
@@ -272,7 +272,8 @@ func TestResumeWithGaps(t *testing.T) {
 	}
 }
 
-// A sidecar of the format before is of a .part that was written in order: all of it counts within the boot.
+// TestFormatBefore: a sidecar of the previous format describes a .part that was written in order, so in the same boot all of it
+// counts.
 func TestFormatBefore(t *testing.T) {
 	for boot, trusted := range map[string]int64{bootID(): mid / 2, "another": 1000} {
 		s := newMortal(t)
@@ -305,7 +306,7 @@ func TestFormatBefore(t *testing.T) {
 	})
 }
 
-// A pipe gets the bytes in order, though two links bring them.
+// TestInOrder: a pipe gets the bytes in order, although two links deliver them.
 func TestInOrder(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: mid}, origintest.RateLimit(paced))
 	r := newRig(t, toNodes(s), nil)

@@ -18,13 +18,13 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// The users of these tests: files of the stranger lie in the folder of the victim.
+// The users in these tests: files of the stranger are in the folder of the victim.
 const (
 	victim   = 65534
 	stranger = 65533
 )
 
-// needRoot skips a test that makes files of several users.
+// needRoot skips a test that creates files of several users unless it runs as root.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -32,7 +32,7 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// give makes a file the stranger's.
+// give makes the stranger the owner of a file.
 func (r *rig) give(name string) {
 	r.Helper()
 	if err := os.Lchown(r.path(name), stranger, stranger); err != nil {
@@ -40,7 +40,7 @@ func (r *rig) give(name string) {
 	}
 }
 
-// reads fails the test unless a file holds want.
+// reads fails the test unless the content of a file is want.
 func (r *rig) reads(name, want string) {
 	r.Helper()
 	if b, err := os.ReadFile(r.path(name)); err != nil || string(b) != want {
@@ -48,7 +48,7 @@ func (r *rig) reads(name, want string) {
 	}
 }
 
-// pipe makes a named pipe and returns its reader.
+// pipe makes a named pipe and returns a function that reads it.
 func (r *rig) pipe(name string) (received func() []byte) {
 	r.Helper()
 	if err := unix.Mkfifo(r.path(name), 0o666); err != nil {
@@ -57,7 +57,7 @@ func (r *rig) pipe(name string) (received func() []byte) {
 	return r.reader(name)
 }
 
-// reader opens a pipe, so that nobody waits for somebody to read it, and returns a function that takes the bytes out of it.
+// reader opens a pipe for reading, so that writers do not block, and returns a function that reads its bytes.
 func (r *rig) reader(name string) (received func() []byte) {
 	r.Helper()
 	fd, err := unix.Open(r.path(name), unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -77,7 +77,7 @@ func (r *rig) reader(name string) (received func() []byte) {
 	}
 }
 
-// sidecarOf writes the sidecar of a .part of the server's object.
+// sidecarOf writes the sidecar for a .part of the server's object.
 func (r *rig) sidecarOf(s *origintest.Server, name string) {
 	r.Helper()
 	side := sidecar{
@@ -93,10 +93,10 @@ func sumOf(t *testing.T, o origintest.Object) *Checksum {
 	return checksum(t, fmt.Sprintf("sha256:%x", o.SHA256()))
 }
 
-// small fits into a pipe.
+// small is the size of an object that fits into a pipe.
 const small = 20 << 10
 
-// A pipe or a device takes the bytes only if the user named it, and nobody else made it.
+// TestPipes: a pipe or a device gets the bytes only if the user named it and no other user made it.
 func TestPipes(t *testing.T) {
 	s := origintest.New(t, origintest.Object{Size: small})
 	sum := sumOf(t, s.Object())
@@ -169,7 +169,7 @@ func TestPipes(t *testing.T) {
 			}
 		}
 		r.give("device")
-		r.give("pipe") // outer, which leads there, is the user's
+		r.give("pipe") // outer, which leads there, belongs to the user
 		for name, at := range map[string]string{"device": "device", "pipe": "pipe", "outer": "pipe"} {
 			_, err := r.get(t.Context(), s.URL(), Options{Output: name})
 			r.fails(err, File, fmt.Sprintf("%s belongs to user %d", r.path(at), stranger), "choose another")
@@ -187,7 +187,7 @@ func TestPipes(t *testing.T) {
 		defer from.Close()
 		defer to.Close()
 		if os.Getuid() == 0 {
-			if err := to.Chown(stranger, stranger); err != nil { // whoever called sudo made it
+			if err := to.Chown(stranger, stranger); err != nil { // the user who called sudo made it
 				t.Fatal(err)
 			}
 		}
@@ -202,13 +202,13 @@ func TestPipes(t *testing.T) {
 	})
 }
 
-// A file under the name of a .part or a sidecar is used only if nobody else can have written it.
+// TestForeign: a file under the name of a .part or a sidecar is used only if no other user can have written it.
 func TestForeign(t *testing.T) {
 	type setting struct {
 		*rig
 		*origintest.Server
 	}
-	// forge puts a .part that is complete, and has wrong bytes, with its sidecar into a folder of everybody's.
+	// forge puts a complete .part with wrong bytes, and its sidecar, into a folder that all users may write to.
 	forge := func(t *testing.T) setting {
 		s := origintest.New(t, origintest.Object{Size: mid})
 		r := newRig(t, toNodes(s), nil)
@@ -305,7 +305,7 @@ func TestForeign(t *testing.T) {
 					r.reads("precious", forged)
 				}
 				for _, other := range []string{"precious", "else"} {
-					_ = os.Remove(r.path(other)) // if it was made
+					_ = os.Remove(r.path(other)) // if it exists
 				}
 				r.isObject("object", r.Object())
 			})
@@ -353,7 +353,8 @@ func errorsOf(all ...error) error {
 	return nil
 }
 
-// A .part that has all bytes is the file only if the server, or a checksum, says that they are still the object's.
+// TestComplete: a .part that has all bytes becomes the file only if the server or a checksum confirms that they are still those of
+// the object.
 func TestComplete(t *testing.T) {
 	for _, size := range []int64{1, small, mid} {
 		complete := func(t *testing.T, faults ...origintest.Fault) (*rig, *origintest.Server) {
@@ -399,7 +400,7 @@ func TestComplete(t *testing.T) {
 	})
 }
 
-// Nobody else may write to a .part, whatever the umask; the file has the mode that the umask asks for.
+// TestMode: other users may not write to a .part, whatever the umask; the file gets the mode that the umask defines.
 func TestMode(t *testing.T) {
 	for mask, want := range map[int]fs.FileMode{0o000: 0o666, 0o002: 0o664, 0o020: 0o646, 0o022: 0o644, 0o027: 0o640, 0o077: 0o600} {
 		t.Run(fmt.Sprintf("umask %03o", mask), func(t *testing.T) {
@@ -422,7 +423,7 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// Only the file that was written, and hashed, gets the name.
+// TestSwapped: only the file that was written and hashed gets the name.
 func TestSwapped(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		t.Run(fmt.Sprintf("force %v", force), func(t *testing.T) {
@@ -450,7 +451,7 @@ func TestSwapped(t *testing.T) {
 	}
 }
 
-// TestVictim runs in a process of its own, as a user without privileges who meets others' files.
+// TestVictim runs in its own process, as a user without privileges who encounters files of other users.
 func TestVictim(t *testing.T) {
 	const variable = "TRIBUTARY_GET_VICTIM"
 	dir := os.Getenv(variable)

@@ -20,17 +20,17 @@ const (
 	newSuffix     = ".new" // of a sidecar that is being written
 )
 
-// sidecarFormat is the version of the sidecar's fields. With the one before, inOrder, a .part has no gaps.
+// sidecarFormat is the version of the sidecar's fields. In the previous version, inOrder, a .part has no gaps.
 const (
 	sidecarFormat = 2
 	inOrder       = 1
 )
 
-// maxSidecar is more than the longest URLs need.
+// maxSidecar is the most bytes of a sidecar that are read, more than the longest URLs need.
 const maxSidecar = 1 << 20
 
-// sidecar describes the object that a .part is a part of. The file's first line is Prefix, which is overwritten while bytes
-// come; the second one is JSON.
+// sidecar describes the object that a .part belongs to. The first line of the file is Prefix, which is overwritten as bytes arrive;
+// the second line is JSON.
 type sidecar struct {
 	Format    int    `json:"format"`
 	URL       string `json:"url"`   // as the user gave it, without userinfo and fragment
@@ -38,18 +38,18 @@ type sidecar struct {
 	Validator string `json:"validator"`
 	Mark      string `json:"mark"`   // a digest of the version's other properties
 	Size      int64  `json:"size"`   // of the whole object in bytes
-	Synced    int64  `json:"synced"` // bytes that are on the disk for sure
-	Boot      string `json:"boot"`   // boot in which the bytes after these were written
-	Prefix    int64  `json:"-"`      // bytes without a gap from the beginning on, as they were written in this boot
+	Synced    int64  `json:"synced"` // bytes that are certainly on the disk
+	Boot      string `json:"boot"`   // boot in which the bytes after Synced were written
+	Prefix    int64  `json:"-"`      // bytes from the beginning without a gap, as written in this boot
 }
 
-// prefixLine returns the first line of a sidecar. It has one length, and is written at once.
+// prefixLine returns the first line of a sidecar. Its length is fixed, and it is written in one piece.
 func prefixLine(n int64) []byte { return fmt.Appendf(nil, "%-19d\n", n) }
 
-// readSidecar reads a sidecar. Whatever is wrong with it, it cannot be trusted.
+// readSidecar reads a sidecar. After any error, the sidecar cannot be trusted.
 func readSidecar(name string) (sidecar, error) {
 	var s sidecar
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a pipe must not block it
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a pipe must not block the open
 	if errors.Is(err, unix.ELOOP) {
 		return s, fmt.Errorf("%s is a symbolic link", name)
 	}
@@ -64,7 +64,7 @@ func readSidecar(name string) (sidecar, error) {
 	if err != nil {
 		return s, err
 	}
-	// The format before has one line.
+	// The previous format has one line.
 	if line, rest, ok := bytes.Cut(text, []byte("\n")); ok && len(rest) > 0 {
 		if s.Prefix, err = strconv.ParseInt(strings.TrimSpace(string(line)), 10, 64); err != nil {
 			return s, fmt.Errorf("read %s: %w", name, err)
@@ -89,8 +89,8 @@ func (s sidecar) write(name string) error {
 	return f.Close()
 }
 
-// create does that and leaves the sidecar open. Only its owner may read it: the URL may hold a key. It is written to a
-// new file first, which nobody else can have put there; one that a killed process left is replaced.
+// create is like write but leaves the sidecar open. Only its owner may read it, since the URL may contain a key. It is first
+// written to a new file, which no other user can have put there; a file that a killed process left is replaced.
 func (s sidecar) create(name string) (*os.File, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -117,14 +117,14 @@ func (s sidecar) create(name string) (*os.File, error) {
 	return f, nil
 }
 
-// bootID returns an ID of this boot of the machine, "" if there is none.
+// bootID returns the ID of this boot of the machine, "" if there is none.
 func bootID() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(text))
 }
 
-// trusted returns how many of the first bytes of a .part of this size are as they were written. Bytes written in this boot are
-// in the page cache or on the disk; earlier ones may have been lost with the power and read as zeros.
+// trusted returns how many of the first bytes of a .part of this size are intact. Bytes written in this boot are in the page cache
+// or on the disk; earlier ones may have been lost in a power failure and read as zeros.
 func (s sidecar) trusted(size int64) int64 {
 	switch b := bootID(); {
 	case size > s.Size:

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSidecarOfKilled: what a process left that was killed while it wrote is gone after the next write.
+// TestSidecarOfKilled: the file that a process left because it was killed while writing is gone after the next write.
 func TestSidecarOfKilled(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a"+sidecarSuffix)

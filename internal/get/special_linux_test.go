@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOpenSpecial puts something else in the place of the pipe that was found under a name before.
+// TestOpenSpecial replaces the pipe that was found under a name before by another file.
 func TestOpenSpecial(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "output")
 	if err := os.WriteFile(name, []byte("mine"), 0o600); err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// TestSpotCheck downloads to a file over two links. One leads to a server that has another object under the same
-// headers. The file is one of the two, or there is an error.
+// TestSpotCheck downloads to a file over two links. One leads to a server that has another object under the same headers. The
+// result is one of the two objects, or an error.
 func TestSpotCheck(t *testing.T) {
 	if os.Getenv("TRIBUTARY_EMULATOR") != "" {
 		t.Skip("emulated, a link may take longer for its first bytes than the other for all")
@@ -69,7 +69,7 @@ func TestSpotCheck(t *testing.T) {
 	}
 }
 
-// doubtful is content whose end turned out to be wrong after it was written.
+// doubtful is content whose end turns out to be wrong after it was written.
 type doubtful struct {
 	io.Reader
 	o     origintest.Object
@@ -94,7 +94,7 @@ func (d doubtful) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: h, ContentLength: d.o.Size, Body: d}, nil
 }
 
-// A download that fails because two links differ keeps only the bytes that can be relied on.
+// TestDoubtfulBytes: a download that fails because two links differ keeps only the reliable bytes.
 func TestDoubtfulBytes(t *testing.T) {
 	d := doubtful{o: origintest.Object{Size: mid}.Defaults(), sound: 100_000}
 	t.Run("R210 a file", func(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// stream is the output that keeps nothing: standard output, a pipe, a device.
+// stream is an output that keeps nothing: standard output, a pipe or a device.
 type stream struct {
 	w        io.Writer
 	close    io.Closer // nil if it stays open
@@ -19,7 +19,7 @@ func newStream(w io.Writer, c *Checksum) *stream { return &stream{w: w, checksum
 // have implements output.
 func (s *stream) have() (int64, *version) { return s.n, nil }
 
-// begin implements output. Nothing calls it after the first byte: without a version nothing is resumed.
+// begin implements output. It is not called after the first byte: without a version, nothing is resumed.
 func (s *stream) begin(version) error { return nil }
 
 // Write implements io.Writer.

@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// Unique lets a download choose an unused name, for downloads without a user to ask: "big.iso", otherwise "big.1.iso" and so
-// on. A .part that this download can resume, with Options.Resume, does not count as used.
+// Unique lets a download choose an unused name when there is no user to ask: "big.iso", then "big.1.iso" and so on. A .part that
+// this download can resume, with Options.Resume, does not count as used.
 type Unique struct {
-	// Taken reports whether a path is another download's, though it may not exist yet. May be nil.
+	// Taken reports whether a path belongs to another download, even if the file does not exist yet. May be nil.
 	Taken func(file string) bool
-	// Opened is called with the path of the file, and the inode of the .part that becomes it, before the first byte is written.
-	// The download ends with its error. May be nil.
+	// Opened is called with the path of the file, and the inode of the .part that becomes it, before the first byte is written. If
+	// it returns an error, the download ends with that error. May be nil.
 	Opened func(file string, inode uint64) error
 }
 
@@ -32,7 +32,7 @@ func (d *download) openUnique(name string) (output, error) {
 		}
 		var out output
 		_, err := os.Lstat(file)
-		if err == nil { // whatever it is
+		if err == nil { // whatever kind of file it is
 			err = fileError(fs.ErrExist, file)
 		} else {
 			out, err = d.openNamed(file)
@@ -44,7 +44,7 @@ func (d *download) openUnique(name string) (output, error) {
 			return nil, err
 		}
 		p, ok := out.(*part)
-		if !ok { // a device has appeared there
+		if !ok { // a device appeared there
 			out.abandon()
 			return nil, fileError(fs.ErrExist, file)
 		}
@@ -68,7 +68,7 @@ func (d *download) openUnique(name string) (output, error) {
 	}
 }
 
-// opened reports the name of the file that a .part becomes.
+// opened reports the name of the file that a .part will become.
 func (d *download) opened(part *os.File, file string) error {
 	if d.Unique.Opened == nil {
 		return nil
@@ -100,8 +100,8 @@ func numbered(file string, n int) string {
 	return dir + strings.TrimSuffix(name, ext) + number + ext
 }
 
-// Completed returns the size of the file at a path if it is the one that a .part of this inode became. It then removes what a
-// download that was killed may have left beside it.
+// Completed returns the size of the file at a path if the .part with this inode became that file. It then removes the sidecar that
+// a killed download may have left.
 func Completed(file string, part uint64) (size int64, ok bool) {
 	info, err := os.Lstat(file)
 	if err != nil || !info.Mode().IsRegular() || inode(info) != part {
@@ -111,7 +111,7 @@ func Completed(file string, part uint64) (size int64, ok bool) {
 	return info.Size(), true
 }
 
-// Discard removes the .part of this inode that would have become the file, and its sidecar.
+// Discard removes the .part with this inode that would have become the file, and its sidecar.
 func Discard(file string, part uint64) {
 	if info, err := os.Lstat(file + partSuffix); err == nil && inode(info) == part {
 		_ = os.Remove(file + sidecarSuffix)

@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-http/tributary/internal/origin/origintest"
 )
 
-// heads returns the heads that a server has seen, each with HOST in the place of its address.
+// heads returns the request heads that a server received, each with HOST in place of its address.
 func heads(s *origintest.Server) []string {
 	var all []string
 	for _, q := range s.Requests() {
@@ -17,7 +17,7 @@ func heads(s *origintest.Server) []string {
 	return all
 }
 
-// A server sees only the fields that the user asked for and those that a divided download needs: net/http adds none.
+// TestRequests: a server sees only the fields that the user gave and those that a divided download needs; net/http adds none.
 func TestRequests(t *testing.T) {
 	const size = threshold / 2 // one request is enough
 	for _, tt := range []struct {
@@ -94,7 +94,8 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// The target of a redirect sees neither the URL that led there, nor fields that are meant for another origin.
+// TestRedirectedRequests: the target of a redirect sees neither the URL that led there nor fields that are meant for another
+// origin.
 func TestRedirectedRequests(t *testing.T) {
 	const size = threshold / 2
 	object := origintest.New(t, origintest.Object{Size: size})

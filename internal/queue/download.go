@@ -31,52 +31,52 @@ const (
 	Removed  Status = "removed"
 )
 
-// Stopped reports whether it is over.
+// Stopped reports whether the download is over.
 func (s Status) Stopped() bool { return s == Complete || s == Failed || s == Removed }
 
-// Order says what to download.
+// Order is a request to download an object.
 type Order struct {
 	GID       string   `json:"gid"`  // 16 hexadecimal digits; "" = a new one
-	URLs      []string `json:"urls"` // of the same object: the next one is tried if one brings nothing
-	Dir       string   `json:"dir"`  // folder of the file, absolute or below the queue's; "" = that one
-	Out       string   `json:"out"`  // its name, which may have folders before it; "" = as the server says
+	URLs      []string `json:"urls"` // of the same object: if one delivers nothing, the next one is tried
+	Dir       string   `json:"dir"`  // folder of the file, absolute or relative to the queue's folder; "" = the queue's folder
+	Out       string   `json:"out"`  // name of the file, optionally with folders; "" = the name from the server
 	Header    []string `json:"header,omitempty"`
 	Referer   string   `json:"referer,omitempty"`
 	UserAgent string   `json:"user_agent,omitempty"` // "" = Config.Agent
 }
 
-// Download is a download at one moment.
+// Download is a snapshot of a download.
 type Download struct {
 	Order
 	Status Status `json:"status"`
 	File   string `json:"file,omitempty"`  // absolute path; "" until it is known
 	Inode  uint64 `json:"inode,omitempty"` // of the .part
 	Size   int64  `json:"size"`            // bytes; -1 until it is known
-	Have   int64  `json:"have"`            // bytes that are there
+	Have   int64  `json:"have"`            // bytes received so far
 
 	Kind    get.Kind `json:"kind,omitempty"` // of an error
-	HTTP    int      `json:"http,omitempty"` // status code that is the error; 0 = another kind of error
+	HTTP    int      `json:"http,omitempty"` // status code, if that is the error; otherwise 0
 	Message string   `json:"message,omitempty"`
 
-	// Type is the media type that the server names, and Shares what each link has brought, both since it became active last.
+	// Type is the media type from the server, and Shares the traffic of each link, both since the download last became active.
 	Type   string        `json:"-"`
 	Shares []get.LinkUse `json:"-"`
 
-	Prefix int64    `json:"-"` // of Have, bytes without a gap from the beginning on
+	Prefix int64    `json:"-"` // of Have, bytes from the beginning without a gap
 	Rate   float64  `json:"-"` // bytes per second
-	Links  []string `json:"-"` // that have brought bytes since it became active
+	Links  []string `json:"-"` // that have delivered bytes since the download became active
 }
 
-// task is a download in the list. Run owns it, but for meter.
+// task is a download in the list. Run owns it, except for meter.
 type task struct {
 	Download
-	meter  atomic.Pointer[get.Meter] // of the attempt that runs
-	cancel context.CancelFunc        // of an active one
-	want   Status                    // what an active one becomes when it stops; "" = Waiting, as the program ends
+	meter  atomic.Pointer[get.Meter] // of the current attempt
+	cancel context.CancelFunc        // of an active download
+	want   Status                    // status of an active download once it stops; "" = Waiting, since the program ends
 	last   int64                     // bytes at the last tick
 }
 
-// now returns the download as it is.
+// now returns a snapshot of the download.
 func (t *task) now() Download {
 	d := t.Download
 	d.URLs, d.Header = slices.Clone(d.URLs), slices.Clone(d.Header)
@@ -101,7 +101,7 @@ func (t *task) now() Download {
 // gidForm is the form of a GID.
 var gidForm = regexp.MustCompile("^[0-9a-f]{16}$")
 
-// check completes an order, and returns why it cannot be carried out.
+// check completes an order, or returns an error if it cannot be carried out.
 func (q *Queue) check(o Order) (Order, error) {
 	o.URLs = slices.DeleteFunc(slices.Clone(o.URLs), func(url string) bool { return get.CheckURL(url) != nil })
 	if len(o.URLs) == 0 {
@@ -128,7 +128,7 @@ func (q *Queue) check(o Order) (Order, error) {
 	return o, nil
 }
 
-// folder returns the absolute path of a folder for files.
+// folder returns the absolute path of a download folder.
 func (q *Queue) folder(dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(q.Dir, dir)
@@ -163,13 +163,13 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// How often a download is tried that may work later, and how long before the second time; then twice as long each time.
+// Number of attempts after temporary errors, and the wait before the second one. Each further wait is twice as long.
 const (
 	maxTries  = 5
 	retryTime = time.Second
 )
 
-// download makes a download, which has a goroutine of its own. It asks for URLs until one brings something.
+// download runs a download in a goroutine of its own. It tries the URLs until one delivers something.
 func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result, error) {
 	g := &get.Getter{Transport: q.Transport, Options: get.Options{Resume: true, ServerName: true, Unique: &get.Unique{
 		Taken: func(file string) bool {
@@ -215,7 +215,7 @@ func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result
 			continue
 		case !e.Temporary:
 			return r, err
-		case have > most: // it gets on
+		case have > most: // there is progress
 			most, try, wait = have, 1, retryTime
 		}
 		if try++; try > maxTries {
@@ -230,7 +230,7 @@ func (q *Queue) download(ctx context.Context, t *task, job Download) (get.Result
 	}
 }
 
-// makeFolder makes the folder of a download, and makes sure that no link below the queue's folder leads out of it.
+// makeFolder creates the folder of a download, and ensures that no link below the queue's folder leads out of it.
 func (q *Queue) makeFolder(job Download) error {
 	file := filepath.Join(job.Dir, job.Out)
 	if job.File != "" {

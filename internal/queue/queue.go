@@ -14,23 +14,23 @@ import (
 	"github.com/tributary-http/tributary/internal/get"
 )
 
-// Config configures a Queue. All but Agent must be set.
+// Config configures a Queue. All fields except Agent must be set.
 type Config struct {
 	Transport     http.RoundTripper
 	Dir           string // folder for files, an absolute path
 	State         string // file of the list
-	MaxConcurrent int    // how many downloads run at a time
-	Agent         string // User-Agent of orders without one
+	MaxConcurrent int    // number of downloads that may run concurrently
+	Agent         string // User-Agent for orders without one
 	Log           *slog.Logger
 }
 
 // Limits on the list.
 const (
-	maxDownloads = 5000 // that are not over
-	maxStopped   = 1000 // that are; the oldest one goes first
+	maxDownloads = 5000 // downloads that are not over
+	maxStopped   = 1000 // downloads that are over; the oldest one is dropped first
 )
 
-// rateTime is between two looks at the progress of downloads.
+// rateTime is the interval at which the progress of downloads is measured.
 const rateTime = time.Second
 
 // Errors of a Queue.
@@ -40,12 +40,12 @@ var (
 	ErrFull   = fmt.Errorf("%d downloads are already waiting", maxDownloads)
 )
 
-// NotFoundError says that a download does not exist.
+// NotFoundError reports that a download does not exist.
 type NotFoundError struct{ GID string }
 
 func (e NotFoundError) Error() string { return fmt.Sprintf("GID %s is not found", e.GID) }
 
-// StateError says that an operation is not possible in the present state of a download.
+// StateError reports that an operation is not possible in the current state of a download.
 type StateError struct{ GID string }
 
 func (e StateError) Error() string { return fmt.Sprintf("GID#%s is in another state", e.GID) }
@@ -63,18 +63,18 @@ type Queue struct {
 	over     chan struct{} // closed when Run returns
 	ends     chan end      // of downloads
 
-	// Of Run.
+	// Owned by Run.
 	active  []*task
-	waiting []*task // in the order in which they start; those that are paused, too
+	waiting []*task // in the order in which they start; includes paused ones
 	stopped []*task // the oldest first
-	ever    int     // how many have ended since the start
+	ever    int     // number of downloads that have ended since the start
 	dirty   bool    // the file is older than the list
-	closing bool    // none is to start any more
+	closing bool    // no more downloads may start
 	running sync.WaitGroup
 	hear    map[chan Event]bool
 }
 
-// end is how a download has ended.
+// end is the outcome of a download.
 type end struct {
 	task   *task
 	result get.Result
@@ -86,7 +86,7 @@ func New(c Config) *Queue {
 	return &Queue{Config: c, commands: make(chan func()), over: make(chan struct{}), ends: make(chan end), hear: map[chan Event]bool{}}
 }
 
-// Run runs downloads until ctx ends and running ones have stopped; they stay in the list. It returns an error if the list
+// Run runs downloads until ctx ends and the running ones have stopped; they stay in the list. It returns an error if the list
 // cannot be read.
 func (q *Queue) Run(ctx context.Context) error {
 	defer close(q.over)
@@ -131,7 +131,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	return q.save()
 }
 
-// ask lets Run call f, and save the list if f has changed it.
+// ask lets Run call f, and save the list if f changed it.
 func (q *Queue) ask(ctx context.Context, f func() error) error {
 	answer := make(chan error, 1)
 	select {
@@ -152,7 +152,7 @@ func (q *Queue) ask(ctx context.Context, f func() error) error {
 
 func (q *Queue) do(f func() error) error { return q.ask(context.Background(), f) }
 
-// start starts as many downloads as may run.
+// start starts downloads up to the limit.
 func (q *Queue) start() {
 	for !q.closing && len(q.active) < q.MaxConcurrent {
 		i := slices.IndexFunc(q.waiting, func(t *task) bool { return t.Status == Waiting })
@@ -162,7 +162,7 @@ func (q *Queue) start() {
 		t := q.waiting[i]
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 		q.active = append(q.active, t)
-		ctx, cancel := context.WithCancel(context.Background()) // Run cancels it when its own has ended
+		ctx, cancel := context.WithCancel(context.Background()) // canceled by Run when its own context ends
 		t.Status, t.cancel, t.want, t.last, t.Rate = Active, cancel, "", t.Have, 0
 		t.meter.Store(nil)
 		job := t.now()
@@ -175,7 +175,7 @@ func (q *Queue) start() {
 	}
 }
 
-// ended takes down the end of a download.
+// ended records the end of a download.
 func (q *Queue) ended(e end) {
 	t := e.task
 	now := t.now()
@@ -211,7 +211,7 @@ func (q *Queue) ended(e end) {
 	q.tell(t)
 }
 
-// measure takes the rates of active downloads.
+// measure updates the rates of active downloads.
 func (q *Queue) measure() {
 	for _, t := range q.active {
 		have := t.now().Have
@@ -220,7 +220,7 @@ func (q *Queue) measure() {
 	}
 }
 
-// tell tells those who listen that the status of a download has changed. Who is far behind gets no more news.
+// tell notifies listeners that the status of a download changed. It drops listeners that are far behind.
 func (q *Queue) tell(t *task) {
 	for c := range q.hear {
 		select {
@@ -232,8 +232,8 @@ func (q *Queue) tell(t *task) {
 	}
 }
 
-// Listen returns a channel of changes. It is closed when the queue ends, or when nobody has read for long; stop is to be called
-// when nobody does any more.
+// Listen returns a channel of changes. The channel is closed when the queue ends, or when its reader falls far behind. The caller
+// must call stop when it no longer reads.
 func (q *Queue) Listen() (events <-chan Event, stop func()) {
 	c := make(chan Event, 1000)
 	if q.do(func() error { q.hear[c] = true; return nil }) != nil {
@@ -247,7 +247,7 @@ func (q *Queue) Listen() (events <-chan Event, stop func()) {
 // list returns all downloads.
 func (q *Queue) list() []*task { return slices.Concat(q.active, q.waiting, q.stopped) }
 
-// find returns the download of a GID; a unique prefix of it is enough.
+// find returns the download with a GID; a unique prefix is enough.
 func (q *Queue) find(gid string) (found *task, err error) {
 	for _, t := range q.list() {
 		switch {
@@ -265,7 +265,7 @@ func (q *Queue) find(gid string) (found *task, err error) {
 	return found, err
 }
 
-// with lets Run call f with a download.
+// with lets Run call f with the download of a GID.
 func (q *Queue) with(gid string, f func(t *task) error) (full string, err error) {
 	err = q.do(func() error {
 		t, err := q.find(gid)
@@ -278,7 +278,7 @@ func (q *Queue) with(gid string, f func(t *task) error) (full string, err error)
 	return full, err
 }
 
-// Add adds a download at a place of the list, 0 = the first, and returns its GID. A negative place is the last one.
+// Add adds a download at a place in the waiting list, where 0 is the first and a negative place is the last. It returns the GID.
 func (q *Queue) Add(o Order, paused bool, place int) (string, error) {
 	o, err := q.check(o)
 	if err != nil {
@@ -320,8 +320,8 @@ func (q *Queue) Get(gid string) (d Download, err error) {
 	return d, err
 }
 
-// Lists returns all downloads: those that run, those that wait or are paused, in order, and those that are over, the oldest first.
-// ever counts those that have ended since the start.
+// Lists returns all downloads: active ones, waiting or paused ones in order, and stopped ones, the oldest first. ever is the number
+// of downloads that have ended since the start.
 func (q *Queue) Lists() (active, waiting, stopped []Download, ever int, err error) {
 	err = q.do(func() error {
 		for _, l := range []struct {
@@ -338,13 +338,13 @@ func (q *Queue) Lists() (active, waiting, stopped []Download, ever int, err erro
 	return active, waiting, stopped, ever, err
 }
 
-// stop ends an active download, which then gets that status.
+// stop ends an active download, which then gets the status want.
 func (q *Queue) stop(t *task, want Status) {
 	t.want, q.dirty = want, true
 	t.cancel()
 }
 
-// Pause pauses a download: at once, or when it has stopped.
+// Pause pauses a download: at once, or if it is active, when it has stopped.
 func (q *Queue) Pause(gid string) (string, error) {
 	return q.with(gid, func(t *task) error {
 		switch {
@@ -371,7 +371,7 @@ func (q *Queue) PauseAll() error {
 	})
 }
 
-// turn changes the status of downloads that wait.
+// turn changes the status of downloads in the waiting list.
 func (q *Queue) turn(from, to Status) error {
 	for _, t := range q.waiting {
 		if t.Status == from {
@@ -392,7 +392,7 @@ func (q *Queue) Unpause(gid string) (string, error) {
 	})
 }
 
-// UnpauseAll does that with all downloads.
+// UnpauseAll lets all paused downloads wait for their turn.
 func (q *Queue) UnpauseAll() error {
 	return q.do(func() error { return q.turn(Paused, Waiting) })
 }
@@ -426,12 +426,13 @@ func (q *Queue) Forget(gid string) (string, error) {
 	})
 }
 
-// Purge does this for all finished downloads.
+// Purge removes all finished downloads from the list.
 func (q *Queue) Purge() error {
 	return q.do(func() error { q.stopped, q.dirty = nil, true; return nil })
 }
 
-// Move moves a download that waits, by place(from, last) to a place between the first, 0, and the last. It returns that.
+// Move moves a waiting download to the place that place(from, last) returns, limited to the range from 0, the first, to last. It
+// returns the new place.
 func (q *Queue) Move(gid string, place func(from, last int) int) (to int, err error) {
 	_, err = q.with(gid, func(t *task) error {
 		from := slices.Index(q.waiting, t)
@@ -447,7 +448,7 @@ func (q *Queue) Move(gid string, place func(from, last int) int) (to int, err er
 	return to, err
 }
 
-// Change changes the order of a download that is not over. If it runs, it starts again from where it is. A file that has a name
+// Change changes the order of a download that is not over. If it is active, it restarts from where it is. A file that has a name
 // keeps it.
 func (q *Queue) Change(gid string, change func(*Order)) error {
 	_, err := q.with(gid, func(t *task) error {
@@ -470,12 +471,13 @@ func (q *Queue) Change(gid string, change func(*Order)) error {
 	return err
 }
 
-// SetMaxConcurrent changes how many downloads run at a time, until the next start. Running downloads continue.
+// SetMaxConcurrent changes how many downloads may run concurrently, until the next start of the program. Running downloads
+// continue.
 func (q *Queue) SetMaxConcurrent(n int) error {
 	return q.do(func() error { q.MaxConcurrent = n; return nil })
 }
 
-// Concurrent returns how many downloads run at a time.
+// Concurrent returns how many downloads may run concurrently.
 func (q *Queue) Concurrent() (n int, err error) {
 	err = q.do(func() error { n = q.MaxConcurrent; return nil })
 	return n, err

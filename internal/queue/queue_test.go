@@ -17,20 +17,19 @@ import (
 	"testing/synctest"
 )
 
-// size is that of the objects of these tests.
+// size is the size of the objects in these tests, in bytes.
 const size = 100_000
 
-// origin is a Transport that answers by itself. The paths say how:
-// /N is an object, /gate/N one whose second half waits until open is closed, /weak/N one that cannot be resumed, /broken/N
-// breaks off in the middle of the first answers.
+// origin is a Transport that generates answers, depending on the path: /N is an object, /gate/N one whose second half waits until
+// open is closed, /weak/N one that cannot be resumed, and /broken/N one that breaks off in the middle of the first answers.
 type origin struct {
 	open   chan struct{}
-	breaks atomic.Int64 // how many more answers break off; negative = none
+	breaks atomic.Int64 // number of answers that still break off; negative = none
 	sent   atomic.Int64 // bytes
 
 	mu      sync.Mutex
 	running map[string]bool // paths
-	most    int             // that ran at a time
+	most    int             // maximum that ran concurrently
 }
 
 func newOrigin() *origin { return &origin{open: make(chan struct{}), running: map[string]bool{}} }
@@ -60,7 +59,7 @@ func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// content is the rest of an object.
+// content is the body of an answer: the rest of an object.
 type content struct {
 	o      *origin
 	ctx    context.Context
@@ -105,7 +104,7 @@ func (c *content) Close() error {
 	return nil
 }
 
-// byteAt returns a byte of an object.
+// byteAt returns the byte of an object at an offset.
 func byteAt(path string, at int64) byte { return byte(at*7) + path[len(path)-1] }
 
 // rig is a folder, a list, and an origin.
@@ -140,7 +139,7 @@ func (r *rig) run() (q *Queue, stop func()) {
 	return q, stop
 }
 
-// add orders /path.
+// add orders a download of /path.
 func (r *rig) add(q *Queue, path string) string {
 	r.Helper()
 	gid, err := q.Add(Order{URLs: []string{"http://origin.example/" + path}}, false, -1)
@@ -160,7 +159,7 @@ func (r *rig) is(q *Queue, gid string, want Status) Download {
 	return d
 }
 
-// holds fails the test unless these files are in the folder and complete, and no others.
+// holds fails the test unless the folder contains exactly these files, all complete.
 func (r *rig) holds(names ...string) {
 	r.Helper()
 	entries, _ := os.ReadDir(r.Dir)
@@ -184,7 +183,7 @@ func (r *rig) holds(names ...string) {
 	}
 }
 
-// TestOrder: so many run at a time, in their order, which can be changed.
+// TestOrder: a limited number of downloads run concurrently, in order, and the order can be changed.
 func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -229,7 +228,7 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestSameName: downloads of one name get several, whether they run at a time or a file is there.
+// TestSameName: downloads with the same name get different ones, whether they run concurrently or a file already exists.
 func TestSameName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -247,7 +246,7 @@ func TestSameName(t *testing.T) {
 	})
 }
 
-// TestFileAppears: a file that somebody else makes meanwhile stays, and the download gets another name.
+// TestFileAppears: a file that another program creates meanwhile stays, and the download gets another name.
 func TestFileAppears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -274,7 +273,7 @@ func TestFileAppears(t *testing.T) {
 	})
 }
 
-// TestPause: a download that was paused, or one whose program ended, continues where it was; one that is removed leaves nothing.
+// TestPause: a download that was paused, or whose program ended, continues where it stopped; a removed one leaves nothing.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -327,14 +326,14 @@ func TestPause(t *testing.T) {
 		r.is(q, paused, Complete)
 		r.is(q, waiting, Complete)
 		r.holds("1", "3")
-		if sent := r.origin.sent.Load(); sent != 2*size+size/2 { // with the half of what was removed
+		if sent := r.origin.sent.Load(); sent != 2*size+size/2 { // including half of the removed one
 			t.Errorf("%d bytes were fetched", sent)
 		}
 		stop()
 	})
 }
 
-// TestRetry: what may pass is tried again, for longer as long as it gets on; the rest fails at once.
+// TestRetry: temporary errors are retried, and progress resets the number of tries; other errors fail immediately.
 func TestRetry(t *testing.T) {
 	for _, c := range []struct {
 		name, path string
@@ -373,7 +372,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestSecondURL: if a URL brings nothing, the next one may.
+// TestSecondURL: if a URL delivers nothing, the next one is tried.
 func TestSecondURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -437,7 +436,7 @@ func TestKilled(t *testing.T) {
 	t.Run("another process has the list", func(t *testing.T) {
 		r := newRig(t)
 		q, _ := r.run()
-		r.add(q, "1") // it has begun
+		r.add(q, "1") // it has started
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(errors.New("enough"))
 		if err := New(r.Config).Run(ctx); err == nil {
@@ -456,7 +455,7 @@ func TestKilled(t *testing.T) {
 				break
 			}
 		}
-		r.is(q, first, Complete) // and that is saved
+		r.is(q, first, Complete) // and the list is saved
 		if err := os.RemoveAll(filepath.Dir(r.State)); err != nil {
 			t.Fatal(err)
 		}
@@ -467,7 +466,7 @@ func TestKilled(t *testing.T) {
 		if _, err := q.Get(gid); !errors.As(err, new(NotFoundError)) {
 			t.Errorf("it is in the list: %v", err)
 		}
-		if err := os.Mkdir(filepath.Dir(r.State), 0o700); err != nil { // for the end
+		if err := os.Mkdir(filepath.Dir(r.State), 0o700); err != nil { // for the cleanup
 			t.Fatal(err)
 		}
 	})

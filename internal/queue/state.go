@@ -16,20 +16,20 @@ import (
 // stateFormat is the version of the file.
 const stateFormat = 1
 
-// maxState is the most bytes of the file that are read.
+// maxState is the maximum number of bytes read from the file.
 const maxState = 256 << 20
 
-// lockTime is how long another process may take to let go of the list.
+// lockTime is how long another process may take to release the list.
 const lockTime = 10 * time.Second
 
 // state is the content of the file.
 type state struct {
 	Format  int        `json:"format"`
-	Waiting []Download `json:"waiting"` // and those that were active, first
+	Waiting []Download `json:"waiting"` // preceded by the active ones
 	Stopped []Download `json:"stopped"`
 }
 
-// load reads the list, which is this process's until unlock.
+// load reads the list and locks it for this process until unlock.
 func (q *Queue) load(ctx context.Context) (unlock func(), err error) {
 	if err := statefile.Own(q.State); err != nil {
 		return nil, fmt.Errorf("the list of downloads: %w", err)
@@ -57,7 +57,7 @@ func (q *Queue) load(ctx context.Context) (unlock func(), err error) {
 	}
 	for _, d := range s.Waiting {
 		t := &task{Download: d}
-		if size, ok := get.Completed(t.File, t.Inode); ok { // killed before that was taken down
+		if size, ok := get.Completed(t.File, t.Inode); ok { // the process was killed before it recorded the completion
 			t.Status, t.Size, t.Have = Complete, size, size
 			q.stopped, q.dirty = append(q.stopped, t), true
 			continue
@@ -70,7 +70,7 @@ func (q *Queue) load(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// save brings the list to the disk, if it has changed.
+// save writes the list to the disk if it changed.
 func (q *Queue) save() error {
 	if !q.dirty {
 		return nil
