@@ -254,7 +254,7 @@ func (a *app) redirectStatus() *cobra.Command {
 		Example: `  sudo tributary redirect status --json`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needRoot("changing the firewall", "redirect status"); err != nil {
+			if err := needRoot("reading the firewall rules", "redirect status"); err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), firewallTime)

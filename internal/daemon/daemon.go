@@ -250,7 +250,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(net.Addr)) error {
 		var err error
 		if *l.to, err = d.sockets.listen(l.addr); err != nil {
 			if l.to == &gatewayLn && d.appBridge != nil { // the app needs the proxy, not the gateway
-				d.log.Warn("the gateway does not work", "err", err)
+				d.log.Warn("the gateway does not work", "error", err)
 				continue
 			}
 			closeAll()

@@ -87,10 +87,10 @@ func (x *exchange) follow(t target, h http.Header, stop func(redirect *http.Resp
 	case err == nil:
 		return a, nil
 	case errors.Is(err, errDowngrade), errors.Is(err, errNowhere), errors.Is(err, errInward), errors.Is(err, errEndless):
-		x.g.Log.Debug("redirect refused", "err", err)
+		x.g.Log.Debug("redirect refused", "error", err)
 		return nil, badGateway(sentence(err))
 	}
-	x.g.Log.Debug("request failed", "err", err)
+	x.g.Log.Debug("request failed", "error", err)
 	return nil, failed(err)
 }
 

@@ -76,7 +76,7 @@ func (x *exchange) reply(a *answer) {
 	}
 	out := &clientWriter{x: x}
 	if err := x.copy(out, a); err != nil {
-		x.g.Log.Debug("response broke off", "status", a.StatusCode, "sent", out.sent, "client_gone", out.failed, "err", err)
+		x.g.Log.Debug("response broke off", "status", a.StatusCode, "sent", out.sent, "client_gone", out.failed, "error", err)
 		panic(http.ErrAbortHandler) // visibly incomplete
 	}
 	x.g.Log.Debug("answer sent", "method", x.r.Method, "status", a.StatusCode, "bytes", out.sent)
@@ -99,7 +99,7 @@ func (x *exchange) copy(out *clientWriter, a *answer) error {
 		if !refused || out.failed || !renewable || out.sent == renewed || x.r.Context().Err() != nil {
 			return err
 		}
-		x.g.Log.Debug("requested the first URL again", "sent", out.sent, "err", err)
+		x.g.Log.Debug("requested the first URL again", "sent", out.sent, "error", err)
 		next, failure := x.rest(a, part, out.sent)
 		if failure != nil {
 			return errors.Join(err, failure)

@@ -89,7 +89,7 @@ func (x *exchange) fail(err error) {
 	if x.r.Context().Err() != nil {
 		panic(http.ErrAbortHandler) // the client is gone
 	}
-	x.p.Log.Debug("request failed", "method", x.r.Method, "err", err)
+	x.p.Log.Debug("request failed", "method", x.r.Method, "error", err)
 	if x.upload != nil && x.upload.broken.Load() {
 		x.refuse(badRequest("The request's content is incomplete or malformed. Send it again."))
 		return

@@ -52,7 +52,7 @@ func (x *exchange) reply(a *answer) {
 		err = x.copyBody(out, a)
 	}
 	if err != nil {
-		x.p.Log.Debug("response broke off", "status", a.StatusCode, "sent", out.sent, "client_gone", out.failed, "err", err)
+		x.p.Log.Debug("response broke off", "status", a.StatusCode, "sent", out.sent, "client_gone", out.failed, "error", err)
 		x.abort(a.ContentLength < 0 && !x.r.ProtoAtLeast(1, 1))
 	}
 	x.boundWrite() // of the last chunk

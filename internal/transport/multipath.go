@@ -86,7 +86,7 @@ func (m *multipath) connect(ctx context.Context, addr string) (net.Conn, error) 
 		return nil, err
 	}
 	if err := settings.Check(interfaces(*links)); err != nil {
-		m.t.log.Warn("each tunnel uses one link", "err", err)
+		m.t.log.Warn("each tunnel uses one link", "error", err)
 		return nil, err
 	}
 	d := m.t.dialer()

@@ -248,7 +248,7 @@ func (t *Transport) follow(links <-chan []link.Link, first chan<- struct{}) {
 			case t.Affords(accounts[l.Name]):
 				l.Untrusted = !cfg.Trusts(l.Name)
 				if err := known.equip(cfg, &l); err != nil {
-					t.log.Warn("the energy use of this link's radio is unknown", "link", l.Name, "err", err)
+					t.log.Warn("the energy use of this link's radio is unknown", "link", l.Name, "error", err)
 				}
 				l.Path = &linkPath{t, l}
 				use = append(use, l)
